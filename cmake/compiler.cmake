@@ -1,0 +1,22 @@
+# Compiler settings for everything we build: warnings are errors, ccache and mold where they are there.
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+find_program(MOLD mold)
+if(MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 reports moved-from and coroutine-frame members as maybe uninitialized: false alarms.
+  add_compile_options(-Wno-maybe-uninitialized)
+endif()
+
+if(FAIRLEAD_SANITIZE)
+  add_compile_options(-fsanitize=${FAIRLEAD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${FAIRLEAD_SANITIZE})
+endif()

@@ -1,0 +1,14 @@
+# One static library a layer, linked only with the layers below it: a wrong dependency fails to link.
+# The installed library is all of them together (cmake/install.cmake).
+set(FAIRLEAD_LAYERS "" CACHE INTERNAL "")
+
+# fairlead_layer(name SOURCES … USES lower-layer… LINKS library…)
+function(fairlead_layer name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES;LINKS" ${ARGN})
+  add_library(fairlead_${name} STATIC ${ARG_SOURCES})
+  target_include_directories(fairlead_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                                              PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  list(TRANSFORM ARG_USES PREPEND fairlead_)
+  target_link_libraries(fairlead_${name} PUBLIC ${ARG_USES} PRIVATE ${ARG_LINKS})
+  set(FAIRLEAD_LAYERS ${FAIRLEAD_LAYERS} fairlead_${name} CACHE INTERNAL "")
+endfunction()

@@ -1,0 +1,34 @@
+// Raw: JSON text that is known to be valid, held by reference count. The currency of this library:
+// params, results and error data travel as Raw from the bytes that came in to the bytes that go out.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "fairlead/base/bytes.hpp"
+#include "fairlead/base/result.hpp"
+#include "fairlead/json/scanner.hpp"
+
+namespace fairlead::json {
+
+class Raw {
+ public:
+  Raw() noexcept = default;  // absent: no value at all, which is not the same as null
+
+  // Validates and copies. The error is of kind `serialize`: it is the caller who wrote it.
+  static Result<Raw> parse(std::string_view text, std::size_t max_depth = kDefaultMaxDepth);
+  // For text that a scanner or a writer has already vouched for.
+  static Raw trusted(Bytes bytes) noexcept { return Raw(std::move(bytes)); }
+  static Raw null() noexcept { return Raw(Bytes::constant("null")); }
+
+  bool absent() const noexcept { return bytes_.empty(); }
+  std::string_view text() const noexcept { return bytes_.view(); }
+  const Bytes& bytes() const noexcept { return bytes_; }
+
+ private:
+  explicit Raw(Bytes bytes) noexcept : bytes_(std::move(bytes)) {}
+
+  Bytes bytes_;
+};
+
+}  // namespace fairlead::json

@@ -1,0 +1,77 @@
+// Scanner: reads one JSON text (RFC 8259) strictly, in one pass, and builds nothing. It hands out byte
+// ranges of values it has fully validated: grammar, number syntax, escapes, UTF-8, nesting.
+//
+// Whole text:      if (auto error = json::validate(text)) …
+// Piece by piece:  Scanner s(text); s.begin_object(); while (s.next_member(key)) s.value(slice); s.finish();
+//
+// The first error sticks: every later call returns false, and error() says what was wrong and where.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "fairlead/base/result.hpp"
+
+namespace fairlead::json {
+
+inline constexpr std::size_t kDefaultMaxDepth = 512;
+
+enum class Type : std::uint8_t { null, boolean, number, string, array, object };
+
+// The type of a valid value, from its first byte.
+Type type_of(std::string_view value) noexcept;
+
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text, std::size_t max_depth = kDefaultMaxDepth) noexcept
+      : begin_(text.data()), p_(text.data()), end_(text.data() + text.size()), max_depth_(max_depth) {}
+
+  // Scans one value of any type. `out` is its exact bytes, without surrounding white space.
+  bool value(std::string_view& out);
+
+  // An object, member by member. After begin_object(), next_member() yields each key as spelled, without
+  // its quotes (`escaped` says whether it contains escapes), until it returns false: at the closing
+  // brace, or on an error. Each yielded key must be followed by exactly one value() or begin_…().
+  bool begin_object();
+  bool next_member(std::string_view& key, bool& escaped);
+  // An array likewise.
+  bool begin_array();
+  bool next_element();
+
+  // Type of the value that comes next, skipping white space; nullopt at the end or at an illegal byte.
+  std::optional<Type> peek();
+  // Nothing but white space may be left.
+  bool finish();
+
+  bool failed() const noexcept { return problem_ != nullptr; }
+  // REQUIRES: failed(). Kind parse; the message names what was wrong and the byte offset.
+  Error error() const;
+  std::size_t offset() const noexcept { return static_cast<std::size_t>(p_ - begin_); }
+
+  // Whether a raw CR or LF stood between tokens so far: such a text must be minified before it can be
+  // sent as one line.
+  bool saw_line_break() const noexcept { return line_break_; }
+
+ private:
+  bool fail(const char* problem) noexcept;
+  const char* begin_;
+  const char* p_;
+  const char* end_;
+  std::size_t max_depth_;
+  std::size_t depth_ = 0;
+  const char* problem_ = nullptr;
+  bool line_break_ = false;
+  bool first_ = false;          // the innermost container opened piece by piece has had no member yet
+  bool utf8_checked_ = false;   // the rest of the text is known to be UTF-8
+};
+
+// nullopt when `text` is one valid JSON value with nothing but white space around it.
+std::optional<Error> validate(std::string_view text, std::size_t max_depth = kDefaultMaxDepth);
+
+// Removes white space between tokens. REQUIRES: `text` is valid JSON.
+std::string minify(std::string_view text);
+
+}  // namespace fairlead::json

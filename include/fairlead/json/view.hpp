@@ -1,0 +1,81 @@
+// View: looks into valid JSON without building a tree. A View is two pointers; it reads what it is
+// asked for and nothing else, so looking up one member costs one pass over what stands before it.
+// Views do not own: keep the Raw or the string they look into.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "fairlead/json/raw.hpp"
+
+namespace fairlead::json {
+
+class View {
+ public:
+  View() noexcept = default;  // absent
+  // REQUIRES: valid JSON, or empty for absent.
+  explicit View(std::string_view text) noexcept;
+  explicit View(const Raw& raw) noexcept : View(raw.text()) {}
+
+  bool absent() const noexcept { return text_.empty(); }
+  std::string_view text() const noexcept { return text_; }
+  Type type() const noexcept { return type_of(text_); }  // REQUIRES: !absent()
+  bool is(Type type) const noexcept { return !absent() && this->type() == type; }
+
+  // Member of an object by its (unescaped) name; the last one wins where a key is repeated, as most
+  // parsers have it. Absent when there is none, or this is no object.
+  View operator[](std::string_view key) const;
+  // Element of an array.
+  View operator[](std::size_t index) const;
+  std::size_t size() const;  // elements or members; 0 for scalars
+
+  // nullopt when the value is of another type or does not fit.
+  std::optional<bool> as_bool() const noexcept;
+  std::optional<std::int64_t> as_int() const noexcept;  // 3, 3.0 and 3e0 are all the integer 3
+  std::optional<double> as_double() const noexcept;
+  std::optional<std::string> as_string() const;  // escapes decoded
+
+  // Walks members or elements without allocating; `visit` returns false to stop.
+  template <class Visit>
+  void each_member(Visit&& visit) const;
+  template <class Visit>
+  void each_element(Visit&& visit) const;
+
+ private:
+  std::string_view text_;
+};
+
+// Decodes the escapes of a string's inside (without quotes). REQUIRES: validated by a Scanner. A lone
+// surrogate, which JSON's grammar allows, decodes to U+FFFD.
+std::string unescape(std::string_view inside);
+
+// True when the key as spelled (without quotes, perhaps with escapes) names `name`.
+bool key_equals(std::string_view spelled, bool escaped, std::string_view name);
+
+template <class Visit>
+void View::each_member(Visit&& visit) const {
+  if (!is(Type::object)) return;
+  Scanner scanner(text_, static_cast<std::size_t>(-1));
+  std::string_view key;
+  std::string_view value;
+  bool escaped = false;
+  scanner.begin_object();
+  while (scanner.next_member(key, escaped) && scanner.value(value)) {
+    if (!visit(key, escaped, View(value))) return;
+  }
+}
+
+template <class Visit>
+void View::each_element(Visit&& visit) const {
+  if (!is(Type::array)) return;
+  Scanner scanner(text_, static_cast<std::size_t>(-1));
+  std::string_view value;
+  scanner.begin_array();
+  while (scanner.next_element() && scanner.value(value)) {
+    if (!visit(View(value))) return;
+  }
+}
+
+}  // namespace fairlead::json

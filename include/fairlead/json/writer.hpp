@@ -1,0 +1,53 @@
+// Writer: builds JSON text front to back into one string. Commas and colons are its own business;
+// misuse (a value where a key is due) is a programming error and asserts.
+//
+//   json::Writer w;
+//   w.begin_object().key("name").string("x").key("n").integer(3).end_object();
+//   json::Raw raw = std::move(w).finish();
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fairlead/json/raw.hpp"
+
+namespace fairlead::json {
+
+class Writer {
+ public:
+  Writer& begin_object();
+  Writer& end_object();
+  Writer& begin_array();
+  Writer& end_array();
+  Writer& key(std::string_view name);
+
+  Writer& null();
+  Writer& boolean(bool value);
+  Writer& integer(std::int64_t value);
+  Writer& unsigned_integer(std::uint64_t value);
+  // The shortest spelling that reads back the same. JSON has no NaN and no infinity: those become null.
+  Writer& number(double value);
+  // Escapes what must be escaped; bytes that are not UTF-8 become U+FFFD.
+  Writer& string(std::string_view value);
+  // Valid JSON, inserted untouched.
+  Writer& raw(std::string_view json);
+  Writer& raw(const Raw& json) { return raw(json.text()); }
+
+  const std::string& text() const noexcept { return out_; }
+  Raw finish() &&;
+
+ private:
+  void before_value();
+
+  std::string out_;
+  std::vector<bool> has_items_;  // one per open container
+  bool after_key_ = false;
+};
+
+// Appends `value` to `out` as a JSON string with its quotes.
+void append_string(std::string& out, std::string_view value);
+Raw string(std::string_view value);
+
+}  // namespace fairlead::json

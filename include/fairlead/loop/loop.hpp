@@ -1,0 +1,109 @@
+// Loop: one thread's event loop. A connection, a child process and a peer live on one loop for life, so
+// nothing on it needs a lock. Only post(), spawn(), stop() and here() may be called from other threads.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <future>
+#include <memory>
+#include <span>
+
+#include "fairlead/loop/task.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace fairlead {
+
+using Clock = std::chrono::steady_clock;
+
+class Loop {
+ public:
+  using Callback = std::move_only_function<void()>;
+
+  Loop();
+  // Destroys the tasks that are still suspended on this loop. REQUIRES: run() is not running.
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  // Runs until stop(). The calling thread is the loop's thread for that time.
+  void run();
+  // Runs until `done` says so or stop(); for programs whose own thread is the loop.
+  void run_until(const std::function<bool()>& done);
+  void stop();
+
+  // Runs `callback` on the loop, after what is running there now. From any thread.
+  void post(Callback callback);
+  // Starts a task on the loop and owns it until it ends. What it throws ends the program: a task
+  // that may fail returns a Result. From any thread.
+  void spawn(Task<void> task);
+  // Runs `task` on this loop and waits for its result on the calling thread. When nobody runs the loop,
+  // the calling thread does, for as long as the task takes. Never call it from the loop itself.
+  template <class T>
+  T block_on(Task<T> task);
+
+  // Whether the calling thread is running this loop.
+  bool here() const noexcept;
+
+  // A buffer shared by everything that reads on this loop: one large read each, and an idle
+  // connection holds no buffer of its own. Valid until the current callback returns. It starts at
+  // 64 KiB; grow_scratch(), called after a read that filled it, doubles it up to 1 MiB.
+  std::span<char> scratch();
+  void grow_scratch();
+
+  boost::asio::io_context& context() noexcept;
+
+ private:
+  struct Impl;
+  bool running() const noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+// co_await resume_on(loop): the rest of the coroutine runs on that loop.
+class ResumeOn {
+ public:
+  explicit ResumeOn(Loop& loop) noexcept : loop_(&loop) {}
+  bool await_ready() const noexcept { return loop_->here(); }
+  void await_suspend(std::coroutine_handle<> handle) const {
+    loop_->post([handle] { handle.resume(); });
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  Loop* loop_;
+};
+
+namespace detail {
+
+template <class T>
+Task<void> fulfil(Task<T> task, std::promise<T>& promise) {
+  try {
+    if constexpr (std::is_void_v<T>) {
+      co_await task;
+      promise.set_value();
+    } else {
+      T value = co_await task;
+      promise.set_value(std::move(value));
+    }
+  } catch (...) {
+    promise.set_exception(std::current_exception());
+  }
+}
+
+}  // namespace detail
+
+template <class T>
+T Loop::block_on(Task<T> task) {
+  std::promise<T> promise;
+  std::future<T> future = promise.get_future();
+  spawn(detail::fulfil(std::move(task), promise));
+  if (!running()) {
+    run_until([&] { return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
+  }
+  return future.get();
+}
+
+}  // namespace fairlead

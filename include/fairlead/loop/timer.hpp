@@ -1,0 +1,49 @@
+// Timer: calls back once, on its loop, at a point in time. Destroying it cancels it.
+#pragma once
+
+#include <coroutine>
+#include <memory>
+
+#include "fairlead/loop/loop.hpp"
+
+namespace fairlead {
+
+class Timer {
+ public:
+  explicit Timer(Loop& loop);
+  Timer(Timer&&) noexcept;
+  Timer& operator=(Timer&&) noexcept;
+  ~Timer();
+
+  // Replaces what was armed before. A callback that is cancelled, replaced or whose timer is destroyed
+  // is never called.
+  void arm(Clock::time_point when, Loop::Callback callback);
+  void arm_after(Clock::duration delay, Loop::Callback callback);
+  void cancel();
+  bool armed() const noexcept;
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+// co_await sleep_for(loop, 50ms)
+class Sleep {
+ public:
+  Sleep(Loop& loop, Clock::duration delay) : timer_(loop), delay_(delay) {}
+  bool await_ready() const noexcept { return delay_ <= Clock::duration::zero(); }
+  void await_suspend(std::coroutine_handle<> handle) {
+    timer_.arm_after(delay_, [handle] { handle.resume(); });
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  Timer timer_;
+  Clock::duration delay_;
+};
+
+inline Sleep sleep_for(Loop& loop, Clock::duration delay) {
+  return Sleep(loop, delay);
+}
+
+}  // namespace fairlead

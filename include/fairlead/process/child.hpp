@@ -1,0 +1,85 @@
+// Child: a program started, owned, stopped and reaped by us. It and everything it starts end when it is
+// stopped, when its Child is destroyed, and when this process dies, however it dies: children are run
+// by a keeper process that outlives us just long enough (docs/processes.md).
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fairlead/base/limits.hpp"
+#include "fairlead/base/log.hpp"
+#include "fairlead/base/result.hpp"
+#include "fairlead/loop/descriptor.hpp"
+#include "fairlead/loop/loop.hpp"
+#include "fairlead/loop/task.hpp"
+
+namespace fairlead {
+
+enum class StderrMode : std::uint8_t {
+  relay,    // appears on our own stderr byte for byte; its last lines are kept for errors
+  log,      // goes to the log line by line with the child's name; last lines kept
+  discard,  // not shown; last lines kept
+  inherit,  // the child gets our own descriptor; nothing is kept
+};
+
+struct ProcessSpec {
+  std::string command;            // a path, or a name looked up in the child's own PATH
+  std::vector<std::string> args;  // without argv[0]
+  std::map<std::string, std::string> env;  // added to what is inherited, or replacing it
+  // When set, only these variables of ours are inherited (then `env` is laid over them).
+  std::optional<std::vector<std::string>> inherit_only;
+  std::string cwd;  // empty: ours
+  StderrMode stderr_mode = StderrMode::relay;
+  std::string name;  // for logs and errors; the command when empty
+};
+
+struct ExitStatus {
+  std::optional<int> code;    // exit(n)
+  std::optional<int> signal;  // killed by
+  // "exited with status 3", "was killed by signal 9 (SIGKILL)"
+  std::string to_string() const;
+};
+
+class Child : public std::enable_shared_from_this<Child> {
+ public:
+  // Resolves, starts and returns the running child; errors are of kind `spawn` and say which: command not
+  // found, not executable, bad working directory, out of processes or descriptors. Runs on `loop`.
+  static Task<Result<std::shared_ptr<Child>>> spawn(Loop& loop, ProcessSpec spec, Limits limits = {}, Log log = {});
+
+  // A child that still runs is killed, with its whole group.
+  virtual ~Child() = default;
+
+  // Our ends of its pipes, to be taken once each.
+  virtual UniqueFd take_stdin() = 0;
+  virtual UniqueFd take_stdout() = 0;
+
+  virtual pid_t pid() const noexcept = 0;
+  virtual const std::string& name() const noexcept = 0;
+  virtual bool is_running() const noexcept = 0;
+  virtual std::optional<ExitStatus> exit_status() const noexcept = 0;  // once reaped
+  virtual std::vector<std::string> last_stderr() const = 0;
+
+  // Calls back on the loop when the child has ended, been reaped and its stderr read to the end (or for a short while,
+  // should a process that escaped hold it open); at once (posted) if that was already so.
+  virtual void when_exited(std::function<void(const ExitStatus&)> callback) = 0;
+  // The same for coroutines.
+  virtual Task<ExitStatus> exited() = 0;
+
+  // The stop ladder. The caller has closed stdin; wait `grace` for the child to end by itself, SIGTERM to
+  // its group, wait `grace`, SIGKILL to its group, reap. Safe to call twice; ends when the child is gone.
+  virtual Task<ExitStatus> stop(std::chrono::milliseconds grace) = 0;
+  // Straight to SIGKILL.
+  virtual void kill() = 0;
+
+  // Kind process_exited, with how it ended and its last words. REQUIRES: exit_status().
+  virtual Error exit_error() const = 0;
+};
+
+}  // namespace fairlead

@@ -1,0 +1,59 @@
+#include "fairlead/base/bytes.hpp"
+
+#include <cstring>
+#include <initializer_list>
+#include <new>
+
+namespace fairlead {
+
+namespace {
+
+// The bytes follow the block in the same allocation; this is where they begin.
+template <class Block>
+char* storage(Block* block) {
+  return reinterpret_cast<char*>(block) + sizeof(Block);
+}
+
+}  // namespace
+
+// The one place that allocates by hand: counter and bytes in one allocation is what makes a small
+// message cost one malloc.
+Bytes Bytes::allocate(std::size_t size, char*& data) {
+  auto* block = ::new (::operator new(sizeof(Block) + size)) Block;
+  data = storage(block);
+  return Bytes(block, std::string_view(data, size));
+}
+
+Bytes Bytes::copy_of(std::string_view text) {
+  return join(text, {});
+}
+
+Bytes Bytes::join(std::string_view a, std::string_view b, std::string_view c, std::string_view d,
+                  std::string_view e) {
+  char* out = nullptr;
+  Bytes bytes = allocate(a.size() + b.size() + c.size() + d.size() + e.size(), out);
+  for (std::string_view part : {a, b, c, d, e}) {
+    if (part.empty()) continue;
+    std::memcpy(out, part.data(), part.size());
+    out += part.size();
+  }
+  return bytes;
+}
+
+Bytes Bytes::adopt(std::string text) {
+  char* place = nullptr;
+  Bytes bytes = allocate(sizeof(std::string), place);
+  auto* owned = ::new (static_cast<void*>(place)) std::string(std::move(text));
+  bytes.block_->adopted = true;
+  bytes.view_ = *owned;
+  return bytes;
+}
+
+void Bytes::release() noexcept {
+  if (!block_ || block_->count.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (block_->adopted) reinterpret_cast<std::string*>(storage(block_))->~basic_string();
+  block_->~Block();
+  ::operator delete(block_);
+}
+
+}  // namespace fairlead

@@ -1,0 +1,109 @@
+#include "fairlead/loop/loop.hpp"
+
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/intrusive/list.hpp>
+#include <vector>
+
+namespace fairlead {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::size_t kFirstScratch = 64u << 10;
+constexpr std::size_t kLargestScratch = 1u << 20;
+
+// A spawned task's outermost frame. It is linked into its loop while it lives, so that a loop that ends
+// can destroy what is still suspended.
+struct Root {
+  struct promise_type : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+    Root get_return_object() noexcept { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_always initial_suspend() const noexcept { return {}; }
+    std::suspend_never final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    [[noreturn]] void unhandled_exception() noexcept { std::terminate(); }
+  };
+  std::coroutine_handle<promise_type> handle;
+};
+
+Root run_to_end(Task<void> task) {
+  co_await task;
+}
+
+using Roots = boost::intrusive::list<Root::promise_type, boost::intrusive::constant_time_size<false>>;
+
+}  // namespace
+
+struct Loop::Impl {
+  asio::io_context context{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
+  std::atomic<bool> running = false;
+  std::vector<char> scratch;
+  Roots roots;
+
+  void start(Task<void> task) {
+    Root root = run_to_end(std::move(task));
+    roots.push_back(root.handle.promise());
+    root.handle.resume();
+  }
+};
+
+Loop::Loop() : impl_(std::make_unique<Impl>()) {}
+
+Loop::~Loop() {
+  while (!impl_->roots.empty()) {
+    std::coroutine_handle<Root::promise_type>::from_promise(impl_->roots.front()).destroy();
+  }
+}
+
+void Loop::run() {
+  impl_->running = true;
+  impl_->context.run();
+  impl_->running = false;
+}
+
+void Loop::run_until(const std::function<bool()>& done) {
+  while (!done() && !impl_->context.stopped()) impl_->context.run_one();
+}
+
+void Loop::stop() {
+  impl_->context.stop();
+}
+
+void Loop::post(Callback callback) {
+  asio::post(impl_->context, std::move(callback));
+}
+
+void Loop::spawn(Task<void> task) {
+  if (here()) {
+    impl_->start(std::move(task));
+  } else {
+    post([impl = impl_.get(), task = std::move(task)]() mutable { impl->start(std::move(task)); });
+  }
+}
+
+bool Loop::here() const noexcept {
+  return impl_->context.get_executor().running_in_this_thread();
+}
+
+bool Loop::running() const noexcept {
+  return impl_->running;
+}
+
+std::span<char> Loop::scratch() {
+  if (impl_->scratch.empty()) impl_->scratch.resize(kFirstScratch);
+  return impl_->scratch;
+}
+
+void Loop::grow_scratch() {
+  if (impl_->scratch.size() < kLargestScratch) impl_->scratch.resize(impl_->scratch.size() * 2);
+}
+
+asio::io_context& Loop::context() noexcept {
+  return impl_->context;
+}
+
+}  // namespace fairlead
