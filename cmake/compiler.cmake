@@ -10,7 +10,8 @@ if(MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
-add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Werror)
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
+                    "$<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor;-Wold-style-cast>")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 reports moved-from and coroutine-frame members as maybe uninitialized: false alarms.
   add_compile_options(-Wno-maybe-uninitialized)

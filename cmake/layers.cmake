@@ -1,6 +1,7 @@
 # One static library a layer, linked only with the layers below it: a wrong dependency fails to link.
 # The installed library is all of them together (cmake/install.cmake).
-set(FAIRLEAD_LAYERS "" CACHE INTERNAL "")
+set(FAIRLEAD_LAYERS "" CACHE INTERNAL "")   # targets, bottom layer first
+set(FAIRLEAD_LINKS "" CACHE INTERNAL "")    # what they link beside each other
 
 # fairlead_layer(name SOURCES … USES lower-layer… LINKS library…)
 function(fairlead_layer name)
@@ -11,4 +12,7 @@ function(fairlead_layer name)
   list(TRANSFORM ARG_USES PREPEND fairlead_)
   target_link_libraries(fairlead_${name} PUBLIC ${ARG_USES} PRIVATE ${ARG_LINKS})
   set(FAIRLEAD_LAYERS ${FAIRLEAD_LAYERS} fairlead_${name} CACHE INTERNAL "")
+  set(links ${FAIRLEAD_LINKS} ${ARG_LINKS})
+  list(REMOVE_DUPLICATES links)
+  set(FAIRLEAD_LINKS ${links} CACHE INTERNAL "")
 endfunction()

@@ -1,5 +1,7 @@
 #include "fairlead/loop/loop.hpp"
 
+#include <csignal>
+
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -19,7 +21,8 @@ constexpr std::size_t kLargestScratch = 1u << 20;
 // A spawned task's outermost frame. It is linked into its loop while it lives, so that a loop that ends
 // can destroy what is still suspended.
 struct Root {
-  struct promise_type : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+  struct promise_type
+      : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
     Root get_return_object() noexcept { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
     std::suspend_always initial_suspend() const noexcept { return {}; }
     std::suspend_never final_suspend() const noexcept { return {}; }
@@ -32,6 +35,29 @@ struct Root {
 Root run_to_end(Task<void> task) {
   co_await task;
 }
+
+// Writing to a pipe nobody reads must be an error, not a death, and a library may not change the process's
+// dispositions. So SIGPIPE is blocked on the loop's thread while the loop runs, and swallowed before that
+// ends.
+class SigpipeBlocked {
+ public:
+  SigpipeBlocked() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~SigpipeBlocked() {
+    if (sigismember(&before_, SIGPIPE)) return;
+    const timespec at_once{};
+    while (sigtimedwait(&pipe_, nullptr, &at_once) == SIGPIPE) continue;
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  SigpipeBlocked(const SigpipeBlocked&) = delete;
+
+ private:
+  sigset_t pipe_;
+  sigset_t before_;
+};
 
 using Roots = boost::intrusive::list<Root::promise_type, boost::intrusive::constant_time_size<false>>;
 
@@ -60,12 +86,14 @@ Loop::~Loop() {
 }
 
 void Loop::run() {
+  const SigpipeBlocked blocked;
   impl_->running = true;
   impl_->context.run();
   impl_->running = false;
 }
 
 void Loop::run_until(const std::function<bool()>& done) {
+  const SigpipeBlocked blocked;
   while (!done() && !impl_->context.stopped()) impl_->context.run_one();
 }
 

@@ -8,18 +8,18 @@ namespace fairlead {
 
 struct Limits {
   // Frames.
-  std::size_t max_frame_bytes = 10u << 20;        // a frame over this is refused before it is buffered whole
+  std::size_t max_frame_bytes = 10u << 20;  // a frame over this is refused before it is buffered whole
   static constexpr std::size_t kMaxFrameCeiling = 2u << 30;  // the most max_frame_bytes may be set to
-  std::size_t max_header_bytes = 8u << 10;        // header framing: the head of one frame
-  std::size_t max_depth = 512;                    // nesting of arrays and objects
-  std::size_t max_noise_frames = 1000;            // frames in a row that are not messages, before the connection ends
-  std::size_t max_batch_messages = 1000;          // messages in one batch
+  std::size_t max_header_bytes = 8u << 10;                   // header framing: the head of one frame
+  std::size_t max_depth = 512;                               // nesting of arrays and objects
+  std::size_t max_noise_frames = 1000;    // frames in a row that are not messages, before the connection ends
+  std::size_t max_batch_messages = 1000;  // messages in one batch
 
   // Queues.
-  std::size_t max_backlog_bytes = 64u << 20;      // queued for the other side; over it calls are refused
-  std::size_t backlog_pause_bytes = 1u << 20;     // queued answers at which reading further requests pauses
-  std::size_t max_calls_in_flight = 65536;        // our calls waiting for an answer, per peer
-  std::size_t max_requests_in_progress = 16384;   // requests of the other side under way, per peer
+  std::size_t max_backlog_bytes = 64u << 20;     // queued for the other side; over it calls are refused
+  std::size_t backlog_pause_bytes = 16u << 20;   // queued answers at which reading further requests pauses
+  std::size_t max_calls_in_flight = 65536;       // our calls waiting for an answer, per peer
+  std::size_t max_requests_in_progress = 16384;  // requests of the other side under way, per peer
 
   // Clocks.
   std::chrono::milliseconds call_timeout{30'000};     // a call without an answer
@@ -29,12 +29,12 @@ struct Limits {
   std::chrono::milliseconds stop_grace{1'000};        // child process: each rung of the stop ladder
 
   // Processes.
-  std::size_t stderr_keep_lines = 20;             // last words kept per child
-  std::size_t stderr_line_bytes = 4u << 10;       // a longer line is cut
+  std::size_t stderr_keep_lines = 20;        // last words kept per child
+  std::size_t stderr_line_bytes = 4u << 10;  // a longer line is cut
   // Listeners and threads.
-  std::size_t max_connections = 10'000;           // accepted and open, per listener
-  std::size_t max_blocking_threads = 16;          // for handlers that block
-  std::size_t max_blocking_queue = 4096;          // blocking handlers waiting for a thread
+  std::size_t max_connections = 10'000;   // accepted and open, per listener
+  std::size_t max_blocking_threads = 16;  // for handlers that block
+  std::size_t max_blocking_queue = 4096;  // blocking handlers waiting for a thread
 };
 
 }  // namespace fairlead

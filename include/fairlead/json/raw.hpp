@@ -17,18 +17,21 @@ class Raw {
 
   // Validates and copies. The error is of kind `serialize`: it is the caller who wrote it.
   static Result<Raw> parse(std::string_view text, std::size_t max_depth = kDefaultMaxDepth);
-  // For text that a scanner or a writer has already vouched for.
-  static Raw trusted(Bytes bytes) noexcept { return Raw(std::move(bytes)); }
-  static Raw null() noexcept { return Raw(Bytes::constant("null")); }
+  // For text that a scanner or a writer has already vouched for. `one_line` promises that it has no raw
+  // line break; without the promise, line framing looks for itself.
+  static Raw trusted(Bytes bytes, bool one_line = false) noexcept { return Raw(std::move(bytes), one_line); }
+  static Raw null() noexcept { return Raw(Bytes::constant("null"), true); }
 
   bool absent() const noexcept { return bytes_.empty(); }
   std::string_view text() const noexcept { return bytes_.view(); }
   const Bytes& bytes() const noexcept { return bytes_; }
+  bool one_line() const noexcept { return one_line_; }
 
  private:
-  explicit Raw(Bytes bytes) noexcept : bytes_(std::move(bytes)) {}
+  Raw(Bytes bytes, bool one_line) noexcept : bytes_(std::move(bytes)), one_line_(one_line) {}
 
   Bytes bytes_;
+  bool one_line_ = true;
 };
 
 }  // namespace fairlead::json

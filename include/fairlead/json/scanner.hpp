@@ -27,7 +27,17 @@ Type type_of(std::string_view value) noexcept;
 class Scanner {
  public:
   explicit Scanner(std::string_view text, std::size_t max_depth = kDefaultMaxDepth) noexcept
-      : begin_(text.data()), p_(text.data()), end_(text.data() + text.size()), max_depth_(max_depth) {}
+      : begin_(text.data()),
+        p_(text.data()),
+        end_(text.data() + text.size()),
+        max_depth_(max_depth),
+        window_(text.data() + text.size()) {}
+  // For text that was validated before: of any depth, and its UTF-8 is not looked at again.
+  static Scanner trusted(std::string_view text) noexcept {
+    Scanner scanner(text, static_cast<std::size_t>(-1));
+    scanner.utf8_checked_ = true;
+    return scanner;
+  }
 
   // Scans one value of any type. `out` is its exact bytes, without surrounding white space.
   bool value(std::string_view& out);
@@ -56,16 +66,41 @@ class Scanner {
   bool saw_line_break() const noexcept { return line_break_; }
 
  private:
-  bool fail(const char* problem) noexcept;
+  // The scan_… functions take the position of a token, and return the position after it, or null after
+  // fail(). They pass positions instead of moving p_ so that these stay in registers.
+  bool fail(const char* at, const char* problem) noexcept;
+  char head(const char* p) const noexcept { return p != end_ ? *p : '\0'; }
+  char next(const char*& p) noexcept;
+  const char* skip_space(const char* p) noexcept;
+  const char* find_stop(const char* p) noexcept;
+  const char* find_stop_beyond(const char* p, std::size_t ahead) noexcept;
+  const char* scan_key(const char* p, char& c) noexcept;
+  const char* scan_scalar(const char* p, char c) noexcept;
+  const char* scan_string(const char* p) noexcept;
+  const char* scan_string_rest(const char* p) noexcept;
+  const char* scan_escape(const char* p) noexcept;
+  const char* scan_number(const char* p, char c) noexcept;
+  const char* scan_any_number(const char* p) noexcept;
+  const char* scan_digits(const char* p) noexcept;
+  const char* scan_literal(const char* p, std::string_view literal) noexcept;
+  const char* scan_container(const char* p);
+  bool check_utf8(const char* from) noexcept;
+  bool begin_container(char open) noexcept;
+  bool next_item(char close, const char*& p) noexcept;
+
   const char* begin_;
   const char* p_;
   const char* end_;
   std::size_t max_depth_;
-  std::size_t depth_ = 0;
+  std::size_t depth_ = 0;  // containers opened piece by piece and not yet closed
   const char* problem_ = nullptr;
+  const char* window_;  // 64 bytes of the text of which stops_ is known; end_ when there are none yet
+  std::uint64_t stops_ =
+      ~std::uint64_t{0};  // the bytes of the window that cannot stand in a string as they are
   bool line_break_ = false;
-  bool first_ = false;          // the innermost container opened piece by piece has had no member yet
-  bool utf8_checked_ = false;   // the rest of the text is known to be UTF-8
+  bool first_ = false;         // the innermost container opened piece by piece has had no member yet
+  bool utf8_checked_ = false;  // the rest of the text is known to be UTF-8
+  bool saw_escape_ = false;    // in the string scanned last
 };
 
 // nullopt when `text` is one valid JSON value with nothing but white space around it.

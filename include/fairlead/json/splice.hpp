@@ -3,6 +3,8 @@
 // bytes, ready for a gathered write; nothing large is copied.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -30,11 +32,19 @@ class Splice {
   Bytes joined() const;
 
  private:
+  // Commas are settled in parts(): whether one goes depends on the other edits of the same object.
+  enum class Kind : std::uint8_t { replace, remove, insert };
   struct Edit {
+    Kind kind;
     std::size_t from;
     std::size_t to;
     Bytes with;
   };
+
+  std::size_t offset_of(std::string_view range) const noexcept;
+  Splice& add(Edit edit);
+  std::size_t cut_run(std::size_t first, Edit& cut) const;
+
   Bytes text_;
   std::vector<Edit> edits_;  // sorted by `from`
 };

@@ -57,7 +57,7 @@ bool key_equals(std::string_view spelled, bool escaped, std::string_view name);
 template <class Visit>
 void View::each_member(Visit&& visit) const {
   if (!is(Type::object)) return;
-  Scanner scanner(text_, static_cast<std::size_t>(-1));
+  Scanner scanner = Scanner::trusted(text_);
   std::string_view key;
   std::string_view value;
   bool escaped = false;
@@ -70,7 +70,7 @@ void View::each_member(Visit&& visit) const {
 template <class Visit>
 void View::each_element(Visit&& visit) const {
   if (!is(Type::array)) return;
-  Scanner scanner(text_, static_cast<std::size_t>(-1));
+  Scanner scanner = Scanner::trusted(text_);
   std::string_view value;
   scanner.begin_array();
   while (scanner.next_element() && scanner.value(value)) {

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "fairlead/json/raw.hpp"
 
@@ -33,17 +32,22 @@ class Writer {
   Writer& string(std::string_view value);
   // Valid JSON, inserted untouched.
   Writer& raw(std::string_view json);
-  Writer& raw(const Raw& json) { return raw(json.text()); }
+  Writer& raw(const Raw& json);
 
   const std::string& text() const noexcept { return out_; }
   Raw finish() &&;
 
  private:
   void before_value();
+  Writer& begin_container(char open);
+  Writer& end_container(char close);
+  Writer& insert(std::string_view json, bool one_line);
 
   std::string out_;
-  std::vector<bool> has_items_;  // one per open container
+  std::string open_;        // the closing brackets still due, innermost last
+  bool has_items_ = false;  // the innermost container has some
   bool after_key_ = false;
+  bool one_line_ = true;  // nothing inserted could contain a raw line break
 };
 
 // Appends `value` to `out` as a JSON string with its quotes.

@@ -78,8 +78,9 @@ class ResumeOn {
 
 namespace detail {
 
+// The promise is the coroutine's own: whoever waits may be gone before set_value() has returned.
 template <class T>
-Task<void> fulfil(Task<T> task, std::promise<T>& promise) {
+Task<void> fulfil(Task<T> task, std::promise<T> promise) {
   try {
     if constexpr (std::is_void_v<T>) {
       co_await task;
@@ -99,7 +100,7 @@ template <class T>
 T Loop::block_on(Task<T> task) {
   std::promise<T> promise;
   std::future<T> future = promise.get_future();
-  spawn(detail::fulfil(std::move(task), promise));
+  spawn(detail::fulfil(std::move(task), std::move(promise)));
   if (!running()) {
     run_until([&] { return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
   }

@@ -1,0 +1,107 @@
+# The front door. Everything starts here: `make run`, `make test`; `make help` lists the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := build
+.NOTPARALLEL:
+
+JOBS ?= $(shell nproc)
+TEST_JOBS ?= 2
+TEST_TIMEOUT ?= 120#        seconds, for a test that names no limit of its own
+LISTEN ?= tcp:127.0.0.1:8807
+FUZZ_SECONDS ?= 600#        for each target
+FUZZ_SHORT_SECONDS ?= 10#   the same, in `make test`
+export FUZZ_SECONDS
+
+CTEST = ctest --no-tests=error --output-on-failure -j $(TEST_JOBS) --timeout $(TEST_TIMEOUT)
+
+# Line numbers in the sanitizers' reports, without a symbolizer of LLVM's being there.
+SYMBOLIZER := external_symbolizer_path=/usr/bin/addr2line
+export ASAN_OPTIONS ?= strict_string_checks=1:$(SYMBOLIZER)
+export UBSAN_OPTIONS ?= print_stacktrace=1:$(SYMBOLIZER)
+export TSAN_OPTIONS ?= halt_on_error=1:second_deadlock_stack=1:$(SYMBOLIZER)
+
+.PHONY: build run test bench fuzz format lint package asan tsan debug install clean help
+.PHONY: bootstrap bootstrap-build bootstrap-test bootstrap-bench bootstrap-package check fuzz-short
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name what; do \
+	  printf '  make %-9s %s\n' "$$name" "$$what"; done
+
+build: bootstrap-build build/release/build.ninja ## everything, optimized, into build/release (the default)
+	cmake --build build/release -j $(JOBS)
+
+run: bootstrap-build build/release/build.ninja ## build the program and serve JSON-RPC on LISTEN
+	@cmake --build build/release -j $(JOBS) --target fairlead
+	@address=$(LISTEN); port=$${address##*:}; host=$${address#tcp:}; host=$${host%:*}; \
+	echo; \
+	echo "Serving JSON-RPC 2.0 on $(LISTEN); end it with Ctrl-C. From another terminal, here:"; \
+	echo; \
+	echo "  build/release/fairlead call $(LISTEN) system.echo '{\"a\":1}'"; \
+	if [[ $$address == tcp:* ]]; then \
+	  echo "  printf '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"system.ping\"}\\n' | nc -w 1 $$host $$port"; \
+	fi; \
+	echo
+	@exec build/release/fairlead rpc --listen $(LISTEN)
+
+test: bootstrap-test ## all there is: tests, sanitizers, a short fuzz run, lint
+	@tools/test.sh check asan tsan fuzz-short lint
+
+check: build ## the tests of the release build only
+	$(CTEST) --test-dir build/release -LE lint
+
+asan: bootstrap-test build/asan/build.ninja ## unit tests under the address and undefined-behaviour sanitizers
+	cmake --build build/asan -j $(JOBS) --target unit_tests
+	$(CTEST) --test-dir build/asan -L unit
+
+tsan: bootstrap-test build/tsan/build.ninja ## unit tests under the thread sanitizer
+	cmake --build build/tsan -j $(JOBS) --target unit_tests
+	$(CTEST) --test-dir build/tsan -L unit
+
+fuzz: TEST_TIMEOUT = $(shell expr $(FUZZ_SECONDS) + 600)
+fuzz: bootstrap-test build/fuzz/build.ninja ## every fuzz target for FUZZ_SECONDS; what it finds joins the kept corpus
+	cmake --build build/fuzz -j $(JOBS) --target fuzzers
+	FUZZ_KEEP=1 $(CTEST) --test-dir build/fuzz -L fuzz
+
+fuzz-short: bootstrap-test build/fuzz/build.ninja
+	cmake --build build/fuzz -j $(JOBS) --target fuzzers
+	FUZZ_SECONDS=$(FUZZ_SHORT_SECONDS) $(CTEST) --test-dir build/fuzz -L fuzz
+
+lint: bootstrap-test build ## layers, coroutine rules, format
+	$(CTEST) --test-dir build/release -L lint
+
+format: bootstrap-test ## rewrite all sources in the house format
+	@tools/lint/format.sh --fix
+
+bench: bootstrap-bench build/bench/build.ninja ## measure against the reference servers and print the table
+	cmake --build build/bench -j $(JOBS)
+	bench/run.sh build/bench
+
+package: bootstrap-build bootstrap-package build ## a Debian package, into build/package
+	cpack -G DEB --config build/release/CPackConfig.cmake -B build/package
+	@rm -rf build/package/_CPack_Packages; ls -1 build/package/*.deb
+
+debug: bootstrap-build build/debug/build.ninja ## everything for the debugger, into build/debug
+	cmake --build build/debug -j $(JOBS)
+
+install: build ## into PREFIX (default /usr/local)
+	cmake --install build/release $(if $(PREFIX),--prefix $(PREFIX))
+
+clean: ## remove all that was built
+	rm -rf build
+
+bootstrap: bootstrap-build bootstrap-test ## install the Debian packages that are missing
+bootstrap-build:
+	@tools/bootstrap.sh build
+bootstrap-test:
+	@tools/bootstrap.sh build test
+bootstrap-bench:
+	@tools/bootstrap.sh build bench
+bootstrap-package:
+	@tools/bootstrap.sh build package
+
+# The packages come first: CMake looks for the compilers.
+build/%/build.ninja: CMakePresets.json | bootstrap-build
+	cmake --preset $*
+	@touch $@
+.PRECIOUS: build/%/build.ninja

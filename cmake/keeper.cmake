@@ -1,0 +1,35 @@
+# The keeper: a program of its own, built first and carried within the process layer as bytes.
+# It is built apart from all else: static, small, and without sanitizers whatever the rest is built with.
+include(CheckCXXSourceCompiles)
+
+function(_fairlead_can_link_static out)
+  set(CMAKE_REQUIRED_LINK_OPTIONS -static)
+  check_cxx_source_compiles("int main() { return 0; }" FAIRLEAD_STATIC_LINKING)
+  set(${out} ${FAIRLEAD_STATIC_LINKING} PARENT_SCOPE)
+endfunction()
+
+# fairlead_embed_keeper(target): builds `fairlead-keeper` and makes `target` carry it. Call it in src/.
+function(fairlead_embed_keeper target)
+  set(dir ${PROJECT_SOURCE_DIR}/src/process)
+  set(program ${CMAKE_CURRENT_BINARY_DIR}/fairlead-keeper)
+  add_executable(fairlead-keeper ${dir}/keeper/main.cpp ${dir}/keeper/launch.cpp ${dir}/keeper/orphans.cpp
+                                 ${dir}/keeper/table.cpp)
+  # Where the distribution has no static libc the program is an ordinary one: it starts a little slower.
+  _fairlead_can_link_static(static)
+  if(NOT static)
+    message(WARNING "No static libc: fairlead-keeper will be dynamically linked")
+  endif()
+  # Set, not added: what the directory says (sanitizers above all) is not for this program.
+  set_target_properties(fairlead-keeper PROPERTIES
+    COMPILE_OPTIONS "-Os;-g0;-fno-exceptions;-fno-rtti;-fno-threadsafe-statics;-fno-asynchronous-unwind-tables;-fno-stack-protector;-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wold-style-cast;-Werror"
+    LINK_OPTIONS "-s;$<$<BOOL:${static}>:-static>"
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
+    INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/src
+    POSITION_INDEPENDENT_CODE OFF
+    CXX_CLANG_TIDY "")
+  target_sources(${target} PRIVATE ${dir}/keeper_image.cpp)
+  set_source_files_properties(${dir}/keeper_image.cpp TARGET_DIRECTORY ${target} PROPERTIES
+    COMPILE_DEFINITIONS "FAIRLEAD_KEEPER_FILE=\"${program}\""
+    OBJECT_DEPENDS ${program})
+  add_dependencies(${target} fairlead-keeper)
+endfunction()

@@ -1,0 +1,78 @@
+# How tests are built and registered. One GoogleTest program a layer (target test_<name>), every case of it a ctest
+# test of its own; small C programs as fixtures. `unit_tests` builds all of them: the sanitizer presets build only that.
+include(GoogleTest)
+find_package(GTest REQUIRED)
+find_package(Threads REQUIRED)
+
+set(FAIRLEAD_TEST_DIR ${PROJECT_BINARY_DIR}/tests)
+set(FAIRLEAD_FIXTURE_DIR ${PROJECT_BINARY_DIR}/fixtures)
+set(FAIRLEAD_SHARED_DIR ${PROJECT_SOURCE_DIR}/../shared)   # test data that may be missing: such tests skip
+
+add_custom_target(fixtures)
+add_custom_target(unit_tests DEPENDS fixtures)
+
+# A sanitized program runs several times slower than a plain one.
+if(FAIRLEAD_SANITIZE)
+  set(FAIRLEAD_TIMEOUT_FACTOR 4)
+else()
+  set(FAIRLEAD_TIMEOUT_FACTOR 1)
+endif()
+
+# fairlead_fixture(name source… [LINKS library…]): a helper program for tests, FAIRLEAD_FIXTURE_DIR/<name> at run time.
+# Never sanitized: fixtures misbehave on purpose, and are spawned with unusual environments.
+function(fairlead_fixture name)
+  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
+  add_executable(fixture_${name} ${ARG_UNPARSED_ARGUMENTS})
+  set_target_properties(fixture_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${FAIRLEAD_FIXTURE_DIR})
+  target_link_libraries(fixture_${name} PRIVATE ${ARG_LINKS})
+  if(FAIRLEAD_SANITIZE)
+    target_compile_options(fixture_${name} PRIVATE -fno-sanitize=all)
+    target_link_options(fixture_${name} PRIVATE -fno-sanitize=all)
+  endif()
+  add_dependencies(fixtures fixture_${name})
+endfunction()
+
+# fairlead_test(name SOURCES … USES layer… [LINKS library…] [PROGRAM] [SERIAL] [TIMEOUT seconds] [LABEL label])
+#   USES     layers by their short names; the headers of src/ are in reach (white-box tests).
+#   PROGRAM  the tests start the `fairlead` program: builds it first, its path is FAIRLEAD_PROGRAM.
+#   SERIAL   no other test beside its cases: for those that count descriptors, memory or time.
+#   TIMEOUT  for one case (default 60), four times that under a sanitizer.
+#   LABEL    instead of `unit`. (One only: discovery cannot pass lists.)
+# Defines FAIRLEAD_SHARED_DIR, FAIRLEAD_FIXTURE_DIR, FAIRLEAD_SOURCE_DIR and FAIRLEAD_PROGRAM as string literals.
+function(fairlead_test name)
+  cmake_parse_arguments(ARG "PROGRAM;SERIAL" "TIMEOUT;LABEL" "SOURCES;USES;LINKS" ${ARGN})
+  if(ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "fairlead_test(${name}): what is ${ARG_UNPARSED_ARGUMENTS}?")
+  endif()
+  set(target test_${name})
+  list(TRANSFORM ARG_USES PREPEND fairlead_)
+  add_executable(${target} ${ARG_SOURCES})
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${FAIRLEAD_TEST_DIR})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${target} PRIVATE ${ARG_USES} ${ARG_LINKS} GTest::gtest_main Threads::Threads)
+  target_compile_definitions(${target} PRIVATE
+    FAIRLEAD_SHARED_DIR="${FAIRLEAD_SHARED_DIR}"
+    FAIRLEAD_FIXTURE_DIR="${FAIRLEAD_FIXTURE_DIR}"
+    FAIRLEAD_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    FAIRLEAD_PROGRAM="${PROJECT_BINARY_DIR}/fairlead")
+  add_dependencies(${target} fixtures)
+  if(ARG_PROGRAM)
+    add_dependencies(${target} fairlead)
+  endif()
+  add_dependencies(unit_tests ${target})
+
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  math(EXPR timeout "${ARG_TIMEOUT} * ${FAIRLEAD_TIMEOUT_FACTOR}")
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL unit)
+  endif()
+  set(serial FALSE)
+  if(ARG_SERIAL)
+    set(serial TRUE)
+  endif()
+  gtest_discover_tests(${target}
+    TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${timeout} RUN_SERIAL ${serial})
+endfunction()

@@ -1,0 +1,37 @@
+// Making connections: to an address, on our own stdio, to a child process.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "fairlead/base/limits.hpp"
+#include "fairlead/base/log.hpp"
+#include "fairlead/connection/uri.hpp"
+#include "fairlead/loop/loop.hpp"
+#include "fairlead/loop/task.hpp"
+#include "fairlead/peer/connection.hpp"
+#include "fairlead/process/child.hpp"
+#include "fairlead/rpc/framing.hpp"
+
+namespace fairlead {
+
+struct ConnectOptions {
+  rpc::Framing framing = rpc::Framing::line;
+  Limits limits;
+  Log log;
+};
+
+using ConnectResult = Result<std::shared_ptr<Connection>>;
+
+// Errors: validation for an address that is none, spawn, connection_failed, timeout (limits.connect_timeout).
+Task<ConnectResult> connect(Loop& loop, Uri uri, ConnectOptions options = ConnectOptions());
+Task<ConnectResult> connect(Loop& loop, std::string uri, ConnectOptions options = ConnectOptions());
+
+// Starts a child and talks to it over its stdin and stdout. Closing the connection stops the child.
+Task<ConnectResult> connect_child(Loop& loop, ProcessSpec spec, ConnectOptions options = ConnectOptions());
+
+// Takes over the process's own stdin and stdout: from then on descriptor 1 is stderr, so that a stray printf
+// cannot spoil the protocol. Kind stdio_unavailable when one of them is closed.
+ConnectResult connect_own_stdio(Loop& loop, ConnectOptions options = ConnectOptions());
+
+}  // namespace fairlead

@@ -1,0 +1,161 @@
+// Connection: carries JSON-RPC messages between us and one other side. Send, receive, close, closed: this is
+// all that anything above knows about a transport.
+//
+// A connection lives on one loop. send() and receive() are awaited on that loop; close() and closed() may be
+// called from anywhere, at any time, as often as one likes. After close(), and after the other side went
+// away, the connection is closed for good: everything still waiting and everything later fails with the same
+// error.
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "fairlead/base/result.hpp"
+#include "fairlead/loop/loop.hpp"
+#include "fairlead/loop/task.hpp"
+#include "fairlead/rpc/message.hpp"
+#include "fairlead/rpc/rope.hpp"
+
+namespace fairlead {
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  class Send;
+  class Receive;
+  class Drained;
+
+  explicit Connection(Loop& loop) : loop_(loop) {}
+  virtual ~Connection() = default;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // co_await: Result<void>, when the bytes are with the operating system. Concurrent sends never interleave.
+  Send send(rpc::Rope message);
+  // co_await: Result<Message>. One receiver at a time. What could not be read as a message arrives as one of
+  // kind malformed; an error means that nothing more will come.
+  Receive receive();
+  // Queues a message without waiting, in order with the sends. For whoever bounds its own queue by backlog().
+  Result<void> post(const rpc::Rope& message);
+  // Bytes queued and not yet with the operating system.
+  virtual std::size_t backlog() const noexcept = 0;
+  // co_await: Result<void>, when the backlog is at most `bytes`.
+  Drained drained(std::size_t bytes);
+
+  void close() noexcept;
+  bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
+
+  // Ends when everything the connection owned is gone, a child process above all. Await it after close().
+  virtual Task<void> settled();
+
+  Loop& loop() const noexcept { return loop_; }
+  // The other side, for logs: "tcp:127.0.0.1:4000", "child server.py (pid 12)".
+  virtual std::string description() const = 0;
+
+ protected:
+  // Something suspended until the stream's written position reaches `until`.
+  struct Waiter {
+    std::coroutine_handle<> handle;
+    std::uint64_t until = 0;
+    Result<void> outcome;
+    bool waiting = false;
+  };
+
+  // ---- for implementations ----
+  // Queues a message; on success sets waiter->until, when there is one, to the position at which it is sent.
+  virtual Result<void> enqueue(const rpc::Rope& message, Waiter* waiter) = 0;
+  // The written position at which no more than `bytes` of what is queued now are left.
+  virtual std::uint64_t position_at_backlog(std::size_t bytes) const noexcept = 0;
+  // The inbox is empty and a receiver waits: start or go on reading.
+  virtual void want_input() = 0;
+  // The connection has just become closed: release what it holds. Called once, on the loop.
+  virtual void release() = 0;
+
+  void deliver(rpc::Message message) { inbox_.push_back(std::move(message)); }
+  bool inbox_empty() const noexcept { return inbox_.empty(); }
+  bool receiver_waiting() const noexcept { return static_cast<bool>(receiver_); }
+  // Resumes the receiver, if it waits and has something to get. May destroy what the receiver owns.
+  void wake_receiver();
+  // Nothing more will be delivered; sending goes on.
+  void end_input(Error reason);
+  // Closed, for `reason`. What was delivered before can still be received, unless it was we who closed.
+  void fail(Error reason);
+  // The stream's written position has reached `position`.
+  void notify_written(std::uint64_t position);
+  const std::optional<Error>& reason() const noexcept { return reason_; }
+
+ private:
+  void add_waiter(Waiter& waiter);
+  void remove_waiter(Waiter& waiter) noexcept;
+
+  Loop& loop_;
+  std::atomic<bool> closed_ = false;
+  std::optional<Error> reason_;     // why closed
+  std::optional<Error> input_end_;  // why nothing more is delivered
+  std::deque<rpc::Message> inbox_;
+  std::coroutine_handle<> receiver_;
+  std::deque<Waiter*> waiters_;  // in no particular order of `until`
+};
+
+class Connection::Send {
+ public:
+  Send(Connection& connection, rpc::Rope message) : connection_(connection), message_(std::move(message)) {}
+  Send(const Send&) = delete;
+  ~Send() { connection_.remove_waiter(waiter_); }
+
+  bool await_ready() const noexcept { return false; }
+  bool await_suspend(std::coroutine_handle<> handle);
+  Result<void> await_resume() { return std::move(waiter_.outcome); }
+
+ private:
+  Connection& connection_;
+  rpc::Rope message_;
+  Waiter waiter_;
+};
+
+class Connection::Receive {
+ public:
+  explicit Receive(Connection& connection) : connection_(connection) {}
+  Receive(const Receive&) = delete;
+  ~Receive();
+
+  bool await_ready() const noexcept { return !connection_.inbox_.empty() || connection_.input_end_; }
+  void await_suspend(std::coroutine_handle<> handle);
+  Result<rpc::Message> await_resume();
+
+ private:
+  Connection& connection_;
+  bool suspended_ = false;
+};
+
+class Connection::Drained {
+ public:
+  Drained(Connection& connection, std::size_t bytes) : connection_(connection), bytes_(bytes) {}
+  Drained(const Drained&) = delete;
+  ~Drained() { connection_.remove_waiter(waiter_); }
+
+  bool await_ready() const noexcept { return connection_.closed() || connection_.backlog() <= bytes_; }
+  void await_suspend(std::coroutine_handle<> handle);
+  Result<void> await_resume();
+
+ private:
+  Connection& connection_;
+  std::size_t bytes_;
+  Waiter waiter_;
+};
+
+inline Connection::Send Connection::send(rpc::Rope message) {
+  return Send(*this, std::move(message));
+}
+inline Connection::Receive Connection::receive() {
+  return Receive(*this);
+}
+inline Connection::Drained Connection::drained(std::size_t bytes) {
+  return Drained(*this, bytes);
+}
+
+}  // namespace fairlead

@@ -1,0 +1,87 @@
+// Message: one JSON-RPC message as it came in. It is scanned exactly once, when it is made; from then on it
+// is one immutable frame and the ranges of its parts. Nothing is decoded until somebody asks.
+//
+// What is not a message still becomes one, of kind `malformed`, so that whoever owns the connection
+// decides what to do about it: answer, count, or hang up.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fairlead/base/bytes.hpp"
+#include "fairlead/base/limits.hpp"
+#include "fairlead/base/result.hpp"
+#include "fairlead/json/raw.hpp"
+
+namespace fairlead::rpc {
+
+enum class Kind : std::uint8_t {
+  request,       // method and id
+  notification,  // method, no id
+  response,      // id and a result
+  error,         // an error, with an id, a null id or none
+  batch,         // an array of messages
+  malformed,     // none of these; problem() says why
+};
+
+class Message {
+ public:
+  Message() = default;
+  // Scans `frame` and classifies it. Never fails: what is wrong is in problem().
+  static Message parse(Bytes frame, const Limits& limits = {});
+  // For a frame that could not even be read.
+  static Message malformed(Error problem, Bytes excerpt = {});
+
+  Kind kind() const noexcept { return kind_; }
+  bool is(Kind kind) const noexcept { return kind_ == kind; }
+  const Bytes& frame() const noexcept { return frame_; }
+
+  // As spelled, with its quotes if it is a string; `null` for a null id; empty when there is none. A
+  // malformed message may still have an id, so that it can be answered.
+  std::string_view id() const noexcept { return id_; }
+  // Escapes decoded. Empty unless request or notification.
+  std::string_view method() const noexcept { return unescaped_method_ ? *unescaped_method_ : method_; }
+
+  // Parts of the frame; absent when they were.
+  json::Raw params() const { return slice(params_); }
+  json::Raw result() const { return slice(result_); }  // a response without result and error reads as null
+  json::Raw error_object() const { return slice(error_); }
+  std::string_view params_text() const noexcept { return params_; }
+  std::string_view result_text() const noexcept { return result_; }
+
+  // The remote error of a kind `error` message, as an Error of kind remote.
+  Error remote_error() const;
+  // Why a malformed message is one: kind parse (not JSON), validation (JSON, but no JSON-RPC) or
+  // frame_too_large.
+  const Error& problem() const noexcept { return *problem_; }
+
+  // The messages of a batch, each a part of this frame.
+  const std::vector<Message>& batch() const noexcept { return *batch_; }
+
+  // Raw line breaks between tokens: must be minified before it can travel as one line.
+  bool has_line_break() const noexcept { return line_break_; }
+
+ private:
+  friend class EnvelopeReader;
+  json::Raw slice(std::string_view part) const {
+    return part.empty() ? json::Raw() : json::Raw::trusted(frame_.part(part), !line_break_);
+  }
+
+  Kind kind_ = Kind::malformed;
+  bool line_break_ = false;
+  Bytes frame_;
+  std::string_view id_;
+  std::string_view method_;  // inside of the string, as spelled
+  std::string_view params_;
+  std::string_view result_;
+  std::string_view error_;
+  std::shared_ptr<const std::string> unescaped_method_;  // only when the spelling has escapes
+  std::shared_ptr<const Error> problem_;
+  std::shared_ptr<const std::vector<Message>> batch_;
+};
+
+}  // namespace fairlead::rpc

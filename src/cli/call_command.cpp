@@ -1,0 +1,102 @@
+// fairlead call: one raw JSON-RPC request or notification; the result on stdout.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+
+#include "cli/common.hpp"
+#include "fairlead/connection/connect.hpp"
+#include "fairlead/loop/loop.hpp"
+#include "fairlead/peer/peer.hpp"
+
+namespace fairlead::cli {
+
+namespace {
+
+struct CallCommand {
+  CommonOptions common{.log_level = "warning"};
+  std::string target;
+  std::string method;
+  std::string params;
+  std::chrono::milliseconds timeout = Limits().call_timeout;
+  bool notify = false;
+};
+
+Result<json::Raw> read_params(const std::string& given) {
+  if (given.empty()) return json::Raw();
+  if (given != "-") return json::Raw::parse(given);
+  const std::string text(std::istreambuf_iterator<char>(std::cin), {});
+  return json::Raw::parse(text);
+}
+
+Task<Result<json::Raw>> make_call(std::shared_ptr<Peer> peer, const CallCommand& command, json::Raw params) {
+  if (command.notify) {
+    const Result<void> sent = co_await peer->notify(command.method, params);
+    if (!sent) co_return sent.error();
+    co_return json::Raw();
+  }
+  CallOptions options(command.timeout);
+  Result<json::Raw> answer = co_await peer->call(command.method, std::move(params), std::move(options));
+  co_return answer;
+}
+
+Task<Result<json::Raw>> run(Loop& loop, const CallCommand& command, json::Raw params) {
+  ConnectOptions options;
+  options.framing = command.common.chosen_framing();
+  options.limits = command.common.limits();
+  options.limits.connect_timeout = std::min(options.limits.connect_timeout, command.timeout);
+  options.log = command.common.log();
+  Task<ConnectResult> connecting = connect(loop, command.target, options);
+  ConnectResult connection = co_await connecting;
+  if (!connection) co_return connection.error();
+
+  PeerOptions peer_options;
+  peer_options.limits = options.limits;
+  peer_options.log = options.log;
+  peer_options.noise = Noise::skip;
+  Task<Result<json::Raw>> calling =
+      make_call(Peer::start(*connection, nullptr, peer_options), command, std::move(params));
+  Result<json::Raw> answer = co_await calling;
+
+  (*connection)->close();
+  Task<void> settling = (*connection)->settled();
+  co_await settling;
+  co_return answer;
+}
+
+int execute(const CallCommand& command) {
+  Result<json::Raw> params = read_params(command.params);
+  if (!params) {
+    std::fprintf(stderr, "fairlead: PARAMS is not JSON: %s\n", params.error().message().c_str());
+    return kUsage;
+  }
+  Loop loop;
+  const Result<json::Raw> answer = loop.block_on(run(loop, command, std::move(*params)));
+  if (!answer) {
+    const ErrorDetail& detail = answer.error().detail();
+    if (answer.error().kind() != ErrorKind::remote) return report(answer.error());
+    std::fprintf(stderr, "fairlead: the other side answered with error %lld: %s\n",
+                 static_cast<long long>(detail.rpc_code.value_or(0)), answer.error().message().c_str());
+    if (!detail.rpc_data.empty()) std::fprintf(stderr, "data: %s\n", detail.rpc_data.c_str());
+    return kRemoteError;
+  }
+  if (!command.notify) std::cout << answer->text() << std::endl;
+  return kDone;
+}
+
+}  // namespace
+
+void add_call(CLI::App& program, int& status) {
+  CLI::App* command = program.add_subcommand("call", "Send one JSON-RPC request and print its result");
+  auto call = std::make_shared<CallCommand>();
+  command->add_option("TARGET", call->target, "Address of the server, e.g. tcp:127.0.0.1:8807")->required();
+  command->add_option("METHOD", call->method, "Method to call")->required();
+  command->add_option("PARAMS", call->params, "Params as JSON, or - to read them from stdin");
+  command->add_flag("--notify", call->notify, "Send a notification: no id, no answer");
+  add_duration(*command, "--timeout", call->timeout, "How long to wait for the answer [30s]");
+  call->common.add_framing_to(*command);
+  call->common.add_log_to(*command);
+  command->callback([call, &status] { status = execute(*call); });
+}
+
+}  // namespace fairlead::cli

@@ -1,0 +1,102 @@
+#include "cli/common.hpp"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdio>
+#include <map>
+
+namespace fairlead::cli {
+
+namespace {
+
+const std::map<std::string, LogLevel> kLevels = {{"trace", LogLevel::trace}, {"debug", LogLevel::debug},
+                                                 {"info", LogLevel::info},   {"warning", LogLevel::warning},
+                                                 {"error", LogLevel::error}, {"off", LogLevel::off}};
+
+std::optional<std::chrono::milliseconds> parse_duration(const std::string& text) {
+  double number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc() || number < 0) return std::nullopt;
+  const std::string unit(end, text.data() + text.size());
+  const double scale = unit == "ms" ? 1 : unit.empty() || unit == "s" ? 1000 : unit == "m" ? 60'000 : 0;
+  if (scale == 0 || number * scale > 1e12) return std::nullopt;
+  return std::chrono::milliseconds(static_cast<std::int64_t>(number * scale));
+}
+
+}  // namespace
+
+int exit_code(const Error& error) noexcept {
+  switch (error.kind()) {
+    case ErrorKind::remote:
+      return kRemoteError;
+    case ErrorKind::validation:
+    case ErrorKind::serialize:
+      return kUsage;
+    case ErrorKind::timeout:
+      return kTimedOut;
+    case ErrorKind::parse:
+    case ErrorKind::id_mismatch:
+    case ErrorKind::frame_too_large:
+    case ErrorKind::invalid_content_type:
+      return kProtocolViolated;
+    default:
+      return kNotConnected;
+  }
+}
+
+int report(const Error& error) {
+  std::fprintf(stderr, "fairlead: %s\n", error.to_string().c_str());
+  return exit_code(error);
+}
+
+void CommonOptions::add_log_to(CLI::App& command) {
+  command.add_option("--log-level", log_level, "What is logged to stderr; requests are logged at debug")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))
+      ->envname("FAIRLEAD_LOG_LEVEL")
+      ->capture_default_str();
+  command.add_option("--log-format", log_format, "Lines for people or for machines")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->envname("FAIRLEAD_LOG_FORMAT")
+      ->capture_default_str();
+}
+
+void CommonOptions::add_framing_to(CLI::App& command) {
+  command.add_option("--framing", framing, "How messages are laid on the stream")
+      ->check(CLI::IsMember({"line", "length", "header"}))
+      ->envname("FAIRLEAD_FRAMING")
+      ->capture_default_str();
+  command.add_option("--max-frame-bytes", max_frame_bytes, "Largest frame accepted [10485760]")
+      ->check(CLI::Range(std::size_t{1024}, Limits::kMaxFrameCeiling))
+      ->envname("FAIRLEAD_MAX_FRAME_BYTES");
+}
+
+Log CommonOptions::log() const {
+  return Log::to_stderr(kLevels.at(log_level), log_format == "json" ? LogFormat::json : LogFormat::text);
+}
+
+rpc::Framing CommonOptions::chosen_framing() const {
+  return rpc::framing_named(framing).value_or(rpc::Framing::line);
+}
+
+Limits CommonOptions::limits() const {
+  Limits limits;
+  if (max_frame_bytes > 0) limits.max_frame_bytes = max_frame_bytes;
+  return limits;
+}
+
+void add_duration(CLI::App& command, const std::string& name, std::chrono::milliseconds& value,
+                  const std::string& help) {
+  command
+      .add_option_function<std::string>(
+          name,
+          [&value, name](const std::string& text) {
+            const auto parsed = parse_duration(text);
+            if (!parsed)
+              throw CLI::ValidationError(name, "`" + text + "` is not a duration such as 500ms, 30s or 2m");
+            value = *parsed;
+          },
+          help)
+      ->type_name("DURATION");
+}
+
+}  // namespace fairlead::cli

@@ -1,0 +1,54 @@
+// What all commands share: exit statuses, log options, durations.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "fairlead/base/error.hpp"
+#include "fairlead/base/limits.hpp"
+#include "fairlead/base/log.hpp"
+#include "fairlead/rpc/framing.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace fairlead::cli {
+
+enum ExitCode : int {
+  kDone = 0,
+  kRemoteError = 1,
+  kUsage = 2,
+  kNotConnected = 3,
+  kTimedOut = 4,
+  kProtocolViolated = 5,
+};
+
+// The one place where kinds of errors become exit statuses.
+int exit_code(const Error& error) noexcept;
+// Prints the error to stderr and returns its exit status.
+int report(const Error& error);
+
+struct CommonOptions {
+  std::string log_level = "info";
+  std::string log_format = "text";
+  std::string framing = "line";
+  std::size_t max_frame_bytes = 0;  // 0: the default
+
+  void add_log_to(CLI::App& command);
+  void add_framing_to(CLI::App& command);
+  Log log() const;
+  rpc::Framing chosen_framing() const;
+  Limits limits() const;
+};
+
+// Adds a duration such as 500ms, 30s, 2m (a bare number is seconds) to a command.
+void add_duration(CLI::App& command, const std::string& name, std::chrono::milliseconds& value,
+                  const std::string& help);
+
+// One function a command: adds it to the program. `status` becomes the exit status of the command that ran.
+void add_rpc(CLI::App& program, int& status);
+void add_call(CLI::App& program, int& status);
+void add_version(CLI::App& program, int& status);
+
+}  // namespace fairlead::cli

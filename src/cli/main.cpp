@@ -1,0 +1,23 @@
+// fairlead: the program. One file a command; this one only puts them together.
+#include <CLI/CLI.hpp>
+
+#include "cli/common.hpp"
+
+int main(int argc, char** argv) {
+  CLI::App program("A JSON-RPC 2.0 and Model Context Protocol runtime.", "fairlead");
+  program.require_subcommand(1);
+  program.footer(
+      "Addresses: stdio:CMD ARG…, stdio: (own streams), tcp:HOST:PORT, unix:/PATH\n"
+      "Exit status: 0 done, 1 the other side answered with an error, 2 usage, 3 could not connect or spawn,\n"
+      "4 timed out, 5 protocol violated.");
+  int status = fairlead::cli::kDone;
+  fairlead::cli::add_rpc(program, status);
+  fairlead::cli::add_call(program, status);
+  fairlead::cli::add_version(program, status);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {
+    return program.exit(problem) == 0 ? fairlead::cli::kDone : fairlead::cli::kUsage;
+  }
+  return status;
+}

@@ -1,0 +1,142 @@
+// fairlead rpc: a small JSON-RPC 2.0 server on stdin/stdout or a socket.
+#include <CLI/CLI.hpp>
+#include <set>
+
+#include "cli/common.hpp"
+#include "fairlead/connection/connect.hpp"
+#include "fairlead/connection/listen.hpp"
+#include "fairlead/json/writer.hpp"
+#include "fairlead/loop/loop.hpp"
+#include "fairlead/loop/signals.hpp"
+#include "fairlead/peer/peer.hpp"
+
+namespace fairlead::cli {
+
+namespace {
+
+struct RpcCommand {
+  CommonOptions common;
+  std::string listen;
+  std::chrono::milliseconds grace = Limits().drain_grace;
+};
+
+std::shared_ptr<const Methods> system_methods() {
+  auto methods = std::make_shared<Methods>();
+  methods->on("system.ping", [](const Request&) { return json::string("pong"); });
+  methods->on("system.echo", [](const Request& request) {
+    const json::Raw params = request.params();
+    return params.absent() ? json::Raw::null() : params;
+  });
+  return methods;
+}
+
+// Serves until it is told to stop, then lets what is under way finish.
+class Server {
+ public:
+  Server(Loop& loop, const RpcCommand& command)
+      : loop_(loop), log_(command.common.log()), methods_(system_methods()) {
+    connect_.framing = command.common.chosen_framing();
+    connect_.limits = command.common.limits();
+    connect_.limits.drain_grace = command.grace;
+    connect_.log = log_;
+    listen_ = command.listen;
+  }
+
+  int run() {
+    Result<Signals> signals = Signals::watch(loop_, {SIGTERM, SIGINT}, [this](int) { stop(); });
+    if (!signals) return report(signals.error());
+    const Result<void> started = listen_.empty() ? serve_stdio() : serve_listener();
+    if (!started) return report(started.error());
+    loop_.run_until([this] { return done_; });
+    return end_;
+  }
+
+ private:
+  Result<void> serve_stdio() {
+    ConnectResult connection = connect_own_stdio(loop_, connect_);
+    if (!connection) return connection.error();
+    serve(std::move(*connection));
+    return {};
+  }
+
+  Result<void> serve_listener() {
+    const Result<Uri> uri = Uri::parse(listen_);
+    if (!uri) return uri.error();
+    auto listener = Listener::listen(loop_, *uri, connect_,
+                                     [this](std::shared_ptr<Connection> c) { serve(std::move(c)); });
+    if (!listener) return listener.error();
+    listener_ = std::move(*listener);
+    log_.info("listening",
+              {{"address", listener_->address()}, {"framing", std::string(to_string(connect_.framing))}});
+    return {};
+  }
+
+  void serve(std::shared_ptr<Connection> connection) {
+    PeerOptions options;
+    options.limits = connect_.limits;
+    options.log = log_;
+    auto peer = Peer::start(std::move(connection), methods_, std::move(options));
+    peers_.insert(peer);
+    loop_.spawn(wait_for(this, std::move(peer)));
+  }
+
+  static Task<void> wait_for(Server* self, std::shared_ptr<Peer> peer) {
+    bool finished = false;
+    while (!finished) {
+      finished = co_await peer->finished().wait(self->loop_, std::chrono::hours(24));
+    }
+    self->peers_.erase(peer);
+    self->note_end(*peer);
+  }
+
+  void note_end(const Peer& peer) {
+    const std::optional<Error>& reason = peer.end_reason();
+    const bool violated = reason && exit_code(*reason) == kProtocolViolated;
+    if (violated) log_.warning("the stream could not be followed", {{"reason", reason->message()}});
+    if (!listener_ && violated) end_ = kProtocolViolated;
+    finish_when_empty();
+  }
+
+  void stop() {
+    if (stopping_) return loop_.stop();  // asked twice: at once
+    stopping_ = true;
+    log_.info("shutting down", {{"connections", std::to_string(peers_.size())}});
+    if (listener_) listener_->close();
+    for (const std::shared_ptr<Peer>& peer : peers_) loop_.spawn(peer->shutdown(connect_.limits.drain_grace));
+    finish_when_empty();
+  }
+
+  void finish_when_empty() {
+    if (peers_.empty() && (stopping_ || !listener_)) done_ = true;
+  }
+
+  Loop& loop_;
+  Log log_;
+  ConnectOptions connect_;
+  std::string listen_;
+  std::shared_ptr<const Methods> methods_;
+  std::shared_ptr<Listener> listener_;
+  std::set<std::shared_ptr<Peer>> peers_;
+  bool stopping_ = false;
+  bool done_ = false;
+  int end_ = kDone;
+};
+
+}  // namespace
+
+void add_rpc(CLI::App& program, int& status) {
+  CLI::App* command = program.add_subcommand("rpc", "Serve JSON-RPC 2.0: system.ping and system.echo");
+  auto rpc = std::make_shared<RpcCommand>();
+  command->add_option("--listen", rpc->listen, "tcp:HOST:PORT or unix:/PATH instead of stdin and stdout")
+      ->envname("FAIRLEAD_LISTEN");
+  add_duration(*command, "--grace", rpc->grace,
+               "How long requests under way may take to finish at the end [5s]");
+  rpc->common.add_framing_to(*command);
+  rpc->common.add_log_to(*command);
+  command->callback([rpc, &status] {
+    Loop loop;
+    status = Server(loop, *rpc).run();
+  });
+}
+
+}  // namespace fairlead::cli

@@ -1,0 +1,74 @@
+#include "connection/child_connection.hpp"
+
+namespace fairlead {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// A process that ends closes its pipes a moment before it can be reaped.
+constexpr milliseconds kExitFollowsEof{500};
+// A process that escaped from an ended child may hold its stdout open; it has this long to be silent.
+constexpr milliseconds kEofFollowsExit{250};
+
+}  // namespace
+
+Result<std::shared_ptr<Connection>> ChildConnection::create(Loop& loop, std::shared_ptr<Child> child,
+                                                            StreamOptions options) {
+  Result<Descriptor> in = Descriptor::adopt(loop, child->take_stdout());
+  if (!in) return in.error();
+  Result<Descriptor> out = Descriptor::adopt(loop, child->take_stdin());
+  if (!out) return out.error();
+  options.description = child->name() + " (pid " + std::to_string(child->pid()) + ")";
+  std::shared_ptr<ChildConnection> connection(
+      new ChildConnection(loop, std::move(child), std::move(*in), std::move(*out), std::move(options)));
+  std::weak_ptr<Connection> weak = connection;
+  connection->child_->when_exited([weak](const ExitStatus&) {
+    if (const auto self = weak.lock()) static_cast<ChildConnection&>(*self).child_exited();
+  });
+  return std::shared_ptr<Connection>(std::move(connection));
+}
+
+ChildConnection::ChildConnection(Loop& loop, std::shared_ptr<Child> child, Descriptor in, Descriptor out,
+                                 StreamOptions options)
+    : StreamConnection(loop, std::move(in), std::move(out), std::move(options)),
+      child_(std::move(child)),
+      patience_(loop) {}
+
+void ChildConnection::lost(Error reason) {
+  if (child_->exit_status()) return fail(child_->exit_error());
+  if (lost_reason_) return;
+  lost_reason_ = std::move(reason);
+  patience_.arm_after(kExitFollowsEof, [this] {
+    fail(Error(lost_reason_->kind(), lost_reason_->message() + ", but its process is still running")
+             .with([&](ErrorDetail& d) { d.stderr_lines = child_->last_stderr(); }));
+  });
+}
+
+void ChildConnection::child_exited() {
+  if (reason()) return;
+  if (lost_reason_) return fail(child_->exit_error());
+  patience_.arm_after(kEofFollowsExit, [this] { fail(child_->exit_error()); });
+}
+
+void ChildConnection::release() {
+  patience_.cancel();
+  StreamConnection::release();
+  loop().spawn(stop_child(std::static_pointer_cast<ChildConnection>(shared_from_this())));
+}
+
+Task<void> ChildConnection::stop_child(std::shared_ptr<ChildConnection> self) {
+  Task<ExitStatus> stopping = self->child_->stop(self->options().limits.stop_grace);
+  const ExitStatus status = co_await stopping;
+  self->options().log.debug("child ended", {{"name", self->child_->name()}, {"status", status.to_string()}});
+  self->stopped_.set();
+}
+
+Task<void> ChildConnection::settled() {
+  const auto self = shared_from_this();
+  // The ladder has three rungs, each of which ends by itself.
+  const bool gone = co_await stopped_.wait(loop(), 10 * options().limits.stop_grace + milliseconds(5000));
+  if (!gone) options().log.error("child is still not gone", {{"name", child_->name()}});
+}
+
+}  // namespace fairlead

@@ -1,0 +1,176 @@
+#include "fairlead/connection/listen.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "connection/sockets.hpp"
+#include "connection/stream_connection.hpp"
+#include "fairlead/rpc/codes.hpp"
+
+namespace fairlead {
+
+namespace {
+
+constexpr int kQueue = 1024;
+constexpr int kAcceptsPerTurn = 64;
+constexpr std::chrono::milliseconds kOutOfDescriptorsPause{100};
+
+Error refused(const Uri& uri, std::string_view what, int os_error) {
+  return Error::from_errno(ErrorKind::connection_failed, std::string(what) + " " + uri.text, os_error);
+}
+
+// A socket file that nobody listens on is left over from a process that died; anything else is not ours to
+// remove.
+void remove_stale_socket(const std::string& path, const SocketAddress& address) {
+  struct stat about {};
+  if (::lstat(path.c_str(), &about) != 0 || !S_ISSOCK(about.st_mode)) return;
+  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (::connect(probe.get(), address.get(), address.size) != 0 && errno == ECONNREFUSED)
+    ::unlink(path.c_str());
+}
+
+std::string name_of(const Uri& uri, int fd) {
+  if (uri.scheme == Uri::Scheme::unix_socket) return uri.text;
+  SocketAddress bound;
+  bound.size = sizeof bound.storage;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&bound.storage), &bound.size) != 0) return uri.text;
+  const std::uint16_t port = bound.family() == AF_INET6
+                                 ? reinterpret_cast<const sockaddr_in6*>(&bound.storage)->sin6_port
+                                 : reinterpret_cast<const sockaddr_in*>(&bound.storage)->sin_port;
+  const bool brackets = uri.host.find(':') != std::string::npos;
+  return "tcp:" + (brackets ? "[" + uri.host + "]" : uri.host) + ":" + std::to_string(ntohs(port));
+}
+
+Result<UniqueFd> open_listening_socket(const Uri& uri) {
+  const bool is_unix = uri.scheme == Uri::Scheme::unix_socket;
+  const Result<SocketAddress> address =
+      is_unix ? unix_address(uri.path) : numeric_address(uri.host, uri.port);
+  if (!address) return address.error();
+  UniqueFd fd(::socket(address->family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return refused(uri, "cannot make a socket for", errno);
+  if (is_unix) {
+    remove_stale_socket(uri.path, *address);
+  } else {
+    const int on = 1;
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  }
+  if (::bind(fd.get(), address->get(), address->size) != 0) return refused(uri, "cannot listen on", errno);
+  if (::listen(fd.get(), kQueue) != 0) return refused(uri, "cannot listen on", errno);
+  return fd;
+}
+
+class SocketListener final : public Listener, public std::enable_shared_from_this<SocketListener> {
+ public:
+  SocketListener(Loop& loop, Uri uri, Descriptor socket, ConnectOptions options, OnConnection accept)
+      : loop_(loop),
+        uri_(std::move(uri)),
+        socket_(std::move(socket)),
+        address_(name_of(uri_, socket_.fd())),
+        options_(std::move(options)),
+        accept_(std::move(accept)),
+        pause_(loop) {}
+  ~SocketListener() override { close(); }
+
+  std::string address() const override { return address_; }
+
+  void close() override {
+    if (!socket_.open()) return;
+    pause_.cancel();
+    socket_.close();
+    if (uri_.scheme == Uri::Scheme::unix_socket) ::unlink(uri_.path.c_str());
+  }
+
+  void wait() {
+    socket_.when_readable([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->accept_some();
+    });
+  }
+
+ private:
+  void accept_some() {
+    for (int i = 0; i < kAcceptsPerTurn && socket_.open(); ++i) {
+      UniqueFd fd(::accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (fd) {
+        take(std::move(fd));
+      } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+        // The connection stays in the queue, so waiting for readability would spin.
+        options_.log.error("cannot accept: out of descriptors or memory", {{"listener", address_}});
+        return pause_.arm_after(kOutOfDescriptorsPause, [this] { accept_some(); });
+      } else if (errno != EINTR && errno != ECONNABORTED) {
+        break;
+      }
+    }
+    if (socket_.open()) wait();
+  }
+
+  void take(UniqueFd fd) {
+    if (uri_.scheme == Uri::Scheme::tcp) set_no_delay(fd.get());
+    StreamOptions stream;
+    stream.framing = options_.framing;
+    stream.limits = options_.limits;
+    stream.log = options_.log;
+    stream.description = "a client of " + address_;
+    stream.answers_after_eof = true;
+    auto made = StreamConnection::create(loop_, std::move(fd), UniqueFd(), std::move(stream));
+    if (!made) return options_.log.error("cannot accept", {{"reason", made.error().message()}});
+    if (open_.size() >= std::min(count_again_at_, options_.limits.max_connections)) forget_closed();
+    if (open_.size() >= options_.limits.max_connections) return turn_away(**made);
+    open_.push_back(*made);
+    accept_(std::move(*made));
+  }
+
+  // Looked through only when their number has doubled, or the limit seems reached.
+  void forget_closed() {
+    std::erase_if(open_, [](const std::weak_ptr<Connection>& one) {
+      const auto connection = one.lock();
+      return !connection || connection->closed();
+    });
+    count_again_at_ = std::max<std::size_t>(64, 2 * open_.size());
+  }
+
+  void turn_away(Connection& connection) {
+    const std::string limit = "max_connections (" + std::to_string(options_.limits.max_connections) + ")";
+    options_.log.warning("turned a client away: " + limit + " are open", {{"listener", address_}});
+    static_cast<void>(connection.post(rpc::make_error("null", rpc::kServerBusy, limit + " are open")));
+    loop_.spawn(hang_up(connection.shared_from_this()));
+  }
+
+  static Task<void> hang_up(std::shared_ptr<Connection> connection) {
+    const Result<void> sent = co_await connection->drained(0);
+    if (sent) connection->close();
+  }
+
+  Loop& loop_;
+  Uri uri_;
+  Descriptor socket_;
+  std::string address_;
+  ConnectOptions options_;
+  OnConnection accept_;
+  Timer pause_;
+  std::vector<std::weak_ptr<Connection>> open_;
+  std::size_t count_again_at_ = 64;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Listener>> Listener::listen(Loop& loop, const Uri& uri, ConnectOptions options,
+                                                   OnConnection accept) {
+  if (uri.scheme != Uri::Scheme::tcp && uri.scheme != Uri::Scheme::unix_socket) {
+    return Error(ErrorKind::validation, "can listen on tcp: and unix: addresses only, not on " + uri.text);
+  }
+  Result<UniqueFd> fd = open_listening_socket(uri);
+  if (!fd) return fd.error();
+  Result<Descriptor> socket = Descriptor::adopt(loop, std::move(*fd));
+  if (!socket) return socket.error();
+  auto listener =
+      std::make_shared<SocketListener>(loop, uri, std::move(*socket), std::move(options), std::move(accept));
+  listener->wait();
+  return std::shared_ptr<Listener>(std::move(listener));
+}
+
+}  // namespace fairlead

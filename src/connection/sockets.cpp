@@ -1,0 +1,119 @@
+#include "connection/sockets.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "fairlead/loop/event.hpp"
+
+namespace fairlead {
+
+namespace asio = boost::asio;
+
+Result<SocketAddress> unix_address(const std::string& path) {
+  sockaddr_un name{};
+  if (path.size() >= sizeof name.sun_path) {
+    return Error(ErrorKind::connection_failed, "the path of a Unix socket may have " +
+                                                   std::to_string(sizeof name.sun_path - 1) + " bytes, not " +
+                                                   std::to_string(path.size()) + ": " + path);
+  }
+  name.sun_family = AF_UNIX;
+  std::memcpy(name.sun_path, path.data(), path.size());
+  SocketAddress address;
+  std::memcpy(&address.storage, &name, sizeof name);
+  address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + 1);
+  return address;
+}
+
+Result<SocketAddress> numeric_address(const std::string& host, std::uint16_t port) {
+  SocketAddress address;
+  sockaddr_in v4{};
+  sockaddr_in6 v6{};
+  const std::string& number = host == "localhost" ? std::string("127.0.0.1") : host;
+  if (::inet_pton(AF_INET, number.c_str(), &v4.sin_addr) == 1) {
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(port);
+    std::memcpy(&address.storage, &v4, sizeof v4);
+    address.size = sizeof v4;
+    return address;
+  }
+  if (::inet_pton(AF_INET6, number.c_str(), &v6.sin6_addr) == 1) {
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(port);
+    std::memcpy(&address.storage, &v6, sizeof v6);
+    address.size = sizeof v6;
+    return address;
+  }
+  return Error(ErrorKind::connection_failed, "`" + host + "` is not a numeric address");
+}
+
+namespace {
+
+struct Resolved {
+  Event done;
+  boost::system::error_code problem;
+  std::vector<SocketAddress> addresses;
+};
+
+}  // namespace
+
+Task<Result<std::vector<SocketAddress>>> resolve(Loop& loop, std::string host, std::uint16_t port,
+                                                 std::chrono::milliseconds timeout) {
+  const Result<SocketAddress> numeric = numeric_address(host, port);
+  if (numeric) co_return std::vector<SocketAddress>(1, *numeric);
+  asio::ip::tcp::resolver resolver(loop.context());
+  auto state = std::make_shared<Resolved>();
+  resolver.async_resolve(
+      host, std::to_string(port), [state](const boost::system::error_code& ec, const auto& results) {
+        state->problem = ec;
+        for (const auto& result : results) {
+          SocketAddress& address = state->addresses.emplace_back();
+          std::memcpy(&address.storage, result.endpoint().data(), result.endpoint().size());
+          address.size = static_cast<socklen_t>(result.endpoint().size());
+        }
+        state->done.set();
+      });
+  const bool in_time = co_await state->done.wait(loop, timeout);
+  if (!in_time) co_return Error::timeout("looking up " + host, timeout);
+  if (state->problem) {
+    co_return Error(ErrorKind::connection_failed, "cannot look up " + host + ": " + state->problem.message());
+  }
+  co_return std::move(state->addresses);
+}
+
+Task<Result<UniqueFd>> connect_socket(Loop& loop, SocketAddress address, std::string name,
+                                      std::chrono::milliseconds timeout) {
+  UniqueFd fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd)
+    co_return Error::from_errno(ErrorKind::connection_failed, "cannot make a socket for " + name, errno);
+  if (::connect(fd.get(), address.get(), address.size) == 0) co_return std::move(fd);
+  // A Unix socket whose queue is full says EAGAIN and cannot be waited for.
+  if (errno != EINPROGRESS)
+    co_return Error::from_errno(ErrorKind::connection_failed, "cannot connect to " + name, errno);
+
+  UniqueFd watched(::dup(fd.get()));
+  Result<Descriptor> descriptor = Descriptor::adopt(loop, std::move(watched));
+  if (!descriptor) co_return descriptor.error();
+  Event writable;
+  descriptor->when_writable([&writable] { writable.set(); });
+  const bool in_time = co_await writable.wait(loop, timeout);
+  if (!in_time) co_return Error::timeout("connecting to " + name, timeout);
+  int problem = 0;
+  socklen_t size = sizeof problem;
+  ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &problem, &size);
+  if (problem != 0)
+    co_return Error::from_errno(ErrorKind::connection_failed, "cannot connect to " + name, problem);
+  co_return std::move(fd);
+}
+
+void set_no_delay(int fd) noexcept {
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+}  // namespace fairlead

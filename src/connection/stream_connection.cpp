@@ -1,0 +1,270 @@
+#include "connection/stream_connection.hpp"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace fairlead {
+
+namespace {
+
+constexpr std::size_t kDirectFrom = 64u
+                                    << 10;  // from here a partial frame is read in place, not through scratch
+constexpr std::size_t kLargestRead = 1u << 20;
+constexpr int kReadsPerTurn = 16;  // then others on the loop have their turn
+constexpr std::size_t kWriteParts = 64;
+
+}  // namespace
+
+Result<std::shared_ptr<StreamConnection>> StreamConnection::create(Loop& loop, UniqueFd in, UniqueFd out,
+                                                                   StreamOptions options) {
+  Result<Descriptor> input = Descriptor::adopt(loop, std::move(in));
+  if (!input) return input.error();
+  std::optional<Descriptor> output;
+  if (out) {
+    Result<Descriptor> adopted = Descriptor::adopt(loop, std::move(out));
+    if (!adopted) return adopted.error();
+    output = std::move(*adopted);
+  }
+  return std::shared_ptr<StreamConnection>(
+      new StreamConnection(loop, std::move(*input), std::move(output), std::move(options)));
+}
+
+StreamConnection::StreamConnection(Loop& loop, Descriptor in, std::optional<Descriptor> out,
+                                   StreamOptions options)
+    : Connection(loop),
+      options_(std::move(options)),
+      in_(std::move(in)),
+      out_(std::move(out)),
+      decoder_(rpc::make_decoder(options_.framing, options_.limits)),
+      queue_(options_.framing) {}
+
+// ---- reading ---------------------------------------------------------------------------------------------
+
+void StreamConnection::want_input() {
+  if (!pumping_) wait_for_input();
+}
+
+void StreamConnection::wait_for_input() {
+  if (input_ended_ || reason() || in_.waiting_to_read()) return;
+  in_.when_readable(
+      [self = std::static_pointer_cast<StreamConnection>(shared_from_this())] { self->pump(); });
+}
+
+// Reads what there is and hands it over, as long as the receiver keeps up; what its handlers answered leaves
+// in one write at the end.
+void StreamConnection::pump() {
+  const auto self = shared_from_this();
+  pumping_ = true;
+  for (int round = 0; round < kReadsPerTurn; ++round) {
+    const Got got = read_once();
+    wake_receiver();
+    if (got != Got::more || reason() || !receiver_waiting()) break;
+  }
+  pumping_ = false;
+  flush();
+  if (receiver_waiting()) wait_for_input();
+}
+
+StreamConnection::Got StreamConnection::read_once() {
+  return partial_.size() < kDirectFrom && want_ < kDirectFrom ? read_into_scratch() : read_into_partial();
+}
+
+StreamConnection::Got StreamConnection::read_into_scratch() {
+  const std::span<char> scratch = loop().scratch();
+  const ssize_t n = ::read(in_.fd(), scratch.data(), scratch.size());
+  if (n <= 0) return read_failed(n < 0 ? errno : 0);
+  const std::string_view got(scratch.data(), static_cast<std::size_t>(n));
+  if (partial_.empty()) {
+    partial_ = got.substr(decode(got));
+  } else {
+    partial_ += got;
+    decode_partial();
+  }
+  if (got.size() < scratch.size()) return Got::drained;
+  loop().grow_scratch();
+  return Got::more;
+}
+
+StreamConnection::Got StreamConnection::read_into_partial() {
+  const std::size_t have = partial_.size();
+  const std::size_t room = want_ > 0 ? want_ : std::clamp(have, kDirectFrom, kLargestRead);
+  ssize_t n = 0;
+  partial_.resize_and_overwrite(have + room, [&](char* data, std::size_t) {
+    n = ::read(in_.fd(), data + have, room);
+    return have + static_cast<std::size_t>(std::max<ssize_t>(n, 0));
+  });
+  if (n <= 0) return read_failed(n < 0 ? errno : 0);
+  decode_partial();
+  return static_cast<std::size_t>(n) < room ? Got::drained : Got::more;
+}
+
+StreamConnection::Got StreamConnection::read_failed(int os_error) {
+  if (os_error == EAGAIN || os_error == EINTR) return Got::drained;
+  input_ended_ = true;
+  if (os_error == 0 || os_error == ECONNRESET || os_error == EIO) {
+    end_of_stream();
+  } else {
+    lost(Error::from_errno(ErrorKind::io, "cannot read from " + options_.description, os_error));
+  }
+  return Got::ended;
+}
+
+void StreamConnection::end_of_stream() {
+  rpc::Decoder::Step last = decoder_->at_end(partial_);
+  if (last.what == rpc::Decoder::What::frame) take_step(last);
+  Error reason = last.error ? std::move(*last.error)
+                            : Error(ErrorKind::closed, options_.description + " closed the connection");
+  partial_.clear();
+  if (options_.answers_after_eof) {
+    end_input(std::move(reason));
+  } else {
+    lost(std::move(reason));
+  }
+}
+
+void StreamConnection::lost(Error reason) {
+  fail(std::move(reason));
+}
+
+// Decodes frame after frame and returns how much of `input` is done with.
+std::size_t StreamConnection::decode(std::string_view input) {
+  std::size_t done = 0;
+  while (true) {
+    const rpc::Decoder::Step step = decoder_->next(input.substr(done));
+    done += step.consumed;
+    want_ = step.want;
+    if (!take_step(step)) return done;
+  }
+}
+
+void StreamConnection::decode_partial() {
+  std::size_t done = 0;
+  while (true) {
+    const rpc::Decoder::Step step = decoder_->next(std::string_view(partial_).substr(done));
+    done += step.consumed;
+    want_ = step.want;
+    if (step.what == rpc::Decoder::What::frame && adopt_large_frame(step.frame, done)) {
+      done = 0;
+      continue;
+    }
+    if (!take_step(step)) break;
+  }
+  if (done == partial_.size()) {
+    partial_ = std::string();  // gives the memory back
+  } else {
+    partial_.erase(0, done);
+  }
+}
+
+// A frame that fills most of the buffer takes the buffer over instead of being copied out of it.
+bool StreamConnection::adopt_large_frame(std::string_view frame, std::size_t consumed) {
+  if (frame.size() < kDirectFrom || 2 * frame.size() < partial_.capacity()) return false;
+  const auto at = static_cast<std::size_t>(frame.data() - partial_.data());
+  std::string rest = partial_.substr(consumed);
+  const Bytes whole = Bytes::adopt(std::move(partial_));
+  partial_ = std::move(rest);
+  deliver(rpc::Message::parse(whole.part(whole.view().substr(at, frame.size())), options_.limits));
+  return true;
+}
+
+// Returns whether there may be another step.
+bool StreamConnection::take_step(const rpc::Decoder::Step& step) {
+  switch (step.what) {
+    case rpc::Decoder::What::frame:
+      deliver(rpc::Message::parse(Bytes::copy_of(step.frame), options_.limits));
+      return true;
+    case rpc::Decoder::What::skipped:
+      deliver(rpc::Message::malformed(*step.error));
+      return true;
+    case rpc::Decoder::What::broken:
+      input_ended_ = true;
+      end_input(*step.error);
+      return false;
+    case rpc::Decoder::What::more:
+      break;
+  }
+  return false;
+}
+
+// ---- writing ---------------------------------------------------------------------------------------------
+
+Result<void> StreamConnection::enqueue(const rpc::Rope& message, Waiter* waiter) {
+  Result<void> pushed = queue_.push(message);
+  if (!pushed) return pushed;
+  if (waiter) waiter->until = queue_.pushed();
+  flush_soon();
+  return {};
+}
+
+std::uint64_t StreamConnection::position_at_backlog(std::size_t bytes) const noexcept {
+  return queue_.pushed() - std::min<std::uint64_t>(bytes, queue_.pushed());
+}
+
+// While we pump, the end of the pump flushes; otherwise the loop's next turn does, with all that is queued by
+// then.
+void StreamConnection::flush_soon() {
+  if (pumping_ || flush_posted_ || out().waiting_to_write()) return;
+  flush_posted_ = true;
+  loop().post([self = std::static_pointer_cast<StreamConnection>(shared_from_this())] {
+    self->flush_posted_ = false;
+    self->flush();
+  });
+}
+
+void StreamConnection::flush() {
+  if (flushing_ || output_broken_ || reason() || queue_.empty() || out().waiting_to_write()) return;
+  flushing_ = true;
+  int problem = 0;
+  while (!queue_.empty() && problem == 0) {
+    const long n = write_once();
+    if (n >= 0) {
+      queue_.advance(static_cast<std::size_t>(n));
+      stall_timer_.reset();
+    } else if (n != -EINTR) {
+      problem = static_cast<int>(-n);
+    }
+  }
+  flushing_ = false;
+  const auto self = std::static_pointer_cast<StreamConnection>(shared_from_this());
+  if (problem == EAGAIN) {
+    watch_stall();
+    out().when_writable([self] { self->flush(); });
+  } else if (problem == EPIPE || problem == ECONNRESET) {
+    output_broken_ = true;
+    lost(Error(ErrorKind::closed, options_.description + " no longer reads what it is sent"));
+  } else if (problem != 0) {
+    output_broken_ = true;
+    lost(Error::from_errno(ErrorKind::io, "cannot write to " + options_.description, problem));
+  }
+  notify_written(queue_.written());
+}
+
+long StreamConnection::write_once() {
+  std::array<iovec, kWriteParts> parts;
+  const std::size_t used = queue_.parts(parts);
+  const ssize_t n = ::writev(out().fd(), parts.data(), static_cast<int>(used));
+  return n >= 0 ? n : -errno;
+}
+
+// The clock runs while the other side takes nothing at all; every byte it takes starts it anew.
+void StreamConnection::watch_stall() {
+  if (stall_timer_) return;
+  stall_timer_.emplace(loop());
+  stall_timer_->arm_after(options_.limits.write_stall, [this] {
+    lost(Error::timeout(options_.description + " has not read anything: write_stall; what was sent",
+                        options_.limits.write_stall));
+  });
+}
+
+void StreamConnection::release() {
+  in_.close();
+  if (out_) out_->close();
+  stall_timer_.reset();
+  partial_ = std::string();
+}
+
+}  // namespace fairlead

@@ -1,0 +1,87 @@
+// StreamConnection: messages over a byte stream (pipe, socket), in one of the three framings. One read yields
+// many messages; many queued messages leave in one write; an idle connection holds no buffer.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "fairlead/base/limits.hpp"
+#include "fairlead/base/log.hpp"
+#include "fairlead/loop/descriptor.hpp"
+#include "fairlead/loop/timer.hpp"
+#include "fairlead/peer/connection.hpp"
+#include "fairlead/rpc/framing.hpp"
+#include "fairlead/rpc/write_queue.hpp"
+
+namespace fairlead {
+
+struct StreamOptions {
+  rpc::Framing framing = rpc::Framing::line;
+  Limits limits;
+  Log log;
+  std::string description;
+  // Whether the other side may still want our answers after it has finished sending: true where we serve (a
+  // pipe, a half-closed socket), false where we call.
+  bool answers_after_eof = false;
+};
+
+class StreamConnection : public Connection {
+ public:
+  // `out` may be empty: then `in` is used both ways.
+  static Result<std::shared_ptr<StreamConnection>> create(Loop& loop, UniqueFd in, UniqueFd out,
+                                                          StreamOptions options);
+
+  std::size_t backlog() const noexcept override { return queue_.bytes(); }
+  std::string description() const override { return options_.description; }
+
+ protected:
+  StreamConnection(Loop& loop, Descriptor in, std::optional<Descriptor> out, StreamOptions options);
+
+  Result<void> enqueue(const rpc::Rope& message, Waiter* waiter) override;
+  std::uint64_t position_at_backlog(std::size_t bytes) const noexcept override;
+  void want_input() override;
+  void release() override;
+
+  // The stream has ended or broken, for `reason`. The default closes; a child's connection finds out more
+  // first.
+  virtual void lost(Error reason);
+
+  const StreamOptions& options() const noexcept { return options_; }
+
+ private:
+  enum class Got : std::uint8_t { more, drained, ended };
+
+  Descriptor& out() noexcept { return out_ ? *out_ : in_; }
+  void wait_for_input();
+  void pump();
+  Got read_once();
+  Got read_into_scratch();
+  Got read_into_partial();
+  Got read_failed(int os_error);
+  void end_of_stream();
+  std::size_t decode(std::string_view input);
+  void decode_partial();
+  bool adopt_large_frame(std::string_view frame, std::size_t consumed);
+  bool take_step(const rpc::Decoder::Step& step);
+  void flush_soon();
+  void flush();
+  long write_once();
+  void watch_stall();
+
+  StreamOptions options_;
+  Descriptor in_;
+  std::optional<Descriptor> out_;
+  std::unique_ptr<rpc::Decoder> decoder_;
+  std::string partial_;   // the beginning of a frame whose end has not come yet
+  std::size_t want_ = 0;  // how much of it is missing, where that is known
+  bool input_ended_ = false;
+  bool pumping_ = false;
+  rpc::WriteQueue queue_;
+  bool flush_posted_ = false;
+  bool flushing_ = false;
+  bool output_broken_ = false;
+  std::optional<Timer> stall_timer_;
+};
+
+}  // namespace fairlead

@@ -1,0 +1,127 @@
+#include "fairlead/connection/uri.hpp"
+
+#include <charconv>
+#include <optional>
+
+namespace fairlead {
+
+namespace {
+
+Error bad(std::string_view text, std::string_view why) {
+  return Error(ErrorKind::validation, "`" + std::string(text) + "` is not an address: " + std::string(why));
+}
+
+std::optional<unsigned> hex_digit(char c) {
+  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
+  const char lower = static_cast<char>(c | 0x20);
+  if (lower >= 'a' && lower <= 'f') return static_cast<unsigned>(lower - 'a' + 10);
+  return std::nullopt;
+}
+
+constexpr std::string_view kSpace = " \t\r\n";
+
+Result<std::vector<std::string>> split_words(std::string_view rest) {
+  std::vector<std::string> words;
+  while (true) {
+    const std::size_t from = rest.find_first_not_of(kSpace);
+    if (from == std::string_view::npos) return words;
+    rest.remove_prefix(from);
+    const std::string_view word = rest.substr(0, rest.find_first_of(kSpace));
+    rest.remove_prefix(word.size());
+    Result<std::string> decoded = percent_decode(word);
+    if (!decoded) return decoded.error();
+    words.push_back(std::move(*decoded));
+  }
+}
+
+Result<Uri> parse_tcp(Uri uri, std::string_view rest) {
+  const std::size_t colon = rest.rfind(':');
+  if (colon == std::string_view::npos) return bad(uri.text, "tcp: needs HOST:PORT");
+  std::string_view host = rest.substr(0, colon);
+  const std::string_view port = rest.substr(colon + 1);
+  if (host.starts_with('[') && host.ends_with(']')) {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string_view::npos) {
+    return bad(uri.text, "an IPv6 address needs brackets, as in tcp:[::1]:4000");
+  }
+  if (host.empty()) return bad(uri.text, "the host is missing");
+  const auto [end, problem] = std::from_chars(port.data(), port.data() + port.size(), uri.port);
+  if (port.empty() || problem != std::errc() || end != port.data() + port.size()) {
+    return bad(uri.text, "the port is not a number from 0 to 65535");
+  }
+  uri.host = host;
+  return uri;
+}
+
+}  // namespace
+
+Result<std::string> percent_decode(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    const auto high = i + 2 < text.size() ? hex_digit(text[i + 1]) : std::nullopt;
+    const auto low = i + 2 < text.size() ? hex_digit(text[i + 2]) : std::nullopt;
+    if (!high || !low) return bad(text, "% is not followed by two hexadecimal digits");
+    out += static_cast<char>(*high << 4 | *low);
+    i += 2;
+  }
+  if (out.find('\0') != std::string::npos) return bad(text, "%00 cannot be part of an address");
+  return out;
+}
+
+std::string percent_encode_word(std::string_view word) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : word) {
+    if (c == '%' || kSpace.find(c) != std::string_view::npos) {
+      const auto byte = static_cast<unsigned char>(c);
+      out += {'%', kHex[byte >> 4], kHex[byte & 15]};
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+Result<Uri> Uri::parse(std::string_view text) {
+  Uri uri;
+  uri.text = text;
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) {
+    return bad(text, "it begins with none of stdio: tcp: unix: http: https: ws: wss:");
+  }
+  const std::string_view scheme = text.substr(0, colon);
+  const std::string_view rest = text.substr(colon + 1);
+  if (scheme == "stdio") {
+    Result<std::vector<std::string>> words = split_words(rest);
+    if (!words) return words.error();
+    uri.words = std::move(*words);
+    return uri;
+  }
+  if (scheme == "tcp") {
+    uri.scheme = Scheme::tcp;
+    return parse_tcp(std::move(uri), rest);
+  }
+  if (scheme == "unix") {
+    uri.scheme = Scheme::unix_socket;
+    Result<std::string> path = percent_decode(rest);
+    if (!path) return path.error();
+    if (path->empty()) return bad(text, "the path is missing");
+    uri.path = std::move(*path);
+    return uri;
+  }
+  static constexpr std::pair<std::string_view, Scheme> kWeb[] = {
+      {"http", Scheme::http}, {"https", Scheme::https}, {"ws", Scheme::ws}, {"wss", Scheme::wss}};
+  for (const auto& [name, kind] : kWeb) {
+    if (scheme != name) continue;
+    if (!rest.starts_with("//")) return bad(text, "// is missing after the scheme");
+    uri.scheme = kind;
+    return uri;
+  }
+  return bad(text, "it begins with none of stdio: tcp: unix: http: https: ws: wss:");
+}
+
+}  // namespace fairlead

@@ -1,0 +1,450 @@
+#include "fairlead/json/scanner.hpp"
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include "json/text_scan.hpp"
+#include "json/utf8.hpp"
+
+namespace fairlead::json {
+
+namespace {
+
+// error() tells these by their address and adds what it knows: the byte met, the limit.
+constexpr char kUnexpected[] = "unexpected character";
+constexpr char kTooDeep[] = "nested deeper than max_depth";
+constexpr char kEndInString[] = "text ends inside a string";
+constexpr char kEndInNumber[] = "text ends inside a number";
+constexpr char kBadUtf8[] = "invalid UTF-8";
+constexpr char kBadEscape[] = "invalid escape in a string";
+constexpr char kControl[] = "unescaped control character in a string";
+constexpr char kTrailing[] = "something follows the value";
+
+constexpr bool is_digit(char c) noexcept {
+  return static_cast<unsigned char>(c - '0') < 10;
+}
+
+constexpr bool is_space(char c) noexcept {
+  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+constexpr bool is_hex(char c) noexcept {
+  return is_digit(c) || static_cast<unsigned char>((c | 0x20) - 'a') < 6;
+}
+
+constexpr std::array<bool, 256> kShortEscapes = [] {
+  std::array<bool, 256> table{};
+  for (const char c : std::string_view("\"\\/bfnrt")) table[static_cast<unsigned char>(c)] = true;
+  return table;
+}();
+
+// In ASCII the closing bracket is two after the opening one, for both kinds.
+constexpr char closing(char open) noexcept {
+  return static_cast<char>(open + 2);
+}
+
+// The kinds of the containers open in scan_container, a bit each: 64 levels are in a register there, and
+// the levels around those are here. No allocation up to the default depth; only trusted text goes deeper.
+class OuterLevels {
+ public:
+  void push(std::uint64_t levels) {
+    if (count_ < inline_.size()) {
+      inline_[count_++] = levels;
+    } else {
+      more_.push_back(levels);
+    }
+  }
+  std::uint64_t pop() noexcept {
+    if (more_.empty()) return inline_[--count_];
+    const std::uint64_t levels = more_.back();
+    more_.pop_back();
+    return levels;
+  }
+
+ private:
+  std::array<std::uint64_t, kDefaultMaxDepth / 64> inline_;
+  std::size_t count_ = 0;
+  std::vector<std::uint64_t> more_;
+};
+
+std::optional<Type> type_from(char c) noexcept {
+  switch (c) {
+    case '{':
+      return Type::object;
+    case '[':
+      return Type::array;
+    case '"':
+      return Type::string;
+    case 't':
+    case 'f':
+      return Type::boolean;
+    case 'n':
+      return Type::null;
+    default:
+      break;
+  }
+  if (is_digit(c) || c == '-') return Type::number;
+  return std::nullopt;
+}
+
+std::string describe(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  if (byte >= 0x20 && byte < 0x7f) return std::string("unexpected character '") + c + "'";
+  constexpr std::string_view kHex = "0123456789abcdef";
+  return std::string("unexpected byte 0x") + kHex[byte >> 4] + kHex[byte & 15];
+}
+
+}  // namespace
+
+Type type_of(std::string_view value) noexcept {
+  return value.empty() ? Type::null : type_from(value.front()).value_or(Type::null);
+}
+
+bool Scanner::fail(const char* at, const char* problem) noexcept {
+  problem_ = problem;
+  p_ = at;
+  return false;
+}
+
+Error Scanner::error() const {
+  std::string message(problem_);
+  if (problem_ == kUnexpected) message = p_ == end_ ? "text ends too early" : describe(*p_);
+  if (problem_ == kTooDeep) message += " (" + std::to_string(max_depth_) + ")";
+  return Error(ErrorKind::parse, message + " at byte " + std::to_string(offset()));
+}
+
+// Skips white space and returns the byte after it, or NUL at the end: NUL is legal nowhere, so whoever
+// expects something else fails either way.
+[[gnu::always_inline]] inline char Scanner::next(const char*& p) noexcept {
+  if (p != end_ && static_cast<unsigned char>(*p) > ' ') return *p;
+  p = skip_space(p);
+  return head(p);
+}
+
+const char* Scanner::skip_space(const char* p) noexcept {
+  for (; p != end_ && is_space(*p); ++p) {
+    if (*p == '\n' || *p == '\r') line_break_ = true;
+  }
+  return p;
+}
+
+bool Scanner::check_utf8(const char* from) noexcept {
+  if (utf8_checked_) return true;
+  const char* invalid = find_invalid_utf8(from, end_);
+  if (invalid != end_) return fail(invalid, kBadUtf8);
+  utf8_checked_ = true;
+  window_ = end_;  // its stops were those of ASCII
+  stops_ = ~std::uint64_t{0};
+  return true;
+}
+
+// `p` is at the backslash.
+inline const char* Scanner::scan_escape(const char* p) noexcept {
+  if (end_ - p >= 2 && kShortEscapes[static_cast<unsigned char>(p[1])]) return p + 2;
+  ++p;
+  if (head(p) != 'u') return fail(p, p == end_ ? kEndInString : kBadEscape), nullptr;
+  for (int i = 0; i < 4; ++i) {
+    ++p;
+    if (!is_hex(head(p))) return fail(p, p == end_ ? kEndInString : kBadEscape), nullptr;
+  }
+  return p + 1;
+}
+
+// The first byte from `p` on that cannot stand in a string as it is, or the end. Strings are short and
+// many: the stops of 64 bytes are found at once and kept, so that a string costs a shift and a count of
+// zeros instead of a search of its own, and the search does not wait for the end of the string before.
+[[gnu::always_inline]] inline const char* Scanner::find_stop(const char* p) noexcept {
+  const auto ahead = static_cast<std::size_t>(p - window_);
+  if (ahead < kWindow) {
+    if (const std::uint64_t stops = stops_ >> ahead; stops != 0) return p + std::countr_zero(stops);
+  }
+  return find_stop_beyond(p, ahead);
+}
+
+// There is none in the window. Windows begin at multiples of 64 from the text's beginning.
+const char* Scanner::find_stop_beyond(const char* p, std::size_t ahead) noexcept {
+  const char* window = window_ + kWindow;
+  if (ahead >= 2 * kWindow) window = begin_ + ((p - begin_) & -kWindow);
+  for (;;) {
+    window_ = window;
+    stops_ = utf8_checked_ ? window_stops<Plain::utf8>(begin_, window, end_)
+                           : window_stops<Plain::ascii>(begin_, window, end_);
+    if (p < window) p = window;
+    if (const std::uint64_t stops = stops_ >> (p - window); stops != 0) return p + std::countr_zero(stops);
+    window = utf8_checked_ ? skip_plain_windows<Plain::utf8>(window + kWindow, end_)
+                           : skip_plain_windows<Plain::ascii>(window + kWindow, end_);
+  }
+}
+
+// `p` is at the opening quote.
+[[gnu::always_inline]] inline const char* Scanner::scan_string(const char* p) noexcept {
+  p = find_stop(p + 1);
+  if (p != end_ && *p == '"') return p + 1;
+  return scan_string_rest(p);
+}
+
+// `p` is at the first byte that is neither plain nor the closing quote.
+const char* Scanner::scan_string_rest(const char* p) noexcept {
+  while (p != end_ && *p != '"') {
+    if (*p == '\\') {
+      saw_escape_ = true;
+      p = scan_escape(p);
+      if (p == nullptr) return nullptr;
+    } else if (static_cast<unsigned char>(*p) < 0x20) {
+      return fail(p, kControl), nullptr;
+    } else if (!check_utf8(p)) {
+      return nullptr;
+    }
+    p = find_stop(p);
+  }
+  if (p == end_) return fail(p, kEndInString), nullptr;
+  return p + 1;
+}
+
+// How many of the eight bytes at `p`, from the first on, are digits. A digit's high half is 3, and adding
+// 6 to its low half does not carry; a carry out of a byte that is no digit reaches later bytes only.
+inline int count_digits(const char* p) noexcept {
+  std::uint64_t bytes = 0;
+  std::memcpy(&bytes, p, sizeof bytes);
+  bytes ^= 0x3030303030303030;
+  const std::uint64_t others = (bytes | (bytes + 0x0606060606060606)) & 0xf0f0f0f0f0f0f0f0;
+  return std::countr_zero(others) / 8;
+}
+
+// One digit at least.
+const char* Scanner::scan_digits(const char* p) noexcept {
+  if (!is_digit(head(p))) return fail(p, p == end_ ? kEndInNumber : kUnexpected), nullptr;
+  do ++p;
+  while (is_digit(head(p)));
+  return p;
+}
+
+// Any number that scan_number does not settle itself.
+const char* Scanner::scan_any_number(const char* p) noexcept {
+  if (*p == '-') ++p;
+  if (head(p) == '0') {
+    ++p;
+  } else if (p = scan_digits(p); p == nullptr) {
+    return nullptr;
+  }
+  if (head(p) == '.') {
+    p = scan_digits(p + 1);
+    if (p == nullptr) return nullptr;
+  }
+  if ((head(p) | 0x20) != 'e') return p;
+  ++p;
+  if (head(p) == '+' || head(p) == '-') ++p;
+  return scan_digits(p);
+}
+
+// `c` is the byte at `p`. Settles what most numbers are, without a loop whose end is hard to predict:
+// up to seven digits, perhaps a point and up to six more.
+[[gnu::always_inline]] inline const char* Scanner::scan_number(const char* p, char c) noexcept {
+  if constexpr (std::endian::native == std::endian::little) {
+    if (end_ - p >= 16 && c > '0') {
+      const int whole = count_digits(p);
+      if (whole < 8 && p[whole] != '.' && (p[whole] | 0x20) != 'e') return p + whole;
+      if (whole < 8 && p[whole] == '.') {
+        const int part = count_digits(p + whole + 1);
+        const char* after = p + whole + 1 + part;
+        if (part > 0 && part < 7 && (*after | 0x20) != 'e') return after;
+      }
+    }
+  }
+  return scan_any_number(p);
+}
+
+[[gnu::always_inline]] inline const char* Scanner::scan_literal(const char* p,
+                                                                std::string_view literal) noexcept {
+  if (static_cast<std::size_t>(end_ - p) >= literal.size() &&
+      std::memcmp(p, literal.data(), literal.size()) == 0) {
+    return p + literal.size();
+  }
+  for (const char c : literal) {
+    if (head(p) != c) break;
+    ++p;
+  }
+  return fail(p, kUnexpected), nullptr;
+}
+
+// `c` is the byte at `p`.
+[[gnu::always_inline]] inline const char* Scanner::scan_scalar(const char* p, char c) noexcept {
+  if (c == '"') return scan_string(p);
+  if (is_digit(c) || c == '-') return scan_number(p, c);
+  if (c == 't') return scan_literal(p, "true");
+  if (c == 'f') return scan_literal(p, "false");
+  if (c == 'n') return scan_literal(p, "null");
+  return fail(p, kUnexpected), nullptr;
+}
+
+// From a key to the value after it; `c` is the byte at `p`, before and after.
+[[gnu::always_inline]] inline const char* Scanner::scan_key(const char* p, char& c) noexcept {
+  if (c != '"') return fail(p, kUnexpected), nullptr;
+  p = find_stop(p + 1);
+  // What nearly every key looks like: `":` and the value at once.
+  if (end_ - p > 2 && p[0] == '"' && p[1] == ':' && p[2] > ' ') {
+    c = p[2];
+    return p + 2;
+  }
+  p = scan_string_rest(p);
+  if (p == nullptr) return nullptr;
+  if (next(p) != ':') return fail(p, kUnexpected), nullptr;
+  ++p;
+  c = next(p);
+  return p;
+}
+
+// `p` is at an opening bracket. One turn of the loop is one value, with its key where it has one: it may
+// open a container, or it closes those that end after it.
+const char* Scanner::scan_container(const char* p) {
+  const std::size_t max_depth = max_depth_ - depth_;
+  std::size_t depth = 0;
+  std::uint64_t objects = 0;  // a bit for each open container, innermost lowest: 1 for an object
+  OuterLevels outer;
+  char close = 0;  // the closing bracket of the innermost container
+  char c = *p;
+  for (;;) {
+    if (close == '}') {
+      p = scan_key(p, c);
+      if (p == nullptr) return nullptr;
+    }
+    if (c == '{' || c == '[') {
+      if (depth == max_depth) return fail(p, kTooDeep), nullptr;
+      if (depth % 64 == 0 && depth != 0) outer.push(objects);
+      ++depth;
+      objects = objects << 1 | (c == '{');
+      close = closing(c);
+      ++p;
+      c = next(p);
+      if (c != close) continue;
+    } else {
+      p = scan_scalar(p, c);
+      if (p == nullptr) return nullptr;
+      c = next(p);
+    }
+    while (c == close) {
+      ++p;
+      if (--depth == 0) return p;
+      objects = depth % 64 == 0 ? outer.pop() : objects >> 1;
+      close = objects & 1 ? '}' : ']';
+      c = next(p);
+    }
+    if (c != ',') return fail(p, kUnexpected), nullptr;
+    ++p;
+    c = next(p);
+  }
+}
+
+bool Scanner::value(std::string_view& out) {
+  if (failed()) return false;
+  const char* from = p_;
+  const char c = next(from);
+  const char* to = c == '{' || c == '[' ? scan_container(from) : scan_scalar(from, c);
+  if (to == nullptr) return false;
+  out = std::string_view(from, static_cast<std::size_t>(to - from));
+  p_ = to;
+  return true;
+}
+
+bool Scanner::begin_container(char open) noexcept {
+  if (failed()) return false;
+  const char* p = p_;
+  if (next(p) != open) return fail(p, kUnexpected);
+  if (depth_ == max_depth_) return fail(p, kTooDeep);
+  ++depth_;
+  first_ = true;
+  p_ = p + 1;
+  return true;
+}
+
+// Moves `p` to the next member or element, over the comma before it; false at `close` or on an error.
+inline bool Scanner::next_item(char close, const char*& p) noexcept {
+  if (failed()) return false;
+  p = p_;
+  const char c = next(p);
+  const bool first = first_;
+  first_ = false;
+  if (c == close) {
+    --depth_;
+    p_ = p + 1;
+    return false;
+  }
+  if (first) return true;
+  if (c != ',') return fail(p, kUnexpected);
+  ++p;
+  return true;
+}
+
+bool Scanner::begin_object() {
+  return begin_container('{');
+}
+
+bool Scanner::begin_array() {
+  return begin_container('[');
+}
+
+bool Scanner::next_member(std::string_view& key, bool& escaped) {
+  const char* p = nullptr;
+  if (!next_item('}', p)) return false;
+  if (next(p) != '"') return fail(p, kUnexpected);
+  const char* const from = p + 1;
+  saw_escape_ = false;
+  p = scan_string(p);
+  if (p == nullptr) return false;
+  key = std::string_view(from, static_cast<std::size_t>(p - 1 - from));
+  escaped = saw_escape_;
+  if (next(p) != ':') return fail(p, kUnexpected);
+  p_ = p + 1;
+  return true;
+}
+
+bool Scanner::next_element() {
+  const char* p = nullptr;
+  if (!next_item(']', p)) return false;
+  // A comma must be followed by an element: value() would say so, but the caller may not call it.
+  if (next(p) == ']') return fail(p, kUnexpected);
+  p_ = p;
+  return true;
+}
+
+std::optional<Type> Scanner::peek() {
+  if (failed()) return std::nullopt;
+  p_ = skip_space(p_);
+  return type_from(head(p_));
+}
+
+bool Scanner::finish() {
+  if (failed()) return false;
+  p_ = skip_space(p_);
+  return p_ == end_ || fail(p_, kTrailing);
+}
+
+std::optional<Error> validate(std::string_view text, std::size_t max_depth) {
+  Scanner scanner(text, max_depth);
+  std::string_view value;
+  if (scanner.value(value) && scanner.finish()) return std::nullopt;
+  return scanner.error();
+}
+
+std::string minify(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  const char* p = text.data();
+  const char* const end = p + text.size();
+  while (p != end) {
+    const char* from = p;
+    if (*p == '"') {
+      for (++p; p != end && *p != '"';) p = *p == '\\' ? p + 2 : skip_plain<Plain::utf8>(p, end);
+      ++p;
+    } else {
+      while (p != end && *p != '"' && !is_space(*p)) ++p;
+    }
+    out.append(from, p);
+    while (p != end && is_space(*p)) ++p;
+  }
+  return out;
+}
+
+}  // namespace fairlead::json

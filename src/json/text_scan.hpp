@@ -1,0 +1,122 @@
+// Finds the bytes that end a run of plain text in a JSON string. This is where the scanner and the writer
+// spend their time on large texts, so it looks at 16 bytes at a time where SSE2 is there (on every x86-64)
+// and at single bytes elsewhere. Nothing outside [begin, end) is ever read.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__SSE2__) && !defined(FAIRLEAD_NO_SIMD)
+#include <emmintrin.h>
+#endif
+
+namespace fairlead::json {
+
+// What may stand in a run: any ASCII that needs no escape, or that and every byte over 0x7f.
+enum class Plain : std::uint8_t { ascii, utf8 };
+
+inline constexpr std::ptrdiff_t kWindow = 64;  // bytes covered by one mask of stops
+
+template <Plain kPlain>
+constexpr bool is_plain(char c) noexcept {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte >= 0x20 && c != '"' && c != '\\' && (kPlain == Plain::utf8 || byte < 0x80);
+}
+
+#if defined(__SSE2__) && !defined(FAIRLEAD_NO_SIMD)
+
+inline __m128i load_block(const char* p) noexcept {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+}
+
+// All bits of a byte are set where it is not plain.
+template <Plain kPlain>
+inline __m128i not_plain(__m128i block) noexcept {
+  const __m128i quote = _mm_cmpeq_epi8(block, _mm_set1_epi8('"'));
+  const __m128i backslash = _mm_cmpeq_epi8(block, _mm_set1_epi8('\\'));
+  // As signed numbers, bytes over 0x7f are smaller than 0x20 too: one comparison finds both.
+  const __m128i low = kPlain == Plain::ascii
+                          ? _mm_cmplt_epi8(block, _mm_set1_epi8(0x20))
+                          : _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x1f)), block);
+  return _mm_or_si128(_mm_or_si128(quote, backslash), low);
+}
+
+inline std::uint64_t bits_of(__m128i block) noexcept {
+  return static_cast<std::uint32_t>(_mm_movemask_epi8(block));
+}
+
+template <Plain kPlain>
+inline std::uint64_t block_stops(const char* p) noexcept {
+  return bits_of(not_plain<kPlain>(load_block(p)));
+}
+
+// Skips whole windows without a stop: one test for each.
+template <Plain kPlain>
+inline const char* skip_plain_windows(const char* p, const char* end) noexcept {
+  while (end - p >= kWindow) {
+    const __m128i a = not_plain<kPlain>(load_block(p));
+    const __m128i b = not_plain<kPlain>(load_block(p + 16));
+    const __m128i c = not_plain<kPlain>(load_block(p + 32));
+    const __m128i d = not_plain<kPlain>(load_block(p + 48));
+    if (bits_of(_mm_or_si128(_mm_or_si128(a, b), _mm_or_si128(c, d))) != 0) break;
+    p += kWindow;
+  }
+  return p;
+}
+
+// The last window of a text: what lies beyond `end` counts as a stop. The last block is read so that it
+// ends where the text ends, and shifted into place.
+template <Plain kPlain>
+inline std::uint64_t last_window_stops(const char* begin, const char* p, const char* end) noexcept {
+  std::uint64_t stops = 0;
+  int at = 0;
+  for (; end - p >= 16; p += 16, at += 16) stops |= block_stops<kPlain>(p) << at;
+  const int rest = static_cast<int>(end - p);
+  if (end - begin >= 16) {
+    stops |= (block_stops<kPlain>(end - 16) >> (16 - rest)) << at;
+  } else {
+    for (int i = 0; i < rest; ++i) stops |= std::uint64_t{!is_plain<kPlain>(p[i])} << (at + i);
+  }
+  return stops | (~std::uint64_t{0} << (at + rest));
+}
+
+// Bit i is set where p[i] is not plain, or does not belong to the text. REQUIRES: begin <= p <= end.
+template <Plain kPlain>
+inline std::uint64_t window_stops(const char* begin, const char* p, const char* end) noexcept {
+  if (end - p < kWindow) return last_window_stops<kPlain>(begin, p, end);
+  return block_stops<kPlain>(p) | (block_stops<kPlain>(p + 16) << 16) | (block_stops<kPlain>(p + 32) << 32) |
+         (block_stops<kPlain>(p + 48) << 48);
+}
+
+#else
+
+template <Plain kPlain>
+inline const char* skip_plain_windows(const char* p, const char*) noexcept {
+  return p;
+}
+
+template <Plain kPlain>
+inline std::uint64_t window_stops(const char*, const char* p, const char* end) noexcept {
+  std::uint64_t stops = 0;
+  for (int i = 0; i < kWindow; ++i) {
+    stops |= std::uint64_t{i >= end - p || !is_plain<kPlain>(p[i])} << i;
+  }
+  return stops;
+}
+
+#endif
+
+// The first byte from `p` on that is not plain, or `end`.
+template <Plain kPlain>
+inline const char* skip_plain(const char* p, const char* end) noexcept {
+  const char* const begin = p;
+  for (;;) {
+    const std::uint64_t stops = window_stops<kPlain>(begin, p, end);
+    if (stops != 0) return p + std::countr_zero(stops);
+    p = skip_plain_windows<kPlain>(p + kWindow, end);
+  }
+}
+
+}  // namespace fairlead::json

@@ -1,0 +1,217 @@
+#include "fairlead/json/view.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+
+#include "json/utf8.hpp"
+
+namespace fairlead::json {
+
+namespace {
+
+constexpr std::uint32_t kReplacement = 0xfffd;
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t from = text.find_first_not_of(kSpace);
+  if (from == std::string_view::npos) return {};
+  return text.substr(from, text.find_last_not_of(kSpace) - from + 1);
+}
+
+// A number as digits without zeros at either end, and the power of ten of the last one. Exact for any
+// magnitude; the digits are kept only as far as an int64 could need them.
+struct Decimal {
+  static constexpr int kKept = 19;
+
+  bool negative = false;
+  std::int64_t count = 0;     // significant digits, more than kKept when they were not all kept
+  std::int64_t exponent = 0;  // value = digits * 10^exponent; saturates
+  std::array<char, kKept> digits{};
+
+  explicit Decimal(std::string_view number) noexcept;
+
+ private:
+  void add(char digit, std::int64_t& zeros) noexcept;
+};
+
+// Zeros wait until a digit follows them: those at the end belong to the exponent.
+void Decimal::add(char digit, std::int64_t& zeros) noexcept {
+  if (digit == '0') {
+    if (count > 0) ++zeros;
+    return;
+  }
+  for (; zeros > 0; --zeros, ++count) {
+    if (count < kKept) digits[static_cast<std::size_t>(count)] = '0';
+  }
+  if (count < kKept) digits[static_cast<std::size_t>(count)] = digit;
+  ++count;
+}
+
+Decimal::Decimal(std::string_view number) noexcept {
+  const char* p = number.data();
+  const char* const end = p + number.size();
+  negative = *p == '-';
+  if (negative) ++p;
+  std::int64_t zeros = 0;
+  std::int64_t fraction = 0;
+  for (; p != end && is_digit(*p); ++p) add(*p, zeros);
+  if (p != end && *p == '.') {
+    for (++p; p != end && is_digit(*p); ++p, ++fraction) add(*p, zeros);
+  }
+  if (p == end) {
+    exponent = zeros - fraction;
+    return;
+  }
+  ++p;  // e or E
+  const bool minus = *p == '-';
+  if (*p == '-' || *p == '+') ++p;
+  std::int64_t written = 0;
+  constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max() / 16;
+  for (; p != end; ++p) written = std::min(kFar, written * 10 + (*p - '0'));
+  exponent = zeros - fraction + (minus ? -written : written);
+}
+
+std::uint32_t hex4(const char* p) {
+  std::uint32_t code = 0;
+  std::from_chars(p, p + 4, code, 16);
+  return code;
+}
+
+bool is_high_surrogate(std::uint32_t code) {
+  return code >= 0xd800 && code < 0xdc00;
+}
+bool is_low_surrogate(std::uint32_t code) {
+  return code >= 0xdc00 && code < 0xe000;
+}
+
+// `p` is after the `\u`. Returns the position after the escape, or after both of a pair.
+const char* append_unicode_escape(std::string& out, const char* p, const char* end) {
+  std::uint32_t code = hex4(p);
+  p += 4;
+  if (is_high_surrogate(code) && end - p >= 6 && p[0] == '\\' && p[1] == 'u' &&
+      is_low_surrogate(hex4(p + 2))) {
+    code = 0x10000 + ((code - 0xd800) << 10) + (hex4(p + 2) - 0xdc00);
+    p += 6;
+  }
+  append_utf8(out, code >= 0xd800 && code < 0xe000 ? kReplacement : code);
+  return p;
+}
+
+char short_escape(char c) {
+  switch (c) {
+    case 'b':
+      return '\b';
+    case 'f':
+      return '\f';
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    default:
+      return c;  // the quote, the backslash and the slash stand for themselves
+  }
+}
+
+}  // namespace
+
+View::View(std::string_view text) noexcept : text_(trimmed(text)) {}
+
+View View::operator[](std::string_view key) const {
+  View found;
+  each_member([&](std::string_view spelled, bool escaped, View value) {
+    if (key_equals(spelled, escaped, key)) found = value;
+    return true;
+  });
+  return found;
+}
+
+View View::operator[](std::size_t index) const {
+  View found;
+  each_element([&](View value) {
+    if (index-- > 0) return true;
+    found = value;
+    return false;
+  });
+  return found;
+}
+
+std::size_t View::size() const {
+  std::size_t count = 0;
+  each_member([&](std::string_view, bool, View) { return ++count, true; });
+  each_element([&](View) { return ++count, true; });
+  return count;
+}
+
+std::optional<bool> View::as_bool() const noexcept {
+  if (!is(Type::boolean)) return std::nullopt;
+  return text_ == "true";
+}
+
+std::optional<std::int64_t> View::as_int() const noexcept {
+  if (!is(Type::number)) return std::nullopt;
+  std::int64_t value = 0;
+  const char* const end = text_.data() + text_.size();
+  const auto plain = std::from_chars(text_.data(), end, value);
+  if (plain.ptr == end && plain.ec == std::errc()) return value;
+
+  const Decimal decimal(text_);
+  if (decimal.count == 0) return 0;
+  if (decimal.exponent < 0 || decimal.count + decimal.exponent > Decimal::kKept) return std::nullopt;
+  std::array<char, Decimal::kKept + 1> spelled;
+  spelled.fill('0');
+  spelled[0] = '-';
+  std::copy_n(decimal.digits.begin(), decimal.count, spelled.begin() + 1);
+  const char* from = spelled.data() + (decimal.negative ? 0 : 1);
+  const char* to = spelled.data() + 1 + decimal.count + decimal.exponent;
+  if (std::from_chars(from, to, value).ec != std::errc()) return std::nullopt;
+  return value;
+}
+
+std::optional<double> View::as_double() const noexcept {
+  if (!is(Type::number)) return std::nullopt;
+  double value = 0;
+  const auto [_, problem] = std::from_chars(text_.data(), text_.data() + text_.size(), value);
+  if (problem == std::errc()) return value;
+  // Too small is zero, as everywhere; only too large does not fit.
+  const Decimal decimal(text_);
+  if (decimal.count + decimal.exponent > 0) return std::nullopt;
+  return decimal.negative ? -0.0 : 0.0;
+}
+
+std::optional<std::string> View::as_string() const {
+  if (!is(Type::string)) return std::nullopt;
+  return unescape(text_.substr(1, text_.size() - 2));
+}
+
+std::string unescape(std::string_view inside) {
+  std::string out;
+  out.reserve(inside.size());
+  const char* p = inside.data();
+  const char* const end = p + inside.size();
+  while (p != end) {
+    const char* escape = std::find(p, end, '\\');
+    out.append(p, escape);
+    if (escape == end) break;
+    p = escape + 2;
+    if (escape[1] == 'u') {
+      p = append_unicode_escape(out, p, end);
+    } else {
+      out.push_back(short_escape(escape[1]));
+    }
+  }
+  return out;
+}
+
+bool key_equals(std::string_view spelled, bool escaped, std::string_view name) {
+  return escaped ? unescape(spelled) == name : spelled == name;
+}
+
+}  // namespace fairlead::json

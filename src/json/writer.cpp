@@ -1,0 +1,168 @@
+#include "fairlead/json/writer.hpp"
+
+#include <array>
+#include <cassert>
+#include <charconv>
+#include <cmath>
+
+#include "json/text_scan.hpp"
+#include "json/utf8.hpp"
+
+namespace fairlead::json {
+
+namespace {
+
+template <class Number>
+void append_number(std::string& out, Number value) {
+  std::array<char, 32> digits;
+  const auto [end, problem] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  assert(problem == std::errc());
+  static_cast<void>(problem);
+  out.append(digits.data(), end);
+}
+
+void append_escape(std::string& out, char c) {
+  constexpr std::string_view kFrom = "\"\\\b\f\n\r\t";
+  constexpr std::string_view kTo = "\"\\bfnrt";
+  out.push_back('\\');
+  if (const std::size_t at = kFrom.find(c); at != std::string_view::npos) {
+    out.push_back(kTo[at]);
+    return;
+  }
+  constexpr std::string_view kHex = "0123456789abcdef";
+  out.append("u00");
+  out.push_back(kHex[static_cast<unsigned char>(c) >> 4]);
+  out.push_back(kHex[static_cast<unsigned char>(c) & 15]);
+}
+
+}  // namespace
+
+void append_string(std::string& out, std::string_view value) {
+  const char* p = value.data();
+  const char* const end = p + value.size();
+  out.reserve(out.size() + value.size() + 2);
+  out.push_back('"');
+  while (p != end) {
+    const char* from = p;
+    p = skip_plain<Plain::ascii>(p, end);
+    out.append(from, p);
+    if (p == end) break;
+    if (static_cast<unsigned char>(*p) < 0x80) {
+      append_escape(out, *p++);
+    } else if (const int length = utf8_length(p, end); length > 0) {
+      out.append(p, static_cast<std::size_t>(length));
+      p += length;
+    } else {
+      out.append("\xef\xbf\xbd");
+      ++p;
+    }
+  }
+  out.push_back('"');
+}
+
+Raw string(std::string_view value) {
+  std::string out;
+  append_string(out, value);
+  return Raw::trusted(Bytes::adopt(std::move(out)), true);
+}
+
+void Writer::before_value() {
+  assert(!open_.empty() || out_.empty());                      // one value at the top
+  assert(open_.empty() || open_.back() != '}' || after_key_);  // members have keys
+  if (after_key_) {
+    after_key_ = false;
+  } else if (!open_.empty()) {
+    if (has_items_) out_.push_back(',');
+  }
+  has_items_ = true;
+}
+
+Writer& Writer::begin_container(char open) {
+  before_value();
+  out_.push_back(open);
+  open_.push_back(static_cast<char>(open + 2));  // in ASCII, the closing bracket
+  has_items_ = false;
+  return *this;
+}
+
+Writer& Writer::end_container(char close) {
+  assert(!open_.empty() && open_.back() == close && !after_key_);
+  out_.push_back(close);
+  open_.pop_back();
+  has_items_ = true;
+  return *this;
+}
+
+Writer& Writer::begin_object() {
+  return begin_container('{');
+}
+Writer& Writer::end_object() {
+  return end_container('}');
+}
+Writer& Writer::begin_array() {
+  return begin_container('[');
+}
+Writer& Writer::end_array() {
+  return end_container(']');
+}
+
+Writer& Writer::key(std::string_view name) {
+  assert(!open_.empty() && open_.back() == '}' && !after_key_);
+  if (has_items_) out_.push_back(',');
+  append_string(out_, name);
+  out_.push_back(':');
+  after_key_ = true;
+  return *this;
+}
+
+Writer& Writer::insert(std::string_view json, bool one_line) {
+  before_value();
+  out_.append(json);
+  one_line_ = one_line_ && one_line;
+  return *this;
+}
+
+Writer& Writer::null() {
+  return insert("null", true);
+}
+Writer& Writer::boolean(bool value) {
+  return insert(value ? "true" : "false", true);
+}
+Writer& Writer::raw(std::string_view json) {
+  return insert(json, false);
+}
+Writer& Writer::raw(const Raw& json) {
+  return insert(json.text(), json.one_line());
+}
+
+Writer& Writer::integer(std::int64_t value) {
+  before_value();
+  append_number(out_, value);
+  return *this;
+}
+
+Writer& Writer::unsigned_integer(std::uint64_t value) {
+  before_value();
+  append_number(out_, value);
+  return *this;
+}
+
+Writer& Writer::number(double value) {
+  if (!std::isfinite(value)) return null();
+  before_value();
+  append_number(out_, value);
+  return *this;
+}
+
+Writer& Writer::string(std::string_view value) {
+  before_value();
+  append_string(out_, value);
+  return *this;
+}
+
+Raw Writer::finish() && {
+  assert(open_.empty() && !out_.empty());
+  return Raw::trusted(Bytes::adopt(std::move(out_)), one_line_);
+}
+
+}  // namespace fairlead::json

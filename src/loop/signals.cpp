@@ -1,0 +1,56 @@
+#include "fairlead/loop/signals.hpp"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+
+#include "fairlead/loop/descriptor.hpp"
+
+namespace fairlead {
+
+struct Signals::Impl : std::enable_shared_from_this<Signals::Impl> {
+  std::function<void(int)> callback;
+  sigset_t before{};
+  std::optional<Descriptor> descriptor;
+
+  void wait() {
+    descriptor->when_readable([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->take();
+    });
+  }
+
+  void take() {
+    signalfd_siginfo info{};
+    while (::read(descriptor->fd(), &info, sizeof info) == sizeof info)
+      callback(static_cast<int>(info.ssi_signo));
+    wait();
+  }
+
+  ~Impl() { ::pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+};
+
+Signals::Signals(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Signals::Signals(Signals&&) noexcept = default;
+Signals& Signals::operator=(Signals&&) noexcept = default;
+Signals::~Signals() = default;
+
+Result<Signals> Signals::watch(Loop& loop, std::initializer_list<int> signals,
+                               std::function<void(int signal)> callback) {
+  auto impl = std::make_shared<Impl>();
+  impl->callback = std::move(callback);
+  sigset_t watched;
+  sigemptyset(&watched);
+  for (const int signal : signals) sigaddset(&watched, signal);
+  ::pthread_sigmask(SIG_BLOCK, &watched, &impl->before);
+  UniqueFd fd(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd) return Error::from_errno(ErrorKind::io, "cannot watch for signals", errno);
+  Result<Descriptor> descriptor = Descriptor::adopt(loop, std::move(fd));
+  if (!descriptor) return descriptor.error();
+  impl->descriptor = std::move(*descriptor);
+  impl->wait();
+  return Signals(std::move(impl));
+}
+
+}  // namespace fairlead

@@ -1,0 +1,125 @@
+#include "fairlead/peer/connection.hpp"
+
+#include <algorithm>
+
+namespace fairlead {
+
+Result<void> Connection::post(const rpc::Rope& message) {
+  if (reason_) return *reason_;
+  return enqueue(message, nullptr);
+}
+
+void Connection::close() noexcept {
+  if (closed_.exchange(true, std::memory_order_acq_rel)) return;
+  auto finish = [self = shared_from_this()] {
+    self->inbox_.clear();
+    self->fail(Error(ErrorKind::closed, "the connection was closed by this side"));
+  };
+  if (loop_.here()) {
+    finish();
+  } else {
+    loop_.post(std::move(finish));
+  }
+}
+
+Task<void> Connection::settled() {
+  co_return;
+}
+
+void Connection::wake_receiver() {
+  if (!receiver_ || (inbox_.empty() && !input_end_)) return;
+  std::exchange(receiver_, nullptr).resume();
+}
+
+void Connection::end_input(Error reason) {
+  if (input_end_) return;
+  input_end_ = std::move(reason);
+  // Posted, as this may be called from deep inside what the receiver itself set off.
+  loop_.post([self = shared_from_this()] { self->wake_receiver(); });
+}
+
+void Connection::fail(Error reason) {
+  closed_.store(true, std::memory_order_release);
+  if (reason_) return;
+  reason_ = reason;
+  input_end_.reset();
+  end_input(std::move(reason));
+  release();
+  loop_.post([self = shared_from_this()] {
+    while (!self->waiters_.empty()) {
+      Waiter* waiter = self->waiters_.front();
+      self->waiters_.pop_front();
+      waiter->waiting = false;
+      waiter->outcome = *self->reason_;
+      waiter->handle.resume();
+    }
+  });
+}
+
+void Connection::notify_written(std::uint64_t position) {
+  if (waiters_.empty()) return;
+  const auto self = shared_from_this();
+  // A resumed waiter may send again or give up others, so look afresh after each.
+  while (true) {
+    const auto due = std::ranges::find_if(waiters_, [&](const Waiter* w) { return w->until <= position; });
+    if (due == waiters_.end()) return;
+    Waiter* waiter = *due;
+    waiters_.erase(due);
+    waiter->waiting = false;
+    waiter->handle.resume();
+  }
+}
+
+void Connection::add_waiter(Waiter& waiter) {
+  waiter.waiting = true;
+  waiters_.push_back(&waiter);
+}
+
+void Connection::remove_waiter(Waiter& waiter) noexcept {
+  if (!waiter.waiting) return;
+  waiter.waiting = false;
+  std::erase(waiters_, &waiter);
+}
+
+bool Connection::Send::await_suspend(std::coroutine_handle<> handle) {
+  if (connection_.reason_) {
+    waiter_.outcome = *connection_.reason_;
+    return false;
+  }
+  waiter_.outcome = connection_.enqueue(message_, &waiter_);
+  if (!waiter_.outcome) return false;
+  waiter_.handle = handle;
+  connection_.add_waiter(waiter_);
+  return true;
+}
+
+Connection::Receive::~Receive() {
+  if (suspended_) connection_.receiver_ = nullptr;
+}
+
+void Connection::Receive::await_suspend(std::coroutine_handle<> handle) {
+  suspended_ = true;
+  connection_.receiver_ = handle;
+  connection_.want_input();
+}
+
+Result<rpc::Message> Connection::Receive::await_resume() {
+  suspended_ = false;
+  if (connection_.inbox_.empty()) return *connection_.input_end_;
+  Result<rpc::Message> message = std::move(connection_.inbox_.front());
+  connection_.inbox_.pop_front();
+  return message;
+}
+
+void Connection::Drained::await_suspend(std::coroutine_handle<> handle) {
+  waiter_.handle = handle;
+  waiter_.until = connection_.position_at_backlog(bytes_);
+  connection_.add_waiter(waiter_);
+}
+
+Result<void> Connection::Drained::await_resume() {
+  if (!connection_.reason_) return {};
+  return *connection_.reason_;
+}
+
+}  // namespace fairlead

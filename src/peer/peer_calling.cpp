@@ -1,0 +1,189 @@
+// The calling half of a peer: our calls, their answers, deadlines and cancellation.
+#include <algorithm>
+
+#include "fairlead/json/view.hpp"
+#include "fairlead/json/writer.hpp"
+#include "peer/serving.hpp"
+
+namespace fairlead {
+
+namespace {
+
+std::chrono::milliseconds whole_ms(Clock::duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
+}
+
+}  // namespace
+
+// ---- one call --------------------------------------------------------------------------------------------
+
+Peer::Pending::~Pending() {
+  stop_.reset();
+  if (handle_) peer_->give_up(*this, "no longer wanted");
+}
+
+bool Peer::Pending::await_suspend(std::coroutine_handle<> handle) {
+  const std::optional<Error> refused = peer_->begin(*this);
+  if (refused) {
+    outcome_ = *refused;
+    return false;
+  }
+  handle_ = handle;
+  return true;
+}
+
+void Peer::Pending::finish(Result<rpc::Message> outcome) {
+  outcome_ = std::move(outcome);
+  std::exchange(handle_, nullptr).resume();
+}
+
+void Peer::Pending::progress(const json::Raw& params) {
+  if (options_.timeout && latest_ > deadline) deadline = std::min(latest_, Clock::now() + *options_.timeout);
+  if (!options_.on_progress) return;
+  const json::View value = json::View(params)[peer_->options_.dialect.progress_value_key];
+  options_.on_progress(value.absent() ? params : json::Raw::trusted(params.bytes().part(value.text())));
+}
+
+void Peer::Pending::Stop::operator()() const {
+  // May run on any thread, and inside the code that asked to stop.
+  peer->loop().post([peer = peer, id = id] { peer->cancel_call(id); });
+}
+
+Result<json::Raw> Peer::Call::await_resume() {
+  if (!*outcome_) return outcome_->error();
+  const rpc::Message& answer = **outcome_;
+  if (answer.is(rpc::Kind::error)) return answer.remote_error();
+  return answer.result();
+}
+
+// ---- all calls -------------------------------------------------------------------------------------------
+
+// Registers before it writes: an answer may come before the write is known to be done.
+std::optional<Error> Peer::begin(Pending& call) {
+  const Limits& limits = options_.limits;
+  if (end_reason_) return *end_reason_;
+  if (call.options_.stop.stop_requested()) return Error(ErrorKind::cancelled, "given up before it was sent");
+  if (in_flight_.size() >= (options_.lock_step ? 1 : limits.max_calls_in_flight)) {
+    return Error(ErrorKind::resource_exhausted,
+                 options_.lock_step ? "a call is under way and this peer speaks in lock step"
+                                    : "max_calls_in_flight (" + std::to_string(limits.max_calls_in_flight) +
+                                          ") calls wait for answers");
+  }
+  if (connection_->backlog() > limits.max_backlog_bytes) {
+    return Error(ErrorKind::resource_exhausted,
+                 "max_backlog_bytes (" + std::to_string(limits.max_backlog_bytes) + ") are queued for " +
+                     connection_->description() + " already");
+  }
+  if (!call.options_.timeout) call.options_.timeout = limits.call_timeout;
+  const Clock::time_point now = Clock::now();
+  if (call.options_.max_total) call.latest_ = now + *call.options_.max_total;
+  call.deadline = std::min(call.latest_, now + *call.options_.timeout);
+  in_flight_.add(call);
+  const Result<void> posted = connection_->post(call.encode(std::to_string(call.id)));
+  if (!posted) {
+    in_flight_.take(call.id);
+    return posted.error();
+  }
+  ++stats_.calls;
+  watch_deadlines();
+  if (call.options_.stop.stop_possible())
+    call.stop_.emplace(call.options_.stop, Pending::Stop{shared_from_this(), call.id});
+  return std::nullopt;
+}
+
+void Peer::give_up(Pending& call, const char* why) {
+  if (!in_flight_.find(call.id)) return;
+  in_flight_.abandon(call);
+  send_cancel(call.id, why);
+}
+
+void Peer::cancel_call(std::uint64_t id) {
+  rpc::PendingCall* call = in_flight_.find(id);
+  if (!call) return;
+  in_flight_.abandon(*call);
+  send_cancel(id, "cancelled by the caller");
+  call->finish(Error(ErrorKind::cancelled, "the call was given up by its caller"));
+}
+
+void Peer::send_cancel(std::uint64_t id, const char* why) {
+  const Dialect& dialect = options_.dialect;
+  if (dialect.cancel_method.empty() || closed()) return;
+  json::Writer params;
+  params.begin_object()
+      .key(dialect.cancel_id_key)
+      .unsigned_integer(id)
+      .key("reason")
+      .string(why)
+      .end_object();
+  static_cast<void>(post_notification(dialect.cancel_method, std::move(params).finish()));
+}
+
+void Peer::on_answer(const rpc::Message& message) {
+  const std::optional<std::uint64_t> id = rpc::own_id(message.id());
+  rpc::PendingCall* call = id ? in_flight_.take(*id) : nullptr;
+  if (call) return call->finish(message);
+  if (id && in_flight_.was_abandoned(*id)) {
+    ++stats_.late_answers;
+    return options_.log.debug("late answer dropped", {{"id", std::string(message.id())}});
+  }
+  report_mismatch(message);
+}
+
+void Peer::report_mismatch(const rpc::Message& message) {
+  ++stats_.mismatched_answers;
+  const std::vector<std::uint64_t> waiting = in_flight_.ids();
+  std::string expected = waiting.empty() ? "none" : std::to_string(waiting.front());
+  if (waiting.size() > 1) expected += " and " + std::to_string(waiting.size() - 1) + " more";
+  const std::string got = message.id().empty() ? "no id" : std::string(message.id());
+  if (message.is(rpc::Kind::error) && (message.id().empty() || message.id() == "null")) {
+    options_.log.warning("the other side reports an error that belongs to no call",
+                         {{"error", message.remote_error().message()}});
+  }
+  options_.log.warning("id mismatch: an answer nobody waits for", {{"id", got}, {"expected", expected}});
+  if (!options_.lock_step || waiting.empty()) return;
+  rpc::PendingCall* call = in_flight_.take(waiting.front());
+  call->finish(
+      Error(ErrorKind::id_mismatch, "the answer has id " + got + " where " + expected + " was expected"));
+}
+
+bool Peer::on_progress(const rpc::Message& message) {
+  if (message.method() != options_.dialect.progress_method) return false;
+  const json::View token = json::View(message.params_text())[options_.dialect.progress_token_key];
+  const std::optional<std::uint64_t> id = rpc::own_id(token.text());
+  rpc::PendingCall* call = id ? in_flight_.find(*id) : nullptr;
+  if (!call) return false;
+  call->progress(message.params());
+  return true;
+}
+
+// Finishing one call may end others (their callers go away), so each is looked up again.
+void Peer::fail_calls(const Error& reason) {
+  for (const std::uint64_t id : in_flight_.ids()) {
+    if (rpc::PendingCall* call = in_flight_.take(id)) call->finish(reason);
+  }
+}
+
+void Peer::watch_deadlines() {
+  const Clock::time_point next = in_flight_.next_deadline();
+  if (next >= watched_deadline_) return;
+  watched_deadline_ = next;
+  deadline_timer_.arm(next, [this] { expire_calls(); });
+}
+
+void Peer::expire_calls() {
+  const auto self = shared_from_this();
+  watched_deadline_ = Clock::time_point::max();
+  for (const std::uint64_t id : in_flight_.expired(Clock::now())) {
+    rpc::PendingCall* call = in_flight_.find(id);
+    if (!call) continue;
+    auto& pending = static_cast<Pending&>(*call);
+    in_flight_.abandon(*call);
+    send_cancel(id, "timed out");
+    const bool total = pending.latest_ <= pending.deadline;
+    const auto waited = total ? *pending.options_.max_total : *pending.options_.timeout;
+    call->finish(Error::timeout("`" + std::string(pending.method()) + "`", whole_ms(waited)));
+  }
+  watch_deadlines();
+}
+
+}  // namespace fairlead

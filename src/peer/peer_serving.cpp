@@ -1,0 +1,237 @@
+// The serving half of a peer: requests, notifications and batches of the other side.
+#include "fairlead/json/view.hpp"
+#include "fairlead/json/writer.hpp"
+#include "peer/serving.hpp"
+
+namespace fairlead {
+
+namespace {
+
+Error busy(const std::string& why) {
+  return Error::rpc(rpc::kServerBusy, why);
+}
+
+rpc::Rope array_of(const std::vector<rpc::Rope>& messages) {
+  std::vector<Bytes> parts;
+  bool one_line = true;
+  for (const rpc::Rope& message : messages) {
+    parts.push_back(Bytes::constant(parts.empty() ? "[" : ","));
+    message.each([&](const Bytes& part) { parts.push_back(part); });
+    one_line = one_line && message.one_line();
+  }
+  parts.push_back(Bytes::constant("]"));
+  return rpc::Rope(std::move(parts), one_line);
+}
+
+}  // namespace
+
+void Request::progress(const json::Raw& value) const {
+  const Dialect& dialect = peer_->options_.dialect;
+  json::Writer params;
+  params.begin_object()
+      .key(dialect.progress_token_key)
+      .raw(id())
+      .key(dialect.progress_value_key)
+      .raw(value)
+      .end_object();
+  // Progress is worth nothing to a side that does not read: dropping it is right.
+  static_cast<void>(peer_->post_notification(dialect.progress_method, std::move(params).finish()));
+}
+
+void Peer::on_request(const rpc::Message& message, const std::shared_ptr<Batch>& batch) {
+  ++stats_.requests;
+  if (shutting_down_) return answer(message.id(), busy("the server is shutting down"), batch);
+  const Methods::Handler* handler = methods_->find(message.method());
+  if (!handler) return answer(message.id(), rpc::method_not_found(message.method()), batch);
+  if (!handler->plain || handler->blocking) return start_serving(*handler, message, batch);
+  const bool logged = options_.log.enabled(LogLevel::debug);
+  const Clock::time_point started = logged ? Clock::now() : Clock::time_point();
+  const Answer result = run_plain(*handler, Request(shared_from_this(), message));
+  if (logged) log_request(message, result, started);
+  answer(message.id(), result, batch);
+}
+
+Answer Peer::run_plain(const Methods::Handler& handler, const Request& request) const {
+  try {
+    return handler.plain(request);
+  } catch (const std::exception& thrown) {
+    options_.log.error("handler threw", {{"method", std::string(request.method())}, {"what", thrown.what()}});
+  } catch (...) {
+    options_.log.error("handler threw", {{"method", std::string(request.method())}});
+  }
+  return Error::rpc(rpc::kInternalError, "Internal error");
+}
+
+void Peer::start_serving(const Methods::Handler& handler, const rpc::Message& message,
+                         const std::shared_ptr<Batch>& batch) {
+  const bool is_request = message.is(rpc::Kind::request);
+  const std::size_t limit = options_.limits.max_requests_in_progress;
+  if (in_progress_.size() >= limit) {
+    const std::string why = "max_requests_in_progress (" + std::to_string(limit) + ") requests are under way";
+    if (is_request) return answer(message.id(), busy(why), batch);
+    return options_.log.warning("notification dropped",
+                                {{"method", std::string(message.method())}, {"reason", why}});
+  }
+  auto serving = std::make_shared<Serving>();
+  serving->key =
+      is_request ? std::string(message.id()) : "notification " + std::to_string(++notification_keys_);
+  serving->message = message;
+  serving->batch = batch;
+  const auto [place, is_new] = in_progress_.emplace(serving->key, serving);
+  if (!is_new) {
+    return answer(message.id(), rpc::invalid_request("Invalid Request: a request with this id is under way"),
+                  batch);
+  }
+  idle_.reset();
+  if (handler.blocking) {
+    serve_blocking(handler, serving);
+  } else {
+    loop().spawn(serve(shared_from_this(), std::move(serving), handler));
+  }
+}
+
+Task<void> Peer::serve(std::shared_ptr<Peer> self, std::shared_ptr<Serving> serving,
+                       const Methods::Handler& handler) {
+  Answer result = Error::rpc(rpc::kInternalError, "Internal error");
+  try {
+    Task<Answer> task = handler.coroutine(Request(self, serving->message, serving->stop.get_token()));
+    result = co_await task;
+  } catch (const std::exception& thrown) {
+    self->options_.log.error("handler threw",
+                             {{"method", std::string(serving->message.method())}, {"what", thrown.what()}});
+  } catch (...) {
+    self->options_.log.error("handler threw", {{"method", std::string(serving->message.method())}});
+  }
+  self->finish_serving(serving, result);
+}
+
+void Peer::serve_blocking(const Methods::Handler& handler, const std::shared_ptr<Serving>& serving) {
+  if (!options_.workers) {
+    options_.log.error("a blocking handler needs PeerOptions::workers",
+                       {{"method", std::string(serving->message.method())}});
+    return finish_serving(serving, Error::rpc(rpc::kInternalError, "Internal error"));
+  }
+  auto job = [self = shared_from_this(), serving, &handler]() mutable {
+    Answer result = self->run_plain(handler, Request(self, serving->message, serving->stop.get_token()));
+    // Back to the loop before letting go, so that the peer is never destroyed on this thread.
+    Loop& home = self->loop();
+    home.post([self = std::move(self), serving = std::move(serving), result = std::move(result)] {
+      self->finish_serving(serving, result);
+    });
+  };
+  const Result<void> submitted = options_.workers->submit(std::move(job));
+  if (!submitted) finish_serving(serving, busy(submitted.error().message()));
+}
+
+void Peer::finish_serving(const std::shared_ptr<Serving>& serving, const Answer& result) {
+  const rpc::Message& message = serving->message;
+  in_progress_.erase(serving->key);
+  if (options_.log.enabled(LogLevel::debug)) log_request(message, result, serving->started);
+  if (message.is(rpc::Kind::request)) {
+    if (!serving->cancelled) {
+      answer(message.id(), result, serving->batch);
+    } else if (options_.dialect.answer_cancelled) {
+      answer(message.id(), Error::rpc(rpc::kRequestCancelled, "the request was cancelled"), serving->batch);
+    }
+  }
+  if (in_progress_.empty()) idle_.set();
+}
+
+void Peer::answer(std::string_view id, const Answer& result, const std::shared_ptr<Batch>& batch) {
+  if (result) return send_answer(rpc::make_response(id, *result), batch);
+  const rpc::WireError error = rpc::to_wire(result.error());
+  if (error.code == rpc::kInternalError) {
+    options_.log.error("request failed", {{"id", std::string(id)}, {"error", result.error().to_string()}});
+  }
+  send_answer(rpc::make_error(id, error.code, error.message, error.data), batch);
+}
+
+void Peer::send_answer(rpc::Rope rope, const std::shared_ptr<Batch>& batch) {
+  if (batch) {
+    batch->answers.push_back(std::move(rope));
+    if (--batch->waiting > 0) return;
+    rope = array_of(batch->answers);
+  }
+  const Result<void> posted = connection_->post(rope);
+  if (!posted) options_.log.debug("answer not sent", {{"reason", posted.error().message()}});
+}
+
+void Peer::on_notification(const rpc::Message& message) {
+  ++stats_.notifications;
+  if (on_cancel(message) || on_progress(message)) return;
+  const Methods::Handler* handler = methods_->find(message.method());
+  if (!handler)
+    return options_.log.debug("notification nobody handles", {{"method", std::string(message.method())}});
+  if (!handler->plain || handler->blocking) return start_serving(*handler, message, nullptr);
+  static_cast<void>(run_plain(*handler, Request(shared_from_this(), message)));
+}
+
+bool Peer::on_cancel(const rpc::Message& message) {
+  if (message.method() != options_.dialect.cancel_method) return false;
+  const json::View id = json::View(message.params_text())[options_.dialect.cancel_id_key];
+  const auto found = in_progress_.find(std::string(id.text()));
+  if (found != in_progress_.end()) {
+    // Keeps it alive: stopping may finish it.
+    const std::shared_ptr<Serving> serving = found->second;
+    serving->cancelled = true;
+    serving->stop.request_stop();
+  }
+  return true;
+}
+
+void Peer::on_batch(const rpc::Message& message) {
+  if (!options_.batches) {
+    const Error refused = rpc::invalid_request("Invalid Request: batches are not allowed here");
+    return on_malformed(rpc::Message::malformed(refused, message.frame()), nullptr);
+  }
+  auto batch = std::make_shared<Batch>();
+  for (const rpc::Message& one : message.batch()) {
+    const bool answered = one.is(rpc::Kind::request) || one.is(rpc::Kind::malformed);
+    if (answered) ++batch->waiting;
+  }
+  for (const rpc::Message& one : message.batch()) {
+    switch (one.kind()) {
+      case rpc::Kind::request:
+        on_request(one, batch);
+        break;
+      case rpc::Kind::malformed:
+        on_malformed(one, batch);
+        break;
+      default:
+        on_message(one);
+        break;
+    }
+  }
+}
+
+// A frame that is no message: noise on the line, or a broken request or answer.
+void Peer::on_malformed(const rpc::Message& message, const std::shared_ptr<Batch>& batch) {
+  ++stats_.noise;
+  const std::string_view excerpt = message.frame().view().substr(0, 200);
+  options_.log.debug("not a message", {{"connection", connection_->description()},
+                                       {"problem", message.problem().message()},
+                                       {"frame", std::string(excerpt)}});
+  // An answer that is broken still ends the call it belongs to.
+  const std::optional<std::uint64_t> id = rpc::own_id(message.id());
+  if (id && message.method().empty() && !batch) {
+    if (rpc::PendingCall* call = in_flight_.take(*id)) return call->finish(message.problem());
+  }
+  if (options_.noise == Noise::answer || batch) {
+    answer(message.id().empty() ? "null" : message.id(), message.problem(), batch);
+  }
+  if (++noise_in_a_row_ > options_.limits.max_noise_frames) {
+    options_.log.warning("closing: too many frames in a row are no messages (max_noise_frames)",
+                         {{"connection", connection_->description()}});
+    connection_->close();
+  }
+}
+
+void Peer::log_request(const rpc::Message& message, const Answer& result, Clock::time_point started) const {
+  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - started);
+  options_.log.debug("request", {{"id", std::string(message.id())},
+                                 {"method", std::string(message.method())},
+                                 {"outcome", result ? std::string("ok") : result.error().to_string()},
+                                 {"duration_us", std::to_string(took.count())}});
+}
+
+}  // namespace fairlead

@@ -1,0 +1,238 @@
+#include "process/child_process.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <utility>
+
+#include "process/spawn_errors.hpp"
+
+namespace fairlead::process {
+
+namespace {
+
+// How long after a child's end its stderr is still read, should a process that escaped us hold it open.
+constexpr std::chrono::milliseconds kStderrLinger{200};
+
+StderrTail::Line line_to_log(StderrMode mode, const std::string& name, const Log& log) {
+  if (mode != StderrMode::log) return {};
+  return [name, log](std::string_view line) {
+    log.info("stderr", {{"child", name}, {"line", std::string(line)}});
+  };
+}
+
+std::string in_words(Clock::duration time) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+  if (ms < 1000) return std::to_string(ms) + " ms";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f s", static_cast<double>(ms) / 1000);
+  return text;
+}
+
+}  // namespace
+
+ChildProcess::ChildProcess(Loop& loop, std::string name, StderrMode mode, const Limits& limits, Log log)
+    : loop_(&loop),
+      keeper_(KeeperClient::of(loop)),
+      name_(std::move(name)),
+      mode_(mode),
+      log_(std::move(log)),
+      tail_(limits.stderr_keep_lines, limits.stderr_line_bytes, line_to_log(mode, name_, log_)) {
+  keeper_->enroll(*this);
+}
+
+ChildProcess::~ChildProcess() {
+  keeper_->dismiss(*this);
+  if (token_ != 0) keeper_->release(token_);
+}
+
+Result<void> ChildProcess::attach(UniqueFd in, UniqueFd out, UniqueFd err) {
+  stdin_ = std::move(in);
+  stdout_ = std::move(out);
+  if (!err) return {};
+  Result<Descriptor> readable = Descriptor::adopt(*loop_, std::move(err));
+  if (!readable) return Error(ErrorKind::spawn, readable.error().message());
+  stderr_ = std::move(*readable);
+  return {};
+}
+
+Result<void> ChildProcess::launch(SpawnOrder order) {
+  path_ = order.path;
+  cwd_ = order.cwd;
+  const Result<KeeperClient::Token> token = keeper_->spawn(std::move(order), *this);
+  if (!token) return token.error();
+  token_ = *token;
+  return {};
+}
+
+void ChildProcess::started(pid_t pid) {
+  pid_ = pid;
+  started_at_ = Clock::now();
+  read_stderr();
+  if (starter_) std::exchange(starter_, nullptr).resume();
+}
+
+void ChildProcess::refused(keeper::Step step, int os_error) {
+  start_failed(explain_refusal(name_, path_, cwd_, step, os_error));
+}
+
+void ChildProcess::start_failed(Error error) {
+  token_ = 0;
+  start_error_ = std::move(error);
+  if (starter_) std::exchange(starter_, nullptr).resume();
+}
+
+void ChildProcess::ended(int code, int signal) {
+  ExitStatus status;
+  if (signal != 0) {
+    status.signal = signal;
+  } else {
+    status.code = code;
+  }
+  on_end(status);
+}
+
+// A child whose keeper dies is killed by the kernel.
+void ChildProcess::keeper_died() {
+  if (pid_ == 0) {
+    return start_failed(
+        Error(ErrorKind::spawn, "the keeper process died while it was to start `" + name_ + "`"));
+  }
+  keeper_died_ = true;
+  ExitStatus status;
+  status.signal = SIGKILL;
+  on_end(status);
+}
+
+// What is left of us must not touch the loop again. Nobody is called back: there is no loop to do it on.
+void ChildProcess::loop_ends() {
+  loop_ = nullptr;
+  token_ = 0;
+  starter_ = nullptr;
+  stderr_.reset();
+  linger_.reset();
+  waiters_.clear();
+  if (!status_) {
+    status_.emplace();
+    status_->signal = SIGKILL;
+    ended_at_ = Clock::now();
+  }
+  finished_ = true;
+}
+
+void ChildProcess::on_end(ExitStatus status) {
+  token_ = 0;
+  status_ = status;
+  ended_at_ = Clock::now();
+  if (!stderr_) return finish();
+  linger_.emplace(*loop_);
+  linger_->arm_after(kStderrLinger, [this] { end_stderr(); });
+}
+
+void ChildProcess::read_stderr() {
+  if (stderr_) stderr_->when_readable([this] { on_stderr(); });
+}
+
+// One read a turn: a child that floods must not keep the loop from its other work.
+void ChildProcess::on_stderr() {
+  const std::span<char> buffer = loop_->scratch();
+  const ssize_t n = ::read(stderr_->fd(), buffer.data(), buffer.size());
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return read_stderr();
+  if (n <= 0) return end_stderr();
+  const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
+  if (mode_ == StderrMode::relay) write_without_blocking(STDERR_FILENO, bytes);
+  tail_.feed(bytes);
+  read_stderr();
+}
+
+void ChildProcess::end_stderr() {
+  stderr_.reset();
+  tail_.finish();
+  if (status_) finish();
+}
+
+void ChildProcess::finish() {
+  const auto self = shared_from_this();  // a callback may let go of us
+  linger_.reset();
+  finished_ = true;
+  while (!waiters_.empty()) {
+    const Callback callback = std::move(waiters_.begin()->second);
+    waiters_.erase(waiters_.begin());
+    callback(*status_);
+  }
+}
+
+void ChildProcess::when_exited(Callback callback) {
+  if (!finished_) {
+    add_waiter(std::move(callback));
+    return;
+  }
+  if (!loop_) return;
+  loop_->post([callback = std::move(callback), status = *status_] { callback(status); });
+}
+
+ChildProcess::WaiterId ChildProcess::add_waiter(Callback callback) {
+  waiters_.emplace(++last_waiter_, std::move(callback));
+  return last_waiter_;
+}
+
+Task<ExitStatus> ChildProcess::exited() {
+  const auto self = shared_from_this();
+  static_cast<void>(co_await ExitWait(*this));
+  co_return *status_;
+}
+
+Task<ExitStatus> ChildProcess::stop(std::chrono::milliseconds grace) {
+  const auto self = shared_from_this();
+  stdin_.reset();  // if nobody took it
+  const bool ended_by_itself = co_await ExitWait(*this, grace);
+  if (ended_by_itself) co_return *status_;
+  signal(SIGTERM);
+  const bool ended_when_told = co_await ExitWait(*this, grace);
+  if (ended_when_told) co_return *status_;
+  signal(SIGKILL);
+  static_cast<void>(co_await ExitWait(*this));
+  co_return *status_;
+}
+
+void ChildProcess::kill() {
+  signal(SIGKILL);
+}
+
+void ChildProcess::signal(int signal) {
+  if (token_ != 0) keeper_->signal(token_, signal);
+}
+
+Error ChildProcess::exit_error() const {
+  std::string message = "`" + name_ + "` ";
+  message += keeper_died_ ? "was killed because its keeper process died," : status_->to_string();
+  message += " after " + in_words(ended_at_ - started_at_);
+  return Error(ErrorKind::process_exited, std::move(message)).with([&](ErrorDetail& detail) {
+    detail.exit_status = status_->code;
+    detail.exit_signal = status_->signal;
+    detail.stderr_lines = last_stderr();
+  });
+}
+
+Result<void> StartWait::await_resume() const {
+  if (child_->start_error_) return *child_->start_error_;
+  return {};
+}
+
+ExitWait::ExitWait(ChildProcess& child, std::optional<Clock::duration> patience)
+    : child_(&child), patience_(patience) {}
+
+ExitWait::~ExitWait() {
+  if (waiter_ != 0) child_->remove_waiter(waiter_);
+}
+
+void ExitWait::await_suspend(std::coroutine_handle<> handle) {
+  waiter_ = child_->add_waiter([handle](const ExitStatus&) { handle.resume(); });
+  if (!patience_) return;
+  timer_.emplace(child_->loop());
+  timer_->arm_after(*patience_, [handle] { handle.resume(); });
+}
+
+}  // namespace fairlead::process

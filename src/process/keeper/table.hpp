@@ -1,0 +1,53 @@
+// The keeper's memory: which children there are, and which have ended but not wholly.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "process/keeper/protocol.hpp"
+
+namespace fairlead::keeper {
+
+struct Record {
+  std::uint64_t token;
+  pid_t pid;  // of the leader; also its group's and its session's
+  bool reaped;
+  bool lingering;         // reaped: something it started was still there at the last look
+  std::int64_t deadline;  // reaped: when to report its end whatever is left, in ms
+  Report report;          // reaped: what to say
+};
+
+class Table {
+ public:
+  // Makes room for one more; false when there is no memory.
+  bool reserve();
+  // REQUIRES: reserve() since the last add().
+  void add(std::uint64_t token, pid_t pid);
+  void remove(Record& record);
+
+  Record* begin() { return records_; }
+  Record* end() { return records_ + size_; }
+  std::size_t size() const { return size_; }
+  std::size_t running_count() const;
+
+  Record* running(pid_t pid);
+  Record* find(std::uint64_t token);
+
+  // Leaders that were reaped lately. A pid is not given out again while a session bears its number, so a
+  // process whose session is in here was started by one of them.
+  void remember_gone(const Record& record);
+  const Record* gone(pid_t session) const;
+
+ private:
+  static constexpr std::size_t kGone = 256;
+
+  Record* records_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
+  Record gone_[kGone] = {};
+  std::size_t next_gone_ = 0;
+};
+
+}  // namespace fairlead::keeper

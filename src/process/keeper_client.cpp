@@ -1,0 +1,323 @@
+#include "process/keeper_client.hpp"
+
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "process/cookie_sweep.hpp"
+#include "process/keeper_start.hpp"
+
+namespace fairlead::process {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// Spawns sent and not answered. Enough to keep the keeper busy; more would only put descriptors in flight,
+// of which the kernel allows a user as many as one process may have open.
+constexpr std::size_t kMaxUnanswered = 32;
+constexpr std::chrono::milliseconds kShutdownPatience{2'000};
+
+// Ties the client's life to the loop's: shutdown() is called when the loop is destroyed.
+class KeeperService : public asio::execution_context::service {
+ public:
+  using key_type = KeeperService;
+  static asio::execution_context::id id;
+
+  explicit KeeperService(asio::execution_context& owner) : service(owner) {}
+
+  const std::shared_ptr<KeeperClient>& client(Loop& loop) {
+    if (!client_) client_ = std::make_shared<KeeperClient>(loop);
+    return client_;
+  }
+
+ private:
+  void shutdown() override {
+    if (client_) client_->shut_down();
+    client_.reset();
+  }
+
+  std::shared_ptr<KeeperClient> client_;
+};
+
+asio::execution_context::id KeeperService::id;
+
+// The upper half is random: with it a cookie of ours is not mistaken for one of another process namespace.
+KeeperClient::Token first_token() {
+  std::uint32_t random = 0;
+  if (::getrandom(&random, sizeof random, 0) != sizeof random)
+    random = static_cast<std::uint32_t>(::getpid());
+  return static_cast<KeeperClient::Token>(random) << 32;
+}
+
+void append(std::string& payload, std::string_view text) {
+  payload += text;
+  payload += '\0';
+}
+
+Result<UniqueFd> in_memfd(std::string_view payload) {
+  UniqueFd file(::memfd_create("fairlead-spawn", MFD_CLOEXEC));
+  if (!file) return Error::from_errno(ErrorKind::spawn, "no memory file for the arguments", errno);
+  while (!payload.empty()) {
+    const ssize_t n = ::write(file.get(), payload.data(), payload.size());
+    if (n <= 0) return Error::from_errno(ErrorKind::spawn, "no memory for the arguments", errno);
+    payload.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return file;
+}
+
+}  // namespace
+
+std::shared_ptr<KeeperClient> KeeperClient::of(Loop& loop) {
+  return asio::use_service<KeeperService>(loop.context()).client(loop);
+}
+
+KeeperClient::KeeperClient(Loop& loop) : loop_(loop), next_token_(first_token()) {}
+
+KeeperClient::~KeeperClient() = default;
+
+Result<void> KeeperClient::ensure_keeper() {
+  if (down_) return Error(ErrorKind::spawn, "cannot start the keeper process: the loop has ended");
+  if (socket_) return {};
+  Result<KeeperProcess> process = start_keeper();
+  if (!process) return process.error();
+  Result<Descriptor> socket = Descriptor::adopt(loop_, std::move(process->socket));
+  if (!socket) {
+    reap_later(std::move(process->pidfd));
+    return Error(ErrorKind::spawn, socket.error().message());
+  }
+  pid_ = process->pid;
+  pidfd_ = std::move(process->pidfd);
+  socket_ = std::move(*socket);
+  unanswered_ = 0;
+  read_when_ready();
+  return {};
+}
+
+Result<KeeperClient::Token> KeeperClient::spawn(SpawnOrder order, KeeperObserver& observer) {
+  const Result<void> running = ensure_keeper();
+  if (!running) return running.error();
+  const Token token = ++next_token_;
+  Result<Outgoing> packed = pack(std::move(order), token);
+  if (!packed) return packed.error();
+  observers_.emplace(token, &observer);
+  spawns_.push_back(std::move(*packed));
+  flush();
+  return token;
+}
+
+std::string KeeperClient::cookie(Token token) const {
+  std::string text = std::string(keeper::kCookieName) + '=';
+  const char* above = ::getenv(keeper::kCookieName);
+  if (above && *above) (text += above) += '/';
+  return text + std::to_string(pid_) + '.' + std::to_string(token);
+}
+
+Result<KeeperClient::Outgoing> KeeperClient::pack(SpawnOrder order, Token token) const {
+  Outgoing out{};
+  append(out.payload, order.path);
+  append(out.payload, order.cwd);
+  for (const std::string& argument : order.args) append(out.payload, argument);
+  for (const std::string& variable : order.env) append(out.payload, variable);
+  append(out.payload, cookie(token));
+  for (UniqueFd& fd : order.stdio) out.fds.push_back(std::move(fd));
+  out.request = {.version = keeper::kVersion,
+                 .verb = keeper::Verb::spawn,
+                 .token = token,
+                 .flags = 0,
+                 .signal = 0,
+                 .payload_size = static_cast<std::uint32_t>(out.payload.size()),
+                 .arg_count = static_cast<std::uint32_t>(order.args.size()),
+                 .env_count = static_cast<std::uint32_t>(order.env.size() + 1),
+                 .reserved = 0};
+  if (out.payload.size() > keeper::kMaxInlinePayload) {
+    Result<UniqueFd> file = in_memfd(out.payload);
+    if (!file) return file.error();
+    out.fds.push_back(std::move(*file));
+    out.payload.clear();
+    out.request.flags = keeper::payload_in_memfd;
+  }
+  return out;
+}
+
+void KeeperClient::signal(Token token, int signal) {
+  if (!socket_ || !observers_.contains(token)) return;
+  Outgoing out{};
+  out.request = {.version = keeper::kVersion,
+                 .verb = keeper::Verb::signal,
+                 .token = token,
+                 .flags = 0,
+                 .signal = signal,
+                 .payload_size = 0,
+                 .arg_count = 0,
+                 .env_count = 0,
+                 .reserved = 0};
+  signals_.push_back(std::move(out));
+  flush();
+}
+
+void KeeperClient::release(Token token) {
+  if (!observers_.contains(token)) return;
+  const auto queued =
+      std::ranges::find(spawns_, token, [](const Outgoing& out) { return out.request.token; });
+  if (queued != spawns_.end()) {
+    spawns_.erase(queued);
+  } else {
+    signal(token, SIGKILL);
+  }
+  observers_.erase(token);
+}
+
+// Sends what is queued. Signals go first: a queue of spawns must not delay a kill. One for a spawn that has
+// been sent still arrives after it.
+void KeeperClient::flush() {
+  if (socket_ && !socket_->waiting_to_write() && flush_signals()) flush_spawns();
+}
+
+bool KeeperClient::flush_signals() {
+  while (!signals_.empty()) {
+    const int error = send(signals_.front());
+    if (error == EAGAIN) return wait_to_write();
+    if (error) return false;  // the keeper is dead; the reader finds out
+    signals_.pop_front();
+  }
+  return true;
+}
+
+bool KeeperClient::flush_spawns() {
+  while (!spawns_.empty() && unanswered_ < kMaxUnanswered) {
+    const int error = send(spawns_.front());
+    if (error == EAGAIN) return wait_to_write();
+    // Too many descriptors in flight: the next answer makes room.
+    if (error == ETOOMANYREFS && unanswered_ > 0) return true;
+    if (error == EPIPE || error == ECONNRESET) return false;
+    const Token token = spawns_.front().request.token;
+    spawns_.pop_front();  // closes the child's ends on our side
+    if (error) {
+      loop_.post([self = weak_from_this(), token, error] {
+        if (const auto client = self.lock()) client->refuse(token, keeper::Step::descriptors, error);
+      });
+    } else {
+      ++unanswered_;
+    }
+  }
+  return true;
+}
+
+bool KeeperClient::wait_to_write() {
+  socket_->when_writable([this] { flush(); });
+  return false;
+}
+
+// Returns errno, or 0.
+int KeeperClient::send(const Outgoing& message) const {
+  iovec parts[2] = {{const_cast<keeper::Request*>(&message.request), sizeof message.request},
+                    {const_cast<char*>(message.payload.data()), message.payload.size()}};
+  msghdr header{};
+  header.msg_iov = parts;
+  header.msg_iovlen = 2;
+  alignas(cmsghdr) char control[CMSG_SPACE(keeper::kMaxDescriptors * sizeof(int))] = {};
+  if (!message.fds.empty()) {
+    header.msg_control = control;
+    header.msg_controllen = CMSG_SPACE(message.fds.size() * sizeof(int));
+    cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(message.fds.size() * sizeof(int));
+    int fds[keeper::kMaxDescriptors];
+    std::ranges::transform(message.fds, fds, &UniqueFd::get);
+    std::memcpy(CMSG_DATA(rights), fds, message.fds.size() * sizeof(int));
+  }
+  for (;;) {
+    if (::sendmsg(socket_->fd(), &header, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return 0;
+    if (errno != EINTR) return errno;
+  }
+}
+
+void KeeperClient::read_when_ready() {
+  socket_->when_readable([this] { on_readable(); });
+}
+
+void KeeperClient::on_readable() {
+  const auto self = shared_from_this();
+  const pid_t keeper = pid_;
+  // An observer may do anything, so after each report look whether it is still the same keeper.
+  while (socket_ && pid_ == keeper) {
+    keeper::Report report;
+    const ssize_t n = ::recv(socket_->fd(), &report, sizeof report, MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return read_when_ready();
+    if (n != sizeof report) return on_keeper_death();
+    dispatch(report);
+  }
+}
+
+void KeeperClient::dispatch(const keeper::Report& report) {
+  if (report.event == keeper::Event::ended) {
+    if (KeeperObserver* observer = take_observer(report.token)) observer->ended(report.code, report.signal);
+    return;
+  }
+  --unanswered_;
+  flush();
+  if (report.event == keeper::Event::refused) return refuse(report.token, report.step, report.error);
+  const auto found = observers_.find(report.token);
+  if (found != observers_.end()) found->second->started(report.pid);
+}
+
+KeeperObserver* KeeperClient::take_observer(Token token) {
+  const auto found = observers_.find(token);
+  if (found == observers_.end()) return nullptr;
+  KeeperObserver* observer = found->second;
+  observers_.erase(found);
+  return observer;
+}
+
+void KeeperClient::refuse(Token token, keeper::Step step, int os_error) {
+  if (KeeperObserver* observer = take_observer(token)) observer->refused(step, os_error);
+}
+
+// The kernel has killed the children themselves (parent-death signal); what they had started bears their
+// cookie. Then whoever waits is told, and may start a new keeper by spawning again.
+void KeeperClient::on_keeper_death() {
+  kill_by_cookie(std::exchange(pid_, 0), next_token_);
+  socket_.reset();
+  reap_later(std::move(pidfd_));
+  spawns_.clear();
+  signals_.clear();
+  std::vector<Token> tokens;
+  for (const auto& [token, observer] : observers_) tokens.push_back(token);
+  for (const Token token : tokens) {
+    if (KeeperObserver* observer = take_observer(token)) observer->keeper_died();
+  }
+}
+
+void KeeperClient::reap_later(UniqueFd pidfd) {
+  Result<Descriptor> watched = Descriptor::adopt(loop_, std::move(pidfd));
+  if (!watched) return;
+  dying_.push_back(std::make_unique<Descriptor>(std::move(*watched)));
+  dying_.back()->when_readable([this, self = dying_.back().get()] {
+    reap_keeper(self->fd(), std::chrono::milliseconds(0));
+    std::erase_if(dying_, [&](const auto& one) { return one.get() == self; });
+  });
+}
+
+void KeeperClient::shut_down() {
+  down_ = true;
+  socket_.reset();
+  spawns_.clear();
+  signals_.clear();
+  if (pidfd_) reap_keeper(pidfd_.get(), kShutdownPatience);
+  for (const auto& one : dying_) reap_keeper(one->fd(), kShutdownPatience);
+  dying_.clear();
+  observers_.clear();
+  for (KeeperObserver* observer : std::exchange(enrolled_, {})) observer->loop_ends();
+}
+
+}  // namespace fairlead::process

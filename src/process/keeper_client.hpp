@@ -1,0 +1,108 @@
+// KeeperClient: the library's end of the keeper, one for each loop that has started a child. It queues
+// requests, tells each child what the keeper reports about it, and starts a new keeper when one has died.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "fairlead/base/result.hpp"
+#include "fairlead/loop/descriptor.hpp"
+#include "fairlead/loop/loop.hpp"
+#include "process/keeper/protocol.hpp"
+
+namespace fairlead::process {
+
+// One program to start, all names resolved.
+struct SpawnOrder {
+  std::string path;
+  std::string cwd;
+  std::vector<std::string> args;  // with argv[0]
+  std::vector<std::string> env;   // NAME=value, without the cookie
+  UniqueFd stdio[3];              // the child's ends
+};
+
+// Who is told about a child. Every call is on the loop, and each may release the child or destroy others.
+class KeeperObserver {
+ public:
+  virtual void started(pid_t pid) = 0;
+  virtual void refused(keeper::Step step, int os_error) = 0;  // the last call
+  virtual void ended(int code, int signal) = 0;  // the last call; code -1 when killed by a signal
+  virtual void keeper_died() = 0;                // the last call, started or not
+  virtual void loop_ends() = 0;                  // let go of all that is on the loop
+
+ protected:
+  ~KeeperObserver() = default;
+};
+
+class KeeperClient : public std::enable_shared_from_this<KeeperClient> {
+ public:
+  using Token = std::uint64_t;
+
+  // The one of this loop, made at first use.
+  static std::shared_ptr<KeeperClient> of(Loop& loop);
+
+  explicit KeeperClient(Loop& loop);
+  ~KeeperClient();
+
+  // Enrolled observers are told when the loop ends, whether they have a process then or not.
+  void enroll(KeeperObserver& observer) { enrolled_.insert(&observer); }
+  void dismiss(KeeperObserver& observer) { enrolled_.erase(&observer); }
+
+  // Starts the keeper unless it runs, and asks it for the program. The observer is told how it went, later.
+  // Errors are of kind `spawn`.
+  Result<Token> spawn(SpawnOrder order, KeeperObserver& observer);
+  // To the child's whole group. Nothing happens when it has ended.
+  void signal(Token token, int signal);
+  // The observer is told nothing more, and what it observed is killed.
+  void release(Token token);
+
+  pid_t keeper_pid() const noexcept { return pid_; }
+  // Ends the keeper and all its children, and waits for that, within bounds.
+  void shut_down();
+
+ private:
+  struct Outgoing {
+    keeper::Request request;
+    std::string payload;
+    std::vector<UniqueFd> fds;
+  };
+
+  Result<void> ensure_keeper();
+  Result<Outgoing> pack(SpawnOrder order, Token token) const;
+  std::string cookie(Token token) const;
+
+  void flush();
+  bool flush_signals();
+  bool flush_spawns();
+  bool wait_to_write();
+  int send(const Outgoing& message) const;
+
+  void read_when_ready();
+  void on_readable();
+  void dispatch(const keeper::Report& report);
+  KeeperObserver* take_observer(Token token);
+  void refuse(Token token, keeper::Step step, int os_error);
+  void on_keeper_death();
+  void reap_later(UniqueFd pidfd);
+
+  Loop& loop_;
+  pid_t pid_ = 0;
+  std::optional<Descriptor> socket_;
+  UniqueFd pidfd_;
+  std::deque<std::unique_ptr<Descriptor>> dying_;  // keepers that died and are not reaped yet
+  Token next_token_;
+  std::unordered_map<Token, KeeperObserver*> observers_;
+  std::unordered_set<KeeperObserver*> enrolled_;
+  std::deque<Outgoing> spawns_;
+  std::deque<Outgoing> signals_;
+  std::size_t unanswered_ = 0;  // spawns sent
+  bool down_ = false;
+};
+
+}  // namespace fairlead::process

@@ -1,0 +1,127 @@
+#include "process/launch_plan.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+
+#include "process/spawn_errors.hpp"
+
+extern "C" char** environ;
+
+namespace fairlead::process {
+
+namespace {
+
+// What execvp looks through when there is no PATH.
+constexpr std::string_view kDefaultPath = "/bin:/usr/bin";
+
+bool has_nul(std::string_view text) {
+  return text.find('\0') != std::string_view::npos;
+}
+
+Result<void> check(const ProcessSpec& spec) {
+  if (spec.command.empty()) return spawn_error("no command to start", EINVAL);
+  bool bad = has_nul(spec.command) || has_nul(spec.cwd) || std::ranges::any_of(spec.args, has_nul);
+  for (const auto& [name, value] : spec.env) {
+    bad = bad || has_nul(name) || has_nul(value);
+    if (name.empty() || name.contains('='))
+      return spawn_error("not a name for a variable: `" + name + "`", EINVAL);
+  }
+  if (bad)
+    return spawn_error("a NUL byte in the command line, directory or environment of `" + spec.command + "`",
+                       EINVAL);
+  return {};
+}
+
+std::string current_directory() {
+  char buffer[PATH_MAX];
+  // None when it has been removed; the child then starts where the keeper is.
+  return ::getcwd(buffer, sizeof buffer) ? buffer : "";
+}
+
+std::string absolute(const std::string& cwd) {
+  if (cwd.starts_with('/')) return cwd;
+  const std::string here = current_directory();
+  return cwd.empty() || here.empty() ? here + cwd : here + '/' + cwd;
+}
+
+std::string_view value_of(const std::vector<std::string>& env, std::string_view name,
+                          std::string_view otherwise) {
+  for (const std::string_view variable : env) {
+    if (variable.starts_with(name) && variable.substr(name.size()).starts_with('=')) {
+      return variable.substr(name.size() + 1);
+    }
+  }
+  return otherwise;
+}
+
+std::string joined(std::string_view directory, std::string_view name, const std::string& cwd) {
+  std::string path;
+  // An entry that is empty or relative means the working directory, here the child's.
+  if (!directory.starts_with('/')) path = cwd.empty() ? "." : cwd;
+  if (!path.empty() && !directory.empty()) path += '/';
+  path += directory;
+  if (!path.ends_with('/')) path += '/';
+  return path += name;
+}
+
+bool is_file(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+}  // namespace
+
+std::vector<std::string> child_environment(const ProcessSpec& spec) {
+  std::vector<std::string> env;
+  for (char** variable = environ; variable && *variable; ++variable) {
+    const std::string_view entry(*variable);
+    const std::string name(entry.substr(0, entry.find('=')));
+    if (spec.env.contains(name) || name == keeper::kCookieName) continue;
+    if (spec.inherit_only && std::ranges::find(*spec.inherit_only, name) == spec.inherit_only->end())
+      continue;
+    env.emplace_back(entry);
+  }
+  for (const auto& [name, value] : spec.env) {
+    if (name != keeper::kCookieName) env.push_back(name + '=' + value);
+  }
+  return env;
+}
+
+Result<std::string> find_command(const std::string& command, std::string_view path, const std::string& cwd) {
+  if (command.contains('/')) return command;
+  std::string refused;
+  for (std::string_view rest = path;;) {
+    const std::size_t colon = rest.find(':');
+    std::string candidate = joined(rest.substr(0, colon), command, cwd);
+    if (is_file(candidate)) {
+      if (::faccessat(AT_FDCWD, candidate.c_str(), X_OK, AT_EACCESS) == 0) return candidate;
+      if (refused.empty()) refused = std::move(candidate);
+    }
+    if (colon == std::string_view::npos) break;
+    rest.remove_prefix(colon + 1);
+  }
+  if (!refused.empty()) return spawn_error("not executable: " + refused, EACCES);
+  return spawn_error("command not found: " + command + " (looked in PATH=" + std::string(path) + ")", ENOENT);
+}
+
+Result<SpawnOrder> plan_launch(const ProcessSpec& spec) {
+  const Result<void> valid = check(spec);
+  if (!valid) return valid.error();
+  SpawnOrder order;
+  order.cwd = absolute(spec.cwd);
+  order.env = child_environment(spec);
+  Result<std::string> path = find_command(spec.command, value_of(order.env, "PATH", kDefaultPath), order.cwd);
+  if (!path) return path.error();
+  order.path = std::move(*path);
+  order.args.reserve(spec.args.size() + 1);
+  order.args.push_back(spec.command);
+  order.args.insert(order.args.end(), spec.args.begin(), spec.args.end());
+  return order;
+}
+
+}  // namespace fairlead::process

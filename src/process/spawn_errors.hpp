@@ -1,0 +1,21 @@
+// From errno to a sentence: why a program could not be started. All are of kind `spawn` and carry the errno.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "fairlead/base/error.hpp"
+#include "process/keeper/protocol.hpp"
+
+namespace fairlead::process {
+
+Error spawn_error(std::string message, int os_error);
+
+// Something was missing on our side: descriptors, processes, memory, or `what` itself.
+Error explain_shortage(const std::string& name, std::string_view what, int os_error);
+
+// The keeper could not do it. `path` and `cwd` as it was told.
+Error explain_refusal(const std::string& name, const std::string& path, const std::string& cwd,
+                      keeper::Step step, int os_error);
+
+}  // namespace fairlead::process

@@ -1,0 +1,39 @@
+// StderrTail: cuts what a child writes to stderr into lines and keeps the last few. No I/O.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fairlead::process {
+
+class StderrTail {
+ public:
+  using Line = std::function<void(std::string_view)>;
+
+  // A line over `line_bytes` is cut, at a character's boundary. `on_line`, when given, sees each line.
+  StderrTail(std::size_t keep_lines, std::size_t line_bytes, Line on_line = {});
+
+  void feed(std::string_view bytes);
+  // The stream is over: what had no newline is a line too.
+  void finish();
+
+  // Oldest first; an unfinished line is the last.
+  std::vector<std::string> lines() const;
+
+ private:
+  std::string_view skip_what_would_not_be_kept(std::string_view bytes) const;
+  void append(std::string_view piece);
+  void end_line();
+
+  std::size_t keep_lines_;
+  std::size_t line_bytes_;
+  Line on_line_;
+  std::deque<std::string> kept_;
+  std::string line_;
+};
+
+}  // namespace fairlead::process

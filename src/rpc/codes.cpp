@@ -1,0 +1,36 @@
+#include "fairlead/rpc/codes.hpp"
+
+namespace fairlead::rpc {
+
+Error invalid_request(std::string message) {
+  return Error(ErrorKind::validation, std::move(message)).with([](ErrorDetail& d) {
+    d.rpc_code = kInvalidRequest;
+  });
+}
+
+Error method_not_found(std::string_view method) {
+  return Error::rpc(kMethodNotFound, "Method not found: " + std::string(method));
+}
+
+Error invalid_params(std::string message) {
+  return Error(ErrorKind::validation, std::move(message)).with([](ErrorDetail& d) {
+    d.rpc_code = kInvalidParams;
+  });
+}
+
+WireError to_wire(const Error& error) {
+  const ErrorDetail& detail = error.detail();
+  if (detail.rpc_code) return {*detail.rpc_code, error.message(), detail.rpc_data};
+  switch (error.kind()) {
+    case ErrorKind::parse:
+      return {kParseError, "Parse error: " + error.message(), {}};
+    case ErrorKind::frame_too_large:
+      return {kInvalidRequest, error.message(), {}};
+    case ErrorKind::validation:
+      return {kInvalidParams, error.message(), {}};
+    default:
+      return {kInternalError, "Internal error", {}};
+  }
+}
+
+}  // namespace fairlead::rpc

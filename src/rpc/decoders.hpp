@@ -1,0 +1,55 @@
+// The three decoders. Each remembers how far it has looked, so that a long frame that arrives in small
+// pieces is looked at once, and each skips a frame that is too large without buffering it.
+#pragma once
+
+#include "fairlead/rpc/framing.hpp"
+
+namespace fairlead::rpc {
+
+class LineDecoder final : public Decoder {
+ public:
+  explicit LineDecoder(const Limits& limits) : max_(limits.max_frame_bytes) {}
+  Step next(std::string_view input) override;
+  Step at_end(std::string_view rest) override;
+
+ private:
+  Step discard(std::string_view input);
+
+  std::size_t max_;
+  std::size_t looked_ = 0;  // no newline in this many bytes of the input
+  bool discarding_ = false;
+};
+
+class LengthDecoder final : public Decoder {
+ public:
+  explicit LengthDecoder(const Limits& limits) : max_(limits.max_frame_bytes) {}
+  Step next(std::string_view input) override;
+  Step at_end(std::string_view rest) override;
+
+ private:
+  Step refuse(std::string_view input, std::size_t length);
+  Step skip(std::string_view input);
+
+  std::size_t max_;
+  std::size_t to_skip_ = 0;  // payload bytes of a refused frame still to come
+  bool skipping_ = false;
+};
+
+class HeaderDecoder final : public Decoder {
+ public:
+  explicit HeaderDecoder(const Limits& limits)
+      : max_(limits.max_frame_bytes), max_head_(limits.max_header_bytes) {}
+  Step next(std::string_view input) override;
+  Step at_end(std::string_view rest) override;
+
+ private:
+  Step read_head(std::string_view input);
+
+  std::size_t max_;
+  std::size_t max_head_;
+  std::size_t looked_ = 0;
+  std::optional<std::size_t> length_;  // of the payload whose head has been read
+  std::size_t to_skip_ = 0;
+};
+
+}  // namespace fairlead::rpc

@@ -1,0 +1,63 @@
+#include "fairlead/rpc/framing.hpp"
+
+#include <charconv>
+#include <cstring>
+#include <limits>
+
+#include "rpc/decoders.hpp"
+
+namespace fairlead::rpc {
+
+std::optional<Framing> framing_named(std::string_view name) noexcept {
+  for (const Framing framing : {Framing::line, Framing::length, Framing::header}) {
+    if (to_string(framing) == name) return framing;
+  }
+  return std::nullopt;
+}
+
+std::string_view to_string(Framing framing) noexcept {
+  switch (framing) {
+    case Framing::line:
+      return "line";
+    case Framing::length:
+      return "length";
+    case Framing::header:
+      return "header";
+  }
+  return "line";
+}
+
+std::unique_ptr<Decoder> make_decoder(Framing framing, const Limits& limits) {
+  switch (framing) {
+    case Framing::length:
+      return std::make_unique<LengthDecoder>(limits);
+    case Framing::header:
+      return std::make_unique<HeaderDecoder>(limits);
+    case Framing::line:
+      break;
+  }
+  return std::make_unique<LineDecoder>(limits);
+}
+
+FrameMarks frame_marks(Framing framing, std::size_t payload_size) {
+  FrameMarks marks{};
+  marks.suffix = framing == Framing::header ? "" : "\n";
+  if (framing == Framing::length) {
+    marks.prefix_size = 4;
+    for (std::size_t i = 0; i < 4; ++i) marks.prefix[i] = static_cast<char>(payload_size >> (24 - 8 * i));
+  } else if (framing == Framing::header) {
+    constexpr std::string_view kName = "Content-Length: ";
+    std::memcpy(marks.prefix.data(), kName.data(), kName.size());
+    char* end = std::to_chars(marks.prefix.data() + kName.size(), marks.prefix.data() + 36, payload_size).ptr;
+    std::memcpy(end, "\r\n\r\n", 4);
+    marks.prefix_size = static_cast<std::size_t>(end + 4 - marks.prefix.data());
+  }
+  return marks;
+}
+
+std::size_t largest_payload(Framing framing) noexcept {
+  return framing == Framing::length ? std::numeric_limits<std::uint32_t>::max()
+                                    : std::numeric_limits<std::size_t>::max();
+}
+
+}  // namespace fairlead::rpc

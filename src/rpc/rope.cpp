@@ -1,0 +1,116 @@
+#include "fairlead/rpc/rope.hpp"
+
+#include <string>
+
+#include "fairlead/json/writer.hpp"
+
+namespace fairlead::rpc {
+
+namespace {
+
+// Below this a body is copied next to its envelope; above it the copy costs more than a part.
+constexpr std::size_t kShareFrom = 4u << 10;
+
+Rope around(std::string_view head, const json::Raw& body) {
+  const bool one_line = body.one_line();
+  if (body.text().size() < kShareFrom) return Rope(Bytes::join(head, body.text(), "}"), one_line);
+  std::vector<Bytes> parts;
+  parts.reserve(3);
+  parts.push_back(Bytes::copy_of(head));
+  parts.push_back(body.bytes());
+  parts.push_back(Bytes::constant("}"));
+  return Rope(std::move(parts), one_line);
+}
+
+void append_method(std::string& out, std::string_view method) {
+  out += "\"method\":";
+  json::append_string(out, method);
+}
+
+}  // namespace
+
+std::size_t Rope::size() const noexcept {
+  std::size_t total = head_.size();
+  for (const Bytes& part : rest_) total += part.size();
+  return total;
+}
+
+Bytes Rope::joined() const {
+  if (rest_.empty()) return head_;
+  std::string all;
+  all.reserve(size());
+  each([&](const Bytes& part) { all += part.view(); });
+  return Bytes::adopt(std::move(all));
+}
+
+Rope make_request(std::string_view id, std::string_view method, const json::Raw& params) {
+  std::string head = "{\"jsonrpc\":\"2.0\",\"id\":";
+  head.reserve(64 + id.size() + method.size());
+  head += id;
+  head += ',';
+  append_method(head, method);
+  if (params.absent()) {
+    head += '}';
+    return Rope(Bytes::adopt(std::move(head)), true);
+  }
+  head += ",\"params\":";
+  return around(head, params);
+}
+
+Rope make_notification(std::string_view method, const json::Raw& params) {
+  std::string head = "{\"jsonrpc\":\"2.0\",";
+  append_method(head, method);
+  if (params.absent()) {
+    head += '}';
+    return Rope(Bytes::adopt(std::move(head)), true);
+  }
+  head += ",\"params\":";
+  return around(head, params);
+}
+
+Rope make_response(std::string_view id, const json::Raw& result) {
+  constexpr std::string_view kHead = "{\"jsonrpc\":\"2.0\",\"id\":";
+  constexpr std::string_view kResult = ",\"result\":";
+  const std::string_view body = result.absent() ? "null" : result.text();
+  if (body.size() < kShareFrom) return Rope(Bytes::join(kHead, id, kResult, body, "}"), result.one_line());
+  std::vector<Bytes> parts;
+  parts.reserve(3);
+  parts.push_back(Bytes::join(kHead, id, kResult));
+  parts.push_back(result.bytes());
+  parts.push_back(Bytes::constant("}"));
+  return Rope(std::move(parts), result.one_line());
+}
+
+Rope make_error(std::string_view id, std::int64_t code, std::string_view message, std::string_view data) {
+  std::string text = "{\"jsonrpc\":\"2.0\",";
+  if (!id.empty()) {
+    text += "\"id\":";
+    text += id;
+    text += ',';
+  }
+  text += "\"error\":{\"code\":" + std::to_string(code) + ",\"message\":";
+  json::append_string(text, message);
+  if (!data.empty()) {
+    text += ",\"data\":";
+    text += data;
+  }
+  text += "}}";
+  return Rope(Bytes::adopt(std::move(text)));
+}
+
+Rope with_id(const Message& message, std::string_view id) {
+  const std::string_view whole = message.frame().view();
+  const auto at = static_cast<std::size_t>(message.id().data() - whole.data());
+  const std::string_view before = whole.substr(0, at);
+  const std::string_view after = whole.substr(at + message.id().size());
+  const bool one_line = !message.has_line_break();
+  if (whole.size() < kShareFrom) return Rope(Bytes::join(before, id, after), one_line);
+  std::vector<Bytes> parts;
+  parts.reserve(3);
+  parts.push_back(message.frame().part(before));
+  parts.push_back(Bytes::copy_of(id));
+  parts.push_back(message.frame().part(after));
+  return Rope(std::move(parts), one_line);
+}
+
+}  // namespace fairlead::rpc

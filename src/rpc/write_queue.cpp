@@ -1,0 +1,89 @@
+#include "fairlead/rpc/write_queue.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "fairlead/json/scanner.hpp"
+
+namespace fairlead::rpc {
+
+namespace {
+
+constexpr std::size_t kShareFrom = 4u << 10;      // shorter parts are copied
+constexpr std::size_t kSegmentBytes = 64u << 10;  // a buffer of copied parts grows to about this
+
+bool has_newline(const Rope& message) {
+  bool found = false;
+  message.each(
+      [&](const Bytes& part) { found = found || std::memchr(part.data(), '\n', part.size()) != nullptr; });
+  return found;
+}
+
+}  // namespace
+
+Result<void> WriteQueue::push(const Rope& message) {
+  if (framing_ == Framing::line && !message.one_line() && has_newline(message)) {
+    return push(Rope(Bytes::adopt(json::minify(message.joined().view())), true));
+  }
+  const std::size_t size = message.size();
+  if (size > largest_payload(framing_)) {
+    return Error(ErrorKind::serialize, "a message of " + std::to_string(size) +
+                                           " bytes does not fit into a " + std::string(to_string(framing_)) +
+                                           " frame");
+  }
+  const FrameMarks marks = frame_marks(framing_, size);
+  put(marks.before());
+  message.each([&](const Bytes& part) {
+    if (part.size() < kShareFrom) {
+      put(part.view());
+    } else {
+      put_shared(part);
+    }
+  });
+  put(marks.suffix);
+  pushed_ += marks.prefix_size + size + marks.suffix.size();
+  return {};
+}
+
+void WriteQueue::put(std::string_view bytes) {
+  if (bytes.empty()) return;
+  if (segments_.empty() || !segments_.back().shared.empty() ||
+      segments_.back().copied.size() >= kSegmentBytes) {
+    segments_.emplace_back();
+  }
+  segments_.back().copied += bytes;
+}
+
+void WriteQueue::put_shared(const Bytes& bytes) {
+  segments_.push_back(Segment{.copied = {}, .shared = bytes});
+}
+
+std::size_t WriteQueue::parts(std::span<iovec> out) const noexcept {
+  std::size_t used = 0;
+  std::size_t skip = front_done_;
+  for (const Segment& segment : segments_) {
+    if (used == out.size()) break;
+    const std::string_view rest = segment.view().substr(skip);
+    skip = 0;
+    out[used++] = iovec{const_cast<char*>(rest.data()), rest.size()};
+  }
+  return used;
+}
+
+void WriteQueue::advance(std::size_t written) {
+  written_ += written;
+  front_done_ += written;
+  while (!segments_.empty() && front_done_ >= segments_.front().view().size()) {
+    front_done_ -= segments_.front().view().size();
+    // The last buffer of copied parts is kept for the next ones while it is small, so that request and
+    // answer in turn do not allocate, and an idle connection holds next to nothing.
+    if (segments_.size() == 1 && segments_.front().shared.empty() &&
+        segments_.front().copied.capacity() <= kShareFrom) {
+      segments_.front().copied.clear();
+      return;
+    }
+    segments_.pop_front();
+  }
+}
+
+}  // namespace fairlead::rpc

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# run.sh BUILD-DIR: installs into a scratch prefix, moves that elsewhere, and builds and runs the consumer against it, once
+# with find_package and once with pkg-config. The consumer includes every installed header.
+set -euo pipefail
+build=$(cd "$1" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+cmake --install "$build" --prefix "$scratch/first" >"$scratch/install.log"
+mv "$scratch/first" "$scratch/prefix"
+prefix=$scratch/prefix
+
+cp -r "$here/consumer" "$scratch/source"
+(cd "$prefix/include" && find fairlead -name '*.hpp' | sort) | sed 's/.*/#include "&"/' >"$scratch/source/headers.cpp"
+test -s "$scratch/source/headers.cpp"
+export LD_LIBRARY_PATH=$prefix/lib # for a shared library
+
+echo "== find_package"
+cmake -S "$scratch/source" -B "$scratch/by_cmake" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" >"$scratch/configure.log"
+cmake --build "$scratch/by_cmake"
+"$scratch/by_cmake/consumer"
+
+echo "== pkg-config"
+export PKG_CONFIG_PATH
+PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name fairlead.pc)")
+read -ra flags < <(pkg-config --cflags --libs fairlead)
+c++ -std=c++23 -Wall -Wextra -Werror "$scratch/source/main.cpp" -o "$scratch/by_pkg_config" "${flags[@]}"
+"$scratch/by_pkg_config"
+
+echo "== program"
+"$prefix/bin/fairlead" version

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# coroutines.sh BUILD-DIR: checks the coroutine rules of coroutines.query in every source that has a coroutine, with the
+# compile commands of a build directory.
+# coroutines.sh --self-test: checks the rules themselves. Lines of probes/*.cpp that say "flagged: C1" must be flagged by
+# that rule, and no others.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+# query FILE OPTIONS…: prints violations as "file:line: rule: what". A file that could not be read to the end is one.
+query() {
+  local file=$1 output asked answered
+  shift
+  output=$(clang-query-19 -f tools/lint/coroutines.query "$file" "$@" 2>&1) || true
+  sed -nE 's/^([^ ]+):([0-9]+):[0-9]+: note: "(C[0-9].*)" binds here$/\1:\2: \3/p' <<<"$output" | sed "s|^$PWD/||" | sort -u
+  asked=$(grep -c '^match ' tools/lint/coroutines.query)
+  answered=$(grep -cE '^[0-9]+ match(es)?\.$' <<<"$output") || true
+  if ((asked != answered)) || grep -qE '(^|: )(fatal )?error:' <<<"$output"; then
+    printf '%s:0: clang-query could not read it:\n%s\n' "$file" "$(grep -vE '^[0-9]+ match' <<<"$output" | head -n 20)"
+  fi
+}
+export -f query
+
+self_test() {
+  local probe expected found wrong=0
+  for probe in tools/lint/probes/*.cpp; do
+    expected=$(sed -nE '/flagged: C[0-9]$/=' "$probe" | while read -r line; do
+      printf '%s:%s: %s\n' "$probe" "$line" "$(sed -nE "$line s/.*flagged: (C[0-9])$/\1/p" "$probe")"
+    done | sort)
+    found=$(query "$probe" -- -std=c++23 | sed -E 's/(: C[0-9]): .*/\1/' | sort -u)
+    if ! diff -u --label "expected of $probe" --label found <(echo "$expected") <(echo "$found"); then wrong=1; fi
+    echo "$probe: $(wc -l <<<"$expected") violations known, $(wc -l <<<"$found") found"
+  done
+  return "$wrong"
+}
+
+check() {
+  local build=$1 files violations
+  if [[ ! -f $build/compile_commands.json ]]; then
+    echo "$build has no compile_commands.json: configure it first" >&2
+    return 1
+  fi
+  # Headers, and sources of no target, have the flags of a neighbour, which may lack an include directory.
+  export EXTRA="--extra-arg=-w --extra-arg=-I$PWD/include --extra-arg=-I$PWD/src --extra-arg=-I$PWD/tests"
+  mapfile -t files < <(tools/lint/files.sh '*.cpp' '*.hpp' | grep -v '^tools/' | xargs grep -lE '\bco_(await|return|yield)\b')
+  # shellcheck disable=SC2016  # expanded by the inner shell
+  violations=$(printf '%s\n' "${files[@]}" |
+    xargs -P "$(nproc)" -I{} bash -c 'query "$1" -p "$2" $EXTRA' _ {} "$build")
+  if [[ -n $violations ]]; then
+    echo "$violations"
+    return 1
+  fi
+  echo "${#files[@]} files with coroutines, no violation"
+}
+
+if [[ ${1:-} == --self-test ]]; then self_test; else check "${1:?build directory}"; fi

@@ -1,0 +1,60 @@
+// C2: beside a co_await, no braced list, no aggregate made on the spot, no lambda with captures. A line the
+// linter must flag says so; it must flag no other.
+#include <array>
+#include <map>
+
+#include "task.hpp"
+
+Task<int> braced() {
+  co_await with_options({"a", 1});                                          // flagged: C2
+  co_await with_options(Options{.name = "a"});                              // flagged: C2
+  co_await with_list({"a", "b", "c"});                                      // flagged: C2
+  const Options both{co_await text(), co_await number()};                   // flagged: C2
+  const std::array<std::string, 2> pair{co_await text(), co_await text()};  // flagged: C2
+  co_return co_await with_options(Options{});                               // flagged: C2
+}
+
+Task<int> lambdas(int limit) {
+  co_await with_function([limit] { return limit; });            // flagged: C2
+  co_await with_function([&limit] { return limit; });           // flagged: C2
+  const int n = co_await with_function([=] { return limit; });  // flagged: C2
+  co_return n;
+}
+
+Task<int> named(int limit) {
+  const Options options{.name = "a", .tries = 2};
+  co_await with_options(options);
+  std::vector<std::string> words{"a", "b"};
+  co_await with_list(std::move(words));
+  std::function<int()> function = [limit] { return limit; };
+  co_await with_function(std::move(function));
+  co_return 0;
+}
+
+Task<int> constructed() {
+  co_await with_name(Name("a", "b"));
+  co_await with_name(Name{"a", "b"});
+  co_await with_text("a", 1);
+  co_await with_text(std::string(), int{3});
+  co_await with_text(std::string{}, {});
+  co_await with_function([] { return 1; });
+  const std::string first = co_await text();
+  co_return static_cast<int>(first.size());
+}
+
+void elsewhere() {
+  // The co_await is in the lambda's body, the list is not in its expression.
+  std::map<std::string, std::function<Task<int>(int)>> handlers{{"a", [](int n) -> Task<int> {
+                                                                   const int m = co_await number();
+                                                                   co_return n + m;
+                                                                 }}};
+}
+
+template <class T>
+Task<int> in_a_template_that_nobody_instantiates(T connection) {
+  co_await connection.open(Options{.name = "a"});                // flagged: C2
+  co_await connection.run([connection] { return connection; });  // flagged: C2
+  const Options options{.name = "a"};
+  co_await connection.open(options);
+  co_return 0;
+}

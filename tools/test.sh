@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Runs the named make targets one after the other, all of them even when one fails, and closes with one summary in
+# the manner of ctest. Fails when any of them failed. What each said is kept in build/test/<target>.log.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+mkdir -p build/test
+
+passed=0 total=0 failures=() rows=()
+begin=$SECONDS
+
+# What ctest said last, "<failed> <total>"; nothing when it never came to that.
+counts() { sed -nE 's/.*% tests passed, ([0-9]+) tests failed out of ([0-9]+).*/\1 \2/p' "$1" | tail -n 1; }
+skipped() { grep -cE '^ *[0-9]+/[0-9]+ Test +#.*\*\*\*Skipped' "$1"; }
+# The names below "The following tests FAILED:", with the reason.
+failed_names() { sed -nE '/^The following tests FAILED:/,/^$/ s/^[[:space:]]+[0-9]+ - (.*)/\1/p' "$1"; }
+
+for target in "$@"; do
+  log=build/test/$target.log
+  printf '\n=== make %s\n' "$target"
+  step_begin=$SECONDS
+  "${MAKE:-make}" "$target" 2>&1 | tee "$log"
+  status=${PIPESTATUS[0]}
+  read -r step_failed step_total < <(counts "$log"; echo "0 0")
+  while read -r name; do failures+=("$target: $name"); done < <(failed_names "$log")
+  # A target that failed without a failing test (it did not build) counts as one.
+  if ((status != 0 && step_failed == 0)); then
+    step_failed=1 step_total=$((step_total + 1))
+    failures+=("$target: make $target ended with status $status, see $log")
+  fi
+  total=$((total + step_total))
+  passed=$((passed + step_total - step_failed))
+  rows+=("$(printf '  %-12s %6d passed %6d failed %6d skipped %7d sec' "$target" \
+    $((step_total - step_failed - $(skipped "$log"))) "$step_failed" "$(skipped "$log")" $((SECONDS - step_begin)))")
+done
+
+printf '\n=== Summary\n'
+printf '%s\n' "${rows[@]}"
+failed=$((total - passed))
+printf '\n%d%% tests passed, %d tests failed out of %d\n' $((total ? passed * 100 / total : 0)) "$failed" "$total"
+printf '\nTotal Test time (real) = %d sec\n' $((SECONDS - begin))
+if ((${#failures[@]})); then
+  printf '\nThe following tests FAILED:\n'
+  printf '\t%s\n' "${failures[@]}"
+fi
+((failed == 0 && total > 0))
