@@ -12,22 +12,8 @@ namespace fairlead::json {
 
 namespace {
 
-// error() tells these by their address and adds what it knows: the byte met, the limit.
-constexpr char kUnexpected[] = "unexpected character";
-constexpr char kTooDeep[] = "nested deeper than max_depth";
-constexpr char kEndInString[] = "text ends inside a string";
-constexpr char kEndInNumber[] = "text ends inside a number";
-constexpr char kBadUtf8[] = "invalid UTF-8";
-constexpr char kBadEscape[] = "invalid escape in a string";
-constexpr char kControl[] = "unescaped control character in a string";
-constexpr char kTrailing[] = "something follows the value";
-
 constexpr bool is_digit(char c) noexcept {
   return static_cast<unsigned char>(c - '0') < 10;
-}
-
-constexpr bool is_space(char c) noexcept {
-  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
 constexpr bool is_hex(char c) noexcept {
@@ -89,42 +75,29 @@ std::optional<Type> type_from(char c) noexcept {
   return std::nullopt;
 }
 
-std::string describe(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  if (byte >= 0x20 && byte < 0x7f) return std::string("unexpected character '") + c + "'";
-  constexpr std::string_view kHex = "0123456789abcdef";
-  return std::string("unexpected byte 0x") + kHex[byte >> 4] + kHex[byte & 15];
-}
-
 }  // namespace
 
 Type type_of(std::string_view value) noexcept {
   return value.empty() ? Type::null : type_from(value.front()).value_or(Type::null);
 }
 
-bool Scanner::fail(const char* at, const char* problem) noexcept {
+inline bool Scanner::fail(const char* at, Problem problem) noexcept {
   problem_ = problem;
   p_ = at;
   return false;
 }
 
-Error Scanner::error() const {
-  std::string message(problem_);
-  if (problem_ == kUnexpected) message = p_ == end_ ? "text ends too early" : describe(*p_);
-  if (problem_ == kTooDeep) message += " (" + std::to_string(max_depth_) + ")";
-  return Error(ErrorKind::parse, message + " at byte " + std::to_string(offset()));
-}
-
 // Skips white space and returns the byte after it, or NUL at the end: NUL is legal nowhere, so whoever
-// expects something else fails either way.
+// expects something else fails either way. Mostly there is none, or one space.
 [[gnu::always_inline]] inline char Scanner::next(const char*& p) noexcept {
   if (p != end_ && static_cast<unsigned char>(*p) > ' ') return *p;
+  if (end_ - p >= 2 && p[0] == ' ' && static_cast<unsigned char>(p[1]) > ' ') return *++p;
   p = skip_space(p);
   return head(p);
 }
 
 const char* Scanner::skip_space(const char* p) noexcept {
-  for (; p != end_ && is_space(*p); ++p) {
+  for (; p != end_ && is_space(*p); p = skip_blanks(p + 1, end_)) {
     if (*p == '\n' || *p == '\r') line_break_ = true;
   }
   return p;
@@ -133,7 +106,7 @@ const char* Scanner::skip_space(const char* p) noexcept {
 bool Scanner::check_utf8(const char* from) noexcept {
   if (utf8_checked_) return true;
   const char* invalid = find_invalid_utf8(from, end_);
-  if (invalid != end_) return fail(invalid, kBadUtf8);
+  if (invalid != end_) return fail(invalid, Problem::bad_utf8);
   utf8_checked_ = true;
   window_ = end_;  // its stops were those of ASCII
   stops_ = ~std::uint64_t{0};
@@ -144,10 +117,10 @@ bool Scanner::check_utf8(const char* from) noexcept {
 inline const char* Scanner::scan_escape(const char* p) noexcept {
   if (end_ - p >= 2 && kShortEscapes[static_cast<unsigned char>(p[1])]) return p + 2;
   ++p;
-  if (head(p) != 'u') return fail(p, p == end_ ? kEndInString : kBadEscape), nullptr;
+  if (head(p) != 'u') return fail(p, p == end_ ? Problem::end_in_string : Problem::bad_escape), nullptr;
   for (int i = 0; i < 4; ++i) {
     ++p;
-    if (!is_hex(head(p))) return fail(p, p == end_ ? kEndInString : kBadEscape), nullptr;
+    if (!is_hex(head(p))) return fail(p, p == end_ ? Problem::end_in_string : Problem::bad_escape), nullptr;
   }
   return p + 1;
 }
@@ -193,29 +166,19 @@ const char* Scanner::scan_string_rest(const char* p) noexcept {
       p = scan_escape(p);
       if (p == nullptr) return nullptr;
     } else if (static_cast<unsigned char>(*p) < 0x20) {
-      return fail(p, kControl), nullptr;
+      return fail(p, Problem::control_character), nullptr;
     } else if (!check_utf8(p)) {
       return nullptr;
     }
     p = find_stop(p);
   }
-  if (p == end_) return fail(p, kEndInString), nullptr;
+  if (p == end_) return fail(p, Problem::end_in_string), nullptr;
   return p + 1;
-}
-
-// How many of the eight bytes at `p`, from the first on, are digits. A digit's high half is 3, and adding
-// 6 to its low half does not carry; a carry out of a byte that is no digit reaches later bytes only.
-inline int count_digits(const char* p) noexcept {
-  std::uint64_t bytes = 0;
-  std::memcpy(&bytes, p, sizeof bytes);
-  bytes ^= 0x3030303030303030;
-  const std::uint64_t others = (bytes | (bytes + 0x0606060606060606)) & 0xf0f0f0f0f0f0f0f0;
-  return std::countr_zero(others) / 8;
 }
 
 // One digit at least.
 const char* Scanner::scan_digits(const char* p) noexcept {
-  if (!is_digit(head(p))) return fail(p, p == end_ ? kEndInNumber : kUnexpected), nullptr;
+  if (!is_digit(head(p))) return fail(p, p == end_ ? Problem::end_in_number : Problem::unexpected), nullptr;
   do ++p;
   while (is_digit(head(p)));
   return p;
@@ -266,7 +229,7 @@ const char* Scanner::scan_any_number(const char* p) noexcept {
     if (head(p) != c) break;
     ++p;
   }
-  return fail(p, kUnexpected), nullptr;
+  return fail(p, Problem::unexpected), nullptr;
 }
 
 // `c` is the byte at `p`.
@@ -276,21 +239,22 @@ const char* Scanner::scan_any_number(const char* p) noexcept {
   if (c == 't') return scan_literal(p, "true");
   if (c == 'f') return scan_literal(p, "false");
   if (c == 'n') return scan_literal(p, "null");
-  return fail(p, kUnexpected), nullptr;
+  return fail(p, Problem::unexpected), nullptr;
 }
 
 // From a key to the value after it; `c` is the byte at `p`, before and after.
 [[gnu::always_inline]] inline const char* Scanner::scan_key(const char* p, char& c) noexcept {
-  if (c != '"') return fail(p, kUnexpected), nullptr;
+  if (c != '"') return fail(p, Problem::unexpected), nullptr;
   p = find_stop(p + 1);
-  // What nearly every key looks like: `":` and the value at once.
-  if (end_ - p > 2 && p[0] == '"' && p[1] == ':' && p[2] > ' ') {
-    c = p[2];
-    return p + 2;
+  if (end_ - p > 2 && p[0] == '"' && p[1] == ':') {  // as nearly every key looks
+    p += 2;
+    c = *p;
+    if (static_cast<unsigned char>(c) <= ' ') c = next(p);
+    return p;
   }
   p = scan_string_rest(p);
   if (p == nullptr) return nullptr;
-  if (next(p) != ':') return fail(p, kUnexpected), nullptr;
+  if (next(p) != ':') return fail(p, Problem::unexpected), nullptr;
   ++p;
   c = next(p);
   return p;
@@ -311,7 +275,7 @@ const char* Scanner::scan_container(const char* p) {
       if (p == nullptr) return nullptr;
     }
     if (c == '{' || c == '[') {
-      if (depth == max_depth) return fail(p, kTooDeep), nullptr;
+      if (depth == max_depth) return fail(p, Problem::too_deep), nullptr;
       if (depth % 64 == 0 && depth != 0) outer.push(objects);
       ++depth;
       objects = objects << 1 | (c == '{');
@@ -331,7 +295,7 @@ const char* Scanner::scan_container(const char* p) {
       close = objects & 1 ? '}' : ']';
       c = next(p);
     }
-    if (c != ',') return fail(p, kUnexpected), nullptr;
+    if (c != ',') return fail(p, Problem::unexpected), nullptr;
     ++p;
     c = next(p);
   }
@@ -351,8 +315,8 @@ bool Scanner::value(std::string_view& out) {
 bool Scanner::begin_container(char open) noexcept {
   if (failed()) return false;
   const char* p = p_;
-  if (next(p) != open) return fail(p, kUnexpected);
-  if (depth_ == max_depth_) return fail(p, kTooDeep);
+  if (next(p) != open) return fail(p, Problem::unexpected);
+  if (depth_ == max_depth_) return fail(p, Problem::too_deep);
   ++depth_;
   first_ = true;
   p_ = p + 1;
@@ -372,7 +336,7 @@ inline bool Scanner::next_item(char close, const char*& p) noexcept {
     return false;
   }
   if (first) return true;
-  if (c != ',') return fail(p, kUnexpected);
+  if (c != ',') return fail(p, Problem::unexpected);
   ++p;
   return true;
 }
@@ -388,14 +352,14 @@ bool Scanner::begin_array() {
 bool Scanner::next_member(std::string_view& key, bool& escaped) {
   const char* p = nullptr;
   if (!next_item('}', p)) return false;
-  if (next(p) != '"') return fail(p, kUnexpected);
+  if (next(p) != '"') return fail(p, Problem::unexpected);
   const char* const from = p + 1;
   saw_escape_ = false;
   p = scan_string(p);
   if (p == nullptr) return false;
   key = std::string_view(from, static_cast<std::size_t>(p - 1 - from));
   escaped = saw_escape_;
-  if (next(p) != ':') return fail(p, kUnexpected);
+  if (next(p) != ':') return fail(p, Problem::unexpected);
   p_ = p + 1;
   return true;
 }
@@ -404,7 +368,7 @@ bool Scanner::next_element() {
   const char* p = nullptr;
   if (!next_item(']', p)) return false;
   // A comma must be followed by an element: value() would say so, but the caller may not call it.
-  if (next(p) == ']') return fail(p, kUnexpected);
+  if (next(p) == ']') return fail(p, Problem::unexpected);
   p_ = p;
   return true;
 }
@@ -418,7 +382,7 @@ std::optional<Type> Scanner::peek() {
 bool Scanner::finish() {
   if (failed()) return false;
   p_ = skip_space(p_);
-  return p_ == end_ || fail(p_, kTrailing);
+  return p_ == end_ || fail(p_, Problem::trailing);
 }
 
 std::optional<Error> validate(std::string_view text, std::size_t max_depth) {
@@ -426,25 +390,6 @@ std::optional<Error> validate(std::string_view text, std::size_t max_depth) {
   std::string_view value;
   if (scanner.value(value) && scanner.finish()) return std::nullopt;
   return scanner.error();
-}
-
-std::string minify(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  const char* p = text.data();
-  const char* const end = p + text.size();
-  while (p != end) {
-    const char* from = p;
-    if (*p == '"') {
-      for (++p; p != end && *p != '"';) p = *p == '\\' ? p + 2 : skip_plain<Plain::utf8>(p, end);
-      ++p;
-    } else {
-      while (p != end && *p != '"' && !is_space(*p)) ++p;
-    }
-    out.append(from, p);
-    while (p != end && is_space(*p)) ++p;
-  }
-  return out;
 }
 
 }  // namespace fairlead::json

@@ -48,6 +48,7 @@ std::size_t Splice::offset_of(std::string_view range) const noexcept {
 }
 
 Splice& Splice::add(Edit edit) {
+  if (edits_.empty()) edits_.reserve(4);  // a proxied call needs three or four: one allocation for all
   const auto later = [](std::size_t from, const Edit& other) { return from < other.from; };
   edits_.insert(std::upper_bound(edits_.begin(), edits_.end(), edit.from, later), std::move(edit));
   return *this;
@@ -98,6 +99,7 @@ std::vector<Bytes> Splice::parts() const {
   const std::string_view text = text_.view();
   constexpr std::size_t kNowhere = std::string_view::npos;
   std::vector<Bytes> parts;
+  parts.reserve(2 * edits_.size() + 1);
   std::size_t kept_to = 0;
   std::size_t emptied_at = kNowhere;   // end of a cut that took an object's first members
   std::size_t inserted_at = kNowhere;  // where a member was inserted last

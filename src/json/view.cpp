@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <limits>
 
 #include "json/utf8.hpp"
@@ -197,7 +198,8 @@ std::string unescape(std::string_view inside) {
   const char* p = inside.data();
   const char* const end = p + inside.size();
   while (p != end) {
-    const char* escape = std::find(p, end, '\\');
+    const void* found = std::memchr(p, '\\', static_cast<std::size_t>(end - p));
+    const char* escape = found != nullptr ? static_cast<const char*>(found) : end;
     out.append(p, escape);
     if (escape == end) break;
     p = escape + 2;

@@ -35,26 +35,37 @@ void append_escape(std::string& out, char c) {
   out.push_back(kHex[static_cast<unsigned char>(c) & 15]);
 }
 
+// Copies the sequence at `p`, or writes U+FFFD for its first byte. Returns the position after what it took.
+const char* append_sequence(std::string& out, const char* p, const char* end) {
+  const int length = utf8_length(p, end);
+  if (length == 0) {
+    out.append("\xef\xbf\xbd");
+    return p + 1;
+  }
+  out.append(p, static_cast<std::size_t>(length));
+  return p + length;
+}
+
 }  // namespace
 
 void append_string(std::string& out, std::string_view value) {
+  enum class Utf8 { unknown, valid, broken };  // what is known of the text from the first byte over 0x7f on
+  Utf8 utf8 = Utf8::unknown;
   const char* p = value.data();
   const char* const end = p + value.size();
   out.reserve(out.size() + value.size() + 2);
   out.push_back('"');
   while (p != end) {
-    const char* from = p;
-    p = skip_plain<Plain::ascii>(p, end);
+    const char* const from = p;
+    p = utf8 == Utf8::valid ? skip_plain<Plain::utf8>(p, end) : skip_plain<Plain::ascii>(p, end);
     out.append(from, p);
     if (p == end) break;
     if (static_cast<unsigned char>(*p) < 0x80) {
       append_escape(out, *p++);
-    } else if (const int length = utf8_length(p, end); length > 0) {
-      out.append(p, static_cast<std::size_t>(length));
-      p += length;
+    } else if (utf8 == Utf8::unknown) {
+      utf8 = find_invalid_utf8(p, end) == end ? Utf8::valid : Utf8::broken;
     } else {
-      out.append("\xef\xbf\xbd");
-      ++p;
+      p = append_sequence(out, p, end);
     }
   }
   out.push_back('"');

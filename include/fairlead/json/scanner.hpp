@@ -56,7 +56,7 @@ class Scanner {
   // Nothing but white space may be left.
   bool finish();
 
-  bool failed() const noexcept { return problem_ != nullptr; }
+  bool failed() const noexcept { return problem_ != Problem::none; }
   // REQUIRES: failed(). Kind parse; the message names what was wrong and the byte offset.
   Error error() const;
   std::size_t offset() const noexcept { return static_cast<std::size_t>(p_ - begin_); }
@@ -66,9 +66,22 @@ class Scanner {
   bool saw_line_break() const noexcept { return line_break_; }
 
  private:
+  enum class Problem : std::uint8_t {
+    none,
+    unexpected,  // a byte that may not stand here, or the end of the text
+    too_deep,
+    end_in_string,
+    end_in_number,
+    bad_utf8,
+    bad_escape,
+    control_character,
+    trailing,
+  };
+
   // The scan_… functions take the position of a token, and return the position after it, or null after
   // fail(). They pass positions instead of moving p_ so that these stay in registers.
-  bool fail(const char* at, const char* problem) noexcept;
+  bool fail(const char* at, Problem problem) noexcept;
+  std::string describe_problem() const;
   char head(const char* p) const noexcept { return p != end_ ? *p : '\0'; }
   char next(const char*& p) noexcept;
   const char* skip_space(const char* p) noexcept;
@@ -93,10 +106,11 @@ class Scanner {
   const char* end_;
   std::size_t max_depth_;
   std::size_t depth_ = 0;  // containers opened piece by piece and not yet closed
-  const char* problem_ = nullptr;
-  const char* window_;  // 64 bytes of the text of which stops_ is known; end_ when there are none yet
-  std::uint64_t stops_ =
-      ~std::uint64_t{0};  // the bytes of the window that cannot stand in a string as they are
+  // A bit for each of the 64 bytes at window_ that cannot stand in a string as it is. window_ is end_ while
+  // there is no such knowledge.
+  const char* window_;
+  std::uint64_t stops_ = ~std::uint64_t{0};
+  Problem problem_ = Problem::none;
   bool line_break_ = false;
   bool first_ = false;         // the innermost container opened piece by piece has had no member yet
   bool utf8_checked_ = false;  // the rest of the text is known to be UTF-8

@@ -1,0 +1,122 @@
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "fairlead/base/bytes.hpp"
+#include "fairlead/base/error.hpp"
+#include "fairlead/base/log.hpp"
+#include "fairlead/base/result.hpp"
+
+namespace fairlead {
+namespace {
+
+// ---- errors (R5.6) ---------------------------------------------------------------------------------------
+
+TEST(Error, EveryKindHasANameOfItsOwn) {
+  std::set<std::string_view> names;
+  for (int kind = 0; kind <= static_cast<int>(ErrorKind::validation); ++kind) {
+    names.insert(to_string(static_cast<ErrorKind>(kind)));
+  }
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(ErrorKind::validation) + 1);
+  EXPECT_FALSE(names.contains("unknown"));
+}
+
+TEST(Error, TimeoutNamesItsMilliseconds) {
+  const Error error = Error::timeout("`add`", std::chrono::milliseconds(250));
+  EXPECT_EQ(error.to_string(), "timed out: `add` got no answer within 250 ms");
+  EXPECT_EQ(error.detail().after, std::chrono::milliseconds(250));
+}
+
+TEST(Error, ShowsLastWords) {
+  const Error error = Error(ErrorKind::process_exited, "it ended").with([](ErrorDetail& d) {
+    d.stderr_lines = {"one", "two"};
+  });
+  EXPECT_EQ(error.to_string(), "process exited: it ended\nlast lines of its stderr:\n  one\n  two");
+}
+
+TEST(Error, ChangingACopyLeavesTheOriginal) {
+  const Error original = Error::rpc(-1, "x");
+  const Error changed = Error(original).with([](ErrorDetail& d) { d.rpc_code = -2; });
+  EXPECT_EQ(original.detail().rpc_code, -1);
+  EXPECT_EQ(changed.detail().rpc_code, -2);
+}
+
+TEST(Result, CarriesValueOrError) {
+  const Result<int> good = 3;
+  const Result<int> bad = Error(ErrorKind::io, "no");
+  EXPECT_EQ(*good, 3);
+  ASSERT_FALSE(bad);
+  EXPECT_EQ(bad.error().message(), "no");
+}
+
+// ---- bytes -----------------------------------------------------------------------------------------------
+
+TEST(Bytes, PartKeepsTheWholeAlive) {
+  Bytes part;
+  {
+    const Bytes whole = Bytes::copy_of("hello world");
+    part = whole.part(whole.view().substr(6));
+  }
+  EXPECT_EQ(part.view(), "world");
+}
+
+TEST(Bytes, AdoptedShortStringSurvivesMoves) {
+  Bytes a = Bytes::adopt("short");  // lives inside the string object
+  const Bytes b = std::move(a);
+  const Bytes c = b;
+  EXPECT_EQ(c.view(), "short");
+  EXPECT_TRUE(a.empty());
+}
+
+TEST(Bytes, JoinAndConstant) {
+  EXPECT_EQ(Bytes::join("a", "", "bc", "d").view(), "abcd");
+  EXPECT_EQ(Bytes::constant("lit").view(), "lit");
+  EXPECT_TRUE(Bytes().empty());
+}
+
+// ---- log (R6.2) ------------------------------------------------------------------------------------------
+
+std::string logged(LogFormat format, std::string_view message, std::initializer_list<LogField> fields) {
+  std::string out;
+  const Log log(LogLevel::debug, format, [&](std::string_view line) { out += line; });
+  log.info(message, fields);
+  return out;
+}
+
+TEST(Log, TextQuotesWhatNeedsItAndCannotBeForged) {
+  const std::string line = logged(LogFormat::text, "hi\nthere", {{"a", "1"}, {"b", "two words"}, {"c", "x\n2026 fake"}});
+  EXPECT_NE(line.find(" info hi there a=1 b=\"two words\" c=\"x\\u000a2026 fake\"\n"), std::string::npos) << line;
+  EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
+}
+
+TEST(Log, JsonLineHasTimeLevelMessageAndFields) {
+  const std::string line = logged(LogFormat::json, "say \"x\"", {{"id", "\"7\""}});
+  EXPECT_TRUE(line.starts_with("{\"time\":\"20")) << line;
+  EXPECT_NE(line.find("\"level\":\"info\",\"message\":\"say \\\"x\\\"\",\"id\":\"\\\"7\\\"\"}\n"), std::string::npos) << line;
+}
+
+TEST(Log, BelowItsLevelNothingIsWritten) {
+  int lines = 0;
+  const Log log(LogLevel::warning, LogFormat::text, [&](std::string_view) { ++lines; });
+  log.info("no");
+  log.warning("yes");
+  Log().error("nobody listens");
+  EXPECT_EQ(lines, 1);
+}
+
+TEST(Log, FullPipeDropsInsteadOfBlocking) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const std::string much(1 << 20, 'x');
+  const std::size_t written = write_without_blocking(ends[1], much);  // nobody reads: returns all the same
+  EXPECT_LT(written, much.size());
+  EXPECT_GT(written, 0u);
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+}  // namespace
+}  // namespace fairlead

@@ -1,0 +1,103 @@
+// R3.6: the same without an event loop.
+#include "fairlead/blocking.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "fairlead/json/writer.hpp"
+#include "support/support.hpp"
+
+namespace fairlead {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kServer = "stdio:" FAIRLEAD_PROGRAM " rpc --log-level off";
+
+TEST(Blocking, CallsAServerItStarts) {
+  auto peer = blocking::Peer::connect(kServer);
+  ASSERT_TRUE(peer) << peer.error().to_string();
+  const auto echoed = peer->call("system.echo", R"({"b": 1.0,"a":[]})");
+  ASSERT_TRUE(echoed) << echoed.error().to_string();
+  EXPECT_EQ(echoed->text(), R"({"b": 1.0,"a":[]})");
+  EXPECT_TRUE(peer->notify("system.ping"));
+}
+
+TEST(Blocking, PrettyPrintedParamsTravelAsOneLine) {
+  auto peer = blocking::Peer::connect(kServer);
+  ASSERT_TRUE(peer);
+  const auto echoed = peer->call("system.echo", "{\n  \"a\": \"x y\\n\"\n}");
+  ASSERT_TRUE(echoed) << echoed.error().to_string();
+  EXPECT_EQ(echoed->text(), R"({"a":"x y\n"})");
+}
+
+TEST(Blocking, ErrorsAreValues) {
+  EXPECT_EQ(blocking::Peer::connect("stdio:no-such-program-here").error().kind(), ErrorKind::spawn);
+  EXPECT_EQ(blocking::Peer::connect("nonsense").error().kind(), ErrorKind::validation);
+  auto peer = blocking::Peer::connect(kServer);
+  ASSERT_TRUE(peer);
+  EXPECT_EQ(peer->call("system.echo", "{not json").error().kind(), ErrorKind::serialize);
+  EXPECT_EQ(peer->call("nope").error().detail().rpc_code, -32601);
+  peer->close();
+  peer->close();
+  EXPECT_TRUE(peer->closed());
+  EXPECT_EQ(peer->call("system.ping").error().kind(), ErrorKind::closed);
+}
+
+TEST(Blocking, TimesOut) {
+  auto peer = blocking::Peer::connect("stdio:sleep 1000");
+  ASSERT_TRUE(peer);
+  EXPECT_EQ(peer->call("x", {}, 50ms).error().kind(), ErrorKind::timeout);
+}
+
+TEST(Blocking, ManyThreadsShareOnePeer) {
+  auto peer = blocking::Peer::connect(kServer);
+  ASSERT_TRUE(peer);
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 100; ++i) {
+        const std::string params = "[" + std::to_string(t) + "," + std::to_string(i) + "]";
+        const auto got = peer->call("system.echo", params);
+        EXPECT_TRUE(got && got->text() == params);
+      }
+    });
+  }
+}
+
+TEST(Blocking, ServesTheOtherSideToo) {
+  // `cat` sends our own request back to us, and our answer back as its answer.
+  auto methods = std::make_shared<Methods>();
+  methods->on("whoami", [](const Request&) { return json::string("myself"); });
+  auto peer = blocking::Peer::connect("stdio:cat", ConnectOptions(), methods);
+  ASSERT_TRUE(peer);
+  const auto got = peer->call("whoami");
+  ASSERT_TRUE(got) << got.error().to_string();
+  EXPECT_EQ(got->text(), "\"myself\"");
+}
+
+TEST(Blocking, BareConnection) {
+  auto connection = blocking::Connection::connect("stdio:cat");
+  ASSERT_TRUE(connection);
+  ASSERT_TRUE(connection->send(R"({"jsonrpc":"2.0","method":"x"})"));
+  const auto got = connection->receive();
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->method(), "x");
+  std::jthread closer([&] { connection->close(); });
+  EXPECT_EQ(connection->receive().error().kind(), ErrorKind::closed);
+}
+
+TEST(Blocking, NoThreadOrDescriptorIsLeftBehind) {
+  const std::size_t descriptors = test::open_descriptors();
+  const std::size_t threads = test::running_threads();
+  for (int i = 0; i < 10; ++i) {
+    auto peer = blocking::Peer::connect("stdio:cat");
+    ASSERT_TRUE(peer);
+  }
+  EXPECT_EQ(test::open_descriptors(), descriptors);
+  EXPECT_EQ(test::running_threads(), threads);
+}
+
+}  // namespace
+}  // namespace fairlead

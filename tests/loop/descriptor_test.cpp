@@ -1,0 +1,97 @@
+#include "fairlead/loop/descriptor.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "fairlead/loop/signals.hpp"
+#include "support/support.hpp"
+
+namespace fairlead {
+namespace {
+
+struct Pipe {
+  UniqueFd read;
+  UniqueFd write;
+  Pipe() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) std::abort();
+    read = UniqueFd(ends[0]);
+    write = UniqueFd(ends[1]);
+  }
+};
+
+TEST(Descriptor, SaysWhenItCanBeRead) {
+  Loop loop;
+  Pipe pipe;
+  Result<Descriptor> in = Descriptor::adopt(loop, std::move(pipe.read));
+  ASSERT_TRUE(in);
+  bool readable = false;
+  in->when_readable([&] {
+    readable = true;
+    loop.stop();
+  });
+  ASSERT_EQ(::write(pipe.write.get(), "x", 1), 1);
+  loop.run();
+  EXPECT_TRUE(readable);
+}
+
+TEST(Descriptor, EndOfStreamCountsAsReadable) {
+  Loop loop;
+  Pipe pipe;
+  Result<Descriptor> in = Descriptor::adopt(loop, std::move(pipe.read));
+  ASSERT_TRUE(in);
+  in->when_readable([&] { loop.stop(); });
+  pipe.write.reset();
+  loop.run();
+}
+
+TEST(Descriptor, ClosedOneNeverCallsBack) {
+  Loop loop;
+  Pipe pipe;
+  Result<Descriptor> in = Descriptor::adopt(loop, std::move(pipe.read));
+  ASSERT_TRUE(in);
+  bool called = false;
+  in->when_readable([&] { called = true; });
+  ASSERT_EQ(::write(pipe.write.get(), "x", 1), 1);
+  in->close();
+  EXPECT_FALSE(in->open());
+  loop.post([&] { loop.post([&] { loop.stop(); }); });
+  loop.run();
+  EXPECT_FALSE(called);
+}
+
+TEST(Descriptor, RegularFileIsAlwaysReady) {
+  Loop loop;
+  const test::TempDir dir;
+  const std::string path = dir / "file";
+  Result<Descriptor> file = Descriptor::adopt(loop, UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)));
+  ASSERT_TRUE(file);
+  file->when_readable([&] { file->when_writable([&] { loop.stop(); }); });
+  loop.run();
+}
+
+TEST(Descriptor, BadDescriptorIsAnError) {
+  Loop loop;
+  const Result<Descriptor> none = Descriptor::adopt(loop, UniqueFd());
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().kind(), ErrorKind::io);
+}
+
+TEST(Signals, ArriveAsCallbacksOnTheLoop) {
+  Loop loop;
+  int got = 0;
+  Result<Signals> signals = Signals::watch(loop, {SIGUSR1}, [&](int signal) {
+    got = signal;
+    loop.stop();
+  });
+  ASSERT_TRUE(signals);
+  ::kill(::getpid(), SIGUSR1);
+  loop.run();
+  EXPECT_EQ(got, SIGUSR1);
+}
+
+}  // namespace
+}  // namespace fairlead

@@ -1,0 +1,183 @@
+// Tasks, loops, timers, events: what everything that waits is built from.
+#include "fairlead/loop/task.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <thread>
+
+#include "fairlead/loop/event.hpp"
+#include "fairlead/loop/loop.hpp"
+#include "fairlead/loop/timer.hpp"
+#include "support/support.hpp"
+
+namespace fairlead {
+namespace {
+
+using namespace std::chrono_literals;
+
+Task<int> value(int n) {
+  co_return n;
+}
+
+Task<int> sum_of(int n) {
+  int sum = 0;
+  for (int i = 0; i < n; ++i) {
+    Task<int> next = value(1);
+    sum += co_await next;
+  }
+  co_return sum;
+}
+
+Task<int> failing() {
+  throw std::runtime_error("no");
+  co_return 0;
+}
+
+TEST(Task, AwaitingAMillionReadyTasksDoesNotGrowTheStack) {
+  Loop loop;
+  EXPECT_EQ(loop.block_on(sum_of(1'000'000)), 1'000'000);
+}
+
+TEST(Task, ExceptionReachesWhoeverAwaits) {
+  Loop loop;
+  EXPECT_THROW(loop.block_on(failing()), std::runtime_error);
+}
+
+TEST(Task, NotAwaitedTaskNeverRunsAndLeaksNothing) {
+  const Task<int> never = failing();
+}
+
+// ---- loop ------------------------------------------------------------------------------------------------
+
+TEST(Loop, PostFromAnotherThreadRunsOnTheLoop) {
+  Loop loop;
+  bool on_loop = false;
+  std::thread other([&] {
+    loop.post([&] {
+      on_loop = loop.here();
+      loop.stop();
+    });
+  });
+  loop.run();
+  other.join();
+  EXPECT_TRUE(on_loop);
+  EXPECT_FALSE(loop.here());
+}
+
+Task<void> hold_forever(Loop& loop, std::shared_ptr<int> held) {
+  co_await sleep_for(loop, 1h);
+  *held = 1;
+}
+
+TEST(Loop, DestroysTasksThatAreStillSuspended) {
+  auto held = std::make_shared<int>(0);
+  {
+    Loop loop;
+    loop.spawn(hold_forever(loop, held));
+    loop.block_on(value(1));
+    EXPECT_EQ(held.use_count(), 2);
+  }
+  EXPECT_EQ(held.use_count(), 1);
+}
+
+TEST(Loop, BlockOnWorksWhileAnotherThreadRunsTheLoop) {
+  Loop loop;
+  std::thread runner([&] { loop.run(); });
+  EXPECT_EQ(loop.block_on(value(7)), 7);
+  loop.stop();
+  runner.join();
+}
+
+TEST(Loop, WritingToAClosedPipeIsAnErrorAndNotADeath) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ::close(ends[0]);
+  Loop loop;
+  ssize_t written = 0;
+  loop.post([&] {
+    written = ::write(ends[1], "x", 1);
+    loop.stop();
+  });
+  loop.run();
+  EXPECT_EQ(written, -1);
+  ::close(ends[1]);
+}
+
+TEST(Loop, ScratchGrowsToAMebibyteAndNoFurther) {  // R2.7
+  Loop loop;
+  const std::size_t first = loop.scratch().size();
+  for (int i = 0; i < 20; ++i) loop.grow_scratch();
+  EXPECT_LT(first, 128u << 10);
+  EXPECT_EQ(loop.scratch().size(), 1u << 20);
+}
+
+// ---- timer -----------------------------------------------------------------------------------------------
+
+TEST(Timer, FiresInOrderOfTimeAndNotOfArming) {
+  Loop loop;
+  std::string order;
+  Timer late(loop);
+  Timer early(loop);
+  late.arm_after(20ms, [&] {
+    order += "late";
+    loop.stop();
+  });
+  early.arm_after(1ms, [&] { order += "early "; });
+  loop.run();
+  EXPECT_EQ(order, "early late");
+}
+
+TEST(Timer, CancelledReplacedAndDestroyedCallbacksNeverRun) {
+  Loop loop;
+  int fired = 0;
+  Timer cancelled(loop);
+  cancelled.arm_after(0ms, [&] { fired += 1; });
+  cancelled.cancel();
+  Timer replaced(loop);
+  replaced.arm_after(0ms, [&] { fired += 10; });
+  replaced.arm_after(1ms, [&] { fired += 100; });
+  { Timer(loop).arm_after(0ms, [&] { fired += 1000; }); }
+  Timer end(loop);
+  end.arm_after(20ms, [&] { loop.stop(); });
+  loop.run();
+  EXPECT_EQ(fired, 100);
+}
+
+TEST(Timer, CancelAfterItHasExpiredButBeforeItRanStillCancels) {
+  Loop loop;
+  bool fired = false;
+  Timer timer(loop);
+  timer.arm(Clock::now() - 1s, [&] { fired = true; });
+  timer.cancel();
+  loop.post([&] { loop.post([&] { loop.stop(); }); });
+  loop.run();
+  EXPECT_FALSE(fired);
+}
+
+// ---- event -----------------------------------------------------------------------------------------------
+
+Task<void> wait_and_note(Loop& loop, Event& event, std::chrono::milliseconds limit, int& set, int& timed_out) {
+  const bool was_set = co_await event.wait(loop, limit);
+  ++(was_set ? set : timed_out);
+}
+
+TEST(Event, WakesAllAndTimesOutWhoCannotWait) {
+  Loop loop;
+  Event event;
+  int set = 0;
+  int timed_out = 0;
+  loop.spawn(wait_and_note(loop, event, 1h, set, timed_out));
+  loop.spawn(wait_and_note(loop, event, 1h, set, timed_out));
+  loop.spawn(wait_and_note(loop, event, 1ms, set, timed_out));
+  loop.run_until([&] { return timed_out == 1; });
+  EXPECT_EQ(set, 0);
+  event.set();
+  loop.spawn(wait_and_note(loop, event, 1h, set, timed_out));
+  loop.run_until([&] { return set == 3; });
+  EXPECT_EQ(timed_out, 1);
+}
+
+}  // namespace
+}  // namespace fairlead

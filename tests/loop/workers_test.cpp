@@ -1,0 +1,62 @@
+#include "fairlead/loop/workers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+
+namespace fairlead {
+namespace {
+
+TEST(Workers, RunJobsBesideEachOtherUpToTheLimit) {
+  Limits limits;
+  limits.max_blocking_threads = 4;
+  Workers workers(limits);
+  std::latch together(4);  // opens only when four run at the same time
+  std::latch done(4);
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(workers.submit([&] {
+      together.arrive_and_wait();
+      done.count_down();
+    }));
+  }
+  done.wait();
+}
+
+TEST(Workers, FullQueueIsRefusedByName) {
+  Limits limits;
+  limits.max_blocking_threads = 1;
+  limits.max_blocking_queue = 2;
+  Workers workers(limits);
+  std::latch started(1);
+  std::latch release(1);
+  ASSERT_TRUE(workers.submit([&] {
+    started.count_down();
+    release.wait();
+  }));
+  started.wait();
+  ASSERT_TRUE(workers.submit([] {}));
+  ASSERT_TRUE(workers.submit([] {}));
+  const Result<void> refused = workers.submit([] {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind(), ErrorKind::resource_exhausted);
+  EXPECT_NE(refused.error().message().find("max_blocking_queue (2)"), std::string::npos);
+  release.count_down();
+}
+
+TEST(Workers, EndWaitsForWorkUnderWay) {
+  std::atomic<bool> finished = false;
+  {
+    Workers workers;
+    std::latch started(1);
+    ASSERT_TRUE(workers.submit([&] {
+      started.count_down();
+      finished = true;
+    }));
+    started.wait();
+  }
+  EXPECT_TRUE(finished);
+}
+
+}  // namespace
+}  // namespace fairlead

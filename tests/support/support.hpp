@@ -1,0 +1,76 @@
+// Small things many tests need.
+#pragma once
+
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "fairlead/json/raw.hpp"
+#include "fairlead/loop/loop.hpp"
+#include "fairlead/loop/timer.hpp"
+#include "fairlead/peer/connection.hpp"
+
+namespace fairlead::test {
+
+using namespace std::chrono_literals;
+
+inline std::size_t entries_of(const char* directory) {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory)) ++count;
+  return count;
+}
+inline std::size_t open_descriptors() {
+  return entries_of("/proc/self/fd");
+}
+inline std::size_t running_threads() {
+  return entries_of("/proc/self/task");
+}
+
+// Resident memory of this process, in bytes.
+inline std::size_t resident_bytes() {
+  std::size_t total = 0;
+  std::size_t resident = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident;
+  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+// A directory that is removed with all it holds.
+class TempDir {
+ public:
+  TempDir() {
+    std::string pattern = std::filesystem::temp_directory_path() / "fairlead-test-XXXXXX";
+    path_ = ::mkdtemp(pattern.data());
+  }
+  ~TempDir() { std::filesystem::remove_all(path_); }
+  TempDir(const TempDir&) = delete;
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+inline json::Raw raw(std::string_view text) {
+  Result<json::Raw> parsed = json::Raw::parse(text);
+  return parsed ? *parsed : throw std::invalid_argument("not JSON: " + std::string(text));
+}
+
+inline rpc::Rope rope(std::string_view text) {
+  return rpc::Rope(Bytes::copy_of(text));
+}
+
+// Waits, by looking, for something that no event announces. Returns whether it came true in time.
+template <class Condition>
+Task<bool> eventually(Loop& loop, Condition condition, std::chrono::milliseconds limit = 10s) {
+  const auto until = Clock::now() + limit;
+  bool holds = condition();
+  while (!holds && Clock::now() < until) {
+    co_await sleep_for(loop, 1ms);
+    holds = condition();
+  }
+  co_return holds;
+}
+
+}  // namespace fairlead::test
