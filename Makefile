@@ -38,9 +38,10 @@ run: bootstrap-build build/release/build.ninja ## build the program and serve JS
 	echo "Serving JSON-RPC 2.0 on $(LISTEN); end it with Ctrl-C. From another terminal, here:"; \
 	echo; \
 	echo "  build/release/fairlead call $(LISTEN) system.echo '{\"a\":1}'"; \
-	if [[ $$address == tcp:* ]]; then \
-	  echo "  printf '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"system.ping\"}\\n' | nc -w 1 $$host $$port"; \
-	fi; \
+	ping='{"jsonrpc":"2.0","id":1,"method":"system.ping"}\n'; \
+	if [[ $$address != tcp:* ]]; then :; \
+	elif command -v nc >/dev/null; then echo "  printf '$$ping' | nc -w 1 $$host $$port"; \
+	else echo "  bash -c 'exec 3<>/dev/tcp/$$host/$$port; printf \"\$$0\" >&3; head -n 1 <&3' '$$ping'"; fi; \
 	echo
 	@exec build/release/fairlead rpc --listen $(LISTEN)
 
@@ -75,7 +76,7 @@ format: bootstrap-test ## rewrite all sources in the house format
 
 bench: bootstrap-bench build/bench/build.ninja ## measure against the reference servers and print the table
 	cmake --build build/bench -j $(JOBS)
-	bench/run.sh build/bench
+	bench/run.py build/bench
 
 package: bootstrap-build bootstrap-package build ## a Debian package, into build/package
 	cpack -G DEB --config build/release/CPackConfig.cmake -B build/package

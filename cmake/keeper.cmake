@@ -12,8 +12,9 @@ endfunction()
 function(fairlead_embed_keeper target)
   set(dir ${PROJECT_SOURCE_DIR}/src/process)
   set(program ${CMAKE_CURRENT_BINARY_DIR}/fairlead-keeper)
-  add_executable(fairlead-keeper ${dir}/keeper/main.cpp ${dir}/keeper/launch.cpp ${dir}/keeper/orphans.cpp
-                                 ${dir}/keeper/table.cpp)
+  set(sources main.cpp serve.cpp requests.cpp launch.cpp reaper.cpp orphans.cpp table.cpp)
+  list(TRANSFORM sources PREPEND ${dir}/keeper/)
+  add_executable(fairlead-keeper ${sources})
   # Where the distribution has no static libc the program is an ordinary one: it starts a little slower.
   _fairlead_can_link_static(static)
   if(NOT static)

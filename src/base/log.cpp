@@ -46,7 +46,8 @@ void append_quoted(std::string& out, std::string_view value) {
 
 bool needs_quotes(std::string_view value) {
   return value.empty() || std::ranges::any_of(value, [](char c) {
-           return c == ' ' || c == '"' || c == '\\' || c == '=' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+           return c == ' ' || c == '"' || c == '\\' || c == '=' || static_cast<unsigned char>(c) < 0x20 ||
+                  c == 0x7f;
          });
 }
 
@@ -121,8 +122,8 @@ bool Log::enabled(LogLevel level) const noexcept {
 
 void Log::write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) const {
   if (!enabled(level)) return;
-  const std::string line =
-      target_->format == LogFormat::json ? json_line(level, message, fields) : text_line(level, message, fields);
+  const std::string line = target_->format == LogFormat::json ? json_line(level, message, fields)
+                                                              : text_line(level, message, fields);
   const std::lock_guard lock(target_->mutex);
   target_->sink(line);
 }

@@ -6,6 +6,7 @@
 
 #include "cli/common.hpp"
 #include "fairlead/connection/connect.hpp"
+#include "fairlead/json/view.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/peer/peer.hpp"
 
@@ -40,13 +41,13 @@ Task<Result<json::Raw>> make_call(std::shared_ptr<Peer> peer, const CallCommand&
   co_return answer;
 }
 
-Task<Result<json::Raw>> run(Loop& loop, const CallCommand& command, json::Raw params) {
+Task<Result<json::Raw>> run(Loop& loop, const CallCommand& command, Uri target, json::Raw params) {
   ConnectOptions options;
   options.framing = command.common.chosen_framing();
   options.limits = command.common.limits();
   options.limits.connect_timeout = std::min(options.limits.connect_timeout, command.timeout);
   options.log = command.common.log();
-  Task<ConnectResult> connecting = connect(loop, command.target, options);
+  Task<ConnectResult> connecting = connect(loop, std::move(target), options);
   ConnectResult connection = co_await connecting;
   if (!connection) co_return connection.error();
 
@@ -64,24 +65,40 @@ Task<Result<json::Raw>> run(Loop& loop, const CallCommand& command, json::Raw pa
   co_return answer;
 }
 
+int usage(const std::string& what) {
+  std::fprintf(stderr, "fairlead: %s\n", what.c_str());
+  return kUsage;
+}
+
+int report_failure(const Error& error) {
+  const ErrorDetail& detail = error.detail();
+  if (error.kind() != ErrorKind::remote) {
+    const int status = report(error);
+    // The address was good, so what is invalid is the answer.
+    return error.kind() == ErrorKind::validation ? kProtocolViolated : status;
+  }
+  std::fprintf(stderr, "fairlead: the other side answered with error %lld: %s\n",
+               static_cast<long long>(detail.rpc_code.value_or(0)), error.message().c_str());
+  if (!detail.rpc_data.empty()) std::fprintf(stderr, "data: %s\n", detail.rpc_data.c_str());
+  return kRemoteError;
+}
+
 int execute(const CallCommand& command) {
+  fill_standard_streams();
+  Result<Uri> target = Uri::parse(command.target);
+  if (!target) return report(target.error());
   Result<json::Raw> params = read_params(command.params);
-  if (!params) {
-    std::fprintf(stderr, "fairlead: PARAMS is not JSON: %s\n", params.error().message().c_str());
-    return kUsage;
-  }
+  if (!params) return usage("PARAMS is not JSON: " + params.error().message());
+  const json::View view(*params);
+  if (!view.absent() && !view.is(json::Type::object) && !view.is(json::Type::array))
+    return usage("PARAMS is neither an object nor an array");
+
   Loop loop;
-  const Result<json::Raw> answer = loop.block_on(run(loop, command, std::move(*params)));
-  if (!answer) {
-    const ErrorDetail& detail = answer.error().detail();
-    if (answer.error().kind() != ErrorKind::remote) return report(answer.error());
-    std::fprintf(stderr, "fairlead: the other side answered with error %lld: %s\n",
-                 static_cast<long long>(detail.rpc_code.value_or(0)), answer.error().message().c_str());
-    if (!detail.rpc_data.empty()) std::fprintf(stderr, "data: %s\n", detail.rpc_data.c_str());
-    return kRemoteError;
-  }
-  if (!command.notify) std::cout << answer->text() << std::endl;
-  return kDone;
+  const Result<json::Raw> answer = loop.block_on(run(loop, command, std::move(*target), std::move(*params)));
+  if (!answer) return report_failure(answer.error());
+  if (command.notify) return kDone;
+  std::cout << answer->text() << std::endl;
+  return std::cout ? kDone : report(Error(ErrorKind::io, "cannot write the result to stdout"));
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "cli/common.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdio>
@@ -16,37 +19,49 @@ const std::map<std::string, LogLevel> kLevels = {{"trace", LogLevel::trace}, {"d
 std::optional<std::chrono::milliseconds> parse_duration(const std::string& text) {
   double number = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (problem != std::errc() || number < 0) return std::nullopt;
+  if (problem != std::errc() || !(number >= 0)) return std::nullopt;
   const std::string unit(end, text.data() + text.size());
   const double scale = unit == "ms" ? 1 : unit.empty() || unit == "s" ? 1000 : unit == "m" ? 60'000 : 0;
   if (scale == 0 || number * scale > 1e12) return std::nullopt;
   return std::chrono::milliseconds(static_cast<std::int64_t>(number * scale));
 }
 
+bool is_closed(int fd) {
+  return ::fcntl(fd, F_GETFD) < 0;
+}
+
 }  // namespace
 
 int exit_code(const Error& error) noexcept {
   switch (error.kind()) {
-    case ErrorKind::remote:
-      return kRemoteError;
+    case ErrorKind::remote: return kRemoteError;
     case ErrorKind::validation:
-    case ErrorKind::serialize:
-      return kUsage;
-    case ErrorKind::timeout:
-      return kTimedOut;
+    case ErrorKind::serialize: return kUsage;
+    case ErrorKind::timeout: return kTimedOut;
     case ErrorKind::parse:
     case ErrorKind::id_mismatch:
     case ErrorKind::frame_too_large:
-    case ErrorKind::invalid_content_type:
-      return kProtocolViolated;
-    default:
-      return kNotConnected;
+    case ErrorKind::invalid_content_type: return kProtocolViolated;
+    default: return kNotConnected;
   }
 }
 
 int report(const Error& error) {
   std::fprintf(stderr, "fairlead: %s\n", error.to_string().c_str());
   return exit_code(error);
+}
+
+std::optional<Error> missing_stdio() {
+  if (is_closed(STDIN_FILENO)) return Error(ErrorKind::stdio_unavailable, "stdin is closed");
+  if (is_closed(STDOUT_FILENO)) return Error(ErrorKind::stdio_unavailable, "stdout is closed");
+  return std::nullopt;
+}
+
+// In the wrong direction, so that reading stdin and writing stdout still fail.
+void fill_standard_streams() {
+  if (is_closed(STDIN_FILENO)) ::open("/dev/null", O_WRONLY);
+  if (is_closed(STDOUT_FILENO)) ::open("/dev/null", O_RDONLY);
+  if (is_closed(STDERR_FILENO)) ::open("/dev/null", O_WRONLY);
 }
 
 void CommonOptions::add_log_to(CLI::App& command) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "fairlead/base/error.hpp"
@@ -28,6 +29,12 @@ enum ExitCode : int {
 int exit_code(const Error& error) noexcept;
 // Prints the error to stderr and returns its exit status.
 int report(const Error& error);
+
+// The error to report when stdin or stdout was closed before this program started.
+std::optional<Error> missing_stdio();
+// The number of a standard stream that is closed would go to the next thing that is opened, and what is meant
+// for the stream to that. Puts something harmless in its place. To be called before anything is opened.
+void fill_standard_streams();
 
 struct CommonOptions {
   std::string log_level = "info";

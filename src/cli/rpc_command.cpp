@@ -81,10 +81,8 @@ class Server {
   }
 
   static Task<void> wait_for(Server* self, std::shared_ptr<Peer> peer) {
-    bool finished = false;
-    while (!finished) {
-      finished = co_await peer->finished().wait(self->loop_, std::chrono::hours(24));
-    }
+    const bool finished = co_await peer->finished().wait(self->loop_, Clock::duration::max());
+    static_cast<void>(finished);
     self->peers_.erase(peer);
     self->note_end(*peer);
   }
@@ -122,6 +120,14 @@ class Server {
   int end_ = kDone;
 };
 
+int execute(const RpcCommand& command) {
+  const std::optional<Error> missing = missing_stdio();
+  if (missing && command.listen.empty()) return report(*missing);
+  fill_standard_streams();
+  Loop loop;
+  return Server(loop, command).run();
+}
+
 }  // namespace
 
 void add_rpc(CLI::App& program, int& status) {
@@ -133,10 +139,7 @@ void add_rpc(CLI::App& program, int& status) {
                "How long requests under way may take to finish at the end [5s]");
   rpc->common.add_framing_to(*command);
   rpc->common.add_log_to(*command);
-  command->callback([rpc, &status] {
-    Loop loop;
-    status = Server(loop, *rpc).run();
-  });
+  command->callback([rpc, &status] { status = execute(*rpc); });
 }
 
 }  // namespace fairlead::cli

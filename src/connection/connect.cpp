@@ -84,8 +84,7 @@ Task<ConnectResult> connect(Loop& loop, Uri uri, ConnectOptions options) {
       ConnectResult made = co_await connecting;
       co_return made;
     }
-    default:
-      break;
+    default: break;
   }
   co_return Error(ErrorKind::connection_failed, "this version has no HTTP transport: " + uri.text);
 }

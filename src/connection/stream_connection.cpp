@@ -177,15 +177,12 @@ bool StreamConnection::take_step(const rpc::Decoder::Step& step) {
     case rpc::Decoder::What::frame:
       deliver(rpc::Message::parse(Bytes::copy_of(step.frame), options_.limits));
       return true;
-    case rpc::Decoder::What::skipped:
-      deliver(rpc::Message::malformed(*step.error));
-      return true;
+    case rpc::Decoder::What::skipped: deliver(rpc::Message::malformed(*step.error)); return true;
     case rpc::Decoder::What::broken:
       input_ended_ = true;
       end_input(*step.error);
       return false;
-    case rpc::Decoder::What::more:
-      break;
+    case rpc::Decoder::What::more: break;
   }
   return false;
 }

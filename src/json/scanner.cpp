@@ -57,19 +57,13 @@ class OuterLevels {
 
 std::optional<Type> type_from(char c) noexcept {
   switch (c) {
-    case '{':
-      return Type::object;
-    case '[':
-      return Type::array;
-    case '"':
-      return Type::string;
+    case '{': return Type::object;
+    case '[': return Type::array;
+    case '"': return Type::string;
     case 't':
-    case 'f':
-      return Type::boolean;
-    case 'n':
-      return Type::null;
-    default:
-      break;
+    case 'f': return Type::boolean;
+    case 'n': return Type::null;
+    default: break;
   }
   if (is_digit(c) || c == '-') return Type::number;
   return std::nullopt;

@@ -19,24 +19,15 @@ std::string describe(char c) {
 
 std::string Scanner::describe_problem() const {
   switch (problem_) {
-    case Problem::none:
-      return "nothing is wrong";
-    case Problem::unexpected:
-      return p_ == end_ ? "text ends too early" : describe(*p_);
-    case Problem::too_deep:
-      return "nested deeper than max_depth (" + std::to_string(max_depth_) + ")";
-    case Problem::end_in_string:
-      return "text ends inside a string";
-    case Problem::end_in_number:
-      return "text ends inside a number";
-    case Problem::bad_utf8:
-      return "invalid UTF-8";
-    case Problem::bad_escape:
-      return "invalid escape in a string";
-    case Problem::control_character:
-      return "unescaped control character in a string";
-    case Problem::trailing:
-      return "something follows the value";
+    case Problem::none: return "nothing is wrong";
+    case Problem::unexpected: return p_ == end_ ? "text ends too early" : describe(*p_);
+    case Problem::too_deep: return "nested deeper than max_depth (" + std::to_string(max_depth_) + ")";
+    case Problem::end_in_string: return "text ends inside a string";
+    case Problem::end_in_number: return "text ends inside a number";
+    case Problem::bad_utf8: return "invalid UTF-8";
+    case Problem::bad_escape: return "invalid escape in a string";
+    case Problem::control_character: return "unescaped control character in a string";
+    case Problem::trailing: return "something follows the value";
   }
   return {};
 }

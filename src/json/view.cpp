@@ -106,18 +106,12 @@ const char* append_unicode_escape(std::string& out, const char* p, const char* e
 
 char short_escape(char c) {
   switch (c) {
-    case 'b':
-      return '\b';
-    case 'f':
-      return '\f';
-    case 'n':
-      return '\n';
-    case 'r':
-      return '\r';
-    case 't':
-      return '\t';
-    default:
-      return c;  // the quote, the backslash and the slash stand for themselves
+    case 'b': return '\b';
+    case 'f': return '\f';
+    case 'n': return '\n';
+    case 'r': return '\r';
+    case 't': return '\t';
+    default: return c;  // the quote, the backslash and the slash stand for themselves
   }
 }
 

@@ -171,7 +171,7 @@ Writer& Writer::string(std::string_view value) {
   return *this;
 }
 
-Raw Writer::finish() && {
+Raw Writer::finish() {
   assert(open_.empty() && !out_.empty());
   return Raw::trusted(Bytes::adopt(std::move(out_)), one_line_);
 }

@@ -27,7 +27,8 @@ struct Descriptor::Impl {
 
   bool open() const noexcept { return stream.is_open() || file; }
 
-  static void wait(const std::shared_ptr<Impl>& self, Ready Impl::*slot, asio::posix::descriptor_base::wait_type type) {
+  static void wait(const std::shared_ptr<Impl>& self, Ready Impl::*slot,
+                   asio::posix::descriptor_base::wait_type type) {
     auto fire = [self, slot](const boost::system::error_code& ec) {
       // Any error but "cancelled" is left for the read or write that follows to find.
       if (ec == asio::error::operation_aborted || !((*self).*slot)) return;

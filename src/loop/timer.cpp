@@ -33,9 +33,10 @@ void Timer::arm(Clock::time_point when, Loop::Callback callback) {
   ++impl_->generation;
   impl_->callback = std::move(callback);
   impl_->timer.expires_at(when);
-  impl_->timer.async_wait([impl = impl_, generation = impl_->generation](const boost::system::error_code& ec) {
-    if (!ec) impl->fire(generation);
-  });
+  impl_->timer.async_wait(
+      [impl = impl_, generation = impl_->generation](const boost::system::error_code& ec) {
+        if (!ec) impl->fire(generation);
+      });
 }
 
 void Timer::arm_after(Clock::duration delay, Loop::Callback callback) {

@@ -44,17 +44,12 @@ Task<void> Peer::read_loop(std::shared_ptr<Peer> self) {
 void Peer::on_message(const rpc::Message& message) {
   if (!message.is(rpc::Kind::malformed)) noise_in_a_row_ = 0;
   switch (message.kind()) {
-    case rpc::Kind::request:
-      return on_request(message, nullptr);
-    case rpc::Kind::notification:
-      return on_notification(message);
+    case rpc::Kind::request: return on_request(message, nullptr);
+    case rpc::Kind::notification: return on_notification(message);
     case rpc::Kind::response:
-    case rpc::Kind::error:
-      return on_answer(message);
-    case rpc::Kind::batch:
-      return on_batch(message);
-    case rpc::Kind::malformed:
-      return on_malformed(message, nullptr);
+    case rpc::Kind::error: return on_answer(message);
+    case rpc::Kind::batch: return on_batch(message);
+    case rpc::Kind::malformed: return on_malformed(message, nullptr);
   }
 }
 

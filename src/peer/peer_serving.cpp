@@ -191,15 +191,9 @@ void Peer::on_batch(const rpc::Message& message) {
   }
   for (const rpc::Message& one : message.batch()) {
     switch (one.kind()) {
-      case rpc::Kind::request:
-        on_request(one, batch);
-        break;
-      case rpc::Kind::malformed:
-        on_malformed(one, batch);
-        break;
-      default:
-        on_message(one);
-        break;
+      case rpc::Kind::request: on_request(one, batch); break;
+      case rpc::Kind::malformed: on_malformed(one, batch); break;
+      default: on_message(one); break;
     }
   }
 }

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "process/above_stdio.hpp"
 #include "process/child_process.hpp"
 #include "process/spawn_errors.hpp"
 
@@ -38,15 +39,16 @@ Result<Pipe> make_pipe(const std::string& name) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) < 0) return explain_shortage(name, "no pipe", errno);
   Pipe pipe;
-  pipe.read = UniqueFd(ends[0]);
-  pipe.write = UniqueFd(ends[1]);
+  pipe.read = above_stdio(UniqueFd(ends[0]));
+  pipe.write = above_stdio(UniqueFd(ends[1]));
+  if (!pipe.read || !pipe.write) return explain_shortage(name, "no pipe", errno);
   return pipe;
 }
 
 // A descriptor of our own for what our stderr is; a program without one has children without one.
 Result<UniqueFd> our_stderr(const std::string& name) {
   UniqueFd copy(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3));
-  if (!copy && errno == EBADF) copy = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  if (!copy && errno == EBADF) copy = above_stdio(UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC)));
   if (!copy) return explain_shortage(name, "no stderr", errno);
   return copy;
 }

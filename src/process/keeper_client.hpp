@@ -62,7 +62,6 @@ class KeeperClient : public std::enable_shared_from_this<KeeperClient> {
   // The observer is told nothing more, and what it observed is killed.
   void release(Token token);
 
-  pid_t keeper_pid() const noexcept { return pid_; }
   // Ends the keeper and all its children, and waits for that, within bounds.
   void shut_down();
 

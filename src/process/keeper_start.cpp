@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <string>
 
+#include "process/above_stdio.hpp"
 #include "process/keeper/protocol.hpp"
 #include "process/keeper_image.hpp"
 #include "process/spawn_errors.hpp"
@@ -114,12 +115,13 @@ Result<KeeperProcess> start_keeper() {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) return failed("no socket", errno);
   KeeperProcess process;
-  process.socket = UniqueFd(ends[0]);
+  process.socket = above_stdio(UniqueFd(ends[0]));
   const UniqueFd theirs(ends[1]);
+  if (!process.socket) return failed("no socket", errno);
   const Result<pid_t> pid = run_program(theirs.get());
   if (!pid) return pid.error();
   process.pid = *pid;
-  process.pidfd = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
+  process.pidfd = above_stdio(UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0))));
   if (!process.pidfd) {
     const int os_error = errno;
     process.socket.reset();  // it has no child yet, so it ends at once

@@ -12,14 +12,10 @@ std::string_view shortage(int os_error) {
   switch (os_error) {
     case EMFILE:
     case ENFILE:
-    case ETOOMANYREFS:
-      return "out of descriptors: ";
-    case EAGAIN:
-      return "out of processes: ";
-    case ENOMEM:
-      return "out of memory: ";
-    default:
-      return "";
+    case ETOOMANYREFS: return "out of descriptors: ";
+    case EAGAIN: return "out of processes: ";
+    case ENOMEM: return "out of memory: ";
+    default: return "";
   }
 }
 
@@ -31,18 +27,14 @@ Error explain_exec(const std::string& name, const std::string& path, const std::
         return spawn_error("not executable: " + seen + " (the interpreter it names is missing)", os_error);
       }
       [[fallthrough]];
-    case ENOTDIR:
-      return spawn_error("command not found: " + seen, os_error);
+    case ENOTDIR: return spawn_error("command not found: " + seen, os_error);
     case EACCES:
-    case EPERM:
-      return spawn_error("not executable: " + seen, os_error);
+    case EPERM: return spawn_error("not executable: " + seen, os_error);
     case ENOEXEC:
       return spawn_error(
           "not executable: " + seen + " (neither a program for this machine nor a script with #!)", os_error);
-    case E2BIG:
-      return spawn_error("the arguments and environment of `" + name + "` are too long", os_error);
-    default:
-      return explain_shortage(name, {}, os_error);
+    case E2BIG: return spawn_error("the arguments and environment of `" + name + "` are too long", os_error);
+    default: return explain_shortage(name, {}, os_error);
   }
 }
 
@@ -64,14 +56,12 @@ Error explain_shortage(const std::string& name, std::string_view what, int os_er
 Error explain_refusal(const std::string& name, const std::string& path, const std::string& cwd,
                       keeper::Step step, int os_error) {
   switch (step) {
-    case keeper::Step::exec:
-      return explain_exec(name, path, cwd, os_error);
+    case keeper::Step::exec: return explain_exec(name, path, cwd, os_error);
     case keeper::Step::chdir:
       return Error::from_errno(ErrorKind::spawn, "bad working directory: " + cwd, os_error);
     case keeper::Step::request:
       return explain_shortage(name, "its keeper is of another version (FAIRLEAD_KEEPER?)", os_error);
-    default:
-      return explain_shortage(name, {}, os_error);
+    default: return explain_shortage(name, {}, os_error);
   }
 }
 

@@ -20,17 +20,14 @@ Error invalid_params(std::string message) {
 
 WireError to_wire(const Error& error) {
   const ErrorDetail& detail = error.detail();
-  if (detail.rpc_code) return {*detail.rpc_code, error.message(), detail.rpc_data};
-  switch (error.kind()) {
-    case ErrorKind::parse:
-      return {kParseError, "Parse error: " + error.message(), {}};
-    case ErrorKind::frame_too_large:
-      return {kInvalidRequest, error.message(), {}};
-    case ErrorKind::validation:
-      return {kInvalidParams, error.message(), {}};
-    default:
-      return {kInternalError, "Internal error", {}};
+  if (detail.rpc_code) {
+    const char* prefix = error.kind() == ErrorKind::parse             ? "Parse error: "
+                         : error.kind() == ErrorKind::frame_too_large ? "Invalid Request: "
+                                                                      : "";
+    return {*detail.rpc_code, prefix + error.message(), detail.rpc_data};
   }
+  if (error.kind() == ErrorKind::validation) return {kInvalidParams, error.message(), {}};
+  return {kInternalError, "Internal error", {}};
 }
 
 }  // namespace fairlead::rpc

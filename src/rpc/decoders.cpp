@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 #include <string>
+#include <utility>
 
 namespace fairlead::rpc {
 
@@ -55,7 +56,7 @@ Step LineDecoder::next(std::string_view input) {
         looked_ < rest.size() ? std::memchr(rest.data() + looked_, '\n', rest.size() - looked_) : nullptr;
     if (!found) {
       looked_ = rest.size();
-      if (discarding_ || rest.size() > max_) {
+      if (discarding_ || without_cr(rest).size() > max_) {
         Step step = discard(rest);
         step.consumed += done;
         return step;
@@ -69,23 +70,34 @@ Step LineDecoder::next(std::string_view input) {
       discarding_ = false;
       continue;
     }
-    const std::string_view line = without_cr(rest.substr(0, length));
-    if (line.size() > max_) return too_large(done, std::to_string(line.size()), max_);
+    std::string_view line = without_cr(rest.substr(0, length));
+    const std::size_t size = line.size();
+    line = without_mark(line);
+    if (size > max_) return too_large(done, std::to_string(size), max_);
     if (!is_blank(line)) return frame(line, done);
   }
+}
+
+// Programs of some platforms begin their output with a byte order mark. Without this, their first message,
+// and only that, would be lost.
+std::string_view LineDecoder::without_mark(std::string_view line) {
+  if (std::exchange(first_, false) && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
+  return line;
 }
 
 // A line over the limit is reported once, when it crosses the limit, and then dropped as it comes.
 Step LineDecoder::discard(std::string_view input) {
   looked_ = 0;
+  first_ = false;
   if (discarding_) return more(input.size());
   discarding_ = true;
   return too_large(input.size(), "more than " + std::to_string(max_), max_);
 }
 
 Step LineDecoder::at_end(std::string_view rest) {
-  if (discarding_ || is_blank(rest)) return more(rest.size());
-  return frame(without_cr(rest), rest.size());
+  if (discarding_) return more(rest.size());
+  const std::string_view line = without_mark(without_cr(rest));
+  return is_blank(line) ? more(rest.size()) : frame(line, rest.size());
 }
 
 // ---- length ----------------------------------------------------------------------------------------------
@@ -146,7 +158,7 @@ Step LengthDecoder::refuse(std::string_view input, std::size_t length) {
 Step LengthDecoder::skip(std::string_view input) {
   const std::size_t payload = std::min(to_skip_, input.size());
   to_skip_ -= payload;
-  if (payload == input.size()) return more(payload, to_skip_ + 1);
+  if (payload == input.size()) return more(payload);
   if (input[payload] != '\n') {
     return failed(What::broken, input.size(), ErrorKind::parse,
                   "a skipped frame is not followed by a newline: its length cannot be true");
@@ -166,7 +178,8 @@ Step LengthDecoder::at_end(std::string_view rest) {
 namespace {
 
 bool same_ignoring_case(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) { return (x | 0x20) == (y | 0x20); });
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; };
+  return std::ranges::equal(a, b, {}, lower, lower);
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -228,7 +241,7 @@ Step HeaderDecoder::next(std::string_view input) {
   if (to_skip_ > 0) {
     const std::size_t skipped = std::min(to_skip_, input.size());
     to_skip_ -= skipped;
-    if (skipped == input.size()) return more(skipped, to_skip_);
+    if (skipped == input.size()) return more(skipped);
     Step step = next(input.substr(skipped));
     step.consumed += skipped;
     return step;
@@ -246,12 +259,14 @@ Step HeaderDecoder::read_head(std::string_view input) {
                   "JSON where a header was expected: the other side seems to use line framing");
   }
   const std::optional<HeadEnd> end = find_head_end(input, looked_);
+  if ((end ? end->whole : input.size()) > max_head_) {
+    return failed(What::broken, input.size(), ErrorKind::frame_too_large,
+                  "the head of a frame is over max_header_bytes (" + std::to_string(max_head_) + ")");
+  }
   if (!end) {
     // The empty line may be cut anywhere, so look again from a little before the end.
     looked_ = input.size() > 2 ? input.size() - 2 : 0;
-    if (input.size() <= max_head_) return more();
-    return failed(What::broken, input.size(), ErrorKind::frame_too_large,
-                  "the head of a frame is over max_header_bytes (" + std::to_string(max_head_) + ")");
+    return more();
   }
   looked_ = 0;
   const Head head = parse_head(input.substr(0, end->head));

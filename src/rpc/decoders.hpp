@@ -14,10 +14,12 @@ class LineDecoder final : public Decoder {
 
  private:
   Step discard(std::string_view input);
+  std::string_view without_mark(std::string_view line);
 
   std::size_t max_;
   std::size_t looked_ = 0;  // no newline in this many bytes of the input
   bool discarding_ = false;
+  bool first_ = true;  // the stream's first line has not been seen
 };
 
 class LengthDecoder final : public Decoder {

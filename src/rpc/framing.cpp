@@ -17,24 +17,18 @@ std::optional<Framing> framing_named(std::string_view name) noexcept {
 
 std::string_view to_string(Framing framing) noexcept {
   switch (framing) {
-    case Framing::line:
-      return "line";
-    case Framing::length:
-      return "length";
-    case Framing::header:
-      return "header";
+    case Framing::line: return "line";
+    case Framing::length: return "length";
+    case Framing::header: return "header";
   }
   return "line";
 }
 
 std::unique_ptr<Decoder> make_decoder(Framing framing, const Limits& limits) {
   switch (framing) {
-    case Framing::length:
-      return std::make_unique<LengthDecoder>(limits);
-    case Framing::header:
-      return std::make_unique<HeaderDecoder>(limits);
-    case Framing::line:
-      break;
+    case Framing::length: return std::make_unique<LengthDecoder>(limits);
+    case Framing::header: return std::make_unique<HeaderDecoder>(limits);
+    case Framing::line: break;
   }
   return std::make_unique<LineDecoder>(limits);
 }

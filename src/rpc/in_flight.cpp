@@ -7,6 +7,7 @@ namespace fairlead::rpc {
 namespace {
 
 constexpr std::size_t kFirstSlots = 16;
+constexpr std::size_t kKeepSlots = 1024;  // a larger table is given back when it is empty
 constexpr std::size_t kRememberAbandoned = 4096;
 
 }  // namespace
@@ -38,7 +39,7 @@ PendingCall* InFlight::take(std::uint64_t id) noexcept {
   PendingCall* call = find(id);
   if (!call) return nullptr;
   slots_[slot(id)] = nullptr;
-  --count_;
+  if (--count_ == 0 && slots_.size() > kKeepSlots) std::vector<PendingCall*>().swap(slots_);
   return call;
 }
 

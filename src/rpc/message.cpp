@@ -11,19 +11,15 @@ enum class Member : std::uint8_t { jsonrpc, id, method, params, result, error, o
 
 Member member_named(std::string_view key) noexcept {
   switch (key.size()) {
-    case 2:
-      return key == "id" ? Member::id : Member::other;
-    case 5:
-      return key == "error" ? Member::error : Member::other;
+    case 2: return key == "id" ? Member::id : Member::other;
+    case 5: return key == "error" ? Member::error : Member::other;
     case 6:
       return key == "method"   ? Member::method
              : key == "params" ? Member::params
              : key == "result" ? Member::result
                                : Member::other;
-    case 7:
-      return key == "jsonrpc" ? Member::jsonrpc : Member::other;
-    default:
-      return Member::other;
+    case 7: return key == "jsonrpc" ? Member::jsonrpc : Member::other;
+    default: return Member::other;
   }
 }
 
@@ -42,6 +38,18 @@ bool is_structured(std::string_view value) noexcept {
 
 Error not_a_message(std::string what) {
   return invalid_request("Invalid Request: " + std::move(what));
+}
+
+// What a frame is answered with that could not be read. The code is set here, where it is known that it is
+// the frame that is wrong: an error of the same kind out of a handler is the handler's own affair.
+Error with_code(Error problem) {
+  if (problem.detail().rpc_code) return problem;
+  switch (problem.kind()) {
+    case ErrorKind::parse: return std::move(problem).with([](ErrorDetail& d) { d.rpc_code = kParseError; });
+    case ErrorKind::frame_too_large:
+      return std::move(problem).with([](ErrorDetail& d) { d.rpc_code = kInvalidRequest; });
+    default: return problem;
+  }
 }
 
 }  // namespace
@@ -82,32 +90,30 @@ class EnvelopeReader {
   void take(Member member, std::string_view value) {
     if (member == Member::other) return;
     // Two readers of a repeated key may disagree about its value; a gateway must not be one of them.
-    if (seen_ & bit(member)) return refuse("a member is repeated");
+    if (seen_ & bit(member)) {
+      if (member == Member::id) message_.id_ = {};
+      return refuse("a member is repeated");
+    }
     seen_ |= bit(member);
     switch (member) {
       case Member::jsonrpc:
-        if (value != "\"2.0\"") refuse("jsonrpc is not \"2.0\"");
+        if (value != "\"2.0\"" && json::View(value).as_string() != "2.0") refuse("jsonrpc is not \"2.0\"");
         break;
       case Member::id:
         if (!is_id(value)) return refuse("id is neither a string nor a number");
         message_.id_ = value;
         break;
-      case Member::method:
-        take_method(value);
-        break;
+      case Member::method: take_method(value); break;
       case Member::params:
         if (!is_structured(value)) return refuse("params is neither an object nor an array");
         message_.params_ = value;
         break;
-      case Member::result:
-        message_.result_ = value;
-        break;
+      case Member::result: message_.result_ = value; break;
       case Member::error:
         if (value.front() != '{') return refuse("error is not an object");
         message_.error_ = value;
         break;
-      case Member::other:
-        break;
+      case Member::other: break;
     }
   }
 
@@ -154,22 +160,26 @@ class EnvelopeReader {
 
 void EnvelopeReader::read_batch(json::Scanner& scanner, Message& batch, const Limits& limits) {
   auto messages = std::make_shared<std::vector<Message>>();
+  std::string problem;
   scanner.begin_array();
   while (scanner.next_element()) {
+    if (messages->size() == limits.max_batch_messages) {
+      problem = "more messages in a batch than max_batch_messages (" +
+                std::to_string(limits.max_batch_messages) + ")";
+      std::string_view skipped;  // still scanned: what is not JSON is a parse error first
+      if (!scanner.value(skipped)) return;
+      continue;
+    }
     Message& message = messages->emplace_back();
     scanner.peek();  // to the element's first byte
     const std::size_t from = scanner.offset();
     EnvelopeReader(scanner, message).read();
     message.frame_ = batch.frame_.part(batch.frame_.view().substr(from, scanner.offset() - from));
-    if (messages->size() > limits.max_batch_messages) {
-      batch.problem_ =
-          std::make_shared<const Error>(not_a_message("more messages in a batch than max_batch_messages (" +
-                                                      std::to_string(limits.max_batch_messages) + ")"));
-      return;
-    }
+    message.line_break_ = scanner.saw_line_break();
   }
-  if (messages->empty()) {
-    batch.problem_ = std::make_shared<const Error>(not_a_message("an empty batch"));
+  if (messages->empty()) problem = "an empty batch";
+  if (!problem.empty()) {
+    batch.problem_ = std::make_shared<const Error>(not_a_message(problem));
     return;
   }
   batch.kind_ = Kind::batch;
@@ -182,14 +192,10 @@ Message EnvelopeReader::parse(Bytes frame, const Limits& limits) {
   json::Scanner scanner(message.frame_.view(), limits.max_depth);
   if (scanner.peek() == json::Type::array) {
     read_batch(scanner, message, limits);
-    if (message.problem_) return message;
   } else {
     EnvelopeReader(scanner, message).read();
   }
-  if (!scanner.finish()) {
-    Message broken = Message::malformed(scanner.error(), std::move(message.frame_));
-    return broken;
-  }
+  if (!scanner.finish()) return Message::malformed(scanner.error(), std::move(message.frame_));
   if (message.problem_) message.kind_ = Kind::malformed;
   message.line_break_ = scanner.saw_line_break();
   return message;
@@ -202,7 +208,7 @@ Message Message::parse(Bytes frame, const Limits& limits) {
 Message Message::malformed(Error problem, Bytes excerpt) {
   Message message;
   message.frame_ = std::move(excerpt);
-  message.problem_ = std::make_shared<const Error>(std::move(problem));
+  message.problem_ = std::make_shared<const Error>(with_code(std::move(problem)));
   return message;
 }
 

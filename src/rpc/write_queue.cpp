@@ -12,17 +12,20 @@ namespace {
 constexpr std::size_t kShareFrom = 4u << 10;      // shorter parts are copied
 constexpr std::size_t kSegmentBytes = 64u << 10;  // a buffer of copied parts grows to about this
 
-bool has_newline(const Rope& message) {
+// A lone \r ends a line too for many a reader (Python, Node).
+bool has_line_break(const Rope& message) {
   bool found = false;
-  message.each(
-      [&](const Bytes& part) { found = found || std::memchr(part.data(), '\n', part.size()) != nullptr; });
+  message.each([&](const Bytes& part) {
+    found =
+        found || std::memchr(part.data(), '\n', part.size()) || std::memchr(part.data(), '\r', part.size());
+  });
   return found;
 }
 
 }  // namespace
 
 Result<void> WriteQueue::push(const Rope& message) {
-  if (framing_ == Framing::line && !message.one_line() && has_newline(message)) {
+  if (framing_ == Framing::line && !message.one_line() && has_line_break(message)) {
     return push(Rope(Bytes::adopt(json::minify(message.joined().view())), true));
   }
   const std::size_t size = message.size();
@@ -65,6 +68,7 @@ std::size_t WriteQueue::parts(std::span<iovec> out) const noexcept {
     if (used == out.size()) break;
     const std::string_view rest = segment.view().substr(skip);
     skip = 0;
+    if (rest.empty()) continue;  // the buffer kept for the next parts
     out[used++] = iovec{const_cast<char*>(rest.data()), rest.size()};
   }
   return used;

@@ -87,15 +87,19 @@ std::string logged(LogFormat format, std::string_view message, std::initializer_
 }
 
 TEST(Log, TextQuotesWhatNeedsItAndCannotBeForged) {
-  const std::string line = logged(LogFormat::text, "hi\nthere", {{"a", "1"}, {"b", "two words"}, {"c", "x\n2026 fake"}});
-  EXPECT_NE(line.find(" info hi there a=1 b=\"two words\" c=\"x\\u000a2026 fake\"\n"), std::string::npos) << line;
+  const std::string line =
+      logged(LogFormat::text, "hi\nthere", {{"a", "1"}, {"b", "two words"}, {"c", "x\n2026 fake"}});
+  EXPECT_NE(line.find(" info hi there a=1 b=\"two words\" c=\"x\\u000a2026 fake\"\n"), std::string::npos)
+      << line;
   EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
 }
 
 TEST(Log, JsonLineHasTimeLevelMessageAndFields) {
   const std::string line = logged(LogFormat::json, "say \"x\"", {{"id", "\"7\""}});
   EXPECT_TRUE(line.starts_with("{\"time\":\"20")) << line;
-  EXPECT_NE(line.find("\"level\":\"info\",\"message\":\"say \\\"x\\\"\",\"id\":\"\\\"7\\\"\"}\n"), std::string::npos) << line;
+  EXPECT_NE(line.find("\"level\":\"info\",\"message\":\"say \\\"x\\\"\",\"id\":\"\\\"7\\\"\"}\n"),
+            std::string::npos)
+      << line;
 }
 
 TEST(Log, BelowItsLevelNothingIsWritten) {

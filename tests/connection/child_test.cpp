@@ -1,4 +1,5 @@
-// R4.4, R2.6 and the faults of children: each ends in the error that names it, nothing hangs, the next use works.
+// R4.4, R2.6 and the faults of children: each ends in the error that names it, nothing hangs, the next use
+// works.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -87,7 +88,8 @@ TEST_F(ChildFaults, ExitCarriesStatusAndLastWords) {
   const Error error = failure();
   EXPECT_EQ(error.kind(), ErrorKind::process_exited);
   EXPECT_EQ(error.detail().exit_status, 3);
-  EXPECT_EQ(error.detail().stderr_lines, (std::vector<std::string>{"reading config", "config.json: no such file"}));
+  EXPECT_EQ(error.detail().stderr_lines,
+            (std::vector<std::string>{"reading config", "config.json: no such file"}));
   EXPECT_NE(error.message().find("exited with status 3"), std::string::npos) << error.message();
 }
 

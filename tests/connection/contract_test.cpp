@@ -1,5 +1,5 @@
-// R3: what every kind of connection promises, proven on every kind: channel, Unix socket, TCP, child process (a `cat`, so
-// that what is sent comes back), in every framing that applies.
+// R3: what every kind of connection promises, proven on every kind: channel, Unix socket, TCP, child process
+// (a `cat`, so that what is sent comes back), in every framing that applies.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -23,6 +23,10 @@ struct Kind {
   std::string transport;
   rpc::Framing framing;
 };
+
+void PrintTo(const Kind& kind, std::ostream* out) {
+  *out << kind.name;
+}
 
 class Contract : public ::testing::TestWithParam<Kind> {
  public:
@@ -49,7 +53,8 @@ class Contract : public ::testing::TestWithParam<Kind> {
 
   void connect_sockets(const std::string& address) {
     const Result<Uri> uri = Uri::parse(address);
-    auto listening = Listener::listen(loop, *uri, options(), [this](std::shared_ptr<Connection> c) { b = std::move(c); });
+    auto listening =
+        Listener::listen(loop, *uri, options(), [this](std::shared_ptr<Connection> c) { b = std::move(c); });
     ASSERT_TRUE(listening) << listening.error().to_string();
     listener = *listening;
     ConnectResult made = loop.block_on(connect(loop, listener->address(), options()));
@@ -90,11 +95,12 @@ class Contract : public ::testing::TestWithParam<Kind> {
 };
 
 std::string message(int n, std::size_t size = 0) {
-  return R"({"jsonrpc":"2.0","method":"m","params":[)" + std::to_string(n) + ",\"" + std::string(size, 'x') + "\"]}";
+  return R"({"jsonrpc":"2.0","method":"m","params":[)" + std::to_string(n) + ",\"" + std::string(size, 'x') +
+         "\"]}";
 }
 
 TEST_P(Contract, MessagesArriveWholeAndInOrder) {  // R3.1
-  for (const std::size_t size : {0, 1, 1000, 70'000, 3'000'000}) {
+  for (const std::size_t size : {0uz, 1uz, 1000uz, 70'000uz, 3'000'000uz}) {
     auto body = [](Contract* self, std::size_t n) -> Task<void> {
       const Result<void> sent = co_await self->a->send(rope(message(1, n)));
       EXPECT_TRUE(sent);
@@ -155,7 +161,8 @@ TEST_P(Contract, CloseFromAnotherThreadWakesReaderAndWriter) {
   };
   auto writer = [](Contract* self, std::atomic<int>& count) -> Task<void> {
     Result<void> sent = co_await self->a->send(rope(message(0, 100'000)));
-    while (sent) sent = co_await self->a->send(rope(message(0, 100'000)));  // nobody reads at b: soon it waits
+    while (sent)
+      sent = co_await self->a->send(rope(message(0, 100'000)));  // nobody reads at b: soon it waits
     EXPECT_EQ(sent.error().kind(), ErrorKind::closed);
     ++count;
   };
@@ -209,10 +216,11 @@ std::string name_of(const ::testing::TestParamInfo<Kind>& kind) {
   return kind.param.name;
 }
 
-const Kind kPairs[] = {{"channel", "channel", rpc::Framing::line},     {"unix_line", "unix", rpc::Framing::line},
-                       {"unix_length", "unix", rpc::Framing::length},  {"unix_header", "unix", rpc::Framing::header},
-                       {"tcp_line", "tcp", rpc::Framing::line},        {"tcp_length", "tcp", rpc::Framing::length},
-                       {"tcp_header", "tcp", rpc::Framing::header}};
+const Kind kPairs[] = {
+    {"channel", "channel", rpc::Framing::line},    {"unix_line", "unix", rpc::Framing::line},
+    {"unix_length", "unix", rpc::Framing::length}, {"unix_header", "unix", rpc::Framing::header},
+    {"tcp_line", "tcp", rpc::Framing::line},       {"tcp_length", "tcp", rpc::Framing::length},
+    {"tcp_header", "tcp", rpc::Framing::header}};
 const Kind kChildren[] = {{"child_line", "child", rpc::Framing::line},
                           {"child_length", "child", rpc::Framing::length},
                           {"child_header", "child", rpc::Framing::header}};

@@ -28,7 +28,8 @@ TEST(Uri, TcpHostsAndPorts) {
   EXPECT_EQ(Uri::parse("tcp:localhost:80")->host, "localhost");
   EXPECT_EQ(Uri::parse("tcp:localhost:80")->port, 80);
   EXPECT_EQ(Uri::parse("tcp:[::1]:65535")->host, "::1");
-  for (const char* bad : {"tcp:", "tcp:host", "tcp::1", "tcp:h:", "tcp:h:x", "tcp:h:-1", "tcp:h:65536", "tcp:::1:80"}) {
+  for (const char* bad :
+       {"tcp:", "tcp:host", "tcp::1", "tcp:h:", "tcp:h:x", "tcp:h:-1", "tcp:h:65536", "tcp:::1:80"}) {
     EXPECT_FALSE(Uri::parse(bad)) << bad;
   }
 }
@@ -50,7 +51,8 @@ TEST(Uri, EverythingElseIsAClearError) {
     const Result<Uri> parsed = Uri::parse(bad);
     ASSERT_FALSE(parsed) << bad;
     EXPECT_EQ(parsed.error().kind(), ErrorKind::validation);
-    EXPECT_NE(parsed.error().message().find("is not an address: "), std::string::npos) << parsed.error().message();
+    EXPECT_NE(parsed.error().message().find("is not an address: "), std::string::npos)
+        << parsed.error().message();
   }
 }
 

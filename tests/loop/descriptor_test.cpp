@@ -67,7 +67,8 @@ TEST(Descriptor, RegularFileIsAlwaysReady) {
   Loop loop;
   const test::TempDir dir;
   const std::string path = dir / "file";
-  Result<Descriptor> file = Descriptor::adopt(loop, UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)));
+  Result<Descriptor> file =
+      Descriptor::adopt(loop, UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)));
   ASSERT_TRUE(file);
   file->when_readable([&] { file->when_writable([&] { loop.stop(); }); });
   loop.run();

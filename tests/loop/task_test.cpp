@@ -138,7 +138,9 @@ TEST(Timer, CancelledReplacedAndDestroyedCallbacksNeverRun) {
   Timer replaced(loop);
   replaced.arm_after(0ms, [&] { fired += 10; });
   replaced.arm_after(1ms, [&] { fired += 100; });
-  { Timer(loop).arm_after(0ms, [&] { fired += 1000; }); }
+  {
+    Timer(loop).arm_after(0ms, [&] { fired += 1000; });
+  }
   Timer end(loop);
   end.arm_after(20ms, [&] { loop.stop(); });
   loop.run();
@@ -158,7 +160,8 @@ TEST(Timer, CancelAfterItHasExpiredButBeforeItRanStillCancels) {
 
 // ---- event -----------------------------------------------------------------------------------------------
 
-Task<void> wait_and_note(Loop& loop, Event& event, std::chrono::milliseconds limit, int& set, int& timed_out) {
+Task<void> wait_and_note(Loop& loop, Event& event, std::chrono::milliseconds limit, int& set,
+                         int& timed_out) {
   const bool was_set = co_await event.wait(loop, limit);
   ++(was_set ? set : timed_out);
 }
@@ -177,6 +180,23 @@ TEST(Event, WakesAllAndTimesOutWhoCannotWait) {
   loop.spawn(wait_and_note(loop, event, 1h, set, timed_out));
   loop.run_until([&] { return set == 3; });
   EXPECT_EQ(timed_out, 1);
+}
+
+Task<void> own_event(Loop& loop, Event*& mine, bool& done) {
+  Event event;
+  mine = &event;
+  const bool was_set = co_await event.wait(loop, 1h);
+  done = was_set;
+}
+
+TEST(Event, MayBeDestroyedByWhomItWakes) {
+  Loop loop;
+  Event* event = nullptr;
+  bool done = false;
+  loop.spawn(own_event(loop, event, done));
+  loop.run_until([&] { return event != nullptr; });
+  event->set();  // resumes the coroutine, which ends and takes the event with it
+  EXPECT_TRUE(done);
 }
 
 }  // namespace

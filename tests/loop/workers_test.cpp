@@ -11,9 +11,9 @@ namespace {
 TEST(Workers, RunJobsBesideEachOtherUpToTheLimit) {
   Limits limits;
   limits.max_blocking_threads = 4;
-  Workers workers(limits);
   std::latch together(4);  // opens only when four run at the same time
   std::latch done(4);
+  Workers workers(limits);
   for (int i = 0; i < 4; ++i) {
     ASSERT_TRUE(workers.submit([&] {
       together.arrive_and_wait();
@@ -27,9 +27,9 @@ TEST(Workers, FullQueueIsRefusedByName) {
   Limits limits;
   limits.max_blocking_threads = 1;
   limits.max_blocking_queue = 2;
-  Workers workers(limits);
   std::latch started(1);
   std::latch release(1);
+  Workers workers(limits);
   ASSERT_TRUE(workers.submit([&] {
     started.count_down();
     release.wait();

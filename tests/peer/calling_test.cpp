@@ -147,7 +147,8 @@ TEST_F(Calling, StopTokenGivesTheCallUpFromAnotherThread) {
   std::thread([&] { source.request_stop(); }).join();
   settle("a");
   EXPECT_EQ(outcomes["a"], "cancelled: the call was given up by its caller");
-  run(expect(R"({"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1,"reason":"cancelled by the caller"}})"));
+  run(expect(
+      R"({"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1,"reason":"cancelled by the caller"}})"));
   begin("b", stoppable);
   settle("b");
   EXPECT_EQ(outcomes["b"], "cancelled: given up before it was sent");
@@ -167,7 +168,8 @@ TEST_F(Calling, ProgressRearmsTheIdleDeadlineButNotTheAbsoluteOne) {
   loop.block_on(hear());
   auto keep_going = [](Calling* self) -> Task<void> {
     while (!self->outcomes.contains("a")) {
-      Task<void> saying = self->say(R"({"jsonrpc":"2.0","method":"$/progress","params":{"token":1,"value":{"n":1}}})");
+      Task<void> saying =
+          self->say(R"({"jsonrpc":"2.0","method":"$/progress","params":{"token":1,"value":{"n":1}}})");
       co_await saying;
       co_await sleep_for(self->loop, 10ms);
     }
@@ -225,13 +227,14 @@ TEST_F(Calling, AbandonedCoroutineLeavesNoCallBehind) {
   }
   EXPECT_EQ(peer->calls_in_flight(), 0u);
   run(expect(R"({"jsonrpc":"2.0","id":1,"method":"a"})"));
-  run(expect(R"({"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1,"reason":"no longer wanted"}})"));
+  run(expect(
+      R"({"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1,"reason":"no longer wanted"}})"));
 }
 
 TEST_F(Calling, ForwardChangesTheIdAndNothingElse) {  // R1.6
   start();
-  const rpc::Message request = rpc::Message::parse(
-      Bytes::copy_of(R"({ "method":"t","x":[1.0],"id":"theirs" , "params":{"b":1,"a":9007199254740993},"jsonrpc":"2.0"})"));
+  const rpc::Message request = rpc::Message::parse(Bytes::copy_of(
+      R"({ "method":"t","x":[1.0],"id":"theirs" , "params":{"b":1,"a":9007199254740993},"jsonrpc":"2.0"})"));
   std::string answer;
   auto body = [](Calling* self, rpc::Message message, std::string& out) -> Task<void> {
     const Result<rpc::Message> got = co_await self->peer->forward(std::move(message));
@@ -244,10 +247,12 @@ TEST_F(Calling, ForwardChangesTheIdAndNothingElse) {  // R1.6
   EXPECT_EQ(answer, R"({"result":{"z": 1e2},"jsonrpc":"2.0","id":1})");
 }
 
-// ---- both ways ---------------------------------------------------------------------------------------------
+// ---- both ways
+// ---------------------------------------------------------------------------------------------
 
 TEST_F(Calling, HandlerCallsItsCallerBackWhileThousandsOfRequestsPileUp) {
-  // Two peers. `ask` calls back `who` on its caller and waits; meanwhile its caller sends 10,000 further requests.
+  // Two peers. `ask` calls back `who` on its caller and waits; meanwhile its caller sends 10,000 further
+  // requests.
   auto callers_methods = std::make_shared<Methods>();
   callers_methods->on("who", [](const Request&) { return json::string("me"); });
   methods->on("ask", [](Request request) -> Task<Answer> {
@@ -262,7 +267,8 @@ TEST_F(Calling, HandlerCallsItsCallerBackWhileThousandsOfRequestsPileUp) {
   int answered = 0;
   auto ask = [](Peer& from, std::string method, std::string expected, int& count) -> Task<void> {
     const Result<json::Raw> got = co_await from.call(method);
-    EXPECT_TRUE(got && got->text() == expected) << method << (got ? std::string(got->text()) : got.error().to_string());
+    EXPECT_TRUE(got && got->text() == expected)
+        << method << (got ? std::string(got->text()) : got.error().to_string());
     ++count;
   };
   loop.post([&] {

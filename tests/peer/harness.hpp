@@ -1,4 +1,5 @@
-// A peer on one end of a channel, and on the other either a second peer or the test itself, speaking raw JSON.
+// A peer on one end of a channel, and on the other either a second peer or the test itself, speaking raw
+// JSON.
 #pragma once
 
 #include <gtest/gtest.h>

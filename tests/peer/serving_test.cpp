@@ -17,11 +17,13 @@ class Serving : public test::PeerTest {
     methods->on("ping", [](const Request&) { return json::string("pong"); });
     methods->on("echo", [](const Request& request) { return request.params(); });
     methods->on("throws", [](const Request&) -> Answer { throw std::runtime_error("secret path /etc/x"); });
-    methods->on("invalid", [](const Request&) -> Answer { return rpc::invalid_params("n must be positive"); });
+    methods->on("invalid",
+                [](const Request&) -> Answer { return rpc::invalid_params("n must be positive"); });
     methods->on("own_code", [](const Request&) -> Answer {
       return Error::rpc(rpc::kProgramNotFound, "program not found", "{\"name\":\"git\"}");
     });
-    methods->on("local_failure", [](const Request&) -> Answer { return Error(ErrorKind::io, "disk on fire"); });
+    methods->on("local_failure",
+                [](const Request&) -> Answer { return Error(ErrorKind::io, "disk on fire"); });
     methods->on("slow", [this](Request request) { return slow(std::move(request)); });
     methods->on("throws_later", [](Request) -> Task<Answer> {
       throw std::runtime_error("secret");
@@ -40,14 +42,16 @@ TEST_F(Serving, AnswersWithTheIdAsItWasSpelled) {  // R1.3
   start();
   for (const std::string id : {"1", "1.0", "1e3", "\"1\"", "\"\"", "-7", "9223372036854775808", "null",
                                "123456789012345678901234567890", "\"\\u0041\""}) {
-    run(exchange(R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":"ping"})", R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":"pong"})"));
+    run(exchange(R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":"ping"})",
+                 R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":"pong"})"));
   }
 }
 
 TEST_F(Serving, ForwardsParamsUntouched) {  // R1.6
   start();
   const std::string odd = R"({ "b":1.50,"a":9007199254740993 , "a":"\u00e4\/", "n":-0e0})";
-  run(exchange(R"({"jsonrpc":"2.0","id":1,"method":"echo","params":)" + odd + "}", R"({"jsonrpc":"2.0","id":1,"result":)" + odd + "}"));
+  run(exchange(R"({"jsonrpc":"2.0","id":1,"method":"echo","params":)" + odd + "}",
+               R"({"jsonrpc":"2.0","id":1,"result":)" + odd + "}"));
 }
 
 TEST_F(Serving, UnknownMethodIsMinus32601) {
@@ -68,8 +72,9 @@ TEST_F(Serving, InvalidParamsAndOwnCodesArePassedOn) {
   start();
   run(exchange(R"({"jsonrpc":"2.0","id":1,"method":"invalid"})",
                R"({"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"n must be positive"}})"));
-  run(exchange(R"({"jsonrpc":"2.0","id":2,"method":"own_code"})",
-               R"({"jsonrpc":"2.0","id":2,"error":{"code":-32001,"message":"program not found","data":{"name":"git"}}})"));
+  run(exchange(
+      R"({"jsonrpc":"2.0","id":2,"method":"own_code"})",
+      R"({"jsonrpc":"2.0","id":2,"error":{"code":-32001,"message":"program not found","data":{"name":"git"}}})"));
 }
 
 TEST_F(Serving, SlowRequestDelaysNobody) {
@@ -85,8 +90,9 @@ TEST_F(Serving, SlowRequestDelaysNobody) {
 TEST_F(Serving, SecondRequestWithAnIdUnderWayIsRefused) {
   start();
   run(say(R"({"jsonrpc":"2.0","id":1,"method":"slow"})"));
-  run(exchange(R"({"jsonrpc":"2.0","id":1,"method":"slow"})",
-               R"({"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid Request: a request with this id is under way"}})"));
+  run(exchange(
+      R"({"jsonrpc":"2.0","id":1,"method":"slow"})",
+      R"({"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid Request: a request with this id is under way"}})"));
   run(say(R"({"jsonrpc":"2.0","id":"1","method":"slow"})"));  // another id altogether
   gate.set();
   run(expect(R"({"jsonrpc":"2.0","id":1,"result":"done"})"));
@@ -128,11 +134,13 @@ TEST_F(Serving, ProgressReachesTheOneWhoAsked) {
     return json::Raw::null();
   });
   start();
-  run(exchange(R"({"jsonrpc":"2.0","id":"w","method":"work"})", R"({"jsonrpc":"2.0","method":"$/progress","params":{"token":"w","value":50}})"));
+  run(exchange(R"({"jsonrpc":"2.0","id":"w","method":"work"})",
+               R"({"jsonrpc":"2.0","method":"$/progress","params":{"token":"w","value":50}})"));
   run(expect(R"({"jsonrpc":"2.0","id":"w","result":null})"));
 }
 
-// ---- notifications and batches -----------------------------------------------------------------------------
+// ---- notifications and batches
+// -----------------------------------------------------------------------------
 
 TEST_F(Serving, NotificationsAreNeverAnswered) {
   int heard = 0;
@@ -150,10 +158,12 @@ TEST_F(Serving, NotificationsAreNeverAnswered) {
 
 TEST_F(Serving, BatchIsAnsweredWhenItsSlowestIs) {  // R1.5
   start();
-  run(say(R"([{"jsonrpc":"2.0","id":1,"method":"slow"},{"jsonrpc":"2.0","method":"ping"},7,{"jsonrpc":"2.0","id":2,"method":"ping"}])"));
+  run(say(
+      R"([{"jsonrpc":"2.0","id":1,"method":"slow"},{"jsonrpc":"2.0","method":"ping"},7,{"jsonrpc":"2.0","id":2,"method":"ping"}])"));
   gate.set();
-  run(expect(R"([{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request: not an object"}},)"
-             R"({"jsonrpc":"2.0","id":2,"result":"pong"},{"jsonrpc":"2.0","id":1,"result":"done"}])"));
+  run(expect(
+      R"([{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request: not an object"}},)"
+      R"({"jsonrpc":"2.0","id":2,"result":"pong"},{"jsonrpc":"2.0","id":1,"result":"done"}])"));
 }
 
 TEST_F(Serving, BatchOfNotificationsGetsNoAnswerAtAll) {
@@ -165,16 +175,19 @@ TEST_F(Serving, BatchOfNotificationsGetsNoAnswerAtAll) {
 TEST_F(Serving, BatchIsRefusedWhereBatchesAreOff) {
   options.batches = false;
   start();
-  run(exchange(R"([{"jsonrpc":"2.0","id":1,"method":"ping"}])",
-               R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request: batches are not allowed here"}})"));
+  run(exchange(
+      R"([{"jsonrpc":"2.0","id":1,"method":"ping"}])",
+      R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request: batches are not allowed here"}})"));
 }
 
-// ---- noise (R2.6) ------------------------------------------------------------------------------------------
+// ---- noise (R2.6)
+// ------------------------------------------------------------------------------------------
 
 TEST_F(Serving, NoiseIsAnsweredByAPlainServerAndTheNextRequestServed) {
   start();
-  run(exchange("npm WARN hello",
-               R"({"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: unexpected character 'p' at byte 1"}})"));
+  run(exchange(
+      "npm WARN hello",
+      R"({"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: unexpected character 'p' at byte 1"}})"));
   run(exchange(R"({"jsonrpc":"2.0","id":1,"method":"ping"})", R"({"jsonrpc":"2.0","id":1,"result":"pong"})"));
   EXPECT_EQ(peer->stats().noise, 1u);
 }
@@ -198,15 +211,17 @@ TEST_F(Serving, TooMuchNoiseInARowEndsTheConnection) {
   run(expect("<connection closed: the other end of the channel was closed>"));
 }
 
-// ---- limits --------------------------------------------------------------------------------------------------
+// ---- limits
+// --------------------------------------------------------------------------------------------------
 
 TEST_F(Serving, RequestsOverTheLimitAreRefusedByName) {
   options.limits.max_requests_in_progress = 2;
   start();
   run(say(R"({"jsonrpc":"2.0","id":1,"method":"slow"})"));
   run(say(R"({"jsonrpc":"2.0","id":2,"method":"slow"})"));
-  run(exchange(R"({"jsonrpc":"2.0","id":3,"method":"slow"})",
-               R"({"jsonrpc":"2.0","id":3,"error":{"code":-32004,"message":"max_requests_in_progress (2) requests are under way"}})"));
+  run(exchange(
+      R"({"jsonrpc":"2.0","id":3,"method":"slow"})",
+      R"({"jsonrpc":"2.0","id":3,"error":{"code":-32004,"message":"max_requests_in_progress (2) requests are under way"}})"));
   run(exchange(R"({"jsonrpc":"2.0","id":4,"method":"ping"})", R"({"jsonrpc":"2.0","id":4,"result":"pong"})"));
   gate.set();
 }
@@ -228,15 +243,17 @@ TEST_F(Serving, BlockingHandlersRunBesideEachOtherAndOffTheLoop) {
   }
 }
 
-// ---- the end -------------------------------------------------------------------------------------------------
+// ---- the end
+// -------------------------------------------------------------------------------------------------
 
 TEST_F(Serving, ShutdownFinishesWhatIsUnderWayAndRefusesTheRest) {  // R6.3
   start();
   run(say(R"({"jsonrpc":"2.0","id":1,"method":"slow"})"));
   run(exchange(R"({"jsonrpc":"2.0","id":2,"method":"ping"})", R"({"jsonrpc":"2.0","id":2,"result":"pong"})"));
   loop.spawn(peer->shutdown(10s));
-  run(exchange(R"({"jsonrpc":"2.0","id":3,"method":"ping"})",
-               R"({"jsonrpc":"2.0","id":3,"error":{"code":-32004,"message":"the server is shutting down"}})"));
+  run(exchange(
+      R"({"jsonrpc":"2.0","id":3,"method":"ping"})",
+      R"({"jsonrpc":"2.0","id":3,"error":{"code":-32004,"message":"the server is shutting down"}})"));
   gate.set();
   run(expect(R"({"jsonrpc":"2.0","id":1,"result":"done"})"));
   run(expect("<connection closed: the other end of the channel was closed>"));

@@ -15,7 +15,11 @@
 
 namespace fairlead {
 
+// Has a constructor, and so do PeerOptions and CallOptions, because g++ 12 destroys a temporary aggregate
+// twice in an expression with co_await.
 struct ConnectOptions {
+  ConnectOptions() {}  // NOLINT: not defaulted, see above
+
   rpc::Framing framing = rpc::Framing::line;
   Limits limits;
   Log log;

@@ -35,7 +35,8 @@ class Writer {
   Writer& raw(const Raw& json);
 
   const std::string& text() const noexcept { return out_; }
-  Raw finish() &&;
+  // Hands the text over; the writer is empty afterwards.
+  Raw finish();
 
  private:
   void before_value();

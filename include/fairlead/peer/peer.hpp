@@ -42,6 +42,8 @@ enum class Noise : std::uint8_t {
 };
 
 struct PeerOptions {
+  PeerOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
+
   Limits limits;
   Log log;
   Dialect dialect;
@@ -53,7 +55,7 @@ struct PeerOptions {
 
 class CallOptions {
  public:
-  CallOptions() = default;
+  CallOptions() {}  // NOLINT: not defaulted, see ConnectOptions
   explicit CallOptions(std::chrono::milliseconds timeout_after) : timeout(timeout_after) {}
 
   std::optional<std::chrono::milliseconds>
@@ -80,7 +82,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
 
   static std::shared_ptr<Peer> start(std::shared_ptr<Connection> connection,
                                      std::shared_ptr<const Methods> methods = nullptr,
-                                     PeerOptions options = {});
+                                     PeerOptions options = PeerOptions());
 
   // co_await: Result<json::Raw>, the result; or an Error: remote, timeout, cancelled, closed, process_exited
   // …

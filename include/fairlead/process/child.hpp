@@ -30,8 +30,8 @@ enum class StderrMode : std::uint8_t {
 };
 
 struct ProcessSpec {
-  std::string command;            // a path, or a name looked up in the child's own PATH
-  std::vector<std::string> args;  // without argv[0]
+  std::string command;                     // a path, or a name looked up in the child's own PATH
+  std::vector<std::string> args;           // without argv[0]
   std::map<std::string, std::string> env;  // added to what is inherited, or replacing it
   // When set, only these variables of ours are inherited (then `env` is laid over them).
   std::optional<std::vector<std::string>> inherit_only;
@@ -51,7 +51,8 @@ class Child : public std::enable_shared_from_this<Child> {
  public:
   // Resolves, starts and returns the running child; errors are of kind `spawn` and say which: command not
   // found, not executable, bad working directory, out of processes or descriptors. Runs on `loop`.
-  static Task<Result<std::shared_ptr<Child>>> spawn(Loop& loop, ProcessSpec spec, Limits limits = {}, Log log = {});
+  static Task<Result<std::shared_ptr<Child>>> spawn(Loop& loop, ProcessSpec spec, Limits limits = {},
+                                                    Log log = {});
 
   // A child that still runs is killed, with its whole group.
   virtual ~Child() = default;
@@ -66,8 +67,8 @@ class Child : public std::enable_shared_from_this<Child> {
   virtual std::optional<ExitStatus> exit_status() const noexcept = 0;  // once reaped
   virtual std::vector<std::string> last_stderr() const = 0;
 
-  // Calls back on the loop when the child has ended, been reaped and its stderr read to the end (or for a short while,
-  // should a process that escaped hold it open); at once (posted) if that was already so.
+  // Calls back on the loop when the child has ended, been reaped and its stderr read to the end (or for a
+  // short while, should a process that escaped hold it open); at once (posted) if that was already so.
   virtual void when_exited(std::function<void(const ExitStatus&)> callback) = 0;
   // The same for coroutines.
   virtual Task<ExitStatus> exited() = 0;

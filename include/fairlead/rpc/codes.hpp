@@ -26,8 +26,9 @@ Error invalid_request(std::string message);
 Error method_not_found(std::string_view method);
 Error invalid_params(std::string message);
 
-// What goes on the wire for an error a handler returned: an error that carries a code keeps it and its
-// message; invalid input is -32602; everything else is our own affair and becomes a bare -32603.
+// What goes on the wire for the problem of a frame or for an error a handler returned: an error that carries
+// a code keeps it and its message; invalid input is -32602; everything else is our own affair and becomes a
+// bare -32603.
 struct WireError {
   std::int64_t code;
   std::string message;

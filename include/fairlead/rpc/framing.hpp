@@ -35,7 +35,7 @@ class Decoder {
     What what = What::more;
     std::size_t consumed = 0;  // bytes of the input that are done with, those of `frame` included
     std::string_view frame;    // lies within the input
-    std::size_t want = 0;      // with `more`: bytes still missing, where that is known
+    std::size_t want = 0;      // with `more`: bytes missing of the frame, where that is known
     std::optional<Error> error;
   };
 

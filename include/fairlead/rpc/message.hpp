@@ -43,7 +43,7 @@ class Message {
   // As spelled, with its quotes if it is a string; `null` for a null id; empty when there is none. A
   // malformed message may still have an id, so that it can be answered.
   std::string_view id() const noexcept { return id_; }
-  // Escapes decoded. Empty unless request or notification.
+  // Escapes decoded. Empty unless request or notification, or malformed where it could be made out.
   std::string_view method() const noexcept { return unescaped_method_ ? *unescaped_method_ : method_; }
 
   // Parts of the frame; absent when they were.
@@ -56,7 +56,7 @@ class Message {
   // The remote error of a kind `error` message, as an Error of kind remote.
   Error remote_error() const;
   // Why a malformed message is one: kind parse (not JSON), validation (JSON, but no JSON-RPC) or
-  // frame_too_large.
+  // frame_too_large. It carries the code to answer with.
   const Error& problem() const noexcept { return *problem_; }
 
   // The messages of a batch, each a part of this frame.

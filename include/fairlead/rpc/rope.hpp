@@ -23,7 +23,10 @@ class Rope {
   // The parts a Splice left of one.
   Rope(std::vector<Bytes> parts, bool one_line) : rest_(std::move(parts)), one_line_(one_line) {}
 
-  void append(Bytes part) { rest_.push_back(std::move(part)); }
+  void append(Bytes part, bool one_line = false) {
+    rest_.push_back(std::move(part));
+    one_line_ = one_line_ && one_line;
+  }
   std::size_t size() const noexcept;
   bool one_line() const noexcept { return one_line_; }
 

@@ -19,6 +19,7 @@ namespace {
 }
 
 [[noreturn]] void become(const Launch& what, pid_t keeper, int status) {
+  close(kSocket);  // that it ends tells the library that the keeper has
   // Own session and group: signals to the group reach what the child starts, and no terminal's Ctrl-C does.
   // The leader of a session cannot leave its group.
   if (setsid() < 0) give_up(status, Step::process);

@@ -90,10 +90,6 @@ ChildList::ChildList(bool scan) {
   valid_ = (!scan && read_children_file()) || scan_proc();
 }
 
-ChildList::~ChildList() {
-  free(pids_);
-}
-
 bool ChildList::read_children_file() {
   size_t size = 0;
   char* text = slurp("/proc/thread-self/children", size);
@@ -101,7 +97,7 @@ bool ChildList::read_children_file() {
   char* end = text;
   for (const char* at = text;; at = end) {
     const long pid = strtol(at, &end, 10);
-    if (end == at || !add(static_cast<pid_t>(pid))) break;
+    if (end == at || !pids_.add(static_cast<pid_t>(pid))) break;
   }
   free(text);
   return true;
@@ -113,21 +109,9 @@ bool ChildList::scan_proc() {
   const pid_t self = getpid();
   while (const dirent* entry = readdir(proc)) {
     const pid_t pid = atoi(entry->d_name);
-    if (pid > 0 && parent_of(pid) == self && !add(pid)) break;
+    if (pid > 0 && parent_of(pid) == self && !pids_.add(pid)) break;
   }
   closedir(proc);
-  return true;
-}
-
-bool ChildList::add(pid_t pid) {
-  if (size_ == capacity_) {
-    const unsigned wanted = capacity_ ? capacity_ * 2 : 256;
-    void* grown = realloc(pids_, wanted * sizeof(pid_t));
-    if (!grown) return false;
-    pids_ = static_cast<pid_t*>(grown);
-    capacity_ = wanted;
-  }
-  pids_[size_++] = pid;
   return true;
 }
 

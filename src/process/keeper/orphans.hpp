@@ -15,20 +15,16 @@ class ChildList {
  public:
   // `scan`: look through all of /proc, as is done when the kernel keeps no such list.
   explicit ChildList(bool scan);
-  ~ChildList();
   bool valid() const { return valid_; }
-  const pid_t* begin() const { return pids_; }
-  const pid_t* end() const { return pids_ + size_; }
-  unsigned size() const { return size_; }
+  const pid_t* begin() const { return pids_.begin(); }
+  const pid_t* end() const { return pids_.end(); }
+  std::size_t size() const { return pids_.size(); }
 
  private:
   bool read_children_file();
   bool scan_proc();
-  bool add(pid_t pid);
 
-  pid_t* pids_ = nullptr;
-  unsigned size_ = 0;
-  unsigned capacity_ = 0;
+  Array<pid_t> pids_;
   bool valid_ = false;
 };
 

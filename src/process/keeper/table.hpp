@@ -1,4 +1,4 @@
-// The keeper's memory: which children there are, and which have ended but not wholly.
+// The keeper's memory: which children there are, which are gone but not wholly, and which were lately.
 #pragma once
 
 #include <sys/types.h>
@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "process/keeper/array.hpp"
 #include "process/keeper/protocol.hpp"
 
 namespace fairlead::keeper {
@@ -22,14 +23,14 @@ struct Record {
 class Table {
  public:
   // Makes room for one more; false when there is no memory.
-  bool reserve();
+  bool reserve() { return records_.reserve(); }
   // REQUIRES: reserve() since the last add().
   void add(std::uint64_t token, pid_t pid);
-  void remove(Record& record);
+  void remove(Record& record) { records_.remove(record); }
 
-  Record* begin() { return records_; }
-  Record* end() { return records_ + size_; }
-  std::size_t size() const { return size_; }
+  Record* begin() { return records_.begin(); }
+  Record* end() { return records_.end(); }
+  std::size_t size() const { return records_.size(); }
   std::size_t running_count() const;
 
   Record* running(pid_t pid);
@@ -43,9 +44,7 @@ class Table {
  private:
   static constexpr std::size_t kGone = 256;
 
-  Record* records_ = nullptr;
-  std::size_t size_ = 0;
-  std::size_t capacity_ = 0;
+  Array<Record> records_;
   Record gone_[kGone] = {};
   std::size_t next_gone_ = 0;
 };

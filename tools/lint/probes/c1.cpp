@@ -34,8 +34,7 @@ Task<int> in_loops() {
 
 Task<int> in_switch() {
   switch (co_await number()) {  // flagged: C1
-    default:
-      co_return 0;
+    default: co_return 0;
   }
 }
 
@@ -51,8 +50,7 @@ Task<int> named_first() {
   if (ok) co_return 1;
   const int n = co_await number();
   switch (n) {
-    default:
-      break;
+    default: break;
   }
   const std::vector<int> all = co_await list();
   for (int i : all) (void)i;
@@ -71,11 +69,8 @@ Task<int> in_bodies(bool flag) {
   }
   for (int i = 0; i < 3; ++i) co_await number();
   switch (int n = flag; n) {
-    case 1:
-      co_await ready();
-      break;
-    default:
-      break;
+    case 1: co_await ready(); break;
+    default: break;
   }
   co_return 0;
 }

@@ -14,6 +14,13 @@ Task<int> braced() {
   co_return co_await with_options(Options{});                               // flagged: C2
 }
 
+Task<int> by_default() {
+  co_await with_default_options(1);  // flagged: C2
+  co_await with_default_limits(1);
+  co_await with_default_name(1);
+  co_return 0;
+}
+
 Task<int> lambdas(int limit) {
   co_await with_function([limit] { return limit; });            // flagged: C2
   co_await with_function([&limit] { return limit; });           // flagged: C2

@@ -27,6 +27,11 @@ struct Options {  // an aggregate
   int tries = 0;
 };
 
+struct Limits {  // an aggregate with nothing to destroy
+  int depth = 0;
+  int size = 0;
+};
+
 struct Name {  // a class with constructors
   Name(std::string first, std::string last);
   std::string text;
@@ -37,6 +42,9 @@ Task<int> number();
 Task<std::string> text();
 Task<std::vector<int>> list();
 Task<int> with_options(Options options);
+Task<int> with_default_options(int n, Options options = {});
+Task<int> with_default_limits(int n, Limits limits = {});
+Task<int> with_default_name(int n, Name name = {"a", "b"});
 Task<int> with_list(std::vector<std::string> list);
 Task<int> with_name(Name name);
 Task<int> with_text(std::string text, int limit);

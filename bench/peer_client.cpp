@@ -1,0 +1,161 @@
+// Our peer as the client of the C echo: the same two phases as the driver, as coroutines that co_await their
+// calls. Prints the same keys.
+//
+//   peer_client --phase sequential|pipelined [--line-bytes N] [--in-flight N] [--seconds S] [--warm-up N]
+//               [--own-core N] [--server-core N] -- C_ECHO
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "accounting.hpp"
+#include "fairlead/connection/connect.hpp"
+#include "fairlead/peer/peer.hpp"
+
+namespace {
+
+using namespace fairlead;
+
+constexpr unsigned kWatchdogSeconds = 60;
+constexpr std::size_t kEnvelopeBytes = 105;  // of a request around its text, as the driver builds it
+
+struct Options {
+  bool sequential = false;
+  std::size_t line_bytes = 200;
+  int in_flight = 64;
+  double seconds = 1;
+  std::uint64_t warm_up = 2000;
+  int own_core = -1;
+  std::string server_core = "0";
+  std::string server;
+};
+
+[[noreturn]] void fail(const std::string& why) {
+  std::fprintf(stderr, "peer_client: %s\n", why.c_str());
+  std::exit(1);
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string flag = argv[i];
+    const char* value = argv[i + 1];
+    if (flag == "--phase") {
+      options.sequential = std::string(value) == "sequential";
+    } else if (flag == "--line-bytes") {
+      options.line_bytes = std::strtoul(value, nullptr, 10);
+    } else if (flag == "--in-flight") {
+      options.in_flight = std::atoi(value);
+    } else if (flag == "--seconds") {
+      options.seconds = std::strtod(value, nullptr);
+    } else if (flag == "--warm-up") {
+      options.warm_up = std::strtoul(value, nullptr, 10);
+    } else if (flag == "--own-core") {
+      options.own_core = std::atoi(value);
+    } else if (flag == "--server-core") {
+      options.server_core = value;
+    } else if (flag == "--") {
+      options.server = value;
+    } else {
+      fail("what is " + flag);
+    }
+  }
+  if (options.server.empty()) fail("no server");
+  return options;
+}
+
+json::Raw params_of(std::size_t line_bytes) {
+  const std::string text(line_bytes > kEnvelopeBytes ? line_bytes - kEnvelopeBytes : 1, 'x');
+  auto params = json::Raw::parse(R"({"name":"echo","arguments":{"message":")" + text + "\"}}");
+  if (!params) fail(params.error().to_string());
+  return json::Raw::trusted(params->bytes(), true);
+}
+
+// Calls under way, of one phase. It outlives its callers: run() waits for them.
+struct Load {
+  std::shared_ptr<Peer> peer;
+  json::Raw params;
+  std::uint64_t until_ns = 0;
+  std::uint64_t most_calls = UINT64_MAX;
+  std::uint64_t calls = 0;
+  int callers = 0;
+  std::vector<double>* times = nullptr;  // each call's, in microseconds
+};
+
+Task<void> caller(Load& load) {
+  std::uint64_t before = bench::now_ns();
+  while (before < load.until_ns && load.calls < load.most_calls) {
+    const Result<json::Raw> answer = co_await load.peer->call("tools/call", load.params);
+    if (!answer) fail(answer.error().to_string());
+    if (answer->text().size() < 20) fail("an answer is too short");
+    ++load.calls;
+    const std::uint64_t after = bench::now_ns();
+    if (load.times) load.times->push_back(static_cast<double>(after - before) / 1e3);
+    before = after;
+  }
+  --load.callers;
+}
+
+void run(Loop& loop, Load& load, int callers, double seconds) {
+  load.until_ns = bench::now_ns() + static_cast<std::uint64_t>(seconds * 1e9);
+  load.callers = callers;
+  for (int i = 0; i < callers; ++i) loop.spawn(caller(load));
+  loop.run_until([&] { return load.callers == 0; });
+}
+
+std::shared_ptr<Connection> start_server(Loop& loop, const Options& options) {
+  ProcessSpec spec;
+  spec.command = options.server;
+  spec.args = {"--core", options.server_core};
+  auto connection = loop.block_on(connect_child(loop, std::move(spec)));
+  if (!connection) fail(connection.error().to_string());
+  return *connection;
+}
+
+// A child's connection names its process: "c_echo (pid 12)".
+pid_t server_of(const Peer& peer) {
+  const std::string name = peer.connection().description();
+  const std::size_t at = name.rfind("(pid ");
+  return at == std::string::npos ? 0 : std::atoi(name.c_str() + at + 5);
+}
+
+void measure(Loop& loop, const Options& options, Load load) {
+  std::vector<double> times;
+  if (options.sequential) {
+    times.reserve(1u << 20);
+    load.times = &times;
+  }
+  bench::Window window(server_of(*load.peer));
+  run(loop, load, options.sequential ? 1 : options.in_flight, options.seconds);
+  window.stop();
+  const auto calls = static_cast<double>(load.calls);
+  std::printf("{\"phase\":\"%s\",", options.sequential ? "sequential" : "pipelined");
+  if (options.sequential) {
+    const double p50 = bench::quantile(times, 0.5);
+    std::printf("\"p50_us\":%.3f,\"p90_us\":%.3f,\"p99_us\":%.3f,", p50, bench::quantile(times, 0.9),
+                bench::quantile(times, 0.99));
+  }
+  std::printf(
+      "\"calls\":%.0f,\"calls_per_s\":%.1f,\"server_cpu_us\":%.4f,\"driver_cpu_us\":%.4f,\"foreign\":%.3f}\n",
+      calls, calls / window.seconds(), window.other_cpu_us() / calls, window.own_cpu_us() / calls,
+      window.foreign_cores());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  alarm(kWatchdogSeconds);
+  Loop loop;
+  Load load;
+  load.peer = Peer::start(start_server(loop, options));
+  bench::pin_to_core(options.own_core);
+  load.params = params_of(options.line_bytes);
+  Load warm_up = load;
+  warm_up.most_calls = options.warm_up;
+  run(loop, warm_up, options.in_flight, 10);
+  measure(loop, options, load);
+  load.peer->close();
+  loop.block_on(load.peer->connection().settled());
+}

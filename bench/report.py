@@ -1,0 +1,150 @@
+"""The tables: what was measured, and how it stands against the targets."""
+import statistics
+
+PASS, MISS, NONE = "pass", "MISS", "-"
+
+
+def median_of(results, section, system, key):
+    values = [one[key] for one in results.rounds.get((section, system), []) if one and key in one]
+    return statistics.median(values) if values else None
+
+
+def ratios_of(results, section, key, ours, theirs):
+    """The ratio in each round in which both were measured: a busy round hits both."""
+    pairs = zip(results.rounds.get((section, ours), []), results.rounds.get((section, theirs), []))
+    return [a[key] / b[key] for a, b in pairs if a and b and a.get(key) and b.get(key)]
+
+
+class Target:
+    """A bound on a figure: `value` returns the figure and a remark, or None and why it was not measured."""
+
+    def __init__(self, section, title, bound, value, at_most=True, unit="x"):
+        self.section = section
+        self.title = title
+        self.bound = bound
+        self.value = value
+        self.at_most = at_most
+        self.unit = unit
+
+    def row(self, results):
+        value, remark = self.value(results)
+        wanted = ("<= " if self.at_most else ">= ") + spelled(self.bound, self.unit)
+        if value is None:
+            return {"target": self.title, "wanted": wanted, "value": None, "verdict": NONE, "remark": remark}
+        good = value <= self.bound if self.at_most else value >= self.bound
+        return {
+            "target": self.title,
+            "wanted": wanted,
+            "value": value,
+            "measured": spelled(value, self.unit),
+            "verdict": PASS if good else MISS,
+            "remark": remark,
+        }
+
+
+def spelled(value, unit):
+    if unit == "%":
+        return f"{100 * value:.1f} %"
+    if unit == "KiB":
+        return f"{value:.1f} KiB"
+    return f"{value:.2f}x" if unit == "x" else f"{value:.2f} {unit}"
+
+
+def ratio(section, key, ours, theirs):
+    """Median of the ratios of the rounds; the remark has the two medians and the spread."""
+
+    def value(results):
+        ratios = ratios_of(results, section, key, ours, theirs)
+        if not ratios:
+            absent = [results.missing[name] for name in (ours, theirs) if name in results.missing]
+            return None, "not measured: " + (absent[0] if absent else "left out")
+        mine, other = (median_of(results, section, name, key) for name in (ours, theirs))
+        spread = f"rounds {min(ratios):.2f} to {max(ratios):.2f}"
+        return statistics.median(ratios), f"{number(mine)} to {number(other)} {UNITS[key]}; {spread}"
+
+    return value
+
+
+def figure(program, *path, scale=1.0, remark=""):
+    """A number out of the JSON object a program of its own printed."""
+
+    def value(results):
+        node = results.single.get(program)
+        if node is None:
+            return None, "not measured: " + results.missing.get(program, "left out")
+        for step in path:
+            node = node.get(step) if isinstance(node, dict) else None
+        return (node * scale, remark) if node is not None else (None, "not measured: no such figure")
+
+    return value
+
+
+def quotient(program, above, below, remark=""):
+    def value(results):
+        a, why = figure(program, *above)(results)
+        b, _ = figure(program, *below)(results)
+        return (a / b, remark) if a is not None and b else (None, why)
+
+    return value
+
+
+UNITS = {"p50_us": "us", "calls_per_s": "calls/s", "server_cpu_us": "us of CPU a call"}
+
+
+def number(value):
+    if value is None:
+        return "-"
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.2f}"
+
+
+def print_columns(rows, aligned_right):
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for index, row in enumerate(rows):
+        cells = [
+            cell.rjust(width) if i in aligned_right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths))
+        ]
+        print("  " + "  ".join(cells).rstrip())
+        if index == 0:
+            print("  " + "  ".join("-" * width for width in widths))
+
+
+def print_section(results, section):
+    print(f"\n{section.title}")
+    keys = ["p50_us", "p90_us", "p99_us"] if section.phase == "sequential" else ["calls_per_s"]
+    heads = {"p50_us": "p50 us", "p90_us": "p90 us", "p99_us": "p99 us", "calls_per_s": "calls/s"}
+    rows = [["", *(heads[key] for key in keys), "server CPU us", "client CPU us", "foreign"]]
+    for system in section.systems:
+        if (section.name, system.name) not in results.rounds:
+            rows.append([system.name, *["-"] * (len(keys) + 3)])
+            continue
+        wanted = [*keys, "server_cpu_us", "driver_cpu_us", "foreign"]
+        rows.append([system.name, *(number(median_of(results, section.name, system.name, key)) for key in wanted)])
+    print_columns(rows, aligned_right=range(1, len(rows[0])))
+    for system in section.systems:
+        if system.name in results.missing:
+            print(f"  {system.name} is not measured: {results.missing[system.name]}")
+
+
+def print_noise(results, limit):
+    """Says how many of the runs were disturbed, so that nobody takes a busy machine's figures for a quiet one's."""
+    foreign = [one["foreign"] for values in results.rounds.values() for one in values if one]
+    busy = sum(value > limit for value in foreign)
+    if busy:
+        print(
+            f"\nThe machine was busy: in {busy} of {len(foreign)} runs others used more than {limit} cores "
+            f"(median {statistics.median(foreign):.2f}).\nTimes, calls/s and what is derived from them are doubtful, "
+            "CPU a call less so. Measure again when it is quiet."
+        )
+
+
+def print_targets(rows):
+    print("\nTargets")
+    table = [["", "wanted", "measured", "", ""]]
+    for row in rows:
+        table.append([row["target"], row["wanted"], row.get("measured", "-"), row["verdict"], row["remark"]])
+    print_columns(table, aligned_right=(1, 2))
+    counts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in (PASS, MISS, NONE)}
+    print(f"\n{counts[PASS]} reached, {counts[MISS]} missed, {counts[NONE]} not measured")

@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""Measures everything side by side and prints one table (README.md says what it means).
+
+    run.py [--quick] [--only NAME]… [--rounds N] [--json FILE] BUILD-DIR
+"""
+import argparse
+import json
+import os
+import sys
+
+sys.dont_write_bytecode = True  # the tree stays as it is
+
+from measuring import FOREIGN_LIMIT, Machine, Results, Section, System, run_json
+from report import Target, figure, print_noise, print_section, print_targets, quotient, ratio
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+KIB = 1 << 10
+
+
+def sections_of(machine):
+    c_echo = System("C echo", (machine.program("c_echo"),))
+    asio = System("bare Asio", (machine.program("asio_echo"),))
+    ours = System("ours", (machine.program("peer_server"),))
+    client = System("our client", c_echo.command, client=True)
+    v1 = System("TS SDK 1.x", ("node", os.path.join(machine.js, "ts_v1.mjs")))
+    v2 = System("TS SDK 2.x", ("node", os.path.join(machine.js, "ts_v2.mjs")))
+    return [
+        Section(
+            "sequential",
+            "One call after the other, 200 bytes, driver and server each on a core of its own",
+            (c_echo, asio, ours, client, v1, v2),
+            phase="sequential",
+        ),
+        Section(
+            "one_core",
+            "The same with both on one core: no wake-up across cores, so the instructions themselves show",
+            (c_echo, asio, ours, client),
+            phase="sequential",
+            cores=(1, 1),
+        ),
+        Section(
+            "pipelined",
+            "64 calls under way, 200 bytes ('our client' calls the C echo in the place of the driver)",
+            (c_echo, client, asio, ours, v1, v2),
+            warm_up=4000,
+        ),
+        Section(
+            "64KiB",
+            "16 calls under way, 64 KiB",
+            (c_echo, asio, ours),
+            line_bytes=64 * KIB,
+            in_flight=16,
+            warm_up=200,
+        ),
+        Section(
+            "1MiB", "4 calls under way, 1 MiB", (c_echo, asio, ours), line_bytes=KIB * KIB, in_flight=4, warm_up=20
+        ),
+    ]
+
+
+# Programs that do their own rounds and print one JSON object.
+PROGRAMS = {
+    "memory": ("idle_peers", []),
+    "json": ("json_bench", ["--json"]),
+    "spawn": ("spawn_bench", ["--json"]),
+}
+
+TARGETS = [
+    Target("sequential", "sequential p50, ours to the C echo", 1.15, ratio("sequential", "p50_us", "ours", "C echo")),
+    Target(
+        "pipelined",
+        "pipelined calls/s, ours to bare Asio",
+        0.70,
+        ratio("pipelined", "calls_per_s", "ours", "bare Asio"),
+        at_most=False,
+        unit="%",
+    ),
+    Target(
+        "pipelined", "CPU a call, ours to the C echo", 3.5, ratio("pipelined", "server_cpu_us", "ours", "C echo")
+    ),
+    Target(
+        "pipelined",
+        "pipelined calls/s, ours to TS SDK 1.x",
+        6.0,
+        ratio("pipelined", "calls_per_s", "ours", "TS SDK 1.x"),
+        at_most=False,
+    ),
+    Target(
+        "pipelined",
+        "our client of the C echo to the C driver",
+        0.60,
+        ratio("pipelined", "calls_per_s", "our client", "C echo"),
+        at_most=False,
+        unit="%",
+    ),
+    Target(
+        "64KiB",
+        "64 KiB, ours to bare Asio",
+        0.80,
+        ratio("64KiB", "calls_per_s", "ours", "bare Asio"),
+        at_most=False,
+        unit="%",
+    ),
+    Target(
+        "1MiB",
+        "1 MiB, ours to bare Asio",
+        0.80,
+        ratio("1MiB", "calls_per_s", "ours", "bare Asio"),
+        at_most=False,
+        unit="%",
+    ),
+    Target("memory", "heap of an idle peer", 16, figure("memory", "heap_bytes", scale=1 / KIB), unit="KiB"),
+    Target("memory", "10,000 idle Unix-socket peers, resident", 200, figure("memory", "resident_mib"), unit="MiB"),
+    Target(
+        "json",
+        "scanner, 200 bytes, to simdjson on demand",
+        2.0,
+        figure("json", "small call", "ratio", remark="which does not validate"),
+    ),
+    *(
+        Target("json", f"scanner, {name}", bound, figure("json", name, "gb_per_s"), at_most=False, unit="GB/s")
+        for name, bound in (("text 64 KiB", 2.5), ("text 1 MiB", 2.5), ("rows 64 KiB", 0.7))
+    ),
+    Target("spawn", "50 children ready, to bare posix_spawn", 1.5, figure("spawn", "small", "ratio")),
+    Target("spawn", "the same in a process of 1 GiB", 1.5, figure("spawn", "with_1_gib", "ratio")),
+    Target(
+        "spawn",
+        "1 GiB in the parent, to none",
+        1.25,
+        quotient("spawn", ("with_1_gib", "ours_ms"), ("small", "ours_ms"), "must not matter; 25 % is for noise"),
+    ),
+]
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description="Measures everything side by side and prints one table.")
+    parser.add_argument("build", help="the build directory, with the programs in it")
+    parser.add_argument("--quick", action="store_true", help="three short rounds instead of seven")
+    parser.add_argument("--rounds", type=int, help="how many rounds")
+    parser.add_argument("--only", action="append", help="a section or program by name; may be repeated")
+    parser.add_argument("--json", metavar="FILE", help="write all figures of all rounds there, too")
+    return parser.parse_args()
+
+
+def progress(text):
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def measure_rounds(machine, sections, results, rounds, quick):
+    for number in range(rounds):
+        for section in sections:
+            present = [system for system in section.systems if system.name not in results.missing]
+            shift = number % len(present)  # nobody is always the first
+            for system in present[shift:] + present[:shift]:
+                progress(f"round {number + 1} of {rounds}: {section.name}, {system.name}")
+                got = machine.measure(section, system, section.seconds / 3 if quick else section.seconds)
+                if isinstance(got, str):
+                    print(f"{section.name}, {system.name}: {got}", file=sys.stderr)
+                    got = None
+                results.rounds.setdefault((section.name, system.name), []).append(got)
+    progress("")
+
+
+def run_programs(machine, wanted, results):
+    for name, (program, options) in PROGRAMS.items():
+        if name not in wanted:
+            continue
+        if not os.path.exists(machine.program(program)):
+            results.missing[name] = f"{program} was not built"
+            continue
+        progress(program)
+        got = run_json([machine.program(program), *options])
+        if isinstance(got, str):
+            results.missing[name] = got
+        else:
+            results.single[name] = got
+    progress("")
+
+
+def write_json(path, results, rows):
+    rounds = {}
+    for (section, system), values in results.rounds.items():
+        rounds.setdefault(section, {})[system] = values
+    everything = {"rounds": rounds, "programs": results.single, "missing": results.missing, "targets": rows}
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(everything, file, indent=1)
+
+
+def main():
+    arguments = parse_arguments()
+    machine = Machine(arguments.build)
+    everything = sections_of(machine)
+    names = [section.name for section in everything] + list(PROGRAMS)
+    wanted = arguments.only or names
+    for name in wanted:
+        if name not in names:
+            sys.exit(f"run.py: no {name}; there are {', '.join(names)}")
+    sections = [section for section in everything if section.name in wanted]
+    rounds = arguments.rounds or (3 if arguments.quick else 7)
+
+    results = Results()
+    if any("TS SDK" in system.name for section in sections for system in section.systems):
+        problem = machine.install_sdks(os.path.join(HERE, "js"))
+        if problem:
+            results.missing |= {"TS SDK 1.x": problem, "TS SDK 2.x": problem}
+    measure_rounds(machine, sections, results, rounds, arguments.quick)
+    run_programs(machine, wanted, results)
+
+    print(f"Medians of {rounds} rounds, systems taking turns in each; cores {machine.core(0)} and {machine.core(1)}.")
+    print(f"'foreign' is what other processes took, in cores: above {FOREIGN_LIMIT} read calls/s with doubt.")
+    for section in sections:
+        print_section(results, section)
+    rows = [target.row(results) for target in TARGETS if target.section in wanted]
+    print_targets(rows)
+    print_noise(results, FOREIGN_LIMIT)
+    if arguments.json:
+        write_json(arguments.json, results, rows)
+    failed = any(one is None for values in results.rounds.values() for one in values)
+    sys.exit(1 if failed else 0)
+
+
+main()

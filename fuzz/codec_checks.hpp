@@ -1,0 +1,161 @@
+// What every decoder promises, on any bytes: the same comes out wherever the stream is cut, nothing outside
+// of the input is handed out, no more than the limits allow is held, and what is written is read back.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fairlead/rpc/framing.hpp"
+#include "fairlead/rpc/write_queue.hpp"
+
+namespace fairlead::rpc::checks {
+
+inline void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+// Where the stream is cut: pseudo-random, but the same for the same input.
+class Cuts {
+ public:
+  Cuts(std::string_view input, std::size_t longest) : state_(input.size() * 2 + 1), longest_(longest) {
+    for (const char c : input) state_ = (state_ ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  }
+  std::size_t next() {
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 7;
+    state_ ^= state_ << 17;
+    return 1 + state_ % longest_;
+  }
+
+ private:
+  std::uint64_t state_;
+  std::size_t longest_;
+};
+
+struct Event {
+  Decoder::What what;
+  std::size_t at = 0;  // of a frame
+  std::size_t size = 0;
+  ErrorKind kind = ErrorKind::parse;  // of an error
+  bool operator==(const Event&) const = default;
+};
+
+class Run {
+ public:
+  Run(Framing framing, const Limits& limits, std::string_view stream)
+      : decoder_(make_decoder(framing, limits)),
+        stream_(stream),
+        most_(std::max(limits.max_frame_bytes + 5, limits.max_header_bytes)) {}
+
+  // Feeds the stream in pieces, then its end.
+  std::vector<Event> in_pieces_of(std::size_t longest) {
+    Cuts cuts(stream_, longest);
+    std::size_t fed = 0;
+    while (fed < stream_.size() && !broken_) {
+      fed = std::min(stream_.size(), fed + cuts.next());
+      feed(fed);
+    }
+    if (!broken_) {
+      const Decoder::Step last = decoder_->at_end(stream_.substr(done_));
+      require(done_ + last.consumed == stream_.size());
+      take(last, stream_.size());
+    }
+    return events_;
+  }
+
+ private:
+  void feed(std::size_t fed) {
+    bool again = true;
+    while (again) again = take(decoder_->next(stream_.substr(done_, fed - done_)), fed);
+    require(broken_ || fed - done_ <= most_);
+  }
+
+  bool take(const Decoder::Step& step, std::size_t fed) {
+    require(step.consumed <= fed - done_);
+    if (step.what == Decoder::What::more) {
+      require(!step.error && step.frame.empty());
+      done_ += step.consumed;
+      return false;
+    }
+    Event event{.what = step.what};
+    if (step.what == Decoder::What::frame) {
+      event.at = static_cast<std::size_t>(step.frame.data() - stream_.data());
+      event.size = step.frame.size();
+      require(event.at >= done_ && event.at + event.size <= done_ + step.consumed && !step.error);
+    } else {
+      require(step.error && !step.error->message().empty());
+      event.kind = step.error->kind();
+    }
+    events_.push_back(event);
+    done_ += step.consumed;
+    broken_ = step.what == Decoder::What::broken;
+    return !broken_;
+  }
+
+  std::unique_ptr<Decoder> decoder_;
+  std::string_view stream_;
+  std::size_t most_;
+  std::size_t done_ = 0;
+  bool broken_ = false;
+  std::vector<Event> events_;
+};
+
+inline void check_splits(Framing framing, const Limits& limits, std::string_view stream) {
+  const std::vector<Event> whole = Run(framing, limits, stream).in_pieces_of(1u << 20);
+  for (const std::size_t longest : {1u, 2u, 7u, 300u})
+    require(Run(framing, limits, stream).in_pieces_of(longest) == whole);
+}
+
+inline std::string written(WriteQueue& queue) {
+  std::string all;
+  std::vector<iovec> parts(3);
+  while (!queue.empty()) {
+    const std::size_t used = queue.parts(parts);
+    require(used > 0);
+    const std::string_view first(static_cast<const char*>(parts[0].iov_base), parts[0].iov_len);
+    const std::string_view some = first.substr(0, first.size() / 2 + 1);
+    all += some;
+    queue.advance(some.size());
+  }
+  return all;
+}
+
+// Cuts the input into payloads, writes them, and reads them back. `carries` says what a framing cannot carry.
+template <class Carries>
+void check_round_trip(Framing framing, std::string_view input, Carries&& carries) {
+  Cuts cuts(input, 200);
+  WriteQueue queue(framing);
+  std::vector<std::string_view> sent;
+  while (!input.empty()) {
+    const std::string_view payload = input.substr(0, cuts.next());
+    input.remove_prefix(payload.size());
+    if (!carries(payload)) continue;
+    require(queue.push(Rope(Bytes::copy_of(payload), true)).has_value());
+    sent.push_back(payload);
+  }
+  const std::string stream = written(queue);
+  const std::vector<Event> read = Run(framing, Limits(), stream).in_pieces_of(97);
+  require(read.size() == sent.size());
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    require(read[i].what == Decoder::What::frame);
+    require(std::string_view(stream).substr(read[i].at, read[i].size) == sent[i]);
+  }
+}
+
+template <class Carries>
+void check_codec(Framing framing, const std::uint8_t* data, std::size_t size, Carries&& carries) {
+  // A copy of exactly this size, so that the sanitizer sees a read past the end.
+  const std::vector<char> copy(data, data + size);
+  const std::string_view stream(copy.data(), copy.size());
+  Limits tight;
+  tight.max_frame_bytes = 24;
+  tight.max_header_bytes = 40;
+  check_splits(framing, tight, stream);
+  check_splits(framing, Limits(), stream);
+  check_round_trip(framing, stream, carries);
+}
+
+}  // namespace fairlead::rpc::checks

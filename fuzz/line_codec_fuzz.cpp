@@ -1,0 +1,14 @@
+// Line framing on any bytes.
+#include "codec_checks.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  // A line cannot carry a newline, its end is trimmed of one \r, and blank lines and a mark at the start say
+  // nothing.
+  const auto carries = [](std::string_view payload) {
+    return payload.find('\n') == std::string_view::npos && !payload.ends_with('\r') &&
+           payload.find_first_not_of(" \t\r") != std::string_view::npos &&
+           !payload.starts_with("\xef\xbb\xbf");
+  };
+  fairlead::rpc::checks::check_codec(fairlead::rpc::Framing::line, data, size, carries);
+  return 0;
+}

@@ -1,0 +1,116 @@
+// Messages out of any bytes: classified without a crash, sliced within their frame, and passed on under
+// another id with every other part as it was.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "fairlead/json/scanner.hpp"
+#include "fairlead/rpc/codes.hpp"
+#include "fairlead/rpc/message.hpp"
+#include "fairlead/rpc/rope.hpp"
+#include "fairlead/rpc/write_queue.hpp"
+
+namespace {
+
+using namespace fairlead;
+using namespace fairlead::rpc;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+bool lies_within(std::string_view part, std::string_view whole) {
+  return part.empty() ||
+         (part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size());
+}
+
+void check_slices(const Message& message) {
+  const std::string_view frame = message.frame().view();
+  require(lies_within(message.id(), frame));
+  require(lies_within(message.params_text(), frame));
+  require(lies_within(message.result_text(), frame) || message.result_text() == "null");
+  require(lies_within(message.error_object().text(), frame));
+  for (const std::string_view part : {message.id(), message.params_text(), message.result_text()})
+    require(part.empty() || !json::validate(part));
+}
+
+bool same_but_id(const Message& a, const Message& b) {
+  return a.kind() == b.kind() && a.method() == b.method() && a.params_text() == b.params_text() &&
+         a.result_text() == b.result_text() && a.error_object().text() == b.error_object().text();
+}
+
+void check_with_id(const Message& message) {
+  constexpr std::string_view kId = "\"4711\"";
+  const Rope rope = with_id(message, kId);
+  const Bytes joined = rope.joined();
+  const std::string_view frame = message.frame().view();
+  require(joined.size() == frame.size() - message.id().size() + kId.size());
+  const Message again = Message::parse(joined);
+  require(again.id() == kId && same_but_id(message, again));
+  const Message back = Message::parse(with_id(again, message.id()).joined());
+  require(back.frame().view() == frame);
+}
+
+// A message that goes out on a line stays one line, and says the same.
+void check_as_line(const Message& message) {
+  WriteQueue queue(Framing::line);
+  require(queue.push(Rope(message)).has_value());
+  std::string line;
+  iovec part{};
+  while (!queue.empty()) {
+    require(queue.parts(std::span(&part, 1)) == 1);
+    line.append(static_cast<const char*>(part.iov_base), part.iov_len);
+    queue.advance(part.iov_len);
+  }
+  require(line.find_first_of("\r\n") == line.size() - 1);
+  line.pop_back();
+  if (!message.has_line_break()) require(line == message.frame().view());
+  const Message again = Message::parse(Bytes::copy_of(line));
+  require(again.kind() == message.kind() && again.id() == message.id() && again.method() == message.method());
+}
+
+// Whatever is wrong with it, it can be answered.
+void check_answer(const Message& message) {
+  const WireError wire = to_wire(message.problem());
+  require(wire.code == kParseError || wire.code == kInvalidRequest);
+  const std::string_view id = message.id().empty() ? "null" : message.id();
+  const Message answer = Message::parse(make_error(id, wire.code, wire.message, wire.data).joined());
+  require(answer.is(Kind::error) && answer.id() == id &&
+          answer.remote_error().detail().rpc_code == wire.code);
+}
+
+void check_one(const Message& message) {
+  check_slices(message);
+  if (message.is(Kind::malformed)) return check_answer(message);
+  if (message.is(Kind::error)) static_cast<void>(message.remote_error());
+  if (!message.id().empty()) check_with_id(message);
+  check_as_line(message);
+}
+
+void check(std::string_view text, const Limits& limits) {
+  const Message message = Message::parse(Bytes::copy_of(text), limits);
+  const bool valid = !json::validate(text, limits.max_depth);
+  require(valid == !(message.is(Kind::malformed) && message.problem().kind() == ErrorKind::parse));
+  if (!message.is(Kind::batch)) return check_one(message);
+  require(!message.batch().empty() && message.batch().size() <= limits.max_batch_messages);
+  check_as_line(message);
+  for (const Message& one : message.batch()) {
+    require(lies_within(one.frame().view(), message.frame().view()));
+    check_one(one);
+    const Message alone = Message::parse(Bytes::copy_of(one.frame().view()), limits);
+    require(one.is(Kind::malformed) || (alone.kind() == one.kind() && alone.id() == one.id()));
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  Limits tight;
+  tight.max_depth = 6;
+  tight.max_batch_messages = 3;
+  check(text, tight);
+  check(text, Limits());
+  return 0;
+}

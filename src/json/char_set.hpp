@@ -1,0 +1,42 @@
+// CharSet: a set of Unicode code points as ranges, what a character class of a regular expression becomes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace fairlead::json {
+
+inline constexpr std::uint32_t kMaxCodePoint = 0x10ffff;
+
+class CharSet {
+ public:
+  // Everything that stands in `name`: a general category such as "Lu", "Letter", "gc=Nd", or "Any" or "ASCII".
+  // False when there is no such property here.
+  bool add_property(std::string_view name);
+  void add(std::uint32_t first, std::uint32_t last) { ranges_.push_back({first, last}); }
+  void add(const CharSet& other);
+
+  // After the last add(), before has().
+  void seal();
+  CharSet complement() const;  // REQUIRES: sealed
+  std::size_t range_count() const noexcept { return ranges_.size(); }
+
+  bool has(std::uint32_t code) const noexcept {
+    return code < 128 ? (ascii_[code >> 6] >> (code & 63) & 1) != 0 : has_beyond_ascii(code);
+  }
+
+ private:
+  struct Range {
+    std::uint32_t first;
+    std::uint32_t last;
+  };
+
+  bool has_beyond_ascii(std::uint32_t code) const noexcept;
+
+  std::vector<Range> ranges_;
+  std::array<std::uint64_t, 2> ascii_{};
+};
+
+}  // namespace fairlead::json

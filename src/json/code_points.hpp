@@ -1,0 +1,54 @@
+// UTF-8 read code point by code point, in both directions. What is not UTF-8 reads as U+FFFD, a byte at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "json/utf8.hpp"
+
+namespace fairlead::json {
+
+struct Decoded {
+  std::uint32_t code;
+  std::uint32_t length;  // in bytes
+};
+
+// REQUIRES: p < end.
+inline Decoded decode_utf8(const char* p, const char* end) noexcept {
+  const auto byte = [p](int i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(p[i])); };
+  const auto tail = [&byte](int i) { return byte(i) & 0x3f; };
+  switch (utf8_length(p, end)) {
+    case 1:
+      return {byte(0), 1};
+    case 2:
+      return {(byte(0) & 0x1f) << 6 | tail(1), 2};
+    case 3:
+      return {(byte(0) & 0x0f) << 12 | tail(1) << 6 | tail(2), 3};
+    case 4:
+      return {(byte(0) & 0x07) << 18 | tail(1) << 12 | tail(2) << 6 | tail(3), 4};
+    default:
+      return {0xfffd, 1};
+  }
+}
+
+// The code point that ends at `p`. REQUIRES: begin < p.
+inline Decoded decode_utf8_before(const char* begin, const char* p) noexcept {
+  const std::ptrdiff_t most = std::min<std::ptrdiff_t>(4, p - begin);
+  for (std::ptrdiff_t length = 1; length <= most; ++length) {
+    if ((static_cast<unsigned char>(p[-length]) & 0xc0) == 0x80) continue;
+    const Decoded decoded = decode_utf8(p - length, p);
+    if (decoded.length == length) return decoded;
+    break;
+  }
+  return {0xfffd, 1};
+}
+
+// How many code points valid UTF-8 has: every byte but those that continue one.
+inline std::size_t count_code_points(std::string_view text) noexcept {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+}  // namespace fairlead::json

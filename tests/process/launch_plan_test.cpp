@@ -1,0 +1,90 @@
+#include "process/launch_plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "process/support.hpp"
+
+namespace fairlead::process {
+namespace {
+
+using test::TemporaryDirectory;
+using test::TemporaryVariable;
+
+bool has(const std::vector<std::string>& env, std::string_view variable) {
+  return std::ranges::find(env, variable) != env.end();
+}
+
+// R4.1
+TEST(LaunchPlan, AnOverrideReplacesTheInheritedVariableAndIsThereOnce) {
+  const TemporaryVariable ours("FAIRLEAD_TEST_A", "old");
+  ProcessSpec spec = test::spec_of("cat");
+  spec.env["FAIRLEAD_TEST_A"] = "new";
+  const auto env = child_environment(spec);
+  EXPECT_TRUE(has(env, "FAIRLEAD_TEST_A=new"));
+  EXPECT_FALSE(has(env, "FAIRLEAD_TEST_A=old"));
+}
+
+// R4.1: untrusted servers
+TEST(LaunchPlan, TheAllowListKeepsEverythingElseOut) {
+  const TemporaryVariable wanted("FAIRLEAD_TEST_A", "a");
+  const TemporaryVariable secret("FAIRLEAD_TEST_SECRET", "s");
+  ProcessSpec spec = test::spec_of("cat");
+  spec.inherit_only = {"FAIRLEAD_TEST_A", "FAIRLEAD_TEST_NOT_SET"};
+  spec.env["OWN"] = "1";
+  auto env = child_environment(spec);
+  std::ranges::sort(env);
+  EXPECT_EQ(env, (std::vector<std::string>{"FAIRLEAD_TEST_A=a", "OWN=1"}));
+}
+
+// R11.3: a cookie of the caller's would let a child's orphans go unclaimed
+TEST(LaunchPlan, NeitherTheEnvironmentNorTheSpecForgesTheCookie) {
+  const TemporaryVariable inherited("FAIRLEAD_CHILD", "1.1");
+  ProcessSpec spec = test::spec_of("cat");
+  spec.env["FAIRLEAD_CHILD"] = "2.2";
+  const auto env = child_environment(spec);
+  EXPECT_TRUE(std::ranges::none_of(env, [](const auto& v) { return v.starts_with("FAIRLEAD_CHILD="); }));
+}
+
+// R4.1
+TEST(LaunchPlan, TheFirstExecutableOfThePathWins) {
+  const TemporaryDirectory dir;
+  dir.write("a/tool", "not for execution", 0644);
+  dir.write("b/tool", "#!/bin/sh\n");
+  dir.write("c/tool", "#!/bin/sh\n");
+  const auto path = dir.path() + "/a:" + dir.path() + "/b:" + dir.path() + "/c";
+  EXPECT_EQ(find_command("tool", path, "/").value(), dir.path() + "/b/tool");
+}
+
+TEST(LaunchPlan, ADirectoryOfThatNameIsNotACommand) {
+  const TemporaryDirectory dir;
+  dir.write("tool/x", "");
+  const auto found = find_command("tool", dir.path(), "/");
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().detail().os_error, ENOENT);
+}
+
+TEST(LaunchPlan, AnEmptyOrRelativeEntryOfThePathMeansTheChildsDirectory) {
+  const TemporaryDirectory dir;
+  dir.write("bin/tool", "#!/bin/sh\n");
+  EXPECT_EQ(find_command("tool", "/nowhere:", dir.path() + "/bin").value(), dir.path() + "/bin/tool");
+  EXPECT_EQ(find_command("tool", "bin", dir.path()).value(), dir.path() + "/bin/tool");
+}
+
+TEST(LaunchPlan, ACommandWithASlashIsNotLookedUp) {
+  EXPECT_EQ(find_command("./tool", "/bin", "/tmp").value(), "./tool");
+}
+
+TEST(LaunchPlan, WhatCannotBeAnArgumentIsRefused) {
+  ProcessSpec nul = test::spec_of("cat", {std::string("a\0b", 3)});
+  EXPECT_EQ(plan_launch(nul).error().kind(), ErrorKind::spawn);
+  ProcessSpec name = test::spec_of("cat");
+  name.env["A=B"] = "c";
+  EXPECT_NE(plan_launch(name).error().message().find("A=B"), std::string::npos);
+  EXPECT_EQ(plan_launch(test::spec_of("")).error().kind(), ErrorKind::spawn);
+}
+
+}  // namespace
+}  // namespace fairlead::process

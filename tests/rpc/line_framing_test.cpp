@@ -1,0 +1,131 @@
+// Line framing (R2.1): one JSON value a line, whatever a program may print between.
+#include <gtest/gtest.h>
+
+#include "decoding.hpp"
+
+namespace fairlead::rpc {
+namespace {
+
+using namespace decoding;
+
+Events lines(std::string_view input, std::size_t max = 1000) {
+  return at_once(Framing::line, input, limited_to(max));
+}
+
+TEST(LineFraming, ReadsManyMessagesOfOneRead) {
+  EXPECT_EQ(lines("{\"a\":1}\n{\"b\":2}\n[3]\n"),
+            (Events{"frame {\"a\":1}", "frame {\"b\":2}", "frame [3]"}));
+}
+
+TEST(LineFraming, IsTheSameAtEverySplit) {  // R2.4
+  expect_same_at_every_split(Framing::line, "{\"a\":1}\n\r\n \n{\"b\":\"\xc3\xa9\"}\r\nbanner\n\n{\"c\":3}");
+  expect_same_at_every_split(Framing::line, "\xef\xbb\xbf{\"a\":1}\r\n\xef\xbb\xbf{}\n");
+}
+
+TEST(LineFraming, IsTheSameAtEverySplitAroundTheLimit) {  // R2.4, R2.5
+  for (std::size_t length = 8; length <= 13; ++length) {
+    const std::string line(length, 'x');
+    expect_same_at_every_split(Framing::line, line + "\nok\n", limited_to(10));
+    expect_same_at_every_split(Framing::line, line + "\r\nok\r\n", limited_to(10));
+    expect_same_at_every_split(Framing::line, line + "\r\r\nok\r", limited_to(10));
+    expect_same_at_every_split(Framing::line, line + "\r", limited_to(10));
+    expect_same_at_every_split(Framing::line, "ok\n" + line, limited_to(10));
+    expect_same_at_every_split(Framing::line, "\xef\xbb\xbf" + line + "\nok\n", limited_to(10));
+    expect_same_at_every_split(Framing::line, std::string(length, ' ') + "\nok\n", limited_to(10));
+  }
+}
+
+TEST(LineFraming, TakesCrLf) {  // R2.1
+  EXPECT_EQ(lines("{}\r\n[]\r\n"), (Events{"frame {}", "frame []"}));
+  EXPECT_EQ(lines("{}\r\r\n"), (Events{"frame {}\r"}));
+}
+
+TEST(LineFraming, PassesOverBlankLines) {
+  EXPECT_EQ(lines("\n\n  \n\t\r\n{}\n\n\r\n"), (Events{"frame {}"}));
+  EXPECT_EQ(lines(""), Events{});
+  EXPECT_EQ(lines("\n"), Events{});
+  EXPECT_EQ(lines(" "), Events{});
+}
+
+TEST(LineFraming, DropsAByteOrderMarkAtTheStartOnly) {
+  EXPECT_EQ(lines("\xef\xbb\xbf{}\n"), (Events{"frame {}"}));
+  EXPECT_EQ(lines("\xef\xbb\xbf{}"), (Events{"frame {}"}));
+  EXPECT_EQ(lines("\xef\xbb\xbf\n{}\n"), (Events{"frame {}"}));
+  EXPECT_EQ(lines("{}\n\xef\xbb\xbf{}\n"), (Events{"frame {}", "frame \xef\xbb\xbf{}"}));
+  EXPECT_EQ(lines("\n\xef\xbb\xbf{}\n"), (Events{"frame \xef\xbb\xbf{}"}));
+  EXPECT_EQ(lines("\xef\xbb{}\n"), (Events{"frame \xef\xbb{}"}));
+}
+
+TEST(LineFraming, GoesOnAfterGarbageBetweenMessages) {  // R2.6
+  EXPECT_EQ(lines("{}\nStarting server v1.0 ...\n[]\n"),
+            (Events{"frame {}", "frame Starting server v1.0 ...", "frame []"}));
+  using namespace std::string_literals;
+  EXPECT_EQ(lines("{}\n\0\xff\n[]\n"s), (Events{"frame {}", "frame \0\xff"s, "frame []"}));
+}
+
+TEST(LineFraming, ReadsALastLineWithoutItsEnd) {
+  EXPECT_EQ(lines("{}\n[1]"), (Events{"frame {}", "frame [1]"}));
+  EXPECT_EQ(lines("{}\n[1]\r"), (Events{"frame {}", "frame [1]"}));
+}
+
+TEST(LineFraming, HandsOverATruncatedLastLineForTheParserToRefuse) {
+  const std::string line = "{\"jsonrpc\":\"2.0\"}";
+  for (std::size_t cut = 1; cut < line.size(); ++cut) {
+    EXPECT_EQ(lines(line.substr(0, cut)), (Events{"frame " + line.substr(0, cut)}));
+  }
+}
+
+TEST(LineFraming, TakesAFrameAtTheLimitAndRefusesOneByteMore) {  // R2.5
+  EXPECT_EQ(lines(std::string(10, 'x') + "\n", 10), (Events{"frame xxxxxxxxxx"}));
+  EXPECT_EQ(lines(std::string(10, 'x') + "\r\n", 10), (Events{"frame xxxxxxxxxx"}));
+  EXPECT_EQ(lines(std::string(11, 'x') + "\n{}\n", 10), (Events{"skipped: frame too large", "frame {}"}));
+  EXPECT_EQ(lines(std::string(11, 'x'), 10), (Events{"skipped: frame too large"}));
+}
+
+TEST(LineFraming, NamesTheLimitWhenItRefuses) {  // R2.5
+  Feed feed(Framing::line, limited_to(10));
+  feed.bytes(std::string(11, 'x') + "\n");
+  ASSERT_EQ(feed.complaints().size(), 1u);
+  EXPECT_EQ(feed.complaints()[0], "a frame of 11 bytes is over max_frame_bytes (10)");
+}
+
+TEST(LineFraming, RecoversAfterAnElevenMegabyteLine) {  // R2.5
+  Feed feed(Framing::line);
+  feed.bytes("{\"before\":1}\n");
+  const std::string piece(64u << 10, 'x');
+  for (std::size_t sent = 0; sent < (11u << 20); sent += piece.size()) feed.bytes(piece);
+  EXPECT_EQ(feed.held(), 0u);
+  feed.bytes("\n{\"after\":1}\n").end();
+  EXPECT_EQ(feed.events(),
+            (Events{"frame {\"before\":1}", "skipped: frame too large", "frame {\"after\":1}"}));
+  EXPECT_LE(feed.most_held(), Limits().max_frame_bytes);
+}
+
+TEST(LineFraming, ReportsAnEndlessLineOnceAndHoldsNothingOfIt) {  // R2.5
+  Feed feed(Framing::line, limited_to(1000));
+  for (int i = 0; i < 10'000; ++i) feed.bytes(std::string(100, 'x'));
+  EXPECT_EQ(feed.end().events(), (Events{"skipped: frame too large"}));
+  EXPECT_LE(feed.most_held(), 1000u);
+}
+
+TEST(LineFraming, RefusesEachOfManyLongLines) {
+  EXPECT_EQ(lines(std::string(11, 'x') + "\n" + std::string(12, 'y') + "\n{}\n", 10),
+            (Events{"skipped: frame too large", "skipped: frame too large", "frame {}"}));
+}
+
+TEST(LineFraming, LooksAtALongLineOnce) {
+  // Quadratic looking would take minutes here.
+  const auto decoder = make_decoder(Framing::line, limited_to(8u << 20));
+  const std::string line(4u << 20, 'x');
+  for (std::size_t size = 1; size < line.size(); size += 16) {
+    ASSERT_EQ(decoder->next(std::string_view(line).substr(0, size)).what, Decoder::What::more);
+  }
+}
+
+TEST(LineFraming, WritesAndReadsBack) {
+  EXPECT_EQ(framed(Framing::line, "{}"), "{}\n");
+  EXPECT_EQ(lines(framed(Framing::line, "{}")), (Events{"frame {}"}));
+}
+
+}  // namespace
+}  // namespace fairlead::rpc

@@ -1,0 +1,462 @@
+// Messages (R1): kinds, ids as spelled, slices as they came, and everything that is none.
+#include "fairlead/rpc/message.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "fairlead/rpc/codes.hpp"
+
+namespace fairlead::rpc {
+namespace {
+
+using namespace std::string_literals;
+
+Message parse(std::string_view text, const Limits& limits = {}) {
+  return Message::parse(Bytes::copy_of(text), limits);
+}
+
+// The envelope around some members.
+std::string with_version(std::string_view members) {
+  return "{\"jsonrpc\":\"2.0\"," + std::string(members) + "}";
+}
+
+Kind kind_of(std::string_view members) {
+  return parse(with_version(members)).kind();
+}
+
+std::string problem_with(std::string_view text, const Limits& limits = {}) {
+  const Message message = parse(text, limits);
+  if (!message.is(Kind::malformed)) return "none";
+  return std::string(to_string(message.problem().kind())) + ": " + message.problem().message();
+}
+
+testing::AssertionResult is_parse_error(std::string_view text, const Limits& limits = {}) {
+  const Message message = parse(text, limits);
+  if (!message.is(Kind::malformed)) return testing::AssertionFailure() << "accepted: " << text.substr(0, 100);
+  if (message.problem().kind() != ErrorKind::parse || message.problem().detail().rpc_code != kParseError)
+    return testing::AssertionFailure() << message.problem().to_string() << ": " << text.substr(0, 100);
+  if (!message.id().empty()) return testing::AssertionFailure() << "has an id: " << text.substr(0, 100);
+  return testing::AssertionSuccess();
+}
+
+testing::AssertionResult is_invalid_request(std::string_view text, std::string_view id = "") {
+  const Message message = parse(text);
+  if (!message.is(Kind::malformed)) return testing::AssertionFailure() << "accepted: " << text;
+  if (message.problem().kind() != ErrorKind::validation ||
+      message.problem().detail().rpc_code != kInvalidRequest)
+    return testing::AssertionFailure() << message.problem().to_string() << ": " << text;
+  if (message.id() != id)
+    return testing::AssertionFailure() << "id " << message.id() << " where " << id << " is due: " << text;
+  return testing::AssertionSuccess();
+}
+
+// ---- kinds -----------------------------------------------------------------------------------------------
+
+TEST(Message, KnowsEveryKind) {  // R1.1
+  EXPECT_EQ(kind_of(R"("id":1,"method":"m")"), Kind::request);
+  EXPECT_EQ(kind_of(R"("id":1,"method":"m","params":{})"), Kind::request);
+  EXPECT_EQ(kind_of(R"("method":"m")"), Kind::notification);
+  EXPECT_EQ(kind_of(R"("method":"m","params":[])"), Kind::notification);
+  EXPECT_EQ(kind_of(R"("id":1,"result":null)"), Kind::response);
+  EXPECT_EQ(kind_of(R"("id":1,"error":{"code":1,"message":"x"})"), Kind::error);
+  EXPECT_EQ(kind_of(R"("id":null,"error":{"code":1,"message":"x"})"), Kind::error);
+  EXPECT_EQ(kind_of(R"("error":{"code":1,"message":"x"})"), Kind::error);
+  EXPECT_EQ(parse(R"([{"jsonrpc":"2.0","method":"m"}])").kind(), Kind::batch);
+  EXPECT_EQ(parse("{}").kind(), Kind::malformed);
+}
+
+TEST(Message, TakesMembersInAnyOrder) {  // R1.6
+  const Message message = parse(R"( { "params" : [1] , "method" : "m" , "id" : 7 , "jsonrpc" : "2.0" } )");
+  EXPECT_EQ(message.kind(), Kind::request);
+  EXPECT_EQ(message.id(), "7");
+  EXPECT_EQ(message.method(), "m");
+  EXPECT_EQ(message.params_text(), "[1]");
+}
+
+TEST(Message, LeavesAbsentPartsAbsent) {  // R1.2
+  const Message message = parse(with_version(R"("id":1,"method":"m")"));
+  EXPECT_TRUE(message.params().absent());
+  EXPECT_TRUE(message.result().absent());
+  EXPECT_TRUE(message.error_object().absent());
+}
+
+TEST(Message, ReadsAResponseWithoutResultAndErrorAsNull) {  // R1.2
+  const Message message = parse(with_version(R"("id":1)"));
+  EXPECT_EQ(message.kind(), Kind::response);
+  EXPECT_EQ(message.result().text(), "null");
+  EXPECT_EQ(message.result_text(), "null");
+}
+
+TEST(Message, RefusesAResultBesideAnError) {  // R1.1
+  EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"result":1,"error":{"code":1,"message":"x"})"), "1"));
+  EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"error":{},"result":null)"), "1"));
+}
+
+TEST(Message, RefusesARequestThatIsAlsoAnAnswer) {
+  EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"method":"m","result":1)"), "1"));
+  EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"error":{},"method":"m")"), "1"));
+}
+
+TEST(Message, RefusesWhatIsNeitherRequestNorAnswer) {
+  EXPECT_TRUE(is_invalid_request("{}"));
+  EXPECT_TRUE(is_invalid_request(R"({"jsonrpc":"2.0"})"));
+  EXPECT_TRUE(is_invalid_request(R"({"foo":"boo"})"));
+  EXPECT_TRUE(is_invalid_request(with_version(R"("result":1)")));
+  EXPECT_TRUE(is_invalid_request(with_version(R"("params":[])")));
+}
+
+TEST(Message, RefusesWhatIsNoObject) {
+  for (const std::string_view text : {"1", "\"x\"", "null", "true", "-0.5", " 1 "})
+    EXPECT_TRUE(is_invalid_request(text));
+}
+
+TEST(Message, RefusesAnotherVersionOrNone) {  // R1.1
+  for (const std::string_view version :
+       {"\"1.0\"", "\"2\"", "2.0", "2", "null", "\"2.0 \"", "[\"2.0\"]", "\"\""})
+    EXPECT_TRUE(is_invalid_request(R"({"id":1,"method":"m","jsonrpc":)" + std::string(version) + "}", "1"));
+  EXPECT_TRUE(is_invalid_request(R"({"id":1,"method":"m"})", "1"));
+  EXPECT_TRUE(is_invalid_request(R"({"id":1,"result":1})", "1"));
+}
+
+TEST(Message, ReadsAVersionSpelledWithEscapes) {
+  EXPECT_EQ(parse(R"({"jsonrpc":"2\u002e0","id":1,"method":"m"})").kind(), Kind::request);
+}
+
+TEST(Message, RefusesAMethodThatIsNoString) {
+  for (const std::string_view method : {"1", "null", "{}", "[\"m\"]", "true"})
+    EXPECT_TRUE(is_invalid_request(with_version("\"id\":1,\"method\":" + std::string(method)), "1"));
+  EXPECT_EQ(kind_of(R"("id":1,"method":"")"), Kind::request);
+}
+
+TEST(Message, RefusesScalarParams) {
+  for (const std::string_view params : {"1", "null", "\"bar\"", "false"})
+    EXPECT_TRUE(
+        is_invalid_request(with_version("\"id\":1,\"method\":\"m\",\"params\":" + std::string(params)), "1"));
+}
+
+TEST(Message, RefusesAnErrorThatIsNoObject) {
+  for (const std::string_view error : {"null", "1", "\"failed\"", "[]"})
+    EXPECT_TRUE(is_invalid_request(with_version("\"id\":1,\"error\":" + std::string(error)), "1"));
+}
+
+// ---- ids -------------------------------------------------------------------------------------------------
+
+TEST(Message, KeepsIdsAsTheyWereSpelled) {  // R1.3
+  for (const std::string_view id :
+       {"1", "1.0", "1e3", "1E+3", "\"1\"", "\"\"", "-0", "0", "-1", "9223372036854775808",
+        "18446744073709551617", "123456789012345678901234567890", "0.1e-400", "\"a\\u0062\\n\\\"\\\\\"",
+        "\"\\ud83d\\ude00\"", "\"\\ud800\"", "\"\xc3\xa9\"", "\"null\"", "null"}) {
+    const std::string text = with_version("\"id\":" + std::string(id) + ",\"method\":\"m\"");
+    EXPECT_EQ(parse(text).kind(), Kind::request) << id;
+    EXPECT_EQ(parse(text).id(), id);
+    EXPECT_EQ(parse(with_version("\"id\" : " + std::string(id) + " ,\"result\":0")).id(), id);
+  }
+}
+
+TEST(Message, TellsANullIdFromNoId) {  // R1.3
+  EXPECT_EQ(kind_of(R"("id":null,"method":"m")"), Kind::request);
+  EXPECT_EQ(kind_of(R"("method":"m")"), Kind::notification);
+  EXPECT_EQ(parse(with_version(R"("id":null,"method":"m")")).id(), "null");
+  EXPECT_EQ(parse(with_version(R"("method":"m")")).id(), "");
+}
+
+TEST(Message, RefusesIdsThatAreNeitherStringNorNumber) {  // R1.3
+  for (const std::string_view id : {"true", "false", "[]", "[1]", "{}", "{\"id\":1}"}) {
+    EXPECT_TRUE(is_invalid_request(with_version("\"method\":\"m\",\"id\":" + std::string(id))));
+    EXPECT_TRUE(is_invalid_request(with_version("\"result\":1,\"id\":" + std::string(id))));
+  }
+}
+
+// ---- keys ------------------------------------------------------------------------------------------------
+
+TEST(Message, RefusesRepeatedEnvelopeKeys) {
+  EXPECT_TRUE(is_invalid_request(R"({"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"m"})", "1"));
+  EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"method":"m","method":"n")"), "1"));
+  EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"method":"m","params":[],"params":[])"), "1"));
+  EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"result":1,"result":1)"), "1"));
+  EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"error":{},"error":{})"), "1"));
+}
+
+TEST(Message, BelievesNoIdThatIsRepeated) {
+  EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"method":"m","id":2)")));
+  EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"id":1,"id":1,"result":0)")));
+  EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"\u0069d":2,"method":"m")")));
+}
+
+TEST(Message, SeesThroughEscapesInKeys) {
+  const Message message =
+      parse("{\"jsonrpc\":\"2.0\",\"\\u0069d\":1,\"meth\\u006fd\":\"m\",\"par\\u0061ms\":[1]}");
+  EXPECT_EQ(message.kind(), Kind::request);
+  EXPECT_EQ(message.method(), "m");
+  EXPECT_EQ(message.params_text(), "[1]");
+  EXPECT_TRUE(is_invalid_request(with_version("\"id\":1,\"method\":\"a\",\"meth\\u006fd\":\"b\""), "1"));
+}
+
+TEST(Message, DoesNotTakeLookalikeKeysForEnvelopeKeys) {
+  const Message message = parse(with_version(R"("id":1,"method":"m","ID":2,"Method":"n","id ":3,"parms":4)"));
+  EXPECT_EQ(message.kind(), Kind::request);
+  EXPECT_EQ(message.id(), "1");
+  EXPECT_TRUE(message.params().absent());
+}
+
+TEST(Message, LeavesRepeatedKeysInsideParamsAlone) {  // R1.6
+  const Message message = parse(with_version(R"("id":1,"method":"m","params":{"id":2,"id":3,"method":"x"})"));
+  EXPECT_EQ(message.kind(), Kind::request);
+  EXPECT_EQ(message.id(), "1");
+  EXPECT_EQ(message.params_text(), R"({"id":2,"id":3,"method":"x"})");
+}
+
+TEST(Message, DecodesEscapesInTheMethod) {
+  EXPECT_EQ(parse(with_version(R"("id":1,"method":"sys\u0074em.\u00e9\/\n")")).method(),
+            "system.\xc3\xa9/\n");
+  EXPECT_EQ(parse(with_version(R"("id":1,"method":"a\u0000b")")).method(), "a\0b"s);
+}
+
+// ---- slices ----------------------------------------------------------------------------------------------
+
+TEST(Message, HandsOutSlicesByteForByte) {  // R1.6
+  for (const std::string_view value :
+       {R"({"z":1,"a":2})", R"([9007199254740993,123456789012345678901234567890,1e400,-0,1.0,1E+2])",
+        R"({"\u0061":"\u00e9\ud83d\ude00\/","k":"é","_meta":{"x":[ 1 ,  2 ]}})", "[ ]", "{\t}"}) {
+    const std::string v(value);
+    EXPECT_EQ(parse(with_version("\"id\":1,\"method\":\"m\",\"params\": " + v)).params().text(), value);
+    EXPECT_EQ(parse(with_version("\"id\":1,\"result\": " + v + " ")).result().text(), value);
+    const Message error =
+        parse(with_version("\"id\":1,\"error\":{\"code\":-1,\"message\":\"x\",\"data\": " + v + "}"));
+    EXPECT_EQ(error.remote_error().detail().rpc_data, value);
+  }
+  for (const std::string_view scalar : {"null", "true", "\"s\"", "1.50", "-0"})
+    EXPECT_EQ(parse(with_version("\"id\":1,\"result\":" + std::string(scalar))).result().text(), scalar);
+}
+
+TEST(Message, KeepsUnknownMembersInItsFrame) {  // R1.6
+  const std::string text = with_version(R"("trace":"abc","id":1,"method":"m","x":{"y":[1]})");
+  const Message message = parse(text);
+  EXPECT_EQ(message.kind(), Kind::request);
+  EXPECT_EQ(message.frame().view(), text);
+}
+
+TEST(Message, KeepsItsFrameAliveThroughASlice) {
+  json::Raw params;
+  {
+    const Message message =
+        parse(with_version("\"id\":1,\"method\":\"m\",\"params\":[\"" + std::string(5000, 'x') + "\"]"));
+    params = message.params();
+  }
+  EXPECT_EQ(params.text().size(), 5004u);
+  EXPECT_EQ(params.text().substr(0, 4), "[\"xx");
+}
+
+TEST(Message, SharesTheFrameItWasGiven) {  // nothing is copied
+  const Bytes frame = Bytes::copy_of(with_version(R"("id":1,"method":"m","params":[1])"));
+  const Message message = Message::parse(frame);
+  EXPECT_EQ(message.frame().data(), frame.data());
+  EXPECT_GE(message.params().text().data(), frame.data());
+  EXPECT_LT(message.params().text().data(), frame.data() + frame.size());
+}
+
+// ---- remote errors ---------------------------------------------------------------------------------------
+
+TEST(Message, ReadsARemoteError) {
+  const Error error =
+      parse(
+          with_version(R"("id":1,"error":{"code":-32601,"message":"no \u0022x\u0022","data":{"b":1,"a":2}})"))
+          .remote_error();
+  EXPECT_EQ(error.kind(), ErrorKind::remote);
+  EXPECT_EQ(error.message(), "no \"x\"");
+  EXPECT_EQ(error.detail().rpc_code, -32601);
+  EXPECT_EQ(error.detail().rpc_data, R"({"b":1,"a":2})");
+}
+
+TEST(Message, ReadsARemoteErrorThatLacksEverything) {
+  for (const std::string_view object :
+       {"{}", R"({"code":"x","message":1})", R"({"code":1e99})", R"({"code":null})"}) {
+    const Error error = parse(with_version("\"id\":1,\"error\":" + std::string(object))).remote_error();
+    EXPECT_EQ(error.detail().rpc_code, 0) << object;
+    EXPECT_FALSE(error.message().empty());
+    EXPECT_EQ(error.detail().rpc_data, "");
+  }
+}
+
+// ---- what is not JSON ------------------------------------------------------------------------------------
+
+TEST(Message, RefusesTrailingBytes) {
+  const std::string good = with_version(R"("id":1,"method":"m")");
+  for (const std::string_view tail : {"x", "{}", ",", "]", "\x01", "1", " x"})
+    EXPECT_TRUE(is_parse_error(good + std::string(tail)));
+  EXPECT_TRUE(is_parse_error(good + "\0"s));
+  EXPECT_TRUE(is_parse_error(good + good));
+  EXPECT_EQ(parse(" \t" + good + " \r\n").kind(), Kind::request);
+}
+
+TEST(Message, RefusesATruncationAtEveryByte) {
+  const std::string good =
+      R"({"jsonrpc":"2.0","id":-1.5e3,"method":"a\u0062","params":{"a":[true,null,"é"]},"x":"y"})";
+  ASSERT_EQ(parse(good).kind(), Kind::request);
+  for (std::size_t cut = 0; cut < good.size(); ++cut) EXPECT_TRUE(is_parse_error(good.substr(0, cut)));
+  const std::string batch = "[" + good + "," + good + "]";
+  ASSERT_EQ(parse(batch).kind(), Kind::batch);
+  for (std::size_t cut = 0; cut < batch.size(); ++cut) EXPECT_TRUE(is_parse_error(batch.substr(0, cut)));
+}
+
+TEST(Message, RefusesWhatIsNotUtf8) {
+  for (const std::string_view bad : {"\xff", "\xc3", "\xed\xa0\x80", "\xc0\xaf", "\xf4\x90\x80\x80"}) {
+    const std::string b(bad);
+    EXPECT_TRUE(is_parse_error(with_version("\"id\":1,\"method\":\"" + b + "\"")));
+    EXPECT_TRUE(is_parse_error(with_version("\"id\":\"" + b + "\",\"method\":\"m\"")));
+    EXPECT_TRUE(is_parse_error(with_version("\"id\":1,\"method\":\"m\",\"params\":[\"" + b + "\"]")));
+    EXPECT_TRUE(is_parse_error(with_version("\"id\":1,\"method\":\"m\",\"" + b + "\":1")));
+    EXPECT_TRUE(is_parse_error(with_version("\"id\":1,\"method\":\"m\"") + b));
+  }
+}
+
+TEST(Message, RefusesNulBytes) {
+  EXPECT_TRUE(is_parse_error("\0"s));
+  EXPECT_TRUE(is_parse_error(with_version("\"id\":1,\"method\":\"a\0b\""s)));
+  EXPECT_TRUE(is_parse_error("\0{}"s));
+}
+
+TEST(Message, LetsLoneSurrogatesThroughUntouched) {
+  const Message message = parse(with_version(R"("id":"\udc00","method":"m","params":["\ud800"])"));
+  EXPECT_EQ(message.kind(), Kind::request);
+  EXPECT_EQ(message.id(), R"("\udc00")");
+  EXPECT_EQ(message.params_text(), R"(["\ud800"])");
+}
+
+TEST(Message, RefusesNestingOverTheLimit) {
+  Limits limits;
+  limits.max_depth = 10;
+  const auto nested = [](std::size_t depth) {
+    return with_version("\"id\":1,\"method\":\"m\",\"params\":" + std::string(depth, '[') +
+                        std::string(depth, ']'));
+  };
+  EXPECT_EQ(parse(nested(9), limits).kind(), Kind::request);
+  EXPECT_TRUE(is_parse_error(nested(10), limits));
+  EXPECT_EQ(parse(nested(511)).kind(), Kind::request);
+  EXPECT_TRUE(is_parse_error(nested(600)));
+  EXPECT_TRUE(is_parse_error(nested(100'000)));
+  EXPECT_TRUE(is_parse_error(std::string(100'000, '[')));
+  EXPECT_TRUE(is_parse_error(std::string(100'000, '[') + std::string(100'000, ']')));
+}
+
+TEST(Message, SaysWhereItIsNotJson) {
+  EXPECT_NE(problem_with(R"({"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz])").find(" at byte "),
+            std::string::npos);
+}
+
+TEST(Message, KeepsTheBytesOfAMalformedFrame) {  // for the log (R2.6)
+  EXPECT_EQ(parse("Listening on port 80").frame().view(), "Listening on port 80");
+  EXPECT_EQ(parse("").kind(), Kind::malformed);
+}
+
+TEST(Message, StandsForAFrameThatCouldNotBeRead) {
+  const Message message = Message::malformed(Error(ErrorKind::frame_too_large, "too large"));
+  EXPECT_EQ(message.kind(), Kind::malformed);
+  EXPECT_EQ(message.problem().message(), "too large");
+  EXPECT_EQ(message.problem().detail().rpc_code, kInvalidRequest);
+  EXPECT_EQ(message.id(), "");
+  EXPECT_EQ(message.method(), "");
+}
+
+// ---- batches ---------------------------------------------------------------------------------------------
+
+TEST(Message, ReadsABatchOfEveryKind) {  // R1.5
+  const std::string request = with_version(R"("id":"1","method":"sum","params":[1,2,4])");
+  const std::string notification = with_version(R"("method":"hello")");
+  const std::string response = with_version(R"("id":2,"result":{"a":1})");
+  const std::string error = with_version(R"("id":3,"error":{"code":1,"message":"x"})");
+  const Message batch = parse("[ " + request + " ,1," + notification + ", [] ,\t" + response + "," + error +
+                              ",{\"foo\":\"boo\"} ]");
+  ASSERT_EQ(batch.kind(), Kind::batch);
+  std::vector<Kind> kinds;
+  for (const Message& message : batch.batch()) kinds.push_back(message.kind());
+  EXPECT_EQ(kinds, (std::vector{Kind::request, Kind::malformed, Kind::notification, Kind::malformed,
+                                Kind::response, Kind::error, Kind::malformed}));
+  EXPECT_EQ(batch.batch()[0].frame().view(), request);
+  EXPECT_EQ(batch.batch()[0].id(), "\"1\"");
+  EXPECT_EQ(batch.batch()[0].params().text(), "[1,2,4]");
+  EXPECT_EQ(batch.batch()[1].frame().view(), "1");
+  EXPECT_EQ(batch.batch()[3].frame().view(), "[]");
+  EXPECT_EQ(batch.batch()[4].result().text(), R"({"a":1})");
+  EXPECT_EQ(batch.batch()[5].frame().view(), error);
+}
+
+TEST(Message, RefusesAnEmptyBatch) {  // R1.5
+  EXPECT_TRUE(is_invalid_request("[]"));
+  EXPECT_TRUE(is_invalid_request(" [ ] "));
+}
+
+TEST(Message, ReadsNoBatchInsideABatch) {
+  const Message batch = parse("[[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}]]");
+  ASSERT_EQ(batch.kind(), Kind::batch);
+  EXPECT_EQ(batch.batch().at(0).kind(), Kind::malformed);
+  EXPECT_EQ(batch.batch().at(0).id(), "");
+}
+
+TEST(Message, RefusesABatchThatIsNotJsonAsAWhole) {
+  const std::string request = with_version(R"("id":1,"method":"m")");
+  EXPECT_TRUE(is_parse_error("["));
+  EXPECT_TRUE(is_parse_error("[}"));
+  EXPECT_TRUE(is_parse_error("[,]"));
+  EXPECT_TRUE(is_parse_error("[] x"));
+  EXPECT_TRUE(is_parse_error("[" + request + ",]"));
+  EXPECT_TRUE(is_parse_error("[" + request + ",{\"jsonrpc\":\"2.0\",\"method\"]"));
+  EXPECT_TRUE(is_parse_error("[" + request + "]" + request));
+}
+
+TEST(Message, BoundsTheMessagesOfABatch) {
+  Limits limits;
+  limits.max_batch_messages = 3;
+  EXPECT_EQ(parse("[1,2,3]", limits).kind(), Kind::batch);
+  const Message over = parse("[1,2,3,4]", limits);
+  ASSERT_EQ(over.kind(), Kind::malformed);
+  EXPECT_EQ(over.problem().kind(), ErrorKind::validation);
+  EXPECT_EQ(over.problem().detail().rpc_code, kInvalidRequest);
+  EXPECT_NE(over.problem().message().find("max_batch_messages (3)"), std::string::npos);
+  EXPECT_TRUE(is_parse_error("[1,2,3,4,x]", limits));
+  EXPECT_TRUE(is_parse_error("[1,2,3,4", limits));
+  std::string many = "[1";
+  for (int i = 0; i < 1000; ++i) many += ",1";
+  EXPECT_NE(problem_with(many + "]").find("max_batch_messages (1000)"), std::string::npos);
+}
+
+TEST(Message, KeepsABatchAliveThroughOneOfItsMessages) {
+  Message one;
+  {
+    const Message batch =
+        parse("[" + with_version("\"id\":\"" + std::string(100, 'i') + "\",\"method\":\"m\"") + "]");
+    one = batch.batch().at(0);
+  }
+  EXPECT_EQ(one.id(), "\"" + std::string(100, 'i') + "\"");
+}
+
+// ---- line breaks -----------------------------------------------------------------------------------------
+
+TEST(Message, NoticesLineBreaksBetweenTokens) {  // R2.1
+  EXPECT_FALSE(parse(with_version(R"("id":1,"method":"m","params":["\n\r"])")).has_line_break());
+  EXPECT_FALSE(parse("{ \t\"jsonrpc\":\"2.0\",\"method\":\"m\"}").has_line_break());
+  EXPECT_TRUE(parse("{\n\"jsonrpc\":\"2.0\",\"method\":\"m\"}").has_line_break());
+  EXPECT_TRUE(parse("{\"jsonrpc\":\"2.0\",\r\"method\":\"m\"}").has_line_break());
+  EXPECT_TRUE(parse(with_version("\"method\":\"m\",\"params\":[\n]")).has_line_break());
+  EXPECT_TRUE(parse(with_version("\"method\":\"m\"") + "\n").has_line_break());
+}
+
+TEST(Message, PromisesOneLineOnlyForSlicesThatHaveNoBreak) {
+  EXPECT_TRUE(parse(with_version(R"("id":1,"method":"m","params":[1])")).params().one_line());
+  EXPECT_FALSE(parse(with_version("\"id\":1,\"method\":\"m\",\"params\":[\n1]")).params().one_line());
+}
+
+TEST(Message, NoticesLineBreaksInsideTheMessagesOfABatch) {  // R2.1
+  const Message batch = parse(
+      "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"},\n{\"jsonrpc\":\"2.0\",\"id\":2,\n\"method\":\"b\","
+      "\"params\":[\n1]}]");
+  ASSERT_EQ(batch.kind(), Kind::batch);
+  EXPECT_FALSE(batch.batch()[0].has_line_break());
+  EXPECT_TRUE(batch.batch()[1].has_line_break());
+  EXPECT_FALSE(batch.batch()[1].params().one_line());
+}
+
+}  // namespace
+}  // namespace fairlead::rpc
