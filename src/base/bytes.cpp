@@ -49,6 +49,14 @@ Bytes Bytes::adopt(std::string text) {
   return bytes;
 }
 
+std::string Bytes::reclaim() noexcept {
+  if (!block_ || !block_->adopted || block_->count.load(std::memory_order_acquire) != 1) return {};
+  std::string taken = std::move(*reinterpret_cast<std::string*>(storage(block_)));
+  taken.clear();
+  *this = Bytes();
+  return taken;
+}
+
 void Bytes::release() noexcept {
   if (!block_ || block_->count.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   if (block_->adopted) reinterpret_cast<std::string*>(storage(block_))->~basic_string();

@@ -25,12 +25,32 @@ void append_timestamp(std::string& out) {
   out += text;
 }
 
-// Control characters would let a child's output forge log lines, so they are escaped in both formats.
+// How many bytes at the front of `text` are one well-formed UTF-8 character; 0 when they are none.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  const bool overlong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xf0 && byte(1) < 0x90);
+  const bool beyond = (lead == 0xed && byte(1) > 0x9f) || (lead == 0xf4 && byte(1) > 0x8f);
+  return overlong || beyond ? 0 : length;
+}
+
+// Control characters would let a child's output forge log lines, so they are escaped in both formats. What is not UTF-8
+// becomes U+FFFD, so that a line is always text.
 void append_quoted(std::string& out, std::string_view value) {
   out += '"';
-  for (const char c : value) {
+  while (!value.empty()) {
+    const char c = value.front();
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
+    const std::size_t length = utf8_length(value);
+    if (length == 0) {
+      out += "\\ufffd";
+    } else if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
     } else if (byte < 0x20 || byte == 0x7f) {
@@ -38,16 +58,17 @@ void append_quoted(std::string& out, std::string_view value) {
       std::snprintf(escape, sizeof escape, "\\u%04x", byte);
       out += escape;
     } else {
-      out += c;
+      out += value.substr(0, length);
     }
+    value.remove_prefix(std::max<std::size_t>(length, 1));
   }
   out += '"';
 }
 
 bool needs_quotes(std::string_view value) {
   return value.empty() || std::ranges::any_of(value, [](char c) {
-           return c == ' ' || c == '"' || c == '\\' || c == '=' || static_cast<unsigned char>(c) < 0x20 ||
-                  c == 0x7f;
+           const auto byte = static_cast<unsigned char>(c);
+           return byte <= 0x20 || byte >= 0x7f || c == '"' || c == '\\' || c == '=';
          });
 }
 

@@ -46,6 +46,7 @@ Task<Result<json::Raw>> run(Loop& loop, const CallCommand& command, Uri target, 
   options.framing = command.common.chosen_framing();
   options.limits = command.common.limits();
   options.limits.connect_timeout = std::min(options.limits.connect_timeout, command.timeout);
+  options.limits.write_stall = std::min(options.limits.write_stall, command.timeout);
   options.log = command.common.log();
   Task<ConnectResult> connecting = connect(loop, std::move(target), options);
   ConnectResult connection = co_await connecting;

@@ -6,6 +6,7 @@
 int main(int argc, char** argv) {
   CLI::App program("A JSON-RPC 2.0 and Model Context Protocol runtime.", "fairlead");
   program.require_subcommand(1);
+  program.set_version_flag("--version", "fairlead " FAIRLEAD_VERSION);
   program.footer(
       "Addresses: stdio:CMD ARG…, stdio: (own streams), tcp:HOST:PORT, unix:/PATH\n"
       "Exit status: 0 done, 1 the other side answered with an error, 2 usage, 3 could not connect or spawn,\n"

@@ -1,5 +1,7 @@
 // fairlead rpc: a small JSON-RPC 2.0 server on stdin/stdout or a socket.
 #include <CLI/CLI.hpp>
+#include <csignal>
+#include <initializer_list>
 #include <set>
 
 #include "cli/common.hpp"
@@ -30,6 +32,15 @@ std::shared_ptr<const Methods> system_methods() {
   return methods;
 }
 
+// A signal that comes together with the end of the input (Ctrl-C ends a whole pipeline) finds us on our way
+// out; it must not become our exit status when nobody watches for it any longer.
+void block_for_good(std::initializer_list<int> signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : signals) sigaddset(&set, signal);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
 // Serves until it is told to stop, then lets what is under way finish.
 class Server {
  public:
@@ -43,6 +54,7 @@ class Server {
   }
 
   int run() {
+    block_for_good({SIGTERM, SIGINT});
     Result<Signals> signals = Signals::watch(loop_, {SIGTERM, SIGINT}, [this](int) { stop(); });
     if (!signals) return report(signals.error());
     const Result<void> started = listen_.empty() ? serve_stdio() : serve_listener();
@@ -89,9 +101,13 @@ class Server {
 
   void note_end(const Peer& peer) {
     const std::optional<Error>& reason = peer.end_reason();
-    const bool violated = reason && exit_code(*reason) == kProtocolViolated;
-    if (violated) log_.warning("the stream could not be followed", {{"reason", reason->message()}});
-    if (!listener_ && violated) end_ = kProtocolViolated;
+    if (reason && reason->kind() != ErrorKind::closed) {
+      const int status = exit_code(*reason);
+      const bool violated = status == kProtocolViolated;
+      log_.warning(violated ? "the stream could not be followed" : "the connection was lost",
+                   {{"reason", reason->message()}});
+      if (!listener_) end_ = status;
+    }
     finish_when_empty();
   }
 

@@ -54,19 +54,24 @@ void StreamConnection::wait_for_input() {
       [self = std::static_pointer_cast<StreamConnection>(shared_from_this())] { self->pump(); });
 }
 
-// Reads what there is and hands it over, as long as the receiver keeps up; what its handlers answered leaves
-// in one write at the end.
+// Reads what there is and hands it over, as long as the receiver keeps up; what its handlers answered leaves in one
+// write after each read. Where messages come in bundles the next bundle is often there by then: one more read is cheaper
+// than waiting for it through the loop.
 void StreamConnection::pump() {
   const auto self = shared_from_this();
   pumping_ = true;
   for (int round = 0; round < kReadsPerTurn; ++round) {
+    frames_read_ = 0;
     const Got got = read_once();
+    const bool bundle = frames_read_ > 1;
     wake_receiver();
-    if (got != Got::more || reason() || !receiver_waiting()) break;
+    flush();
+    if (got == Got::ended || reason() || !receiver_waiting()) break;
+    if (got == Got::drained && !bundle) break;
   }
   pumping_ = false;
-  flush();
   if (receiver_waiting()) wait_for_input();
+  if (!queue_.empty()) flush_soon();
 }
 
 StreamConnection::Got StreamConnection::read_once() {
@@ -91,6 +96,13 @@ StreamConnection::Got StreamConnection::read_into_scratch() {
 
 StreamConnection::Got StreamConnection::read_into_partial() {
   const std::size_t have = partial_.size();
+  if (partial_.capacity() < kLargestRead) {
+    std::string larger = loop().large_buffer();
+    if (larger.capacity() > partial_.capacity()) {
+      larger += partial_;
+      partial_ = std::move(larger);
+    }
+  }
   const std::size_t room = want_ > 0 ? want_ : std::clamp(have, kDirectFrom, kLargestRead);
   ssize_t n = 0;
   partial_.resize_and_overwrite(have + room, [&](char* data, std::size_t) {
@@ -162,10 +174,13 @@ void StreamConnection::decode_partial() {
 
 // A frame that fills most of the buffer takes the buffer over instead of being copied out of it.
 bool StreamConnection::adopt_large_frame(std::string_view frame, std::size_t consumed) {
-  if (frame.size() < kDirectFrom || 2 * frame.size() < partial_.capacity()) return false;
+  if (frame.size() < kDirectFrom || 4 * frame.size() < partial_.capacity()) return false;
   const auto at = static_cast<std::size_t>(frame.data() - partial_.data());
-  std::string rest = partial_.substr(consumed);
+  const std::size_t left = partial_.size() - consumed;
+  std::string rest = left < kDirectFrom ? std::string() : loop().large_buffer();
+  rest.append(partial_, consumed);
   const Bytes whole = Bytes::adopt(std::move(partial_));
+  loop().remember_large(whole);
   partial_ = std::move(rest);
   deliver(rpc::Message::parse(whole.part(whole.view().substr(at, frame.size())), options_.limits));
   return true;
@@ -173,6 +188,7 @@ bool StreamConnection::adopt_large_frame(std::string_view frame, std::size_t con
 
 // Returns whether there may be another step.
 bool StreamConnection::take_step(const rpc::Decoder::Step& step) {
+  ++frames_read_;
   switch (step.what) {
     case rpc::Decoder::What::frame:
       deliver(rpc::Message::parse(Bytes::copy_of(step.frame), options_.limits));
@@ -215,12 +231,12 @@ void StreamConnection::flush_soon() {
 void StreamConnection::flush() {
   if (flushing_ || output_broken_ || reason() || queue_.empty() || out().waiting_to_write()) return;
   flushing_ = true;
+  const std::uint64_t before = queue_.written();
   int problem = 0;
   while (!queue_.empty() && problem == 0) {
     const long n = write_once();
     if (n >= 0) {
       queue_.advance(static_cast<std::size_t>(n));
-      stall_timer_.reset();
     } else if (n != -EINTR) {
       problem = static_cast<int>(-n);
     }
@@ -228,7 +244,7 @@ void StreamConnection::flush() {
   flushing_ = false;
   const auto self = std::static_pointer_cast<StreamConnection>(shared_from_this());
   if (problem == EAGAIN) {
-    watch_stall();
+    if (queue_.written() != before || !stall_timer_) watch_stall();
     out().when_writable([self] { self->flush(); });
   } else if (problem == EPIPE || problem == ECONNRESET) {
     output_broken_ = true;
@@ -247,14 +263,20 @@ long StreamConnection::write_once() {
   return n >= 0 ? n : -errno;
 }
 
-// The clock runs while the other side takes nothing at all; every byte it takes starts it anew.
+// The clock runs while the other side takes nothing at all; every byte it takes starts it anew. The timer stays armed
+// meanwhile and looks at the clock when it fires: taking bytes is frequent, stalling is not.
 void StreamConnection::watch_stall() {
+  stalled_since_ = Clock::now();
   if (stall_timer_) return;
   stall_timer_.emplace(loop());
-  stall_timer_->arm_after(options_.limits.write_stall, [this] {
-    lost(Error::timeout(options_.description + " has not read anything: write_stall; what was sent",
-                        options_.limits.write_stall));
-  });
+  stall_timer_->arm(stalled_since_ + options_.limits.write_stall, [this] { check_stall(); });
+}
+
+void StreamConnection::check_stall() {
+  if (!out().waiting_to_write()) return stall_timer_.reset();
+  const Clock::time_point end = stalled_since_ + options_.limits.write_stall;
+  if (Clock::now() < end) return stall_timer_->arm(end, [this] { check_stall(); });
+  lost(Error::timeout(options_.description + " has not read anything: write_stall; what was sent", options_.limits.write_stall));
 }
 
 void StreamConnection::release() {

@@ -68,6 +68,7 @@ class StreamConnection : public Connection {
   void flush();
   long write_once();
   void watch_stall();
+  void check_stall();
 
   StreamOptions options_;
   Descriptor in_;
@@ -75,6 +76,7 @@ class StreamConnection : public Connection {
   std::unique_ptr<rpc::Decoder> decoder_;
   std::string partial_;   // the beginning of a frame whose end has not come yet
   std::size_t want_ = 0;  // how much of it is missing, where that is known
+  std::size_t frames_read_ = 0;  // by the read under way
   bool input_ended_ = false;
   bool pumping_ = false;
   rpc::WriteQueue queue_;
@@ -82,6 +84,7 @@ class StreamConnection : public Connection {
   bool flushing_ = false;
   bool output_broken_ = false;
   std::optional<Timer> stall_timer_;
+  Clock::time_point stalled_since_;
 };
 
 }  // namespace fairlead

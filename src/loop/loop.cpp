@@ -2,6 +2,8 @@
 
 #include <csignal>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -17,6 +19,7 @@ namespace {
 
 constexpr std::size_t kFirstScratch = 64u << 10;
 constexpr std::size_t kLargestScratch = 1u << 20;
+constexpr std::size_t kLargestRemembered = 4u << 20;
 
 // A spawned task's outermost frame. It is linked into its loop while it lives, so that a loop that ends
 // can destroy what is still suspended.
@@ -68,6 +71,8 @@ struct Loop::Impl {
   asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
   std::atomic<bool> running = false;
   std::vector<char> scratch;
+  std::array<Bytes, 8> large;
+  std::size_t next_large = 0;
   Roots roots;
 
   void start(Task<void> task) {
@@ -128,6 +133,24 @@ std::span<char> Loop::scratch() {
 
 void Loop::grow_scratch() {
   if (impl_->scratch.size() < kLargestScratch) impl_->scratch.resize(impl_->scratch.size() * 2);
+}
+
+std::string Loop::large_buffer() {
+  for (Bytes& block : impl_->large) {
+    std::string buffer = block.reclaim();
+    if (buffer.capacity() >= kFirstScratch) return buffer;
+  }
+  return {};
+}
+
+void Loop::remember_large(const Bytes& block) {
+  if (block.size() > kLargestRemembered) return;
+  const auto free = std::ranges::find_if(impl_->large, &Bytes::empty);
+  if (free != impl_->large.end()) {
+    *free = block;
+  } else {
+    impl_->large[impl_->next_large++ % impl_->large.size()] = block;
+  }
 }
 
 asio::io_context& Loop::context() noexcept {

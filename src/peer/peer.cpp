@@ -58,6 +58,12 @@ void Peer::on_input_end(const Error& reason) {
   options_.log.debug("input ended",
                      {{"connection", connection_->description()}, {"reason", reason.message()}});
   fail_calls(reason);
+  begin_ending();
+}
+
+void Peer::begin_ending() {
+  shutting_down_ = true;
+  if (options_.on_ending) std::exchange(options_.on_ending, nullptr)();
 }
 
 // The other side has finished sending. Where it still reads (a pipe, a half-closed socket) the answers it
@@ -74,7 +80,7 @@ Task<void> Peer::wind_down(std::shared_ptr<Peer> self) {
 Task<void> Peer::shutdown(std::chrono::milliseconds grace) {
   const auto self = shared_from_this();
   const auto until = Clock::now() + grace;
-  shutting_down_ = true;
+  begin_ending();
   const bool all_done = co_await idle_.wait(loop(), grace);
   if (!all_done) {
     options_.log.warning(

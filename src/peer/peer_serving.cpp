@@ -40,15 +40,20 @@ void Request::progress(const json::Raw& value) const {
 
 void Peer::on_request(const rpc::Message& message, const std::shared_ptr<Batch>& batch) {
   ++stats_.requests;
-  if (shutting_down_) return answer(message.id(), busy("the server is shutting down"), batch);
+  if (shutting_down_) return refuse(message, busy("the server is shutting down"), batch);
   const Methods::Handler* handler = methods_->find(message.method());
-  if (!handler) return answer(message.id(), rpc::method_not_found(message.method()), batch);
+  if (!handler) return refuse(message, rpc::method_not_found(message.method()), batch);
   if (!handler->plain || handler->blocking) return start_serving(*handler, message, batch);
   const bool logged = options_.log.enabled(LogLevel::debug);
   const Clock::time_point started = logged ? Clock::now() : Clock::time_point();
   const Answer result = run_plain(*handler, Request(shared_from_this(), message));
   if (logged) log_request(message, result, started);
   answer(message.id(), result, batch);
+}
+
+void Peer::refuse(const rpc::Message& message, const Error& why, const std::shared_ptr<Batch>& batch) {
+  if (options_.log.enabled(LogLevel::debug)) log_request(message, why, Clock::now());
+  answer(message.id(), why, batch);
 }
 
 Answer Peer::run_plain(const Methods::Handler& handler, const Request& request) const {
@@ -68,7 +73,7 @@ void Peer::start_serving(const Methods::Handler& handler, const rpc::Message& me
   const std::size_t limit = options_.limits.max_requests_in_progress;
   if (in_progress_.size() >= limit) {
     const std::string why = "max_requests_in_progress (" + std::to_string(limit) + ") requests are under way";
-    if (is_request) return answer(message.id(), busy(why), batch);
+    if (is_request) return refuse(message, busy(why), batch);
     return options_.log.warning("notification dropped",
                                 {{"method", std::string(message.method())}, {"reason", why}});
   }
@@ -79,8 +84,7 @@ void Peer::start_serving(const Methods::Handler& handler, const rpc::Message& me
   serving->batch = batch;
   const auto [place, is_new] = in_progress_.emplace(serving->key, serving);
   if (!is_new) {
-    return answer(message.id(), rpc::invalid_request("Invalid Request: a request with this id is under way"),
-                  batch);
+    return refuse(message, rpc::invalid_request("Invalid Request: a request with this id is under way"), batch);
   }
   idle_.reset();
   if (handler.blocking) {

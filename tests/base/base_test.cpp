@@ -71,6 +71,18 @@ TEST(Bytes, AdoptedShortStringSurvivesMoves) {
   EXPECT_TRUE(a.empty());
 }
 
+TEST(Bytes, ReclaimGivesTheMemoryBackOnlyWhenNobodyElseRefersToIt) {
+  Bytes mine = Bytes::adopt(std::string(100'000, 'x'));
+  Bytes other = mine.part(mine.view().substr(5, 10));
+  EXPECT_EQ(mine.reclaim().capacity(), std::string().capacity());
+  EXPECT_EQ(other.view(), "xxxxxxxxxx");
+  other = Bytes();
+  const std::string back = mine.reclaim();
+  EXPECT_GE(back.capacity(), 100'000u);
+  EXPECT_TRUE(back.empty());
+  EXPECT_TRUE(mine.empty());
+}
+
 TEST(Bytes, JoinAndConstant) {
   EXPECT_EQ(Bytes::join("a", "", "bc", "d").view(), "abcd");
   EXPECT_EQ(Bytes::constant("lit").view(), "lit");
@@ -100,6 +112,11 @@ TEST(Log, JsonLineHasTimeLevelMessageAndFields) {
   EXPECT_NE(line.find("\"level\":\"info\",\"message\":\"say \\\"x\\\"\",\"id\":\"\\\"7\\\"\"}\n"),
             std::string::npos)
       << line;
+}
+
+TEST(Log, LinesAreUtf8WhateverCameIn) {
+  const std::string line = logged(LogFormat::json, "x", {{"frame", "a\xff" "b\xc3\xa4\xed\xa0\x80" "c"}});
+  EXPECT_NE(line.find("\"frame\":\"a\\ufffdb\xc3\xa4\\ufffd\\ufffd\\ufffdc\""), std::string::npos) << line;
 }
 
 TEST(Log, BelowItsLevelNothingIsWritten) {

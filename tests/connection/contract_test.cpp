@@ -174,6 +174,27 @@ TEST_P(Contract, CloseFromAnotherThreadWakesReaderAndWriter) {
   EXPECT_TRUE(a->closed());
 }
 
+TEST(WriteStall, OtherSideThatReadsNothingAtAllIsGivenUpByName) {
+  Loop loop;
+  const test::TempDir dir;
+  ConnectOptions options;
+  options.limits.write_stall = 50ms;
+  std::shared_ptr<Connection> deaf;
+  const Result<Uri> uri = Uri::parse("unix:" + dir / "socket");
+  auto listener = Listener::listen(loop, *uri, options, [&](std::shared_ptr<Connection> c) { deaf = std::move(c); });
+  ASSERT_TRUE(listener);
+  ConnectResult made = loop.block_on(connect(loop, *uri, options));
+  ASSERT_TRUE(made);
+  auto body = [](std::shared_ptr<Connection> c) -> Task<Error> {
+    Result<void> sent = co_await c->send(rope(message(0, 100'000)));
+    while (sent) sent = co_await c->send(rope(message(0, 100'000)));
+    co_return sent.error();
+  };
+  const Error error = loop.block_on(body(*made));
+  EXPECT_EQ(error.kind(), ErrorKind::timeout);
+  EXPECT_NE(error.message().find("write_stall"), std::string::npos) << error.message();
+}
+
 // A child's end has tests of its own (child_test.cpp).
 class PairContract : public Contract {};
 

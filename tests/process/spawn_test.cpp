@@ -1,4 +1,5 @@
 // What a child is given, and how a start fails.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -93,11 +94,20 @@ TEST(Spawn, TheWorkingDirectoryIsTheOneAskedForElseOurs) {
   EXPECT_EQ(one(asked, "cwd"), dir.path());
 }
 
+// Returns to the directory it was made in.
+class BackHere {
+ public:
+  ~BackHere() { std::filesystem::current_path(here_); }
+
+ private:
+  std::filesystem::path here_ = std::filesystem::current_path();
+};
+
 // R4.1: the keeper was started elsewhere; a child is still started where we are now
 TEST(Spawn, AChangeOfOurDirectoryAfterTheFirstChildIsFollowed) {
   Loop loop;
   const TemporaryDirectory dir;
-  const auto before = std::filesystem::current_path();
+  const BackHere here;
   start(loop, spec_of("cat"));
   std::filesystem::current_path(dir.path());
   const auto facts = facts_of(start(loop, spec_of_fixture("describes_itself")));
@@ -105,7 +115,6 @@ TEST(Spawn, AChangeOfOurDirectoryAfterTheFirstChildIsFollowed) {
   auto relative = spec_of_fixture("describes_itself");
   relative.cwd = "sub";
   const auto below = facts_of(start(loop, std::move(relative)));
-  std::filesystem::current_path(before);
   EXPECT_EQ(one(facts, "cwd"), dir.path());
   EXPECT_EQ(one(below, "cwd"), dir.path() + "/sub");
 }
@@ -152,7 +161,7 @@ TEST(Spawn, MoreArgumentsThanTheSystemTakesIsSaidSo) {
 
 // R4.2
 TEST(Spawn, OnlyStdinStdoutAndStderrAreOpenInTheChild) {
-  const UniqueFd leaky(::dup2(0, 77));  // as a library might: not close-on-exec
+  const UniqueFd leaky(::open("/etc/passwd", O_RDONLY));  // as a library might: not close-on-exec
   const auto facts = describe(spec_of_fixture("describes_itself"));
   EXPECT_EQ(all(facts, "fd"), (std::vector<std::string>{"0", "1", "2"}));
 }
@@ -199,9 +208,41 @@ TEST(Spawn, NoChildHoldsAPipeOfAnother) {
   for (const auto& [fd, target] : descriptors_of(keeper)) EXPECT_FALSE(holders.contains(target)) << target;
 }
 
+// R4.2: what others in our process start inherits nothing of ours
+TEST(Spawn, EveryDescriptorOfOursIsCloseOnExec) {
+  Loop loop;
+  const Timer reactor(loop);
+  const auto before = descriptors_of(::getpid());
+  const Running running = start(loop, spec_of("cat"));
+  int ours = 0;
+  for (const auto& [fd, target] : descriptors_of(::getpid())) {
+    if (before.contains(fd)) continue;
+    ++ours;
+    EXPECT_TRUE(::fcntl(fd, F_GETFD) & FD_CLOEXEC) << fd << " -> " << target;
+  }
+  EXPECT_EQ(ours, 5);  // three pipes, the keeper's socket and its pidfd
+}
+
+int spawn_without_standard_streams() {
+  for (int fd = 0; fd < 3; ++fd) ::close(fd);
+  Loop loop;
+  const Timer reactor(loop);
+  const auto before = descriptors_of(::getpid());
+  const Running running = start(loop, spec_of("cat"));
+  for (const auto& [fd, target] : descriptors_of(::getpid())) {
+    if (fd < 3 && !before.contains(fd)) return 1;
+  }
+  return running.child->is_running() ? 0 : 2;
+}
+
+// R4.2
+TEST(Spawn, NothingOfOursTakesTheNumberOfAStandardStream) {
+  EXPECT_EQ(in_fork(spawn_without_standard_streams), 0);
+}
+
 // R4.2: no stray descriptor in the keeper either
 TEST(Spawn, TheKeeperHoldsItsSocketAndNothingOfOurs) {
-  const UniqueFd leaky(::dup2(0, 77));
+  const UniqueFd leaky(::open("/etc/passwd", O_RDONLY));
   Loop loop;
   const Running running = start(loop, spec_of("cat"));
   const pid_t keeper = parent_of(running.child->pid());

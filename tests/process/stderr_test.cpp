@@ -2,8 +2,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
-#include <mutex>
-
+#include "fairlead/loop/timer.hpp"
 #include "process/support.hpp"
 
 namespace fairlead::test {
@@ -89,6 +88,7 @@ TEST(Stderr, WhenInheritedIsOurOwnDescriptor) {
 
 TEST(Stderr, WhenInheritedFromAProcessWithoutOneIsNowhere) {
   Loop loop;
+  const Timer reactor(loop);  // opens descriptors of its own, which must not become number 2
   const UniqueFd before(::fcntl(2, F_DUPFD_CLOEXEC, 10));
   ::close(2);
   ProcessSpec spec = spec_of("cat");

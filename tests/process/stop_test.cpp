@@ -135,6 +135,17 @@ TEST(Stop, OneThatLeftTheGroupAndItsEnvironmentIsKilledWhenItsLeaderIsGone) {
   EXPECT_TRUE(vanishes(stray.pid()));
 }
 
+// The end is told once nothing is left, but not later than that takes with good will.
+TEST(Stop, AGroupThatNeverEndsDelaysTheEndOnlyBriefly) {
+  Loop loop;
+  Running running = start(loop, spec_of_fixture("keeps_zombie"));
+  const Watched stray(running.number("stray"));
+  const Stopped stopped = stop(loop, running, 20s);
+  EXPECT_EQ(stopped.status.code, 0);
+  EXPECT_LT(stopped.took, 15s);
+  EXPECT_TRUE(stray.alive());
+}
+
 // R4.3
 TEST(Stop, OneThatKeepsForkingAwayIsCaught) {
   Loop loop;

@@ -8,7 +8,9 @@
 #include <future>
 #include <memory>
 #include <span>
+#include <string>
 
+#include "fairlead/base/bytes.hpp"
 #include "fairlead/loop/task.hpp"
 
 namespace boost::asio {
@@ -53,6 +55,11 @@ class Loop {
   // 64 KiB; grow_scratch(), called after a read that filled it, doubles it up to 1 MiB.
   std::span<char> scratch();
   void grow_scratch();
+
+  // Memory for large frames, used again and again: fresh pages for every megabyte cost more than the megabyte itself. A few
+  // blocks are remembered, none over 4 MiB; large_buffer() gives one that nobody uses any more, or an empty string.
+  std::string large_buffer();
+  void remember_large(const Bytes& block);
 
   boost::asio::io_context& context() noexcept;
 

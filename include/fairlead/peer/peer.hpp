@@ -50,6 +50,7 @@ struct PeerOptions {
   Noise noise = Noise::answer;
   bool batches = true;               // off: an array is an invalid request
   bool lock_step = false;            // one call at a time; an answer with another id fails that call
+  std::function<void()> on_ending;   // called once, when no further requests will be served: input ended or shutdown began
   std::shared_ptr<Workers> workers;  // for blocking handlers; without it they are refused
 };
 
@@ -63,6 +64,8 @@ class CallOptions {
   std::optional<std::chrono::milliseconds> max_total;  // however much progress there is
   std::stop_token stop;                                // gives the call up
   std::function<void(const json::Raw& value)> on_progress;
+  // Where params must name the id of their own call, as a progress token does: makes them when the id is known.
+  std::function<json::Raw(std::string_view id)> params_for_id;
 };
 
 struct PeerStats {
@@ -122,6 +125,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   static Task<void> wind_down(std::shared_ptr<Peer> self);
   void on_message(const rpc::Message& message);
   void on_input_end(const Error& reason);
+  void begin_ending();
 
   // Incoming requests (peer_serving.cpp).
   void on_request(const rpc::Message& message, const std::shared_ptr<Batch>& batch);
@@ -129,6 +133,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void on_batch(const rpc::Message& message);
   void on_malformed(const rpc::Message& message, const std::shared_ptr<Batch>& batch);
   bool on_cancel(const rpc::Message& message);
+  void refuse(const rpc::Message& message, const Error& why, const std::shared_ptr<Batch>& batch);
   Answer run_plain(const Methods::Handler& handler, const Request& request) const;
   void start_serving(const Methods::Handler& handler, const rpc::Message& message,
                      const std::shared_ptr<Batch>& batch);
@@ -179,10 +184,11 @@ class Peer::Pending : private rpc::PendingCall {
  protected:
   ~Pending();
   Pending(std::shared_ptr<Peer> peer, CallOptions options)
-      : peer_(std::move(peer)), options_(std::move(options)) {}
+      : options_(std::move(options)), peer_(std::move(peer)) {}
   virtual rpc::Rope encode(std::string_view own_id) const = 0;
   virtual std::string_view method() const noexcept = 0;
 
+  CallOptions options_;
   std::optional<Result<rpc::Message>> outcome_;
 
  private:
@@ -197,7 +203,6 @@ class Peer::Pending : private rpc::PendingCall {
   void progress(const json::Raw& params) final;
 
   std::shared_ptr<Peer> peer_;
-  CallOptions options_;
   Clock::time_point latest_ = Clock::time_point::max();  // no progress moves the deadline beyond this
   std::optional<std::stop_callback<Stop>> stop_;
   std::coroutine_handle<> handle_;
@@ -211,7 +216,7 @@ class Peer::Call final : public Pending {
 
  private:
   rpc::Rope encode(std::string_view own_id) const override {
-    return rpc::make_request(own_id, method_, params_);
+    return rpc::make_request(own_id, method_, options_.params_for_id ? options_.params_for_id(own_id) : params_);
   }
   std::string_view method() const noexcept override { return method_; }
 

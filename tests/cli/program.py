@@ -1,0 +1,105 @@
+"""Starts the program for the tests beside this file. Each of them is run as `NAME_test.py PROGRAM [TEST…]`."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+PROGRAM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else None
+DEADLINE = 30  # seconds, for whatever must not hang
+
+# Nothing of ours from outside.
+ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("FAIRLEAD_")}
+
+PING = b'{"jsonrpc":"2.0","id":1,"method":"system.ping"}\n'
+PONG = b'{"jsonrpc":"2.0","id":1,"result":"pong"}\n'
+
+
+def start(*args, env=None, **how):
+    """Popen with pipes, unless told otherwise."""
+    for stream in ("stdin", "stdout", "stderr"):
+        how.setdefault(stream, subprocess.PIPE)
+    return subprocess.Popen([PROGRAM, *args], env={**ENVIRONMENT, **(env or {})}, **how)
+
+
+def run(*args, input=b"", timeout=DEADLINE, **how):
+    """Runs it to its end; a hang is an error."""
+    process = start(*args, **how)
+    try:
+        out, err = process.communicate(None if how.get("stdin") is not None else input, timeout)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    return subprocess.CompletedProcess(args, process.returncode, out, (err or b"").decode(errors="replace"))
+
+
+def stdio(*words):
+    """The address of a program, its words encoded."""
+    return "stdio:" + " ".join(str(word).replace("%", "%25").replace(" ", "%20") for word in words)
+
+
+class Listening:
+    """`fairlead rpc --listen …` in the background; address is where it really listens."""
+
+    def __init__(self, address, *args, env=None, **how):
+        self.process = start("rpc", "--listen", address, *args, env=env, **how)
+        self.lines = []
+        self.address = None
+        while self.address is None:
+            line = self.process.stderr.readline().decode()
+            if not line:
+                raise AssertionError(f"it does not listen: {self.lines}, status {self.process.wait(DEADLINE)}")
+            self.lines.append(line)
+            found = re.search(r'address"?[=:]"?([^ ",]+)', line)
+            self.address = found and found[1]
+        self.reader = threading.Thread(target=lambda: self.lines.extend(l.decode() for l in self.process.stderr))
+        self.reader.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            self.process.wait(DEADLINE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        finally:
+            self.reader.join(DEADLINE)
+            for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+                if stream:
+                    stream.close()
+
+    def host_and_port(self):
+        host, port = self.address.removeprefix("tcp:").rsplit(":", 1)
+        return host, int(port)
+
+
+class ProgramTest(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.mkdtemp(prefix="fairlead-")
+        self.addCleanup(shutil.rmtree, self.scratch, True)
+
+    def path(self, name):
+        return os.path.join(self.scratch, name)
+
+    def script(self, text, name="server.py"):
+        """The address of a Python program that is a server, after its own fashion."""
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write("import os, sys, time\nout = sys.stdout.buffer\n" + text)
+        return stdio(sys.executable, self.path(name))
+
+    def answering(self, answer):
+        """A server that answers the first line it reads with these bytes and waits for its end."""
+        return self.script(f"sys.stdin.readline()\nout.write({answer!r})\nout.flush()\nsys.stdin.read()\n")
+
+    def assert_ended(self, result, status, stdout=b"", stderr=None):
+        self.assertEqual((result.returncode, result.stdout), (status, stdout), result.stderr)
+        if stderr is not None:
+            self.assertIn(stderr, result.stderr)
