@@ -25,14 +25,17 @@ if(BUILD_SHARED_LIBS)
   set_target_properties(libfairlead PROPERTIES LINK_DEPENDS ${exports})
 endif()
 
-# Whatever a layer links, a program that links us statically must link too. So far that is only threads.
+# Whatever a layer links, a program that links us statically must link too, so each is named in fairlead-config.cmake.in
+# and fairlead.pc.in.
+set(known_links Threads::Threads OpenSSL::Crypto)
 foreach(library IN LISTS FAIRLEAD_LINKS)
-  if(NOT library STREQUAL "Threads::Threads")
+  if(NOT library IN_LIST known_links)
     message(FATAL_ERROR "${library} is linked by a layer: name it in fairlead-config.cmake.in and fairlead.pc.in")
   endif()
 endforeach()
 find_package(Threads REQUIRED)
-target_link_libraries(libfairlead PUBLIC Threads::Threads)
+find_package(OpenSSL REQUIRED)
+target_link_libraries(libfairlead PUBLIC Threads::Threads OpenSSL::Crypto)
 
 if(FAIRLEAD_SANITIZE)
   return()   # not for anybody's machine

@@ -40,8 +40,8 @@ std::size_t utf8_length(std::string_view text) {
   return overlong || beyond ? 0 : length;
 }
 
-// Control characters would let a child's output forge log lines, so they are escaped in both formats. What is not UTF-8
-// becomes U+FFFD, so that a line is always text.
+// Control characters would let a child's output forge log lines, so they are escaped in both formats. What is
+// not UTF-8 becomes U+FFFD, so that a line is always text.
 void append_quoted(std::string& out, std::string_view value) {
   out += '"';
   while (!value.empty()) {

@@ -56,6 +56,10 @@ void add_duration(CLI::App& command, const std::string& name, std::chrono::milli
 // One function a command: adds it to the program. `status` becomes the exit status of the command that ran.
 void add_rpc(CLI::App& program, int& status);
 void add_call(CLI::App& program, int& status);
+void add_inspect(CLI::App& program, int& status);
+void add_tools(CLI::App& program, int& status);
+void add_resources(CLI::App& program, int& status);
+void add_prompts(CLI::App& program, int& status);
 void add_version(CLI::App& program, int& status);
 
 }  // namespace fairlead::cli

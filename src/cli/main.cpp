@@ -14,6 +14,10 @@ int main(int argc, char** argv) {
   int status = fairlead::cli::kDone;
   fairlead::cli::add_rpc(program, status);
   fairlead::cli::add_call(program, status);
+  fairlead::cli::add_inspect(program, status);
+  fairlead::cli::add_tools(program, status);
+  fairlead::cli::add_resources(program, status);
+  fairlead::cli::add_prompts(program, status);
   fairlead::cli::add_version(program, status);
   try {
     program.parse(argc, argv);

@@ -54,9 +54,9 @@ void StreamConnection::wait_for_input() {
       [self = std::static_pointer_cast<StreamConnection>(shared_from_this())] { self->pump(); });
 }
 
-// Reads what there is and hands it over, as long as the receiver keeps up; what its handlers answered leaves in one
-// write after each read. Where messages come in bundles the next bundle is often there by then: one more read is cheaper
-// than waiting for it through the loop.
+// Reads what there is and hands it over, as long as the receiver keeps up; what its handlers answered leaves
+// in one write after each read. Where messages come in bundles the next bundle is often there by then: one
+// more read is cheaper than waiting for it through the loop.
 void StreamConnection::pump() {
   const auto self = shared_from_this();
   pumping_ = true;
@@ -103,7 +103,9 @@ StreamConnection::Got StreamConnection::read_into_partial() {
       partial_ = std::move(larger);
     }
   }
-  const std::size_t room = want_ > 0 ? want_ : std::clamp(have, kDirectFrom, kLargestRead);
+  // Grows with what has come, not with what was announced: a length is cheap to claim.
+  const std::size_t growth = std::clamp(have, kDirectFrom, kLargestRead);
+  const std::size_t room = want_ > 0 ? std::min(want_, growth) : growth;
   ssize_t n = 0;
   partial_.resize_and_overwrite(have + room, [&](char* data, std::size_t) {
     n = ::read(in_.fd(), data + have, room);
@@ -263,8 +265,8 @@ long StreamConnection::write_once() {
   return n >= 0 ? n : -errno;
 }
 
-// The clock runs while the other side takes nothing at all; every byte it takes starts it anew. The timer stays armed
-// meanwhile and looks at the clock when it fires: taking bytes is frequent, stalling is not.
+// The clock runs while the other side takes nothing at all; every byte it takes starts it anew. The timer
+// stays armed meanwhile and looks at the clock when it fires: taking bytes is frequent, stalling is not.
 void StreamConnection::watch_stall() {
   stalled_since_ = Clock::now();
   if (stall_timer_) return;
@@ -276,7 +278,8 @@ void StreamConnection::check_stall() {
   if (!out().waiting_to_write()) return stall_timer_.reset();
   const Clock::time_point end = stalled_since_ + options_.limits.write_stall;
   if (Clock::now() < end) return stall_timer_->arm(end, [this] { check_stall(); });
-  lost(Error::timeout(options_.description + " has not read anything: write_stall; what was sent", options_.limits.write_stall));
+  lost(Error::timeout(options_.description + " has not read anything: write_stall; what was sent",
+                      options_.limits.write_stall));
 }
 
 void StreamConnection::release() {

@@ -74,8 +74,8 @@ class StreamConnection : public Connection {
   Descriptor in_;
   std::optional<Descriptor> out_;
   std::unique_ptr<rpc::Decoder> decoder_;
-  std::string partial_;   // the beginning of a frame whose end has not come yet
-  std::size_t want_ = 0;  // how much of it is missing, where that is known
+  std::string partial_;          // the beginning of a frame whose end has not come yet
+  std::size_t want_ = 0;         // how much of it is missing, where that is known
   std::size_t frames_read_ = 0;  // by the read under way
   bool input_ended_ = false;
   bool pumping_ = false;

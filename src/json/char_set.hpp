@@ -12,8 +12,8 @@ inline constexpr std::uint32_t kMaxCodePoint = 0x10ffff;
 
 class CharSet {
  public:
-  // Everything that stands in `name`: a general category such as "Lu", "Letter", "gc=Nd", or "Any" or "ASCII".
-  // False when there is no such property here.
+  // Everything that stands in `name`: a general category such as "Lu", "Letter", "gc=Nd", or "Any" or
+  // "ASCII". False when there is no such property here.
   bool add_property(std::string_view name);
   void add(std::uint32_t first, std::uint32_t last) { ranges_.push_back({first, last}); }
   void add(const CharSet& other);

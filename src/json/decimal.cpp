@@ -85,8 +85,8 @@ std::strong_ordering Decimal::operator<=>(const Decimal& other) const noexcept {
   return negative_ ? other.compare_size(*this) : compare_size(other);
 }
 
-// The quotient is digits / divisor's digits * 10^(difference of exponents). With a negative difference it is no
-// integer: that would need a factor of ten in the digits, and they end in no zero.
+// The quotient is digits / divisor's digits * 10^(difference of exponents). With a negative difference it is
+// no integer: that would need a factor of ten in the digits, and they end in no zero.
 bool Decimal::is_multiple_of(const Decimal& divisor) const noexcept {
   if (is_zero()) return true;
   const std::int64_t shift = exponent_ - divisor.exponent_;

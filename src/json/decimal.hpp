@@ -1,5 +1,5 @@
-// Decimal: a JSON number of any size, exactly. Schemas compare numbers as they are written, so 1 and 1.0 and 10e-1
-// are the same, 9007199254740993 is not 9007199254740992, and 0.3 is a multiple of 0.1.
+// Decimal: a JSON number of any size, exactly. Schemas compare numbers as they are written, so 1 and 1.0 and
+// 10e-1 are the same, 9007199254740993 is not 9007199254740992, and 0.3 is a multiple of 0.1.
 #pragma once
 
 #include <compare>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "fairlead/json/view.hpp"
@@ -25,7 +26,8 @@ constexpr std::array<std::uint8_t, 256> kNumberBytes = [] {
 }();
 
 // The byte after white space, or NUL at the end.
-char next_token(const char*& p, const char* end) noexcept {
+inline char next_token(const char*& p, const char* end) noexcept {
+  if (p != end && static_cast<unsigned char>(*p) > ' ') return *p;
   while (p != end && is_space(*p)) p = skip_blanks(p + 1, end);
   return p != end ? *p : '\0';
 }
@@ -47,6 +49,39 @@ std::size_t literal_length(const char* p, const char* end) noexcept {
 
 }  // namespace
 
+// Finds the bytes that end a run of plain text in a string, for 64 bytes at once, as the scanner does.
+class Tape::Stops {
+ public:
+  explicit Stops(std::string_view text) noexcept
+      : begin_(text.data()), end_(begin_ + text.size()), window_(end_) {}
+
+  const char* find(const char* p) noexcept {
+    const auto ahead = static_cast<std::size_t>(p - window_);
+    if (ahead < kWindow) {
+      if (const std::uint64_t stops = stops_ >> ahead; stops != 0) return p + std::countr_zero(stops);
+    }
+    return find_beyond(p);
+  }
+
+ private:
+  const char* find_beyond(const char* p) noexcept {
+    const char* window = begin_ + ((p - begin_) & -kWindow);
+    if (window == window_) window += kWindow;
+    for (;;) {
+      window_ = window;
+      stops_ = window_stops<Plain::utf8>(begin_, window, end_);
+      p = std::max(p, window);
+      if (const std::uint64_t stops = stops_ >> (p - window); stops != 0) return p + std::countr_zero(stops);
+      window = skip_plain_windows<Plain::utf8>(window + kWindow, end_);
+    }
+  }
+
+  const char* begin_;
+  const char* end_;
+  const char* window_;  // stops_ has a bit for each of the 64 bytes from here
+  std::uint64_t stops_ = 0;
+};
+
 void Tape::grow() {
   auto larger = std::make_unique_for_overwrite<Entry[]>(capacity_ * 4);
   std::copy_n(entries_, size_, larger.get());
@@ -64,22 +99,22 @@ inline Index Tape::add(const char* begin, const char* end, Type type, bool speci
 }
 
 // `p` is at the opening quote.
-inline const char* Tape::add_string(const char* p, const char* end) {
+inline const char* Tape::add_string(const char* p, const char* end, Stops& stops) {
   bool escaped = false;
-  const char* stop = skip_plain<Plain::utf8>(p + 1, end);
+  const char* stop = stops.find(p + 1);
   while (stop != end && *stop == '\\') {
     escaped = true;
     stop = skip_escape(stop, end);
     if (stop == nullptr) return nullptr;
-    stop = skip_plain<Plain::utf8>(stop, end);
+    stop = stops.find(stop);
   }
   if (stop == end || *stop != '"') return nullptr;
   add(p, stop + 1, Type::string, escaped);
   return stop + 1;
 }
 
-inline const char* Tape::add_scalar(const char* p, const char* end) {
-  if (*p == '"') return add_string(p, end);
+inline const char* Tape::add_scalar(const char* p, const char* end, Stops& stops) {
+  if (*p == '"') return add_string(p, end, stops);
   const char* stop = p;
   std::uint8_t seen = kNone;
   for (std::uint8_t byte; stop != end && (byte = kNumberBytes[static_cast<unsigned char>(*stop)]) != kNone;
@@ -92,14 +127,15 @@ inline const char* Tape::add_scalar(const char* p, const char* end) {
   return p + length;
 }
 
-// One turn of the loop is one value, with its key where it has one: it may open a container, or it closes those
-// that end after it.
+// One turn of the loop is one value, with its key where it has one: it may open a container, or it closes
+// those that end after it.
 Tape::Problem Tape::read(std::string_view text, Bounds bounds) {
   const char* p = text.data();
   const char* const end = p + text.size();
   if (text.size() >= kNowhere) return Problem::too_many;
   text_ = p;
   size_ = 0;
+  Stops stops(text);
   Index open = kNowhere;
   std::size_t depth = 0;
   char close = 0;
@@ -107,7 +143,7 @@ Tape::Problem Tape::read(std::string_view text, Bounds bounds) {
     if (size_ >= std::min(bounds.max_values, kMaxValues)) return Problem::too_many;
     char c = next_token(p, end);
     if (close == '}') {
-      if (c != '"' || (p = add_string(p, end)) == nullptr) return Problem::not_json;
+      if (c != '"' || (p = add_string(p, end, stops)) == nullptr) return Problem::not_json;
       if (next_token(p, end) != ':') return Problem::not_json;
       ++p;
       c = next_token(p, end);
@@ -122,7 +158,7 @@ Tape::Problem Tape::read(std::string_view text, Bounds bounds) {
       ++p;
       c = next_token(p, end);
       if (c != close) continue;
-    } else if (c == '\0' || (p = add_scalar(p, end)) == nullptr) {
+    } else if (c == '\0' || (p = add_scalar(p, end, stops)) == nullptr) {
       return Problem::not_json;
     } else {
       c = next_token(p, end);
@@ -156,22 +192,33 @@ Index Tape::member(Index object, std::string_view name) const {
   return found;
 }
 
-// From the top: the child that contains the value, and so on down.
-std::string Tape::pointer(Index at) const {
-  std::string pointer;
-  std::string room;
+// From the top down to `at`: for each container around it the key or element that leads on, and which that
+// is.
+template <class Visit>
+void Tape::descend(Index at, Visit&& visit) const {
   for (Index here = 0; here < at;) {
     const bool named = type(here) == Type::object;
     std::size_t ordinal = 0;
     Index child = here + 1;
-    while (next(named ? child + 1 : child) <= at) {
-      child = next(named ? child + 1 : child);
-      ++ordinal;
-    }
-    append_pointer_step(pointer, named ? string(child, room) : std::string_view(std::to_string(ordinal)));
+    for (Index after; (after = next(named ? child + 1 : child)) <= at; child = after) ++ordinal;
+    visit(child, named, ordinal);
     here = named && at > child ? child + 1 : child;
   }
+}
+
+std::string Tape::pointer(Index at) const {
+  std::string pointer;
+  std::string room;
+  descend(at, [&](Index child, bool named, std::size_t ordinal) {
+    append_pointer_step(pointer, named ? string(child, room) : std::string_view(std::to_string(ordinal)));
+  });
   return pointer;
+}
+
+bool Tape::is_key(Index at) const {
+  bool key = false;
+  descend(at, [&](Index child, bool named, std::size_t) { key = named && child == at; });
+  return key;
 }
 
 void append_pointer_step(std::string& pointer, std::string_view name) {

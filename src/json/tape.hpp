@@ -1,6 +1,6 @@
-// Tape: an index of one JSON text, made in one pass, so that the text can be walked many times without being read
-// many times. Values lie in the order of the text; an object's keys are values of their own, before what they name.
-// The text itself is not copied.
+// Tape: an index of one JSON text, made in one pass, so that the text can be walked many times without being
+// read many times. Values lie in the order of the text; an object's keys are values of their own, before what
+// they name. The text itself is not copied.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ class Tape {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  // REQUIRES: `text` outlives the tape, and was validated: number syntax and UTF-8 are not looked at again. Other
-  // text does no harm, but may be taken for JSON.
+  // REQUIRES: `text` outlives the tape, and was validated: number syntax and UTF-8 are not looked at again.
+  // Other text does no harm, but may be taken for JSON.
   Problem read(std::string_view text, Bounds bounds);
 
   std::size_t size() const noexcept { return size_; }
@@ -55,8 +55,10 @@ class Tape {
   Index member(Index object, std::string_view name) const;
   // The JSON Pointer to a value; that of a key is its value's.
   std::string pointer(Index at) const;
+  bool is_key(Index at) const;
 
  private:
+  class Stops;
   struct Entry {
     std::uint32_t begin;
     std::uint32_t length;
@@ -68,9 +70,11 @@ class Tape {
   static constexpr std::size_t kInline = 40;
 
   Index add(const char* begin, const char* end, Type type, bool special);
-  const char* add_string(const char* p, const char* end);
-  const char* add_scalar(const char* p, const char* end);
+  const char* add_string(const char* p, const char* end, Stops& stops);
+  const char* add_scalar(const char* p, const char* end, Stops& stops);
   void grow();
+  template <class Visit>
+  void descend(Index at, Visit&& visit) const;
   std::string_view decoded(Index at, std::string& room) const;
 
   const char* text_ = nullptr;

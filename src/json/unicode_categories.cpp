@@ -26,8 +26,8 @@ constexpr std::array<Category, 30> kCategories = {{
     {"Cs", "Surrogate"},           {"Co", "Private_Use"},       {"Cn", "Unassigned"},
 }};
 
-// A group is the categories whose names begin with its letter.
-constexpr std::array<Category, 7> kGroups = {{
+// A group is the categories whose names begin with its letter. Then come second names.
+constexpr std::array<Category, 11> kGroups = {{
     {"L", "Letter"},
     {"M", "Mark"},
     {"N", "Number"},
@@ -35,6 +35,10 @@ constexpr std::array<Category, 7> kGroups = {{
     {"S", "Symbol"},
     {"Z", "Separator"},
     {"C", "Other"},
+    {"M", "Combining_Mark"},
+    {"Nd", "digit"},
+    {"P", "punct"},
+    {"Cc", "cntrl"},
 }};
 
 constexpr std::string_view kLetters =  // the category of each run, 'A' for the first

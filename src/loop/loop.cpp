@@ -1,5 +1,8 @@
 #include "fairlead/loop/loop.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <csignal>
 
 #include <algorithm>
@@ -7,6 +10,7 @@
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/intrusive/list.hpp>
 #include <vector>
@@ -62,6 +66,28 @@ class SigpipeBlocked {
   sigset_t before_;
 };
 
+// A program may be started with some of its standard streams closed. The loop's own descriptors must not get
+// their numbers: whoever then looks for stdin would find the loop.
+class StandardNumbersTaken {
+ public:
+  StandardNumbersTaken() {
+    while (used_ < 3) {
+      const int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+      if (fd < 0) return;
+      taken_[used_++] = fd;
+      if (fd > STDERR_FILENO) return;
+    }
+  }
+  ~StandardNumbersTaken() {
+    for (std::size_t i = 0; i < used_; ++i) ::close(taken_[i]);
+  }
+  StandardNumbersTaken(const StandardNumbersTaken&) = delete;
+
+ private:
+  std::array<int, 3> taken_{};
+  std::size_t used_ = 0;
+};
+
 using Roots = boost::intrusive::list<Root::promise_type, boost::intrusive::constant_time_size<false>>;
 
 }  // namespace
@@ -69,6 +95,8 @@ using Roots = boost::intrusive::list<Root::promise_type, boost::intrusive::const
 struct Loop::Impl {
   asio::io_context context{1};
   asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
+  // Made now, so that being out of descriptors shows here and not at whatever waits for one first.
+  asio::posix::stream_descriptor reactor_maker{context};
   std::atomic<bool> running = false;
   std::vector<char> scratch;
   std::array<Bytes, 8> large;
@@ -82,7 +110,10 @@ struct Loop::Impl {
   }
 };
 
-Loop::Loop() : impl_(std::make_unique<Impl>()) {}
+Loop::Loop() {
+  const StandardNumbersTaken taken;
+  impl_ = std::make_unique<Impl>();
+}
 
 Loop::~Loop() {
   while (!impl_->roots.empty()) {

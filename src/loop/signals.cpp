@@ -12,6 +12,7 @@ namespace fairlead {
 
 struct Signals::Impl : std::enable_shared_from_this<Signals::Impl> {
   std::function<void(int)> callback;
+  sigset_t watched{};
   sigset_t before{};
   std::optional<Descriptor> descriptor;
 
@@ -28,7 +29,12 @@ struct Signals::Impl : std::enable_shared_from_this<Signals::Impl> {
     wait();
   }
 
-  ~Impl() { ::pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+  // One that is still pending was meant for us: unblocking it would end the process.
+  ~Impl() {
+    const timespec at_once{};
+    while (::sigtimedwait(&watched, nullptr, &at_once) > 0) continue;
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
 };
 
 Signals::Signals(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -40,11 +46,10 @@ Result<Signals> Signals::watch(Loop& loop, std::initializer_list<int> signals,
                                std::function<void(int signal)> callback) {
   auto impl = std::make_shared<Impl>();
   impl->callback = std::move(callback);
-  sigset_t watched;
-  sigemptyset(&watched);
-  for (const int signal : signals) sigaddset(&watched, signal);
-  ::pthread_sigmask(SIG_BLOCK, &watched, &impl->before);
-  UniqueFd fd(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+  sigemptyset(&impl->watched);
+  for (const int signal : signals) sigaddset(&impl->watched, signal);
+  ::pthread_sigmask(SIG_BLOCK, &impl->watched, &impl->before);
+  UniqueFd fd(::signalfd(-1, &impl->watched, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd) return Error::from_errno(ErrorKind::io, "cannot watch for signals", errno);
   Result<Descriptor> descriptor = Descriptor::adopt(loop, std::move(fd));
   if (!descriptor) return descriptor.error();

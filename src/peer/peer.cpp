@@ -32,6 +32,10 @@ Task<void> Peer::read_loop(std::shared_ptr<Peer> self) {
       break;
     }
     self->on_message(*message);
+    if (self->hang_up_) {
+      self->on_input_end(*self->hang_up_);
+      break;
+    }
     if (connection.backlog() > pause) {
       const Result<void> drained = co_await connection.drained(pause / 2);
       if (!drained) continue;  // closed: receive() says so

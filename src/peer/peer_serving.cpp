@@ -84,7 +84,8 @@ void Peer::start_serving(const Methods::Handler& handler, const rpc::Message& me
   serving->batch = batch;
   const auto [place, is_new] = in_progress_.emplace(serving->key, serving);
   if (!is_new) {
-    return refuse(message, rpc::invalid_request("Invalid Request: a request with this id is under way"), batch);
+    return refuse(message, rpc::invalid_request("Invalid Request: a request with this id is under way"),
+                  batch);
   }
   idle_.reset();
   if (handler.blocking) {
@@ -136,6 +137,8 @@ void Peer::finish_serving(const std::shared_ptr<Serving>& serving, const Answer&
       answer(message.id(), result, serving->batch);
     } else if (options_.dialect.answer_cancelled) {
       answer(message.id(), Error::rpc(rpc::kRequestCancelled, "the request was cancelled"), serving->batch);
+    } else if (serving->batch) {
+      leave_out(*serving->batch);
     }
   }
   if (in_progress_.empty()) idle_.set();
@@ -157,6 +160,13 @@ void Peer::send_answer(rpc::Rope rope, const std::shared_ptr<Batch>& batch) {
     rope = array_of(batch->answers);
   }
   const Result<void> posted = connection_->post(rope);
+  if (!posted) options_.log.debug("answer not sent", {{"reason", posted.error().message()}});
+}
+
+// One of a batch gets no answer: the others do not wait for it.
+void Peer::leave_out(Batch& batch) {
+  if (--batch.waiting > 0 || batch.answers.empty()) return;
+  const Result<void> posted = connection_->post(array_of(batch.answers));
   if (!posted) options_.log.debug("answer not sent", {{"reason", posted.error().message()}});
 }
 
@@ -184,7 +194,7 @@ bool Peer::on_cancel(const rpc::Message& message) {
 }
 
 void Peer::on_batch(const rpc::Message& message) {
-  if (!options_.batches) {
+  if (!options_.batches || (options_.batch_now && !options_.batch_now())) {
     const Error refused = rpc::invalid_request("Invalid Request: batches are not allowed here");
     return on_malformed(rpc::Message::malformed(refused, message.frame()), nullptr);
   }
@@ -205,22 +215,29 @@ void Peer::on_batch(const rpc::Message& message) {
 // A frame that is no message: noise on the line, or a broken request or answer.
 void Peer::on_malformed(const rpc::Message& message, const std::shared_ptr<Batch>& batch) {
   ++stats_.noise;
-  const std::string_view excerpt = message.frame().view().substr(0, 200);
-  options_.log.debug("not a message", {{"connection", connection_->description()},
-                                       {"problem", message.problem().message()},
-                                       {"frame", std::string(excerpt)}});
-  // An answer that is broken still ends the call it belongs to.
+  const Error& problem = message.problem();
+  // Noise is a child's usual habit; a frame over the limit may be the answer somebody waits for.
+  const LogLevel level = problem.kind() == ErrorKind::frame_too_large ? LogLevel::warning : LogLevel::debug;
+  options_.log.write(level, "not a message",
+                     {{"connection", connection_->description()},
+                      {"problem", problem.message()},
+                      {"frame", std::string(message.frame().view().substr(0, 200))}});
+  // An answer that is broken still ends the call it belongs to. Its error is ours now, not one to be answered
+  // with.
   const std::optional<std::uint64_t> id = rpc::own_id(message.id());
   if (id && message.method().empty() && !batch) {
-    if (rpc::PendingCall* call = in_flight_.take(*id)) return call->finish(message.problem());
+    if (rpc::PendingCall* call = in_flight_.take(*id))
+      return call->finish(Error(problem.kind(), problem.message()));
   }
   if (options_.noise == Noise::answer || batch) {
-    answer(message.id().empty() ? "null" : message.id(), message.problem(), batch);
+    answer(message.id().empty() ? "null" : message.id(), problem, batch);
   }
-  if (++noise_in_a_row_ > options_.limits.max_noise_frames) {
-    options_.log.warning("closing: too many frames in a row are no messages (max_noise_frames)",
-                         {{"connection", connection_->description()}});
-    connection_->close();
+  const std::size_t limit = options_.limits.max_noise_frames;
+  if (++noise_in_a_row_ > limit && !hang_up_) {
+    hang_up_ = Error(ErrorKind::parse, "more than max_noise_frames (" + std::to_string(limit) +
+                                           ") frames in a row from " + connection_->description() +
+                                           " are no messages");
+    options_.log.warning("hanging up", {{"reason", hang_up_->message()}});
   }
 }
 

@@ -115,7 +115,11 @@ TEST(Log, JsonLineHasTimeLevelMessageAndFields) {
 }
 
 TEST(Log, LinesAreUtf8WhateverCameIn) {
-  const std::string line = logged(LogFormat::json, "x", {{"frame", "a\xff" "b\xc3\xa4\xed\xa0\x80" "c"}});
+  const std::string line = logged(LogFormat::json, "x",
+                                  {{"frame",
+                                    "a\xff"
+                                    "b\xc3\xa4\xed\xa0\x80"
+                                    "c"}});
   EXPECT_NE(line.find("\"frame\":\"a\\ufffdb\xc3\xa4\\ufffd\\ufffd\\ufffdc\""), std::string::npos) << line;
 }
 

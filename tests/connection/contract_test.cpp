@@ -181,7 +181,8 @@ TEST(WriteStall, OtherSideThatReadsNothingAtAllIsGivenUpByName) {
   options.limits.write_stall = 50ms;
   std::shared_ptr<Connection> deaf;
   const Result<Uri> uri = Uri::parse("unix:" + dir / "socket");
-  auto listener = Listener::listen(loop, *uri, options, [&](std::shared_ptr<Connection> c) { deaf = std::move(c); });
+  auto listener =
+      Listener::listen(loop, *uri, options, [&](std::shared_ptr<Connection> c) { deaf = std::move(c); });
   ASSERT_TRUE(listener);
   ConnectResult made = loop.block_on(connect(loop, *uri, options));
   ASSERT_TRUE(made);

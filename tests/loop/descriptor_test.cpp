@@ -94,5 +94,15 @@ TEST(Signals, ArriveAsCallbacksOnTheLoop) {
   EXPECT_EQ(got, SIGUSR1);
 }
 
+TEST(Signals, OneStillPendingAtTheEndDoesNotEndTheProcess) {
+  Loop loop;
+  {
+    Result<Signals> signals = Signals::watch(loop, {SIGUSR1}, [](int) {});
+    ASSERT_TRUE(signals);
+    ::kill(::getpid(), SIGUSR1);
+  }
+  SUCCEED();  // SIGUSR1 would have killed us
+}
+
 }  // namespace
 }  // namespace fairlead

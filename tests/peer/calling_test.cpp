@@ -137,6 +137,21 @@ TEST_F(Calling, AnswerWithResultAndErrorFailsItsCallAtOnce) {
   EXPECT_EQ(outcomes["a"], "invalid: Invalid Request: both a result and an error");
 }
 
+TEST_F(Calling, BrokenAnswerCarriesNoCodeThatAHandlerWouldPassOn) {
+  start();
+  std::optional<Error> failed;
+  auto body = [](Calling* self, std::optional<Error>& out) -> Task<void> {
+    const Result<json::Raw> result = co_await self->peer->call("x");
+    out = result.error();
+  };
+  loop.spawn(body(this, failed));
+  loop.block_on(hear());
+  run(say(R"({"jsonrpc":"1.0","id":1,"result":1})"));
+  loop.run_until([&] { return failed.has_value(); });
+  EXPECT_EQ(failed->kind(), ErrorKind::validation);
+  EXPECT_FALSE(failed->detail().rpc_code);
+}
+
 TEST_F(Calling, StopTokenGivesTheCallUpFromAnotherThread) {
   start();
   std::stop_source source;

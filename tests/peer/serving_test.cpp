@@ -209,6 +209,17 @@ TEST_F(Serving, TooMuchNoiseInARowEndsTheConnection) {
   run(exchange(R"({"jsonrpc":"2.0","id":1,"method":"ping"})", R"({"jsonrpc":"2.0","id":1,"result":"pong"})"));
   for (int i = 0; i < 4; ++i) run(say("noise"));
   run(expect("<connection closed: the other end of the channel was closed>"));
+  ASSERT_TRUE(peer->end_reason());
+  EXPECT_EQ(peer->end_reason()->to_string(),
+            "parse error: more than max_noise_frames (3) frames in a row from channel are no messages");
+}
+
+TEST_F(Serving, AnswersToNoiseAreFlushedBeforeHangingUp) {
+  options.limits.max_noise_frames = 2;
+  start();
+  for (int i = 0; i < 3; ++i) run(say("x"));
+  for (int i = 0; i < 3; ++i) EXPECT_NE(loop.block_on(hear()).find("-32700"), std::string::npos);
+  run(expect("<connection closed: the other end of the channel was closed>"));
 }
 
 // ---- limits

@@ -17,17 +17,24 @@ LAYERS = {
     "peer": ["base", "json", "rpc", "loop"],
     "process": ["base", "loop"],
     "connection": ["base", "json", "rpc", "loop", "peer", "process"],
-    "cli": ["base", "json", "rpc", "loop", "peer", "process", "connection"],
+    "mcp": ["base", "json", "rpc", "loop", "peer", "process", "connection"],
+    "cli": ["base", "json", "rpc", "loop", "peer", "process", "connection", "mcp"],
 }
 
 # Public headers that lie above the layers' directories for users' sake, and whose they are.
 TOP_HEADERS = {"blocking.hpp": "connection"}
 
-# Third-party headers: who may include them, in sources only. Public headers include none at all.
+# Public headers include no third-party header, but for this one of light weight: users describe their own types with it.
+PUBLIC_THIRD_PARTY = ("boost/describe", "boost/mp11")
+
+# Third-party headers: who may include them, in sources.
 THIRD_PARTY = {
     "boost/asio": ["loop", "peer", "process", "connection", "cli"],
     "boost/intrusive": list(LAYERS),
     "CLI/": ["cli"],
+    "openssl/": ["mcp"],
+    "boost/describe": ["mcp"],
+    "boost/mp11": ["mcp"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -62,7 +69,7 @@ def problem_of(layer, public, quote, path, beside):
         return f"{path} is private, and this header is not" if public else None
     if is_system(path):
         return None
-    if public:
+    if public and not path.startswith(PUBLIC_THIRD_PARTY):
         return f"third-party {path} in a public header"
     for prefix, users in THIRD_PARTY.items():
         if path.startswith(prefix):

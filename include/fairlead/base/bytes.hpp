@@ -29,8 +29,8 @@ class Bytes {
                     std::string_view e = {});
   // Takes the string over without copying it.
   static Bytes adopt(std::string text);
-  // The adopted string back, emptied but with its memory, when nobody else refers to it any more. Otherwise an empty
-  // one, and these bytes stay as they are.
+  // The adopted string back, emptied but with its memory, when nobody else refers to it any more. Otherwise
+  // an empty one, and these bytes stay as they are.
   std::string reclaim() noexcept;
   // For bytes that live as long as the program, such as literals.
   static Bytes constant(std::string_view text) noexcept { return Bytes(nullptr, text); }

@@ -25,6 +25,7 @@ class Loop {
  public:
   using Callback = std::move_only_function<void()>;
 
+  // Throws std::system_error when the operating system has no descriptors left for it.
   Loop();
   // Destroys the tasks that are still suspended on this loop. REQUIRES: run() is not running.
   ~Loop();
@@ -56,8 +57,9 @@ class Loop {
   std::span<char> scratch();
   void grow_scratch();
 
-  // Memory for large frames, used again and again: fresh pages for every megabyte cost more than the megabyte itself. A few
-  // blocks are remembered, none over 4 MiB; large_buffer() gives one that nobody uses any more, or an empty string.
+  // Memory for large frames, used again and again: fresh pages for every megabyte cost more than the megabyte
+  // itself. A few blocks are remembered, none over 4 MiB; large_buffer() gives one that nobody uses any more,
+  // or an empty string.
   std::string large_buffer();
   void remember_large(const Bytes& block);
 

@@ -48,9 +48,11 @@ struct PeerOptions {
   Log log;
   Dialect dialect;
   Noise noise = Noise::answer;
-  bool batches = true;               // off: an array is an invalid request
-  bool lock_step = false;            // one call at a time; an answer with another id fails that call
-  std::function<void()> on_ending;   // called once, when no further requests will be served: input ended or shutdown began
+  bool batches = true;              // off: an array is an invalid request
+  std::function<bool()> batch_now;  // where set, asked at each array whether batches are on just now
+  bool lock_step = false;           // one call at a time; an answer with another id fails that call
+  std::function<void()>
+      on_ending;  // called once, when no further requests will be served: input ended or shutdown began
   std::shared_ptr<Workers> workers;  // for blocking handlers; without it they are refused
 };
 
@@ -64,7 +66,8 @@ class CallOptions {
   std::optional<std::chrono::milliseconds> max_total;  // however much progress there is
   std::stop_token stop;                                // gives the call up
   std::function<void(const json::Raw& value)> on_progress;
-  // Where params must name the id of their own call, as a progress token does: makes them when the id is known.
+  // Where params must name the id of their own call, as a progress token does: makes them when the id is
+  // known.
   std::function<json::Raw(std::string_view id)> params_for_id;
 };
 
@@ -143,6 +146,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void finish_serving(const std::shared_ptr<Serving>& serving, const Answer& answer);
   void answer(std::string_view id, const Answer& answer, const std::shared_ptr<Batch>& batch);
   void send_answer(rpc::Rope rope, const std::shared_ptr<Batch>& batch);
+  void leave_out(Batch& batch);
   void log_request(const rpc::Message& message, const Answer& answer, Clock::time_point started) const;
 
   // Our calls (peer_calling.cpp).
@@ -167,6 +171,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   std::unordered_map<std::string, std::shared_ptr<Serving>> in_progress_;  // by Serving::key
   std::uint64_t notification_keys_ = 0;
   std::size_t noise_in_a_row_ = 0;
+  std::optional<Error> hang_up_;  // why we listen no further
   bool shutting_down_ = false;
   std::optional<Error> end_reason_;
   Event idle_;  // no request under way
@@ -216,7 +221,8 @@ class Peer::Call final : public Pending {
 
  private:
   rpc::Rope encode(std::string_view own_id) const override {
-    return rpc::make_request(own_id, method_, options_.params_for_id ? options_.params_for_id(own_id) : params_);
+    return rpc::make_request(own_id, method_,
+                             options_.params_for_id ? options_.params_for_id(own_id) : params_);
   }
   std::string_view method() const noexcept override { return method_; }
 

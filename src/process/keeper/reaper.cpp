@@ -13,7 +13,7 @@ namespace fairlead::keeper {
 namespace {
 
 // How long the report of a child's end waits for what the child started to be gone too.
-constexpr std::int64_t kLingerMs = 200;
+constexpr std::int64_t kLingerMs = 500;
 
 std::int64_t now_ms() {
   timespec now{};

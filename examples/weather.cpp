@@ -1,0 +1,76 @@
+// An MCP server with typed tools, a resource template, a prompt and progress, on stdin and stdout.
+#include <fairlead/mcp/serve.hpp>
+#include <fairlead/mcp/typed.hpp>
+
+using namespace fairlead;
+
+struct ForecastArgs {
+  std::string city;
+  std::optional<int> days;
+};
+BOOST_DESCRIBE_STRUCT(ForecastArgs, (), (city, days))
+
+struct Day {
+  int day;
+  double celsius;
+};
+BOOST_DESCRIBE_STRUCT(Day, (), (day, celsius))
+
+struct Forecast {
+  std::string city;
+  std::vector<Day> days;
+};
+BOOST_DESCRIBE_STRUCT(Forecast, (), (city, days))
+
+// Not a real forecast: the same city always has the same weather.
+static double temperature(const std::string& city, int day) {
+  unsigned seed = static_cast<unsigned>(day) * 7;
+  for (const char c : city) seed = seed * 31 + static_cast<unsigned char>(c);
+  return static_cast<double>(seed % 300) / 10.0;
+}
+
+static Task<Result<std::vector<mcp::ResourceContents>>> read_station(mcp::Context, std::string uri,
+                                                                     mcp::Server::Variables variables) {
+  co_return std::vector<mcp::ResourceContents>(
+      1, mcp::ResourceContents{uri,
+                               "text/plain",
+                               variables["city"] + ": " + std::to_string(temperature(variables["city"], 0)),
+                               {}});
+}
+
+static Task<Result<mcp::PromptResult>> packing_list(mcp::Context, mcp::Server::Variables arguments) {
+  mcp::PromptResult prompt;
+  prompt.messages.push_back(
+      {"user", mcp::Content::text("What should I pack for " + arguments["city"] + "?")});
+  co_return prompt;
+}
+
+int main() {
+  mcp::Server server("weather", "1.0");
+  mcp::ToolAnnotations read_only;
+  read_only.read_only = true;
+  mcp::tool(
+      server, "forecast", "The weather of the next days",
+      [](const mcp::Context& context, const ForecastArgs& args) {
+        Forecast forecast{args.city, {}};
+        const int days = args.days.value_or(3);
+        for (int day = 0; day < days; ++day) {
+          context.progress(day + 1, days);
+          forecast.days.push_back({day, temperature(args.city, day)});
+        }
+        return forecast;
+      },
+      read_only);
+
+  mcp::ResourceSpec station;
+  station.uri = "weather://{city}/now";
+  station.name = "The weather now";
+  const bool resource = server.add_resource_template(station, read_station).has_value();
+
+  mcp::PromptSpec packing;
+  packing.name = "packing_list";
+  packing.description = "What to pack for a trip";
+  packing.arguments = {{"city", "", "Where to", true}};
+  const bool prompt = server.add_prompt(packing, packing_list).has_value();
+  return resource && prompt ? mcp::serve_stdio(server) : 1;
+}

@@ -1,0 +1,118 @@
+// Client: the other side of an MCP server, of any revision. It finds out which era the server speaks, and
+// from then on looks the same in both: typed calls for the usual things, request() for everything else.
+//
+//   Result<std::shared_ptr<Client>> client = co_await Client::connect(loop, "stdio:npx -y some-server",
+//   options); Result<ToolResult> sum = co_await (*client)->call_tool("add", args);
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fairlead/connection/connect.hpp"
+#include "fairlead/loop/task.hpp"
+#include "fairlead/mcp/types.hpp"
+#include "fairlead/peer/peer.hpp"
+
+namespace fairlead::mcp {
+
+// What a client offers its server. A capability is declared for each that is set.
+struct ClientHandlers {
+  // `params` as sampling/createMessage has them; the result likewise.
+  std::function<Task<Result<json::Raw>>(json::Raw params)> sample;
+  // Forms. Defaults of the schema are filled in for members an accepted answer leaves out.
+  std::function<Task<Result<ElicitResult>>(std::string message, json::Raw requested_schema)> elicit;
+  std::function<Task<Result<ElicitResult>>(std::string message, std::string url)> elicit_url;
+  std::function<std::vector<Root>()> roots;
+  // What the server says unasked: log messages, list changes, updates.
+  std::function<void(std::string_view method, const json::Raw& params)> notified;
+};
+
+struct ClientOptions {
+  ClientOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
+
+  Implementation info{"fairlead", "0.1.0", {}, {}, {}, {}};
+  ConnectOptions connect;
+  ClientHandlers handlers;
+  std::optional<Revision> pinned;                  // speak this and nothing else
+  std::chrono::milliseconds probe_timeout{3'000};  // a legacy server may not answer a modern question at all
+  std::chrono::milliseconds handshake_timeout{30'000};
+  std::optional<LoggingLevel> log_level;  // ask the server for its log messages
+  bool cache = true;                      // modern era: use results again for as long as the server allows
+};
+
+// What to be told of.
+struct ListenFilter {
+  bool tools = false;  // changes of the list
+  bool prompts = false;
+  bool resources = false;
+  std::vector<std::string> uris;  // changes of these resources
+};
+
+// How a call that may take long is to be watched over.
+class ToolCallOptions {
+ public:
+  ToolCallOptions() {}  // NOLINT: not an aggregate
+
+  std::optional<std::chrono::milliseconds> timeout;    // without answer or progress
+  std::optional<std::chrono::milliseconds> max_total;  // in all
+  std::stop_token stop;
+  std::function<void(double progress, std::optional<double> total, const std::string& message)> on_progress;
+};
+
+class Client : public std::enable_shared_from_this<Client> {
+ public:
+  // Connects and finds the server's era. Errors as fairlead::connect() has them, and validation when there is
+  // no common revision.
+  static Task<Result<std::shared_ptr<Client>>> connect(Loop& loop, std::string uri,
+                                                       ClientOptions options = ClientOptions());
+  // On a connection that is there; a server that dies of being probed cannot be started again then.
+  static Task<Result<std::shared_ptr<Client>>> on(std::shared_ptr<Connection> connection,
+                                                  ClientOptions options = ClientOptions());
+
+  virtual ~Client() = default;
+
+  virtual Revision revision() const noexcept = 0;
+  virtual json::View server_info() const noexcept = 0;
+  virtual json::View capabilities() const noexcept = 0;
+  virtual std::string instructions() const = 0;
+
+  // Any method; `params` is an object or absent. Envelope, rounds of questions and progress are taken care
+  // of.
+  virtual Task<Result<json::Raw>> request(std::string method, json::Raw params = json::Raw(),
+                                          ToolCallOptions options = ToolCallOptions()) = 0;
+
+  // All pages, each entry as the server sent it.
+  virtual Task<Result<std::vector<json::Raw>>> list(std::string method, std::string member) = 0;
+  // Without those whose `x-mcp-header` annotations are invalid; the log says why.
+  Task<Result<std::vector<json::Raw>>> tools();
+  Task<Result<std::vector<json::Raw>>> resources();
+  Task<Result<std::vector<json::Raw>>> resource_templates();
+  Task<Result<std::vector<json::Raw>>> prompts();
+
+  // `arguments` is an object or absent. Structured content is checked against the tool's output schema, once
+  // the tool has been listed.
+  virtual Task<Result<ToolResult>> call_tool(std::string name, json::Raw arguments = json::Raw(),
+                                             ToolCallOptions options = ToolCallOptions()) = 0;
+  Task<Result<std::vector<ResourceContents>>> read_resource(std::string uri);
+  Task<Result<PromptResult>> get_prompt(
+      std::string name, std::map<std::string, std::string> arguments = std::map<std::string, std::string>());
+  // Asks to be told of changes; they reach ClientHandlers::notified. The number is for unlisten(). A legacy
+  // server tells of list changes unasked, so nothing is sent for those. Errors: the server's, and validation
+  // when it tells of none of it.
+  virtual Task<Result<std::uint64_t>> listen(ListenFilter filter) = 0;
+  virtual Task<Result<void>> unlisten(std::uint64_t subscription) = 0;
+  Task<Result<std::uint64_t>> subscribe(std::string uri);
+
+  // Legacy era: the session's level from now on. Modern era: that of later requests.
+  virtual Task<Result<void>> set_log_level(LoggingLevel level) = 0;
+
+  virtual Connection& connection() const noexcept = 0;
+  // Closes and waits until a child process is gone.
+  virtual Task<void> close() = 0;
+};
+
+}  // namespace fairlead::mcp

@@ -1,0 +1,60 @@
+// Context: what a handler knows about the request it serves, and how it talks to the client meanwhile. The
+// same in both eras; a handler need not know which one it is in.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fairlead/base/result.hpp"
+#include "fairlead/json/raw.hpp"
+#include "fairlead/json/view.hpp"
+#include "fairlead/loop/task.hpp"
+#include "fairlead/mcp/revision.hpp"
+#include "fairlead/mcp/types.hpp"
+
+namespace fairlead::mcp {
+
+struct RequestState;
+
+class Context {
+ public:
+  explicit Context(std::shared_ptr<RequestState> state) : state_(std::move(state)) {}
+
+  Revision revision() const noexcept;
+  // As the client declared them: for the session in the legacy era, with this request in the modern one.
+  json::View client_capabilities() const noexcept;
+  json::View client_info() const noexcept;
+  // The request's `_meta`; absent when it had none.
+  json::View meta() const noexcept;
+  // Set when the client cancels the request or goes away.
+  const std::stop_token& stop() const noexcept;
+
+  // Sent only if the client asked for progress. `progress` must grow from call to call.
+  void progress(double progress, std::optional<double> total = std::nullopt,
+                std::string_view message = {}) const;
+  // Sent only if the client wants messages of this level.
+  void log(LoggingLevel level, const json::Raw& data, std::string_view logger = {}) const;
+
+  // Asking back, from coroutine handlers. A legacy client is sent a request. A modern client gets an
+  // input-required result and repeats its request with the answer: the handler then runs again FROM ITS
+  // START, and each question that has been answered returns at once. So ask before you act, and ask the same
+  // questions in the same order. `key` names the question in the modern era; left empty, questions are
+  // numbered. Errors: when the client has not declared what is needed, -32021 (kind remote) in the modern era
+  // and kind validation in the legacy one.
+  Task<Result<ElicitResult>> elicit(std::string message, json::Raw requested_schema,
+                                    std::string key = std::string()) const;
+  Task<Result<ElicitResult>> elicit_url(std::string message, std::string url,
+                                        std::string key = std::string()) const;
+  // `params` and result as sampling/createMessage has them.
+  Task<Result<json::Raw>> sample(json::Raw params, std::string key = std::string()) const;
+  Task<Result<std::vector<Root>>> roots(std::string key = std::string()) const;
+
+ private:
+  std::shared_ptr<RequestState> state_;
+};
+
+}  // namespace fairlead::mcp

@@ -1,0 +1,74 @@
+// Server: what an MCP server offers, apart from who is connected to it. Register tools, resources and
+// prompts, then serve it on any number of connections (mcp/serve.hpp); every revision is served, decided
+// request by request.
+//
+// Registration may go on while it is served, from any thread: clients are told that lists have changed.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "fairlead/mcp/context.hpp"
+#include "fairlead/mcp/types.hpp"
+
+namespace fairlead::mcp {
+
+struct ServerState;
+
+// Thrown by a handler to answer with a tool error of this text. What else it throws is logged and told as
+// "the tool failed".
+class ToolError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class Server {
+ public:
+  using Variables = std::map<std::string, std::string>;
+
+  using PlainTool = std::function<Result<ToolResult>(const Context&, json::View arguments)>;
+  using CoroutineTool = std::function<Task<Result<ToolResult>>(Context, json::Raw arguments)>;
+  using ReadResource =
+      std::function<Task<Result<std::vector<ResourceContents>>>(Context, std::string uri, Variables)>;
+  using GetPrompt = std::function<Task<Result<PromptResult>>(Context, Variables arguments)>;
+  // `value` is what the user has typed so far; `context` are arguments already chosen.
+  using Complete = std::function<CompletionResult(const std::string& argument, const std::string& value,
+                                                  const Variables& context)>;
+
+  Server(std::string name, std::string version);
+  explicit Server(Implementation implementation);
+
+  Server& instructions(std::string text);
+  // Lists longer than this are paginated. 0: never.
+  Server& page_size(std::size_t entries);
+  // For results of lists and resources in the modern era.
+  Server& cache_hint(CacheHint hint);
+  // Keys that protect what a modern client carries between two rounds, the newest first; each at least 32
+  // bytes. Without them the server makes one of its own when it starts: enough for one process.
+  Server& state_keys(std::vector<std::string> keys, std::chrono::seconds lifetime = std::chrono::minutes(10));
+
+  // Errors: kind validation, when a schema is none, or a name is taken (use remove_tool first) or illegal.
+  Result<void> add_tool(ToolSpec spec, PlainTool handler);
+  Result<void> add_tool(ToolSpec spec, CoroutineTool handler);
+  bool remove_tool(const std::string& name);
+
+  Result<void> add_resource(ResourceSpec spec, ReadResource read);
+  // `spec.uri` is an RFC 6570 template; its variables reach the handler by name.
+  Result<void> add_resource_template(ResourceSpec spec, ReadResource read, Complete complete = nullptr);
+  bool remove_resource(const std::string& uri);
+  // Tells whoever has subscribed to it.
+  void resource_updated(const std::string& uri);
+
+  Result<void> add_prompt(PromptSpec spec, GetPrompt get, Complete complete = nullptr);
+  bool remove_prompt(const std::string& name);
+
+  const std::shared_ptr<ServerState>& state() const noexcept { return state_; }
+
+ private:
+  std::shared_ptr<ServerState> state_;
+};
+
+}  // namespace fairlead::mcp

@@ -1,0 +1,284 @@
+// fairlead inspect, tools, resources, prompts: a look at, and a call to, any MCP server.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+
+#include "cli/mcp_target.hpp"
+
+namespace fairlead::cli {
+
+namespace {
+
+using ClientPtr = std::shared_ptr<mcp::Client>;
+
+std::string member(json::View view, std::string_view key) {
+  return view[key].as_string().value_or("");
+}
+
+// The first line of a description, cut to what fits beside a name.
+std::string summary(json::View view) {
+  std::string text = member(view, "description");
+  text = text.substr(0, text.find('\n'));
+  if (text.size() > 90) text = text.substr(0, 87) + "...";
+  return text;
+}
+
+void print_json_array(const std::vector<json::Raw>& entries) {
+  std::cout << "[";
+  for (std::size_t i = 0; i < entries.size(); ++i) std::cout << (i ? ",\n " : "") << entries[i].text();
+  std::cout << "]" << std::endl;
+}
+
+void print_list(const McpTarget& target, const std::vector<json::Raw>& entries, std::string_view name) {
+  if (target.json) return print_json_array(entries);
+  std::vector<std::vector<std::string>> rows;
+  for (const json::Raw& entry : entries)
+    rows.push_back({member(json::View(entry), name), summary(json::View(entry))});
+  print_table(rows);
+}
+
+void print_content(const mcp::Content& content) {
+  const std::string type = content.type();
+  if (type == "text") {
+    std::cout << content.text() << std::endl;
+  } else if (type == "resource" && !content.view()["resource"]["text"].absent()) {
+    std::cout << member(content.view()["resource"], "text") << std::endl;
+  } else if (type == "resource_link") {
+    std::cout << member(content.view(), "uri") << std::endl;
+  } else {
+    std::cout << "[" << type << (content.mime_type().empty() ? "" : ", " + content.mime_type()) << "]"
+              << std::endl;
+  }
+}
+
+// ---- inspect
+// -----------------------------------------------------------------------------------------------------
+
+struct Counts {
+  std::string tools = "-";
+  std::string resources = "-";
+  std::string templates = "-";
+  std::string prompts = "-";
+};
+
+Task<std::string> count(ClientPtr client, std::string capability, std::string method, std::string name) {
+  if (client->capabilities()[capability].absent()) co_return "-";
+  Task<Result<std::vector<json::Raw>>> listing = client->list(std::move(method), std::move(name));
+  const Result<std::vector<json::Raw>> entries = co_await listing;
+  co_return entries ? std::to_string(entries->size()) : "failed: " + entries.error().message();
+}
+
+Task<Counts> count_all(ClientPtr client) {
+  Counts counts;
+  Task<std::string> tools = count(client, "tools", "tools/list", "tools");
+  counts.tools = co_await tools;
+  Task<std::string> resources = count(client, "resources", "resources/list", "resources");
+  counts.resources = co_await resources;
+  Task<std::string> templates = count(client, "resources", "resources/templates/list", "resourceTemplates");
+  counts.templates = co_await templates;
+  Task<std::string> prompts = count(client, "prompts", "prompts/list", "prompts");
+  counts.prompts = co_await prompts;
+  co_return counts;
+}
+
+std::string milliseconds(Clock::duration duration) {
+  return std::to_string(std::chrono::duration<double, std::milli>(duration).count()).substr(0, 6) + " ms";
+}
+
+void print_inspection(const mcp::Client& client, const Counts& counts, Clock::duration connected,
+                      Clock::duration listed, bool as_json) {
+  const std::string era = is_modern(client.revision()) ? "modern" : "legacy";
+  if (as_json) {
+    json::Writer out;
+    out.begin_object().key("era").string(era).key("revision").string(to_string(client.revision()));
+    if (!client.server_info().absent()) out.key("server").raw(client.server_info().text());
+    if (!client.capabilities().absent()) out.key("capabilities").raw(client.capabilities().text());
+    for (const auto& [key, value] : {std::pair<const char*, const std::string&>{"tools", counts.tools},
+                                     {"resources", counts.resources},
+                                     {"resourceTemplates", counts.templates},
+                                     {"prompts", counts.prompts}}) {
+      out.key(key).string(value);
+    }
+    out.end_object();
+    std::cout << out.text() << std::endl;
+    return;
+  }
+  std::string capabilities;
+  client.capabilities().each_member([&](std::string_view key, bool, json::View) {
+    capabilities += (capabilities.empty() ? "" : ", ") + std::string(key);
+    return true;
+  });
+  print_table(
+      {{"server", member(client.server_info(), "name") + " " + member(client.server_info(), "version")},
+       {"revision", std::string(to_string(client.revision())) + " (" + era + " era)"},
+       {"capabilities", capabilities},
+       {"tools", counts.tools},
+       {"resources", counts.resources},
+       {"templates", counts.templates},
+       {"prompts", counts.prompts},
+       {"connected in", milliseconds(connected)},
+       {"listed in", milliseconds(listed)}});
+}
+
+Task<Result<int>> inspect(const McpTarget& target, Clock::time_point started, ClientPtr client) {
+  const Clock::time_point connected = Clock::now();
+  Task<Counts> counting = count_all(client);
+  const Counts counts = co_await counting;
+  print_inspection(*client, counts, connected - started, Clock::now() - connected, target.json);
+  co_return kDone;
+}
+
+// ---- tools, resources, prompts
+// -------------------------------------------------------------------------------------
+
+Task<Result<int>> list_entries(const McpTarget& target, std::string method, std::string name, std::string key,
+                               ClientPtr client) {
+  Task<Result<std::vector<json::Raw>>> listing = client->list(std::move(method), std::move(name));
+  const Result<std::vector<json::Raw>> entries = co_await listing;
+  if (!entries) co_return entries.error();
+  print_list(target, *entries, key);
+  co_return kDone;
+}
+
+Task<Result<int>> call_tool(const McpTarget& target, std::string name, json::Raw arguments,
+                            ClientPtr client) {
+  if (target.json) {
+    json::Writer params;
+    params.begin_object().key("name").string(name);
+    if (!arguments.absent()) params.key("arguments").raw(arguments);
+    params.end_object();
+    Task<Result<json::Raw>> asking = client->request("tools/call", params.finish(), target.call_options());
+    const Result<json::Raw> answer = co_await asking;
+    if (!answer) co_return answer.error();
+    std::cout << answer->text() << std::endl;
+    co_return json::View(*answer)["isError"].as_bool().value_or(false) ? kRemoteError : kDone;
+  }
+  Task<Result<mcp::ToolResult>> calling =
+      client->call_tool(std::move(name), std::move(arguments), target.call_options());
+  const Result<mcp::ToolResult> result = co_await calling;
+  if (!result) co_return result.error();
+  if (::isatty(2)) std::fprintf(stderr, "\r\033[K");
+  for (const mcp::Content& content : result->content) print_content(content);
+  if (result->content.empty() && !result->structured.absent())
+    std::cout << result->structured.text() << std::endl;
+  co_return result->is_error ? kRemoteError : kDone;
+}
+
+Task<Result<int>> read_resource(const McpTarget& target, std::string uri, ClientPtr client) {
+  if (target.json) {
+    json::Writer params;
+    params.begin_object().key("uri").string(uri).end_object();
+    Task<Result<json::Raw>> asking =
+        client->request("resources/read", params.finish(), target.call_options());
+    const Result<json::Raw> answer = co_await asking;
+    if (!answer) co_return answer.error();
+    std::cout << answer->text() << std::endl;
+    co_return kDone;
+  }
+  Task<Result<std::vector<mcp::ResourceContents>>> reading = client->read_resource(std::move(uri));
+  const Result<std::vector<mcp::ResourceContents>> contents = co_await reading;
+  if (!contents) co_return contents.error();
+  for (const mcp::ResourceContents& one : *contents)
+    std::cout << (one.text ? *one.text : one.blob.value_or("")) << std::endl;
+  co_return kDone;
+}
+
+Task<Result<int>> get_prompt(const McpTarget& target, std::string name, json::Raw arguments,
+                             ClientPtr client) {
+  json::Writer params;
+  params.begin_object().key("name").string(name);
+  if (!arguments.absent()) params.key("arguments").raw(arguments);
+  params.end_object();
+  Task<Result<json::Raw>> asking = client->request("prompts/get", params.finish(), target.call_options());
+  const Result<json::Raw> answer = co_await asking;
+  if (!answer) co_return answer.error();
+  if (target.json) {
+    std::cout << answer->text() << std::endl;
+    co_return kDone;
+  }
+  json::View(*answer)["messages"].each_element([&](json::View message) {
+    std::cout << member(message, "role") << ": " << std::flush;
+    print_content(mcp::Content(json::Raw::trusted(answer->bytes().part(message["content"].text()))));
+    return true;
+  });
+  co_return kDone;
+}
+
+struct NamedCommand {
+  McpTarget target;
+  std::string name;
+  std::string arguments;
+};
+
+}  // namespace
+
+void add_inspect(CLI::App& program, int& status) {
+  CLI::App* command = program.add_subcommand("inspect", "Show what an MCP server is and offers");
+  auto target = std::make_shared<McpTarget>();
+  target->add_to(*command);
+  command->callback([target, &status] {
+    const Clock::time_point started = Clock::now();
+    status =
+        with_client(*target, [&](ClientPtr client) { return inspect(*target, started, std::move(client)); });
+  });
+}
+
+void add_tools(CLI::App& program, int& status) {
+  CLI::App* command = program.add_subcommand("tools", "List an MCP server's tools, or call one");
+  auto options = std::make_shared<NamedCommand>();
+  options->target.add_to(*command);
+  command->add_option("NAME", options->name, "Tool to call");
+  command->add_option("ARGS", options->arguments, "Its arguments as JSON, or - to read them from stdin");
+  command->callback([options, &status] {
+    const Result<json::Raw> arguments = json_argument(options->arguments);
+    if (!arguments) {
+      status = report(arguments.error());
+      return;
+    }
+    status = with_client(options->target, [&](ClientPtr client) {
+      return options->name.empty()
+                 ? list_entries(options->target, "tools/list", "tools", "name", std::move(client))
+                 : call_tool(options->target, options->name, *arguments, std::move(client));
+    });
+  });
+}
+
+void add_resources(CLI::App& program, int& status) {
+  CLI::App* command = program.add_subcommand("resources", "List an MCP server's resources, or read one");
+  auto options = std::make_shared<NamedCommand>();
+  options->target.add_to(*command);
+  command->add_option("URI", options->name, "Resource to read");
+  command->callback([options, &status] {
+    status = with_client(options->target, [&](ClientPtr client) {
+      return options->name.empty()
+                 ? list_entries(options->target, "resources/list", "resources", "uri", std::move(client))
+                 : read_resource(options->target, options->name, std::move(client));
+    });
+  });
+}
+
+void add_prompts(CLI::App& program, int& status) {
+  CLI::App* command = program.add_subcommand("prompts", "List an MCP server's prompts, or get one");
+  auto options = std::make_shared<NamedCommand>();
+  options->target.add_to(*command);
+  command->add_option("NAME", options->name, "Prompt to get");
+  command->add_option("ARGS", options->arguments,
+                      "Its arguments as a JSON object of strings, or - for stdin");
+  command->callback([options, &status] {
+    const Result<json::Raw> arguments = json_argument(options->arguments);
+    if (!arguments) {
+      status = report(arguments.error());
+      return;
+    }
+    status = with_client(options->target, [&](ClientPtr client) {
+      return options->name.empty()
+                 ? list_entries(options->target, "prompts/list", "prompts", "name", std::move(client))
+                 : get_prompt(options->target, options->name, *arguments, std::move(client));
+    });
+  });
+}
+
+}  // namespace fairlead::cli

@@ -1,0 +1,176 @@
+#include "cli/mcp_target.hpp"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+namespace fairlead::cli {
+
+namespace {
+
+// Asks on the terminal, property by property. An empty line takes the default, or leaves the property out.
+std::optional<std::string> ask_line(const std::string& prompt) {
+  std::ifstream in("/dev/tty");
+  std::ofstream out("/dev/tty");
+  if (!in || !out) return std::nullopt;
+  out << prompt << std::flush;
+  std::string line;
+  if (!std::getline(in, line)) return std::nullopt;
+  return line;
+}
+
+bool has_terminal() {
+  return ::access("/dev/tty", R_OK | W_OK) == 0 && std::ifstream("/dev/tty").good();
+}
+
+// What was typed, as the JSON its schema asks for; nothing when it cannot be that.
+std::optional<std::string> as_json(const std::string& line, json::View schema) {
+  const std::string type = schema["type"].as_string().value_or("string");
+  if (type == "string") return std::string(json::string(line).text());
+  if (type == "boolean") {
+    if (line == "y" || line == "yes" || line == "true") return "true";
+    if (line == "n" || line == "no" || line == "false") return "false";
+    return std::nullopt;
+  }
+  if (json::validate(line)) return std::nullopt;
+  return line;
+}
+
+Task<Result<mcp::ElicitResult>> elicit_on_terminal(std::string message, json::Raw schema) {
+  mcp::ElicitResult result;
+  const std::optional<std::string> consent = ask_line("\nThe server asks: " + message + "\nAnswer? [y/N] ");
+  if (!consent || (*consent != "y" && *consent != "yes")) {
+    result.action = consent ? mcp::ElicitResult::Action::decline : mcp::ElicitResult::Action::cancel;
+    co_return result;
+  }
+  json::Writer content;
+  content.begin_object();
+  bool given_up = false;
+  json::View(schema)["properties"].each_member([&](std::string_view key, bool, json::View property) {
+    const std::string label = property["title"].as_string().value_or(std::string(key));
+    while (true) {
+      const auto line =
+          ask_line("  " + label + " (" + property["type"].as_string().value_or("string") + "): ");
+      if (!line) {
+        given_up = true;
+        return false;
+      }
+      if (line->empty()) return true;
+      const auto value = as_json(*line, property);
+      if (!value) continue;
+      content.key(key).raw(*value);
+      return true;
+    }
+  });
+  content.end_object();
+  result.action = given_up ? mcp::ElicitResult::Action::cancel : mcp::ElicitResult::Action::accept;
+  if (!given_up) result.content = content.finish();
+  co_return result;
+}
+
+Task<Result<mcp::ElicitResult>> elicit_url_on_terminal(std::string message, std::string url) {
+  mcp::ElicitResult result;
+  const auto consent =
+      ask_line("\nThe server asks: " + message + "\nIt wants you to open " + url + "\nOpened it? [y/N] ");
+  result.action = !consent                                 ? mcp::ElicitResult::Action::cancel
+                  : (*consent == "y" || *consent == "yes") ? mcp::ElicitResult::Action::accept
+                                                           : mcp::ElicitResult::Action::decline;
+  co_return result;
+}
+
+void show_notification(std::string_view method, const json::Raw& params) {
+  if (method != "notifications/message") return;
+  const json::View view(params);
+  std::fprintf(stderr, "server %s: %s\n", view["level"].as_string().value_or("").c_str(),
+               std::string(view["data"].text()).c_str());
+}
+
+Task<int> run(Loop& loop, const McpTarget& target, const McpBody& body) {
+  Task<Result<std::shared_ptr<mcp::Client>>> connecting =
+      mcp::Client::connect(loop, target.uri, target.client_options());
+  Result<std::shared_ptr<mcp::Client>> client = co_await connecting;
+  if (!client) co_return report(client.error());
+  Task<Result<int>> running = body(*client);
+  const Result<int> status = co_await running;
+  Task<void> closing = (*client)->close();
+  co_await closing;
+  co_return status ? *status : report(status.error());
+}
+
+}  // namespace
+
+void McpTarget::add_to(CLI::App& command) {
+  command.add_option("TARGET", uri, "Address of the server, e.g. \"stdio:npx -y some-server\"")->required();
+  command.add_option("--revision", revision, "Speak this revision and no other")
+      ->check(CLI::IsMember({"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}));
+  command.add_flag("--json", json, "Print JSON, as the server sent it");
+  add_duration(command, "--timeout", timeout, "How long to wait for each answer [30s]");
+  common.add_log_to(command);
+}
+
+mcp::ClientOptions McpTarget::client_options() const {
+  mcp::ClientOptions options;
+  options.info = mcp::Implementation{"fairlead", FAIRLEAD_VERSION, "Fairlead", {}, {}, {}};
+  options.connect.log = common.log();
+  options.connect.limits.call_timeout = timeout;
+  options.handshake_timeout = timeout;
+  options.probe_timeout = std::min(options.probe_timeout, timeout);
+  if (!revision.empty()) options.pinned = mcp::revision_named(revision);
+  if (has_terminal()) {
+    options.handlers.elicit = elicit_on_terminal;
+    options.handlers.elicit_url = elicit_url_on_terminal;
+  }
+  options.handlers.notified = show_notification;
+  return options;
+}
+
+mcp::ToolCallOptions McpTarget::call_options() const {
+  mcp::ToolCallOptions options;
+  options.timeout = timeout;
+  if (::isatty(STDERR_FILENO)) {
+    options.on_progress = [](double progress, std::optional<double> total, const std::string& message) {
+      if (total) {
+        std::fprintf(stderr, "\r\033[K%g/%g %s", progress, *total, message.c_str());
+      } else {
+        std::fprintf(stderr, "\r\033[K%g %s", progress, message.c_str());
+      }
+      std::fflush(stderr);
+    };
+  }
+  return options;
+}
+
+int with_client(const McpTarget& target, const McpBody& body) {
+  Loop loop;
+  return loop.block_on(run(loop, target, body));
+}
+
+Result<json::Raw> json_argument(const std::string& given) {
+  if (given.empty()) return json::Raw();
+  if (given != "-") return json::Raw::parse(given);
+  const std::string text(std::istreambuf_iterator<char>(std::cin), {});
+  return json::Raw::parse(text);
+}
+
+void print_table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += row[i];
+      if (i + 1 < row.size()) line += std::string(widths[i] - row[i].size() + 2, ' ');
+    }
+    std::puts(line.c_str());
+  }
+}
+
+}  // namespace fairlead::cli

@@ -1,0 +1,146 @@
+// How a client hears of changes: in the legacy era list changes come unasked and resources are subscribed to
+// one by one; in the modern era there is one request for all of it, which stays under way for as long as it
+// is wanted.
+#include "fairlead/loop/event.hpp"
+#include "mcp/client_session.hpp"
+
+namespace fairlead::mcp {
+
+namespace {
+
+constexpr std::string_view kSubscriptionKey = "io.modelcontextprotocol/subscriptionId";
+constexpr std::chrono::hours kForEver{24 * 365};
+
+json::Raw filter_params(const ListenFilter& filter) {
+  json::Writer out;
+  out.begin_object().key("notifications").begin_object();
+  if (filter.tools) out.key("toolsListChanged").boolean(true);
+  if (filter.prompts) out.key("promptsListChanged").boolean(true);
+  if (filter.resources) out.key("resourcesListChanged").boolean(true);
+  if (!filter.uris.empty()) {
+    out.key("resourceSubscriptions").begin_array();
+    for (const std::string& uri : filter.uris) out.string(uri);
+    out.end_array();
+  }
+  out.end_object().end_object();
+  return out.finish();
+}
+
+json::Raw uri_params(const std::string& uri) {
+  json::Writer out;
+  out.begin_object().key("uri").string(uri).end_object();
+  return out.finish();
+}
+
+}  // namespace
+
+// A modern subscription. It begins to count with its acknowledgement.
+struct ClientSession::Subscription {
+  std::string request_id;
+  bool acknowledged = false;
+  bool honoured = false;  // anything of what was asked for
+  std::optional<Error> failed;
+  Event settled;
+  std::stop_source stop;
+  std::vector<std::string> uris;  // legacy era: what it subscribed to
+};
+
+Task<Result<std::uint64_t>> ClientSession::listen(ListenFilter filter) {
+  const auto keep = self();
+  auto subscription = std::make_shared<Subscription>();
+  Task<Result<void>> beginning = is_modern(revision_) ? listen_modern(subscription, std::move(filter))
+                                                      : listen_legacy(subscription, std::move(filter));
+  const Result<void> begun = co_await beginning;
+  if (!begun) co_return begun.error();
+  const std::uint64_t id = ++last_subscription_;
+  subscriptions_[id] = std::move(subscription);
+  co_return id;
+}
+
+Task<Result<void>> ClientSession::listen_modern(std::shared_ptr<Subscription> subscription,
+                                                ListenFilter filter) {
+  beginning_.push_back(subscription);
+  connection_->loop().spawn(
+      keep_listening(peer_, subscription, enveloped(filter_params(filter), false, json::Raw(), {})));
+  const bool settled = co_await subscription->settled.wait(connection_->loop(), options_.handshake_timeout);
+  std::erase(beginning_, subscription);
+  if (subscription->acknowledged && subscription->honoured) co_return Result<void>();
+  subscription->stop.request_stop();
+  if (subscription->failed) co_return *subscription->failed;
+  if (!settled) co_return Error(ErrorKind::timeout, "the server did not acknowledge the subscription");
+  co_return Error(ErrorKind::validation, "the server tells of none of this");
+}
+
+// The request lasts as long as the subscription. The client itself is not kept by it.
+Task<void> ClientSession::keep_listening(std::shared_ptr<Peer> peer,
+                                         std::shared_ptr<Subscription> subscription, json::Raw params) {
+  CallOptions options(kForEver);
+  options.stop = subscription->stop.get_token();
+  options.params_for_id = [subscription, params](std::string_view id) {
+    subscription->request_id = std::string(id);
+    return params;
+  };
+  const Result<json::Raw> ended =
+      co_await peer->call("subscriptions/listen", json::Raw(), std::move(options));
+  if (!ended) subscription->failed = ended.error();
+  subscription->settled.set();
+}
+
+void ClientSession::on_acknowledged(json::View params) {
+  const std::string_view id = params["_meta"][kSubscriptionKey].text();
+  // A copy: whoever is woken takes itself out of the list.
+  const std::vector<std::shared_ptr<Subscription>> waiting = beginning_;
+  for (const auto& subscription : waiting) {
+    if (subscription->request_id != id) continue;
+    subscription->acknowledged = true;
+    subscription->honoured = params["notifications"].size() > 0;
+    subscription->settled.set();
+  }
+}
+
+Task<Result<void>> ClientSession::listen_legacy(std::shared_ptr<Subscription> subscription,
+                                                ListenFilter filter) {
+  for (const std::string& uri : filter.uris) {
+    if (++subscribed_[uri] == 1) {
+      ToolCallOptions options;
+      Task<Result<json::Raw>> asking = request("resources/subscribe", uri_params(uri), std::move(options));
+      const Result<json::Raw> answer = co_await asking;
+      if (!answer) {
+        if (--subscribed_[uri] == 0) subscribed_.erase(uri);
+        Task<Result<void>> undoing = unlisten_legacy(subscription);
+        const Result<void> undone = co_await undoing;
+        static_cast<void>(undone);
+        co_return answer.error();
+      }
+    }
+    subscription->uris.push_back(uri);
+  }
+  co_return Result<void>();
+}
+
+Task<Result<void>> ClientSession::unlisten_legacy(std::shared_ptr<Subscription> subscription) {
+  Result<void> outcome;
+  for (const std::string& uri : subscription->uris) {
+    if (--subscribed_[uri] > 0) continue;
+    subscribed_.erase(uri);
+    ToolCallOptions options;
+    Task<Result<json::Raw>> asking = request("resources/unsubscribe", uri_params(uri), std::move(options));
+    const Result<json::Raw> answer = co_await asking;
+    if (!answer) outcome = answer.error();
+  }
+  co_return outcome;
+}
+
+Task<Result<void>> ClientSession::unlisten(std::uint64_t id) {
+  const auto keep = self();
+  const auto found = subscriptions_.find(id);
+  if (found == subscriptions_.end()) co_return Error(ErrorKind::validation, "there is no such subscription");
+  const std::shared_ptr<Subscription> subscription = found->second;
+  subscriptions_.erase(found);
+  subscription->stop.request_stop();
+  Task<Result<void>> ending = unlisten_legacy(subscription);
+  Result<void> ended = co_await ending;
+  co_return ended;
+}
+
+}  // namespace fairlead::mcp

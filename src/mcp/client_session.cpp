@@ -1,0 +1,502 @@
+#include "mcp/client_session.hpp"
+
+#include "fairlead/json/splice.hpp"
+#include "fairlead/mcp/method_table.hpp"
+#include "fairlead/rpc/codes.hpp"
+#include "mcp/header_annotations.hpp"
+
+namespace fairlead::mcp {
+
+namespace {
+
+constexpr int kMostRounds = 10;
+constexpr std::size_t kMostPages = 1000;
+constexpr std::int64_t kUnsupportedVersion = -32022;
+const std::chrono::milliseconds kComeBack{250};
+
+json::Raw sub(const json::Raw& whole, json::View part) {
+  return part.absent() ? json::Raw() : json::Raw::trusted(whole.bytes().part(part.text()), whole.one_line());
+}
+
+// What a server hears whose client has been let go of.
+Task<Answer> nobody() {
+  co_return Error::rpc(rpc::kInternalError, "The client is gone");
+}
+
+json::Raw empty_object() {
+  return json::Raw::trusted(Bytes::constant("{}"), true);
+}
+
+}  // namespace
+
+std::shared_ptr<ClientSession> ClientSession::start(std::shared_ptr<Connection> connection,
+                                                    ClientOptions options) {
+  std::shared_ptr<ClientSession> session(new ClientSession(std::move(options)));
+  auto methods = std::make_shared<Methods>();
+  std::weak_ptr<Client> weak = session;
+  methods->otherwise([weak](Request request) -> Task<Answer> {
+    const auto client = std::static_pointer_cast<ClientSession>(weak.lock());
+    return client ? client->serve(std::move(request)) : nobody();
+  });
+  PeerOptions peer_options;
+  peer_options.limits = session->options_.connect.limits;
+  peer_options.log = session->options_.connect.log;
+  peer_options.noise = Noise::skip;
+  peer_options.dialect.cancel_method = "notifications/cancelled";
+  peer_options.dialect.cancel_id_key = "requestId";
+  peer_options.dialect.answer_cancelled = false;
+  peer_options.dialect.progress_method = "notifications/progress";
+  peer_options.dialect.progress_token_key = "progressToken";
+  session->connection_ = connection;
+  session->peer_ = Peer::start(std::move(connection), std::move(methods), std::move(peer_options));
+  return session;
+}
+
+// ---- finding the era
+// -------------------------------------------------------------------------------------------
+
+// Asks the modern question. Only a modern answer makes it a modern server: legacy ones answer with any code
+// there is, with nothing, or die of it.
+Task<Result<ClientSession::Probe>> ClientSession::probe() {
+  revision_ = kNewest;
+  CallOptions call_options(options_.probe_timeout);
+  Task<Result<json::Raw>> asking =
+      send("server/discover", enveloped(json::Raw(), false, json::Raw(), {}), std::move(call_options));
+  const Result<json::Raw> answer = co_await asking;
+  if (answer) {
+    bool common = false;
+    json::View(*answer)["supportedVersions"].each_element([&](json::View version) {
+      common = common || version.as_string() == to_string(kNewest);
+      return true;
+    });
+    if (!common)
+      co_return Error(ErrorKind::validation, "the server speaks no revision that this client knows");
+    learn(*answer);
+    co_return Probe::modern;
+  }
+  const Error& error = answer.error();
+  const bool disjoint = error.kind() == ErrorKind::remote && error.detail().rpc_code == kUnsupportedVersion;
+  if (disjoint) {
+    bool legacy = false;
+    json::View(error.detail().rpc_data)["supported"].each_element([&](json::View version) {
+      const auto known = revision_named(version.as_string().value_or(""));
+      legacy = legacy || (known && !is_modern(*known));
+      return true;
+    });
+    if (!legacy)
+      co_return Error(ErrorKind::validation,
+                      "the server speaks no revision that this client knows: " + error.message());
+  }
+  if (error.kind() == ErrorKind::remote || error.kind() == ErrorKind::timeout) co_return Probe::legacy;
+  if (error.kind() == ErrorKind::process_exited || error.kind() == ErrorKind::closed) co_return Probe::gone;
+  co_return error;
+}
+
+Task<Result<void>> ClientSession::initialize(Revision revision) {
+  revision_ = revision;
+  json::Writer params;
+  params.begin_object().key("protocolVersion").string(to_string(revision)).key("capabilities");
+  write_capabilities(params, revision);
+  params.key("clientInfo");
+  write(params, options_.info, revision);
+  params.end_object();
+  CallOptions call_options(options_.handshake_timeout);
+  Task<Result<json::Raw>> asking = send("initialize", params.finish(), std::move(call_options));
+  const Result<json::Raw> answer = co_await asking;
+  if (!answer) co_return answer.error();
+  const std::string offered = json::View(*answer)["protocolVersion"].as_string().value_or("");
+  const std::optional<Revision> chosen = revision_named(offered);
+  if (!chosen || is_modern(*chosen) || (options_.pinned && *chosen != *options_.pinned)) {
+    co_return Error(ErrorKind::validation,
+                    "the server wants to speak revision `" + offered + "`, which this client does not");
+  }
+  revision_ = *chosen;
+  learn(*answer);
+  Result<void> sent = co_await peer_->notify("notifications/initialized");
+  co_return sent;
+}
+
+void ClientSession::learn(const json::Raw& result) {
+  const json::View view(result);
+  capabilities_ = sub(result, view["capabilities"]);
+  const json::View modern_info = view["_meta"]["io.modelcontextprotocol/serverInfo"];
+  server_info_ = sub(result, modern_info.absent() ? view["serverInfo"] : modern_info);
+  instructions_ = view["instructions"].as_string().value_or("");
+}
+
+void ClientSession::write_capabilities(json::Writer& out, Revision revision) const {
+  const ClientHandlers& handlers = options_.handlers;
+  out.begin_object();
+  if (handlers.sample) out.key("sampling").begin_object().end_object();
+  if ((handlers.elicit || handlers.elicit_url) && revision >= Revision::r2025_06_18) {
+    out.key("elicitation").begin_object();
+    if (revision >= Revision::r2025_11_25) {
+      if (handlers.elicit) out.key("form").begin_object().end_object();
+      if (handlers.elicit_url) out.key("url").begin_object().end_object();
+    }
+    out.end_object();
+  }
+  if (handlers.roots) out.key("roots").begin_object().end_object();
+  out.end_object();
+}
+
+// ---- requests
+// ---------------------------------------------------------------------------------------------------
+
+Task<Result<json::Raw>> ClientSession::send(std::string method, json::Raw params, CallOptions call_options) {
+  Result<json::Raw> answer = co_await peer_->call(method, std::move(params), std::move(call_options));
+  co_return answer;
+}
+
+// Adds what the era wants to a request's params and leaves the rest as it is.
+json::Raw ClientSession::enveloped(const json::Raw& params, bool wants_progress, const json::Raw& answers,
+                                   const std::string& state) const {
+  json::Writer meta;
+  meta.begin_object();
+  const json::View given = json::View(params)["_meta"];
+  given.each_member([&](std::string_view key, bool escaped, json::View value) {
+    meta.key(escaped ? json::unescape(key) : std::string(key)).raw(value.text());
+    return true;
+  });
+  if (is_modern(revision_)) {
+    meta.key("io.modelcontextprotocol/protocolVersion").string(to_string(revision_));
+    meta.key("io.modelcontextprotocol/clientInfo");
+    write(meta, options_.info, revision_);
+    meta.key("io.modelcontextprotocol/clientCapabilities");
+    write_capabilities(meta, revision_);
+    if (options_.log_level)
+      meta.key("io.modelcontextprotocol/logLevel").string(to_string(*options_.log_level));
+  }
+  // The token is filled in by whoever knows the call's id.
+  if (wants_progress) meta.key("progressToken").raw("0");
+  meta.end_object();
+  if (meta.text() == "{}") return params;
+  const json::Raw base = params.absent() ? empty_object() : params;
+  json::Splice splice(base.bytes());
+  if (given.absent()) {
+    splice.insert_member(base.text(), "_meta", meta.text());
+  } else {
+    splice.replace(json::View(base)["_meta"].text(), Bytes::copy_of(meta.text()));
+  }
+  if (!answers.absent()) splice.insert_member(base.text(), "inputResponses", answers.text());
+  if (!state.empty()) splice.insert_member(base.text(), "requestState", json::string(state).text());
+  return json::Raw::trusted(splice.joined(), base.one_line());
+}
+
+namespace {
+
+// Puts a call's own id in the place of the progress token.
+json::Raw with_token(const json::Raw& params, std::string_view id) {
+  json::Splice splice(params.bytes());
+  splice.replace(json::View(params)["_meta"]["progressToken"].text(), Bytes::copy_of(id));
+  return json::Raw::trusted(splice.joined(), params.one_line());
+}
+
+CallOptions call_options_of(const ToolCallOptions& options) {
+  CallOptions made;
+  made.timeout = options.timeout;
+  made.max_total = options.max_total;
+  made.stop = options.stop;
+  if (options.on_progress) {
+    made.on_progress = [report = options.on_progress](const json::Raw& params) {
+      const json::View view(params);
+      report(view["progress"].as_double().value_or(0), view["total"].as_double(),
+             view["message"].as_string().value_or(""));
+    };
+  }
+  return made;
+}
+
+}  // namespace
+
+// One request as its caller sees it: in the modern era perhaps several, each answering what the one before
+// asked.
+Task<Result<json::Raw>> ClientSession::request(std::string method, json::Raw params,
+                                               ToolCallOptions options) {
+  const auto keep = self();
+  json::Raw answers;
+  std::string state;
+  const bool may_cache = options_.cache && is_modern(revision_);
+  if (may_cache) {
+    if (std::optional<json::Raw> known = cache_.find(method, json::View(params), Clock::now()))
+      co_return *known;
+  }
+  const std::uint64_t asked_at = cache_.generation();
+  for (int round = 0; round <= kMostRounds; ++round) {
+    const bool wants_progress = static_cast<bool>(options.on_progress);
+    json::Raw sent_params = enveloped(params, wants_progress, answers, state);
+    CallOptions call_options = call_options_of(options);
+    if (wants_progress)
+      call_options.params_for_id = [sent_params](std::string_view id) { return with_token(sent_params, id); };
+    Task<Result<json::Raw>> sending = send(method, std::move(sent_params), std::move(call_options));
+    Result<json::Raw> answer = co_await sending;
+    if (!answer && answer.error().detail().rpc_code == rpc::kInvalidParams &&
+        !json::View(params)["cursor"].absent()) {
+      cache_.on_bad_cursor(method);
+    }
+    if (!answer || !is_modern(revision_)) co_return answer;
+    const json::View view(*answer);
+    const std::string type = view["resultType"].as_string().value_or("complete");
+    if (type == "complete") {
+      if (may_cache && round == 0) cache_.store(method, json::View(params), *answer, Clock::now(), asked_at);
+      co_return answer;
+    }
+    if (type != "input_required")
+      co_return Error(ErrorKind::validation, "the server answered with an unknown resultType `" + type + "`");
+    state = view["requestState"].as_string().value_or("");
+    const json::View questions = view["inputRequests"];
+    if (questions.absent()) {
+      answers = json::Raw();
+      co_await sleep_for(connection_->loop(), kComeBack);
+      continue;
+    }
+    Task<Result<json::Raw>> answering = answer_questions(sub(*answer, questions));
+    Result<json::Raw> answered = co_await answering;
+    if (!answered) co_return answered.error();
+    answers = std::move(*answered);
+  }
+  co_return Error(ErrorKind::resource_exhausted, "the server asked more than 10 rounds of questions");
+}
+
+// ---- what the server asks of us
+// -----------------------------------------------------------------------------------
+
+Task<Result<json::Raw>> ClientSession::answer_questions(json::Raw questions) {
+  struct Question {
+    std::string key;
+    std::string method;
+    json::Raw params;
+  };
+  std::vector<Question> all;
+  json::View(questions).each_member([&](std::string_view key, bool escaped, json::View question) {
+    all.push_back(Question{escaped ? json::unescape(key) : std::string(key),
+                           question["method"].as_string().value_or(""), sub(questions, question["params"])});
+    return true;
+  });
+  json::Writer answers;
+  answers.begin_object();
+  for (const Question& question : all) {
+    Task<Result<json::Raw>> answering = answer_one(question.method, question.params);
+    const Result<json::Raw> answer = co_await answering;
+    if (!answer) co_return answer.error();
+    answers.key(question.key).raw(*answer);
+  }
+  answers.end_object();
+  co_return answers.finish();
+}
+
+void ClientSession::on_notification(const Request& request) {
+  cache_.on_notification(request.method(), request.args());
+  if (request.method() == "notifications/subscriptions/acknowledged") on_acknowledged(request.args());
+  if (options_.handlers.notified) options_.handlers.notified(request.method(), request.params());
+}
+
+Task<Answer> ClientSession::serve(Request request) {
+  const auto keep = self();
+  if (request.is_notification()) {
+    on_notification(request);
+    co_return json::Raw::null();
+  }
+  // A modern server sends no requests.
+  if (is_modern(revision_)) co_return rpc::method_not_found(request.method());
+  if (request.method() == "ping") co_return empty_object();
+  if (!find_method(request.method(), revision_)) co_return rpc::method_not_found(request.method());
+  Task<Result<json::Raw>> answering = answer_one(std::string(request.method()), request.params());
+  Result<json::Raw> answer = co_await answering;
+  co_return answer;
+}
+
+Task<Result<json::Raw>> ClientSession::answer_one(std::string method, json::Raw params) {
+  const ClientHandlers& handlers = options_.handlers;
+  if (method == "sampling/createMessage" && handlers.sample) {
+    Task<Result<json::Raw>> sampling = handlers.sample(std::move(params));
+    Result<json::Raw> answer = co_await sampling;
+    co_return answer;
+  }
+  if (method == "elicitation/create" && (handlers.elicit || handlers.elicit_url)) {
+    Task<Result<json::Raw>> eliciting = elicit(std::move(params));
+    Result<json::Raw> answer = co_await eliciting;
+    co_return answer;
+  }
+  if (method == "roots/list" && handlers.roots) {
+    json::Writer out;
+    out.begin_object().key("roots").begin_array();
+    for (const Root& root : handlers.roots()) {
+      out.begin_object().key("uri").string(root.uri);
+      if (!root.name.empty()) out.key("name").string(root.name);
+      out.end_object();
+    }
+    out.end_array().end_object();
+    co_return out.finish();
+  }
+  co_return rpc::method_not_found(method);
+}
+
+namespace {
+
+// An accepted form with the schema's defaults for what it leaves out.
+json::Raw with_defaults(const json::Raw& content, json::View schema) {
+  const json::Raw base = content.absent() ? empty_object() : content;
+  json::Splice splice(base.bytes());
+  schema["properties"].each_member([&](std::string_view key, bool escaped, json::View property) {
+    const std::string name = escaped ? json::unescape(key) : std::string(key);
+    const json::View value = property["default"];
+    if (!value.absent() && json::View(base)[name].absent())
+      splice.insert_member(base.text(), name, value.text());
+    return true;
+  });
+  return json::Raw::trusted(splice.joined());
+}
+
+json::Raw encode(const ElicitResult& result, json::View schema) {
+  json::Writer out;
+  const bool accepted = result.action == ElicitResult::Action::accept;
+  out.begin_object().key("action").string(accepted                                         ? "accept"
+                                          : result.action == ElicitResult::Action::decline ? "decline"
+                                                                                           : "cancel");
+  if (accepted && !schema.absent()) out.key("content").raw(with_defaults(result.content, schema));
+  out.end_object();
+  return out.finish();
+}
+
+}  // namespace
+
+Task<Result<json::Raw>> ClientSession::elicit(json::Raw params) {
+  const ClientHandlers& handlers = options_.handlers;
+  const json::View view(params);
+  const std::string mode = view["mode"].as_string().value_or("form");
+  std::string message = view["message"].as_string().value_or("");
+  if (mode == "form" && handlers.elicit) {
+    const json::View schema = view["requestedSchema"];
+    Task<Result<ElicitResult>> asking = handlers.elicit(std::move(message), sub(params, schema));
+    const Result<ElicitResult> result = co_await asking;
+    if (!result) co_return result.error();
+    co_return encode(*result, schema);
+  }
+  if (mode == "url" && handlers.elicit_url) {
+    Task<Result<ElicitResult>> asking =
+        handlers.elicit_url(std::move(message), view["url"].as_string().value_or(""));
+    const Result<ElicitResult> result = co_await asking;
+    if (!result) co_return result.error();
+    co_return encode(*result, json::View());
+  }
+  co_return rpc::invalid_params("this client does not support elicitation of mode " + mode);
+}
+
+// ---- lists and tools
+// ------------------------------------------------------------------------------------------------
+
+Task<Result<std::vector<json::Raw>>> ClientSession::list(std::string method, std::string member) {
+  const auto keep = self();
+  std::vector<json::Raw> all;
+  json::Raw params;
+  for (std::size_t page = 0; page < kMostPages; ++page) {
+    ToolCallOptions options;
+    Task<Result<json::Raw>> asking = request(method, params, std::move(options));
+    const Result<json::Raw> answer = co_await asking;
+    if (!answer) co_return answer.error();
+    const json::View entries = json::View(*answer)[member];
+    if (!entries.is(json::Type::array))
+      co_return Error(ErrorKind::validation, method + " was answered without `" + member + "`");
+    entries.each_element([&](json::View entry) {
+      all.push_back(sub(*answer, entry));
+      return true;
+    });
+    const json::View next = json::View(*answer)["nextCursor"];
+    if (!next.is(json::Type::string)) {
+      if (method == "tools/list") {
+        all = without_invalid(std::move(all));
+        remember_schemas(all);
+      }
+      co_return all;
+    }
+    json::Writer out;
+    out.begin_object().key("cursor").raw(next.text()).end_object();
+    params = out.finish();
+  }
+  co_return Error(ErrorKind::resource_exhausted, method + " has more than 1000 pages");
+}
+
+std::vector<json::Raw> ClientSession::without_invalid(std::vector<json::Raw> tools) const {
+  if (!is_modern(revision_)) return tools;
+  std::erase_if(tools, [&](const json::Raw& tool) {
+    const auto problem = header_annotation_problem(json::View(tool)["inputSchema"]);
+    if (!problem) return false;
+    options_.connect.log.warning(
+        "a tool is left out",
+        {{"tool", json::View(tool)["name"].as_string().value_or("")}, {"problem", *problem}});
+    return true;
+  });
+  return tools;
+}
+
+void ClientSession::remember_schemas(const std::vector<json::Raw>& tools) {
+  output_schemas_.clear();
+  for (const json::Raw& tool : tools) {
+    const json::View view(tool);
+    const json::View schema = view["outputSchema"];
+    if (schema.absent()) continue;
+    Result<json::Schema> compiled = json::Schema::compile(schema.text());
+    if (compiled) {
+      output_schemas_.emplace(view["name"].as_string().value_or(""), std::move(*compiled));
+    } else {
+      options_.connect.log.warning(
+          "a tool's output schema is not usable",
+          {{"tool", view["name"].as_string().value_or("")}, {"problem", compiled.error().message()}});
+    }
+  }
+}
+
+Task<Result<ToolResult>> ClientSession::call_tool(std::string name, json::Raw arguments,
+                                                  ToolCallOptions options) {
+  const auto keep = self();
+  json::Writer params;
+  params.begin_object().key("name").string(name);
+  if (!arguments.absent()) params.key("arguments").raw(arguments);
+  params.end_object();
+  Task<Result<json::Raw>> asking = request("tools/call", params.finish(), std::move(options));
+  const Result<json::Raw> answer = co_await asking;
+  if (!answer) co_return answer.error();
+  const json::View view(*answer);
+  ToolResult result;
+  view["content"].each_element([&](json::View block) {
+    result.content.push_back(Content(sub(*answer, block)));
+    return true;
+  });
+  result.structured = sub(*answer, view["structuredContent"]);
+  result.is_error = view["isError"].as_bool().value_or(false);
+  result.meta = sub(*answer, view["_meta"]);
+  const auto schema = output_schemas_.find(name);
+  if (schema != output_schemas_.end() && !result.is_error) {
+    if (result.structured.absent())
+      co_return Error(ErrorKind::validation,
+                      "tool " + name + " has an output schema but returned no structured content");
+    if (const auto violation = schema->second.validate(result.structured.text())) {
+      co_return Error(ErrorKind::validation,
+                      "the structured content of tool " + name + " breaks its schema: " + violation->message);
+    }
+  }
+  co_return result;
+}
+
+Task<Result<void>> ClientSession::set_log_level(LoggingLevel level) {
+  const auto keep = self();
+  options_.log_level = level;
+  if (is_modern(revision_)) co_return Result<void>();
+  json::Writer params;
+  params.begin_object().key("level").string(to_string(level)).end_object();
+  ToolCallOptions options;
+  Task<Result<json::Raw>> asking = request("logging/setLevel", params.finish(), std::move(options));
+  const Result<json::Raw> answer = co_await asking;
+  if (!answer) co_return answer.error();
+  co_return Result<void>();
+}
+
+Task<void> ClientSession::close() {
+  const auto keep = self();
+  connection_->close();
+  Task<void> settling = connection_->settled();
+  co_await settling;
+}
+
+}  // namespace fairlead::mcp

@@ -1,0 +1,155 @@
+#include "fairlead/mcp/context.hpp"
+
+#include "fairlead/rpc/codes.hpp"
+#include "mcp/request_state.hpp"
+
+namespace fairlead::mcp {
+
+namespace {
+
+constexpr std::int64_t kMissingCapability = -32021;
+
+// The code is the modern era's; a legacy client is told in words.
+Error missing_capability(Revision revision, std::string_view required) {
+  if (!is_modern(revision)) {
+    return Error(ErrorKind::validation,
+                 "The client does not offer what this needs: " + std::string(required));
+  }
+  return Error::rpc(kMissingCapability, "Client capability required",
+                    "{\"requiredCapabilities\":" + std::string(required) + "}");
+}
+
+// The one way all questions take. Legacy: a request of ours. Modern: the answer of an earlier round, or the
+// end of this one.
+Task<Result<json::Raw>> ask(std::shared_ptr<RequestState> state, std::string method, json::Raw params,
+                            std::string key) {
+  if (!is_modern(state->revision)) {
+    Task<Result<json::Raw>> asking = state->link->request(std::move(method), std::move(params), state->stop);
+    Result<json::Raw> answer = co_await asking;
+    co_return answer;
+  }
+  ++state->asked;
+  if (key.empty()) key = "q" + std::to_string(state->asked);
+  const auto answered = state->answers.find(key);
+  if (answered != state->answers.end()) co_return answered->second;
+  state->open.push_back(RequestState::Question{std::move(key), std::move(method), std::move(params)});
+  AwaitAnswerFromNextRound next(state);
+  co_await next;
+  co_return Error(ErrorKind::cancelled, "not reached: the handler is run again");
+}
+
+Result<ElicitResult> parse_elicit_result(const json::Raw& raw, Revision revision) {
+  const json::View view(raw);
+  const std::string action = view["action"].as_string().value_or("");
+  ElicitResult result;
+  if (action == "accept") {
+    result.action = ElicitResult::Action::accept;
+  } else if (action == "decline") {
+    result.action = ElicitResult::Action::decline;
+  } else if (action != "cancel") {
+    const char* const problem = "an elicitation was answered without accept, decline or cancel";
+    // There the answer came with the request, which is therefore wrong.
+    if (is_modern(revision)) return rpc::invalid_params(problem);
+    return Error(ErrorKind::validation, problem);
+  }
+  const json::View content = view["content"];
+  if (!content.absent()) result.content = json::Raw::trusted(raw.bytes().part(content.text()));
+  return result;
+}
+
+}  // namespace
+
+Revision Context::revision() const noexcept {
+  return state_->revision;
+}
+json::View Context::client_capabilities() const noexcept {
+  return json::View(state_->client_capabilities);
+}
+json::View Context::client_info() const noexcept {
+  return json::View(state_->client_info);
+}
+json::View Context::meta() const noexcept {
+  return json::View(state_->meta);
+}
+const std::stop_token& Context::stop() const noexcept {
+  return state_->stop;
+}
+
+void Context::progress(double progress, std::optional<double> total, std::string_view message) const {
+  const json::View token = meta()["progressToken"];
+  if (token.absent() || token.is(json::Type::null) || state_->stop.stop_requested()) return;
+  json::Writer params;
+  params.begin_object().key("progressToken").raw(token.text()).key("progress").number(progress);
+  if (total) params.key("total").number(*total);
+  if (!message.empty() && state_->revision >= Revision::r2025_03_26) params.key("message").string(message);
+  params.end_object();
+  state_->link->notify("notifications/progress", params.finish());
+}
+
+void Context::log(LoggingLevel level, const json::Raw& data, std::string_view logger) const {
+  if (!state_->log_level || level < *state_->log_level) return;
+  json::Writer params;
+  params.begin_object().key("level").string(to_string(level));
+  if (!logger.empty()) params.key("logger").string(logger);
+  params.key("data").raw(data).end_object();
+  state_->link->notify("notifications/message", params.finish());
+}
+
+Task<Result<ElicitResult>> Context::elicit(std::string message, json::Raw requested_schema,
+                                           std::string key) const {
+  const json::View declared = client_capabilities()["elicitation"];
+  // An empty object means forms, as it did before there were other modes.
+  const bool forms = state_->revision >= Revision::r2025_06_18 && declared.is(json::Type::object) &&
+                     (declared.size() == 0 || !declared["form"].absent());
+  if (!forms) co_return missing_capability(state_->revision, R"({"elicitation":{"form":{}}})");
+  json::Writer params;
+  params.begin_object();
+  if (state_->revision >= Revision::r2025_11_25) params.key("mode").string("form");
+  params.key("message").string(message).key("requestedSchema").raw(requested_schema).end_object();
+  Task<Result<json::Raw>> asking = ask(state_, "elicitation/create", params.finish(), std::move(key));
+  const Result<json::Raw> answer = co_await asking;
+  if (!answer) co_return answer.error();
+  co_return parse_elicit_result(*answer, state_->revision);
+}
+
+Task<Result<ElicitResult>> Context::elicit_url(std::string message, std::string url, std::string key) const {
+  const bool urls =
+      state_->revision >= Revision::r2025_11_25 && !client_capabilities()["elicitation"]["url"].absent();
+  if (!urls) co_return missing_capability(state_->revision, R"({"elicitation":{"url":{}}})");
+  json::Writer params;
+  params.begin_object().key("mode").string("url").key("message").string(message).key("url").string(url);
+  if (!is_modern(state_->revision)) params.key("elicitationId").string(url);
+  params.end_object();
+  Task<Result<json::Raw>> asking = ask(state_, "elicitation/create", params.finish(), std::move(key));
+  const Result<json::Raw> answer = co_await asking;
+  if (!answer) co_return answer.error();
+  co_return parse_elicit_result(*answer, state_->revision);
+}
+
+Task<Result<json::Raw>> Context::sample(json::Raw params, std::string key) const {
+  const json::View declared = client_capabilities()["sampling"];
+  if (declared.absent()) co_return missing_capability(state_->revision, R"({"sampling":{}})");
+  if (!json::View(params)["tools"].absent() && declared["tools"].absent()) {
+    co_return missing_capability(state_->revision, R"({"sampling":{"tools":{}}})");
+  }
+  Task<Result<json::Raw>> asking = ask(state_, "sampling/createMessage", std::move(params), std::move(key));
+  Result<json::Raw> answer = co_await asking;
+  co_return answer;
+}
+
+Task<Result<std::vector<Root>>> Context::roots(std::string key) const {
+  if (client_capabilities()["roots"].absent())
+    co_return missing_capability(state_->revision, R"({"roots":{}})");
+  Task<Result<json::Raw>> asking =
+      ask(state_, "roots/list", json::Raw::trusted(Bytes::constant("{}"), true), std::move(key));
+  const Result<json::Raw> answer = co_await asking;
+  if (!answer) co_return answer.error();
+  std::vector<Root> roots;
+  json::View(*answer)["roots"].each_element([&](json::View root) {
+    roots.push_back(Root{root["uri"].as_string().value_or(""), root["name"].as_string().value_or("")});
+    return true;
+  });
+  co_return roots;
+}
+
+}  // namespace fairlead::mcp

@@ -1,0 +1,68 @@
+// What a server keeps for one request while its handler runs. Private to the layer.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "fairlead/json/raw.hpp"
+#include "fairlead/loop/loop.hpp"
+#include "fairlead/loop/task.hpp"
+#include "fairlead/mcp/revision.hpp"
+#include "fairlead/mcp/types.hpp"
+
+namespace fairlead::mcp {
+
+// The way back to the client a request came from.
+class ClientLink {
+ public:
+  virtual ~ClientLink() = default;
+  virtual Loop& loop() noexcept = 0;
+  // About this request: on a stream transport simply on the connection.
+  virtual void notify(std::string_view method, const json::Raw& params) = 0;
+  // Legacy era only. Given up, and cancelled at the client, when `stop` says so.
+  virtual Task<Result<json::Raw>> request(std::string method, json::Raw params, std::stop_token stop) = 0;
+};
+
+struct RequestState {
+  struct Question {
+    std::string key;
+    std::string method;
+    json::Raw params;
+  };
+
+  Revision revision = kNewestLegacy;
+  std::shared_ptr<ClientLink> link;
+  json::Raw client_capabilities;
+  json::Raw client_info;
+  json::Raw meta;
+  std::optional<LoggingLevel> log_level;  // least that is sent; nothing is sent without it
+  std::stop_token stop;
+
+  // Modern era: answers given so far, and the question that was asked without one.
+  std::map<std::string, json::Raw> answers;
+  unsigned asked = 0;
+  std::vector<Question> open;
+  std::function<void()> on_question;  // called on the loop, outside of the handler
+};
+
+// Ends the handler that awaits it: control goes back to whoever runs the handler, which destroys it.
+class AwaitAnswerFromNextRound {
+ public:
+  explicit AwaitAnswerFromNextRound(std::shared_ptr<RequestState> state) : state_(std::move(state)) {}
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<>) const {
+    // Posted: the handler's frame is destroyed in there, and we are still inside it.
+    state_->link->loop().post([state = state_] { state->on_question(); });
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  std::shared_ptr<RequestState> state_;
+};
+
+}  // namespace fairlead::mcp

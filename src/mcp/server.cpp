@@ -1,0 +1,152 @@
+#include "fairlead/mcp/server.hpp"
+
+#include "mcp/server_state.hpp"
+
+namespace fairlead::mcp {
+
+bool ServerState::change(ListKind kind, const std::function<bool(Catalogue&)>& edit) {
+  {
+    const std::lock_guard lock(mutex_);
+    auto changed = std::make_shared<Catalogue>(*catalogue_);
+    if (!edit(*changed)) return false;
+    catalogue_ = std::move(changed);
+  }
+  for (const auto& listener : listeners()) listener->list_changed(kind);
+  return true;
+}
+
+void ServerState::listen(const std::shared_ptr<ChangeListener>& listener) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(listeners_, [](const auto& one) { return one.expired(); });
+  listeners_.push_back(listener);
+}
+
+void ServerState::tell_updated(const std::string& uri) {
+  for (const auto& listener : listeners()) listener->resource_updated(uri);
+}
+
+std::vector<std::shared_ptr<ChangeListener>> ServerState::listeners() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<ChangeListener>> alive;
+  for (const auto& one : listeners_) {
+    if (auto listener = one.lock()) alive.push_back(std::move(listener));
+  }
+  return alive;
+}
+
+namespace {
+
+Error taken(std::string_view what, const std::string& name) {
+  return Error(ErrorKind::validation, "there is a " + std::string(what) + " named `" + name + "` already");
+}
+
+// 1 to 128 characters that are safe in every client and header.
+bool is_name(std::string_view name) {
+  constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/";
+  return !name.empty() && name.size() <= 128 && name.find_first_not_of(kAllowed) == std::string_view::npos;
+}
+
+Result<std::optional<json::Schema>> compile(const json::Raw& schema, const std::string& tool,
+                                            const char* which) {
+  if (schema.absent()) return std::optional<json::Schema>();
+  Result<json::Schema> compiled = json::Schema::compile(schema.text());
+  if (!compiled) {
+    return Error(ErrorKind::validation,
+                 "the " + std::string(which) + " of tool `" + tool + "`: " + compiled.error().message());
+  }
+  return std::optional<json::Schema>(std::move(*compiled));
+}
+
+Result<void> add(ServerState& state, ToolEntry entry) {
+  const std::string name = entry.spec.name;
+  if (!is_name(name)) {
+    return Error(ErrorKind::validation,
+                 "`" + name + "` is not a tool name: 1 to 128 letters, digits, or any of _ . - /");
+  }
+  Result<std::optional<json::Schema>> input = compile(entry.spec.input_schema, name, "input schema");
+  if (!input) return input.error();
+  Result<std::optional<json::Schema>> output = compile(entry.spec.output_schema, name, "output schema");
+  if (!output) return output.error();
+  entry.input = std::move(*input);
+  entry.output = std::move(*output);
+  const bool added =
+      state.change(ListKind::tools, [&](Catalogue& c) { return c.tools.add(name, std::move(entry)); });
+  if (!added) return taken("tool", name);
+  return {};
+}
+
+}  // namespace
+
+Server::Server(std::string name, std::string version)
+    : Server(Implementation{std::move(name), std::move(version), {}, {}, {}, {}}) {}
+Server::Server(Implementation implementation)
+    : state_(std::make_shared<ServerState>(std::move(implementation))) {}
+
+Server& Server::instructions(std::string text) {
+  state_->instructions = std::move(text);
+  return *this;
+}
+Server& Server::page_size(std::size_t entries) {
+  state_->page_size = entries;
+  return *this;
+}
+Server& Server::cache_hint(CacheHint hint) {
+  state_->cache_hint = hint;
+  return *this;
+}
+Server& Server::state_keys(std::vector<std::string> keys, std::chrono::seconds lifetime) {
+  state_->sealer = std::make_shared<const Sealer>(std::move(keys), lifetime);
+  return *this;
+}
+
+Result<void> Server::add_tool(ToolSpec spec, PlainTool handler) {
+  return add(*state_, ToolEntry{std::move(spec), std::move(handler), nullptr, {}, {}});
+}
+Result<void> Server::add_tool(ToolSpec spec, CoroutineTool handler) {
+  return add(*state_, ToolEntry{std::move(spec), nullptr, std::move(handler), {}, {}});
+}
+bool Server::remove_tool(const std::string& name) {
+  return state_->change(ListKind::tools, [&](Catalogue& c) { return c.tools.remove(name); });
+}
+
+Result<void> Server::add_resource(ResourceSpec spec, ReadResource read) {
+  const std::string uri = spec.uri;
+  const bool added = state_->change(ListKind::resources, [&](Catalogue& c) {
+    return c.resources.add(uri, ResourceEntry{std::move(spec), std::move(read)});
+  });
+  if (!added) return taken("resource", uri);
+  return {};
+}
+
+Result<void> Server::add_resource_template(ResourceSpec spec, ReadResource read, Complete complete) {
+  Result<UriTemplate> pattern = UriTemplate::parse(spec.uri);
+  if (!pattern) return pattern.error();
+  const std::string uri = spec.uri;
+  const bool added = state_->change(ListKind::templates, [&](Catalogue& c) {
+    return c.templates.add(
+        uri, TemplateEntry{std::move(spec), std::move(*pattern), std::move(read), std::move(complete)});
+  });
+  if (!added) return taken("resource template", uri);
+  return {};
+}
+
+bool Server::remove_resource(const std::string& uri) {
+  return state_->change(ListKind::resources, [&](Catalogue& c) { return c.resources.remove(uri); });
+}
+void Server::resource_updated(const std::string& uri) {
+  state_->tell_updated(uri);
+}
+
+Result<void> Server::add_prompt(PromptSpec spec, GetPrompt get, Complete complete) {
+  const std::string name = spec.name;
+  const bool added = state_->change(ListKind::prompts, [&](Catalogue& c) {
+    return c.prompts.add(name, PromptEntry{std::move(spec), std::move(get), std::move(complete)});
+  });
+  if (!added) return taken("prompt", name);
+  return {};
+}
+bool Server::remove_prompt(const std::string& name) {
+  return state_->change(ListKind::prompts, [&](Catalogue& c) { return c.prompts.remove(name); });
+}
+
+}  // namespace fairlead::mcp

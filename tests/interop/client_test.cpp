@@ -1,0 +1,431 @@
+// Our client against servers that others have written: servers/*.mjs on the official TypeScript SDK, 1.x
+// and 2.x, in every revision they speak, and two of the reference servers.
+#include <gtest/gtest.h>
+#include <fairlead/mcp/client.hpp>
+
+#include <algorithm>
+#include <optional>
+
+#include "support/support.hpp"
+
+namespace fairlead::mcp {
+namespace {
+
+using test::raw;
+using namespace std::chrono_literals;
+
+const std::string kDir = FAIRLEAD_INTEROP_DIR;
+const std::string kPackages = kDir + "/node_modules/@modelcontextprotocol/";
+
+std::string node(const std::string& script, const std::string& argument = "") {
+  std::string uri =
+      "stdio:" + percent_encode_word(kDir + "/node_modules/.bin/node") + " " + percent_encode_word(script);
+  if (!argument.empty()) uri += " " + percent_encode_word(argument);
+  return uri;
+}
+
+Task<Result<json::Raw>> answer_sampling(json::Raw params) {
+  json::Writer out;
+  out.begin_object().key("model").string("parrot").key("role").string("assistant").key("content");
+  out.raw(json::View(params)["messages"][0]["content"].text()).end_object();
+  co_return out.finish();
+}
+
+struct Notification {
+  std::string method;
+  json::Raw params;
+};
+
+// What became of a request that was started and not waited for.
+struct Started {
+  std::optional<Result<json::Raw>> answer;
+  std::stop_source stop;
+};
+
+Task<void> run_request(std::shared_ptr<Client> client, std::string method, json::Raw params,
+                       std::shared_ptr<Started> started) {
+  ToolCallOptions options;
+  options.stop = started->stop.get_token();
+  Task<Result<json::Raw>> asking = client->request(std::move(method), std::move(params), std::move(options));
+  started->answer = co_await asking;
+}
+
+std::vector<std::string> sorted_names(const Result<std::vector<json::Raw>>& entries) {
+  std::vector<std::string> names;
+  if (!entries) return {entries.error().to_string()};
+  for (const json::Raw& entry : *entries) names.push_back(json::View(entry)["name"].as_string().value_or(""));
+  std::ranges::sort(names);
+  return names;
+}
+
+class Session : public ::testing::Test {
+ public:
+  Loop loop;
+  std::shared_ptr<Client> client;
+  std::vector<Notification> heard;
+  std::vector<std::string> asked;  // the messages of elicitations
+  ElicitResult::Action action = ElicitResult::Action::accept;
+  std::vector<Root> roots{{"file:///one", "one"}, {"file:///two", ""}};
+  bool roots_asked = false;
+
+  ClientOptions options() {
+    ClientOptions options;
+    options.handlers.sample = answer_sampling;
+    options.handlers.elicit = [this](std::string message, json::Raw schema) {
+      return fill_in(std::move(message), std::move(schema));
+    };
+    options.handlers.elicit_url = [this](std::string message, std::string url) {
+      return visit(std::move(message), std::move(url));
+    };
+    options.handlers.roots = [this] {
+      roots_asked = true;
+      return roots;
+    };
+    options.handlers.notified = [this](std::string_view method, const json::Raw& params) {
+      heard.push_back({std::string(method), params});
+    };
+    return options;
+  }
+
+  // Accepts with a name where one is asked for; the rest is left to the defaults.
+  Task<Result<ElicitResult>> fill_in(std::string message, json::Raw schema) {
+    asked.push_back(std::move(message));
+    ElicitResult result;
+    result.action = action;
+    if (action == ElicitResult::Action::accept) {
+      result.content =
+          json::View(schema)["properties"]["name"].absent() ? raw("{}") : raw(R"({"name":"Ada"})");
+    }
+    co_return result;
+  }
+  Task<Result<ElicitResult>> visit(std::string message, std::string url) {
+    asked.push_back(message + " " + url);
+    ElicitResult result;
+    result.action = action;
+    co_return result;
+  }
+
+  void open(const std::string& uri, std::optional<Revision> pinned) {
+    ClientOptions chosen = options();
+    chosen.pinned = pinned;
+    Result<std::shared_ptr<Client>> made = loop.block_on(Client::connect(loop, uri, std::move(chosen)));
+    ASSERT_TRUE(made) << made.error().to_string();
+    client = *made;
+  }
+  void TearDown() override {
+    if (client) loop.block_on(client->close());
+  }
+
+  // Runs the loop until it holds; false when it does not in time.
+  template <class Condition>
+  bool until(Condition condition) {
+    Timer limit(loop);
+    bool late = false;
+    limit.arm_after(30s, [&] { late = true; });
+    loop.run_until([&] { return late || condition(); });
+    return condition();
+  }
+  std::size_t count(std::string_view method) const {
+    return static_cast<std::size_t>(std::ranges::count(heard, method, &Notification::method));
+  }
+
+  // The text of a tool's result, or what went wrong.
+  std::string call(const std::string& name, std::string_view arguments = "{}",
+                   ToolCallOptions call_options = ToolCallOptions()) {
+    const Result<ToolResult> result =
+        loop.block_on(client->call_tool(name, raw(arguments), std::move(call_options)));
+    if (!result) return "failed: " + result.error().to_string();
+    std::string text = result->is_error ? "error: " : "";
+    for (const Content& content : result->content) text += content.text();
+    return text;
+  }
+  Result<json::Raw> request(const std::string& method, std::string_view params) {
+    return loop.block_on(client->request(method, raw(params)));
+  }
+  std::shared_ptr<Started> start(const std::string& method, std::string_view params) {
+    auto started = std::make_shared<Started>();
+    loop.spawn(run_request(client, method, raw(params), started));
+    return started;
+  }
+  std::string completions(std::string_view params) {
+    const Result<json::Raw> answer = request("completion/complete", params);
+    return answer ? std::string(json::View(*answer)["completion"]["values"].text())
+                  : answer.error().to_string();
+  }
+};
+
+// ---- the SDKs
+// ------------------------------------------------------------------------------------------------------
+
+struct Case {
+  std::string server;
+  std::optional<Revision> pinned;  // or what the client finds
+};
+
+std::string name_of(const ::testing::TestParamInfo<Case>& info) {
+  std::string name =
+      info.param.server + "_" + (info.param.pinned ? std::string(to_string(*info.param.pinned)) : "found");
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const std::string server : {"v1", "v2"}) {
+    for (const Revision revision : kRevisions) {
+      if (!is_modern(revision) || server == "v2") all.push_back({server, revision});
+    }
+    all.push_back({server, std::nullopt});
+  }
+  return all;
+}
+
+class Sdk : public Session, public ::testing::WithParamInterface<Case> {
+ public:
+  Revision revision = kNewest;
+
+  void SetUp() override {
+    open(node(kDir + "/servers/" + GetParam().server + ".mjs"), GetParam().pinned);
+    ASSERT_TRUE(client);
+    revision = client->revision();
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Servers, Sdk, ::testing::ValuesIn(cases()), name_of);
+
+TEST_P(Sdk, RevisionAndServerAreKnown) {
+  EXPECT_EQ(revision, GetParam().pinned.value_or(GetParam().server == "v1" ? kNewestLegacy : kNewest));
+  EXPECT_EQ(client->server_info()["name"].as_string(), GetParam().server);
+  EXPECT_EQ(client->instructions(), "Use it for tests.");
+  EXPECT_FALSE(client->capabilities()["tools"].absent());
+}
+
+TEST_P(Sdk, ListsAreComplete) {
+  const std::vector<std::string> tools{"add",  "cancelled", "confirm", "count", "echo", "fail",
+                                       "grow", "sample",    "touch",   "visit", "wait", "where"};
+  EXPECT_EQ(sorted_names(loop.block_on(client->tools())), tools);
+  EXPECT_EQ(sorted_names(loop.block_on(client->resources())), std::vector<std::string>{"one"});
+  EXPECT_EQ(sorted_names(loop.block_on(client->resource_templates())), std::vector<std::string>{"memos"});
+  EXPECT_EQ(sorted_names(loop.block_on(client->prompts())), std::vector<std::string>{"greet"});
+}
+
+TEST_P(Sdk, ToolsAreCalled) {
+  EXPECT_EQ(call("echo", R"({"message":"h\u00e9llo"})"), "héllo");
+  EXPECT_EQ(call("fail"), "error: it does not work");
+  // Structured content is checked once the schema is known.
+  ASSERT_TRUE(loop.block_on(client->tools()));
+  const Result<ToolResult> sum = loop.block_on(client->call_tool("add", raw(R"({"a":2,"b":3.5})")));
+  ASSERT_TRUE(sum) << sum.error().to_string();
+  EXPECT_EQ(sum->structured.text(), R"({"sum":5.5})");
+}
+
+TEST_P(Sdk, ResourcesAndPromptsAreRead) {
+  const auto memo = loop.block_on(client->read_resource("memo://one"));
+  ASSERT_TRUE(memo) << memo.error().to_string();
+  EXPECT_EQ(memo->at(0).text, "the first memo");
+  const auto from_template = loop.block_on(client->read_resource("memos://two"));
+  ASSERT_TRUE(from_template) << from_template.error().to_string();
+  EXPECT_EQ(from_template->at(0).text, "memo two");
+  EXPECT_FALSE(loop.block_on(client->read_resource("nothing://here")));
+  const auto prompt = loop.block_on(client->get_prompt("greet", {{"name", "Ada"}}));
+  ASSERT_TRUE(prompt) << prompt.error().to_string();
+  EXPECT_EQ(prompt->messages.at(0).content.text(), "Say hello to Ada");
+}
+
+TEST_P(Sdk, CompletionIsAnswered) {
+  EXPECT_EQ(
+      completions(R"({"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"name","value":"al"}})"),
+      R"(["alice","albert"])");
+  EXPECT_EQ(
+      completions(
+          R"({"ref":{"type":"ref/resource","uri":"memos://{name}"},"argument":{"name":"name","value":"b"}})"),
+      R"(["bob"])");
+}
+
+TEST_P(Sdk, ProgressAndLoggingAreSeen) {
+  ASSERT_TRUE(loop.block_on(client->set_log_level(LoggingLevel::info)));
+  std::vector<std::string> steps;
+  ToolCallOptions watched;
+  watched.on_progress = [&](double progress, std::optional<double> total, const std::string& message) {
+    steps.push_back(std::to_string(static_cast<int>(progress)) + "/" +
+                    std::to_string(static_cast<int>(total.value_or(0))) + " " + message);
+  };
+  EXPECT_EQ(call("count", R"({"to":3})", watched), "counted to 3");
+  EXPECT_EQ(steps, (std::vector<std::string>{"1/3 step 1", "2/3 step 2", "3/3 step 3"}));
+  EXPECT_EQ(count("notifications/message"), 3U);
+  EXPECT_EQ(json::View(heard.at(0).params)["data"].as_string(), "counted 1");
+}
+
+TEST_P(Sdk, SamplingAndRootsAreAnswered) {
+  EXPECT_EQ(call("sample", R"({"message":"hello"})"), "parrot: hello");
+  EXPECT_EQ(call("where"), "file:///one file:///two");
+}
+
+TEST_P(Sdk, ElicitationIsAnswered) {
+  if (revision < Revision::r2025_06_18) {
+    // Not declared then, so that the server does not get to ask.
+    EXPECT_TRUE(call("confirm").starts_with("error: ")) << call("confirm");
+    return;
+  }
+  EXPECT_EQ(call("confirm"), "Ada is sure");
+  EXPECT_EQ(asked, (std::vector<std::string>{"Who are you?", "Are you sure?"}));
+  action = ElicitResult::Action::decline;
+  EXPECT_EQ(call("confirm"), "decline");
+  if (revision < Revision::r2025_11_25) return;
+  EXPECT_EQ(call("visit"), "decline");
+  EXPECT_EQ(asked.back(), "Please sign in https://example.com/sign-in");
+}
+
+TEST_P(Sdk, CancellationReachesTheTool) {
+  std::stop_source stop;
+  ToolCallOptions cancelled;
+  cancelled.stop = stop.get_token();
+  cancelled.on_progress = [&](double, std::optional<double>, const std::string&) { stop.request_stop(); };
+  const Result<ToolResult> waited = loop.block_on(client->call_tool("wait", raw("{}"), cancelled));
+  ASSERT_FALSE(waited);
+  EXPECT_EQ(waited.error().kind(), ErrorKind::cancelled);
+  EXPECT_EQ(call("cancelled"), "yes");
+}
+
+TEST_P(Sdk, ChangesAreTold) {
+  std::shared_ptr<Started> listening;
+  if (is_modern(revision)) {
+    listening =
+        start("subscriptions/listen",
+              R"({"notifications":{"toolsListChanged":true,"resourceSubscriptions":["memo://one"]}})");
+    ASSERT_TRUE(until([&] { return count("notifications/subscriptions/acknowledged") == 1; }));
+  } else {
+    ASSERT_TRUE(request("resources/subscribe", R"({"uri":"memo://one"})"));
+  }
+  EXPECT_EQ(call("touch"), "touched");
+  EXPECT_TRUE(until([&] { return count("notifications/resources/updated") == 1; }));
+  EXPECT_EQ(call("grow"), "grown");
+  EXPECT_TRUE(until([&] { return count("notifications/tools/list_changed") == 1; }));
+  EXPECT_EQ(call("grown"), "grown");
+  if (is_modern(revision)) {
+    EXPECT_FALSE(listening->answer);
+    listening->stop.request_stop();
+    EXPECT_TRUE(until([&] { return listening->answer.has_value(); }));
+  } else {
+    ASSERT_TRUE(request("resources/unsubscribe", R"({"uri":"memo://one"})"));
+    EXPECT_TRUE(request("ping", "{}"));
+  }
+  EXPECT_EQ(call("touch"), "touched");
+  EXPECT_EQ(count("notifications/resources/updated"), 1U);
+}
+
+// ---- the reference servers
+// -------------------------------------------------------------------------------------------
+
+class Everything : public Session, public ::testing::WithParamInterface<Case> {
+ public:
+  void SetUp() override {
+    open(node(kPackages + "server-everything/dist/index.js", "stdio"), GetParam().pinned);
+    ASSERT_TRUE(client);
+  }
+};
+
+std::vector<Case> everything_cases() {
+  std::vector<Case> all{{"everything", std::nullopt}};
+  for (const Revision revision : kRevisions) {
+    if (!is_modern(revision)) all.push_back({"everything", revision});
+  }
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Servers, Everything, ::testing::ValuesIn(everything_cases()), name_of);
+
+TEST_P(Everything, EveryListAndOneOfEach) {
+  const std::vector<std::string> tools = sorted_names(loop.block_on(client->tools()));
+  for (const char* name :
+       {"echo", "get-annotated-message", "get-env", "get-resource-links", "get-resource-reference",
+        "get-roots-list", "get-structured-content", "get-sum", "get-tiny-image", "gzip-file-as-resource",
+        "toggle-simulated-logging", "toggle-subscriber-updates", "trigger-long-running-operation",
+        "trigger-sampling-request"}) {
+    EXPECT_TRUE(std::ranges::binary_search(tools, name)) << name;
+  }
+  EXPECT_EQ(loop.block_on(client->resources())->size(), 7U);
+  EXPECT_EQ(loop.block_on(client->resource_templates())->size(), 2U);
+  EXPECT_EQ(
+      sorted_names(loop.block_on(client->prompts())),
+      (std::vector<std::string>{"args-prompt", "completable-prompt", "resource-prompt", "simple-prompt"}));
+
+  EXPECT_EQ(call("echo", R"({"message":"hi"})"), "Echo: hi");
+  EXPECT_EQ(call("get-sum", R"({"a":2,"b":3})"), "The sum of 2 and 3 is 5.");
+  const Result<ToolResult> weather =
+      loop.block_on(client->call_tool("get-structured-content", raw(R"({"location":"Chicago"})")));
+  ASSERT_TRUE(weather) << weather.error().to_string();
+  EXPECT_FALSE(json::View(weather->structured)["temperature"].absent());
+  const Result<ToolResult> image = loop.block_on(client->call_tool("get-tiny-image", raw("{}")));
+  ASSERT_TRUE(image) << image.error().to_string();
+  EXPECT_TRUE(
+      std::ranges::any_of(image->content, [](const Content& one) { return one.mime_type() == "image/png"; }));
+
+  const auto resources = loop.block_on(client->resources());
+  const auto document =
+      loop.block_on(client->read_resource(json::View(resources->front())["uri"].as_string().value_or("")));
+  ASSERT_TRUE(document) << document.error().to_string();
+  EXPECT_FALSE(document->at(0).text->empty());
+  const auto dynamic = loop.block_on(client->read_resource("demo://resource/dynamic/text/1"));
+  ASSERT_TRUE(dynamic) << dynamic.error().to_string();
+  const auto prompt = loop.block_on(client->get_prompt("args-prompt", {{"city", "Bern"}}));
+  ASSERT_TRUE(prompt) << prompt.error().to_string();
+  EXPECT_NE(prompt->messages.at(0).content.text().find("Bern"), std::string::npos);
+  EXPECT_EQ(
+      completions(
+          R"({"ref":{"type":"ref/prompt","name":"completable-prompt"},"argument":{"name":"name","value":"A"},)"
+          R"("context":{"arguments":{"department":"Engineering"}}})"),
+      R"(["Alice"])");
+}
+
+TEST_P(Everything, ProgressLoggingAndUpdatesAreSeen) {
+  int steps = 0;
+  ToolCallOptions watched;
+  watched.on_progress = [&](double, std::optional<double>, const std::string&) { ++steps; };
+  EXPECT_TRUE(call("trigger-long-running-operation", R"({"duration":0.1,"steps":4})", watched)
+                  .starts_with("Long running operation completed"));
+  EXPECT_EQ(steps, 4);
+  ASSERT_TRUE(loop.block_on(client->set_log_level(LoggingLevel::debug)));
+  EXPECT_TRUE(call("toggle-simulated-logging").starts_with("Started"));
+  EXPECT_TRUE(until([&] { return count("notifications/message") > 0; }));
+  ASSERT_TRUE(request("resources/subscribe", R"({"uri":"demo://resource/dynamic/text/1"})"));
+  EXPECT_TRUE(call("toggle-subscriber-updates").starts_with("Started"));
+  EXPECT_TRUE(until([&] { return count("notifications/resources/updated") > 0; }));
+}
+
+TEST_P(Everything, ItsQuestionsAreAnswered) {
+  EXPECT_NE(call("trigger-sampling-request", R"({"prompt":"hello"})").find("parrot"), std::string::npos);
+  EXPECT_NE(call("get-roots-list").find("file:///two"), std::string::npos);
+  if (client->revision() < Revision::r2025_06_18) return;
+  const std::string filled_in = call("trigger-elicitation-request");
+  EXPECT_NE(filled_in.find("Ada"), std::string::npos) << filled_in;
+  EXPECT_NE(filled_in.find("It was a dark and stormy night."), std::string::npos)
+      << "a default: " << filled_in;
+  if (client->revision() < Revision::r2025_11_25) return;
+  EXPECT_NE(call("trigger-url-elicitation", R"({"url":"https://example.com/"})").find("accept"),
+            std::string::npos);
+  EXPECT_EQ(asked.back(), "Please open the link to complete this action. https://example.com/");
+}
+
+TEST_F(Session, FilesystemListsAndReadsWhatTheRootsAllow) {
+  const test::TempDir dir;
+  std::ofstream(dir / "memo.txt") << "the first memo";
+  const std::string root = std::filesystem::canonical(dir / "");
+  roots = {{"file://" + root, "root"}};
+  // Started with another directory: what the roots say takes its place.
+  const test::TempDir other;
+  open(node(kPackages + "server-filesystem/dist/index.js", other / ""), std::nullopt);
+  ASSERT_TRUE(client);
+  ASSERT_TRUE(until([&] { return roots_asked; }));
+  const auto tools = loop.block_on(client->tools());
+  ASSERT_TRUE(tools) << tools.error().to_string();
+  EXPECT_GE(tools->size(), 10U);
+  const std::string path(json::string(root).text());
+  EXPECT_NE(call("list_directory", R"({"path":)" + path + "}").find("memo.txt"), std::string::npos);
+  EXPECT_EQ(
+      call("read_text_file", R"({"path":)" + std::string(json::string(root + "/memo.txt").text()) + "}"),
+      "the first memo");
+  EXPECT_TRUE(call("read_text_file", R"({"path":"/etc/hostname"})").starts_with("error: "));
+}
+
+}  // namespace
+}  // namespace fairlead::mcp

@@ -1,0 +1,225 @@
+// An MCP server with a bit of everything, on stdin and stdout, for clients that others have written.
+#include <fairlead/connection/connect.hpp>
+#include <fairlead/loop/event.hpp>
+#include <fairlead/mcp/serve.hpp>
+#include <fairlead/mcp/typed.hpp>
+
+using namespace fairlead;
+
+namespace {
+
+struct Nothing {};
+BOOST_DESCRIBE_STRUCT(Nothing, (), ())
+struct EchoArgs {
+  std::string message;
+};
+BOOST_DESCRIBE_STRUCT(EchoArgs, (), (message))
+struct AddArgs {
+  double a;
+  double b;
+};
+BOOST_DESCRIBE_STRUCT(AddArgs, (), (a, b))
+struct Sum {
+  double sum;
+};
+BOOST_DESCRIBE_STRUCT(Sum, (), (sum))
+struct CountArgs {
+  int to;
+};
+BOOST_DESCRIBE_STRUCT(CountArgs, (), (to))
+
+constexpr std::string_view kPixel =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+
+Loop* loop_of_main = nullptr;
+int times_cancelled = 0;
+Event was_cancelled;
+Event released;
+
+mcp::ToolResult media(const Nothing&) {
+  mcp::ToolResult result;
+  result.content.push_back(mcp::Content::image(kPixel, "image/png"));
+  result.content.push_back(mcp::Content::audio("AAAA", "audio/wav"));
+  result.content.push_back(mcp::Content::embedded_text("memo://one", "text/plain", "the first memo"));
+  result.content.push_back(mcp::Content::resource_link("memo://one", "one", "text/plain"));
+  return result;
+}
+
+// Ends when told so by the tool `release`: the SDK's clients drop progress that they read together with the
+// answer.
+Task<Result<std::string>> count(mcp::Context context, CountArgs args) {
+  for (int i = 1; i <= args.to; ++i) {
+    context.progress(i, args.to, "step " + std::to_string(i));
+    context.log(mcp::LoggingLevel::info, json::string("counted " + std::to_string(i)), "counter");
+  }
+  context.log(mcp::LoggingLevel::debug, json::string("done"), "counter");
+  const bool told = co_await released.wait(*loop_of_main, std::chrono::seconds(30));
+  co_return told ? "counted to " + std::to_string(args.to) : "nobody released it";
+}
+
+std::string fail(const Nothing&) {
+  throw mcp::ToolError("it does not work");
+}
+
+// Two questions, one after the other: in the modern era two rounds.
+Task<Result<std::string>> confirm(mcp::Context context, Nothing) {
+  const json::Raw who = json::Raw::trusted(
+      Bytes::constant(R"({"type":"object","properties":{"name":{"type":"string"}},"required":["name"]})"));
+  Task<Result<mcp::ElicitResult>> asking = context.elicit("Who are you?", who);
+  const Result<mcp::ElicitResult> name = co_await asking;
+  if (!name) co_return name.error();
+  if (name->action != mcp::ElicitResult::Action::accept) co_return std::string("declined");
+  const json::Raw sure = json::Raw::trusted(
+      Bytes::constant(R"({"type":"object","properties":{"sure":{"type":"boolean"}},"required":["sure"]})"));
+  Task<Result<mcp::ElicitResult>> asking_again = context.elicit("Are you sure?", sure);
+  const Result<mcp::ElicitResult> answer = co_await asking_again;
+  if (!answer) co_return answer.error();
+  const bool is_sure = json::View(answer->content)["sure"].as_bool().value_or(false);
+  co_return json::View(name->content)["name"].as_string().value_or("") +
+      (is_sure ? " is sure" : " is not sure");
+}
+
+Task<Result<std::string>> visit(mcp::Context context, Nothing) {
+  Task<Result<mcp::ElicitResult>> asking =
+      context.elicit_url("Please sign in", "https://example.com/sign-in");
+  const Result<mcp::ElicitResult> answer = co_await asking;
+  if (!answer) co_return answer.error();
+  co_return std::string(answer->action == mcp::ElicitResult::Action::accept ? "visited" : "not visited");
+}
+
+Task<Result<std::string>> sample(mcp::Context context, EchoArgs args) {
+  json::Writer params;
+  params.begin_object()
+      .key("maxTokens")
+      .integer(50)
+      .key("messages")
+      .begin_array()
+      .begin_object()
+      .key("role")
+      .string("user");
+  params.key("content").raw(mcp::Content::text(args.message).raw()).end_object().end_array().end_object();
+  Task<Result<json::Raw>> sampling = context.sample(params.finish());
+  const Result<json::Raw> answer = co_await sampling;
+  if (!answer) co_return answer.error();
+  co_return json::View(*answer)["model"].as_string().value_or("") + ": " +
+      json::View(*answer)["content"]["text"].as_string().value_or("");
+}
+
+Task<Result<std::string>> where(mcp::Context context, Nothing) {
+  Task<Result<std::vector<mcp::Root>>> asking = context.roots();
+  const Result<std::vector<mcp::Root>> roots = co_await asking;
+  if (!roots) co_return roots.error();
+  std::string all;
+  for (const mcp::Root& root : *roots) all += root.uri + " ";
+  co_return all;
+}
+
+// Says that it has begun, by way of progress, then waits to be cancelled.
+Task<Result<std::string>> wait_long(mcp::Context context, Nothing) {
+  Event ended;
+  const std::stop_callback on_stop(context.stop(),
+                                   [ended] { loop_of_main->post([ended]() mutable { ended.set(); }); });
+  context.progress(1);
+  const bool stopped = co_await ended.wait(*loop_of_main, std::chrono::seconds(60));
+  if (stopped) {
+    ++times_cancelled;
+    was_cancelled.set();
+  }
+  co_return std::string(stopped ? "cancelled" : "nobody cancelled it");
+}
+
+Task<Result<std::string>> cancelled(mcp::Context, Nothing) {
+  const bool happened = co_await was_cancelled.wait(*loop_of_main, std::chrono::seconds(30));
+  co_return happened ? std::to_string(times_cancelled) : "never";
+}
+
+Task<Result<std::vector<mcp::ResourceContents>>> read_memo(mcp::Context, std::string uri,
+                                                           mcp::Server::Variables variables) {
+  const std::string text = variables.contains("name") ? "memo " + variables["name"] : "the first memo";
+  co_return std::vector<mcp::ResourceContents>(1, mcp::ResourceContents{uri, "text/plain", text, {}});
+}
+
+Task<Result<std::vector<mcp::ResourceContents>>> read_pixel(mcp::Context, std::string uri,
+                                                            mcp::Server::Variables) {
+  co_return std::vector<mcp::ResourceContents>(
+      1, mcp::ResourceContents{uri, "image/png", {}, std::string(kPixel)});
+}
+
+Task<Result<mcp::PromptResult>> greet(mcp::Context, mcp::Server::Variables arguments) {
+  mcp::PromptResult prompt;
+  prompt.description = "A greeting";
+  prompt.messages.push_back({"user", mcp::Content::text("Say hello to " + arguments["name"])});
+  co_return prompt;
+}
+
+mcp::CompletionResult complete(const std::string&, const std::string& value, const mcp::Server::Variables&) {
+  mcp::CompletionResult result;
+  for (const char* one : {"alice", "albert", "bob"}) {
+    if (std::string_view(one).starts_with(value)) result.values.emplace_back(one);
+  }
+  result.total = result.values.size();
+  return result;
+}
+
+void add_tools(mcp::Server& server) {
+  mcp::tool(server, "echo", "Returns its message", [](const EchoArgs& in) { return in.message; });
+  mcp::tool(server, "add", "Adds two numbers", [](const AddArgs& in) { return Sum{in.a + in.b}; });
+  mcp::tool(server, "count", "Counts, with progress and log messages", &count);
+  mcp::tool(server, "media", "One of each kind of content", &media);
+  mcp::tool(server, "fail", "Fails", &fail);
+  mcp::tool(server, "confirm", "Asks two questions", &confirm);
+  mcp::tool(server, "visit", "Has a page visited", &visit);
+  mcp::tool(server, "sample", "Asks the client's model", &sample);
+  mcp::tool(server, "where", "Lists the client's roots", &where);
+  mcp::tool(server, "wait", "Waits to be cancelled", &wait_long);
+  mcp::tool(server, "cancelled", "How often wait was cancelled, once it was", &cancelled);
+  mcp::tool(server, "release", "Lets count end", [](const Nothing&) {
+    released.set();
+    return "released";
+  });
+  mcp::tool(server, "touch", "Changes memo://one", [&server](const Nothing&) {
+    server.resource_updated("memo://one");
+    return "touched";
+  });
+  mcp::tool(server, "grow", "Adds a tool", [&server](const Nothing&) {
+    mcp::tool(server, "grown", "Was not there before", [](const Nothing&) { return "grown"; });
+    return "grown";
+  });
+}
+
+bool add_others(mcp::Server& server) {
+  mcp::ResourceSpec memo;
+  memo.uri = "memo://one";
+  memo.name = "one";
+  memo.mime_type = "text/plain";
+  mcp::ResourceSpec pixel;
+  pixel.uri = "pixel://red";
+  pixel.name = "pixel";
+  pixel.mime_type = "image/png";
+  mcp::ResourceSpec memos;
+  memos.uri = "memos://{name}";
+  memos.name = "memos";
+  mcp::PromptSpec greeting;
+  greeting.name = "greet";
+  greeting.description = "Greets";
+  greeting.arguments = {{"name", "", "Whom", true}};
+  return server.add_resource(memo, read_memo) && server.add_resource(pixel, read_pixel) &&
+         server.add_resource_template(memos, read_memo, complete) &&
+         server.add_prompt(greeting, greet, complete);
+}
+
+}  // namespace
+
+int main() {
+  mcp::Server server("fixture", "1.0");
+  server.instructions("Use it for tests.").page_size(5);
+  add_tools(server);
+  if (!add_others(server)) return 1;
+  Loop loop;
+  loop_of_main = &loop;
+  ConnectResult stdio = connect_own_stdio(loop);
+  if (!stdio) return 1;
+  const std::shared_ptr<Peer> peer = mcp::serve(server, *stdio);
+  loop.run_until([&] { return peer->finished().is_set(); });
+  return 0;
+}

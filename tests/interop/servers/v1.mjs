@@ -1,0 +1,97 @@
+// A server with a bit of everything on the official TypeScript SDK, 1.x.
+import { completable } from '@modelcontextprotocol/sdk/server/completable.js';
+import { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import { SubscribeRequestSchema, UnsubscribeRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { z } from 'zod';
+
+const server = new McpServer(
+  { name: 'v1', version: '1.0.0' },
+  { capabilities: { logging: {}, resources: { subscribe: true } }, instructions: 'Use it for tests.' },
+);
+const text = (words) => ({ content: [{ type: 'text', text: words }] });
+const NAMES = ['alice', 'albert', 'bob'];
+const named = (value) => NAMES.filter((one) => one.startsWith(value ?? ''));
+
+server.registerTool('echo', { inputSchema: { message: z.string() } }, async ({ message }) => text(message));
+server.registerTool(
+  'add',
+  { inputSchema: { a: z.number(), b: z.number() }, outputSchema: { sum: z.number() } },
+  async ({ a, b }) => ({ ...text(String(a + b)), structuredContent: { sum: a + b } }),
+);
+server.registerTool('fail', {}, async () => {
+  throw new Error('it does not work');
+});
+server.registerTool('count', { inputSchema: { to: z.number() } }, async ({ to }, extra) => {
+  for (let i = 1; i <= to; ++i) {
+    const progressToken = extra._meta?.progressToken;
+    if (progressToken !== undefined) {
+      const params = { progressToken, progress: i, total: to, message: `step ${i}` };
+      await extra.sendNotification({ method: 'notifications/progress', params });
+    }
+    await server.sendLoggingMessage({ level: 'info', logger: 'counter', data: `counted ${i}` });
+  }
+  await server.sendLoggingMessage({ level: 'debug', logger: 'counter', data: 'done' });
+  return text(`counted to ${to}`);
+});
+
+// Asking the client.
+const form = (name, type) => ({ type: 'object', properties: { [name]: type }, required: [name] });
+server.registerTool('confirm', {}, async () => {
+  const name = await server.server.elicitInput({ message: 'Who are you?', requestedSchema: form('name', { type: 'string' }) });
+  if (name.action !== 'accept') return text(name.action);
+  const requestedSchema = form('sure', { type: 'boolean', default: true });
+  const sure = await server.server.elicitInput({ message: 'Are you sure?', requestedSchema });
+  return text(`${name.content.name} is ${sure.content.sure ? 'sure' : 'not sure'}`);
+});
+server.registerTool('visit', {}, async () => {
+  const params = { mode: 'url', message: 'Please sign in', url: 'https://example.com/sign-in', elicitationId: 'one' };
+  return text((await server.server.elicitInput(params)).action);
+});
+server.registerTool('sample', { inputSchema: { message: z.string() } }, async ({ message }) => {
+  const messages = [{ role: 'user', content: { type: 'text', text: message } }];
+  const answer = await server.server.createMessage({ messages, maxTokens: 50 });
+  return text(`${answer.model}: ${answer.content.text}`);
+});
+server.registerTool('where', {}, async () => text((await server.server.listRoots()).roots.map((one) => one.uri).join(' ')));
+
+// Says that it has begun, by way of progress, then waits to be cancelled.
+let cancelled;
+const wasCancelled = new Promise((resolve) => (cancelled = resolve));
+server.registerTool('wait', {}, async (extra) => {
+  extra.signal.addEventListener('abort', () => cancelled());
+  const params = { progressToken: extra._meta?.progressToken, progress: 1 };
+  await extra.sendNotification({ method: 'notifications/progress', params });
+  await wasCancelled;
+  return text('cancelled');
+});
+server.registerTool('cancelled', {}, async () => {
+  await wasCancelled;
+  return text('yes');
+});
+
+const subscribed = new Set();
+server.server.setRequestHandler(SubscribeRequestSchema, async ({ params }) => (subscribed.add(params.uri), {}));
+server.server.setRequestHandler(UnsubscribeRequestSchema, async ({ params }) => (subscribed.delete(params.uri), {}));
+server.registerTool('touch', {}, async () => {
+  if (subscribed.has('memo://one')) await server.server.sendResourceUpdated({ uri: 'memo://one' });
+  return text('touched');
+});
+server.registerTool('grow', {}, async () => {
+  server.registerTool('grown', {}, async () => text('grown'));
+  return text('grown');
+});
+
+const memo = (uri, words) => ({ contents: [{ uri: uri.href, mimeType: 'text/plain', text: words }] });
+server.registerResource('one', 'memo://one', {}, async (uri) => memo(uri, 'the first memo'));
+server.registerResource(
+  'memos',
+  new ResourceTemplate('memos://{name}', { list: undefined, complete: { name: named } }),
+  {},
+  async (uri, { name }) => memo(uri, `memo ${name}`),
+);
+server.registerPrompt('greet', { argsSchema: { name: completable(z.string(), named) } }, ({ name }) => ({
+  messages: [{ role: 'user', content: { type: 'text', text: `Say hello to ${name}` } }],
+}));
+
+await server.connect(new StdioServerTransport());

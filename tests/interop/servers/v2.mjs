@@ -1,0 +1,123 @@
+// A server with a bit of everything on the official TypeScript SDK, 2.x, for both eras.
+import { McpServer, ResourceTemplate, acceptedContent, completable, inputRequired, inputResponse } from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { z } from 'zod';
+
+const text = (words) => ({ content: [{ type: 'text', text: words }] });
+const NAMES = ['alice', 'albert', 'bob'];
+const named = (value) => NAMES.filter((one) => one.startsWith(value ?? ''));
+
+function addAsking(server) {
+  const form = (name, type) => ({ type: 'object', properties: { [name]: type }, required: [name] });
+  const ask = (key, request, requestState) => inputRequired({ inputRequests: { [key]: request }, requestState });
+  server.registerTool('confirm', {}, async (ctx) => {
+    const answers = ctx.mcpReq.inputResponses;
+    const sure = acceptedContent(answers, 'sure');
+    // The first answer comes back in the state of the second round.
+    if (sure) return text(`${ctx.mcpReq.requestState()} is ${sure.sure ? 'sure' : 'not sure'}`);
+    const name = inputResponse(answers, 'name');
+    if (name.kind === 'missing') {
+      return ask('name', inputRequired.elicit({ message: 'Who are you?', requestedSchema: form('name', { type: 'string' }) }));
+    }
+    if (name.action !== 'accept') return text(name.action);
+    const requestedSchema = form('sure', { type: 'boolean', default: true });
+    return ask('sure', inputRequired.elicit({ message: 'Are you sure?', requestedSchema }), name.content.name);
+  });
+  server.registerTool('visit', {}, async (ctx) => {
+    const answer = inputResponse(ctx.mcpReq.inputResponses, 'visit');
+    if (answer.kind === 'elicit') return text(answer.action);
+    return ask('visit', inputRequired.elicitUrl({ message: 'Please sign in', url: 'https://example.com/sign-in' }));
+  });
+  server.registerTool('sample', { inputSchema: z.object({ message: z.string() }) }, async ({ message }, ctx) => {
+    const answer = inputResponse(ctx.mcpReq.inputResponses, 'poem');
+    if (answer.kind === 'sampling') return text(`${answer.result.model}: ${answer.result.content.text}`);
+    const messages = [{ role: 'user', content: { type: 'text', text: message } }];
+    return ask('poem', inputRequired.createMessage({ messages, maxTokens: 50 }));
+  });
+  server.registerTool('where', {}, async (ctx) => {
+    const answer = inputResponse(ctx.mcpReq.inputResponses, 'roots');
+    if (answer.kind === 'roots') return text(answer.roots.map((one) => one.uri).join(' '));
+    return ask('roots', inputRequired.listRoots());
+  });
+}
+
+function addWaiting(server) {
+  let cancelled;
+  const wasCancelled = new Promise((resolve) => (cancelled = resolve));
+  // Says that it has begun, by way of progress, then waits to be cancelled.
+  server.registerTool('wait', {}, async (ctx) => {
+    ctx.mcpReq.signal.addEventListener('abort', () => cancelled());
+    const params = { progressToken: ctx.mcpReq._meta?.progressToken, progress: 1 };
+    await ctx.mcpReq.notify({ method: 'notifications/progress', params });
+    await wasCancelled;
+    return text('cancelled');
+  });
+  server.registerTool('cancelled', {}, async () => {
+    await wasCancelled;
+    return text('yes');
+  });
+}
+
+function addChanging(server, era) {
+  // The SDK keeps the subscriptions of the modern era by itself.
+  const subscribed = new Set();
+  if (era === 'legacy') {
+    server.server.setRequestHandler('resources/subscribe', async ({ params }) => (subscribed.add(params.uri), {}));
+    server.server.setRequestHandler('resources/unsubscribe', async ({ params }) => (subscribed.delete(params.uri), {}));
+  }
+  server.registerTool('touch', {}, async () => {
+    if (era !== 'legacy' || subscribed.has('memo://one')) await server.server.sendResourceUpdated({ uri: 'memo://one' });
+    return text('touched');
+  });
+  server.registerTool('grow', {}, async () => {
+    server.registerTool('grown', {}, async () => text('grown'));
+    return text('grown');
+  });
+}
+
+function addSimple(server) {
+  server.registerTool('echo', { inputSchema: z.object({ message: z.string() }) }, async ({ message }) => text(message));
+  server.registerTool(
+    'add',
+    { inputSchema: z.object({ a: z.number(), b: z.number() }), outputSchema: z.object({ sum: z.number() }) },
+    async ({ a, b }) => ({ ...text(String(a + b)), structuredContent: { sum: a + b } }),
+  );
+  server.registerTool('fail', {}, async () => {
+    throw new Error('it does not work');
+  });
+  server.registerTool('count', { inputSchema: z.object({ to: z.number() }) }, async ({ to }, ctx) => {
+    for (let i = 1; i <= to; ++i) {
+      const progressToken = ctx.mcpReq._meta?.progressToken;
+      if (progressToken !== undefined) {
+        const params = { progressToken, progress: i, total: to, message: `step ${i}` };
+        await ctx.mcpReq.notify({ method: 'notifications/progress', params });
+      }
+      await ctx.mcpReq.log('info', `counted ${i}`, 'counter');
+    }
+    await ctx.mcpReq.log('debug', 'done', 'counter');
+    return text(`counted to ${to}`);
+  });
+  const memo = (uri, words) => ({ contents: [{ uri: uri.href, mimeType: 'text/plain', text: words }] });
+  server.registerResource('one', 'memo://one', {}, async (uri) => memo(uri, 'the first memo'));
+  server.registerResource(
+    'memos',
+    new ResourceTemplate('memos://{name}', { list: undefined, complete: { name: named } }),
+    {},
+    async (uri, { name }) => memo(uri, `memo ${name}`),
+  );
+  server.registerPrompt('greet', { argsSchema: z.object({ name: completable(z.string(), named) }) }, ({ name }) => ({
+    messages: [{ role: 'user', content: { type: 'text', text: `Say hello to ${name}` } }],
+  }));
+}
+
+serveStdio(({ era }) => {
+  const server = new McpServer(
+    { name: 'v2', version: '1.0.0' },
+    { capabilities: { logging: {}, resources: { subscribe: true, listChanged: true } }, instructions: 'Use it for tests.' },
+  );
+  addSimple(server);
+  addAsking(server);
+  addWaiting(server);
+  addChanging(server, era);
+  return server;
+});

@@ -1,0 +1,511 @@
+// What a client should not send: wrong types in every field, made-up cursors and states, cancellation at
+// every moment, far too much of everything. Each gets a clear error, and the next request is served.
+#include "mcp/harness.hpp"
+
+namespace fairlead::mcp {
+namespace {
+
+using namespace std::chrono_literals;
+
+Task<Result<std::vector<ResourceContents>>> read_one(Context, std::string uri, Server::Variables) {
+  co_return std::vector<ResourceContents>(1, ResourceContents{uri, "", "text", {}});
+}
+Task<Result<PromptResult>> greet(Context, Server::Variables arguments) {
+  PromptResult made;
+  made.messages.push_back({"user", Content::text("Hello " + arguments["who"])});
+  co_return made;
+}
+Task<Result<std::string>> ask_name(Context context, EchoArgs) {
+  Task<Result<ElicitResult>> asking = context.elicit("Who?", test::raw(R"({"type":"object"})"));
+  const Result<ElicitResult> who = co_await asking;
+  if (!who) co_return who.error();
+  co_return std::string("asked");
+}
+
+class BadInputTest : public ServerTest {
+ public:
+  void SetUp() override {
+    ServerTest::SetUp();
+    ResourceSpec fixed;
+    fixed.uri = "test://fixed";
+    fixed.name = "fixed";
+    ASSERT_TRUE(server.add_resource(fixed, read_one));
+    PromptSpec prompt;
+    prompt.name = "hello";
+    ASSERT_TRUE(server.add_prompt(prompt, greet));
+    tool(server, "ask", "", &ask_name);
+    tool(server, "step", "", [](const Context& context, const EchoArgs&) {
+      context.progress(1);
+      return std::string("done");
+    });
+  }
+  void start_legacy(const std::string& revision = "2025-11-25") {
+    start();
+    initialize(revision, kOffered);
+  }
+  static constexpr const char* kOffered = R"({"elicitation":{"form":{}}})";
+  std::string modern_with(const std::string& method, const std::string& members,
+                          const std::string& meta = "") {
+    return ask(
+        R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":{)" + members +
+        (members.empty() ? "" : ",") +
+        R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":)" +
+        kOffered + meta + "}}}");
+  }
+  bool serves() { return legacy("ping") == result("{}"); }
+};
+
+bool has_code(const std::string& answer, int code) {
+  return answer.find(R"({"jsonrpc":"2.0","id":1,"error":{"code":)" + std::to_string(code) + ",") == 0;
+}
+
+// ---- types
+// -------------------------------------------------------------------------------------------------------------
+
+// A value of every type, by a letter.
+constexpr std::pair<char, const char*> kValues[] = {{'s', "\"made up\""}, {'i', "7"},    {'f', "1.5"},
+                                                    {'b', "true"},        {'z', "null"}, {'a', "[[]]"},
+                                                    {'o', R"({"x":{}})"}};
+
+struct Field {
+  const char* method;
+  const char* members;  // with a % where the value goes
+  const char* fits;     // the types that are not refused
+};
+
+std::string filled(std::string text, const std::string& value) {
+  return text.replace(text.find('%'), 1, value);
+}
+
+TEST_F(BadInputTest, WrongTypesAreRefusedInEveryField) {
+  constexpr Field kFields[] = {
+      {"initialize", R"("protocolVersion":%,"capabilities":{})", "s"},
+      {"initialize", R"("protocolVersion":"2025-11-25","capabilities":%)", "o"},
+      {"initialize", R"("protocolVersion":"2025-11-25","capabilities":{},"clientInfo":%)", "o"},
+      {"tools/list", R"("cursor":%)", ""},
+      {"resources/list", R"("cursor":%)", ""},
+      {"resources/templates/list", R"("cursor":%)", ""},
+      {"prompts/list", R"("cursor":%)", ""},
+      {"tools/call", R"("name":%,"arguments":{"message":""})", ""},
+      {"tools/call", R"("name":"echo","arguments":%)", "o"},
+      {"resources/read", R"("uri":%)", "s"},
+      {"resources/subscribe", R"("uri":%)", "s"},
+      {"resources/unsubscribe", R"("uri":%)", "s"},
+      {"prompts/get", R"("name":%)", ""},
+      {"prompts/get", R"("name":"hello","arguments":%)", ""},
+      {"prompts/get", R"("name":"hello","arguments":{"who":%})", "s"},
+      {"completion/complete", R"("ref":%,"argument":{"name":"who","value":""})", ""},
+      {"completion/complete", R"("ref":{"type":%},"argument":{"name":"who","value":""})", ""},
+      {"completion/complete", R"("ref":{"type":"ref/prompt","name":%},"argument":{"name":"who","value":""})",
+       ""},
+      {"completion/complete", R"("ref":{"type":"ref/resource","uri":%},"argument":{"name":"who","value":""})",
+       ""},
+      {"completion/complete", R"("ref":{"type":"ref/prompt","name":"hello"},"argument":%)", ""},
+      {"completion/complete",
+       R"("ref":{"type":"ref/prompt","name":"hello"},"argument":{"name":%,"value":""})", "s"},
+      {"completion/complete",
+       R"("ref":{"type":"ref/prompt","name":"hello"},"argument":{"name":"who","value":%})", "s"},
+      {"completion/complete",
+       R"("ref":{"type":"ref/prompt","name":"hello"},"argument":{"name":"who","value":""},"context":%)", "o"},
+      {"completion/complete",
+       R"("ref":{"type":"ref/prompt","name":"hello"},"argument":{"name":"who","value":""},"context":{"arguments":%})",
+       ""},
+      {"completion/complete",
+       R"("ref":{"type":"ref/prompt","name":"hello"},"argument":{"name":"who","value":""},"context":{"arguments":{"x":%}})",
+       "s"},
+      {"logging/setLevel", R"("level":%)", ""},
+  };
+  start_legacy();
+  for (const Field& field : kFields) {
+    for (const auto& [letter, value] : kValues) {
+      if (std::string_view(field.fits).find(letter) != std::string_view::npos) continue;
+      const std::string members = filled(field.members, value);
+      const std::string got = legacy(field.method, "{" + members + "}");
+      EXPECT_TRUE(has_code(got, -32602)) << field.method << " " << members << ": " << got;
+      EXPECT_TRUE(serves());
+      if (std::string_view(field.method) == "initialize" ||
+          std::string_view(field.method).find("ubscribe") != std::string_view::npos ||
+          std::string_view(field.method) == "logging/setLevel") {
+        continue;  // not of the modern era
+      }
+      const std::string in_modern = modern(field.method, members);
+      EXPECT_TRUE(has_code(in_modern, -32602)) << field.method << " " << members << ": " << in_modern;
+    }
+  }
+}
+
+TEST_F(BadInputTest, WrongTypesAreRefusedInTheModernEnvelopeAndItsOwnMethods) {
+  constexpr Field kFields[] = {
+      {"tools/call", R"("name":"ask","arguments":{"message":""},"requestState":%)", ""},
+      {"tools/call", R"("name":"ask","arguments":{"message":""},"inputResponses":%)", "o"},
+      {"tools/call", R"("name":"ask","arguments":{"message":""},"inputResponses":{"q1":%})", ""},
+      {"tools/call", R"("name":"ask","arguments":{"message":""},"inputResponses":{"q1":{"action":%}})", ""},
+      {"subscriptions/listen", R"("notifications":%)", "o"},
+      {"subscriptions/listen", R"("notifications":{"toolsListChanged":%})", "b"},
+      {"subscriptions/listen", R"("notifications":{"promptsListChanged":%})", "b"},
+      {"subscriptions/listen", R"("notifications":{"resourcesListChanged":%})", "b"},
+      {"subscriptions/listen", R"("notifications":{"resourceSubscriptions":%})", ""},
+      {"subscriptions/listen", R"("notifications":{"resourceSubscriptions":[%]})", "s"},
+  };
+  start();
+  const std::string version = R"("io.modelcontextprotocol/protocolVersion":"2026-07-28")";
+  const std::string capabilities = R"("io.modelcontextprotocol/clientCapabilities":{})";
+  const std::pair<std::string, const char*> kEnvelopes[] = {
+      {R"("io.modelcontextprotocol/protocolVersion":%,)" + capabilities, "s"},
+      {version + R"(,"io.modelcontextprotocol/clientCapabilities":%)", "o"},
+      {version + "," + capabilities + R"(,"io.modelcontextprotocol/clientInfo":%)", "o"},
+      {version + "," + capabilities + R"(,"io.modelcontextprotocol/logLevel":%)", ""},
+      {version + "," + capabilities + R"(,"progressToken":%)", "siz"},
+  };
+  for (const auto& [letter, value] : kValues) {
+    for (const Field& field : kFields) {
+      if (std::string_view(field.fits).find(letter) != std::string_view::npos) continue;
+      const std::string got = modern_with(field.method, filled(field.members, value));
+      EXPECT_TRUE(has_code(got, -32602)) << field.members << " " << value << ": " << got;
+    }
+    for (const auto& [meta, fits] : kEnvelopes) {
+      if (std::string_view(fits).find(letter) != std::string_view::npos) continue;
+      for (const char* method : {"tools/list", "server/discover", "tools/call", "subscriptions/listen"}) {
+        const std::string got = legacy(method, R"({"_meta":{)" + filled(meta, value) + "}}");
+        EXPECT_TRUE(has_code(got, -32602)) << method << meta << " " << value << ": " << got;
+      }
+    }
+  }
+  EXPECT_NE(modern("tools/list").find(R"("result":)"), std::string::npos);
+}
+
+TEST_F(BadInputTest, MissingEnvelopeOfAModernMethodIsSaid) {
+  start();
+  const std::string missing =
+      R"("message":"_meta: io.modelcontextprotocol/protocolVersion is missing or not a string")";
+  EXPECT_EQ(legacy("server/discover"), error(-32602, missing));
+  EXPECT_EQ(legacy("subscriptions/listen", R"({"notifications":{}})"), error(-32602, missing));
+  EXPECT_EQ(legacy("tools/list", R"({"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}})"),
+            error(-32602, missing));
+  EXPECT_EQ(ask(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"),
+            error(-32600, R"("message":"Invalid Request: initialize comes first")"));
+}
+
+TEST_F(BadInputTest, ParamsAndMetaAreObjectsOrAbsent) {
+  start_legacy();
+  for (const char* bad : {"[]", "[1]"})
+    EXPECT_EQ(legacy("tools/list", bad), error(-32602, R"("message":"params is not an object")"));
+  for (const char* bad : {"[]", "1", "\"x\"", "null"}) {
+    EXPECT_EQ(legacy("tools/list", "{\"_meta\":" + std::string(bad) + "}"),
+              error(-32602, R"("message":"_meta is not an object")"));
+  }
+  EXPECT_NE(ask(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})").find(R"("tools":[)"), std::string::npos);
+}
+
+TEST_F(BadInputTest, UnknownFieldsAreTolerated) {
+  start_legacy();
+  const std::string extra = R"(,"zzz":{"deep":[1,{}]},"task":{"ttl":1}})";
+  const std::pair<const char*, const char*> kCalls[] = {
+      {"tools/call", R"("name":"echo","arguments":{"message":""})"},
+      {"resources/read", R"("uri":"test://fixed")"},
+      {"prompts/get", R"("name":"hello")"},
+      {"completion/complete",
+       R"("ref":{"type":"ref/prompt","name":"hello","x":1},"argument":{"name":"a","value":"","x":1})"},
+      {"resources/subscribe", R"("uri":"test://fixed")"},
+      {"logging/setLevel", R"("level":"info")"},
+      {"initialize",
+       R"("protocolVersion":"2025-11-25","capabilities":{"roots":7,"new":{}},"clientInfo":{})"}};
+  for (const auto& [method, members] : kCalls) {
+    const std::string got = ask(R"({"jsonrpc":"2.0","id":1,"new":[],"method":")" + std::string(method) +
+                                R"(","params":{)" + members + extra + "}");
+    EXPECT_EQ(got.find(R"({"jsonrpc":"2.0","id":1,"result":)"), 0u) << method << ": " << got;
+  }
+  EXPECT_NE(
+      modern_with("tools/list", R"("zzz":1)", R"(,"com.example/x":{},"traceparent":5)").find(R"("tools":[)"),
+      std::string::npos);
+}
+
+// ---- cursors, states, tokens
+// ---------------------------------------------------------------------------------------------
+
+TEST_F(BadInputTest, MadeUpCursorsAreRefusedInEveryList) {
+  server.page_size(1);
+  start_legacy();
+  // "", other alphabets, not a number, beyond the end, of another length, huge.
+  const std::string huge(100'000, 'A');
+  for (const char* method : {"tools/list", "resources/list", "resources/templates/list", "prompts/list"}) {
+    for (const std::string& cursor : {std::string(), std::string("!!"), std::string("eC8x"),
+                                      std::string("OTkvMQ"), std::string("MC85"), huge}) {
+      EXPECT_EQ(legacy(method, R"({"cursor":")" + cursor + R"("})"),
+                error(-32602, R"("message":"the cursor is not valid")"))
+          << method;
+    }
+  }
+  EXPECT_TRUE(serves());
+}
+
+const std::string kRefusedState =
+    error(-32602, R"("message":"requestState is not valid","data":{"reason":"invalid_request_state"})");
+
+std::string state_in(const std::string& answer) {
+  const std::size_t at = answer.find(R"("requestState":")") + 16;
+  return answer.substr(at, answer.find('"', at) - at);
+}
+
+TEST_F(BadInputTest, EveryTamperedStateIsRefused) {
+  server.state_keys({std::string(32, 'k')});
+  start();
+  const std::string call = R"("name":"ask","arguments":{"message":""},)";
+  const std::string state = state_in(modern_with("tools/call", R"("name":"ask","arguments":{"message":""})"));
+  const auto with = [&](const std::string& given) {
+    return modern_with("tools/call", call + R"("requestState":")" + given + "\"");
+  };
+  EXPECT_NE(with(state).find("input_required"), std::string::npos);
+  for (std::size_t at = 0; at < state.size(); ++at) {
+    std::string changed = state;
+    changed[at] = changed[at] == 'A' ? 'B' : 'A';
+    EXPECT_EQ(with(changed), kRefusedState) << at;
+    EXPECT_EQ(with(state.substr(0, at)), kRefusedState) << at;
+  }
+  EXPECT_EQ(with(state + "A"), kRefusedState);
+  EXPECT_EQ(with(std::string(100'000, 'x')), kRefusedState);
+  // Another tool's, and that of another key.
+  EXPECT_EQ(modern_with("resources/read", R"("uri":"test://fixed","requestState":")" + state + "\""),
+            kRefusedState);
+  EXPECT_EQ(modern_with("prompts/get", R"("name":"hello","requestState":")" + state + "\""), kRefusedState);
+  server.state_keys({std::string(32, 'n'), std::string(32, 'k')});
+  EXPECT_NE(with(state).find("input_required"), std::string::npos);  // rotated
+  server.state_keys({std::string(32, 'n')});
+  EXPECT_EQ(with(state), kRefusedState);
+}
+
+TEST_F(BadInputTest, ExpiredStateIsRefused) {
+  for (const auto lifetime : {0s, -1s, -1000s}) {
+    server.state_keys({std::string(32, 'k')}, lifetime);
+    start();
+    const std::string state =
+        state_in(modern_with("tools/call", R"("name":"ask","arguments":{"message":""})"));
+    EXPECT_EQ(modern_with("tools/call",
+                          R"("name":"ask","arguments":{"message":""},"requestState":")" + state + "\""),
+              kRefusedState);
+    EXPECT_NE(modern("tools/list").find(R"("result":)"), std::string::npos);
+    TearDown();
+  }
+}
+
+TEST_F(BadInputTest, ProgressTokensAreStringsOrIntegers) {
+  start_legacy();
+  const auto call = [&](const std::string& token) {
+    return legacy("tools/call",
+                  R"({"name":"step","arguments":{"message":""},"_meta":{"progressToken":)" + token + "}}");
+  };
+  for (const std::string token : {"\"t\"", "\"\"", "7", "-3", "0", "9007199254740993"}) {
+    EXPECT_EQ(call(token),
+              R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" + token +
+                  R"(,"progress":1}})");
+    EXPECT_NE(hear().find("done"), std::string::npos);
+  }
+  EXPECT_NE(call("null").find("done"), std::string::npos);  // as if there were none
+  for (const std::string token : {"1.5", "{}", "[]", "true"}) {
+    EXPECT_EQ(call(token), error(-32602, R"("message":"progressToken is neither a string nor an integer")"))
+        << token;
+  }
+}
+
+// ---- cancelling
+// ----------------------------------------------------------------------------------------------------------
+
+TEST_F(BadInputTest, CancellingBeforeAndAfterChangesNothing) {
+  start_legacy();
+  const std::string cancel =
+      R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})";
+  say(cancel);
+  EXPECT_NE(legacy("tools/list").find(R"("tools":[)"), std::string::npos);
+  say(cancel);
+  for (const char* bad : {"{}", R"({"requestId":null})", R"({"requestId":"1"})", R"({"requestId":{}})",
+                          R"({"requestId":1.0,"reason":7})"}) {
+    say(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":)" + std::string(bad) + "}");
+  }
+  EXPECT_TRUE(serves());
+}
+
+TEST_F(BadInputTest, CancellingWhileAQuestionIsOpenCancelsTheQuestionToo) {
+  start_legacy();
+  EXPECT_NE(legacy("tools/call", R"({"name":"ask","arguments":{"message":""}})").find("elicitation/create"),
+            std::string::npos);
+  EXPECT_EQ(peer->requests_in_progress(), 1u);
+  const std::string told =
+      ask(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
+  EXPECT_EQ(told.find(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1)"), 0u)
+      << told;
+  EXPECT_TRUE(serves());  // and nothing else was said about it
+  EXPECT_EQ(peer->requests_in_progress(), 0u);
+  EXPECT_EQ(peer->calls_in_flight(), 0u);
+  say(R"({"jsonrpc":"2.0","id":1,"result":{"action":"decline"}})");  // late
+  EXPECT_TRUE(serves());
+}
+
+TEST_F(BadInputTest, InitializeCannotBeCancelled) {
+  start();
+  ASSERT_TRUE(far->post(test::rope(
+      R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}})")));
+  ASSERT_TRUE(far->post(
+      test::rope(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})")));
+  EXPECT_NE(hear().find(R"("protocolVersion":"2025-11-25")"), std::string::npos);
+  EXPECT_TRUE(serves());
+}
+
+// ---- too much, too late
+// ----------------------------------------------------------------------------------------------------
+
+TEST_F(BadInputTest, SubscriptionsHaveALimit) {
+  start_legacy();
+  const auto uri = [](int i) { return R"({"uri":"test://)" + std::to_string(i) + R"("})"; };
+  for (int i = 0; i < 10'000; ++i) ASSERT_EQ(legacy("resources/subscribe", uri(i)), result("{}"));
+  EXPECT_EQ(legacy("resources/subscribe", uri(10'000)),
+            error(-32603, R"x("message":"Subscription limit reached (10000 resources)")x"));
+  EXPECT_EQ(legacy("resources/subscribe", uri(9'999)), result("{}"));  // it is there already
+  EXPECT_EQ(legacy("resources/unsubscribe", uri(0)), result("{}"));
+  EXPECT_EQ(legacy("resources/subscribe", uri(10'000)), result("{}"));
+  server.resource_updated("test://10000");
+  EXPECT_NE(hear().find("test://10000"), std::string::npos);
+  const std::string endless(8193, 'x');
+  EXPECT_EQ(legacy("resources/subscribe", R"({"uri":")" + endless + R"("})"),
+            error(-32602, R"("message":"uri is longer than 8192 bytes")"));
+}
+
+TEST_F(BadInputTest, ListensHaveALimit) {
+  start();
+  const auto listen = [&](int id, const std::string& filter) {
+    return ask(R"({"jsonrpc":"2.0","id":)" + std::to_string(id) +
+               R"(,"method":"subscriptions/listen","params":{"notifications":)" + filter + "," + kEnvelope +
+               "}}");
+  };
+  for (int id = 2; id < 1026; ++id)
+    ASSERT_NE(listen(id, R"({"toolsListChanged":true})").find("acknowledged"), std::string::npos);
+  EXPECT_EQ(listen(1, R"({"toolsListChanged":true})"),
+            error(-32603, R"x("message":"Subscription limit reached (1024 on one connection)")x"));
+  say(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}})");
+  EXPECT_NE(modern("tools/list").find(R"("tools":[)"), std::string::npos);
+  std::string uris;
+  for (int i = 0; i < 10'001; ++i) uris += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\"";
+  EXPECT_EQ(listen(1, R"({"resourceSubscriptions":[)" + uris + "]}"),
+            error(-32603, R"x("message":"Subscription limit reached (10000 resources)")x"));
+  EXPECT_NE(listen(3, R"({"toolsListChanged":true})").find("a request with this id is under way"),
+            std::string::npos);
+  EXPECT_NE(listen(2, R"({"toolsListChanged":true})").find("acknowledged"), std::string::npos);
+}
+
+TEST_F(BadInputTest, AClientThatNeverAnswersHoldsUpNobody) {
+  start_legacy();
+  for (int id = 100; id < 200; ++id) {
+    EXPECT_NE(ask(R"({"jsonrpc":"2.0","id":)" + std::to_string(id) +
+                  R"(,"method":"tools/call","params":{"name":"ask","arguments":{"message":""}}})")
+                  .find("elicitation/create"),
+              std::string::npos);
+    EXPECT_TRUE(serves());
+  }
+  EXPECT_EQ(peer->requests_in_progress(), 100u);
+  far->close();
+  loop.run_until([&] { return peer->finished().is_set(); });
+  EXPECT_EQ(peer->calls_in_flight(), 0u);
+  loop.run_until([&] { return peer->requests_in_progress() == 0; });
+}
+
+TEST_F(BadInputTest, AnswersToQuestionsMayBeNonsense) {
+  start_legacy();
+  int id = 0;
+  for (const char* answer : {R"("result":{})", R"("result":{"action":"what"})", R"("result":{"action":7})",
+                             R"("result":[])", R"("error":{"code":-32601,"message":"no"})"}) {
+    EXPECT_NE(legacy("tools/call", R"({"name":"ask","arguments":{"message":""}})").find("elicitation/create"),
+              std::string::npos);
+    const std::string got = ask(R"({"jsonrpc":"2.0","id":)" + std::to_string(++id) + "," + answer + "}");
+    EXPECT_TRUE(got.find(R"("isError":true)") != std::string::npos ||
+                got.find(R"("error":)") != std::string::npos)
+        << answer << ": " << got;
+    EXPECT_TRUE(serves());
+  }
+}
+
+TEST_F(BadInputTest, OnlyOneRevisionHasBatches) {  // PROTOCOL §2.2
+  start();
+  const std::string batch =
+      R"([{"jsonrpc":"2.0","id":7,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":8,"method":"nope"}])";
+  say(batch);  // nothing is negotiated yet
+  EXPECT_TRUE(serves());
+  for (const char* revision : {"2024-11-05", "2025-06-18", "2025-11-25"}) {
+    initialize(revision);
+    say(batch);
+    EXPECT_TRUE(serves()) << revision;
+  }
+  initialize("2025-03-26");
+  const std::string answers = ask(batch);
+  EXPECT_EQ(answers.front(), '[') << answers;
+  EXPECT_NE(answers.find(R"({"jsonrpc":"2.0","id":7,"result":{}})"), std::string::npos) << answers;
+  EXPECT_NE(answers.find(R"("id":8,"error":{"code":-32601)"), std::string::npos) << answers;
+  say("[]");
+  EXPECT_TRUE(serves());
+}
+
+TEST_F(BadInputTest, ACancelledRequestOfABatchDoesNotHoldUpTheOthers) {
+  start_legacy("2025-03-26");
+  tool(
+      server, "roots", "", +[](Context context, EchoArgs) -> Task<Result<std::string>> {
+        Task<Result<std::vector<Root>>> asking = context.roots();
+        const Result<std::vector<Root>> answer = co_await asking;
+        if (!answer) co_return answer.error();
+        co_return std::string("");
+      });
+  EXPECT_NE(hear().find("list_changed"), std::string::npos);
+  initialize("2025-03-26", R"({"roots":{}})");
+  EXPECT_NE(
+      ask(R"([{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"roots","arguments":{"message":""}}},{"jsonrpc":"2.0","id":8,"method":"ping"}])")
+          .find("roots/list"),
+      std::string::npos);
+  EXPECT_NE(ask(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}})")
+                .find("notifications/cancelled"),
+            std::string::npos);
+  EXPECT_EQ(hear(), R"([{"jsonrpc":"2.0","id":8,"result":{}}])");
+}
+
+TEST_F(BadInputTest, ShuttingDownRefusesWhatIsNewAndEndsSubscriptions) {
+  start_legacy();
+  EXPECT_NE(
+      ask(R"({"jsonrpc":"2.0","id":"s","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},)" +
+          kEnvelope + "}}")
+          .find("acknowledged"),
+      std::string::npos);
+  EXPECT_NE(legacy("tools/call", R"({"name":"ask","arguments":{"message":""}})").find("elicitation/create"),
+            std::string::npos);
+  loop.spawn(peer->shutdown(5s));
+  EXPECT_EQ(hear().find(R"({"jsonrpc":"2.0","id":"s","result":{"resultType":"complete")"), 0u);
+  EXPECT_NE(ask(R"({"jsonrpc":"2.0","id":2,"method":"tools/list"})").find("the server is shutting down"),
+            std::string::npos);
+  say(R"({"jsonrpc":"2.0","id":1,"result":{"action":"decline"}})");
+  EXPECT_NE(hear().find("asked"), std::string::npos);  // what was under way is finished
+}
+
+TEST_F(BadInputTest, IdsAreStringsOrIntegers) {
+  start_legacy();
+  for (const std::string id : {"\"\"", "\"1\"", "-5", "9007199254740993", R"("é")"}) {
+    EXPECT_EQ(ask(R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":"ping"})"),
+              R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}})");
+  }
+  for (const std::string id : {"{}", "[1]", "true"})
+    say(R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":"ping"})");  // lines that are no messages
+  EXPECT_TRUE(serves());
+}
+
+// ---- the client
+// ------------------------------------------------------------------------------------------------------------
+
+TEST_F(BadInputTest, AClientLetGoOfLeavesItsServerAlone) {
+  start();
+  Result<std::shared_ptr<Client>> client = loop.block_on(Client::on(far));
+  ASSERT_TRUE(client);
+  client->reset();
+  const Result<void> posted = peer->post_notification("notifications/message", test::raw("{}"));
+  ASSERT_TRUE(posted);
+  bool passed = false;
+  Timer timer(loop);
+  timer.arm(Clock::now() + 10ms, [&] { passed = true; });
+  loop.run_until([&] { return passed; });
+}
+
+}  // namespace
+}  // namespace fairlead::mcp

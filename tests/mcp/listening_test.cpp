@@ -1,0 +1,139 @@
+// A client that wants to hear of changes, and what it keeps until it does; the same in every revision.
+#include "mcp/harness.hpp"
+
+namespace fairlead::mcp {
+namespace {
+
+using namespace std::chrono_literals;
+
+Task<Result<std::vector<ResourceContents>>> read_one(Context, std::string uri, Server::Variables) {
+  co_return std::vector<ResourceContents>(1, ResourceContents{uri, "", "text", {}});
+}
+
+class ListeningTest : public ServerTest, public ::testing::WithParamInterface<std::string> {
+ public:
+  void SetUp() override {
+    ServerTest::SetUp();
+    for (const char* uri : {"test://a", "test://b"}) {
+      ResourceSpec spec;
+      spec.uri = uri;
+      spec.name = uri;
+      ASSERT_TRUE(server.add_resource(spec, read_one));
+    }
+    server.cache_hint({60'000, false});
+    start();
+    ClientOptions options;
+    options.pinned = revision_named(GetParam());
+    options.handlers.notified = [this](std::string_view method, const json::Raw& params) {
+      if (method != "notifications/subscriptions/acknowledged")
+        heard.push_back(std::string(method) + " " + json::View(params)["uri"].as_string().value_or(""));
+    };
+    Result<std::shared_ptr<Client>> made = loop.block_on(Client::on(far, options));
+    ASSERT_TRUE(made) << made.error().to_string();
+    client = *made;
+  }
+  void TearDown() override {
+    if (client) loop.block_on(client->close());
+    ServerTest::TearDown();
+  }
+  bool modern_era() const { return is_modern(client->revision()); }
+  void wait_for(std::size_t count) {
+    loop.run_until([&] { return heard.size() >= count; });
+  }
+  std::uint64_t requests() const { return peer->stats().requests; }
+
+  std::shared_ptr<Client> client;
+  std::vector<std::string> heard;
+};
+
+TEST_P(ListeningTest, HearsOfTheResourcesItSubscribedTo) {
+  const auto first = loop.block_on(client->subscribe("test://a"));
+  ASSERT_TRUE(first) << first.error().to_string();
+  const auto second = loop.block_on(client->subscribe("test://b"));
+  ASSERT_TRUE(second);
+  server.resource_updated("test://other");
+  server.resource_updated("test://a");
+  server.resource_updated("test://b");
+  wait_for(2);
+  ASSERT_TRUE(loop.block_on(client->unlisten(*first)));
+  EXPECT_FALSE(loop.block_on(client->unlisten(*first)));
+  ASSERT_TRUE(loop.block_on(client->tools()));  // the cancellation has arrived before this is answered
+  server.resource_updated("test://a");
+  server.resource_updated("test://b");
+  wait_for(3);
+  EXPECT_EQ(heard, (std::vector<std::string>{"notifications/resources/updated test://a",
+                                             "notifications/resources/updated test://b",
+                                             "notifications/resources/updated test://b"}));
+}
+
+TEST_P(ListeningTest, TwoWhoWantTheSameDoNotDisturbEachOther) {
+  const auto first = loop.block_on(client->subscribe("test://a"));
+  const auto second = loop.block_on(client->subscribe("test://a"));
+  ASSERT_TRUE(first && second);
+  ASSERT_TRUE(loop.block_on(client->unlisten(*first)));
+  ASSERT_TRUE(loop.block_on(client->tools()));
+  server.resource_updated("test://a");
+  wait_for(1);
+  EXPECT_EQ(heard.size(), 1u);
+}
+
+TEST_P(ListeningTest, HearsOfListsThatChange) {
+  ListenFilter filter;
+  filter.tools = true;
+  ASSERT_TRUE(loop.block_on(client->listen(filter)));
+  server.remove_tool("half");
+  wait_for(1);
+  EXPECT_EQ(heard.front(), "notifications/tools/list_changed ");
+}
+
+TEST_P(ListeningTest, AServerThatTellsOfNothingIsAnError) {
+  if (!modern_era()) return;
+  ListenFilter filter;
+  filter.prompts = true;  // there are none
+  const auto refused = loop.block_on(client->listen(filter));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind(), ErrorKind::validation);
+  EXPECT_EQ(peer->requests_in_progress(), 0u);
+}
+
+TEST_P(ListeningTest, SubscriptionsEndWithTheConnection) {
+  ASSERT_TRUE(loop.block_on(client->subscribe("test://a")));
+  loop.block_on(client->close());
+  loop.run_until([&] { return peer->finished().is_set(); });
+  EXPECT_FALSE(loop.block_on(client->subscribe("test://b")));
+}
+
+TEST_P(ListeningTest, ListsAreAskedForOnceUntilTheyChange) {
+  ListenFilter filter;
+  filter.tools = true;
+  filter.uris = {"test://a"};
+  ASSERT_TRUE(loop.block_on(client->listen(filter)));
+  const std::uint64_t before = requests();
+  for (int i = 0; i < 3; ++i) {
+    const auto tools = loop.block_on(client->tools());
+    ASSERT_TRUE(tools);
+    EXPECT_EQ(tools->size(), 3u);
+    ASSERT_TRUE(loop.block_on(client->read_resource("test://a")));
+  }
+  EXPECT_EQ(requests() - before, modern_era() ? 2u : 6u);
+  server.remove_tool("half");
+  server.resource_updated("test://a");
+  wait_for(2);
+  const auto tools = loop.block_on(client->tools());
+  ASSERT_TRUE(tools);
+  EXPECT_EQ(tools->size(), 2u);
+  ASSERT_TRUE(loop.block_on(client->read_resource("test://a")));
+  EXPECT_EQ(requests() - before, modern_era() ? 4u : 8u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Revisions, ListeningTest,
+                         ::testing::Values("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25",
+                                           "2026-07-28"),
+                         [](const auto& revision) {
+                           std::string name = revision.param;
+                           for (char& c : name) c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace fairlead::mcp

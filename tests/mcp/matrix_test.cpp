@@ -1,0 +1,407 @@
+// Every method and notification, in every revision: those that have it serve it, the others refuse it. The
+// tables below were written from PROTOCOL §5, not from src/mcp/method_table.cpp.
+#include "mcp/harness.hpp"
+
+namespace fairlead::mcp {
+namespace {
+
+constexpr const char* kNames[] = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"};
+
+// `has` is one letter per revision, oldest first: x has it, - has not.
+struct Row {
+  const char* method;
+  const char* has;
+  const char* members;     // of params
+  const char* answer;      // found in the result
+  bool cacheable = false;  // K of §5
+};
+
+constexpr Row kRequests[] = {
+    {"ping", "xxxx-", "", "{}"},
+    {"server/discover", "----x", "", R"("supportedVersions":["2026-07-28"])", true},
+    {"tools/list", "xxxxx", "", R"("tools":[{"name":)", true},
+    {"tools/call", "xxxxx", R"("name":"echo","arguments":{"message":"hi"})",
+     R"("content":[{"type":"text","text":"hi"}])"},
+    {"resources/list", "xxxxx", "", R"("resources":[{"uri":"test://fixed")", true},
+    {"resources/templates/list", "xxxxx", "", R"("resourceTemplates":[{"uriTemplate":"test://{city}/now")",
+     true},
+    {"resources/read", "xxxxx", R"("uri":"test://rome/now")",
+     R"("contents":[{"uri":"test://rome/now","text":"rome"}])", true},
+    {"resources/subscribe", "xxxx-", R"("uri":"test://fixed")", "{}"},
+    {"resources/unsubscribe", "xxxx-", R"("uri":"test://fixed")", "{}"},
+    {"prompts/list", "xxxxx", "", R"("prompts":[{"name":"hello")", true},
+    {"prompts/get", "xxxxx", R"("name":"hello","arguments":{"who":"you"})", R"("text":"Hello you")"},
+    {"completion/complete", "xxxxx",
+     R"("ref":{"type":"ref/prompt","name":"hello"},"argument":{"name":"who","value":"a"})",
+     R"("completion":{"values":["ab"])"},
+    {"logging/setLevel", "xxxx-", R"("level":"error")", "{}"},
+    // Asked by servers only: a client that asks for them is refused.
+    {"sampling/createMessage", "-----", R"("messages":[],"maxTokens":1)", ""},
+    {"roots/list", "-----", "", ""},
+    {"elicitation/create", "-----", R"("message":"?","requestedSchema":{})", ""},
+    // Not there yet: not advertised, and refused everywhere.
+    {"tasks/get", "-----", R"("taskId":"1")", ""},
+    {"tasks/result", "-----", R"("taskId":"1")", ""},
+    {"tasks/cancel", "-----", R"("taskId":"1")", ""},
+    {"tasks/list", "-----", "", ""},
+    {"tasks/update", "-----", R"("taskId":"1","inputResponses":{})", ""},
+    {"skills/list", "-----", "", ""},
+    {"skills/get", "-----", R"("uri":"skill://a/SKILL.md")", ""},
+    {"resources/directory/read", "-----", R"("uri":"skill://a")", ""},
+    // Notifications are no requests.
+    {"notifications/initialized", "-----", "", ""},
+    {"notifications/cancelled", "-----", R"("requestId":9)", ""},
+    {"no/such/method", "-----", "", ""},
+};
+
+Task<Result<std::vector<ResourceContents>>> read_city(Context, std::string uri, Server::Variables variables) {
+  co_return std::vector<ResourceContents>(1, ResourceContents{uri, "", variables["city"], {}});
+}
+Task<Result<PromptResult>> hello(Context, Server::Variables arguments) {
+  PromptResult made;
+  made.messages.push_back({"user", Content::text("Hello " + arguments["who"])});
+  co_return made;
+}
+CompletionResult complete(const std::string&, const std::string& value, const Server::Variables&) {
+  CompletionResult made;
+  made.values.push_back(value + "b");
+  return made;
+}
+
+Task<Result<std::string>> ask_sampling(Context context, EchoArgs) {
+  Task<Result<json::Raw>> asking = context.sample(test::raw(R"({"messages":[],"maxTokens":1})"));
+  const Result<json::Raw> answer = co_await asking;
+  if (!answer) co_return answer.error();
+  co_return std::string("answered");
+}
+Task<Result<std::string>> ask_roots(Context context, EchoArgs) {
+  Task<Result<std::vector<Root>>> asking = context.roots();
+  const Result<std::vector<Root>> answer = co_await asking;
+  if (!answer) co_return answer.error();
+  co_return std::string("answered");
+}
+Task<Result<std::string>> ask_form(Context context, EchoArgs) {
+  Task<Result<ElicitResult>> asking = context.elicit("?", test::raw(R"({"type":"object"})"));
+  const Result<ElicitResult> answer = co_await asking;
+  if (!answer) co_return answer.error();
+  co_return std::string("answered");
+}
+Task<Result<std::string>> ask_url(Context context, EchoArgs) {
+  Task<Result<ElicitResult>> asking = context.elicit_url("?", "https://example.org/");
+  const Result<ElicitResult> answer = co_await asking;
+  if (!answer) co_return answer.error();
+  co_return std::string("answered");
+}
+
+class MatrixTest : public ServerTest, public ::testing::WithParamInterface<std::size_t> {
+ public:
+  void SetUp() override {
+    ServerTest::SetUp();
+    ResourceSpec fixed;
+    fixed.uri = "test://fixed";
+    fixed.name = "fixed";
+    ASSERT_TRUE(server.add_resource(fixed, read_city));
+    ResourceSpec pattern;
+    pattern.uri = "test://{city}/now";
+    pattern.name = "now";
+    ASSERT_TRUE(server.add_resource_template(pattern, read_city, complete));
+    PromptSpec prompt;
+    prompt.name = "hello";
+    ASSERT_TRUE(server.add_prompt(prompt, hello, complete));
+    tool(server, "sampling/createMessage", "", &ask_sampling);
+    tool(server, "roots/list", "", &ask_roots);
+    tool(server, "elicitation/create", "", &ask_form);
+    tool(server, "url", "", &ask_url);
+    tool(server, "talk", "", [](const Context& context, const EchoArgs&) {
+      context.log(LoggingLevel::error, test::raw("1"));
+      context.progress(1, 2, "half");
+      return std::string("done");
+    });
+    start();
+    if (!modern_era()) {
+      EXPECT_NE(initialize(name(), kOffered).find("\"protocolVersion\":\"" + name() + "\""),
+                std::string::npos);
+    }
+  }
+
+  static constexpr const char* kOffered = R"({"sampling":{},"roots":{},"elicitation":{"form":{},"url":{}}})";
+  std::size_t revision() const { return GetParam(); }
+  std::string name() const { return kNames[revision()]; }
+  bool modern_era() const { return revision() == 4; }
+  bool has(const char* letters) const { return letters[revision()] == 'x'; }
+
+  std::string request_text(const std::string& method, const std::string& members,
+                           const std::string& meta = "") const {
+    std::string params = members;
+    if (modern_era()) {
+      params += std::string(params.empty() ? "" : ",") +
+                R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)" +
+                R"("io.modelcontextprotocol/clientCapabilities":)" + kOffered +
+                (meta.empty() ? "" : "," + meta) + "}";
+    } else if (!meta.empty()) {
+      params += std::string(params.empty() ? "" : ",") + "\"_meta\":{" + meta + "}";
+    }
+    return R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":{)" + params + "}}";
+  }
+  std::string make(const std::string& method, const std::string& members, const std::string& meta = "") {
+    return ask(request_text(method, members, meta));
+  }
+  bool still_serves() {
+    return make("tools/call", kRequests[3].members).find(R"("text":"hi")") != std::string::npos;
+  }
+};
+
+TEST_P(MatrixTest, EveryRequestIsServedOrRefused) {
+  for (const Row& row : kRequests) {
+    const std::string got = make(row.method, row.members);
+    if (!has(row.has)) {
+      EXPECT_EQ(got, error(-32601, R"("message":"Method not found: )" + std::string(row.method) + "\""))
+          << row.method;
+      continue;
+    }
+    EXPECT_EQ(got.find(R"({"jsonrpc":"2.0","id":1,"result":{)"), 0u) << row.method << ": " << got;
+    EXPECT_NE(got.find(row.answer), std::string::npos) << row.method << ": " << got;
+    const auto count = [&](const char* text) { return got.find(text) != std::string::npos; };
+    EXPECT_EQ(count(R"("resultType":"complete")"), modern_era()) << row.method;
+    EXPECT_EQ(count(R"("ttlMs":0,"cacheScope":"private")"), modern_era() && row.cacheable) << row.method;
+    EXPECT_EQ(count("io.modelcontextprotocol/serverInfo"), modern_era()) << row.method;
+  }
+}
+
+TEST_P(MatrixTest, InitializeIsOfTheLegacyEra) {
+  const std::string got =
+      make("initialize", R"("protocolVersion":")" + name() +
+                             R"(","capabilities":{},"clientInfo":{"name":"t","version":"1"})");
+  if (modern_era()) {
+    EXPECT_EQ(got, error(-32601, R"("message":"Method not found: initialize")"));
+  } else {
+    EXPECT_NE(got.find(R"("protocolVersion":")" + name()), std::string::npos);
+    // Completions became a capability in 2025-03-26.
+    EXPECT_EQ(got.find("completions") != std::string::npos, revision() >= 1) << got;
+  }
+}
+
+TEST_P(MatrixTest, ListenIsOfTheModernEra) {
+  const std::string got = make("subscriptions/listen", R"("notifications":{"toolsListChanged":true})");
+  if (modern_era()) {
+    EXPECT_EQ(got.find(R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged")"), 0u) << got;
+  } else {
+    EXPECT_EQ(got, error(-32601, R"("message":"Method not found: subscriptions/listen")"));
+  }
+}
+
+TEST_P(MatrixTest, WhatIsNotThereIsNotAdvertised) {
+  const std::string capabilities =
+      modern_era() ? make("server/discover", "")
+                   : make("initialize", R"("protocolVersion":")" + name() + R"(","capabilities":{})");
+  for (const char* missing : {"tasks", "extensions", "skills", "experimental"}) {
+    EXPECT_EQ(capabilities.find(missing), std::string::npos) << capabilities;
+  }
+  EXPECT_EQ(make("tools/list", "").find("execution"), std::string::npos);
+  // A task that was not offered is no task: the member is ignored (PROTOCOL §14.1).
+  EXPECT_NE(make("tools/call", R"("name":"echo","arguments":{"message":"hi"},"task":{"ttl":5})")
+                .find(R"("text":"hi")"),
+            std::string::npos);
+}
+
+// ---- what servers ask
+// ------------------------------------------------------------------------------------------------
+
+struct Question {
+  const char* method;
+  const char* tool;
+  const char* has;  // i: in the result of the request (PROTOCOL §11)
+  const char* answer;
+};
+constexpr Question kQuestions[] = {
+    {"sampling/createMessage", "sampling/createMessage", "xxxxi",
+     R"({"role":"assistant","content":{"type":"text","text":""},"model":"m"})"},
+    {"roots/list", "roots/list", "xxxxi", R"({"roots":[]})"},
+    {"elicitation/create", "elicitation/create", "--xxi", R"({"action":"decline"})"},
+    {"elicitation/create", "url", "---xi", R"({"action":"accept"})"},
+};
+
+TEST_P(MatrixTest, QuestionsAreAskedAsTheRevisionHasThem) {
+  int id = 0;
+  for (const Question& question : kQuestions) {
+    const std::string call = R"("name":")" + std::string(question.tool) + R"(","arguments":{"message":""})";
+    const std::string first = make("tools/call", call);
+    const std::string method = R"("method":")" + std::string(question.method) + "\"";
+    switch (question.has[revision()]) {
+      case 'x': {
+        EXPECT_EQ(first.find(R"({"jsonrpc":"2.0","id":)" + std::to_string(++id) + "," + method), 0u) << first;
+        const std::string done =
+            ask(R"({"jsonrpc":"2.0","id":)" + std::to_string(id) + R"(,"result":)" + question.answer + "}");
+        EXPECT_NE(done.find("answered"), std::string::npos) << done;
+        break;
+      }
+      case 'i': {
+        EXPECT_NE(first.find(R"("resultType":"input_required","inputRequests":{"q1":{)" + method),
+                  std::string::npos)
+            << first;
+        EXPECT_EQ(first.find("ttlMs"), std::string::npos);
+        EXPECT_EQ(first.find("elicitationId"), std::string::npos);
+        const std::string done =
+            make("tools/call", call + R"(,"inputResponses":{"q1":)" + question.answer + "}");
+        EXPECT_NE(done.find("answered"), std::string::npos) << done;
+        break;
+      }
+      default: EXPECT_NE(first.find(R"("isError":true)"), std::string::npos) << first;
+    }
+  }
+}
+
+// ---- notifications
+// -----------------------------------------------------------------------------------------------------
+
+TEST_P(MatrixTest, NotificationsOfTheClientAreNeverAnswered) {
+  const char* const sent[] = {
+      "notifications/initialized",          "notifications/cancelled", "notifications/progress",
+      "notifications/roots/list_changed",   "notifications/message",   "notifications/tasks/status",
+      "notifications/elicitation/complete", "no/such/notification"};
+  for (const char* method : sent) {
+    for (const char* params :
+         {"", R"(,"params":{})", R"(,"params":{"requestId":{},"progressToken":[]})", R"(,"params":[1])"}) {
+      say(R"({"jsonrpc":"2.0","method":")" + std::string(method) + "\"" + params + "}");
+      EXPECT_TRUE(still_serves()) << method << params;
+    }
+  }
+}
+
+TEST_P(MatrixTest, NotificationsOfTheServerComeAsTheRevisionHasThem) {
+  const std::string meta = R"("progressToken":"t")" +
+                           std::string(modern_era() ? R"(,"io.modelcontextprotocol/logLevel":"info")" : "");
+  EXPECT_EQ(make("tools/call", R"("name":"talk","arguments":{"message":""})", meta),
+            R"({"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":1}})");
+  // The message of progress came with 2025-03-26.
+  EXPECT_EQ(
+      hear(),
+      R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":1,"total":2)" +
+          std::string(revision() >= 1 ? R"(,"message":"half")" : "") + "}}");
+  EXPECT_NE(hear().find("done"), std::string::npos);
+
+  std::string params;
+  std::string extra;
+  if (modern_era()) {
+    extra = R"("_meta":{"io.modelcontextprotocol/subscriptionId":1})";
+    params = R"(,"params":{)" + extra + "}";
+    EXPECT_NE(
+        make(
+            "subscriptions/listen",
+            R"("notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["test://fixed"]})")
+            .find("acknowledged"),
+        std::string::npos);
+  } else {
+    EXPECT_EQ(make("resources/subscribe", R"("uri":"test://fixed")"), result("{}"));
+  }
+  server.resource_updated("test://fixed");
+  EXPECT_EQ(hear(),
+            R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test://fixed")" +
+                (extra.empty() ? "" : "," + extra) + "}}");
+  server.remove_tool("half");
+  EXPECT_EQ(hear(), R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed")" + params + "}");
+  server.remove_prompt("hello");
+  EXPECT_EQ(hear(), R"({"jsonrpc":"2.0","method":"notifications/prompts/list_changed")" + params + "}");
+  server.remove_resource("test://fixed");
+  EXPECT_EQ(hear(), R"({"jsonrpc":"2.0","method":"notifications/resources/list_changed")" + params + "}");
+}
+
+std::string named(const ::testing::TestParamInfo<std::size_t>& info) {
+  std::string name = kNames[info.param];
+  for (char& c : name) c = c == '-' ? '_' : c;
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(Revisions, MatrixTest, ::testing::Values(0, 1, 2, 3, 4), named);
+
+// ---- the client's half
+// -----------------------------------------------------------------------------------------------------
+
+Task<Result<json::Raw>> sample_nothing(json::Raw) {
+  co_return test::raw(R"({"role":"assistant","content":[],"model":"m"})");
+}
+Task<Result<ElicitResult>> decline(std::string, json::Raw) {
+  ElicitResult made;
+  made.action = ElicitResult::Action::decline;
+  co_return made;
+}
+Task<void> connect_into(std::shared_ptr<Connection> connection, ClientOptions options,
+                        std::shared_ptr<Client>& out) {
+  Task<Result<std::shared_ptr<Client>>> connecting = Client::on(connection, options);
+  const Result<std::shared_ptr<Client>> made = co_await connecting;
+  if (made) out = *made;
+}
+
+// Our client, with the test as its server.
+class ClientMatrixTest : public ServerTest, public ::testing::WithParamInterface<std::size_t> {
+ public:
+  void SetUp() override {
+    auto [near_end, far_end] = make_channel(loop, loop);
+    far = far_end;
+    ClientOptions options;
+    options.pinned = revision_named(kNames[GetParam()]);
+    options.handlers.sample = sample_nothing;
+    options.handlers.elicit = decline;
+    options.handlers.roots = [] { return std::vector<Root>(); };
+    options.handlers.notified = [this](std::string_view method, const json::Raw&) {
+      notified.emplace_back(method);
+    };
+    loop.spawn(connect_into(near_end, options, client));
+    const std::string first = hear();
+    if (GetParam() == 4) {
+      EXPECT_NE(first.find("server/discover"), std::string::npos) << first;
+      say(R"({"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}})");
+    } else {
+      EXPECT_NE(first.find("initialize"), std::string::npos) << first;
+      EXPECT_EQ(first.find("elicitation") != std::string::npos, GetParam() >= 2) << first;
+      say(R"({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":")" + std::string(kNames[GetParam()]) +
+          R"(","capabilities":{},"serverInfo":{"name":"s","version":"1"}}})");
+      EXPECT_NE(hear().find("notifications/initialized"), std::string::npos);
+    }
+    loop.run_until([&] { return client != nullptr; });
+  }
+  void TearDown() override { loop.block_on(client->close()); }
+  std::shared_ptr<Client> client;
+  std::vector<std::string> notified;
+};
+
+TEST_P(ClientMatrixTest, AnswersWhatTheRevisionHasAndRefusesTheRest) {
+  const Row rows[] = {{"ping", "xxxx-", "", "{}"},
+                      {"sampling/createMessage", "xxxx-", R"("messages":[],"maxTokens":1)", R"("model":"m")"},
+                      {"roots/list", "xxxx-", "", R"("roots":[])"},
+                      {"elicitation/create", "--xx-", R"("message":"?","requestedSchema":{"type":"object"})",
+                       R"("action":"decline")"},
+                      {"tasks/get", "-----", R"("taskId":"1")", ""},
+                      {"tasks/list", "-----", "", ""},
+                      {"tools/list", "-----", "", ""}};
+  for (const Row& row : rows) {
+    const std::string got = ask(R"({"jsonrpc":"2.0","id":1,"method":")" + std::string(row.method) +
+                                R"(","params":{)" + row.members + "}}");
+    if (row.has[GetParam()] == 'x') {
+      EXPECT_NE(got.find(row.answer), std::string::npos) << row.method << ": " << got;
+    } else {
+      EXPECT_EQ(got, error(-32601, R"("message":"Method not found: )" + std::string(row.method) + "\""))
+          << row.method;
+    }
+  }
+}
+
+TEST_P(ClientMatrixTest, HearsEveryNotification) {
+  const std::vector<std::string> all = {"notifications/message",
+                                        "notifications/tools/list_changed",
+                                        "notifications/prompts/list_changed",
+                                        "notifications/resources/list_changed",
+                                        "notifications/resources/updated",
+                                        "notifications/elicitation/complete",
+                                        "notifications/tasks/status",
+                                        "notifications/subscriptions/acknowledged",
+                                        "notifications/of/the/future"};
+  for (const std::string& method : all)
+    say(R"({"jsonrpc":"2.0","method":")" + method + R"(","params":{"uri":5}})");
+  loop.run_until([&] { return notified.size() == all.size(); });
+  EXPECT_EQ(notified, all);
+}
+
+INSTANTIATE_TEST_SUITE_P(Revisions, ClientMatrixTest, ::testing::Values(0, 1, 2, 3, 4), named);
+
+}  // namespace
+}  // namespace fairlead::mcp
