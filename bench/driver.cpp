@@ -5,6 +5,8 @@
 //     --line-bytes N     length of one request (200)      --in-flight N   calls at a time, pipelined (64)
 //     --seconds S        length of the phase (1)          --warm-up N     calls before it (2000)
 //     --own-core N       --server-core N                  --show-stderr
+//     --say legacy|modern|legacy-list|modern-list         calls of `echo`, or `tools/list`; in which era
+//     (legacy)
 #include <unistd.h>
 
 #include <cstdio>
@@ -24,6 +26,7 @@ constexpr double kWarmUpSeconds = 10;
 
 struct Options {
   bool sequential = false;
+  Say say;
   std::size_t line_bytes = 200;
   Load load;
   std::uint64_t warm_up = 2000;
@@ -54,6 +57,9 @@ Options parse(int argc, char** argv) {
     const char* value = argv[++i];
     if (flag == "--phase") {
       options.sequential = std::string(value) == "sequential";
+    } else if (flag == "--say") {
+      const std::string words = value;
+      options.say = Say{words.starts_with("modern"), words.ends_with("-list")};
     } else if (flag == "--line-bytes") {
       options.line_bytes = std::strtoul(value, nullptr, 10);
     } else if (flag == "--in-flight") {
@@ -74,14 +80,15 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-void print_shared(const Window& window, double calls) {
+void print_shared(const Window& window, double calls, double start_ms) {
+  std::printf("\"start_ms\":%.3f,", start_ms);
   std::printf(
       "\"calls\":%.0f,\"calls_per_s\":%.1f,\"server_cpu_us\":%.4f,\"driver_cpu_us\":%.4f,\"foreign\":%.3f}\n",
       calls, calls / window.seconds(), window.other_cpu_us() / calls, window.own_cpu_us() / calls,
       window.foreign_cores());
 }
 
-void measure(const Options& options, Wire& wire, const Requests& requests, pid_t server) {
+void measure(const Options& options, Wire& wire, const Requests& requests, pid_t server, double start_ms) {
   Window window(server);
   if (options.sequential) {
     std::vector<double> times = call_sequentially(wire, requests, options.load);
@@ -89,12 +96,12 @@ void measure(const Options& options, Wire& wire, const Requests& requests, pid_t
     const double p50 = quantile(times, 0.5);
     std::printf("{\"phase\":\"sequential\",\"p50_us\":%.3f,\"p90_us\":%.3f,\"p99_us\":%.3f,", p50,
                 quantile(times, 0.9), quantile(times, 0.99));
-    print_shared(window, static_cast<double>(times.size()));
+    print_shared(window, static_cast<double>(times.size()), start_ms);
   } else {
     const std::uint64_t calls = call_pipelined(wire, requests, options.load, false);
     window.stop();
     std::printf("{\"phase\":\"pipelined\",\"in_flight\":%zu,", options.load.in_flight);
-    print_shared(window, static_cast<double>(calls));
+    print_shared(window, static_cast<double>(calls), start_ms);
   }
 }
 
@@ -103,16 +110,20 @@ void measure(const Options& options, Wire& wire, const Requests& requests, pid_t
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
   alarm(kWatchdogSeconds);  // a server that hangs ends the run, and not the evening
+  const Requests requests(2 * options.load.in_flight, options.line_bytes, options.say);
+  const std::uint64_t started = now_ns();
   Child child = start_child(options.command, options.server_core, options.show_stderr);
   pin_to_core(options.own_core);
   Wire wire(child);
-  initialize(wire);
-  const Requests requests(2 * options.load.in_flight, options.line_bytes);
+  // The modern era has no handshake: its first answer is that to a call.
+  if (!options.say.modern) initialize(wire);
+  if (options.say.modern) call_once(wire, requests);
+  const double start_ms = static_cast<double>(now_ns() - started) / 1e6;
   Load warm_up = options.load;
   warm_up.seconds = kWarmUpSeconds;
   warm_up.most_calls = options.warm_up;
   call_pipelined(wire, requests, warm_up, true);
-  measure(options, wire, requests, child.pid);
+  measure(options, wire, requests, child.pid, start_ms);
   if (!end_child(child))
     std::fprintf(stderr, "driver: the server did not end well at the end of its input\n");
 }

@@ -30,21 +30,35 @@ std::string make_text(std::size_t size) {
   return text;
 }
 
-std::string make_line(std::size_t id, std::string_view text) {
+// What every request of the modern era has to say about itself.
+constexpr std::string_view kEnvelope =
+    R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":)"
+    R"({"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}})";
+
+std::string make_line(std::size_t id, std::string_view text, Say say) {
   std::string line = R"({"jsonrpc":"2.0","id":)" + std::to_string(id);
-  line += R"(,"method":"tools/call","params":{"name":"echo","arguments":{"message":")";
-  line += text;
-  return line += "\"}}}\n";
+  if (say.list) {
+    line += R"(,"method":"tools/list","params":{)";
+  } else {
+    line += R"(,"method":"tools/call","params":{"name":"echo","arguments":{"message":")";
+    line += text;
+    line += "\"}";
+  }
+  if (say.modern) {
+    if (!say.list) line += ',';
+    line += kEnvelope;
+  }
+  return line += "}}\n";
 }
 
 }  // namespace
 
-Requests::Requests(std::size_t slots, std::size_t line_bytes) {
-  const std::size_t envelope = make_line(kFirstId, "").size();
-  text_ = make_text(std::max(line_bytes, envelope + 1) - envelope);
+Requests::Requests(std::size_t slots, std::size_t line_bytes, Say say) {
+  const std::size_t envelope = make_line(kFirstId, "", Say{}).size();
+  text_ = say.list ? "tool499" : make_text(std::max(line_bytes, envelope + 1) - envelope);
   for (std::size_t i = 0; i < slots; ++i) {
     starts_.push_back(block_.size());
-    block_ += make_line(kFirstId + i, text_);
+    block_ += make_line(kFirstId + i, text_, say);
   }
   starts_.push_back(block_.size());
 }

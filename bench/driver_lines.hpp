@@ -13,23 +13,31 @@
 
 namespace bench {
 
-// A ring of requests `tools/call` `echo`, one after the other in memory, each under an id of its own. A slot
-// may be sent again once it has been answered.
+// What the requests are: calls of `echo` in the legacy era, unless said otherwise.
+struct Say {
+  bool modern = false;
+  bool list = false;  // `tools/list`, of tools up to `tool499`
+};
+
+// A ring of requests `tools/call` `echo` (or `tools/list`), one after the other in memory, each under an id
+// of its own. A slot may be sent again once it has been answered.
 class Requests {
  public:
   // Each line is `line_bytes` long with its newline, as far as the envelope leaves room for a text at all.
-  Requests(std::size_t slots, std::size_t line_bytes);
+  // Modern ones have the same text, and are longer.
+  Requests(std::size_t slots, std::size_t line_bytes, Say say);
 
   std::size_t slots() const noexcept { return starts_.size() - 1; }
   // The lines of the slots from `first` to before `last`. REQUIRES: first <= last <= slots().
   std::string_view lines(std::size_t first, std::size_t last) const noexcept;
+  // What every answer must contain.
   const std::string& text() const noexcept { return text_; }
 
   // Which slot an answer belongs to; nullopt when it is none of ours.
   std::optional<std::size_t> slot_of(std::string_view answer) const noexcept;
 
  private:
-  std::string text_;  // the message to be echoed
+  std::string text_;
   std::string block_;
   std::vector<std::size_t> starts_;  // of each line, and the end of the last
 };

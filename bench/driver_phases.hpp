@@ -23,5 +23,7 @@ std::uint64_t call_pipelined(Wire& wire, const Requests& requests, const Load& l
 
 // Says hello as MCP has it, which the SDK servers insist on. `wire` carries nothing else yet.
 void initialize(Wire& wire);
+// The first request, and its answer.
+void call_once(Wire& wire, const Requests& requests);
 
 }  // namespace bench

@@ -32,6 +32,7 @@ class Section:
     cores: tuple = (0, 1)  # the driver's, the server's
     seconds: float = 0.6
     warm_up: int = 2000
+    say: str = "legacy"  # what the driver says; its --say
 
 
 @dataclass
@@ -88,6 +89,7 @@ class Machine:
     def command(self, section, system, seconds):
         return [
             self.program("peer_client" if system.client else "driver"),
+            *([] if system.client else ["--say", section.say]),
             "--phase", section.phase,
             "--line-bytes", str(section.line_bytes),
             "--in-flight", str(section.in_flight),

@@ -88,7 +88,7 @@ def quotient(program, above, below, remark=""):
     return value
 
 
-UNITS = {"p50_us": "us", "calls_per_s": "calls/s", "server_cpu_us": "us of CPU a call"}
+UNITS = {"start_ms": "ms", "p50_us": "us", "calls_per_s": "calls/s", "server_cpu_us": "us of CPU a call"}
 
 
 def number(value):

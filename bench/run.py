@@ -24,6 +24,10 @@ def sections_of(machine):
     client = System("our client", c_echo.command, client=True)
     v1 = System("TS SDK 1.x", ("node", os.path.join(machine.js, "ts_v1.mjs")))
     v2 = System("TS SDK 2.x", ("node", os.path.join(machine.js, "ts_v2.mjs")))
+    mcp = System("our MCP", (machine.program("mcp_server"),))
+    mcp500 = System("our MCP", (machine.program("mcp_server"), "500"))
+    v1_500 = System("TS SDK 1.x", (*v1.command, "500"))
+    v2_500 = System("TS SDK 2.x", (*v2.command, "500"))
     return [
         Section(
             "sequential",
@@ -54,6 +58,35 @@ def sections_of(machine):
         ),
         Section(
             "1MiB", "4 calls under way, 1 MiB", (c_echo, asio, ours), line_bytes=KIB * KIB, in_flight=4, warm_up=20
+        ),
+        Section(
+            "mcp",
+            "A typed tool with validated arguments, legacy era, 64 calls under way, 200 bytes",
+            (c_echo, mcp, v1, v2),
+            warm_up=4000,
+        ),
+        Section(
+            "mcp_modern",
+            "The same in the modern era: the same text, and an envelope with every request",
+            (c_echo, mcp, v2),
+            warm_up=4000,
+            say="modern",
+        ),
+        Section(
+            "mcp_list",
+            "tools/list of 500 tools, legacy era, 16 under way",
+            (mcp500, v1_500, v2_500),
+            in_flight=16,
+            warm_up=100,
+            say="legacy-list",
+        ),
+        Section(
+            "mcp_list_modern",
+            "tools/list of 500 tools, modern era, 16 under way",
+            (mcp500, v2_500),
+            in_flight=16,
+            warm_up=100,
+            say="modern-list",
         ),
     ]
 
@@ -108,6 +141,26 @@ TARGETS = [
         ratio("1MiB", "calls_per_s", "ours", "bare Asio"),
         at_most=False,
         unit="%",
+    ),
+    Target("mcp", "MCP CPU a call, legacy, to the C echo", 8, ratio("mcp", "server_cpu_us", "our MCP", "C echo")),
+    Target(
+        "mcp_modern", "MCP CPU a call, modern, to the C echo", 9, ratio("mcp_modern", "server_cpu_us", "our MCP", "C echo")
+    ),
+    *(
+        Target(section, title, bound, ratio(section, "calls_per_s", "our MCP", sdk), at_most=False)
+        for section, title, bound, sdk in (
+            ("mcp", "MCP calls/s, legacy, to TS SDK 1.x", 4, "TS SDK 1.x"),
+            ("mcp_modern", "MCP calls/s, modern, to TS SDK 2.x", 10, "TS SDK 2.x"),
+            ("mcp_list", "tools/list of 500 tools, to TS SDK 1.x", 30, "TS SDK 1.x"),
+            ("mcp_list_modern", "tools/list of 500 tools, modern, to TS SDK 2.x", 30, "TS SDK 2.x"),
+        )
+    ),
+    Target("mcp", "start to first answer, to TS SDK 1.x", 0.05, ratio("mcp", "start_ms", "our MCP", "TS SDK 1.x")),
+    Target(
+        "mcp_modern",
+        "start to first answer, modern, to TS SDK 2.x",
+        0.05,
+        ratio("mcp_modern", "start_ms", "our MCP", "TS SDK 2.x"),
     ),
     Target("memory", "heap of an idle peer", 16, figure("memory", "heap_bytes", scale=1 / KIB), unit="KiB"),
     Target("memory", "10,000 idle Unix-socket peers, resident", 200, figure("memory", "resident_mib"), unit="MiB"),

@@ -9,4 +9,12 @@ server.registerTool(
   { description: 'Returns the message it was given', inputSchema: { message: z.string() } },
   async ({ message }) => ({ content: [{ type: 'text', text: message }] }),
 );
+// As many more as the command line says, for measuring tools/list.
+for (let i = 0; i < Number(process.argv[2] ?? 0); ++i) {
+  server.registerTool(
+    `tool${i}`,
+    { description: 'Returns the message it was given', inputSchema: { message: z.string() } },
+    async ({ message }) => ({ content: [{ type: 'text', text: message }] }),
+  );
+}
 await server.connect(new StdioServerTransport());

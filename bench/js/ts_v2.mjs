@@ -10,6 +10,14 @@ function makeServer() {
     { description: 'Returns the message it was given', inputSchema: z.object({ message: z.string() }) },
     async ({ message }) => ({ content: [{ type: 'text', text: message }] }),
   );
+  // As many more as the command line says, for measuring tools/list.
+  for (let i = 0; i < Number(process.argv[2] ?? 0); ++i) {
+    server.registerTool(
+      `tool${i}`,
+      { description: 'Returns the message it was given', inputSchema: z.object({ message: z.string() }) },
+      async ({ message }) => ({ content: [{ type: 'text', text: message }] }),
+    );
+  }
   return server;
 }
 

@@ -167,7 +167,7 @@ Task<Result<int>> call_tool(const McpTarget& target, std::string name, json::Raw
   co_return result->is_error ? kRemoteError : kDone;
 }
 
-Task<Result<int>> read_resource(const McpTarget& target, std::string uri, ClientPtr client) {
+Task<Result<int>> read_resource(const McpTarget& target, std::string uri, json::Raw, ClientPtr client) {
   if (target.json) {
     json::Writer params;
     params.begin_object().key("uri").string(uri).end_object();
@@ -207,10 +207,22 @@ Task<Result<int>> get_prompt(const McpTarget& target, std::string name, json::Ra
   co_return kDone;
 }
 
+// A command that lists without a NAME, and does something with it otherwise.
 struct NamedCommand {
   McpTarget target;
   std::string name;
   std::string arguments;
+
+  using Use = Task<Result<int>> (*)(const McpTarget&, std::string name, json::Raw arguments, ClientPtr);
+
+  int run(const std::string& listed, const std::string& key, Use use) const {
+    const Result<json::Raw> parsed = json_argument(arguments);
+    if (!parsed) return report(parsed.error());
+    return with_client(target, [&](ClientPtr client) {
+      return name.empty() ? list_entries(target, listed + "/list", listed, key, std::move(client))
+                          : use(target, name, *parsed, std::move(client));
+    });
+  }
 };
 
 }  // namespace
@@ -232,18 +244,7 @@ void add_tools(CLI::App& program, int& status) {
   options->target.add_to(*command);
   command->add_option("NAME", options->name, "Tool to call");
   command->add_option("ARGS", options->arguments, "Its arguments as JSON, or - to read them from stdin");
-  command->callback([options, &status] {
-    const Result<json::Raw> arguments = json_argument(options->arguments);
-    if (!arguments) {
-      status = report(arguments.error());
-      return;
-    }
-    status = with_client(options->target, [&](ClientPtr client) {
-      return options->name.empty()
-                 ? list_entries(options->target, "tools/list", "tools", "name", std::move(client))
-                 : call_tool(options->target, options->name, *arguments, std::move(client));
-    });
-  });
+  command->callback([options, &status] { status = options->run("tools", "name", call_tool); });
 }
 
 void add_resources(CLI::App& program, int& status) {
@@ -251,13 +252,7 @@ void add_resources(CLI::App& program, int& status) {
   auto options = std::make_shared<NamedCommand>();
   options->target.add_to(*command);
   command->add_option("URI", options->name, "Resource to read");
-  command->callback([options, &status] {
-    status = with_client(options->target, [&](ClientPtr client) {
-      return options->name.empty()
-                 ? list_entries(options->target, "resources/list", "resources", "uri", std::move(client))
-                 : read_resource(options->target, options->name, std::move(client));
-    });
-  });
+  command->callback([options, &status] { status = options->run("resources", "uri", read_resource); });
 }
 
 void add_prompts(CLI::App& program, int& status) {
@@ -267,18 +262,7 @@ void add_prompts(CLI::App& program, int& status) {
   command->add_option("NAME", options->name, "Prompt to get");
   command->add_option("ARGS", options->arguments,
                       "Its arguments as a JSON object of strings, or - for stdin");
-  command->callback([options, &status] {
-    const Result<json::Raw> arguments = json_argument(options->arguments);
-    if (!arguments) {
-      status = report(arguments.error());
-      return;
-    }
-    status = with_client(options->target, [&](ClientPtr client) {
-      return options->name.empty()
-                 ? list_entries(options->target, "prompts/list", "prompts", "name", std::move(client))
-                 : get_prompt(options->target, options->name, *arguments, std::move(client));
-    });
-  });
+  command->callback([options, &status] { status = options->run("prompts", "name", get_prompt); });
 }
 
 }  // namespace fairlead::cli

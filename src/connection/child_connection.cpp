@@ -53,7 +53,8 @@ void ChildConnection::child_exited() {
 
 void ChildConnection::release() {
   patience_.cancel();
-  StreamConnection::release();
+  // Not its stdout: a server that writes a last word while it shuts down must not die of it.
+  close_output_and_discard_input();
   loop().spawn(stop_child(std::static_pointer_cast<ChildConnection>(shared_from_this())));
 }
 
@@ -61,6 +62,7 @@ Task<void> ChildConnection::stop_child(std::shared_ptr<ChildConnection> self) {
   Task<ExitStatus> stopping = self->child_->stop(self->options().limits.stop_grace);
   const ExitStatus status = co_await stopping;
   self->options().log.debug("child ended", {{"name", self->child_->name()}, {"status", status.to_string()}});
+  self->close_input();
   self->stopped_.set();
 }
 

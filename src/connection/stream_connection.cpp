@@ -289,4 +289,28 @@ void StreamConnection::release() {
   partial_ = std::string();
 }
 
+void StreamConnection::close_output_and_discard_input() {
+  if (out_) out_->close();
+  stall_timer_.reset();
+  partial_ = std::string();
+  // A wait that is outstanding belongs to pump(), which is over: closed connections read nothing. Start anew.
+  if (in_.open()) wait_and_discard();
+}
+
+void StreamConnection::wait_and_discard() {
+  in_.when_readable(
+      [self = std::static_pointer_cast<StreamConnection>(shared_from_this())] { self->discard(); });
+}
+
+void StreamConnection::discard() {
+  const std::span<char> scratch = loop().scratch();
+  for (int round = 0; round < kReadsPerTurn && in_.open(); ++round) {
+    const ssize_t n = ::read(in_.fd(), scratch.data(), scratch.size());
+    if (n > 0 || (n < 0 && errno == EINTR)) continue;
+    if (n < 0 && errno == EAGAIN) break;
+    return in_.close();
+  }
+  if (in_.open()) wait_and_discard();
+}
+
 }  // namespace fairlead

@@ -47,6 +47,11 @@ class StreamConnection : public Connection {
   // first.
   virtual void lost(Error reason);
 
+  // For what must see its output taken until it ends: closes our end of its input, reads on and forgets what
+  // it reads.
+  void close_output_and_discard_input();
+  void close_input() { in_.close(); }
+
   const StreamOptions& options() const noexcept { return options_; }
 
  private:
@@ -54,6 +59,8 @@ class StreamConnection : public Connection {
 
   Descriptor& out() noexcept { return out_ ? *out_ : in_; }
   void wait_for_input();
+  void wait_and_discard();
+  void discard();
   void pump();
   Got read_once();
   Got read_into_scratch();

@@ -78,8 +78,8 @@ class Tape::Stops {
 
   const char* begin_;
   const char* end_;
-  const char* window_;  // stops_ has a bit for each of the 64 bytes from here
-  std::uint64_t stops_ = 0;
+  const char* window_;  // stops_ has a bit for each of the 64 bytes from here; the end before the first
+  std::uint64_t stops_ = ~std::uint64_t{0};
 };
 
 void Tape::grow() {

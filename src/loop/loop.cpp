@@ -71,11 +71,9 @@ class SigpipeBlocked {
 class StandardNumbersTaken {
  public:
   StandardNumbersTaken() {
-    while (used_ < 3) {
-      const int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-      if (fd < 0) return;
-      taken_[used_++] = fd;
-      if (fd > STDERR_FILENO) return;
+    for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+      // The lowest free number is the one that is given out, so this takes exactly the closed ones.
+      if (::fcntl(number, F_GETFD) < 0) taken_[used_++] = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     }
   }
   ~StandardNumbersTaken() {

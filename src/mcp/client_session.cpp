@@ -1,7 +1,6 @@
 #include "mcp/client_session.hpp"
 
 #include "fairlead/json/splice.hpp"
-#include "fairlead/mcp/method_table.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/header_annotations.hpp"
 
@@ -14,17 +13,9 @@ constexpr std::size_t kMostPages = 1000;
 constexpr std::int64_t kUnsupportedVersion = -32022;
 const std::chrono::milliseconds kComeBack{250};
 
-json::Raw sub(const json::Raw& whole, json::View part) {
-  return part.absent() ? json::Raw() : json::Raw::trusted(whole.bytes().part(part.text()), whole.one_line());
-}
-
 // What a server hears whose client has been let go of.
 Task<Answer> nobody() {
   co_return Error::rpc(rpc::kInternalError, "The client is gone");
-}
-
-json::Raw empty_object() {
-  return json::Raw::trusted(Bytes::constant("{}"), true);
 }
 
 }  // namespace
@@ -52,8 +43,7 @@ std::shared_ptr<ClientSession> ClientSession::start(std::shared_ptr<Connection> 
   return session;
 }
 
-// ---- finding the era
-// -------------------------------------------------------------------------------------------
+// ---- finding the era ------------------------------------------------------------------------------------
 
 // Asks the modern question. Only a modern answer makes it a modern server: legacy ones answer with any code
 // there is, with nothing, or die of it.
@@ -140,8 +130,7 @@ void ClientSession::write_capabilities(json::Writer& out, Revision revision) con
   out.end_object();
 }
 
-// ---- requests
-// ---------------------------------------------------------------------------------------------------
+// ---- requests -------------------------------------------------------------------------------------------
 
 Task<Result<json::Raw>> ClientSession::send(std::string method, json::Raw params, CallOptions call_options) {
   Result<json::Raw> answer = co_await peer_->call(method, std::move(params), std::move(call_options));
@@ -258,133 +247,7 @@ Task<Result<json::Raw>> ClientSession::request(std::string method, json::Raw par
   co_return Error(ErrorKind::resource_exhausted, "the server asked more than 10 rounds of questions");
 }
 
-// ---- what the server asks of us
-// -----------------------------------------------------------------------------------
-
-Task<Result<json::Raw>> ClientSession::answer_questions(json::Raw questions) {
-  struct Question {
-    std::string key;
-    std::string method;
-    json::Raw params;
-  };
-  std::vector<Question> all;
-  json::View(questions).each_member([&](std::string_view key, bool escaped, json::View question) {
-    all.push_back(Question{escaped ? json::unescape(key) : std::string(key),
-                           question["method"].as_string().value_or(""), sub(questions, question["params"])});
-    return true;
-  });
-  json::Writer answers;
-  answers.begin_object();
-  for (const Question& question : all) {
-    Task<Result<json::Raw>> answering = answer_one(question.method, question.params);
-    const Result<json::Raw> answer = co_await answering;
-    if (!answer) co_return answer.error();
-    answers.key(question.key).raw(*answer);
-  }
-  answers.end_object();
-  co_return answers.finish();
-}
-
-void ClientSession::on_notification(const Request& request) {
-  cache_.on_notification(request.method(), request.args());
-  if (request.method() == "notifications/subscriptions/acknowledged") on_acknowledged(request.args());
-  if (options_.handlers.notified) options_.handlers.notified(request.method(), request.params());
-}
-
-Task<Answer> ClientSession::serve(Request request) {
-  const auto keep = self();
-  if (request.is_notification()) {
-    on_notification(request);
-    co_return json::Raw::null();
-  }
-  // A modern server sends no requests.
-  if (is_modern(revision_)) co_return rpc::method_not_found(request.method());
-  if (request.method() == "ping") co_return empty_object();
-  if (!find_method(request.method(), revision_)) co_return rpc::method_not_found(request.method());
-  Task<Result<json::Raw>> answering = answer_one(std::string(request.method()), request.params());
-  Result<json::Raw> answer = co_await answering;
-  co_return answer;
-}
-
-Task<Result<json::Raw>> ClientSession::answer_one(std::string method, json::Raw params) {
-  const ClientHandlers& handlers = options_.handlers;
-  if (method == "sampling/createMessage" && handlers.sample) {
-    Task<Result<json::Raw>> sampling = handlers.sample(std::move(params));
-    Result<json::Raw> answer = co_await sampling;
-    co_return answer;
-  }
-  if (method == "elicitation/create" && (handlers.elicit || handlers.elicit_url)) {
-    Task<Result<json::Raw>> eliciting = elicit(std::move(params));
-    Result<json::Raw> answer = co_await eliciting;
-    co_return answer;
-  }
-  if (method == "roots/list" && handlers.roots) {
-    json::Writer out;
-    out.begin_object().key("roots").begin_array();
-    for (const Root& root : handlers.roots()) {
-      out.begin_object().key("uri").string(root.uri);
-      if (!root.name.empty()) out.key("name").string(root.name);
-      out.end_object();
-    }
-    out.end_array().end_object();
-    co_return out.finish();
-  }
-  co_return rpc::method_not_found(method);
-}
-
-namespace {
-
-// An accepted form with the schema's defaults for what it leaves out.
-json::Raw with_defaults(const json::Raw& content, json::View schema) {
-  const json::Raw base = content.absent() ? empty_object() : content;
-  json::Splice splice(base.bytes());
-  schema["properties"].each_member([&](std::string_view key, bool escaped, json::View property) {
-    const std::string name = escaped ? json::unescape(key) : std::string(key);
-    const json::View value = property["default"];
-    if (!value.absent() && json::View(base)[name].absent())
-      splice.insert_member(base.text(), name, value.text());
-    return true;
-  });
-  return json::Raw::trusted(splice.joined());
-}
-
-json::Raw encode(const ElicitResult& result, json::View schema) {
-  json::Writer out;
-  const bool accepted = result.action == ElicitResult::Action::accept;
-  out.begin_object().key("action").string(accepted                                         ? "accept"
-                                          : result.action == ElicitResult::Action::decline ? "decline"
-                                                                                           : "cancel");
-  if (accepted && !schema.absent()) out.key("content").raw(with_defaults(result.content, schema));
-  out.end_object();
-  return out.finish();
-}
-
-}  // namespace
-
-Task<Result<json::Raw>> ClientSession::elicit(json::Raw params) {
-  const ClientHandlers& handlers = options_.handlers;
-  const json::View view(params);
-  const std::string mode = view["mode"].as_string().value_or("form");
-  std::string message = view["message"].as_string().value_or("");
-  if (mode == "form" && handlers.elicit) {
-    const json::View schema = view["requestedSchema"];
-    Task<Result<ElicitResult>> asking = handlers.elicit(std::move(message), sub(params, schema));
-    const Result<ElicitResult> result = co_await asking;
-    if (!result) co_return result.error();
-    co_return encode(*result, schema);
-  }
-  if (mode == "url" && handlers.elicit_url) {
-    Task<Result<ElicitResult>> asking =
-        handlers.elicit_url(std::move(message), view["url"].as_string().value_or(""));
-    const Result<ElicitResult> result = co_await asking;
-    if (!result) co_return result.error();
-    co_return encode(*result, json::View());
-  }
-  co_return rpc::invalid_params("this client does not support elicitation of mode " + mode);
-}
-
-// ---- lists and tools
-// ------------------------------------------------------------------------------------------------
+// ---- lists and tools ------------------------------------------------------------------------------------
 
 Task<Result<std::vector<json::Raw>>> ClientSession::list(std::string method, std::string member) {
   const auto keep = self();

@@ -9,6 +9,14 @@
 
 namespace fairlead::mcp {
 
+// A part of a message that stays alive with it; absent stays absent.
+inline json::Raw sub(const json::Raw& whole, json::View part) {
+  return part.absent() ? json::Raw() : json::Raw::trusted(whole.bytes().part(part.text()), whole.one_line());
+}
+inline json::Raw empty_object() {
+  return json::Raw::trusted(Bytes::constant("{}"), true);
+}
+
 class ClientSession final : public Client {
  public:
   static std::shared_ptr<ClientSession> start(std::shared_ptr<Connection> connection, ClientOptions options);

@@ -52,8 +52,7 @@ Result<std::map<std::string, std::string>> string_members(json::View object, std
   return members;
 }
 
-// ---- questions (modern era)
-// --------------------------------------------------------------------------------
+// ---- questions (modern era) -----------------------------------------------------------------------------
 
 // What a request's state is bound to: it cannot be carried over to another tool or other arguments.
 std::string binding(const FeatureCall& call) {
@@ -113,8 +112,7 @@ json::Raw input_required(const FeatureCall& call) {
   return result.finish();
 }
 
-// ---- tools
-// ---------------------------------------------------------------------------------------------------
+// ---- tools ----------------------------------------------------------------------------------------------
 
 json::Raw encode(const FeatureCall& call, const ToolResult& result) {
   const Revision revision = call.state->revision;
@@ -202,8 +200,7 @@ Answer answer_of(const FeatureCall& call, const std::exception_ptr& thrown) {
 
 }  // namespace
 
-// ---- results
-// ---------------------------------------------------------------------------------------------------
+// ---- results --------------------------------------------------------------------------------------------
 
 ResultWriter::ResultWriter(const ServerState& server, Revision revision, std::string_view result_type)
     : server_(server), revision_(revision) {
@@ -236,8 +233,7 @@ json::Raw ResultWriter::finish(const json::Raw& meta) {
   return out_.finish();
 }
 
-// ---- lists
-// -----------------------------------------------------------------------------------------------------
+// ---- lists ----------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -301,8 +297,7 @@ Task<Answer> call_tool(FeatureCall call) {
   co_return answer_of(call, *found.entry, *ended.result);
 }
 
-// ---- resources
-// -------------------------------------------------------------------------------------------------
+// ---- resources ------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -352,8 +347,7 @@ Task<Answer> read_resource(FeatureCall call) {
   co_return result.finish();
 }
 
-// ---- prompts and completion
-// --------------------------------------------------------------------------------------
+// ---- prompts and completion -----------------------------------------------------------------------------
 
 Task<Answer> get_prompt(FeatureCall call) {
   const std::optional<std::string> name = call.args()["name"].as_string();

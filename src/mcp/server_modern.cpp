@@ -91,8 +91,7 @@ Answer ServerSession::discover(Revision revision) const {
   return result.finish();
 }
 
-// ---- subscriptions
-// -----------------------------------------------------------------------------------------------
+// ---- subscriptions --------------------------------------------------------------------------------------
 
 // Takes from a filter what there is to hear of here.
 std::optional<Error> ServerSession::read_filter(json::View filter, Listening& wanted) const {

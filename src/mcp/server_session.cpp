@@ -68,8 +68,7 @@ std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,
   return peer;
 }
 
-// ---- requests
-// --------------------------------------------------------------------------------------------------
+// ---- requests -------------------------------------------------------------------------------------------
 
 // A request that says which revision it speaks is modern; every other one belongs to the legacy session.
 Task<Answer> ServerSession::handle(Request request) {
@@ -129,8 +128,7 @@ void ServerSession::write_capabilities(json::Writer& out, Revision revision) con
   out.end_object();
 }
 
-// ---- legacy era
-// --------------------------------------------------------------------------------------------------
+// ---- legacy era -----------------------------------------------------------------------------------------
 
 Task<Answer> ServerSession::handle_legacy(Request request) {
   const std::string_view name = request.method();
@@ -212,8 +210,7 @@ Answer ServerSession::subscribe(json::View params, bool on) {
   return json::Raw::trusted(Bytes::constant("{}"), true);
 }
 
-// ---- both: the way back to the client
-// ----------------------------------------------------------------------------
+// ---- both: the way back to the client -------------------------------------------------------------------
 
 void ServerSession::notify(std::string_view method, const json::Raw& params) {
   const auto peer = peer_.lock();

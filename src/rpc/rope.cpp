@@ -22,9 +22,16 @@ Rope around(std::string_view head, const json::Raw& body) {
   return Rope(std::move(parts), one_line);
 }
 
-void append_method(std::string& out, std::string_view method) {
-  out += "\"method\":";
-  json::append_string(out, method);
+// The rest of a request or notification, behind what `head` begins with.
+Rope with_method(std::string head, std::string_view method, const json::Raw& params) {
+  head += "\"method\":";
+  json::append_string(head, method);
+  if (params.absent()) {
+    head += '}';
+    return Rope(Bytes::adopt(std::move(head)), true);
+  }
+  head += ",\"params\":";
+  return around(head, params);
 }
 
 }  // namespace
@@ -48,24 +55,11 @@ Rope make_request(std::string_view id, std::string_view method, const json::Raw&
   head.reserve(64 + id.size() + method.size());
   head += id;
   head += ',';
-  append_method(head, method);
-  if (params.absent()) {
-    head += '}';
-    return Rope(Bytes::adopt(std::move(head)), true);
-  }
-  head += ",\"params\":";
-  return around(head, params);
+  return with_method(std::move(head), method, params);
 }
 
 Rope make_notification(std::string_view method, const json::Raw& params) {
-  std::string head = "{\"jsonrpc\":\"2.0\",";
-  append_method(head, method);
-  if (params.absent()) {
-    head += '}';
-    return Rope(Bytes::adopt(std::move(head)), true);
-  }
-  head += ",\"params\":";
-  return around(head, params);
+  return with_method("{\"jsonrpc\":\"2.0\",", method, params);
 }
 
 Rope make_response(std::string_view id, const json::Raw& result) {

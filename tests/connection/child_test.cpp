@@ -167,6 +167,18 @@ TEST_F(ChildFaults, GrandchildHoldingThePipesDoesNotHoldUsUp) {
   EXPECT_EQ(error.detail().exit_status, 5);
 }
 
+TEST_F(ChildFaults, LastWordsOnStdoutWhileShuttingDownDoNotKillIt) {
+  const test::TempDir dir;
+  const std::string marker = dir / "written";
+  // Writes more than a pipe holds after its stdin has ended, then says so.
+  start("cat >/dev/null; head -c 300000 /dev/zero && echo ok > " + marker);
+  connection->close();
+  loop.block_on(connection->settled());
+  std::string said;
+  std::ifstream(marker) >> said;
+  EXPECT_EQ(said, "ok");
+}
+
 TEST(ChildCycles, DescriptorsAndThreadsAreTheSameAfterManyUses) {
   Loop loop;
   auto once = [](Loop& on) -> Task<void> {

@@ -18,7 +18,7 @@ MODERN = "2026-07-28"
 
 def node(script, *args):
     """The address of a script that Node runs."""
-    words = [os.path.join(DIRECTORY, "node_modules/.bin/node"), os.path.join(DIRECTORY, script), *args]
+    words = [os.path.join(DIRECTORY, "node"), os.path.join(DIRECTORY, script), *args]
     return "stdio:" + " ".join(word.replace("%", "%25").replace(" ", "%20") for word in words)
 
 

@@ -92,6 +92,12 @@ TEST(Tape, NoticesBrokenStructure) {
     Tape tape;
     EXPECT_EQ(tape.read(cut, {}), Tape::Problem::not_json) << cut;
   }
+  for (std::size_t size = 0; size < 200; ++size) {  // the end in every place of a window of 64 bytes
+    Tape tape;
+    EXPECT_EQ(tape.read(std::string(size, ' ') + "\"", {}), Tape::Problem::not_json) << size;
+    EXPECT_EQ(tape.read("\"" + std::string(size, 'x'), {}), Tape::Problem::not_json) << size;
+    EXPECT_EQ(tape.read(std::string(size, ' ') + "\"\"", {}), Tape::Problem::none) << size;
+  }
   for (const std::string_view broken :
        {"[1 2]", "[1,]", "{\"a\" 1}", "{1:2}", "[}", "1]", "\"\\x\"", "tru", "[\0]"}) {
     Tape tape;

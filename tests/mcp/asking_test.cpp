@@ -104,8 +104,7 @@ TEST_F(AskingTest, ClientWithoutTheCapabilityIsToldWhichOneItNeeds) {
             std::string::npos);  // {} means forms
 }
 
-// ---- our client against our server
-// ---------------------------------------------------------------------------------------
+// ---- our client against our server ----------------------------------------------------------------------
 
 Task<Result<ElicitResult>> accept_name(std::string, json::Raw) {
   ElicitResult made;
@@ -216,8 +215,7 @@ INSTANTIATE_TEST_SUITE_P(Revisions, ClientTest,
                            return name;
                          });
 
-// ---- probing
-// ---------------------------------------------------------------------------------------------------------------
+// ---- probing --------------------------------------------------------------------------------------------
 
 TEST_F(ServerTest, ProbeFallsBackToALegacyServerWhateverItAnswers) {
   for (const std::string answer :

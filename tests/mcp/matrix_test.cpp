@@ -204,8 +204,7 @@ TEST_P(MatrixTest, WhatIsNotThereIsNotAdvertised) {
             std::string::npos);
 }
 
-// ---- what servers ask
-// ------------------------------------------------------------------------------------------------
+// ---- what servers ask -----------------------------------------------------------------------------------
 
 struct Question {
   const char* method;
@@ -251,8 +250,7 @@ TEST_P(MatrixTest, QuestionsAreAskedAsTheRevisionHasThem) {
   }
 }
 
-// ---- notifications
-// -----------------------------------------------------------------------------------------------------
+// ---- notifications --------------------------------------------------------------------------------------
 
 TEST_P(MatrixTest, NotificationsOfTheClientAreNeverAnswered) {
   const char* const sent[] = {
@@ -313,8 +311,7 @@ std::string named(const ::testing::TestParamInfo<std::size_t>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Revisions, MatrixTest, ::testing::Values(0, 1, 2, 3, 4), named);
 
-// ---- the client's half
-// -----------------------------------------------------------------------------------------------------
+// ---- the client's half ----------------------------------------------------------------------------------
 
 Task<Result<json::Raw>> sample_nothing(json::Raw) {
   co_return test::raw(R"({"role":"assistant","content":[],"model":"m"})");

@@ -4,8 +4,7 @@
 namespace fairlead::mcp {
 namespace {
 
-// ---- negotiation
-// ---------------------------------------------------------------------------------------------------
+// ---- negotiation ----------------------------------------------------------------------------------------
 
 TEST_F(ServerTest, EveryLegacyRevisionIsNegotiatedAsAsked) {
   start();
@@ -95,8 +94,7 @@ TEST_F(ServerTest, MethodsOfAnotherRevisionDoNotExist) {  // PROTOCOL §5
             error(-32601, R"("message":"Method not found: resources/list")"));  // not offered
 }
 
-// ---- tools
-// -----------------------------------------------------------------------------------------------------------
+// ---- tools ----------------------------------------------------------------------------------------------
 
 TEST_F(ServerTest, TypedToolListsItsSchemas) {  // R7.4
   start();
@@ -205,8 +203,7 @@ TEST_F(ServerTest, BadRegistrationsAreErrors) {
   EXPECT_NE(refused.error().message().find("input schema of tool `bad_schema`"), std::string::npos);
 }
 
-// ---- lists
-// -------------------------------------------------------------------------------------------------------------
+// ---- lists ----------------------------------------------------------------------------------------------
 
 TEST_F(ServerTest, ListsArePaginatedAndMadeUpCursorsRefused) {
   server.page_size(2);
@@ -238,8 +235,7 @@ TEST_F(ServerTest, ChangesOfTheListAreTold) {
   EXPECT_FALSE(server.remove_tool("new"));
 }
 
-// ---- resources, prompts, completion
-// ------------------------------------------------------------------------------------------
+// ---- resources, prompts, completion ---------------------------------------------------------------------
 
 Task<Result<std::vector<ResourceContents>>> read(Context, std::string uri, Server::Variables variables) {
   co_return std::vector<ResourceContents>(
@@ -351,8 +347,7 @@ TEST_F(FullServerTest, CompletionIsCutAtAHundred) {
   }
 }
 
-// ---- listening (modern)
-// --------------------------------------------------------------------------------------------------
+// ---- listening (modern) ---------------------------------------------------------------------------------
 
 TEST_F(FullServerTest, ListenAcknowledgesThenTellsOnlyWhatWasAskedFor) {
   start();
@@ -387,8 +382,7 @@ TEST_F(FullServerTest, ListenForNothingEndsAtOnce) {
   EXPECT_NE(modern("subscriptions/listen").find("-32602"), std::string::npos);
 }
 
-// ---- logging and progress
-// --------------------------------------------------------------------------------------------------
+// ---- logging and progress -------------------------------------------------------------------------------
 
 TEST_F(ServerTest, LogsAndProgressReachOnlyWhoWantsThem) {
   tool(server, "work", "", [](const Context& context, const EchoArgs&) {

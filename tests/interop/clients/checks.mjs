@@ -78,9 +78,9 @@ export async function check(kind, [revision, fixture, weather, ask]) {
     };
   }
 
-  async function session(command, body) {
+  async function session(command, body, [offered, handlers] = [capabilities, answers]) {
     const heard = new Heard();
-    const { client, transport, negotiated } = await kind.open(command, capabilities, answers, (method, params) => heard.add(method, params));
+    const { client, transport, negotiated } = await kind.open(command, offered, handlers, (method, params) => heard.add(method, params));
     assert.equal(negotiated(), modern ? '2026-07-28' : revision);
     const child = transport._process;
     const ended = new Promise((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })));
@@ -208,6 +208,19 @@ export async function check(kind, [revision, fixture, weather, ask]) {
   }
 
   await session(fixture, features);
+
+  begin('a client that can be asked nothing');
+  const bare = async (client) => {
+    for (const [name, args] of [['sample', { message: 'hello' }], ['where', {}], ['confirm', {}], ['visit', {}]]) {
+      if (modern) {
+        await assert.rejects(call(client, name, args), refused(-32021));
+      } else {
+        assert.equal((await call(client, name, args)).isError, true);
+      }
+    }
+    assert.equal(text(await call(client, 'echo', { message: 'still here' })), 'still here');
+  };
+  await session(fixture, bare, [{}, {}]);
 
   begin('examples/weather');
   await session(weather, async (client) => {
