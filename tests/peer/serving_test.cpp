@@ -180,6 +180,27 @@ TEST_F(Serving, BatchIsRefusedWhereBatchesAreOff) {
       R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request: batches are not allowed here"}})"));
 }
 
+TEST_F(Serving, BatchesMayBeAllowedFromOneMomentOn) {
+  bool allowed = false;
+  options.noise = Noise::skip;
+  options.batch_now = [&] { return allowed; };
+  start();
+  run(say(R"([{"jsonrpc":"2.0","id":1,"method":"ping"}])"));
+  run(exchange(R"({"jsonrpc":"2.0","id":2,"method":"ping"})", R"({"jsonrpc":"2.0","id":2,"result":"pong"})"));
+  allowed = true;
+  run(exchange(R"([{"jsonrpc":"2.0","id":1,"method":"ping"}])",
+               R"([{"jsonrpc":"2.0","id":1,"result":"pong"}])"));
+}
+
+TEST_F(Serving, BatchDoesNotWaitForAnAnswerThatWillNotCome) {
+  options.dialect.answer_cancelled = false;
+  start();
+  run(say(R"([{"jsonrpc":"2.0","id":1,"method":"slow"},{"jsonrpc":"2.0","id":2,"method":"ping"}])"));
+  run(say(R"({"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}})"));
+  gate.set();
+  run(expect(R"([{"jsonrpc":"2.0","id":2,"result":"pong"}])"));
+}
+
 // ---- noise (R2.6)
 // ------------------------------------------------------------------------------------------
 

@@ -241,13 +241,14 @@ TEST(Survivors, ASpawnUnderWayWhenTheKeeperDiesFails) {
   EXPECT_EQ(error->message(), "the keeper process died while it was to start `cat`");
 }
 
-// Not a test: the program that the next one starts, a gateway with a child of its own.
-TEST(Survivors, DISABLED_InnerGateway) {
+// What this very program is when it is started with --inner-gateway: a gateway with a child of its own.
+[[noreturn]] void be_a_gateway() {
   Loop loop;
   const Running escaped = start(loop, spec_of_fixture("escapes_session"));
   std::cout << "\nstray " << escaped.number("stray") << "\nchild " << escaped.child->pid() << "\nkeeper "
             << parent_of(escaped.child->pid()) << std::endl;
   loop.run();
+  std::exit(0);
 }
 
 pid_t announced(const Running& running, std::string_view word) {
@@ -262,9 +263,8 @@ pid_t announced(const Running& running, std::string_view word) {
 // of each, so the outer one finishes the work.
 TEST(Survivors, NoneOfAGatewayWithinAChild) {
   Loop loop;
-  const Running gateway = start(
-      loop, spec_of(std::filesystem::read_symlink("/proc/self/exe"),
-                    {"--gtest_also_run_disabled_tests", "--gtest_filter=Survivors.DISABLED_InnerGateway"}));
+  const Running gateway =
+      start(loop, spec_of(std::filesystem::read_symlink("/proc/self/exe"), {"--inner-gateway"}));
   const Watched stray(announced(gateway, "stray "));
   const Watched child(announced(gateway, "child "));
   const Watched keeper(announced(gateway, "keeper "));
@@ -303,3 +303,9 @@ TEST(Survivors, NoneWhereProcMustBeSearched) {
 
 }  // namespace
 }  // namespace fairlead::test
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--inner-gateway") fairlead::test::be_a_gateway();
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
