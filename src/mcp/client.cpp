@@ -37,7 +37,7 @@ Task<Made> settle_era(std::shared_ptr<ClientSession> session, ClientOptions opti
   Task<void> closing = session->close();
   co_await closing;
   if (!probed) co_return probed.error();
-  co_return Error(ErrorKind::validation,
+  co_return Error(ErrorKind::connection_failed,
                   "the server does not speak revision " + std::string(to_string(kNewest)));
 }
 

@@ -60,7 +60,7 @@ Task<Result<ClientSession::Probe>> ClientSession::probe() {
       return true;
     });
     if (!common)
-      co_return Error(ErrorKind::validation, "the server speaks no revision that this client knows");
+      co_return Error(ErrorKind::connection_failed, "the server speaks no revision that this client knows");
     learn(*answer);
     co_return Probe::modern;
   }
@@ -74,7 +74,7 @@ Task<Result<ClientSession::Probe>> ClientSession::probe() {
       return true;
     });
     if (!legacy)
-      co_return Error(ErrorKind::validation,
+      co_return Error(ErrorKind::connection_failed,
                       "the server speaks no revision that this client knows: " + error.message());
   }
   if (error.kind() == ErrorKind::remote || error.kind() == ErrorKind::timeout) co_return Probe::legacy;
@@ -97,7 +97,7 @@ Task<Result<void>> ClientSession::initialize(Revision revision) {
   const std::string offered = json::View(*answer)["protocolVersion"].as_string().value_or("");
   const std::optional<Revision> chosen = revision_named(offered);
   if (!chosen || is_modern(*chosen) || (options_.pinned && *chosen != *options_.pinned)) {
-    co_return Error(ErrorKind::validation,
+    co_return Error(ErrorKind::connection_failed,
                     "the server wants to speak revision `" + offered + "`, which this client does not");
   }
   revision_ = *chosen;

@@ -68,7 +68,7 @@ class Program(unittest.TestCase):
 
     def test_a_revision_that_the_server_does_not_speak(self):
         result = run("inspect", SERVERS["v1"][0], "--revision", MODERN)
-        self.assertNotEqual(result.returncode, 0)
+        self.assertEqual(result.returncode, 3)
         self.assertEqual(result.stdout, "")
         self.assertIn(f"does not speak revision {MODERN}", result.stderr)
 

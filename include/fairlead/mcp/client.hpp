@@ -65,8 +65,8 @@ class ToolCallOptions {
 
 class Client : public std::enable_shared_from_this<Client> {
  public:
-  // Connects and finds the server's era. Errors as fairlead::connect() has them, and validation when there is
-  // no common revision.
+  // Connects and finds the server's era. Errors as fairlead::connect() has them; connection_failed also when
+  // there is no common revision.
   static Task<Result<std::shared_ptr<Client>>> connect(Loop& loop, std::string uri,
                                                        ClientOptions options = ClientOptions());
   // On a connection that is there; a server that dies of being probed cannot be started again then.
