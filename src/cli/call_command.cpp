@@ -23,13 +23,6 @@ struct CallCommand {
   bool notify = false;
 };
 
-Result<json::Raw> read_params(const std::string& given) {
-  if (given.empty()) return json::Raw();
-  if (given != "-") return json::Raw::parse(given);
-  const std::string text(std::istreambuf_iterator<char>(std::cin), {});
-  return json::Raw::parse(text);
-}
-
 Task<Result<json::Raw>> make_call(std::shared_ptr<Peer> peer, const CallCommand& command, json::Raw params) {
   if (command.notify) {
     const Result<void> sent = co_await peer->notify(command.method, params);
@@ -88,7 +81,7 @@ int execute(const CallCommand& command) {
   fill_standard_streams();
   Result<Uri> target = Uri::parse(command.target);
   if (!target) return report(target.error());
-  Result<json::Raw> params = read_params(command.params);
+  Result<json::Raw> params = json_argument(command.params);
   if (!params) return usage("PARAMS is not JSON: " + params.error().message());
   const json::View view(*params);
   if (!view.absent() && !view.is(json::Type::object) && !view.is(json::Type::array))

@@ -6,6 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdio>
+#include <iostream>
+#include <iterator>
 #include <map>
 
 namespace fairlead::cli {
@@ -112,6 +114,12 @@ void add_duration(CLI::App& command, const std::string& name, std::chrono::milli
           },
           help)
       ->type_name("DURATION");
+}
+
+Result<json::Raw> json_argument(const std::string& given) {
+  if (given != "-") return json::Raw::parse_optional(given);
+  const std::string text(std::istreambuf_iterator<char>(std::cin), {});
+  return json::Raw::parse(text);
 }
 
 }  // namespace fairlead::cli

@@ -8,6 +8,8 @@
 #include "fairlead/base/error.hpp"
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
+#include "fairlead/base/result.hpp"
+#include "fairlead/json/raw.hpp"
 #include "fairlead/rpc/framing.hpp"
 
 namespace CLI {
@@ -52,6 +54,9 @@ struct CommonOptions {
 // Adds a duration such as 500ms, 30s, 2m (a bare number is seconds) to a command.
 void add_duration(CLI::App& command, const std::string& name, std::chrono::milliseconds& value,
                   const std::string& help);
+
+// Reads a parameter that is JSON, or - for stdin. Absent when empty.
+Result<json::Raw> json_argument(const std::string& given);
 
 // One function a command: adds it to the program. `status` becomes the exit status of the command that ran.
 void add_rpc(CLI::App& program, int& status);

@@ -150,13 +150,6 @@ int with_client(const McpTarget& target, const McpBody& body) {
   return loop.block_on(run(loop, target, body));
 }
 
-Result<json::Raw> json_argument(const std::string& given) {
-  if (given.empty()) return json::Raw();
-  if (given != "-") return json::Raw::parse(given);
-  const std::string text(std::istreambuf_iterator<char>(std::cin), {});
-  return json::Raw::parse(text);
-}
-
 void print_table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {

@@ -29,9 +29,6 @@ struct McpTarget {
 using McpBody = std::function<Task<Result<int>>(std::shared_ptr<mcp::Client>)>;
 int with_client(const McpTarget& target, const McpBody& body);
 
-// Reads a parameter that is JSON, or - for stdin. Absent when empty.
-Result<json::Raw> json_argument(const std::string& given);
-
 // A table for people: columns padded, empty lines for nothing.
 void print_table(const std::vector<std::vector<std::string>>& rows);
 

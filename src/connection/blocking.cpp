@@ -1,42 +1,11 @@
 #include "fairlead/blocking.hpp"
 
-#include <thread>
-
+#include "connection/loop_thread.hpp"
 #include "fairlead/peer/peer.hpp"
 
 namespace fairlead::blocking {
 
 namespace {
-
-// A loop with a thread of its own. Destroyed last: everything on the loop must be gone before.
-class LoopThread {
- public:
-  LoopThread() : thread_([this] { loop_.run(); }) {}
-  ~LoopThread() {
-    loop_.stop();
-    thread_.join();
-  }
-  LoopThread(const LoopThread&) = delete;
-
-  Loop& loop() noexcept { return loop_; }
-  // Waits for a task that runs on the loop.
-  template <class T>
-  T wait_for(Task<T> task) {
-    std::promise<T> promise;
-    std::future<T> future = promise.get_future();
-    loop_.spawn(detail::fulfil(std::move(task), std::move(promise)));
-    return future.get();
-  }
-
- private:
-  Loop loop_;
-  std::thread thread_;
-};
-
-Result<json::Raw> optional_json(std::string_view text) {
-  if (text.empty()) return json::Raw();
-  return json::Raw::parse(text);
-}
 
 Task<void> close_and_settle(std::shared_ptr<fairlead::Connection> connection) {
   connection->close();
@@ -153,7 +122,7 @@ Result<Peer> Peer::connect(std::string_view uri, ConnectOptions options,
 
 Result<json::Raw> Peer::call(std::string_view method, std::string_view params,
                              std::optional<std::chrono::milliseconds> timeout) {
-  Result<json::Raw> valid = optional_json(params);
+  Result<json::Raw> valid = json::Raw::parse_optional(params);
   if (!valid) return valid.error();
   CallOptions options;
   options.timeout = timeout;
@@ -162,7 +131,7 @@ Result<json::Raw> Peer::call(std::string_view method, std::string_view params,
 }
 
 Result<void> Peer::notify(std::string_view method, std::string_view params) {
-  Result<json::Raw> valid = optional_json(params);
+  Result<json::Raw> valid = json::Raw::parse_optional(params);
   if (!valid) return valid.error();
   return impl_->thread.wait_for(do_notify(impl_->peer, std::string(method), std::move(*valid)));
 }

@@ -17,6 +17,11 @@ class Raw {
 
   // Validates and copies. The error is of kind `serialize`: it is the caller who wrote it.
   static Result<Raw> parse(std::string_view text, std::size_t max_depth = kDefaultMaxDepth);
+  // The same, with empty text for absent.
+  static Result<Raw> parse_optional(std::string_view text) {
+    if (text.empty()) return Raw();
+    return parse(text);
+  }
   // For text that a scanner or a writer has already vouched for. `one_line` promises that it has no raw
   // line break; without the promise, line framing looks for itself.
   static Raw trusted(Bytes bytes, bool one_line = false) noexcept { return Raw(std::move(bytes), one_line); }

@@ -1,0 +1,56 @@
+// An MCP client for programs without an event loop: plain calls that wait. A thread of its own runs the loop
+// behind them.
+//
+//   auto client = fairlead::blocking::Client::connect("stdio:npx -y
+//   @modelcontextprotocol/server-everything"); if (!client) return report(client.error()); auto sum =
+//   client->call_tool("add", R"({"a":2,"b":3})");
+//
+// Every function may be called from any thread except the loop's own (that is, not from inside a handler).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fairlead/mcp/client.hpp"
+
+namespace fairlead::blocking {
+
+class Client {
+ public:
+  // Errors as mcp::Client::connect() has them. Handlers in `options` run on the loop's thread.
+  static Result<Client> connect(std::string_view uri, mcp::ClientOptions options = mcp::ClientOptions());
+  Client(Client&&) noexcept;
+  Client& operator=(Client&&) noexcept;
+  // Closes, and waits until a child process is gone.
+  ~Client();
+
+  mcp::Revision revision() const noexcept;
+  json::View server_info() const noexcept;
+  json::View capabilities() const noexcept;
+
+  // All pages, each entry as the server sent it.
+  Result<std::vector<json::Raw>> tools();
+  Result<std::vector<json::Raw>> resources();
+  Result<std::vector<json::Raw>> resource_templates();
+  Result<std::vector<json::Raw>> prompts();
+
+  // `arguments` and `params` are JSON objects as text, or empty for none. Kind serialize when they are not
+  // valid JSON.
+  Result<mcp::ToolResult> call_tool(std::string_view name, std::string_view arguments = {},
+                                    mcp::ToolCallOptions options = mcp::ToolCallOptions());
+  Result<json::Raw> request(std::string_view method, std::string_view params = {},
+                            mcp::ToolCallOptions options = mcp::ToolCallOptions());
+  Result<std::vector<mcp::ResourceContents>> read_resource(std::string_view uri);
+  Result<mcp::PromptResult> get_prompt(std::string_view name,
+                                       std::map<std::string, std::string> arguments = {});
+
+ private:
+  struct Impl;
+  explicit Client(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fairlead::blocking
