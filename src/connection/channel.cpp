@@ -25,7 +25,7 @@ class ChannelEnd final : public Connection {
 
   std::shared_ptr<ChannelEnd> self() { return std::static_pointer_cast<ChannelEnd>(shared_from_this()); }
 
-  Result<void> enqueue(const rpc::Rope& message, Waiter* waiter) override {
+  Result<void> enqueue(const rpc::Rope& message, Waiter* waiter, Concerning /*of no use here*/) override {
     Bytes bytes = message.joined();
     sent_ += bytes.size();
     if (waiter) waiter->until = sent_;

@@ -207,7 +207,7 @@ bool StreamConnection::take_step(const rpc::Decoder::Step& step) {
 
 // ---- writing ---------------------------------------------------------------------------------------------
 
-Result<void> StreamConnection::enqueue(const rpc::Rope& message, Waiter* waiter) {
+Result<void> StreamConnection::enqueue(const rpc::Rope& message, Waiter* waiter, Concerning) {
   Result<void> pushed = queue_.push(message);
   if (!pushed) return pushed;
   if (waiter) waiter->until = queue_.pushed();

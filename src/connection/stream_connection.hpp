@@ -38,7 +38,7 @@ class StreamConnection : public Connection {
  protected:
   StreamConnection(Loop& loop, Descriptor in, std::optional<Descriptor> out, StreamOptions options);
 
-  Result<void> enqueue(const rpc::Rope& message, Waiter* waiter) override;
+  Result<void> enqueue(const rpc::Rope& message, Waiter* waiter, Concerning concerning) override;
   std::uint64_t position_at_backlog(std::size_t bytes) const noexcept override;
   void want_input() override;
   void release() override;

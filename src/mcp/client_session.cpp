@@ -1,8 +1,8 @@
 #include "mcp/client_session.hpp"
 
 #include "fairlead/json/splice.hpp"
+#include "fairlead/protocol/header_annotations.hpp"
 #include "fairlead/rpc/codes.hpp"
-#include "mcp/header_annotations.hpp"
 
 namespace fairlead::mcp {
 

@@ -24,7 +24,8 @@ Error missing_capability(Revision revision, std::string_view required) {
 Task<Result<json::Raw>> ask(std::shared_ptr<RequestState> state, std::string method, json::Raw params,
                             std::string key) {
   if (!is_modern(state->revision)) {
-    Task<Result<json::Raw>> asking = state->link->request(std::move(method), std::move(params), state->stop);
+    Task<Result<json::Raw>> asking =
+        state->link->request(std::move(method), std::move(params), state->id, state->stop);
     Result<json::Raw> answer = co_await asking;
     co_return answer;
   }
@@ -83,7 +84,7 @@ void Context::progress(double progress, std::optional<double> total, std::string
   if (total) params.key("total").number(*total);
   if (!message.empty() && state_->revision >= Revision::r2025_03_26) params.key("message").string(message);
   params.end_object();
-  state_->link->notify("notifications/progress", params.finish());
+  state_->link->notify("notifications/progress", params.finish(), state_->id);
 }
 
 void Context::log(LoggingLevel level, const json::Raw& data, std::string_view logger) const {
@@ -92,7 +93,7 @@ void Context::log(LoggingLevel level, const json::Raw& data, std::string_view lo
   params.begin_object().key("level").string(to_string(level));
   if (!logger.empty()) params.key("logger").string(logger);
   params.key("data").raw(data).end_object();
-  state_->link->notify("notifications/message", params.finish());
+  state_->link->notify("notifications/message", params.finish(), state_->id);
 }
 
 Task<Result<ElicitResult>> Context::elicit(std::string message, json::Raw requested_schema,

@@ -12,8 +12,8 @@
 #include "fairlead/json/raw.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/loop/task.hpp"
-#include "fairlead/mcp/revision.hpp"
 #include "fairlead/mcp/types.hpp"
+#include "fairlead/protocol/revision.hpp"
 
 namespace fairlead::mcp {
 
@@ -22,10 +22,11 @@ class ClientLink {
  public:
   virtual ~ClientLink() = default;
   virtual Loop& loop() noexcept = 0;
-  // About this request: on a stream transport simply on the connection.
-  virtual void notify(std::string_view method, const json::Raw& params) = 0;
+  // `about` is the id of the request it is said for, see Concerning; empty when it is for none.
+  virtual void notify(std::string_view method, const json::Raw& params, std::string_view about) = 0;
   // Legacy era only. Given up, and cancelled at the client, when `stop` says so.
-  virtual Task<Result<json::Raw>> request(std::string method, json::Raw params, std::stop_token stop) = 0;
+  virtual Task<Result<json::Raw>> request(std::string method, json::Raw params, std::string about,
+                                          std::stop_token stop) = 0;
 };
 
 struct RequestState {
@@ -37,6 +38,7 @@ struct RequestState {
 
   Revision revision = kNewestLegacy;
   std::shared_ptr<ClientLink> link;
+  std::string id;  // of the request, as spelled
   json::Raw client_capabilities;
   json::Raw client_info;
   json::Raw meta;

@@ -74,6 +74,7 @@ Result<std::shared_ptr<RequestState>> ServerSession::modern_state(const Request&
   }
   state->revision = *revision;
   state->link = std::const_pointer_cast<ServerSession>(shared_from_this());
+  state->id = request.id();
   state->client_capabilities = part_of(request, meta[kCapabilitiesKey]);
   state->client_info = part_of(request, info);
   state->meta = part_of(request, meta);
@@ -170,7 +171,7 @@ void ServerSession::acknowledge(const std::string& id, const Listening& wanted) 
     params.end_array();
   }
   params.end_object().key("_meta").begin_object().key(kSubscriptionKey).raw(id).end_object().end_object();
-  notify("notifications/subscriptions/acknowledged", params.finish());
+  notify("notifications/subscriptions/acknowledged", params.finish(), id);
 }
 
 void ServerSession::notify_listener(const std::string& id, std::string_view method, std::string_view uri) {
@@ -178,7 +179,7 @@ void ServerSession::notify_listener(const std::string& id, std::string_view meth
   params.begin_object();
   if (!uri.empty()) params.key("uri").string(uri);
   params.key("_meta").begin_object().key(kSubscriptionKey).raw(id).end_object().end_object();
-  notify(method, params.finish());
+  notify(method, params.finish(), id);
 }
 
 }  // namespace fairlead::mcp

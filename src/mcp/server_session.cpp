@@ -151,6 +151,7 @@ Task<Answer> ServerSession::handle_legacy(Request request) {
   auto state = std::make_shared<RequestState>();
   state->revision = legacy_->revision;
   state->link = shared_from_this();
+  state->id = request.id();
   state->client_capabilities = legacy_->capabilities;
   state->client_info = legacy_->client_info;
   state->meta = part_of(request, request.args()["_meta"]);
@@ -212,21 +213,23 @@ Answer ServerSession::subscribe(json::View params, bool on) {
 
 // ---- both: the way back to the client -------------------------------------------------------------------
 
-void ServerSession::notify(std::string_view method, const json::Raw& params) {
+void ServerSession::notify(std::string_view method, const json::Raw& params, std::string_view about) {
   const auto peer = peer_.lock();
   if (!peer) return;
-  const Result<void> posted = peer->post_notification(method, params);
+  const Result<void> posted = peer->post_notification(method, params, Concerning{about});
   if (!posted)
     log_.debug("notification not sent",
                {{"method", std::string(method)}, {"reason", posted.error().message()}});
 }
 
-Task<Result<json::Raw>> ServerSession::request(std::string method, json::Raw params, std::stop_token stop) {
+Task<Result<json::Raw>> ServerSession::request(std::string method, json::Raw params, std::string about,
+                                               std::stop_token stop) {
   const auto peer = peer_.lock();
   if (!peer) co_return Error(ErrorKind::closed, "the client is gone");
   // People answer these: they take their time.
   CallOptions options(std::chrono::minutes(10));
   options.stop = std::move(stop);
+  options.concerning = std::move(about);
   Result<json::Raw> answer = co_await peer->call(method, std::move(params), std::move(options));
   co_return answer;
 }
@@ -240,7 +243,7 @@ void ServerSession::resource_updated(const std::string& uri) {
 }
 
 void ServerSession::tell_list_changed(ListKind kind) {
-  if (legacy_) notify(changed_method(kind), json::Raw());
+  if (legacy_) notify(changed_method(kind), json::Raw(), {});
   for (const auto& [id, wanted] : listening_) {
     const bool wants = kind == ListKind::tools     ? wanted.tools
                        : kind == ListKind::prompts ? wanted.prompts
@@ -253,7 +256,7 @@ void ServerSession::tell_updated(const std::string& uri) {
   if (legacy_ && legacy_->subscriptions.contains(uri)) {
     json::Writer params;
     params.begin_object().key("uri").string(uri).end_object();
-    notify("notifications/resources/updated", params.finish());
+    notify("notifications/resources/updated", params.finish(), {});
   }
   for (const auto& [id, wanted] : listening_) {
     if (wanted.uris.contains(uri)) notify_listener(id, "notifications/resources/updated", uri);

@@ -11,8 +11,8 @@
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
 #include "fairlead/loop/event.hpp"
-#include "fairlead/mcp/method_table.hpp"
 #include "fairlead/peer/peer.hpp"
+#include "fairlead/protocol/method_table.hpp"
 #include "mcp/features.hpp"
 #include "mcp/request_state.hpp"
 #include "mcp/server_state.hpp"
@@ -33,8 +33,9 @@ class ServerSession final : public ChangeListener,
 
   // ClientLink
   Loop& loop() noexcept override { return loop_; }
-  void notify(std::string_view method, const json::Raw& params) override;
-  Task<Result<json::Raw>> request(std::string method, json::Raw params, std::stop_token stop) override;
+  void notify(std::string_view method, const json::Raw& params, std::string_view about) override;
+  Task<Result<json::Raw>> request(std::string method, json::Raw params, std::string about,
+                                  std::stop_token stop) override;
 
   // ChangeListener, from any thread
   void list_changed(ListKind kind) override;

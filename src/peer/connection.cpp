@@ -4,9 +4,9 @@
 
 namespace fairlead {
 
-Result<void> Connection::post(const rpc::Rope& message) {
+Result<void> Connection::post(const rpc::Rope& message, Concerning concerning) {
   if (reason_) return *reason_;
-  return enqueue(message, nullptr);
+  return enqueue(message, nullptr, concerning);
 }
 
 void Connection::close() noexcept {
@@ -86,7 +86,7 @@ bool Connection::Send::await_suspend(std::coroutine_handle<> handle) {
     waiter_.outcome = *connection_.reason_;
     return false;
   }
-  waiter_.outcome = connection_.enqueue(message_, &waiter_);
+  waiter_.outcome = connection_.enqueue(message_, &waiter_, Concerning());
   if (!waiter_.outcome) return false;
   waiter_.handle = handle;
   connection_.add_waiter(waiter_);

@@ -16,6 +16,9 @@ Peer::Peer(std::shared_ptr<Connection> connection, std::shared_ptr<const Methods
 std::shared_ptr<Peer> Peer::start(std::shared_ptr<Connection> connection,
                                   std::shared_ptr<const Methods> methods, PeerOptions options) {
   std::shared_ptr<Peer> peer(new Peer(std::move(connection), std::move(methods), std::move(options)));
+  peer->connection_->when_call_fails([weak = peer->weak_from_this()](std::string_view id, Error reason) {
+    if (const auto self = weak.lock()) self->on_call_failed(id, std::move(reason));
+  });
   peer->loop().spawn(read_loop(peer));
   return peer;
 }
@@ -111,13 +114,14 @@ Connection::Send Peer::notify(std::string_view method, const json::Raw& params) 
   return connection_->send(rpc::make_notification(method, params));
 }
 
-Result<void> Peer::post_notification(std::string_view method, const json::Raw& params) {
+Result<void> Peer::post_notification(std::string_view method, const json::Raw& params,
+                                     Concerning concerning) {
   if (connection_->backlog() > options_.limits.max_backlog_bytes) {
     return Error(ErrorKind::resource_exhausted,
                  "max_backlog_bytes (" + std::to_string(options_.limits.max_backlog_bytes) +
                      ") are queued for " + connection_->description() + " already, which does not read them");
   }
-  return connection_->post(rpc::make_notification(method, params));
+  return connection_->post(rpc::make_notification(method, params), concerning);
 }
 
 }  // namespace fairlead

@@ -79,7 +79,8 @@ std::optional<Error> Peer::begin(Pending& call) {
   if (call.options_.max_total) call.latest_ = now + *call.options_.max_total;
   call.deadline = std::min(call.latest_, now + *call.options_.timeout);
   in_flight_.add(call);
-  const Result<void> posted = connection_->post(call.encode(std::to_string(call.id)));
+  const Result<void> posted =
+      connection_->post(call.encode(std::to_string(call.id)), Concerning{call.options_.concerning});
   if (!posted) {
     in_flight_.take(call.id);
     return posted.error();
@@ -161,6 +162,11 @@ void Peer::fail_calls(const Error& reason) {
   for (const std::uint64_t id : in_flight_.ids()) {
     if (rpc::PendingCall* call = in_flight_.take(id)) call->finish(reason);
   }
+}
+
+void Peer::on_call_failed(std::string_view id, Error reason) {
+  const std::optional<std::uint64_t> own = rpc::own_id(id);
+  if (rpc::PendingCall* call = own ? in_flight_.take(*own) : nullptr) call->finish(std::move(reason));
 }
 
 void Peer::watch_deadlines() {

@@ -35,7 +35,8 @@ void Request::progress(const json::Raw& value) const {
       .raw(value)
       .end_object();
   // Progress is worth nothing to a side that does not read: dropping it is right.
-  static_cast<void>(peer_->post_notification(dialect.progress_method, std::move(params).finish()));
+  static_cast<void>(
+      peer_->post_notification(dialect.progress_method, std::move(params).finish(), Concerning{id()}));
 }
 
 void Peer::on_request(const rpc::Message& message, const std::shared_ptr<Batch>& batch) {
@@ -145,21 +146,21 @@ void Peer::finish_serving(const std::shared_ptr<Serving>& serving, const Answer&
 }
 
 void Peer::answer(std::string_view id, const Answer& result, const std::shared_ptr<Batch>& batch) {
-  if (result) return send_answer(rpc::make_response(id, *result), batch);
+  if (result) return send_answer(id, rpc::make_response(id, *result), batch);
   const rpc::WireError error = rpc::to_wire(result.error());
   if (error.code == rpc::kInternalError) {
     options_.log.error("request failed", {{"id", std::string(id)}, {"error", result.error().to_string()}});
   }
-  send_answer(rpc::make_error(id, error.code, error.message, error.data), batch);
+  send_answer(id, rpc::make_error(id, error.code, error.message, error.data), batch);
 }
 
-void Peer::send_answer(rpc::Rope rope, const std::shared_ptr<Batch>& batch) {
+void Peer::send_answer(std::string_view id, rpc::Rope rope, const std::shared_ptr<Batch>& batch) {
   if (batch) {
     batch->answers.push_back(std::move(rope));
     if (--batch->waiting > 0) return;
     rope = array_of(batch->answers);
   }
-  const Result<void> posted = connection_->post(rope);
+  const Result<void> posted = connection_->post(rope, Concerning{.request = id, .answers = true});
   if (!posted) options_.log.debug("answer not sent", {{"reason", posted.error().message()}});
 }
 

@@ -1,5 +1,5 @@
 // Every method and notification, in every revision: those that have it serve it, the others refuse it. The
-// tables below were written from PROTOCOL §5, not from src/mcp/method_table.cpp.
+// tables below were written from PROTOCOL §5, not from src/protocol/method_table.cpp.
 #include "mcp/harness.hpp"
 
 namespace fairlead::mcp {

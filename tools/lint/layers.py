@@ -13,12 +13,13 @@ LAYERS = {
     "base": [],
     "json": ["base"],
     "rpc": ["base", "json"],
+    "protocol": ["base", "json"],
     "loop": ["base"],
     "peer": ["base", "json", "rpc", "loop"],
     "process": ["base", "loop"],
     "connection": ["base", "json", "rpc", "loop", "peer", "process"],
-    "mcp": ["base", "json", "rpc", "loop", "peer", "process", "connection"],
-    "cli": ["base", "json", "rpc", "loop", "peer", "process", "connection", "mcp"],
+    "mcp": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol"],
+    "cli": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "mcp"],
 }
 
 # Public headers that lie above the layers' directories for users' sake, and whose they are.

@@ -13,8 +13,8 @@
 #include "fairlead/json/raw.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/loop/task.hpp"
-#include "fairlead/mcp/revision.hpp"
 #include "fairlead/mcp/types.hpp"
+#include "fairlead/protocol/revision.hpp"
 
 namespace fairlead::mcp {
 

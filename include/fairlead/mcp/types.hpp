@@ -13,7 +13,7 @@
 #include "fairlead/json/raw.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
-#include "fairlead/mcp/revision.hpp"
+#include "fairlead/protocol/revision.hpp"
 
 namespace fairlead::mcp {
 

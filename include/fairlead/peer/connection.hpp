@@ -11,9 +11,11 @@
 #include <coroutine>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "fairlead/base/result.hpp"
 #include "fairlead/loop/loop.hpp"
@@ -22,6 +24,13 @@
 #include "fairlead/rpc/rope.hpp"
 
 namespace fairlead {
+
+// Which request of the other side a message belongs to. On a stream it makes no difference; a transport that
+// carries every request by itself, as HTTP does, sends the message back where that request came from.
+struct Concerning {
+  std::string_view request;  // its id as spelled; empty: none of them
+  bool answers = false;      // this is its answer, the last message about it
+};
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
@@ -40,11 +49,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // kind malformed; an error means that nothing more will come.
   Receive receive();
   // Queues a message without waiting, in order with the sends. For whoever bounds its own queue by backlog().
-  Result<void> post(const rpc::Rope& message);
+  Result<void> post(const rpc::Rope& message, Concerning concerning = {});
   // Bytes queued and not yet with the operating system.
   virtual std::size_t backlog() const noexcept = 0;
   // co_await: Result<void>, when the backlog is at most `bytes`.
   Drained drained(std::size_t bytes);
+
+  // Where a transport carries every request by itself, one may fail while the connection goes on. Set once,
+  // by whoever makes calls; called on the loop with the id of the call, as it was sent.
+  using CallFailed = std::function<void(std::string_view id, Error reason)>;
+  void when_call_fails(CallFailed told) { call_failed_ = std::move(told); }
 
   void close() noexcept;
   bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
@@ -67,7 +81,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // ---- for implementations ----
   // Queues a message; on success sets waiter->until, when there is one, to the position at which it is sent.
-  virtual Result<void> enqueue(const rpc::Rope& message, Waiter* waiter) = 0;
+  virtual Result<void> enqueue(const rpc::Rope& message, Waiter* waiter, Concerning concerning) = 0;
   // The written position at which no more than `bytes` of what is queued now are left.
   virtual std::uint64_t position_at_backlog(std::size_t bytes) const noexcept = 0;
   // The inbox is empty and a receiver waits: start or go on reading.
@@ -84,6 +98,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void end_input(Error reason);
   // Closed, for `reason`. What was delivered before can still be received, unless it was we who closed.
   void fail(Error reason);
+  // The request we sent under `id` will not be answered, for `reason`; the connection goes on.
+  void fail_call(std::string_view id, Error reason) {
+    if (call_failed_) call_failed_(id, std::move(reason));
+  }
   // The stream's written position has reached `position`.
   void notify_written(std::uint64_t position);
   const std::optional<Error>& reason() const noexcept { return reason_; }
@@ -98,6 +116,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<Error> input_end_;  // why nothing more is delivered
   std::deque<rpc::Message> inbox_;
   std::coroutine_handle<> receiver_;
+  CallFailed call_failed_;
   std::deque<Waiter*> waiters_;  // in no particular order of `until`
 };
 

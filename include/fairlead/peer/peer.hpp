@@ -69,6 +69,7 @@ class CallOptions {
   // Where params must name the id of their own call, as a progress token does: makes them when the id is
   // known.
   std::function<json::Raw(std::string_view id)> params_for_id;
+  std::string concerning;  // the request of the other side we ask this for, by its id; see Concerning
 };
 
 struct PeerStats {
@@ -99,7 +100,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   // co_await: Result<void>, when it is with the operating system.
   Connection::Send notify(std::string_view method, const json::Raw& params = json::Raw());
   // The same without waiting; refused over max_backlog_bytes.
-  Result<void> post_notification(std::string_view method, const json::Raw& params = json::Raw());
+  Result<void> post_notification(std::string_view method, const json::Raw& params = json::Raw(),
+                                 Concerning concerning = {});
 
   // Lets requests under way finish, for `grace` at most, refuses new ones, flushes, and closes.
   Task<void> shutdown(std::chrono::milliseconds grace);
@@ -145,7 +147,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void serve_blocking(const Methods::Handler& handler, const std::shared_ptr<Serving>& serving);
   void finish_serving(const std::shared_ptr<Serving>& serving, const Answer& answer);
   void answer(std::string_view id, const Answer& answer, const std::shared_ptr<Batch>& batch);
-  void send_answer(rpc::Rope rope, const std::shared_ptr<Batch>& batch);
+  void send_answer(std::string_view id, rpc::Rope rope, const std::shared_ptr<Batch>& batch);
   void leave_out(Batch& batch);
   void log_request(const rpc::Message& message, const Answer& answer, Clock::time_point started) const;
 
@@ -157,6 +159,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   bool on_progress(const rpc::Message& message);
   void report_mismatch(const rpc::Message& message);
   void fail_calls(const Error& reason);
+  void on_call_failed(std::string_view id, Error reason);
   void watch_deadlines();
   void expire_calls();
   void send_cancel(std::uint64_t id, const char* why);

@@ -1,4 +1,4 @@
-#include "fairlead/mcp/method_table.hpp"
+#include "fairlead/protocol/method_table.hpp"
 
 namespace fairlead::mcp {
 

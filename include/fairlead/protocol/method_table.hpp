@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "fairlead/mcp/revision.hpp"
+#include "fairlead/protocol/revision.hpp"
 
 namespace fairlead::mcp {
 

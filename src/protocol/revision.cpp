@@ -1,4 +1,4 @@
-#include "fairlead/mcp/revision.hpp"
+#include "fairlead/protocol/revision.hpp"
 
 namespace fairlead::mcp {
 

@@ -1,5 +1,5 @@
 // Where x-mcp-header may stand (PROTOCOL §8.3).
-#include "mcp/header_annotations.hpp"
+#include "fairlead/protocol/header_annotations.hpp"
 
 #include "mcp/harness.hpp"
 

@@ -1,4 +1,4 @@
-#include "mcp/header_annotations.hpp"
+#include "fairlead/protocol/header_annotations.hpp"
 
 #include <algorithm>
 #include <cctype>
