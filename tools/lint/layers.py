@@ -18,8 +18,11 @@ LAYERS = {
     "peer": ["base", "json", "rpc", "loop"],
     "process": ["base", "loop"],
     "connection": ["base", "json", "rpc", "loop", "peer", "process"],
-    "mcp": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol"],
-    "cli": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "mcp"],
+    "http": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol"],
+    "mcp": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http"],
+    "pool": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "mcp"],
+    "gateway": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "mcp", "pool"],
+    "cli": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "mcp", "pool", "gateway"],
 }
 
 # Public headers that lie above the layers' directories for users' sake, and whose they are.
@@ -33,7 +36,9 @@ THIRD_PARTY = {
     "boost/asio": ["loop", "peer", "process", "connection", "cli"],
     "boost/intrusive": list(LAYERS),
     "CLI/": ["cli"],
-    "openssl/": ["mcp"],
+    "openssl/": ["http", "mcp", "process"],
+    "boost/beast": ["http"],
+    "toml++": ["gateway", "cli"],
     "boost/describe": ["mcp"],
     "boost/mp11": ["mcp"],
 }

@@ -1,0 +1,40 @@
+// Connections to http:, https:, ws: and wss: addresses; and, for whoever takes any address, all the others.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "fairlead/connection/connect.hpp"
+#include "fairlead/http/headers.hpp"
+
+namespace fairlead::http {
+
+struct ConnectOptions : fairlead::ConnectOptions {
+  ConnectOptions() {}  // NOLINT: not defaulted, see fairlead::ConnectOptions
+
+  Headers headers;  // sent with every request
+  // Asked before each request for what to put into Authorization (and DPoP …); and again, with the answer's
+  // status and headers, when that was 401 or 403: true means "try once more".
+  struct Authorization {
+    std::function<Task<Result<Headers>>(std::string method, std::string url)> headers;
+    std::function<Task<Result<bool>>(int status, Headers answer)> challenged;
+  };
+  Authorization authorization;
+
+  bool proxies_from_environment = true;  // HTTP_PROXY, HTTPS_PROXY, NO_PROXY
+  bool follow_redirects = false;
+  std::string ca_file;               // beside the system's authorities
+  bool verify = true;                // of the server's certificate
+  std::size_t max_connections = 16;  // kept to one origin
+  std::size_t max_response_bytes = 64u << 20;
+  std::chrono::milliseconds idle_connection{60'000};
+  std::chrono::milliseconds response_timeout{0};  // to the head of an answer; 0: the call's own deadline
+  std::size_t max_resumptions = 5;                // of one stream in a row, without an event in between
+};
+
+// A connection of the scheme's own kind; other schemes as fairlead::connect() has them. http: and https:
+// connect when the first message is sent, and take whatever the server answers with: JSON, events, or 101.
+Task<ConnectResult> connect(Loop& loop, std::string uri, ConnectOptions options = ConnectOptions());
+
+}  // namespace fairlead::http

@@ -1,0 +1,85 @@
+// http::Endpoint: MCP's HTTP transport, the server's side. It hangs on a route and speaks every form there
+// is, decided request by request: the stateless modern form, the sessions of the legacy revisions (POST, GET,
+// DELETE, resumption), WebSocket, and beside it the HTTP+SSE pair of 2024-11-05. Behind it stands an
+// Application that knows nothing of HTTP.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "fairlead/http/server.hpp"
+#include "fairlead/loop/task.hpp"
+#include "fairlead/peer/connection.hpp"
+#include "fairlead/peer/methods.hpp"
+
+namespace fairlead::http {
+
+// Who asks, as far as authentication has found out. Sessions and event ids belong to one of these.
+struct Identity {
+  std::string user;  // empty: nobody in particular
+};
+
+// A modern request: it stands for itself. Envelope and headers have been checked.
+class Standalone {
+ public:
+  virtual ~Standalone() = default;
+  virtual const rpc::Message& message() const noexcept = 0;
+  virtual const Identity& identity() const noexcept = 0;
+  // Set when the client has gone: there is nobody to answer.
+  virtual std::stop_token stop() const noexcept = 0;
+  // Sends a notification ahead of the answer; the answer becomes a stream of events by it.
+  virtual void notify(rpc::Rope notification) = 0;
+};
+
+class Application {
+ public:
+  virtual ~Application() = default;
+  // A client of the legacy era, or one on a WebSocket: its messages come and go on `connection`, for as long
+  // as that lasts. Messages are sent with what they concern (see Concerning).
+  virtual void serve(std::shared_ptr<Connection> connection, Identity identity) = 0;
+  // The answer becomes 200, or the status that goes with its code.
+  virtual Task<Answer> serve(std::shared_ptr<Standalone> request) = 0;
+  // The input schema of a tool, for the check of Mcp-Param-* headers; absent when there is no such tool.
+  virtual json::Raw input_schema(std::string_view tool) const = 0;
+};
+
+struct EndpointOptions {
+  EndpointOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
+
+  Limits limits;
+  Log log;
+  // Who is asking? An error of kind authorization is answered with 401. Absent: nobody in particular.
+  std::function<Result<Identity>(const Request&)> authenticate;
+
+  std::size_t max_sessions = 10'000;                       // legacy; then initialize gets 503
+  std::chrono::milliseconds session_idle{30 * 60 * 1000};  // without a request or an open stream
+  std::size_t max_session_events = 1'000;                  // kept for replay, in all streams of a session
+  std::size_t max_session_event_bytes = 4u << 20;
+  std::chrono::milliseconds retry{1'000};        // told to clients that poll
+  std::chrono::milliseconds keep_alive{15'000};  // comments on quiet streams
+  std::chrono::milliseconds request_timeout{0};  // a request under way; 0: for ever
+  bool websocket = true;
+};
+
+class Endpoint {
+ public:
+  static std::shared_ptr<Endpoint> create(Loop& loop, std::shared_ptr<Application> application,
+                                          EndpointOptions options = EndpointOptions());
+  virtual ~Endpoint() = default;
+
+  // Streamable HTTP and WebSocket: for one path.
+  virtual Handler handler() = 0;
+  // The HTTP+SSE pair: the stream, and where its clients post to (`messages_path` as clients are told).
+  virtual Handler sse_handler(std::string messages_path) = 0;
+  virtual Handler messages_handler() = 0;
+
+  virtual std::size_t sessions() const noexcept = 0;
+  // Ends all sessions and streams.
+  virtual void close() = 0;
+};
+
+}  // namespace fairlead::http

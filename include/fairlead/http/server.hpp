@@ -1,0 +1,135 @@
+// http::Server: an HTTP/1.1 listener with routes. What hangs on a route sees whole requests and answers them
+// through an Exchange, at once or as a stream; sockets, TLS, limits and timeouts are this file's business.
+//
+// Everything happens on the loop the server was made on.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fairlead/base/bytes.hpp"
+#include "fairlead/base/limits.hpp"
+#include "fairlead/base/log.hpp"
+#include "fairlead/base/result.hpp"
+#include "fairlead/http/headers.hpp"
+#include "fairlead/loop/loop.hpp"
+#include "fairlead/loop/task.hpp"
+
+namespace fairlead::http {
+
+class ByteStream;  // private: a socket, plain or TLS
+
+struct Request {
+  std::string method;  // "POST"
+  std::string target;  // as in the request line: "/mcp?x=1"
+  Headers headers;
+  Bytes body;          // whole, chunks taken apart
+  std::string remote;  // who asks, for logs: "127.0.0.1:4711"
+  bool secure = false;
+
+  std::string_view path() const noexcept;   // of the target, without the query
+  std::string_view query() const noexcept;  // behind the `?`
+};
+
+struct Response {
+  int status = 200;
+  Headers headers;          // Content-Length, Date and Connection are written by the server
+  std::vector<Bytes> body;  // sent in one gathered write with the head
+
+  Response() {}  // NOLINT: not an aggregate, see ConnectOptions
+  explicit Response(int code) : status(code) {}
+  static Response json(int status, Bytes body);
+  static Response text(int status, std::string_view body);
+};
+
+// One request and the way back to whoever asked. Answer it once: respond(), or start() … finish(), or
+// upgrade(). An exchange let go of without an answer is answered with 500 and logged.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  virtual const Request& request() const noexcept = 0;
+  virtual Loop& loop() const noexcept = 0;
+
+  virtual void respond(Response response) = 0;
+
+  // An answer of unknown length, in chunks. The head waits for the first write(), finish() or the end of this
+  // turn of the loop, so that what is ready together leaves together.
+  virtual void start(Response head) = 0;
+  virtual void write(std::vector<Bytes> parts) = 0;
+  virtual void finish() = 0;
+  // Ends the connection in the midst of an answer.
+  virtual void abort() = 0;
+  // Bytes of this answer that the operating system has not taken yet.
+  virtual std::size_t backlog() const noexcept = 0;
+
+  // The socket itself, for what speaks another protocol from here on (101). `early` is what had been read
+  // beyond the request.
+  struct Upgraded {
+    std::unique_ptr<ByteStream> stream;
+    std::string early;
+  };
+  virtual Upgraded upgrade(Response head) = 0;
+
+  // Called once, on the loop, when the client has gone before the answer was finished.
+  virtual void when_gone(std::function<void()> told) = 0;
+  virtual bool gone() const noexcept = 0;
+};
+
+using Handler = std::function<void(std::shared_ptr<Exchange>)>;
+
+struct TlsFiles {
+  std::string certificate;  // PEM, with its chain
+  std::string key;          // PEM
+};
+
+struct ServerOptions {
+  ServerOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
+
+  Log log;
+  // Limits; each refusal names its own.
+  std::size_t max_body_bytes = 4u << 20;             // 413
+  std::size_t max_header_bytes = 32u << 10;          // request line and fields: 431
+  std::size_t max_connections = 10'000;              // then a newcomer gets 503 and is hung up on
+  std::size_t max_stream_backlog_bytes = 16u << 20;  // of one answer: a client that does not read loses it
+  std::chrono::milliseconds header_timeout{10'000};  // from the first byte to the end of the head: 408
+  std::chrono::milliseconds body_timeout{30'000};    // without a byte of the body: 408
+  std::chrono::milliseconds keep_alive_timeout{75'000};  // between two requests
+  std::chrono::milliseconds write_stall{60'000};         // the client takes nothing at all for this long
+  std::chrono::milliseconds drain_grace{5'000};
+
+  std::optional<TlsFiles> tls;
+  // Names this server answers to, without ports; empty: any. Refused with 403. Loopback listeners have
+  // localhost, 127.0.0.1 and [::1] by default.
+  std::optional<std::vector<std::string>> allowed_hosts;
+  // Origins of pages that may ask, as "https://app.example". Those of the allowed hosts may, in any port;
+  // others are refused with 403. CORS headers are sent for the ones that may.
+  std::vector<std::string> allowed_origins;
+};
+
+class Server {
+ public:
+  // `address` is "HOST:PORT" (port 0: any), "[::1]:80", or "unix:/PATH". "localhost:P" listens on both
+  // loopbacks. Kind connection_failed when it cannot be had.
+  static Result<std::shared_ptr<Server>> listen(Loop& loop, const std::string& address,
+                                                ServerOptions options = ServerOptions());
+  virtual ~Server() = default;
+
+  // Exactly this path, or, when it ends in "/*", everything below. The longest match wins; nothing: 404.
+  virtual void route(std::string path, Handler handler) = 0;
+  // Where it listens, with the real port: "127.0.0.1:8808".
+  virtual std::string address() const = 0;
+  virtual std::size_t connections() const noexcept = 0;
+  // Reads certificate and key again; new connections have them. The old ones stay when these are unusable.
+  virtual Result<void> reload_tls() = 0;
+  // Accepts no more, lets answers under way finish for drain_grace at most, then closes.
+  virtual Task<void> drain() = 0;
+  virtual void close() = 0;
+};
+
+}  // namespace fairlead::http
