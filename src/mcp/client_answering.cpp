@@ -43,8 +43,6 @@ Task<Answer> ClientSession::serve(Request request) {
     on_notification(request);
     co_return json::Raw::null();
   }
-  // A modern server sends no requests.
-  if (is_modern(revision_)) co_return rpc::method_not_found(request.method());
   if (request.method() == "ping") co_return empty_object();
   if (!find_method(request.method(), revision_)) co_return rpc::method_not_found(request.method());
   Task<Result<json::Raw>> answering = answer_one(std::string(request.method()), request.params());

@@ -3,6 +3,7 @@
 #include "fairlead/json/splice.hpp"
 #include "fairlead/protocol/header_annotations.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "mcp/dialect.hpp"
 
 namespace fairlead::mcp {
 
@@ -33,11 +34,12 @@ std::shared_ptr<ClientSession> ClientSession::start(std::shared_ptr<Connection> 
   peer_options.limits = session->options_.connect.limits;
   peer_options.log = session->options_.connect.log;
   peer_options.noise = Noise::skip;
-  peer_options.dialect.cancel_method = "notifications/cancelled";
-  peer_options.dialect.cancel_id_key = "requestId";
-  peer_options.dialect.answer_cancelled = false;
-  peer_options.dialect.progress_method = "notifications/progress";
-  peer_options.dialect.progress_token_key = "progressToken";
+  peer_options.dialect = dialect();
+  // A modern server sends no requests; one that does gets no answer (a client must not send any).
+  peer_options.ignore_request = [weak](const rpc::Message&) {
+    const auto client = std::static_pointer_cast<ClientSession>(weak.lock());
+    return client && is_modern(client->revision_);
+  };
   session->connection_ = connection;
   session->peer_ = Peer::start(std::move(connection), std::move(methods), std::move(peer_options));
   return session;

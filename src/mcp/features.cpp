@@ -275,6 +275,9 @@ std::optional<Answer> call_plain_tool(const FeatureCall& call) {
   FoundTool found = find_tool(call);
   if (found.refused) return std::move(found.refused);
   if (!found.entry->plain) return std::nullopt;
+  // It asks no questions, but answers that do not belong to it are no less wrong.
+  const Result<void> taken = take_answers(call);
+  if (!taken) return taken.error();
   try {
     return answer_of(call, *found.entry,
                      found.entry->plain(Context(call.state), json::View(found.arguments)));

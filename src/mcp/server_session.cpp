@@ -1,6 +1,7 @@
 #include "mcp/server_session.hpp"
 
 #include "fairlead/rpc/codes.hpp"
+#include "mcp/dialect.hpp"
 
 namespace fairlead::mcp {
 
@@ -52,11 +53,7 @@ std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,
   options.limits = limits;
   options.log = std::move(log);
   options.noise = Noise::skip;  // two programs that answer noise would answer each other for ever
-  options.dialect.cancel_method = "notifications/cancelled";
-  options.dialect.cancel_id_key = "requestId";
-  options.dialect.answer_cancelled = false;
-  options.dialect.progress_method = "notifications/progress";
-  options.dialect.progress_token_key = "progressToken";
+  options.dialect = dialect();
   // Only this revision has arrays; on a stream others are passed over like any line that is no message.
   options.batch_now = [session] {
     return session->legacy_ && session->legacy_->revision == Revision::r2025_03_26;

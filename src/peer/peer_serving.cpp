@@ -7,10 +7,6 @@ namespace fairlead {
 
 namespace {
 
-Error busy(const std::string& why) {
-  return Error::rpc(rpc::kServerBusy, why);
-}
-
 rpc::Rope array_of(const std::vector<rpc::Rope>& messages) {
   std::vector<Bytes> parts;
   bool one_line = true;
@@ -41,6 +37,13 @@ void Request::progress(const json::Raw& value) const {
 
 void Peer::on_request(const rpc::Message& message, const std::shared_ptr<Batch>& batch) {
   ++stats_.requests;
+  if (options_.ignore_request && options_.ignore_request(message)) return ignore(message, batch);
+  if (batch && message.method() == options_.dialect.never_in_batch) {
+    return refuse(message,
+                  rpc::invalid_request("Invalid Request: " + std::string(message.method()) +
+                                       " is not allowed inside a batch"),
+                  batch);
+  }
   if (shutting_down_) return refuse(message, busy("the server is shutting down"), batch);
   const Methods::Handler* handler = methods_->find(message.method());
   if (!handler) return refuse(message, rpc::method_not_found(message.method()), batch);
@@ -55,6 +58,13 @@ void Peer::on_request(const rpc::Message& message, const std::shared_ptr<Batch>&
 void Peer::refuse(const rpc::Message& message, const Error& why, const std::shared_ptr<Batch>& batch) {
   if (options_.log.enabled(LogLevel::debug)) log_request(message, why, Clock::now());
   answer(message.id(), why, batch);
+}
+
+void Peer::ignore(const rpc::Message& message, const std::shared_ptr<Batch>& batch) {
+  ++stats_.ignored_requests;
+  options_.log.debug("request ignored",
+                     {{"id", std::string(message.id())}, {"method", std::string(message.method())}});
+  if (batch) leave_out(*batch);
 }
 
 Answer Peer::run_plain(const Methods::Handler& handler, const Request& request) const {
@@ -148,7 +158,8 @@ void Peer::finish_serving(const std::shared_ptr<Serving>& serving, const Answer&
 void Peer::answer(std::string_view id, const Answer& result, const std::shared_ptr<Batch>& batch) {
   if (result) return send_answer(id, rpc::make_response(id, *result), batch);
   const rpc::WireError error = rpc::to_wire(result.error());
-  if (error.code == rpc::kInternalError) {
+  // What is kept from the wire is at least in the log.
+  if (error.code == rpc::kInternalError && !result.error().detail().rpc_code) {
     options_.log.error("request failed", {{"id", std::string(id)}, {"error", result.error().to_string()}});
   }
   send_answer(id, rpc::make_error(id, error.code, error.message, error.data), batch);

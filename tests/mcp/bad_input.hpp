@@ -5,33 +5,10 @@
 
 namespace fairlead::mcp {
 
-inline Task<Result<std::vector<ResourceContents>>> read_one(Context, std::string uri, Server::Variables) {
-  co_return std::vector<ResourceContents>(1, ResourceContents{uri, "", "text", {}});
-}
-inline Task<Result<PromptResult>> greet(Context, Server::Variables arguments) {
-  PromptResult made;
-  made.messages.push_back({"user", Content::text("Hello " + arguments["who"])});
-  co_return made;
-}
-inline Task<Result<std::string>> ask_name(Context context, EchoArgs) {
-  Task<Result<ElicitResult>> asking = context.elicit("Who?", test::raw(R"({"type":"object"})"));
-  const Result<ElicitResult> who = co_await asking;
-  if (!who) co_return who.error();
-  co_return std::string("asked");
-}
-
-class BadInputTest : public ServerTest {
+class BadInputTest : public FullServerTest {
  public:
   void SetUp() override {
-    ServerTest::SetUp();
-    ResourceSpec fixed;
-    fixed.uri = "test://fixed";
-    fixed.name = "fixed";
-    ASSERT_TRUE(server.add_resource(fixed, read_one));
-    PromptSpec prompt;
-    prompt.name = "hello";
-    ASSERT_TRUE(server.add_prompt(prompt, greet));
-    tool(server, "ask", "", &ask_name);
+    FullServerTest::SetUp();
     tool(server, "step", "", [](const Context& context, const EchoArgs&) {
       context.progress(1);
       return std::string("done");

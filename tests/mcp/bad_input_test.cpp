@@ -50,7 +50,10 @@ TEST_F(BadInputTest, EveryTamperedStateIsRefused) {
   }
   EXPECT_EQ(with(state + "A"), kRefusedState);
   EXPECT_EQ(with(std::string(100'000, 'x')), kRefusedState);
-  // Another tool's, and that of another key.
+  // Another tool's, one that asks nothing and would ignore it, and that of another key.
+  EXPECT_EQ(modern_with("tools/call",
+                        R"("name":"echo","arguments":{"message":""},"requestState":")" + state + "\""),
+            kRefusedState);
   EXPECT_EQ(modern_with("resources/read", R"("uri":"test://fixed","requestState":")" + state + "\""),
             kRefusedState);
   EXPECT_EQ(modern_with("prompts/get", R"("name":"hello","requestState":")" + state + "\""), kRefusedState);
@@ -226,6 +229,31 @@ TEST_F(BadInputTest, OnlyOneRevisionHasBatches) {  // PROTOCOL §2.2
   EXPECT_TRUE(serves());
 }
 
+TEST_F(BadInputTest, InitializeInsideABatchIsRefusedAndTheRestServed) {  // PROTOCOL §2.2
+  start_legacy("2025-03-26");
+  EXPECT_EQ(
+      ask(R"([{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}},{"jsonrpc":"2.0","id":8,"method":"ping"}])"),
+      R"([{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"Invalid Request: initialize is not allowed inside a batch"}},)"
+      R"({"jsonrpc":"2.0","id":8,"result":{}}])");
+  // The session is what it was: only this revision has batches.
+  EXPECT_EQ(ask(R"([{"jsonrpc":"2.0","id":9,"method":"ping"}])"),
+            R"([{"jsonrpc":"2.0","id":9,"result":{}}])");
+}
+
+TEST_F(BadInputTest, TooManyRequestsAreRefusedWithACodeOfTheProtocol) {  // PROTOCOL §2.4
+  auto [near_end, far_end] = make_channel(loop, loop);
+  far = far_end;
+  Limits limits;
+  limits.max_requests_in_progress = 1;
+  peer = serve(server, near_end, limits);
+  initialize("2025-11-25", kOffered);
+  EXPECT_NE(legacy("tools/call", R"({"name":"ask","arguments":{"message":""}})").find("elicitation/create"),
+            std::string::npos);
+  EXPECT_EQ(
+      ask(R"({"jsonrpc":"2.0","id":2,"method":"tools/list"})"),
+      R"x({"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"max_requests_in_progress (1) requests are under way"}})x");
+}
+
 TEST_F(BadInputTest, ACancelledRequestOfABatchDoesNotHoldUpTheOthers) {
   start_legacy("2025-03-26");
   tool(
@@ -258,10 +286,10 @@ TEST_F(BadInputTest, ShuttingDownRefusesWhatIsNewAndEndsSubscriptions) {
             std::string::npos);
   loop.spawn(peer->shutdown(5s));
   EXPECT_EQ(hear().find(R"({"jsonrpc":"2.0","id":"s","result":{"resultType":"complete")"), 0u);
-  EXPECT_NE(ask(R"({"jsonrpc":"2.0","id":2,"method":"tools/list"})").find("the server is shutting down"),
-            std::string::npos);
+  EXPECT_EQ(ask(R"({"jsonrpc":"2.0","id":2,"method":"tools/list"})"),
+            R"({"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"the server is shutting down"}})");
   say(R"({"jsonrpc":"2.0","id":1,"result":{"action":"decline"}})");
-  EXPECT_NE(hear().find("asked"), std::string::npos);  // what was under way is finished
+  EXPECT_NE(hear().find("answered"), std::string::npos);  // what was under way is finished
 }
 
 TEST_F(BadInputTest, IdsAreStringsOrIntegers) {

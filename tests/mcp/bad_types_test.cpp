@@ -82,6 +82,8 @@ TEST_F(BadInputTest, WrongTypesAreRefusedInTheModernEnvelopeAndItsOwnMethods) {
       {"tools/call", R"("name":"ask","arguments":{"message":""},"inputResponses":%)", "o"},
       {"tools/call", R"("name":"ask","arguments":{"message":""},"inputResponses":{"q1":%})", ""},
       {"tools/call", R"("name":"ask","arguments":{"message":""},"inputResponses":{"q1":{"action":%}})", ""},
+      {"tools/call", R"("name":"echo","arguments":{"message":""},"requestState":%)", ""},
+      {"tools/call", R"("name":"echo","arguments":{"message":""},"inputResponses":%)", "o"},
       {"subscriptions/listen", R"("notifications":%)", "o"},
       {"subscriptions/listen", R"("notifications":{"toolsListChanged":%})", "b"},
       {"subscriptions/listen", R"("notifications":{"promptsListChanged":%})", "b"},

@@ -92,6 +92,53 @@ class ServerTest : public ::testing::Test {
   }
 };
 
+// ---- one of everything -----------------------------------------------------------------------------------
+
+inline Task<Result<std::vector<ResourceContents>>> read_city(Context, std::string uri,
+                                                             Server::Variables variables) {
+  co_return std::vector<ResourceContents>(
+      1, ResourceContents{uri, "text/plain", "city=" + variables["city"], {}});
+}
+inline Task<Result<PromptResult>> greet(Context, Server::Variables arguments) {
+  PromptResult made;
+  made.messages.push_back({"user", Content::text("Hello " + arguments["who"])});
+  co_return made;
+}
+// More than may be sent.
+inline CompletionResult complete_150(const std::string& argument, const std::string& value,
+                                     const Server::Variables&) {
+  CompletionResult made;
+  for (int i = 0; i < 150; ++i) made.values.push_back(argument + value + std::to_string(i));
+  return made;
+}
+inline Task<Result<std::string>> ask_form(Context context, EchoArgs) {
+  Task<Result<ElicitResult>> asking = context.elicit("Who?", test::raw(R"({"type":"object"})"));
+  const Result<ElicitResult> who = co_await asking;
+  if (!who) co_return who.error();
+  co_return std::string("answered");
+}
+
+// A server with a resource, a template, a prompt, completion of both, and a tool that asks.
+class FullServerTest : public ServerTest {
+ public:
+  void SetUp() override {
+    ServerTest::SetUp();
+    ResourceSpec fixed;
+    fixed.uri = "test://fixed";
+    fixed.name = "fixed";
+    ASSERT_TRUE(server.add_resource(fixed, read_city));
+    ResourceSpec pattern;
+    pattern.uri = "test://{city}/now";
+    pattern.name = "now";
+    ASSERT_TRUE(server.add_resource_template(pattern, read_city, complete_150));
+    PromptSpec hello;
+    hello.name = "hello";
+    hello.arguments = {{"who", "", "", false}};
+    ASSERT_TRUE(server.add_prompt(hello, greet, complete_150));
+    tool(server, "ask", "", &ask_form);
+  }
+};
+
 inline std::string result(const std::string& body) {
   return R"({"jsonrpc":"2.0","id":1,"result":)" + body + "}";
 }

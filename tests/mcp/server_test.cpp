@@ -237,40 +237,6 @@ TEST_F(ServerTest, ChangesOfTheListAreTold) {
 
 // ---- resources, prompts, completion ---------------------------------------------------------------------
 
-Task<Result<std::vector<ResourceContents>>> read(Context, std::string uri, Server::Variables variables) {
-  co_return std::vector<ResourceContents>(
-      1, ResourceContents{uri, "text/plain", "city=" + variables["city"], {}});
-}
-Task<Result<PromptResult>> prompt(Context, Server::Variables arguments) {
-  PromptResult made;
-  made.messages.push_back({"user", Content::text("Hello " + arguments["who"])});
-  co_return made;
-}
-CompletionResult complete(const std::string& argument, const std::string& value, const Server::Variables&) {
-  CompletionResult made;
-  for (int i = 0; i < 150; ++i) made.values.push_back(argument + value + std::to_string(i));
-  return made;
-}
-
-class FullServerTest : public ServerTest {
- public:
-  void SetUp() override {
-    ServerTest::SetUp();
-    ResourceSpec fixed;
-    fixed.uri = "test://fixed";
-    fixed.name = "fixed";
-    ASSERT_TRUE(server.add_resource(fixed, read));
-    ResourceSpec pattern;
-    pattern.uri = "test://{city}/now";
-    pattern.name = "now";
-    ASSERT_TRUE(server.add_resource_template(pattern, read, complete));
-    PromptSpec hello;
-    hello.name = "hello";
-    hello.arguments = {{"who", "", "", true}};
-    ASSERT_TRUE(server.add_prompt(hello, prompt, complete));
-  }
-};
-
 TEST_F(FullServerTest, ReadsResourcesAndTemplates) {
   start();
   initialize("2025-11-25");
@@ -314,14 +280,19 @@ TEST_F(FullServerTest, SubscriptionsTellOfUpdatesUntilTheyEnd) {
 }
 
 TEST_F(FullServerTest, PromptsAreFilledIn) {
+  PromptSpec strict;
+  strict.name = "strict";
+  strict.arguments = {{"who", "", "", true}};
+  ASSERT_TRUE(server.add_prompt(strict, greet));
   start();
   initialize("2025-11-25");
   EXPECT_EQ(legacy("prompts/list"),
-            result(R"({"prompts":[{"name":"hello","arguments":[{"name":"who","required":true}]}]})"));
+            result(R"({"prompts":[{"name":"hello","arguments":[{"name":"who"}]},)"
+                   R"({"name":"strict","arguments":[{"name":"who","required":true}]}]})"));
   EXPECT_EQ(legacy("prompts/get", R"({"name":"hello","arguments":{"who":"you"}})"),
             result(R"({"messages":[{"role":"user","content":{"type":"text","text":"Hello you"}}]})"));
-  EXPECT_EQ(legacy("prompts/get", R"({"name":"hello"})"),
-            error(-32602, R"("message":"prompt hello needs the argument who")"));
+  EXPECT_EQ(legacy("prompts/get", R"({"name":"strict"})"),
+            error(-32602, R"("message":"prompt strict needs the argument who")"));
   EXPECT_EQ(legacy("prompts/get", R"({"name":"nope"})"),
             error(-32602, R"("message":"Unknown prompt: nope")"));
 }

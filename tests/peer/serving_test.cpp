@@ -275,6 +275,17 @@ TEST_F(Serving, BlockingHandlersRunBesideEachOtherAndOffTheLoop) {
   }
 }
 
+TEST_F(Serving, IgnoredRequestsGetNoAnswerAndHoldUpNoBatch) {
+  options.ignore_request = [](const rpc::Message& request) { return request.method() == "mute"; };
+  start();
+  run(say(R"({"jsonrpc":"2.0","id":1,"method":"mute"})"));
+  run(exchange(R"([{"jsonrpc":"2.0","id":2,"method":"mute"},{"jsonrpc":"2.0","id":3,"method":"ping"}])",
+               R"([{"jsonrpc":"2.0","id":3,"result":"pong"}])"));
+  run(exchange(R"([{"jsonrpc":"2.0","id":4,"method":"ping"},{"jsonrpc":"2.0","id":5,"method":"mute"}])",
+               R"([{"jsonrpc":"2.0","id":4,"result":"pong"}])"));
+  EXPECT_EQ(peer->stats().ignored_requests, 3u);
+}
+
 // ---- the end
 // -------------------------------------------------------------------------------------------------
 

@@ -25,7 +25,8 @@
 
 namespace fairlead {
 
-// How cancellation and progress are spelled. The default is what language servers use; MCP has its own.
+// How cancellation and progress are spelled, and what else a protocol has its own way with. The default is
+// what language servers use; MCP has its own.
 struct Dialect {
   std::string cancel_method = "$/cancelRequest";
   std::string cancel_id_key = "id";
@@ -33,6 +34,8 @@ struct Dialect {
   std::string progress_method = "$/progress";
   std::string progress_token_key = "token";  // the token is the id of the call it belongs to
   std::string progress_value_key = "value";
+  std::int64_t busy_code = rpc::kServerBusy;  // for requests at shutdown and over max_requests_in_progress
+  std::string never_in_batch;                 // a method that is invalid inside an array; empty: none is
 };
 
 // What to do about frames that are no messages.
@@ -50,7 +53,9 @@ struct PeerOptions {
   Noise noise = Noise::answer;
   bool batches = true;              // off: an array is an invalid request
   std::function<bool()> batch_now;  // where set, asked at each array whether batches are on just now
-  bool lock_step = false;           // one call at a time; an answer with another id fails that call
+  // Where set, asked at each request: true leaves it without an answer.
+  std::function<bool(const rpc::Message& request)> ignore_request;
+  bool lock_step = false;  // one call at a time; an answer with another id fails that call
   std::function<void()>
       on_ending;  // called once, when no further requests will be served: input ended or shutdown began
   std::shared_ptr<Workers> workers;  // for blocking handlers; without it they are refused
@@ -76,6 +81,7 @@ struct PeerStats {
   std::uint64_t calls = 0;
   std::uint64_t requests = 0;
   std::uint64_t notifications = 0;
+  std::uint64_t ignored_requests = 0;    // by PeerOptions::ignore_request
   std::uint64_t late_answers = 0;        // to calls that had timed out or been given up
   std::uint64_t mismatched_answers = 0;  // to calls that never were, or had been answered
   std::uint64_t noise = 0;               // frames that were no messages
@@ -138,6 +144,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void on_batch(const rpc::Message& message);
   void on_malformed(const rpc::Message& message, const std::shared_ptr<Batch>& batch);
   bool on_cancel(const rpc::Message& message);
+  Error busy(std::string why) const { return Error::rpc(options_.dialect.busy_code, std::move(why)); }
+  void ignore(const rpc::Message& message, const std::shared_ptr<Batch>& batch);
   void refuse(const rpc::Message& message, const Error& why, const std::shared_ptr<Batch>& batch);
   Answer run_plain(const Methods::Handler& handler, const Request& request) const;
   void start_serving(const Methods::Handler& handler, const rpc::Message& message,
