@@ -58,7 +58,9 @@ class AwaitAnswerFromNextRound {
   explicit AwaitAnswerFromNextRound(std::shared_ptr<RequestState> state) : state_(std::move(state)) {}
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<>) const {
-    // Posted: the handler's frame is destroyed in there, and we are still inside it.
+    // Posted: the handler's frame is destroyed in there, and we are still inside it. And of several questions
+    // asked side by side (loop/all.hpp) the first ends the round; by then the others stand beside it.
+    if (state_->open.size() > 1) return;
     state_->link->loop().post([state = state_] { state->on_question(); });
   }
   void await_resume() const noexcept {}

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "fairlead/loop/all.hpp"
 #include "fairlead/loop/event.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/loop/timer.hpp"
@@ -47,6 +48,70 @@ TEST(Task, ExceptionReachesWhoeverAwaits) {
 
 TEST(Task, NotAwaitedTaskNeverRunsAndLeaksNothing) {
   const Task<int> never = failing();
+}
+
+// ---- all --------------------------------------------------------------------------------------------------
+
+Task<int> value_after(Event& event, Loop& loop, int n) {
+  const bool came = co_await event.wait(loop, 10s);
+  co_return came ? n : -1;
+}
+
+Task<std::string> note(std::string& notes) {
+  notes += "started ";
+  co_return "noted";
+}
+
+Task<bool> set_both(Event& first, Event& second) {
+  second.set();
+  first.set();
+  co_return true;
+}
+
+Task<std::string> several(Loop& loop, Event& first, Event& second, std::string& notes) {
+  auto running =
+      all(value_after(first, loop, 1), value_after(second, loop, 2), note(notes), set_both(first, second));
+  const auto [one, two, noted, set] = co_await running;
+  co_return notes + std::to_string(one) + std::to_string(two) + noted + (set ? "" : "?");
+}
+
+TEST(All, TasksThatWaitForEachOtherAllEnd) {
+  Loop loop;
+  Event first;
+  Event second;
+  std::string notes;
+  EXPECT_EQ(loop.block_on(several(loop, first, second, notes)), "started 12noted");
+}
+
+Task<int> ready_and_failing() {
+  auto running = all(value(1), failing(), value(2));
+  const auto [one, never, two] = co_await running;
+  co_return one + never + two;
+}
+
+TEST(All, WhatOneThrowsReachesWhoeverAwaits) {
+  Loop loop;
+  EXPECT_THROW(loop.block_on(ready_and_failing()), std::runtime_error);
+}
+
+Task<void> outlived(Loop& loop, Event& event, std::shared_ptr<int> kept, bool& reached) {
+  auto running = all(value_after(event, loop, *kept), value_after(event, loop, *kept));
+  const auto [one, two] = co_await running;
+  reached = one == two;
+}
+
+TEST(All, DestroyedWhileItWaitsLeaksNothingAndIsNotResumed) {
+  auto kept = std::make_shared<int>(1);
+  bool reached = false;
+  Event event;
+  {
+    Loop loop;
+    loop.spawn(outlived(loop, event, kept, reached));
+    loop.run_until([&] { return kept.use_count() == 2; });
+  }
+  EXPECT_EQ(kept.use_count(), 1);
+  event.set();
+  EXPECT_FALSE(reached);
 }
 
 // ---- loop ------------------------------------------------------------------------------------------------

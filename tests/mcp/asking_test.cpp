@@ -1,5 +1,6 @@
 // A handler that asks back runs the same against both eras; and our client against our server, through every
 // revision.
+#include "fairlead/loop/all.hpp"
 #include "mcp/harness.hpp"
 
 namespace fairlead::mcp {
@@ -102,6 +103,51 @@ TEST_F(AskingTest, ClientWithoutTheCapabilityIsToldWhichOneItNeeds) {
   EXPECT_EQ(modern_call("", R"({"elicitation":{"url":{}}})"), error(-32021, needed));
   EXPECT_NE(modern_call("", R"({"elicitation":{}})").find("input_required"),
             std::string::npos);  // {} means forms
+}
+
+Task<Result<std::string>> ask_together(Context context, EchoArgs) {
+  auto asking = all(context.elicit("Who?", test::raw(kForm), "who"), context.roots("where"));
+  const auto [who, roots] = co_await asking;
+  if (!who) co_return who.error();
+  if (!roots) co_return roots.error();
+  co_return std::string(who->content.text()) + " " + (roots->empty() ? "" : roots->front().uri);
+}
+
+class AskingTogetherTest : public AskingTest {
+ public:
+  void SetUp() override {
+    ServerTest::SetUp();
+    tool(server, "interview", "", &ask_together);
+  }
+};
+
+TEST_F(AskingTogetherTest, ModernClientGetsAllQuestionsInOneRound) {
+  start();
+  const std::string first = modern_call("");
+  EXPECT_NE(first.find(R"("inputRequests":{"who":{"method":"elicitation/create")"), std::string::npos)
+      << first;
+  EXPECT_NE(first.find(R"(},"where":{"method":"roots/list","params":{}}},)"), std::string::npos) << first;
+  // Half of the answers: only the other half is asked again.
+  const std::string second =
+      modern_call(R"("inputResponses":{"where":{"roots":[{"uri":"file:///x"}]}},"requestState":")" +
+                  state_of(first) + "\",");
+  EXPECT_NE(second.find(R"("inputRequests":{"who":{)"), std::string::npos) << second;
+  EXPECT_EQ(second.find("roots/list"), std::string::npos) << second;
+  const std::string third = modern_call(
+      R"("inputResponses":{"who":{"action":"accept","content":{"name":"Ada"}}},"requestState":")" +
+      state_of(second) + "\",");
+  EXPECT_NE(third.find(R"("text":"{\"name\":\"Ada\"} file:///x")"), std::string::npos) << third;
+}
+
+TEST_F(AskingTogetherTest, LegacyClientIsSentAllRequestsBeforeItAnswersOne) {
+  start();
+  initialize("2025-11-25", R"({"elicitation":{"form":{}},"roots":{}})");
+  say(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"interview","arguments":{"message":""}}})");
+  EXPECT_NE(hear().find(R"("id":1,"method":"elicitation/create")"), std::string::npos);
+  EXPECT_NE(hear().find(R"("id":2,"method":"roots/list")"), std::string::npos);
+  say(R"({"jsonrpc":"2.0","id":2,"result":{"roots":[{"uri":"file:///x"}]}})");
+  say(R"({"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"name":"Ada"}}})");
+  EXPECT_EQ(hear(), result(R"({"content":[{"type":"text","text":"{\"name\":\"Ada\"} file:///x"}]})"));
 }
 
 // ---- our client against our server ----------------------------------------------------------------------

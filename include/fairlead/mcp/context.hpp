@@ -42,9 +42,10 @@ class Context {
   // Asking back, from coroutine handlers. A legacy client is sent a request. A modern client gets an
   // input-required result and repeats its request with the answer: the handler then runs again FROM ITS
   // START, and each question that has been answered returns at once. So ask before you act, and ask the same
-  // questions in the same order. `key` names the question in the modern era; left empty, questions are
-  // numbered. Errors: when the client has not declared what is needed, -32021 (kind remote) in the modern era
-  // and kind validation in the legacy one.
+  // questions in the same order. Those that do not depend on each other can be asked together, with all() of
+  // loop/all.hpp, which is one round instead of several. `key` names the question in the modern era; left
+  // empty, questions are numbered. Errors: when the client has not declared what is needed, -32021 (kind
+  // remote) in the modern era and kind validation in the legacy one.
   Task<Result<ElicitResult>> elicit(std::string message, json::Raw requested_schema,
                                     std::string key = std::string()) const;
   Task<Result<ElicitResult>> elicit_url(std::string message, std::string url,
