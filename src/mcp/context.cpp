@@ -75,6 +75,13 @@ json::View Context::meta() const noexcept {
 const std::stop_token& Context::stop() const noexcept {
   return state_->stop;
 }
+std::string_view Context::user() const noexcept {
+  return state_->link->user();
+}
+
+void Context::close_stream() const {
+  if (state_->revision == Revision::r2025_11_25) state_->link->close_stream(state_->id);
+}
 
 void Context::progress(double progress, std::optional<double> total, std::string_view message) const {
   const json::View token = meta()["progressToken"];

@@ -27,6 +27,11 @@ class ClientLink {
   // Legacy era only. Given up, and cancelled at the client, when `stop` says so.
   virtual Task<Result<json::Raw>> request(std::string method, json::Raw params, std::string about,
                                           std::stop_token stop) = 0;
+  // Lets go of the stream on which the messages about a request go; the client comes back for the rest. Does
+  // nothing where a connection carries them all.
+  virtual void close_stream(std::string_view about) { static_cast<void>(about); }
+  // Who asks, as far as is known; empty: nobody in particular.
+  virtual std::string_view user() const noexcept { return {}; }
 };
 
 struct RequestState {

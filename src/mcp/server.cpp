@@ -17,7 +17,11 @@ bool ServerState::change(ListKind kind, const std::function<bool(Catalogue&)>& e
 
 void ServerState::listen(const std::shared_ptr<ChangeListener>& listener) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(listeners_, [](const auto& one) { return one.expired(); });
+  // Those who have gone are swept out when they may be half of all.
+  if (listeners_.size() >= sweep_at_) {
+    std::erase_if(listeners_, [](const auto& one) { return one.expired(); });
+    sweep_at_ = 2 * listeners_.size() + 16;
+  }
   listeners_.push_back(listener);
 }
 

@@ -1,21 +1,20 @@
-// The modern half of a server's session: every request stands for itself.
+// The modern half of a server: every request stands for itself.
+#include "mcp/server_modern.hpp"
+
 #include <tuple>
 
-#include "fairlead/loop/event.hpp"
 #include "fairlead/rpc/codes.hpp"
-#include "mcp/server_session.hpp"
+#include "mcp/dispatch.hpp"
 
 namespace fairlead::mcp {
 
 namespace {
 
 constexpr std::int64_t kUnsupportedVersion = -32022;
-constexpr std::size_t kMostSubscriptions = 1024;
 constexpr std::string_view kVersionKey = "io.modelcontextprotocol/protocolVersion";
 constexpr std::string_view kCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
 constexpr std::string_view kClientInfoKey = "io.modelcontextprotocol/clientInfo";
 constexpr std::string_view kLogLevelKey = "io.modelcontextprotocol/logLevel";
-constexpr std::string_view kSubscriptionKey = "io.modelcontextprotocol/subscriptionId";
 
 Error unsupported_version(const std::string& requested) {
   json::Writer data;
@@ -28,36 +27,9 @@ Error bad_envelope(std::string_view key, std::string_view what) {
   return rpc::invalid_params("_meta: " + std::string(key) + " " + std::string(what));
 }
 
-json::Raw part_of(const Request& request, json::View view) {
-  return view.absent() ? json::Raw() : json::Raw::trusted(request.message().frame().part(view.text()));
-}
-
-}  // namespace
-
-Task<Answer> ServerSession::handle_modern(Request request, json::View meta) {
-  if (request.is_notification()) co_return json::Raw::null();
-  if (request.id() == "null") co_return rpc::invalid_request("Invalid Request: a null id is not allowed");
-  const Result<std::shared_ptr<RequestState>> state = modern_state(request, meta);
-  if (!state) co_return state.error();
-  const MethodInfo* method = find_method(request.method(), (*state)->revision);
-  const bool served = method && method->sender != Sender::server && !method->notification &&
-                      method->extension.empty() && has_capability(method->capability);
-  if (!served) co_return rpc::method_not_found(request.method());
-  if (method->name == "server/discover") co_return discover((*state)->revision);
-  if (method->name == "subscriptions/listen") {
-    Task<Answer> listening = listen(request, *state);
-    Answer answer = co_await listening;
-    co_return answer;
-  }
-  FeatureCall call{server_, *state, std::string(request.method()), request.params(), log_};
-  Task<Answer> dispatching = dispatch(std::move(call), *method);
-  Answer answer = co_await dispatching;
-  co_return answer;
-}
-
 // Everything is judged from this request alone; nothing is remembered from an earlier one.
-Result<std::shared_ptr<RequestState>> ServerSession::modern_state(const Request& request,
-                                                                  json::View meta) const {
+Result<std::shared_ptr<RequestState>> state_of(const Request& request, std::shared_ptr<ClientLink> link) {
+  const json::View meta = request.args()["_meta"];
   const std::optional<std::string> version = meta[kVersionKey].as_string();
   if (!version) return bad_envelope(kVersionKey, "is missing or not a string");
   if (!meta[kCapabilitiesKey].is(json::Type::object))
@@ -73,29 +45,27 @@ Result<std::shared_ptr<RequestState>> ServerSession::modern_state(const Request&
     if (!state->log_level) return bad_envelope(kLogLevelKey, "is not a logging level");
   }
   state->revision = *revision;
-  state->link = std::const_pointer_cast<ServerSession>(shared_from_this());
+  state->link = std::move(link);
   state->id = request.id();
-  state->client_capabilities = part_of(request, meta[kCapabilitiesKey]);
-  state->client_info = part_of(request, info);
-  state->meta = part_of(request, meta);
+  state->client_capabilities = part_of(request.message(), meta[kCapabilitiesKey]);
+  state->client_info = part_of(request.message(), info);
+  state->meta = part_of(request.message(), meta);
   state->stop = request.stop();
   return state;
 }
 
-Answer ServerSession::discover(Revision revision) const {
-  ResultWriter result(*server_, revision);
+Answer discover(const ServerState& server, Revision revision) {
+  ResultWriter result(server, revision);
   result.out().key("supportedVersions").begin_array().string(to_string(kNewest)).end_array();
   result.out().key("capabilities");
-  write_capabilities(result.out(), revision);
-  if (!server_->instructions.empty()) result.out().key("instructions").string(server_->instructions);
-  result.cache_hint(server_->cache_hint);
+  write_capabilities(result.out(), server, revision);
+  if (!server.instructions.empty()) result.out().key("instructions").string(server.instructions);
+  result.cache_hint(server.cache_hint);
   return result.finish();
 }
 
-// ---- subscriptions --------------------------------------------------------------------------------------
-
 // Takes from a filter what there is to hear of here.
-std::optional<Error> ServerSession::read_filter(json::View filter, Listening& wanted) const {
+std::optional<Error> read_filter(const ServerState& server, json::View filter, Subscription::Wanted& wanted) {
   const std::tuple<const char*, const char*, bool&> kinds[] = {
       {"toolsListChanged", "tools", wanted.tools},
       {"promptsListChanged", "prompts", wanted.prompts},
@@ -104,7 +74,7 @@ std::optional<Error> ServerSession::read_filter(json::View filter, Listening& wa
     const json::View value = filter[member];
     if (!value.absent() && !value.as_bool())
       return rpc::invalid_params(std::string(member) + " is not a boolean");
-    wants = value.as_bool().value_or(false) && has_capability(capability);
+    wants = value.as_bool().value_or(false) && has_capability(server, capability);
   }
   const json::View uris = filter["resourceSubscriptions"];
   bool fits = uris.absent() || uris.is(json::Type::array);
@@ -116,70 +86,59 @@ std::optional<Error> ServerSession::read_filter(json::View filter, Listening& wa
   });
   if (!fits)
     return rpc::invalid_params("resourceSubscriptions is not an array of strings of at most 8192 bytes");
-  if (!has_capability("resources")) wanted.uris.clear();
-  std::size_t in_all = wanted.uris.size();
-  for (const auto& [id, other] : listening_) in_all += other.uris.size();
-  if (in_all > kMostUris)
-    return Error::rpc(rpc::kInternalError, "Subscription limit reached (10000 resources)");
+  if (!has_capability(server, "resources")) wanted.uris.clear();
   return std::nullopt;
 }
 
 // Stays under way until the client cancels it or goes away.
-Task<Answer> ServerSession::listen(Request request, std::shared_ptr<RequestState> state) {
+Task<Answer> listen(std::shared_ptr<const ModernServer> modern, Request request,
+                    std::shared_ptr<RequestState> state) {
   const json::View filter = request.args()["notifications"];
   if (!filter.is(json::Type::object))
     co_return rpc::invalid_params("notifications is missing or not an object");
-  if (listening_.size() >= kMostSubscriptions) {
-    co_return Error::rpc(rpc::kInternalError, "Subscription limit reached (1024 on one connection)");
-  }
-  Listening wanted;
-  if (const std::optional<Error> problem = read_filter(filter, wanted)) co_return *problem;
+  Subscription::Wanted wanted;
+  if (const std::optional<Error> problem = read_filter(*modern->server, filter, wanted)) co_return *problem;
+  if (const std::optional<Error> problem = modern->subscriptions->refusal(wanted)) co_return *problem;
   const std::string id(request.id());
-  acknowledge(id, wanted);
-  if (!wanted.nothing()) {
-    Event ended = wanted.ended;
-    listening_[id] = wanted;
-    const std::stop_callback on_stop(state->stop, [this, ended]() mutable {
-      // May run inside whatever asked to stop.
-      loop_.post([ended]() mutable { ended.set(); });
-    });
-    const bool stopped = co_await ended.wait(loop_, Clock::duration::max());
+  auto subscription = std::make_shared<Subscription>(state->link, id, std::move(wanted));
+  subscription->acknowledge();
+  if (!subscription->wanted().nothing()) {
+    const Subscriptions::Place place(modern->subscriptions, subscription);
+    modern->server->listen(subscription);
+    const std::stop_callback on_stop(state->stop, [subscription] { subscription->end(); });
+    const bool stopped = co_await subscription->ended().wait(state->link->loop(), Clock::duration::max());
     static_cast<void>(stopped);
-    listening_.erase(id);
   }
   json::Writer meta;
   meta.begin_object().key(kSubscriptionKey).raw(id).end_object();
-  co_return ResultWriter(*server_, state->revision).finish(meta.finish());
+  co_return ResultWriter(*modern->server, state->revision).finish(meta.finish());
 }
 
-void ServerSession::end_subscriptions() {
-  for (const auto& [id, one] : listening_) {
-    // Each ends by itself, answering as it does; that takes it out of the map we are walking.
-    loop_.post([ended = one.ended]() mutable { ended.set(); });
+}  // namespace
+
+Task<Answer> serve_modern(std::shared_ptr<const ModernServer> modern, Request request,
+                          std::shared_ptr<ClientLink> link) {
+  if (request.is_notification()) co_return json::Raw::null();
+  const std::optional<Error> problem = problem_of(request.args(), request.args()["_meta"]);
+  if (problem) co_return *problem;
+  if (request.id() == "null") co_return rpc::invalid_request("Invalid Request: a null id is not allowed");
+  const Result<std::shared_ptr<RequestState>> state = state_of(request, std::move(link));
+  if (!state) co_return state.error();
+  const ServerState& server = *modern->server;
+  const MethodInfo* method = find_method(request.method(), (*state)->revision);
+  const bool served = method && method->sender != Sender::server && !method->notification &&
+                      method->extension.empty() && has_capability(server, method->capability);
+  if (!served) co_return rpc::method_not_found(request.method());
+  if (method->name == "server/discover") co_return discover(server, (*state)->revision);
+  if (method->name == "subscriptions/listen") {
+    Task<Answer> listening = listen(modern, request, *state);
+    Answer answer = co_await listening;
+    co_return answer;
   }
-}
-
-void ServerSession::acknowledge(const std::string& id, const Listening& wanted) {
-  json::Writer params;
-  params.begin_object().key("notifications").begin_object();
-  if (wanted.tools) params.key("toolsListChanged").boolean(true);
-  if (wanted.prompts) params.key("promptsListChanged").boolean(true);
-  if (wanted.resources) params.key("resourcesListChanged").boolean(true);
-  if (!wanted.uris.empty()) {
-    params.key("resourceSubscriptions").begin_array();
-    for (const std::string& uri : wanted.uris) params.string(uri);
-    params.end_array();
-  }
-  params.end_object().key("_meta").begin_object().key(kSubscriptionKey).raw(id).end_object().end_object();
-  notify("notifications/subscriptions/acknowledged", params.finish(), id);
-}
-
-void ServerSession::notify_listener(const std::string& id, std::string_view method, std::string_view uri) {
-  json::Writer params;
-  params.begin_object();
-  if (!uri.empty()) params.key("uri").string(uri);
-  params.key("_meta").begin_object().key(kSubscriptionKey).raw(id).end_object().end_object();
-  notify(method, params.finish(), id);
+  FeatureCall call{modern->server, *state, std::string(request.method()), request.params(), modern->log};
+  Task<Answer> dispatching = dispatch(std::move(call), *method);
+  Answer answer = co_await dispatching;
+  co_return answer;
 }
 
 }  // namespace fairlead::mcp

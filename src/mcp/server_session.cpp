@@ -2,6 +2,7 @@
 
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/dialect.hpp"
+#include "mcp/dispatch.hpp"
 
 namespace fairlead::mcp {
 
@@ -11,42 +12,24 @@ Error unknown_method(const Request& request) {
   return rpc::method_not_found(request.method());
 }
 
-json::Raw part_of(const Request& request, json::View view) {
-  return view.absent() ? json::Raw() : json::Raw::trusted(request.message().frame().part(view.text()));
-}
-
-// What is wrong with the parts that all requests share.
-std::optional<Error> problem_of(json::View params, json::View meta) {
-  if (!params.absent() && !params.is(json::Type::object))
-    return rpc::invalid_params("params is not an object");
-  if (!meta.absent() && !meta.is(json::Type::object)) return rpc::invalid_params("_meta is not an object");
-  const json::View token = meta["progressToken"];
-  const bool fits =
-      token.absent() || token.is(json::Type::null) || token.is(json::Type::string) || token.as_int();
-  if (!fits) return rpc::invalid_params("progressToken is neither a string nor an integer");
-  return std::nullopt;
-}
-
 bool is_only_modern(std::string_view method) {
   return find_method(method, kNewest) && !find_method(method, kNewestLegacy);
 }
 
-// Legacy clients are told of changes as soon as they are there; what they need not know about is the era.
-std::string_view changed_method(ListKind kind) {
-  switch (kind) {
-    case ListKind::tools: return "notifications/tools/list_changed";
-    case ListKind::prompts: return "notifications/prompts/list_changed";
-    case ListKind::resources:
-    case ListKind::templates: break;
-  }
-  return "notifications/resources/list_changed";
-}
-
 }  // namespace
 
+ServerSession::ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Log log, std::string user)
+    : server_(server),
+      modern_(std::make_shared<const ModernServer>(
+          std::move(server), std::make_shared<Subscriptions>(kMostSubscriptions, "on one connection"), log)),
+      loop_(loop),
+      log_(std::move(log)),
+      user_(std::move(user)) {}
+
 std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,
-                                           std::shared_ptr<Connection> connection, Limits limits, Log log) {
-  std::shared_ptr<ServerSession> session(new ServerSession(server, connection->loop(), log));
+                                           std::shared_ptr<Connection> connection, Limits limits, Log log,
+                                           std::string user) {
+  std::shared_ptr<ServerSession> session(new ServerSession(server, connection->loop(), log, std::move(user)));
   auto methods = std::make_shared<Methods>();
   methods->otherwise([session](Request request) { return session->handle(std::move(request)); });
   PeerOptions options;
@@ -58,7 +41,7 @@ std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,
   options.batch_now = [session] {
     return session->legacy_ && session->legacy_->revision == Revision::r2025_03_26;
   };
-  options.on_ending = [session] { session->end_subscriptions(); };
+  options.on_ending = [session] { session->modern_->subscriptions->end_all(); };
   auto peer = Peer::start(std::move(connection), std::move(methods), std::move(options));
   session->peer_ = peer;
   server->listen(session);
@@ -70,65 +53,23 @@ std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,
 // A request that says which revision it speaks is modern; every other one belongs to the legacy session.
 Task<Answer> ServerSession::handle(Request request) {
   const json::View meta = request.args()["_meta"];
-  if (!request.is_notification()) {
-    if (const std::optional<Error> problem = problem_of(request.args(), meta)) co_return *problem;
-  }
   const bool modern = !meta["io.modelcontextprotocol/protocolVersion"].absent() ||
                       !meta["io.modelcontextprotocol/clientCapabilities"].absent() ||
                       (!legacy_ && is_only_modern(request.method()));
-  Task<Answer> handling = modern ? handle_modern(request, meta) : handle_legacy(request);
+  Task<Answer> handling =
+      modern ? serve_modern(modern_, request, shared_from_this()) : handle_legacy(request);
   Answer answer = co_await handling;
   co_return answer;
-}
-
-Task<Answer> ServerSession::dispatch(FeatureCall call, const MethodInfo& method) {
-  if (method.name == "tools/list") co_return list(call, ListKind::tools);
-  if (method.name == "resources/list") co_return list(call, ListKind::resources);
-  if (method.name == "resources/templates/list") co_return list(call, ListKind::templates);
-  if (method.name == "prompts/list") co_return list(call, ListKind::prompts);
-  if (method.name == "completion/complete") co_return complete(call);
-  const std::string_view name = method.name;
-  Task<Answer> running = name == "tools/call"       ? call_tool(std::move(call))
-                         : name == "resources/read" ? read_resource(std::move(call))
-                                                    : get_prompt(std::move(call));
-  Answer answer = co_await running;
-  co_return answer;
-}
-
-// What is offered decides what is advertised, and only what is advertised is served.
-bool ServerSession::has_capability(std::string_view capability) const {
-  const auto catalogue = server_->catalogue();
-  if (capability == "tools") return catalogue->size(ListKind::tools) > 0;
-  if (capability == "prompts") return catalogue->size(ListKind::prompts) > 0;
-  if (capability == "resources") {
-    return catalogue->size(ListKind::resources) + catalogue->size(ListKind::templates) > 0;
-  }
-  return capability == "completions" || capability == "logging" || capability.empty();
-}
-
-void ServerSession::write_capabilities(json::Writer& out, Revision revision) const {
-  out.begin_object();
-  if (has_capability("tools")) out.key("tools").begin_object().key("listChanged").boolean(true).end_object();
-  if (has_capability("prompts"))
-    out.key("prompts").begin_object().key("listChanged").boolean(true).end_object();
-  if (has_capability("resources")) {
-    out.key("resources")
-        .begin_object()
-        .key("subscribe")
-        .boolean(true)
-        .key("listChanged")
-        .boolean(true)
-        .end_object();
-  }
-  out.key("logging").begin_object().end_object();
-  if (revision >= Revision::r2025_03_26) out.key("completions").begin_object().end_object();
-  out.end_object();
 }
 
 // ---- legacy era -----------------------------------------------------------------------------------------
 
 Task<Answer> ServerSession::handle_legacy(Request request) {
   const std::string_view name = request.method();
+  if (!request.is_notification()) {
+    const std::optional<Error> problem = problem_of(request.args(), request.args()["_meta"]);
+    if (problem) co_return *problem;
+  }
   if (request.id() == "null") co_return rpc::invalid_request("Invalid Request: a null id is not allowed");
   if (name == "initialize") co_return initialize(request);
   if (name == "ping") co_return json::Raw::trusted(Bytes::constant("{}"), true);
@@ -136,7 +77,7 @@ Task<Answer> ServerSession::handle_legacy(Request request) {
   const MethodInfo* method = find_method(name, revision);
   if (request.is_notification()) co_return json::Raw::null();
   if (!method || method->sender == Sender::server || method->notification ||
-      !has_capability(method->capability)) {
+      !has_capability(*server_, method->capability)) {
     co_return unknown_method(request);
   }
   if (!legacy_) co_return rpc::invalid_request("Invalid Request: initialize comes first");
@@ -151,7 +92,7 @@ Task<Answer> ServerSession::handle_legacy(Request request) {
   state->id = request.id();
   state->client_capabilities = legacy_->capabilities;
   state->client_info = legacy_->client_info;
-  state->meta = part_of(request, request.args()["_meta"]);
+  state->meta = part_of(request.message(), request.args()["_meta"]);
   state->log_level = legacy_->log_level;
   state->stop = request.stop();
   FeatureCall call{server_, std::move(state), std::string(name), request.params(), log_};
@@ -173,13 +114,13 @@ Answer ServerSession::initialize(const Request& request) {
   const std::optional<Revision> known = revision_named(*asked);
   const Revision revision = known && !is_modern(*known) ? *known : kNewestLegacy;
   legacy_ = Legacy{.revision = revision,
-                   .capabilities = part_of(request, params["capabilities"]),
-                   .client_info = part_of(request, info),
+                   .capabilities = part_of(request.message(), params["capabilities"]),
+                   .client_info = part_of(request.message(), info),
                    .log_level = LoggingLevel::debug,
                    .subscriptions = {}};
   json::Writer out;
   out.begin_object().key("protocolVersion").string(to_string(revision)).key("capabilities");
-  write_capabilities(out, revision);
+  write_capabilities(out, *server_, revision);
   out.key("serverInfo");
   write(out, server_->info, revision);
   if (!server_->instructions.empty()) out.key("instructions").string(server_->instructions);
@@ -231,6 +172,10 @@ Task<Result<json::Raw>> ServerSession::request(std::string method, json::Raw par
   co_return answer;
 }
 
+void ServerSession::close_stream(std::string_view about) {
+  if (const auto peer = peer_.lock()) peer->connection().close_stream_of(about);
+}
+
 void ServerSession::list_changed(ListKind kind) {
   loop_.post([self = shared_from_this(), kind] { self->tell_list_changed(kind); });
 }
@@ -239,25 +184,16 @@ void ServerSession::resource_updated(const std::string& uri) {
   loop_.post([self = shared_from_this(), uri] { self->tell_updated(uri); });
 }
 
+// Legacy clients are told of changes as soon as they are there.
 void ServerSession::tell_list_changed(ListKind kind) {
   if (legacy_) notify(changed_method(kind), json::Raw(), {});
-  for (const auto& [id, wanted] : listening_) {
-    const bool wants = kind == ListKind::tools     ? wanted.tools
-                       : kind == ListKind::prompts ? wanted.prompts
-                                                   : wanted.resources;
-    if (wants) notify_listener(id, changed_method(kind));
-  }
 }
 
 void ServerSession::tell_updated(const std::string& uri) {
-  if (legacy_ && legacy_->subscriptions.contains(uri)) {
-    json::Writer params;
-    params.begin_object().key("uri").string(uri).end_object();
-    notify("notifications/resources/updated", params.finish(), {});
-  }
-  for (const auto& [id, wanted] : listening_) {
-    if (wanted.uris.contains(uri)) notify_listener(id, "notifications/resources/updated", uri);
-  }
+  if (!legacy_ || !legacy_->subscriptions.contains(uri)) return;
+  json::Writer params;
+  params.begin_object().key("uri").string(uri).end_object();
+  notify("notifications/resources/updated", params.finish(), {});
 }
 
 }  // namespace fairlead::mcp

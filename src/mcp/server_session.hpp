@@ -2,7 +2,6 @@
 // what the legacy era remembers between requests, and hands requests to the features.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -10,18 +9,15 @@
 
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
-#include "fairlead/loop/event.hpp"
 #include "fairlead/peer/peer.hpp"
-#include "fairlead/protocol/method_table.hpp"
-#include "mcp/features.hpp"
 #include "mcp/request_state.hpp"
+#include "mcp/server_modern.hpp"
 #include "mcp/server_state.hpp"
 
 namespace fairlead::mcp {
 
-// Resources one client may be subscribed to, and the length of the URI of each.
-inline constexpr std::size_t kMostUris = 10'000;
-inline constexpr std::size_t kMostUriBytes = 8192;
+// Modern subscriptions one connection may carry.
+inline constexpr std::size_t kMostSubscriptions = 1024;
 
 class ServerSession final : public ChangeListener,
                             public ClientLink,
@@ -29,13 +25,16 @@ class ServerSession final : public ChangeListener,
  public:
   // Serves until the connection ends. The session is kept by its peer.
   static std::shared_ptr<Peer> start(std::shared_ptr<ServerState> server,
-                                     std::shared_ptr<Connection> connection, Limits limits, Log log);
+                                     std::shared_ptr<Connection> connection, Limits limits, Log log,
+                                     std::string user = std::string());
 
   // ClientLink
   Loop& loop() noexcept override { return loop_; }
   void notify(std::string_view method, const json::Raw& params, std::string_view about) override;
   Task<Result<json::Raw>> request(std::string method, json::Raw params, std::string about,
                                   std::stop_token stop) override;
+  void close_stream(std::string_view about) override;
+  std::string_view user() const noexcept override { return user_; }
 
   // ChangeListener, from any thread
   void list_changed(ListKind kind) override;
@@ -50,23 +49,10 @@ class ServerSession final : public ChangeListener,
     LoggingLevel log_level = LoggingLevel::debug;
     std::set<std::string> subscriptions;
   };
-  // A modern subscription: what it asked for.
-  struct Listening {
-    bool tools = false;
-    bool prompts = false;
-    bool resources = false;
-    std::set<std::string> uris;
-    Event ended;
-    bool nothing() const noexcept { return !tools && !prompts && !resources && uris.empty(); }
-  };
 
-  ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Log log)
-      : server_(std::move(server)), loop_(loop), log_(std::move(log)) {}
+  ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Log log, std::string user);
 
   Task<Answer> handle(Request request);
-  Task<Answer> dispatch(FeatureCall call, const MethodInfo& method);
-  bool has_capability(std::string_view capability) const;
-  void write_capabilities(json::Writer& out, Revision revision) const;
 
   // Legacy era.
   Task<Answer> handle_legacy(Request request);
@@ -74,26 +60,16 @@ class ServerSession final : public ChangeListener,
   Answer set_level(json::View params);
   Answer subscribe(json::View params, bool on);
 
-  // Modern era.
-  Task<Answer> handle_modern(Request request, json::View meta);
-  Result<std::shared_ptr<RequestState>> modern_state(const Request& request, json::View meta) const;
-  Answer discover(Revision revision) const;
-  std::optional<Error> read_filter(json::View filter, Listening& wanted) const;
-  Task<Answer> listen(Request request, std::shared_ptr<RequestState> state);
-  void acknowledge(const std::string& id, const Listening& wanted);
-
-  void end_subscriptions();
-
   void tell_list_changed(ListKind kind);
   void tell_updated(const std::string& uri);
-  void notify_listener(const std::string& id, std::string_view method, std::string_view uri = {});
 
   std::shared_ptr<ServerState> server_;
+  std::shared_ptr<const ModernServer> modern_;
   Loop& loop_;
   Log log_;
+  std::string user_;
   std::weak_ptr<Peer> peer_;
   std::optional<Legacy> legacy_;
-  std::map<std::string, Listening> listening_;  // by the id of the listen request, as spelled
 };
 
 }  // namespace fairlead::mcp

@@ -48,6 +48,7 @@ struct ServerState {
   mutable std::mutex mutex_;
   std::shared_ptr<const Catalogue> catalogue_ = std::make_shared<const Catalogue>();
   std::vector<std::weak_ptr<ChangeListener>> listeners_;
+  std::size_t sweep_at_ = 16;
 };
 
 }  // namespace fairlead::mcp

@@ -30,6 +30,8 @@ class Context {
   json::View client_info() const noexcept;
   // The request's `_meta`; absent when it had none.
   json::View meta() const noexcept;
+  // Who asks, as authentication found out; empty: nobody in particular.
+  std::string_view user() const noexcept;
   // Set when the client cancels the request or goes away.
   const std::stop_token& stop() const noexcept;
 
@@ -38,6 +40,11 @@ class Context {
                 std::string_view message = {}) const;
   // Sent only if the client wants messages of this level.
   void log(LoggingLevel level, const json::Raw& data, std::string_view logger = {}) const;
+
+  // For work that takes long, over HTTP: lets the client hang up meanwhile and come back for what is sent
+  // from now on, the answer above all. Clients before 2025-11-25 and after it do not know how; for them, and
+  // on other connections, it does nothing.
+  void close_stream() const;
 
   // Asking back, from coroutine handlers. A legacy client is sent a request. A modern client gets an
   // input-required result and repeats its request with the answer: the handler then runs again FROM ITS

@@ -60,6 +60,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   using CallFailed = std::function<void(std::string_view id, Error reason)>;
   void when_call_fails(CallFailed told) { call_failed_ = std::move(told); }
 
+  // Where every request has a stream of its own: closes that of the request with this id, early. The other
+  // side comes back for what is still to be said about it.
+  virtual void close_stream_of(std::string_view request) { static_cast<void>(request); }
+
   void close() noexcept;
   bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
 

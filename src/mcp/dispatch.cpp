@@ -1,0 +1,62 @@
+#include "mcp/dispatch.hpp"
+
+#include "fairlead/rpc/codes.hpp"
+
+namespace fairlead::mcp {
+
+Task<Answer> dispatch(FeatureCall call, const MethodInfo& method) {
+  if (method.name == "tools/list") co_return list(call, ListKind::tools);
+  if (method.name == "resources/list") co_return list(call, ListKind::resources);
+  if (method.name == "resources/templates/list") co_return list(call, ListKind::templates);
+  if (method.name == "prompts/list") co_return list(call, ListKind::prompts);
+  if (method.name == "completion/complete") co_return complete(call);
+  const std::string_view name = method.name;
+  Task<Answer> running = name == "tools/call"       ? call_tool(std::move(call))
+                         : name == "resources/read" ? read_resource(std::move(call))
+                                                    : get_prompt(std::move(call));
+  Answer answer = co_await running;
+  co_return answer;
+}
+
+bool has_capability(const ServerState& server, std::string_view capability) {
+  const auto catalogue = server.catalogue();
+  if (capability == "tools") return catalogue->size(ListKind::tools) > 0;
+  if (capability == "prompts") return catalogue->size(ListKind::prompts) > 0;
+  if (capability == "resources") {
+    return catalogue->size(ListKind::resources) + catalogue->size(ListKind::templates) > 0;
+  }
+  return capability == "completions" || capability == "logging" || capability.empty();
+}
+
+void write_capabilities(json::Writer& out, const ServerState& server, Revision revision) {
+  out.begin_object();
+  if (has_capability(server, "tools"))
+    out.key("tools").begin_object().key("listChanged").boolean(true).end_object();
+  if (has_capability(server, "prompts"))
+    out.key("prompts").begin_object().key("listChanged").boolean(true).end_object();
+  if (has_capability(server, "resources")) {
+    out.key("resources")
+        .begin_object()
+        .key("subscribe")
+        .boolean(true)
+        .key("listChanged")
+        .boolean(true)
+        .end_object();
+  }
+  out.key("logging").begin_object().end_object();
+  if (revision >= Revision::r2025_03_26) out.key("completions").begin_object().end_object();
+  out.end_object();
+}
+
+std::optional<Error> problem_of(json::View params, json::View meta) {
+  if (!params.absent() && !params.is(json::Type::object))
+    return rpc::invalid_params("params is not an object");
+  if (!meta.absent() && !meta.is(json::Type::object)) return rpc::invalid_params("_meta is not an object");
+  const json::View token = meta["progressToken"];
+  const bool fits =
+      token.absent() || token.is(json::Type::null) || token.is(json::Type::string) || token.as_int();
+  if (!fits) return rpc::invalid_params("progressToken is neither a string nor an integer");
+  return std::nullopt;
+}
+
+}  // namespace fairlead::mcp

@@ -1,0 +1,85 @@
+#include "mcp/subscriptions.hpp"
+
+#include "fairlead/json/writer.hpp"
+#include "fairlead/rpc/codes.hpp"
+
+namespace fairlead::mcp {
+
+std::string_view changed_method(ListKind kind) {
+  switch (kind) {
+    case ListKind::tools: return "notifications/tools/list_changed";
+    case ListKind::prompts: return "notifications/prompts/list_changed";
+    case ListKind::resources:
+    case ListKind::templates: break;
+  }
+  return "notifications/resources/list_changed";
+}
+
+void Subscription::acknowledge() {
+  json::Writer params;
+  params.begin_object().key("notifications").begin_object();
+  if (wanted_.tools) params.key("toolsListChanged").boolean(true);
+  if (wanted_.prompts) params.key("promptsListChanged").boolean(true);
+  if (wanted_.resources) params.key("resourcesListChanged").boolean(true);
+  if (!wanted_.uris.empty()) {
+    params.key("resourceSubscriptions").begin_array();
+    for (const std::string& uri : wanted_.uris) params.string(uri);
+    params.end_array();
+  }
+  params.end_object().key("_meta").begin_object().key(kSubscriptionKey).raw(id_).end_object().end_object();
+  link_->notify("notifications/subscriptions/acknowledged", params.finish(), id_);
+}
+
+void Subscription::end() {
+  link_->loop().post([self = shared_from_this()] { self->ended_.set(); });
+}
+
+void Subscription::list_changed(ListKind kind) {
+  const bool wants = kind == ListKind::tools     ? wanted_.tools
+                     : kind == ListKind::prompts ? wanted_.prompts
+                                                 : wanted_.resources;
+  if (!wants) return;
+  link_->loop().post([self = shared_from_this(), kind] { self->tell(changed_method(kind)); });
+}
+
+void Subscription::resource_updated(const std::string& uri) {
+  if (!wanted_.uris.contains(uri)) return;
+  link_->loop().post(
+      [self = shared_from_this(), uri] { self->tell("notifications/resources/updated", uri); });
+}
+
+void Subscription::tell(std::string_view method, std::string_view uri) {
+  if (ended_.is_set()) return;
+  json::Writer params;
+  params.begin_object();
+  if (!uri.empty()) params.key("uri").string(uri);
+  params.key("_meta").begin_object().key(kSubscriptionKey).raw(id_).end_object().end_object();
+  link_->notify(method, params.finish(), id_);
+}
+
+std::optional<Error> Subscriptions::refusal(const Subscription::Wanted& wanted) const {
+  if (open_.size() >= most_) {
+    return Error::rpc(rpc::kInternalError,
+                      "Subscription limit reached (" + std::to_string(most_) + " " + where_ + ")");
+  }
+  if (uris_ + wanted.uris.size() > kMostUris)
+    return Error::rpc(rpc::kInternalError, "Subscription limit reached (10000 resources)");
+  return std::nullopt;
+}
+
+Subscriptions::Place::Place(std::shared_ptr<Subscriptions> all, std::shared_ptr<Subscription> one)
+    : all_(std::move(all)), one_(std::move(one)) {
+  all_->open_.insert(one_);
+  all_->uris_ += one_->wanted().uris.size();
+}
+
+Subscriptions::Place::~Place() {
+  all_->open_.erase(one_);
+  all_->uris_ -= one_->wanted().uris.size();
+}
+
+void Subscriptions::end_all() {
+  for (const auto& one : open_) one->end();
+}
+
+}  // namespace fairlead::mcp

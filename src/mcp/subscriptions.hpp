@@ -1,0 +1,89 @@
+// Subscriptions of the modern era: each hears of changes by itself and tells its own client, so it makes no
+// difference whether one connection carries many of them or every one has a stream of its own.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_set>
+
+#include "fairlead/loop/event.hpp"
+#include "mcp/request_state.hpp"
+#include "mcp/server_state.hpp"
+
+namespace fairlead::mcp {
+
+inline constexpr std::string_view kSubscriptionKey = "io.modelcontextprotocol/subscriptionId";
+// Resources one client may be subscribed to, and the length of the URI of each.
+inline constexpr std::size_t kMostUris = 10'000;
+inline constexpr std::size_t kMostUriBytes = 8192;
+
+// The method that tells of a changed list.
+std::string_view changed_method(ListKind kind);
+
+class Subscription final : public ChangeListener, public std::enable_shared_from_this<Subscription> {
+ public:
+  struct Wanted {
+    bool tools = false;
+    bool prompts = false;
+    bool resources = false;
+    std::set<std::string> uris;
+    bool nothing() const noexcept { return !tools && !prompts && !resources && uris.empty(); }
+  };
+
+  // `id` is that of the listen request, as spelled.
+  Subscription(std::shared_ptr<ClientLink> link, std::string id, Wanted wanted)
+      : link_(std::move(link)), id_(std::move(id)), wanted_(std::move(wanted)) {}
+
+  // Says what it will tell of; comes before all else.
+  void acknowledge();
+  const Wanted& wanted() const noexcept { return wanted_; }
+  // Set when it is to end. Nothing is told from then on.
+  Event& ended() noexcept { return ended_; }
+  // Posts that to the loop, so it may be called from anywhere.
+  void end();
+
+  // ChangeListener, from any thread
+  void list_changed(ListKind kind) override;
+  void resource_updated(const std::string& uri) override;
+
+ private:
+  void tell(std::string_view method, std::string_view uri = {});
+
+  std::shared_ptr<ClientLink> link_;
+  std::string id_;
+  Wanted wanted_;
+  Event ended_;
+};
+
+// Those open at one time on one connection, or on everything one server listens to, and the most there may
+// be.
+class Subscriptions {
+ public:
+  // `where` is for the refusal: "on one connection".
+  Subscriptions(std::size_t most, std::string where) : most_(most), where_(std::move(where)) {}
+
+  // nullopt when there is room for one more.
+  std::optional<Error> refusal(const Subscription::Wanted& wanted) const;
+  // One of them is counted for as long as this lives.
+  class Place {
+   public:
+    Place(std::shared_ptr<Subscriptions> all, std::shared_ptr<Subscription> one);
+    Place(const Place&) = delete;
+    ~Place();
+
+   private:
+    std::shared_ptr<Subscriptions> all_;
+    std::shared_ptr<Subscription> one_;
+  };
+  void end_all();
+  std::size_t size() const noexcept { return open_.size(); }
+
+ private:
+  std::size_t most_;
+  std::string where_;
+  std::size_t uris_ = 0;
+  std::unordered_set<std::shared_ptr<Subscription>> open_;
+};
+
+}  // namespace fairlead::mcp
