@@ -1,6 +1,5 @@
 #include "fairlead/mcp/context.hpp"
 
-#include "fairlead/loop/event.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/request_state.hpp"
 
@@ -76,8 +75,15 @@ json::View Context::meta() const noexcept {
 const std::stop_token& Context::stop() const noexcept {
   return state_->stop;
 }
+std::string_view Context::session() const noexcept {
+  return state_->link->session();
+}
 std::string_view Context::user() const noexcept {
   return state_->link->user();
+}
+
+void Context::close_stream() const {
+  if (state_->revision == Revision::r2025_11_25) state_->link->close_stream(state_->id);
 }
 
 void Context::progress(double progress, std::optional<double> total, std::string_view message) const {
@@ -91,29 +97,29 @@ void Context::progress(double progress, std::optional<double> total, std::string
   state_->link->notify("notifications/progress", params.finish(), state_->id);
 }
 
+bool Context::wants_log(LoggingLevel level) const noexcept {
+  return state_->log_level && level >= *state_->log_level;
+}
+
+void Context::notify(std::string_view method, const json::Raw& params) const {
+  if (!state_->stop.stop_requested()) state_->link->notify(method, params, state_->id);
+}
+
+Task<Result<json::Raw>> Context::ask_legacy(std::string method, json::Raw params) const {
+  const std::shared_ptr<RequestState> state = state_;
+  Task<Result<json::Raw>> asking =
+      state->link->request(std::move(method), std::move(params), state->id, state->stop);
+  Result<json::Raw> answer = co_await asking;
+  co_return answer;
+}
+
 void Context::log(LoggingLevel level, const json::Raw& data, std::string_view logger) const {
-  if (!state_->log_level || level < *state_->log_level) return;
+  if (!wants_log(level)) return;
   json::Writer params;
   params.begin_object().key("level").string(to_string(level));
   if (!logger.empty()) params.key("logger").string(logger);
   params.key("data").raw(data).end_object();
   state_->link->notify("notifications/message", params.finish(), state_->id);
-}
-
-Task<bool> Context::sleep(std::chrono::milliseconds time) const {
-  const std::shared_ptr<RequestState> state = state_;
-  Loop& loop = state->link->loop();
-  Event stopped;
-  const std::stop_callback on_stop(state->stop, [&loop, stopped] {
-    // May run inside whatever asked to stop.
-    loop.post([stopped]() mutable { stopped.set(); });
-  });
-  const bool cancelled = co_await stopped.wait(loop, time);
-  co_return !cancelled;
-}
-
-void Context::close_stream() const {
-  if (state_->revision == Revision::r2025_11_25) state_->link->close_stream(state_->id);
 }
 
 Task<Result<ElicitResult>> Context::elicit(std::string message, json::Raw requested_schema,

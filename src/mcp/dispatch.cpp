@@ -5,6 +5,12 @@
 namespace fairlead::mcp {
 
 Task<Answer> dispatch(FeatureCall call, const MethodInfo& method) {
+  if (const std::shared_ptr<Backend> backend = call.server->backend) {
+    BackendRequest request(call.message, Context(call.state));
+    Task<Answer> passing = backend->serve(std::move(request));
+    Answer answer = co_await passing;
+    co_return answer;
+  }
   if (method.name == "tools/list") co_return list(call, ListKind::tools);
   if (method.name == "resources/list") co_return list(call, ListKind::resources);
   if (method.name == "resources/templates/list") co_return list(call, ListKind::templates);
@@ -19,6 +25,7 @@ Task<Answer> dispatch(FeatureCall call, const MethodInfo& method) {
 }
 
 bool has_capability(const ServerState& server, std::string_view capability) {
+  if (server.backend) return capability.empty() || server.backend->has_capability(capability);
   const auto catalogue = server.catalogue();
   if (capability == "tools") return catalogue->size(ListKind::tools) > 0;
   if (capability == "prompts") return catalogue->size(ListKind::prompts) > 0;
@@ -43,8 +50,9 @@ void write_capabilities(json::Writer& out, const ServerState& server, Revision r
         .boolean(true)
         .end_object();
   }
-  out.key("logging").begin_object().end_object();
-  if (revision >= Revision::r2025_03_26) out.key("completions").begin_object().end_object();
+  if (has_capability(server, "logging")) out.key("logging").begin_object().end_object();
+  if (revision >= Revision::r2025_03_26 && has_capability(server, "completions"))
+    out.key("completions").begin_object().end_object();
   out.end_object();
 }
 

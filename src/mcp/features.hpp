@@ -20,6 +20,7 @@ struct FeatureCall {
   std::string method;
   json::Raw params;  // an object, or absent
   Log log;
+  rpc::Message message;  // the whole of it
 
   json::View args() const noexcept { return json::View(params); }
 };

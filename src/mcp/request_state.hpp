@@ -32,6 +32,8 @@ class ClientLink {
   virtual void close_stream(std::string_view about) { static_cast<void>(about); }
   // Who asks, as far as is known; empty: nobody in particular.
   virtual std::string_view user() const noexcept { return {}; }
+  // What it has in common with the other requests of its connection; empty: nothing.
+  virtual std::string_view session() const noexcept { return {}; }
 };
 
 struct RequestState {

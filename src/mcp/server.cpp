@@ -11,7 +11,7 @@ bool ServerState::change(ListKind kind, const std::function<bool(Catalogue&)>& e
     if (!edit(*changed)) return false;
     catalogue_ = std::move(changed);
   }
-  for (const auto& listener : listeners()) listener->list_changed(kind);
+  tell_changed(kind);
   return true;
 }
 
@@ -27,6 +27,33 @@ void ServerState::listen(const std::shared_ptr<ChangeListener>& listener) {
 
 void ServerState::tell_updated(const std::string& uri) {
   for (const auto& listener : listeners()) listener->resource_updated(uri);
+}
+
+void ServerState::tell_changed(ListKind kind) {
+  for (const auto& listener : listeners()) listener->list_changed(kind);
+}
+
+ServerState::Subscriber::Subscriber(ServerState& server, std::string uri) : uri_(std::move(uri)) {
+  if (!server.backend) return;
+  server_ = &server;
+  bool first = false;
+  {
+    const std::lock_guard lock(server.mutex_);
+    first = ++server.subscribers_[uri_] == 1;
+  }
+  if (first) server.backend->subscribed(uri_, true);
+}
+
+ServerState::Subscriber::~Subscriber() {
+  if (!server_) return;
+  bool last = false;
+  {
+    const std::lock_guard lock(server_->mutex_);
+    const auto found = server_->subscribers_.find(uri_);
+    last = --found->second == 0;
+    if (last) server_->subscribers_.erase(found);
+  }
+  if (last) server_->backend->subscribed(uri_, false);
 }
 
 std::vector<std::shared_ptr<ChangeListener>> ServerState::listeners() {
@@ -101,6 +128,20 @@ Server& Server::cache_hint(CacheHint hint) {
 Server& Server::state_keys(std::vector<std::string> keys, std::chrono::seconds lifetime) {
   state_->sealer = std::make_shared<const Sealer>(std::move(keys), lifetime);
   return *this;
+}
+
+Server& Server::backend(std::shared_ptr<Backend> backend) {
+  state_->backend = std::move(backend);
+  return *this;
+}
+void Server::tools_changed() {
+  state_->tell_changed(ListKind::tools);
+}
+void Server::resources_changed() {
+  state_->tell_changed(ListKind::resources);
+}
+void Server::prompts_changed() {
+  state_->tell_changed(ListKind::prompts);
 }
 
 Result<void> Server::add_tool(ToolSpec spec, PlainTool handler) {

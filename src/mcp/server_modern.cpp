@@ -105,6 +105,8 @@ Task<Answer> listen(std::shared_ptr<const ModernServer> modern, Request request,
   if (!subscription->wanted().nothing()) {
     const Subscriptions::Place place(modern->subscriptions, subscription);
     modern->server->listen(subscription);
+    std::vector<ServerState::Subscriber> counted;
+    for (const std::string& uri : subscription->wanted().uris) counted.emplace_back(*modern->server, uri);
     const std::stop_callback on_stop(state->stop, [subscription] { subscription->end(); });
     const bool stopped = co_await subscription->ended().wait(state->link->loop(), Clock::duration::max());
     static_cast<void>(stopped);
@@ -135,7 +137,8 @@ Task<Answer> serve_modern(std::shared_ptr<const ModernServer> modern, Request re
     Answer answer = co_await listening;
     co_return answer;
   }
-  FeatureCall call{modern->server, *state, std::string(request.method()), request.params(), modern->log};
+  FeatureCall call{modern->server,   *state,      std::string(request.method()),
+                   request.params(), modern->log, request.message()};
   Task<Answer> dispatching = dispatch(std::move(call), *method);
   Answer answer = co_await dispatching;
   co_return answer;

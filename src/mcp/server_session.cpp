@@ -24,7 +24,12 @@ ServerSession::ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Lo
           std::move(server), std::make_shared<Subscriptions>(kMostSubscriptions, "on one connection"), log)),
       loop_(loop),
       log_(std::move(log)),
-      user_(std::move(user)) {}
+      user_(std::move(user)),
+      session_(server_->next_session()) {}
+
+ServerSession::~ServerSession() {
+  if (server_->backend) server_->backend->session_ended(session_);
+}
 
 std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,
                                            std::shared_ptr<Connection> connection, Limits limits, Log log,
@@ -95,7 +100,7 @@ Task<Answer> ServerSession::handle_legacy(Request request) {
   state->meta = part_of(request.message(), request.args()["_meta"]);
   state->log_level = legacy_->log_level;
   state->stop = request.stop();
-  FeatureCall call{server_, std::move(state), std::string(name), request.params(), log_};
+  FeatureCall call{server_, std::move(state), std::string(name), request.params(), log_, request.message()};
   Task<Answer> dispatching = dispatch(std::move(call), *method);
   Answer answer = co_await dispatching;
   co_return answer;
@@ -144,7 +149,7 @@ Answer ServerSession::subscribe(json::View params, bool on) {
   } else if (legacy_->subscriptions.size() >= kMostUris && !legacy_->subscriptions.contains(*uri)) {
     return Error::rpc(rpc::kInternalError, "Subscription limit reached (10000 resources)");
   } else {
-    legacy_->subscriptions.insert(*uri);
+    legacy_->subscriptions.try_emplace(*uri, *server_, *uri);
   }
   return json::Raw::trusted(Bytes::constant("{}"), true);
 }

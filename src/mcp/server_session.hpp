@@ -2,9 +2,9 @@
 // what the legacy era remembers between requests, and hands requests to the features.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "fairlead/base/limits.hpp"
@@ -23,6 +23,7 @@ class ServerSession final : public ChangeListener,
                             public ClientLink,
                             public std::enable_shared_from_this<ServerSession> {
  public:
+  ~ServerSession() override;
   // Serves until the connection ends. The session is kept by its peer.
   static std::shared_ptr<Peer> start(std::shared_ptr<ServerState> server,
                                      std::shared_ptr<Connection> connection, Limits limits, Log log,
@@ -35,6 +36,7 @@ class ServerSession final : public ChangeListener,
                                   std::stop_token stop) override;
   void close_stream(std::string_view about) override;
   std::string_view user() const noexcept override { return user_; }
+  std::string_view session() const noexcept override { return session_; }
 
   // ChangeListener, from any thread
   void list_changed(ListKind kind) override;
@@ -47,7 +49,7 @@ class ServerSession final : public ChangeListener,
     json::Raw capabilities;
     json::Raw client_info;
     LoggingLevel log_level = LoggingLevel::debug;
-    std::set<std::string> subscriptions;
+    std::map<std::string, ServerState::Subscriber> subscriptions;  // by URI
   };
 
   ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Log log, std::string user);
@@ -68,6 +70,7 @@ class ServerSession final : public ChangeListener,
   Loop& loop_;
   Log log_;
   std::string user_;
+  std::string session_;
   std::weak_ptr<Peer> peer_;
   std::optional<Legacy> legacy_;
 };

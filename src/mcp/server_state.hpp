@@ -1,12 +1,16 @@
 // What a Server is made of, shared with the sessions that serve it.
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "fairlead/mcp/backend.hpp"
 #include "fairlead/mcp/types.hpp"
 #include "mcp/catalogue.hpp"
 #include "mcp/seal.hpp"
@@ -32,6 +36,8 @@ struct ServerState {
   std::shared_ptr<const Sealer> sealer = std::make_shared<const Sealer>(
       std::vector<std::string>{Sealer::random_key()}, std::chrono::minutes(10));
 
+  std::shared_ptr<Backend> backend;  // answers instead of the catalogue, when there is one
+
   std::shared_ptr<const Catalogue> catalogue() const {
     const std::lock_guard lock(mutex_);
     return catalogue_;
@@ -41,14 +47,39 @@ struct ServerState {
   bool change(ListKind kind, const std::function<bool(Catalogue&)>& edit);
   void listen(const std::shared_ptr<ChangeListener>& listener);
   void tell_updated(const std::string& uri);
+  void tell_changed(ListKind kind);
+
+  // A key unlike any other of this server's sessions.
+  std::string next_session() { return std::to_string(++sessions_); }
+
+  // Counts who is subscribed to what, for the backend.
+  class Subscriber {
+   public:
+    Subscriber() = default;
+    Subscriber(ServerState& server, std::string uri);
+    Subscriber(Subscriber&& other) noexcept
+        : server_(std::exchange(other.server_, nullptr)), uri_(std::move(other.uri_)) {}
+    Subscriber& operator=(Subscriber&& other) noexcept {
+      std::swap(server_, other.server_);
+      std::swap(uri_, other.uri_);
+      return *this;
+    }
+    ~Subscriber();
+
+   private:
+    ServerState* server_ = nullptr;  // outlives its sessions and subscriptions
+    std::string uri_;
+  };
 
  private:
   std::vector<std::shared_ptr<ChangeListener>> listeners();
 
+  std::atomic<std::uint64_t> sessions_ = 0;
   mutable std::mutex mutex_;
   std::shared_ptr<const Catalogue> catalogue_ = std::make_shared<const Catalogue>();
   std::vector<std::weak_ptr<ChangeListener>> listeners_;
   std::size_t sweep_at_ = 16;
+  std::map<std::string, std::size_t> subscribers_;
 };
 
 }  // namespace fairlead::mcp

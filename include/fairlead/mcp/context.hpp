@@ -2,7 +2,6 @@
 // same in both eras; a handler need not know which one it is in.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -33,6 +32,9 @@ class Context {
   json::View meta() const noexcept;
   // Who asks, as authentication found out; empty: nobody in particular.
   std::string_view user() const noexcept;
+  // The connection or HTTP session it came on: the same for all requests on it, and no other's. Empty where
+  // every request stands for itself.
+  std::string_view session() const noexcept;
   // Set when the client cancels the request or goes away.
   const std::stop_token& stop() const noexcept;
 
@@ -41,9 +43,6 @@ class Context {
                 std::string_view message = {}) const;
   // Sent only if the client wants messages of this level.
   void log(LoggingLevel level, const json::Raw& data, std::string_view logger = {}) const;
-
-  // co_await: true when the time has passed, false as soon as the request is cancelled.
-  Task<bool> sleep(std::chrono::milliseconds time) const;
 
   // For work that takes long, over HTTP: lets the client hang up meanwhile and come back for what is sent
   // from now on, the answer above all. Clients before 2025-11-25 and after it do not know how; for them, and
@@ -64,6 +63,12 @@ class Context {
   // `params` and result as sampling/createMessage has them.
   Task<Result<json::Raw>> sample(json::Raw params, std::string key = std::string()) const;
   Task<Result<std::vector<Root>>> roots(std::string key = std::string()) const;
+
+  // For those who pass on what others say. A notification about this request, as it is; whether the client
+  // wants messages of this level; a request to a legacy client, as it is.
+  void notify(std::string_view method, const json::Raw& params) const;
+  bool wants_log(LoggingLevel level) const noexcept;
+  Task<Result<json::Raw>> ask_legacy(std::string method, json::Raw params) const;
 
  private:
   std::shared_ptr<RequestState> state_;

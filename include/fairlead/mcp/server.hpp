@@ -17,6 +17,7 @@
 namespace fairlead::mcp {
 
 struct ServerState;
+class Backend;
 
 // Thrown by a handler to answer with a tool error of this text. What else it throws is logged and told as
 // "the tool failed".
@@ -64,6 +65,13 @@ class Server {
 
   Result<void> add_prompt(PromptSpec spec, GetPrompt get, Complete complete = nullptr);
   bool remove_prompt(const std::string& name);
+
+  // From now on `backend` answers, and nothing that is registered here counts. Before serving.
+  Server& backend(std::shared_ptr<Backend> backend);
+  // For a backend: tells clients that a list has changed.
+  void tools_changed();
+  void resources_changed();
+  void prompts_changed();
 
   const std::shared_ptr<ServerState>& state() const noexcept { return state_; }
 
