@@ -1,6 +1,7 @@
 // Our client against servers that others have written: servers/*.mjs on the official TypeScript SDK, 1.x
 // and 2.x, in every revision they speak, and two of the reference servers.
 #include <gtest/gtest.h>
+#include <fairlead/base/base64.hpp>
 #include <fairlead/mcp/client.hpp>
 
 #include <algorithm>
@@ -196,10 +197,10 @@ TEST_P(Sdk, RevisionAndServerAreKnown) {
 }
 
 TEST_P(Sdk, ListsAreComplete) {
-  const std::vector<std::string> tools{"add",  "cancelled", "confirm", "count", "echo", "fail",
-                                       "grow", "sample",    "touch",   "visit", "wait", "where"};
+  const std::vector<std::string> tools{"add",   "cancelled", "confirm", "count", "echo", "fail", "grow",
+                                       "media", "sample",    "touch",   "visit", "wait", "where"};
   EXPECT_EQ(sorted_names(loop.block_on(client->tools())), tools);
-  EXPECT_EQ(sorted_names(loop.block_on(client->resources())), std::vector<std::string>{"one"});
+  EXPECT_EQ(sorted_names(loop.block_on(client->resources())), (std::vector<std::string>{"one", "pixel"}));
   EXPECT_EQ(sorted_names(loop.block_on(client->resource_templates())), std::vector<std::string>{"memos"});
   EXPECT_EQ(sorted_names(loop.block_on(client->prompts())), std::vector<std::string>{"greet"});
 }
@@ -225,6 +226,26 @@ TEST_P(Sdk, ResourcesAndPromptsAreRead) {
   const auto prompt = loop.block_on(client->get_prompt("greet", {{"name", "Ada"}}));
   ASSERT_TRUE(prompt) << prompt.error().to_string();
   EXPECT_EQ(prompt->messages.at(0).content.text(), "Say hello to Ada");
+}
+
+TEST_P(Sdk, EveryKindOfContentIsRead) {
+  const auto blob = loop.block_on(client->read_resource("pixel://red"));
+  ASSERT_TRUE(blob) << blob.error().to_string();
+  EXPECT_FALSE(blob->at(0).text);
+  const std::optional<std::string> pixel = base64_decode(blob->at(0).blob.value_or(""));
+  ASSERT_TRUE(pixel);
+  EXPECT_EQ(pixel->substr(0, 4), "\x89PNG");
+  const Result<ToolResult> media = loop.block_on(client->call_tool("media"));
+  ASSERT_TRUE(media) << media.error().to_string();
+  std::vector<std::string> kinds;
+  for (const Content& one : media->content) kinds.push_back(one.type());
+  ASSERT_EQ(kinds, (std::vector<std::string>{"image", "audio", "resource", "resource", "resource_link"}));
+  EXPECT_EQ(base64_decode(media->content[0].data()), pixel);
+  EXPECT_EQ(media->content[1].mime_type(), "audio/wav");
+  EXPECT_EQ(base64_decode(media->content[1].data()), std::string("\0\1\2\3", 4));
+  EXPECT_EQ(media->content[2].view()["resource"]["text"].as_string(), "the first memo");
+  EXPECT_EQ(media->content[3].view()["resource"]["blob"].as_string(), blob->at(0).blob);
+  EXPECT_EQ(media->content[4].view()["uri"].as_string(), "memo://one");
 }
 
 TEST_P(Sdk, CompletionIsAnswered) {
@@ -309,6 +330,27 @@ TEST_P(Sdk, ChangesAreTold) {
   EXPECT_EQ(count("notifications/resources/updated"), 1U);
 }
 
+// The SDK has no batches; this server puts what it says into arrays before it leaves, and takes ours apart.
+TEST_F(Session, BatchesAreRead) {  // PROTOCOL §2.2
+  open(node(kDir + "/servers/v1.mjs", "batches"), Revision::r2025_03_26);
+  ASSERT_TRUE(client);
+  ASSERT_TRUE(loop.block_on(client->set_log_level(LoggingLevel::info)));
+  int steps = 0;
+  ToolCallOptions watched;
+  watched.on_progress = [&](double, std::optional<double>, const std::string&) { ++steps; };
+  EXPECT_EQ(call("count", R"({"to":3})", watched), "counted to 3");
+  EXPECT_EQ(steps, 3);
+  EXPECT_EQ(count("notifications/message"), 3U);
+  const auto one = start("tools/call", R"({"name":"echo","arguments":{"message":"one"}})");
+  const auto two = start("prompts/get", R"({"name":"nope"})");
+  const auto three = start("tools/list", "{}");
+  EXPECT_TRUE(until([&] { return one->answer && two->answer && three->answer; }));
+  EXPECT_TRUE(*one->answer);
+  EXPECT_FALSE(*two->answer);
+  EXPECT_TRUE(*three->answer);
+  EXPECT_EQ(call("sample", R"({"message":"hello"})"), "parrot: hello");  // a request inside an array
+}
+
 // ---- the reference servers
 // -------------------------------------------------------------------------------------------
 
@@ -382,6 +424,13 @@ TEST_P(Everything, EveryListAndOneOfEach) {
       loop.block_on(client->read_resource(json::View(resources->front())["uri"].as_string().value_or("")));
   ASSERT_TRUE(document) << document.error().to_string();
   EXPECT_FALSE(document->at(0).text->empty());
+  const auto blob = loop.block_on(client->read_resource("demo://resource/dynamic/blob/1"));
+  ASSERT_TRUE(blob) << blob.error().to_string();
+  EXPECT_TRUE(base64_decode(blob->at(0).blob.value_or("?")));
+  const Result<ToolResult> embedded = loop.block_on(
+      client->call_tool("get-resource-reference", raw(R"({"resourceType":"Blob","resourceId":1})")));
+  ASSERT_TRUE(embedded) << embedded.error().to_string();
+  EXPECT_EQ(std::ranges::count(embedded->content, "resource", &Content::type), 1);
   const auto dynamic = loop.block_on(client->read_resource("demo://resource/dynamic/text/1"));
   ASSERT_TRUE(dynamic) << dynamic.error().to_string();
   const auto prompt = loop.block_on(client->get_prompt("args-prompt", {{"city", "Bern"}}));

@@ -3,6 +3,8 @@ import { completable } from '@modelcontextprotocol/sdk/server/completable.js';
 import { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { SubscribeRequestSchema, UnsubscribeRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { createInterface } from 'node:readline';
+import { PassThrough } from 'node:stream';
 import { z } from 'zod';
 
 const server = new McpServer(
@@ -12,6 +14,20 @@ const server = new McpServer(
 const text = (words) => ({ content: [{ type: 'text', text: words }] });
 const NAMES = ['alice', 'albert', 'bob'];
 const named = (value) => NAMES.filter((one) => one.startsWith(value ?? ''));
+
+// One of each kind of content that is not plain text.
+const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
+const MEDIA = [
+  { type: 'image', data: PIXEL, mimeType: 'image/png' },
+  { type: 'audio', data: 'AAECAw==', mimeType: 'audio/wav' },
+  { type: 'resource', resource: { uri: 'memo://one', mimeType: 'text/plain', text: 'the first memo' } },
+  { type: 'resource', resource: { uri: 'pixel://red', mimeType: 'image/png', blob: PIXEL } },
+  { type: 'resource_link', uri: 'memo://one', name: 'one' },
+];
+server.registerTool('media', {}, async () => ({ content: MEDIA }));
+server.registerResource('pixel', 'pixel://red', {}, async (uri) => ({
+  contents: [{ uri: uri.href, mimeType: 'image/png', blob: PIXEL }],
+}));
 
 server.registerTool('echo', { inputSchema: { message: z.string() } }, async ({ message }) => text(message));
 server.registerTool(
@@ -94,4 +110,20 @@ server.registerPrompt('greet', { argsSchema: { name: completable(z.string(), nam
   messages: [{ role: 'user', content: { type: 'text', text: `Say hello to ${name}` } }],
 }));
 
-await server.connect(new StdioServerTransport());
+// With the argument `batches` everything that is said in one go leaves as one array, as 2025-03-26 allows, and arrays are
+// read; the SDK itself does neither.
+const input = new PassThrough();
+const transport = new StdioServerTransport(input);
+if (process.argv[2] === 'batches') {
+  createInterface({ input: process.stdin })
+    .on('line', (line) => [JSON.parse(line)].flat().forEach((one) => input.write(JSON.stringify(one) + '\n')))
+    .on('close', () => process.exit(0));
+  let batch = [];
+  transport.send = async (message) => {
+    if (batch.push(message) > 1) return;
+    setTimeout(() => process.stdout.write(JSON.stringify(batch.splice(0)) + '\n'), 5);
+  };
+} else {
+  process.stdin.pipe(input);
+}
+await server.connect(transport);

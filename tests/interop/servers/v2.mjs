@@ -7,6 +7,16 @@ const text = (words) => ({ content: [{ type: 'text', text: words }] });
 const NAMES = ['alice', 'albert', 'bob'];
 const named = (value) => NAMES.filter((one) => one.startsWith(value ?? ''));
 
+// One of each kind of content that is not plain text.
+const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
+const MEDIA = [
+  { type: 'image', data: PIXEL, mimeType: 'image/png' },
+  { type: 'audio', data: 'AAECAw==', mimeType: 'audio/wav' },
+  { type: 'resource', resource: { uri: 'memo://one', mimeType: 'text/plain', text: 'the first memo' } },
+  { type: 'resource', resource: { uri: 'pixel://red', mimeType: 'image/png', blob: PIXEL } },
+  { type: 'resource_link', uri: 'memo://one', name: 'one' },
+];
+
 function addAsking(server) {
   const form = (name, type) => ({ type: 'object', properties: { [name]: type }, required: [name] });
   const ask = (key, request, requestState) => inputRequired({ inputRequests: { [key]: request }, requestState });
@@ -97,6 +107,10 @@ function addSimple(server) {
     await ctx.mcpReq.log('debug', 'done', 'counter');
     return text(`counted to ${to}`);
   });
+  server.registerTool('media', {}, async () => ({ content: MEDIA }));
+  server.registerResource('pixel', 'pixel://red', {}, async (uri) => ({
+    contents: [{ uri: uri.href, mimeType: 'image/png', blob: PIXEL }],
+  }));
   const memo = (uri, words) => ({ contents: [{ uri: uri.href, mimeType: 'text/plain', text: words }] });
   server.registerResource('one', 'memo://one', {}, async (uri) => memo(uri, 'the first memo'));
   server.registerResource(
