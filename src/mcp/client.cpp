@@ -7,64 +7,23 @@ namespace fairlead::mcp {
 namespace {
 
 using Made = Result<std::shared_ptr<Client>>;
-using Step = Result<ClientSession::Probe>;
-
-// Speaks the legacy handshake, or fails with its connection closed.
-Task<Made> shake_hands(std::shared_ptr<ClientSession> session, Revision revision) {
-  Task<Result<void>> initializing = session->initialize(revision);
-  const Result<void> initialized = co_await initializing;
-  if (initialized) co_return std::shared_ptr<Client>(session);
-  Task<void> closing = session->close();
-  co_await closing;
-  co_return initialized.error();
-}
-
-Task<Made> settle_era(std::shared_ptr<ClientSession> session, ClientOptions options, bool& gone) {
-  if (options.pinned && !is_modern(*options.pinned)) {
-    Task<Made> shaking = shake_hands(session, *options.pinned);
-    Made made = co_await shaking;
-    co_return made;
-  }
-  Task<Step> probing = session->probe();
-  const Step probed = co_await probing;
-  gone = probed && *probed == ClientSession::Probe::gone;
-  if (probed && *probed == ClientSession::Probe::modern) co_return std::shared_ptr<Client>(session);
-  if (probed && *probed == ClientSession::Probe::legacy && !options.pinned) {
-    Task<Made> shaking = shake_hands(session, kNewestLegacy);
-    Made made = co_await shaking;
-    co_return made;
-  }
-  Task<void> closing = session->close();
-  co_await closing;
-  if (!probed) co_return probed.error();
-  co_return Error(ErrorKind::connection_failed,
-                  "the server does not speak revision " + std::string(to_string(kNewest)));
-}
 
 }  // namespace
 
 Task<Made> Client::on(std::shared_ptr<Connection> connection, ClientOptions options) {
-  bool gone = false;
-  Task<Made> settling = settle_era(ClientSession::start(std::move(connection), options), options, gone);
-  Made made = co_await settling;
-  co_return made;
+  const std::shared_ptr<ClientSession> session = ClientSession::make(connection->loop(), std::move(options));
+  Task<Result<void>> settling = session->settle_on(std::move(connection));
+  const Result<void> settled = co_await settling;
+  if (!settled) co_return settled.error();
+  co_return std::shared_ptr<Client>(session);
 }
 
-// A server that dies of the modern question is started once more and spoken to in the legacy way.
 Task<Made> Client::connect(Loop& loop, std::string uri, ClientOptions options) {
-  Task<ConnectResult> connecting = fairlead::connect(loop, uri, options.connect);
-  ConnectResult connection = co_await connecting;
-  if (!connection) co_return connection.error();
-  bool gone = false;
-  Task<Made> settling = settle_era(ClientSession::start(*connection, options), options, gone);
-  Made made = co_await settling;
-  if (made || !gone || options.pinned) co_return made;
-  Task<ConnectResult> reconnecting = fairlead::connect(loop, uri, options.connect);
-  ConnectResult again = co_await reconnecting;
-  if (!again) co_return again.error();
-  Task<Made> shaking = shake_hands(ClientSession::start(*again, options), kNewestLegacy);
-  Made legacy = co_await shaking;
-  co_return legacy;
+  const std::shared_ptr<ClientSession> session = ClientSession::make(loop, std::move(options));
+  Task<Result<void>> connecting = session->connect_to(std::move(uri));
+  const Result<void> connected = co_await connecting;
+  if (!connected) co_return connected.error();
+  co_return std::shared_ptr<Client>(session);
 }
 
 Task<Result<std::vector<json::Raw>>> Client::tools() {

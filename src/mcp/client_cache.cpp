@@ -43,6 +43,13 @@ std::optional<json::Raw> ClientCache::find(std::string_view method, json::View p
   return found->second.result;
 }
 
+std::optional<json::Raw> ClientCache::find_stale(std::string_view method, json::View params) const {
+  const std::optional<std::string> key = key_of(method, params);
+  const auto found = key ? entries_.find(*key) : entries_.end();
+  if (found == entries_.end()) return std::nullopt;
+  return found->second.result;
+}
+
 void ClientCache::store(std::string_view method, json::View params, const json::Raw& result, Time now,
                         std::uint64_t asked_at) {
   const std::optional<std::string> key = key_of(method, params);

@@ -28,6 +28,10 @@ class ClientCache {
   // sent: what was asked for before a change and answered after it is not kept.
   void store(std::string_view method, json::View params, const json::Raw& result, Time now,
              std::uint64_t asked_at);
+  // The result of such a request, however old.
+  std::optional<json::Raw> find_stale(std::string_view method, json::View params) const;
+  // What was learned on another connection: changes may have been missed since.
+  void clear() { drop(""); }
   std::uint64_t generation() const noexcept { return generation_; }
 
   // Forgets what a notification of the server has made stale.

@@ -36,6 +36,7 @@ json::Raw uri_params(const std::string& uri) {
 
 // A modern subscription. It begins to count with its acknowledgement.
 struct ClientSession::Subscription {
+  ListenFilter filter;
   std::string request_id;
   bool acknowledged = false;
   bool honoured = false;  // anything of what was asked for
@@ -47,9 +48,14 @@ struct ClientSession::Subscription {
 
 Task<Result<std::uint64_t>> ClientSession::listen(ListenFilter filter) {
   const auto keep = self();
+  if (away()) {
+    Task<Result<void>> returning = come_back();
+    const Result<void> returned = co_await returning;
+    if (!returned) co_return returned.error();
+  }
   auto subscription = std::make_shared<Subscription>();
-  Task<Result<void>> beginning = is_modern(revision_) ? listen_modern(subscription, std::move(filter))
-                                                      : listen_legacy(subscription, std::move(filter));
+  subscription->filter = std::move(filter);
+  Task<Result<void>> beginning = begin(subscription);
   const Result<void> begun = co_await beginning;
   if (!begun) co_return begun.error();
   const std::uint64_t id = ++last_subscription_;
@@ -57,11 +63,41 @@ Task<Result<std::uint64_t>> ClientSession::listen(ListenFilter filter) {
   co_return id;
 }
 
-Task<Result<void>> ClientSession::listen_modern(std::shared_ptr<Subscription> subscription,
-                                                ListenFilter filter) {
+Task<Result<void>> ClientSession::begin(std::shared_ptr<Subscription> subscription) {
+  return is_modern(revision_) ? listen_modern(std::move(subscription))
+                              : listen_legacy(std::move(subscription));
+}
+
+// On a new connection nobody knows of our subscriptions.
+Task<void> ClientSession::listen_again() {
+  subscribed_.clear();
+  std::vector<std::uint64_t> ids;
+  for (const auto& [id, subscription] : subscriptions_) {
+    subscription->uris.clear();
+    ids.push_back(id);
+  }
+  for (const std::uint64_t id : ids) {
+    const auto known = subscriptions_.find(id);
+    if (known == subscriptions_.end()) continue;  // not wanted any more
+    auto fresh = std::make_shared<Subscription>();
+    fresh->filter = known->second->filter;
+    Task<Result<void>> beginning = begin(fresh);
+    const Result<void> begun = co_await beginning;
+    if (!begun) {
+      options_.connect.log.warning("a subscription could not be renewed",
+                                   {{"reason", begun.error().message()}});
+    } else if (const auto still = subscriptions_.find(id); still != subscriptions_.end()) {
+      still->second = std::move(fresh);
+    } else {
+      fresh->stop.request_stop();
+    }
+  }
+}
+
+Task<Result<void>> ClientSession::listen_modern(std::shared_ptr<Subscription> subscription) {
   beginning_.push_back(subscription);
-  connection_->loop().spawn(
-      keep_listening(peer_, subscription, enveloped(filter_params(filter), false, json::Raw(), {})));
+  connection_->loop().spawn(keep_listening(
+      peer_, subscription, enveloped(filter_params(subscription->filter), false, json::Raw(), {})));
   const bool settled = co_await subscription->settled.wait(connection_->loop(), options_.handshake_timeout);
   std::erase(beginning_, subscription);
   if (subscription->acknowledged && subscription->honoured) co_return Result<void>();
@@ -98,12 +134,12 @@ void ClientSession::on_acknowledged(json::View params) {
   }
 }
 
-Task<Result<void>> ClientSession::listen_legacy(std::shared_ptr<Subscription> subscription,
-                                                ListenFilter filter) {
-  for (const std::string& uri : filter.uris) {
+Task<Result<void>> ClientSession::listen_legacy(std::shared_ptr<Subscription> subscription) {
+  for (const std::string& uri : subscription->filter.uris) {
     if (++subscribed_[uri] == 1) {
       ToolCallOptions options;
-      Task<Result<json::Raw>> asking = request("resources/subscribe", uri_params(uri), std::move(options));
+      Task<Result<json::Raw>> asking =
+          request_now("resources/subscribe", uri_params(uri), std::move(options));
       const Result<json::Raw> answer = co_await asking;
       if (!answer) {
         if (--subscribed_[uri] == 0) subscribed_.erase(uri);
@@ -124,7 +160,8 @@ Task<Result<void>> ClientSession::unlisten_legacy(std::shared_ptr<Subscription> 
     if (--subscribed_[uri] > 0) continue;
     subscribed_.erase(uri);
     ToolCallOptions options;
-    Task<Result<json::Raw>> asking = request("resources/unsubscribe", uri_params(uri), std::move(options));
+    Task<Result<json::Raw>> asking =
+        request_now("resources/unsubscribe", uri_params(uri), std::move(options));
     const Result<json::Raw> answer = co_await asking;
     if (!answer) outcome = answer.error();
   }
@@ -138,6 +175,7 @@ Task<Result<void>> ClientSession::unlisten(std::uint64_t id) {
   const std::shared_ptr<Subscription> subscription = found->second;
   subscriptions_.erase(found);
   subscription->stop.request_stop();
+  if (away()) co_return Result<void>();  // the server has forgotten it already
   Task<Result<void>> ending = unlisten_legacy(subscription);
   Result<void> ended = co_await ending;
   co_return ended;

@@ -21,18 +21,16 @@ Task<Answer> nobody() {
 
 }  // namespace
 
-std::shared_ptr<ClientSession> ClientSession::start(std::shared_ptr<Connection> connection,
-                                                    ClientOptions options) {
-  std::shared_ptr<ClientSession> session(new ClientSession(std::move(options)));
+void ClientSession::attach(std::shared_ptr<Connection> connection) {
   auto methods = std::make_shared<Methods>();
-  std::weak_ptr<Client> weak = session;
+  std::weak_ptr<Client> weak = weak_from_this();
   methods->otherwise([weak](Request request) -> Task<Answer> {
     const auto client = std::static_pointer_cast<ClientSession>(weak.lock());
     return client ? client->serve(std::move(request)) : nobody();
   });
   PeerOptions peer_options;
-  peer_options.limits = session->options_.connect.limits;
-  peer_options.log = session->options_.connect.log;
+  peer_options.limits = options_.connect.limits;
+  peer_options.log = options_.connect.log;
   peer_options.noise = Noise::skip;
   peer_options.dialect = dialect();
   // A modern server sends no requests; one that does gets no answer (a client must not send any).
@@ -40,9 +38,8 @@ std::shared_ptr<ClientSession> ClientSession::start(std::shared_ptr<Connection> 
     const auto client = std::static_pointer_cast<ClientSession>(weak.lock());
     return client && is_modern(client->revision_);
   };
-  session->connection_ = connection;
-  session->peer_ = Peer::start(std::move(connection), std::move(methods), std::move(peer_options));
-  return session;
+  connection_ = connection;
+  peer_ = Peer::start(std::move(connection), std::move(methods), std::move(peer_options));
 }
 
 // ---- finding the era ------------------------------------------------------------------------------------
@@ -104,15 +101,24 @@ Task<Result<void>> ClientSession::initialize(Revision revision) {
   }
   revision_ = *chosen;
   learn(*answer);
-  Result<void> sent = co_await peer_->notify("notifications/initialized");
-  co_return sent;
+  const Result<void> sent = co_await peer_->notify("notifications/initialized");
+  if (!sent || !options_.log_level || capabilities()["logging"].absent()) co_return sent;
+  Task<Result<void>> setting = set_level_now();
+  const Result<void> set = co_await setting;
+  if (!set)
+    options_.connect.log.warning("the server's log level is not set", {{"reason", set.error().message()}});
+  co_return Result<void>();
 }
 
+// A server that says what it said before leaves the views of it valid.
 void ClientSession::learn(const json::Raw& result) {
+  const auto replace = [](json::Raw& known, json::Raw said) {
+    if (known.text() != said.text()) known = std::move(said);
+  };
   const json::View view(result);
-  capabilities_ = sub(result, view["capabilities"]);
+  replace(capabilities_, sub(result, view["capabilities"]));
   const json::View modern_info = view["_meta"]["io.modelcontextprotocol/serverInfo"];
-  server_info_ = sub(result, modern_info.absent() ? view["serverInfo"] : modern_info);
+  replace(server_info_, sub(result, modern_info.absent() ? view["serverInfo"] : modern_info));
   instructions_ = view["instructions"].as_string().value_or("");
 }
 
@@ -200,18 +206,43 @@ CallOptions call_options_of(const ToolCallOptions& options) {
 
 }  // namespace
 
-// One request as its caller sees it: in the modern era perhaps several, each answering what the one before
-// asked.
 Task<Result<json::Raw>> ClientSession::request(std::string method, json::Raw params,
                                                ToolCallOptions options) {
   const auto keep = self();
-  json::Raw answers;
-  std::string state;
-  const bool may_cache = options_.cache && is_modern(revision_);
-  if (may_cache) {
+  if (options_.cache && is_modern(revision_)) {
     if (std::optional<json::Raw> known = cache_.find(method, json::View(params), Clock::now()))
       co_return *known;
   }
+  if (away()) {
+    Task<Result<void>> returning = come_back();
+    const Result<void> returned = co_await returning;
+    if (!returned) co_return stale_or(returned.error(), method, params);
+  }
+  Task<Result<json::Raw>> asking = request_now(method, params, std::move(options));
+  Result<json::Raw> answer = co_await asking;
+  if (answer || !options_.stale_on_error) co_return answer;
+  co_return stale_or(std::move(answer), method, params);
+}
+
+// What was once the answer, in the place of none: a server that answers, even with an error, is believed.
+Result<json::Raw> ClientSession::stale_or(Result<json::Raw> answer, std::string_view method,
+                                          const json::Raw& params) const {
+  const ErrorKind kind = answer.error().kind();
+  if (!options_.stale_on_error || kind == ErrorKind::remote || kind == ErrorKind::cancelled) return answer;
+  std::optional<json::Raw> known = cache_.find_stale(method, json::View(params));
+  if (!known) return answer;
+  options_.connect.log.warning("a stale result is used",
+                               {{"method", std::string(method)}, {"reason", answer.error().to_string()}});
+  return *known;
+}
+
+// One request as its caller sees it: in the modern era perhaps several, each answering what the one before
+// asked.
+Task<Result<json::Raw>> ClientSession::request_now(std::string method, json::Raw params,
+                                                   ToolCallOptions options) {
+  json::Raw answers;
+  std::string state;
+  const bool may_cache = options_.cache && is_modern(revision_);
   const std::uint64_t asked_at = cache_.generation();
   for (int round = 0; round <= kMostRounds; ++round) {
     const bool wants_progress = static_cast<bool>(options.on_progress);
@@ -348,20 +379,24 @@ Task<Result<void>> ClientSession::set_log_level(LoggingLevel level) {
   const auto keep = self();
   options_.log_level = level;
   if (is_modern(revision_)) co_return Result<void>();
+  if (away()) {
+    Task<Result<void>> returning = come_back();  // which sets the level
+    Result<void> returned = co_await returning;
+    co_return returned;
+  }
+  Task<Result<void>> setting = set_level_now();
+  Result<void> set = co_await setting;
+  co_return set;
+}
+
+Task<Result<void>> ClientSession::set_level_now() {
   json::Writer params;
-  params.begin_object().key("level").string(to_string(level)).end_object();
+  params.begin_object().key("level").string(to_string(*options_.log_level)).end_object();
   ToolCallOptions options;
-  Task<Result<json::Raw>> asking = request("logging/setLevel", params.finish(), std::move(options));
+  Task<Result<json::Raw>> asking = request_now("logging/setLevel", params.finish(), std::move(options));
   const Result<json::Raw> answer = co_await asking;
   if (!answer) co_return answer.error();
   co_return Result<void>();
-}
-
-Task<void> ClientSession::close() {
-  const auto keep = self();
-  connection_->close();
-  Task<void> settling = connection_->settled();
-  co_await settling;
 }
 
 }  // namespace fairlead::mcp

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "fairlead/json/schema.hpp"
+#include "fairlead/loop/event.hpp"
 #include "fairlead/mcp/client.hpp"
 #include "mcp/client_cache.hpp"
 
@@ -19,12 +20,12 @@ inline json::Raw empty_object() {
 
 class ClientSession final : public Client {
  public:
-  static std::shared_ptr<ClientSession> start(std::shared_ptr<Connection> connection, ClientOptions options);
-
-  // What probing a server showed.
-  enum class Probe : std::uint8_t { modern, legacy, gone };
-  Task<Result<Probe>> probe();
-  Task<Result<void>> initialize(Revision revision);
+  static std::shared_ptr<ClientSession> make(Loop& loop, ClientOptions options) {
+    return std::shared_ptr<ClientSession>(new ClientSession(loop, std::move(options)));
+  }
+  // Finds out what the server speaks. The connection is closed when that fails.
+  Task<Result<void>> settle_on(std::shared_ptr<Connection> connection);
+  Task<Result<void>> connect_to(std::string uri);
 
   Revision revision() const noexcept override { return revision_; }
   json::View server_info() const noexcept override { return json::View(server_info_); }
@@ -40,13 +41,39 @@ class ClientSession final : public Client {
   Task<void> close() override;
 
  private:
-  explicit ClientSession(ClientOptions options) : options_(std::move(options)) {}
+  ClientSession(Loop& loop, ClientOptions options) : loop_(loop), options_(std::move(options)) {}
   std::shared_ptr<ClientSession> self() {
     return std::static_pointer_cast<ClientSession>(shared_from_this());
   }
 
+  // Connecting (client_connecting.cpp).
+  struct Return {  // to a server that was lost
+    Result<void> outcome;
+    Event over;
+  };
+  Task<Result<void>> settle_era();
+  Task<Result<void>> dial();
+  Task<void> drop_connection();
+  Task<Result<void>> come_back();
+  static Task<void> return_to_server(std::shared_ptr<ClientSession> self, std::shared_ptr<Return> returning);
+  // Requests are to wait until there is a connection again.
+  bool away() const noexcept {
+    return returns_ && !closing_ && (returning_ || peer_->end_reason().has_value());
+  }
+
+  // What probing a server showed.
+  enum class Probe : std::uint8_t { modern, legacy, gone };
+  void attach(std::shared_ptr<Connection> connection);
+  Task<Result<Probe>> probe();
+  Task<Result<void>> initialize(Revision revision);
+
   void write_capabilities(json::Writer& out, Revision revision) const;
   Task<Result<json::Raw>> send(std::string method, json::Raw params, CallOptions call_options);
+  // A request on the connection there is.
+  Task<Result<json::Raw>> request_now(std::string method, json::Raw params, ToolCallOptions options);
+  Task<Result<void>> set_level_now();
+  Result<json::Raw> stale_or(Result<json::Raw> answer, std::string_view method,
+                             const json::Raw& params) const;
   json::Raw enveloped(const json::Raw& params, bool wants_progress, const json::Raw& answers,
                       const std::string& state) const;
   Task<Result<json::Raw>> answer_questions(json::Raw questions);
@@ -58,7 +85,14 @@ class ClientSession final : public Client {
   std::vector<json::Raw> without_invalid(std::vector<json::Raw> tools) const;
   void remember_schemas(const std::vector<json::Raw>& tools);
 
+  Loop& loop_;
   ClientOptions options_;
+  std::string uri_;             // where to connect to again
+  bool returns_ = false;        // to a server that was lost
+  bool closing_ = false;        // by us
+  bool speaks_legacy_ = false;  // the server, the last time we looked
+  bool died_of_probe_ = false;  // the last time we dialed
+  std::shared_ptr<Return> returning_;
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<Peer> peer_;
   Revision revision_ = kNewest;
@@ -70,8 +104,10 @@ class ClientSession final : public Client {
 
   // Listening (client_listening.cpp).
   struct Subscription;
-  Task<Result<void>> listen_modern(std::shared_ptr<Subscription> subscription, ListenFilter filter);
-  Task<Result<void>> listen_legacy(std::shared_ptr<Subscription> subscription, ListenFilter filter);
+  Task<Result<void>> begin(std::shared_ptr<Subscription> subscription);
+  Task<Result<void>> listen_modern(std::shared_ptr<Subscription> subscription);
+  Task<Result<void>> listen_legacy(std::shared_ptr<Subscription> subscription);
+  Task<void> listen_again();
   Task<Result<void>> unlisten_legacy(std::shared_ptr<Subscription> subscription);
   static Task<void> keep_listening(std::shared_ptr<Peer> peer, std::shared_ptr<Subscription> subscription,
                                    json::Raw params);

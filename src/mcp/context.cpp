@@ -1,5 +1,6 @@
 #include "fairlead/mcp/context.hpp"
 
+#include "fairlead/loop/event.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/request_state.hpp"
 
@@ -82,10 +83,6 @@ std::string_view Context::user() const noexcept {
   return state_->link->user();
 }
 
-void Context::close_stream() const {
-  if (state_->revision == Revision::r2025_11_25) state_->link->close_stream(state_->id);
-}
-
 void Context::progress(double progress, std::optional<double> total, std::string_view message) const {
   const json::View token = meta()["progressToken"];
   if (token.absent() || token.is(json::Type::null) || state_->stop.stop_requested()) return;
@@ -120,6 +117,22 @@ void Context::log(LoggingLevel level, const json::Raw& data, std::string_view lo
   if (!logger.empty()) params.key("logger").string(logger);
   params.key("data").raw(data).end_object();
   state_->link->notify("notifications/message", params.finish(), state_->id);
+}
+
+Task<bool> Context::sleep(std::chrono::milliseconds time) const {
+  const std::shared_ptr<RequestState> state = state_;
+  Loop& loop = state->link->loop();
+  Event stopped;
+  const std::stop_callback on_stop(state->stop, [&loop, stopped] {
+    // May run inside whatever asked to stop.
+    loop.post([stopped]() mutable { stopped.set(); });
+  });
+  const bool cancelled = co_await stopped.wait(loop, time);
+  co_return !cancelled;
+}
+
+void Context::close_stream() const {
+  if (state_->revision == Revision::r2025_11_25) state_->link->close_stream(state_->id);
 }
 
 Task<Result<ElicitResult>> Context::elicit(std::string message, json::Raw requested_schema,

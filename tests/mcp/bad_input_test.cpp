@@ -96,6 +96,29 @@ TEST_F(BadInputTest, ProgressTokensAreStringsOrIntegers) {
   }
 }
 
+// ---- sleeping -------------------------------------------------------------------------------------------
+
+Task<Result<std::string>> sleepy(Context context, EchoArgs) {
+  Task<bool> first = context.sleep(std::chrono::milliseconds(1));
+  const bool rested = co_await first;
+  context.log(LoggingLevel::info, json::string(rested ? "rested" : "woken too early"));
+  Task<bool> second = context.sleep(std::chrono::hours(1));
+  const bool rested_again = co_await second;
+  context.log(LoggingLevel::info, json::string(rested_again ? "slept through" : "woken"));
+  co_return std::string("done");
+}
+
+TEST_F(ServerTest, HandlerThatSleepsWakesWhenItsRequestIsCancelled) {
+  tool(server, "sleepy", "", &sleepy);
+  start();
+  initialize("2025-11-25");
+  EXPECT_NE(legacy("tools/call", R"({"name":"sleepy","arguments":{"message":""}})").find("rested"),
+            std::string::npos);
+  const std::string woken =
+      ask(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
+  EXPECT_NE(woken.find("woken"), std::string::npos) << woken;
+}
+
 // ---- cancelling -----------------------------------------------------------------------------------------
 
 TEST_F(BadInputTest, CancellingBeforeAndAfterChangesNothing) {

@@ -29,7 +29,14 @@ struct ClientHandlers {
   std::function<std::vector<Root>()> roots;
   // What the server says unasked: log messages, list changes, updates.
   std::function<void(std::string_view method, const json::Raw& params)> notified;
+  // The connection was lost, for this reason, and has been made again: whatever the server remembered of us
+  // is gone, except for subscriptions and the log level, which have been asked for again.
+  std::function<void(const Error& lost)> reconnected;
 };
+
+// When a client whose connection was lost, and not closed by us, makes another one: never, when the server is
+// a child process of ours, or whatever its address is. It does so once, at the next request.
+enum class Reconnect : std::uint8_t { never, children, always };
 
 struct ClientOptions {
   ClientOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
@@ -42,6 +49,8 @@ struct ClientOptions {
   std::chrono::milliseconds handshake_timeout{30'000};
   std::optional<LoggingLevel> log_level;  // ask the server for its log messages
   bool cache = true;                      // modern era: use results again for as long as the server allows
+  bool stale_on_error = false;            // and longer than that while the server cannot be reached
+  Reconnect reconnect = Reconnect::children;
 };
 
 // What to be told of.
@@ -65,8 +74,8 @@ class ToolCallOptions {
 
 class Client : public std::enable_shared_from_this<Client> {
  public:
-  // Connects and finds the server's era. Errors as fairlead::connect() has them; connection_failed also when
-  // there is no common revision.
+  // Connects and finds the server's era; ClientOptions::reconnect says when it does so again. Errors as
+  // fairlead::connect() has them; connection_failed also when there is no common revision.
   static Task<Result<std::shared_ptr<Client>>> connect(Loop& loop, std::string uri,
                                                        ClientOptions options = ClientOptions());
   // On a connection that is there; a server that dies of being probed cannot be started again then.
@@ -75,6 +84,8 @@ class Client : public std::enable_shared_from_this<Client> {
 
   virtual ~Client() = default;
 
+  // What the server said of itself. These change, and views of them end, when the client has reconnected to a
+  // server that says something else.
   virtual Revision revision() const noexcept = 0;
   virtual json::View server_info() const noexcept = 0;
   virtual json::View capabilities() const noexcept = 0;

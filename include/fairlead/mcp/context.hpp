@@ -2,6 +2,7 @@
 // same in both eras; a handler need not know which one it is in.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -43,6 +44,9 @@ class Context {
                 std::string_view message = {}) const;
   // Sent only if the client wants messages of this level.
   void log(LoggingLevel level, const json::Raw& data, std::string_view logger = {}) const;
+
+  // co_await: true when the time has passed, false as soon as the request is cancelled.
+  Task<bool> sleep(std::chrono::milliseconds time) const;
 
   // For work that takes long, over HTTP: lets the client hang up meanwhile and come back for what is sent
   // from now on, the answer above all. Clients before 2025-11-25 and after it do not know how; for them, and

@@ -1,0 +1,148 @@
+// How a client comes by its server and finds its era, and how it comes back to a server it has lost.
+#include "mcp/client_session.hpp"
+
+namespace fairlead::mcp {
+
+namespace {
+
+// Whether a client whose connection to `uri` is lost may make another one.
+bool may_return(const std::string& uri, Reconnect when) {
+  const Result<Uri> parsed = Uri::parse(uri);
+  if (!parsed || when == Reconnect::never) return false;
+  const bool stdio = parsed->scheme == Uri::Scheme::stdio;
+  if (stdio && parsed->words.empty()) return false;  // our own streams: there is only one pair
+  return stdio || when == Reconnect::always;
+}
+
+Error closed_meanwhile() {
+  return Error(ErrorKind::closed, "the client was closed while it connected");
+}
+
+}  // namespace
+
+// ---- coming by a server ---------------------------------------------------------------------------------
+
+Task<Result<void>> ClientSession::settle_era() {
+  died_of_probe_ = false;
+  const bool pinned_to_legacy = options_.pinned && !is_modern(*options_.pinned);
+  bool legacy = speaks_legacy_ || pinned_to_legacy;
+  if (!legacy) {
+    Task<Result<Probe>> probing = probe();
+    const Result<Probe> probed = co_await probing;
+    if (!probed) co_return probed.error();
+    if (*probed == Probe::modern) co_return Result<void>();
+    legacy = *probed == Probe::legacy && !options_.pinned;
+    died_of_probe_ = *probed == Probe::gone && !options_.pinned;
+  }
+  if (!legacy)
+    co_return Error(ErrorKind::connection_failed,
+                    "the server does not speak revision " + std::string(to_string(kNewest)));
+  Task<Result<void>> initializing = initialize(options_.pinned.value_or(kNewestLegacy));
+  Result<void> initialized = co_await initializing;
+  // Remembered for the next time, unless it has just proved wrong.
+  speaks_legacy_ = static_cast<bool>(initialized);
+  co_return initialized;
+}
+
+Task<Result<void>> ClientSession::settle_on(std::shared_ptr<Connection> connection) {
+  attach(std::move(connection));
+  Task<Result<void>> settling = settle_era();
+  Result<void> settled = co_await settling;
+  if (!settled) {
+    Task<void> dropping = drop_connection();
+    co_await dropping;
+  }
+  co_return settled;
+}
+
+Task<Result<void>> ClientSession::dial() {
+  if (closing_) co_return closed_meanwhile();
+  Task<ConnectResult> connecting = fairlead::connect(loop_, uri_, options_.connect);
+  ConnectResult connection = co_await connecting;
+  if (!connection) co_return connection.error();
+  if (closing_) {
+    (*connection)->close();
+    Task<void> settling = (*connection)->settled();
+    co_await settling;
+    co_return closed_meanwhile();
+  }
+  Task<Result<void>> settling = settle_on(std::move(*connection));
+  Result<void> settled = co_await settling;
+  co_return settled;
+}
+
+// A server that dies of the modern question is started once more and spoken to in the legacy way.
+Task<Result<void>> ClientSession::connect_to(std::string uri) {
+  const auto keep = self();
+  uri_ = std::move(uri);
+  Task<Result<void>> dialing = dial();
+  Result<void> dialed = co_await dialing;
+  if (!dialed && died_of_probe_) {
+    speaks_legacy_ = true;
+    Task<Result<void>> again = dial();
+    dialed = co_await again;
+  }
+  returns_ = may_return(uri_, options_.reconnect);
+  co_return dialed;
+}
+
+Task<void> ClientSession::drop_connection() {
+  const std::shared_ptr<Connection> connection = connection_;
+  connection->close();
+  Task<void> settling = connection->settled();
+  co_await settling;
+}
+
+Task<void> ClientSession::close() {
+  const auto keep = self();
+  closing_ = true;
+  if (connection_) {
+    Task<void> dropping = drop_connection();
+    co_await dropping;
+  }
+  if (const std::shared_ptr<Return> returning = returning_) {
+    const bool over = co_await returning->over.wait(loop_, Clock::duration::max());
+    static_cast<void>(over);
+  }
+}
+
+// ---- coming back ----------------------------------------------------------------------------------------
+
+// What was under way is lost and has failed. The first request after that brings the client back; those that
+// come meanwhile wait for it. It runs by itself, so that it does not end with the request that began it, and
+// all it waits for has a deadline.
+Task<Result<void>> ClientSession::come_back() {
+  std::shared_ptr<Return> returning = returning_;
+  if (!returning) {
+    returning = std::make_shared<Return>();
+    returning_ = returning;
+    loop_.spawn(return_to_server(self(), returning));
+  }
+  const bool over = co_await returning->over.wait(loop_, Clock::duration::max());
+  static_cast<void>(over);
+  co_return returning->outcome;
+}
+
+Task<void> ClientSession::return_to_server(std::shared_ptr<ClientSession> self,
+                                           std::shared_ptr<Return> returning) {
+  const Error lost = *self->peer_->end_reason();
+  const Log& log = self->options_.connect.log;
+  log.warning("connection lost, connecting again", {{"server", self->uri_}, {"reason", lost.to_string()}});
+  Task<void> dropping = self->drop_connection();
+  co_await dropping;
+  Task<Result<void>> connecting = self->connect_to(self->uri_);
+  const Result<void> connected = co_await connecting;
+  if (connected) {
+    self->cache_.clear();
+    Task<void> listening = self->listen_again();
+    co_await listening;
+    log.info("connected again",
+             {{"server", self->uri_}, {"revision", std::string(to_string(self->revision_))}});
+    if (self->options_.handlers.reconnected) self->options_.handlers.reconnected(lost);
+  }
+  returning->outcome = connected;
+  self->returning_ = nullptr;
+  returning->over.set();
+}
+
+}  // namespace fairlead::mcp

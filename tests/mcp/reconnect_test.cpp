@@ -1,0 +1,248 @@
+// A server that goes away while its client still wants it (PROTOCOL §7): what was under way is lost, the next
+// request finds it again, and what the client had asked for once is asked for again.
+#include "fairlead/connection/listen.hpp"
+#include "mcp/harness.hpp"
+
+namespace fairlead::mcp {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ReconnectTest : public FullServerTest, public ::testing::WithParamInterface<std::string> {
+ public:
+  void SetUp() override {
+    FullServerTest::SetUp();
+    tool(server, "talk", "", [](const Context& context, const EchoArgs&) {
+      context.log(LoggingLevel::info, test::raw("\"info\""));
+      context.log(LoggingLevel::error, test::raw("\"error\""));
+      return std::string("done");
+    });
+    options.pinned = revision_named(GetParam());
+    options.reconnect = Reconnect::always;
+    options.handlers.notified = [this](std::string_view method, const json::Raw& params) {
+      if (method != "notifications/subscriptions/acknowledged")
+        heard.push_back(std::string(method) + std::string(json::View(params)["data"].text()));
+    };
+    options.handlers.reconnected = [this](const Error& lost) { reasons.push_back(lost.kind()); };
+    listen("tcp:127.0.0.1:0");
+  }
+  void TearDown() override {
+    if (client) loop.block_on(client->close());
+    listener->close();
+    loop.run_until([&] { return clients.empty() || clients.back()->finished().is_set(); });
+  }
+  void listen(const std::string& uri) {
+    const auto accept = [this](std::shared_ptr<Connection> connection) {
+      clients.push_back(serve(server, std::move(connection)));
+    };
+    Result<std::shared_ptr<Listener>> made =
+        Listener::listen(loop, *Uri::parse(uri), ConnectOptions(), accept);
+    ASSERT_TRUE(made) << made.error().to_string();
+    listener = *made;
+  }
+  void connect() {
+    Result<std::shared_ptr<Client>> made = loop.block_on(Client::connect(loop, listener->address(), options));
+    ASSERT_TRUE(made) << made.error().to_string();
+    client = *made;
+  }
+  // The server goes away, and the client has noticed.
+  void lose() {
+    clients.back()->close();
+    loop.run_until([&] { return client->connection().closed(); });
+  }
+  Result<ToolResult> echo() {
+    return loop.block_on(client->call_tool("echo", test::raw(R"({"message":"hi"})")));
+  }
+
+  ClientOptions options;
+  std::shared_ptr<Listener> listener;
+  std::vector<std::shared_ptr<Peer>> clients;  // as the server sees them
+  std::shared_ptr<Client> client;
+  std::vector<std::string> heard;
+  std::vector<ErrorKind> reasons;
+};
+
+TEST_P(ReconnectTest, TheNextRequestComesBackWithItsSubscriptions) {
+  connect();
+  const auto kept = loop.block_on(client->subscribe("test://fixed"));
+  const auto ended = loop.block_on(client->subscribe("test://rome/now"));
+  ASSERT_TRUE(kept && ended);
+  lose();
+  EXPECT_TRUE(loop.block_on(client->unlisten(*ended)));
+  const Result<ToolResult> answer = echo();
+  ASSERT_TRUE(answer) << answer.error().to_string();
+  EXPECT_EQ(clients.size(), 2u);
+  EXPECT_EQ(reasons, std::vector<ErrorKind>{ErrorKind::closed});
+  EXPECT_EQ(to_string(client->revision()), GetParam());
+  server.resource_updated("test://rome/now");
+  server.resource_updated("test://fixed");
+  loop.run_until([&] { return !heard.empty(); });
+  ASSERT_TRUE(loop.block_on(client->unlisten(*kept)));
+  ASSERT_TRUE(echo());
+  server.resource_updated("test://fixed");
+  ASSERT_TRUE(echo());
+  EXPECT_EQ(heard, std::vector<std::string>{"notifications/resources/updated"});
+}
+
+TEST_P(ReconnectTest, TheLogLevelIsAskedForAgain) {
+  connect();
+  ASSERT_TRUE(loop.block_on(client->set_log_level(LoggingLevel::error)));
+  lose();
+  ASSERT_TRUE(loop.block_on(client->call_tool("talk", test::raw(R"({"message":""})"))));
+  EXPECT_EQ(heard, std::vector<std::string>{"notifications/message\"error\""});
+}
+
+TEST_P(ReconnectTest, ListeningComesBackToo) {
+  connect();
+  lose();
+  ASSERT_TRUE(loop.block_on(client->subscribe("test://fixed")));
+  server.resource_updated("test://fixed");
+  loop.run_until([&] { return !heard.empty(); });
+}
+
+Task<void> call_and_count(std::shared_ptr<Client> client, int& answered) {
+  Task<Result<ToolResult>> calling = client->call_tool("echo", test::raw(R"({"message":""})"));
+  const Result<ToolResult> answer = co_await calling;
+  if (answer) ++answered;
+}
+
+TEST_P(ReconnectTest, ManyRequestsMakeOneConnection) {
+  connect();
+  lose();
+  int answered = 0;
+  for (int i = 0; i < 50; ++i) loop.spawn(call_and_count(client, answered));
+  loop.run_until([&] { return answered == 50; });
+  EXPECT_EQ(clients.size(), 2u);
+  EXPECT_EQ(reasons.size(), 1u);
+}
+
+TEST_P(ReconnectTest, ARequestThatCannotComeBackSaysSoAndTheNextOneTriesAgain) {
+  connect();
+  const std::string address = listener->address();
+  listener->close();
+  lose();
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(echo().error().kind(), ErrorKind::connection_failed);
+  listen(address);
+  EXPECT_TRUE(echo());
+  EXPECT_EQ(reasons.size(), 1u);
+}
+
+TEST_P(ReconnectTest, OnlyWhereItIsWanted) {
+  for (const Reconnect never : {Reconnect::never, Reconnect::children}) {
+    options.reconnect = never;
+    connect();
+    lose();
+    EXPECT_EQ(echo().error().kind(), ErrorKind::closed);
+    EXPECT_FALSE(loop.block_on(client->subscribe("test://fixed")));
+  }
+  EXPECT_EQ(clients.size(), 2u);
+}
+
+TEST_P(ReconnectTest, AClientThatWasClosedStaysClosed) {
+  connect();
+  loop.block_on(client->close());
+  EXPECT_FALSE(echo());
+  EXPECT_FALSE(loop.block_on(client->tools()));
+  EXPECT_EQ(clients.size(), 1u);
+}
+
+TEST_P(ReconnectTest, ClosingWhileItComesBackEndsBoth) {
+  connect();
+  lose();
+  int answered = 0;
+  loop.spawn(call_and_count(client, answered));
+  bool begun = false;
+  loop.post([&] { begun = true; });
+  loop.run_until([&] { return begun; });
+  loop.block_on(client->close());
+  EXPECT_EQ(answered, 0);
+  EXPECT_TRUE(client->connection().closed());
+  EXPECT_FALSE(echo());
+}
+
+TEST_P(ReconnectTest, WhatWasLearnedBeforeIsForgotten) {
+  server.cache_hint({60'000, false});
+  connect();
+  const auto size = [&] { return loop.block_on(client->tools())->size(); };
+  const std::size_t before = size();
+  lose();
+  server.remove_tool("half");
+  ASSERT_TRUE(echo());
+  EXPECT_EQ(size(), before - 1);
+}
+
+TEST_P(ReconnectTest, AStaleResultIsUsedOnlyWhereItIsWantedAndNothingBetterCanBeHad) {
+  server.cache_hint({1, false});
+  for (const bool wanted : {false, true}) {
+    options.stale_on_error = wanted;
+    connect();
+    const std::string address = listener->address();
+    ASSERT_TRUE(loop.block_on(client->tools()));
+    bool passed = false;
+    Timer timer(loop);
+    timer.arm(Clock::now() + 2ms, [&] { passed = true; });
+    loop.run_until([&] { return passed; });
+    listener->close();
+    lose();
+    const bool modern_era = is_modern(client->revision());
+    EXPECT_EQ(static_cast<bool>(loop.block_on(client->tools())), wanted && modern_era);
+    EXPECT_FALSE(loop.block_on(client->prompts()));  // never fetched
+    EXPECT_FALSE(echo());
+    listen(address);
+    EXPECT_TRUE(loop.block_on(client->tools()));
+    EXPECT_EQ(reasons.size(), wanted ? 2u : 1u);
+    loop.block_on(client->close());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Eras, ReconnectTest, ::testing::Values("2025-11-25", "2026-07-28"),
+                         [](const auto& revision) {
+                           std::string name = revision.param;
+                           for (char& c : name) c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
+// ---- a child --------------------------------------------------------------------------------------------
+
+// Answers initialize and ping, and dies of everything else.
+const char* const kFragile =
+    R"(while read l; do id=${l#*'"id":'}; id=${id%%,*}; case "$l" in )"
+    R"(*'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"fragile","version":"1"}}}';; )"
+    R"(*initialized*) ;; *ping*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"pid":'$$'}}';; )"
+    R"(*discover*) exit 1;; *) echo 'farewell' >&2; exit 7;; esac; done)";
+
+TEST(ReconnectChild, DiesWithItsCallsAndIsStartedAgainWithTheNext) {
+  Loop loop;
+  ClientOptions options;
+  int back = 0;
+  options.handlers.reconnected = [&](const Error& lost) {
+    ++back;
+    EXPECT_EQ(lost.kind(), ErrorKind::process_exited);
+  };
+  const auto made =
+      loop.block_on(Client::connect(loop, "stdio:sh -c " + percent_encode_word(kFragile), options));
+  ASSERT_TRUE(made) << made.error().to_string();
+  const std::shared_ptr<Client> client = *made;
+  const auto pid = [&] {
+    const Result<json::Raw> answer = loop.block_on(client->request("ping"));
+    return answer ? json::View(*answer)["pid"].as_int().value_or(0) : -1;
+  };
+  const std::int64_t first = pid();
+  ASSERT_GT(first, 0);
+  const Result<ToolResult> lost = loop.block_on(client->call_tool("anything"));
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().kind(), ErrorKind::process_exited);
+  EXPECT_EQ(lost.error().detail().exit_status, 7);
+  ASSERT_FALSE(lost.error().detail().stderr_lines.empty());
+  EXPECT_EQ(lost.error().detail().stderr_lines.back(), "farewell");
+  EXPECT_EQ(back, 0);
+  const std::int64_t second = pid();
+  EXPECT_GT(second, 0);
+  EXPECT_NE(second, first);
+  EXPECT_EQ(back, 1);
+  EXPECT_EQ(client->server_info()["name"].as_string(), "fragile");
+  loop.block_on(client->close());
+}
+
+}  // namespace
+}  // namespace fairlead::mcp
