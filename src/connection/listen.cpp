@@ -1,8 +1,5 @@
 #include "fairlead/connection/listen.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,52 +13,20 @@ namespace fairlead {
 
 namespace {
 
-constexpr int kQueue = 1024;
 constexpr int kAcceptsPerTurn = 64;
 constexpr std::chrono::milliseconds kOutOfDescriptorsPause{100};
 
-Error refused(const Uri& uri, std::string_view what, int os_error) {
-  return Error::from_errno(ErrorKind::connection_failed, std::string(what) + " " + uri.text, os_error);
-}
-
-// A socket file that nobody listens on is left over from a process that died; anything else is not ours to
-// remove.
-void remove_stale_socket(const std::string& path, const SocketAddress& address) {
-  struct stat about {};
-  if (::lstat(path.c_str(), &about) != 0 || !S_ISSOCK(about.st_mode)) return;
-  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (::connect(probe.get(), address.get(), address.size) != 0 && errno == ECONNREFUSED)
-    ::unlink(path.c_str());
-}
-
 std::string name_of(const Uri& uri, int fd) {
   if (uri.scheme == Uri::Scheme::unix_socket) return uri.text;
-  SocketAddress bound;
-  bound.size = sizeof bound.storage;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&bound.storage), &bound.size) != 0) return uri.text;
-  const std::uint16_t port = bound.family() == AF_INET6
-                                 ? reinterpret_cast<const sockaddr_in6*>(&bound.storage)->sin6_port
-                                 : reinterpret_cast<const sockaddr_in*>(&bound.storage)->sin_port;
   const bool brackets = uri.host.find(':') != std::string::npos;
-  return "tcp:" + (brackets ? "[" + uri.host + "]" : uri.host) + ":" + std::to_string(ntohs(port));
+  return "tcp:" + (brackets ? "[" + uri.host + "]" : uri.host) + ":" + std::to_string(local_port(fd));
 }
 
 Result<UniqueFd> open_listening_socket(const Uri& uri) {
-  const bool is_unix = uri.scheme == Uri::Scheme::unix_socket;
   const Result<SocketAddress> address =
-      is_unix ? unix_address(uri.path) : numeric_address(uri.host, uri.port);
+      uri.scheme == Uri::Scheme::unix_socket ? unix_address(uri.path) : numeric_address(uri.host, uri.port);
   if (!address) return address.error();
-  UniqueFd fd(::socket(address->family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return refused(uri, "cannot make a socket for", errno);
-  if (is_unix) {
-    remove_stale_socket(uri.path, *address);
-  } else {
-    const int on = 1;
-    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  }
-  if (::bind(fd.get(), address->get(), address->size) != 0) return refused(uri, "cannot listen on", errno);
-  if (::listen(fd.get(), kQueue) != 0) return refused(uri, "cannot listen on", errno);
-  return fd;
+  return listening_socket(*address, uri.text);
 }
 
 class SocketListener final : public Listener, public std::enable_shared_from_this<SocketListener> {

@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
@@ -109,6 +111,50 @@ Task<Result<UniqueFd>> connect_socket(Loop& loop, SocketAddress address, std::st
   if (problem != 0)
     co_return Error::from_errno(ErrorKind::connection_failed, "cannot connect to " + name, problem);
   co_return std::move(fd);
+}
+
+namespace {
+
+constexpr int kQueue = 1024;
+
+// A socket file that nobody listens on is left over from a process that died; anything else is not ours to
+// remove.
+void remove_stale_socket(const SocketAddress& address) {
+  const char* path = reinterpret_cast<const sockaddr_un*>(&address.storage)->sun_path;
+  struct stat about {};
+  if (::lstat(path, &about) != 0 || !S_ISSOCK(about.st_mode)) return;
+  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (::connect(probe.get(), address.get(), address.size) != 0 && errno == ECONNREFUSED) ::unlink(path);
+}
+
+}  // namespace
+
+Result<UniqueFd> listening_socket(const SocketAddress& address, const std::string& name) {
+  const auto refused = [&](std::string_view what) {
+    return Error::from_errno(ErrorKind::connection_failed, std::string(what) + " " + name, errno);
+  };
+  UniqueFd fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return refused("cannot make a socket for");
+  if (address.family() == AF_UNIX) {
+    remove_stale_socket(address);
+  } else {
+    const int on = 1;
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  }
+  if (::bind(fd.get(), address.get(), address.size) != 0) return refused("cannot listen on");
+  if (::listen(fd.get(), kQueue) != 0) return refused("cannot listen on");
+  return fd;
+}
+
+std::uint16_t local_port(int fd) noexcept {
+  SocketAddress bound;
+  bound.size = sizeof bound.storage;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&bound.storage), &bound.size) != 0) return 0;
+  if (bound.family() == AF_INET6) {
+    return ntohs(reinterpret_cast<const sockaddr_in6*>(&bound.storage)->sin6_port);
+  }
+  return bound.family() == AF_INET ? ntohs(reinterpret_cast<const sockaddr_in*>(&bound.storage)->sin_port)
+                                   : 0;
 }
 
 void set_no_delay(int fd) noexcept {

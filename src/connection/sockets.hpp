@@ -31,6 +31,12 @@ Result<SocketAddress> numeric_address(const std::string& host, std::uint16_t por
 
 Task<Result<UniqueFd>> connect_socket(Loop& loop, SocketAddress address, std::string name,
                                       std::chrono::milliseconds timeout);
+// Bound, listening, non-blocking. A Unix socket's file that nobody listens on is replaced. `name` is for what
+// is said when it fails (kind connection_failed).
+Result<UniqueFd> listening_socket(const SocketAddress& address, const std::string& name);
+// The port a socket is bound to; 0 for a Unix socket.
+std::uint16_t local_port(int fd) noexcept;
+
 // Small messages must not wait for company (Nagle).
 void set_no_delay(int fd) noexcept;
 

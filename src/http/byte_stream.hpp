@@ -40,6 +40,9 @@ class ByteStream {
   virtual std::string remote() const = 0;
 };
 
+// "127.0.0.1:4711", "[::1]:4711" or "unix".
+std::string name_of_remote(int socket);
+
 // Over a connected socket.
 Result<std::unique_ptr<ByteStream>> plain_stream(Loop& loop, UniqueFd socket);
 

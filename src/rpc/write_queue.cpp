@@ -36,20 +36,14 @@ Result<void> WriteQueue::push(const Rope& message) {
   }
   const FrameMarks marks = frame_marks(framing_, size);
   put(marks.before());
-  message.each([&](const Bytes& part) {
-    if (part.size() < kShareFrom) {
-      put(part.view());
-    } else {
-      put_shared(part);
-    }
-  });
+  message.each([&](const Bytes& part) { put(part); });
   put(marks.suffix);
-  pushed_ += marks.prefix_size + size + marks.suffix.size();
   return {};
 }
 
-void WriteQueue::put(std::string_view bytes) {
+void ByteQueue::put(std::string_view bytes) {
   if (bytes.empty()) return;
+  pushed_ += bytes.size();
   if (segments_.empty() || !segments_.back().shared.empty() ||
       segments_.back().copied.size() >= kSegmentBytes) {
     segments_.emplace_back();
@@ -57,11 +51,13 @@ void WriteQueue::put(std::string_view bytes) {
   segments_.back().copied += bytes;
 }
 
-void WriteQueue::put_shared(const Bytes& bytes) {
+void ByteQueue::put(const Bytes& bytes) {
+  if (bytes.size() < kShareFrom) return put(bytes.view());
+  pushed_ += bytes.size();
   segments_.push_back(Segment{.copied = {}, .shared = bytes});
 }
 
-std::size_t WriteQueue::parts(std::span<iovec> out) const noexcept {
+std::size_t ByteQueue::parts(std::span<iovec> out) const noexcept {
   std::size_t used = 0;
   std::size_t skip = front_done_;
   for (const Segment& segment : segments_) {
@@ -74,7 +70,7 @@ std::size_t WriteQueue::parts(std::span<iovec> out) const noexcept {
   return used;
 }
 
-void WriteQueue::advance(std::size_t written) {
+void ByteQueue::advance(std::size_t written) {
   written_ += written;
   front_done_ += written;
   while (!segments_.empty() && front_done_ >= segments_.front().view().size()) {

@@ -1,6 +1,6 @@
-// WriteQueue: what is to be written to a byte stream, in frames, ready for gathered writes. Small frames are
-// laid side by side in one buffer; large parts are shared. Sans I/O: the caller writes parts() and reports
-// how far it got.
+// ByteQueue: what is to be written to a byte stream, ready for gathered writes. Small pieces are laid side by
+// side in one buffer; large ones are shared. Sans I/O: the caller writes parts() and reports how far it got.
+// WriteQueue: the same for messages, in frames.
 #pragma once
 
 #include <sys/uio.h>
@@ -9,6 +9,7 @@
 #include <deque>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "fairlead/base/bytes.hpp"
 #include "fairlead/base/result.hpp"
@@ -17,17 +18,17 @@
 
 namespace fairlead::rpc {
 
-class WriteQueue {
+class ByteQueue {
  public:
-  explicit WriteQueue(Framing framing) : framing_(framing) {}
-
-  // Frames and queues a message. Fails (kind serialize) only when the framing cannot carry it.
-  Result<void> push(const Rope& message);
+  // Copies.
+  void put(std::string_view bytes);
+  // Copies what is short and shares what is long.
+  void put(const Bytes& bytes);
 
   bool empty() const noexcept { return pushed_ == written_; }
   std::size_t bytes() const noexcept { return pushed_ - written_; }
-  // Positions in the stream since its beginning. A message pushed when pushed() became P is with the
-  // operating system once written() has reached P.
+  // Positions in the stream since its beginning. What was put when pushed() became P is with the operating
+  // system once written() has reached P.
   std::uint64_t pushed() const noexcept { return pushed_; }
   std::uint64_t written() const noexcept { return written_; }
 
@@ -44,14 +45,21 @@ class WriteQueue {
     }
   };
 
-  void put(std::string_view bytes);
-  void put_shared(const Bytes& bytes);
-
-  Framing framing_;
   std::deque<Segment> segments_;
   std::size_t front_done_ = 0;  // of the first segment
   std::uint64_t pushed_ = 0;
   std::uint64_t written_ = 0;
+};
+
+class WriteQueue : public ByteQueue {
+ public:
+  explicit WriteQueue(Framing framing) : framing_(framing) {}
+
+  // Frames and queues a message. Fails (kind serialize) only when the framing cannot carry it.
+  Result<void> push(const Rope& message);
+
+ private:
+  Framing framing_;
 };
 
 }  // namespace fairlead::rpc

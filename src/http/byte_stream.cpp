@@ -1,0 +1,83 @@
+#include "http/byte_stream.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+namespace fairlead::http {
+
+namespace {
+
+class PlainStream final : public ByteStream {
+ public:
+  PlainStream(Descriptor socket, std::string remote)
+      : socket_(std::move(socket)), remote_(std::move(remote)) {}
+
+  Io read(std::span<char> into) override {
+    const ssize_t n = ::recv(socket_.fd(), into.data(), into.size(), 0);
+    if (n > 0) return Io{State::ok, static_cast<std::size_t>(n), std::nullopt};
+    if (n == 0) return Io{into.empty() ? State::ok : State::ended, 0, std::nullopt};
+    return failed("cannot read from ", errno);
+  }
+
+  Io write(std::span<const iovec> parts) override {
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(parts.data());
+    message.msg_iovlen = parts.size();
+    const ssize_t n = ::sendmsg(socket_.fd(), &message, MSG_NOSIGNAL);
+    if (n >= 0) return Io{State::ok, static_cast<std::size_t>(n), std::nullopt};
+    return failed("cannot write to ", errno);
+  }
+
+  void when_readable(Descriptor::Ready ready) override { socket_.when_readable(std::move(ready)); }
+  void when_writable(Descriptor::Ready ready) override { socket_.when_writable(std::move(ready)); }
+  bool waiting_to_read() const noexcept override { return socket_.waiting_to_read(); }
+  bool waiting_to_write() const noexcept override { return socket_.waiting_to_write(); }
+  void shut_output() override { ::shutdown(socket_.fd(), SHUT_WR); }
+  void close() override { socket_.close(); }
+  std::string remote() const override { return remote_; }
+
+ private:
+  Io failed(std::string_view what, int os_error) const {
+    if (os_error == EAGAIN || os_error == EINTR) return Io{State::again, 0, std::nullopt};
+    return Io{State::failed, 0, Error::from_errno(ErrorKind::io, std::string(what) + remote_, os_error)};
+  }
+
+  Descriptor socket_;
+  std::string remote_;
+};
+
+}  // namespace
+
+std::string name_of_remote(int socket) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&storage), &size) != 0)
+    return "a client that has gone";
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (storage.ss_family == AF_INET) {
+    const auto* v4 = reinterpret_cast<const sockaddr_in*>(&storage);
+    ::inet_ntop(AF_INET, &v4->sin_addr, text.data(), text.size());
+    return std::string(text.data()) + ":" + std::to_string(ntohs(v4->sin_port));
+  }
+  if (storage.ss_family == AF_INET6) {
+    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&storage);
+    ::inet_ntop(AF_INET6, &v6->sin6_addr, text.data(), text.size());
+    return "[" + std::string(text.data()) + "]:" + std::to_string(ntohs(v6->sin6_port));
+  }
+  return "unix";
+}
+
+Result<std::unique_ptr<ByteStream>> plain_stream(Loop& loop, UniqueFd socket) {
+  std::string remote = name_of_remote(socket.get());
+  Result<Descriptor> descriptor = Descriptor::adopt(loop, std::move(socket));
+  if (!descriptor) return descriptor.error();
+  return std::make_unique<PlainStream>(std::move(*descriptor), std::move(remote));
+}
+
+}  // namespace fairlead::http

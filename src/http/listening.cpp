@@ -1,0 +1,125 @@
+#include "http/listening.hpp"
+
+#include <netinet/in.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "connection/sockets.hpp"
+
+namespace fairlead::http {
+
+namespace {
+
+constexpr int kPortTries = 16;  // for one that is free on both loopbacks
+
+Error not_an_address(const std::string& text) {
+  return Error(ErrorKind::connection_failed,
+               "cannot listen on `" + text + "`: want HOST:PORT, [V6]:PORT or unix:/PATH");
+}
+
+std::optional<std::pair<std::string, std::uint16_t>> split(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0) return std::nullopt;
+  std::string host = text.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string::npos) {
+    return std::nullopt;
+  }
+  std::uint16_t port = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data() + colon + 1, end, port);
+  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  return std::pair(std::move(host), port);
+}
+
+bool is_loopback(const SocketAddress& address) {
+  if (address.family() == AF_INET) {
+    return (ntohl(reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_addr.s_addr) >> 24) == 127;
+  }
+  return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_addr);
+}
+
+Result<UniqueFd> open_tcp(const std::string& host, std::uint16_t port, const std::string& name) {
+  const Result<SocketAddress> address = numeric_address(host, port);
+  if (!address) return address.error();
+  Result<UniqueFd> socket = listening_socket(*address, name);
+  if (socket) set_no_delay(socket->get());  // what it accepts inherits that
+  return socket;
+}
+
+// Both loopbacks at one port. A machine without IPv6 has one of them.
+Result<Listening> open_localhost(std::uint16_t port, const std::string& name) {
+  for (int tries = 1;; ++tries) {
+    Result<UniqueFd> v4 = open_tcp("127.0.0.1", port, name);
+    if (!v4) return v4.error();
+    Listening made;
+    const std::uint16_t real = local_port(v4->get());
+    made.address = "localhost:" + std::to_string(real);
+    made.loopback = true;
+    made.sockets.push_back(std::move(*v4));
+    Result<UniqueFd> v6 = open_tcp("::1", real, name);
+    if (v6) {
+      made.sockets.push_back(std::move(*v6));
+    } else if (v6.error().detail().os_error == EADDRINUSE) {
+      if (port == 0 && tries < kPortTries) continue;
+      return v6.error();
+    }
+    return made;
+  }
+}
+
+Result<Listening> open_unix(const std::string& path) {
+  const Result<SocketAddress> address = unix_address(path);
+  if (!address) return address.error();
+  Result<UniqueFd> socket = listening_socket(*address, "unix:" + path);
+  if (!socket) return socket.error();
+  Listening made;
+  made.address = "unix:" + path;
+  made.path = path;
+  made.sockets.push_back(std::move(*socket));
+  return made;
+}
+
+}  // namespace
+
+Result<Listening> open_listening(const std::string& address) {
+  if (address.starts_with("unix:")) return open_unix(address.substr(5));
+  const auto parts = split(address);
+  if (!parts) return not_an_address(address);
+  const auto& [host, port] = *parts;
+  if (host == "localhost") return open_localhost(port, address);
+  const Result<SocketAddress> numeric = numeric_address(host, port);
+  if (!numeric) return numeric.error();
+  Result<UniqueFd> socket = open_tcp(host, port, address);
+  if (!socket) return socket.error();
+  Listening made;
+  made.loopback = is_loopback(*numeric);
+  const bool brackets = host.find(':') != std::string::npos;
+  made.address = (brackets ? "[" + host + "]" : host) + ":" + std::to_string(local_port(socket->get()));
+  made.sockets.push_back(std::move(*socket));
+  return made;
+}
+
+SocketFile::SocketFile(std::string path) : path_(std::move(path)) {
+  struct stat about {};
+  if (::lstat(path_.c_str(), &about) != 0) path_.clear();
+  device_ = about.st_dev;
+  node_ = about.st_ino;
+}
+
+void SocketFile::remove() noexcept {
+  struct stat about {};
+  if (!path_.empty() && ::lstat(path_.c_str(), &about) == 0 && about.st_dev == device_ &&
+      about.st_ino == node_) {
+    ::unlink(path_.c_str());
+  }
+  path_.clear();
+}
+
+}  // namespace fairlead::http

@@ -1,0 +1,34 @@
+// The sockets a server listens on, from an address as people write it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fairlead/base/result.hpp"
+#include "fairlead/loop/descriptor.hpp"
+
+namespace fairlead::http {
+
+struct Listening {
+  std::vector<UniqueFd> sockets;
+  std::string address;  // with the real port
+  bool loopback = false;
+  std::string path;  // Unix socket: its file
+};
+
+Result<Listening> open_listening(const std::string& address);
+
+// A Unix socket's file, as long as it is the one that was made here and not somebody else's by now.
+class SocketFile {
+ public:
+  SocketFile() = default;
+  explicit SocketFile(std::string path);
+  void remove() noexcept;
+
+ private:
+  std::string path_;
+  unsigned long device_ = 0;
+  unsigned long node_ = 0;
+};
+
+}  // namespace fairlead::http

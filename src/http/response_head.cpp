@@ -1,0 +1,154 @@
+#include "http/response_head.hpp"
+
+#include <array>
+#include <charconv>
+
+#include "fairlead/json/writer.hpp"
+#include "http/syntax.hpp"
+
+namespace fairlead::http {
+
+std::string_view reason_phrase(int status) noexcept {
+  switch (status) {
+    case 100: return "Continue";
+    case 101: return "Switching Protocols";
+    case 200: return "OK";
+    case 201: return "Created";
+    case 202: return "Accepted";
+    case 204: return "No Content";
+    case 301: return "Moved Permanently";
+    case 302: return "Found";
+    case 303: return "See Other";
+    case 304: return "Not Modified";
+    case 307: return "Temporary Redirect";
+    case 308: return "Permanent Redirect";
+    case 400: return "Bad Request";
+    case 401: return "Unauthorized";
+    case 403: return "Forbidden";
+    case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
+    case 406: return "Not Acceptable";
+    case 408: return "Request Timeout";
+    case 409: return "Conflict";
+    case 410: return "Gone";
+    case 413: return "Content Too Large";
+    case 415: return "Unsupported Media Type";
+    case 417: return "Expectation Failed";
+    case 426: return "Upgrade Required";
+    case 429: return "Too Many Requests";
+    case 431: return "Request Header Fields Too Large";
+    case 500: return "Internal Server Error";
+    case 501: return "Not Implemented";
+    case 502: return "Bad Gateway";
+    case 503: return "Service Unavailable";
+    case 504: return "Gateway Timeout";
+    case 505: return "HTTP Version Not Supported";
+    default: return "Status";
+  }
+}
+
+std::string_view DateField::now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &time);
+  if (time.tv_sec != second_) {
+    second_ = time.tv_sec;
+    std::tm parts{};
+    ::gmtime_r(&second_, &parts);
+    std::array<char, 64> text;
+    // The program's locale is "C" unless it says otherwise, and HTTP's is English: names by hand.
+    static constexpr std::array<const char*, 7> kDays = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static constexpr std::array<const char*, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                            "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    const std::size_t size =
+        std::strftime(text.data(), text.size(), "Date: ???, %d ??? %Y %H:%M:%S GMT\r\n", &parts);
+    text_.assign(text.data(), size);
+    text_.replace(6, 3, kDays[static_cast<std::size_t>(parts.tm_wday)]);
+    text_.replace(14, 3, kMonths[static_cast<std::size_t>(parts.tm_mon)]);
+  }
+  return text_;
+}
+
+namespace {
+
+bool is_servers_own(std::string_view name) noexcept {
+  switch (name.size()) {
+    case 4: return same_name(name, "date");
+    case 10: return same_name(name, "connection");
+    case 14: return same_name(name, "content-length");
+    case 17: return same_name(name, "transfer-encoding");
+    default: return false;
+  }
+}
+
+void append_field(std::string& out, std::string_view name, std::string_view value) {
+  out += name;
+  out += ": ";
+  const std::size_t begin = out.size();
+  out += value;
+  if (!is_field_value(value)) {
+    for (std::size_t i = begin; i < out.size(); ++i) {
+      if (!is_field_value(std::string_view(out).substr(i, 1))) out[i] = ' ';
+    }
+  }
+  out += "\r\n";
+}
+
+void append_number(std::string& out, std::size_t number) {
+  std::array<char, 20> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  out.append(digits.data(), end);
+}
+
+void append_framing(std::string& out, int status, const HeadFraming& framing) {
+  switch (framing.body) {
+    case HeadFraming::Body::chunked: out += "Transfer-Encoding: chunked\r\n"; break;
+    case HeadFraming::Body::sized:
+      if (status == 204 || status == 304 || status < 200) break;
+      out += "Content-Length: ";
+      append_number(out, framing.size);
+      out += "\r\n";
+      break;
+    case HeadFraming::Body::none:
+    case HeadFraming::Body::until_close: break;
+  }
+  if (framing.upgrade) {
+    out += "Connection: Upgrade\r\n";
+  } else if (!framing.keep_alive) {
+    out += "Connection: close\r\n";
+  } else if (framing.http_1_0) {
+    out += "Connection: keep-alive\r\n";
+  }
+}
+
+}  // namespace
+
+void write_head(std::string& out, const Response& response, const HeadFraming& framing,
+                std::string_view date) {
+  out += "HTTP/1.1 ";
+  append_number(out, static_cast<std::size_t>(response.status));
+  out += ' ';
+  out += reason_phrase(response.status);
+  out += "\r\n";
+  out += date;
+  for (const auto& [name, value] : response.headers) {
+    if (!is_servers_own(name) && is_token(name)) append_field(out, name, value);
+  }
+  if (!framing.origin.empty() && !response.headers.has("Access-Control-Allow-Origin")) {
+    append_field(out, "Access-Control-Allow-Origin", framing.origin);
+    out +=
+        "Access-Control-Expose-Headers: Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, "
+        "Retry-After\r\n"
+        "Vary: Origin\r\n";
+  }
+  append_framing(out, response.status, framing);
+  out += "\r\n";
+}
+
+Response refusal_response(int status, std::string_view message) {
+  std::string body = R"({"jsonrpc":"2.0","error":{"code":-32000,"message":)";
+  json::append_string(body, message);
+  body += "}}";
+  return Response::json(status, Bytes::adopt(std::move(body)));
+}
+
+}  // namespace fairlead::http

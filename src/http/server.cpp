@@ -1,0 +1,160 @@
+#include "fairlead/http/server.hpp"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "http/byte_stream.hpp"
+#include "http/listening.hpp"
+#include "http/server_connection.hpp"
+#include "http/server_core.hpp"
+
+namespace fairlead::http {
+
+namespace {
+
+constexpr int kAcceptsPerTurn = 64;
+constexpr std::chrono::milliseconds kOutOfDescriptorsPause{100};
+constexpr std::size_t kMaxSurplus = 256;  // clients being told that there are too many; others get no answer
+
+class SocketServer final : public Server, public std::enable_shared_from_this<SocketServer> {
+ public:
+  SocketServer(Loop& loop, const Listening& listening, ServerOptions options, std::shared_ptr<TlsContext> tls)
+      : core_(std::make_shared<ServerCore>(loop, std::move(options), listening.loopback)),
+        address_(listening.address),
+        tls_(std::move(tls)) {
+    if (!listening.path.empty()) file_ = SocketFile(listening.path);
+  }
+  ~SocketServer() override { close(); }
+
+  Result<void> listen_on(std::vector<UniqueFd> sockets) {
+    for (UniqueFd& socket : sockets) {
+      Result<Descriptor> descriptor = Descriptor::adopt(core_->loop, std::move(socket));
+      if (!descriptor) return descriptor.error();
+      acceptors_.push_back(std::make_shared<Acceptor>(std::move(*descriptor), core_->loop));
+    }
+    for (const auto& acceptor : acceptors_) wait(acceptor);
+    return {};
+  }
+
+  void route(std::string path, Handler handler) override {
+    core_->routes.add(std::move(path), std::move(handler));
+  }
+  std::string address() const override { return address_; }
+  std::size_t connections() const noexcept override { return core_->count(); }
+
+  Result<void> reload_tls() override {
+    if (!core_->options.tls) return Error(ErrorKind::validation, address_ + " has no TLS");
+    Result<std::shared_ptr<TlsContext>> made =
+        server_tls(core_->options.tls->certificate, core_->options.tls->key);
+    if (!made) return made.error();
+    tls_ = std::move(*made);
+    return {};
+  }
+
+  Task<void> drain() override { return drain_and_close(shared_from_this()); }
+
+  void close() override {
+    stop_accepting();
+    core_->close_all();
+  }
+
+ private:
+  struct Acceptor {
+    Acceptor(Descriptor listening, Loop& loop) : socket(std::move(listening)), pause(loop) {}
+    Descriptor socket;
+    Timer pause;
+  };
+
+  static Task<void> drain_and_close(std::shared_ptr<SocketServer> self) {
+    self->stop_accepting();
+    self->core_->drain();
+    co_await self->core_->emptied().wait(self->core_->loop, self->core_->options.drain_grace);
+    self->close();
+  }
+
+  void stop_accepting() {
+    acceptors_.clear();
+    file_.remove();
+  }
+
+  void wait(const std::shared_ptr<Acceptor>& acceptor) {
+    acceptor->socket.when_readable(
+        [weak = weak_from_this(), on = std::weak_ptr<Acceptor>(acceptor)] { accept_if_alive(weak, on); });
+  }
+
+  static void accept_if_alive(const std::weak_ptr<SocketServer>& weak, const std::weak_ptr<Acceptor>& on) {
+    const auto self = weak.lock();
+    const auto acceptor = on.lock();
+    if (self && acceptor) self->accept_some(acceptor);
+  }
+
+  void accept_some(const std::shared_ptr<Acceptor>& acceptor) {
+    for (int i = 0; i < kAcceptsPerTurn; ++i) {
+      UniqueFd fd(::accept4(acceptor->socket.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (fd) {
+        take(std::move(fd));
+      } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+        // The connection stays in the queue, so waiting for readability would spin.
+        core_->options.log.error("cannot accept: out of descriptors or memory", {{"listener", address_}});
+        return acceptor->pause.arm_after(
+            kOutOfDescriptorsPause,
+            [weak = weak_from_this(), on = std::weak_ptr<Acceptor>(acceptor)] { accept_if_alive(weak, on); });
+      } else if (errno != EINTR && errno != ECONNABORTED) {
+        break;
+      }
+    }
+    wait(acceptor);
+  }
+
+  void take(UniqueFd fd) {
+    const bool surplus = core_->count() >= core_->options.max_connections;
+    if (surplus) warn_of_surplus();
+    // A handshake for a refusal is more than there is to give.
+    if (surplus && (tls_ || core_->surplus() >= kMaxSurplus)) return;
+    Result<std::unique_ptr<ByteStream>> stream =
+        tls_ ? tls_stream(core_->loop, std::move(fd), tls_, "") : plain_stream(core_->loop, std::move(fd));
+    if (!stream) {
+      return core_->options.log.error("cannot take a connection", {{"reason", stream.error().message()}});
+    }
+    auto connection = std::make_shared<ServerConnection>(core_, std::move(*stream), surplus);
+    core_->add(connection);
+    connection->start();
+  }
+
+  void warn_of_surplus() {
+    const Clock::time_point now = Clock::now();
+    if (now - warned_ < std::chrono::seconds(1)) return;
+    warned_ = now;
+    core_->options.log.warning("turned clients away: max_connections (" +
+                                   std::to_string(core_->options.max_connections) + ") are open",
+                               {{"listener", address_}});
+  }
+
+  std::shared_ptr<ServerCore> core_;
+  std::string address_;
+  std::shared_ptr<TlsContext> tls_;
+  std::vector<std::shared_ptr<Acceptor>> acceptors_;
+  SocketFile file_;
+  Clock::time_point warned_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Server>> Server::listen(Loop& loop, const std::string& address,
+                                               ServerOptions options) {
+  std::shared_ptr<TlsContext> tls;
+  if (options.tls) {
+    Result<std::shared_ptr<TlsContext>> made = server_tls(options.tls->certificate, options.tls->key);
+    if (!made) return made.error();
+    tls = std::move(*made);
+  }
+  Result<Listening> listening = open_listening(address);
+  if (!listening) return listening.error();
+  auto server = std::make_shared<SocketServer>(loop, *listening, std::move(options), std::move(tls));
+  Result<void> started = server->listen_on(std::move(listening->sockets));
+  if (!started) return started.error();
+  return std::shared_ptr<Server>(std::move(server));
+}
+
+}  // namespace fairlead::http

@@ -1,0 +1,539 @@
+#include "http/server_connection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace fairlead::http {
+
+namespace {
+
+constexpr int kReadsPerTurn = 16;               // then others on the loop have their turn
+constexpr std::size_t kWriteParts = 64;         // gathered into one write
+constexpr std::size_t kDirectFrom = 16u << 10;  // so much of a body missing is read to where it stays
+constexpr std::size_t kLeastRead = 64u << 10;
+constexpr std::size_t kLargestRead = 1u << 20;
+constexpr std::size_t kReadAhead = 64u << 10;     // of requests behind one that is not answered yet
+constexpr std::size_t kAnswersAhead = 64u << 10;  // of pipelined answers, before they are written
+// So long a client has to take note of the last answer. Closing at once would, when it is still sending,
+// throw the answer away on its side.
+constexpr std::chrono::milliseconds kLinger{2'000};
+
+}  // namespace
+
+ServerConnection::ServerConnection(std::shared_ptr<ServerCore> core, std::unique_ptr<ByteStream> stream,
+                                   bool surplus)
+    : core_(std::move(core)),
+      stream_(std::move(stream)),
+      remote_(stream_->remote()),
+      reader_(core_->options.max_header_bytes, core_->options.max_body_bytes),
+      surplus_(surplus) {}
+
+void ServerConnection::start() {
+  if (surplus_) {
+    refuse(503, "max_connections (" + std::to_string(core_->options.max_connections) + ") are open");
+    flush();
+  }
+  settle();
+}
+
+// ---- reading ---------------------------------------------------------------------------------------------
+
+// Reads what there is, a bounded number of times. Answers that handlers give on the spot leave in one write
+// after each read.
+void ServerConnection::pump() {
+  const auto self = shared_from_this();
+  pumping_ = true;
+  for (int round = 0; round < kReadsPerTurn && stream_; ++round) {
+    const bool more = read_once();
+    flush();
+    if (!more) break;
+  }
+  pumping_ = false;
+  settle();
+}
+
+bool ServerConnection::read_once() {
+  take_pending();  // was read before what comes now
+  if (!stream_) return false;
+  if (closing_) return discard();
+  if (!may_take_next()) return read_ahead();
+  return reader_.missing() >= kDirectFrom ? read_body() : read_some();
+}
+
+bool ServerConnection::read_some() {
+  const std::span<char> scratch = core_->loop.scratch();
+  const ByteStream::Io io = stream_->read(scratch);
+  if (io.state == ByteStream::State::ok) take(std::string_view(scratch.data(), io.bytes));
+  return after_read(io, scratch.size());
+}
+
+bool ServerConnection::read_body() {
+  const std::size_t missing = reader_.missing();
+  if (missing >= kLeastRead) reader_.lend(core_->loop.large_buffer());
+  const std::size_t room = std::min(missing, std::clamp(reader_.body_bytes(), kLeastRead, kLargestRead));
+  ByteStream::Io io;
+  reader_.fill(room, [&](std::span<char> into) {
+    io = stream_->read(into);
+    return io.state == ByteStream::State::ok ? io.bytes : 0;
+  });
+  after_feed();
+  return after_read(io, room);
+}
+
+// While a request waits for its answer: requests behind it have to wait, and an end of the input means that
+// nobody waits for the answer any more.
+bool ServerConnection::read_ahead() {
+  const std::size_t have = pending_.size() - pending_done_;
+  if (have >= kReadAhead) return false;
+  std::span<char> scratch = core_->loop.scratch();
+  scratch = scratch.first(std::min(scratch.size(), kReadAhead - have));
+  const ByteStream::Io io = stream_->read(scratch);
+  pending_.append(scratch.data(), io.bytes);
+  return after_read(io, scratch.size());
+}
+
+bool ServerConnection::discard() {
+  const std::span<char> scratch = core_->loop.scratch();
+  return after_read(stream_->read(scratch), scratch.size());
+}
+
+bool ServerConnection::after_read(const ByteStream::Io& io, std::size_t room) {
+  switch (io.state) {
+    case ByteStream::State::ok: return io.bytes == room;
+    case ByteStream::State::again: break;
+    case ByteStream::State::ended: end_of_input(); break;
+    case ByteStream::State::failed:
+      if (io.error) core_->options.log.debug("a connection broke", {{"reason", io.error->message()}});
+      close();
+      break;
+  }
+  return false;
+}
+
+// Whoever stops sending with an answer outstanding is taken for gone: that is how clients of MCP cancel. An
+// answer that is complete already is still written.
+void ServerConnection::end_of_input() {
+  input_ended_ = true;
+  if (current_ || queue_.empty()) return close();
+  closing_ = true;
+}
+
+void ServerConnection::take(std::string_view bytes) {
+  const std::size_t done = reader_.feed(bytes);
+  // Before a handler runs: the bytes are in a buffer that is everybody's.
+  if (reader_.state() == RequestReader::State::complete) pending_.assign(bytes.substr(done));
+  after_feed();
+  take_pending();
+}
+
+void ServerConnection::take_pending() {
+  if (pending_.empty()) return;
+  while (pending_done_ < pending_.size() && may_take_next()) {
+    pending_done_ += reader_.feed(std::string_view(pending_).substr(pending_done_));
+    after_feed();
+    if (queue_.bytes() >= kAnswersAhead) flush();
+  }
+  if (pending_done_ < pending_.size()) return;
+  pending_ = std::string();
+  pending_done_ = 0;
+}
+
+bool ServerConnection::may_take_next() const noexcept {
+  return stream_ && !current_ && !closing_ && !blocked();
+}
+
+void ServerConnection::after_feed() {
+  switch (reader_.state()) {
+    case RequestReader::State::complete: return dispatch();
+    case RequestReader::State::refused: return refuse(reader_.refusal().status, reader_.refusal().message);
+    case RequestReader::State::body:
+      if (!reader_.wants_continue()) return;
+      reader_.continued();
+      queue_.put(std::string_view("HTTP/1.1 100 Continue\r\n\r\n"));
+      return;
+    case RequestReader::State::idle:
+    case RequestReader::State::head: return;
+  }
+}
+
+// Goes on with what was read ahead.
+void ServerConnection::resume() {
+  const auto self = shared_from_this();
+  pumping_ = true;
+  take_pending();
+  flush();
+  pumping_ = false;
+  settle();
+}
+
+// At the end of whatever happened to the connection: what does it wait for now?
+void ServerConnection::settle() {
+  if (!stream_ || pumping_) return;
+  if (closing_ && queue_.empty() && !lingering_) linger();
+  if (!stream_) return;
+  const auto self = shared_from_this();
+  if (!resume_posted_ && pending_done_ < pending_.size() && may_take_next()) {
+    resume_posted_ = true;
+    core_->loop.post([self] {
+      self->resume_posted_ = false;
+      self->resume();
+    });
+  }
+  const bool full = pending_.size() - pending_done_ >= kReadAhead;
+  if (!full && !input_ended_ && !stream_->waiting_to_read()) {
+    stream_->when_readable([self] {
+      if (self->stream_) self->pump();
+    });
+  }
+  update_deadline();
+}
+
+// ---- requests --------------------------------------------------------------------------------------------
+
+void ServerConnection::dispatch() {
+  served_ = true;
+  auto exchange = core_->spare ? std::move(core_->spare) : std::make_shared<ServerExchange>();
+  core_->spare = nullptr;
+  Request& request = exchange->request_;
+  reader_.take(request);
+  if (request.body.size() >= kLeastRead) core_->loop.remember_large(request.body);
+  request.remote = remote_;
+  request.secure = core_->options.tls.has_value();
+  exchange->connection_ = shared_from_this();
+  exchange->state_ = ServerExchange::State::pending;
+  exchange->head_only_ = request.method == "HEAD";
+  current_ = exchange.get();
+
+  if (const auto reason = core_->gate.refuses(reader_.authority(), request.headers)) {
+    return respond(*exchange, refusal_response(403, *reason));
+  }
+  exchange->origin_allowed_ = request.headers.has("Origin");
+  const std::shared_ptr<const Handler> handler = core_->routes.find(request.path());
+  if (!handler) return respond(*exchange, refusal_response(404, "there is nothing at this path"));
+  if (Gate::is_preflight(request)) return respond(*exchange, Gate::preflight(request));
+  call_handler(*handler, std::move(exchange));
+}
+
+void ServerConnection::call_handler(const Handler& handler, std::shared_ptr<ServerExchange> exchange) {
+  try {
+    handler(exchange);
+  } catch (const std::exception& problem) {
+    core_->options.log.error("a handler of HTTP requests threw",
+                             {{"path", std::string(exchange->request_.path())}, {"what", problem.what()}});
+    if (exchange->state_ == ServerExchange::State::pending) {
+      respond(*exchange, refusal_response(500, "internal error"));
+    } else {
+      exchange->abort();
+    }
+  }
+  if (exchange.use_count() > 1 || exchange->state_ != ServerExchange::State::done) return;
+  exchange->reset();
+  core_->spare = std::move(exchange);
+}
+
+void ServerConnection::abandoned(ServerExchange& exchange) {
+  core_->options.log.error("a request was not answered by its handler",
+                           {{"path", std::string(exchange.request_.path())}});
+  respond(exchange, refusal_response(500, "internal error"));
+}
+
+// ---- answers ---------------------------------------------------------------------------------------------
+
+// A request that cannot be served. Where the next one would begin is unknown, so this is the last answer.
+void ServerConnection::refuse(int status, std::string_view message) {
+  core_->options.log.debug("refused a request",
+                           {{"status", std::to_string(status)}, {"reason", std::string(message)}});
+  const Response response = refusal_response(status, message);
+  HeadFraming framing;
+  framing.size = response.body.front().size();
+  framing.keep_alive = false;
+  put_head(response, framing);
+  queue_.put(response.body.front());
+  closing_ = true;
+  pending_ = std::string();
+  pending_done_ = 0;
+}
+
+bool ServerConnection::keeps_alive() const noexcept {
+  return reader_.keep_alive() && !core_->draining && !input_ended_;
+}
+
+void ServerConnection::put_head(const Response& response, HeadFraming framing) {
+  core_->head.clear();
+  write_head(core_->head, response, framing, core_->date.now());
+  queue_.put(std::string_view(core_->head));
+}
+
+void ServerConnection::respond(ServerExchange& exchange, const Response& response) {
+  HeadFraming framing;
+  framing.http_1_0 = reader_.http_1_0();
+  framing.keep_alive = keeps_alive();
+  if (exchange.origin_allowed_) framing.origin = exchange.request_.headers.get("Origin");
+  for (const Bytes& part : response.body) framing.size += part.size();
+  put_head(response, framing);
+  const bool bodiless = exchange.head_only_ || response.status == 204 || response.status == 304;
+  if (!bodiless) {
+    for (const Bytes& part : response.body) queue_.put(part);
+  }
+  finish_answer(exchange, framing.keep_alive);
+}
+
+void ServerConnection::start_stream(ServerExchange& exchange, const Response& head) {
+  exchange.state_ = ServerExchange::State::streaming;
+  HeadFraming framing;
+  framing.http_1_0 = reader_.http_1_0();
+  framing.body = framing.http_1_0 ? HeadFraming::Body::until_close : HeadFraming::Body::chunked;
+  framing.keep_alive = keeps_alive() && !framing.http_1_0;
+  if (exchange.origin_allowed_) framing.origin = exchange.request_.headers.get("Origin");
+  exchange.body_ = framing.body;
+  exchange.keep_alive_ = framing.keep_alive;
+  put_head(head, framing);
+  if (!head.body.empty()) write_chunk(exchange, head.body);
+  flush_soon();
+}
+
+void ServerConnection::write_chunk(const ServerExchange& exchange, const std::vector<Bytes>& parts) {
+  std::size_t size = 0;
+  for (const Bytes& part : parts) size += part.size();
+  if (size == 0 || exchange.head_only_) return;  // an empty chunk would be the last one
+  const bool chunked = exchange.body_ == HeadFraming::Body::chunked;
+  if (chunked) {
+    std::array<char, 18> line;
+    char* end = std::to_chars(line.data(), line.data() + 16, size, 16).ptr;
+    *end++ = '\r';
+    *end++ = '\n';
+    queue_.put(std::string_view(line.data(), end));
+  }
+  for (const Bytes& part : parts) queue_.put(part);
+  if (chunked) queue_.put(std::string_view("\r\n"));
+  if (queue_.bytes() > core_->options.max_stream_backlog_bytes) {
+    core_->options.log.warning("a client does not read its answer: more than max_stream_backlog_bytes (" +
+                                   std::to_string(core_->options.max_stream_backlog_bytes) + ") wait for it",
+                               {{"client", remote_}});
+    return close();
+  }
+  flush_soon();
+}
+
+void ServerConnection::finish_stream(ServerExchange& exchange) {
+  if (exchange.body_ == HeadFraming::Body::chunked && !exchange.head_only_) {
+    queue_.put(std::string_view("0\r\n\r\n"));
+  }
+  finish_answer(exchange, exchange.keep_alive_ && !core_->draining);
+}
+
+void ServerConnection::finish_answer(ServerExchange& exchange, bool keep_alive) {
+  const auto self = shared_from_this();
+  exchange.state_ = ServerExchange::State::done;
+  exchange.told_ = nullptr;
+  current_ = nullptr;
+  if (!keep_alive) closing_ = true;
+  if (pumping_) return;
+  flush();
+  settle();
+}
+
+Exchange::Upgraded ServerConnection::upgrade(ServerExchange& exchange, const Response& head) {
+  HeadFraming framing;
+  framing.body = HeadFraming::Body::none;
+  framing.upgrade = true;
+  put_head(head, framing);
+  flush();
+  // Not even a head fits: it has not read what it was sent before, and need not be waited for.
+  if (!stream_ || !queue_.empty()) {
+    close();
+    return {};
+  }
+  exchange.state_ = ServerExchange::State::done;
+  current_ = nullptr;
+  Exchange::Upgraded upgraded{std::move(stream_), pending_.substr(pending_done_)};
+  core_->forget(*this);
+  return upgraded;
+}
+
+// ---- writing ---------------------------------------------------------------------------------------------
+
+// While we pump, the end of the pump flushes; otherwise the loop's next turn does, with all that is queued by
+// then.
+void ServerConnection::flush_soon() {
+  if (pumping_ || flush_posted_ || blocked()) return;
+  flush_posted_ = true;
+  core_->loop.post([self = shared_from_this()] {
+    self->flush_posted_ = false;
+    self->flush();
+    self->settle();
+  });
+}
+
+void ServerConnection::flush() {
+  if (!stream_ || queue_.empty() || blocked()) return;
+  while (!queue_.empty()) {
+    std::array<iovec, kWriteParts> parts;
+    const std::size_t used = queue_.parts(parts);
+    const ByteStream::Io io = stream_->write(std::span(parts).first(used));
+    if (io.state == ByteStream::State::ok) {
+      queue_.advance(io.bytes);
+    } else if (io.state == ByteStream::State::again) {
+      stream_->when_writable([self = shared_from_this()] {
+        self->flush();
+        self->settle();
+      });
+      return;
+    } else {
+      return close();
+    }
+  }
+}
+
+void ServerConnection::linger() {
+  if (input_ended_) return close();
+  lingering_ = true;
+  stream_->shut_output();
+}
+
+void ServerConnection::close() {
+  if (!stream_) return;
+  const auto self = shared_from_this();
+  stream_->close();
+  stream_.reset();
+  deadline_ = Clock::time_point::max();
+  pending_ = std::string();
+  pending_done_ = 0;
+  queue_ = rpc::ByteQueue();
+  core_->forget(*this);
+  if (current_) std::exchange(current_, nullptr)->lost();
+}
+
+void ServerConnection::close_if_idle() {
+  if (current_ || !queue_.empty() || reader_.state() != RequestReader::State::idle) return;
+  close();
+}
+
+// ---- clocks ----------------------------------------------------------------------------------------------
+
+ServerConnection::Phase ServerConnection::phase() const noexcept {
+  if (lingering_) return Phase::linger;
+  if (blocked()) return Phase::stall;
+  if (current_ || closing_) return Phase::answer;
+  switch (reader_.state()) {
+    case RequestReader::State::head: return Phase::head;
+    case RequestReader::State::body: return Phase::body;
+    default: break;
+  }
+  return served_ || !core_->options.tls ? Phase::idle : Phase::hello;
+}
+
+Clock::duration ServerConnection::limit_of(Phase phase) const noexcept {
+  const ServerOptions& options = core_->options;
+  switch (phase) {
+    case Phase::hello:
+    case Phase::head: return options.header_timeout;
+    case Phase::idle: return options.keep_alive_timeout;
+    case Phase::body: return options.body_timeout;
+    case Phase::stall: return options.write_stall;
+    case Phase::linger: return kLinger;
+    case Phase::answer: break;
+  }
+  return Clock::duration::zero();
+}
+
+void ServerConnection::update_deadline() {
+  const Phase now = phase();
+  const bool moved =
+      now == Phase::idle || now == Phase::body || (now == Phase::stall && stalled_at_ != queue_.written());
+  if (moved || now != last_phase_) since_ = Clock::now();
+  last_phase_ = now;
+  stalled_at_ = queue_.written();
+  const Clock::duration limit = limit_of(now);
+  deadline_ = limit == Clock::duration::zero() ? Clock::time_point::max() : since_ + limit;
+  core_->watch(deadline_);
+}
+
+void ServerConnection::expire() {
+  const auto self = shared_from_this();
+  switch (last_phase_) {
+    case Phase::head:
+    case Phase::body: {
+      const bool head = last_phase_ == Phase::head;
+      const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(limit_of(last_phase_));
+      refuse(408, std::string(head ? "the head of the request took longer than header_timeout ("
+                                   : "nothing came of the body for body_timeout (") +
+                      std::to_string(limit.count()) + " ms)");
+      flush();
+      return settle();
+    }
+    case Phase::stall:
+      core_->options.log.warning("a client takes nothing of its answer: write_stall", {{"client", remote_}});
+      return close();
+    case Phase::hello:
+    case Phase::idle:
+    case Phase::linger:
+    case Phase::answer: return close();
+  }
+}
+
+// ---- the exchange ----------------------------------------------------------------------------------------
+
+ServerExchange::~ServerExchange() {
+  if (state_ == State::pending) {
+    connection_->abandoned(*this);
+  } else if (state_ == State::streaming) {
+    connection_->close();
+  }
+}
+
+void ServerExchange::reset() noexcept {
+  connection_.reset();
+  gone_ = false;
+  origin_allowed_ = false;
+  told_ = nullptr;
+}
+
+void ServerExchange::respond(Response response) {
+  if (state_ == State::pending) connection_->respond(*this, response);
+}
+
+void ServerExchange::start(Response head) {
+  if (state_ == State::pending) connection_->start_stream(*this, head);
+}
+
+void ServerExchange::write(std::vector<Bytes> parts) {
+  if (state_ == State::streaming) connection_->write_chunk(*this, parts);
+}
+
+void ServerExchange::finish() {
+  if (state_ == State::streaming) connection_->finish_stream(*this);
+}
+
+void ServerExchange::abort() {
+  if (state_ == State::done) return;
+  told_ = nullptr;
+  connection_->close();
+}
+
+std::size_t ServerExchange::backlog() const noexcept {
+  return state_ == State::streaming ? connection_->backlog() : 0;
+}
+
+Exchange::Upgraded ServerExchange::upgrade(Response head) {
+  if (state_ != State::pending) return {};
+  return connection_->upgrade(*this, head);
+}
+
+void ServerExchange::when_gone(std::function<void()> told) {
+  if (gone_) {
+    loop().post(std::move(told));
+  } else if (state_ != State::done) {
+    told_ = std::move(told);
+  }
+}
+
+// Told later: whoever is told may drop the exchange, in the midst of the connection's end.
+void ServerExchange::lost() {
+  state_ = State::done;
+  gone_ = true;
+  if (told_) loop().post(std::exchange(told_, nullptr));
+}
+
+}  // namespace fairlead::http

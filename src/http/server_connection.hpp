@@ -1,0 +1,136 @@
+// ServerConnection: one client's connection. It reads requests, one after the other, hands each to its
+// handler as an Exchange, and writes the answers in the order of the requests.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "fairlead/http/server.hpp"
+#include "fairlead/loop/loop.hpp"
+#include "fairlead/rpc/write_queue.hpp"
+#include "http/byte_stream.hpp"
+#include "http/request_reader.hpp"
+#include "http/server_core.hpp"
+
+namespace fairlead::http {
+
+class ServerExchange;
+
+class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
+ public:
+  ServerConnection(std::shared_ptr<ServerCore> core, std::unique_ptr<ByteStream> stream, bool surplus);
+
+  // Waits for the first request; or, one too many, says so and hangs up.
+  void start();
+  void close();
+  void close_if_idle();
+  bool surplus() const noexcept { return surplus_; }
+
+  Clock::time_point deadline() const noexcept { return deadline_; }
+  void expire();
+  std::size_t place = 0;  // in the core's list
+
+  // For the exchange under way.
+  void respond(ServerExchange& exchange, const Response& response);
+  void start_stream(ServerExchange& exchange, const Response& head);
+  void write_chunk(const ServerExchange& exchange, const std::vector<Bytes>& parts);
+  void finish_stream(ServerExchange& exchange);
+  Exchange::Upgraded upgrade(ServerExchange& exchange, const Response& head);
+  void abandoned(ServerExchange& exchange);
+  std::size_t backlog() const noexcept { return queue_.bytes(); }
+  ServerCore& core() noexcept { return *core_; }
+
+ private:
+  // What a connection waits for; each has a limit of its own.
+  enum class Phase : std::uint8_t { hello, idle, head, body, answer, stall, linger };
+
+  // Reading. The reads say whether there may be more.
+  void pump();
+  bool read_once();
+  bool read_some();
+  bool read_body();
+  bool read_ahead();
+  bool discard();
+  bool after_read(const ByteStream::Io& io, std::size_t room);
+  void end_of_input();
+  void take(std::string_view bytes);
+  void take_pending();
+  void after_feed();
+  bool may_take_next() const noexcept;
+  void resume();
+  void settle();
+
+  // Answering.
+  void dispatch();
+  void call_handler(const Handler& handler, std::shared_ptr<ServerExchange> exchange);
+  void refuse(int status, std::string_view message);
+  void put_head(const Response& response, HeadFraming framing);
+  void finish_answer(ServerExchange& exchange, bool keep_alive);
+  bool keeps_alive() const noexcept;
+
+  // Writing.
+  void flush_soon();
+  void flush();
+  bool blocked() const noexcept { return stream_ && stream_->waiting_to_write(); }
+  void linger();
+  Phase phase() const noexcept;
+  Clock::duration limit_of(Phase phase) const noexcept;
+  void update_deadline();
+
+  std::shared_ptr<ServerCore> core_;
+  std::unique_ptr<ByteStream> stream_;  // empty: closed, or handed over
+  std::string remote_;
+  RequestReader reader_;
+  rpc::ByteQueue queue_;
+  ServerExchange* current_ = nullptr;  // the request that is not answered yet
+  std::string pending_;                // read while that was so: the requests behind it
+  std::size_t pending_done_ = 0;
+  Clock::time_point deadline_ = Clock::time_point::max();
+  Clock::time_point since_;  // when what the deadline is for began
+  std::uint64_t stalled_at_ = 0;
+  Phase last_phase_ = Phase::linger;
+  bool surplus_;
+  bool served_ = false;  // at least one request
+  bool pumping_ = false;
+  bool flush_posted_ = false;
+  bool resume_posted_ = false;
+  bool input_ended_ = false;
+  bool closing_ = false;    // when all is written
+  bool lingering_ = false;  // all is written; what still comes in is thrown away
+};
+
+class ServerExchange final : public Exchange, public std::enable_shared_from_this<ServerExchange> {
+ public:
+  ~ServerExchange() override;
+  void reset() noexcept;
+
+  const Request& request() const noexcept override { return request_; }
+  Loop& loop() const noexcept override { return connection_->core().loop; }
+  void respond(Response response) override;
+  void start(Response head) override;
+  void write(std::vector<Bytes> parts) override;
+  void finish() override;
+  void abort() override;
+  std::size_t backlog() const noexcept override;
+  Upgraded upgrade(Response head) override;
+  void when_gone(std::function<void()> told) override;
+  bool gone() const noexcept override { return gone_; }
+
+ private:
+  friend class ServerConnection;
+  enum class State : std::uint8_t { pending, streaming, done };
+  void lost();
+
+  std::shared_ptr<ServerConnection> connection_;
+  Request request_;
+  State state_ = State::done;
+  HeadFraming::Body body_ = HeadFraming::Body::sized;  // of a stream
+  bool keep_alive_ = true;                             // after it
+  bool head_only_ = false;                             // HEAD
+  bool gone_ = false;
+  bool origin_allowed_ = false;
+  std::function<void()> told_;
+};
+
+}  // namespace fairlead::http

@@ -1,0 +1,94 @@
+#include "http/server_core.hpp"
+
+#include <algorithm>
+
+#include "http/server_connection.hpp"
+
+namespace fairlead::http {
+
+namespace {
+
+constexpr std::chrono::milliseconds kGrain{50};  // deadlines are looked at no more often
+
+}  // namespace
+
+void Routes::add(std::string path, Handler handler) {
+  const bool below = path.ends_with("/*");
+  if (below) path.pop_back();
+  std::erase_if(routes_, [&](const Route& route) { return route.path == path && route.below == below; });
+  const auto before = std::ranges::find_if(routes_, [&](const Route& route) {
+    return route.path.size() < path.size() || (route.path == path && route.below);
+  });
+  routes_.insert(before, Route{std::move(path), below, std::make_shared<const Handler>(std::move(handler))});
+}
+
+std::shared_ptr<const Handler> Routes::find(std::string_view path) const {
+  const auto found = std::ranges::find_if(routes_, [&](const Route& route) {
+    return route.below ? path.starts_with(route.path) : path == route.path;
+  });
+  return found == routes_.end() ? nullptr : found->handler;
+}
+
+void ServerCore::add(std::shared_ptr<ServerConnection> connection) {
+  connection->place = connections_.size();
+  if (connection->surplus()) ++surplus_;
+  connections_.push_back(std::move(connection));
+}
+
+void ServerCore::forget(ServerConnection& connection) {
+  const std::size_t place = connection.place;
+  if (place >= connections_.size() || connections_[place].get() != &connection) return;
+  if (connection.surplus()) --surplus_;
+  const auto last = std::move(connections_[place]);
+  if (place + 1 != connections_.size()) {
+    connections_[place] = std::move(connections_.back());
+    connections_[place]->place = place;
+  }
+  connections_.pop_back();
+  if (connections_.empty() && draining) say_emptied();
+}
+
+// Not from here: whoever waits may end the server, in the midst of a connection's end.
+void ServerCore::say_emptied() {
+  loop.post([self = shared_from_this()] { self->emptied_.set(); });
+}
+
+void ServerCore::drain() {
+  draining = true;
+  for (std::size_t i = connections_.size(); i-- > 0;) connections_[i]->close_if_idle();
+  if (connections_.empty()) say_emptied();
+}
+
+void ServerCore::close_all() {
+  draining = true;
+  while (!connections_.empty()) {
+    const auto connection = connections_.back();
+    connection->close();
+    forget(*connection);
+  }
+  routes.clear();
+  spare.reset();
+  clock_.cancel();
+}
+
+void ServerCore::watch(Clock::time_point deadline) {
+  if (deadline >= next_check_) return;
+  next_check_ = deadline;
+  clock_.arm(deadline, [this] { check_deadlines(); });
+}
+
+void ServerCore::check_deadlines() {
+  const Clock::time_point now = Clock::now();
+  Clock::time_point nearest = Clock::time_point::max();
+  for (std::size_t i = 0; i < connections_.size();) {
+    const auto connection = connections_[i];
+    if (connection->deadline() <= now) connection->expire();
+    if (i >= connections_.size() || connections_[i] != connection) continue;  // another has its place
+    nearest = std::min(nearest, connection->deadline());
+    ++i;
+  }
+  next_check_ = Clock::time_point::max();
+  if (nearest != Clock::time_point::max()) watch(std::max(nearest, now + kGrain));
+}
+
+}  // namespace fairlead::http

@@ -1,0 +1,310 @@
+#include <arpa/inet.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include "http/byte_stream.hpp"
+
+namespace fairlead::http {
+
+namespace {
+
+constexpr std::size_t kRecord = 16u << 10;  // the most one TLS record carries
+constexpr std::array<unsigned char, 9> kProtocols = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+
+struct FreeContext {
+  void operator()(SSL_CTX* context) const noexcept { SSL_CTX_free(context); }
+};
+struct FreeSession {
+  void operator()(SSL* session) const noexcept { SSL_free(session); }
+};
+
+// What OpenSSL has to say about its last failure on this thread.
+std::string last_problem() {
+  const unsigned long code = ERR_peek_last_error();
+  ERR_clear_error();
+  if (code == 0) return "no reason given";
+  const char* reason = ERR_reason_error_string(code);
+  return reason ? reason : "error " + std::to_string(code);
+}
+
+int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* offered,
+                    unsigned offered_size, void*) {
+  unsigned char* chosen = nullptr;
+  const int found =
+      SSL_select_next_proto(&chosen, out_size, kProtocols.data(), kProtocols.size(), offered, offered_size);
+  *out = chosen;
+  return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+bool is_numeric(const std::string& host) {
+  std::array<unsigned char, 16> address;
+  return ::inet_pton(AF_INET, host.c_str(), address.data()) == 1 ||
+         ::inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
+}
+
+}  // namespace
+
+class TlsContext {
+ public:
+  TlsContext(SSL_CTX* context, bool server) : context_(context), server_(server) {}
+  SSL_CTX* get() const noexcept { return context_.get(); }
+  bool server() const noexcept { return server_; }
+
+ private:
+  std::unique_ptr<SSL_CTX, FreeContext> context_;
+  bool server_;
+};
+
+namespace {
+
+Result<std::shared_ptr<TlsContext>> new_context(bool server) {
+  SSL_CTX* context = SSL_CTX_new(server ? TLS_server_method() : TLS_client_method());
+  if (!context) return Error(ErrorKind::resource_exhausted, "cannot start TLS: " + last_problem());
+  auto made = std::make_shared<TlsContext>(context, server);
+  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  // Writes may be cut and repeated from elsewhere in memory; idle sessions hold no buffers.
+  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                SSL_MODE_RELEASE_BUFFERS);
+  return made;
+}
+
+class TlsStream final : public ByteStream {
+ public:
+  TlsStream(Loop& loop, Descriptor socket, std::string remote, std::shared_ptr<TlsContext> context,
+            SSL* session, std::string host)
+      : loop_(loop),
+        socket_(std::move(socket)),
+        remote_(std::move(remote)),
+        context_(std::move(context)),
+        session_(session),
+        host_(std::move(host)) {}
+  ~TlsStream() override { *alive_ = false; }
+
+  Io read(std::span<char> into) override {
+    if (into.empty()) return Io{};
+    std::size_t got = 0;
+    ERR_clear_error();
+    const int result = SSL_read_ex(session_.get(), into.data(), into.size(), &got);
+    if (result == 1) return Io{State::ok, got, std::nullopt};
+    return outcome(result, read_waits_for_, "cannot read from ");
+  }
+
+  Io write(std::span<const iovec> parts) override {
+    std::array<char, kRecord> gathered;
+    const std::span<const char> next = next_record(parts, gathered);
+    if (next.empty()) return Io{};
+    std::size_t taken = 0;
+    ERR_clear_error();
+    const int result = SSL_write_ex(session_.get(), next.data(), next.size(), &taken);
+    if (result == 1) return Io{State::ok, taken, std::nullopt};
+    return outcome(result, write_waits_for_, "cannot write to ");
+  }
+
+  void when_readable(Descriptor::Ready ready) override {
+    on_readable_ = std::move(ready);
+    if (SSL_pending(session_.get()) > 0) {  // decrypted already: the socket knows nothing of it
+      loop_.post([this, alive = alive_] {
+        if (*alive) fire(on_readable_);
+      });
+    } else {
+      watch(read_waits_for_);
+    }
+  }
+  void when_writable(Descriptor::Ready ready) override {
+    on_writable_ = std::move(ready);
+    watch(write_waits_for_);
+  }
+  bool waiting_to_read() const noexcept override { return static_cast<bool>(on_readable_); }
+  bool waiting_to_write() const noexcept override { return static_cast<bool>(on_writable_); }
+
+  void shut_output() override {
+    ERR_clear_error();
+    if (!broken_ && SSL_is_init_finished(session_.get())) SSL_shutdown(session_.get());
+    ERR_clear_error();
+    ::shutdown(socket_.fd(), SHUT_WR);
+  }
+  void close() override {
+    on_readable_ = nullptr;
+    on_writable_ = nullptr;
+    socket_.close();
+  }
+  std::string remote() const override { return remote_; }
+
+ private:
+  enum class WaitsFor : std::uint8_t { input, output };
+
+  // As much as fits into one record: one write, however many parts.
+  static std::span<const char> next_record(std::span<const iovec> parts, std::span<char> gathered) {
+    while (!parts.empty() && parts.front().iov_len == 0) parts = parts.subspan(1);
+    if (parts.empty()) return {};
+    if (parts.size() == 1 || parts.front().iov_len >= kRecord) {
+      return {static_cast<const char*>(parts.front().iov_base), parts.front().iov_len};
+    }
+    std::size_t size = 0;
+    for (const iovec& part : parts) {
+      const std::size_t fits = std::min(part.iov_len, gathered.size() - size);
+      if (fits > 0) std::memcpy(gathered.data() + size, part.iov_base, fits);
+      size += fits;
+      if (size == gathered.size()) break;
+    }
+    return gathered.first(size);
+  }
+
+  Io outcome(int result, WaitsFor& waits_for, std::string_view what) {
+    const int os_error = errno;
+    switch (SSL_get_error(session_.get(), result)) {
+      case SSL_ERROR_WANT_READ: waits_for = WaitsFor::input; return Io{State::again, 0, std::nullopt};
+      case SSL_ERROR_WANT_WRITE: waits_for = WaitsFor::output; return Io{State::again, 0, std::nullopt};
+      case SSL_ERROR_ZERO_RETURN: return Io{State::ended, 0, std::nullopt};
+      case SSL_ERROR_SYSCALL:
+        broken_ = true;
+        if (os_error == 0) return Io{State::ended, 0, std::nullopt};
+        return Io{State::failed, 0, Error::from_errno(ErrorKind::io, std::string(what) + remote_, os_error)};
+      default: break;
+    }
+    broken_ = true;
+    return Io{State::failed, 0, tls_error(what)};
+  }
+
+  Error tls_error(std::string_view what) const {
+    const bool cut = ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
+    const long verified = SSL_get_verify_result(session_.get());
+    if (!context_->server() && verified != X509_V_OK && !SSL_is_init_finished(session_.get())) {
+      ERR_clear_error();
+      return Error(ErrorKind::connection_failed, "the certificate of " + host_ + " is not accepted: " +
+                                                     X509_verify_cert_error_string(verified));
+    }
+    const std::string problem = last_problem();
+    if (!SSL_is_init_finished(session_.get())) {
+      return Error(ErrorKind::connection_failed, "no TLS with " + remote_ + ": " + problem);
+    }
+    if (cut) return Error(ErrorKind::closed, remote_ + " cut the TLS connection");
+    return Error(ErrorKind::io, std::string(what) + remote_ + ": " + problem);
+  }
+
+  // A read may have to wait until something can be written, and the other way round: a handshake goes both
+  // ways.
+  void watch(WaitsFor what) {
+    if (what == WaitsFor::input) {
+      if (!socket_.waiting_to_read()) socket_.when_readable([this] { ready(WaitsFor::input); });
+    } else {
+      if (!socket_.waiting_to_write()) socket_.when_writable([this] { ready(WaitsFor::output); });
+    }
+  }
+
+  void ready(WaitsFor what) {
+    const std::shared_ptr<bool> alive = alive_;
+    if (write_waits_for_ == what) fire(on_writable_);
+    if (*alive && read_waits_for_ == what) fire(on_readable_);
+    if (!*alive || !socket_.open()) return;
+    // A handshake that the one has finished is no longer what the other waits for.
+    if (on_readable_) watch(read_waits_for_);
+    if (on_writable_) watch(write_waits_for_);
+  }
+
+  static void fire(Descriptor::Ready& slot) {
+    if (!slot) return;
+    const auto due = std::make_unique<Descriptor::Ready>(std::move(slot));
+    slot = nullptr;
+    (*due)();
+  }
+
+  Loop& loop_;
+  Descriptor socket_;
+  std::string remote_;
+  std::shared_ptr<TlsContext> context_;
+  std::unique_ptr<SSL, FreeSession> session_;
+  std::string host_;
+  WaitsFor read_waits_for_ = WaitsFor::input;
+  WaitsFor write_waits_for_ = WaitsFor::output;
+  Descriptor::Ready on_readable_;
+  Descriptor::Ready on_writable_;
+  bool broken_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+Result<void> expect_host(SSL* session, const std::string& host) {
+  X509_VERIFY_PARAM* expected = SSL_get0_param(session);
+  X509_VERIFY_PARAM_set_hostflags(expected, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  const bool numeric = is_numeric(host);
+  const int set = numeric ? X509_VERIFY_PARAM_set1_ip_asc(expected, host.c_str())
+                          : X509_VERIFY_PARAM_set1_host(expected, host.c_str(), host.size());
+  const bool announced = numeric || SSL_ctrl(session, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                                             const_cast<char*>(host.c_str())) == 1;
+  if (set != 1 || !announced) {
+    return Error(ErrorKind::connection_failed,
+                 "`" + host + "` is no name for a TLS server: " + last_problem());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<TlsContext>> server_tls(const std::string& certificate_file,
+                                               const std::string& key_file) {
+  ERR_clear_error();
+  Result<std::shared_ptr<TlsContext>> made = new_context(true);
+  if (!made) return made;
+  SSL_CTX* context = (*made)->get();
+  SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
+  if (SSL_CTX_use_certificate_chain_file(context, certificate_file.c_str()) != 1) {
+    return Error(ErrorKind::validation,
+                 "cannot use the certificate " + certificate_file + ": " + last_problem());
+  }
+  if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1 ||
+      SSL_CTX_check_private_key(context) != 1) {
+    return Error(ErrorKind::validation, "cannot use the key " + key_file + ": " + last_problem());
+  }
+  return made;
+}
+
+Result<std::shared_ptr<TlsContext>> client_tls(const std::string& ca_file, bool verify) {
+  ERR_clear_error();
+  Result<std::shared_ptr<TlsContext>> made = new_context(false);
+  if (!made) return made;
+  SSL_CTX* context = (*made)->get();
+  SSL_CTX_set_alpn_protos(context, kProtocols.data(), kProtocols.size());
+  SSL_CTX_set_default_verify_paths(context);
+  if (!ca_file.empty() && SSL_CTX_load_verify_file(context, ca_file.c_str()) != 1) {
+    return Error(ErrorKind::validation, "cannot use the authorities in " + ca_file + ": " + last_problem());
+  }
+  ERR_clear_error();
+  SSL_CTX_set_verify(context, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+  return made;
+}
+
+Result<std::unique_ptr<ByteStream>> tls_stream(Loop& loop, UniqueFd socket,
+                                               std::shared_ptr<TlsContext> context, const std::string& host) {
+  ERR_clear_error();
+  std::string remote = name_of_remote(socket.get());
+  const int fd = socket.get();
+  Result<Descriptor> descriptor = Descriptor::adopt(loop, std::move(socket));
+  if (!descriptor) return descriptor.error();
+  SSL* session = SSL_new(context->get());
+  if (!session) return Error(ErrorKind::resource_exhausted, "cannot start TLS: " + last_problem());
+  const bool server = context->server();
+  auto stream = std::make_unique<TlsStream>(loop, std::move(*descriptor), std::move(remote),
+                                            std::move(context), session, host);
+  if (SSL_set_fd(session, fd) != 1) {
+    return Error(ErrorKind::resource_exhausted, "cannot start TLS: " + last_problem());
+  }
+  if (server) {
+    SSL_set_accept_state(session);
+  } else {
+    SSL_set_connect_state(session);
+    Result<void> expected = host.empty() ? Result<void>() : expect_host(session, host);
+    if (!expected) return expected.error();
+  }
+  return std::unique_ptr<ByteStream>(std::move(stream));
+}
+
+}  // namespace fairlead::http
