@@ -11,6 +11,11 @@ using Made = Result<std::shared_ptr<Client>>;
 }  // namespace
 
 Task<Made> Client::on(std::shared_ptr<Connection> connection, ClientOptions options) {
+  const std::string problem = problem_of(options.extensions);
+  if (!problem.empty()) {
+    connection->close();
+    co_return Error(ErrorKind::validation, problem);
+  }
   const std::shared_ptr<ClientSession> session = ClientSession::make(connection->loop(), std::move(options));
   Task<Result<void>> settling = session->settle_on(std::move(connection));
   const Result<void> settled = co_await settling;
@@ -19,6 +24,8 @@ Task<Made> Client::on(std::shared_ptr<Connection> connection, ClientOptions opti
 }
 
 Task<Made> Client::connect(Loop& loop, std::string uri, ClientOptions options) {
+  const std::string problem = problem_of(options.extensions);
+  if (!problem.empty()) co_return Error(ErrorKind::validation, problem);
   const std::shared_ptr<ClientSession> session = ClientSession::make(loop, std::move(options));
   Task<Result<void>> connecting = session->connect_to(std::move(uri));
   const Result<void> connected = co_await connecting;

@@ -135,6 +135,7 @@ void ClientSession::write_capabilities(json::Writer& out, Revision revision) con
     out.end_object();
   }
   if (handlers.roots) out.key("roots").begin_object().end_object();
+  write(out, options_.extensions);
   out.end_object();
 }
 

@@ -67,6 +67,9 @@ Revision Context::revision() const noexcept {
 json::View Context::client_capabilities() const noexcept {
   return json::View(state_->client_capabilities);
 }
+json::View Context::client_extension(std::string_view id) const {
+  return client_capabilities()["extensions"][id];
+}
 json::View Context::client_info() const noexcept {
   return json::View(state_->client_info);
 }

@@ -17,6 +17,7 @@ Task<Answer> dispatch(FeatureCall call, const MethodInfo& method) {
   if (method.name == "prompts/list") co_return list(call, ListKind::prompts);
   if (method.name == "completion/complete") co_return complete(call);
   const std::string_view name = method.name;
+  if (!method.extension.empty()) co_return rpc::method_not_found(name);
   Task<Answer> running = name == "tools/call"       ? call_tool(std::move(call))
                          : name == "resources/read" ? read_resource(std::move(call))
                                                     : get_prompt(std::move(call));
@@ -33,6 +34,10 @@ bool has_capability(const ServerState& server, std::string_view capability) {
     return catalogue->size(ListKind::resources) + catalogue->size(ListKind::templates) > 0;
   }
   return capability == "completions" || capability == "logging" || capability.empty();
+}
+
+bool has_extension(const ServerState& server, std::string_view id) {
+  return id.empty() || server.extensions.contains(id);
 }
 
 void write_capabilities(json::Writer& out, const ServerState& server, Revision revision) {
@@ -53,6 +58,7 @@ void write_capabilities(json::Writer& out, const ServerState& server, Revision r
   if (has_capability(server, "logging")) out.key("logging").begin_object().end_object();
   if (revision >= Revision::r2025_03_26 && has_capability(server, "completions"))
     out.key("completions").begin_object().end_object();
+  write(out, server.extensions);
   out.end_object();
 }
 

@@ -13,6 +13,8 @@ namespace fairlead::mcp {
 
 // What is offered decides what is advertised, and only what is advertised is served.
 bool has_capability(const ServerState& server, std::string_view capability);
+// Empty for methods of the protocol itself.
+bool has_extension(const ServerState& server, std::string_view id);
 void write_capabilities(json::Writer& out, const ServerState& server, Revision revision);
 
 Task<Answer> dispatch(FeatureCall call, const MethodInfo& method);

@@ -143,6 +143,14 @@ void Server::resources_changed() {
 void Server::prompts_changed() {
   state_->tell_changed(ListKind::prompts);
 }
+Server& Server::extension(std::string id, json::Raw settings) {
+  Extensions declared = state_->extensions;
+  declared[std::move(id)] = std::move(settings);
+  const std::string problem = problem_of(declared);
+  if (!problem.empty()) throw std::invalid_argument(problem);
+  state_->extensions = std::move(declared);
+  return *this;
+}
 
 Result<void> Server::add_tool(ToolSpec spec, PlainTool handler) {
   return add(*state_, ToolEntry{std::move(spec), std::move(handler), nullptr, {}, {}});

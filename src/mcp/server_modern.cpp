@@ -129,7 +129,7 @@ Task<Answer> serve_modern(std::shared_ptr<const ModernServer> modern, Request re
   const ServerState& server = *modern->server;
   const MethodInfo* method = find_method(request.method(), (*state)->revision);
   const bool served = method && method->sender != Sender::server && !method->notification &&
-                      method->extension.empty() && has_capability(server, method->capability);
+                      has_extension(server, method->extension) && has_capability(server, method->capability);
   if (!served) co_return rpc::method_not_found(request.method());
   if (method->name == "server/discover") co_return discover(server, (*state)->revision);
   if (method->name == "subscriptions/listen") {

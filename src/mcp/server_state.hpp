@@ -12,6 +12,7 @@
 
 #include "fairlead/mcp/backend.hpp"
 #include "fairlead/mcp/types.hpp"
+#include "fairlead/protocol/extension.hpp"
 #include "mcp/catalogue.hpp"
 #include "mcp/seal.hpp"
 
@@ -33,6 +34,7 @@ struct ServerState {
   std::string instructions;
   std::size_t page_size = 0;
   CacheHint cache_hint;
+  Extensions extensions;
   std::shared_ptr<const Sealer> sealer = std::make_shared<const Sealer>(
       std::vector<std::string>{Sealer::random_key()}, std::chrono::minutes(10));
 

@@ -1,5 +1,7 @@
 #include "fairlead/protocol/method_table.hpp"
 
+#include "fairlead/protocol/extension.hpp"
+
 namespace fairlead::mcp {
 
 namespace {
@@ -16,8 +18,8 @@ constexpr std::uint8_t kLegacy = bits(Revision::r2024_11_05, Revision::r2025_11_
 constexpr std::uint8_t kModern = bits(Revision::r2026_07_28, Revision::r2026_07_28);
 constexpr std::uint8_t kFrom2506 = bits(Revision::r2025_06_18, Revision::r2025_11_25);
 constexpr std::uint8_t kOnly2511 = bits(Revision::r2025_11_25, Revision::r2025_11_25);
-constexpr std::string_view kTasks = "io.modelcontextprotocol/tasks";
-constexpr std::string_view kSkills = "io.modelcontextprotocol/skills";
+constexpr std::string_view kTasks = kTasksExtension;
+constexpr std::string_view kSkills = kSkillsExtension;
 
 constexpr MethodInfo kMethods[] = {
     {.name = "initialize", .sender = Sender::client, .revisions = kLegacy, .capability = ""},

@@ -16,6 +16,7 @@
 #include "fairlead/loop/task.hpp"
 #include "fairlead/mcp/types.hpp"
 #include "fairlead/peer/peer.hpp"
+#include "fairlead/protocol/extension.hpp"
 
 namespace fairlead::mcp {
 
@@ -44,6 +45,7 @@ struct ClientOptions {
   Implementation info{"fairlead", "0.1.0", {}, {}, {}, {}};
   ConnectOptions connect;
   ClientHandlers handlers;
+  Extensions extensions;                           // what else this client can do; declared to the server
   std::optional<Revision> pinned;                  // speak this and nothing else
   std::chrono::milliseconds probe_timeout{3'000};  // a legacy server may not answer a modern question at all
   std::chrono::milliseconds handshake_timeout{30'000};
@@ -75,7 +77,8 @@ class ToolCallOptions {
 class Client : public std::enable_shared_from_this<Client> {
  public:
   // Connects and finds the server's era; ClientOptions::reconnect says when it does so again. Errors as
-  // fairlead::connect() has them; connection_failed also when there is no common revision.
+  // fairlead::connect() has them; connection_failed also when there is no common revision,
+  // validation when the options name what is no extension.
   static Task<Result<std::shared_ptr<Client>>> connect(Loop& loop, std::string uri,
                                                        ClientOptions options = ClientOptions());
   // On a connection that is there; a server that dies of being probed cannot be started again then.
@@ -90,6 +93,8 @@ class Client : public std::enable_shared_from_this<Client> {
   virtual json::View server_info() const noexcept = 0;
   virtual json::View capabilities() const noexcept = 0;
   virtual std::string instructions() const = 0;
+  // The settings of an extension the server declared; absent when it did not.
+  json::View server_extension(std::string_view id) const { return capabilities()["extensions"][id]; }
 
   // Any method; `params` is an object or absent. Envelope, rounds of questions and progress are taken care
   // of.

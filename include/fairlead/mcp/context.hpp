@@ -28,6 +28,8 @@ class Context {
   Revision revision() const noexcept;
   // As the client declared them: for the session in the legacy era, with this request in the modern one.
   json::View client_capabilities() const noexcept;
+  // The settings of an extension the client declared; absent when it did not.
+  json::View client_extension(std::string_view id) const;
   json::View client_info() const noexcept;
   // The request's `_meta`; absent when it had none.
   json::View meta() const noexcept;

@@ -51,6 +51,10 @@ class Server {
   // bytes. Without them the server makes one of its own when it starts: enough for one process.
   Server& state_keys(std::vector<std::string> keys, std::chrono::seconds lifetime = std::chrono::minutes(10));
 
+  // Declares an extension, with its settings if it has any; its methods are served from then on, before none
+  // of them is. Before serving. Throws std::invalid_argument for what is no identifier or no object.
+  Server& extension(std::string id, json::Raw settings = json::Raw());
+
   // Errors: kind validation, when a schema is none, or a name is taken (use remove_tool first) or illegal.
   Result<void> add_tool(ToolSpec spec, PlainTool handler);
   Result<void> add_tool(ToolSpec spec, CoroutineTool handler);
