@@ -1,0 +1,75 @@
+#include "http/event_store.hpp"
+
+#include <charconv>
+
+namespace fairlead::http {
+
+EventStore::~EventStore() {
+  total_->bytes -= bytes_;
+}
+
+EventStore::Place EventStore::next(std::uint64_t stream) {
+  return Place{stream, ++streams_[stream].last};
+}
+
+void EventStore::keep(Place place, const sse::Parts& event) {
+  std::size_t size = sizeof(Event);
+  for (const Bytes& part : event) size += part.size();
+  events_.push_back(Event{place, event, size});
+  ++streams_[place.stream].kept;
+  bytes_ += size;
+  total_->bytes += size;
+  while (!events_.empty() &&
+         (events_.size() > max_events_ || bytes_ > max_bytes_ || total_->bytes > total_->most_bytes)) {
+    drop_oldest();
+  }
+}
+
+void EventStore::drop_oldest() {
+  const Event& oldest = events_.front();
+  const auto stream = streams_.find(oldest.place.stream);
+  stream->second.dropped = oldest.place.event;
+  if (--stream->second.kept == 0 && stream->second.ended) streams_.erase(stream);
+  bytes_ -= oldest.bytes;
+  total_->bytes -= oldest.bytes;
+  events_.pop_front();
+}
+
+void EventStore::end(std::uint64_t stream) {
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return;
+  found->second.ended = true;
+  if (found->second.kept == 0) streams_.erase(found);
+}
+
+std::optional<std::vector<sse::Parts>> EventStore::after(Place place) const {
+  const auto stream = streams_.find(place.stream);
+  if (stream == streams_.end() || place.event > stream->second.last || place.event < stream->second.dropped)
+    return std::nullopt;
+  return left_after(place);
+}
+
+std::vector<sse::Parts> EventStore::left_after(Place place) const {
+  std::vector<sse::Parts> later;
+  for (const Event& event : events_) {
+    if (event.place.stream == place.stream && event.place.event > place.event) later.push_back(event.parts);
+  }
+  return later;
+}
+
+std::string EventStore::id_of(Place place) {
+  return std::to_string(place.stream) + "-" + std::to_string(place.event);
+}
+
+std::optional<EventStore::Place> EventStore::read_id(std::string_view id) {
+  Place place;
+  const char* const end = id.data() + id.size();
+  const auto [dash, bad_stream] = std::from_chars(id.data(), end, place.stream);
+  if (bad_stream != std::errc() || dash == end || *dash != '-') return std::nullopt;
+  const auto [rest, bad_event] = std::from_chars(dash + 1, end, place.event);
+  // Only as we spell it: no leading zeros, nothing behind.
+  if (bad_event != std::errc() || rest != end || id_of(place) != id) return std::nullopt;
+  return place;
+}
+
+}  // namespace fairlead::http

@@ -1,0 +1,76 @@
+// EventStore: the last events of a session, kept for clients that come back. An id says which stream an event
+// was sent on, and only that stream is replayed. Sans I/O; private to the layer.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/sse.hpp"
+
+namespace fairlead::http {
+
+class EventStore {
+ public:
+  // What all stores of an endpoint keep together.
+  struct Total {
+    std::size_t most_bytes = 0;
+    std::size_t bytes = 0;
+  };
+  struct Place {
+    std::uint64_t stream = 0;
+    std::uint64_t event = 0;  // 0 is before the first
+  };
+
+  EventStore(std::size_t max_events, std::size_t max_bytes, std::shared_ptr<Total> total)
+      : max_events_(max_events), max_bytes_(max_bytes), total_(std::move(total)) {}
+  EventStore(const EventStore&) = delete;
+  ~EventStore();
+
+  // The place of a stream's next event; the stream becomes known by it.
+  Place next(std::uint64_t stream);
+  void keep(Place place, const sse::Parts& event);
+  // No event will be added; when its last one is dropped the stream is forgotten.
+  void end(std::uint64_t stream);
+
+  // What came on that stream after that event. nullopt when the id is none of this session's, or when some of
+  // it has been dropped.
+  std::optional<std::vector<sse::Parts>> after(Place place) const;
+  // What is left of it, dropped or not.
+  std::vector<sse::Parts> left_after(Place place) const;
+
+  static std::string id_of(Place place);
+  static std::optional<Place> read_id(std::string_view id);
+
+  std::size_t events() const noexcept { return events_.size(); }
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  struct Event {
+    Place place;
+    sse::Parts parts;
+    std::size_t bytes;
+  };
+  struct Stream {
+    std::uint64_t last = 0;     // given out
+    std::uint64_t dropped = 0;  // the newest that is kept no longer
+    std::size_t kept = 0;
+    bool ended = false;
+  };
+
+  void drop_oldest();
+
+  std::size_t max_events_;
+  std::size_t max_bytes_;
+  std::shared_ptr<Total> total_;
+  std::size_t bytes_ = 0;
+  std::list<Event> events_;  // the oldest first
+  std::map<std::uint64_t, Stream> streams_;
+};
+
+}  // namespace fairlead::http

@@ -1,0 +1,205 @@
+#include "http/request_rules.hpp"
+
+#include <algorithm>
+
+#include "fairlead/json/view.hpp"
+#include "fairlead/json/writer.hpp"
+#include "fairlead/protocol/header_values.hpp"
+#include "fairlead/protocol/revision.hpp"
+#include "fairlead/rpc/codes.hpp"
+#include "fairlead/rpc/rope.hpp"
+#include "http/sse.hpp"
+
+namespace fairlead::http {
+
+namespace {
+
+constexpr std::int64_t kHeaderMismatch = -32020;
+constexpr std::int64_t kMissingCapability = -32021;
+constexpr std::int64_t kUnsupportedVersion = -32022;
+constexpr std::string_view kVersionKey = "io.modelcontextprotocol/protocolVersion";
+constexpr std::string_view kCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
+constexpr std::string_view kClientInfoKey = "io.modelcontextprotocol/clientInfo";
+
+json::View args_of(const rpc::Message& message) {
+  return json::View(message.params_text());
+}
+json::View meta_of(const rpc::Message& message) {
+  return args_of(message)["_meta"];
+}
+// Says in its body that it is of the modern era.
+bool has_claim(const rpc::Message& message) {
+  return !meta_of(message)[kVersionKey].absent();
+}
+
+Refusal mismatch(std::string_view header, std::string_view what) {
+  return Refusal{400, kHeaderMismatch, std::string(header) + " " + std::string(what)};
+}
+
+Refusal bad_envelope(std::string_view key, std::string_view what) {
+  return Refusal{400, rpc::kInvalidParams, "_meta: " + std::string(key) + " " + std::string(what)};
+}
+
+std::optional<Refusal> envelope_problem(json::View meta) {
+  if (!meta[kVersionKey].is(json::Type::string))
+    return bad_envelope(kVersionKey, "is missing or not a string");
+  if (!meta[kCapabilitiesKey].is(json::Type::object))
+    return bad_envelope(kCapabilitiesKey, "is missing or not an object");
+  const json::View info = meta[kClientInfoKey];
+  if (!info.absent() && !info.is(json::Type::object)) return bad_envelope(kClientInfoKey, "is not an object");
+  return std::nullopt;
+}
+
+std::optional<Refusal> version_problem(const Headers& headers, const std::string& version) {
+  if (!headers.has(mcp::kVersionHeader)) return mismatch(mcp::kVersionHeader, "is missing");
+  if (headers.count(mcp::kVersionHeader) > 1 || headers.get(mcp::kVersionHeader) != version)
+    return mismatch(mcp::kVersionHeader, "does not match the body");
+  const std::optional<mcp::Revision> revision = mcp::revision_named(version);
+  if (revision && mcp::is_modern(*revision)) return std::nullopt;
+  json::Writer data;
+  data.begin_object().key("supported").begin_array().string(mcp::to_string(mcp::kNewest)).end_array();
+  data.key("requested").string(version).end_object();
+  return Refusal{400, kUnsupportedVersion, "Unsupported protocol version", data.text()};
+}
+
+std::optional<Refusal> method_problem(const Headers& headers, const rpc::Message& message) {
+  if (!headers.has(mcp::kMethodHeader)) return mismatch(mcp::kMethodHeader, "is missing");
+  if (headers.count(mcp::kMethodHeader) > 1 || headers.get(mcp::kMethodHeader) != message.method())
+    return mismatch(mcp::kMethodHeader, "does not match the method");
+  return std::nullopt;
+}
+
+std::optional<Refusal> name_problem(const Headers& headers, const rpc::Message& message,
+                                    std::optional<std::string>& name) {
+  const std::string_view member = mcp::named_by(message.method());
+  if (member.empty()) return std::nullopt;
+  name = args_of(message)[member].as_string();
+  const bool sent = headers.has(mcp::kNameHeader);
+  if (!name && !sent) return std::nullopt;  // for the method itself to refuse
+  if (!sent) return mismatch(mcp::kNameHeader, "is missing");
+  const std::string_view value = headers.get(mcp::kNameHeader);
+  if (headers.count(mcp::kNameHeader) > 1 || !name || mcp::decode_header_value(value) != name)
+    return mismatch(mcp::kNameHeader, "does not match params." + std::string(member));
+  return std::nullopt;
+}
+
+std::optional<Refusal> param_problem(const Headers& headers, const rpc::Message& message,
+                                     const json::Raw& schema) {
+  if (schema.absent()) return std::nullopt;
+  const std::vector<mcp::HeaderParam> params = mcp::header_params(json::View(schema));
+  if (params.empty()) return std::nullopt;
+  const mcp::HeaderLookup lookup = [&](std::string_view name) -> std::optional<std::string_view> {
+    const std::size_t count = headers.count(name);
+    if (count == 0) return std::nullopt;
+    return count > 1 ? "\n" : headers.get(name);
+  };
+  std::optional<std::string> problem =
+      mcp::param_header_problem(params, args_of(message)["arguments"], lookup);
+  if (!problem) return std::nullopt;
+  return Refusal{400, kHeaderMismatch, std::move(*problem)};
+}
+
+std::optional<Refusal> modern_problem(const Headers& headers, const rpc::Message& message,
+                                      const SchemaOf& schema_of) {
+  const json::View meta = meta_of(message);
+  if (std::optional<Refusal> bad = envelope_problem(meta)) return bad;
+  if (std::optional<Refusal> bad = version_problem(headers, *meta[kVersionKey].as_string())) return bad;
+  if (std::optional<Refusal> bad = method_problem(headers, message)) return bad;
+  std::optional<std::string> name;
+  if (std::optional<Refusal> bad = name_problem(headers, message, name)) return bad;
+  if (message.method() == "tools/call" && name) return param_problem(headers, message, schema_of(*name));
+  return std::nullopt;
+}
+
+Verdict judge_request(const Headers& headers, const rpc::Message& message, const SchemaOf& schema_of) {
+  if (message.id() == "null")
+    return {Era::legacy, Refusal{400, rpc::kInvalidRequest, "Invalid Request: a null id is not allowed"}};
+  const bool claim = has_claim(message);
+  const bool legacy_version = has_legacy_version(headers);
+  if (!claim && legacy_version && message.method() != "server/discover") return {};
+  // That method is gone, envelope or not.
+  if (!claim && message.method() == "initialize")
+    return {Era::modern, Refusal{404, rpc::kMethodNotFound, "Method not found: initialize"}};
+  return {Era::modern, modern_problem(headers, message, schema_of)};
+}
+
+// Whether a list of media ranges has this one, or all of its kind; a quality of zero is not looked at.
+bool lists(std::string_view accept, std::string_view type) {
+  const std::string_view kind = type.substr(0, type.find('/'));
+  while (!accept.empty()) {
+    std::string_view one = accept.substr(0, accept.find(','));
+    accept.remove_prefix(std::min(accept.size(), one.size() + 1));
+    one = one.substr(0, one.find(';'));
+    const std::size_t from = std::min(one.find_first_not_of(" \t"), one.size());
+    one = one.substr(from, one.find_last_not_of(" \t") + 1 - from);
+    if (same_name(one, type) || one == "*/*" ||
+        (one.ends_with("/*") && same_name(one.substr(0, one.size() - 2), kind)))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Response refuse(const Refusal& refusal, std::string_view id) {
+  if (id == "null") id = {};
+  return json_response(refusal.status, rpc::make_error(id, refusal.code, refusal.message, refusal.data));
+}
+
+Verdict judge(const Headers& headers, const rpc::Message& message, const SchemaOf& schema_of) {
+  switch (message.kind()) {
+    case rpc::Kind::malformed: {
+      const rpc::WireError error = rpc::to_wire(message.problem());
+      return {Era::legacy, Refusal{400, error.code, error.message, error.data}};
+    }
+    case rpc::Kind::batch:
+      if (!has_legacy_version(headers) || std::ranges::any_of(message.batch(), has_claim))
+        return {Era::modern,
+                Refusal{400, rpc::kInvalidRequest, "Invalid Request: batches are not allowed here"}};
+      return {};
+    case rpc::Kind::notification:
+      return {has_claim(message) || !has_legacy_version(headers) ? Era::modern : Era::legacy, std::nullopt};
+    case rpc::Kind::response:
+    case rpc::Kind::error:
+      if (has_legacy_version(headers)) return {};
+      return {Era::modern, Refusal{400, rpc::kInvalidRequest, "Invalid Request: nothing was asked"}};
+    case rpc::Kind::request: break;
+  }
+  return judge_request(headers, message, schema_of);
+}
+
+bool has_legacy_version(const Headers& headers) {
+  if (!headers.has(mcp::kVersionHeader)) return true;
+  const std::optional<mcp::Revision> revision = mcp::revision_named(headers.get(mcp::kVersionHeader));
+  return revision && !mcp::is_modern(*revision);
+}
+
+Accepts accepts_of(const Headers& headers) {
+  if (!headers.has("Accept")) return {true, true};
+  Accepts accepts;
+  for (const auto& [name, value] : headers) {
+    if (!same_name(name, "Accept")) continue;
+    accepts.json = accepts.json || lists(value, "application/json");
+    accepts.events = accepts.events || lists(value, "text/event-stream");
+  }
+  return accepts;
+}
+
+bool has_json_body(const Headers& headers) {
+  const std::string_view type = headers.get("Content-Type");
+  std::string_view essence = type.substr(0, type.find(';'));
+  essence = essence.substr(0, essence.find_last_not_of(" \t") + 1);
+  return same_name(essence, "application/json");
+}
+
+int status_of(std::int64_t rpc_code) noexcept {
+  switch (rpc_code) {
+    case rpc::kMethodNotFound: return 404;
+    case kHeaderMismatch:
+    case kMissingCapability:
+    case kUnsupportedVersion: return 400;
+    default: return 200;
+  }
+}
+
+}  // namespace fairlead::http

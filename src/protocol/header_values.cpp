@@ -1,0 +1,132 @@
+#include "fairlead/protocol/header_values.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "fairlead/base/base64.hpp"
+#include "json/utf8.hpp"
+
+namespace fairlead::mcp {
+
+namespace {
+
+constexpr std::string_view kOpen = "=?base64?";
+constexpr std::string_view kClose = "?=";
+constexpr std::int64_t kLargestExact = (std::int64_t{1} << 53) - 1;
+
+// Both marks and room for both: "=?base64?=" has one character in two of them.
+bool is_marked(std::string_view value) {
+  return value.size() >= kOpen.size() + kClose.size() && value.starts_with(kOpen) && value.ends_with(kClose);
+}
+
+bool is_visible(char c) {
+  return c >= 0x20 && c <= 0x7e;
+}
+
+json::View argument_at(json::View arguments, const std::vector<std::string>& path) {
+  for (const std::string& key : path) arguments = arguments[key];
+  return arguments;
+}
+
+// An argument as the text its header is to have.
+std::optional<std::string> text_of(json::View value, HeaderParam::Type type) {
+  if (value.absent()) return std::nullopt;
+  switch (type) {
+    case HeaderParam::Type::string: return value.as_string();
+    case HeaderParam::Type::boolean:
+      if (const auto flag = value.as_bool()) return *flag ? "true" : "false";
+      break;
+    case HeaderParam::Type::integer:
+      if (const auto number = value.as_int()) return std::to_string(*number);
+      break;
+  }
+  return std::nullopt;
+}
+
+// `-?\d+(\.0+)?`, as a number; nothing else is one.
+std::optional<std::int64_t> integer_of(std::string_view text) {
+  const std::size_t point = text.find('.');
+  if (point != std::string_view::npos) {
+    const std::string_view fraction = text.substr(point + 1);
+    if (fraction.empty() || fraction.find_first_not_of('0') != std::string_view::npos) return std::nullopt;
+    text = text.substr(0, point);
+  }
+  std::int64_t number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+bool is_beyond_exact(const HeaderParam& param, std::string_view text) {
+  if (param.type != HeaderParam::Type::integer) return false;
+  const std::int64_t number = integer_of(text).value_or(0);
+  return number > kLargestExact || number < -kLargestExact;
+}
+
+bool agree(const HeaderParam& param, std::string_view header, std::string_view text) {
+  const std::optional<std::string> decoded = decode_header_value(header);
+  if (!decoded) return false;
+  if (param.type == HeaderParam::Type::integer) {
+    const std::optional<std::int64_t> number = integer_of(*decoded);
+    return number && number == integer_of(text);
+  }
+  return *decoded == text;
+}
+
+}  // namespace
+
+std::string encode_header_value(std::string_view text) {
+  const bool plain = !text.empty() && text.front() != ' ' && text.back() != ' ' &&
+                     std::ranges::all_of(text, is_visible) &&
+                     !(text.starts_with(kOpen) && text.ends_with(kClose));
+  if (plain) return std::string(text);
+  return std::string(kOpen) + base64_encode(text) + std::string(kClose);
+}
+
+std::optional<std::string> decode_header_value(std::string_view value) {
+  if (!is_marked(value)) {
+    const bool plain = std::ranges::all_of(value, [](char c) { return is_visible(c) || c == '\t'; });
+    if (!plain) return std::nullopt;
+    return std::string(value);
+  }
+  value.remove_prefix(kOpen.size());
+  value.remove_suffix(kClose.size());
+  std::optional<std::string> bytes = base64_decode(value);
+  if (!bytes) return std::nullopt;
+  const char* const end = bytes->data() + bytes->size();
+  if (json::find_invalid_utf8(bytes->data(), end) != end) return std::nullopt;
+  return bytes;
+}
+
+std::string_view named_by(std::string_view method) noexcept {
+  if (method == "tools/call" || method == "prompts/get") return "name";
+  if (method == "resources/read") return "uri";
+  if (method == "tasks/get" || method == "tasks/update" || method == "tasks/cancel") return "taskId";
+  return {};
+}
+
+std::vector<std::pair<std::string, std::string>> param_headers(const std::vector<HeaderParam>& params,
+                                                               json::View arguments) {
+  std::vector<std::pair<std::string, std::string>> headers;
+  for (const HeaderParam& param : params) {
+    const std::optional<std::string> text = text_of(argument_at(arguments, param.path), param.type);
+    if (text && !is_beyond_exact(param, *text))
+      headers.emplace_back(param.header, encode_header_value(*text));
+  }
+  return headers;
+}
+
+std::optional<std::string> param_header_problem(const std::vector<HeaderParam>& params, json::View arguments,
+                                                const HeaderLookup& header) {
+  for (const HeaderParam& param : params) {
+    const std::optional<std::string> text = text_of(argument_at(arguments, param.path), param.type);
+    if (!text) continue;
+    const std::optional<std::string_view> value = header(param.header);
+    if (!value && is_beyond_exact(param, *text)) continue;
+    if (!value) return param.header + " is missing though the argument is there";
+    if (!agree(param, *value, *text)) return param.header + " does not match the argument";
+  }
+  return std::nullopt;
+}
+
+}  // namespace fairlead::mcp

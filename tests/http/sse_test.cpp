@@ -1,0 +1,39 @@
+#include "http/sse.hpp"
+
+#include <gtest/gtest.h>
+
+namespace fairlead::http {
+namespace {
+
+std::string text(const sse::Parts& parts) {
+  std::string all;
+  for (const Bytes& part : parts) all += part.view();
+  return all;
+}
+rpc::Rope rope(std::string text) {
+  return rpc::Rope(Bytes::adopt(std::move(text)));
+}
+
+TEST(SseWriter, AMessageIsOneEvent) {
+  EXPECT_EQ(text(sse::message(rope(R"({"a":1})"))), "event: message\ndata: {\"a\":1}\n\n");
+  EXPECT_EQ(text(sse::message(rope(R"({"a":1})"), "3-7")), "id: 3-7\nevent: message\ndata: {\"a\":1}\n\n");
+  EXPECT_EQ(text(sse::priming("3-0", std::chrono::milliseconds(500))), "id: 3-0\nretry: 500\ndata: \n\n");
+  EXPECT_EQ(text(sse::endpoint("/messages?sessionId=x")), "event: endpoint\ndata: /messages?sessionId=x\n\n");
+}
+
+TEST(SseWriter, LineBreaksBetweenTokensDoNotEndTheEvent) {
+  for (const char* spelled : {"{\n\"a\":\"x y\"}", "{\"a\":\r\"x y\"}", "{\"a\":\r\n\"x y\"}"}) {
+    EXPECT_EQ(text(sse::message(rope(spelled))), "event: message\ndata: {\"a\":\"x y\"}\n\n");
+    EXPECT_EQ(text(json_response(200, rope(spelled)).body), R"({"a":"x y"})");
+  }
+}
+
+TEST(SseWriter, ALargeMessageIsSharedAndNotCopied) {
+  const Bytes large = Bytes::adopt("\"" + std::string(100'000, 'x') + "\"");
+  const sse::Parts parts = sse::message(rpc::Rope(large, true), "1-1");
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_EQ(parts[1].data(), large.data());
+}
+
+}  // namespace
+}  // namespace fairlead::http
