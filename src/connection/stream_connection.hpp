@@ -33,6 +33,7 @@ class StreamConnection : public Connection {
                                                           StreamOptions options);
 
   std::size_t backlog() const noexcept override { return queue_.bytes(); }
+  std::uint64_t written_position() const noexcept override { return queue_.written(); }
   std::string description() const override { return options_.description; }
 
  protected:

@@ -33,6 +33,14 @@ Task<Made> Client::connect(Loop& loop, std::string uri, ClientOptions options) {
   co_return std::shared_ptr<Client>(session);
 }
 
+Task<Made> Client::connect(Loop& loop, Connector connector, ClientOptions options) {
+  const std::shared_ptr<ClientSession> session = ClientSession::make(loop, std::move(options));
+  Task<Result<void>> connecting = session->connect_by(std::move(connector));
+  const Result<void> connected = co_await connecting;
+  if (!connected) co_return connected.error();
+  co_return std::shared_ptr<Client>(session);
+}
+
 Task<Result<std::vector<json::Raw>>> Client::tools() {
   return list("tools/list", "tools");
 }

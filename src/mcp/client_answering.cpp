@@ -44,6 +44,11 @@ Task<Answer> ClientSession::serve(Request request) {
     co_return json::Raw::null();
   }
   if (request.method() == "ping") co_return empty_object();
+  if (options_.handlers.request) {
+    Task<Answer> asking = options_.handlers.request(std::move(request));
+    Answer answer = co_await asking;
+    co_return answer;
+  }
   if (!find_method(request.method(), revision_)) co_return rpc::method_not_found(request.method());
   Task<Result<json::Raw>> answering = answer_one(std::string(request.method()), request.params());
   Result<json::Raw> answer = co_await answering;

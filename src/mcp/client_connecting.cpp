@@ -57,7 +57,8 @@ Task<Result<void>> ClientSession::settle_on(std::shared_ptr<Connection> connecti
 
 Task<Result<void>> ClientSession::dial() {
   if (closing_) co_return closed_meanwhile();
-  Task<ConnectResult> connecting = fairlead::connect(loop_, uri_, options_.connect);
+  Task<ConnectResult> connecting =
+      connector_ ? connector_(loop_, options_.connect) : fairlead::connect(loop_, uri_, options_.connect);
   ConnectResult connection = co_await connecting;
   if (!connection) co_return connection.error();
   if (closing_) {
@@ -71,10 +72,25 @@ Task<Result<void>> ClientSession::dial() {
   co_return settled;
 }
 
-// A server that dies of the modern question is started once more and spoken to in the legacy way.
 Task<Result<void>> ClientSession::connect_to(std::string uri) {
   const auto keep = self();
   uri_ = std::move(uri);
+  Task<Result<void>> connecting = connect_now();
+  Result<void> connected = co_await connecting;
+  returns_ = may_return(uri_, options_.reconnect);
+  co_return connected;
+}
+
+Task<Result<void>> ClientSession::connect_by(Connector connector) {
+  const auto keep = self();
+  connector_ = std::move(connector);
+  Task<Result<void>> connecting = connect_now();
+  Result<void> connected = co_await connecting;
+  co_return connected;
+}
+
+// A server that dies of the modern question is started once more and spoken to in the legacy way.
+Task<Result<void>> ClientSession::connect_now() {
   Task<Result<void>> dialing = dial();
   Result<void> dialed = co_await dialing;
   if (!dialed && died_of_probe_) {
@@ -82,7 +98,6 @@ Task<Result<void>> ClientSession::connect_to(std::string uri) {
     Task<Result<void>> again = dial();
     dialed = co_await again;
   }
-  returns_ = may_return(uri_, options_.reconnect);
   co_return dialed;
 }
 

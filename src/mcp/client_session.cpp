@@ -38,6 +38,11 @@ void ClientSession::attach(std::shared_ptr<Connection> connection) {
     const auto client = std::static_pointer_cast<ClientSession>(weak.lock());
     return client && is_modern(client->revision_);
   };
+  peer_options.on_ending = [weak] {
+    const auto client = std::static_pointer_cast<ClientSession>(weak.lock());
+    if (client && client->options_.handlers.ended && client->end_reason())
+      client->options_.handlers.ended(*client->end_reason());
+  };
   connection_ = connection;
   peer_ = Peer::start(std::move(connection), std::move(methods), std::move(peer_options));
 }
@@ -124,6 +129,10 @@ void ClientSession::learn(const json::Raw& result) {
 
 void ClientSession::write_capabilities(json::Writer& out, Revision revision) const {
   const ClientHandlers& handlers = options_.handlers;
+  if (!handlers.capabilities.absent()) {
+    out.raw(handlers.capabilities);
+    return;
+  }
   out.begin_object();
   if (handlers.sample) out.key("sampling").begin_object().end_object();
   if ((handlers.elicit || handlers.elicit_url) && revision >= Revision::r2025_06_18) {
@@ -279,6 +288,26 @@ Task<Result<json::Raw>> ClientSession::request_now(std::string method, json::Raw
     answers = std::move(*answered);
   }
   co_return Error(ErrorKind::resource_exhausted, "the server asked more than 10 rounds of questions");
+}
+
+Peer::Forward ClientSession::forward(rpc::Message request, CallOptions options) {
+  const json::View token = json::View(request.params_text())["_meta"]["progressToken"];
+  if (token.absent()) return peer_->forward(std::move(request), std::move(options));
+  if (options.on_progress) {
+    options.on_progress = [report = std::move(options.on_progress),
+                           own = Bytes::copy_of(token.text())](const json::Raw& params) {
+      json::Splice splice(params.bytes());
+      splice.replace(json::View(params)["progressToken"].text(), own);
+      report(json::Raw::trusted(splice.joined(), params.one_line()));
+    };
+  }
+  options.request_for_id = [request, place = token.text()](std::string_view id) {
+    const Bytes own = Bytes::copy_of(id);
+    json::Splice splice(request.frame());
+    splice.replace(request.id(), own).replace(place, own);
+    return rpc::Rope(splice.parts(), !request.has_line_break());
+  };
+  return peer_->forward(std::move(request), std::move(options));
 }
 
 // ---- lists and tools ------------------------------------------------------------------------------------

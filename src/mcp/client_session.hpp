@@ -26,18 +26,24 @@ class ClientSession final : public Client {
   // Finds out what the server speaks. The connection is closed when that fails.
   Task<Result<void>> settle_on(std::shared_ptr<Connection> connection);
   Task<Result<void>> connect_to(std::string uri);
+  Task<Result<void>> connect_by(Connector connector);
 
   Revision revision() const noexcept override { return revision_; }
   json::View server_info() const noexcept override { return json::View(server_info_); }
   json::View capabilities() const noexcept override { return json::View(capabilities_); }
   std::string instructions() const override { return instructions_; }
   Task<Result<json::Raw>> request(std::string method, json::Raw params, ToolCallOptions options) override;
+  Peer::Forward forward(rpc::Message request, CallOptions options) override;
+  Result<void> notify(std::string_view method, const json::Raw& params) override {
+    return peer_->post_notification(method, params);
+  }
   Task<Result<std::vector<json::Raw>>> list(std::string method, std::string member) override;
   Task<Result<ToolResult>> call_tool(std::string name, json::Raw arguments, ToolCallOptions options) override;
   Task<Result<std::uint64_t>> listen(ListenFilter filter) override;
   Task<Result<void>> unlisten(std::uint64_t subscription) override;
   Task<Result<void>> set_log_level(LoggingLevel level) override;
   Connection& connection() const noexcept override { return *connection_; }
+  const std::optional<Error>& end_reason() const noexcept override { return peer_->end_reason(); }
   Task<void> close() override;
 
  private:
@@ -52,6 +58,7 @@ class ClientSession final : public Client {
     Event over;
   };
   Task<Result<void>> settle_era();
+  Task<Result<void>> connect_now();
   Task<Result<void>> dial();
   Task<void> drop_connection();
   Task<Result<void>> come_back();
@@ -88,6 +95,7 @@ class ClientSession final : public Client {
   Loop& loop_;
   ClientOptions options_;
   std::string uri_;             // where to connect to again
+  Connector connector_;         // instead of an address
   bool returns_ = false;        // to a server that was lost
   bool closing_ = false;        // by us
   bool speaks_legacy_ = false;  // the server, the last time we looked

@@ -13,6 +13,10 @@ std::chrono::milliseconds whole_ms(Clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
 }
 
+Error unsent(Error error) {
+  return std::move(error).with([](ErrorDetail& d) { d.unsent = true; });
+}
+
 }  // namespace
 
 // ---- one call --------------------------------------------------------------------------------------------
@@ -61,7 +65,7 @@ Result<json::Raw> Peer::Call::await_resume() {
 // Registers before it writes: an answer may come before the write is known to be done.
 std::optional<Error> Peer::begin(Pending& call) {
   const Limits& limits = options_.limits;
-  if (end_reason_) return *end_reason_;
+  if (end_reason_) return unsent(*end_reason_);
   if (call.options_.stop.stop_requested()) return Error(ErrorKind::cancelled, "given up before it was sent");
   if (in_flight_.size() >= (options_.lock_step ? 1 : limits.max_calls_in_flight)) {
     return Error(ErrorKind::resource_exhausted,
@@ -78,12 +82,13 @@ std::optional<Error> Peer::begin(Pending& call) {
   const Clock::time_point now = Clock::now();
   if (call.options_.max_total) call.latest_ = now + *call.options_.max_total;
   call.deadline = std::min(call.latest_, now + *call.options_.timeout);
+  call.begins_at_ = connection_->queued_position();
   in_flight_.add(call);
   const Result<void> posted =
       connection_->post(call.encode(std::to_string(call.id)), Concerning{call.options_.concerning});
   if (!posted) {
     in_flight_.take(call.id);
-    return posted.error();
+    return unsent(posted.error());
   }
   ++stats_.calls;
   watch_deadlines();
@@ -159,8 +164,12 @@ bool Peer::on_progress(const rpc::Message& message) {
 
 // Finishing one call may end others (their callers go away), so each is looked up again.
 void Peer::fail_calls(const Error& reason) {
+  const std::uint64_t written = connection_->written_position();
   for (const std::uint64_t id : in_flight_.ids()) {
-    if (rpc::PendingCall* call = in_flight_.take(id)) call->finish(reason);
+    rpc::PendingCall* call = in_flight_.take(id);
+    if (!call) continue;
+    const bool waits_still = static_cast<Pending*>(call)->begins_at_ >= written;
+    call->finish(waits_still ? unsent(reason) : reason);
   }
 }
 

@@ -45,6 +45,9 @@ struct ErrorDetail {
   std::optional<int> exit_signal;                  // process_exited: killed by this signal
   std::vector<std::string> stderr_lines;           // last lines the process wrote to stderr
   std::optional<int> os_error;                     // errno
+  bool unsent = false;  // a call: certain that the other side has seen nothing of it
+  std::optional<std::chrono::milliseconds>
+      retry_after;  // resource_exhausted and the like: worth trying again then
 };
 
 class [[nodiscard]] Error {

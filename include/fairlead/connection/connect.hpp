@@ -1,6 +1,7 @@
 // Making connections: to an address, on our own stdio, to a child process.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -26,6 +27,9 @@ struct ConnectOptions {
 };
 
 using ConnectResult = Result<std::shared_ptr<Connection>>;
+
+// Makes a connection, as often as it is asked to.
+using Connector = std::function<Task<ConnectResult>(Loop& loop, ConnectOptions options)>;
 
 // Errors: validation for an address that is none, spawn, connection_failed, timeout (limits.connect_timeout).
 Task<ConnectResult> connect(Loop& loop, Uri uri, ConnectOptions options = ConnectOptions());

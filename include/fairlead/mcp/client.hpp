@@ -33,6 +33,13 @@ struct ClientHandlers {
   // The connection was lost, for this reason, and has been made again: whatever the server remembered of us
   // is gone, except for subscriptions and the log level, which have been asked for again.
   std::function<void(const Error& lost)> reconnected;
+
+  // For a gateway, whose capabilities and answers are those of others: what to declare instead of what
+  // follows from the above, and who is asked instead of them, for every request of the server but `ping`.
+  json::Raw capabilities;
+  std::function<Task<Answer>(Request)> request;
+  // The connection has ended. Calls under way have failed by then.
+  std::function<void(const Error& reason)> ended;
 };
 
 // When a client whose connection was lost, and not closed by us, makes another one: never, when the server is
@@ -81,6 +88,10 @@ class Client : public std::enable_shared_from_this<Client> {
   // validation when the options name what is no extension.
   static Task<Result<std::shared_ptr<Client>>> connect(Loop& loop, std::string uri,
                                                        ClientOptions options = ClientOptions());
+  // The same by other means than an address; it does not reconnect. A server that dies of being probed makes
+  // it connect twice.
+  static Task<Result<std::shared_ptr<Client>>> connect(Loop& loop, Connector connector,
+                                                       ClientOptions options = ClientOptions());
   // On a connection that is there; a server that dies of being probed cannot be started again then.
   static Task<Result<std::shared_ptr<Client>>> on(std::shared_ptr<Connection> connection,
                                                   ClientOptions options = ClientOptions());
@@ -100,6 +111,13 @@ class Client : public std::enable_shared_from_this<Client> {
   // of.
   virtual Task<Result<json::Raw>> request(std::string method, json::Raw params = json::Raw(),
                                           ToolCallOptions options = ToolCallOptions()) = 0;
+
+  // co_await: Result<Message>. Sends a request that came from elsewhere: an id of our own, and where it has a
+  // progress token, one of our own for that; otherwise untouched, and so is the answer. Progress is reported
+  // as the notification's params, with the token the request came with.
+  virtual Peer::Forward forward(rpc::Message request, CallOptions options = CallOptions()) = 0;
+  // Without waiting; refused over max_backlog_bytes.
+  virtual Result<void> notify(std::string_view method, const json::Raw& params = json::Raw()) = 0;
 
   // All pages, each entry as the server sent it.
   virtual Task<Result<std::vector<json::Raw>>> list(std::string method, std::string member) = 0;
@@ -127,6 +145,8 @@ class Client : public std::enable_shared_from_this<Client> {
   virtual Task<Result<void>> set_log_level(LoggingLevel level) = 0;
 
   virtual Connection& connection() const noexcept = 0;
+  // Why it can be used no more; null while it can.
+  virtual const std::optional<Error>& end_reason() const noexcept = 0;
   // Closes and waits until a child process is gone.
   virtual Task<void> close() = 0;
 };

@@ -52,6 +52,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Result<void> post(const rpc::Rope& message, Concerning concerning = {});
   // Bytes queued and not yet with the operating system.
   virtual std::size_t backlog() const noexcept = 0;
+  // Of all the bytes ever queued, how many are, and how many of them were handed to the operating system.
+  // Where a transport cannot tell, everything counts as handed over.
+  std::uint64_t queued_position() const noexcept { return position_at_backlog(0); }
+  virtual std::uint64_t written_position() const noexcept { return ~std::uint64_t{0}; }
   // co_await: Result<void>, when the backlog is at most `bytes`.
   Drained drained(std::size_t bytes);
 

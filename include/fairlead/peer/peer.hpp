@@ -74,6 +74,8 @@ class CallOptions {
   // Where params must name the id of their own call, as a progress token does: makes them when the id is
   // known.
   std::function<json::Raw(std::string_view id)> params_for_id;
+  // The same for forward(): the whole request under that id.
+  std::function<rpc::Rope(std::string_view id)> request_for_id;
   std::string concerning;  // the request of the other side we ask this for, by its id; see Concerning
 };
 
@@ -98,7 +100,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
                                      PeerOptions options = PeerOptions());
 
   // co_await: Result<json::Raw>, the result; or an Error: remote, timeout, cancelled, closed, process_exited
-  // …
+  // …, with detail().unsent where it is certain that the other side has not seen the call.
   Call call(std::string_view method, json::Raw params = json::Raw(), CallOptions options = CallOptions());
   // co_await: Result<Message>, the answer as it came. Sends a request that came from elsewhere under an id of
   // our own and otherwise untouched.
@@ -220,6 +222,7 @@ class Peer::Pending : private rpc::PendingCall {
 
   std::shared_ptr<Peer> peer_;
   Clock::time_point latest_ = Clock::time_point::max();  // no progress moves the deadline beyond this
+  std::uint64_t begins_at_ = 0;  // its first byte's position in what the connection sends
   std::optional<std::stop_callback<Stop>> stop_;
   std::coroutine_handle<> handle_;
 };
@@ -248,7 +251,9 @@ class Peer::Forward final : public Pending {
   Result<rpc::Message> await_resume() { return std::move(*outcome_); }
 
  private:
-  rpc::Rope encode(std::string_view own_id) const override { return rpc::with_id(request_, own_id); }
+  rpc::Rope encode(std::string_view own_id) const override {
+    return options_.request_for_id ? options_.request_for_id(own_id) : rpc::with_id(request_, own_id);
+  }
   std::string_view method() const noexcept override { return request_.method(); }
 
   rpc::Message request_;

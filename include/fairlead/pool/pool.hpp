@@ -1,0 +1,191 @@
+// Pool: keeps connections to servers. A call finds its server started, waits for the one start there is, or
+// is told why not. The pool sees to it that there are never more processes than allowed, that what crashed
+// comes back, that what hangs is replaced, and that a call is repeated only where that is safe.
+//
+//   auto pool = Pool::create(loop);
+//   pool->add(spec);
+//   Result<rpc::Message> answer = co_await pool->call(target, request, options);
+//
+// A pool and its upstreams live on one loop.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fairlead/base/limits.hpp"
+#include "fairlead/base/log.hpp"
+#include "fairlead/loop/loop.hpp"
+#include "fairlead/mcp/client.hpp"
+#include "fairlead/pool/server_spec.hpp"
+#include "fairlead/pool/supervisor.hpp"
+
+namespace fairlead::pool {
+
+// Who calls what. Session and user decide, by the server's sharing, which of its upstreams serves.
+struct Target {
+  Target() {}  // NOLINT: not an aggregate, see ConnectOptions
+  explicit Target(std::string server_name, std::string session_id = {}, std::string user_name = {})
+      : server(std::move(server_name)), session(std::move(session_id)), user(std::move(user_name)) {}
+
+  std::string server;
+  std::string session;
+  std::string user;
+};
+
+class ForwardOptions {
+ public:
+  ForwardOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
+
+  std::optional<std::chrono::milliseconds> idle;  // instead of the server's clocks
+  std::optional<std::chrono::milliseconds> absolute;
+  std::stop_token stop;     // gives the call up: it is cancelled at the server
+  bool repeatable = false;  // running it twice does no harm; see repeatable()
+  // The params of each progress notification, with the token the request came with.
+  std::function<void(const json::Raw& params)> on_progress;
+  std::shared_ptr<void> caller;  // yours: found again in RunningCall
+};
+
+// A call that an upstream is busy with.
+struct RunningCall {
+  std::string session;
+  std::string user;
+  std::string_view method;
+  std::shared_ptr<void> caller;
+};
+
+// One way to one server: a process or a connection, and its successors. What a server has, unless it is
+// shared, once per session or user.
+class Upstream {
+ public:
+  virtual ~Upstream() = default;
+
+  virtual const ServerSpec& spec() const noexcept = 0;
+  // The session or the user it belongs to; empty when it is shared.
+  virtual const std::string& key() const noexcept = 0;
+  virtual State state() const noexcept = 0;
+  virtual std::uint64_t generation() const noexcept = 0;
+  // Null unless ready or draining.
+  virtual std::shared_ptr<mcp::Client> client() const noexcept = 0;
+  // In the order in which they were sent.
+  virtual std::vector<RunningCall> calls() const = 0;
+};
+
+// What servers say unasked. All are called on the loop; none may block.
+struct UpstreamHandlers {
+  // The client capabilities to declare to a server, an object; absent: none. Asked at each handshake.
+  std::function<json::Raw(const Upstream&)> capabilities;
+  // Sampling, elicitation, roots: a request of a server of the legacy era. Without it they are refused.
+  std::function<Task<Answer>(std::shared_ptr<Upstream>, Request)> request;
+  // Log messages, list changes, resource updates; and progress that belongs to no call.
+  std::function<void(const Upstream&, std::string_view method, const json::Raw& params)> notified;
+  // Every change of state.
+  std::function<void(const Upstream&, const Transition&)> changed;
+};
+
+struct PoolLimits {
+  std::size_t max_stdio_processes = 50;  // running at once, those that are being started or stopped included
+  std::size_t max_start_queue = 200;     // servers that wait for a process to be allowed them
+  std::size_t max_calls = 16'384;        // under way at once, at all servers
+  std::size_t max_waiting_calls = 16'384;  // that wait for their server's start or for their turn
+  std::chrono::milliseconds evict_after{
+      1'000};  // idle for this long, a server may lose its process to another
+};
+
+struct PoolOptions {
+  PoolOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
+
+  PoolLimits limits;
+  mcp::ClientOptions client;  // name, limits and log of all connections; its handlers are the pool's
+  UpstreamHandlers handlers;
+};
+
+// What is known of one upstream now.
+struct UpstreamStatus {
+  std::string server;
+  std::string key;
+  State state = State::idle;
+  std::uint64_t generation = 0;
+  std::string connection;         // "server (pid 12)", "tcp:…"; empty when there is none
+  bool healthy = false;           // ready, and this very connection has answered within the interval
+  Clock::time_point since{};      // of its state
+  Clock::time_point last_sign{};  // of life
+  std::size_t calls = 0;          // under way
+  std::size_t waiting = 0;        // for its start
+  unsigned failures = 0;          // in a row
+  std::optional<Error> last_error;
+  Sharing sharing = Sharing::shared;  // as it is practised
+  std::string sharing_evidence;       // why, where it was found out
+  std::vector<Transition> history;
+};
+
+// A ready upstream, held: it is neither stopped nor replaced for being idle, and counts as a call under way.
+class Lease {
+ public:
+  class Held {
+   public:
+    virtual ~Held() = default;
+  };
+  Lease(std::shared_ptr<Upstream> upstream, std::shared_ptr<mcp::Client> client, std::unique_ptr<Held> held)
+      : upstream_(std::move(upstream)), client_(std::move(client)), held_(std::move(held)) {}
+
+  Upstream& upstream() const noexcept { return *upstream_; }
+  mcp::Client& client() const noexcept { return *client_; }
+
+ private:
+  std::shared_ptr<Upstream> upstream_;
+  std::shared_ptr<mcp::Client> client_;
+  std::unique_ptr<Held> held_;
+};
+
+class Pool {
+ public:
+  static std::shared_ptr<Pool> create(Loop& loop, PoolOptions options = PoolOptions());
+  virtual ~Pool() = default;
+
+  // ---- servers: kind validation for a name that is there already, or is not ----
+  virtual Result<void> add(ServerSpec spec) = 0;
+  // New calls go by the new spec at once; those under way finish by the old one.
+  virtual Result<void> update(ServerSpec spec) = 0;
+  virtual Result<void> remove(std::string_view server) = 0;
+  virtual Result<void> disable(std::string_view server) = 0;
+  virtual Result<void> enable(std::string_view server) = 0;
+
+  // ---- calls ----
+  // Sends a request as it is, under an id and a progress token of our own, and returns the answer as it came
+  // (a result or an error of the server; its id is ours). Errors are what kept it from being answered:
+  // validation (no such server), resource_exhausted (a limit of ours; detail().retry_after), spawn,
+  // connection_failed, timeout, cancelled, process_exited, closed.
+  virtual Task<Result<rpc::Message>> call(Target target, rpc::Message request,
+                                          ForwardOptions options = ForwardOptions()) = 0;
+  // For business of one's own, such as listing tools.
+  virtual Task<Result<Lease>> acquire(Target target, std::stop_token stop = {}) = 0;
+  // To an upstream that is ready; a server that does not run has missed nothing.
+  virtual Result<void> notify(const Target& target, std::string_view method, const json::Raw& params) = 0;
+  // Starts it, if it is not running. Errors as call() has them.
+  virtual Task<Result<void>> warm(Target target) = 0;
+  // What was kept for this session alone is drained and stopped.
+  virtual void end_session(std::string_view session) = 0;
+
+  // ---- looking on ----
+  virtual std::vector<UpstreamStatus> status() const = 0;
+  virtual std::size_t processes() const noexcept = 0;  // of max_stdio_processes, in use
+
+  // Refuses new calls, lets those under way finish for `grace`, stops everything, and ends when all of it is
+  // gone.
+  virtual Task<void> shutdown(std::chrono::milliseconds grace) = 0;
+};
+
+// Whether a call may be sent again although the first may have run: a request that only reads, or a tool
+// whose annotations say that it does, or that running it twice is the same as once. `tool` is the tool as its
+// server listed it; absent when it is not known.
+bool repeatable(std::string_view method, json::View tool = json::View());
+
+// What the result of a repeated call has in its `_meta`: {"attempts":2,"reason":"process exited"}.
+inline constexpr std::string_view kRetriedKey = "fairlead/retried";
+
+}  // namespace fairlead::pool

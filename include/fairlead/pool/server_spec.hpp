@@ -1,0 +1,58 @@
+// ServerSpec: one server as configuration has it: how it is reached, who shares it, how long to wait for
+// what. docs/pool.md explains each.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "fairlead/connection/connect.hpp"
+#include "fairlead/pool/supervisor.hpp"
+#include "fairlead/process/child.hpp"
+#include "fairlead/protocol/revision.hpp"
+
+namespace fairlead::pool {
+
+// Who may be served by one and the same process or connection.
+enum class Sharing : std::uint8_t {
+  automatic,    // shared, until the server shows that it keeps something of one session for itself
+  shared,       // everybody
+  per_session,  // one for each session of a client
+  per_user,     // one for each user
+};
+std::string_view to_string(Sharing sharing) noexcept;
+
+// Each wait has a clock of its own.
+struct Clocks {
+  using ms = std::chrono::milliseconds;
+
+  ms spawn{10'000};       // until the program is loaded, the socket connected
+  ms handshake{30'000};   // until the server has answered the protocol's greeting
+  ms queue{10'000};       // for a place: among the processes, among the calls, and for a back-off to end
+  ms idle{60'000};        // a call without answer or progress
+  ms absolute{600'000};   // a call, however much progress there is
+  ms ping{5'000};         // for the answer to a ping
+  ms health{30'000};      // without a sign of life for this long it is pinged; 0: never
+  ms idle_stop{600'000};  // without a call for this long it is stopped; 0: never
+  ms drain{60'000};       // calls under way when it is removed, disabled or updated
+};
+
+struct ServerSpec {
+  ServerSpec() {}  // NOLINT: not an aggregate, see ConnectOptions
+
+  std::string name;
+  std::variant<ProcessSpec, std::string, Connector> reach;  // a program, an address, or anything
+  Sharing sharing = Sharing::automatic;
+  std::optional<mcp::Revision> pinned;  // speak this and nothing else
+  RestartPolicy restart;
+  Clocks clocks;
+  std::size_t max_calls = 1024;  // under way at once; further ones wait for clocks.queue
+  bool keep_running = false;     // start it at once, and again after each end; never stop it for being idle
+
+  // Whether a start of it takes one of max_stdio_processes.
+  bool is_process() const;
+};
+
+}  // namespace fairlead::pool
