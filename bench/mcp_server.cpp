@@ -1,5 +1,7 @@
 // Our MCP server: a typed tool whose arguments are validated, on stdin and stdout, written as a user would
-// write it. With a number on the command line it has that many more tools, for measuring tools/list.
+// write it. With a number on the command line it has that many more tools, for measuring tools/list. With
+// --http ADDRESS it serves over HTTP instead; `progress` there says something ahead of its answer, which
+// makes it a stream of events.
 #include <cstdlib>
 
 #include "fairlead/mcp/serve.hpp"
@@ -16,11 +18,20 @@ std::string echo(const EchoArgs& in) {
   return in.message;
 }
 
+std::string echo_with_progress(const fairlead::mcp::Context& context, const EchoArgs& in) {
+  context.progress(1, 1);
+  return in.message;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   fairlead::mcp::Server server("mcp_server", "1");
   fairlead::mcp::tool(server, "echo", "Returns the message it was given", &echo);
+  if (argc > 2 && std::string_view(argv[1]) == "--http") {
+    fairlead::mcp::tool(server, "progress", "The same, as events", &echo_with_progress);
+    return fairlead::mcp::serve_http(server, argv[2]);
+  }
   const int more = argc > 1 ? std::atoi(argv[1]) : 0;
   for (int i = 0; i < more; ++i) {
     fairlead::mcp::tool(server, "tool" + std::to_string(i), "Returns the message it was given", &echo);

@@ -1,4 +1,5 @@
-// An MCP server with typed tools, a resource template, a prompt and progress, on stdin and stdout.
+// An MCP server with typed tools, a resource template, a prompt and progress, on stdin and stdout or over
+// HTTP.
 #include <fairlead/mcp/serve.hpp>
 #include <fairlead/mcp/typed.hpp>
 
@@ -45,7 +46,9 @@ static Task<Result<mcp::PromptResult>> packing_list(mcp::Context, mcp::Server::V
   co_return prompt;
 }
 
-int main() {
+// weather               serves on stdin and stdout
+// weather --http PORT   serves on http://localhost:PORT/mcp
+int main(int argc, char** argv) {
   mcp::Server server("weather", "1.0");
   mcp::ToolAnnotations read_only;
   read_only.read_only = true;
@@ -72,5 +75,8 @@ int main() {
   packing.description = "What to pack for a trip";
   packing.arguments = {{"city", "", "Where to", true}};
   const bool prompt = server.add_prompt(packing, packing_list).has_value();
-  return resource && prompt ? mcp::serve_stdio(server) : 1;
+  if (!resource || !prompt) return 1;
+  if (argc == 3 && std::string_view(argv[1]) == "--http")
+    return mcp::serve_http(server, "localhost:" + std::string(argv[2]));
+  return mcp::serve_stdio(server);
 }

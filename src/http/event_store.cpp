@@ -57,6 +57,11 @@ std::vector<sse::Parts> EventStore::left_after(Place place) const {
   return later;
 }
 
+std::uint64_t EventStore::last(std::uint64_t stream) const {
+  const auto found = streams_.find(stream);
+  return found == streams_.end() ? 0 : found->second.last;
+}
+
 std::string EventStore::id_of(Place place) {
   return std::to_string(place.stream) + "-" + std::to_string(place.event);
 }

@@ -32,6 +32,8 @@ class EventStore {
   EventStore(const EventStore&) = delete;
   ~EventStore();
 
+  // Makes a stream known that has no events yet.
+  void begin(std::uint64_t stream) { streams_[stream]; }
   // The place of a stream's next event; the stream becomes known by it.
   Place next(std::uint64_t stream);
   void keep(Place place, const sse::Parts& event);
@@ -41,7 +43,9 @@ class EventStore {
   // What came on that stream after that event. nullopt when the id is none of this session's, or when some of
   // it has been dropped.
   std::optional<std::vector<sse::Parts>> after(Place place) const;
-  // What is left of it, dropped or not.
+  // The last event of a stream, 0 for none.
+  std::uint64_t last(std::uint64_t stream) const;
+  // The same with what is left of it, should some have been dropped.
   std::vector<sse::Parts> left_after(Place place) const;
 
   static std::string id_of(Place place);

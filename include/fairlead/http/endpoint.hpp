@@ -29,6 +29,7 @@ class Standalone {
   virtual ~Standalone() = default;
   virtual const rpc::Message& message() const noexcept = 0;
   virtual const Identity& identity() const noexcept = 0;
+  virtual Loop& loop() const noexcept = 0;
   // Set when the client has gone: there is nobody to answer.
   virtual std::stop_token stop() const noexcept = 0;
   // Sends a notification ahead of the answer; the answer becomes a stream of events by it.
@@ -45,6 +46,8 @@ class Application {
   virtual Task<Answer> serve(std::shared_ptr<Standalone> request) = 0;
   // The input schema of a tool, for the check of Mcp-Param-* headers; absent when there is no such tool.
   virtual json::Raw input_schema(std::string_view tool) const = 0;
+  // The end is near: what would go on for ever, such as subscriptions, is to be ended in its orderly way.
+  virtual void ending() {}
 };
 
 struct EndpointOptions {
@@ -59,6 +62,7 @@ struct EndpointOptions {
   std::chrono::milliseconds session_idle{30 * 60 * 1000};  // without a request or an open stream
   std::size_t max_session_events = 1'000;                  // kept for replay, in all streams of a session
   std::size_t max_session_event_bytes = 4u << 20;
+  std::size_t max_event_bytes = 256u << 20;      // of all sessions together
   std::chrono::milliseconds retry{1'000};        // told to clients that poll
   std::chrono::milliseconds keep_alive{15'000};  // comments on quiet streams
   std::chrono::milliseconds request_timeout{0};  // a request under way; 0: for ever
@@ -78,6 +82,9 @@ class Endpoint {
   virtual Handler messages_handler() = 0;
 
   virtual std::size_t sessions() const noexcept = 0;
+  // Begins nothing new, and ends what nothing else would end: streams that only listen. Requests under way go
+  // on; Server::drain() waits for those.
+  virtual void wind_down() = 0;
   // Ends all sessions and streams.
   virtual void close() = 0;
 };

@@ -1,10 +1,13 @@
-// Serving an MCP server on a stream: our own stdio, a socket, a channel.
+// Serving an MCP server: on a stream (our own stdio, a socket, a channel), or over HTTP.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
+#include "fairlead/http/endpoint.hpp"
 #include "fairlead/mcp/server.hpp"
 #include "fairlead/peer/peer.hpp"
 
@@ -17,5 +20,33 @@ std::shared_ptr<Peer> serve(const Server& server, std::shared_ptr<Connection> co
 // The whole of main(): serves on stdin and stdout until the client closes them, or SIGTERM or SIGINT. Returns
 // an exit status.
 int serve_stdio(const Server& server, Log log = {});
+
+// The server as what stands behind an http::Endpoint.
+struct HttpApplicationOptions {
+  HttpApplicationOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
+  Limits limits;
+  Log log;
+  std::size_t max_subscriptions = 10'000;  // modern ones, of all clients together
+};
+std::shared_ptr<http::Application> http_application(
+    const Server& server, HttpApplicationOptions options = HttpApplicationOptions());
+
+struct HttpOptions {
+  HttpOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
+
+  std::string path = "/mcp";
+  // The HTTP+SSE pair of 2024-11-05; empty: not offered.
+  std::string sse_path = "/sse";
+  std::string messages_path = "/messages";
+  http::ServerOptions server;
+  http::EndpointOptions endpoint;
+  HttpApplicationOptions application;
+  // Told the URL, with the real port, once clients can connect. Absent: it is written to stderr.
+  std::function<void(const std::string& url)> listening;
+};
+
+// The whole of main(): listens at `address` ("127.0.0.1:3000", "localhost:0", "unix:/PATH") and serves until
+// SIGTERM or SIGINT; then lets requests under way finish. Returns an exit status.
+int serve_http(const Server& server, const std::string& address, HttpOptions options = HttpOptions());
 
 }  // namespace fairlead::mcp

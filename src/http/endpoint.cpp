@@ -1,0 +1,315 @@
+#include "fairlead/http/endpoint.hpp"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+#include "fairlead/base/base64.hpp"
+#include "fairlead/protocol/header_values.hpp"
+#include "http/legacy_session.hpp"
+#include "http/modern_request.hpp"
+#include "http/pair_session.hpp"
+#include "http/websocket_connection.hpp"
+
+namespace fairlead::http {
+
+namespace {
+
+// 192 bits, in characters that are fit for headers and queries.
+std::string make_session_id() {
+  char bytes[24];
+  while (::getrandom(bytes, sizeof bytes, 0) != static_cast<ssize_t>(sizeof bytes)) continue;
+  return base64url_encode(std::string_view(bytes, sizeof bytes));
+}
+
+Refusal no_session() {
+  return Refusal{404, kNoSession, "Session not found"};
+}
+
+Response not_allowed(std::string allow) {
+  Response response = refuse(Refusal{405, kRefused, "Method Not Allowed"});
+  response.headers.add("Allow", std::move(allow));
+  return response;
+}
+
+bool lists_token(std::string_view list, std::string_view token) {
+  while (!list.empty()) {
+    std::string_view one = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), one.size() + 1));
+    const std::size_t from = std::min(one.find_first_not_of(" \t"), one.size());
+    one = one.substr(from, one.find_last_not_of(" \t") + 1 - from);
+    if (same_name(one, token)) return true;
+  }
+  return false;
+}
+
+bool wants_websocket(const Request& request) {
+  return request.method == "GET" && lists_token(request.headers.get("Upgrade"), "websocket");
+}
+
+// The value of `name` in a query; nothing of what we look for needs decoding.
+std::string_view query_value(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const std::string_view one = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), one.size() + 1));
+    if (one.starts_with(name) && one.substr(name.size()).starts_with("=")) return one.substr(name.size() + 1);
+  }
+  return {};
+}
+
+class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<EndpointImpl> {
+ public:
+  EndpointImpl(Loop& loop, std::shared_ptr<Application> application, EndpointOptions options)
+      : loop_(loop),
+        application_(std::move(application)),
+        options_(std::make_shared<const EndpointOptions>(std::move(options))),
+        total_(std::make_shared<EventStore::Total>(EventStore::Total{options_->max_event_bytes, 0})),
+        ticker_(loop, period_of(*options_)),
+        schema_of_([this](std::string_view tool) { return application_->input_schema(tool); }) {}
+
+  // What hangs on a route may outlive us; we outlive what we have begun.
+  Handler handler() override {
+    return
+        [self = shared_from_this()](std::shared_ptr<Exchange> exchange) { self->take(std::move(exchange)); };
+  }
+  Handler sse_handler(std::string messages_path) override {
+    return [self = shared_from_this(), path = std::move(messages_path)](std::shared_ptr<Exchange> exchange) {
+      self->take_pair_get(std::move(exchange), path);
+    };
+  }
+  Handler messages_handler() override {
+    return [self = shared_from_this()](std::shared_ptr<Exchange> exchange) {
+      self->take_pair_post(std::move(exchange));
+    };
+  }
+
+  std::size_t sessions() const noexcept override { return sessions_.size() + pairs_.size(); }
+
+  void wind_down() override {
+    winding_down_ = true;
+    application_->ending();
+    for (const auto& session : all(sessions_)) session->end_standalone();
+  }
+
+  void close() override {
+    winding_down_ = true;
+    application_->ending();
+    for (const auto& session : all(sessions_)) session->close();
+    for (const auto& pair : all(pairs_)) pair->close();
+    for (const auto& weak : std::exchange(sockets_, {})) {
+      if (const auto socket = weak.lock()) socket->close();
+    }
+  }
+
+ private:
+  static std::chrono::milliseconds period_of(const EndpointOptions& options) {
+    std::chrono::milliseconds period = std::min(options.keep_alive, options.session_idle);
+    if (options.request_timeout.count() > 0) period = std::min(period, options.request_timeout);
+    return period;
+  }
+
+  // Ending one takes it out of the table: walk a copy.
+  template <class Table>
+  static std::vector<typename Table::mapped_type> all(const Table& table) {
+    std::vector<typename Table::mapped_type> copies;
+    for (const auto& [id, one] : table) copies.push_back(one);
+    return copies;
+  }
+
+  // Who asks; nullopt when they have been turned away.
+  std::optional<Identity> identify(Exchange& exchange) const {
+    if (!options_->authenticate) return Identity();
+    Result<Identity> identity = options_->authenticate(exchange.request());
+    if (identity) return std::move(*identity);
+    const bool unknown = identity.error().kind() == ErrorKind::authorization;
+    exchange.respond(refuse(Refusal{unknown ? 401 : 500, kRefused, identity.error().message()}));
+    return std::nullopt;
+  }
+
+  void take(std::shared_ptr<Exchange> exchange) {
+    std::optional<Identity> identity = identify(*exchange);
+    if (!identity) return;
+    const Request& request = exchange->request();
+    if (request.method == "POST") return take_post(std::move(exchange), std::move(*identity));
+    if (options_->websocket && wants_websocket(request))
+      return take_websocket(std::move(exchange), std::move(*identity));
+    const bool known = request.method == "GET" || request.method == "DELETE";
+    if (!known) return exchange->respond(not_allowed("GET, POST, DELETE"));
+    // The modern era has neither.
+    if (!has_legacy_version(request.headers)) return exchange->respond(not_allowed("POST"));
+    const std::shared_ptr<LegacySession> session = find_session(*exchange, *identity, {});
+    if (!session) return;
+    if (request.method == "GET") return session->take_get(std::move(exchange));
+    session->take_delete(exchange);
+  }
+
+  // ---- POST ----
+
+  std::optional<rpc::Message> read_message(Exchange& exchange) const {
+    const Request& request = exchange.request();
+    if (!has_json_body(request.headers)) {
+      exchange.respond(
+          refuse(Refusal{415, kRefused, "Unsupported Media Type: Content-Type must be application/json"}));
+      return std::nullopt;
+    }
+    return rpc::Message::parse(request.body, options_->limits);
+  }
+
+  void take_post(std::shared_ptr<Exchange> exchange, Identity identity) {
+    std::optional<rpc::Message> message = read_message(*exchange);
+    if (!message) return;
+    const Verdict verdict = judge(exchange->request().headers, *message, schema_of_);
+    if (verdict.refusal) return exchange->respond(refuse(*verdict.refusal, message->id()));
+    if (verdict.era == Era::modern)
+      return take_modern(std::move(exchange), std::move(*message), std::move(identity));
+    take_legacy(std::move(exchange), *message, std::move(identity));
+  }
+
+  void take_modern(std::shared_ptr<Exchange> exchange, rpc::Message message, Identity identity) {
+    // There is nothing a modern client could have to notify of over HTTP; it may all the same.
+    if (message.is(rpc::Kind::notification)) return exchange->respond(Response(202));
+    auto request =
+        std::make_shared<ModernRequest>(std::move(exchange), std::move(message), std::move(identity),
+                                        options_->log, options_->request_timeout);
+    ModernRequest::serve(request, application_, ticker_);
+  }
+
+  void take_legacy(std::shared_ptr<Exchange> exchange, const rpc::Message& message, Identity identity) {
+    const bool begins = message.is(rpc::Kind::request) && message.method() == "initialize" &&
+                        !exchange->request().headers.has(mcp::kSessionHeader);
+    const std::shared_ptr<LegacySession> session =
+        begins ? begin_session(*exchange, message, std::move(identity))
+               : find_session(*exchange, identity, message.id());
+    if (session) session->take_post(std::move(exchange), message);
+  }
+
+  // ---- sessions ----
+
+  // A session of another user does not exist for this one.
+  std::shared_ptr<LegacySession> find_session(Exchange& exchange, const Identity& identity,
+                                              std::string_view request_id) {
+    const Headers& headers = exchange.request().headers;
+    if (!headers.has(mcp::kSessionHeader)) {
+      exchange.respond(refuse(Refusal{400, kRefused, "Bad Request: Mcp-Session-Id is missing"}, request_id));
+      return nullptr;
+    }
+    const auto found = sessions_.find(std::string(headers.get(mcp::kSessionHeader)));
+    if (found != sessions_.end() && found->second->identity().user == identity.user) return found->second;
+    exchange.respond(refuse(no_session(), request_id));
+    return nullptr;
+  }
+
+  bool has_room(Exchange& exchange, std::string_view request_id) {
+    std::string why;
+    if (winding_down_) {
+      why = "the server is shutting down";
+    } else if (sessions() >= options_->max_sessions) {
+      why = "max_sessions (" + std::to_string(options_->max_sessions) + ") are open";
+      options_->log.warning("session refused", {{"reason", why}});
+    }
+    if (why.empty()) return true;
+    exchange.respond(refuse(Refusal{503, kRefused, why}, request_id));
+    return false;
+  }
+
+  std::shared_ptr<LegacySession> begin_session(Exchange& exchange, const rpc::Message& message,
+                                               Identity identity) {
+    if (!has_room(exchange, message.id())) return nullptr;
+    auto session = std::make_shared<LegacySession>(loop_, make_session_id(), identity, options_, total_,
+                                                   [weak = weak_from_this()](const std::string& id) {
+                                                     if (const auto self = weak.lock())
+                                                       self->sessions_.erase(id);
+                                                   });
+    sessions_.emplace(session->id(), session);
+    ticker_.add(*session);
+    application_->serve(session, std::move(identity));
+    return session;
+  }
+
+  // ---- HTTP+SSE ----
+
+  void take_pair_get(std::shared_ptr<Exchange> exchange, const std::string& messages_path) {
+    std::optional<Identity> identity = identify(*exchange);
+    if (!identity) return;
+    if (exchange->request().method != "GET") return exchange->respond(not_allowed("GET"));
+    if (!has_room(*exchange, {})) return;
+    const std::string id = make_session_id();
+    auto pair = std::make_shared<PairSession>(loop_, id, *identity,
+                                              [weak = weak_from_this()](const std::string& over) {
+                                                if (const auto self = weak.lock()) self->pairs_.erase(over);
+                                              });
+    pairs_.emplace(id, pair);
+    ticker_.add(*pair);
+    pair->open(std::move(exchange), messages_path + "?sessionId=" + id);
+    application_->serve(pair, std::move(*identity));
+  }
+
+  void take_pair_post(std::shared_ptr<Exchange> exchange) {
+    const std::optional<Identity> identity = identify(*exchange);
+    if (!identity) return;
+    if (exchange->request().method != "POST") return exchange->respond(not_allowed("POST"));
+    const auto found = pairs_.find(std::string(query_value(exchange->request().query(), "sessionId")));
+    if (found == pairs_.end() || found->second->identity().user != identity->user)
+      return exchange->respond(refuse(no_session()));
+    const std::optional<rpc::Message> message = read_message(*exchange);
+    if (!message) return;
+    if (message->is(rpc::Kind::malformed)) {
+      const Verdict verdict = judge({}, *message, schema_of_);
+      return exchange->respond(refuse(*verdict.refusal, message->id()));
+    }
+    const std::shared_ptr<PairSession> pair = found->second;
+    pair->take_post(exchange, *message);
+  }
+
+  // ---- WebSocket ----
+
+  void take_websocket(std::shared_ptr<Exchange> exchange, Identity identity) {
+    const Headers& headers = exchange->request().headers;
+    const std::string key(headers.get("Sec-WebSocket-Key"));
+    const std::optional<std::string> raw = base64_decode(key);
+    if (headers.get("Sec-WebSocket-Version") != "13") {
+      Response response = refuse(Refusal{426, kRefused, "Upgrade Required: WebSocket version 13"});
+      response.headers.add("Sec-WebSocket-Version", "13");
+      return exchange->respond(std::move(response));
+    }
+    if (!lists_token(headers.get("Connection"), "upgrade") || !raw || raw->size() != 16)
+      return exchange->respond(refuse(Refusal{400, kRefused, "Bad Request: not a WebSocket handshake"}));
+    if (winding_down_ && !has_room(*exchange, {})) return;
+    Response head(101);
+    head.headers.add("Upgrade", "websocket");
+    head.headers.add("Connection", "Upgrade");
+    head.headers.add("Sec-WebSocket-Accept", websocket::accept_of(key));
+    if (lists_token(headers.get("Sec-WebSocket-Protocol"), "mcp"))
+      head.headers.add("Sec-WebSocket-Protocol", "mcp");
+    Exchange::Upgraded upgraded = exchange->upgrade(std::move(head));
+    if (!upgraded.stream) return;
+    auto socket =
+        WebSocketConnection::create(loop_, std::move(upgraded.stream), std::move(upgraded.early),
+                                    websocket::Role::server, options_->limits, options_->keep_alive);
+    std::erase_if(sockets_, [](const auto& one) { return one.expired(); });
+    sockets_.push_back(socket);
+    application_->serve(socket, std::move(identity));
+  }
+
+  Loop& loop_;
+  std::shared_ptr<Application> application_;
+  std::shared_ptr<const EndpointOptions> options_;
+  std::shared_ptr<EventStore::Total> total_;
+  Ticker ticker_;
+  SchemaOf schema_of_;
+  bool winding_down_ = false;
+  std::unordered_map<std::string, std::shared_ptr<LegacySession>> sessions_;
+  std::unordered_map<std::string, std::shared_ptr<PairSession>> pairs_;
+  std::vector<std::weak_ptr<WebSocketConnection>> sockets_;
+};
+
+}  // namespace
+
+std::shared_ptr<Endpoint> Endpoint::create(Loop& loop, std::shared_ptr<Application> application,
+                                           EndpointOptions options) {
+  return std::make_shared<EndpointImpl>(loop, std::move(application), std::move(options));
+}
+
+}  // namespace fairlead::http

@@ -1,0 +1,105 @@
+// LegacySession: a client of the legacy era over Streamable HTTP, as a connection. Its messages come in by
+// POST; what is said about a request goes back on the answer to that POST, everything else on the stream the
+// client opens with GET. Whatever becomes an event is kept for a while, for clients that lose a stream and
+// come back. Private to the layer.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "fairlead/http/endpoint.hpp"
+#include "fairlead/protocol/revision.hpp"
+#include "http/event_store.hpp"
+#include "http/request_rules.hpp"
+#include "http/ticker.hpp"
+
+namespace fairlead::http {
+
+class LegacySession final : public Connection, public Ticked {
+ public:
+  // Called once, when the session is over: nobody shall find it any more.
+  using Ended = std::function<void(const std::string& id)>;
+
+  LegacySession(Loop& loop, std::string id, Identity identity, std::shared_ptr<const EndpointOptions> options,
+                std::shared_ptr<EventStore::Total> total, Ended ended);
+
+  const std::string& id() const noexcept { return id_; }
+  const Identity& identity() const noexcept { return identity_; }
+
+  // A POST that has been judged to be of the legacy era. The first one is `initialize`.
+  void take_post(std::shared_ptr<Exchange> exchange, const rpc::Message& message);
+  void take_get(std::shared_ptr<Exchange> exchange);
+  void take_delete(const std::shared_ptr<Exchange>& exchange);
+
+  void tick(Clock::time_point now) override;
+  // Ends the stream that nothing else would end; requests under way go on.
+  void end_standalone();
+
+  std::size_t backlog() const noexcept override { return 0; }  // answers are bounded where they are written
+  std::string description() const override { return "session " + id_.substr(0, 8); }
+  void close_stream_of(std::string_view request) override;
+
+ private:
+  // The answer to one POST, or the stream of a GET.
+  struct Stream {
+    std::shared_ptr<Exchange> exchange;  // null: nobody listens just now
+    Accepts accepts;
+    bool initializes = false;
+    bool batch = false;
+    bool started = false;      // as a stream of events
+    bool quiet = false;        // nothing was sent since the last tick
+    std::uint64_t number = 0;  // once it has events
+    std::size_t waiting = 0;   // requests that are not answered yet
+    std::vector<rpc::Rope> answers;
+    Clock::time_point since;
+  };
+  using StreamPtr = std::shared_ptr<Stream>;
+
+  Result<void> enqueue(const rpc::Rope& message, Waiter* waiter, Concerning concerning) override;
+  std::uint64_t position_at_backlog(std::size_t) const noexcept override { return 0; }
+  void want_input() override {}
+  void release() override;
+
+  bool register_requests(const StreamPtr& stream, const rpc::Message& message);
+  void take_in(const rpc::Message& message);
+  void hear_cancelled(const rpc::Message& message);
+  void forget_request(const std::string& id);
+
+  bool can_say(const Stream& stream) const;
+  void say(const StreamPtr& stream, const rpc::Rope& message);
+  void answer(const StreamPtr& stream, const rpc::Rope& message);
+  void answer_at_once(const StreamPtr& stream);
+  bool learn_revision(const rpc::Rope& answer);
+  void start_events(const StreamPtr& stream);
+  void send_event(const StreamPtr& stream, const rpc::Rope& message);
+  void finish(const StreamPtr& stream);
+  void replay(const StreamPtr& stream, const std::vector<sse::Parts>& events);
+  void open_standalone(std::shared_ptr<Exchange> exchange);
+  void resume(std::shared_ptr<Exchange> exchange, std::string_view last_id);
+  void attach(const StreamPtr& stream, std::shared_ptr<Exchange> exchange);
+  void time_out(Clock::time_point now);
+  bool primes() const noexcept { return revision_ >= mcp::Revision::r2025_11_25; }
+  bool idle() const noexcept;
+  Response head_of(const Stream& stream) const;
+
+  std::string id_;
+  Identity identity_;
+  std::shared_ptr<const EndpointOptions> options_;
+  Ended ended_;
+  mcp::Revision revision_ = mcp::Revision::r2025_03_26;  // negotiated
+  bool initialized_ = false;
+  EventStore store_;
+  StreamPtr standalone_;
+  std::uint64_t told_ = 0;  // the last event of the standalone stream that was sent to somebody
+  std::uint64_t last_stream_ = 0;
+  std::unordered_map<std::string, StreamPtr> by_request_;   // by the id of a request under way
+  std::unordered_map<std::uint64_t, StreamPtr> by_number_;  // those with events that are not finished
+  Clock::time_point last_used_ = Clock::now();
+  std::uint64_t sent_ = 0;
+};
+
+}  // namespace fairlead::http

@@ -1,0 +1,44 @@
+// PairSession: a client of 2024-11-05 over HTTP+SSE, as a connection: everything to it goes on the one stream
+// it opened, everything from it is posted elsewhere. It lasts as long as the stream. Private to the layer.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "fairlead/http/endpoint.hpp"
+#include "http/ticker.hpp"
+
+namespace fairlead::http {
+
+class PairSession final : public Connection, public Ticked {
+ public:
+  using Ended = std::function<void(const std::string& id)>;
+
+  PairSession(Loop& loop, std::string id, Identity identity, Ended ended)
+      : Connection(loop), id_(std::move(id)), identity_(std::move(identity)), ended_(std::move(ended)) {}
+
+  const Identity& identity() const noexcept { return identity_; }
+  // Answers the GET with the stream and says where to post to.
+  void open(std::shared_ptr<Exchange> exchange, const std::string& messages_uri);
+  void take_post(const std::shared_ptr<Exchange>& exchange, const rpc::Message& message);
+
+  void tick(Clock::time_point now) override;
+  std::size_t backlog() const noexcept override { return exchange_ ? exchange_->backlog() : 0; }
+  std::string description() const override { return "session " + id_.substr(0, 8); }
+
+ private:
+  Result<void> enqueue(const rpc::Rope& message, Waiter* waiter, Concerning concerning) override;
+  std::uint64_t position_at_backlog(std::size_t) const noexcept override { return 0; }
+  void want_input() override {}
+  void release() override;
+
+  std::string id_;
+  Identity identity_;
+  Ended ended_;
+  std::shared_ptr<Exchange> exchange_;
+  bool quiet_ = true;
+  std::uint64_t sent_ = 0;
+};
+
+}  // namespace fairlead::http

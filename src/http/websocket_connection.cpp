@@ -1,0 +1,195 @@
+#include "http/websocket_connection.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace fairlead::http {
+
+namespace {
+
+constexpr int kReadsPerTurn = 16;  // then others on the loop have their turn
+constexpr std::size_t kWriteParts = 64;
+
+}  // namespace
+
+std::shared_ptr<WebSocketConnection> WebSocketConnection::create(Loop& loop,
+                                                                 std::unique_ptr<ByteStream> stream,
+                                                                 std::string early, websocket::Role role,
+                                                                 Limits limits,
+                                                                 std::chrono::milliseconds keep_alive) {
+  std::shared_ptr<WebSocketConnection> made(
+      new WebSocketConnection(loop, std::move(stream), role, limits, keep_alive));
+  made->decoder_.feed(early);
+  // Read from the start, not only when somebody receives: pings want their answer, and so does a close.
+  loop.post([made] {
+    made->decode();
+    made->wake_receiver();
+    made->wait_for_input();
+  });
+  if (keep_alive.count() > 0) made->heart_.arm_after(keep_alive, [it = made.get()] { it->beat(); });
+  return made;
+}
+
+WebSocketConnection::WebSocketConnection(Loop& loop, std::unique_ptr<ByteStream> stream, websocket::Role role,
+                                         Limits limits, std::chrono::milliseconds keep_alive)
+    : Connection(loop),
+      stream_(std::move(stream)),
+      remote_(stream_->remote()),
+      role_(role),
+      limits_(limits),
+      keep_alive_(keep_alive),
+      decoder_(role, limits.max_frame_bytes),
+      heart_(loop),
+      stall_(loop) {}
+
+// ---- reading ---------------------------------------------------------------------------------------------
+
+void WebSocketConnection::want_input() {
+  if (!pumping_) wait_for_input();
+}
+
+// While the receiver lags behind, nothing more is read than it can bear.
+void WebSocketConnection::wait_for_input() {
+  if (!stream_ || input_ended_ || reason() || stream_->waiting_to_read()) return;
+  if (!inbox_empty() && !receiver_waiting()) return;
+  stream_->when_readable([me = self()] { me->pump(); });
+}
+
+void WebSocketConnection::pump() {
+  const auto me = self();
+  pumping_ = true;
+  for (int round = 0; round < kReadsPerTurn && stream_ && !input_ended_; ++round) {
+    const std::span<char> scratch = loop().scratch();
+    const ByteStream::Io io = stream_->read(scratch);
+    if (io.state == ByteStream::State::again) break;
+    if (io.state != ByteStream::State::ok) {
+      input_ended_ = true;
+      fail(io.error ? *io.error : Error(ErrorKind::closed, description() + " closed the connection"));
+      break;
+    }
+    heard_ = true;
+    decoder_.feed(std::string_view(scratch.data(), io.bytes));
+    decode();
+    wake_receiver();
+    flush();
+    if (!inbox_empty() && !receiver_waiting()) break;
+  }
+  pumping_ = false;
+  wait_for_input();
+}
+
+void WebSocketConnection::decode() {
+  while (!input_ended_ && !reason()) {
+    websocket::Decoder::Step step = decoder_.next();
+    if (step.what == websocket::Decoder::What::more) return;
+    take(std::move(step));
+  }
+}
+
+void WebSocketConnection::take(websocket::Decoder::Step step) {
+  using What = websocket::Decoder::What;
+  switch (step.what) {
+    case What::message: return deliver(rpc::Message::parse(Bytes::adopt(std::move(step.payload)), limits_));
+    case What::ping:
+      // One who sends pings and reads nothing gets no more answers than fit.
+      if (queue_.bytes() < limits_.backlog_pause_bytes)
+        queue_.put(websocket::control_frame(role_, websocket::Opcode::pong, step.payload));
+      return flush_soon();
+    case What::closed: {
+      const bool normal = step.code == websocket::kNormal || step.code == websocket::kGoingAway ||
+                          step.code == websocket::kNoCode;
+      const std::string said = normal ? "" : " (" + std::to_string(step.code) + " " + step.payload + ")";
+      return hang_up(step.code, Error(ErrorKind::closed, description() + " closed the connection" + said));
+    }
+    case What::failed:
+      return hang_up(step.code,
+                     Error(step.code == websocket::kTooBig ? ErrorKind::frame_too_large : ErrorKind::parse,
+                           description() + ": " + step.payload));
+    case What::pong:
+    case What::more: return;
+  }
+}
+
+// The last frame there is; what was queued before it still leaves, if the socket takes it.
+void WebSocketConnection::hang_up(std::uint16_t code, Error reason) {
+  input_ended_ = true;
+  queue_.put(websocket::close_frame(role_, code, {}));
+  flush();
+  if (stream_) stream_->shut_output();
+  fail(std::move(reason));
+}
+
+// ---- writing ---------------------------------------------------------------------------------------------
+
+Result<void> WebSocketConnection::enqueue(const rpc::Rope& message, Waiter* waiter, Concerning) {
+  websocket::text_frame(role_, message).each([&](const Bytes& part) { queue_.put(part); });
+  if (waiter) waiter->until = queue_.pushed();
+  flush_soon();
+  return {};
+}
+
+std::uint64_t WebSocketConnection::position_at_backlog(std::size_t bytes) const noexcept {
+  return queue_.pushed() - std::min<std::uint64_t>(bytes, queue_.pushed());
+}
+
+void WebSocketConnection::flush_soon() {
+  if (pumping_ || flush_posted_ || !stream_ || stream_->waiting_to_write()) return;
+  flush_posted_ = true;
+  loop().post([me = self()] {
+    me->flush_posted_ = false;
+    me->flush();
+  });
+}
+
+void WebSocketConnection::flush() {
+  const auto me = self();
+  bool blocked = !stream_ || stream_->waiting_to_write();
+  while (!blocked && !queue_.empty()) {
+    std::array<iovec, kWriteParts> parts;
+    const std::size_t used = queue_.parts(parts);
+    const ByteStream::Io io = stream_->write(std::span(parts).first(used));
+    if (io.state == ByteStream::State::ok) {
+      queue_.advance(io.bytes);
+    } else if (io.state == ByteStream::State::again) {
+      blocked = true;
+      stream_->when_writable([me] { me->flush(); });
+      written_at_stall_ = queue_.written();
+      stall_.arm_after(limits_.write_stall, [this] {
+        if (queue_.empty() || queue_.written() != written_at_stall_) return;
+        fail(Error::timeout(description() + " has not read anything: write_stall; what was sent",
+                            limits_.write_stall));
+      });
+    } else {
+      return fail(io.error ? *io.error
+                           : Error(ErrorKind::closed, description() + " no longer reads what it is sent"));
+    }
+  }
+  if (queue_.empty()) stall_.cancel();
+  if (!reason()) notify_written(queue_.written());
+}
+
+void WebSocketConnection::beat() {
+  if (!std::exchange(heard_, false)) {
+    return fail(Error::timeout(description() + " has not been heard of; the last ping", keep_alive_));
+  }
+  queue_.put(websocket::control_frame(role_, websocket::Opcode::ping, {}));
+  flush_soon();
+  heart_.arm_after(keep_alive_, [this] { beat(); });
+}
+
+void WebSocketConnection::release() {
+  heart_.cancel();
+  stall_.cancel();
+  if (!stream_) return;
+  // Where it was we who closed, the other side is told.
+  if (!input_ended_ && !stream_->waiting_to_write()) {
+    queue_.put(websocket::close_frame(role_, websocket::kNormal, {}));
+    std::array<iovec, kWriteParts> parts;
+    const std::size_t used = queue_.parts(parts);
+    static_cast<void>(stream_->write(std::span(parts).first(used)));
+  }
+  stream_->close();
+  stream_.reset();
+}
+
+}  // namespace fairlead::http

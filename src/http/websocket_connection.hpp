@@ -1,0 +1,67 @@
+// WebSocketConnection: messages over a WebSocket, one a text frame, in either role. Begins after the
+// handshake. Private to the layer.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "fairlead/base/limits.hpp"
+#include "fairlead/loop/timer.hpp"
+#include "fairlead/peer/connection.hpp"
+#include "fairlead/rpc/write_queue.hpp"
+#include "http/byte_stream.hpp"
+#include "http/websocket.hpp"
+
+namespace fairlead::http {
+
+class WebSocketConnection final : public Connection {
+ public:
+  // `early` is what had been read of the other side's frames already. Every `keep_alive` a ping is sent; who
+  // is silent for two of them is gone. 0: never.
+  static std::shared_ptr<WebSocketConnection> create(Loop& loop, std::unique_ptr<ByteStream> stream,
+                                                     std::string early, websocket::Role role, Limits limits,
+                                                     std::chrono::milliseconds keep_alive);
+
+  std::size_t backlog() const noexcept override { return queue_.bytes(); }
+  std::string description() const override { return "websocket " + remote_; }
+
+ private:
+  WebSocketConnection(Loop& loop, std::unique_ptr<ByteStream> stream, websocket::Role role, Limits limits,
+                      std::chrono::milliseconds keep_alive);
+
+  Result<void> enqueue(const rpc::Rope& message, Waiter* waiter, Concerning concerning) override;
+  std::uint64_t position_at_backlog(std::size_t bytes) const noexcept override;
+  void want_input() override;
+  void release() override;
+
+  std::shared_ptr<WebSocketConnection> self() {
+    return std::static_pointer_cast<WebSocketConnection>(shared_from_this());
+  }
+  void wait_for_input();
+  void pump();
+  void decode();
+  void take(websocket::Decoder::Step step);
+  void hang_up(std::uint16_t code, Error reason);
+  void flush_soon();
+  void flush();
+  void beat();
+
+  std::unique_ptr<ByteStream> stream_;
+  std::string remote_;
+  websocket::Role role_;
+  Limits limits_;
+  std::chrono::milliseconds keep_alive_;
+  websocket::Decoder decoder_;
+  rpc::ByteQueue queue_;
+  Timer heart_;
+  Timer stall_;
+  std::uint64_t written_at_stall_ = 0;
+  bool heard_ = true;  // anything, since the last ping
+  bool pumping_ = false;
+  bool input_ended_ = false;
+  bool flush_posted_ = false;
+};
+
+}  // namespace fairlead::http

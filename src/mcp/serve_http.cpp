@@ -1,0 +1,124 @@
+#include <csignal>
+#include <cstdio>
+
+#include "fairlead/http/server.hpp"
+#include "fairlead/loop/signals.hpp"
+#include "fairlead/mcp/serve.hpp"
+#include "mcp/server_modern.hpp"
+#include "mcp/server_session.hpp"
+
+namespace fairlead::mcp {
+
+namespace {
+
+// The way back to a modern client: notifications ahead of the answer, nothing else.
+class StandaloneLink final : public ClientLink {
+ public:
+  explicit StandaloneLink(std::shared_ptr<http::Standalone> request) : request_(std::move(request)) {}
+
+  Loop& loop() noexcept override { return request_->loop(); }
+  void notify(std::string_view method, const json::Raw& params, std::string_view) override {
+    request_->notify(rpc::make_notification(method, params));
+  }
+  Task<Result<json::Raw>> request(std::string, json::Raw, std::string, std::stop_token) override {
+    co_return Error(ErrorKind::validation, "a modern client is not sent requests");
+  }
+  std::string_view user() const noexcept override { return request_->identity().user; }
+
+ private:
+  std::shared_ptr<http::Standalone> request_;
+};
+
+class HttpApplication final : public http::Application {
+ public:
+  HttpApplication(std::shared_ptr<ServerState> server, HttpApplicationOptions options)
+      : server_(server),
+        options_(std::move(options)),
+        modern_(std::make_shared<const ModernServer>(
+            std::move(server),
+            std::make_shared<Subscriptions>(options_.max_subscriptions, "on this server: max_subscriptions"),
+            options_.log)) {}
+
+  void serve(std::shared_ptr<Connection> connection, http::Identity identity) override {
+    ServerSession::start(server_, std::move(connection), options_.limits, options_.log,
+                         std::move(identity.user));
+  }
+
+  Task<Answer> serve(std::shared_ptr<http::Standalone> request) override {
+    Request asked(nullptr, request->message(), request->stop());
+    return serve_modern(modern_, std::move(asked), std::make_shared<StandaloneLink>(std::move(request)));
+  }
+
+  json::Raw input_schema(std::string_view tool) const override {
+    if (server_->backend) return server_->backend->input_schema(tool);
+    const auto catalogue = server_->catalogue();
+    const ToolEntry* entry = catalogue->tools.find(tool);
+    return entry ? entry->spec.input_schema : json::Raw();
+  }
+
+  void ending() override { modern_->subscriptions->end_all(); }
+
+ private:
+  std::shared_ptr<ServerState> server_;
+  HttpApplicationOptions options_;
+  std::shared_ptr<const ModernServer> modern_;
+};
+
+std::string url_of(const http::Server& server, const HttpOptions& options) {
+  const std::string address = server.address();
+  if (address.starts_with("unix:")) return address + " " + options.path;
+  return (options.server.tls ? "https://" : "http://") + address + options.path;
+}
+
+Task<void> end(std::shared_ptr<http::Server> server, std::shared_ptr<http::Endpoint> endpoint, bool& done) {
+  endpoint->wind_down();
+  Task<void> draining = server->drain();
+  co_await draining;
+  endpoint->close();
+  done = true;
+}
+
+}  // namespace
+
+std::shared_ptr<http::Application> http_application(const Server& server, HttpApplicationOptions options) {
+  return std::make_shared<HttpApplication>(server.state(), std::move(options));
+}
+
+int serve_http(const Server& server, const std::string& address, HttpOptions options) {
+  Loop loop;
+  const auto listening = http::Server::listen(loop, address, options.server);
+  if (!listening) {
+    std::fprintf(stderr, "%s\n", listening.error().to_string().c_str());
+    return 1;
+  }
+  const std::shared_ptr<http::Server> listener = *listening;
+  const auto endpoint =
+      http::Endpoint::create(loop, http_application(server, options.application), options.endpoint);
+  listener->route(options.path, endpoint->handler());
+  if (!options.sse_path.empty()) {
+    listener->route(options.sse_path, endpoint->sse_handler(options.messages_path));
+    listener->route(options.messages_path, endpoint->messages_handler());
+  }
+  bool ending = false;
+  bool done = false;
+  const Result<Signals> signals = Signals::watch(loop, {SIGTERM, SIGINT}, [&](int) {
+    if (!std::exchange(ending, true)) return loop.spawn(end(listener, endpoint, done));
+    done = true;  // asked twice: at once
+  });
+  if (!signals) {
+    std::fprintf(stderr, "%s\n", signals.error().to_string().c_str());
+    return 1;
+  }
+  const std::string url = url_of(*listener, options);
+  if (options.listening) {
+    options.listening(url);
+  } else {
+    std::fprintf(stderr, "listening on %s\n", url.c_str());
+  }
+  loop.run_until([&] { return done; });
+  endpoint->close();
+  listener->close();
+  return 0;
+}
+
+}  // namespace fairlead::mcp
