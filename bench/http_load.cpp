@@ -1,0 +1,276 @@
+// The load generator for HTTP servers: keep-alive connections, one request at a time on each, the same bytes
+// every time. Prints calls a second, latencies and, where the server's process is known, its processor time
+// a call, as one JSON object.
+//
+//   http_load HOST PORT PATH [options]               a server that runs already (HOST is a number)
+//   http_load [options] --path PATH -- COMMAND ARG…  starts it: its first line of output is its port, and it
+//                                                    ends at the end of its input
+//     --connections N (64)   --seconds S (1)   --warm-up N (2000 calls)   --body-file F   --body-bytes N (200)
+//     --header 'K: V'        may be repeated   --pid P   --own-core N   --server-core N   --show-stderr
+//     --expect TEXT          must occur in every answer
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "accounting.hpp"
+#include "child.hpp"
+
+namespace {
+
+using namespace bench;
+
+constexpr unsigned kWatchdogSeconds = 120;
+constexpr std::size_t kSamples = 4u << 20;
+
+struct Options {
+  std::string host = "127.0.0.1";
+  int port = 0;
+  std::string path = "/";
+  std::size_t connections = 64;
+  double seconds = 1;
+  std::uint64_t warm_up = 2000;
+  std::string body = std::string(200, 'x');
+  std::string headers;
+  std::string expect;
+  pid_t pid = 0;
+  int own_core = -1;
+  int server_core = -1;
+  bool show_stderr = false;
+  char** command = nullptr;
+};
+
+[[noreturn]] void usage(const std::string& about) {
+  std::fprintf(stderr, "http_load: %s; see the head of bench/http_load.cpp\n", about.c_str());
+  std::exit(2);
+}
+
+std::string contents(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) usage(std::string("cannot read ") + path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void parse_option(Options& options, const std::string& flag, const char* value) {
+  if (flag == "--path") options.path = value;
+  else if (flag == "--connections") options.connections = std::strtoul(value, nullptr, 10);
+  else if (flag == "--seconds") options.seconds = std::strtod(value, nullptr);
+  else if (flag == "--warm-up") options.warm_up = std::strtoul(value, nullptr, 10);
+  else if (flag == "--body-file") options.body = contents(value);
+  else if (flag == "--body-bytes") options.body.assign(std::strtoul(value, nullptr, 10), 'x');
+  else if (flag == "--header") options.headers += std::string(value) + "\r\n";
+  else if (flag == "--expect") options.expect = value;
+  else if (flag == "--pid") options.pid = std::atoi(value);
+  else if (flag == "--own-core") options.own_core = std::atoi(value);
+  else if (flag == "--server-core") options.server_core = std::atoi(value);
+  else usage("what is " + flag);
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  std::vector<const char*> places;
+  for (int i = 1; i < argc; ++i) {
+    const std::string flag = argv[i];
+    if (flag == "--") {
+      options.command = argv + i + 1;
+      break;
+    }
+    if (flag == "--show-stderr") {
+      options.show_stderr = true;
+    } else if (!flag.starts_with("--")) {
+      places.push_back(argv[i]);
+    } else if (i + 1 == argc) {
+      usage(flag + " needs a value");
+    } else {
+      parse_option(options, flag, argv[++i]);
+    }
+  }
+  if (places.size() == 3) {
+    options.host = places[0];
+    options.port = std::atoi(places[1]);
+    options.path = places[2];
+  } else if (!places.empty() || !options.command) {
+    usage("no server");
+  }
+  return options;
+}
+
+// Length of the first whole answer in `bytes`, 0 while it is not whole.
+std::size_t answer_length(std::string_view bytes) {
+  const std::size_t head = bytes.find("\r\n\r\n");
+  if (head == std::string_view::npos) return 0;
+  const std::string_view fields = bytes.substr(0, head);
+  for (std::size_t line = fields.find("\r\n"); line != std::string_view::npos; line = fields.find("\r\n", line + 2)) {
+    const char* name = fields.data() + line + 2;
+    if (strncasecmp(name, "content-length:", 15) == 0) {
+      const std::size_t whole = head + 4 + std::strtoul(name + 15, nullptr, 10);
+      return bytes.size() >= whole ? whole : 0;
+    }
+    if (strncasecmp(name, "transfer-encoding:", 18) == 0) {
+      const std::size_t end = bytes.find("\r\n0\r\n\r\n", head + 2);
+      return end == std::string_view::npos ? 0 : end + 7;
+    }
+  }
+  return head + 4;
+}
+
+struct Connection {
+  int fd = -1;
+  std::string buffer;
+  std::uint64_t asked_ns = 0;
+};
+
+class Load {
+ public:
+  Load(const Options& options, int port) : options_(options), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+    request_ = "POST " + options.path + " HTTP/1.1\r\nHost: " + options.host + ":" + std::to_string(port) +
+               "\r\n" + options.headers + "Content-Length: " + std::to_string(options.body.size()) + "\r\n\r\n" +
+               options.body;
+    connections_.resize(options.connections);
+    for (std::size_t i = 0; i < connections_.size(); ++i) {
+      connections_[i].fd = connect_to(options.host, port);
+      epoll_event event{.events = EPOLLIN, .data = {.u64 = i}};
+      if (epoll_ctl(epoll_, EPOLL_CTL_ADD, connections_[i].fd, &event) != 0) fail("epoll_ctl");
+    }
+    samples_.reserve(kSamples);
+  }
+
+  // All connections ask until the time is over or enough has been asked; then what is under way is awaited.
+  std::uint64_t run(double seconds, std::uint64_t most_calls) {
+    const std::uint64_t end = now_ns() + static_cast<std::uint64_t>(seconds * 1e9);
+    std::uint64_t asked = 0;
+    std::uint64_t answered = 0;
+    samples_.clear();
+    for (Connection& connection : connections_) {
+      ask(connection);
+      ++asked;
+    }
+    bool over = false;
+    std::vector<epoll_event> events(256);
+    while (answered < asked) {
+      const int ready = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), -1);
+      for (int i = 0; i < ready; ++i) {
+        Connection& connection = connections_[events[static_cast<std::size_t>(i)].data.u64];
+        if (!take(connection)) continue;
+        ++answered;
+        over = over || asked >= most_calls || now_ns() >= end;
+        if (over) continue;
+        ask(connection);
+        ++asked;
+      }
+    }
+    return answered;
+  }
+  std::vector<double>& samples() { return samples_; }
+
+ private:
+  static int connect_to(const std::string& host, int port) {
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) usage(host + " is not a number");
+    if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) fail("cannot connect");
+    const int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return fd;
+  }
+
+  void ask(Connection& connection) {
+    connection.asked_ns = now_ns();
+    std::string_view left = request_;
+    while (!left.empty()) {
+      const ssize_t n = send(connection.fd, left.data(), left.size(), MSG_NOSIGNAL);
+      if (n <= 0) fail("cannot send");
+      left.remove_prefix(static_cast<std::size_t>(n));
+    }
+  }
+
+  // Returns whether an answer is complete.
+  bool take(Connection& connection) {
+    static char piece[1 << 20];
+    const ssize_t n = recv(connection.fd, piece, sizeof piece, 0);
+    if (n <= 0) fail("the server hung up");
+    std::string_view seen(piece, static_cast<std::size_t>(n));
+    if (!connection.buffer.empty()) {
+      connection.buffer += seen;
+      seen = connection.buffer;
+    }
+    const std::size_t whole = answer_length(seen);
+    if (whole == 0) {
+      if (connection.buffer.empty()) connection.buffer = seen;
+      return false;
+    }
+    if (whole != seen.size() || !seen.starts_with("HTTP/1.1 2") ||
+        seen.find(options_.expect) == std::string_view::npos) {
+      std::fprintf(stderr, "http_load: an unexpected answer: %.*s\n", static_cast<int>(std::min<std::size_t>(seen.size(), 600)),
+                   seen.data());
+      std::exit(1);
+    }
+    connection.buffer.clear();
+    if (samples_.size() < kSamples) samples_.push_back(static_cast<double>(now_ns() - connection.asked_ns) / 1e3);
+    return true;
+  }
+
+  const Options& options_;
+  int epoll_;
+  std::string request_;
+  std::vector<Connection> connections_;
+  std::vector<double> samples_;
+};
+
+int first_line_as_port(int from) {
+  std::string line;
+  for (char c = 0; read(from, &c, 1) == 1 && c != '\n';) line += c;
+  if (line.empty()) fail("the server did not say its port");
+  return std::atoi(line.c_str() + (line.rfind(':') == std::string::npos ? 0 : line.rfind(':') + 1));
+}
+
+void allow_many_descriptors() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options = parse(argc, argv);
+  alarm(kWatchdogSeconds);
+  allow_many_descriptors();
+  Child child;
+  if (options.command) {
+    child = start_child(options.command, options.server_core, options.show_stderr);
+    options.port = first_line_as_port(child.from);
+    options.pid = child.pid;
+  }
+  pin_to_core(options.own_core);
+  Load load(options, options.port);
+  load.run(10, options.warm_up);
+  Window window(options.pid);
+  const auto calls = static_cast<double>(load.run(options.seconds, ~std::uint64_t{0}));
+  window.stop();
+  std::vector<double>& times = load.samples();
+  std::printf("{\"connections\":%zu,\"p50_us\":%.3f,\"p90_us\":%.3f,\"p99_us\":%.3f,", options.connections,
+              quantile(times, 0.5), quantile(times, 0.9), quantile(times, 0.99));
+  std::printf(
+      "\"calls\":%.0f,\"calls_per_s\":%.1f,\"server_cpu_us\":%.4f,\"driver_cpu_us\":%.4f,\"foreign\":%.3f}\n", calls,
+      calls / window.seconds(), window.other_cpu_us() / calls, window.own_cpu_us() / calls, window.foreign_cores());
+  if (options.command && !end_child(child)) {
+    std::fprintf(stderr, "http_load: the server did not end well at the end of its input\n");
+  }
+}
