@@ -1,5 +1,5 @@
-// A bare Beast server that answers a constant: what an HTTP server costs that is written straight on Beast, with
-// callbacks, one thread and no timeouts. Prints its port; ends at the end of its input.
+// A bare Beast server that answers a constant: what an HTTP server costs that is written straight on Beast,
+// with callbacks, one thread and no timeouts. Prints its port; ends at the end of its input.
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
@@ -27,9 +27,10 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void read() {
     request_ = {};
-    http::async_read(socket_, buffer_, request_, [self = shared_from_this()](beast::error_code problem, std::size_t) {
-      if (!problem) self->answer();
-    });
+    http::async_read(socket_, buffer_, request_,
+                     [self = shared_from_this()](beast::error_code problem, std::size_t) {
+                       if (!problem) self->answer();
+                     });
   }
 
  private:
@@ -40,9 +41,10 @@ class Session : public std::enable_shared_from_this<Session> {
     response_.set(http::field::content_type, "application/json");
     response_.body() = kAnswer;
     response_.prepare_payload();
-    http::async_write(socket_, response_, [self = shared_from_this()](beast::error_code problem, std::size_t) {
-      if (!problem && self->response_.keep_alive()) self->read();
-    });
+    http::async_write(socket_, response_,
+                      [self = shared_from_this()](beast::error_code problem, std::size_t) {
+                        if (!problem && self->response_.keep_alive()) self->read();
+                      });
   }
 
   tcp::socket socket_;

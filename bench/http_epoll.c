@@ -1,5 +1,5 @@
-/* The floor of an HTTP server: epoll, read, look for the end of the head and for Content-Length, write a constant.
- * It checks nothing. Prints its port; ends at the end of its input. */
+/* The floor of an HTTP server: epoll, read, look for the end of the head and for Content-Length, write a
+ * constant. It checks nothing. Prints its port; ends at the end of its input. */
 #define _GNU_SOURCE
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 static const char answer[] =
-    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 77\r\n\r\n"
+    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 78\r\n\r\n"
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"hello\"}]}}";
 
 struct connection {
@@ -26,7 +26,8 @@ static size_t request_length(const char* bytes, size_t size) {
   if (!head) return 0;
   size_t length = 0;
   for (const char* line = bytes; line < head; ++line) {
-    if (*line == '\n' && strncasecmp(line + 1, "content-length:", 15) == 0) length = strtoul(line + 16, NULL, 10);
+    if (*line == '\n' && strncasecmp(line + 1, "content-length:", 15) == 0)
+      length = strtoul(line + 16, NULL, 10);
   }
   const size_t whole = (size_t)(head - bytes) + 4 + length;
   return size >= whole ? whole : 0;

@@ -5,7 +5,8 @@
 //   http_load HOST PORT PATH [options]               a server that runs already (HOST is a number)
 //   http_load [options] --path PATH -- COMMAND ARG…  starts it: its first line of output is its port, and it
 //                                                    ends at the end of its input
-//     --connections N (64)   --seconds S (1)   --warm-up N (2000 calls)   --body-file F   --body-bytes N (200)
+//     --connections N (64)   --seconds S (1)   --warm-up N (2000 calls)   --body-file F   --body-bytes N
+//     (200)
 //     --header 'K: V'        may be repeated   --pid P   --own-core N   --server-core N   --show-stderr
 //     --expect TEXT          must occur in every answer
 #include <arpa/inet.h>
@@ -65,18 +66,30 @@ std::string contents(const char* path) {
 }
 
 void parse_option(Options& options, const std::string& flag, const char* value) {
-  if (flag == "--path") options.path = value;
-  else if (flag == "--connections") options.connections = std::strtoul(value, nullptr, 10);
-  else if (flag == "--seconds") options.seconds = std::strtod(value, nullptr);
-  else if (flag == "--warm-up") options.warm_up = std::strtoul(value, nullptr, 10);
-  else if (flag == "--body-file") options.body = contents(value);
-  else if (flag == "--body-bytes") options.body.assign(std::strtoul(value, nullptr, 10), 'x');
-  else if (flag == "--header") options.headers += std::string(value) + "\r\n";
-  else if (flag == "--expect") options.expect = value;
-  else if (flag == "--pid") options.pid = std::atoi(value);
-  else if (flag == "--own-core") options.own_core = std::atoi(value);
-  else if (flag == "--server-core") options.server_core = std::atoi(value);
-  else usage("what is " + flag);
+  if (flag == "--path")
+    options.path = value;
+  else if (flag == "--connections")
+    options.connections = std::strtoul(value, nullptr, 10);
+  else if (flag == "--seconds")
+    options.seconds = std::strtod(value, nullptr);
+  else if (flag == "--warm-up")
+    options.warm_up = std::strtoul(value, nullptr, 10);
+  else if (flag == "--body-file")
+    options.body = contents(value);
+  else if (flag == "--body-bytes")
+    options.body.assign(std::strtoul(value, nullptr, 10), 'x');
+  else if (flag == "--header")
+    options.headers += std::string(value) + "\r\n";
+  else if (flag == "--expect")
+    options.expect = value;
+  else if (flag == "--pid")
+    options.pid = std::atoi(value);
+  else if (flag == "--own-core")
+    options.own_core = std::atoi(value);
+  else if (flag == "--server-core")
+    options.server_core = std::atoi(value);
+  else
+    usage("what is " + flag);
 }
 
 Options parse(int argc, char** argv) {
@@ -113,7 +126,8 @@ std::size_t answer_length(std::string_view bytes) {
   const std::size_t head = bytes.find("\r\n\r\n");
   if (head == std::string_view::npos) return 0;
   const std::string_view fields = bytes.substr(0, head);
-  for (std::size_t line = fields.find("\r\n"); line != std::string_view::npos; line = fields.find("\r\n", line + 2)) {
+  for (std::size_t line = fields.find("\r\n"); line != std::string_view::npos;
+       line = fields.find("\r\n", line + 2)) {
     const char* name = fields.data() + line + 2;
     if (strncasecmp(name, "content-length:", 15) == 0) {
       const std::size_t whole = head + 4 + std::strtoul(name + 15, nullptr, 10);
@@ -137,8 +151,8 @@ class Load {
  public:
   Load(const Options& options, int port) : options_(options), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
     request_ = "POST " + options.path + " HTTP/1.1\r\nHost: " + options.host + ":" + std::to_string(port) +
-               "\r\n" + options.headers + "Content-Length: " + std::to_string(options.body.size()) + "\r\n\r\n" +
-               options.body;
+               "\r\n" + options.headers + "Content-Length: " + std::to_string(options.body.size()) +
+               "\r\n\r\n" + options.body;
     connections_.resize(options.connections);
     for (std::size_t i = 0; i < connections_.size(); ++i) {
       connections_[i].fd = connect_to(options.host, port);
@@ -216,12 +230,13 @@ class Load {
     }
     if (whole != seen.size() || !seen.starts_with("HTTP/1.1 2") ||
         seen.find(options_.expect) == std::string_view::npos) {
-      std::fprintf(stderr, "http_load: an unexpected answer: %.*s\n", static_cast<int>(std::min<std::size_t>(seen.size(), 600)),
-                   seen.data());
+      std::fprintf(stderr, "http_load: an unexpected answer: %.*s\n",
+                   static_cast<int>(std::min<std::size_t>(seen.size(), 600)), seen.data());
       std::exit(1);
     }
     connection.buffer.clear();
-    if (samples_.size() < kSamples) samples_.push_back(static_cast<double>(now_ns() - connection.asked_ns) / 1e3);
+    if (samples_.size() < kSamples)
+      samples_.push_back(static_cast<double>(now_ns() - connection.asked_ns) / 1e3);
     return true;
   }
 
@@ -268,8 +283,9 @@ int main(int argc, char** argv) {
   std::printf("{\"connections\":%zu,\"p50_us\":%.3f,\"p90_us\":%.3f,\"p99_us\":%.3f,", options.connections,
               quantile(times, 0.5), quantile(times, 0.9), quantile(times, 0.99));
   std::printf(
-      "\"calls\":%.0f,\"calls_per_s\":%.1f,\"server_cpu_us\":%.4f,\"driver_cpu_us\":%.4f,\"foreign\":%.3f}\n", calls,
-      calls / window.seconds(), window.other_cpu_us() / calls, window.own_cpu_us() / calls, window.foreign_cores());
+      "\"calls\":%.0f,\"calls_per_s\":%.1f,\"server_cpu_us\":%.4f,\"driver_cpu_us\":%.4f,\"foreign\":%.3f}\n",
+      calls, calls / window.seconds(), window.other_cpu_us() / calls, window.own_cpu_us() / calls,
+      window.foreign_cores());
   if (options.command && !end_child(child)) {
     std::fprintf(stderr, "http_load: the server did not end well at the end of its input\n");
   }

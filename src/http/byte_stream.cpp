@@ -26,10 +26,7 @@ class PlainStream final : public ByteStream {
   }
 
   Io write(std::span<const iovec> parts) override {
-    msghdr message{};
-    message.msg_iov = const_cast<iovec*>(parts.data());
-    message.msg_iovlen = parts.size();
-    const ssize_t n = ::sendmsg(socket_.fd(), &message, MSG_NOSIGNAL);
+    const ssize_t n = parts.size() == 1 ? send_one(parts.front()) : send_all(parts);
     if (n >= 0) return Io{State::ok, static_cast<std::size_t>(n), std::nullopt};
     return failed("cannot write to ", errno);
   }
@@ -43,6 +40,15 @@ class PlainStream final : public ByteStream {
   std::string remote() const override { return remote_; }
 
  private:
+  ssize_t send_one(const iovec& part) const {
+    return ::send(socket_.fd(), part.iov_base, part.iov_len, MSG_NOSIGNAL);
+  }
+  ssize_t send_all(std::span<const iovec> parts) const {
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(parts.data());
+    message.msg_iovlen = parts.size();
+    return ::sendmsg(socket_.fd(), &message, MSG_NOSIGNAL);
+  }
   Io failed(std::string_view what, int os_error) const {
     if (os_error == EAGAIN || os_error == EINTR) return Io{State::again, 0, std::nullopt};
     return Io{State::failed, 0, Error::from_errno(ErrorKind::io, std::string(what) + remote_, os_error)};

@@ -1,6 +1,7 @@
 #include "http/listening.hpp"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,11 +46,25 @@ bool is_loopback(const SocketAddress& address) {
   return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_addr);
 }
 
+// A client whose machine has vanished sends no end: after two minutes of silence the connection breaks.
+void notice_dead_clients(int fd) noexcept {
+  const int on = 1;
+  const int idle_seconds = 60;
+  const int between_seconds = 15;
+  const int probes = 4;
+  ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof idle_seconds);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &between_seconds, sizeof between_seconds);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
 Result<UniqueFd> open_tcp(const std::string& host, std::uint16_t port, const std::string& name) {
   const Result<SocketAddress> address = numeric_address(host, port);
   if (!address) return address.error();
   Result<UniqueFd> socket = listening_socket(*address, name);
-  if (socket) set_no_delay(socket->get());  // what it accepts inherits that
+  // What it accepts inherits both.
+  if (socket) set_no_delay(socket->get());
+  if (socket) notice_dead_clients(socket->get());
   return socket;
 }
 

@@ -151,4 +151,8 @@ Response refusal_response(int status, std::string_view message) {
   return Response::json(status, Bytes::adopt(std::move(body)));
 }
 
+std::string surplus_message(const ServerOptions& options) {
+  return "max_connections (" + std::to_string(options.max_connections) + ") are open";
+}
+
 }  // namespace fairlead::http

@@ -39,5 +39,7 @@ void write_head(std::string& out, const Response& response, const HeadFraming& f
 
 // A refusal by the server itself: an error object without an id.
 Response refusal_response(int status, std::string_view message);
+// What a client is told that is one too many.
+std::string surplus_message(const ServerOptions& options);
 
 }  // namespace fairlead::http

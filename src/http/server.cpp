@@ -15,7 +15,8 @@ namespace {
 
 constexpr int kAcceptsPerTurn = 64;
 constexpr std::chrono::milliseconds kOutOfDescriptorsPause{100};
-constexpr std::size_t kMaxSurplus = 256;  // clients being told that there are too many; others get no answer
+constexpr std::size_t kMaxSurplus =
+    256;  // clients that are waited for after they were told that there are too many
 
 class SocketServer final : public Server, public std::enable_shared_from_this<SocketServer> {
  public:
@@ -110,8 +111,8 @@ class SocketServer final : public Server, public std::enable_shared_from_this<So
   void take(UniqueFd fd) {
     const bool surplus = core_->count() >= core_->options.max_connections;
     if (surplus) warn_of_surplus();
-    // A handshake for a refusal is more than there is to give.
-    if (surplus && (tls_ || core_->surplus() >= kMaxSurplus)) return;
+    if (surplus && tls_) return;  // a handshake for a refusal is more than there is to give
+    if (surplus && core_->surplus() >= kMaxSurplus) return turn_away(fd.get());
     Result<std::unique_ptr<ByteStream>> stream =
         tls_ ? tls_stream(core_->loop, std::move(fd), tls_, "") : plain_stream(core_->loop, std::move(fd));
     if (!stream) {
@@ -122,12 +123,23 @@ class SocketServer final : public Server, public std::enable_shared_from_this<So
     connection->start();
   }
 
+  // Said at once or not at all.
+  void turn_away(int fd) {
+    const Response response = refusal_response(503, surplus_message(core_->options));
+    HeadFraming framing;
+    framing.size = response.body.front().size();
+    framing.keep_alive = false;
+    std::string answer;
+    write_head(answer, response, framing, core_->date.now());
+    answer += response.body.front().view();
+    static_cast<void>(::send(fd, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+  }
+
   void warn_of_surplus() {
     const Clock::time_point now = Clock::now();
     if (now - warned_ < std::chrono::seconds(1)) return;
     warned_ = now;
-    core_->options.log.warning("turned clients away: max_connections (" +
-                                   std::to_string(core_->options.max_connections) + ") are open",
+    core_->options.log.warning("turned clients away: " + surplus_message(core_->options),
                                {{"listener", address_}});
   }
 

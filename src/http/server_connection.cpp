@@ -31,7 +31,7 @@ ServerConnection::ServerConnection(std::shared_ptr<ServerCore> core, std::unique
 
 void ServerConnection::start() {
   if (surplus_) {
-    refuse(503, "max_connections (" + std::to_string(core_->options.max_connections) + ") are open");
+    refuse(503, surplus_message(core_->options));
     flush();
   }
   settle();

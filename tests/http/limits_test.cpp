@@ -1,0 +1,223 @@
+// R8.2: everything a client can take its time or its fill with has a bound.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <ctime>
+
+#include "http/raw_client.hpp"
+#include "support/support.hpp"
+
+namespace fairlead::http {
+namespace {
+
+using namespace std::chrono_literals;
+using test::holds_soon;
+using test::HttpServer;
+using test::RawClient;
+using ExchangePtr = std::shared_ptr<Exchange>;
+
+constexpr std::string_view kGet = "GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+void answer_x(const ExchangePtr& exchange) {
+  exchange->respond(Response::text(200, "x"));
+}
+
+// A server whose clocks are all long but for one.
+template <class Change>
+ServerOptions with(Change change) {
+  ServerOptions options;
+  options.header_timeout = options.body_timeout = options.keep_alive_timeout = options.write_stall = 1h;
+  change(options);
+  return options;
+}
+
+TEST(HttpLimits, AHeadThatDripsIsEndedByHeaderTimeout) {
+  HttpServer server(with([](ServerOptions& o) { o.header_timeout = 200ms; }));
+  server.route("/x", answer_x);
+  RawClient slow = server.client();
+  ASSERT_TRUE(slow.send("GET /x HTTP/1.1\r\nHost: local"));
+  // Each byte is in time for an idle clock; the head as a whole is not.
+  for (bool open = true; open;) {
+    std::this_thread::sleep_for(10ms);
+    open = slow.send("a");
+    pollfd ready{slow.fd(), POLLIN, 0};
+    if (::poll(&ready, 1, 0) > 0) break;
+  }
+  const auto answer = slow.answer();
+  EXPECT_EQ(answer.status, 408);
+  EXPECT_NE(answer.body.find("header_timeout (200 ms)"), std::string::npos);
+  EXPECT_EQ(server.client().ask(kGet).body, "x");
+}
+
+TEST(HttpLimits, ABodyThatStopsIsEndedByBodyTimeout) {
+  HttpServer server(with([](ServerOptions& o) { o.body_timeout = 100ms; }));
+  RawClient client = server.client();
+  ASSERT_TRUE(client.send("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf"));
+  const auto answer = client.answer();
+  EXPECT_EQ(answer.status, 408);
+  EXPECT_NE(answer.body.find("body_timeout (100 ms)"), std::string::npos);
+}
+
+TEST(HttpLimits, AnIdleConnectionIsClosedWithoutAWord) {
+  HttpServer server(with([](ServerOptions& o) { o.keep_alive_timeout = 100ms; }));
+  server.route("/x", answer_x);
+  RawClient never_asked = server.client();
+  RawClient asked_once = server.client();
+  EXPECT_EQ(asked_once.ask(kGet).status, 200);
+  EXPECT_TRUE(never_asked.ended());
+  EXPECT_TRUE(asked_once.ended());
+}
+
+TEST(HttpLimits, ARequestUnderWayHasNoKeepAliveTimeout) {
+  HttpServer server(
+      with([](ServerOptions& o) { o.keep_alive_timeout = o.header_timeout = o.body_timeout = 50ms; }));
+  ExchangePtr held;
+  server.route("/wait", [&](ExchangePtr exchange) { held = std::move(exchange); });
+  RawClient waiting = server.client();
+  ASSERT_TRUE(waiting.send("GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  RawClient idle = server.client();
+  EXPECT_TRUE(idle.ended());  // the clocks have run
+  RawClient another = server.client();
+  EXPECT_TRUE(another.ended());
+  server.thread().run([&] { std::exchange(held, nullptr)->respond(Response::text(200, "late")); });
+  EXPECT_EQ(waiting.answer().body, "late");
+}
+
+TEST(HttpLimits, AClientThatReadsNothingIsGivenUpAfterWriteStall) {
+  HttpServer server(with([](ServerOptions& o) { o.write_stall = 200ms; }));
+  server.route("/large", [](const ExchangePtr& exchange) {
+    exchange->respond(Response::json(200, Bytes::adopt(std::string(64u << 20, 'x'))));
+  });
+  RawClient client = server.client();
+  ASSERT_TRUE(client.send("GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  EXPECT_TRUE(holds_soon([&] { return server.connections() == 1; }));
+  EXPECT_TRUE(holds_soon([&] { return server.connections() == 0; }));
+}
+
+TEST(HttpLimits, AStreamNobodyReadsIsCutAtItsBacklog) {
+  HttpServer server(with([](ServerOptions& o) { o.max_stream_backlog_bytes = 1u << 20; }));
+  ExchangePtr stream;
+  std::atomic<bool> started = false;
+  std::atomic<int> gone = 0;
+  server.route("/stream", [&](ExchangePtr exchange) {
+    exchange->start(Response(200));
+    exchange->when_gone([&] { ++gone; });
+    stream = std::move(exchange);
+    started = true;
+  });
+  RawClient client = server.client();
+  ASSERT_TRUE(client.send("GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  ASSERT_TRUE(holds_soon([&] { return started.load(); }));
+  const Bytes piece = Bytes::adopt(std::string(256u << 10, 'x'));
+  for (int i = 0; i < 1000 && gone == 0; ++i) server.thread().run([&] { stream->write({piece}); });
+  EXPECT_EQ(gone, 1);
+  server.thread().run([&] {
+    EXPECT_EQ(stream->backlog(), 0U);
+    stream.reset();
+  });
+}
+
+TEST(HttpLimits, PipelinedRequestsAreNotReadWithoutEnd) {
+  HttpServer server(with([](ServerOptions&) {}));
+  ExchangePtr held;
+  std::atomic<bool> asked = false;
+  server.route("/wait", [&](ExchangePtr exchange) {
+    held = std::move(exchange);
+    asked = true;
+  });
+  server.route("/x", answer_x);
+  RawClient client = server.client();
+  ASSERT_TRUE(client.send("GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  ASSERT_TRUE(holds_soon([&] { return asked.load(); }));
+  const int flags = ::fcntl(client.fd(), F_GETFL);
+  ::fcntl(client.fd(), F_SETFL, flags | O_NONBLOCK);
+  std::size_t sent = 0;
+  const std::size_t before = test::resident_bytes();
+  std::string many;
+  while (many.size() < (1u << 20)) many += kGet;
+  // Until the buffers of the kernel are full, too.
+  for (int quiet = 0; quiet < 50;) {
+    const ssize_t n = ::send(client.fd(), many.data() + sent % kGet.size(), many.size() / 2, MSG_NOSIGNAL);
+    if (n > 0) sent += static_cast<std::size_t>(n);
+    quiet = n > 0 ? 0 : quiet + 1;
+    if (n <= 0) std::this_thread::sleep_for(1ms);
+    ASSERT_LT(sent, 1u << 30);
+  }
+  EXPECT_LT(test::resident_bytes(), before + (8u << 20));
+  ::fcntl(client.fd(), F_SETFL, flags);
+  server.thread().run([&] { std::exchange(held, nullptr)->respond(Response::text(200, "first")); });
+  EXPECT_EQ(client.answer().body, "first");
+  for (std::size_t i = 0; i < sent / kGet.size(); ++i) ASSERT_EQ(client.answer().body, "x");
+}
+
+// ---- many connections ------------------------------------------------------------------------------------
+
+std::size_t descriptors_allowed() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
+// Both sides are in one process, so as many of the 10,000 as there are descriptors for.
+TEST(HttpLimits, NewcomersOverMaxConnectionsAreToldAndOthersServed) {
+  const std::size_t most = std::min<std::size_t>(10'000, (descriptors_allowed() - 500) / 4);
+  const std::size_t before = test::open_descriptors();
+  {
+    HttpServer server(with([&](ServerOptions& o) { o.max_connections = most; }));
+    server.route("/x", answer_x);
+    std::vector<RawClient> clients;
+    clients.reserve(2 * most);
+    for (std::size_t i = 0; i < most; ++i) clients.push_back(server.client());
+    ASSERT_TRUE(holds_soon([&] { return server.connections() == most; }));
+    for (std::size_t i = 0; i < most; ++i) {
+      clients.push_back(server.client());
+      if (i % 100 != 0) continue;
+      ASSERT_EQ(clients[i].ask(kGet).body, "x") << i;
+    }
+    for (std::size_t i = most; i < 2 * most; ++i) {
+      const auto answer = clients[i].answer();
+      ASSERT_EQ(answer.status, 503) << i;
+      ASSERT_NE(answer.body.find("max_connections (" + std::to_string(most) + ")"), std::string::npos);
+      ASSERT_TRUE(clients[i].ended());
+    }
+    for (std::size_t i = 0; i < most; ++i) ASSERT_EQ(clients[i].ask(kGet).body, "x");
+    // A place that becomes free is given away again.
+    clients.clear();
+    ASSERT_TRUE(holds_soon([&] { return server.connections() == 0; }));
+    EXPECT_EQ(server.client().ask(kGet).body, "x");
+  }
+  EXPECT_EQ(test::open_descriptors(), before);
+}
+
+TEST(HttpLimits, BeingOutOfDescriptorsDoesNotSpinAndPasses) {
+  HttpServer server(with([](ServerOptions&) {}));
+  server.route("/x", answer_x);
+  RawClient first = server.client();
+  ASSERT_EQ(first.ask(kGet).body, "x");
+  RawClient waiting = [&] {
+    // The client's own socket is the last that can be had; accepting it fails.
+    UniqueFd probe(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    const auto next = static_cast<rlim_t>(probe.get());
+    probe.reset();
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    const rlimit tight{next + 1, limit.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &tight);
+    RawClient client = server.client();
+    EXPECT_TRUE(client.send(kGet));
+    EXPECT_EQ(first.ask(kGet).body, "x");
+    const std::clock_t before = std::clock();  // of the processor, not of the wall
+    std::this_thread::sleep_for(300ms);
+    EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 10);
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    return client;
+  }();
+  EXPECT_EQ(waiting.answer().body, "x");
+}
+
+}  // namespace
+}  // namespace fairlead::http

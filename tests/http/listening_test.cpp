@@ -1,0 +1,251 @@
+// Where a server listens, how it ends, and what it hands over.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <atomic>
+
+#include "http/byte_stream.hpp"
+#include "http/raw_client.hpp"
+#include "support/support.hpp"
+
+namespace fairlead::http {
+namespace {
+
+using namespace std::chrono_literals;
+using test::holds_soon;
+using test::HttpServer;
+using test::RawClient;
+using ExchangePtr = std::shared_ptr<Exchange>;
+
+constexpr std::string_view kGet = "GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+void answer_x(const ExchangePtr& exchange) {
+  exchange->respond(Response::text(200, exchange->request().remote));
+}
+
+bool is_socket(const std::string& path) {
+  struct stat about {};
+  return ::lstat(path.c_str(), &about) == 0 && S_ISSOCK(about.st_mode);
+}
+
+TEST(HttpListening, LocalhostIsBothLoopbacks) {
+  HttpServer server(ServerOptions(), "localhost:0");
+  server.route("/x", answer_x);
+  ASSERT_TRUE(server.address().starts_with("localhost:")) << server.address();
+  EXPECT_NE(server.address(), "localhost:0");
+  EXPECT_EQ(server.client().ask(kGet).status, 200);
+  const std::string v6 = "[::1]:" + server.address().substr(10);
+  try {
+    RawClient client(v6);
+    EXPECT_TRUE(client.ask(kGet).body.starts_with("[::1]:"));
+  } catch (const std::exception&) {
+    Loop loop;
+    if (Server::listen(loop, "[::1]:0")) FAIL() << "nobody listens on " << v6;
+    GTEST_SKIP() << "this machine has no IPv6";
+  }
+}
+
+TEST(HttpListening, AUnixSocketWorksAndItsFileGoesWithTheServer) {
+  test::TempDir directory;
+  const std::string path = directory / "http.sock";
+  {
+    HttpServer server(ServerOptions(), "unix:" + path);
+    server.route("/x", answer_x);
+    EXPECT_EQ(server.address(), "unix:" + path);
+    EXPECT_TRUE(is_socket(path));
+    const auto answer = server.client().ask("GET /x HTTP/1.1\r\nHost: any.example\r\n\r\n");
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.body, "unix");
+  }
+  EXPECT_FALSE(is_socket(path));
+}
+
+TEST(HttpListening, AStaleSocketFileIsReplacedALivingOneIsNot) {
+  test::TempDir directory;
+  const std::string path = directory / "http.sock";
+  {
+    UniqueFd dead(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un name{};
+    name.sun_family = AF_UNIX;
+    path.copy(name.sun_path, sizeof name.sun_path - 1);
+    ASSERT_EQ(::bind(dead.get(), reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
+  }
+  ASSERT_TRUE(is_socket(path));
+  HttpServer server(ServerOptions(), "unix:" + path);
+  Loop loop;
+  const auto second = Server::listen(loop, "unix:" + path);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().kind(), ErrorKind::connection_failed);
+  const std::string file = directory / "file";
+  std::ofstream(file) << "not a socket";
+  EXPECT_FALSE(Server::listen(loop, "unix:" + file));
+  EXPECT_TRUE(std::filesystem::exists(file));
+}
+
+TEST(HttpListening, ASocketFileOfAnotherIsLeftAlone) {
+  test::TempDir directory;
+  const std::string path = directory / "http.sock";
+  {
+    HttpServer server(ServerOptions(), "unix:" + path);
+    std::filesystem::remove(path);
+    std::ofstream(path) << "somebody else's";
+  }
+  EXPECT_TRUE(std::filesystem::exists(path));
+}
+
+TEST(HttpListening, AddressesThatCannotBeHadAreErrors) {
+  Loop loop;
+  HttpServer taken;
+  const std::vector<std::string> addresses = {"",
+                                              "8080",
+                                              "example.com:80",
+                                              "::1:80",
+                                              "127.0.0.1:70000",
+                                              "127.0.0.1:",
+                                              "unix:/nowhere/at/all",
+                                              "192.0.2.1:0",
+                                              taken.address()};
+  for (const std::string& address : addresses) {
+    const auto server = Server::listen(loop, address);
+    ASSERT_FALSE(server) << address;
+    EXPECT_EQ(server.error().kind(), ErrorKind::connection_failed) << address;
+  }
+}
+
+class Draining : public testing::Test {
+ protected:
+  void make(std::chrono::milliseconds grace) {
+    ServerOptions options;
+    options.drain_grace = grace;
+    server.emplace(std::move(options));
+    server->route("/x", answer_x);
+    server->route("/wait", [this](ExchangePtr exchange) {
+      held = std::move(exchange);
+      asked = true;
+    });
+  }
+  void TearDown() override {
+    server->thread().run([this] { held.reset(); });
+  }
+  void drain() {
+    server->thread().run([this] { server->thread().loop().spawn(draining(this)); });
+  }
+  static Task<void> draining(Draining* self) {
+    Task<void> drained = (*self->server)->drain();
+    co_await drained;
+    self->drained = true;
+  }
+  std::optional<HttpServer> server;
+  ExchangePtr held;
+  std::atomic<bool> asked = false;
+  std::atomic<bool> drained = false;
+};
+
+TEST_F(Draining, LetsAnswersUnderWayFinishAndNobodyIn) {
+  make(1h);
+  RawClient idle = server->client();
+  ASSERT_EQ(idle.ask(kGet).status, 200);
+  RawClient busy = server->client();
+  ASSERT_TRUE(busy.send("GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  ASSERT_TRUE(holds_soon([&] { return asked.load(); }));
+  drain();
+  EXPECT_TRUE(idle.ended());
+  EXPECT_THROW(server->client(), std::runtime_error);
+  EXPECT_FALSE(drained);
+  server->thread().run([&] { std::exchange(held, nullptr)->respond(Response::text(200, "done")); });
+  const auto answer = busy.answer();
+  EXPECT_EQ(answer.body, "done");
+  EXPECT_TRUE(answer.has("Connection: close"));
+  EXPECT_TRUE(busy.ended());
+  busy.close();
+  EXPECT_TRUE(holds_soon([&] { return drained.load(); }));
+}
+
+TEST_F(Draining, EndsWhatTakesLongerThanDrainGrace) {
+  make(100ms);
+  RawClient busy = server->client();
+  ASSERT_TRUE(busy.send("GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  ASSERT_TRUE(holds_soon([&] { return asked.load(); }));
+  drain();
+  EXPECT_TRUE(busy.ended());
+  EXPECT_TRUE(holds_soon([&] { return drained.load(); }));
+}
+
+TEST_F(Draining, IsDoneAtOnceWhereNobodyIs) {
+  make(1h);
+  drain();
+  EXPECT_TRUE(holds_soon([&] { return drained.load(); }));
+}
+
+// What is upgraded is nobody's but the handler's: here it is echoed.
+class Echo : public std::enable_shared_from_this<Echo> {
+ public:
+  explicit Echo(Exchange::Upgraded upgraded) : upgraded_(std::move(upgraded)) {}
+  void run() {
+    write(upgraded_.early);
+    wait();
+  }
+
+ private:
+  void wait() {
+    upgraded_.stream->when_readable([self = shared_from_this()] { self->read(); });
+  }
+  void read() {
+    std::array<char, 1024> piece;
+    const ByteStream::Io io = upgraded_.stream->read(piece);
+    if (io.state == ByteStream::State::ended) return upgraded_.stream->close();
+    write(std::string_view(piece.data(), io.bytes));
+    wait();
+  }
+  void write(std::string_view text) {
+    const iovec part{const_cast<char*>(text.data()), text.size()};
+    if (!text.empty()) static_cast<void>(upgraded_.stream->write({&part, 1}));
+  }
+  Exchange::Upgraded upgraded_;
+};
+
+TEST(HttpUpgrade, HandsTheSocketOverWithWhatWasReadOfIt) {
+  const std::size_t before = test::open_descriptors();
+  {
+    HttpServer server;
+    std::vector<ExchangePtr> held;
+    std::atomic<bool> asked = false;
+    const auto upgrade = [](Exchange& exchange) {
+      Response head(101);
+      head.headers.add("Upgrade", "echo");
+      std::make_shared<Echo>(exchange.upgrade(std::move(head)))->run();
+    };
+    server.route("/now", [&](const ExchangePtr& exchange) { upgrade(*exchange); });
+    server.route("/later", [&](ExchangePtr exchange) {
+      held.push_back(std::move(exchange));
+      asked = true;
+    });
+    for (const std::string path : {"/now", "/later"}) {
+      RawClient client = server.client();
+      ASSERT_TRUE(
+          client.send("GET " + path +
+                      " HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nearly"));
+      if (path == "/later") {
+        ASSERT_TRUE(holds_soon([&] { return asked.load(); }));
+        server.thread().run([&] {
+          upgrade(*held.front());
+          held.clear();
+        });
+      }
+      const auto answer = client.answer();
+      EXPECT_EQ(answer.status, 101);
+      EXPECT_TRUE(answer.has("Connection: Upgrade\r\n"));
+      EXPECT_TRUE(answer.has("Upgrade: echo\r\n"));
+      EXPECT_EQ(client.take(5), "early");
+      ASSERT_TRUE(client.send("and more"));
+      EXPECT_EQ(client.take(8), "and more");
+      EXPECT_EQ(server.connections(), 0U);
+      client.shut_output();
+      EXPECT_TRUE(client.ended());
+    }
+  }
+  EXPECT_EQ(test::open_descriptors(), before);
+}
+
+}  // namespace
+}  // namespace fairlead::http

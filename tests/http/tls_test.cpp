@@ -1,0 +1,333 @@
+// R8.3: TLS both ways.
+#include <gtest/gtest.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include "http/byte_stream.hpp"
+#include "http/raw_client.hpp"
+#include "support/support.hpp"
+
+namespace fairlead::http {
+namespace {
+
+using namespace std::chrono_literals;
+using test::HttpServer;
+using test::RawClient;
+using ExchangePtr = std::shared_ptr<Exchange>;
+
+template <auto Free>
+struct Freed {
+  template <class T>
+  void operator()(T* thing) const noexcept {
+    Free(thing);
+  }
+};
+template <class T, auto Free>
+using Owned = std::unique_ptr<T, Freed<Free>>;
+
+// A key and a certificate it has signed itself, for `names` ("DNS:localhost,IP:127.0.0.1").
+TlsFiles make_certificate(const test::TempDir& directory, const std::string& subject,
+                          const std::string& names) {
+  TlsFiles files{directory / "certificate.pem", directory / "key.pem"};
+  const Owned<EVP_PKEY, EVP_PKEY_free> key(EVP_EC_gen("P-256"));
+  const Owned<X509, X509_free> certificate(X509_new());
+  X509_set_version(certificate.get(), 2);
+  ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), 1);
+  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -60);
+  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), 3600);
+  X509_set_pubkey(certificate.get(), key.get());
+  X509_NAME* name = X509_get_subject_name(certificate.get());
+  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
+                             reinterpret_cast<const unsigned char*>(subject.c_str()), -1, -1, 0);
+  X509_set_issuer_name(certificate.get(), name);
+  const Owned<X509_EXTENSION, X509_EXTENSION_free> extension(
+      X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, names.c_str()));
+  X509_add_ext(certificate.get(), extension.get(), -1);
+  X509_sign(certificate.get(), key.get(), EVP_sha256());
+  const Owned<std::FILE, std::fclose> key_file(std::fopen(files.key.c_str(), "w"));
+  PEM_write_PrivateKey(key_file.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+  const Owned<std::FILE, std::fclose> certificate_file(std::fopen(files.certificate.c_str(), "w"));
+  PEM_write_X509(certificate_file.get(), certificate.get());
+  return files;
+}
+
+// A client that blocks, straight on OpenSSL.
+class TlsClient {
+ public:
+  explicit TlsClient(const std::string& address, const std::string& protocol = "", int version = 0)
+      : socket_(address), context_(SSL_CTX_new(TLS_client_method())), session_(SSL_new(context_.get())) {
+    if (version != 0) SSL_set_max_proto_version(session_.get(), version);
+    if (version != 0) SSL_set_security_level(session_.get(), 0);
+    if (!protocol.empty()) {
+      const std::string list = static_cast<char>(protocol.size()) + protocol;
+      SSL_set_alpn_protos(session_.get(), reinterpret_cast<const unsigned char*>(list.data()),
+                          static_cast<unsigned>(list.size()));
+    }
+    SSL_set_fd(session_.get(), socket_.fd());
+    connected_ = SSL_connect(session_.get()) == 1;
+  }
+  bool connected() const { return connected_; }
+  std::string subject() const {
+    const Owned<X509, X509_free> certificate(SSL_get1_peer_certificate(session_.get()));
+    char text[100] = {};
+    if (certificate)
+      X509_NAME_get_text_by_NID(X509_get_subject_name(certificate.get()), NID_commonName, text, sizeof text);
+    return text;
+  }
+  std::string protocol() const {
+    const unsigned char* text = nullptr;
+    unsigned size = 0;
+    SSL_get0_alpn_selected(session_.get(), &text, &size);
+    return std::string(reinterpret_cast<const char*>(text), size);
+  }
+  bool send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      std::size_t taken = 0;
+      if (SSL_write_ex(session_.get(), bytes.data(), bytes.size(), &taken) != 1) return false;
+      bytes.remove_prefix(taken);
+    }
+    return true;
+  }
+  std::string read() {
+    char piece[20000];
+    std::size_t got = 0;
+    const bool some = SSL_read_ex(session_.get(), piece, sizeof piece, &got) == 1;
+    return some ? std::string(piece, got) : std::string();
+  }
+  // `size` bytes behind the head of an answer; less when the connection ends before that.
+  std::string body(std::size_t size) {
+    std::string all;
+    std::size_t head = std::string::npos;
+    while (head == std::string::npos || all.size() < head + 4 + size) {
+      const std::string more = read();
+      if (more.empty()) break;
+      all += more;
+      head = all.find("\r\n\r\n");
+    }
+    return head == std::string::npos ? all : all.substr(head + 4);
+  }
+  // Whether the server has said goodbye (close_notify), and not only hung up.
+  bool ended() {
+    char c = 0;
+    std::size_t got = 0;
+    const int result = SSL_read_ex(session_.get(), &c, 1, &got);
+    return SSL_get_error(session_.get(), result) == SSL_ERROR_ZERO_RETURN;
+  }
+
+ private:
+  RawClient socket_;
+  Owned<SSL_CTX, SSL_CTX_free> context_;
+  Owned<SSL, SSL_free> session_;
+  bool connected_ = false;
+};
+
+class HttpTls : public testing::Test {
+ protected:
+  HttpTls() {
+    ServerOptions options;
+    options.tls = make_certificate(directory, "first", "DNS:localhost,DNS:*.example.test,IP:127.0.0.1");
+    options.header_timeout = 300ms;
+    server.emplace(std::move(options));
+    server->route("/echo", [](const ExchangePtr& exchange) {
+      Response response(200);
+      response.headers.add("Secure", exchange->request().secure ? "yes" : "no");
+      response.body.push_back(exchange->request().body);
+      exchange->respond(std::move(response));
+    });
+  }
+  static std::string post(std::string_view body) {
+    return "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) +
+           "\r\n\r\n" + std::string(body);
+  }
+  test::TempDir directory;
+  std::optional<HttpServer> server;
+};
+
+TEST_F(HttpTls, AnswersManyRequestsSmallAndLarge) {
+  TlsClient client(server->address(), "http/1.1");
+  ASSERT_TRUE(client.connected());
+  EXPECT_EQ(client.protocol(), "http/1.1");
+  for (const std::size_t size : {1u, 100u, 20'000u, 100u, 1u << 20, 5u}) {
+    const std::string body(size, static_cast<char>('a' + size % 26));
+    ASSERT_TRUE(client.send(post(body)));
+    ASSERT_EQ(client.body(size), body);
+  }
+}
+
+TEST_F(HttpTls, RecordsThatWaitInTheLibraryAreNotForgotten) {
+  TlsClient client(server->address());
+  std::string all;
+  for (int i = 0; i < 500; ++i) all += post("0123456789");  // several records, several requests in each
+  ASSERT_TRUE(client.send(all));
+  all.clear();
+  std::size_t answers = 0;
+  while (answers < 500) {
+    const std::string more = client.read();
+    ASSERT_FALSE(more.empty()) << answers;
+    all += more;
+    for (std::size_t at = 0; (at = all.find("0123456789")) != std::string::npos; ++answers)
+      all.erase(0, at + 10);
+  }
+}
+
+TEST_F(HttpTls, OldVersionsAndOtherProtocolsAreRefused) {
+  EXPECT_FALSE(TlsClient(server->address(), "", TLS1_1_VERSION).connected());
+  EXPECT_TRUE(TlsClient(server->address(), "", TLS1_2_VERSION).connected());
+  EXPECT_FALSE(TlsClient(server->address(), "h2").connected());
+}
+
+TEST_F(HttpTls, SaysGoodbyeBeforeItHangsUp) {
+  TlsClient client(server->address());
+  ASSERT_TRUE(client.send(
+      "POST /echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx"));
+  EXPECT_EQ(client.body(1), "x");
+  EXPECT_TRUE(client.ended());
+}
+
+TEST_F(HttpTls, PlainTextAndSilenceAreHungUpOn) {
+  RawClient plain = server->client();
+  plain.send(post("not TLS"));
+  EXPECT_EQ(plain.answer().status, 0);
+  RawClient silent = server->client();
+  EXPECT_TRUE(silent.ended());  // header_timeout
+  EXPECT_TRUE(TlsClient(server->address()).connected());
+}
+
+TEST_F(HttpTls, ReloadIsForNewConnectionsAndBadFilesChangeNothing) {
+  TlsClient before(server->address());
+  EXPECT_EQ(before.subject(), "first");
+  const TlsFiles files = make_certificate(directory, "second", "DNS:localhost");
+  const auto reload = [&] { return server->thread().run([&] { return (*server)->reload_tls(); }); };
+  EXPECT_TRUE(reload());
+  EXPECT_EQ(TlsClient(server->address()).subject(), "second");
+  ASSERT_TRUE(before.send(post("still")));
+  EXPECT_EQ(before.body(5), "still");
+  std::ofstream(files.key) << "not a key";
+  const auto failed = reload();
+  ASSERT_FALSE(failed);
+  EXPECT_NE(failed.error().message().find(files.key), std::string::npos);
+  EXPECT_EQ(TlsClient(server->address()).subject(), "second");
+}
+
+TEST_F(HttpTls, CertificateAndKeyMustBeThereAndFit) {
+  test::TempDir other;
+  const TlsFiles files = make_certificate(other, "other", "DNS:localhost");
+  Loop loop;
+  for (const TlsFiles& wrong : {TlsFiles{directory / "none", directory / "key.pem"},
+                                TlsFiles{directory / "certificate.pem", directory / "none"},
+                                TlsFiles{directory / "certificate.pem", files.key}}) {
+    ServerOptions options;
+    options.tls = wrong;
+    EXPECT_FALSE(Server::listen(loop, "127.0.0.1:0", std::move(options)));
+  }
+}
+
+// ---- our own client's side -------------------------------------------------------------------------------
+
+// Sends a request and reads until `until` has come, on a loop of its own. The handshake happens on the way.
+class Talk {
+ public:
+  Result<std::string> ask(const std::string& address, const std::shared_ptr<TlsContext>& context,
+                          const std::string& host, std::string request, std::string until) {
+    RawClient socket(address);
+    Result<std::unique_ptr<ByteStream>> made = tls_stream(loop_, UniqueFd(::dup(socket.fd())), context, host);
+    if (!made) return made.error();
+    stream_ = std::move(*made);
+    request_ = std::move(request);
+    until_ = std::move(until);
+    write();
+    read();
+    loop_.run_until([&] { return done_; });
+    stream_.reset();
+    if (error_) return *error_;
+    return got_;
+  }
+
+ private:
+  void write() {
+    while (sent_ < request_.size() && !done_) {
+      const std::size_t half = (request_.size() - sent_) / 2;
+      const std::array<iovec, 2> parts = {
+          iovec{request_.data() + sent_, half},
+          iovec{request_.data() + sent_ + half, request_.size() - sent_ - half}};
+      const ByteStream::Io io = stream_->write(parts);
+      if (io.state == ByteStream::State::again) return stream_->when_writable([this] { write(); });
+      if (io.state != ByteStream::State::ok) return fail(io);
+      sent_ += io.bytes;
+    }
+  }
+  void read() {
+    while (!done_) {
+      std::array<char, 3000> piece;
+      const ByteStream::Io io = stream_->read(piece);
+      if (io.state == ByteStream::State::again) return stream_->when_readable([this] { read(); });
+      if (io.state != ByteStream::State::ok) return fail(io);
+      got_.append(piece.data(), io.bytes);
+      done_ = got_.find(until_) != std::string::npos;
+    }
+  }
+  void fail(const ByteStream::Io& io) {
+    if (!done_) error_ = io.error.value_or(Error(ErrorKind::closed, "ended"));
+    done_ = true;
+  }
+
+  Loop loop_;
+  std::unique_ptr<ByteStream> stream_;
+  std::string request_;
+  std::string until_;
+  std::string got_;
+  std::size_t sent_ = 0;
+  bool done_ = false;
+  std::optional<Error> error_;
+};
+
+TEST_F(HttpTls, OurClientVerifiesNamesAndAuthorities) {
+  const std::string ca = directory / "certificate.pem";
+  const auto trusting = client_tls(ca, true);
+  ASSERT_TRUE(trusting);
+  for (const char* host : {"localhost", "127.0.0.1", "some.example.test"}) {
+    const auto answer = Talk().ask(server->address(), *trusting, host, post("hello"), "hello");
+    ASSERT_TRUE(answer) << host << ": " << answer.error().to_string();
+    EXPECT_NE(answer->find("Secure: yes"), std::string::npos);
+  }
+  for (const char* host : {"other.test", "127.0.0.2", "a.b.example.test"}) {
+    const auto answer = Talk().ask(server->address(), *trusting, host, post("hello"), "hello");
+    ASSERT_FALSE(answer) << host;
+    EXPECT_EQ(answer.error().kind(), ErrorKind::connection_failed);
+    EXPECT_NE(answer.error().message().find(std::string("certificate of ") + host), std::string::npos)
+        << answer.error().message();
+  }
+  const auto strict = client_tls("", true);
+  ASSERT_TRUE(strict);
+  EXPECT_FALSE(Talk().ask(server->address(), *strict, "localhost", post("hello"), "hello"));
+  const auto careless = client_tls("", false);
+  ASSERT_TRUE(careless);
+  EXPECT_TRUE(Talk().ask(server->address(), *careless, "anything.test", post("hello"), "hello"));
+  EXPECT_FALSE(client_tls(directory / "none", true));
+}
+
+TEST_F(HttpTls, OurClientMovesMegabytesBothWays) {
+  const auto context = client_tls(directory / "certificate.pem", true);
+  ASSERT_TRUE(context);
+  std::string body(3u << 20, 'x');
+  body += "the end";
+  const auto answer = Talk().ask(server->address(), *context, "localhost", post(body), "the end");
+  ASSERT_TRUE(answer);
+  EXPECT_TRUE(answer->ends_with(body));
+}
+
+TEST_F(HttpTls, NothingLeaks) {
+  const auto context = client_tls(directory / "certificate.pem", true);
+  const std::size_t before = test::open_descriptors();
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(Talk().ask(server->address(), *context, "localhost", post("hello"), "hello"));
+    EXPECT_FALSE(Talk().ask(server->address(), *context, "wrong.test", post("hello"), "hello"));
+  }
+  EXPECT_TRUE(test::holds_soon([&] { return test::open_descriptors() == before; }));
+}
+
+}  // namespace
+}  // namespace fairlead::http
