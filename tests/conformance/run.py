@@ -1,0 +1,385 @@
+#!/usr/bin/env python3
+"""The official conformance suite, both versions, against a server and a client of ours.
+
+  run.py BUILD part NAME…              runs parts of the matrix, and keeps their scores in BUILD/conformance
+  run.py BUILD scores [--write]        compares the scores kept with the tables in docs/conformance.md, or writes these
+  run.py BUILD all [--write-docs]      all parts, then the scores
+  run.py BUILD full                    all parts, and the runs that repeat scenarios in another selection
+  run.py BUILD server|client SCENARIO [REVISION]   one scenario, with everything the suite has to say about it
+  run.py list                          the names of the parts
+
+A part is good when every scenario that belongs to it has run, has at least one SUCCESS of its own and no FAILURE, WARNING
+or SKIPPED, the suite says so itself, and every client has exited with 0.
+"""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+DOCS = HERE.parent.parent / "docs" / "conformance.md"
+REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
+SUITES = {"0.2": "0.2.0-alpha.12", "0.1": "0.1.16"}
+SUITE_SECONDS = 240  # one invocation of the suite
+START_SECONDS = 20  # of our server
+
+# Scenarios of which the suite itself marks all checks SKIPPED, whatever the server does.
+SKIPPED_BY_SUITE = {"tasks-status-notifications"}
+# Made for every scenario with a single message in it, so no proof that the scenario has found what it looks for.
+MADE_FOR_ALL = {"wire-schema-valid"}
+
+
+def left_out(scenario):
+    """Client scenarios that wait for authorization."""
+    return scenario.startswith("auth/")
+
+
+class Part:
+    def __init__(self, role, suite, revision=None, extensions=False):
+        self.role, self.suite, self.revision, self.extensions = role, suite, revision, extensions
+
+    @property
+    def column(self):
+        if self.suite == "0.1":
+            return SUITES["0.1"]
+        return "extension" if self.extensions else self.revision
+
+
+PARTS = {f"server-{revision}": Part("server", "0.2", revision) for revision in REVISIONS}
+PARTS["server-extensions"] = Part("server", "0.2", extensions=True)
+PARTS["server-0.1"] = Part("server", "0.1")
+# In 2025-03-26 a client has nothing but authorization.
+PARTS.update({f"client-{revision}": Part("client", "0.2", revision) for revision in REVISIONS[1:]})
+PARTS["client-extensions"] = Part("client", "0.2", extensions=True)
+PARTS["client-0.1"] = Part("client", "0.1")
+
+# Other ways to select what the parts have run already.
+REPEATED = {
+    "server --suite all": ["--suite", "all"],
+    "server --requirements 2025-11-25": ["--requirements", "2025-11-25"],
+    "server --requirements 2026-07-28": ["--requirements", "2026-07-28"],
+}
+
+
+class Wrong(Exception):
+    """Something is not as it should be; the message says what."""
+
+
+# ---- running things ----------------------------------------------------------------------------------------------
+
+
+def run_bounded(command, seconds, env=None):
+    """Runs a command in a session of its own and returns (status, output); what is left of it afterwards is killed."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               text=True, errors="replace", start_new_session=True, env=env)
+    try:
+        output, _ = process.communicate(timeout=seconds)
+        return process.returncode, output
+    except subprocess.TimeoutExpired:
+        raise Wrong(f"not finished after {seconds} s: {' '.join(map(str, command))}") from None
+    finally:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+
+
+class OurServer:
+    """conformance-server on a port of its own; ends with SIGTERM, and has to exit with 0 then."""
+
+    def __init__(self, build):
+        self.process = subprocess.Popen([build / "conformance-server", "--port", "0"], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, text=True)
+        ready, _, _ = select.select([self.process.stdout], [], [], START_SECONDS)
+        line = self.process.stdout.readline() if ready else ""
+        self.url = next(iter(re.findall(r"http://\S+", line)), None)
+        if not self.url:
+            self.process.kill()
+            self.process.wait()
+            raise Wrong(f"conformance-server did not say where it listens within {START_SECONDS} s")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        self.process.terminate()
+        try:
+            status = self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            status = f"none, 20 s after SIGTERM, {self.process.wait()}"
+        self.process.stdout.close()
+        if status != 0 and kind is None:
+            raise Wrong(f"conformance-server's exit status is {status}")
+
+
+class Suite:
+    def __init__(self, build, version):
+        interop = build / "interop"
+        self.command = [interop / "node", interop / "node_modules" / f"conformance-{version}" / "dist" / "index.js"]
+        self.build = build
+
+    def scenarios(self, role, revision=None):
+        """{scenario: its tags}, as the suite lists them."""
+        selection = ["--spec-version", revision] if revision else []
+        status, output = run_bounded([*self.command, "list", f"--{role}", *selection], 60)
+        found = dict(re.findall(r"^  - (\S+) \[(.*)\]$", output, re.MULTILINE))
+        if status != 0 or not found:
+            raise Wrong(f"the suite cannot list its scenarios:\n{output}")
+        return found
+
+    def against_server(self, url, selection, results):
+        return run_bounded([*self.command, "server", "--url", url, *selection, "-o", results], SUITE_SECONDS)
+
+    def against_client(self, selection, results):
+        """The suite forgives some clients an exit status; we do not, so we keep it."""
+        kept = results / "exit-status"
+        client = f"{HERE}/keep_status.sh {kept} {self.build}/conformance-client"
+        status, output = run_bounded([*self.command, "client", "--command", client, *selection, "-o", results],
+                                     SUITE_SECONDS)
+        exited = kept.read_text().strip() if kept.exists() else "unknown"
+        return (status if exited == "0" else f"{status}, the client's is {exited}"), output
+
+
+def read_checks(results):
+    """{scenario: [checks]} of everything the suite has written."""
+    checks = collections.defaultdict(list)
+    for file in sorted(results.rglob("checks.json")):
+        name = re.sub(r"-\d{4}-\d\d-\d\dT[-\dZ]+$", "", str(file.parent.relative_to(results)))
+        checks[name.removeprefix("server-")] += json.loads(file.read_text())
+    return checks
+
+
+# ---- judging -----------------------------------------------------------------------------------------------------
+
+
+def problems_of(scenario, checks):
+    bad = {"FAILURE", "WARNING"} if scenario in SKIPPED_BY_SUITE else {"FAILURE", "WARNING", "SKIPPED"}
+    problems = [f"{check['status']} {check['id']}: {check.get('errorMessage') or check.get('description', '')}"
+                for check in checks if check["status"] in bad]
+    passed = [check for check in checks if check["status"] == "SUCCESS" and check["id"] not in MADE_FOR_ALL]
+    if not passed and scenario not in SKIPPED_BY_SUITE:
+        problems.append("no SUCCESS")
+    return problems
+
+
+def tell(what, problems, output=""):
+    print(f"{'ok  ' if not problems else 'FAIL'} {what}", flush=True)
+    for problem in problems:
+        print(f"     {problem}")
+    if problems and output:
+        print("     the suite's output:\n" + "\n".join(output.splitlines()[-40:]))
+
+
+def expected_scenarios(suite, part):
+    if part.extensions:
+        listed = [name for name, tags in suite.scenarios(part.role).items() if tags == "extension"]
+    else:
+        listed = list(suite.scenarios(part.role, part.revision))
+    omitted = [name for name in listed if part.role == "client" and left_out(name)]
+    return [name for name in listed if name not in omitted], omitted
+
+
+def fresh(directory):
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    return directory
+
+
+def run_server_part(suite, part, scenarios, results):
+    """All in one run of the suite, where it has a selection for that; yields (what, status, output)."""
+    with OurServer(suite.build) as server:
+        if not part.extensions:
+            selection = ["--suite", "all"] + (["--spec-version", part.revision] if part.revision else [])
+            yield "the suite", *suite.against_server(server.url, selection, results)
+            return
+        for scenario in scenarios:
+            yield scenario, *suite.against_server(server.url, ["--scenario", scenario], results)
+
+
+def run_client_part(suite, part, scenarios, results):
+    """One by one: a suite of clients does not look at their exit statuses."""
+    for scenario in scenarios:
+        selection = ["--scenario", scenario] + (["--spec-version", part.revision] if part.revision else [])
+        yield scenario, *suite.against_client(selection, results)
+
+
+def run_part(build, name):
+    part = PARTS[name]
+    suite = Suite(build, part.suite)
+    results = fresh(build / "conformance" / name)
+    scenarios, omitted = expected_scenarios(suite, part)
+    run = run_server_part if part.role == "server" else run_client_part
+    good = True
+    started = time.monotonic()
+    outputs = []
+    for what, status, output in run(suite, part, scenarios, results):
+        outputs.append(output)
+        if status != 0:
+            good = False
+            tell(f"{name}: {what}", [f"exit status {status}"], output)
+    checks = read_checks(results)
+    for scenario in scenarios:
+        problems = problems_of(scenario, checks.get(scenario, [])) if scenario in checks else ["has not run"]
+        good = good and not problems
+        tell(f"{name}: {scenario}", problems)
+    for scenario in sorted(set(checks) - set(scenarios)):
+        good = False
+        tell(f"{name}: {scenario}", ["has run, but the suite does not list it"])
+    (results / "output.txt").write_text("\n".join(outputs))
+    scores = {scenario: collections.Counter(check["status"] for check in checks.get(scenario, []))
+              for scenario in scenarios}
+    clean = [scenario for scenario in scenarios if scenario in checks and not problems_of(scenario, checks[scenario])]
+    (results / "scores.json").write_text(json.dumps({"scores": scores, "clean": clean, "left_out": omitted}))
+    print(f"{name}: {len(clean)} of {len(scenarios)} scenarios clean, {time.monotonic() - started:.0f} s", flush=True)
+    return good
+
+
+def run_repeated(build):
+    good = True
+    for number, (name, selection) in enumerate(REPEATED.items()):
+        results = fresh(build / "conformance" / f"repeated-{number}")
+        with OurServer(build) as server:
+            status, output = Suite(build, "0.2").against_server(server.url, selection, results)
+        problems = [f"exit status {status}"] if status != 0 else []
+        checks = read_checks(results)
+        for scenario, made in checks.items():
+            problems += [f"{scenario}: {problem}" for problem in problems_of(scenario, made)]
+        tell(f"{name}: {len(checks)} scenarios", problems, output if status != 0 else "")
+        good = good and not problems
+    return good
+
+
+def run_one(build, role, scenario, revision):
+    suite = Suite(build, "0.2")
+    results = fresh(build / "conformance" / "one")
+    selection = ["--scenario", scenario] + (["--spec-version", revision] if revision else [])
+    if role == "server":
+        with OurServer(build) as server:
+            status, output = suite.against_server(server.url, selection, results)
+    else:
+        status, output = suite.against_client(selection, results)
+        output += "".join(file.read_text() for file in sorted(results.rglob("std*.txt")))
+    print(output)
+    checks = [check for made in read_checks(results).values() for check in made]
+    print(json.dumps(checks, indent=1))
+    problems = problems_of(scenario, checks) + ([f"exit status {status}"] if status != 0 else [])
+    tell(scenario, problems)
+    return not problems
+
+
+# ---- the tables --------------------------------------------------------------------------------------------------
+
+
+def load_scores(build):
+    scores = {}
+    for name in PARTS:
+        file = build / "conformance" / name / "scores.json"
+        if not file.exists():
+            raise Wrong(f"part {name} has not run")
+        scores[name] = json.loads(file.read_text())
+    return scores
+
+
+def table(rows):
+    head, *body = rows
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in body]) + "\n"
+
+
+def summary(scores):
+    rows = [["suite", "role", "run", "scenarios", "clean", "checks passed"]]
+    for name, part in PARTS.items():
+        made = scores[name]["scores"]
+        passed = sum(counts.get("SUCCESS", 0) for counts in made.values())
+        run = part.column if part.suite == "0.2" else "all"
+        rows.append([SUITES[part.suite], part.role, run, str(len(made)), str(len(scores[name]["clean"])), str(passed)])
+    return table(rows)
+
+
+def details(scores, role):
+    """Scenarios by revision: how many checks passed, in a scenario that is clean."""
+    parts = {name: part for name, part in PARTS.items() if part.role == role}
+    scenarios = list(dict.fromkeys(scenario for name in parts for scenario in scores[name]["scores"]))
+
+    def cell(name, scenario):
+        counts = scores[name]["scores"].get(scenario)
+        if counts is None:
+            return ""
+        if scenario not in scores[name]["clean"]:
+            return "**fails**"
+        return str(counts["SUCCESS"]) if counts.get("SUCCESS") else "skipped"
+
+    rows = [["scenario", *(part.column for part in parts.values())]]
+    rows += [[scenario, *(cell(name, scenario) for name in parts)] for scenario in scenarios]
+    return table(rows)
+
+
+def not_run(scores):
+    names = dict.fromkeys(scenario for made in scores.values() for scenario in made["left_out"])
+    return "\n".join(f"- {name}" for name in names) + "\n"
+
+
+def rendered(text, scores):
+    """The page with its tables made anew; what stands outside of the markers stays."""
+    for marker, body in {"summary": summary(scores), "server": details(scores, "server"),
+                         "client": details(scores, "client"), "left-out": not_run(scores)}.items():
+        pattern = re.compile(rf"(<!-- {marker}: [^\n]*-->\n).*?(<!-- end -->)", re.DOTALL)
+        if not pattern.search(text):
+            raise Wrong(f"{DOCS.name} has no place for the table `{marker}`")
+        text = pattern.sub(lambda match, body=body: match[1] + "\n" + body + "\n" + match[2], text)
+    return text
+
+
+def check_scores(build, write):
+    text = DOCS.read_text()
+    made = rendered(text, load_scores(build))
+    if write:
+        DOCS.write_text(made)
+    elif made != text:
+        raise Wrong(f"docs/{DOCS.name} does not have these scores; `tests/conformance/run.py BUILD scores --write` writes "
+                    f"them:\n{summary(load_scores(build))}")
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", "--write-docs", action="store_true", help="write the tables of docs/conformance.md")
+    parser.add_argument("words", nargs="+", metavar="WORD")
+    arguments = parser.parse_args()
+    words = arguments.words
+    if words == ["list"]:
+        print("\n".join(PARTS))
+        return True
+    if len(words) < 2:
+        parser.error("see --help")
+    build, command, *rest = pathlib.Path(words[0]).resolve(), *words[1:]
+    if command == "part" and rest and set(rest) <= set(PARTS):
+        return all([run_part(build, name) for name in rest])
+    if command == "scores" and not rest:
+        return check_scores(build, arguments.write)
+    if command in ("all", "full") and not rest:
+        good = all([run_part(build, name) for name in PARTS])
+        if command == "full":
+            good = run_repeated(build) and good
+        return check_scores(build, arguments.write) and good
+    if command in ("server", "client") and 1 <= len(rest) <= 2:
+        return run_one(build, command, rest[0], rest[1] if len(rest) == 2 else None)
+    parser.error("see --help")
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(0 if main() else 1)
+    except Wrong as wrong:
+        sys.exit(f"conformance: {wrong}")
