@@ -1,0 +1,257 @@
+// An endpoint without sockets: requests are handed to it, and what it answers is written down.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fairlead/http/endpoint.hpp"
+#include "fairlead/loop/event.hpp"
+#include "fairlead/peer/peer.hpp"
+#include "http/byte_stream.hpp"
+
+namespace fairlead::http {
+
+class FakeExchange final : public Exchange {
+ public:
+  FakeExchange(Loop& loop, Request request) : loop_(loop), request_(std::move(request)) {}
+
+  const Request& request() const noexcept override { return request_; }
+  Loop& loop() const noexcept override { return loop_; }
+  void respond(Response response) override {
+    ASSERT_FALSE(answered()) << "answered twice";
+    take_head(response);
+    take(response.body);
+    finished = true;
+  }
+  void start(Response head) override {
+    ASSERT_FALSE(answered()) << "answered twice";
+    take_head(head);
+    streaming = true;
+  }
+  void write(std::vector<Bytes> parts) override {
+    ASSERT_TRUE(streaming && !finished);
+    take(parts);
+  }
+  void finish() override {
+    ASSERT_TRUE(streaming && !finished);
+    finished = true;
+  }
+  void abort() override { finished = true; }
+  std::size_t backlog() const noexcept override { return 0; }
+  Upgraded upgrade(Response) override { return {}; }
+  void when_gone(std::function<void()> told) override { told_ = std::move(told); }
+  bool gone() const noexcept override { return gone_; }
+
+  // The client hangs up.
+  void leave() {
+    gone_ = true;
+    if (told_ && !finished) std::exchange(told_, nullptr)();
+  }
+  bool answered() const { return status != 0; }
+  std::string header(std::string_view name) const { return std::string(headers.get(name)); }
+
+  int status = 0;
+  Headers headers;
+  std::string body;
+  bool streaming = false;
+  bool finished = false;
+
+ private:
+  void take_head(const Response& response) {
+    status = response.status;
+    headers = response.headers;
+  }
+  void take(const std::vector<Bytes>& parts) {
+    for (const Bytes& part : parts) body += part.view();
+  }
+
+  Loop& loop_;
+  Request request_;
+  std::function<void()> told_;
+  bool gone_ = false;
+};
+using FakePtr = std::shared_ptr<FakeExchange>;
+
+// Serves a handful of methods in both eras, each for one thing an application does.
+class TestApplication final : public Application {
+ public:
+  explicit TestApplication(Loop& loop) : loop_(loop) {}
+
+  void serve(std::shared_ptr<Connection> connection, Identity identity) override {
+    users.push_back(identity.user);
+    auto methods = std::make_shared<Methods>();
+    methods->on("initialize", [](const fairlead::Request& r) -> Answer {
+      if (r.args()["protocolVersion"].absent()) return rpc::invalid_params("protocolVersion is missing");
+      return *json::Raw::parse(R"({"protocolVersion":)" + std::string(r.args()["protocolVersion"].text()) +
+                               "}");
+    });
+    methods->on("echo", [](const fairlead::Request& r) -> Answer { return r.params(); });
+    methods->on("talk", [](fairlead::Request r) -> Task<Answer> {
+      EXPECT_TRUE(r.peer().post_notification("notifications/message", r.params(), Concerning{r.id()}));
+      co_return r.params();
+    });
+    methods->on("ask", [](fairlead::Request r) -> Task<Answer> {
+      CallOptions options;
+      options.concerning = r.id();
+      Result<json::Raw> said = co_await r.peer().call("roots/list", json::Raw(), std::move(options));
+      co_return said;
+    });
+    methods->on("hang", [this](fairlead::Request r) { return hang(this, std::move(r)); });
+    methods->on("notifications/initialized",
+                [](const fairlead::Request&) -> Answer { return json::Raw::null(); });
+    PeerOptions options;
+    options.dialect.cancel_method = "notifications/cancelled";
+    options.dialect.cancel_id_key = "requestId";
+    options.dialect.answer_cancelled = false;
+    peers.push_back(Peer::start(std::move(connection), std::move(methods), std::move(options)));
+  }
+
+  Task<Answer> serve(std::shared_ptr<Standalone> request) override {
+    const std::string_view method = request->message().method();
+    users.push_back(request->identity().user);
+    if (method == "throw") throw std::runtime_error("as told");
+    if (method == "gone") co_return rpc::method_not_found(method);
+    if (method == "capability") co_return Error::rpc(-32021, "Client capability required");
+    if (method == "talk")
+      request->notify(rpc::make_notification("notifications/message", *json::Raw::parse("{\n\"a\":1}")));
+    if (method == "hang") {
+      if (talk_first) request->notify(rpc::make_notification("notifications/message", json::Raw()));
+      Event stopped;
+      const std::stop_callback on_stop(request->stop(), [this] { ++stopped_; });
+      const bool let_go = co_await release_.wait(loop_, Clock::duration::max());
+      static_cast<void>(let_go);
+    }
+    co_return *json::Raw::parse(R"({"ok":true})");
+  }
+
+  json::Raw input_schema(std::string_view) const override { return {}; }
+  void ending() override { ended = true; }
+
+  // Lets go of all that hang.
+  void release() { release_.set(); }
+  int stopped() const { return stopped_; }
+
+  std::vector<std::shared_ptr<Peer>> peers;
+  std::vector<std::string> users;
+  bool talk_first = false;
+  bool ended = false;
+
+ private:
+  static Task<Answer> hang(TestApplication* self, fairlead::Request r) {
+    const std::stop_callback on_stop(r.stop(), [self] { ++self->stopped_; });
+    const bool let_go = co_await self->release_.wait(self->loop_, Clock::duration::max());
+    static_cast<void>(let_go);
+    co_return r.params();
+  }
+
+  Loop& loop_;
+  Event release_;
+  int stopped_ = 0;
+};
+
+class EndpointTest : public ::testing::Test {
+ public:
+  Loop loop;
+  std::shared_ptr<TestApplication> application = std::make_shared<TestApplication>(loop);
+  EndpointOptions options;
+  std::shared_ptr<Endpoint> endpoint;
+
+  EndpointTest() {
+    options.retry = std::chrono::milliseconds(500);
+    options.authenticate = [](const Request& request) -> Result<Identity> {
+      if (request.headers.get("Authorization") == "nobody")
+        return Error(ErrorKind::authorization, "who are you?");
+      return Identity{std::string(request.headers.get("Authorization"))};
+    };
+  }
+  void TearDown() override {
+    application->release();
+    if (endpoint) loop.post([this] { endpoint->close(); });
+    settle();
+    for (const auto& peer : application->peers) EXPECT_TRUE(peer->finished().is_set());
+  }
+
+  void settle() {
+    for (int turn = 0; turn < 20; ++turn) {
+      bool done = false;
+      loop.post([&] { done = true; });
+      loop.run_until([&] { return done; });
+    }
+  }
+  // Runs `work` on the loop, and what comes of it.
+  template <class Work>
+  void on_loop(Work work) {
+    loop.post([&] { work(); });
+    settle();
+  }
+
+  FakePtr send(const std::string& method, Headers headers, const std::string& body = {}) {
+    if (!endpoint) endpoint = Endpoint::create(loop, application, options);
+    Request request;
+    request.method = method;
+    request.target = "/mcp";
+    request.headers = std::move(headers);
+    request.body = Bytes::copy_of(body);
+    auto exchange = std::make_shared<FakeExchange>(loop, std::move(request));
+    on_loop([&] { endpoint->handler()(exchange); });
+    return exchange;
+  }
+
+  // ---- legacy ----
+  std::string session;
+  Headers headers(const std::string& accept = "application/json, text/event-stream") const {
+    Headers all{{"Content-Type", "application/json"}, {"Accept", accept}};
+    if (!session.empty()) all.add("mcp-session-id", session);
+    return all;
+  }
+  FakePtr post(const std::string& body) { return send("POST", headers(), body); }
+  FakePtr call(const std::string& id, const std::string& method, const std::string& params = "{}") {
+    return post(request(id, method, params));
+  }
+  static std::string request(const std::string& id, const std::string& method,
+                             const std::string& params = "{}") {
+    return R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":")" + method + R"(","params":)" + params + "}";
+  }
+  static std::string result(const std::string& id, const std::string& value) {
+    return R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":)" + value + "}";
+  }
+  void initialize(const std::string& revision) {
+    session.clear();
+    const FakePtr answer = call("0", "initialize", R"({"protocolVersion":")" + revision + R"("})");
+    ASSERT_EQ(answer->status, 200);
+    session = answer->header("Mcp-Session-Id");
+    ASSERT_GE(session.size(), 32u);
+  }
+  FakePtr get(const std::string& last_event = {}) {
+    Headers all = headers("text/event-stream");
+    if (!last_event.empty()) all.add("Last-Event-ID", last_event);
+    return send("GET", std::move(all));
+  }
+
+  // ---- modern ----
+  FakePtr modern(const std::string& method,
+                 const std::string& accept = "application/json, text/event-stream") {
+    const std::string meta =
+        R"({"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}})";
+    return send("POST",
+                Headers{{"Content-Type", "application/json"},
+                        {"Accept", accept},
+                        {"MCP-Protocol-Version", "2026-07-28"},
+                        {"Mcp-Method", method}},
+                request("7", method, meta));
+  }
+};
+
+// An event as the endpoint writes it.
+inline std::string event(const std::string& id, const std::string& data) {
+  return (id.empty() ? "" : "id: " + id + "\n") + "event: message\ndata: " + data + "\n\n";
+}
+inline std::string priming(const std::string& id) {
+  return "id: " + id + "\nretry: 500\ndata: \n\n";
+}
+
+}  // namespace fairlead::http

@@ -1,0 +1,355 @@
+// Streamable HTTP of the legacy revisions (PROTOCOL §8.4, CONFORMANCE §2.1).
+#include "http/endpoint_harness.hpp"
+
+namespace fairlead::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+class LegacyEndpointTest : public EndpointTest {};
+
+std::string notification(const std::string& params) {
+  return R"({"jsonrpc":"2.0","method":"notifications/message","params":)" + params + "}";
+}
+
+TEST_F(LegacyEndpointTest, ASessionBeginsAndEnds) {
+  initialize("2025-11-25");
+  EXPECT_EQ(endpoint->sessions(), 1u);
+  for (const char c : session) EXPECT_TRUE(c >= 0x21 && c <= 0x7e);
+  EXPECT_EQ(post(R"({"jsonrpc":"2.0","method":"notifications/initialized"})")->status, 202);
+  const FakePtr echo = call("1", "echo", R"({"a":1})");
+  EXPECT_EQ(echo->status, 200);
+  EXPECT_EQ(echo->header("Content-Type"), "application/json");
+  EXPECT_EQ(echo->body, result("1", R"({"a":1})"));
+  EXPECT_EQ(send("DELETE", headers())->status, 200);
+  EXPECT_EQ(endpoint->sessions(), 0u);
+  EXPECT_EQ(call("2", "echo")->status, 404);
+  EXPECT_EQ(get()->status, 404);
+  EXPECT_EQ(send("DELETE", headers())->status, 404);
+}
+
+TEST_F(LegacyEndpointTest, WithoutASessionThereIsNothing) {
+  const FakePtr none = call("5", "echo");
+  EXPECT_EQ(none->status, 400);
+  EXPECT_EQ(
+      none->body,
+      R"({"jsonrpc":"2.0","id":5,"error":{"code":-32000,"message":"Bad Request: Mcp-Session-Id is missing"}})");
+  session = "0123456789abcdef0123456789abcdef";
+  const FakePtr unknown = call("\"x\"", "echo");
+  EXPECT_EQ(unknown->status, 404);
+  EXPECT_EQ(unknown->body,
+            R"({"jsonrpc":"2.0","id":"x","error":{"code":-32001,"message":"Session not found"}})");
+  EXPECT_EQ(call("0", "initialize", R"({"protocolVersion":"2025-11-25"})")->status, 404);
+}
+
+TEST_F(LegacyEndpointTest, InitializeThatFailsLeavesNoSession) {
+  const FakePtr failed = call("0", "initialize");
+  EXPECT_EQ(failed->status, 200);
+  EXPECT_FALSE(failed->headers.has("Mcp-Session-Id"));
+  EXPECT_NE(failed->body.find("-32602"), std::string::npos);
+  EXPECT_EQ(endpoint->sessions(), 0u);
+}
+
+TEST_F(LegacyEndpointTest, ASecondInitializeIsRefused) {
+  initialize("2025-11-25");
+  EXPECT_EQ(call("0", "initialize", R"({"protocolVersion":"2025-11-25"})")->status, 400);
+  EXPECT_EQ(call("1", "echo")->status, 200);
+}
+
+TEST_F(LegacyEndpointTest, WrongTypesAndMethodsAreRefused) {
+  initialize("2025-11-25");
+  Headers plain = headers();
+  plain.set("Content-Type", "text/plain");
+  EXPECT_EQ(send("POST", plain, request("1", "echo"))->status, 415);
+  EXPECT_EQ(send("POST", headers("text/html"), request("1", "echo"))->status, 406);
+  EXPECT_EQ(send("GET", headers("application/json"))->status, 406);
+  const FakePtr put = send("PUT", headers());
+  EXPECT_EQ(put->status, 405);
+  EXPECT_EQ(put->header("Allow"), "GET, POST, DELETE");
+  EXPECT_EQ(post("{")->status, 400);
+  Headers modern = headers();
+  modern.add("MCP-Protocol-Version", "2026-07-28");
+  EXPECT_EQ(send("GET", modern)->status, 405);
+  // A supported version that is not the negotiated one is fine, as is none.
+  modern.set("MCP-Protocol-Version", "2025-03-26");
+  EXPECT_EQ(send("POST", modern, request("1", "echo"))->status, 200);
+}
+
+TEST_F(LegacyEndpointTest, WhatIsSaidAheadOfTheAnswerMakesItEvents) {
+  initialize("2025-11-25");
+  const FakePtr talk = call("1", "talk", R"({"a":1})");
+  EXPECT_EQ(talk->header("Content-Type"), "text/event-stream");
+  EXPECT_TRUE(talk->finished);
+  EXPECT_EQ(talk->body, priming("1-1") + event("1-2", notification(R"({"a":1})")) +
+                            event("1-3", result("1", R"({"a":1})")));
+}
+
+TEST_F(LegacyEndpointTest, OlderClientsAreNotSentEventsWithoutData) {
+  initialize("2025-06-18");
+  Headers newer = headers();
+  newer.add("MCP-Protocol-Version", "2025-11-25");  // the negotiated version counts, not the header
+  EXPECT_EQ(send("POST", newer, request("1", "talk"))->body,
+            event("1-1", notification("{}")) + event("1-2", result("1", "{}")));
+}
+
+TEST_F(LegacyEndpointTest, ClientsThatTakeOneKindOnlyGetThatKind) {
+  initialize("2025-06-18");
+  const FakePtr events = send("POST", headers("text/event-stream"), request("1", "echo"));
+  EXPECT_EQ(events->body, event("1-1", result("1", "{}")));
+  EXPECT_TRUE(events->finished);
+  // JSON only: what else is to be said goes to the standalone stream.
+  EXPECT_EQ(send("POST", headers("application/json"), request("2", "talk"))->body, result("2", "{}"));
+  EXPECT_EQ(get()->body, event("0-1", notification("{}")));
+}
+
+TEST_F(LegacyEndpointTest, TheClientAnswersQuestionsWithAPostOfItsOwn) {
+  initialize("2025-11-25");
+  const FakePtr ask = call("1", "ask");
+  ASSERT_TRUE(ask->streaming);
+  EXPECT_FALSE(ask->finished);
+  const std::string question = R"("method":"roots/list"})";
+  ASSERT_NE(ask->body.find(question), std::string::npos);
+  const std::size_t at = ask->body.find(R"("id":)") + 5;
+  const std::string id = ask->body.substr(at, ask->body.find(',', at) - at);
+  EXPECT_EQ(post(result(id, R"({"roots":[]})"))->status, 202);
+  EXPECT_TRUE(ask->finished);
+  EXPECT_NE(ask->body.find(result("1", R"({"roots":[]})")), std::string::npos);
+}
+
+TEST_F(LegacyEndpointTest, UnrelatedMessagesWaitForTheStandaloneStream) {
+  initialize("2025-11-25");
+  on_loop([&] { EXPECT_TRUE(application->peers.front()->post_notification("notifications/early")); });
+  const FakePtr first = get();
+  const std::string early = event("0-1", R"({"jsonrpc":"2.0","method":"notifications/early"})");
+  EXPECT_EQ(first->body, priming("0-0") + early);
+  EXPECT_EQ(get()->status, 409);
+  on_loop([&] { EXPECT_TRUE(application->peers.front()->post_notification("notifications/late")); });
+  const std::string late = event("0-2", R"({"jsonrpc":"2.0","method":"notifications/late"})");
+  EXPECT_EQ(first->body, priming("0-0") + early + late);
+  first->leave();
+  EXPECT_EQ(get()->body, priming("0-2"));  // all of it was sent before
+  // One who comes back says how far it got; whoever had the stream loses it.
+  const FakePtr again = get("0-1");
+  EXPECT_EQ(again->body, late);
+  EXPECT_FALSE(again->finished);
+  EXPECT_EQ(get("0-0")->body, early + late);
+  EXPECT_TRUE(again->finished);
+}
+
+TEST_F(LegacyEndpointTest, ALostAnswerIsCollectedLater) {
+  initialize("2025-11-25");
+  const FakePtr hang = send("POST", headers("text/event-stream"), request("1", "hang"));
+  EXPECT_EQ(hang->body, priming("1-1"));
+  hang->leave();
+  EXPECT_EQ(application->stopped(), 0);  // leaving is not cancelling
+  const FakePtr waiting = get("1-1");
+  EXPECT_TRUE(waiting->streaming);
+  EXPECT_FALSE(waiting->finished);
+  waiting->leave();
+  on_loop([&] { application->release(); });
+  const FakePtr collected = get("1-1");
+  EXPECT_EQ(collected->body, event("1-2", result("1", "{}")));
+  EXPECT_TRUE(collected->finished);
+  EXPECT_EQ(get("1-2")->body, "");
+}
+
+TEST_F(LegacyEndpointTest, AStreamClosedEarlyIsPolled) {
+  initialize("2025-11-25");
+  const FakePtr hang = call("1", "hang");
+  EXPECT_FALSE(hang->answered());
+  on_loop([&] { application->peers.front()->connection().close_stream_of("1"); });
+  EXPECT_EQ(hang->body, priming("1-1"));
+  EXPECT_TRUE(hang->finished);
+  const FakePtr standalone = get();  // is in nobody's way
+  const FakePtr polling = get("1-1");
+  on_loop([&] { application->release(); });
+  EXPECT_EQ(polling->body, event("1-2", result("1", "{}")));
+  EXPECT_TRUE(polling->finished);
+  EXPECT_EQ(standalone->body, priming("0-0"));
+}
+
+TEST_F(LegacyEndpointTest, OlderClientsKeepTheirStream) {
+  initialize("2025-06-18");
+  const FakePtr hang = call("1", "hang");
+  on_loop([&] { application->peers.front()->connection().close_stream_of("1"); });
+  EXPECT_FALSE(hang->answered());
+  on_loop([&] { application->release(); });
+  EXPECT_EQ(hang->body, result("1", "{}"));
+}
+
+TEST_F(LegacyEndpointTest, ForeignEventIdsAreRefused) {
+  initialize("2025-11-25");
+  const std::string first = session;
+  call("1", "talk");
+  initialize("2025-11-25");
+  for (const char* id : {"1-1", "1-2", "0-1", "2-0", "x", "1-1-1", "0-99999999999999999999"}) {
+    EXPECT_EQ(get(id)->status, 400) << id;
+  }
+  session = first;
+  EXPECT_EQ(get("1-2")->status, 200);
+}
+
+TEST_F(LegacyEndpointTest, CancelledRequestsEndTheirStream) {
+  initialize("2025-11-25");
+  const FakePtr quiet = call("1", "hang");
+  const FakePtr events = send("POST", headers("text/event-stream"), request("2", "hang"));
+  EXPECT_EQ(post(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})")->status,
+            202);
+  EXPECT_EQ(post(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}})")->status,
+            202);
+  EXPECT_EQ(application->stopped(), 2);
+  EXPECT_TRUE(quiet->finished);
+  EXPECT_EQ(quiet->body, "");
+  EXPECT_TRUE(events->finished);
+  EXPECT_EQ(events->body, priming("1-1"));
+}
+
+TEST_F(LegacyEndpointTest, TwoRequestsUnderOneIdDoNotMixUp) {
+  initialize("2025-11-25");
+  const FakePtr hang = call("1", "hang", R"({"first":true})");
+  const FakePtr echo = call("1", "echo");
+  EXPECT_EQ(echo->status, 400);
+  EXPECT_NE(echo->body.find(R"("id":1,"error":{"code":-32600)"), std::string::npos);
+  on_loop([&] { application->release(); });
+  EXPECT_EQ(hang->body, result("1", R"({"first":true})"));
+}
+
+TEST_F(LegacyEndpointTest, BatchesAreSplitAndGathered) {
+  initialize("2025-03-26");
+  const std::string init = request("0", "initialize", R"({"protocolVersion":"2025-03-26"})");
+  const FakePtr both =
+      post("[" + request("1", "echo", "[1]") + "," + request("2", "hang") + R"(,{"jsonrpc":"2.0"},)" +
+           R"({"jsonrpc":"2.0","method":"notifications/initialized"}])");
+  EXPECT_FALSE(both->answered());
+  on_loop([&] { application->release(); });
+  EXPECT_TRUE(both->body.starts_with("[") && both->body.ends_with("]"));
+  EXPECT_NE(both->body.find(result("1", "[1]")), std::string::npos);
+  EXPECT_NE(both->body.find(result("2", "{}")), std::string::npos);
+  EXPECT_NE(both->body.find(R"({"jsonrpc":"2.0","error":{"code":-32600)"), std::string::npos);
+  EXPECT_EQ(post(R"([{"jsonrpc":"2.0","method":"notifications/initialized"}])")->status, 202);
+  EXPECT_EQ(post("[" + init + "]")->status, 400);
+  const FakePtr events = post("[" + request("3", "echo") + "," + request("4", "talk") + "]");
+  EXPECT_EQ(events->header("Content-Type"), "text/event-stream");
+  EXPECT_TRUE(events->finished);
+  EXPECT_NE(events->body.find("data: " + result("4", "{}")), std::string::npos);
+  initialize("2025-06-18");
+  EXPECT_EQ(post("[" + request("1", "echo") + "]")->status, 400);
+}
+
+TEST_F(LegacyEndpointTest, SessionsBelongToTheirUser) {
+  Headers alice = headers();
+  alice.add("Authorization", "alice");
+  const FakePtr begun =
+      send("POST", alice, request("0", "initialize", R"({"protocolVersion":"2025-11-25"})"));
+  session = begun->header("Mcp-Session-Id");
+  EXPECT_EQ(application->users, std::vector<std::string>{"alice"});
+  EXPECT_EQ(call("1", "echo")->status, 404);
+  EXPECT_EQ(get()->status, 404);
+  EXPECT_EQ(send("DELETE", headers())->status, 404);
+  alice = headers();
+  alice.add("Authorization", "alice");
+  EXPECT_EQ(send("POST", alice, request("1", "echo"))->status, 200);
+  alice.set("Authorization", "nobody");
+  EXPECT_EQ(send("POST", alice, request("1", "echo"))->status, 401);
+}
+
+TEST_F(LegacyEndpointTest, OneSessionTooManyIsRefused) {
+  options.max_sessions = 1;
+  initialize("2025-11-25");
+  session.clear();
+  const FakePtr refused = call("0", "initialize", R"({"protocolVersion":"2025-11-25"})");
+  EXPECT_EQ(refused->status, 503);
+  EXPECT_NE(refused->body.find("max_sessions (1)"), std::string::npos);
+}
+
+TEST_F(LegacyEndpointTest, IdleSessionsEndAndBusyOnesDoNot) {
+  options.session_idle = 20ms;
+  initialize("2025-11-25");
+  const std::string idle = session;
+  initialize("2025-11-25");
+  const FakePtr open = get();
+  loop.run_until([&] { return endpoint->sessions() == 1; });
+  EXPECT_FALSE(open->finished);
+  EXPECT_EQ(call("1", "echo")->status, 200);
+  open->leave();
+  loop.run_until([&] { return endpoint->sessions() == 0; });
+}
+
+TEST_F(LegacyEndpointTest, QuietStreamsAreKeptAlive) {
+  options.keep_alive = 5ms;
+  initialize("2025-06-18");
+  const FakePtr open = get();
+  const FakePtr hang = send("POST", headers("text/event-stream"), request("1", "hang"));
+  loop.run_until([&] { return !open->body.empty() && !hang->body.empty(); });
+  EXPECT_TRUE(open->body.starts_with(": keepalive\n\n"));
+  EXPECT_TRUE(hang->body.starts_with(": keepalive\n\n"));
+}
+
+TEST_F(LegacyEndpointTest, RequestsThatTakeTooLongAreGivenUp) {
+  options.request_timeout = 20ms;
+  initialize("2025-11-25");
+  const FakePtr hang = call("1", "hang");
+  loop.run_until([&] { return hang->finished; });
+  EXPECT_NE(hang->body.find("request_timeout (20 ms)"), std::string::npos);
+  settle();
+  EXPECT_EQ(application->stopped(), 1);
+}
+
+TEST_F(LegacyEndpointTest, TheEndOfASessionEndsWhatWaits) {
+  initialize("2025-11-25");
+  const FakePtr standalone = get();
+  const FakePtr hang = call("1", "hang");
+  const FakePtr events = send("POST", headers("text/event-stream"), request("2", "hang"));
+  EXPECT_EQ(send("DELETE", headers())->status, 200);
+  EXPECT_TRUE(standalone->finished);
+  EXPECT_EQ(hang->status, 404);
+  EXPECT_TRUE(events->finished);
+  EXPECT_EQ(application->stopped(), 2);
+}
+
+TEST_F(LegacyEndpointTest, WindingDownLetsRequestsFinish) {
+  initialize("2025-11-25");
+  const FakePtr standalone = get();
+  const FakePtr hang = call("1", "hang");
+  on_loop([&] { endpoint->wind_down(); });
+  EXPECT_TRUE(standalone->finished);
+  EXPECT_TRUE(application->ended);
+  EXPECT_FALSE(hang->answered());
+  on_loop([&] { application->release(); });
+  EXPECT_EQ(hang->body, result("1", "{}"));
+  session.clear();
+  EXPECT_EQ(call("0", "initialize", R"({"protocolVersion":"2025-11-25"})")->status, 503);
+}
+
+TEST_F(LegacyEndpointTest, TheOldPairTalksOnOneStream) {
+  endpoint = Endpoint::create(loop, application, options);
+  Request request;
+  request.method = "GET";
+  const auto stream = std::make_shared<FakeExchange>(loop, request);
+  on_loop([&] { endpoint->sse_handler("/messages")(stream); });
+  const std::string prefix = "event: endpoint\ndata: /messages?sessionId=";
+  ASSERT_TRUE(stream->body.starts_with(prefix));
+  const std::string id = stream->body.substr(prefix.size(), stream->body.find("\n\n") - prefix.size());
+  const auto post_to = [&](const std::string& target, const std::string& body) {
+    Request posted;
+    posted.method = "POST";
+    posted.target = target;
+    posted.headers = Headers{{"Content-Type", "application/json"}};
+    posted.body = Bytes::copy_of(body);
+    auto exchange = std::make_shared<FakeExchange>(loop, posted);
+    on_loop([&] { endpoint->messages_handler()(exchange); });
+    return exchange;
+  };
+  const std::string echo = EndpointTest::request("1", "echo");
+  EXPECT_EQ(post_to("/messages?sessionId=" + id, echo)->status, 202);
+  EXPECT_TRUE(stream->body.ends_with(event("", result("1", "{}"))));
+  EXPECT_EQ(post_to("/messages?x=1&sessionId=" + id, "{")->status, 400);
+  EXPECT_EQ(post_to("/messages?sessionId=other", echo)->status, 404);
+  EXPECT_EQ(post_to("/messages", echo)->status, 404);
+  on_loop([&] { stream->leave(); });
+  EXPECT_EQ(endpoint->sessions(), 0u);
+  EXPECT_EQ(post_to("/messages?sessionId=" + id, echo)->status, 404);
+}
+
+}  // namespace
+}  // namespace fairlead::http
