@@ -37,7 +37,7 @@ class PairSession final : public Connection, public Ticked {
   Identity identity_;
   Ended ended_;
   std::shared_ptr<Exchange> exchange_;
-  bool quiet_ = true;
+  bool quiet_ = false;
   std::uint64_t sent_ = 0;
 };
 

@@ -110,13 +110,20 @@ void WebSocketConnection::take(websocket::Decoder::Step step) {
   }
 }
 
-// The last frame there is; what was queued before it still leaves, if the socket takes it.
 void WebSocketConnection::hang_up(std::uint16_t code, Error reason) {
   input_ended_ = true;
-  queue_.put(websocket::close_frame(role_, code, {}));
-  flush();
-  if (stream_) stream_->shut_output();
+  say_goodbye(code);
   fail(std::move(reason));
+}
+
+// The last frame there is; what was queued before it leaves with it, if the socket takes it at once.
+void WebSocketConnection::say_goodbye(std::uint16_t code) {
+  if (!stream_ || stream_->waiting_to_write()) return;
+  queue_.put(websocket::close_frame(role_, code, {}));
+  std::array<iovec, kWriteParts> parts;
+  const std::size_t used = queue_.parts(parts);
+  static_cast<void>(stream_->write(std::span(parts).first(used)));
+  stream_->shut_output();
 }
 
 // ---- writing ---------------------------------------------------------------------------------------------
@@ -181,13 +188,7 @@ void WebSocketConnection::release() {
   heart_.cancel();
   stall_.cancel();
   if (!stream_) return;
-  // Where it was we who closed, the other side is told.
-  if (!input_ended_ && !stream_->waiting_to_write()) {
-    queue_.put(websocket::close_frame(role_, websocket::kNormal, {}));
-    std::array<iovec, kWriteParts> parts;
-    const std::size_t used = queue_.parts(parts);
-    static_cast<void>(stream_->write(std::span(parts).first(used)));
-  }
+  if (!input_ended_) say_goodbye(websocket::kNormal);  // it was we who closed
   stream_->close();
   stream_.reset();
 }

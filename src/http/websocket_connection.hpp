@@ -44,6 +44,7 @@ class WebSocketConnection final : public Connection {
   void decode();
   void take(websocket::Decoder::Step step);
   void hang_up(std::uint16_t code, Error reason);
+  void say_goodbye(std::uint16_t code);
   void flush_soon();
   void flush();
   void beat();

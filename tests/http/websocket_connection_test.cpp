@@ -1,0 +1,165 @@
+// Messages over WebSockets, both roles, on a pair of real sockets.
+#include "http/websocket_connection.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <vector>
+
+#include "support/support.hpp"
+
+namespace fairlead::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+class WebSocketConnectionTest : public ::testing::Test {
+ public:
+  Loop loop;
+  std::shared_ptr<WebSocketConnection> server;
+  std::shared_ptr<WebSocketConnection> client;
+  UniqueFd raw;  // instead of a client
+  Limits limits;
+  std::chrono::milliseconds keep_alive{0};
+
+  std::pair<UniqueFd, UniqueFd> sockets() {
+    int fds[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    return {UniqueFd(fds[0]), UniqueFd(fds[1])};
+  }
+  std::shared_ptr<WebSocketConnection> made(UniqueFd fd, websocket::Role role, std::string early = {}) {
+    auto stream = plain_stream(loop, std::move(fd));
+    EXPECT_TRUE(stream);
+    return WebSocketConnection::create(loop, std::move(*stream), std::move(early), role, limits, keep_alive);
+  }
+  void start() {
+    auto [a, b] = sockets();
+    server = made(std::move(a), websocket::Role::server);
+    client = made(std::move(b), websocket::Role::client);
+  }
+  void start_raw(std::string early = {}) {
+    auto [a, b] = sockets();
+    server = made(std::move(a), websocket::Role::server, std::move(early));
+    raw = std::move(b);
+  }
+  void TearDown() override {
+    if (server) server->close();
+    if (client) client->close();
+    bool done = false;
+    loop.post([&] { loop.post([&] { done = true; }); });
+    loop.run_until([&] { return done; });
+  }
+
+  static Task<Result<void>> send_one(std::shared_ptr<Connection> to, std::string text) {
+    Result<void> sent = co_await to->send(test::rope(text));
+    co_return sent;
+  }
+  static Task<std::string> receive_one(std::shared_ptr<Connection> from) {
+    const Result<rpc::Message> got = co_await from->receive();
+    co_return got ? std::string(got->frame().view()) : got.error().to_string();
+  }
+  std::string receive(const std::shared_ptr<WebSocketConnection>& from) {
+    return loop.block_on(receive_one(from));
+  }
+
+  void write_raw(const std::string& bytes) {
+    ASSERT_EQ(::send(raw.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+  }
+  // What the server sends next, decoded as a client does.
+  websocket::Decoder::Step read_raw() {
+    while (true) {
+      websocket::Decoder::Step step = decoder_.next();
+      if (step.what != websocket::Decoder::What::more) return step;
+      char bytes[4096];
+      ssize_t n = -1;
+      loop.run_until([&] {
+        n = ::recv(raw.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+        if (n < 0) loop.post([] {});  // look again
+        return n >= 0;
+      });
+      if (n == 0) return step;
+      decoder_.feed(std::string_view(bytes, static_cast<std::size_t>(n)));
+    }
+  }
+
+ private:
+  websocket::Decoder decoder_{websocket::Role::client, 1u << 20};
+};
+
+std::string ping_text(int id) {
+  return R"({"jsonrpc":"2.0","id":)" + std::to_string(id) + R"(,"method":"ping"})";
+}
+
+TEST_F(WebSocketConnectionTest, MessagesGoBothWays) {
+  start();
+  ASSERT_TRUE(loop.block_on(send_one(client, ping_text(1))));
+  EXPECT_EQ(receive(server), ping_text(1));
+  ASSERT_TRUE(loop.block_on(send_one(server, ping_text(2))));
+  EXPECT_EQ(receive(client), ping_text(2));
+}
+
+TEST_F(WebSocketConnectionTest, LargeMessagesAreWhole) {
+  start();
+  const std::string large =
+      R"({"jsonrpc":"2.0","method":"m","params":[")" + std::string(3u << 20, 'x') + "\"]}";
+  for (const auto& [from, to] : {std::pair(client, server), std::pair(server, client)}) {
+    ASSERT_TRUE(from->post(test::rope(large)));
+    EXPECT_EQ(receive(to), large);
+  }
+}
+
+TEST_F(WebSocketConnectionTest, WhatWasReadWithTheHandshakeCounts) {
+  start_raw(
+      std::string(websocket::text_frame(websocket::Role::client, test::rope(ping_text(1))).joined().view()));
+  EXPECT_EQ(receive(server), ping_text(1));
+}
+
+TEST_F(WebSocketConnectionTest, PingsAreAnsweredWithWhatTheySaid) {
+  start_raw();
+  write_raw(websocket::control_frame(websocket::Role::client, websocket::Opcode::ping, "hello"));
+  const websocket::Decoder::Step pong = read_raw();
+  EXPECT_EQ(pong.what, websocket::Decoder::What::pong);
+  EXPECT_EQ(pong.payload, "hello");
+}
+
+TEST_F(WebSocketConnectionTest, ACloseIsAnsweredAndEndsTheConnection) {
+  start_raw();
+  write_raw(websocket::close_frame(websocket::Role::client, websocket::kGoingAway, "bye"));
+  EXPECT_EQ(read_raw().code, websocket::kGoingAway);
+  EXPECT_NE(receive(server).find("closed the connection"), std::string::npos);
+  EXPECT_TRUE(server->closed());
+}
+
+TEST_F(WebSocketConnectionTest, AnUnmaskedFrameIsRefusedWithItsCode) {
+  start_raw();
+  write_raw(websocket::control_frame(websocket::Role::server, websocket::Opcode::ping, ""));
+  EXPECT_EQ(read_raw().code, websocket::kProtocolError);
+  EXPECT_NE(receive(server).find("not masked"), std::string::npos);
+}
+
+TEST_F(WebSocketConnectionTest, AMessageOverTheLimitIsRefusedByName) {
+  limits.max_frame_bytes = 1000;
+  start_raw();
+  const rpc::Rope frame = websocket::text_frame(websocket::Role::client, test::rope(std::string(1001, 'x')));
+  write_raw(std::string(frame.joined().view()));
+  EXPECT_EQ(read_raw().code, websocket::kTooBig);
+  EXPECT_NE(receive(server).find("max_frame_bytes (1000)"), std::string::npos);
+}
+
+TEST_F(WebSocketConnectionTest, WhoIsSilentForTwoPingsIsGone) {
+  keep_alive = 10ms;
+  start_raw();
+  EXPECT_EQ(read_raw().what, websocket::Decoder::What::ping);
+  write_raw(websocket::control_frame(websocket::Role::client, websocket::Opcode::pong, ""));
+  EXPECT_EQ(read_raw().what, websocket::Decoder::What::ping);
+  EXPECT_NE(receive(server).find("has not been heard of"), std::string::npos);
+}
+
+TEST_F(WebSocketConnectionTest, ClosingTellsTheOtherSide) {
+  start();
+  server->close();
+  EXPECT_NE(receive(client).find("closed the connection"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fairlead::http
