@@ -1,14 +1,17 @@
 #include "fairlead/mcp/context.hpp"
 
+#include "fairlead/base/base64.hpp"
 #include "fairlead/loop/event.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/request_state.hpp"
+#include "mcp/server_tasks.hpp"
 
 namespace fairlead::mcp {
 
 namespace {
 
 constexpr std::int64_t kMissingCapability = -32021;
+constexpr std::int64_t kUrlElicitationRequired = -32042;  // 2025-11-25 only
 
 // The code is the modern era's; a legacy client is told in words.
 Error missing_capability(Revision revision, std::string_view required) {
@@ -25,13 +28,17 @@ Error missing_capability(Revision revision, std::string_view required) {
 Task<Result<json::Raw>> ask(std::shared_ptr<RequestState> state, std::string method, json::Raw params,
                             std::string key) {
   if (!is_modern(state->revision)) {
-    Task<Result<json::Raw>> asking =
-        state->link->request(std::move(method), std::move(params), state->id, state->stop);
+    Task<Result<json::Raw>> asking = ask_legacy_client(state, std::move(method), std::move(params));
     Result<json::Raw> answer = co_await asking;
     co_return answer;
   }
   ++state->asked;
   if (key.empty()) key = "q" + std::to_string(state->asked);
+  if (state->task) {
+    Task<Result<json::Raw>> asking = ask_as_task(state, std::move(method), std::move(params), std::move(key));
+    Result<json::Raw> answer = co_await asking;
+    co_return answer;
+  }
   const auto answered = state->answers.find(key);
   if (answered != state->answers.end()) co_return answered->second;
   state->open.push_back(RequestState::Question{std::move(key), std::move(method), std::move(params)});
@@ -87,6 +94,11 @@ std::string_view Context::user() const noexcept {
 }
 
 void Context::progress(double progress, std::optional<double> total, std::string_view message) const {
+  // A task of the modern era tells of itself when it is asked.
+  if (is_task() && is_modern(state_->revision)) {
+    if (!message.empty()) status(message);
+    return;
+  }
   const json::View token = meta()["progressToken"];
   if (token.absent() || token.is(json::Type::null) || state_->stop.stop_requested()) return;
   json::Writer params;
@@ -114,7 +126,7 @@ Task<Result<json::Raw>> Context::ask_legacy(std::string method, json::Raw params
 }
 
 void Context::log(LoggingLevel level, const json::Raw& data, std::string_view logger) const {
-  if (!wants_log(level)) return;
+  if (!wants_log(level) || (is_task() && is_modern(state_->revision))) return;
   json::Writer params;
   params.begin_object().key("level").string(to_string(level));
   if (!logger.empty()) params.key("logger").string(logger);
@@ -155,18 +167,59 @@ Task<Result<ElicitResult>> Context::elicit(std::string message, json::Raw reques
   co_return parse_elicit_result(*answer, state_->revision);
 }
 
-Task<Result<ElicitResult>> Context::elicit_url(std::string message, std::string url, std::string key) const {
-  const bool urls =
-      state_->revision >= Revision::r2025_11_25 && !client_capabilities()["elicitation"]["url"].absent();
-  if (!urls) co_return missing_capability(state_->revision, R"({"elicitation":{"url":{}}})");
+namespace {
+
+bool takes_urls(const RequestState& state) {
+  return state.revision >= Revision::r2025_11_25 &&
+         !json::View(state.client_capabilities)["elicitation"]["url"].absent();
+}
+
+// The question; where it needs an id of its own, whoever is asked is remembered by it.
+json::Raw url_question(const RequestState& state, const std::string& message, const std::string& url,
+                       const std::string& id) {
   json::Writer params;
   params.begin_object().key("mode").string("url").key("message").string(message).key("url").string(url);
-  if (!is_modern(state_->revision)) params.key("elicitationId").string(url);
+  if (!is_modern(state.revision)) {
+    const std::string elicitation = id.empty() ? base64url_encode(Sealer::random_key()) : id;
+    params.key("elicitationId").string(elicitation);
+    if (state.server) state.server->sent_to_url(elicitation, state.link);
+  }
   params.end_object();
-  Task<Result<json::Raw>> asking = ask(state_, "elicitation/create", params.finish(), std::move(key));
+  return params.finish();
+}
+
+}  // namespace
+
+Task<Result<ElicitResult>> Context::elicit_url(std::string message, std::string url, std::string key) const {
+  if (!takes_urls(*state_)) co_return missing_capability(state_->revision, R"({"elicitation":{"url":{}}})");
+  json::Raw params = url_question(*state_, message, url, key);
+  Task<Result<json::Raw>> asking = ask(state_, "elicitation/create", std::move(params), std::move(key));
   const Result<json::Raw> answer = co_await asking;
   if (!answer) co_return answer.error();
   co_return parse_elicit_result(*answer, state_->revision);
+}
+
+Task<Result<void>> Context::require_url(std::string message, std::string url, std::string id) const {
+  const std::shared_ptr<RequestState> state = state_;
+  if (!takes_urls(*state)) co_return missing_capability(state->revision, R"({"elicitation":{"url":{}}})");
+  json::Raw params = url_question(*state, message, url, id);
+  if (!is_modern(state->revision)) {
+    const std::string data = R"({"elicitations":[)" + std::string(params.text()) + "]}";
+    co_return Error::rpc(kUrlElicitationRequired, "URL elicitation required: " + message, data);
+  }
+  // An answer of this round says that the user went there. That it is needed once more shows it was not
+  // enough.
+  const auto earlier = state->answers.find(id);
+  const bool went =
+      earlier != state->answers.end() && json::View(earlier->second)["action"].as_string() == "accept";
+  if (went) state->answers.erase(earlier);
+  Task<Result<json::Raw>> asking = ask(state, "elicitation/create", std::move(params), std::move(id));
+  const Result<json::Raw> answer = co_await asking;
+  if (!answer) co_return answer.error();
+  const Result<ElicitResult> agreed = parse_elicit_result(*answer, state->revision);
+  if (!agreed) co_return agreed.error();
+  if (agreed->action == ElicitResult::Action::accept) co_return Result<void>();
+  co_return Error(ErrorKind::validation, "The user did not go to " + url);
 }
 
 Task<Result<json::Raw>> Context::sample(json::Raw params, std::string key) const {

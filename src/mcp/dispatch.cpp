@@ -1,6 +1,7 @@
 #include "mcp/dispatch.hpp"
 
 #include "fairlead/rpc/codes.hpp"
+#include "mcp/server_tasks.hpp"
 
 namespace fairlead::mcp {
 
@@ -17,8 +18,11 @@ Task<Answer> dispatch(FeatureCall call, const MethodInfo& method) {
   if (method.name == "prompts/list") co_return list(call, ListKind::prompts);
   if (method.name == "completion/complete") co_return complete(call);
   const std::string_view name = method.name;
-  if (!method.extension.empty()) co_return rpc::method_not_found(name);
-  Task<Answer> running = name == "tools/call"       ? call_tool(std::move(call))
+  call.state->server = call.server;
+  const bool tasks = name.starts_with("tasks/");
+  if (!method.extension.empty() && !tasks) co_return rpc::method_not_found(name);
+  Task<Answer> running = tasks                      ? serve_tasks(std::move(call))
+                         : name == "tools/call"     ? call_tool(std::move(call))
                          : name == "resources/read" ? read_resource(std::move(call))
                                                     : get_prompt(std::move(call));
   Answer answer = co_await running;
@@ -33,11 +37,12 @@ bool has_capability(const ServerState& server, std::string_view capability) {
   if (capability == "resources") {
     return catalogue->size(ListKind::resources) + catalogue->size(ListKind::templates) > 0;
   }
+  if (capability == "tasks") return server.offers_tasks;
   return capability == "completions" || capability == "logging" || capability.empty();
 }
 
 bool has_extension(const ServerState& server, std::string_view id) {
-  return id.empty() || server.extensions.contains(id);
+  return id.empty() || server.extensions.contains(id) || (id == kTasksExtension && server.offers_tasks);
 }
 
 void write_capabilities(json::Writer& out, const ServerState& server, Revision revision) {
@@ -58,7 +63,11 @@ void write_capabilities(json::Writer& out, const ServerState& server, Revision r
   if (has_capability(server, "logging")) out.key("logging").begin_object().end_object();
   if (revision >= Revision::r2025_03_26 && has_capability(server, "completions"))
     out.key("completions").begin_object().end_object();
-  write(out, server.extensions);
+  if (revision == Revision::r2025_11_25 && has_capability(server, "tasks"))
+    out.key("tasks").raw(R"({"list":{},"cancel":{},"requests":{"tools":{"call":{}}}})");
+  Extensions declared = server.extensions;
+  if (server.offers_tasks) declared.try_emplace(std::string(kTasksExtension));
+  write(out, declared);
   out.end_object();
 }
 

@@ -23,21 +23,6 @@ std::string_view key_of(ListKind kind) {
   return "";
 }
 
-Error internal(const FeatureCall& call, const std::string& what) {
-  call.log.error("request failed", {{"method", call.method}, {"what", what}});
-  return Error::rpc(rpc::kInternalError, "Internal error");
-}
-
-std::string what_was_thrown(const std::exception_ptr& thrown) {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const std::exception& exception) {
-    return exception.what();
-  } catch (...) {
-    return "something that is no std::exception";
-  }
-}
-
 // An object of strings, or nothing at all.
 Result<std::map<std::string, std::string>> string_members(json::View object, std::string_view what) {
   std::map<std::string, std::string> members;
@@ -59,6 +44,23 @@ std::string binding(const FeatureCall& call) {
   const json::View args = call.args();
   const json::View name = args["name"].absent() ? args["uri"] : args["name"];
   return call.method + "\n" + std::string(name.text()) + "\n" + json::minify(args["arguments"].text());
+}
+
+}  // namespace
+
+Error internal(const FeatureCall& call, const std::string& what) {
+  call.log.error("request failed", {{"method", call.method}, {"what", what}});
+  return Error::rpc(rpc::kInternalError, "Internal error");
+}
+
+std::string what_was_thrown(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& exception) {
+    return exception.what();
+  } catch (...) {
+    return "something that is no std::exception";
+  }
 }
 
 // Takes in what earlier rounds and this one have answered.
@@ -111,94 +113,6 @@ json::Raw input_required(const FeatureCall& call) {
       .string(call.server->sealer->seal(answers.text(), binding(call), std::chrono::system_clock::now()));
   return result.finish();
 }
-
-// ---- tools ----------------------------------------------------------------------------------------------
-
-json::Raw encode(const FeatureCall& call, const ToolResult& result) {
-  const Revision revision = call.state->revision;
-  ResultWriter writer(*call.server, revision);
-  writer.out().key("content").begin_array();
-  for (const Content& content : result.content) writer.out().raw(content.for_revision(revision).raw());
-  // Older clients see structured content only as text.
-  if (result.content.empty() && !result.structured.absent())
-    writer.out().raw(Content::text(result.structured.text()).raw());
-  writer.out().end_array();
-  if (!result.structured.absent() && revision >= Revision::r2025_06_18) {
-    const bool wrap = !is_modern(revision) && !json::View(result.structured).is(json::Type::object);
-    writer.out().key("structuredContent");
-    if (wrap) writer.out().begin_object().key("result");
-    writer.out().raw(result.structured);
-    if (wrap) writer.out().end_object();
-  }
-  if (result.is_error) writer.out().key("isError").boolean(true);
-  return writer.finish(result.meta);
-}
-
-// The tool a call names, with arguments that fit its schema; or what to answer instead.
-struct FoundTool {
-  const ToolEntry* entry = nullptr;
-  std::shared_ptr<const Catalogue> catalogue;  // keeps `entry`
-  json::Raw arguments;
-  std::optional<Answer> refused;
-};
-
-FoundTool find_tool(const FeatureCall& call) {
-  FoundTool found;
-  const std::optional<std::string> name = call.args()["name"].as_string();
-  const json::View arguments = call.args()["arguments"];
-  found.catalogue = call.server->catalogue();
-  if (!name) {
-    found.refused = rpc::invalid_params("name is not a string");
-  } else if (!(found.entry = found.catalogue->tools.find(*name))) {
-    found.refused = rpc::invalid_params("Unknown tool: " + *name);
-  } else if (!arguments.absent() && !arguments.is(json::Type::object)) {
-    found.refused = rpc::invalid_params("arguments is not an object");
-  } else {
-    found.arguments = arguments.absent() ? json::Raw::trusted(Bytes::constant("{}"), true)
-                                         : json::Raw::trusted(call.params.bytes().part(arguments.text()),
-                                                              call.params.one_line());
-    const auto violation =
-        found.entry->input ? found.entry->input->validate(found.arguments.text()) : std::nullopt;
-    if (!violation) return found;
-    const std::string text = "Invalid arguments for tool " + *name + ": " + violation->message;
-    if (call.state->revision >= Revision::r2025_11_25) {
-      found.refused = Answer(encode(call, ToolResult::error(text)));
-    } else {
-      found.refused = rpc::invalid_params(text);
-    }
-  }
-  return found;
-}
-
-// What a handler came to, as an answer.
-Answer answer_of(const FeatureCall& call, const ToolEntry& tool, const Result<ToolResult>& result) {
-  if (!result) {
-    // Only what the handler made for the client goes to the client.
-    if (result.error().detail().rpc_code) return result.error();
-    return Answer(encode(call, ToolResult::error(result.error().message())));
-  }
-  if (tool.output && !result->is_error) {
-    if (result->structured.absent())
-      return internal(call, "a tool with an output schema returned no structured content");
-    if (const auto violation = tool.output->validate(result->structured.text())) {
-      return internal(call, "structured content breaks its schema: " + violation->message);
-    }
-  }
-  return encode(call, *result);
-}
-
-Answer answer_of(const FeatureCall& call, const std::exception_ptr& thrown) {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const ToolError& error) {
-    return encode(call, ToolResult::error(error.what()));
-  } catch (...) {
-    call.log.error("tool threw", {{"what", what_was_thrown(thrown)}});
-  }
-  return encode(call, ToolResult::error("The tool failed."));
-}
-
-}  // namespace
 
 // ---- results --------------------------------------------------------------------------------------------
 
@@ -269,35 +183,6 @@ Answer list(const FeatureCall& call, ListKind kind) {
   if (*from + page < total) result.out().key("nextCursor").string(make_cursor(*from + page, total));
   result.cache_hint(call.server->cache_hint);
   return result.finish();
-}
-
-std::optional<Answer> call_plain_tool(const FeatureCall& call) {
-  FoundTool found = find_tool(call);
-  if (found.refused) return std::move(found.refused);
-  if (!found.entry->plain) return std::nullopt;
-  // It asks no questions, but answers that do not belong to it are no less wrong.
-  const Result<void> taken = take_answers(call);
-  if (!taken) return taken.error();
-  try {
-    return answer_of(call, *found.entry,
-                     found.entry->plain(Context(call.state), json::View(found.arguments)));
-  } catch (...) {
-    return answer_of(call, std::current_exception());
-  }
-}
-
-Task<Answer> call_tool(FeatureCall call) {
-  std::optional<Answer> at_once = call_plain_tool(call);
-  if (at_once) co_return std::move(*at_once);
-  const Result<void> taken = take_answers(call);
-  if (!taken) co_return taken.error();
-  const FoundTool found = find_tool(call);
-  Task<Ended<ToolResult>> running =
-      run_handler(call.state, found.entry->coroutine(Context(call.state), found.arguments));
-  const Ended<ToolResult> ended = co_await running;
-  if (ended.thrown) co_return answer_of(call, ended.thrown);
-  if (!ended.result) co_return input_required(call);
-  co_return answer_of(call, *found.entry, *ended.result);
 }
 
 // ---- resources ------------------------------------------------------------------------------------------

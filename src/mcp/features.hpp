@@ -40,10 +40,17 @@ class ResultWriter {
   json::Writer out_;
 };
 
+// A failure of ours: the log says what it was, the client only that.
+Error internal(const FeatureCall& call, const std::string& what);
+std::string what_was_thrown(const std::exception_ptr& thrown);
+
+// Questions, in the modern era: takes in what earlier rounds and this one have answered; and the result that
+// asks those that are open.
+Result<void> take_answers(const FeatureCall& call);
+json::Raw input_required(const FeatureCall& call);
+
 Answer list(const FeatureCall& call, ListKind kind);
-// Answers at once when the tool is a plain function.
-std::optional<Answer> call_plain_tool(const FeatureCall& call);
-Task<Answer> call_tool(FeatureCall call);
+Task<Answer> call_tool(FeatureCall call);  // tool_calls.cpp
 Task<Answer> read_resource(FeatureCall call);
 Task<Answer> get_prompt(FeatureCall call);
 Answer complete(const FeatureCall& call);

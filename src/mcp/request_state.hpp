@@ -14,6 +14,7 @@
 #include "fairlead/loop/task.hpp"
 #include "fairlead/mcp/types.hpp"
 #include "fairlead/protocol/revision.hpp"
+#include "mcp/task_store.hpp"
 
 namespace fairlead::mcp {
 
@@ -36,6 +37,8 @@ class ClientLink {
   virtual std::string_view session() const noexcept { return {}; }
 };
 
+struct ServerState;
+
 struct RequestState {
   struct Question {
     std::string key;
@@ -57,6 +60,14 @@ struct RequestState {
   unsigned asked = 0;
   std::vector<Question> open;
   std::function<void()> on_question;  // called on the loop, outside of the handler
+
+  // Tasks (server_tasks.cpp). What makes one of this request, when it may become one; the one it has become;
+  // and the handler, while it waits for that.
+  std::function<TaskPtr()> make_task;
+  std::shared_ptr<TaskStore> tasks;
+  TaskPtr task;
+  std::coroutine_handle<> becoming;
+  std::shared_ptr<ServerState> server;
 };
 
 // Ends the handler that awaits it: control goes back to whoever runs the handler, which destroys it.
@@ -68,6 +79,21 @@ class AwaitAnswerFromNextRound {
     // Posted: the handler's frame is destroyed in there, and we are still inside it. And of several questions
     // asked side by side (loop/all.hpp) the first ends the round; by then the others stand beside it.
     if (state_->open.size() > 1) return;
+    state_->link->loop().post([state = state_] { state->on_question(); });
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  std::shared_ptr<RequestState> state_;
+};
+
+// Hands the handler over to whoever keeps it as a task, which resumes it when the request has been answered.
+class AwaitBecomingTask {
+ public:
+  explicit AwaitBecomingTask(std::shared_ptr<RequestState> state) : state_(std::move(state)) {}
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> handler) const {
+    state_->becoming = handler;
     state_->link->loop().post([state = state_] { state->on_question(); });
   }
   void await_resume() const noexcept {}

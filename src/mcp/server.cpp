@@ -1,5 +1,6 @@
 #include "fairlead/mcp/server.hpp"
 
+#include "mcp/request_state.hpp"
 #include "mcp/server_state.hpp"
 
 namespace fairlead::mcp {
@@ -56,6 +57,29 @@ ServerState::Subscriber::~Subscriber() {
   if (last) server_->backend->subscribed(uri_, false);
 }
 
+void ServerState::tell_task(const std::string& id, const json::Raw& detailed) {
+  for (const auto& listener : listeners()) listener->task_changed(id, detailed);
+}
+
+void ServerState::sent_to_url(const std::string& elicitation_id, std::weak_ptr<ClientLink> client) {
+  constexpr std::size_t kMost = 10'000;
+  const std::lock_guard lock(mutex_);
+  if (sent_.insert_or_assign(elicitation_id, std::move(client)).second) sent_order_.push_back(elicitation_id);
+  if (sent_order_.size() <= kMost) return;
+  sent_.erase(sent_order_.front());
+  sent_order_.pop_front();
+}
+
+std::shared_ptr<ClientLink> ServerState::take_sent(const std::string& elicitation_id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = sent_.find(elicitation_id);
+  if (found == sent_.end()) return nullptr;
+  std::shared_ptr<ClientLink> client = found->second.lock();
+  sent_.erase(found);
+  std::erase(sent_order_, elicitation_id);
+  return client;
+}
+
 std::vector<std::shared_ptr<ChangeListener>> ServerState::listeners() {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<ChangeListener>> alive;
@@ -100,6 +124,7 @@ Result<void> add(ServerState& state, ToolEntry entry) {
   if (!output) return output.error();
   entry.input = std::move(*input);
   entry.output = std::move(*output);
+  if (entry.spec.task != TaskSupport::never) state.offers_tasks = true;
   const bool added =
       state.change(ListKind::tools, [&](Catalogue& c) { return c.tools.add(name, std::move(entry)); });
   if (!added) return taken("tool", name);
@@ -152,6 +177,11 @@ Server& Server::extension(std::string id, json::Raw settings) {
   return *this;
 }
 
+Server& Server::tasks(TaskOptions options) {
+  state_->tasks = std::make_shared<TaskStore>(std::move(options));
+  return *this;
+}
+
 Result<void> Server::add_tool(ToolSpec spec, PlainTool handler) {
   return add(*state_, ToolEntry{std::move(spec), std::move(handler), nullptr, {}, {}});
 }
@@ -197,6 +227,14 @@ Result<void> Server::add_prompt(PromptSpec spec, GetPrompt get, Complete complet
   });
   if (!added) return taken("prompt", name);
   return {};
+}
+void Server::elicitation_complete(const std::string& elicitation_id) {
+  const std::shared_ptr<ClientLink> client = state_->take_sent(elicitation_id);
+  if (!client) return;
+  json::Writer params;
+  params.begin_object().key("elicitationId").string(elicitation_id).end_object();
+  client->loop().post(
+      [client, told = params.finish()] { client->notify("notifications/elicitation/complete", told, {}); });
 }
 bool Server::remove_prompt(const std::string& name) {
   return state_->change(ListKind::prompts, [&](Catalogue& c) { return c.prompts.remove(name); });

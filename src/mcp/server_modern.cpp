@@ -5,6 +5,7 @@
 
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/dispatch.hpp"
+#include "mcp/server_tasks.hpp"
 
 namespace fairlead::mcp {
 
@@ -98,6 +99,8 @@ Task<Answer> listen(std::shared_ptr<const ModernServer> modern, Request request,
     co_return rpc::invalid_params("notifications is missing or not an object");
   Subscription::Wanted wanted;
   if (const std::optional<Error> problem = read_filter(*modern->server, filter, wanted)) co_return *problem;
+  if (const std::optional<Error> problem = read_task_filter(*modern->server, *state, filter, wanted))
+    co_return *problem;
   if (const std::optional<Error> problem = modern->subscriptions->refusal(wanted)) co_return *problem;
   const std::string id(request.id());
   auto subscription = std::make_shared<Subscription>(state->link, id, std::move(wanted));
@@ -105,6 +108,11 @@ Task<Answer> listen(std::shared_ptr<const ModernServer> modern, Request request,
   if (!subscription->wanted().nothing()) {
     const Subscriptions::Place place(modern->subscriptions, subscription);
     modern->server->listen(subscription);
+    // What a task has come to by now, since nothing more may come of it.
+    for (const std::string& task : subscription->wanted().tasks) {
+      const json::Raw now = detailed_task(*modern->server, *state, task);
+      if (!now.absent()) subscription->task_changed(task, now);
+    }
     std::vector<ServerState::Subscriber> counted;
     for (const std::string& uri : subscription->wanted().uris) counted.emplace_back(*modern->server, uri);
     const std::stop_callback on_stop(state->stop, [subscription] { subscription->end(); });

@@ -46,7 +46,10 @@ std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,
   options.batch_now = [session] {
     return session->legacy_ && session->legacy_->revision == Revision::r2025_03_26;
   };
-  options.on_ending = [session] { session->modern_->subscriptions->end_all(); };
+  options.on_ending = [session] {
+    session->modern_->subscriptions->end_all();
+    session->server_->tasks->end_session(session->session_);
+  };
   auto peer = Peer::start(std::move(connection), std::move(methods), std::move(options));
   session->peer_ = peer;
   server->listen(session);
@@ -89,7 +92,6 @@ Task<Answer> ServerSession::handle_legacy(Request request) {
   if (name == "logging/setLevel") co_return set_level(request.args());
   if (name == "resources/subscribe") co_return subscribe(request.args(), true);
   if (name == "resources/unsubscribe") co_return subscribe(request.args(), false);
-  if (method->capability == "tasks") co_return unknown_method(request);
 
   auto state = std::make_shared<RequestState>();
   state->revision = legacy_->revision;

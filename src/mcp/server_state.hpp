@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "fairlead/protocol/extension.hpp"
 #include "mcp/catalogue.hpp"
 #include "mcp/seal.hpp"
+#include "mcp/task_store.hpp"
 
 namespace fairlead::mcp {
 
@@ -24,7 +26,14 @@ class ChangeListener {
   virtual ~ChangeListener() = default;
   virtual void list_changed(ListKind kind) = 0;
   virtual void resource_updated(const std::string& uri) = 0;
+  // `detailed` is the task as notifications/tasks has it.
+  virtual void task_changed(const std::string& id, const json::Raw& detailed) {
+    static_cast<void>(id);
+    static_cast<void>(detailed);
+  }
 };
+
+class ClientLink;
 
 struct ServerState {
   explicit ServerState(Implementation implementation) : info(std::move(implementation)) {}
@@ -40,6 +49,9 @@ struct ServerState {
 
   std::shared_ptr<Backend> backend;  // answers instead of the catalogue, when there is one
 
+  std::shared_ptr<TaskStore> tasks = std::make_shared<TaskStore>(TaskOptions());
+  std::atomic<bool> offers_tasks = false;  // from the first tool on that may run as one
+
   std::shared_ptr<const Catalogue> catalogue() const {
     const std::lock_guard lock(mutex_);
     return catalogue_;
@@ -49,7 +61,12 @@ struct ServerState {
   bool change(ListKind kind, const std::function<bool(Catalogue&)>& edit);
   void listen(const std::shared_ptr<ChangeListener>& listener);
   void tell_updated(const std::string& uri);
+  void tell_task(const std::string& id, const json::Raw& detailed);
   void tell_changed(ListKind kind);
+
+  // Who was sent to a URL, by the id that had (2025-11-25); of the last 10,000.
+  void sent_to_url(const std::string& elicitation_id, std::weak_ptr<ClientLink> client);
+  std::shared_ptr<ClientLink> take_sent(const std::string& elicitation_id);
 
   // A key unlike any other of this server's sessions.
   std::string next_session() { return std::to_string(++sessions_); }
@@ -80,6 +97,8 @@ struct ServerState {
   mutable std::mutex mutex_;
   std::shared_ptr<const Catalogue> catalogue_ = std::make_shared<const Catalogue>();
   std::vector<std::weak_ptr<ChangeListener>> listeners_;
+  std::map<std::string, std::weak_ptr<ClientLink>> sent_;
+  std::deque<std::string> sent_order_;
   std::size_t sweep_at_ = 16;
   std::map<std::string, std::size_t> subscribers_;
 };

@@ -1,5 +1,6 @@
 #include "mcp/subscriptions.hpp"
 
+#include "fairlead/json/splice.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/rpc/codes.hpp"
 
@@ -26,6 +27,11 @@ void Subscription::acknowledge() {
     for (const std::string& uri : wanted_.uris) params.string(uri);
     params.end_array();
   }
+  if (!wanted_.tasks.empty()) {
+    params.key("taskIds").begin_array();
+    for (const std::string& id : wanted_.tasks) params.string(id);
+    params.end_array();
+  }
   params.end_object().key("_meta").begin_object().key(kSubscriptionKey).raw(id_).end_object().end_object();
   link_->notify("notifications/subscriptions/acknowledged", params.finish(), id_);
 }
@@ -46,6 +52,18 @@ void Subscription::resource_updated(const std::string& uri) {
   if (!wanted_.uris.contains(uri)) return;
   link_->loop().post(
       [self = shared_from_this(), uri] { self->tell("notifications/resources/updated", uri); });
+}
+
+void Subscription::task_changed(const std::string& id, const json::Raw& detailed) {
+  if (!wanted_.tasks.contains(id)) return;
+  json::Writer meta;
+  meta.begin_object().key(kSubscriptionKey).raw(id_).end_object();
+  json::Splice splice(detailed.bytes());
+  splice.insert_member(detailed.text(), "_meta", meta.text());
+  const json::Raw params = json::Raw::trusted(splice.joined(), detailed.one_line());
+  link_->loop().post([self = shared_from_this(), params] {
+    if (!self->ended_.is_set()) self->link_->notify("notifications/tasks", params, self->id_);
+  });
 }
 
 void Subscription::tell(std::string_view method, std::string_view uri) {

@@ -28,7 +28,10 @@ class Subscription final : public ChangeListener, public std::enable_shared_from
     bool prompts = false;
     bool resources = false;
     std::set<std::string> uris;
-    bool nothing() const noexcept { return !tools && !prompts && !resources && uris.empty(); }
+    std::set<std::string> tasks;  // by id
+    bool nothing() const noexcept {
+      return !tools && !prompts && !resources && uris.empty() && tasks.empty();
+    }
   };
 
   // `id` is that of the listen request, as spelled.
@@ -46,6 +49,7 @@ class Subscription final : public ChangeListener, public std::enable_shared_from
   // ChangeListener, from any thread
   void list_changed(ListKind kind) override;
   void resource_updated(const std::string& uri) override;
+  void task_changed(const std::string& id, const json::Raw& detailed) override;
 
  private:
   void tell(std::string_view method, std::string_view uri = {});

@@ -6,6 +6,8 @@ namespace fairlead::mcp {
 
 namespace {
 
+constexpr std::array<std::string_view, 5> kTaskStatuses = {"working", "input_required", "completed", "failed",
+                                                           "cancelled"};
 constexpr std::array<std::string_view, 8> kLevels = {"debug", "info",     "notice", "warning",
                                                      "error", "critical", "alert",  "emergency"};
 
@@ -166,6 +168,34 @@ void write(json::Writer& out, const Implementation& implementation, Revision rev
   out.end_object();
 }
 
+std::string_view to_string(TaskStatus status) noexcept {
+  return kTaskStatuses[static_cast<std::size_t>(status)];
+}
+std::optional<TaskStatus> task_status_named(std::string_view name) noexcept {
+  for (std::size_t i = 0; i < kTaskStatuses.size(); ++i) {
+    if (kTaskStatuses[i] == name) return static_cast<TaskStatus>(i);
+  }
+  return std::nullopt;
+}
+
+std::optional<TaskInfo> TaskInfo::from(const json::Raw& raw) {
+  const json::View view(raw);
+  const auto milliseconds = [&](const char* modern, const char* legacy) -> std::optional<std::uint64_t> {
+    const std::optional<double> value = (view[modern].absent() ? view[legacy] : view[modern]).as_double();
+    if (!value || !(*value >= 0 && *value < 1e15)) return std::nullopt;
+    return static_cast<std::uint64_t>(*value);
+  };
+  const std::optional<std::string> id = view["taskId"].as_string();
+  const std::optional<TaskStatus> status = task_status_named(view["status"].as_string().value_or(""));
+  if (!id || !status) return std::nullopt;
+  return TaskInfo{*id,
+                  *status,
+                  view["statusMessage"].as_string().value_or(""),
+                  milliseconds("ttlMs", "ttl"),
+                  milliseconds("pollIntervalMs", "pollInterval"),
+                  raw};
+}
+
 void write(json::Writer& out, const ToolSpec& tool, Revision revision) {
   out.begin_object().key("name").string(tool.name);
   write_title(out, tool.title, revision);
@@ -175,6 +205,14 @@ void write(json::Writer& out, const ToolSpec& tool, Revision revision) {
   if (revision >= Revision::r2025_06_18) write_output_schema(out, tool.output_schema, revision);
   if (revision >= Revision::r2025_03_26) write_annotations(out, tool.annotations);
   write_icons(out, tool.icons, revision);
+  if (revision == Revision::r2025_11_25 && tool.task != TaskSupport::never) {
+    const bool always = tool.task == TaskSupport::required;
+    out.key("execution")
+        .begin_object()
+        .key("taskSupport")
+        .string(always ? "required" : "optional")
+        .end_object();
+  }
   write_meta(out, tool.meta, revision);
   out.end_object();
 }

@@ -50,6 +50,16 @@ class Context {
   // co_await: true when the time has passed, false as soon as the request is cancelled.
   Task<bool> sleep(std::chrono::milliseconds time) const;
 
+  // Goes on as a task, from a coroutine tool with TaskSupport::optional: the request is answered with the
+  // task and the handler runs on. stop() is another one from then on, questions wait for their answers
+  // instead of ending the round, and status() tells how far it is. False when it cannot be one, because the
+  // client does not know tasks or there are too many; the handler then goes on as it was. True when it is one
+  // already.
+  Task<bool> become_task() const;
+  bool is_task() const noexcept;
+  // What a task is doing, for people; nothing outside of one.
+  void status(std::string_view message) const;
+
   // For work that takes long, over HTTP: lets the client hang up meanwhile and come back for what is sent
   // from now on, the answer above all. Clients before 2025-11-25 and after it do not know how; for them, and
   // on other connections, it does nothing.
@@ -66,6 +76,12 @@ class Context {
                                     std::string key = std::string()) const;
   Task<Result<ElicitResult>> elicit_url(std::string message, std::string url,
                                         std::string key = std::string()) const;
+  // For what cannot go on before the user has been to a URL: return the error it yields. In 2025-11-25 that
+  // is -32042, upon which the client goes there and calls again; in 2026-07-28 the client is asked, and the
+  // handler runs again from its start. In a task it returns when the user has agreed to go there. `id` is the
+  // question's key, and what Server::elicitation_complete() takes. Errors otherwise: the user said no, or the
+  // client cannot.
+  Task<Result<void>> require_url(std::string message, std::string url, std::string id) const;
   // `params` and result as sampling/createMessage has them.
   Task<Result<json::Raw>> sample(json::Raw params, std::string key = std::string()) const;
   Task<Result<std::vector<Root>>> roots(std::string key = std::string()) const;

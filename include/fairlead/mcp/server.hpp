@@ -26,6 +26,17 @@ class ToolError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// How tasks are kept.
+struct TaskOptions {
+  TaskOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
+
+  std::size_t max_tasks = 4096;  // running or kept; beyond it the oldest one whose end was seen makes room
+  std::size_t max_questions = 1000;                      // that one task may ask, in all
+  std::chrono::milliseconds ttl{std::chrono::hours(1)};  // kept, and let run, for so long from its creation
+  std::chrono::milliseconds max_ttl{std::chrono::hours(24)};  // the most a client of 2025-11-25 may ask for
+  std::chrono::milliseconds poll_interval{500};               // what clients are told
+};
+
 class Server {
  public:
   using Variables = std::map<std::string, std::string>;
@@ -55,6 +66,10 @@ class Server {
   // of them is. Before serving. Throws std::invalid_argument for what is no identifier or no object.
   Server& extension(std::string id, json::Raw settings = json::Raw());
 
+  // How the tasks of tools with TaskSupport are kept. Both forms of tasks are offered as soon as there is
+  // such a tool. Before serving.
+  Server& tasks(TaskOptions options);
+
   // Errors: kind validation, when a schema is none, or a name is taken (use remove_tool first) or illegal.
   Result<void> add_tool(ToolSpec spec, PlainTool handler);
   Result<void> add_tool(ToolSpec spec, CoroutineTool handler);
@@ -69,6 +84,10 @@ class Server {
 
   Result<void> add_prompt(PromptSpec spec, GetPrompt get, Complete complete = nullptr);
   bool remove_prompt(const std::string& name);
+
+  // Tells the client that was sent to a URL that what it was to do there is done (2025-11-25 only); see
+  // Context::require_url(). From any thread.
+  void elicitation_complete(const std::string& elicitation_id);
 
   // From now on `backend` answers, and nothing that is registered here counts. Before serving.
   Server& backend(std::shared_ptr<Backend> backend);

@@ -351,13 +351,14 @@ Task<Result<ToolResult>> run_coroutine_tool(std::shared_ptr<const F> function, C
 // std::invalid_argument.
 template <class F>
 void tool(Server& server, std::string name, std::string description, F function,
-          ToolAnnotations hints = ToolAnnotations()) {
+          ToolAnnotations hints = ToolAnnotations(), TaskSupport task = TaskSupport::never) {
   using S = typed::Signature<F>;
   using Returned = typename typed::Unwrapped<typename S::Returns>::type;
   ToolSpec spec;
   spec.name = std::move(name);
   spec.description = std::move(description);
   spec.annotations = std::move(hints);
+  spec.task = task;
   spec.input_schema = typed::schema_of<typename S::Args>();
   if constexpr (!typed::is_plain_result<Returned>) spec.output_schema = typed::schema_of<Returned>();
   Result<void> added;

@@ -84,6 +84,32 @@ struct ToolAnnotations {
   std::optional<bool> open_world;
 };
 
+// Whether calls of a tool may become tasks: work that goes on after its request has been answered. In the
+// modern era the server decides, and only for clients that can; in 2025-11-25 the client does.
+enum class TaskSupport : std::uint8_t {
+  never,
+  optional,  // modern: when the handler says so, see Context::become_task(); 2025-11-25: when the client asks
+  required,  // from its start, always; a client that cannot is refused
+};
+
+enum class TaskStatus : std::uint8_t { working, input_required, completed, failed, cancelled };
+std::string_view to_string(TaskStatus status) noexcept;
+std::optional<TaskStatus> task_status_named(std::string_view name) noexcept;
+
+// A task as the other side last told of it.
+struct TaskInfo {
+  std::string id;
+  TaskStatus status = TaskStatus::working;
+  std::string message;                  // what it is doing, for people
+  std::optional<std::uint64_t> ttl_ms;  // kept for so long from its creation; no value: for good
+  std::optional<std::uint64_t> poll_ms;
+  json::Raw raw;  // all of it; in the modern era with `inputRequests`, `result` or `error`
+
+  bool ended() const noexcept { return status >= TaskStatus::completed; }
+  // nullopt for what is no task.
+  static std::optional<TaskInfo> from(const json::Raw& raw);
+};
+
 struct ToolSpec {
   std::string name;
   std::string title;
@@ -93,6 +119,7 @@ struct ToolSpec {
   ToolAnnotations annotations;
   std::vector<Icon> icons;
   json::Raw meta;
+  TaskSupport task = TaskSupport::never;
 };
 
 struct ResourceSpec {
