@@ -70,6 +70,16 @@ void Connection::notify_written(std::uint64_t position) {
   }
 }
 
+void Connection::notify_unsent(std::uint64_t position, const Error& reason) {
+  const auto found = std::ranges::find_if(waiters_, [&](const Waiter* w) { return w->until == position; });
+  if (found == waiters_.end()) return;
+  Waiter* waiter = *found;
+  waiters_.erase(found);
+  waiter->waiting = false;
+  waiter->outcome = reason;
+  waiter->handle.resume();
+}
+
 void Connection::add_waiter(Waiter& waiter) {
   waiter.waiting = true;
   waiters_.push_back(&waiter);

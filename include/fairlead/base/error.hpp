@@ -47,7 +47,8 @@ struct ErrorDetail {
   std::optional<int> os_error;                     // errno
   bool unsent = false;  // a call: certain that the other side has seen nothing of it
   std::optional<std::chrono::milliseconds>
-      retry_after;  // resource_exhausted and the like: worth trying again then
+      retry_after;                 // resource_exhausted and the like: worth trying again then
+  std::optional<int> http_status;  // of the answer it came with
 };
 
 class [[nodiscard]] Error {

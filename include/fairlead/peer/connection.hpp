@@ -63,6 +63,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // by whoever makes calls; called on the loop with the id of the call, as it was sent.
   using CallFailed = std::function<void(std::string_view id, Error reason)>;
   void when_call_fails(CallFailed told) { call_failed_ = std::move(told); }
+  // Whether it is such a transport: silence then says nothing about what the other side understands.
+  virtual bool carries_each_request() const noexcept { return false; }
 
   // Where every request has a stream of its own: closes that of the request with this id, early. The other
   // side comes back for what is still to be said about it.
@@ -112,6 +114,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
   // The stream's written position has reached `position`.
   void notify_written(std::uint64_t position);
+  // The message that ends at exactly `position` could not be sent; the connection goes on.
+  void notify_unsent(std::uint64_t position, const Error& reason);
   const std::optional<Error>& reason() const noexcept { return reason_; }
 
  private:

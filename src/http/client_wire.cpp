@@ -1,0 +1,151 @@
+#include "http/client_wire.hpp"
+
+#include <array>
+
+#include "connection/sockets.hpp"
+
+namespace fairlead::http {
+
+namespace {
+
+constexpr std::size_t kWriteParts = 16;
+
+std::size_t gather(const std::vector<Bytes>& parts, std::size_t skip, std::array<iovec, kWriteParts>& out) {
+  std::size_t used = 0;
+  for (const Bytes& part : parts) {
+    if (skip >= part.size()) {
+      skip -= part.size();
+      continue;
+    }
+    if (used == out.size()) break;
+    out[used++] = iovec{const_cast<char*>(part.data()) + skip, part.size() - skip};
+    skip = 0;
+  }
+  return used;
+}
+
+}  // namespace
+
+void Interrupt::raise() {
+  if (std::exchange(raised_, true)) return;
+  loop_.post([self = shared_from_this()] { self->wake(); });
+}
+
+void Interrupt::wake() {
+  woken_ = true;
+  if (waiting_) waiting_->resume();
+}
+
+void Interrupt::Wait::await_suspend(std::coroutine_handle<> handle) {
+  handle_ = handle;
+  on_->waiting_ = this;
+  if (until_ == Clock::time_point::max()) return;
+  timer_.emplace(on_->loop_);
+  timer_->arm(until_, [this] { resume(); });
+}
+
+void Interrupt::Wait::resume() {
+  on_->waiting_ = nullptr;
+  timer_.reset();
+  handle_.resume();
+}
+
+Task<bool> Interrupt::sleep(Clock::duration delay) {
+  const auto self = shared_from_this();
+  const Clock::time_point until = Clock::now() + delay;
+  while (!raised_ && Clock::now() < until) {
+    prepare();
+    const bool woken = co_await wait(until);
+    static_cast<void>(woken);
+  }
+  co_return !raised_;
+}
+
+Task<Result<void>> Wire::write(std::vector<Bytes> parts, std::shared_ptr<Interrupt> interrupt,
+                               std::chrono::milliseconds stall) {
+  std::size_t done = 0;
+  while (true) {
+    std::array<iovec, kWriteParts> next;
+    const std::size_t count = gather(parts, done, next);
+    if (count == 0) co_return Result<void>();
+    ByteStream::Io io = stream_->write(std::span<const iovec>(next.data(), count));
+    done += io.bytes;
+    if (io.state == ByteStream::State::ok) continue;
+    if (io.state == ByteStream::State::failed) co_return *io.error;
+    if (io.state == ByteStream::State::ended)
+      co_return Error(ErrorKind::closed, stream_->remote() + " no longer reads what it is sent");
+    interrupt->prepare();
+    stream_->when_writable([interrupt] { interrupt->wake(); });
+    const Clock::time_point until = Clock::now() + stall;
+    const bool in_time = co_await interrupt->wait(until);
+    if (interrupt->raised()) co_return interrupt->error();
+    if (!in_time) co_return Error::timeout("sending to " + stream_->remote(), stall);
+  }
+}
+
+Task<Result<void>> Wire::read(ResponseParser& parser, std::string& body, std::shared_ptr<Interrupt> interrupt,
+                              Clock::time_point until) {
+  while (true) {
+    if (interrupt->raised()) co_return interrupt->error();
+    ByteStream::Io io = stream_->read(loop_.scratch());
+    if (io.state == ByteStream::State::ok) {
+      const std::string_view got(loop_.scratch().data(), io.bytes);
+      Result<void> fed = parser.feed(got, body);
+      if (io.bytes == loop_.scratch().size()) loop_.grow_scratch();
+      co_return fed;
+    }
+    if (io.state == ByteStream::State::ended) {
+      Result<void> ended = parser.at_end();
+      co_return ended;
+    }
+    if (io.state == ByteStream::State::failed) co_return *io.error;
+    interrupt->prepare();
+    stream_->when_readable([interrupt] { interrupt->wake(); });
+    const bool in_time = co_await interrupt->wait(until);
+    if (!in_time && !interrupt->raised())
+      co_return Error(ErrorKind::timeout, stream_->remote() + " did not answer in time");
+  }
+}
+
+void Wire::watch(std::function<void()> gone) {
+  stream_->when_readable([this, gone = std::move(gone)] {
+    // TLS has messages of its own, of which nothing is to be seen here.
+    std::array<char, 1> byte;
+    if (stream_->read(byte).state == ByteStream::State::again) return watch(gone);
+    const std::function<void()> tell = gone;
+    tell();
+  });
+}
+
+Task<Result<UniqueFd>> dial(Loop& loop, std::string host, std::uint16_t port, std::string name,
+                            std::chrono::milliseconds timeout) {
+  std::vector<SocketAddress> addresses;
+  if (host == "localhost") {
+    // Both, whatever the resolver thinks of it: servers listen on one or the other.
+    for (const char* const loopback : {"127.0.0.1", "::1"}) {
+      if (Result<SocketAddress> address = numeric_address(loopback, port)) addresses.push_back(*address);
+    }
+  } else {
+    Task<Result<std::vector<SocketAddress>>> resolving = resolve(loop, host, port, timeout);
+    Result<std::vector<SocketAddress>> resolved = co_await resolving;
+    if (!resolved) {
+      Error unknown = resolved.error();
+      co_return std::move(unknown).with([](ErrorDetail& detail) { detail.unsent = true; });
+    }
+    addresses = std::move(*resolved);
+  }
+  std::optional<Error> first;
+  for (const SocketAddress& address : addresses) {
+    Task<Result<UniqueFd>> connecting = connect_socket(loop, address, name, timeout);
+    Result<UniqueFd> socket = co_await connecting;
+    if (socket) {
+      set_no_delay(socket->get());
+      co_return std::move(*socket);
+    }
+    if (!first) first = socket.error();
+  }
+  if (!first) first = Error(ErrorKind::connection_failed, host + " has no address");
+  co_return std::move(*first).with([](ErrorDetail& detail) { detail.unsent = true; });
+}
+
+}  // namespace fairlead::http

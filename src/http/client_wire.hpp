@@ -1,0 +1,117 @@
+// Wire: one socket to a server, which carries one HTTP request and its answer after the other. And what it
+// waits with.
+#pragma once
+
+#include <coroutine>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fairlead/base/bytes.hpp"
+#include "fairlead/loop/timer.hpp"
+#include "http/byte_stream.hpp"
+#include "http/client_response.hpp"
+
+namespace fairlead::http {
+
+// Interrupt: everything one exchange waits for, it waits for here, so that it can be given up from outside.
+// One waits at a time.
+class Interrupt : public std::enable_shared_from_this<Interrupt> {
+ public:
+  class Wait;
+
+  explicit Interrupt(Loop& loop) : loop_(loop) {}
+
+  // From now on nothing is waited for any more. Whoever waits is woken by the loop, not from within.
+  void raise();
+  bool raised() const noexcept { return raised_; }
+  Error error() const { return Error(ErrorKind::cancelled, "the exchange was given up"); }
+
+  // Before something is asked to call wake(): forgets earlier calls.
+  void prepare() noexcept { woken_ = false; }
+  void wake();
+  // co_await: whether it was woken, or raised, before `until`.
+  Wait wait(Clock::time_point until);
+  // co_await: false when it was raised meanwhile.
+  Task<bool> sleep(Clock::duration delay);
+
+ private:
+  Loop& loop_;
+  Wait* waiting_ = nullptr;
+  bool woken_ = false;
+  bool raised_ = false;
+};
+
+class Interrupt::Wait {
+ public:
+  Wait(std::shared_ptr<Interrupt> on, Clock::time_point until) : on_(std::move(on)), until_(until) {}
+  Wait(const Wait&) = delete;
+  ~Wait() {
+    if (on_->waiting_ == this) on_->waiting_ = nullptr;
+  }
+
+  bool await_ready() const noexcept { return on_->woken_ || on_->raised_; }
+  void await_suspend(std::coroutine_handle<> handle);
+  bool await_resume() const noexcept { return on_->woken_ || on_->raised_; }
+
+ private:
+  friend class Interrupt;
+  void resume();
+
+  std::shared_ptr<Interrupt> on_;
+  Clock::time_point until_;
+  std::optional<Timer> timer_;
+  std::coroutine_handle<> handle_;
+};
+
+inline Interrupt::Wait Interrupt::wait(Clock::time_point until) {
+  return Wait(shared_from_this(), until);
+}
+
+class Wire {
+ public:
+  Wire(Loop& loop, std::unique_ptr<ByteStream> stream) : loop_(loop), stream_(std::move(stream)) {}
+  ~Wire() { stream_->close(); }
+  Wire(const Wire&) = delete;
+
+  // Writes all of it; `stall` is how long the other side may take nothing.
+  Task<Result<void>> write(std::vector<Bytes> parts, std::shared_ptr<Interrupt> interrupt,
+                           std::chrono::milliseconds stall);
+  // Reads once, waiting where it must, and feeds what came to `parser`, at whose end it fails.
+  Task<Result<void>> read(ResponseParser& parser, std::string& body, std::shared_ptr<Interrupt> interrupt,
+                          Clock::time_point until);
+
+  // Between two exchanges: calls `gone` once, when the other side hangs up or says what nobody asked for.
+  void watch(std::function<void()> gone);
+  void close() { stream_->close(); }
+  // The stream itself, for what speaks another protocol from here on.
+  std::unique_ptr<ByteStream> release() { return std::exchange(stream_, std::make_unique<Closed>()); }
+
+  bool used = false;     // it has carried an exchange before
+  bool reusable = true;  // and may carry another
+
+ private:
+  // What is left when the stream has been taken out.
+  class Closed final : public ByteStream {
+    Io read(std::span<char>) override { return Io{State::ended, 0, std::nullopt}; }
+    Io write(std::span<const iovec>) override { return Io{State::ended, 0, std::nullopt}; }
+    void when_readable(Descriptor::Ready) override {}
+    void when_writable(Descriptor::Ready) override {}
+    bool waiting_to_read() const noexcept override { return false; }
+    bool waiting_to_write() const noexcept override { return false; }
+    void shut_output() override {}
+    void close() override {}
+    std::string remote() const override { return {}; }
+  };
+
+  Loop& loop_;
+  std::unique_ptr<ByteStream> stream_;
+};
+
+// Connects to a host, whose addresses are tried in turn. Kind connection_failed, or timeout.
+Task<Result<UniqueFd>> dial(Loop& loop, std::string host, std::uint16_t port, std::string name,
+                            std::chrono::milliseconds timeout);
+
+}  // namespace fairlead::http

@@ -1,0 +1,53 @@
+// StreamableState: what a client must remember of the messages it sends and receives over HTTP, and the
+// headers that follow from it. Does no I/O.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fairlead/http/headers.hpp"
+#include "fairlead/protocol/header_annotations.hpp"
+#include "fairlead/rpc/message.hpp"
+
+namespace fairlead::http {
+
+class StreamableState {
+ public:
+  static constexpr std::size_t kMostTools = 10'000;  // whose annotations are remembered
+
+  // A message is about to leave: whether it is one of the modern era. The handshake begins a session anew.
+  bool sending(const rpc::Message& message);
+  // The headers it is sent with.
+  Headers headers_for(const rpc::Message& message) const;
+  // Those of the session, for requests that carry no message (GET, DELETE).
+  Headers session_headers() const;
+
+  // The answer to a request has come: remembers the revision that was agreed on, and which arguments of
+  // listed tools are headers.
+  void answered(const rpc::Message& request, const rpc::Message& answer);
+  // The head of the answer to the handshake names the session. False when that is no name for one.
+  bool name_session(std::string_view id);
+  // The server has forgotten the session.
+  void forget_session();
+
+  bool modern() const noexcept { return modern_; }
+  const std::string& session() const noexcept { return session_; }
+  // Legacy era: the handshake, to begin the session once more.
+  const std::optional<rpc::Message>& handshake() const noexcept { return handshake_; }
+
+ private:
+  void add_modern(Headers& headers, const rpc::Message& message, std::string_view version) const;
+  void learn_tools(const rpc::Message& request, const rpc::Message& answer);
+
+  bool modern_ = false;
+  std::string modern_version_;  // of the last request
+  std::string session_;
+  std::string agreed_version_;  // legacy era
+  std::optional<rpc::Message> handshake_;
+  std::map<std::string, std::vector<mcp::HeaderParam>, std::less<>> annotated_;  // by tool
+};
+
+}  // namespace fairlead::http

@@ -1,0 +1,218 @@
+// A server for tests of HTTP clients: it reads requests, hands each to a function of the test, and sends the
+// bytes that function says. It lives on threads of its own, one a connection.
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fairlead/http/headers.hpp"
+#include "fairlead/loop/descriptor.hpp"
+
+namespace fairlead::test {
+
+// A request as it came.
+struct Asked {
+  std::string method;
+  std::string target;
+  http::Headers headers;
+  std::string body;
+  int connection = 0;  // counted from 1
+  std::chrono::steady_clock::time_point at;
+
+  bool has(std::string_view text) const { return body.find(text) != std::string::npos; }
+  // The id of the message, as spelled.
+  std::string id() const {
+    const std::size_t at_id = body.find("\"id\":");
+    if (at_id == std::string::npos) return {};
+    return body.substr(at_id + 5, body.find_first_of(",}", at_id) - at_id - 5);
+  }
+};
+
+class Reply {
+ public:
+  explicit Reply(int fd) : fd_(fd) {}
+
+  void send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (n <= 0) return;
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+  }
+  void answer(int status, std::string_view type, std::string_view body, std::string_view more = {}) {
+    send("HTTP/1.1 " + std::to_string(status) + " Whatever\r\n" +
+         (type.empty() ? std::string() : "Content-Type: " + std::string(type) + "\r\n") + std::string(more) +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body));
+  }
+  void json(int status, std::string_view body, std::string_view more = {}) {
+    answer(status, "application/json", body, more);
+  }
+  // A result for the request, `{}` if need be.
+  void result(const Asked& asked, std::string_view result, std::string_view more = {}) {
+    json(200, R"({"jsonrpc":"2.0","id":)" + asked.id() + R"(,"result":)" + std::string(result) + "}", more);
+  }
+  // A stream of events in chunks.
+  void begin_events(std::string_view more = {}) {
+    send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n" +
+         std::string(more) + "\r\n");
+  }
+  void chunk(std::string_view bytes) {
+    char size[20];
+    std::snprintf(size, sizeof size, "%zx\r\n", bytes.size());
+    send(size + std::string(bytes) + "\r\n");
+  }
+  void end_events() { send("0\r\n\r\n"); }
+  void hang_up() { ::shutdown(fd_, SHUT_RDWR); }
+  // Waits, ten seconds at most, until the client has closed. Returns whether it has.
+  bool client_closes() {
+    char byte;
+    pollfd watched{fd_, POLLIN, 0};
+    return ::poll(&watched, 1, 10'000) == 1 && ::recv(fd_, &byte, 1, 0) <= 0;
+  }
+
+ private:
+  int fd_;
+};
+
+class ScriptServer {
+ public:
+  using Script = std::function<void(const Asked&, Reply&)>;
+
+  explicit ScriptServer(Script script, const char* host = "127.0.0.1")
+      : script_(std::move(script)), host_(host) {
+    const bool v6 = host_.find(':') != std::string::npos;
+    listener_ = UniqueFd(::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_storage name{};
+    socklen_t size = 0;
+    if (v6) {
+      auto* address = reinterpret_cast<sockaddr_in6*>(&name);
+      address->sin6_family = AF_INET6;
+      address->sin6_addr = in6addr_loopback;
+      size = sizeof *address;
+    } else {
+      auto* address = reinterpret_cast<sockaddr_in*>(&name);
+      address->sin_family = AF_INET;
+      address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      size = sizeof *address;
+    }
+    if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&name), size) != 0 ||
+        ::listen(listener_.get(), 64) != 0)
+      throw std::runtime_error("cannot listen");
+    ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&name), &size);
+    port_ = ntohs(v6 ? reinterpret_cast<sockaddr_in6*>(&name)->sin6_port
+                     : reinterpret_cast<sockaddr_in*>(&name)->sin_port);
+    acceptor_ = std::jthread([this] { accept_all(); });
+  }
+  ~ScriptServer() {
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    acceptor_ = std::jthread();
+    for (const auto& fd : sockets_) ::shutdown(fd->get(), SHUT_RDWR);
+    threads_.clear();
+  }
+
+  int port() const { return port_; }
+  std::string url(const std::string& path = "/mcp") const {
+    return "http://" + (host_.find(':') == std::string::npos ? host_ : "[" + host_ + "]") + ":" +
+           std::to_string(port_) + path;
+  }
+  std::vector<Asked> asked() const {
+    const std::lock_guard lock(mutex_);
+    return asked_;
+  }
+  // Those whose body has this text, or, for "GET", "DELETE" …, that method.
+  std::vector<Asked> asked(std::string_view what) const {
+    std::vector<Asked> found;
+    for (const Asked& one : asked()) {
+      if (one.method == what || one.has(what)) found.push_back(one);
+    }
+    return found;
+  }
+  int connections() const { return connections_; }
+
+ private:
+  void accept_all() {
+    while (true) {
+      const int fd = ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC);
+      if (fd < 0) return;
+      sockets_.push_back(std::make_unique<UniqueFd>(fd));
+      const int number = ++connections_;
+      threads_.emplace_back([this, fd, number] { serve(fd, number); });
+    }
+  }
+
+  void serve(int fd, int number) {
+    std::string buffer;
+    while (true) {
+      Asked asked;
+      if (!read_request(fd, buffer, asked)) return static_cast<void>(::shutdown(fd, SHUT_RDWR));
+      asked.connection = number;
+      asked.at = std::chrono::steady_clock::now();
+      {
+        const std::lock_guard lock(mutex_);
+        asked_.push_back(asked);
+      }
+      Reply reply(fd);
+      script_(asked, reply);
+    }
+  }
+
+  static bool more(int fd, std::string& buffer) {
+    char bytes[4096];
+    const ssize_t n = ::recv(fd, bytes, sizeof bytes, 0);
+    if (n <= 0) return false;
+    buffer.append(bytes, static_cast<std::size_t>(n));
+    return true;
+  }
+
+  static bool read_request(int fd, std::string& buffer, Asked& asked) {
+    std::size_t end;
+    while ((end = buffer.find("\r\n\r\n")) == std::string::npos) {
+      if (!more(fd, buffer)) return false;
+    }
+    std::string head = buffer.substr(0, end + 2);
+    buffer.erase(0, end + 4);
+    std::size_t line_end = head.find("\r\n");
+    const std::string first = head.substr(0, line_end);
+    asked.method = first.substr(0, first.find(' '));
+    asked.target = first.substr(first.find(' ') + 1, first.rfind(' ') - first.find(' ') - 1);
+    for (std::size_t at = line_end + 2; at < head.size(); at = line_end + 2) {
+      line_end = head.find("\r\n", at);
+      const std::string line = head.substr(at, line_end - at);
+      const std::size_t colon = line.find(':');
+      asked.headers.add(line.substr(0, colon), line.substr(colon + 1));
+    }
+    const std::size_t length =
+        static_cast<std::size_t>(std::atol(std::string(asked.headers.get("Content-Length")).c_str()));
+    while (buffer.size() < length) {
+      if (!more(fd, buffer)) return false;
+    }
+    asked.body = buffer.substr(0, length);
+    buffer.erase(0, length);
+    return true;
+  }
+
+  Script script_;
+  std::string host_;
+  UniqueFd listener_;
+  int port_ = 0;
+  mutable std::mutex mutex_;
+  std::vector<Asked> asked_;
+  std::atomic<int> connections_ = 0;
+  std::vector<std::unique_ptr<UniqueFd>> sockets_;  // the acceptor's, until it has ended
+  std::vector<std::jthread> threads_;
+  std::jthread acceptor_;
+};
+
+}  // namespace fairlead::test
