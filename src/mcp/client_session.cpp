@@ -40,7 +40,8 @@ void ClientSession::attach(std::shared_ptr<Connection> connection) {
   };
   peer_options.on_ending = [weak] {
     const auto client = std::static_pointer_cast<ClientSession>(weak.lock());
-    if (client && client->options_.handlers.ended && client->end_reason())
+    // No peer yet: the connection was closed when it came, and whoever connects is told.
+    if (client && client->peer_ && client->options_.handlers.ended && client->end_reason())
       client->options_.handlers.ended(*client->end_reason());
   };
   connection_ = connection;

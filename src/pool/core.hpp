@@ -1,0 +1,103 @@
+// What all upstreams of a pool share: the loop, the options, the places for processes and calls. Private to
+// the layer.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fairlead/loop/event.hpp"
+#include "fairlead/pool/pool.hpp"
+#include "pool/gate.hpp"
+
+namespace fairlead::pool {
+
+class ManagedUpstream;
+
+class Core : public std::enable_shared_from_this<Core> {
+ public:
+  Core(Loop& on, PoolOptions given);
+
+  Loop& loop;
+  PoolOptions options;
+  std::shared_ptr<Gate> processes;
+  std::shared_ptr<Gate> calls;
+  std::size_t waiting_calls = 0;
+  std::function<void(ManagedUpstream&)>
+      settled;  // it does not run and nobody waits for it: perhaps to be forgotten
+
+  const Log& log() const noexcept { return options.client.connect.log; }
+
+  // ---- processes ----
+  // A place among the processes: the room there is, or that of the idle one whose last call is longest ago.
+  // Kind resource_exhausted.
+  Task<Result<Gate::Pass>> enter_process(Clock::duration patience);
+  // Evicts as many idle ones as there are starts waiting; called when one may have become idle.
+  void make_room();
+
+  // ---- upstreams ----
+  void enroll(ManagedUpstream& upstream) { upstreams_.push_back(&upstream); }
+  void dismiss(ManagedUpstream& upstream) { std::erase(upstreams_, &upstream); }
+  const std::vector<ManagedUpstream*>& upstreams() const noexcept { return upstreams_; }
+
+  // ---- connections, from before their start until they are gone ----
+  class Live {
+   public:
+    explicit Live(std::shared_ptr<Core> core) : core_(std::move(core)) { ++core_->live_; }
+    Live(Live&&) noexcept = default;
+    ~Live() {
+      if (core_) core_->died();
+    }
+
+   private:
+    std::shared_ptr<Core> core_;
+  };
+  Task<bool> all_gone(Clock::duration patience);
+
+ private:
+  ManagedUpstream* next_to_evict(Clock::time_point now, Clock::time_point& ripe_at) const;
+  void died();
+
+  std::vector<ManagedUpstream*> upstreams_;
+  Timer room_timer_;
+  std::size_t live_ = 0;
+  Event quiet_;
+};
+
+// A call that waits, counted as one.
+class Waits {
+ public:
+  explicit Waits(Core& core) : core_(core) { ++core_.waiting_calls; }
+  ~Waits() { --core_.waiting_calls; }
+  Waits(const Waits&) = delete;
+
+ private:
+  Core& core_;
+};
+
+// A connection's place: among the processes, where it is one, and among what lives.
+struct Place {
+  Place(Gate::Pass pass, std::shared_ptr<Core> core) : process(std::move(pass)), live(std::move(core)) {}
+
+  Gate::Pass process;
+  Core::Live live;
+};
+
+// What the upstreams of one server share. A server that is updated gets a new one.
+struct ServerState {
+  ServerState(Loop& loop, ServerSpec given)
+      : spec(std::move(given)), calls(std::make_shared<Gate>(loop, spec.max_calls)) {}
+
+  const ServerSpec spec;
+  std::shared_ptr<Gate> calls;
+  Sharing sharing = Sharing::shared;  // as it is practised
+  std::string evidence;
+  std::optional<mcp::Revision> legacy;  // what it spoke the last time; saves probing it again
+  // The server, or what is asked of it, shows that it keeps something of one session for itself.
+  std::function<void(const std::string& evidence)> keeps_state;
+};
+
+Error with_retry(Error error, Clock::duration after);
+
+}  // namespace fairlead::pool

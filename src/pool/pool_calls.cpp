@@ -1,0 +1,206 @@
+// How a call gets to its server: admission, the right upstream, the sending, and sending it again.
+#include "pool/pool_impl.hpp"
+#include "pool/retry.hpp"
+
+namespace fairlead::pool {
+
+// ---- admission -------------------------------------------------------------------------------------------
+
+Task<Result<Gate::Pass>> PoolImpl::enter(std::shared_ptr<Gate> gate, std::string limit,
+                                         Clock::duration patience, std::stop_token stop) {
+  const std::size_t most = core_->options.limits.max_waiting_calls;
+  if (core_->waiting_calls >= most) {
+    co_return with_retry(Error(ErrorKind::resource_exhausted,
+                               "max_waiting_calls (" + std::to_string(most) + ") calls wait already"),
+                         patience);
+  }
+  const Waits counted(*core_);
+  Task<Gate::Pass> entering = gate->enter(patience, stop);
+  Gate::Pass pass = co_await entering;
+  if (pass) co_return pass;
+  if (stop.stop_requested()) co_return Error(ErrorKind::cancelled, "given up before its turn came");
+  co_return with_retry(
+      Error(ErrorKind::resource_exhausted,
+            limit + " (" + std::to_string(gate->limit()) + ") calls are under way, and none ended in time"),
+      patience);
+}
+
+// Most calls need not wait for anything.
+PoolImpl::Admission PoolImpl::admit_at_once(const Target& target) {
+  Admission admission;
+  const auto server = servers_.find(target.server);
+  if (server == servers_.end()) return admission;
+  admission.server = server->second.state->calls->try_enter();
+  if (admission.server) admission.all = core_->calls->try_enter();
+  return admission;
+}
+
+Task<Result<PoolImpl::Admission>> PoolImpl::admit(const Target& target, std::stop_token stop) {
+  const Result<Server*> found = find(target.server);
+  if (!found) co_return found.error();
+  const std::shared_ptr<ServerState> server = (*found)->state;
+  const Clock::duration patience = server->spec.clocks.queue;
+  Admission admission;
+  admission.server = server->calls->try_enter();
+  if (!admission.server) {
+    Task<Result<Gate::Pass>> entering =
+        enter(server->calls, "max_calls of server " + target.server + ":", patience, stop);
+    Result<Gate::Pass> entered = co_await entering;
+    if (!entered) co_return entered.error();
+    admission.server = std::move(*entered);
+  }
+  admission.all = core_->calls->try_enter();
+  if (!admission.all) {
+    Task<Result<Gate::Pass>> entering = enter(core_->calls, "max_calls of all servers:", patience, stop);
+    Result<Gate::Pass> entered = co_await entering;
+    if (!entered) co_return entered.error();
+    admission.all = std::move(*entered);
+  }
+  co_return admission;
+}
+
+// ---- the right upstream ----------------------------------------------------------------------------------
+
+PoolImpl::UpstreamPtr PoolImpl::upstream_for(Server& server, const Target& target) {
+  static const std::string kEverybody;
+  const Sharing sharing = server.state->sharing;
+  const std::string& key = sharing == Sharing::per_session ? target.session
+                           : sharing == Sharing::per_user  ? target.user
+                                                           : kEverybody;
+  const auto found = server.upstreams.find(key);
+  if (found != server.upstreams.end()) return found->second;
+  UpstreamPtr made = ManagedUpstream::make(core_, server.state, key);
+  server.upstreams.emplace(key, made);
+  return made;
+}
+
+Result<PoolImpl::UpstreamPtr> PoolImpl::upstream_of(const Target& target) {
+  if (shutting_down_) return Error(ErrorKind::closed, "the pool is shutting down");
+  const Result<Server*> server = find(target.server);
+  if (!server) return server.error();
+  if (!(*server)->enabled)
+    return Error(ErrorKind::connection_failed, "server " + target.server + " is disabled");
+  return upstream_for(**server, target);
+}
+
+// Requests that leave something behind at a server of the legacy era, for the whole of its connection.
+void PoolImpl::look_for_state(const Target& target, std::string_view method) {
+  if (method != "logging/setLevel" && method != "resources/subscribe") return;
+  const Result<Server*> server = find(target.server);
+  if (!server || !(*server)->state->keeps_state || target.session.empty()) return;
+  keep_apart(target.server, "it is asked for " + std::string(method));
+}
+
+// A server that is updated while somebody waits for its start is waited for as it is now.
+Task<Result<PoolImpl::UpstreamPtr>> PoolImpl::ready_upstream(const Target& target, std::stop_token stop) {
+  while (true) {
+    const Result<UpstreamPtr> upstream = upstream_of(target);
+    if (!upstream || (*upstream)->ready()) co_return upstream;
+    Task<Result<void>> readying = (*upstream)->become_ready(stop);
+    const Result<void> ready = co_await readying;
+    if (ready) co_return upstream;
+    const Result<UpstreamPtr> now = upstream_of(target);
+    const bool another = now && *now != *upstream;
+    if (!another || stop.stop_requested()) co_return ready.error();
+  }
+}
+
+// ---- calls -----------------------------------------------------------------------------------------------
+
+Task<Result<rpc::Message>> PoolImpl::call(Target target, rpc::Message request, ForwardOptions options) {
+  const auto self = shared_from_this();
+  Admission admission = admit_at_once(target);
+  if (!admission.all) {
+    admission = Admission();
+    Task<Result<Admission>> admitting = admit(target, options.stop);
+    Result<Admission> admitted = co_await admitting;
+    if (!admitted) co_return admitted.error();
+    admission = std::move(*admitted);
+  }
+  look_for_state(target, request.method());
+  std::optional<Error> first_failure;  // of a call that may have run
+  for (unsigned attempt = 1;; ++attempt) {
+    Result<UpstreamPtr> found = upstream_of(target);
+    if (found && !(*found)->ready()) {
+      Task<Result<UpstreamPtr>> readying = ready_upstream(target, options.stop);
+      found = co_await readying;
+    }
+    if (!found) co_return first_failure ? *first_failure : found.error();
+    ManagedUpstream& upstream = **found;
+    const std::shared_ptr<mcp::Client> client = upstream.client();
+    if (!upstream.ready() || !client) {
+      // Lost again since we were told.
+      if (attempt == 1) continue;
+      co_return Error(ErrorKind::closed, "server " + target.server + " was lost before the call was sent");
+    }
+    ManagedUpstream::Running running(*found, target, request.method(), options.caller);
+    CallOptions sending;
+    sending.timeout = options.idle.value_or(upstream.spec().clocks.idle);
+    sending.max_total = options.absolute.value_or(upstream.spec().clocks.absolute);
+    sending.stop = options.stop;
+    sending.on_progress = [&running, &options](const json::Raw& params) {
+      running.progressed = true;
+      running.upstream().sign_of_life();
+      if (options.on_progress) options.on_progress(params);
+    };
+    Result<rpc::Message> answer = co_await client->forward(request, std::move(sending));
+    if (answer) {
+      upstream.call_answered();
+      if (first_failure)
+        co_return mark_retried(*answer, attempt, *first_failure, core_->options.client.connect.limits);
+      co_return answer;
+    }
+    const Error error = upstream.call_failed(client, answer.error());
+    const bool unsent = error.detail().unsent;
+    const bool again = attempt == 1 && cut_off(error) && !options.stop.stop_requested() &&
+                       (unsent || (options.repeatable && !running.part_seen()));
+    if (!again) co_return error;
+    if (!unsent) first_failure = error;
+    core_->log().info("a call is sent once more", {{"server", target.server}, {"reason", error.message()}});
+  }
+}
+
+class PoolImpl::Held final : public Lease::Held {
+ public:
+  Held(Admission admission, Target target, UpstreamPtr upstream)
+      : admission_(std::move(admission)),
+        target_(std::move(target)),
+        running_(std::move(upstream), target_, "", nullptr) {}
+
+ private:
+  Admission admission_;
+  Target target_;
+  ManagedUpstream::Running running_;
+};
+
+Task<Result<Lease>> PoolImpl::acquire(Target target, std::stop_token stop) {
+  const auto self = shared_from_this();
+  Task<Result<Admission>> admitting = admit(target, stop);
+  Result<Admission> admitted = co_await admitting;
+  if (!admitted) co_return admitted.error();
+  Task<Result<UpstreamPtr>> readying = ready_upstream(target, stop);
+  const Result<UpstreamPtr> found = co_await readying;
+  if (!found) co_return found.error();
+  std::shared_ptr<mcp::Client> client = (*found)->client();
+  if (!(*found)->ready() || !client)
+    co_return Error(ErrorKind::closed, "server " + target.server + " was lost as soon as it was ready");
+  auto held = std::make_unique<Held>(std::move(*admitted), std::move(target), *found);
+  co_return Lease(*found, std::move(client), std::move(held));
+}
+
+Result<void> PoolImpl::notify(const Target& target, std::string_view method, const json::Raw& params) {
+  const Result<UpstreamPtr> upstream = upstream_of(target);
+  if (!upstream) return upstream.error();
+  if (!(*upstream)->ready()) return {};
+  return (*upstream)->client()->notify(method, params);
+}
+
+Task<Result<void>> PoolImpl::warm(Target target) {
+  const auto self = shared_from_this();
+  Task<Result<UpstreamPtr>> readying = ready_upstream(target, std::stop_token());
+  const Result<UpstreamPtr> found = co_await readying;
+  if (!found) co_return found.error();
+  co_return Result<void>();
+}
+
+}  // namespace fairlead::pool

@@ -1,0 +1,163 @@
+// ManagedUpstream: the Upstream there is. It joins a supervisor, which decides, with the connections it
+// decides about. Private to the layer.
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "fairlead/pool/pool.hpp"
+#include "pool/core.hpp"
+
+namespace fairlead::pool {
+
+class ManagedUpstream final : public Upstream, public std::enable_shared_from_this<ManagedUpstream> {
+ public:
+  // A call under way, from before it is sent until it has ended. Lives with whoever makes it.
+  class Running
+      : public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::safe_link>> {
+   public:
+    // `target` and `method` live as long as this.
+    Running(std::shared_ptr<ManagedUpstream> at, const Target& target, std::string_view method,
+            std::shared_ptr<void> caller);
+    ~Running();
+    Running(const Running&) = delete;
+
+    ManagedUpstream& upstream() const noexcept { return *upstream_; }
+    // Progress has come, or the server has asked something meanwhile: it has begun, for all to see.
+    bool part_seen() const noexcept { return progressed || upstream_->asked_ != asked_before_; }
+    bool progressed = false;
+
+   private:
+    friend class ManagedUpstream;
+    std::shared_ptr<ManagedUpstream> upstream_;
+    std::uint64_t number_;
+    std::uint64_t asked_before_;
+    const Target& target_;
+    std::string_view method_;
+    std::shared_ptr<void> caller_;
+  };
+
+  static std::shared_ptr<ManagedUpstream> make(std::shared_ptr<Core> core,
+                                               std::shared_ptr<ServerState> server, std::string key);
+  ~ManagedUpstream() override;
+
+  const ServerSpec& spec() const noexcept override { return server_->spec; }
+  const std::string& key() const noexcept override { return key_; }
+  State state() const noexcept override { return supervisor_.state(); }
+  std::uint64_t generation() const noexcept override { return supervisor_.generation(); }
+  std::shared_ptr<mcp::Client> client() const noexcept override { return client_; }
+  std::vector<RunningCall> calls() const override;
+  UpstreamStatus status() const;
+
+  // ---- starting (upstream_starting.cpp) ----
+  bool ready() const noexcept { return state() == State::ready; }
+  // Single flight: starts it unless that is under way, and waits for how it goes. REQUIRES: !ready(). When it
+  // returns well it was ready a moment ago.
+  Task<Result<void>> become_ready(std::stop_token stop);
+  // The same without waiting.
+  void begin_attempt();
+
+  // ---- ending (upstream.cpp) ----
+  void rest(std::string_view why);
+  void retire(std::string_view why, std::chrono::milliseconds grace);
+  void restore();
+  bool evictable() const noexcept;
+  bool gives_place() const noexcept { return leaving_process_; }
+  bool at_rest() const noexcept;  // nothing runs, nothing is under way
+  Clock::time_point idle_since() const noexcept { return idle_since_; }
+
+  // ---- watching (upstream_watching.cpp) ----
+  void call_answered();
+  void sign_of_life();
+  // A call sent to `client` has failed. Returns the reason as it is best told.
+  Error call_failed(const std::shared_ptr<mcp::Client>& client, Error error);
+
+  // ---- sharing ----
+  // Who has used the connection there is: the one session, or nullopt when there were several.
+  const std::optional<std::string>& only_session() const noexcept { return only_session_; }
+  void belong_to(std::string key) { key_ = std::move(key); }
+
+ private:
+  using Event = Supervisor::Event;
+  using Action = Supervisor::Action;
+  using Calls = boost::intrusive::list<Running>;
+  using Made = Result<std::shared_ptr<mcp::Client>>;
+
+  // A start and those who wait for it.
+  struct Attempt {
+    std::list<std::shared_ptr<Waiter>> waiting;
+    std::optional<Error> error;
+  };
+
+  ManagedUpstream(std::shared_ptr<Core> core, std::shared_ptr<ServerState> server, std::string key);
+
+  Action tell(Event event, std::string_view reason = {});
+  void on_transition(const Transition& transition);
+  void close_connection();
+  static Task<void> close_down(std::shared_ptr<ManagedUpstream> self, std::shared_ptr<mcp::Client> client,
+                               Place place, std::uint64_t generation);
+  void end_running(Running& call);
+
+  Error refusal() const;
+  Error still_waiting() const;
+  void finish_attempt(std::optional<Error> error);
+  static Task<void> run_attempt(std::shared_ptr<ManagedUpstream> self);
+  static Task<void> bring_up(std::shared_ptr<ManagedUpstream> self, Place place, std::uint64_t generation);
+  static Task<Made> connect(std::shared_ptr<ManagedUpstream> self, std::uint64_t generation);
+  static Task<ConnectResult> open(std::weak_ptr<ManagedUpstream> weak, std::uint64_t generation,
+                                  ConnectOptions options);
+  mcp::ClientOptions client_options(std::uint64_t generation, std::optional<mcp::Revision> pinned);
+  bool opening(std::uint64_t generation) const noexcept;
+  void on_connected(std::uint64_t generation, const std::shared_ptr<Connection>& connection);
+  void on_start_failed(const Error& error);
+  void on_ready(std::shared_ptr<mcp::Client> client, Place place);
+
+  void on_lost(std::uint64_t generation, const Error& reason);
+  Task<Answer> on_request(Request request);
+  static Task<Answer> refuse_request(Request request);
+  void on_notification(std::string_view method, const json::Raw& params);
+  void watch();
+  void look_after();
+  void ping();
+  static Task<void> await_ping(std::weak_ptr<ManagedUpstream> weak, std::shared_ptr<mcp::Client> client,
+                               std::uint64_t generation);
+  void on_silence();
+  void replace_if_dead();
+
+  std::shared_ptr<Core> core_;
+  std::shared_ptr<ServerState> server_;
+  std::string key_;
+  Supervisor supervisor_;
+  fairlead::Event changed_;  // its state, once
+
+  // The connection there is.
+  std::shared_ptr<mcp::Client> client_;
+  std::optional<Place> place_;
+  std::weak_ptr<Connection> opening_;  // while it is starting
+  std::optional<Error> last_error_;
+  std::optional<Error> close_reason_;  // why we closed it with calls under way
+  bool leaving_process_ = false;       // being closed, and will give its place to another
+  Calls calls_;
+  std::uint64_t last_number_ = 0;
+  std::uint64_t asked_ = 0;     // by the server, ever
+  std::uint64_t answered_ = 0;  // calls, by this connection
+  std::optional<std::string> only_session_;
+  bool used_ = false;
+
+  std::shared_ptr<Attempt> attempt_;
+
+  Timer spawn_timer_;
+  Timer due_timer_;
+  Timer drain_timer_;
+  Timer watch_timer_;
+  Timer ping_timer_;
+  Clock::time_point idle_since_{};
+  Clock::time_point last_sign_{};
+  bool pinging_ = false;
+  std::uint64_t pinged_after_ = 0;  // the last call before the ping
+  bool suspect_ = false;            // it has not answered its ping
+};
+
+}  // namespace fairlead::pool

@@ -1,0 +1,240 @@
+// How an upstream is started: once, however many want it, and what those who wait for it are told.
+#include "fairlead/rpc/codes.hpp"
+#include "pool/upstream.hpp"
+
+namespace fairlead::pool {
+
+namespace {
+
+Task<ConnectResult> reach(Loop& loop, const ServerSpec& spec, ConnectOptions options) {
+  if (const auto* process = std::get_if<ProcessSpec>(&spec.reach)) {
+    ProcessSpec named = *process;
+    if (named.name.empty()) named.name = spec.name;
+    return connect_child(loop, std::move(named), std::move(options));
+  }
+  options.limits.connect_timeout = spec.clocks.spawn;
+  if (const auto* uri = std::get_if<std::string>(&spec.reach))
+    return fairlead::connect(loop, *uri, std::move(options));
+  return std::get<Connector>(spec.reach)(loop, std::move(options));
+}
+
+}  // namespace
+
+bool ServerSpec::is_process() const {
+  const auto* uri = std::get_if<std::string>(&reach);
+  return std::holds_alternative<ProcessSpec>(reach) || (uri && uri->starts_with("stdio:"));
+}
+
+// ---- waiting ---------------------------------------------------------------------------------------------
+
+Task<Result<void>> ManagedUpstream::become_ready(std::stop_token stop) {
+  const auto self = shared_from_this();
+  if (supervisor_.outlook(Clock::now()) == Action::refuse) co_return refusal();
+  const std::size_t limit = core_->options.limits.max_waiting_calls;
+  if (core_->waiting_calls >= limit) {
+    co_return with_retry(Error(ErrorKind::resource_exhausted,
+                               "max_waiting_calls (" + std::to_string(limit) + ") calls wait already"),
+                         spec().clocks.queue);
+  }
+  const auto waiter = std::make_shared<Waiter>(core_->loop);
+  const bool first = !attempt_;
+  if (first) attempt_ = std::make_shared<Attempt>();
+  const std::shared_ptr<Attempt> attempt = attempt_;
+  attempt->waiting.push_back(waiter);
+  const Waits counted(*core_);
+  if (first) core_->loop.spawn(run_attempt(self));
+  Task<bool> waiting = Waiter::wait(waiter, Clock::duration::max(), stop);
+  const bool called = co_await waiting;
+  if (!called) {
+    attempt->waiting.remove(waiter);
+    co_return Error(ErrorKind::cancelled, "given up while server " + spec().name + " was being started");
+  }
+  if (attempt->error) co_return *attempt->error;
+  co_return Result<void>();
+}
+
+void ManagedUpstream::begin_attempt() {
+  if (attempt_ || ready()) return;
+  attempt_ = std::make_shared<Attempt>();
+  core_->loop.spawn(run_attempt(shared_from_this()));
+}
+
+void ManagedUpstream::finish_attempt(std::optional<Error> error) {
+  const std::shared_ptr<Attempt> attempt = std::exchange(attempt_, nullptr);
+  if (!attempt) return;
+  attempt->error = std::move(error);
+  for (const auto& waiter : attempt->waiting) waiter->call();
+}
+
+Error ManagedUpstream::refusal() const {
+  if (state() != State::crash_loop)
+    return Error(ErrorKind::connection_failed, "server " + spec().name + " is stopped");
+  const Clock::duration left = supervisor_.retry_at() - Clock::now();
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(left).count();
+  Error told(last_error_->kind(), "server " + spec().name + " has failed " +
+                                      std::to_string(supervisor_.failures()) +
+                                      " times in a row and is not tried for another " +
+                                      std::to_string(seconds) + " s: " + last_error_->message());
+  return with_retry(std::move(told).with([&](ErrorDetail& d) { d = last_error_->detail(); }), left);
+}
+
+// The queue's clock has run out, with the server backing off, or the process before it still not gone.
+Error ManagedUpstream::still_waiting() const {
+  const std::string what =
+      state() == State::backing_off ? "to be tried again" : "for the end of its last process";
+  Error told(ErrorKind::timeout, "server " + spec().name + " waits " + what +
+                                     (last_error_ ? ", after: " + last_error_->message() : std::string()));
+  if (last_error_) told = std::move(told).with([&](ErrorDetail& d) { d = last_error_->detail(); });
+  return with_retry(std::move(told), std::max<Clock::duration>(supervisor_.retry_at() - Clock::now(),
+                                                               std::chrono::seconds(1)));
+}
+
+// ---- starting --------------------------------------------------------------------------------------------
+
+// Waits until it may start and has a place, then starts it. The outcome is told by whatever ends the start.
+Task<void> ManagedUpstream::run_attempt(std::shared_ptr<ManagedUpstream> self) {
+  const Clock::time_point latest = Clock::now() + self->spec().clocks.queue;
+  while (true) {
+    const Clock::time_point now = Clock::now();
+    const Action outlook = self->supervisor_.outlook(now);
+    if (outlook == Action::start) break;
+    if (outlook == Action::none) co_return self->finish_attempt(std::nullopt);
+    if (outlook == Action::refuse) co_return self->finish_attempt(self->refusal());
+    if (now >= latest) co_return self->finish_attempt(self->still_waiting());
+    fairlead::Event changed = self->changed_;
+    const bool woken = co_await changed.wait(self->core_->loop, latest - now);
+    static_cast<void>(woken);
+  }
+  Gate::Pass pass;
+  if (self->spec().is_process()) {
+    Task<Result<Gate::Pass>> entering = self->core_->enter_process(latest - Clock::now());
+    Result<Gate::Pass> entered = co_await entering;
+    if (!entered) co_return self->finish_attempt(entered.error());
+    pass = std::move(*entered);
+  }
+  if (self->tell(Event::wanted) != Action::start) co_return self->finish_attempt(self->refusal());
+  self->core_->loop.spawn(bring_up(self, Place(std::move(pass), self->core_), self->generation()));
+}
+
+bool ManagedUpstream::opening(std::uint64_t generation) const noexcept {
+  return generation == this->generation() && (state() == State::starting || state() == State::handshaking);
+}
+
+Task<void> ManagedUpstream::bring_up(std::shared_ptr<ManagedUpstream> self, Place place,
+                                     std::uint64_t generation) {
+  Task<Made> connecting = connect(self, generation);
+  Made made = co_await connecting;
+  if (self->opening(generation)) {
+    self->spawn_timer_.cancel();
+    if (made) co_return self->on_ready(std::move(*made), std::move(place));
+    { const Place left = std::move(place); }
+    co_return self->on_start_failed(made.error());
+  }
+  // Meanwhile it was told to stop, or has taken too long and is not waited for any more.
+  if (made) {
+    Task<void> closing = (*made)->close();
+    co_await closing;
+  }
+  { const Place left = std::move(place); }
+  if (self->generation() != generation || self->state() != State::draining) co_return;
+  self->tell(Event::gone);
+  self->finish_attempt(self->refusal());
+}
+
+// What the server spoke the last time is tried first: probing a server that does not answer the modern
+// question takes seconds. When it speaks something else now, it is asked.
+Task<ManagedUpstream::Made> ManagedUpstream::connect(std::shared_ptr<ManagedUpstream> self,
+                                                     std::uint64_t generation) {
+  std::optional<mcp::Revision>& known = self->server_->legacy;
+  Connector connector = [weak = self->weak_from_this(), generation](Loop&, ConnectOptions options) {
+    return open(weak, generation, std::move(options));
+  };
+  const std::optional<mcp::Revision> pinned = self->spec().pinned;
+  const bool remembered = !pinned && known;
+  Task<Made> connecting = mcp::Client::connect(self->core_->loop, connector,
+                                               self->client_options(generation, remembered ? known : pinned));
+  Made made = co_await connecting;
+  if (!made) known.reset();
+  const bool other = !made && remembered && made.error().kind() == ErrorKind::connection_failed;
+  if (other && self->opening(generation)) {
+    Task<Made> again =
+        mcp::Client::connect(self->core_->loop, connector, self->client_options(generation, std::nullopt));
+    made = co_await again;
+  }
+  if (made && !mcp::is_modern((*made)->revision())) known = (*made)->revision();
+  co_return made;
+}
+
+Task<ConnectResult> ManagedUpstream::open(std::weak_ptr<ManagedUpstream> weak, std::uint64_t generation,
+                                          ConnectOptions options) {
+  const std::shared_ptr<ManagedUpstream> self = weak.lock();
+  if (!self || !self->opening(generation)) co_return Error(ErrorKind::closed, "no longer wanted");
+  const std::chrono::milliseconds patience = self->spec().clocks.spawn;
+  self->spawn_timer_.arm_after(patience, [at = self.get(), generation, patience] {
+    if (at->opening(generation))
+      at->on_start_failed(Error::timeout("starting server " + at->spec().name, patience));
+  });
+  Task<ConnectResult> reaching = reach(self->core_->loop, self->spec(), std::move(options));
+  ConnectResult made = co_await reaching;
+  if (made) self->on_connected(generation, *made);
+  co_return made;
+}
+
+mcp::ClientOptions ManagedUpstream::client_options(std::uint64_t generation,
+                                                   std::optional<mcp::Revision> pinned) {
+  const UpstreamHandlers& given = core_->options.handlers;
+  const std::chrono::milliseconds whole = spec().clocks.handshake;
+  mcp::ClientOptions options = core_->options.client;
+  options.pinned = pinned;
+  options.cache = false;
+  options.reconnect = mcp::Reconnect::never;
+  options.probe_timeout = std::min(options.probe_timeout, whole / 2);
+  options.handshake_timeout = whole - options.probe_timeout;
+  options.handlers = mcp::ClientHandlers();
+  options.handlers.capabilities = given.capabilities ? given.capabilities(*this) : json::Raw();
+  const std::weak_ptr<ManagedUpstream> weak = weak_from_this();
+  options.handlers.request = [weak](Request request) {
+    const auto self = weak.lock();
+    return self ? self->on_request(std::move(request)) : refuse_request(std::move(request));
+  };
+  options.handlers.notified = [weak](std::string_view method, const json::Raw& params) {
+    if (const auto self = weak.lock()) self->on_notification(method, params);
+  };
+  options.handlers.ended = [weak, generation](const Error& reason) {
+    if (const auto self = weak.lock()) self->on_lost(generation, reason);
+  };
+  return options;
+}
+
+void ManagedUpstream::on_connected(std::uint64_t generation, const std::shared_ptr<Connection>& connection) {
+  if (!opening(generation)) return connection->close();
+  spawn_timer_.cancel();
+  opening_ = connection;
+  tell(Event::connected);
+}
+
+void ManagedUpstream::on_start_failed(const Error& error) {
+  last_error_ = error;
+  core_->log().warning("server does not start", {{"server", spec().name}, {"reason", error.to_string()}});
+  tell(Event::failed, error.message());
+  finish_attempt(error);
+}
+
+void ManagedUpstream::on_ready(std::shared_ptr<mcp::Client> client, Place place) {
+  client_ = std::move(client);
+  place_.emplace(std::move(place));
+  opening_.reset();
+  answered_ = 0;
+  used_ = false;
+  pinging_ = false;
+  close_reason_.reset();
+  only_session_.reset();
+  idle_since_ = Clock::now();
+  sign_of_life();
+  tell(Event::answered);
+  watch();
+  finish_attempt(std::nullopt);
+  if (client_ && client_->end_reason()) on_lost(generation(), Error(*client_->end_reason()));
+}
+
+}  // namespace fairlead::pool

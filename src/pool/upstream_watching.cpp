@@ -1,0 +1,139 @@
+// Whether an upstream is alive: what it says, how its calls end, and the ping it gets when it says nothing.
+#include "fairlead/rpc/codes.hpp"
+#include "pool/retry.hpp"
+#include "pool/upstream.hpp"
+
+namespace fairlead::pool {
+
+namespace {
+
+// Longer than anybody waits: whether a ping is late is decided by a clock of ours, and a late answer still
+// counts.
+constexpr std::chrono::minutes kPingKept{10};
+
+bool asks_a_session(std::string_view method) {
+  return method == "sampling/createMessage" || method == "elicitation/create" || method == "roots/list";
+}
+
+}  // namespace
+
+// ---- what it says ----------------------------------------------------------------------------------------
+
+Task<Answer> ManagedUpstream::refuse_request(Request request) {
+  co_return rpc::method_not_found(request.method());
+}
+
+Task<Answer> ManagedUpstream::on_request(Request request) {
+  ++asked_;
+  sign_of_life();
+  // Posted: it may take the upstream from those who share it.
+  if (asks_a_session(request.method()) && server_->keeps_state) {
+    core_->loop.post([server = server_, why = "it sends " + std::string(request.method())] {
+      if (server->keeps_state) server->keeps_state(why);
+    });
+  }
+  const auto& handler = core_->options.handlers.request;
+  return handler ? handler(shared_from_this(), std::move(request)) : refuse_request(std::move(request));
+}
+
+void ManagedUpstream::on_notification(std::string_view method, const json::Raw& params) {
+  sign_of_life();
+  if (core_->options.handlers.notified) core_->options.handlers.notified(*this, method, params);
+}
+
+void ManagedUpstream::call_answered() {
+  ++answered_;
+  sign_of_life();
+}
+
+void ManagedUpstream::sign_of_life() {
+  last_sign_ = Clock::now();
+  suspect_ = false;
+  if (!std::exchange(pinging_, false)) return;
+  ping_timer_.cancel();
+}
+
+// ---- its end ---------------------------------------------------------------------------------------------
+
+Error ManagedUpstream::call_failed(const std::shared_ptr<mcp::Client>& client, Error error) {
+  if (error.kind() == ErrorKind::timeout && client == client_) ping();
+  if (client == client_ && client->end_reason()) on_lost(generation(), Error(*client->end_reason()));
+  const bool by_us = error.kind() == ErrorKind::closed && close_reason_ && client != client_;
+  if (!by_us) return error;
+  return Error(*close_reason_).with([&](ErrorDetail& d) { d.unsent = error.detail().unsent; });
+}
+
+// A server that exits with status 0 after having served, and with nothing under way, has not failed.
+void ManagedUpstream::on_lost(std::uint64_t generation, const Error& reason) {
+  if (generation != this->generation() || !client_) return;
+  const bool polite = reason.detail().exit_status == 0 && calls_.empty() && answered_ > 0;
+  last_error_ = reason;
+  if (!polite) core_->log().warning("server lost", {{"server", spec().name}, {"reason", reason.to_string()}});
+  tell(polite ? Event::left : Event::lost, reason.message());
+}
+
+// ---- its health ------------------------------------------------------------------------------------------
+
+void ManagedUpstream::watch() {
+  const Clocks& clocks = spec().clocks;
+  const Clock::time_point now = Clock::now();
+  Clock::time_point next = Clock::time_point::max();
+  if (clocks.idle_stop.count() > 0 && !spec().keep_running)
+    next = (calls_.empty() ? idle_since_ : now) + clocks.idle_stop;
+  if (clocks.health.count() > 0) next = std::min(next, (pinging_ ? now : last_sign_) + clocks.health);
+  if (next != Clock::time_point::max()) watch_timer_.arm(next, [this] { look_after(); });
+}
+
+void ManagedUpstream::look_after() {
+  if (!ready()) return;
+  const Clocks& clocks = spec().clocks;
+  const Clock::time_point now = Clock::now();
+  const bool stops = clocks.idle_stop.count() > 0 && !spec().keep_running;
+  if (stops && calls_.empty() && now - idle_since_ >= clocks.idle_stop) return rest("idle for idle_stop");
+  if (clocks.health.count() > 0 && now - last_sign_ >= clocks.health) ping();
+  if (ready()) watch();
+}
+
+void ManagedUpstream::ping() {
+  if (pinging_ || !ready()) return;
+  pinging_ = true;
+  pinged_after_ = last_number_;
+  ping_timer_.arm_after(spec().clocks.ping, [this] { on_silence(); });
+  core_->loop.spawn(await_ping(weak_from_this(), client_, generation()));
+}
+
+Task<void> ManagedUpstream::await_ping(std::weak_ptr<ManagedUpstream> weak,
+                                       std::shared_ptr<mcp::Client> client, std::uint64_t generation) {
+  mcp::ToolCallOptions options;
+  options.timeout = kPingKept;
+  Task<Result<json::Raw>> asking = client->request(
+      mcp::is_modern(client->revision()) ? "server/discover" : "ping", json::Raw(), std::move(options));
+  const Result<json::Raw> answer = co_await asking;
+  const auto self = weak.lock();
+  if (!self || self->generation() != generation) co_return;
+  if (answer || answer.error().kind() == ErrorKind::remote) self->sign_of_life();
+}
+
+void ManagedUpstream::on_silence() {
+  if (!ready()) return;
+  suspect_ = true;
+  core_->log().warning("server does not answer a ping", {{"server", spec().name}});
+  replace_if_dead();
+}
+
+// A server that works on a call may not be able to answer a ping beside it. So it is given up only when every
+// call that was under way before the ping has ended too, by its own clock, and nothing at all was heard
+// since.
+void ManagedUpstream::replace_if_dead() {
+  if (!suspect_ || !ready()) return;
+  if (!calls_.empty() && calls_.front().number_ <= pinged_after_) return;
+  const std::chrono::milliseconds waited = spec().clocks.ping;
+  suspect_ = false;
+  last_error_ = Error::timeout("a ping to server " + spec().name, waited);
+  close_reason_ =
+      Error(ErrorKind::closed, "server " + spec().name + " answered neither calls nor a ping for " +
+                                   std::to_string(waited.count()) + " ms and is replaced");
+  tell(Event::lost, close_reason_->message());
+}
+
+}  // namespace fairlead::pool

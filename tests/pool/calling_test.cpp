@@ -1,0 +1,230 @@
+// What travels, what is timed, and what is sent again. R10.4; clocks.
+#include "pool/harness.hpp"
+#include "pool/retry.hpp"
+
+namespace fairlead::pool {
+namespace {
+
+TEST_F(PoolTest, an_answer_is_passed_on_byte_for_byte) {
+  add(spec("a"));
+  const Result<rpc::Message> answer = call("a", "echo");
+  ASSERT_TRUE(answer) << answer.error().to_string();
+  EXPECT_EQ(answer->result_text(), kEcho);
+}
+
+TEST_F(PoolTest, an_error_of_the_server_is_an_answer_like_any_other) {
+  add(spec("a"));
+  const Result<rpc::Message> answer = loop.block_on(
+      pool->call(Target("a"), message(R"({"jsonrpc":"2.0","id":1,"method":"no/such"})"), ForwardOptions()));
+  ASSERT_TRUE(answer);
+  EXPECT_TRUE(answer->is(rpc::Kind::error));
+}
+
+TEST_F(PoolTest, a_server_nobody_knows_is_an_error) {
+  open_pool();
+  const Result<rpc::Message> answer = call("nobody", "echo");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::validation);
+}
+
+TEST_F(PoolTest, progress_comes_with_the_callers_own_token) {
+  add(spec("a"));
+  std::vector<std::string> seen;
+  ForwardOptions how;
+  how.on_progress = [&](const json::Raw& params) { seen.push_back(std::string(params.text())); };
+  const Result<rpc::Message> answer = loop.block_on(
+      pool->call(Target("a"), tool_call("progress", R"({"progressToken":"mine \u0021"})"), how));
+  ASSERT_TRUE(answer) << answer.error().to_string();
+  EXPECT_EQ(seen, (std::vector<std::string>{R"({"progressToken":"mine \u0021","progress":1})",
+                                            R"({"progressToken":"mine \u0021","progress":2})"}));
+}
+
+TEST_F(PoolTest, a_call_cut_off_is_an_error_with_last_words_and_the_next_one_works) {
+  add(spec("a"));
+  const pid_t before = pid_of("a");
+  const Result<rpc::Message> answer = call("a", "crash");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::process_exited) << answer.error().to_string();
+  EXPECT_EQ(answer.error().detail().exit_signal, SIGKILL);
+  EXPECT_EQ(answer.error().detail().stderr_lines, std::vector<std::string>{"out of cheese"});
+  EXPECT_NE(pid_of("a"), before);
+  EXPECT_EQ(starts("a"), 2u);
+  EXPECT_EQ(noted("a", "got \"tools/call\""), 3u) << "and the one cut off was not sent again";
+}
+
+TEST_F(PoolTest, a_repeatable_call_cut_off_is_sent_once_more_and_its_result_says_so) {
+  add(spec("a"));
+  const Result<rpc::Message> answer = call("a", "crash_once", repeatable_call());
+  ASSERT_TRUE(answer) << answer.error().to_string();
+  EXPECT_EQ(answer->result_text(),
+            R"({ "content" : [{"type":"text","text":"\u00fc"}], "n": 12345678901234567890.10e0,)"
+            R"("_meta":{"fairlead/retried":{"attempts":2,"reason":"process exited"}} })");
+  EXPECT_EQ(noted("a", "got \"tools/call\""), 2u);
+}
+
+TEST_F(PoolTest, a_repeatable_call_is_not_sent_a_third_time) {
+  add(spec("a"));
+  EXPECT_FALSE(call("a", "crash", repeatable_call()));
+  EXPECT_EQ(noted("a", "got \"tools/call\""), 2u);
+}
+
+TEST_F(PoolTest, a_call_that_showed_progress_is_not_repeated) {
+  add(spec("a"));
+  const Result<rpc::Message> answer = loop.block_on(
+      pool->call(Target("a"), tool_call("progress_crash", R"({"progressToken":1})"), repeatable_call()));
+  EXPECT_FALSE(answer);
+  EXPECT_EQ(noted("a", "got \"tools/call\""), 1u);
+}
+
+// O10: the child is pinged, found alive, and kept.
+TEST_F(PoolTest, a_timeout_cancels_the_call_at_the_server_and_keeps_the_child) {
+  add(spec("a"));
+  const pid_t before = pid_of("a");
+  ForwardOptions how;
+  how.idle = 50ms;
+  const Result<rpc::Message> answer = call("a", "hang", how);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::timeout);
+  EXPECT_EQ(pid_of("a"), before);
+  EXPECT_EQ(noted("a", "got \"notifications/cancelled\""), 1u);
+  EXPECT_EQ(noted("a", "got \"ping\""), 1u);
+  EXPECT_EQ(starts("a"), 1u);
+}
+
+TEST_F(PoolTest, a_call_given_up_is_cancelled_at_the_server) {
+  add(spec("a"));
+  pid_of("a");
+  std::stop_source stop;
+  ForwardOptions how;
+  how.stop = stop.get_token();
+  const auto hanging = begin("a", "hang", how);
+  ASSERT_TRUE(comes_true([&] { return noted("a", "got \"tools/call\"") == 2; }));
+  stop.request_stop();
+  EXPECT_TRUE(finish(hanging).starts_with("<cancelled"));
+  pid_of("a");
+  EXPECT_EQ(noted("a", "got \"notifications/cancelled\""), 1u);
+}
+
+TEST_F(PoolTest, the_absolute_clock_ends_a_call_by_itself) {
+  add(spec("a"));
+  ForwardOptions how;
+  how.absolute = 50ms;
+  const Result<rpc::Message> answer = call("a", "hang", how);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::timeout);
+  EXPECT_EQ(answer.error().detail().after, 50ms);
+}
+
+TEST_F(PoolTest, a_child_that_fails_its_ping_after_a_timeout_is_replaced) {
+  ServerSpec mute = spec("a");
+  mute.clocks.ping = 50ms;
+  add(mute);
+  const pid_t before = pid_of("a");
+  ForwardOptions how;
+  how.idle = 50ms;
+  EXPECT_FALSE(call("a", "mute", how));
+  ASSERT_TRUE(comes_true([&] { return status("a").state != State::ready; }));
+  EXPECT_NE(pid_of("a"), before);
+}
+
+TEST_F(PoolTest, an_idle_server_that_no_longer_answers_is_found_out_and_replaced) {
+  ServerSpec mute = spec("a", "mute_after_handshake");
+  mute.clocks.health = 20ms;
+  mute.clocks.ping = 50ms;
+  add(mute);
+  ASSERT_TRUE(loop.block_on(pool->warm(Target("a"))));
+  EXPECT_TRUE(comes_true([&] { return status("a").state != State::ready; }));
+  EXPECT_FALSE(status("a").healthy);
+  ASSERT_TRUE(status("a").last_error);
+  EXPECT_EQ(status("a").last_error->kind(), ErrorKind::timeout);
+}
+
+// A server that is busy with one call cannot answer a ping beside it: the call's own clock decides.
+TEST_F(PoolTest, a_busy_server_is_not_replaced_for_the_impatience_of_another_caller) {
+  ServerSpec busy = spec("a");
+  busy.clocks.ping = 20ms;
+  add(busy);
+  const pid_t before = pid_of("a");
+  const auto working = begin("a", "gate");
+  ASSERT_TRUE(comes_true([&] { return noted("a", "got \"tools/call\"") == 2; }));
+  ForwardOptions impatient;
+  impatient.idle = 20ms;
+  EXPECT_FALSE(call("a", "pid", impatient));
+  ASSERT_TRUE(comes_true([&] { return !status("a").healthy; })) << "the ping goes unanswered";
+  EXPECT_EQ(status("a").state, State::ready);
+  open_gate();
+  finish(working);
+  ASSERT_TRUE(*working->answer) << finish(working);
+  EXPECT_EQ((*working->answer)->result_text(), kEcho);
+  EXPECT_EQ(pid_of("a"), before);
+  EXPECT_TRUE(status("a").healthy);
+}
+
+TEST_F(PoolTest, a_lease_holds_a_ready_upstream) {
+  ServerSpec brief = spec("a");
+  brief.clocks.idle_stop = 1ms;
+  add(brief);
+  std::optional<Result<Lease>> lease = loop.block_on(pool->acquire(Target("a"), {}));
+  ASSERT_TRUE(*lease);
+  const Result<std::vector<json::Raw>> tools = loop.block_on((*lease)->client().tools());
+  ASSERT_TRUE(tools);
+  EXPECT_EQ(tools->size(), 2u);
+  EXPECT_TRUE(repeatable("tools/call", json::View((*tools)[0])));
+  EXPECT_FALSE(repeatable("tools/call", json::View((*tools)[1])));
+  EXPECT_EQ((*lease)->upstream().state(), State::ready);
+  lease.reset();
+  EXPECT_TRUE(reaches("a", State::idle));
+}
+
+Task<void> forward_beside(std::shared_ptr<mcp::Client> client, std::optional<Result<rpc::Message>>& answer) {
+  Result<rpc::Message> got = co_await client->forward(tool_call("hang"));
+  answer = std::move(got);
+}
+
+// What decides whether a call that met its connection's end may be sent again.
+TEST_F(PoolTest, a_call_that_never_left_is_known_from_one_that_did) {
+  add(spec("a"));
+  for (const bool leaves : {false, true}) {
+    std::optional<Result<rpc::Message>> answer;
+    std::optional<Result<Lease>> lease = loop.block_on(pool->acquire(Target("a"), {}));
+    ASSERT_TRUE(*lease);
+    loop.post([&] {
+      loop.spawn(forward_beside((*lease)->upstream().client(), answer));
+      if (!leaves) (*lease)->client().connection().close();
+    });
+    if (leaves) {
+      ASSERT_TRUE(comes_true([&] { return noted("a", "got \"tools/call\"") == 1; }));
+      (*lease)->client().connection().close();
+    }
+    ASSERT_TRUE(comes_true([&] { return answer.has_value(); }));
+    ASSERT_FALSE(*answer);
+    EXPECT_EQ(answer->error().detail().unsent, !leaves);
+    lease.reset();
+  }
+}
+
+TEST(Retry, only_what_reads_or_says_so_is_repeatable) {
+  EXPECT_TRUE(repeatable("resources/read"));
+  EXPECT_TRUE(repeatable("tools/list"));
+  EXPECT_FALSE(repeatable("tools/call"));
+  EXPECT_FALSE(repeatable("logging/setLevel"));
+  EXPECT_TRUE(repeatable("tools/call", json::View(R"({"annotations":{"idempotentHint":true}})")));
+  EXPECT_FALSE(repeatable("tools/call", json::View(R"({"annotations":{"readOnlyHint":false}})")));
+}
+
+TEST(Retry, the_mark_disturbs_nothing_else) {
+  const Error reason(ErrorKind::closed, "gone");
+  const auto marked = [&](const std::string& result) {
+    return std::string(
+        mark_retried(message(R"({"id":1,"jsonrpc":"2.0","result":)" + result + "}"), 2, reason, Limits())
+            .result_text());
+  };
+  EXPECT_EQ(marked("{}"), R"({"_meta":{"fairlead/retried":{"attempts":2,"reason":"connection closed"}}})");
+  EXPECT_EQ(marked(R"({"_meta": {"a":1.0} ,"b":[]})"),
+            R"({"_meta": {"a":1.0,"fairlead/retried":{"attempts":2,"reason":"connection closed"}} ,"b":[]})");
+  EXPECT_EQ(marked(R"({"_meta":7})"), R"({"_meta":7})");
+  EXPECT_EQ(marked("null"), "null");
+}
+
+}  // namespace
+}  // namespace fairlead::pool

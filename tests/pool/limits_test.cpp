@@ -1,0 +1,143 @@
+// How many of everything there may be. R10.3; O3.
+#include "pool/harness.hpp"
+
+namespace fairlead::pool {
+namespace {
+
+// The least recently used idle server gives its process to the next.
+TEST_F(PoolTest, a_full_pool_evicts_the_server_whose_last_call_is_longest_ago) {
+  options.limits.max_stdio_processes = 2;
+  options.limits.evict_after = 0ms;
+  add(spec("a"));
+  add(spec("b"));
+  add(spec("c"));
+  pid_of("a");
+  pid_of("b");
+  pid_of("a");
+  EXPECT_GT(pid_of("c"), 0);
+  EXPECT_EQ(pool->processes(), 2u);
+  EXPECT_EQ(survivors(), 2u);
+  EXPECT_EQ(status("a").state, State::ready);
+  EXPECT_EQ(status("b").state, State::idle);
+}
+
+TEST_F(PoolTest, a_start_waits_until_a_server_has_been_idle_for_long_enough) {
+  options.limits.max_stdio_processes = 1;
+  options.limits.evict_after = 30ms;
+  add(spec("a"));
+  add(spec("b"));
+  pid_of("a");
+  EXPECT_GT(pid_of("b"), 0);
+  EXPECT_EQ(pool->processes(), 1u);
+}
+
+TEST_F(PoolTest, many_more_servers_than_processes_are_served_in_turn) {
+  options.limits.max_stdio_processes = 2;
+  options.limits.evict_after = 0ms;
+  std::vector<std::shared_ptr<Beside>> calls;
+  for (int i = 0; i < 8; ++i) add(spec("s" + std::to_string(i)));
+  for (int i = 0; i < 8; ++i) calls.push_back(begin("s" + std::to_string(i), "pid"));
+  std::set<std::string> pids;
+  for (const auto& one : calls) pids.insert(finish(one));
+  EXPECT_EQ(pids.size(), 8u);
+  for (const std::string& pid : pids) EXPECT_FALSE(pid.starts_with("<")) << pid;
+  EXPECT_LE(survivors(), 2u);
+}
+
+TEST_F(PoolTest, a_full_pool_of_busy_servers_refuses_in_time_and_names_its_limit) {
+  options.limits.max_stdio_processes = 1;
+  options.limits.evict_after = 0ms;
+  add(spec("a"));
+  ServerSpec late = spec("b");
+  late.clocks.queue = 50ms;
+  add(late);
+  const auto busy = begin("a", "gate");
+  ASSERT_TRUE(comes_true([&] { return noted("a", "got \"tools/call\"") == 1; }));
+  const Result<rpc::Message> answer = call("b", "pid");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::resource_exhausted);
+  EXPECT_NE(answer.error().message().find("max_stdio_processes (1)"), std::string::npos);
+  EXPECT_GT(answer.error().detail().retry_after.value_or(0ms), 0ms);
+  EXPECT_EQ(starts("b"), 0u);
+  open_gate();
+  finish(busy);
+  EXPECT_GT(pid_of("b"), 0) << "and is not kept out for good";
+}
+
+TEST_F(PoolTest, the_queue_for_processes_has_an_end) {
+  options.limits.max_stdio_processes = 1;
+  options.limits.max_start_queue = 0;
+  add(spec("a"));
+  add(spec("b"));
+  const auto busy = begin("a", "gate");
+  ASSERT_TRUE(comes_true([&] { return noted("a", "got \"tools/call\"") == 1; }));
+  const Result<rpc::Message> answer = call("b", "pid");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::resource_exhausted);
+  EXPECT_NE(answer.error().message().find("max_start_queue (0)"), std::string::npos);
+  open_gate();
+  finish(busy);
+}
+
+TEST_F(PoolTest, calls_over_the_servers_bound_wait_for_their_turn) {
+  ServerSpec narrow = spec("a");
+  narrow.max_calls = 1;
+  add(narrow);
+  const auto first = begin("a", "gate");
+  ASSERT_TRUE(comes_true([&] { return noted("a", "got \"tools/call\"") == 1; }));
+  const auto second = begin("a", "pid");
+  const auto third = begin("a", "pid");
+  EXPECT_EQ(status("a").calls, 1u);
+  open_gate();
+  EXPECT_FALSE(finish(second).starts_with("<")) << finish(second);
+  EXPECT_FALSE(finish(third).starts_with("<")) << finish(third);
+}
+
+TEST_F(PoolTest, a_call_whose_turn_does_not_come_in_time_is_told_which_bound_it_met) {
+  ServerSpec narrow = spec("a");
+  narrow.max_calls = 1;
+  narrow.clocks.queue = 50ms;
+  add(narrow);
+  const auto first = begin("a", "gate");
+  ASSERT_TRUE(comes_true([&] { return noted("a", "got \"tools/call\"") == 1; }));
+  const Result<rpc::Message> answer = call("a", "pid");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::resource_exhausted);
+  EXPECT_NE(answer.error().message().find("max_calls"), std::string::npos);
+  EXPECT_TRUE(answer.error().detail().retry_after);
+  open_gate();
+  finish(first);
+}
+
+TEST_F(PoolTest, calls_over_the_bound_of_all_servers_wait_too) {
+  options.limits.max_calls = 1;
+  add(spec("a"));
+  ServerSpec other = spec("b");
+  other.clocks.queue = 50ms;
+  add(other);
+  const auto first = begin("a", "gate");
+  ASSERT_TRUE(comes_true([&] { return noted("a", "got \"tools/call\"") == 1; }));
+  const Result<rpc::Message> answer = call("b", "pid");
+  ASSERT_FALSE(answer);
+  EXPECT_NE(answer.error().message().find("max_calls of all servers"), std::string::npos);
+  open_gate();
+  finish(first);
+}
+
+TEST_F(PoolTest, those_who_wait_are_bounded) {
+  options.limits.max_waiting_calls = 2;
+  add(spec("a", "gated"));
+  const auto first = begin("a", "pid");
+  const auto second = begin("a", "pid");
+  ASSERT_TRUE(comes_true([&] { return status("a").waiting == 2; }));
+  const Result<rpc::Message> answer = call("a", "pid");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::resource_exhausted);
+  EXPECT_NE(answer.error().message().find("max_waiting_calls (2)"), std::string::npos);
+  open_gate();
+  EXPECT_FALSE(finish(first).starts_with("<"));
+  EXPECT_FALSE(finish(second).starts_with("<"));
+}
+
+}  // namespace
+}  // namespace fairlead::pool

@@ -1,0 +1,222 @@
+// Servers are started once, whoever calls, and come back when they die. R10.1, R10.2, R10.4, R10.5.
+#include "fairlead/connection/channel.hpp"
+#include "pool/harness.hpp"
+
+namespace fairlead::pool {
+namespace {
+
+TEST_F(PoolTest, nothing_is_started_before_it_is_wanted) {
+  add(spec("a"));
+  EXPECT_EQ(status("a").state, State::idle);
+  EXPECT_EQ(starts("a"), 0u);
+}
+
+TEST_F(PoolTest, a_thousand_first_calls_start_one_process) {
+  add(spec("a", "gated"));
+  std::vector<std::shared_ptr<Beside>> calls;
+  for (int i = 0; i < 1000; ++i) calls.push_back(begin("a", "pid"));
+  ASSERT_TRUE(comes_true([&] { return status("a").waiting == 1000; }));
+  open_gate();
+  std::set<std::string> answers;
+  for (const auto& one : calls) answers.insert(finish(one));
+  EXPECT_EQ(answers.size(), 1u) << *answers.begin();
+  EXPECT_EQ(starts("a"), 1u);
+  EXPECT_EQ(pool->processes(), 1u);
+}
+
+TEST_F(PoolTest, a_thousand_first_calls_share_one_failure_with_its_last_words) {
+  add(spec("a", "dies_in_handshake"));
+  std::vector<std::shared_ptr<Beside>> calls;
+  for (int i = 0; i < 1000; ++i) calls.push_back(begin("a", "pid"));
+  for (const auto& one : calls) {
+    finish(one);
+    ASSERT_TRUE(one->answer && !*one->answer);
+    const Error& error = one->answer->error();
+    ASSERT_EQ(error.kind(), ErrorKind::process_exited) << error.to_string();
+    ASSERT_EQ(error.detail().exit_status, 3);
+    ASSERT_EQ(error.detail().stderr_lines, std::vector<std::string>{"cannot find my configuration"});
+  }
+  EXPECT_EQ(starts("a"), 1u);
+}
+
+TEST_F(PoolTest, a_command_that_is_not_there_is_a_spawn_error) {
+  ServerSpec missing = spec("a");
+  std::get<ProcessSpec>(missing.reach).command = "no-such-program-anywhere";
+  add(missing);
+  const Result<rpc::Message> answer = call("a", "pid");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::spawn);
+  EXPECT_NE(answer.error().message().find("no-such-program-anywhere"), std::string::npos);
+  EXPECT_EQ(status("a").state, State::backing_off);
+}
+
+TEST_F(PoolTest, a_server_that_never_reads_fails_by_the_handshakes_clock) {
+  ServerSpec deaf = spec("a", "never_reads");
+  deaf.clocks.handshake = 200ms;
+  add(deaf);
+  const Result<rpc::Message> answer = call("a", "pid");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::timeout) << answer.error().to_string();
+  EXPECT_EQ(survivors(), 0u) << "it is stopped before the call fails";
+}
+
+TEST_F(PoolTest, a_banner_on_stdout_is_borne) {
+  add(spec("a", "banner"));
+  EXPECT_GT(pid_of("a"), 0);
+}
+
+TEST_F(PoolTest, a_modern_server_is_served_like_any_other) {
+  add(spec("a", "modern"));
+  EXPECT_GT(pid_of("a"), 0);
+  EXPECT_EQ(noted("a", "got \"initialize\""), 0u);
+}
+
+TEST_F(PoolTest, a_call_that_is_given_up_does_not_wait_for_the_start) {
+  add(spec("a", "gated"));
+  std::stop_source stop;
+  ForwardOptions how;
+  how.stop = stop.get_token();
+  const auto given_up = begin("a", "pid", how);
+  const auto patient = begin("a", "pid");
+  ASSERT_TRUE(comes_true([&] { return status("a").waiting == 2; }));
+  stop.request_stop();
+  EXPECT_TRUE(finish(given_up).starts_with("<cancelled")) << finish(given_up);
+  EXPECT_FALSE(patient->answer);
+  open_gate();
+  EXPECT_FALSE(finish(patient).starts_with("<"));
+}
+
+TEST_F(PoolTest, a_child_killed_while_idle_is_started_again_by_the_next_call) {
+  add(spec("a"));
+  const pid_t before = pid_of("a");
+  ::kill(before, SIGKILL);
+  ASSERT_TRUE(comes_true([&] { return status("a").state != State::ready; })) << "its health lies";
+  EXPECT_FALSE(status("a").healthy);
+  const Result<rpc::Message> answer = call("a", "pid");
+  EXPECT_NE(text_of(answer), std::to_string(before));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->frame().view().find(kRetriedKey), std::string::npos) << "it was sent only once";
+  EXPECT_EQ(starts("a"), 2u);
+  EXPECT_EQ(status("a").generation, 2u);
+}
+
+// The same without waiting until the death is noticed: nothing may hang, and what may be repeated is
+// answered.
+TEST_F(PoolTest, a_call_that_meets_a_dying_child_is_sent_once_more) {
+  add(spec("a"));
+  for (int i = 0; i < 4; ++i) {
+    const pid_t before = pid_of("a");
+    ::kill(before, SIGKILL);
+    const std::string text = text_of(call("a", "pid", repeatable_call()));
+    EXPECT_FALSE(text.starts_with("<")) << text;
+    EXPECT_NE(text, std::to_string(before));
+    ASSERT_TRUE(pool->remove("a"));  // with its failures
+    add(spec("a"));
+  }
+}
+
+TEST_F(PoolTest, a_server_that_exits_after_each_call_serves_on_and_has_not_failed) {
+  add(spec("a"));
+  for (int i = 0; i < 10; ++i) {
+    const std::string text = text_of(call("a", "exit"));
+    ASSERT_FALSE(text.starts_with("<")) << text;
+    ASSERT_TRUE(reaches("a", State::idle)) << to_string(status("a").state);
+  }
+  EXPECT_EQ(status("a").failures, 0u);
+  EXPECT_EQ(starts("a"), 10u);
+}
+
+TEST_F(PoolTest, a_crash_loop_is_refused_without_another_start_and_says_until_when) {
+  ServerSpec bad = spec("a", "dies_in_handshake");
+  bad.restart.crash_loop_after = 2;
+  add(bad);
+  EXPECT_FALSE(call("a", "pid"));
+  EXPECT_FALSE(call("a", "pid"));
+  EXPECT_EQ(status("a").state, State::crash_loop);
+  const std::size_t before = starts("a");
+  const Result<rpc::Message> answer = call("a", "pid");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::process_exited);
+  EXPECT_NE(answer.error().message().find("2 times in a row"), std::string::npos)
+      << answer.error().to_string();
+  EXPECT_GT(answer.error().detail().retry_after.value_or(0ms), 50s);
+  EXPECT_EQ(answer.error().detail().stderr_lines.size(), 1u) << "the last words";
+  EXPECT_EQ(starts("a"), before);
+}
+
+TEST_F(PoolTest, a_server_to_be_kept_running_starts_by_itself_and_again_after_its_death) {
+  ServerSpec kept = spec("a");
+  kept.keep_running = true;
+  add(kept);
+  ASSERT_TRUE(reaches("a", State::ready));
+  const pid_t before = pid_of("a");
+  ::kill(before, SIGKILL);
+  ASSERT_TRUE(comes_true([&] { return status("a").generation == 2 && status("a").state == State::ready; }));
+  EXPECT_EQ(starts("a"), 2u);
+}
+
+TEST_F(PoolTest, an_idle_server_is_stopped_and_started_again_when_wanted) {
+  ServerSpec brief = spec("a");
+  brief.clocks.idle_stop = 1ms;
+  add(brief);
+  const pid_t before = pid_of("a");
+  ASSERT_TRUE(reaches("a", State::idle));
+  EXPECT_EQ(survivors(), 0u);
+  EXPECT_NE(pid_of("a"), before);
+}
+
+TEST_F(PoolTest, warming_starts_it_and_tells_how_that_went) {
+  add(spec("a"));
+  add(spec("b", "dies_in_handshake"));
+  EXPECT_TRUE(loop.block_on(pool->warm(Target("a"))));
+  EXPECT_EQ(status("a").state, State::ready);
+  EXPECT_FALSE(loop.block_on(pool->warm(Target("b"))));
+}
+
+// What a legacy server spoke is remembered: one that does not answer the modern question costs seconds
+// otherwise.
+TEST_F(PoolTest, a_legacy_server_is_not_probed_again) {
+  add(spec("a"));
+  pid_of("a");
+  EXPECT_EQ(noted("a", "got \"server/discover\""), 1u);
+  EXPECT_FALSE(call("a", "crash"));
+  pid_of("a");
+  EXPECT_EQ(starts("a"), 2u);
+  EXPECT_EQ(noted("a", "got \"server/discover\""), 1u);
+}
+
+TEST_F(PoolTest, every_transition_is_told) {
+  add(spec("a"));
+  pid_of("a");
+  EXPECT_EQ(changes,
+            (std::vector<std::string>{"a idle>starting", "a starting>handshaking", "a handshaking>ready"}));
+  EXPECT_TRUE(status("a").healthy);
+  EXPECT_EQ(status("a").history.size(), 3u);
+}
+
+TEST_F(PoolTest, a_connector_reaches_what_is_neither_program_nor_address) {
+  std::shared_ptr<Connection> far;
+  ServerSpec own = spec("a");
+  own.clocks.handshake = 100ms;
+  own.reach = Connector([&](Loop& on, ConnectOptions) -> Task<ConnectResult> {
+    auto [near, other] = make_channel(on, on);
+    far = other;
+    const auto made = [](std::shared_ptr<Connection> end) -> Task<ConnectResult> { co_return end; };
+    return made(near);
+  });
+  add(own);
+  const Result<rpc::Message> answer = call("a", "pid");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::timeout);
+  EXPECT_EQ(pool->processes(), 0u);
+}
+
+TEST_F(PoolTest, a_pool_that_is_dropped_leaves_nothing_running) {
+  add(spec("a"));
+  pid_of("a");
+  pool.reset();
+  EXPECT_TRUE(comes_true([&] { return survivors() == 0; }));
+}
+
+}  // namespace
+}  // namespace fairlead::pool
