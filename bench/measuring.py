@@ -12,7 +12,7 @@ INSTALL_TIMEOUT = 300
 
 @dataclass(frozen=True)
 class System:
-    """A server behind the driver, or (with `client`) our client before the C echo."""
+    """A server behind the driver or the HTTP load generator, or (with `client`) our client before the C echo."""
 
     name: str
     command: tuple
@@ -33,6 +33,7 @@ class Section:
     seconds: float = 0.6
     warm_up: int = 2000
     say: str = "legacy"  # what the driver says; its --say
+    http: tuple = ()  # phase http: more options for http_load
 
 
 @dataclass
@@ -87,6 +88,8 @@ class Machine:
         return best
 
     def command(self, section, system, seconds):
+        if section.phase == "http":
+            return self.http_command(section, system, seconds)
         return [
             self.program("peer_client" if system.client else "driver"),
             *([] if system.client else ["--say", section.say]),
@@ -97,6 +100,20 @@ class Machine:
             "--warm-up", str(section.warm_up),
             "--own-core", self.core(section.cores[0]),
             "--server-core", self.core(section.cores[1]),
+            "--", *system.command,
+        ]  # fmt: skip
+
+    def http_command(self, section, system, seconds):
+        return [
+            self.program("http_load"),
+            "--path", "/mcp",
+            "--body-bytes", str(section.line_bytes),
+            "--connections", str(section.in_flight),
+            "--seconds", str(seconds),
+            "--warm-up", str(section.warm_up),
+            "--own-core", self.core(section.cores[0]),
+            "--server-core", self.core(section.cores[1]),
+            *section.http,
             "--", *system.command,
         ]  # fmt: skip
 

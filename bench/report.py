@@ -113,7 +113,9 @@ def print_columns(rows, aligned_right):
 
 def print_section(results, section):
     print(f"\n{section.title}")
-    keys = ["p50_us", "p90_us", "p99_us"] if section.phase == "sequential" else ["calls_per_s"]
+    keys = {"sequential": ["p50_us", "p90_us", "p99_us"], "http": ["calls_per_s", "p50_us", "p99_us"]}.get(
+        section.phase, ["calls_per_s"]
+    )
     heads = {"p50_us": "p50 us", "p90_us": "p90 us", "p99_us": "p99 us", "calls_per_s": "calls/s"}
     rows = [["", *(heads[key] for key in keys), "server CPU us", "client CPU us", "foreign"]]
     for system in section.systems:

@@ -15,6 +15,7 @@ from report import Target, figure, print_noise, print_section, print_targets, qu
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KIB = 1 << 10
+HTTP_CONNECTIONS = (1, 16, 64, 256)
 
 
 def sections_of(machine):
@@ -26,6 +27,9 @@ def sections_of(machine):
     v2 = System("TS SDK 2.x", ("node", os.path.join(machine.js, "ts_v2.mjs")))
     mcp = System("our MCP", (machine.program("mcp_server"),))
     mcp500 = System("our MCP", (machine.program("mcp_server"), "500"))
+    epoll = System("bare epoll", (machine.program("http_epoll"),))
+    beast = System("bare Beast", (machine.program("http_beast"),))
+    http = System("our HTTP", (machine.program("http_server"),))
     v1_500 = System("TS SDK 1.x", (*v1.command, "500"))
     v2_500 = System("TS SDK 2.x", (*v2.command, "500"))
     return [
@@ -87,6 +91,17 @@ def sections_of(machine):
             in_flight=16,
             warm_up=100,
             say="modern-list",
+        ),
+        *(
+            Section(
+                f"http_{connections}",
+                f"HTTP: {connections} kept connections, one POST of 200 bytes at a time on each, a constant answer",
+                (epoll, beast, http),
+                phase="http",
+                in_flight=connections,
+                warm_up=4000,
+            )
+            for connections in HTTP_CONNECTIONS
         ),
     ]
 
@@ -161,6 +176,18 @@ TARGETS = [
         "start to first answer, modern, to TS SDK 2.x",
         0.05,
         ratio("mcp_modern", "start_ms", "our MCP", "TS SDK 2.x"),
+    ),
+    *(
+        Target(
+            f"http_{connections}",
+            f"HTTP server, {connections} connections, to bare Beast",
+            1.0,
+            ratio(f"http_{connections}", "calls_per_s", "our HTTP", "bare Beast"),
+            at_most=False,
+            unit="%",
+        )
+        for connections in HTTP_CONNECTIONS
+        if connections > 1
     ),
     Target("memory", "heap of an idle peer", 16, figure("memory", "heap_bytes", scale=1 / KIB), unit="KiB"),
     Target("memory", "10,000 idle Unix-socket peers, resident", 200, figure("memory", "resident_mib"), unit="MiB"),

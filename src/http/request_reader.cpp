@@ -10,6 +10,7 @@ namespace fairlead::http {
 
 namespace {
 
+constexpr std::size_t kUsualFields = 8;
 constexpr std::size_t kEagerBody = 64u << 10;  // a body grows with what has come, not with what was announced
 
 bool is_target(std::string_view text) noexcept {
@@ -37,6 +38,7 @@ void RequestReader::begin() {
   head_.clear();
   scanned_ = 0;
   request_ = Request();
+  request_.headers.reserve(kUsualFields);
   authority_.clear();
   body_.clear();
   body_size_ = 0;

@@ -170,6 +170,7 @@ void ServerConnection::resume() {
 // At the end of whatever happened to the connection: what does it wait for now?
 void ServerConnection::settle() {
   if (!stream_ || pumping_) return;
+  if (core_->draining && is_idle()) closing_ = true;
   if (closing_ && queue_.empty() && !lingering_) linger();
   if (!stream_) return;
   const auto self = shared_from_this();
@@ -405,9 +406,12 @@ void ServerConnection::close() {
   if (current_) std::exchange(current_, nullptr)->lost();
 }
 
+bool ServerConnection::is_idle() const noexcept {
+  return !current_ && queue_.empty() && pending_.empty() && reader_.state() == RequestReader::State::idle;
+}
+
 void ServerConnection::close_if_idle() {
-  if (current_ || !queue_.empty() || reader_.state() != RequestReader::State::idle) return;
-  close();
+  if (is_idle() && !pumping_) close();
 }
 
 // ---- clocks ----------------------------------------------------------------------------------------------

@@ -58,6 +58,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void take_pending();
   void after_feed();
   bool may_take_next() const noexcept;
+  bool is_idle() const noexcept;
   void resume();
   void settle();
 

@@ -148,7 +148,7 @@ TEST_P(BadRequests, IsRefusedAndTheConnectionEnds) {
 
 // In whatever pieces the bytes come, the outcome is the same.
 TEST_P(BadRequests, IsRefusedInPieces) {
-  for (const std::size_t piece : {1, 2, 3, 7, 100}) {
+  for (const std::size_t piece : {1u, 2u, 3u, 7u, 100u}) {
     RequestReader reader(kHeads, kBodies);
     const std::string_view bytes = GetParam().bytes;
     for (std::size_t at = 0; at < bytes.size() && reader.state() != RequestReader::State::refused;

@@ -171,6 +171,19 @@ TEST_F(Draining, EndsWhatTakesLongerThanDrainGrace) {
   EXPECT_TRUE(holds_soon([&] { return drained.load(); }));
 }
 
+TEST_F(Draining, MayBeAskedForByARequest) {
+  make(1h);
+  server->route("/drain", [this](const ExchangePtr& exchange) {
+    exchange->respond(Response::text(200, "will do"));
+    server->thread().loop().spawn(draining(this));
+  });
+  RawClient client = server->client();
+  EXPECT_EQ(client.ask("GET /drain HTTP/1.1\r\nHost: localhost\r\n\r\n").body, "will do");
+  EXPECT_TRUE(client.ended());
+  client.close();
+  EXPECT_TRUE(holds_soon([&] { return drained.load(); }));
+}
+
 TEST_F(Draining, IsDoneAtOnceWhereNobodyIs) {
   make(1h);
   drain();

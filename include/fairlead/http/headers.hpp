@@ -17,6 +17,7 @@ class Headers {
   Headers(std::initializer_list<Field> fields) : fields_(fields) {}
 
   void add(std::string name, std::string value) { fields_.emplace_back(std::move(name), std::move(value)); }
+  void reserve(std::size_t fields) { fields_.reserve(fields); }
   // Replaces all fields of that name by one.
   void set(std::string name, std::string value);
   void erase(std::string_view name);

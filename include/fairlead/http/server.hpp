@@ -69,14 +69,15 @@ class Exchange {
   virtual std::size_t backlog() const noexcept = 0;
 
   // The socket itself, for what speaks another protocol from here on (101). `early` is what had been read
-  // beyond the request.
+  // beyond the request. No stream: the client has gone.
   struct Upgraded {
     std::unique_ptr<ByteStream> stream;
     std::string early;
   };
   virtual Upgraded upgrade(Response head) = 0;
 
-  // Called once, on the loop, when the client has gone before the answer was finished.
+  // Called once, on the loop, when the client has gone before the answer was finished. Having finished
+  // sending counts as having gone; further requests on the connection do not.
   virtual void when_gone(std::function<void()> told) = 0;
   virtual bool gone() const noexcept = 0;
 };
@@ -92,7 +93,7 @@ struct ServerOptions {
   ServerOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
 
   Log log;
-  // Limits; each refusal names its own.
+  // Limits; each refusal names its own. A time of 0 is none.
   std::size_t max_body_bytes = 4u << 20;             // 413
   std::size_t max_header_bytes = 32u << 10;          // request line and fields: 431
   std::size_t max_connections = 10'000;              // then a newcomer gets 503 and is hung up on
@@ -104,11 +105,12 @@ struct ServerOptions {
   std::chrono::milliseconds drain_grace{5'000};
 
   std::optional<TlsFiles> tls;
-  // Names this server answers to, without ports; empty: any. Refused with 403. Loopback listeners have
-  // localhost, 127.0.0.1 and [::1] by default.
+  // Names this server answers to, without ports; empty: any. Others are refused with 403. Loopback listeners
+  // have localhost, 127.0.0.1 and [::1] by default, others any.
   std::optional<std::vector<std::string>> allowed_hosts;
-  // Origins of pages that may ask, as "https://app.example". Those of the allowed hosts may, in any port;
-  // others are refused with 403. CORS headers are sent for the ones that may.
+  // Origins of pages that may ask, as "https://app.example"; "*": all. Those of the allowed hosts may, in any
+  // port (where any host is allowed: those of the host and port that are asked); others are refused with 403.
+  // CORS headers are sent for the ones that may.
   std::vector<std::string> allowed_origins;
 };
 
@@ -124,6 +126,7 @@ class Server {
   virtual void route(std::string path, Handler handler) = 0;
   // Where it listens, with the real port: "127.0.0.1:8808".
   virtual std::string address() const = 0;
+  // Open, without those that were upgraded.
   virtual std::size_t connections() const noexcept = 0;
   // Reads certificate and key again; new connections have them. The old ones stay when these are unusable.
   virtual Result<void> reload_tls() = 0;
