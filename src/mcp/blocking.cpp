@@ -79,4 +79,17 @@ Result<mcp::PromptResult> Client::get_prompt(std::string_view name,
   return impl_->thread.wait_for(impl_->client->get_prompt(std::string(name), std::move(arguments)));
 }
 
+Result<std::vector<mcp::SkillEntry>> Client::skills() {
+  return impl_->thread.wait_for(impl_->client->skills());
+}
+Result<mcp::SkillEntry> Client::skill(std::string_view uri) {
+  return impl_->thread.wait_for(impl_->client->skill(std::string(uri)));
+}
+Result<mcp::SkillFile> Client::read_skill_file(const mcp::SkillEntry& skill, std::string_view uri) {
+  return impl_->thread.wait_for(impl_->client->read_skill_file(skill, std::string(uri)));
+}
+Result<std::vector<json::Raw>> Client::read_directory(std::string_view uri) {
+  return impl_->thread.wait_for(impl_->client->read_directory(std::string(uri)));
+}
+
 }  // namespace fairlead::blocking

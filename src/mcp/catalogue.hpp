@@ -42,6 +42,21 @@ struct PromptEntry {
   Server::Complete complete;
 };
 
+// A file that can be read, whether it is listed or not.
+struct OfferedFile {
+  ResourceSpec spec;
+  std::string content;
+  bool is_text = false;
+};
+
+// A skill, by the address of its SKILL.md.
+struct OfferedSkill {
+  std::string uri;
+  ResourceSpec listed;  // its SKILL.md among the resources
+  json::Raw entry;      // as skills/list has it
+  std::vector<std::shared_ptr<const OfferedFile>> files;
+};
+
 // Entries in the order they were added, and by name.
 template <class Entry>
 struct Listing {
@@ -73,12 +88,19 @@ class Catalogue {
  public:
   Catalogue() = default;
   Catalogue(const Catalogue& other)
-      : tools(other.tools), resources(other.resources), templates(other.templates), prompts(other.prompts) {}
+      : tools(other.tools),
+        resources(other.resources),
+        templates(other.templates),
+        prompts(other.prompts),
+        skills(other.skills),
+        files(other.files) {}
 
   Listing<ToolEntry> tools;
   Listing<ResourceEntry> resources;
   Listing<TemplateEntry> templates;
   Listing<PromptEntry> prompts;
+  Listing<OfferedSkill> skills;
+  std::map<std::string, std::shared_ptr<const OfferedFile>, std::less<>> files;  // of all skills, by address
 
   std::size_t size(ListKind kind) const noexcept;
   // The entries from `from` on, `count` of them, as a JSON array; encoded once for each revision.

@@ -8,9 +8,9 @@ namespace {
 
 // The member that tells the results of a method apart; none for methods that are not cached.
 std::optional<std::string_view> telling_member(std::string_view method) {
-  if (method == "resources/read") return "uri";
+  if (method == "resources/read" || method == "skills/get") return "uri";
   for (const std::string_view listed :
-       {"tools/list", "prompts/list", "resources/list", "resources/templates/list"}) {
+       {"tools/list", "prompts/list", "resources/list", "resources/templates/list", "skills/list"}) {
     if (method == listed) return "cursor";
   }
   return std::nullopt;
@@ -72,10 +72,11 @@ void ClientCache::on_notification(std::string_view method, json::View params) {
   if (method == "notifications/resources/list_changed") {
     drop("resources/list\n");
     drop("resources/templates/list\n");
+    drop("skills/");
   }
   if (method != "notifications/resources/updated") return;
   const std::optional<std::string> uri = params["uri"].as_string();
-  ++generation_;
+  drop("skills/");  // entries have the digests of what they are about
   if (!uri) return drop("resources/read\n");
   const auto found = entries_.find("resources/read\n=" + *uri);
   if (found != entries_.end()) erase(found);

@@ -41,6 +41,8 @@ class ClientSession final : public Client {
   Task<Result<ToolResult>> call_tool(std::string name, json::Raw arguments, ToolCallOptions options) override;
   Task<Result<std::uint64_t>> listen(ListenFilter filter) override;
   Task<Result<void>> unlisten(std::uint64_t subscription) override;
+  Task<Result<std::vector<SkillEntry>>> skills() override;
+  Task<Result<SkillFile>> read_skill_file(SkillEntry skill, std::string uri) override;
   Task<Result<void>> set_log_level(LoggingLevel level) override;
   Connection& connection() const noexcept override { return *connection_; }
   const std::optional<Error>& end_reason() const noexcept override { return peer_->end_reason(); }
@@ -109,6 +111,12 @@ class ClientSession final : public Client {
   std::string instructions_;
   std::map<std::string, json::Schema> output_schemas_;
   ClientCache cache_;
+
+  // Skills (client_skills.cpp).
+  Task<Result<SkillFile>> read_main_file(SkillEntry skill);
+  Task<Result<SkillFile>> read_checked(SkillEntry skill, std::string uri);
+  // Those whose SKILL.md was what its entry says: the digest of the entry, by address.
+  std::map<std::string, std::string> checked_skills_;
 
   // Listening (client_listening.cpp).
   struct Subscription;

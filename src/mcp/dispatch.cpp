@@ -2,6 +2,7 @@
 
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/server_tasks.hpp"
+#include "mcp/skills.hpp"
 
 namespace fairlead::mcp {
 
@@ -19,6 +20,7 @@ Task<Answer> dispatch(FeatureCall call, const MethodInfo& method) {
   if (method.name == "completion/complete") co_return complete(call);
   const std::string_view name = method.name;
   call.state->server = call.server;
+  if (method.extension == kSkillsExtension) co_return serve_skills(call);
   const bool tasks = name.starts_with("tasks/");
   if (!method.extension.empty() && !tasks) co_return rpc::method_not_found(name);
   Task<Answer> running = tasks                      ? serve_tasks(std::move(call))
@@ -35,14 +37,17 @@ bool has_capability(const ServerState& server, std::string_view capability) {
   if (capability == "tools") return catalogue->size(ListKind::tools) > 0;
   if (capability == "prompts") return catalogue->size(ListKind::prompts) > 0;
   if (capability == "resources") {
-    return catalogue->size(ListKind::resources) + catalogue->size(ListKind::templates) > 0;
+    return catalogue->size(ListKind::resources) + catalogue->size(ListKind::templates) > 0 ||
+           has_extension(server, kSkillsExtension);  // skills are resources
   }
   if (capability == "tasks") return server.offers_tasks;
   return capability == "completions" || capability == "logging" || capability.empty();
 }
 
 bool has_extension(const ServerState& server, std::string_view id) {
-  return id.empty() || server.extensions.contains(id) || (id == kTasksExtension && server.offers_tasks);
+  if (id.empty() || server.extensions.contains(id)) return true;
+  if (id == kTasksExtension) return server.offers_tasks;
+  return id == kSkillsExtension && !server.backend && !server.catalogue()->skills.entries.empty();
 }
 
 void write_capabilities(json::Writer& out, const ServerState& server, Revision revision) {
@@ -66,7 +71,11 @@ void write_capabilities(json::Writer& out, const ServerState& server, Revision r
   if (revision == Revision::r2025_11_25 && has_capability(server, "tasks"))
     out.key("tasks").raw(R"({"list":{},"cancel":{},"requests":{"tools":{"call":{}}}})");
   Extensions declared = server.extensions;
+  // What there is declares itself.
   if (server.offers_tasks) declared.try_emplace(std::string(kTasksExtension));
+  if (is_modern(revision) && has_extension(server, kSkillsExtension))
+    declared.try_emplace(std::string(kSkillsExtension),
+                         json::Raw::trusted(Bytes::constant(R"({"directoryRead":true})"), true));
   write(out, declared);
   out.end_object();
 }

@@ -149,10 +149,6 @@ json::Raw ResultWriter::finish(const json::Raw& meta) {
 
 // ---- lists ----------------------------------------------------------------------------------------------
 
-namespace {
-
-// A cursor says where the next page begins and of how many entries: if the list has changed since, it is no
-// longer valid.
 std::string make_cursor(std::size_t from, std::size_t total) {
   return base64url_encode(std::to_string(from) + "/" + std::to_string(total));
 }
@@ -169,8 +165,6 @@ Result<std::size_t> read_cursor(json::View cursor, std::size_t total) {
   }
   return rpc::invalid_params("the cursor is not valid");
 }
-
-}  // namespace
 
 Answer list(const FeatureCall& call, ListKind kind) {
   const auto catalogue = call.server->catalogue();
@@ -204,6 +198,8 @@ struct Readable {
 
 std::optional<Readable> find_readable(const Catalogue& catalogue, const std::string& uri) {
   if (const ResourceEntry* entry = catalogue.resources.find(uri)) return Readable{entry->read, {}};
+  if (const auto file = catalogue.files.find(uri); file != catalogue.files.end())
+    return Readable{reader_of(file->second), {}};
   for (const auto& entry : catalogue.templates.entries) {
     auto variables = entry->pattern.match(uri);
     if (variables) return Readable{entry->read, std::move(*variables)};

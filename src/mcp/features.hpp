@@ -49,6 +49,14 @@ std::string what_was_thrown(const std::exception_ptr& thrown);
 Result<void> take_answers(const FeatureCall& call);
 json::Raw input_required(const FeatureCall& call);
 
+// A cursor says where the next page begins and of how many entries: if the list has changed since, it is no
+// longer valid.
+std::string make_cursor(std::size_t from, std::size_t total);
+Result<std::size_t> read_cursor(json::View cursor, std::size_t total);
+
+// Reads a file of a skill, as a resource.
+Server::ReadResource reader_of(std::shared_ptr<const OfferedFile> file);
+
 Answer list(const FeatureCall& call, ListKind kind);
 Task<Answer> call_tool(FeatureCall call);  // tool_calls.cpp
 Task<Answer> read_resource(FeatureCall call);

@@ -45,9 +45,11 @@ constexpr Row kRequests[] = {
     {"tasks/cancel", "-----", R"("taskId":"1")", ""},
     {"tasks/list", "-----", "", ""},
     {"tasks/update", "-----", R"("taskId":"1","inputResponses":{})", ""},
-    {"skills/list", "-----", "", ""},
-    {"skills/get", "-----", R"("uri":"skill://a/SKILL.md")", ""},
-    {"resources/directory/read", "-----", R"("uri":"skill://a")", ""},
+    // Of the skills extension, declared by having a skill.
+    {"skills/list", "----x", "", R"("skills":[{"uri":"skill://a/SKILL.md")", true},
+    {"skills/get", "----x", R"("uri":"skill://a/SKILL.md")", R"("skill":{"uri":"skill://a/SKILL.md")", true},
+    {"resources/directory/read", "----x", R"("uri":"skill://a")",
+     R"("resources":[{"uri":"skill://a/SKILL.md")", true},
     // Notifications are no requests.
     {"notifications/initialized", "-----", "", ""},
     {"notifications/cancelled", "-----", R"("requestId":9)", ""},
@@ -77,6 +79,9 @@ class MatrixTest : public FullServerTest, public ::testing::WithParamInterface<s
  public:
   void SetUp() override {
     FullServerTest::SetUp();
+    Skill skill;
+    skill.files.push_back({"SKILL.md", "---\nname: a\ndescription: d\n---\n"});
+    ASSERT_TRUE(server.add_skill(skill));
     tool(server, "sampling/createMessage", "", &ask_sampling);
     tool(server, "roots/list", "", &ask_roots);
     tool(server, "url", "", &ask_url);
@@ -162,8 +167,11 @@ TEST_P(MatrixTest, WhatIsNotThereIsNotAdvertised) {
   const std::string capabilities =
       modern_era() ? make("server/discover", "")
                    : make("initialize", R"("protocolVersion":")" + name() + R"(","capabilities":{})");
-  for (const char* missing : {"tasks", "extensions", "skills", "experimental"}) {
+  for (const char* missing : {"tasks", "experimental"}) {
     EXPECT_EQ(capabilities.find(missing), std::string::npos) << capabilities;
+  }
+  for (const char* modern : {"extensions", "skills"}) {
+    EXPECT_EQ(capabilities.find(modern) != std::string::npos, modern_era()) << capabilities;
   }
   EXPECT_EQ(make("tools/list", "").find("execution"), std::string::npos);
   // A task that was not offered is no task: the member is ignored (PROTOCOL §14.1).

@@ -46,6 +46,11 @@ class Client {
   Result<std::vector<mcp::ResourceContents>> read_resource(std::string_view uri);
   Result<mcp::PromptResult> get_prompt(std::string_view name,
                                        std::map<std::string, std::string> arguments = {});
+  // Skills, as mcp::Client has them.
+  Result<std::vector<mcp::SkillEntry>> skills();
+  Result<mcp::SkillEntry> skill(std::string_view uri);
+  Result<mcp::SkillFile> read_skill_file(const mcp::SkillEntry& skill, std::string_view uri);
+  Result<std::vector<json::Raw>> read_directory(std::string_view uri);
 
  private:
   struct Impl;

@@ -14,6 +14,7 @@
 
 #include "fairlead/connection/connect.hpp"
 #include "fairlead/loop/task.hpp"
+#include "fairlead/mcp/skill.hpp"
 #include "fairlead/mcp/types.hpp"
 #include "fairlead/peer/peer.hpp"
 #include "fairlead/protocol/extension.hpp"
@@ -140,6 +141,18 @@ class Client : public std::enable_shared_from_this<Client> {
   virtual Task<Result<std::uint64_t>> listen(ListenFilter filter) = 0;
   virtual Task<Result<void>> unlisten(std::uint64_t subscription) = 0;
   Task<Result<std::uint64_t>> subscribe(std::string uri);
+
+  // Skills (mcp/skill.hpp). Nothing of a skill is read but what is asked for. Entries that are none are left
+  // out; the log says why.
+  virtual Task<Result<std::vector<SkillEntry>>> skills() = 0;
+  // By the address of its SKILL.md.
+  Task<Result<SkillEntry>> skill(std::string uri);
+  // A file of a skill, by its address. Kind validation when size, digest or, for SKILL.md, front matter are
+  // not what the entry says, or it is no file of this skill: it must not be used then. Other files are read
+  // only once SKILL.md has been read and was what the entry says; where it was not read yet, it is now.
+  virtual Task<Result<SkillFile>> read_skill_file(SkillEntry skill, std::string uri) = 0;
+  // What is in a directory, all pages, each entry a resource; directories have the type inode/directory.
+  Task<Result<std::vector<json::Raw>>> read_directory(std::string uri);
 
   // Legacy era: the session's level from now on. Modern era: that of later requests.
   virtual Task<Result<void>> set_log_level(LoggingLevel level) = 0;

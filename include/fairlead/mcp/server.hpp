@@ -12,6 +12,7 @@
 #include <string>
 
 #include "fairlead/mcp/context.hpp"
+#include "fairlead/mcp/skill.hpp"
 #include "fairlead/mcp/types.hpp"
 
 namespace fairlead::mcp {
@@ -81,6 +82,12 @@ class Server {
   bool remove_resource(const std::string& uri);
   // Tells whoever has subscribed to it.
   void resource_updated(const std::string& uri);
+
+  // Offers a skill: its SKILL.md among the resources, its other files to whoever has read that, and the
+  // methods of the extension for it, which is declared with `directoryRead` for as long as there is one. Kind
+  // validation when it is no skill, or one of its addresses is taken.
+  Result<void> add_skill(Skill skill);
+  bool remove_skill(const std::string& uri);  // of its SKILL.md
 
   Result<void> add_prompt(PromptSpec spec, GetPrompt get, Complete complete = nullptr);
   bool remove_prompt(const std::string& name);
