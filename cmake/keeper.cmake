@@ -12,7 +12,8 @@ endfunction()
 function(fairlead_embed_keeper target)
   set(dir ${PROJECT_SOURCE_DIR}/src/process)
   set(program ${CMAKE_CURRENT_BINARY_DIR}/fairlead-keeper)
-  set(sources main.cpp serve.cpp requests.cpp launch.cpp reaper.cpp orphans.cpp table.cpp)
+  set(sources main.cpp serve.cpp requests.cpp launch.cpp belts.cpp cgroup.cpp manifest_append.cpp proc.cpp
+              reaper.cpp orphans.cpp table.cpp)
   list(TRANSFORM sources PREPEND ${dir}/keeper/)
   add_executable(fairlead-keeper ${sources})
   # Where the distribution has no static libc the program is an ordinary one: it starts a little slower.

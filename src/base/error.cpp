@@ -44,10 +44,18 @@ std::string Error::to_string() const {
   std::string text(fairlead::to_string(kind_));
   text += ": ";
   text += message_;
-  if (!detail().stderr_lines.empty()) {
+  const ErrorDetail& facts = detail();
+  const auto line = [&](std::string_view label, const std::string& value) {
+    if (!value.empty()) ((text += '\n') += label) += value;
+  };
+  line("command: ", facts.command_line);
+  line("PATH: ", facts.search_path);
+  if (!facts.stderr_lines.empty()) {
     text += "\nlast lines of its stderr:";
-    for (const auto& line : detail().stderr_lines) text += "\n  " + line;
+    for (const auto& words : facts.stderr_lines) text += "\n  " + words;
   }
+  line("code: ", facts.code);
+  line("remedy: ", facts.remedy);
   return text;
 }
 

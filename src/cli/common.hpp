@@ -65,6 +65,7 @@ void add_inspect(CLI::App& program, int& status);
 void add_tools(CLI::App& program, int& status);
 void add_resources(CLI::App& program, int& status);
 void add_prompts(CLI::App& program, int& status);
+void add_terminate(CLI::App& program, int& status);
 void add_version(CLI::App& program, int& status);
 
 }  // namespace fairlead::cli

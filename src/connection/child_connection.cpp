@@ -1,5 +1,7 @@
 #include "connection/child_connection.hpp"
 
+#include "fairlead/process/failure.hpp"
+
 namespace fairlead {
 
 namespace {
@@ -40,8 +42,8 @@ void ChildConnection::lost(Error reason) {
   if (lost_reason_) return;
   lost_reason_ = std::move(reason);
   patience_.arm_after(kExitFollowsEof, [this] {
-    fail(Error(lost_reason_->kind(), lost_reason_->message() + ", but its process is still running")
-             .with([&](ErrorDetail& d) { d.stderr_lines = child_->last_stderr(); }));
+    Error error(lost_reason_->kind(), lost_reason_->message() + ", but its process is still running");
+    fail(child_->with_last_words(std::move(error), failure::stream_closed));
   });
 }
 

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "fairlead/process/failure.hpp"
 #include "process/above_stdio.hpp"
 #include "process/child_process.hpp"
 #include "process/spawn_errors.hpp"
@@ -20,7 +21,7 @@ std::string ExitStatus::to_string() const {
     const char* abbreviation = ::sigabbrev_np(*signal);
     std::string text = "was killed by signal " + std::to_string(*signal);
     if (abbreviation) ((text += " (SIG") += abbreviation) += ")";
-    return text;
+    return out_of_memory ? text + ", out of the memory its cgroup has," : text;
   }
   return "exited with status " + std::to_string(code.value_or(0));
 }
@@ -91,14 +92,15 @@ Result<Prepared> prepare(Loop& loop, ProcessSpec spec, const Limits& limits, Log
   Result<SpawnOrder> order = plan_launch(spec);
   if (!order) return order.error();
   if (spec.name.empty()) spec.name = spec.command;
+  spec.name = order->last_words.redactor.redact(spec.name);
   Result<Stdio> stdio = make_stdio(spec.name, spec.stderr_mode);
-  if (!stdio) return stdio.error();
+  if (!stdio) return order->last_words.on(stdio.error(), {});
   for (int i = 0; i < 3; ++i) order->stdio[i] = std::move(stdio->theirs[i]);
   auto child =
       std::make_shared<ChildProcess>(loop, std::move(spec.name), spec.stderr_mode, limits, std::move(log));
   const Result<void> attached =
       child->attach(std::move(stdio->ours[0]), std::move(stdio->ours[1]), std::move(stdio->ours[2]));
-  if (!attached) return attached.error();
+  if (!attached) return order->last_words.on(attached.error(), failure::spawn_failed);
   return Prepared{std::move(child), std::move(*order)};
 }
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "fairlead/process/failure.hpp"
 #include "process/spawn_errors.hpp"
 
 namespace fairlead::process {
@@ -15,13 +16,6 @@ namespace {
 
 // How long after a child's end its stderr is still read, should a process that escaped us hold it open.
 constexpr std::chrono::milliseconds kStderrLinger{200};
-
-StderrTail::Line line_to_log(StderrMode mode, const std::string& name, const Log& log) {
-  if (mode != StderrMode::log) return {};
-  return [name, log](std::string_view line) {
-    log.info("stderr", {{"child", name}, {"line", std::string(line)}});
-  };
-}
 
 std::string in_words(Clock::duration time) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
@@ -39,7 +33,7 @@ ChildProcess::ChildProcess(Loop& loop, std::string name, StderrMode mode, const 
       name_(std::move(name)),
       mode_(mode),
       log_(std::move(log)),
-      tail_(limits.stderr_keep_lines, limits.stderr_line_bytes, line_to_log(mode, name_, log_)) {
+      tail_(limits.stderr_keep_lines, limits.stderr_line_bytes) {
   keeper_->enroll(*this);
 }
 
@@ -61,44 +55,90 @@ Result<void> ChildProcess::attach(UniqueFd in, UniqueFd out, UniqueFd err) {
 Result<void> ChildProcess::launch(SpawnOrder order) {
   path_ = order.path;
   cwd_ = order.cwd;
+  last_words_ = std::move(order.last_words);
+  // Only whole lines can be searched for secrets.
+  if (mode_ == StderrMode::log || (mode_ == StderrMode::relay && !last_words_.redactor.empty()))
+    tail_.on_line([this](std::string_view line) { on_line(line); });
+  const Result<void> entered = enter_manifest(order);
+  if (!entered) return last_words_.on(entered.error(), {});
+  const Result<void> found = find_cgroup(order);
+  if (!found) return last_words_.on(found.error(), {});
+  plan_ = order.belts;
   const Result<KeeperClient::Token> token = keeper_->spawn(std::move(order), *this);
-  if (!token) return token.error();
+  if (!token) return last_words_.on(token.error(), {});
   token_ = *token;
   return {};
 }
 
-void ChildProcess::started(pid_t pid) {
+Result<void> ChildProcess::go_without(SpawnOrder& order, Belt belt, const std::string& why_not) {
+  const keeper::Flag flag = flag_of(belt);
+  if (!order.belts.wants(flag)) return {};
+  if (order.belts.requires_(flag)) return belt_error(name_, belt, why_not, ENOTSUP);
+  order.belts.drop(flag);
+  belts_.push_back({belt, false, why_not});
+  return {};
+}
+
+Result<void> ChildProcess::enter_manifest(SpawnOrder& order) {
+  if (!order.belts.wants(keeper::with_manifest)) return {};
+  const Result<void> entered = keeper_->enter_keeper(order.manifest);
+  if (entered || order.manifest.required) return entered;
+  return go_without(order, Belt::manifest, entered.error().message());
+}
+
+Result<void> ChildProcess::find_cgroup(SpawnOrder& order) {
+  if (!order.belts.wants(keeper::with_cgroup)) return {};
+  const CgroupHome& home = keeper_->cgroup_home(order.belts.cgroup_parent);
+  order.cgroup_home = home.directory;
+  const auto limit = [&](Belt belt, std::string_view controller) -> Result<void> {
+    if (!order.belts.wants(flag_of(belt))) return {};
+    const Result<void> enabled = enable_controller(home.directory, controller);
+    if (enabled) return {};
+    return go_without(order, belt, enabled.error().message());
+  };
+  if (!home.directory.empty()) {
+    const Result<void> memory = limit(Belt::memory_max, "memory");
+    if (!memory) return memory;
+    return limit(Belt::pids_max, "pids");
+  }
+  for (const Belt belt : {Belt::cgroup, Belt::memory_max, Belt::pids_max}) {
+    const Result<void> without = go_without(order, belt, home.why_not);
+    if (!without) return without;
+  }
+  return {};
+}
+
+void ChildProcess::started(pid_t pid, const keeper::Outcome& outcome) {
   pid_ = pid;
   started_at_ = Clock::now();
+  std::vector<BeltState> belts = belts_of(plan_, outcome);
+  belts.insert(belts.end(), belts_.begin(), belts_.end());
+  belts_ = std::move(belts);
+  for (const BeltState& state : belts_) {
+    // That there is no cgroup to be had is the rule on many systems, and others hold the child as well.
+    if (state.in_force || state.belt == Belt::cgroup) continue;
+    log_.warning("child runs without a belt",
+                 {{"child", name_}, {"belt", std::string(to_string(state.belt))}, {"why", state.why_not}});
+  }
   read_stderr();
   if (starter_) std::exchange(starter_, nullptr).resume();
 }
 
-void ChildProcess::refused(keeper::Step step, int os_error) {
-  start_failed(explain_refusal(name_, path_, cwd_, step, os_error));
+void ChildProcess::refused(const keeper::Outcome& outcome) {
+  start_failed(explain_refusal(name_, path_, cwd_, outcome));
 }
 
 void ChildProcess::start_failed(Error error) {
   token_ = 0;
-  start_error_ = std::move(error);
+  start_error_ = last_words_.on(std::move(error), {});
   if (starter_) std::exchange(starter_, nullptr).resume();
-}
-
-void ChildProcess::ended(int code, int signal) {
-  ExitStatus status;
-  if (signal != 0) {
-    status.signal = signal;
-  } else {
-    status.code = code;
-  }
-  on_end(status);
 }
 
 // A child whose keeper dies is killed by the kernel.
 void ChildProcess::keeper_died() {
   if (pid_ == 0) {
-    return start_failed(
-        Error(ErrorKind::spawn, "the keeper process died while it was to start `" + name_ + "`"));
+    return start_failed(spawn_error(failure::keeper_died,
+                                    "the keeper process died while it was to start `" + name_ + "`", EPIPE));
   }
   keeper_died_ = true;
   ExitStatus status;
@@ -142,9 +182,22 @@ void ChildProcess::on_stderr() {
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return read_stderr();
   if (n <= 0) return end_stderr();
   const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
-  if (mode_ == StderrMode::relay) write_without_blocking(STDERR_FILENO, bytes);
+  if (mode_ == StderrMode::relay && last_words_.redactor.empty())
+    write_without_blocking(STDERR_FILENO, bytes);
   tail_.feed(bytes);
   read_stderr();
+}
+
+void ChildProcess::on_line(std::string_view line) {
+  const std::string clean = last_words_.redactor.redact(line);
+  if (mode_ == StderrMode::log) return log_.info("stderr", {{"child", name_}, {"line", clean}});
+  write_without_blocking(STDERR_FILENO, clean + '\n');
+}
+
+std::vector<std::string> ChildProcess::last_stderr() const {
+  std::vector<std::string> lines = tail_.lines();
+  for (std::string& line : lines) line = last_words_.redactor.redact(line);
+  return lines;
 }
 
 void ChildProcess::end_stderr() {
@@ -205,15 +258,29 @@ void ChildProcess::signal(int signal) {
   if (token_ != 0) keeper_->signal(token_, signal);
 }
 
+std::string_view ChildProcess::exit_code() const {
+  if (keeper_died_) return failure::keeper_died;
+  if (status_->out_of_memory) return failure::out_of_memory;
+  if (!status_->signal) return failure::exited;
+  // Those the kernel sends when a limit is reached.
+  if (*status_->signal == SIGXCPU) return failure::cpu_limit;
+  if (*status_->signal == SIGXFSZ) return failure::file_size_limit;
+  return failure::killed_by_signal;
+}
+
 Error ChildProcess::exit_error() const {
   std::string message = "`" + name_ + "` ";
   message += keeper_died_ ? "was killed because its keeper process died," : status_->to_string();
   message += " after " + in_words(ended_at_ - started_at_);
-  return Error(ErrorKind::process_exited, std::move(message)).with([&](ErrorDetail& detail) {
+  Error error = Error(ErrorKind::process_exited, std::move(message)).with([&](ErrorDetail& detail) {
     detail.exit_status = status_->code;
     detail.exit_signal = status_->signal;
-    detail.stderr_lines = last_stderr();
   });
+  return with_last_words(std::move(error), exit_code());
+}
+
+Error ChildProcess::with_last_words(Error error, std::string_view code) const {
+  return last_words_.on(std::move(error), code, last_stderr());
 }
 
 Result<void> StartWait::await_resume() const {

@@ -27,7 +27,8 @@ class ChildProcess final : public Child, private KeeperObserver {
 
   // Our ends of its pipes; `err` may be none.
   Result<void> attach(UniqueFd in, UniqueFd out, UniqueFd err);
-  // Asks the keeper. Await StartWait for its answer.
+  // Asks the keeper. Await StartWait for its answer. Its errors, as all of this child's, carry its last
+  // words.
   Result<void> launch(SpawnOrder order);
 
   UniqueFd take_stdin() override { return std::move(stdin_); }
@@ -36,12 +37,14 @@ class ChildProcess final : public Child, private KeeperObserver {
   const std::string& name() const noexcept override { return name_; }
   bool is_running() const noexcept override { return pid_ != 0 && !status_; }
   std::optional<ExitStatus> exit_status() const noexcept override { return status_; }
-  std::vector<std::string> last_stderr() const override { return tail_.lines(); }
+  std::vector<std::string> last_stderr() const override;
   void when_exited(Callback callback) override;
   Task<ExitStatus> exited() override;
   Task<ExitStatus> stop(std::chrono::milliseconds grace) override;
   void kill() override;
   Error exit_error() const override;
+  Error with_last_words(Error error, std::string_view code) const override;
+  const std::vector<BeltState>& belts() const noexcept override { return belts_; }
 
   Loop& loop() noexcept { return *loop_; }
   // Whether all is over: reaped, and stderr read.
@@ -52,14 +55,20 @@ class ChildProcess final : public Child, private KeeperObserver {
  private:
   friend class StartWait;
 
-  void started(pid_t pid) override;
-  void refused(keeper::Step step, int os_error) override;
-  void ended(int code, int signal) override;
+  void started(pid_t pid, const keeper::Outcome& outcome) override;
+  void refused(const keeper::Outcome& outcome) override;
+  void ended(const ExitStatus& status) override { on_end(status); }
   void keeper_died() override;
   void loop_ends() override;
 
+  Result<void> enter_manifest(SpawnOrder& order);
+  Result<void> find_cgroup(SpawnOrder& order);
+  Result<void> go_without(SpawnOrder& order, Belt belt, const std::string& why_not);
+
   void signal(int signal);
+  void on_line(std::string_view line);
   void start_failed(Error error);
+  std::string_view exit_code() const;
   void on_end(ExitStatus status);
   void read_stderr();
   void on_stderr();
@@ -81,6 +90,9 @@ class ChildProcess final : public Child, private KeeperObserver {
 
   std::string path_;  // for errors
   std::string cwd_;
+  LastWords last_words_;
+  BeltPlan plan_;
+  std::vector<BeltState> belts_;  // before the start: those we know already are not to be had
   std::optional<Error> start_error_;
   std::coroutine_handle<> starter_;
 

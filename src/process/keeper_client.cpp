@@ -11,8 +11,12 @@
 #include <csignal>
 #include <cstring>
 
+#include "fairlead/process/failure.hpp"
 #include "process/cookie_sweep.hpp"
+#include "process/keeper/manifest_append.hpp"
 #include "process/keeper_start.hpp"
+#include "process/manifest_entry.hpp"
+#include "process/spawn_errors.hpp"
 
 namespace fairlead::process {
 
@@ -55,6 +59,14 @@ KeeperClient::Token first_token() {
   if (::getrandom(&random, sizeof random, 0) != sizeof random)
     random = static_cast<std::uint32_t>(::getpid());
   return static_cast<KeeperClient::Token>(random) << 32;
+}
+
+keeper::Request request(keeper::Verb verb, KeeperClient::Token token) {
+  keeper::Request request{};
+  request.version = keeper::kVersion;
+  request.verb = verb;
+  request.token = token;
+  return request;
 }
 
 void append(std::string& payload, std::string_view text) {
@@ -104,6 +116,7 @@ Result<void> KeeperClient::ensure_keeper() {
 Result<KeeperClient::Token> KeeperClient::spawn(SpawnOrder order, KeeperObserver& observer) {
   const Result<void> running = ensure_keeper();
   if (!running) return running.error();
+  if (order.belts.wants(keeper::with_manifest)) compact_if_due(order.manifest);
   const Token token = ++next_token_;
   Result<Outgoing> packed = pack(std::move(order), token);
   if (!packed) return packed.error();
@@ -111,6 +124,37 @@ Result<KeeperClient::Token> KeeperClient::spawn(SpawnOrder order, KeeperObserver
   spawns_.push_back(std::move(*packed));
   flush();
   return token;
+}
+
+const CgroupHome& KeeperClient::cgroup_home(const std::string& parent) {
+  const auto known = cgroup_homes_.find(parent);
+  if (known != cgroup_homes_.end()) return known->second;
+  CgroupHome& home = cgroup_homes_[parent] = find_cgroup_home(parent);
+  if (!home.directory.empty()) remove_stale_cgroups(home.directory);
+  return home;
+}
+
+// Not synced: the first child's entry is, and the file with it.
+Result<void> KeeperClient::enter_keeper(const ManifestOptions& manifest) {
+  const Result<void> running = ensure_keeper();
+  if (!running) return running.error();
+  if (manifests_.contains(manifest.path)) return {};
+  keeper::Identity self;
+  if (!keeper::identify(pid_, self)) return {};  // dead already, as will be noticed soon
+  const std::string facts =
+      manifest_facts({.role = "keeper", .name = "fairlead-keeper", .digest = {}, .cookie = {}, .cgroup = {}});
+  const int error = keeper::append_manifest(manifest.path.c_str(), self, facts.c_str(), false);
+  if (error) return spawn_error(failure::manifest_unavailable, explain_manifest(manifest.path, error), error);
+  manifests_.emplace(manifest.path, 0);
+  return {};
+}
+
+// A gateway that runs for years does not fill the disk with the names of the dead.
+void KeeperClient::compact_if_due(const ManifestOptions& manifest) {
+  std::size_t& entries = manifests_[manifest.path];
+  if (++entries <= manifest.compact_after) return;
+  entries = 0;
+  static_cast<void>(compact_manifest(manifest.path));  // it only grows, should that fail
 }
 
 std::string KeeperClient::cookie(Token token) const {
@@ -127,22 +171,36 @@ Result<KeeperClient::Outgoing> KeeperClient::pack(SpawnOrder order, Token token)
   for (const std::string& argument : order.args) append(out.payload, argument);
   for (const std::string& variable : order.env) append(out.payload, variable);
   append(out.payload, cookie(token));
+  const BeltPlan& belts = order.belts;
+  const std::string cgroup =
+      order.cgroup_home + '/' + keeper::kCgroupPrefix + std::to_string(pid_) + '-' + std::to_string(token);
+  if (belts.wants(keeper::with_manifest)) {
+    append(out.payload, order.manifest.path);
+    append(out.payload, manifest_facts({.role = "child",
+                                        .name = order.name,
+                                        .digest = order.digest,
+                                        .cookie = std::to_string(pid_) + '.' + std::to_string(token),
+                                        .cgroup = belts.wants(keeper::with_cgroup) ? cgroup : ""}));
+  }
+  if (belts.wants(keeper::with_cgroup)) append(out.payload, cgroup);
+  for (const std::string& rule : belts.rules) append(out.payload, rule);
   for (UniqueFd& fd : order.stdio) out.fds.push_back(std::move(fd));
-  out.request = {.version = keeper::kVersion,
-                 .verb = keeper::Verb::spawn,
-                 .token = token,
-                 .flags = 0,
-                 .signal = 0,
-                 .payload_size = static_cast<std::uint32_t>(out.payload.size()),
-                 .arg_count = static_cast<std::uint32_t>(order.args.size()),
-                 .env_count = static_cast<std::uint32_t>(order.env.size() + 1),
-                 .reserved = 0};
+  out.request = request(keeper::Verb::spawn, token);
+  out.request.flags = belts.flags;
+  out.request.required = belts.required;
+  out.request.payload_size = static_cast<std::uint32_t>(out.payload.size());
+  out.request.arg_count = static_cast<std::uint32_t>(order.args.size());
+  out.request.env_count = static_cast<std::uint32_t>(order.env.size() + 1);
+  out.request.rule_count = static_cast<std::uint32_t>(belts.rules.size());
+  std::ranges::copy(belts.limits, out.request.limits);
+  out.request.memory_max = belts.memory_max;
+  out.request.pids_max = belts.pids_max;
   if (out.payload.size() > keeper::kMaxInlinePayload) {
     Result<UniqueFd> file = in_memfd(out.payload);
     if (!file) return file.error();
     out.fds.push_back(std::move(*file));
     out.payload.clear();
-    out.request.flags = keeper::payload_in_memfd;
+    out.request.flags |= keeper::payload_in_memfd;
   }
   return out;
 }
@@ -150,15 +208,8 @@ Result<KeeperClient::Outgoing> KeeperClient::pack(SpawnOrder order, Token token)
 void KeeperClient::signal(Token token, int signal) {
   if (!socket_ || !observers_.contains(token)) return;
   Outgoing out{};
-  out.request = {.version = keeper::kVersion,
-                 .verb = keeper::Verb::signal,
-                 .token = token,
-                 .flags = 0,
-                 .signal = signal,
-                 .payload_size = 0,
-                 .arg_count = 0,
-                 .env_count = 0,
-                 .reserved = 0};
+  out.request = request(keeper::Verb::signal, token);
+  out.request.signal = signal;
   signals_.push_back(std::move(out));
   flush();
 }
@@ -202,7 +253,7 @@ bool KeeperClient::flush_spawns() {
     spawns_.pop_front();  // closes the child's ends on our side
     if (error) {
       loop_.post([self = weak_from_this(), token, error] {
-        if (const auto client = self.lock()) client->refuse(token, keeper::Step::descriptors, error);
+        if (const auto client = self.lock()) client->refuse(token, {keeper::Step::descriptors, error, 0, {}});
       });
     } else {
       ++unanswered_;
@@ -261,14 +312,21 @@ void KeeperClient::on_readable() {
 
 void KeeperClient::dispatch(const keeper::Report& report) {
   if (report.event == keeper::Event::ended) {
-    if (KeeperObserver* observer = take_observer(report.token)) observer->ended(report.code, report.signal);
+    ExitStatus status;
+    if (report.signal != 0) {
+      status.signal = report.signal;
+    } else {
+      status.code = report.code;
+    }
+    status.out_of_memory = report.out_of_memory != 0;
+    if (KeeperObserver* observer = take_observer(report.token)) observer->ended(status);
     return;
   }
   --unanswered_;
   flush();
-  if (report.event == keeper::Event::refused) return refuse(report.token, report.step, report.error);
+  if (report.event == keeper::Event::refused) return refuse(report.token, report.outcome);
   const auto found = observers_.find(report.token);
-  if (found != observers_.end()) found->second->started(report.pid);
+  if (found != observers_.end()) found->second->started(report.pid, report.outcome);
 }
 
 KeeperObserver* KeeperClient::take_observer(Token token) {
@@ -279,14 +337,19 @@ KeeperObserver* KeeperClient::take_observer(Token token) {
   return observer;
 }
 
-void KeeperClient::refuse(Token token, keeper::Step step, int os_error) {
-  if (KeeperObserver* observer = take_observer(token)) observer->refused(step, os_error);
+void KeeperClient::refuse(Token token, const keeper::Outcome& outcome) {
+  if (KeeperObserver* observer = take_observer(token)) observer->refused(outcome);
 }
 
 // The kernel has killed the children themselves (parent-death signal); what they had started bears their
 // cookie. Then whoever waits is told, and may start a new keeper by spawning again.
 void KeeperClient::on_keeper_death() {
-  kill_by_cookie(std::exchange(pid_, 0), next_token_);
+  const pid_t keeper = std::exchange(pid_, 0);
+  for (const auto& [parent, home] : cgroup_homes_) {
+    if (!home.directory.empty()) kill_cgroups_of(home.directory, keeper, next_token_);
+  }
+  kill_by_cookie(keeper, next_token_);
+  manifests_.clear();
   socket_.reset();
   reap_later(std::move(pidfd_));
   spawns_.clear();

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,7 +15,11 @@
 #include "fairlead/base/result.hpp"
 #include "fairlead/loop/descriptor.hpp"
 #include "fairlead/loop/loop.hpp"
+#include "fairlead/process/child.hpp"
+#include "process/belt_plan.hpp"
+#include "process/cgroup_home.hpp"
 #include "process/keeper/protocol.hpp"
+#include "process/last_words.hpp"
 
 namespace fairlead::process {
 
@@ -25,16 +30,22 @@ struct SpawnOrder {
   std::vector<std::string> args;  // with argv[0]
   std::vector<std::string> env;   // NAME=value, without the cookie
   UniqueFd stdio[3];              // the child's ends
+  BeltPlan belts;
+  std::string cgroup_home;  // where its cgroup is to be made; with belts.wants(with_cgroup)
+  ManifestOptions manifest;
+  std::string name;    // for the manifest
+  std::string digest;  // of program, directory and arguments; for the manifest
+  LastWords last_words;
 };
 
 // Who is told about a child. Every call is on the loop, and each may release the child or destroy others.
 class KeeperObserver {
  public:
-  virtual void started(pid_t pid) = 0;
-  virtual void refused(keeper::Step step, int os_error) = 0;  // the last call
-  virtual void ended(int code, int signal) = 0;  // the last call; code -1 when killed by a signal
-  virtual void keeper_died() = 0;                // the last call, started or not
-  virtual void loop_ends() = 0;                  // let go of all that is on the loop
+  virtual void started(pid_t pid, const keeper::Outcome& outcome) = 0;
+  virtual void refused(const keeper::Outcome& outcome) = 0;  // the last call
+  virtual void ended(const ExitStatus& status) = 0;          // the last call
+  virtual void keeper_died() = 0;                            // the last call, started or not
+  virtual void loop_ends() = 0;                              // let go of all that is on the loop
 
  protected:
   ~KeeperObserver() = default;
@@ -57,6 +68,11 @@ class KeeperClient : public std::enable_shared_from_this<KeeperClient> {
   // Starts the keeper unless it runs, and asks it for the program. The observer is told how it went, later.
   // Errors are of kind `spawn`.
   Result<Token> spawn(SpawnOrder order, KeeperObserver& observer);
+  // Where cgroups can be made, found out once for each name (see Containment::cgroup_parent).
+  const CgroupHome& cgroup_home(const std::string& parent);
+  // Enters the keeper in the manifest, unless it is. Errors are of kind `spawn`.
+  Result<void> enter_keeper(const ManifestOptions& manifest);
+
   // To the child's whole group. Nothing happens when it has ended.
   void signal(Token token, int signal);
   // The observer is told nothing more, and what it observed is killed.
@@ -86,7 +102,8 @@ class KeeperClient : public std::enable_shared_from_this<KeeperClient> {
   void on_readable();
   void dispatch(const keeper::Report& report);
   KeeperObserver* take_observer(Token token);
-  void refuse(Token token, keeper::Step step, int os_error);
+  void refuse(Token token, const keeper::Outcome& outcome);
+  void compact_if_due(const ManifestOptions& manifest);
   void on_keeper_death();
   void reap_later(UniqueFd pidfd);
 
@@ -101,6 +118,9 @@ class KeeperClient : public std::enable_shared_from_this<KeeperClient> {
   std::deque<Outgoing> spawns_;
   std::deque<Outgoing> signals_;
   std::size_t unanswered_ = 0;  // spawns sent
+  std::map<std::string, CgroupHome> cgroup_homes_;
+  std::map<std::string, std::size_t>
+      manifests_;  // those this keeper is in, and entries since the last compaction
   bool down_ = false;
 };
 

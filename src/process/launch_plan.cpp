@@ -1,13 +1,16 @@
 #include "process/launch_plan.hpp"
 
 #include <fcntl.h>
+#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <span>
 
+#include "fairlead/process/failure.hpp"
 #include "process/spawn_errors.hpp"
 
 extern "C" char** environ;
@@ -24,15 +27,22 @@ bool has_nul(std::string_view text) {
 }
 
 Result<void> check(const ProcessSpec& spec) {
-  if (spec.command.empty()) return spawn_error("no command to start", EINVAL);
-  bool bad = has_nul(spec.command) || has_nul(spec.cwd) || std::ranges::any_of(spec.args, has_nul);
-  for (const auto& [name, value] : spec.env) {
-    bad = bad || has_nul(name) || has_nul(value);
-    if (name.empty() || name.contains('='))
-      return spawn_error("not a name for a variable: `" + name + "`", EINVAL);
+  if (spec.command.empty()) return spawn_error(failure::bad_spec, "no command to start", EINVAL);
+  bool bad = has_nul(spec.command) || has_nul(spec.cwd) || has_nul(spec.manifest.path) ||
+             std::ranges::any_of(spec.args, has_nul);
+  const FileAccess& files = spec.containment.files;
+  for (const auto* paths : {&files.read, &files.write, &files.execute})
+    bad = bad || std::ranges::any_of(*paths, has_nul);
+  for (const auto* variables : {&spec.env, &spec.secret_env}) {
+    for (const auto& [name, value] : *variables) {
+      bad = bad || has_nul(name) || has_nul(value);
+      if (name.empty() || name.contains('='))
+        return spawn_error(failure::bad_spec, "not a name for a variable: `" + name + "`", EINVAL);
+    }
   }
   if (bad)
-    return spawn_error("a NUL byte in the command line, directory or environment of `" + spec.command + "`",
+    return spawn_error(failure::bad_spec,
+                       "a NUL byte in the command line, directory or environment of `" + spec.command + "`",
                        EINVAL);
   return {};
 }
@@ -69,6 +79,21 @@ std::string joined(std::string_view directory, std::string_view name, const std:
   return path += name;
 }
 
+// Which program this is, for whoever reads a manifest. Not the environment: it has secrets.
+std::string digest_of(const SpawnOrder& order) {
+  std::string text = order.path + '\0' + order.cwd + '\0';
+  for (const std::string& argument : order.args) (text += argument) += '\0';
+  unsigned char hash[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  if (::EVP_Digest(text.data(), text.size(), hash, &size, ::EVP_sha256(), nullptr) != 1) return {};
+  std::string digest = "sha256:";
+  for (const unsigned char byte : std::span(hash, size)) {
+    digest += "0123456789abcdef"[byte >> 4];
+    digest += "0123456789abcdef"[byte & 15];
+  }
+  return digest;
+}
+
 bool is_file(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
@@ -76,17 +101,21 @@ bool is_file(const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> child_environment(const ProcessSpec& spec) {
+std::vector<std::string> child_environment(const ProcessSpec& spec,
+                                           const std::map<std::string, std::string>& secrets) {
   std::vector<std::string> env;
   for (char** variable = environ; variable && *variable; ++variable) {
     const std::string_view entry(*variable);
     const std::string name(entry.substr(0, entry.find('=')));
-    if (spec.env.contains(name) || name == keeper::kCookieName) continue;
+    if (spec.env.contains(name) || secrets.contains(name) || name == keeper::kCookieName) continue;
     if (spec.inherit_only && std::ranges::find(*spec.inherit_only, name) == spec.inherit_only->end())
       continue;
     env.emplace_back(entry);
   }
   for (const auto& [name, value] : spec.env) {
+    if (name != keeper::kCookieName && !secrets.contains(name)) env.push_back(name + '=' + value);
+  }
+  for (const auto& [name, value] : secrets) {
     if (name != keeper::kCookieName) env.push_back(name + '=' + value);
   }
   return env;
@@ -105,22 +134,55 @@ Result<std::string> find_command(const std::string& command, std::string_view pa
     if (colon == std::string_view::npos) break;
     rest.remove_prefix(colon + 1);
   }
-  if (!refused.empty()) return spawn_error("not executable: " + refused, EACCES);
-  return spawn_error("command not found: " + command + " (looked in PATH=" + std::string(path) + ")", ENOENT);
+  if (!refused.empty()) return spawn_error(failure::not_executable, "not executable: " + refused, EACCES);
+  return spawn_error(failure::command_not_found,
+                     "command not found: " + command + " (looked in PATH=" + std::string(path) + ")", ENOENT);
 }
+
+namespace {
+
+Result<void> complete(SpawnOrder& order, const ProcessSpec& spec) {
+  LastWords& last_words = order.last_words;
+  const std::string search_path(value_of(order.env, "PATH", kDefaultPath));
+  last_words.command_line = quoted_command_line(spec.command, spec.args);
+  if (!spec.command.contains('/')) last_words.search_path = search_path;
+  Result<std::string> path = find_command(spec.command, search_path, order.cwd);
+  if (!path) return path.error();
+  order.path = std::move(*path);
+  last_words.command_line = quoted_command_line(order.path, spec.args);
+  order.args.reserve(spec.args.size() + 1);
+  order.args.push_back(spec.command);
+  order.args.insert(order.args.end(), spec.args.begin(), spec.args.end());
+  order.name = last_words.redactor.redact(spec.name.empty() ? spec.command : spec.name);
+  Result<BeltPlan> belts = plan_belts(order.name, spec.containment, order.path, order.cwd);
+  if (!belts) return belts.error();
+  order.belts = std::move(*belts);
+  order.manifest = spec.manifest;
+  if (order.manifest.path.empty()) return {};
+  order.belts.want(keeper::with_manifest,
+                   order.manifest.required ? Requirement::required : Requirement::best_effort);
+  // The child opens it, which is where the keeper is.
+  order.manifest.path = absolute(order.manifest.path);
+  order.digest = digest_of(order);
+  return {};
+}
+
+}  // namespace
 
 Result<SpawnOrder> plan_launch(const ProcessSpec& spec) {
   const Result<void> valid = check(spec);
   if (!valid) return valid.error();
   SpawnOrder order;
+  std::map<std::string, std::string> secrets;
+  for (const auto& [name, reference] : spec.secret_env) {
+    Result<std::string> value = resolve_secret(name, reference, order.last_words.redactor);
+    if (!value) return value.error();
+    secrets.emplace(name, std::move(*value));
+  }
   order.cwd = absolute(spec.cwd);
-  order.env = child_environment(spec);
-  Result<std::string> path = find_command(spec.command, value_of(order.env, "PATH", kDefaultPath), order.cwd);
-  if (!path) return path.error();
-  order.path = std::move(*path);
-  order.args.reserve(spec.args.size() + 1);
-  order.args.push_back(spec.command);
-  order.args.insert(order.args.end(), spec.args.begin(), spec.args.end());
+  order.env = child_environment(spec, secrets);
+  const Result<void> completed = complete(order, spec);
+  if (!completed) return order.last_words.on(completed.error(), {});
   return order;
 }
 

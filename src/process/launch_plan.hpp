@@ -15,7 +15,8 @@ namespace fairlead::process {
 Result<SpawnOrder> plan_launch(const ProcessSpec& spec);
 
 // Pieces of it.
-std::vector<std::string> child_environment(const ProcessSpec& spec);
+std::vector<std::string> child_environment(const ProcessSpec& spec,
+                                           const std::map<std::string, std::string>& secrets = {});
 Result<std::string> find_command(const std::string& command, std::string_view path, const std::string& cwd);
 
 }  // namespace fairlead::process

@@ -17,6 +17,9 @@ class StderrTail {
   // A line over `line_bytes` is cut, at a character's boundary. `on_line`, when given, sees each line.
   StderrTail(std::size_t keep_lines, std::size_t line_bytes, Line on_line = {});
 
+  // From here on.
+  void on_line(Line on_line) { on_line_ = std::move(on_line); }
+
   void feed(std::string_view bytes);
   // The stream is over: what had no newline is a line too.
   void finish();

@@ -10,6 +10,12 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
+// A cgroup would not let a stray go.
+ProcessSpec without_cgroup(ProcessSpec spec) {
+  spec.containment.cgroup = Requirement::off;
+  return spec;
+}
+
 ProcessSpec quiet(ProcessSpec spec) {
   spec.stderr_mode = StderrMode::discard;
   return spec;
@@ -126,7 +132,7 @@ TEST(Exit, AStrayThatHoldsStderrDelaysTheEndOnlyBriefly) {
   std::optional<Watched> stray;
   {
     Loop loop;
-    const Running running = start(loop, quiet(spec_of("sh", {"-c", kStrayWithStderr})));
+    const Running running = start(loop, without_cgroup(quiet(spec_of("sh", {"-c", kStrayWithStderr}))));
     stray.emplace(running.number("stray"));
     running.say("go\n");
     const auto begun = Clock::now();
@@ -139,7 +145,7 @@ TEST(Exit, AStrayThatHoldsStderrDelaysTheEndOnlyBriefly) {
 
 TEST(Exit, AChildThatWaitsForItsStderrMayOutliveItsLoop) {
   const auto loop = std::make_unique<Loop>();
-  const Running running = start(*loop, quiet(spec_of("sh", {"-c", kStrayWithStderr})));
+  const Running running = start(*loop, without_cgroup(quiet(spec_of("sh", {"-c", kStrayWithStderr}))));
   running.number("stray");
   running.say("go\n");
   bool told = false;

@@ -16,7 +16,7 @@ LAYERS = {
     "protocol": ["base", "json"],
     "loop": ["base"],
     "peer": ["base", "json", "rpc", "loop"],
-    "process": ["base", "loop"],
+    "process": ["base", "json", "loop"],
     "connection": ["base", "json", "rpc", "loop", "peer", "process"],
     "http": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol"],
     "mcp": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http"],

@@ -49,6 +49,13 @@ struct ErrorDetail {
   std::optional<std::chrono::milliseconds>
       retry_after;                 // resource_exhausted and the like: worth trying again then
   std::optional<int> http_status;  // of the answer it came with
+  // Of a process that failed: a code that stays the same from version to version (docs/errors.md), the
+  // command line as it was resolved, the PATH the command was looked for in, and what to do about it. Without
+  // secrets.
+  std::string code;
+  std::string command_line;
+  std::string search_path;
+  std::string remedy;
 };
 
 class [[nodiscard]] Error {
@@ -67,7 +74,8 @@ class [[nodiscard]] Error {
     return std::move(*this);
   }
 
-  // "kind: message", and the process's last words on lines of their own where there are any.
+  // "kind: message"; where there are any, the process's command line, PATH, last words, code and remedy on
+  // lines of their own.
   std::string to_string() const;
 
   static Error from_errno(ErrorKind kind, std::string_view what, int os_error);

@@ -19,6 +19,8 @@
 #include "fairlead/loop/descriptor.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/loop/task.hpp"
+#include "fairlead/process/containment.hpp"
+#include "fairlead/process/manifest.hpp"
 
 namespace fairlead {
 
@@ -35,22 +37,31 @@ struct ProcessSpec {
   std::map<std::string, std::string> env;  // added to what is inherited, or replacing it
   // When set, only these variables of ours are inherited (then `env` is laid over them).
   std::optional<std::vector<std::string>> inherit_only;
+  // Variables whose values are not to be seen: `${NAME}` stands for a variable of ours, `${file:/path}` for a
+  // file's content without its last line break, `$$` for a dollar; a value that begins with `file:` is a
+  // file's content as a whole. Laid over `env`. What they resolve to appears in no log, error, description or
+  // manifest.
+  std::map<std::string, std::string> secret_env;
   std::string cwd;  // empty: ours
   StderrMode stderr_mode = StderrMode::relay;
   std::string name;  // for logs and errors; the command when empty
+  Containment containment;
+  ManifestOptions manifest;
 };
 
 struct ExitStatus {
-  std::optional<int> code;    // exit(n)
-  std::optional<int> signal;  // killed by
+  std::optional<int> code;     // exit(n)
+  std::optional<int> signal;   // killed by
+  bool out_of_memory = false;  // the memory limit of its cgroup killed it, or something it had started
   // "exited with status 3", "was killed by signal 9 (SIGKILL)"
   std::string to_string() const;
 };
 
 class Child : public std::enable_shared_from_this<Child> {
  public:
-  // Resolves, starts and returns the running child; errors are of kind `spawn` and say which: command not
-  // found, not executable, bad working directory, out of processes or descriptors. Runs on `loop`.
+  // Resolves, starts and returns the running child; errors are of kind `spawn` and say which (detail().code):
+  // command not found, not executable, bad working directory, out of processes or descriptors, a belt that is
+  // required and not there, … Runs on `loop`.
   static Task<Result<std::shared_ptr<Child>>> spawn(Loop& loop, ProcessSpec spec, Limits limits = {},
                                                     Log log = {});
 
@@ -66,6 +77,8 @@ class Child : public std::enable_shared_from_this<Child> {
   virtual bool is_running() const noexcept = 0;
   virtual std::optional<ExitStatus> exit_status() const noexcept = 0;  // once reaped
   virtual std::vector<std::string> last_stderr() const = 0;
+  // What holds it, and what was wanted and is not there.
+  virtual const std::vector<BeltState>& belts() const noexcept = 0;
 
   // Calls back on the loop when the child has ended, been reaped and its stderr read to the end (or for a
   // short while, should a process that escaped hold it open); at once (posted) if that was already so.
@@ -81,6 +94,9 @@ class Child : public std::enable_shared_from_this<Child> {
 
   // Kind process_exited, with how it ended and its last words. REQUIRES: exit_status().
   virtual Error exit_error() const = 0;
+  // `error` with what is known of this child: its command line, the PATH it was looked for in, its last
+  // lines, and the code (one of failure_codes()) with its remedy.
+  virtual Error with_last_words(Error error, std::string_view code) const = 0;
 };
 
 }  // namespace fairlead

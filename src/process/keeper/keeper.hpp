@@ -17,9 +17,12 @@ namespace fairlead::keeper {
 
 class Keeper {
  public:
-  // `signals`: a signalfd of SIGCHLD; `parent`: a pidfd of the library's process, or -1; `scan`: for tests,
-  // see ChildList.
-  Keeper(int signals, int parent, bool scan) : signals_(signals), parent_(parent), scan_(scan) {}
+  static constexpr std::size_t kMaxPending = 64;
+
+  // `signals`: a signalfd of SIGCHLD; `parent`: a pidfd of the library's process, or -1; `outcomes`:
+  // kMaxPending of them in memory that children share with us; `scan`: for tests, see ChildList.
+  Keeper(int signals, int parent, Outcome* outcomes, bool scan)
+      : signals_(signals), parent_(parent), outcomes_(outcomes), scan_(scan) {}
 
   // Until the library is gone.
   void serve();
@@ -31,18 +34,21 @@ class Keeper {
   struct Pending {
     std::uint64_t token;
     pid_t pid;
-    int status;  // see launch()
+    int arrival;       // see launch()
+    Outcome* outcome;  // one of outcomes_
   };
-  static constexpr std::size_t kMaxPending = 64;
 
   // requests.cpp
   bool take_requests();
   void take(char* packet, std::size_t size, int* fds, int count);
   void spawn(const Request& request, char* payload, const int* fds);
+  void start(const struct Launch& what, const char* cgroup);
+  Outcome& free_outcome();
   void settle(std::size_t index);
   void settle_child(std::uint64_t token);
   void signal_group(const Request& request);
   void refuse(std::uint64_t token, Step step, int error);
+  void refuse(std::uint64_t token, const Outcome& outcome);
 
   // reaper.cpp
   bool reap();
@@ -51,6 +57,7 @@ class Keeper {
   void claim_orphans();
   void report_ended();
   int milliseconds_to_deadline();
+  void kill_children();
 
   // serve.cpp
   void say(const Report& report);
@@ -58,6 +65,7 @@ class Keeper {
 
   int signals_;
   int parent_;
+  Outcome* outcomes_;
   bool scan_;
   pid_t self_ = getpid();
   Table table_;

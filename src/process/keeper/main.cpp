@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -53,7 +54,10 @@ int run(int argc, char** argv) {
   // The socket ends with us unless a process we forked holds it too; the pidfd ends with us in any case.
   const int parent_fd = static_cast<int>(syscall(SYS_pidfd_open, parent, 0));
   if (signals < 0 || getppid() != parent) return 3;
-  static Keeper keeper(signals, parent_fd, scan);
+  void* outcomes = mmap(nullptr, Keeper::kMaxPending * sizeof(Outcome), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (outcomes == MAP_FAILED) return 3;
+  static Keeper keeper(signals, parent_fd, static_cast<Outcome*>(outcomes), scan);
   keeper.serve();
   keeper.end();
   return 0;

@@ -1,58 +1,25 @@
 #include "process/keeper/orphans.hpp"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "process/keeper/proc.hpp"
 
 namespace fairlead::keeper {
 
 namespace {
 
-// Reads a file of /proc whole, NUL-ended. The caller frees it; null when it cannot be read.
-char* slurp(const char* path, size_t& size) {
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return nullptr;
-  size_t capacity = 16 << 10;
-  char* text = static_cast<char*>(malloc(capacity));
-  size = 0;
-  while (text) {
-    const ssize_t n = read(fd, text + size, capacity - size - 1);
-    if (n <= 0) break;
-    size += static_cast<size_t>(n);
-    if (capacity - size > 1) continue;
-    capacity *= 2;
-    char* grown = static_cast<char*>(realloc(text, capacity));
-    if (!grown) free(text);
-    text = grown;
-  }
-  close(fd);
-  if (text) text[size] = '\0';
-  return text;
+Text path_of(pid_t pid, const char* file) {
+  return Text().word("/proc/").number(static_cast<std::uint64_t>(pid)).word(file);
 }
-
-// "/proc/<pid><file>"; written by hand, as stdio would double what we add to libc.
-struct ProcPath {
-  char text[64] = "/proc/";
-
-  ProcPath(pid_t pid, const char* file) {
-    char digits[16];
-    int n = 0;
-    for (; pid > 0; pid /= 10) digits[n++] = static_cast<char>('0' + pid % 10);
-    char* to = text + strlen(text);
-    while (n > 0) *to++ = digits[--n];
-    strcpy(to, file);
-  }
-};
 
 pid_t parent_of(pid_t pid) {
   size_t size = 0;
-  char* stat = slurp(ProcPath(pid, "/stat").text, size);
+  char* stat = slurp(path_of(pid, "/stat").c_str(), size);
   if (!stat) return 0;
-  // "pid (name) state parent …"; a name may hold any character, so look for its end from behind.
-  const char* after_name = strrchr(stat, ')');
-  const long parent = after_name && strlen(after_name) > 4 ? strtol(after_name + 4, nullptr, 10) : 0;
+  const std::uint64_t parent = stat_field(stat, 4);
   free(stat);
   return static_cast<pid_t>(parent);
 }
@@ -72,7 +39,7 @@ bool token_in(const char* value, pid_t keeper, std::uint64_t& token) {
 
 bool read_cookie(pid_t pid, pid_t keeper, std::uint64_t& token) {
   size_t size = 0;
-  char* environment = slurp(ProcPath(pid, "/environ").text, size);
+  char* environment = slurp(path_of(pid, "/environ").c_str(), size);
   if (!environment) return false;
   bool found = false;
   const size_t name = sizeof kCookieName - 1;

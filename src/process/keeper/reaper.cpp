@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "process/keeper/cgroup.hpp"
 #include "process/keeper/keeper.hpp"
 #include "process/keeper/orphans.hpp"
 
@@ -42,6 +43,8 @@ void Keeper::reap_one(const siginfo_t& info) {
   Record* record = table_.running(pid);
   // While the leader is a zombie nobody else can get its group's number.
   if (record) kill(-pid, SIGKILL);
+  const bool out_of_memory = record && record->cgroup && ran_out_of_memory(record->cgroup);
+  if (record && record->cgroup) kill_cgroup(record->cgroup);
   siginfo_t ignored;
   waitid(P_PID, static_cast<id_t>(pid), &ignored, WEXITED);
   dead_since_sweep_ = true;
@@ -50,12 +53,12 @@ void Keeper::reap_one(const siginfo_t& info) {
   record->reaped = true;
   record->deadline = now_ms() + kLingerMs;
   record->report = {Event::ended,
-                    Step::none,
+                    out_of_memory,
                     record->token,
                     pid,
-                    0,
                     exited ? info.si_status : -1,
-                    exited ? 0 : info.si_status};
+                    exited ? 0 : info.si_status,
+                    {}};
   table_.remember_gone(*record);
 }
 
@@ -65,6 +68,7 @@ void Keeper::sweep() {
   dead_since_sweep_ = false;
   for (Record& record : table_) {
     record.lingering = record.reaped && (kill(-record.pid, 0) == 0 || errno == EPERM);
+    if (record.reaped && record.cgroup && !remove_cgroup(record.cgroup)) record.lingering = true;
   }
   claim_orphans();
   report_ended();
@@ -87,7 +91,7 @@ void Keeper::report_ended() {
   for (std::size_t i = table_.size(); i-- > 0;) {
     Record& record = table_.begin()[i];
     if (!record.reaped || (record.lingering && now < record.deadline)) continue;
-    say(record.report);
+    if (!record.refused) say(record.report);
     table_.remove(record);
   }
 }
@@ -106,7 +110,15 @@ void Keeper::end() {
   close(kSocket);
   for (const Record& record : table_) {
     if (!record.reaped) kill(-record.pid, SIGKILL);
+    if (record.cgroup) kill_cgroup(record.cgroup);
   }
+  kill_children();
+  for (const Record& record : table_) {
+    if (record.cgroup) remove_cgroup(record.cgroup);
+  }
+}
+
+void Keeper::kill_children() {
   for (;;) {
     const ChildList children(scan_);
     for (const pid_t pid : children) kill(pid, SIGKILL);

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "process/keeper/cgroup.hpp"
 #include "process/keeper/keeper.hpp"
 #include "process/keeper/launch.hpp"
 
@@ -74,7 +75,7 @@ void Keeper::take(char* packet, std::size_t size, int* fds, int count) {
   if (request.version != kVersion) return refuse(request.token, Step::request, EPROTO);
   if (request.verb == Verb::signal) return signal_group(request);
   const bool in_memfd = request.flags & payload_in_memfd;
-  if (request.verb != Verb::spawn || (request.flags & ~payload_in_memfd)) {
+  if (request.verb != Verb::spawn || (request.flags & ~kKnownFlags)) {
     return refuse(request.token, Step::request, EPROTO);
   }
   // Fewer than were sent: our own table of descriptors is full.
@@ -91,39 +92,84 @@ void Keeper::take(char* packet, std::size_t size, int* fds, int count) {
 
 void Keeper::spawn(const Request& request, char* payload, const int* fds) {
   const char* end = payload + request.payload_size;
-  const std::size_t pointers = std::size_t{request.arg_count} + request.env_count + 2;
+  const std::size_t count = std::size_t{request.arg_count} + request.env_count + request.rule_count;
   // Each string has at least its NUL, so counts beyond that are not true.
-  if (pointers > std::size_t{request.payload_size} + 2) return refuse(request.token, Step::request, EPROTO);
-  char** strings = static_cast<char**>(malloc(pointers * sizeof(char*)));
+  if (count > request.payload_size) return refuse(request.token, Step::request, EPROTO);
+  char** strings = static_cast<char**>(malloc((count + 3) * sizeof(char*)));
   if (!strings || !table_.reserve()) {
     free(strings);
     return refuse(request.token, Step::process, ENOMEM);
   }
-  char* head[3];
   char** environment = strings + request.arg_count + 1;
+  char** rules = environment + request.env_count + 1;
+  char* head[3] = {};
+  char* manifest[3] = {};
+  char* cgroup[2] = {};
   char* rest = point_at(payload, end, head, 2);
   if (rest) rest = point_at(rest, end, strings, request.arg_count);
   if (rest) rest = point_at(rest, end, environment, request.env_count);
-  if (!rest) {
-    free(strings);
-    return refuse(request.token, Step::request, EPROTO);
+  if (rest) rest = point_at(rest, end, manifest, request.flags & with_manifest ? 2 : 0);
+  if (rest) rest = point_at(rest, end, cgroup, request.flags & with_cgroup ? 1 : 0);
+  if (rest) rest = point_at(rest, end, rules, request.rule_count);
+  if (rest) {
+    start({request, head[0], head[1], strings, environment, rules, manifest[0], manifest[1], -1, fds},
+          cgroup[0]);
+  } else {
+    refuse(request.token, Step::request, EPROTO);
   }
-  const Launching child = launch({head[0], head[1], strings, environment, fds});
   free(strings);
-  if (child.pid == 0) return refuse(request.token, Step::process, child.error);
-  table_.add(request.token, child.pid);
-  pending_[pending_count_++] = {request.token, child.pid, child.status};
+}
+
+// Makes the cgroup, unless there is to be none, and the process.
+void Keeper::start(const Launch& what, const char* cgroup) {
+  const Request& request = what.request;
+  Outcome& outcome = free_outcome();
+  outcome = {};
+  bool wanted = true;
+  Launch in_cgroup = what;
+  if (cgroup) {
+    in_cgroup.cgroup = make_cgroup(cgroup);
+    if (in_cgroup.cgroup < 0) wanted = note(request, with_cgroup, errno, outcome);
+  }
+  const auto limit = [&](Flag flag, const char* file, std::uint64_t value) {
+    if (!wanted || !(request.flags & flag)) return;
+    const int error = in_cgroup.cgroup < 0 ? ENOENT : set_cgroup(in_cgroup.cgroup, file, value);
+    if (error) wanted = note(request, flag, error, outcome);
+  };
+  limit(with_memory_max, "memory.max", request.memory_max);
+  limit(with_pids_max, "pids.max", request.pids_max);
+  Launching child{0, -1, 0};
+  if (wanted) child = launch(in_cgroup, outcome);
+  if (in_cgroup.cgroup >= 0) close(in_cgroup.cgroup);
+  if (child.pid == 0) {
+    if (in_cgroup.cgroup >= 0) remove_cgroup(cgroup);
+    return wanted ? refuse(request.token, Step::process, child.error) : refuse(request.token, outcome);
+  }
+  Record& record = table_.add(request.token, child.pid);
+  // Without memory for its name it is not removed; what is in it is killed as any group is.
+  if (in_cgroup.cgroup >= 0) record.cgroup = strdup(cgroup);
+  pending_[pending_count_++] = {request.token, child.pid, child.arrival, &outcome};
+}
+
+// One that no child on its way uses. There is one: no request is read when all are used.
+Outcome& Keeper::free_outcome() {
+  for (Outcome* outcome = outcomes_;; ++outcome) {
+    bool used = false;
+    for (std::size_t i = 0; i < pending_count_; ++i) used = used || pending_[i].outcome == outcome;
+    if (!used) return *outcome;
+  }
 }
 
 // One that was on its way has arrived, or failed.
 void Keeper::settle(std::size_t index) {
   const Pending child = pending_[index];
   pending_[index] = pending_[--pending_count_];
-  const Outcome result = outcome(child.status);
-  if (result.step == Step::none) return say({Event::started, Step::none, child.token, child.pid, 0, 0, 0});
-  refuse(child.token, result.step, result.error);
-  // It ends by itself, and is reaped as one that nobody knows.
-  if (Record* record = table_.find(child.token)) table_.remove(*record);
+  close(child.arrival);
+  const Outcome& outcome = *child.outcome;
+  // One that was killed on its way has arrived nowhere; its end is reported as that of any child.
+  if (outcome.step == Step::none) return say({Event::started, 0, child.token, child.pid, 0, 0, outcome});
+  refuse(child.token, outcome);
+  if (Record* record = table_.find(child.token)) record->refused = true;
 }
 
 void Keeper::settle_child(std::uint64_t token) {
@@ -133,7 +179,11 @@ void Keeper::settle_child(std::uint64_t token) {
 }
 
 void Keeper::refuse(std::uint64_t token, Step step, int error) {
-  say({Event::refused, step, token, 0, error, 0, 0});
+  refuse(token, Outcome{step, error, 0, {}});
+}
+
+void Keeper::refuse(std::uint64_t token, const Outcome& outcome) {
+  say({Event::refused, 0, token, 0, 0, 0, outcome});
 }
 
 void Keeper::signal_group(const Request& request) {

@@ -12,7 +12,7 @@ void Keeper::serve() {
   for (;;) {
     const short from_library = !flush() ? POLLOUT : pending_count_ < kMaxPending ? POLLIN : 0;
     pollfd wait[3 + kMaxPending] = {{kSocket, from_library, 0}, {signals_, POLLIN, 0}, {parent_, POLLIN, 0}};
-    for (std::size_t i = 0; i < pending_count_; ++i) wait[3 + i] = {pending_[i].status, POLLIN, 0};
+    for (std::size_t i = 0; i < pending_count_; ++i) wait[3 + i] = {pending_[i].arrival, POLLIN, 0};
     const int ready = poll(wait, 3 + pending_count_, milliseconds_to_deadline());
     if (ready < 0 && errno == EINTR) continue;
     if (ready < 0 || wait[0].revents & (POLLHUP | POLLERR) || wait[2].revents) return;

@@ -1,12 +1,20 @@
 #include "process/keeper/table.hpp"
 
+#include <stdlib.h>
+
 namespace fairlead::keeper {
 
-void Table::add(std::uint64_t token, pid_t pid) {
+Record& Table::add(std::uint64_t token, pid_t pid) {
   for (Record& old : gone_) {
     if (old.pid == pid) old.pid = 0;
   }
-  records_.add({token, pid, false, false, 0, {}});
+  records_.add({token, pid, nullptr, false, false, false, 0, {}});
+  return *(records_.end() - 1);
+}
+
+void Table::remove(Record& record) {
+  free(record.cgroup);
+  records_.remove(record);
 }
 
 std::size_t Table::running_count() const {
@@ -30,7 +38,9 @@ Record* Table::find(std::uint64_t token) {
 }
 
 void Table::remember_gone(const Record& record) {
-  gone_[next_gone_++ % kGone] = record;
+  Record& place = gone_[next_gone_++ % kGone];
+  place = record;
+  place.cgroup = nullptr;
 }
 
 const Record* Table::gone(pid_t session) const {

@@ -13,8 +13,10 @@ namespace fairlead::keeper {
 
 struct Record {
   std::uint64_t token;
-  pid_t pid;  // of the leader; also its group's and its session's
+  pid_t pid;     // of the leader; also its group's and its session's
+  char* cgroup;  // its directory, the record's own; null: none
   bool reaped;
+  bool refused;           // it did not get to its program, and the library has been told
   bool lingering;         // reaped: something it started was still there at the last look
   std::int64_t deadline;  // reaped: when to report its end whatever is left, in ms
   Report report;          // reaped: what to say
@@ -25,8 +27,8 @@ class Table {
   // Makes room for one more; false when there is no memory.
   bool reserve() { return records_.reserve(); }
   // REQUIRES: reserve() since the last add().
-  void add(std::uint64_t token, pid_t pid);
-  void remove(Record& record) { records_.remove(record); }
+  Record& add(std::uint64_t token, pid_t pid);
+  void remove(Record& record);
 
   Record* begin() { return records_.begin(); }
   Record* end() { return records_.end(); }

@@ -1,0 +1,65 @@
+#include "fairlead/process/failure.hpp"
+
+#include <algorithm>
+
+namespace fairlead {
+
+namespace {
+
+using namespace failure;
+
+// The one place. docs/errors.md has the same table.
+constexpr FailureCode kCodes[] = {
+    {command_not_found,
+     "Install the program, correct its name, or add its directory to the PATH of the server's environment."},
+    {not_executable,
+     "Make the file executable (chmod +x), and see that the interpreter in its first line exists and that it "
+     "was built for this machine."},
+    {bad_cwd, "Create the working directory, or correct it; this user must be able to enter it."},
+    {bad_spec, "Correct the command line or the environment in the configuration."},
+    {arguments_too_long, "Shorten the arguments and the environment; pass large values in a file."},
+    {out_of_processes,
+     "End what is not needed, or raise the limit of processes (ulimit -u, pids.max, TasksMax)."},
+    {out_of_descriptors, "Raise the limit of open files (ulimit -n), or start fewer servers."},
+    {out_of_memory, "Raise memory_max or address_space of the server, or give the machine more memory."},
+    {secret_unavailable,
+     "Set the variable, or make the file readable for this user; references are `${NAME}` and "
+     "`${file:/path}`."},
+    {manifest_unavailable,
+     "Name a file that is a manifest or does not exist, on a file system that can be written, owned by this "
+     "user."},
+    {belt_unavailable,
+     "Run on a system that has it (the message says what is missing), or make it best_effort."},
+    {keeper_failed,
+     "Allow running a program from memory, or set FAIRLEAD_KEEPER to the path of a fairlead-keeper of the "
+     "same version."},
+    {spawn_failed, "See the system's error in the message."},
+    {exited,
+     "Run the command line by hand and read its last lines; a server must stay until its input ends."},
+    {killed_by_signal,
+     "Look for who sent it: the program's own crash (see its last lines), the out-of-memory killer (see the "
+     "system's log), or somebody's kill."},
+    {cpu_limit, "Raise cpu_seconds of the server, or find out what keeps it busy."},
+    {file_size_limit, "Raise file_bytes of the server, or have it write less."},
+    {keeper_died, "Nothing: the next start makes a new keeper. Find out who killed fairlead-keeper."},
+    {exited_in_handshake,
+     "Run the command line by hand: it ended before it had answered. Its last lines say why, most often a "
+     "missing argument, key or package."},
+    {handshake_timeout,
+     "See whether the command is an MCP server on stdin and stdout, whether it waits for a download or a "
+     "login, or give it more time."},
+    {stream_closed, "The server closed its stdin or stdout and went on running; it must keep both open."},
+};
+
+}  // namespace
+
+std::span<const FailureCode> failure_codes() noexcept {
+  return kCodes;
+}
+
+std::string_view remedy_for(std::string_view code) noexcept {
+  const auto* found = std::ranges::find(kCodes, code, &FailureCode::code);
+  return found == std::end(kCodes) ? std::string_view() : found->remedy;
+}
+
+}  // namespace fairlead

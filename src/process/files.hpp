@@ -1,0 +1,14 @@
+// Small files read and written whole.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace fairlead::process {
+
+// Empty when it cannot be read.
+std::string read_whole(const std::string& path);
+// Returns errno, or 0.
+int write_whole(const std::string& path, std::string_view text);
+
+}  // namespace fairlead::process

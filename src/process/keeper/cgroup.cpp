@@ -1,0 +1,75 @@
+#include "process/keeper/cgroup.hpp"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "process/keeper/proc.hpp"
+
+namespace fairlead::keeper {
+
+namespace {
+
+int write_text(int cgroup, const char* file, const char* text) {
+  const int fd = openat(cgroup, file, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  const int error = write(fd, text, strlen(text)) < 0 ? errno : 0;
+  close(fd);
+  return error;
+}
+
+int open_directory(const char* directory) {
+  return open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+}  // namespace
+
+int make_cgroup(const char* directory) {
+  if (mkdir(directory, 0755) < 0) return -1;
+  const int cgroup = open_directory(directory);
+  // Before Linux 5.14 it cannot be killed as one, and then there is no use in it.
+  if (cgroup >= 0 && faccessat(cgroup, "cgroup.kill", W_OK, AT_EACCESS) == 0) return cgroup;
+  const int error = errno == ENOENT ? EOPNOTSUPP : errno;
+  if (cgroup >= 0) close(cgroup);
+  rmdir(directory);
+  errno = error;
+  return -1;
+}
+
+int set_cgroup(int cgroup, const char* file, std::uint64_t value) {
+  return write_text(cgroup, file, Text().number(value).c_str());
+}
+
+int enter_cgroup(int cgroup) {
+  return write_text(cgroup, "cgroup.procs", "0");
+}
+
+void kill_cgroup(const char* directory) {
+  const int cgroup = open_directory(directory);
+  if (cgroup < 0) return;
+  write_text(cgroup, "cgroup.kill", "1");
+  close(cgroup);
+}
+
+bool ran_out_of_memory(const char* directory) {
+  char path[4096 + 32];
+  if (strlen(directory) > 4096) return false;
+  strcpy(stpcpy(path, directory), "/memory.events");
+  size_t size = 0;
+  char* events = slurp(path, size);
+  if (!events) return false;
+  const char* count = strstr(events, "oom_kill ");
+  const bool killed = count && strtoul(count + 9, nullptr, 10) > 0;
+  free(events);
+  return killed;
+}
+
+bool remove_cgroup(const char* directory) {
+  return rmdir(directory) == 0 || errno == ENOENT;
+}
+
+}  // namespace fairlead::keeper

@@ -1,0 +1,198 @@
+// A cgroup for each child where there is one to be had, and that it is said where there is not.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "fairlead/process/failure.hpp"
+#include "process/cgroup_home.hpp"
+#include "process/support.hpp"
+
+namespace fairlead::test {
+namespace {
+
+using process::CgroupHome;
+
+constexpr std::string_view kMounts =
+    "24 30 0:22 / /sys rw,nosuid - sysfs sysfs rw\n"
+    "31 24 0:27 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"
+    "32 24 0:28 / /sys/fs/cgroup/with\\040blank rw,nosuid shared:9 - cgroup2 cgroup2 rw\n";
+
+TEST(CgroupHome, OursIsFoundThroughTheMountOfVersionTwo) {
+  EXPECT_EQ(process::own_cgroup("1:pids:/x\n0::/user.slice/app\n", kMounts),
+            "/sys/fs/cgroup/with blank/user.slice/app");
+  EXPECT_EQ(process::own_cgroup("0::/\n", kMounts), "/sys/fs/cgroup/with blank");
+}
+
+TEST(CgroupHome, AMountOfAPartShowsThatPartOnly) {
+  constexpr std::string_view kPart = "32 24 0:28 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+  EXPECT_EQ(process::own_cgroup("0::/docker/abc/inner\n", kPart), "/sys/fs/cgroup/inner");
+  EXPECT_EQ(process::own_cgroup("0::/elsewhere\n", kPart), "");
+  EXPECT_EQ(process::own_cgroup("0::/../outside\n", kMounts), "");
+}
+
+TEST(CgroupHome, WithoutVersionTwoThereIsNone) {
+  EXPECT_EQ(process::own_cgroup("1:pids:/x\n", kMounts), "");
+  EXPECT_EQ(process::own_cgroup("0::/x\n", "24 30 0:22 / /sys rw - sysfs sysfs rw\n"), "");
+}
+
+// A directory that looks like a cgroup.
+class FakeCgroup {
+ public:
+  explicit FakeCgroup(std::string_view controllers, std::string_view enabled = "") {
+    dir_.write("cgroup.procs", "", 0644);
+    dir_.write("cgroup.controllers", controllers, 0644);
+    dir_.write("cgroup.subtree_control", enabled, 0644);
+  }
+  const std::string& path() const { return dir_.path(); }
+  std::string control() const { return read_file(dir_.path() + "/cgroup.subtree_control"); }
+
+ private:
+  TemporaryDirectory dir_;
+};
+
+TEST(CgroupHome, AControllerIsSwitchedOnWhenItIsThere) {
+  const FakeCgroup fake("cpu memory pids\n");
+  EXPECT_TRUE(process::enable_controller(fake.path(), "memory"));
+  EXPECT_EQ(fake.control(), "+memory");
+  const FakeCgroup already("memory pids\n", "pids memory\n");
+  EXPECT_TRUE(process::enable_controller(already.path(), "memory"));
+  EXPECT_EQ(already.control(), "pids memory\n");
+  const FakeCgroup without("cpu\n");
+  const auto missing = process::enable_controller(without.path(), "memory");
+  ASSERT_FALSE(missing);
+  EXPECT_TRUE(missing.error().message().ends_with("is not available")) << missing.error().message();
+}
+
+TEST(CgroupHome, WhatIsNoCgroupIsNotUsed) {
+  const TemporaryDirectory plain;
+  EXPECT_EQ(process::find_cgroup_home(plain.path()).why_not, plain.path() + " is not a cgroup");
+  EXPECT_EQ(process::find_cgroup_home("/nowhere").directory, "");
+}
+
+// Required and not there: refused, and the error names the belt. Best effort: it runs, and says so.
+TEST(Cgroup, OneThatCannotBeHadRefusesOrIsReported) {
+  const TemporaryDirectory plain;
+  Loop loop;
+  ProcessSpec spec = spec_of("cat");
+  spec.containment.cgroup = Requirement::required;
+  spec.containment.cgroup_parent = plain.path();
+  spec.containment.memory_max = 1u << 30;
+  const Error error = start_error(loop, spec);
+  EXPECT_EQ(error.detail().code, failure::belt_unavailable);
+  EXPECT_EQ(error.message(),
+            "cgroup is required for `cat` and cannot be had: " + plain.path() + " is not a cgroup");
+  spec.containment.cgroup = Requirement::best_effort;
+  const Running running = start(loop, spec);
+  std::vector<Belt> missing;
+  for (const BeltState& state : running.child->belts()) {
+    if (!state.in_force) missing.push_back(state.belt);
+  }
+  EXPECT_EQ(missing, (std::vector<Belt>{Belt::cgroup, Belt::memory_max}));
+}
+
+// A directory that only looks like one: the keeper finds that out, and the child runs all the same.
+TEST(Cgroup, OneThatTheKernelDoesNotGrantIsReportedToo) {
+  const FakeCgroup fake("memory\n");
+  Loop loop;
+  ProcessSpec spec = spec_of("cat");
+  spec.containment.cgroup_parent = fake.path();
+  spec.containment.pids_max = 100;
+  const Running running = start(loop, spec);
+  std::vector<Belt> missing;
+  for (const BeltState& state : running.child->belts()) {
+    if (!state.in_force) missing.push_back(state.belt);
+  }
+  EXPECT_EQ(missing, (std::vector<Belt>{Belt::cgroup, Belt::pids_max}));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(fake.path()), {}), 3)
+      << "something is left in it";
+}
+
+class RealCgroup : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    home_ = process::find_cgroup_home("");
+    if (home_.directory.empty()) GTEST_SKIP() << home_.why_not;
+  }
+  // Those of a keeper.
+  std::vector<std::string> of(pid_t keeper) const {
+    std::vector<std::string> found;
+    const std::string prefix = "fairlead-" + std::to_string(keeper) + '-';
+    for (const auto& entry : std::filesystem::directory_iterator(home_.directory)) {
+      if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path().string());
+    }
+    return found;
+  }
+
+  CgroupHome home_;
+};
+
+// O1: a stray without session, group and cookie, which nothing else can attribute
+TEST_F(RealCgroup, AStrayThatHidesFromAllElseEndsWithItsChild) {
+  Loop loop;
+  ProcessSpec spec = spec_of_fixture("escapes_session", {"scrub"});
+  spec.containment.cgroup = Requirement::required;
+  Running running = start(loop, std::move(spec));
+  const Watched stray(running.number("stray"));
+  const pid_t keeper = parent_of(running.child->pid());
+  EXPECT_EQ(of(keeper).size(), 1u);
+  running.in.reset();
+  EXPECT_EQ(wait_for(loop, *running.child).code, 0);
+  EXPECT_TRUE(stray.ends_within(0ms));
+  EXPECT_EQ(of(keeper).size(), 0u) << "its directory is left";
+}
+
+TEST_F(RealCgroup, NothingAndNoDirectoryIsLeftWhenTheLoopEnds) {
+  std::optional<Watched> stray;
+  pid_t keeper = 0;
+  {
+    Loop loop;
+    const Running running = start(loop, spec_of_fixture("escapes_session", {"scrub"}));
+    stray.emplace(running.number("stray"));
+    keeper = parent_of(running.child->pid());
+  }
+  EXPECT_TRUE(stray->ends_within(0ms));
+  EXPECT_EQ(of(keeper).size(), 0u);
+}
+
+TEST_F(RealCgroup, AProgramThatCannotBeRunLeavesNoDirectory) {
+  Loop loop;
+  const Running witness = start(loop, spec_of("cat"));
+  const pid_t keeper = parent_of(witness.child->pid());
+  EXPECT_EQ(start_error(loop, spec_of("/nowhere/at/all")).detail().code, failure::command_not_found);
+  // What is reported after it is done after it.
+  wait_for(loop, *start(loop, spec_of_fixture("exits")).child);
+  EXPECT_EQ(of(keeper).size(), 1u);
+}
+
+TEST_F(RealCgroup, AStrayThatHidesEndsWhenTheKeeperIsKilled) {
+  Loop loop;
+  const Running running = start(loop, spec_of_fixture("escapes_session", {"scrub"}));
+  const Watched stray(running.number("stray"));
+  ::kill(parent_of(running.child->pid()), SIGKILL);
+  wait_for(loop, *running.child);
+  EXPECT_TRUE(stray.ends_within(kPatience));
+}
+
+TEST_F(RealCgroup, LimitsAreInForceWhereTheControllersAre) {
+  Loop loop;
+  ProcessSpec spec = spec_of("sh", {"-c", "cat /proc/self/cgroup | grep ^0::; exec cat"});
+  spec.containment.memory_max = 64u << 20;
+  spec.containment.pids_max = 20;
+  const Running running = start(loop, std::move(spec));
+  const std::string line = running.line().value_or("");
+  EXPECT_TRUE(line.contains("/fairlead-")) << line;
+  const std::string directory = of(parent_of(running.child->pid())).at(0);
+  for (const BeltState& state : running.child->belts()) {
+    if (!state.in_force) {
+      EXPECT_TRUE(state.why_not.contains("controller")) << state.why_not;
+    } else if (state.belt == Belt::memory_max) {
+      EXPECT_EQ(read_file(directory + "/memory.max"), std::to_string(64u << 20) + '\n');
+    } else if (state.belt == Belt::pids_max) {
+      EXPECT_EQ(read_file(directory + "/pids.max"), "20\n");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::test
