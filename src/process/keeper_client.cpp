@@ -348,6 +348,7 @@ void KeeperClient::on_keeper_death() {
   for (const auto& [parent, home] : cgroup_homes_) {
     if (!home.directory.empty()) kill_cgroups_of(home.directory, keeper, next_token_);
   }
+  cgroup_homes_.clear();  // looked at anew, and tidied up, before the next spawn
   kill_by_cookie(keeper, next_token_);
   manifests_.clear();
   socket_.reset();

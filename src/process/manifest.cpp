@@ -105,26 +105,59 @@ Result<ManifestText> read_manifest(const std::string& path) {
 
 }  // namespace process
 
-Result<void> compact_manifest(const std::string& path) {
-  using namespace process;
-  const UniqueFd locked(keeper::open_manifest(path.c_str()));
-  if (!locked) return failed(path, errno);
-  const ManifestText manifest = parse_manifest(read_all(locked.get()));
+namespace process {
+
+namespace {
+
+// Which entries of `text` are dead, decided before the file is locked: it takes a while to look at all
+// processes.
+std::string without_the_dead(std::string_view text) {
+  const ManifestText manifest = parse_manifest(text);
   const Whereabouts here = whereabouts();
   const Belongings found = find_belongings(manifest.entries, list_processes(), here);
-  std::string text = keeper::kManifestHeader;
-  bool changed = manifest.unreadable > 0;
+  std::string kept = keeper::kManifestHeader;
   for (std::size_t i = 0; i < manifest.entries.size(); ++i) {
     const ManifestEntry& entry = manifest.entries[i];
     if (is_dead(entry, found.has_some[i], here.system)) {
-      changed = true;
       remove_cgroup(entry.facts.cgroup);
-      continue;
+    } else {
+      kept += entry.line + "\nkill " + std::to_string(entry.identity.pid) + '\n';
     }
-    text += entry.line + "\nkill " + std::to_string(entry.identity.pid) + '\n';
   }
-  const int error = changed ? replace(path, text) : 0;
-  if (error) return failed(path, error);
+  return kept;
+}
+
+// Up to its last line break: what follows may still be written.
+std::string_view whole_lines(std::string_view text) {
+  return text.substr(0, text.rfind('\n') + 1);
+}
+
+}  // namespace
+}  // namespace process
+
+Result<void> compact_manifest(const std::string& path) {
+  using namespace process;
+  // Again when somebody else has compacted it in the meantime: then there is little left to do.
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    std::string before;
+    {
+      const UniqueFd made(keeper::open_manifest(path.c_str()));
+      if (!made) return failed(path, errno);
+      before = read_all(made.get());
+    }
+    const std::string_view judged = whole_lines(before);
+    const std::string kept = without_the_dead(judged);
+    if (kept == before) return {};
+    const UniqueFd locked(keeper::open_manifest(path.c_str()));
+    if (!locked) return failed(path, errno);
+    const std::string now = read_all(locked.get());
+    if (!now.starts_with(judged)) continue;
+    // What has been added since is alive, or will be dropped the next time; a torn end is dropped now.
+    const std::string_view added = whole_lines(std::string_view(now).substr(judged.size()));
+    const int error = replace(path, kept + std::string(added));
+    if (error) return failed(path, error);
+    return {};
+  }
   return {};
 }
 

@@ -118,8 +118,8 @@ class Terminator {
   // A keeper has no ears for this, and reaps the others meanwhile.
   void ask() {
     for (Target& target : targets_) {
-      if (target.keeper) continue;
       target.told.ending = Ending::ended;
+      if (target.keeper) continue;
       send(target, SIGTERM);
       send(target, SIGCONT);
     }
@@ -128,10 +128,12 @@ class Terminator {
 
   Result<void> insist() {
     const auto deadline = Clock::now() + options_.patience;
-    for (;;) {
+    // Processes are listed one by one, so one look may miss what is born during it; two do not.
+    for (int empty = 0; empty < 2;) {
       const Result<bool> any = look();
       if (!any) return any.error();
-      if (!*any) return {};
+      empty = *any ? 0 : empty + 1;
+      if (!*any) continue;
       for (Target& target : targets_) {
         if (target.alive) target.told.ending = Ending::killed;
         send(target, SIGKILL);
@@ -144,6 +146,7 @@ class Terminator {
       }
       return {};
     }
+    return {};
   }
 
   void kill_cgroups() {

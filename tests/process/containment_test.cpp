@@ -165,18 +165,18 @@ TEST(Landlock, OnlyWhatIsAllowedCanBeReached) {
   const std::string readable = dir.write("readable/a", "a");
   const std::string script = dir.write("tools/run", "#!/bin/sh\nexit 0\n");
   const std::string hidden = dir.write("hidden/a", "#!/bin/sh\nexit 0\n");
-  std::filesystem::create_directory(dir.path() + "/work");
+  std::filesystem::create_directory(dir.path() + "/scratch");
   FileAccess files;
   files.read = {dir.path() + "/readable"};
-  files.write = {dir.path() + "/work"};
+  files.write = {dir.path() + "/scratch"};
   files.execute = {dir.path() + "/tools"};
   const std::string denied = std::to_string(EACCES);
   EXPECT_EQ(
-      attempts(
-          files,
-          {"r" + readable, "w" + readable, "w" + dir.path() + "/readable/new", "w" + dir.path() + "/work/new",
-           "x" + script, "w" + script, "r" + hidden, "x" + hidden, "w" + dir.path() + "/new", "w/dev/null"},
-          Requirement::required),
+      attempts(files,
+               {"r" + readable, "w" + readable, "w" + dir.path() + "/readable/new",
+                "w" + dir.path() + "/scratch/new", "x" + script, "w" + script, "r" + hidden, "x" + hidden,
+                "w" + dir.path() + "/new", "w/dev/null"},
+               Requirement::required),
       (std::vector<std::string>{"ok", denied, denied, "ok", "ok", denied, denied, denied, denied, denied}))
       << "the last cannot be removed, and is therefore EACCES as well";
 }

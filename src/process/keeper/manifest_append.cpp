@@ -24,9 +24,9 @@ int fail(int fd, int error) {
 
 bool lock(int fd) {
   for (int waited = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; ++waited) {
-    if ((errno != EWOULDBLOCK && errno != EINTR) || waited >= kManifestLockMs) return false;
-    const timespec millisecond{0, 1'000'000};
-    nanosleep(&millisecond, nullptr);
+    if ((errno != EWOULDBLOCK && errno != EINTR) || waited >= kManifestLockMs * 4) return false;
+    const timespec quarter_of_a_millisecond{0, 250'000};
+    nanosleep(&quarter_of_a_millisecond, nullptr);
   }
   return true;
 }

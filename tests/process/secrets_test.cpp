@@ -1,0 +1,125 @@
+// Secrets reach the child and nothing else.
+#include "process/secrets.hpp"
+
+#include <gtest/gtest.h>
+
+#include "fairlead/process/failure.hpp"
+#include "process/support.hpp"
+
+namespace fairlead::test {
+namespace {
+
+using process::Redactor;
+using process::resolve_secret;
+
+constexpr char kSecret[] = "hunter2-hunter2";
+
+TEST(Secrets, AReferenceToAVariableIsReplaced) {
+  const TemporaryVariable token("FAIRLEAD_TEST_TOKEN", kSecret);
+  Redactor redactor;
+  EXPECT_EQ(resolve_secret("T", "Bearer ${FAIRLEAD_TEST_TOKEN}!", redactor).value(),
+            "Bearer hunter2-hunter2!");
+  EXPECT_EQ(redactor.redact("sent Bearer hunter2-hunter2 to x"), "sent Bearer *** to x");
+}
+
+TEST(Secrets, AReferenceToAFileIsReplacedByItsContentWithoutTheLastLineBreak) {
+  const TemporaryDirectory dir;
+  const std::string file = dir.write("key", std::string(kSecret) + "\n", 0600);
+  Redactor redactor;
+  EXPECT_EQ(resolve_secret("T", "file:" + file, redactor).value(), kSecret);
+  EXPECT_EQ(resolve_secret("T", "a${file:" + file + "}b", redactor).value(), "ahunter2-hunter2b");
+  EXPECT_EQ(redactor.redact(kSecret), "***");
+}
+
+TEST(Secrets, ADollarCanBeWritten) {
+  Redactor redactor;
+  EXPECT_EQ(resolve_secret("T", "$$x$y$${A} $", redactor).value(), "$x$y${A} $");
+}
+
+TEST(Secrets, OneWithoutAReferenceIsASecretAsItIs) {
+  Redactor redactor;
+  EXPECT_EQ(resolve_secret("T", kSecret, redactor).value(), kSecret);
+  EXPECT_EQ(redactor.redact("x" + std::string(kSecret)), "x***");
+}
+
+TEST(Secrets, OneThatIsNotThereSaysWhichAndNotMore) {
+  const TemporaryVariable unset("FAIRLEAD_TEST_TOKEN", nullptr);
+  const TemporaryDirectory dir;
+  Redactor redactor;
+  const Error variable = resolve_secret("T", "${FAIRLEAD_TEST_TOKEN}", redactor).error();
+  EXPECT_EQ(variable.detail().code, failure::secret_unavailable);
+  EXPECT_EQ(variable.message(), "no secret for the variable T: the variable FAIRLEAD_TEST_TOKEN is not set");
+  EXPECT_EQ(resolve_secret("T", "file:/nowhere", redactor).error().detail().code,
+            failure::secret_unavailable);
+  const std::string nul = dir.write("nul", std::string("a\0b", 3), 0600);
+  EXPECT_EQ(resolve_secret("T", "file:" + nul, redactor).error().detail().code, failure::secret_unavailable);
+}
+
+TEST(Secrets, EachLineOfALongOneIsHidden) {
+  Redactor redactor;
+  redactor.add("-----BEGIN\nabcdefgh\r\nijklmnop");
+  EXPECT_EQ(redactor.redact("saw abcdefgh and ijklmnop"), "saw *** and ***");
+}
+
+TEST(Secrets, APieceAtACutIsHidden) {
+  Redactor redactor;
+  redactor.add(kSecret);
+  EXPECT_EQ(redactor.redact("token=hunter2-hu"), "token=***");
+}
+
+TEST(Secrets, TheLongerOfTwoIsHiddenWhole) {
+  Redactor redactor;
+  redactor.add("abcd");
+  redactor.add("abcdefgh");
+  EXPECT_EQ(redactor.redact("abcdefgh abcdx"), "*** ***x");
+}
+
+// The child has it; our log, its last words, its command line in errors and its manifest have not.
+TEST(Secrets, NoneIsSeenInAnythingWeSay) {
+  const TemporaryVariable token("FAIRLEAD_TEST_TOKEN", kSecret);
+  const TemporaryDirectory dir;
+  std::string said;
+  const Log log(LogLevel::trace, LogFormat::text, [&](std::string_view line) { said += line; });
+  Loop loop;
+  // The name and the arguments have it too, as a careless configuration would.
+  ProcessSpec spec = spec_of("sh", {"-c", "echo $T; echo \"key $T\" >&2; printf %s $T >&2; exit 3", kSecret});
+  spec.secret_env["T"] = "${FAIRLEAD_TEST_TOKEN}";
+  spec.stderr_mode = StderrMode::log;
+  spec.name = std::string("server ") + kSecret;
+  spec.manifest.path = dir.path() + "/manifest";
+  const Running running = start(loop, std::move(spec), {}, log);
+  EXPECT_EQ(running.line(), kSecret);
+  wait_for(loop, *running.child);
+  const Error error = running.child->exit_error();
+  EXPECT_EQ(error.detail().stderr_lines, (std::vector<std::string>{"key ***", "***"}));
+  EXPECT_TRUE(error.detail().command_line.ends_with(" ***")) << error.detail().command_line;
+  for (const std::string& text :
+       {said, error.to_string(), running.child->name(), read_file(dir.path() + "/manifest")}) {
+    EXPECT_FALSE(text.empty());
+    EXPECT_FALSE(text.contains(kSecret)) << text;
+  }
+}
+
+TEST(Secrets, NoneIsSeenInWhatIsRelayedToOurStderr) {
+  const TemporaryVariable token("FAIRLEAD_TEST_TOKEN", kSecret);
+  Loop loop;
+  ProcessSpec spec = spec_of("sh", {"-c", "echo \"key $T\" >&2"});
+  spec.secret_env["T"] = "${FAIRLEAD_TEST_TOKEN}";
+  ::testing::internal::CaptureStderr();
+  const Running running = start(loop, std::move(spec));
+  wait_for(loop, *running.child);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "key ***\n");
+}
+
+TEST(Secrets, NoneIsSeenWhenTheStartFails) {
+  const TemporaryVariable token("FAIRLEAD_TEST_TOKEN", kSecret);
+  Loop loop;
+  ProcessSpec spec = spec_of("no-such-program", {"--key", kSecret});
+  spec.secret_env["PATH"] = "/nowhere/${FAIRLEAD_TEST_TOKEN}";
+  const Error error = start_error(loop, std::move(spec));
+  EXPECT_EQ(error.message(), "command not found: no-such-program (looked in PATH=/nowhere/***)");
+  EXPECT_FALSE(error.to_string().contains(kSecret)) << error.to_string();
+}
+
+}  // namespace
+}  // namespace fairlead::test
