@@ -21,16 +21,40 @@ constexpr std::string_view kVersionKey = "io.modelcontextprotocol/protocolVersio
 constexpr std::string_view kCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
 constexpr std::string_view kClientInfoKey = "io.modelcontextprotocol/clientInfo";
 
-json::View args_of(const rpc::Message& message) {
-  return json::View(message.params_text());
-}
-json::View meta_of(const rpc::Message& message) {
-  return args_of(message)["_meta"];
-}
-// Says in its body that it is of the modern era.
+// The parts of a request that the rules look at, found in one pass.
+struct Envelope {
+  explicit Envelope(const rpc::Message& message) : args(message.params_text()), meta(args["_meta"]) {
+    meta.each_member([this](std::string_view key, bool escaped, json::View value) {
+      if (json::key_equals(key, escaped, kVersionKey)) version = value;
+      if (json::key_equals(key, escaped, kCapabilitiesKey)) capabilities = value;
+      if (json::key_equals(key, escaped, kClientInfoKey)) client_info = value;
+      return true;
+    });
+  }
+  // Says that it is of the modern era.
+  bool claims() const noexcept { return !version.absent(); }
+
+  json::View args;
+  json::View meta;
+  json::View version;
+  json::View capabilities;
+  json::View client_info;
+};
+
 bool has_claim(const rpc::Message& message) {
-  return !meta_of(message)[kVersionKey].absent();
+  return Envelope(message).claims();
 }
+
+// A header that may stand there once.
+struct Single {
+  explicit Single(const Headers& headers, std::string_view name) : count(headers.count(name)) {
+    if (count > 0) value = headers.get(name);
+  }
+  bool is(std::string_view expected) const noexcept { return count == 1 && value == expected; }
+
+  std::size_t count;
+  std::string_view value;
+};
 
 Refusal mismatch(std::string_view header, std::string_view what) {
   return Refusal{400, kHeaderMismatch, std::string(header) + " " + std::string(what)};
@@ -40,20 +64,19 @@ Refusal bad_envelope(std::string_view key, std::string_view what) {
   return Refusal{400, rpc::kInvalidParams, "_meta: " + std::string(key) + " " + std::string(what)};
 }
 
-std::optional<Refusal> envelope_problem(json::View meta) {
-  if (!meta[kVersionKey].is(json::Type::string))
+std::optional<Refusal> envelope_problem(const Envelope& envelope) {
+  if (!envelope.version.is(json::Type::string))
     return bad_envelope(kVersionKey, "is missing or not a string");
-  if (!meta[kCapabilitiesKey].is(json::Type::object))
+  if (!envelope.capabilities.is(json::Type::object))
     return bad_envelope(kCapabilitiesKey, "is missing or not an object");
-  const json::View info = meta[kClientInfoKey];
-  if (!info.absent() && !info.is(json::Type::object)) return bad_envelope(kClientInfoKey, "is not an object");
+  if (!envelope.client_info.absent() && !envelope.client_info.is(json::Type::object))
+    return bad_envelope(kClientInfoKey, "is not an object");
   return std::nullopt;
 }
 
-std::optional<Refusal> version_problem(const Headers& headers, const std::string& version) {
-  if (!headers.has(mcp::kVersionHeader)) return mismatch(mcp::kVersionHeader, "is missing");
-  if (headers.count(mcp::kVersionHeader) > 1 || headers.get(mcp::kVersionHeader) != version)
-    return mismatch(mcp::kVersionHeader, "does not match the body");
+std::optional<Refusal> version_problem(const Single& header, const std::string& version) {
+  if (header.count == 0) return mismatch(mcp::kVersionHeader, "is missing");
+  if (!header.is(version)) return mismatch(mcp::kVersionHeader, "does not match the body");
   const std::optional<mcp::Revision> revision = mcp::revision_named(version);
   if (revision && mcp::is_modern(*revision)) return std::nullopt;
   json::Writer data;
@@ -62,65 +85,62 @@ std::optional<Refusal> version_problem(const Headers& headers, const std::string
   return Refusal{400, kUnsupportedVersion, "Unsupported protocol version", data.text()};
 }
 
-std::optional<Refusal> method_problem(const Headers& headers, const rpc::Message& message) {
-  if (!headers.has(mcp::kMethodHeader)) return mismatch(mcp::kMethodHeader, "is missing");
-  if (headers.count(mcp::kMethodHeader) > 1 || headers.get(mcp::kMethodHeader) != message.method())
-    return mismatch(mcp::kMethodHeader, "does not match the method");
+std::optional<Refusal> method_problem(const Single& header, std::string_view method) {
+  if (header.count == 0) return mismatch(mcp::kMethodHeader, "is missing");
+  if (!header.is(method)) return mismatch(mcp::kMethodHeader, "does not match the method");
   return std::nullopt;
 }
 
-std::optional<Refusal> name_problem(const Headers& headers, const rpc::Message& message,
-                                    std::optional<std::string>& name) {
-  const std::string_view member = mcp::named_by(message.method());
-  if (member.empty()) return std::nullopt;
-  name = args_of(message)[member].as_string();
-  const bool sent = headers.has(mcp::kNameHeader);
-  if (!name && !sent) return std::nullopt;  // for the method itself to refuse
-  if (!sent) return mismatch(mcp::kNameHeader, "is missing");
-  const std::string_view value = headers.get(mcp::kNameHeader);
-  if (headers.count(mcp::kNameHeader) > 1 || !name || mcp::decode_header_value(value) != name)
+std::optional<Refusal> name_problem(const Single& header, std::string_view member,
+                                    const std::optional<std::string>& name) {
+  if (!name && header.count == 0) return std::nullopt;  // for the method itself to refuse
+  if (header.count == 0) return mismatch(mcp::kNameHeader, "is missing");
+  if (header.count > 1 || !name || mcp::decode_header_value(header.value) != name)
     return mismatch(mcp::kNameHeader, "does not match params." + std::string(member));
   return std::nullopt;
 }
 
-std::optional<Refusal> param_problem(const Headers& headers, const rpc::Message& message,
-                                     const json::Raw& schema) {
+std::optional<Refusal> param_problem(const Headers& headers, json::View arguments, const json::Raw& schema) {
   if (schema.absent()) return std::nullopt;
   const std::vector<mcp::HeaderParam> params = mcp::header_params(json::View(schema));
   if (params.empty()) return std::nullopt;
   const mcp::HeaderLookup lookup = [&](std::string_view name) -> std::optional<std::string_view> {
-    const std::size_t count = headers.count(name);
-    if (count == 0) return std::nullopt;
-    return count > 1 ? "\n" : headers.get(name);
+    const Single header(headers, name);
+    if (header.count == 0) return std::nullopt;
+    return header.count > 1 ? "\n" : header.value;
   };
-  std::optional<std::string> problem =
-      mcp::param_header_problem(params, args_of(message)["arguments"], lookup);
+  std::optional<std::string> problem = mcp::param_header_problem(params, arguments, lookup);
   if (!problem) return std::nullopt;
   return Refusal{400, kHeaderMismatch, std::move(*problem)};
 }
 
 std::optional<Refusal> modern_problem(const Headers& headers, const rpc::Message& message,
-                                      const SchemaOf& schema_of) {
-  const json::View meta = meta_of(message);
-  if (std::optional<Refusal> bad = envelope_problem(meta)) return bad;
-  if (std::optional<Refusal> bad = version_problem(headers, *meta[kVersionKey].as_string())) return bad;
-  if (std::optional<Refusal> bad = method_problem(headers, message)) return bad;
-  std::optional<std::string> name;
-  if (std::optional<Refusal> bad = name_problem(headers, message, name)) return bad;
-  if (message.method() == "tools/call" && name) return param_problem(headers, message, schema_of(*name));
-  return std::nullopt;
+                                      const Envelope& envelope, const SchemaOf& schema_of) {
+  if (std::optional<Refusal> bad = envelope_problem(envelope)) return bad;
+  const Single version(headers, mcp::kVersionHeader);
+  if (std::optional<Refusal> bad = version_problem(version, *envelope.version.as_string())) return bad;
+  const Single method(headers, mcp::kMethodHeader);
+  if (std::optional<Refusal> bad = method_problem(method, message.method())) return bad;
+  const std::string_view member = mcp::named_by(message.method());
+  if (member.empty()) return std::nullopt;
+  const std::optional<std::string> name = envelope.args[member].as_string();
+  if (std::optional<Refusal> bad = name_problem(Single(headers, mcp::kNameHeader), member, name)) return bad;
+  if (message.method() != "tools/call" || !name) return std::nullopt;
+  const json::Raw schema = schema_of(*name);
+  return schema.absent() ? std::nullopt : param_problem(headers, envelope.args["arguments"], schema);
 }
 
 Verdict judge_request(const Headers& headers, const rpc::Message& message, const SchemaOf& schema_of) {
   if (message.id() == "null")
     return {Era::legacy, Refusal{400, rpc::kInvalidRequest, "Invalid Request: a null id is not allowed"}};
-  const bool claim = has_claim(message);
-  const bool legacy_version = has_legacy_version(headers);
-  if (!claim && legacy_version && message.method() != "server/discover") return {};
-  // That method is gone, envelope or not.
-  if (!claim && message.method() == "initialize")
-    return {Era::modern, Refusal{404, rpc::kMethodNotFound, "Method not found: initialize"}};
-  return {Era::modern, modern_problem(headers, message, schema_of)};
+  const Envelope envelope(message);
+  if (!envelope.claims()) {
+    if (has_legacy_version(headers) && message.method() != "server/discover") return {};
+    // That method is gone, envelope or not.
+    if (message.method() == "initialize")
+      return {Era::modern, Refusal{404, rpc::kMethodNotFound, "Method not found: initialize"}};
+  }
+  return {Era::modern, modern_problem(headers, message, envelope, schema_of)};
 }
 
 // Whether a list of media ranges has this one, or all of its kind; a quality of zero is not looked at.
@@ -169,20 +189,22 @@ Verdict judge(const Headers& headers, const rpc::Message& message, const SchemaO
 }
 
 bool has_legacy_version(const Headers& headers) {
-  if (!headers.has(mcp::kVersionHeader)) return true;
-  const std::optional<mcp::Revision> revision = mcp::revision_named(headers.get(mcp::kVersionHeader));
+  const Single header(headers, mcp::kVersionHeader);
+  if (header.count == 0) return true;
+  const std::optional<mcp::Revision> revision = mcp::revision_named(header.value);
   return revision && !mcp::is_modern(*revision);
 }
 
 Accepts accepts_of(const Headers& headers) {
-  if (!headers.has("Accept")) return {true, true};
   Accepts accepts;
+  bool said = false;
   for (const auto& [name, value] : headers) {
     if (!same_name(name, "Accept")) continue;
+    said = true;
     accepts.json = accepts.json || lists(value, "application/json");
     accepts.events = accepts.events || lists(value, "text/event-stream");
   }
-  return accepts;
+  return said ? accepts : Accepts{true, true};
 }
 
 bool has_json_body(const Headers& headers) {

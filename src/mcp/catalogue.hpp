@@ -22,6 +22,7 @@ struct ToolEntry {
   Server::CoroutineTool coroutine;  // instead of `plain`
   std::optional<json::Schema> input;
   std::optional<json::Schema> output;
+  bool in_headers = false;  // some of its arguments travel as headers too
 };
 
 struct ResourceEntry {

@@ -53,7 +53,7 @@ class HttpApplication final : public http::Application {
     if (server_->backend) return server_->backend->input_schema(tool);
     const auto catalogue = server_->catalogue();
     const ToolEntry* entry = catalogue->tools.find(tool);
-    return entry ? entry->spec.input_schema : json::Raw();
+    return entry && entry->in_headers ? entry->spec.input_schema : json::Raw();
   }
 
   void ending() override { modern_->subscriptions->end_all(); }

@@ -1,5 +1,6 @@
 #include "fairlead/mcp/server.hpp"
 
+#include "fairlead/protocol/header_annotations.hpp"
 #include "mcp/request_state.hpp"
 #include "mcp/server_state.hpp"
 
@@ -125,6 +126,7 @@ Result<void> add(ServerState& state, ToolEntry entry) {
   entry.input = std::move(*input);
   entry.output = std::move(*output);
   if (entry.spec.task != TaskSupport::never) state.offers_tasks = true;
+  entry.in_headers = !header_params(json::View(entry.spec.input_schema)).empty();
   const bool added =
       state.change(ListKind::tools, [&](Catalogue& c) { return c.tools.add(name, std::move(entry)); });
   if (!added) return taken("tool", name);
@@ -183,10 +185,10 @@ Server& Server::tasks(TaskOptions options) {
 }
 
 Result<void> Server::add_tool(ToolSpec spec, PlainTool handler) {
-  return add(*state_, ToolEntry{std::move(spec), std::move(handler), nullptr, {}, {}});
+  return add(*state_, ToolEntry{std::move(spec), std::move(handler), nullptr, {}, {}, false});
 }
 Result<void> Server::add_tool(ToolSpec spec, CoroutineTool handler) {
-  return add(*state_, ToolEntry{std::move(spec), nullptr, std::move(handler), {}, {}});
+  return add(*state_, ToolEntry{std::move(spec), nullptr, std::move(handler), {}, {}, false});
 }
 bool Server::remove_tool(const std::string& name) {
   return state_->change(ListKind::tools, [&](Catalogue& c) { return c.tools.remove(name); });

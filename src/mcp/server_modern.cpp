@@ -29,18 +29,24 @@ Error bad_envelope(std::string_view key, std::string_view what) {
 }
 
 // Everything is judged from this request alone; nothing is remembered from an earlier one.
-Result<std::shared_ptr<RequestState>> state_of(const Request& request, std::shared_ptr<ClientLink> link) {
-  const json::View meta = request.args()["_meta"];
-  const std::optional<std::string> version = meta[kVersionKey].as_string();
+Result<std::shared_ptr<RequestState>> state_of(const Request& request, json::View meta,
+                                               std::shared_ptr<ClientLink> link) {
+  json::View named, capabilities, info, level;
+  meta.each_member([&](std::string_view key, bool escaped, json::View value) {
+    if (json::key_equals(key, escaped, kVersionKey)) named = value;
+    if (json::key_equals(key, escaped, kCapabilitiesKey)) capabilities = value;
+    if (json::key_equals(key, escaped, kClientInfoKey)) info = value;
+    if (json::key_equals(key, escaped, kLogLevelKey)) level = value;
+    return true;
+  });
+  const std::optional<std::string> version = named.as_string();
   if (!version) return bad_envelope(kVersionKey, "is missing or not a string");
-  if (!meta[kCapabilitiesKey].is(json::Type::object))
+  if (!capabilities.is(json::Type::object))
     return bad_envelope(kCapabilitiesKey, "is missing or not an object");
-  const json::View info = meta[kClientInfoKey];
   if (!info.absent() && !info.is(json::Type::object)) return bad_envelope(kClientInfoKey, "is not an object");
   const std::optional<Revision> revision = revision_named(*version);
   if (!revision || !is_modern(*revision)) return unsupported_version(*version);
   auto state = std::make_shared<RequestState>();
-  const json::View level = meta[kLogLevelKey];
   if (!level.absent()) {
     state->log_level = logging_level_named(level.as_string().value_or(""));
     if (!state->log_level) return bad_envelope(kLogLevelKey, "is not a logging level");
@@ -48,7 +54,7 @@ Result<std::shared_ptr<RequestState>> state_of(const Request& request, std::shar
   state->revision = *revision;
   state->link = std::move(link);
   state->id = request.id();
-  state->client_capabilities = part_of(request.message(), meta[kCapabilitiesKey]);
+  state->client_capabilities = part_of(request.message(), capabilities);
   state->client_info = part_of(request.message(), info);
   state->meta = part_of(request.message(), meta);
   state->stop = request.stop();
@@ -129,10 +135,12 @@ Task<Answer> listen(std::shared_ptr<const ModernServer> modern, Request request,
 Task<Answer> serve_modern(std::shared_ptr<const ModernServer> modern, Request request,
                           std::shared_ptr<ClientLink> link) {
   if (request.is_notification()) co_return json::Raw::null();
-  const std::optional<Error> problem = problem_of(request.args(), request.args()["_meta"]);
+  const json::View args = request.args();
+  const json::View meta = args["_meta"];
+  const std::optional<Error> problem = problem_of(args, meta);
   if (problem) co_return *problem;
   if (request.id() == "null") co_return rpc::invalid_request("Invalid Request: a null id is not allowed");
-  const Result<std::shared_ptr<RequestState>> state = state_of(request, std::move(link));
+  const Result<std::shared_ptr<RequestState>> state = state_of(request, meta, std::move(link));
   if (!state) co_return state.error();
   const ServerState& server = *modern->server;
   const MethodInfo* method = find_method(request.method(), (*state)->revision);
