@@ -85,7 +85,9 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     };
   }
 
-  std::size_t sessions() const noexcept override { return sessions_.size() + pairs_.size(); }
+  std::size_t sessions() const noexcept override {
+    return sessions_.size() + pairs_.size() + sockets_.size();
+  }
 
   void wind_down() override {
     winding_down_ = true;
@@ -98,7 +100,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     application_->ending();
     for (const auto& session : all(sessions_)) session->close();
     for (const auto& pair : all(pairs_)) pair->close();
-    for (const auto& weak : std::exchange(sockets_, {})) {
+    for (const auto& weak : all(sockets_)) {
       if (const auto socket = weak.lock()) socket->close();
     }
   }
@@ -170,9 +172,8 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   void take_modern(std::shared_ptr<Exchange> exchange, rpc::Message message, Identity identity) {
     // There is nothing a modern client could have to notify of over HTTP; it may all the same.
     if (message.is(rpc::Kind::notification)) return exchange->respond(Response(202));
-    auto request =
-        std::make_shared<ModernRequest>(std::move(exchange), std::move(message), std::move(identity),
-                                        options_->log, options_->request_timeout);
+    auto request = std::make_shared<ModernRequest>(std::move(exchange), std::move(message),
+                                                   std::move(identity), *options_);
     ModernRequest::serve(request, application_, ticker_);
   }
 
@@ -276,7 +277,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     }
     if (!lists_token(headers.get("Connection"), "upgrade") || !raw || raw->size() != 16)
       return exchange->respond(refuse(Refusal{400, kRefused, "Bad Request: not a WebSocket handshake"}));
-    if (winding_down_ && !has_room(*exchange, {})) return;
+    if (!has_room(*exchange, {})) return;
     Response head(101);
     head.headers.add("Upgrade", "websocket");
     head.headers.add("Connection", "Upgrade");
@@ -288,8 +289,10 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     auto socket =
         WebSocketConnection::create(loop_, std::move(upgraded.stream), std::move(upgraded.early),
                                     websocket::Role::server, options_->limits, options_->keep_alive);
-    std::erase_if(sockets_, [](const auto& one) { return one.expired(); });
-    sockets_.push_back(socket);
+    sockets_.emplace(socket.get(), socket);
+    socket->when_ended([weak = weak_from_this(), it = socket.get()] {
+      if (const auto self = weak.lock()) self->sockets_.erase(it);
+    });
     application_->serve(socket, std::move(identity));
   }
 
@@ -302,7 +305,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   bool winding_down_ = false;
   std::unordered_map<std::string, std::shared_ptr<LegacySession>> sessions_;
   std::unordered_map<std::string, std::shared_ptr<PairSession>> pairs_;
-  std::vector<std::weak_ptr<WebSocketConnection>> sockets_;
+  std::unordered_map<WebSocketConnection*, std::weak_ptr<WebSocketConnection>> sockets_;
 };
 
 }  // namespace

@@ -413,6 +413,7 @@ void LegacySession::tick(Clock::time_point now) {
     return close();
   }
   if (options_->request_timeout.count() > 0) time_out(now);
+  become_streams(now);
   std::vector<std::shared_ptr<Exchange>> quiet;
   const auto look_at = [&](Stream& stream) {
     if (stream.exchange && std::exchange(stream.quiet, true)) quiet.push_back(stream.exchange);
@@ -420,6 +421,19 @@ void LegacySession::tick(Clock::time_point now) {
   if (standalone_) look_at(*standalone_);
   for (const auto& [number, stream] : by_number_) look_at(*stream);
   for (const auto& exchange : quiet) exchange->write(sse::comment());
+}
+
+// What lies between us and the client may take a long silence for the end; a stream can be kept alive, and
+// come back to.
+void LegacySession::become_streams(Clock::time_point now) {
+  std::vector<StreamPtr> slow;
+  for (const auto& [id, stream] : by_request_) {
+    if (!stream->started && now - stream->since > options_->keep_alive && can_say(*stream))
+      slow.push_back(stream);
+  }
+  for (const StreamPtr& stream : slow) {
+    if (!stream->started) start_events(stream);
+  }
 }
 
 // Whoever serves it is told to stop, and the client that it need not wait.

@@ -82,6 +82,7 @@ class LegacySession final : public Connection, public Ticked {
   void resume(std::shared_ptr<Exchange> exchange, std::string_view last_id);
   void attach(const StreamPtr& stream, std::shared_ptr<Exchange> exchange);
   void time_out(Clock::time_point now);
+  void become_streams(Clock::time_point now);
   bool primes() const noexcept { return revision_ >= mcp::Revision::r2025_11_25; }
   bool idle() const noexcept;
   Response head_of(const Stream& stream) const;

@@ -6,13 +6,14 @@
 namespace fairlead::http {
 
 ModernRequest::ModernRequest(std::shared_ptr<Exchange> exchange, rpc::Message message, Identity identity,
-                             Log log, std::chrono::milliseconds timeout)
+                             const EndpointOptions& options)
     : loop_(exchange->loop()),
       exchange_(std::move(exchange)),
       message_(std::move(message)),
       identity_(std::move(identity)),
-      log_(std::move(log)),
-      timeout_(timeout),
+      log_(options.log),
+      timeout_(options.request_timeout),
+      keep_alive_(options.keep_alive),
       accepts_(accepts_of(exchange_->request().headers)) {}
 
 void ModernRequest::serve(const std::shared_ptr<ModernRequest>& request,
@@ -44,12 +45,13 @@ void ModernRequest::notify(rpc::Rope notification) {
   // A client that takes JSON only gets the answer only.
   if (!exchange_ || !accepts_.events) return;
   quiet_ = false;
+  write_event(sse::message(notification));
+}
+
+void ModernRequest::write_event(std::vector<Bytes> event) {
   const std::shared_ptr<Exchange> exchange = exchange_;  // writing may find that the client has gone
-  if (!started_) {
-    started_ = true;
-    exchange->start(sse::head());
-  }
-  exchange->write(sse::message(notification));
+  if (!std::exchange(started_, true)) exchange->start(sse::head());
+  exchange->write(std::move(event));
 }
 
 void ModernRequest::finish(const Answer& answer) {
@@ -91,8 +93,9 @@ void ModernRequest::tick(Clock::time_point now) {
                        message_.id(), rpc::kInternalError,
                        "no answer within request_timeout (" + std::to_string(timeout_.count()) + " ms)"));
     stop_.request_stop();
-  } else if (started_ && std::exchange(quiet_, true)) {
-    exchange_->write(sse::comment());
+  } else if (accepts_.events && (started_ || now - since_ > keep_alive_) && std::exchange(quiet_, true)) {
+    // What lies between us and the client may take a long silence for the end.
+    write_event(sse::comment());
   }
 }
 

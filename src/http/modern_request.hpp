@@ -15,8 +15,8 @@ class ModernRequest final : public Standalone,
                             public Ticked,
                             public std::enable_shared_from_this<ModernRequest> {
  public:
-  ModernRequest(std::shared_ptr<Exchange> exchange, rpc::Message message, Identity identity, Log log,
-                std::chrono::milliseconds timeout);
+  ModernRequest(std::shared_ptr<Exchange> exchange, rpc::Message message, Identity identity,
+                const EndpointOptions& options);
 
   // Starts it. What is not answered on the spot is looked after by `ticker`.
   static void serve(const std::shared_ptr<ModernRequest>& request,
@@ -35,6 +35,7 @@ class ModernRequest final : public Standalone,
  private:
   static Task<void> run(std::shared_ptr<ModernRequest> self, std::shared_ptr<Application> application);
   void finish(const Answer& answer);
+  void write_event(std::vector<Bytes> event);
   void send_last(int status, const rpc::Rope& answer);
 
   Loop& loop_;
@@ -44,6 +45,7 @@ class ModernRequest final : public Standalone,
   Log log_;
   std::stop_source stop_;
   std::chrono::milliseconds timeout_;
+  std::chrono::milliseconds keep_alive_;
   Clock::time_point since_;
   Accepts accepts_;
   bool started_ = false;  // as a stream of events

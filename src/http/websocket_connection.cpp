@@ -187,6 +187,7 @@ void WebSocketConnection::beat() {
 void WebSocketConnection::release() {
   heart_.cancel();
   stall_.cancel();
+  if (ended_) std::exchange(ended_, nullptr)();
   if (!stream_) return;
   if (!input_ended_) say_goodbye(websocket::kNormal);  // it was we who closed
   stream_->close();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,9 @@ class WebSocketConnection final : public Connection {
   static std::shared_ptr<WebSocketConnection> create(Loop& loop, std::unique_ptr<ByteStream> stream,
                                                      std::string early, websocket::Role role, Limits limits,
                                                      std::chrono::milliseconds keep_alive);
+
+  // Told once, on the loop, when the connection has ended.
+  void when_ended(std::function<void()> told) { ended_ = std::move(told); }
 
   std::size_t backlog() const noexcept override { return queue_.bytes(); }
   std::string description() const override { return "websocket " + remote_; }
@@ -50,6 +54,7 @@ class WebSocketConnection final : public Connection {
   void beat();
 
   std::unique_ptr<ByteStream> stream_;
+  std::function<void()> ended_;
   std::string remote_;
   websocket::Role role_;
   Limits limits_;

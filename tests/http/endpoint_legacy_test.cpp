@@ -285,6 +285,18 @@ TEST_F(LegacyEndpointTest, QuietStreamsAreKeptAlive) {
   EXPECT_TRUE(hang->body.starts_with(": keepalive\n\n"));
 }
 
+TEST_F(LegacyEndpointTest, AnAnswerThatTakesLongBecomesAStreamThatCanBeComeBackTo) {
+  options.keep_alive = 5ms;
+  initialize("2025-11-25");
+  const FakePtr hang = call("1", "hang");
+  EXPECT_FALSE(hang->answered());
+  loop.run_until([&] { return hang->answered(); });
+  EXPECT_TRUE(hang->body.starts_with(priming("1-1")));
+  hang->leave();
+  on_loop([&] { application->release(); });
+  EXPECT_EQ(get("1-1")->body, event("1-2", result("1", "{}")));
+}
+
 TEST_F(LegacyEndpointTest, RequestsThatTakeTooLongAreGivenUp) {
   options.request_timeout = 20ms;
   initialize("2025-11-25");

@@ -64,6 +64,18 @@ TEST_F(ModernEndpointTest, QuietStreamsAreKeptAlive) {
   EXPECT_FALSE(hang->finished);
 }
 
+TEST_F(ModernEndpointTest, AnAnswerThatTakesLongBecomesAStream) {
+  options.keep_alive = 5ms;
+  const FakePtr json = modern("hang", "application/json");
+  const FakePtr hang = modern("hang");
+  loop.run_until([&] { return hang->answered(); });
+  EXPECT_TRUE(hang->body.starts_with(": keepalive\n\n"));
+  EXPECT_FALSE(json->answered());
+  on_loop([&] { application->release(); });
+  EXPECT_TRUE(hang->body.ends_with(event("", result("7", R"({"ok":true})"))));
+  EXPECT_EQ(json->body, result("7", R"({"ok":true})"));
+}
+
 TEST_F(ModernEndpointTest, NotificationsAreAccepted) {
   Headers headers{{"Content-Type", "application/json"}, {"MCP-Protocol-Version", "2026-07-28"}};
   EXPECT_EQ(send("POST", headers, R"({"jsonrpc":"2.0","method":"notifications/cancelled"})")->status, 202);

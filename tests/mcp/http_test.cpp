@@ -204,6 +204,21 @@ TEST_F(HttpTest, AWebSocketCarriesBothEras) {
             std::string::npos);
 }
 
+TEST_F(HttpTest, WebSocketsCountAsSessions) {
+  {
+    RawClient client = listener.client();
+    ASSERT_EQ(
+        ask_head(client, head("GET",
+                              "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                              "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"))
+            .status,
+        101);
+    EXPECT_EQ(listener.thread().run([&] { return endpoint->sessions(); }), 1u);
+  }
+  EXPECT_TRUE(
+      test::holds_soon([&] { return listener.thread().run([&] { return endpoint->sessions(); }) == 0; }));
+}
+
 TEST_F(HttpTest, AHandshakeThatIsNoneIsRefused) {
   RawClient client = listener.client();
   const std::string upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n";

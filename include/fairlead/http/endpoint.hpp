@@ -59,13 +59,14 @@ struct EndpointOptions {
   // Who is asking? An error of kind authorization is answered with 401. Absent: nobody in particular.
   std::function<Result<Identity>(const Request&)> authenticate;
 
-  std::size_t max_sessions = 10'000;                       // legacy; then initialize gets 503
+  std::size_t max_sessions = 10'000;  // of the legacy era, and WebSockets; one more gets 503
   std::chrono::milliseconds session_idle{30 * 60 * 1000};  // without a request or an open stream
   std::size_t max_session_events = 1'000;                  // kept for replay, in all streams of a session
   std::size_t max_session_event_bytes = 4u << 20;
-  std::size_t max_event_bytes = 256u << 20;      // of all sessions together
-  std::chrono::milliseconds retry{1'000};        // told to clients that poll
-  std::chrono::milliseconds keep_alive{15'000};  // comments on quiet streams
+  std::size_t max_event_bytes = 256u << 20;  // of all sessions together
+  std::chrono::milliseconds retry{1'000};    // told to clients that poll
+  // Comments on quiet streams, pings on WebSockets; and an answer that takes longer becomes a stream.
+  std::chrono::milliseconds keep_alive{15'000};
   std::chrono::milliseconds request_timeout{0};  // a request under way; 0: for ever
   bool websocket = true;
 };
