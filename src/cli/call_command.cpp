@@ -16,6 +16,7 @@ namespace {
 
 struct CallCommand {
   CommonOptions common{.log_level = "warning"};
+  WebOptions web;
   std::string target;
   std::string method;
   std::string params;
@@ -35,13 +36,14 @@ Task<Result<json::Raw>> make_call(std::shared_ptr<Peer> peer, const CallCommand&
 }
 
 Task<Result<json::Raw>> run(Loop& loop, const CallCommand& command, Uri target, json::Raw params) {
-  ConnectOptions options;
+  http::ConnectOptions options;
+  command.web.apply_to(options);
   options.framing = command.common.chosen_framing();
   options.limits = command.common.limits();
   options.limits.connect_timeout = std::min(options.limits.connect_timeout, command.timeout);
   options.limits.write_stall = std::min(options.limits.write_stall, command.timeout);
   options.log = command.common.log();
-  Task<ConnectResult> connecting = connect(loop, std::move(target), options);
+  Task<ConnectResult> connecting = http::connect(loop, target.text, options);
   ConnectResult connection = co_await connecting;
   if (!connection) co_return connection.error();
 
@@ -100,12 +102,16 @@ int execute(const CallCommand& command) {
 void add_call(CLI::App& program, int& status) {
   CLI::App* command = program.add_subcommand("call", "Send one JSON-RPC request and print its result");
   auto call = std::make_shared<CallCommand>();
-  command->add_option("TARGET", call->target, "Address of the server, e.g. tcp:127.0.0.1:8807")->required();
+  command
+      ->add_option("TARGET", call->target,
+                   "Address of the server, e.g. tcp:127.0.0.1:8807 or https://host/mcp")
+      ->required();
   command->add_option("METHOD", call->method, "Method to call")->required();
   command->add_option("PARAMS", call->params, "Params as JSON, or - to read them from stdin");
   command->add_flag("--notify", call->notify, "Send a notification: no id, no answer");
   add_duration(*command, "--timeout", call->timeout, "How long to wait for the answer [30s]");
   call->common.add_framing_to(*command);
+  call->web.add_to(*command);
   call->common.add_log_to(*command);
   command->callback([call, &status] { status = execute(*call); });
 }

@@ -101,6 +101,32 @@ Limits CommonOptions::limits() const {
   return limits;
 }
 
+void WebOptions::add_to(CLI::App& command) {
+  command
+      .add_option("--header", headers,
+                  "A header to send with every HTTP request, as \"Name: value\"; repeatable")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->check([](const std::string& header) {
+        const std::size_t colon = header.find(':');
+        return colon == std::string::npos || colon == 0
+                   ? "`" + header + "` is not a header such as \"Name: value\""
+                   : std::string();
+      });
+  command.add_option("--ca-file", ca_file, "Certificates (PEM) of authorities to trust beside the system's");
+  command.add_flag("--insecure", insecure, "Do not verify the server's certificate");
+}
+
+void WebOptions::apply_to(http::ConnectOptions& options) const {
+  for (const std::string& header : headers) {
+    const std::size_t colon = header.find(':');
+    const std::size_t value = header.find_first_not_of(" \t", colon + 1);
+    options.headers.add(header.substr(0, colon), value == std::string::npos ? "" : header.substr(value));
+  }
+  options.ca_file = ca_file;
+  options.verify = !insecure;
+}
+
 void add_duration(CLI::App& command, const std::string& name, std::chrono::milliseconds& value,
                   const std::string& help) {
   command

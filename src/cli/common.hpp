@@ -4,11 +4,13 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fairlead/base/error.hpp"
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
 #include "fairlead/base/result.hpp"
+#include "fairlead/http/connect.hpp"
 #include "fairlead/json/raw.hpp"
 #include "fairlead/rpc/framing.hpp"
 
@@ -49,6 +51,16 @@ struct CommonOptions {
   Log log() const;
   rpc::Framing chosen_framing() const;
   Limits limits() const;
+};
+
+// Options for addresses of the web.
+struct WebOptions {
+  std::vector<std::string> headers;  // "Name: value"
+  std::string ca_file;
+  bool insecure = false;
+
+  void add_to(CLI::App& command);
+  void apply_to(http::ConnectOptions& options) const;
 };
 
 // Adds a duration such as 500ms, 30s, 2m (a bare number is seconds) to a command.

@@ -105,11 +105,15 @@ Task<int> run(Loop& loop, const McpTarget& target, const McpBody& body) {
 }  // namespace
 
 void McpTarget::add_to(CLI::App& command) {
-  command.add_option("TARGET", uri, "Address of the server, e.g. \"stdio:npx -y some-server\"")->required();
+  command
+      .add_option("TARGET", uri,
+                  "Address of the server, e.g. \"stdio:npx -y some-server\" or https://host/mcp")
+      ->required();
   command.add_option("--revision", revision, "Speak this revision and no other")
       ->check(CLI::IsMember({"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}));
   command.add_flag("--json", json, "Print JSON, as the server sent it");
   add_duration(command, "--timeout", timeout, "How long to wait for each answer [30s]");
+  web.add_to(command);
   common.add_log_to(command);
 }
 
@@ -117,6 +121,7 @@ mcp::ClientOptions McpTarget::client_options() const {
   mcp::ClientOptions options;
   options.info = mcp::Implementation{"fairlead", FAIRLEAD_VERSION, "Fairlead", {}, {}, {}};
   options.connect.log = common.log();
+  web.apply_to(options.connect);
   options.connect.limits.call_timeout = timeout;
   options.handshake_timeout = timeout;
   options.probe_timeout = std::min(options.probe_timeout, timeout);

@@ -14,6 +14,7 @@ namespace fairlead::cli {
 
 struct McpTarget {
   CommonOptions common{.log_level = "warning"};
+  WebOptions web;
   std::string uri;
   std::string revision;  // empty: whatever the server speaks
   std::chrono::milliseconds timeout = Limits().call_timeout;

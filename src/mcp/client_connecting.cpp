@@ -1,4 +1,6 @@
 // How a client comes by its server and finds its era, and how it comes back to a server it has lost.
+#include "fairlead/rpc/codes.hpp"
+#include "http/url.hpp"
 #include "mcp/client_session.hpp"
 
 namespace fairlead::mcp {
@@ -14,33 +16,77 @@ bool may_return(const std::string& uri, Reconnect when) {
   return stdio || when == Reconnect::always;
 }
 
+std::string http_origin(const std::string& uri) {
+  const Result<http::Url> url = http::Url::parse(uri);
+  return url && url->scheme.starts_with("http") ? url->origin() : std::string();
+}
+
+bool is_modern_refusal(const Error& error) {
+  const std::int64_t code = error.detail().rpc_code.value_or(0);
+  return error.kind() == ErrorKind::remote && (code == rpc::kMethodNotFound || code == -32022);
+}
+
 Error closed_meanwhile() {
   return Error(ErrorKind::closed, "the client was closed while it connected");
 }
 
 }  // namespace
 
+// ---- eras of servers -------------------------------------------------------------------------------------
+
+bool EraCache::is_legacy(const std::string& origin) const {
+  const std::lock_guard lock(mutex_);
+  return legacy_.contains(origin);
+}
+
+void EraCache::remember(const std::string& origin, bool legacy) {
+  const std::lock_guard lock(mutex_);
+  if (!legacy) {
+    legacy_.erase(origin);
+  } else if (legacy_.size() < kMostOrigins) {
+    legacy_.insert(origin);
+  }
+}
+
 // ---- coming by a server ---------------------------------------------------------------------------------
 
 Task<Result<void>> ClientSession::settle_era() {
   died_of_probe_ = false;
+  has_no_discover_ = false;
   const bool pinned_to_legacy = options_.pinned && !is_modern(*options_.pinned);
-  bool legacy = speaks_legacy_ || pinned_to_legacy;
-  if (!legacy) {
-    Task<Result<Probe>> probing = probe();
-    const Result<Probe> probed = co_await probing;
-    if (!probed) co_return probed.error();
-    if (*probed == Probe::modern) co_return Result<void>();
-    legacy = *probed == Probe::legacy && !options_.pinned;
-    died_of_probe_ = *probed == Probe::gone && !options_.pinned;
+  const bool known_legacy = !origin_.empty() && options_.eras && options_.eras->is_legacy(origin_);
+  if (speaks_legacy_ || pinned_to_legacy || (!options_.pinned && (known_legacy || !options_.probe))) {
+    Task<Result<void>> settling = settle_legacy();
+    Result<void> settled = co_await settling;
+    if (settled || !known_legacy || pinned_to_legacy) co_return settled;
+  } else if (!options_.probe) {
+    revision_ = kNewest;
+    co_return Result<void>();
   }
-  if (!legacy)
+  Task<Result<Probe>> probing = probe();
+  const Result<Probe> probed = co_await probing;
+  if (!probed) co_return probed.error();
+  if (*probed == Probe::modern) co_return Result<void>();
+  died_of_probe_ = *probed == Probe::gone && !options_.pinned;
+  if (*probed != Probe::legacy || options_.pinned)
     co_return Error(ErrorKind::connection_failed,
                     "the server does not speak revision " + std::string(to_string(kNewest)));
+  Task<Result<void>> settling = settle_legacy();
+  Result<void> settled = co_await settling;
+  // A modern server need not know our question; the handshake no modern server knows.
+  if (!settled && has_no_discover_ && is_modern_refusal(settled.error())) {
+    revision_ = kNewest;
+    co_return Result<void>();
+  }
+  co_return settled;
+}
+
+// The outcome is remembered for the next time, unless it has just proved wrong.
+Task<Result<void>> ClientSession::settle_legacy() {
   Task<Result<void>> initializing = initialize(options_.pinned.value_or(kNewestLegacy));
   Result<void> initialized = co_await initializing;
-  // Remembered for the next time, unless it has just proved wrong.
   speaks_legacy_ = static_cast<bool>(initialized);
+  if (!origin_.empty() && options_.eras) options_.eras->remember(origin_, speaks_legacy_);
   co_return initialized;
 }
 
@@ -58,7 +104,7 @@ Task<Result<void>> ClientSession::settle_on(std::shared_ptr<Connection> connecti
 Task<Result<void>> ClientSession::dial() {
   if (closing_) co_return closed_meanwhile();
   Task<ConnectResult> connecting =
-      connector_ ? connector_(loop_, options_.connect) : fairlead::connect(loop_, uri_, options_.connect);
+      connector_ ? connector_(loop_, options_.connect) : http::connect(loop_, uri_, options_.connect);
   ConnectResult connection = co_await connecting;
   if (!connection) co_return connection.error();
   if (closing_) {
@@ -75,6 +121,7 @@ Task<Result<void>> ClientSession::dial() {
 Task<Result<void>> ClientSession::connect_to(std::string uri) {
   const auto keep = self();
   uri_ = std::move(uri);
+  origin_ = http_origin(uri_);
   Task<Result<void>> connecting = connect_now();
   Result<void> connected = co_await connecting;
   returns_ = may_return(uri_, options_.reconnect);

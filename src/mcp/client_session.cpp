@@ -11,8 +11,29 @@ namespace {
 
 constexpr int kMostRounds = 10;
 constexpr std::size_t kMostPages = 1000;
+constexpr std::int64_t kHeaderMismatch = -32020;
+constexpr std::int64_t kMissingCapability = -32021;
 constexpr std::int64_t kUnsupportedVersion = -32022;
 const std::chrono::milliseconds kComeBack{250};
+
+bool names_newest(json::View versions) {
+  bool found = false;
+  versions.each_element([&](json::View version) {
+    found = found || version.as_string() == to_string(kNewest);
+    return !found;
+  });
+  return found;
+}
+
+bool names_legacy(json::View versions) {
+  bool found = false;
+  versions.each_element([&](json::View version) {
+    const auto known = revision_named(version.as_string().value_or(""));
+    found = found || (known && !is_modern(*known));
+    return !found;
+  });
+  return found;
+}
 
 // What a server hears whose client has been let go of.
 Task<Answer> nobody() {
@@ -54,37 +75,60 @@ void ClientSession::attach(std::shared_ptr<Connection> connection) {
 // there is, with nothing, or die of it.
 Task<Result<ClientSession::Probe>> ClientSession::probe() {
   revision_ = kNewest;
-  CallOptions call_options(options_.probe_timeout);
+  Task<Result<json::Raw>> asking = discover();
+  Result<json::Raw> answer = co_await asking;
+  // One that refuses the very revision it says it speaks is asked once more.
+  if (!answer && answer.error().detail().rpc_code == kUnsupportedVersion &&
+      names_newest(json::View(answer.error().detail().rpc_data)["supported"])) {
+    Task<Result<json::Raw>> again = discover();
+    answer = co_await again;
+  }
+  if (!answer) co_return judge(answer.error());
+  const json::View versions = json::View(*answer)["supportedVersions"];
+  if (!versions.is(json::Type::array)) co_return Probe::legacy;  // some legacy servers answer anything
+  if (!names_newest(versions))
+    co_return Error(ErrorKind::connection_failed, "the server speaks no revision that this client knows");
+  learn(*answer);
+  co_return Probe::modern;
+}
+
+Task<Result<json::Raw>> ClientSession::discover() {
+  // Over HTTP even a server that does not understand says so.
+  CallOptions call_options(connection_->carries_each_request() ? options_.handshake_timeout
+                                                               : options_.probe_timeout);
   Task<Result<json::Raw>> asking =
       send("server/discover", enveloped(json::Raw(), false, json::Raw(), {}), std::move(call_options));
-  const Result<json::Raw> answer = co_await asking;
-  if (answer) {
-    bool common = false;
-    json::View(*answer)["supportedVersions"].each_element([&](json::View version) {
-      common = common || version.as_string() == to_string(kNewest);
-      return true;
-    });
-    if (!common)
-      co_return Error(ErrorKind::connection_failed, "the server speaks no revision that this client knows");
-    learn(*answer);
-    co_return Probe::modern;
+  Result<json::Raw> answer = co_await asking;
+  co_return answer;
+}
+
+// What a refusal shows. Over HTTP only a refusal of the question itself does: failures and silence are no
+// evidence, and some codes are known to modern servers only.
+Result<ClientSession::Probe> ClientSession::judge(const Error& error) {
+  const bool over_http = connection_->carries_each_request();
+  const std::int64_t code = error.detail().rpc_code.value_or(0);
+  switch (error.kind()) {
+    case ErrorKind::remote:
+      if (code == kUnsupportedVersion && !names_legacy(json::View(error.detail().rpc_data)["supported"]))
+        return Error(ErrorKind::connection_failed,
+                     "the server speaks no revision that this client knows: " + error.message());
+      if (over_http && (code == kHeaderMismatch || code == kMissingCapability)) return error;
+      has_no_discover_ = code == rpc::kMethodNotFound;
+      return has_no_discover_ && options_.pinned ? Probe::modern : Probe::legacy;
+    case ErrorKind::http_status: {
+      const int status = error.detail().http_status.value_or(0);
+      if (status >= 400 && status < 500) return Probe::legacy;
+      return error;
+    }
+    case ErrorKind::timeout:
+      if (over_http) return error;
+      return Probe::legacy;
+    case ErrorKind::process_exited:
+    case ErrorKind::closed:
+      if (over_http) return error;
+      return Probe::gone;
+    default: return error;
   }
-  const Error& error = answer.error();
-  const bool disjoint = error.kind() == ErrorKind::remote && error.detail().rpc_code == kUnsupportedVersion;
-  if (disjoint) {
-    bool legacy = false;
-    json::View(error.detail().rpc_data)["supported"].each_element([&](json::View version) {
-      const auto known = revision_named(version.as_string().value_or(""));
-      legacy = legacy || (known && !is_modern(*known));
-      return true;
-    });
-    if (!legacy)
-      co_return Error(ErrorKind::connection_failed,
-                      "the server speaks no revision that this client knows: " + error.message());
-  }
-  if (error.kind() == ErrorKind::remote || error.kind() == ErrorKind::timeout) co_return Probe::legacy;
-  if (error.kind() == ErrorKind::process_exited || error.kind() == ErrorKind::closed) co_return Probe::gone;
-  co_return error;
 }
 
 Task<Result<void>> ClientSession::initialize(Revision revision) {
@@ -255,6 +299,7 @@ Task<Result<json::Raw>> ClientSession::request_now(std::string method, json::Raw
   std::string state;
   const bool may_cache = options_.cache && is_modern(revision_);
   const std::uint64_t asked_at = cache_.generation();
+  bool listed_again = false;
   for (int round = 0; round <= kMostRounds; ++round) {
     const bool wants_progress = static_cast<bool>(options.on_progress);
     json::Raw sent_params = enveloped(params, wants_progress, answers, state);
@@ -267,11 +312,21 @@ Task<Result<json::Raw>> ClientSession::request_now(std::string method, json::Raw
         !json::View(params)["cursor"].absent()) {
       cache_.on_bad_cursor(method);
     }
+    // The tool's arguments travel as other headers than we think: look, and try once more.
+    if (!answer && !listed_again && method == "tools/call" && connection_->carries_each_request() &&
+        answer.error().detail().rpc_code == kHeaderMismatch) {
+      listed_again = true;
+      cache_.on_notification("notifications/tools/list_changed", json::View());
+      Task<Result<std::vector<json::Raw>>> listing = list("tools/list", "tools");
+      const Result<std::vector<json::Raw>> tools = co_await listing;
+      if (tools) continue;
+    }
     if (!answer || !is_modern(revision_)) co_return answer;
     const json::View view(*answer);
     const std::string type = view["resultType"].as_string().value_or("complete");
     if (type == "complete") {
-      if (may_cache && round == 0) cache_.store(method, json::View(params), *answer, Clock::now(), asked_at);
+      if (may_cache && answers.absent() && state.empty())
+        cache_.store(method, json::View(params), *answer, Clock::now(), asked_at);
       co_return answer;
     }
     if (type != "input_required")

@@ -60,6 +60,7 @@ class ClientSession final : public Client {
     Event over;
   };
   Task<Result<void>> settle_era();
+  Task<Result<void>> settle_legacy();
   Task<Result<void>> connect_now();
   Task<Result<void>> dial();
   Task<void> drop_connection();
@@ -74,6 +75,8 @@ class ClientSession final : public Client {
   enum class Probe : std::uint8_t { modern, legacy, gone };
   void attach(std::shared_ptr<Connection> connection);
   Task<Result<Probe>> probe();
+  Task<Result<json::Raw>> discover();
+  Result<Probe> judge(const Error& error);
   Task<Result<void>> initialize(Revision revision);
 
   void write_capabilities(json::Writer& out, Revision revision) const;
@@ -96,12 +99,14 @@ class ClientSession final : public Client {
 
   Loop& loop_;
   ClientOptions options_;
-  std::string uri_;             // where to connect to again
-  Connector connector_;         // instead of an address
-  bool returns_ = false;        // to a server that was lost
-  bool closing_ = false;        // by us
-  bool speaks_legacy_ = false;  // the server, the last time we looked
-  bool died_of_probe_ = false;  // the last time we dialed
+  std::string uri_;               // where to connect to again
+  std::string origin_;            // of an HTTP server
+  Connector connector_;           // instead of an address
+  bool returns_ = false;          // to a server that was lost
+  bool closing_ = false;          // by us
+  bool speaks_legacy_ = false;    // the server, the last time we looked
+  bool died_of_probe_ = false;    // the last time we dialed
+  bool has_no_discover_ = false;  // it says
   std::shared_ptr<Return> returning_;
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<Peer> peer_;

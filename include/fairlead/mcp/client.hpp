@@ -8,11 +8,13 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "fairlead/connection/connect.hpp"
+#include "fairlead/http/connect.hpp"
 #include "fairlead/loop/task.hpp"
 #include "fairlead/mcp/skill.hpp"
 #include "fairlead/mcp/types.hpp"
@@ -47,14 +49,30 @@ struct ClientHandlers {
 // a child process of ours, or whatever its address is. It does so once, at the next request.
 enum class Reconnect : std::uint8_t { never, children, always };
 
+// Which HTTP servers are of the legacy era, by origin: clients that share one of these do not all ask. From
+// any thread.
+class EraCache {
+ public:
+  static constexpr std::size_t kMostOrigins = 10'000;
+
+  bool is_legacy(const std::string& origin) const;
+  void remember(const std::string& origin, bool legacy);
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<std::string> legacy_;
+};
+
 struct ClientOptions {
   ClientOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
 
   Implementation info{"fairlead", "0.1.0", {}, {}, {}, {}};
-  ConnectOptions connect;
+  http::ConnectOptions connect;
   ClientHandlers handlers;
-  Extensions extensions;                           // what else this client can do; declared to the server
-  std::optional<Revision> pinned;                  // speak this and nothing else
+  Extensions extensions;           // what else this client can do; declared to the server
+  std::optional<Revision> pinned;  // speak this and nothing else
+  bool probe = true;  // off: speak the newest legacy revision, or the pinned one, without asking first
+  std::shared_ptr<EraCache> eras;                  // what is known of servers already; shared by clients
   std::chrono::milliseconds probe_timeout{3'000};  // a legacy server may not answer a modern question at all
   std::chrono::milliseconds handshake_timeout{30'000};
   std::optional<LoggingLevel> log_level;  // ask the server for its log messages
