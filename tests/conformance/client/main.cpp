@@ -35,8 +35,9 @@ int main(int argc, char** argv) {
   }
   mcp::ClientOptions options;
   options.info = mcp::Implementation{"fairlead-conformance-client", "1.0.0", {}, {}, {}, {}};
-  // Suites before 0.2 do not say; all they know is the legacy era.
-  options.pinned = mcp::revision_named(from_environment("MCP_CONFORMANCE_PROTOCOL_VERSION", "2025-11-25"));
+  // Suites before 0.2 do not say; all they know is the legacy era, any revision of it.
+  options.pinned = mcp::revision_named(from_environment("MCP_CONFORMANCE_PROTOCOL_VERSION", ""));
+  options.probe = options.pinned.has_value();
   scenario->prepare(options);
   Result<blocking::Client> client = blocking::Client::connect(argv[1], options);
   Result<void> played = client ? Result<void>() : client.error();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 
 namespace conformance {
 
@@ -146,6 +147,27 @@ Result<void> echo_schema(Client& client, const std::string&) {
   return Error(ErrorKind::validation, "json_schema_2020_12_tool is not listed");
 }
 
+#if __has_include(<fairlead/mcp/skill.hpp>)
+// Nothing is read of what is only listed.
+Result<void> list_skills(Client& client, const std::string&) {
+  return outcome(client.skills());
+}
+
+// The server's entries do not vouch for what it serves, and the library has to notice.
+Result<void> refuse_skills(Client& client, const std::string&) {
+  const Result<std::vector<mcp::SkillEntry>> skills = client.skills();
+  if (!skills) return skills.error();
+  for (const mcp::SkillEntry& skill : *skills) {
+    for (const mcp::SkillEntry::File& file : skill.files()) {
+      const Result<mcp::SkillFile> read = client.read_skill_file(skill, file.uri);
+      if (read) return Error(ErrorKind::validation, file.uri + " was not refused");
+      std::fprintf(stderr, "refused: %s\n", read.error().message().c_str());
+    }
+  }
+  return {};
+}
+
+#endif
 constexpr std::array kScenarios = {
     Scenario{"initialize", nothing, list_tools},
     Scenario{"tools_call", nothing, add_numbers},
@@ -158,6 +180,12 @@ constexpr std::array kScenarios = {
     Scenario{"http-invalid-tool-headers", nothing, call_every_tool},
     Scenario{"json-schema-ref-no-deref", nothing, list_tools},
     Scenario{"json-schema-2020-12-preservation", nothing, echo_schema},
+#if __has_include(<fairlead/mcp/skill.hpp>)
+    Scenario{"sep-2640-client-no-prefetch", nothing, list_skills},
+    Scenario{"sep-2640-client-verify-digest", nothing, refuse_skills},
+    Scenario{"sep-2640-client-verify-size", nothing, refuse_skills},
+    Scenario{"sep-2640-client-verify-frontmatter", nothing, refuse_skills},
+#endif
 };
 
 }  // namespace

@@ -113,8 +113,7 @@ void tool_with_schema(mcp::Server& server, std::string name, std::string descrip
   spec.name = std::move(name);
   spec.description = std::move(description);
   spec.input_schema = json_text(schema);
-  const Result<void> added = server.add_tool(std::move(spec), mcp::Server::PlainTool(std::move(function)));
-  if (!added) throw std::invalid_argument(added.error().message());
+  must(server.add_tool(std::move(spec), mcp::Server::PlainTool(std::move(function))));
 }
 
 }  // namespace

@@ -19,6 +19,10 @@ inline constexpr std::string_view kWav = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAA
 inline json::Raw json_text(std::string_view constant) {
   return json::Raw::trusted(Bytes::constant(constant));
 }
+// For what only fails when the program is wrong.
+inline void must(const Result<void>& added) {
+  if (!added) throw std::invalid_argument(added.error().message());
+}
 // A form with one member, as elicitation has them.
 json::Raw form(std::string_view member, std::string_view type);
 // The parameters of a sampling request with one message.
@@ -27,7 +31,9 @@ json::Raw one_message(std::string_view text, int max_tokens);
 void add_content_tools(mcp::Server& server);  // the first one takes no arguments: the suite calls it
 void add_asking_tools(mcp::Server& server);
 void add_input_tools(mcp::Server& server);
+void add_task_tools(mcp::Server& server);
 void add_resources(mcp::Server& server);
 void add_prompts(mcp::Server& server);
+void add_skills(mcp::Server& server);
 
 }  // namespace conformance

@@ -8,10 +8,6 @@ namespace {
 using Contents = std::vector<mcp::ResourceContents>;
 using Variables = mcp::Server::Variables;
 
-void must(const Result<void>& added) {
-  if (!added) throw std::invalid_argument(added.error().message());
-}
-
 // ---- resources ------------------------------------------------------------------------------------------
 
 Contents text_contents(std::string uri, std::string mime_type, std::string text) {
