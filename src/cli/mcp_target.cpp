@@ -146,6 +146,11 @@ mcp::ToolCallOptions McpTarget::call_options() const {
       }
       std::fflush(stderr);
     };
+    options.on_task = [](const mcp::TaskInfo& task) {
+      const std::string status(to_string(task.status));
+      std::fprintf(stderr, "\r\033[Ktask %s: %s", status.c_str(), task.message.c_str());
+      std::fflush(stderr);
+    };
   }
   return options;
 }

@@ -4,6 +4,7 @@
 #include "fairlead/protocol/method_table.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/client_session.hpp"
+#include "mcp/task_messages.hpp"
 
 namespace fairlead::mcp {
 
@@ -34,6 +35,12 @@ Task<Result<json::Raw>> ClientSession::answer_questions(json::Raw questions) {
 void ClientSession::on_notification(const Request& request) {
   cache_.on_notification(request.method(), request.args());
   if (request.method() == "notifications/subscriptions/acknowledged") on_acknowledged(request.args());
+  if (request.method() == "notifications/elicitation/complete") {
+    constexpr std::size_t kMost = 1000;
+    if (completed_urls_.size() >= kMost) completed_urls_.clear();
+    completed_urls_.insert(request.args()["elicitationId"].as_string().value_or(""));
+    url_completed_.set();
+  }
   if (options_.handlers.notified) options_.handlers.notified(request.method(), request.params());
 }
 
@@ -50,6 +57,16 @@ Task<Answer> ClientSession::serve(Request request) {
     co_return answer;
   }
   if (!find_method(request.method(), revision_)) co_return rpc::method_not_found(request.method());
+  if (tasks_ && request.method().starts_with("tasks/")) {
+    CoreTaskRequest asked(tasks_, TaskOwner());
+    asked.method = request.method();
+    asked.params = request.params();
+    asked.stop = request.stop();
+    Task<Answer> serving = serve_core_tasks(std::move(asked), loop_);
+    Answer answer = co_await serving;
+    co_return answer;
+  }
+  if (tasks_ && !request.args()["task"].absent()) co_return keep_request(request);
   Task<Result<json::Raw>> answering = answer_one(std::string(request.method()), request.params());
   Result<json::Raw> answer = co_await answering;
   co_return answer;

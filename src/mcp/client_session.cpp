@@ -189,7 +189,22 @@ void ClientSession::write_capabilities(json::Writer& out, Revision revision) con
     out.end_object();
   }
   if (handlers.roots) out.key("roots").begin_object().end_object();
-  write(out, options_.extensions);
+  if (options_.keep_tasks && revision == Revision::r2025_11_25 && (handlers.sample || handlers.elicit)) {
+    out.key("tasks")
+        .begin_object()
+        .key("list")
+        .raw("{}")
+        .key("cancel")
+        .raw("{}")
+        .key("requests")
+        .begin_object();
+    if (handlers.sample) out.key("sampling").raw(R"({"createMessage":{}})");
+    if (handlers.elicit) out.key("elicitation").raw(R"({"create":{}})");
+    out.end_object().end_object();
+  }
+  Extensions declared = options_.extensions;
+  if (options_.tasks && is_modern(revision)) declared.try_emplace(std::string(kTasksExtension));
+  write(out, declared);
   out.end_object();
 }
 
@@ -291,10 +306,7 @@ Result<json::Raw> ClientSession::stale_or(Result<json::Raw> answer, std::string_
   return *known;
 }
 
-// One request as its caller sees it: in the modern era perhaps several, each answering what the one before
-// asked.
-Task<Result<json::Raw>> ClientSession::request_now(std::string method, json::Raw params,
-                                                   ToolCallOptions options) {
+Task<Result<json::Raw>> ClientSession::rounds(std::string method, json::Raw params, ToolCallOptions options) {
   json::Raw answers;
   std::string state;
   const bool may_cache = options_.cache && is_modern(revision_);
@@ -329,6 +341,7 @@ Task<Result<json::Raw>> ClientSession::request_now(std::string method, json::Raw
         cache_.store(method, json::View(params), *answer, Clock::now(), asked_at);
       co_return answer;
     }
+    if (type == "task" && method == "tools/call" && options_.tasks) co_return answer;
     if (type != "input_required")
       co_return Error(ErrorKind::validation, "the server answered with an unknown resultType `" + type + "`");
     state = view["requestState"].as_string().value_or("");
@@ -439,26 +452,30 @@ Task<Result<ToolResult>> ClientSession::call_tool(std::string name, json::Raw ar
   Task<Result<json::Raw>> asking = request("tools/call", params.finish(), std::move(options));
   const Result<json::Raw> answer = co_await asking;
   if (!answer) co_return answer.error();
-  const json::View view(*answer);
+  co_return tool_result(name, *answer);
+}
+
+Result<ToolResult> ClientSession::tool_result(const std::string& name, const json::Raw& answer) const {
+  const json::View view(answer);
   ToolResult result;
   view["content"].each_element([&](json::View block) {
-    result.content.push_back(Content(sub(*answer, block)));
+    result.content.push_back(Content(sub(answer, block)));
     return true;
   });
-  result.structured = sub(*answer, view["structuredContent"]);
+  result.structured = sub(answer, view["structuredContent"]);
   result.is_error = view["isError"].as_bool().value_or(false);
-  result.meta = sub(*answer, view["_meta"]);
+  result.meta = sub(answer, view["_meta"]);
   const auto schema = output_schemas_.find(name);
   if (schema != output_schemas_.end() && !result.is_error) {
     if (result.structured.absent())
-      co_return Error(ErrorKind::validation,
-                      "tool " + name + " has an output schema but returned no structured content");
+      return Error(ErrorKind::validation,
+                   "tool " + name + " has an output schema but returned no structured content");
     if (const auto violation = schema->second.validate(result.structured.text())) {
-      co_return Error(ErrorKind::validation,
-                      "the structured content of tool " + name + " breaks its schema: " + violation->message);
+      return Error(ErrorKind::validation,
+                   "the structured content of tool " + name + " breaks its schema: " + violation->message);
     }
   }
-  co_return result;
+  return result;
 }
 
 Task<Result<void>> ClientSession::set_log_level(LoggingLevel level) {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "fairlead/json/schema.hpp"
 #include "fairlead/loop/event.hpp"
 #include "fairlead/mcp/client.hpp"
 #include "mcp/client_cache.hpp"
+#include "mcp/task_store.hpp"
 
 namespace fairlead::mcp {
 
@@ -39,6 +41,9 @@ class ClientSession final : public Client {
   }
   Task<Result<std::vector<json::Raw>>> list(std::string method, std::string member) override;
   Task<Result<ToolResult>> call_tool(std::string name, json::Raw arguments, ToolCallOptions options) override;
+  Task<Result<TaskInfo>> call_tool_as_task(std::string name, json::Raw arguments, ToolCallOptions options,
+                                           std::optional<std::chrono::milliseconds> ttl) override;
+  Task<Result<ToolResult>> task_result(TaskInfo task, ToolCallOptions options) override;
   Task<Result<std::uint64_t>> listen(ListenFilter filter) override;
   Task<Result<void>> unlisten(std::uint64_t subscription) override;
   Task<Result<std::vector<SkillEntry>>> skills() override;
@@ -49,7 +54,9 @@ class ClientSession final : public Client {
   Task<void> close() override;
 
  private:
-  ClientSession(Loop& loop, ClientOptions options) : loop_(loop), options_(std::move(options)) {}
+  ClientSession(Loop& loop, ClientOptions options) : loop_(loop), options_(std::move(options)) {
+    if (options_.keep_tasks) tasks_ = std::make_shared<TaskStore>(TaskOptions());
+  }
   std::shared_ptr<ClientSession> self() {
     return std::static_pointer_cast<ClientSession>(shared_from_this());
   }
@@ -81,7 +88,10 @@ class ClientSession final : public Client {
 
   void write_capabilities(json::Writer& out, Revision revision) const;
   Task<Result<json::Raw>> send(std::string method, json::Raw params, CallOptions call_options);
-  // A request on the connection there is.
+  // A request on the connection there is. In the modern era perhaps several, each answering what the one
+  // before asked. A tool call may yield a task.
+  Task<Result<json::Raw>> rounds(std::string method, json::Raw params, ToolCallOptions options);
+  // The same, with what is between it and a result: tasks and URLs (client_tasks.cpp).
   Task<Result<json::Raw>> request_now(std::string method, json::Raw params, ToolCallOptions options);
   Task<Result<void>> set_level_now();
   Result<json::Raw> stale_or(Result<json::Raw> answer, std::string_view method,
@@ -122,6 +132,20 @@ class ClientSession final : public Client {
   Task<Result<SkillFile>> read_checked(SkillEntry skill, std::string uri);
   // Those whose SKILL.md was what its entry says: the digest of the entry, by address.
   std::map<std::string, std::string> checked_skills_;
+
+  // Tasks (client_tasks.cpp), at the server and kept here.
+  bool server_takes_tasks() const;
+  std::optional<TaskInfo> task_in(const json::Raw& answer) const;
+  Task<Result<json::Raw>> follow(TaskInfo task, ToolCallOptions options);
+  Task<Result<void>> answer_task(TaskInfo task, std::set<std::string>& answered);
+  Task<bool> go_to_urls(json::Raw data);
+  Result<ToolResult> tool_result(const std::string& name, const json::Raw& answer) const;
+  Answer keep_request(const Request& request);
+  static Task<void> run_kept(std::shared_ptr<ClientSession> self, TaskPtr task, std::string method,
+                             json::Raw params);
+  std::shared_ptr<TaskStore> tasks_;      // asked of us
+  std::set<std::string> completed_urls_;  // the last ones we were told of
+  Event url_completed_;
 
   // Listening (client_listening.cpp).
   struct Subscription;

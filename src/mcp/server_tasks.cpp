@@ -54,9 +54,11 @@ void tell(const std::weak_ptr<ServerState>& server, const std::shared_ptr<Client
 }
 
 Result<TaskPtr> create(const FeatureCall& call, std::optional<std::chrono::milliseconds> ttl) {
-  const std::shared_ptr<ClientLink> link = call.state->link;
+  // A modern request's link is not kept longer than the request: there is nothing to say on it.
+  const bool core = !is_modern(call.state->revision);
+  const std::shared_ptr<ClientLink> link = core ? call.state->link : nullptr;
   const std::weak_ptr<ServerState> server = call.server;
-  return call.server->tasks->create(owner_of(*call.state), ttl, link->loop(),
+  return call.server->tasks->create(owner_of(*call.state), ttl, call.state->link->loop(),
                                     [server, link](const TaskPtr& task) { tell(server, link, task); });
 }
 

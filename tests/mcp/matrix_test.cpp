@@ -39,7 +39,7 @@ constexpr Row kRequests[] = {
     {"sampling/createMessage", "-----", R"("messages":[],"maxTokens":1)", ""},
     {"roots/list", "-----", "", ""},
     {"elicitation/create", "-----", R"("message":"?","requestedSchema":{})", ""},
-    // Not there yet: not advertised, and refused everywhere.
+    // A server without tools that run as tasks has no tasks (see TaskMethods below).
     {"tasks/get", "-----", R"("taskId":"1")", ""},
     {"tasks/result", "-----", R"("taskId":"1")", ""},
     {"tasks/cancel", "-----", R"("taskId":"1")", ""},
@@ -97,7 +97,8 @@ class MatrixTest : public FullServerTest, public ::testing::WithParamInterface<s
     }
   }
 
-  static constexpr const char* kOffered = R"({"sampling":{},"roots":{},"elicitation":{"form":{},"url":{}}})";
+  static constexpr const char* kOffered =
+      R"({"sampling":{},"roots":{},"elicitation":{"form":{},"url":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}})";
   std::size_t revision() const { return GetParam(); }
   std::string name() const { return kNames[revision()]; }
   bool modern_era() const { return revision() == 4; }
@@ -178,6 +179,39 @@ TEST_P(MatrixTest, WhatIsNotThereIsNotAdvertised) {
   EXPECT_NE(make("tools/call", R"("name":"echo","arguments":{"message":"hi"},"task":{"ttl":5})")
                 .find(R"("text":"hi")"),
             std::string::npos);
+}
+
+// With a tool that runs as a task. c: the form of 2025-11-25, e: the extension.
+TEST_P(MatrixTest, TaskMethodsAreThoseOfTheRevision) {
+  tool(server, "job", "", &ask_form, ToolAnnotations(), TaskSupport::required);
+  if (!modern_era()) {
+    EXPECT_NE(hear().find("list_changed"), std::string::npos);
+  }
+  const std::string call = R"("name":"job","arguments":{"message":""})";
+  const std::string made = make("tools/call", call + (revision() == 3 ? R"(,"task":{})" : ""));
+  const bool has_tasks = revision() >= 3;
+  EXPECT_EQ(made.find("taskId") != std::string::npos, has_tasks) << made;
+  if (!has_tasks) {
+    EXPECT_EQ(made, error(-32601, R"("message":"Tool job runs as a task only")"));
+  }
+  const std::string id = has_tasks ? made.substr(made.find("taskId") + 9, 24) : "none";
+  const Row rows[] = {{"tasks/get", "---xx", "", R"("taskId":")"},
+                      {"tasks/list", "---x-", "", R"("tasks":[{"taskId":")"},
+                      {"tasks/update", "----x", R"(,"inputResponses":{})", "{"},
+                      {"tasks/cancel", "---xx", "", "{"},
+                      {"tasks/result", "---x-", "", "The task was cancelled"}};
+  for (const Row& row : rows) {
+    say(request_text(row.method, R"("taskId":")" + id + "\"" + row.members));
+    std::string got = hear();
+    // Status changes and the question of the task come in between.
+    while (got.find(R"("method":)") < 30) got = hear();
+    if (has(row.has)) {
+      EXPECT_NE(got.find(row.answer), std::string::npos) << row.method << ": " << got;
+      EXPECT_EQ(got.find("-32601"), std::string::npos) << row.method << ": " << got;
+    } else {
+      EXPECT_EQ(got, error(-32601, R"("message":"Method not found: )" + std::string(row.method) + "\""));
+    }
+  }
 }
 
 // ---- what servers ask -----------------------------------------------------------------------------------
@@ -319,6 +353,7 @@ class ClientMatrixTest : public ServerTest, public ::testing::WithParamInterface
     ClientOptions options;
     options.pinned = revision_named(kNames[GetParam()]);
     options.handlers.sample = sample_nothing;
+    options.keep_tasks = true;
     options.handlers.elicit = decline;
     options.handlers.roots = [] { return std::vector<Root>(); };
     options.handlers.notified = [this](std::string_view method, const json::Raw&) {
@@ -349,8 +384,11 @@ TEST_P(ClientMatrixTest, AnswersWhatTheRevisionHasAndRefusesTheRest) {
                       {"roots/list", "xxxx-", "", R"("roots":[])"},
                       {"elicitation/create", "--xx-", R"("message":"?","requestedSchema":{"type":"object"})",
                        R"("action":"decline")"},
-                      {"tasks/get", "-----", R"("taskId":"1")", ""},
-                      {"tasks/list", "-----", "", ""},
+                      {"tasks/list", "---x-", "", R"("tasks":[])"},
+                      {"tasks/get", "---x-", R"("taskId":"1")", "There is no such task"},
+                      {"tasks/result", "---x-", R"("taskId":"1")", "There is no such task"},
+                      {"tasks/cancel", "---x-", R"("taskId":"1")", "There is no such task"},
+                      {"tasks/update", "-----", R"("taskId":"1")", ""},
                       {"tools/list", "-----", "", ""}};
   for (const Row& row : rows) {
     const std::string request = R"({"jsonrpc":"2.0","id":1,"method":")" + std::string(row.method) +
@@ -379,6 +417,7 @@ TEST_P(ClientMatrixTest, HearsEveryNotification) {
                                         "notifications/resources/updated",
                                         "notifications/elicitation/complete",
                                         "notifications/tasks/status",
+                                        "notifications/tasks",
                                         "notifications/subscriptions/acknowledged",
                                         "notifications/of/the/future"};
   for (const std::string& method : all)

@@ -75,6 +75,14 @@ struct ClientOptions {
   std::shared_ptr<EraCache> eras;                  // what is known of servers already; shared by clients
   std::chrono::milliseconds probe_timeout{3'000};  // a legacy server may not answer a modern question at all
   std::chrono::milliseconds handshake_timeout{30'000};
+  // A tool call may become a task at the server; it is followed to its end. Modern era: declared to the
+  // server.
+  bool tasks = true;
+  // 2025-11-25: what the server asks of us may become a task here. Declared for the handlers that are set.
+  bool keep_tasks = false;
+  // 2025-11-25: how long to wait for word that the user has done what a URL was for, before the call is made
+  // again.
+  std::chrono::milliseconds url_completion_wait{10'000};
   std::optional<LoggingLevel> log_level;  // ask the server for its log messages
   bool cache = true;                      // modern era: use results again for as long as the server allows
   bool stale_on_error = false;            // and longer than that while the server cannot be reached
@@ -98,6 +106,9 @@ class ToolCallOptions {
   std::optional<std::chrono::milliseconds> max_total;  // in all
   std::stop_token stop;
   std::function<void(double progress, std::optional<double> total, const std::string& message)> on_progress;
+  // The call has become a task, and each time that has changed. While the server answers, `timeout` does not
+  // pass.
+  std::function<void(const TaskInfo& task)> on_task;
 };
 
 class Client : public std::enable_shared_from_this<Client> {
@@ -146,10 +157,25 @@ class Client : public std::enable_shared_from_this<Client> {
   Task<Result<std::vector<json::Raw>>> resource_templates();
   Task<Result<std::vector<json::Raw>>> prompts();
 
-  // `arguments` is an object or absent. Structured content is checked against the tool's output schema, once
-  // the tool has been listed.
+  // A call that becomes a task is followed to its end: its questions are answered by the handlers, and it is
+  // cancelled when `stop` or `max_total` say so. `arguments` is an object or absent. Structured content is
+  // checked against the tool's output schema, once the tool has been listed.
   virtual Task<Result<ToolResult>> call_tool(std::string name, json::Raw arguments = json::Raw(),
                                              ToolCallOptions options = ToolCallOptions()) = 0;
+  // The same, but only until the call has become a task. A server that answers at once gives a task without
+  // id that has completed. `ttl` is what we ask for (2025-11-25).
+  virtual Task<Result<TaskInfo>> call_tool_as_task(
+      std::string name, json::Raw arguments = json::Raw(), ToolCallOptions options = ToolCallOptions(),
+      std::optional<std::chrono::milliseconds> ttl = std::nullopt) = 0;
+  // Follows a task to its end.
+  virtual Task<Result<ToolResult>> task_result(TaskInfo task,
+                                               ToolCallOptions options = ToolCallOptions()) = 0;
+  Task<Result<TaskInfo>> task_get(std::string id);
+  // Answers to the questions of a task, by their keys (modern era).
+  Task<Result<void>> task_update(std::string id, json::Raw input_responses);
+  Task<Result<void>> task_cancel(std::string id);
+  // 2025-11-25 only.
+  Task<Result<std::vector<TaskInfo>>> task_list();
   Task<Result<std::vector<ResourceContents>>> read_resource(std::string uri);
   Task<Result<PromptResult>> get_prompt(
       std::string name, std::map<std::string, std::string> arguments = std::map<std::string, std::string>());
