@@ -78,6 +78,8 @@ void add_tools(CLI::App& program, int& status);
 void add_resources(CLI::App& program, int& status);
 void add_prompts(CLI::App& program, int& status);
 void add_terminate(CLI::App& program, int& status);
+void add_serve(CLI::App& program, int& status);
+void add_demo(CLI::App& program, int& status);
 void add_version(CLI::App& program, int& status);
 
 }  // namespace fairlead::cli

@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
       "Exit status: 0 done, 1 the other side answered with an error, 2 usage, 3 could not connect or spawn,\n"
       "4 timed out, 5 protocol violated.");
   int status = fairlead::cli::kDone;
+  fairlead::cli::add_serve(program, status);
   fairlead::cli::add_rpc(program, status);
   fairlead::cli::add_call(program, status);
   fairlead::cli::add_inspect(program, status);
@@ -19,6 +20,7 @@ int main(int argc, char** argv) {
   fairlead::cli::add_resources(program, status);
   fairlead::cli::add_prompts(program, status);
   fairlead::cli::add_terminate(program, status);
+  fairlead::cli::add_demo(program, status);
   fairlead::cli::add_version(program, status);
   try {
     program.parse(argc, argv);

@@ -109,8 +109,8 @@ void Context::progress(double progress, std::optional<double> total, std::string
   state_->link->notify("notifications/progress", params.finish(), state_->id);
 }
 
-bool Context::wants_log(LoggingLevel level) const noexcept {
-  return state_->log_level && level >= *state_->log_level;
+std::optional<LoggingLevel> Context::log_level() const noexcept {
+  return state_->log_level;
 }
 
 void Context::notify(std::string_view method, const json::Raw& params) const {
@@ -126,7 +126,8 @@ Task<Result<json::Raw>> Context::ask_legacy(std::string method, json::Raw params
 }
 
 void Context::log(LoggingLevel level, const json::Raw& data, std::string_view logger) const {
-  if (!wants_log(level) || (is_task() && is_modern(state_->revision))) return;
+  const bool wanted = state_->log_level && level >= *state_->log_level;
+  if (!wanted || (is_task() && is_modern(state_->revision))) return;
   json::Writer params;
   params.begin_object().key("level").string(to_string(level));
   if (!logger.empty()) params.key("logger").string(logger);

@@ -86,10 +86,10 @@ class Context {
   Task<Result<json::Raw>> sample(json::Raw params, std::string key = std::string()) const;
   Task<Result<std::vector<Root>>> roots(std::string key = std::string()) const;
 
-  // For those who pass on what others say. A notification about this request, as it is; whether the client
-  // wants messages of this level; a request to a legacy client, as it is.
+  // For those who pass on what others say. The least severe log messages the client wants, if it wants any;
+  // a notification about this request, as it is; a request to a legacy client, as it is.
+  std::optional<LoggingLevel> log_level() const noexcept;
   void notify(std::string_view method, const json::Raw& params) const;
-  bool wants_log(LoggingLevel level) const noexcept;
   Task<Result<json::Raw>> ask_legacy(std::string method, json::Raw params) const;
 
  private:

@@ -1,0 +1,39 @@
+// What a gateway is told to be: a TOML file of its own, or the `mcpServers` JSON of desktop clients.
+// docs/gateway.md lists the keys.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fairlead/base/result.hpp"
+#include "fairlead/pool/pool.hpp"
+#include "fairlead/pool/server_spec.hpp"
+
+namespace fairlead::gateway {
+
+struct Config {
+  Config() {}  // NOLINT: not an aggregate, see ConnectOptions
+
+  std::string listen = "127.0.0.1:8808";
+  std::vector<std::string> allowed_hosts;  // beside those of a loopback address
+  std::vector<std::string> allowed_origins;
+  std::string tls_certificate;
+  std::string tls_key;
+  std::string terminator_manifest;
+  std::chrono::milliseconds list_wait{10'000};  // how long a list waits for servers that have not listed yet
+  std::chrono::milliseconds drain_grace{5'000};
+  pool::PoolLimits limits;
+  std::vector<pool::ServerSpec> servers;  // those that are enabled
+};
+
+// Kind validation, with the line or the key that is wrong. JSON when it begins with `{`, otherwise TOML.
+Result<Config> parse_config(std::string_view text, const std::string& name);
+Result<Config> load_config(const std::string& path);
+
+// 250ms, 30s, 10m, 1h; a bare number is seconds. Kind validation otherwise.
+Result<std::chrono::milliseconds> parse_duration(std::string_view text);
+
+}  // namespace fairlead::gateway

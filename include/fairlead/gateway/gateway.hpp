@@ -1,0 +1,35 @@
+// Gateway: many MCP servers behind one. What they offer is gathered under names of its own, calls are passed
+// through the pool to the server they belong to, and what servers say comes to the client it is meant for.
+//
+//   auto gateway = Gateway::create(loop, config);
+//   mcp::serve(gateway->front(), connection);
+//
+// It lives on one loop.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "fairlead/base/log.hpp"
+#include "fairlead/gateway/config.hpp"
+#include "fairlead/loop/loop.hpp"
+#include "fairlead/mcp/server.hpp"
+
+namespace fairlead::gateway {
+
+class Gateway {
+ public:
+  // Starts to ask the servers what they have. Kind validation for names that cannot be used.
+  static Result<std::shared_ptr<Gateway>> create(Loop& loop, Config config, Log log = {});
+  virtual ~Gateway() = default;
+
+  // What clients see; serve it on as many connections and endpoints as you like, on the gateway's loop.
+  virtual const mcp::Server& front() const noexcept = 0;
+  virtual pool::Pool& pool() const noexcept = 0;
+  // State of every server, as JSON.
+  virtual json::Raw health() const = 0;
+  // Lets calls under way finish, for `grace` at most, and stops all servers.
+  virtual Task<void> shutdown(std::chrono::milliseconds grace) = 0;
+};
+
+}  // namespace fairlead::gateway

@@ -1,0 +1,129 @@
+#include "gateway/config_reader.hpp"
+
+#include "fairlead/gateway/config.hpp"
+
+namespace fairlead::gateway {
+
+ConfigReader::ConfigReader(json::View object, std::string where, std::optional<Error>& problem)
+    : object_(object), where_(std::move(where)), problem_(problem) {
+  if (!object_.is(json::Type::object)) fail("", "is not a table");
+}
+
+void ConfigReader::fail(std::string_view key, const std::string& what) {
+  if (problem_) return;
+  std::string path = where_;
+  if (!path.empty() && !key.empty()) path += ".";
+  path += key;
+  problem_ =
+      Error(ErrorKind::validation, (path.empty() ? std::string("the file") : "`" + path + "`") + " " + what);
+}
+
+json::View ConfigReader::member(std::string_view key) {
+  known_.emplace(key);
+  return object_[key];
+}
+
+ConfigReader& ConfigReader::string(std::string_view key, std::string& into) {
+  const json::View value = member(key);
+  if (value.absent()) return *this;
+  if (std::optional<std::string> text = value.as_string()) {
+    into = std::move(*text);
+  } else {
+    fail(key, "is not a string");
+  }
+  return *this;
+}
+
+ConfigReader& ConfigReader::flag(std::string_view key, bool& into) {
+  const json::View value = member(key);
+  if (value.absent()) return *this;
+  const std::optional<bool> read = value.as_bool();
+  if (read) into = *read;
+  if (!read) fail(key, "is neither true nor false");
+  return *this;
+}
+
+std::optional<double> ConfigReader::number_at(std::string_view key) {
+  const json::View value = member(key);
+  if (value.absent()) return std::nullopt;
+  const std::optional<double> read = value.as_double();
+  if (!read || *read < 0) fail(key, "is not a number of 0 or more");
+  return read && *read >= 0 ? read : std::nullopt;
+}
+
+// 65536, or "512M".
+ConfigReader& ConfigReader::bytes(std::string_view key, std::optional<std::uint64_t>& into) {
+  const json::View value = member(key);
+  if (value.absent()) return *this;
+  if (const auto plain = value.as_int(); plain && *plain >= 0) {
+    into = static_cast<std::uint64_t>(*plain);
+    return *this;
+  }
+  const std::string text = value.as_string().value_or("");
+  const auto unit = text.find_first_not_of("0123456789");
+  const std::string_view units = "KMGT";
+  const bool fits = unit != std::string::npos && unit > 0 && unit < 10 && unit + 1 == text.size() &&
+                    units.contains(text[unit]);
+  if (!fits) {
+    fail(key, "is neither a number of bytes nor one with K, M, G or T");
+    return *this;
+  }
+  into = std::stoull(text.substr(0, unit)) << (10 * (units.find(text[unit]) + 1));
+  return *this;
+}
+
+ConfigReader& ConfigReader::duration(std::string_view key, std::chrono::milliseconds& into) {
+  const json::View value = member(key);
+  if (value.absent()) return *this;
+  const Result<std::chrono::milliseconds> read =
+      parse_duration(value.is(json::Type::string) ? *value.as_string() : std::string(value.text()));
+  if (read) into = *read;
+  if (!read) fail(key, "is not a duration such as 250ms, 30s, 10m or 1h");
+  return *this;
+}
+
+ConfigReader& ConfigReader::strings(std::string_view key, std::vector<std::string>& into) {
+  const json::View value = member(key);
+  if (value.absent()) return *this;
+  bool fits = value.is(json::Type::array);
+  value.each_element([&](json::View element) {
+    std::optional<std::string> text = element.as_string();
+    fits = fits && text;
+    if (text) into.push_back(std::move(*text));
+    return fits;
+  });
+  if (!fits) fail(key, "is not a list of strings");
+  return *this;
+}
+
+ConfigReader& ConfigReader::map(std::string_view key, std::map<std::string, std::string>& into) {
+  const json::View value = member(key);
+  if (value.absent()) return *this;
+  bool fits = value.is(json::Type::object);
+  value.each_member([&](std::string_view name, bool escaped, json::View element) {
+    std::optional<std::string> text = element.as_string();
+    fits = fits && text;
+    if (text) into[escaped ? json::unescape(name) : std::string(name)] = std::move(*text);
+    return fits;
+  });
+  if (!fits) fail(key, "is not a table of strings");
+  return *this;
+}
+
+ConfigReader& ConfigReader::table(std::string_view key, const std::function<void(ConfigReader&)>& read) {
+  const json::View value = member(key);
+  if (value.absent()) return *this;
+  ConfigReader inner(value, where_.empty() ? std::string(key) : where_ + "." + std::string(key), problem_);
+  read(inner);
+  return *this;
+}
+
+void ConfigReader::finish() {
+  object_.each_member([&](std::string_view key, bool escaped, json::View) {
+    const std::string name = escaped ? json::unescape(key) : std::string(key);
+    if (!known_.contains(name)) fail(name, "is not a key that there is");
+    return true;
+  });
+}
+
+}  // namespace fairlead::gateway

@@ -1,0 +1,71 @@
+// Reads the members of a JSON object into a configuration, one after the other; the first that is wrong is
+// remembered with the path to it, and what nobody asked for is wrong too.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fairlead/base/error.hpp"
+#include "fairlead/json/view.hpp"
+
+namespace fairlead::gateway {
+
+class ConfigReader {
+ public:
+  // `problem` is shared by a reader and those made of its members.
+  ConfigReader(json::View object, std::string where, std::optional<Error>& problem);
+
+  ConfigReader& string(std::string_view key, std::string& into);
+  ConfigReader& flag(std::string_view key, bool& into);
+  template <class Number>
+  ConfigReader& number(std::string_view key, Number& into) {
+    if (const std::optional<double> read = number_at(key)) into = static_cast<Number>(*read);
+    return *this;
+  }
+  ConfigReader& bytes(std::string_view key, std::optional<std::uint64_t>& into);
+  ConfigReader& duration(std::string_view key, std::chrono::milliseconds& into);
+  ConfigReader& strings(std::string_view key, std::vector<std::string>& into);
+  ConfigReader& map(std::string_view key, std::map<std::string, std::string>& into);
+  // One of a few words.
+  template <class T>
+  ConfigReader& choice(std::string_view key, T& into,
+                       const std::vector<std::pair<std::string_view, T>>& words) {
+    std::string word;
+    if (!has(key)) return *this;
+    string(key, word);
+    for (const auto& [name, value] : words) {
+      if (word != name) continue;
+      into = value;
+      return *this;
+    }
+    std::string all;
+    for (const auto& [name, value] : words) all += (all.empty() ? "" : ", ") + std::string(name);
+    fail(key, "is none of " + all);
+    return *this;
+  }
+  // A member that is an object; not called when it is not there.
+  ConfigReader& table(std::string_view key, const std::function<void(ConfigReader&)>& read);
+
+  bool has(std::string_view key) const { return !object_[key].absent(); }
+  json::View view() const noexcept { return object_; }
+  const std::string& where() const noexcept { return where_; }
+  void fail(std::string_view key, const std::string& what);
+  // Every member that nobody asked for is an error.
+  void finish();
+
+ private:
+  json::View member(std::string_view key);
+  std::optional<double> number_at(std::string_view key);
+
+  json::View object_;
+  std::string where_;
+  std::optional<Error>& problem_;
+  std::set<std::string, std::less<>> known_;
+};
+
+}  // namespace fairlead::gateway

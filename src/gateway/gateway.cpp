@@ -1,0 +1,220 @@
+#include "fairlead/gateway/gateway.hpp"
+
+#include "fairlead/rpc/codes.hpp"
+#include "gateway/failure.hpp"
+#include "gateway/gateway_impl.hpp"
+#include "gateway/names.hpp"
+
+namespace fairlead::gateway {
+
+namespace {
+
+constexpr int kMostRounds = 10;
+
+mcp::Implementation own_name() {
+  return mcp::Implementation{"fairlead", FAIRLEAD_VERSION, "Fairlead gateway", {}, {}, {}};
+}
+
+PassedRequest::Asker asker_of(const mcp::Context& context) {
+  return PassedRequest::Asker{context.revision(), context.client_capabilities(), context.client_info(),
+                              context.log_level()};
+}
+
+// What the front's sessions hold on to: they may outlive the gateway.
+class Front final : public mcp::Backend {
+ public:
+  explicit Front(std::weak_ptr<mcp::Backend> gateway) : gateway_(std::move(gateway)) {}
+
+  bool has_capability(std::string_view capability) const override {
+    const auto gateway = gateway_.lock();
+    return gateway && gateway->has_capability(capability);
+  }
+  Task<Answer> serve(mcp::BackendRequest request) override {
+    const auto gateway = gateway_.lock();
+    return gateway ? gateway->serve(std::move(request)) : gone();
+  }
+  json::Raw input_schema(std::string_view tool) const override {
+    const auto gateway = gateway_.lock();
+    return gateway ? gateway->input_schema(tool) : json::Raw();
+  }
+  void subscribed(const std::string& uri, bool on) override {
+    if (const auto gateway = gateway_.lock()) gateway->subscribed(uri, on);
+  }
+  void session_ended(std::string_view session) override {
+    if (const auto gateway = gateway_.lock()) gateway->session_ended(session);
+  }
+
+ private:
+  static Task<Answer> gone() { co_return Error::rpc(rpc::kInternalError, "The gateway has been shut down"); }
+
+  std::weak_ptr<mcp::Backend> gateway_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Gateway>> Gateway::create(Loop& loop, Config config, Log log) {
+  auto made = std::make_shared<GatewayImpl>(loop, std::move(config), std::move(log));
+  const Result<void> started = made->start();
+  if (!started) return started.error();
+  return made;
+}
+
+GatewayImpl::GatewayImpl(Loop& loop, Config config, Log log)
+    : loop_(loop), config_(std::move(config)), log_(std::move(log)), front_(own_name()) {}
+
+Result<void> GatewayImpl::start() {
+  pool::PoolOptions options;
+  options.limits = config_.limits;
+  options.client.info = own_name();
+  options.client.connect.log = log_;
+  options.client.log_level = mcp::LoggingLevel::info;
+  options.handlers = handlers();
+  pool_ = pool::Pool::create(loop_, std::move(options));
+  front_.backend(std::make_shared<Front>(weak_from_this()));
+  for (const pool::ServerSpec& spec : config_.servers) {
+    if (const std::optional<std::string> problem = server_name_problem(spec.name))
+      return Error(ErrorKind::validation, *problem);
+    const Result<void> added = pool_->add(spec);
+    if (!added) return added.error();
+    known_[spec.name];
+  }
+  if (known_.empty()) listed_.set();
+  for (const auto& [server, known] : known_) refresh(server);
+  return {};
+}
+
+// ---- the backend -----------------------------------------------------------------------------------------
+
+// Advertised from the beginning: what servers have is known only when they have been started, and clients ask
+// once.
+bool GatewayImpl::has_capability(std::string_view capability) const {
+  return capability == "tools" || capability == "resources" || capability == "prompts" ||
+         capability == "logging" || capability == "completions";
+}
+
+json::Raw GatewayImpl::input_schema(std::string_view tool) const {
+  const auto catalogue = catalogue_;
+  const Offer* const offer = catalogue->tool(tool);
+  if (!offer) return json::Raw();
+  const json::View schema = json::View(offer->entry)["inputSchema"];
+  return schema.absent() ? json::Raw() : json::Raw::trusted(offer->entry.bytes().part(schema.text()));
+}
+
+Task<Answer> GatewayImpl::serve(mcp::BackendRequest request) {
+  const std::string_view method = request.message.method();
+  for (const Kind kind : kKinds) {
+    if (method != list_method(kind)) continue;
+    Task<Answer> listing = list(kind, request.context.revision());
+    Answer answer = co_await listing;
+    co_return answer;
+  }
+  const Result<Route> found = route(request.message);
+  if (!found) co_return found.error();
+  Task<Answer> passing = pass(std::move(request), *found);
+  Answer answer = co_await passing;
+  co_return answer;
+}
+
+Result<GatewayImpl::Route> GatewayImpl::route(const rpc::Message& message) const {
+  const json::View params(message.params_text());
+  const std::string_view method = message.method();
+  const json::View ref = method == "completion/complete" ? params["ref"] : params;
+  const bool is_resource = method == "resources/read" || ref["type"].as_string() == "ref/resource";
+  const json::View key = ref[is_resource ? "uri" : "name"];
+  const std::optional<std::string> name = key.as_string();
+  if (!name)
+    return rpc::invalid_params(std::string(is_resource ? "uri" : "name") + " is missing or not a string");
+  if (is_resource) {
+    const std::string* const server = catalogue_->server_of_resource(*name);
+    if (!server) return rpc::invalid_params("Resource not found: no server here has `" + *name + "`");
+    return Route{*server, std::nullopt, json::View()};
+  }
+  const bool is_tool = method == "tools/call";
+  const Offer* const offer = is_tool ? catalogue_->tool(*name) : catalogue_->prompt(*name);
+  if (!offer)
+    return rpc::invalid_params(std::string(is_tool ? "Unknown tool: " : "Unknown prompt: ") + *name);
+  return Route{offer->server, Rename{key, offer->name}, is_tool ? json::View(offer->entry) : json::View()};
+}
+
+// ---- calls -----------------------------------------------------------------------------------------------
+
+Task<Answer> GatewayImpl::pass(mcp::BackendRequest request, Route route) {
+  const auto keep = shared_from_this();
+  const auto catalogue = catalogue_;  // the route looks into it
+  const mcp::Context context = request.context;
+  const std::string method(request.message.method());
+  const mcp::Revision server_revision = known_[route.server].revision;
+  const PassedRequest passed(request.message, route.rename);
+  auto passage = std::make_shared<Passage>(context);
+  json::Raw answers;
+  json::Raw state;
+  for (int round = 0; round < kMostRounds; ++round) {
+    pool::ForwardOptions options;
+    options.stop = context.stop();
+    options.repeatable = pool::repeatable(method, route.entry);
+    options.caller = passage;
+    options.on_progress = [context](const json::Raw& params) {
+      context.notify("notifications/progress", params);
+    };
+    pool::Target target(route.server, std::string(context.session()), std::string(context.user()));
+    rpc::Message message = passed.for_server(server_revision, asker_of(context), answers, state);
+    Task<Result<rpc::Message>> calling =
+        pool_->call(std::move(target), std::move(message), std::move(options));
+    const Result<rpc::Message> answer = co_await calling;
+    if (!answer) co_return failure_of(route.server, answer.error());
+    if (answer->is(rpc::Kind::error)) co_return answer->remote_error();
+    const json::Raw result = answer->result();
+    const bool asks = mcp::is_modern(server_revision) && !mcp::is_modern(context.revision()) &&
+                      json::View(result)["resultType"].as_string() == "input_required";
+    if (!asks) {
+      co_return result_for_client(result, method, server_revision, context.revision(), own_name());
+    }
+    const json::View view(result);
+    state = view["requestState"].absent()
+                ? json::Raw()
+                : json::Raw::trusted(result.bytes().part(view["requestState"].text()));
+    const json::View questions = view["inputRequests"];
+    answers = json::Raw();
+    if (questions.absent()) continue;
+    Task<Result<json::Raw>> asking =
+        answers_of(context, json::Raw::trusted(result.bytes().part(questions.text())));
+    Result<json::Raw> gathered = co_await asking;
+    if (!gathered) co_return gathered.error();
+    answers = std::move(*gathered);
+  }
+  co_return Error::rpc(rpc::kInternalError, "server `" + route.server + "` asked for input more than " +
+                                                std::to_string(kMostRounds) + " times");
+}
+
+// A modern server's questions, put to a legacy client as requests.
+Task<Result<json::Raw>> GatewayImpl::answers_of(mcp::Context context, json::Raw questions) {
+  std::vector<std::pair<std::string, json::View>> open;
+  json::View(questions).each_member([&](std::string_view key, bool escaped, json::View question) {
+    open.emplace_back(escaped ? json::unescape(key) : std::string(key), question);
+    return true;
+  });
+  json::Writer answers;
+  answers.begin_object();
+  for (const auto& [key, question] : open) {
+    const json::View asked = question["params"];
+    json::Raw params =
+        asked.absent() ? json::Raw() : json::Raw::trusted(questions.bytes().part(asked.text()));
+    Task<Result<json::Raw>> asking =
+        context.ask_legacy(question["method"].as_string().value_or(""), std::move(params));
+    const Result<json::Raw> answer = co_await asking;
+    if (!answer) co_return answer.error();
+    answers.key(key).raw(*answer);
+  }
+  answers.end_object();
+  co_return answers.finish();
+}
+
+Task<void> GatewayImpl::shutdown(std::chrono::milliseconds grace) {
+  const auto keep = shared_from_this();
+  stopping_ = true;
+  watched_.clear();
+  Task<void> stopping = pool_->shutdown(grace);
+  co_await stopping;
+}
+
+}  // namespace fairlead::gateway

@@ -1,0 +1,80 @@
+// What several servers offer, as one list: names, whose is whose, and bytes untouched (R12.1, O7, O11).
+#include "gateway/catalogue.hpp"
+
+#include <gtest/gtest.h>
+
+#include "fairlead/json/view.hpp"
+
+namespace fairlead::gateway {
+namespace {
+
+std::shared_ptr<Listed> listed(Kind kind, std::initializer_list<std::string> entries) {
+  auto made = std::make_shared<Listed>();
+  for (const std::string& entry : entries) made->of(kind).push_back(*json::Raw::parse(entry));
+  return made;
+}
+
+std::string tools_of(const Catalogue& catalogue, mcp::Revision revision = mcp::kNewest) {
+  return std::string(catalogue.encoded(Kind::tools, revision).text());
+}
+
+TEST(GatewayCatalogue, EveryOtherByteOfAnEntrySurvivesItsNewName) {
+  const Catalogue catalogue(
+      {{"s", listed(Kind::tools,
+                    {R"({ "x":1.50e3, "name" : "tool","inputSchema":{"a":12345678901234567890} })"})}});
+  EXPECT_EQ(tools_of(catalogue),
+            R"([{ "x":1.50e3, "name" : "s__tool","inputSchema":{"a":12345678901234567890} }])");
+}
+
+TEST(GatewayCatalogue, AToolIsFoundByItsOfferedNameOnly) {
+  const Catalogue catalogue(
+      {{"a", listed(Kind::tools, {R"({"name":"t"})"})}, {"b", listed(Kind::tools, {R"({"name":"t"})"})}});
+  ASSERT_NE(catalogue.tool("b__t"), nullptr);
+  EXPECT_EQ(catalogue.tool("b__t")->server, "b");
+  EXPECT_EQ(catalogue.tool("b__t")->name, "t");
+  EXPECT_EQ(catalogue.tool("t"), nullptr);
+  EXPECT_EQ(catalogue.size(Kind::tools), 2U);
+}
+
+TEST(GatewayCatalogue, WhatCannotBeOfferedIsLeftOutAndTold) {
+  std::vector<std::string> problems;
+  const Catalogue catalogue({{"s", listed(Kind::tools, {R"({"name":"t"})", R"({"name":"t"})",
+                                                        R"({"title":"x"})", R"({"name":7})"})}},
+                            [&](std::string problem) { problems.push_back(std::move(problem)); });
+  EXPECT_EQ(catalogue.size(Kind::tools), 1U);
+  ASSERT_EQ(problems.size(), 3U);
+  EXPECT_EQ(problems[0], "s: one of its tools is left out: `s__t` is taken");
+}
+
+TEST(GatewayCatalogue, AResourceBelongsToWhoListsItOrWhoseTemplateItFits) {
+  auto one = listed(Kind::resources, {R"({"uri":"file:///a","name":"a"})"});
+  auto two = listed(Kind::templates, {R"({"uriTemplate":"db://{table}/rows","name":"rows"})"});
+  const Catalogue catalogue({{"files", one}, {"db", two}});
+  EXPECT_EQ(*catalogue.server_of_resource("file:///a"), "files");
+  EXPECT_EQ(*catalogue.server_of_resource("db://users/rows"), "db");
+  EXPECT_EQ(*catalogue.server_of_resource("db://{table}/rows"), "db");
+  EXPECT_EQ(catalogue.server_of_resource("file:///b"), nullptr);
+  // With one server only there is nobody else to ask.
+  const Catalogue alone({{"files", one}});
+  EXPECT_EQ(*alone.server_of_resource("file:///b"), "files");
+}
+
+TEST(GatewayCatalogue, EachEraSeesWhatItMay) {
+  const Catalogue catalogue(
+      {{"s",
+        listed(Kind::tools,
+               {R"({"name":"t","execution":{"taskSupport":"optional"},"outputSchema":{"type":"array"}})"})}});
+  EXPECT_EQ(tools_of(catalogue, mcp::kNewest), R"([{"name":"s__t","outputSchema":{"type":"array"}}])");
+  EXPECT_EQ(tools_of(catalogue, mcp::kNewestLegacy),
+            R"([{"name":"s__t","execution":{"taskSupport":"optional"}}])");
+}
+
+TEST(GatewayCatalogue, TheOrderDoesNotDependOnWhoAnsweredFirst) {
+  Lists lists;
+  lists["b"] = listed(Kind::tools, {R"({"name":"y"})"});
+  lists["a"] = listed(Kind::tools, {R"({"name":"z"})", R"({"name":"x"})"});
+  EXPECT_EQ(tools_of(Catalogue(lists)), R"([{"name":"a__z"},{"name":"a__x"},{"name":"b__y"}])");
+}
+
+}  // namespace
+}  // namespace fairlead::gateway

@@ -1,0 +1,118 @@
+// Config files: what they may say, and that what they say wrong is named (R9.4).
+#include "fairlead/gateway/config.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace fairlead::gateway {
+namespace {
+
+std::string problem_of(std::string_view text) {
+  const Result<Config> config = parse_config(text, "f");
+  return config ? "" : config.error().message();
+}
+
+TEST(GatewayConfig, TomlWithEverything) {
+  const Result<Config> config = parse_config(R"(
+listen = "127.0.0.1:9000"
+list_wait = "2s"
+[limits]
+max_stdio_processes = 7
+[servers.files]
+command = "npx"
+args = ["-y", "server"]
+env = { PLAIN = "x", TOKEN = "${SECRET}" }
+cwd = "/srv"
+sharing = "per_session"
+revision = "2025-06-18"
+keep_running = true
+[servers.files.clocks]
+idle = "90s"
+handshake = 5
+[servers.files.containment]
+memory_max = "512M"
+no_new_privs = "required"
+read = ["/srv"]
+[servers.web]
+url = "https://example.org/mcp"
+[servers.off]
+command = "x"
+enabled = false
+)",
+                                             "f");
+  ASSERT_TRUE(config) << config.error().to_string();
+  EXPECT_EQ(config->listen, "127.0.0.1:9000");
+  EXPECT_EQ(config->list_wait, std::chrono::seconds(2));
+  EXPECT_EQ(config->limits.max_stdio_processes, 7U);
+  ASSERT_EQ(config->servers.size(), 2U);
+  const pool::ServerSpec& files = config->servers[0];
+  const auto& process = std::get<ProcessSpec>(files.reach);
+  EXPECT_EQ(process.command, "npx");
+  EXPECT_EQ(process.args, std::vector<std::string>({"-y", "server"}));
+  EXPECT_EQ(process.env.at("PLAIN"), "x");
+  EXPECT_FALSE(process.env.contains("TOKEN"));
+  EXPECT_EQ(process.secret_env.at("TOKEN"), "${SECRET}");
+  EXPECT_EQ(process.containment.memory_max, 512U << 20);
+  EXPECT_EQ(process.containment.no_new_privs, Requirement::required);
+  EXPECT_EQ(files.sharing, pool::Sharing::per_session);
+  EXPECT_EQ(files.pinned, mcp::Revision::r2025_06_18);
+  EXPECT_EQ(files.clocks.idle, std::chrono::seconds(90));
+  EXPECT_EQ(files.clocks.handshake, std::chrono::seconds(5));
+  EXPECT_TRUE(files.keep_running);
+  EXPECT_EQ(config->servers[1].name, "web");
+}
+
+TEST(GatewayConfig, TheJsonOfADesktopClientWithWhateverElseIsInIt) {
+  const Result<Config> config = parse_config(
+      R"({"theme":"dark","mcpServers":{"My files!":{"command":"npx","args":["x"],"autoApprove":[]},"b":{"url":"http://h/","type":"http"},"c":{"command":"c","disabled":true}}})",
+      "f");
+  ASSERT_TRUE(config) << config.error().to_string();
+  ASSERT_EQ(config->servers.size(), 2U);
+  EXPECT_EQ(config->servers[0].name, "My-files");
+  EXPECT_EQ(config->servers[1].name, "b");
+}
+
+TEST(GatewayConfig, WhatIsWrongIsNamed) {
+  EXPECT_EQ(problem_of("servers.a.comand = 'x'\nservers.a.command = 'y'"),
+            "f: `servers.a.comand` is not a key that there is");
+  EXPECT_EQ(problem_of("[servers.a]"), "f: `servers.a` needs either a command or a url");
+  EXPECT_EQ(problem_of("[servers.a]\ncommand='x'\nurl='http://h'"),
+            "f: `servers.a` needs either a command or a url");
+  EXPECT_EQ(problem_of("listen = 5"), "f: `listen` is not a string");
+  EXPECT_EQ(problem_of("[servers.a]\ncommand='x'\nargs='y'"), "f: `servers.a.args` is not a list of strings");
+  EXPECT_EQ(problem_of("[servers.a]\ncommand='x'\nsharing='all'"),
+            "f: `servers.a.sharing` is none of automatic, shared, per_session, per_user");
+  EXPECT_EQ(problem_of("[servers.a]\ncommand='x'\nclocks.idle='soon'"),
+            "f: `servers.a.clocks.idle` is not a duration such as 250ms, 30s, 10m or 1h");
+  EXPECT_EQ(problem_of("[limits]\nmax_calls=-1"), "f: `limits.max_calls` is not a number of 0 or more");
+  EXPECT_EQ(problem_of("[servers.a__b]\ncommand='x'").substr(0, 37), "f: `servers.a__b` cannot be used: ser");
+  EXPECT_EQ(problem_of("listen = \n").substr(0, 5), "f:1: ");
+  EXPECT_NE(problem_of("{\"mcpServers\":"), "");
+  EXPECT_NE(problem_of(R"({"mcpServers":{"a b":{"command":"x"},"a-b":{"command":"x"}}})")
+                .find("which another one is"),
+            std::string::npos);
+}
+
+TEST(GatewayConfig, AHeaderThatNamesAVariableNobodySetIsRefused) {
+  ::unsetenv("FAIRLEAD_TEST_UNSET");
+  EXPECT_EQ(
+      problem_of("[servers.a]\nurl='http://h'\nheaders={Authorization='Bearer ${FAIRLEAD_TEST_UNSET}'}"),
+      "f: `servers.a.headers` cannot be made: the environment variable FAIRLEAD_TEST_UNSET is not set");
+}
+
+TEST(GatewayConfig, Durations) {
+  EXPECT_EQ(*parse_duration("250ms"), std::chrono::milliseconds(250));
+  EXPECT_EQ(*parse_duration("1.5h"), std::chrono::minutes(90));
+  EXPECT_EQ(*parse_duration("7"), std::chrono::seconds(7));
+  for (const char* bad : {"", "s", "-1s", "1d", "1e30h", "nan"}) EXPECT_FALSE(parse_duration(bad)) << bad;
+}
+
+TEST(GatewayConfig, AFileThatIsNotThereIsNamed) {
+  const Result<Config> config = load_config("/no/such/file");
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().message(), "cannot read `/no/such/file`");
+}
+
+}  // namespace
+}  // namespace fairlead::gateway

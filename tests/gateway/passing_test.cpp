@@ -1,0 +1,102 @@
+// What changes on the way through, and that nothing else does (R1.6, O6, O7).
+#include "gateway/passing.hpp"
+
+#include <gtest/gtest.h>
+
+namespace fairlead::gateway {
+namespace {
+
+constexpr auto kLegacy = mcp::kNewestLegacy;
+constexpr auto kModern = mcp::kNewest;
+
+std::string passed(const std::string& text, mcp::Revision client, mcp::Revision server,
+                   std::optional<std::string> name = "tool",
+                   const std::string& capabilities = R"({"roots":{}})") {
+  const rpc::Message message = rpc::Message::parse(Bytes::copy_of(text));
+  std::optional<Rename> rename;
+  if (name) rename = Rename{json::View(message.params_text())["name"], *name};
+  const std::string info = R"({"name":"c","version":"1"})";
+  const PassedRequest::Asker asker{client, json::View(capabilities), json::View(info),
+                                   mcp::LoggingLevel::warning};
+  return std::string(PassedRequest(message, rename).for_server(server, asker).frame().view());
+}
+
+const std::string kEnvelope =
+    R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/logLevel":"warning"})";
+
+TEST(Passing, WithinOneEraOnlyTheNameChanges) {
+  EXPECT_EQ(
+      passed(
+          R"({"jsonrpc":"2.0","id":"42","method":"tools/call", "params":{"arguments":{"name":"s__tool","n":1.0e+2},"name":"s__tool","_meta":{"progressToken":7}}})",
+          kLegacy, kLegacy),
+      R"({"jsonrpc":"2.0","id":"42","method":"tools/call", "params":{"arguments":{"name":"s__tool","n":1.0e+2},"name":"tool","_meta":{"progressToken":7}}})");
+  const std::string modern =
+      R"({"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"a:b","requestState":"x",)" +
+      kEnvelope + "}}";
+  EXPECT_EQ(passed(modern, kModern, kModern, std::nullopt), modern);
+}
+
+TEST(Passing, ExtensionsAreNotOfferedToTheServerBehind) {
+  EXPECT_EQ(
+      passed(
+          R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"extensions":{"a/b":{}},"roots":{}}}}})",
+          kModern, kModern, std::nullopt),
+      R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}})");
+  EXPECT_EQ(passed(R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"task":{"ttl":1},"a":1}})", kLegacy,
+                   kLegacy, std::nullopt),
+            R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1}})");
+}
+
+TEST(Passing, AModernEnvelopeIsTakenOffForALegacyServer) {
+  EXPECT_EQ(passed(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s__tool",)" +
+                       kEnvelope + "}}",
+                   kModern, kLegacy),
+            R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tool","_meta":{}}})");
+}
+
+TEST(Passing, ALegacyRequestIsPutIntoAnEnvelopeForAModernServer) {
+  EXPECT_EQ(passed(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s__tool"}})", kLegacy,
+                   kModern),
+            R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tool",)" + kEnvelope + "}}");
+  EXPECT_EQ(passed(R"({"jsonrpc":"2.0","id":1,"method":"x"})", kLegacy, kModern, std::nullopt),
+            R"({"jsonrpc":"2.0","id":1,"method":"x","params":{)" + kEnvelope + "}}");
+  EXPECT_EQ(passed(R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"progressToken":1}}})", kLegacy,
+                   kModern, std::nullopt),
+            R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"progressToken":1,)" +
+                kEnvelope.substr(9) + "}}");
+}
+
+std::string result(const std::string& text, mcp::Revision server, mcp::Revision client,
+                   std::string_view method = "tools/call") {
+  return std::string(
+      result_for_client(*json::Raw::parse(text), method, server, client, {"g", "1", {}, {}, {}, {}}).text());
+}
+
+TEST(Passing, WithinOneEraAResultIsTheSameBytes) {
+  const std::string odd = R"({ "content":[] ,"x":1.50e3,"resultType":"odd"})";
+  EXPECT_EQ(result(odd, kLegacy, mcp::Revision::r2024_11_05), odd);
+  EXPECT_EQ(result(odd, kModern, kModern), odd);
+}
+
+TEST(Passing, ALegacyResultGetsWhatTheModernEraRequires) {
+  EXPECT_EQ(
+      result(R"({"content":[]})", kLegacy, kModern),
+      R"({"content":[],"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"g","version":"1"}}})");
+  EXPECT_EQ(
+      result(R"({"contents":[],"_meta":{"a":1}})", kLegacy, kModern, "resources/read"),
+      R"({"contents":[],"_meta":{"a":1,"io.modelcontextprotocol/serverInfo":{"name":"g","version":"1"}},"resultType":"complete","ttlMs":0,"cacheScope":"private"})");
+}
+
+TEST(Passing, AModernResultLosesWhatTheLegacyEraDoesNotHave) {
+  EXPECT_EQ(
+      result(
+          R"({"resultType":"complete","content":[],"structuredContent":[1],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"},"a":1}})",
+          kModern, kLegacy),
+      R"({"content":[],"_meta":{"a":1}})");
+  EXPECT_EQ(result(R"({"contents":[],"resultType":"complete","ttlMs":5,"cacheScope":"public"})", kModern,
+                   kLegacy, "resources/read"),
+            R"({"contents":[]})");
+}
+
+}  // namespace
+}  // namespace fairlead::gateway
