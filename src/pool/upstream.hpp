@@ -123,6 +123,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   void ping();
   static Task<void> await_ping(std::weak_ptr<ManagedUpstream> weak, std::shared_ptr<mcp::Client> client,
                                std::uint64_t generation);
+  void ping_answered(const Result<json::Raw>& answer);
   void on_silence();
   void replace_if_dead();
 

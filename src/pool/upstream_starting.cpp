@@ -1,5 +1,5 @@
 // How an upstream is started: once, however many want it, and what those who wait for it are told.
-#include "fairlead/rpc/codes.hpp"
+#include "fairlead/http/connect.hpp"
 #include "pool/upstream.hpp"
 
 namespace fairlead::pool {
@@ -13,8 +13,11 @@ Task<ConnectResult> reach(Loop& loop, const ServerSpec& spec, ConnectOptions opt
     return connect_child(loop, std::move(named), std::move(options));
   }
   options.limits.connect_timeout = spec.clocks.spawn;
-  if (const auto* uri = std::get_if<std::string>(&spec.reach))
-    return fairlead::connect(loop, *uri, std::move(options));
+  if (const auto* uri = std::get_if<std::string>(&spec.reach)) {
+    http::ConnectOptions any;
+    static_cast<ConnectOptions&>(any) = std::move(options);
+    return http::connect(loop, *uri, std::move(any));
+  }
   return std::get<Connector>(spec.reach)(loop, std::move(options));
 }
 

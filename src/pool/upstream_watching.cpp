@@ -56,8 +56,9 @@ void ManagedUpstream::sign_of_life() {
 // ---- its end ---------------------------------------------------------------------------------------------
 
 Error ManagedUpstream::call_failed(const std::shared_ptr<mcp::Client>& client, Error error) {
-  if (error.kind() == ErrorKind::timeout && client == client_) ping();
   if (client == client_ && client->end_reason()) on_lost(generation(), Error(*client->end_reason()));
+  // Over HTTP a call may be cut off, or find nobody, without the connection being any the wiser.
+  if (client == client_ && (error.kind() == ErrorKind::timeout || cut_off(error))) ping();
   const bool by_us = error.kind() == ErrorKind::closed && close_reason_ && client != client_;
   if (!by_us) return error;
   return Error(*close_reason_).with([&](ErrorDetail& d) { d.unsent = error.detail().unsent; });
@@ -111,7 +112,18 @@ Task<void> ManagedUpstream::await_ping(std::weak_ptr<ManagedUpstream> weak,
   const Result<json::Raw> answer = co_await asking;
   const auto self = weak.lock();
   if (!self || self->generation() != generation) co_return;
-  if (answer || answer.error().kind() == ErrorKind::remote) self->sign_of_life();
+  if (answer || !cut_off(answer.error()))
+    self->ping_answered(answer);
+  else if (self->client_ == client)
+    self->on_lost(generation, answer.error());
+}
+
+// With a refusal too, of whatever kind, but not with having waited in vain.
+void ManagedUpstream::ping_answered(const Result<json::Raw>& answer) {
+  const bool said = answer || answer.error().kind() == ErrorKind::remote ||
+                    answer.error().kind() == ErrorKind::http_status ||
+                    answer.error().kind() == ErrorKind::authorization;
+  if (said) sign_of_life();
 }
 
 void ManagedUpstream::on_silence() {

@@ -1,5 +1,7 @@
 // Servers are started once, whoever calls, and come back when they die. R10.1, R10.2, R10.4, R10.5.
 #include "fairlead/connection/channel.hpp"
+#include "fairlead/http/server.hpp"
+#include "fairlead/mcp/serve.hpp"
 #include "pool/harness.hpp"
 
 namespace fairlead::pool {
@@ -211,11 +213,54 @@ TEST_F(PoolTest, a_connector_reaches_what_is_neither_program_nor_address) {
   EXPECT_EQ(pool->processes(), 0u);
 }
 
+// An HTTP server of our own, on the same loop.
+struct HttpUpstream {
+  explicit HttpUpstream(Loop& loop) {
+    mcp::ToolSpec tool;
+    tool.name = "hello";
+    EXPECT_TRUE(server.add_tool(tool, mcp::Server::PlainTool([](const mcp::Context&, json::View) {
+                                  return mcp::ToolResult::text("world");
+                                })));
+    endpoint = http::Endpoint::create(loop, mcp::http_application(server), http::EndpointOptions());
+    Result<std::shared_ptr<http::Server>> listening = http::Server::listen(loop, "127.0.0.1:0");
+    EXPECT_TRUE(listening);
+    listener = *listening;
+    listener->route("/mcp", endpoint->handler());
+  }
+  void close() {
+    listener->close();
+    endpoint->close();
+  }
+
+  mcp::Server server{"test", "1"};
+  std::shared_ptr<http::Endpoint> endpoint;
+  std::shared_ptr<http::Server> listener;
+};
+
+TEST_F(PoolTest, a_server_behind_http_is_an_upstream_like_any_other_and_its_death_is_noticed) {
+  HttpUpstream far(loop);
+  ServerSpec remote = spec("a");
+  remote.reach = "http://" + far.listener->address() + "/mcp";
+  remote.pinned = mcp::kNewestLegacy;
+  add(remote);
+  EXPECT_EQ(text_of(call("a", "hello")), "world");
+  EXPECT_EQ(pool->processes(), 0u);
+  EXPECT_TRUE(status("a").healthy);
+  loop.block_on(far.listener->drain());
+  far.close();
+  EXPECT_FALSE(call("a", "hello"));
+  EXPECT_TRUE(comes_true([&] { return status("a").state != State::ready; })) << "its health lies";
+}
+
 TEST_F(PoolTest, a_pool_that_is_dropped_leaves_nothing_running) {
   add(spec("a"));
-  pid_of("a");
+  std::optional<Result<Lease>> lease = loop.block_on(pool->acquire(Target("a"), {}));
+  ASSERT_TRUE(*lease);
+  const std::weak_ptr<Connection> connection = (*lease)->client().connection().weak_from_this();
+  lease.reset();
   pool.reset();
-  EXPECT_TRUE(comes_true([&] { return survivors() == 0; }));
+  EXPECT_TRUE(comes_true([&] { return connection.expired(); }));
+  EXPECT_EQ(survivors(), 0u);
 }
 
 }  // namespace
