@@ -8,7 +8,8 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 TEST_JOBS ?= 2
 TEST_TIMEOUT ?= 120#        seconds, for a test that names no limit of its own
-LISTEN ?= tcp:127.0.0.1:8807
+LISTEN ?= 127.0.0.1:8808
+CONFIG ?=
 FUZZ_SECONDS ?= 600#        for each target
 FUZZ_SHORT_SECONDS ?= 10#   the same, in `make test`
 export FUZZ_SECONDS
@@ -31,19 +32,10 @@ help: ## this list
 build: bootstrap-build build/release/build.ninja ## everything, optimized, into build/release (the default)
 	cmake --build build/release -j $(JOBS)
 
-run: bootstrap-build build/release/build.ninja ## build the program and serve JSON-RPC on LISTEN
+run: bootstrap-build build/release/build.ninja ## build the program and start the gateway on LISTEN (CONFIG=FILE: with your servers)
 	@cmake --build build/release -j $(JOBS) --target fairlead
-	@address=$(LISTEN); port=$${address##*:}; host=$${address#tcp:}; host=$${host%:*}; \
-	echo; \
-	echo "Serving JSON-RPC 2.0 on $(LISTEN); end it with Ctrl-C. From another terminal, here:"; \
-	echo; \
-	echo "  build/release/fairlead call $(LISTEN) system.echo '{\"a\":1}'"; \
-	ping='{"jsonrpc":"2.0","id":1,"method":"system.ping"}\n'; \
-	if [[ $$address != tcp:* ]]; then :; \
-	elif command -v nc >/dev/null; then echo "  printf '$$ping' | nc -w 1 $$host $$port"; \
-	else echo "  bash -c 'exec 3<>/dev/tcp/$$host/$$port; printf \"\$$0\" >&3; head -n 1 <&3' '$$ping'"; fi; \
-	echo
-	@exec build/release/fairlead rpc --listen $(LISTEN)
+	@tools/connect_help.sh "$(LISTEN)" "$(CURDIR)/build/release/fairlead" "$(CONFIG)"
+	@exec build/release/fairlead serve --listen "$(LISTEN)" $(if $(CONFIG),--config "$(CONFIG)")
 
 test: bootstrap-test ## all there is: tests, sanitizers, a short fuzz run, lint
 	@tools/test.sh check asan tsan fuzz-short lint

@@ -71,7 +71,14 @@ Result<void> GatewayImpl::start() {
   options.handlers = handlers();
   pool_ = pool::Pool::create(loop_, std::move(options));
   front_.backend(std::make_shared<Front>(weak_from_this()));
-  for (const pool::ServerSpec& spec : config_.servers) {
+  if (!config_.terminator_manifest.empty()) {
+    // What a former life of ours left in it is done with; what is alive stays.
+    const Result<void> compacted = compact_manifest(config_.terminator_manifest);
+    if (!compacted) return compacted.error();
+  }
+  for (pool::ServerSpec& spec : config_.servers) {
+    if (auto* const process = std::get_if<ProcessSpec>(&spec.reach))
+      process->manifest.path = config_.terminator_manifest;
     if (const std::optional<std::string> problem = server_name_problem(spec.name))
       return Error(ErrorKind::validation, *problem);
     const Result<void> added = pool_->add(spec);

@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""fairlead serve: the gateway as its users see it, over HTTP and on stdin and stdout."""
+import contextlib
+import http.client
+import json
+import os
+import re
+import signal
+import sys
+import threading
+import unittest
+
+import program
+from program import DEADLINE
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+# A legacy server in a few lines: a tool that answers with what it got, byte for byte where it can.
+SERVER = """
+import json, os, sys
+def say(message):
+    sys.stdout.write(message + "\\n"); sys.stdout.flush()
+for line in sys.stdin:
+    request = json.loads(line)
+    method, id = request.get("method"), json.dumps(request.get("id"))
+    if method == "initialize":
+        result = '{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}'
+    elif method == "tools/list":
+        result = '{"tools":[{"name":"odd","inputSchema":{"type":"object"}},{"name":"die","inputSchema":{"type":"object"}},{"name":"ask","inputSchema":{"type":"object"}},{"name":"pid","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}'
+    elif method == "tools/call":
+        name = request["params"]["name"]
+        if name == "die":
+            sys.stderr.write("I cannot go on\\n"); sys.stderr.flush(); os._exit(3)
+        if name == "ask":
+            say('{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}}')
+            answer = json.loads(sys.stdin.readline())
+            result = json.dumps({"content": [{"type": "text", "text": json.dumps(answer.get("result", answer.get("error")))}]})
+        elif name == "pid":
+            result = '{"content":[{"type":"text","text":"%d"}]}' % os.getpid()
+        else:
+            token = request["params"].get("_meta", {}).get("progressToken")
+            if token is not None:
+                say('{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}' % json.dumps(token))
+            result = '{ "content":[],"big":12345678901234567890, "n":1.50e3,"\\\\u0041":"\\\\u00e9"}'
+    elif id == "null":
+        continue
+    else:
+        say('{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}' % id); continue
+    say('{"jsonrpc":"2.0","id":%s,"result":%s}' % (id, result))
+"""
+
+
+class Gateway:
+    """`fairlead serve` in the background, on a port of its own."""
+
+    def __init__(self, *args, stdio=False):
+        where = ("--stdio",) if stdio else ("--listen", "127.0.0.1:0")
+        self.process = program.start("serve", *where, *args, "--log-level", "info")
+        self.lines = []
+        self.port = None
+        while not stdio and self.port is None:
+            line = self.process.stderr.readline().decode()
+            if not line:
+                raise AssertionError(f"it does not serve: {self.lines}, status {self.process.wait(DEADLINE)}")
+            self.lines.append(line)
+            found = re.search(r"endpoint=http://127.0.0.1:(\d+)/mcp", line)
+            self.port = found and int(found[1])
+        self.reader = threading.Thread(target=lambda: self.lines.extend(l.decode() for l in self.process.stderr))
+        self.reader.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            self.process.wait(DEADLINE)
+        finally:
+            self.process.kill()
+            self.reader.join(DEADLINE)
+            for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+                stream.close()
+
+    def ask(self, *request):
+        """Status and body of the answer to one HTTP request."""
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)) as connection:
+            connection.request(*request)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+
+    def get(self, path):
+        return self.ask("GET", path)[1]
+
+    def post(self, method, params, id=1, meta=META):
+        """A modern request; the body of the answer as it came."""
+        params = {**params, "_meta": {**meta, **params.get("_meta", {})}}
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": "2026-07-28",
+            "Mcp-Method": method,
+        }
+        if "name" in params:
+            headers["Mcp-Name"] = params["name"]
+        body = json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+        return self.ask("POST", "/mcp", body, headers)[1]
+
+    def call(self, tool, **arguments):
+        return self.post("tools/call", {"name": tool, "arguments": arguments})
+
+
+class ServeTest(program.ProgramTest):
+    def config(self, text, name="gateway.toml"):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return ("--config", self.path(name))
+
+    def server(self, name="s", extra=""):
+        with open(self.path("server.py"), "w", encoding="utf-8") as file:
+            file.write(SERVER)
+        return f'[servers.{name}]\ncommand = "{sys.executable}"\nargs = ["{self.path("server.py")}"]\n{extra}\n'
+
+
+class Http(ServeTest):
+    def test_without_a_config_there_is_something_to_see(self):
+        with Gateway() as gateway:
+            tools = json.loads(gateway.post("tools/list", {}))["result"]["tools"]
+            self.assertEqual([tool["name"] for tool in tools], ["demo__echo", "demo__add", "demo__count"])
+            answer = json.loads(gateway.call("demo__add", a=1, b=2))
+            self.assertEqual(answer["result"]["structuredContent"], {"sum": 3})
+
+    def test_a_result_comes_through_byte_for_byte(self):  # R1.6, O7
+        with Gateway(*self.config(self.server())) as gateway:
+            gateway.post("tools/list", {})
+            answer = gateway.call("s__odd")
+        self.assertIn(r'"result":{ "content":[],"big":12345678901234567890, "n":1.50e3,"\u0041":"\u00e9","resultType"', answer)
+
+    def test_a_broken_server_is_not_an_error_of_the_whole_list(self):
+        broken = '[servers.broken]\ncommand = "/no/such/program"\n'
+        with Gateway(*self.config(broken + self.server())) as gateway:
+            tools = json.loads(gateway.post("tools/list", {}))["result"]["tools"]
+            self.assertEqual(tools[0]["name"], "s__odd")
+            health = json.loads(gateway.get("/health"))
+        state = {server["name"]: server for server in health["servers"]}
+        self.assertEqual(state["s"]["state"], "ready")
+        self.assertIn("/no/such/program", state["broken"]["lastError"])
+
+    def test_a_server_that_dies_in_a_call_says_its_last_words_and_comes_back(self):  # R4.4, O8
+        with Gateway(*self.config(self.server())) as gateway:
+            gateway.post("tools/list", {})
+            error = json.loads(gateway.call("s__die"))["error"]
+            self.assertEqual(error["code"], -32603)
+            self.assertIn("server `s`", error["message"])
+            self.assertEqual(error["data"]["exitStatus"], 3)
+            self.assertEqual(error["data"]["stderr"], ["I cannot go on"])
+            self.assertIn("content", json.loads(gateway.call("s__odd"))["result"])
+
+    def test_a_server_killed_while_idle_is_started_again_for_the_next_call(self):  # PEERS §4
+        with Gateway(*self.config(self.server())) as gateway:
+            gateway.post("tools/list", {})
+            text = lambda: int(json.loads(gateway.call("s__pid"))["result"]["content"][0]["text"])
+            first = text()
+            os.kill(first, signal.SIGKILL)
+            self.assertNotEqual(text(), first)
+
+    def test_an_unknown_tool_is_refused_by_name(self):
+        with Gateway(*self.config(self.server())) as gateway:
+            gateway.post("tools/list", {})
+            error = json.loads(gateway.call("s__no"))["error"]
+        self.assertEqual((error["code"], error["message"]), (-32602, "Unknown tool: s__no"))
+
+    def test_sigterm_ends_it_with_status_0_and_nothing_is_left(self):  # R4.3
+        with Gateway(*self.config(self.server())) as gateway:
+            gateway.post("tools/list", {})
+            pid = int(json.loads(gateway.call("s__pid"))["result"]["content"][0]["text"])
+            gateway.process.terminate()
+            self.assertEqual(gateway.process.wait(DEADLINE), 0)
+            self.assertFalse(os.path.exists(f"/proc/{pid}"))
+
+    def test_a_foreign_page_is_refused(self):  # R8.2
+        with Gateway() as gateway:
+            status, _ = gateway.ask("POST", "/mcp", "{}", {"Origin": "https://evil.example", "Content-Type": "application/json"})
+            self.assertEqual(status, 403)
+
+    def test_what_is_wrong_in_the_file_is_named_and_nothing_starts(self):
+        result = program.run("serve", *self.config("[servers.a]\ncomand = 'x'\ncommand = 'y'\n"))
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("`servers.a.comand` is not a key that there is", result.stderr)
+
+
+class Stdio(ServeTest):
+    def exchange(self, gateway, *messages, answers):
+        for message in messages:
+            gateway.process.stdin.write((json.dumps({"jsonrpc": "2.0", **message}) + "\n").encode())
+        gateway.process.stdin.flush()
+        return [json.loads(gateway.process.stdout.readline()) for _ in range(answers)]
+
+    def initialize(self, gateway, **capabilities):
+        params = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "t", "version": "1"}}
+        answer = self.exchange(gateway, {"id": 0, "method": "initialize", "params": params}, answers=1)
+        self.exchange(gateway, {"method": "notifications/initialized"}, answers=0)
+        self.exchange(gateway, {"id": 1, "method": "tools/list"}, answers=1)
+        return answer[0]
+
+    def test_a_desktop_client_on_stdin_and_stdout(self):
+        servers = {"mcpServers": {"my server": {"command": sys.executable, "args": [self.path("server.py")]}}}
+        self.server()
+        with Gateway(*self.config(json.dumps(servers), "desktop.json"), stdio=True) as gateway:
+            self.initialize(gateway)
+            call = {"id": "42", "method": "tools/call", "params": {"name": "my-server__odd", "_meta": {"progressToken": "p"}}}
+            progress, answer = self.exchange(gateway, call, answers=2)
+            self.assertEqual(progress["params"], {"progressToken": "p", "progress": 1})
+            self.assertEqual((answer["id"], answer["result"]["big"]), ("42", 12345678901234567890))
+            gateway.process.stdin.close()
+            self.assertEqual(gateway.process.wait(DEADLINE), 0)
+            gateway.process.stdin = open(os.devnull, "wb")
+
+    def test_a_servers_question_reaches_the_client_that_called(self):  # R12.4
+        with Gateway(*self.config(self.server()), stdio=True) as gateway:
+            self.initialize(gateway, elicitation={})
+            call = {"id": 2, "method": "tools/call", "params": {"name": "s__ask"}}
+            question = self.exchange(gateway, call, answers=1)[0]
+            self.assertEqual(question["method"], "elicitation/create")
+            answer = self.exchange(gateway, {"id": question["id"], "result": {"action": "accept"}}, answers=1)[0]
+            self.assertEqual(json.loads(answer["result"]["content"][0]["text"]), {"action": "accept"})
+
+
+class Manifest(ServeTest):
+    def test_servers_are_named_in_the_terminators_manifest(self):  # R11.1, R11.2
+        manifest = self.path("manifest")
+        with Gateway(*self.config(self.server()), "--terminator-manifest", manifest) as gateway:
+            gateway.post("tools/list", {})
+            pid = json.loads(gateway.call("s__pid"))["result"]["content"][0]["text"]
+            with open(manifest, encoding="utf-8") as file:
+                self.assertRegex(file.read(), rf"\b{pid}\b")
+            ended = program.run("terminate", manifest)
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            self.assertFalse(os.path.exists(f"/proc/{pid}"))
+
+
+if __name__ == "__main__":
+    unittest.main()
