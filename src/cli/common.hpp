@@ -77,6 +77,7 @@ void add_inspect(CLI::App& program, int& status);
 void add_tools(CLI::App& program, int& status);
 void add_resources(CLI::App& program, int& status);
 void add_prompts(CLI::App& program, int& status);
+void add_skills(CLI::App& program, int& status);
 void add_terminate(CLI::App& program, int& status);
 void add_serve(CLI::App& program, int& status);
 void add_demo(CLI::App& program, int& status);

@@ -62,6 +62,7 @@ struct Counts {
   std::string resources = "-";
   std::string templates = "-";
   std::string prompts = "-";
+  std::string skills = "-";
 };
 
 Task<std::string> count(ClientPtr client, std::string capability, std::string method, std::string name) {
@@ -81,6 +82,10 @@ Task<Counts> count_all(ClientPtr client) {
   counts.templates = co_await templates;
   Task<std::string> prompts = count(client, "prompts", "prompts/list", "prompts");
   counts.prompts = co_await prompts;
+  if (!client->server_extension(mcp::kSkillsExtension).absent()) {
+    Task<std::string> skills = count(client, "resources", "skills/list", "skills");
+    counts.skills = co_await skills;
+  }
   co_return counts;
 }
 
@@ -99,7 +104,8 @@ void print_inspection(const mcp::Client& client, const Counts& counts, Clock::du
     for (const auto& [key, value] : {std::pair<const char*, const std::string&>{"tools", counts.tools},
                                      {"resources", counts.resources},
                                      {"resourceTemplates", counts.templates},
-                                     {"prompts", counts.prompts}}) {
+                                     {"prompts", counts.prompts},
+                                     {"skills", counts.skills}}) {
       out.key(key).string(value);
     }
     out.end_object();
@@ -119,6 +125,7 @@ void print_inspection(const mcp::Client& client, const Counts& counts, Clock::du
        {"resources", counts.resources},
        {"templates", counts.templates},
        {"prompts", counts.prompts},
+       {"skills", counts.skills},
        {"connected in", milliseconds(connected)},
        {"listed in", milliseconds(listed)}});
 }
