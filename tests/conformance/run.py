@@ -306,6 +306,15 @@ def table(rows):
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in body]) + "\n"
 
 
+def in_all(scores, role):
+    """Scenarios of the newer suite, each counted once, and those of them that are clean wherever they apply."""
+    parts = [name for name, part in PARTS.items() if part.role == role and part.suite == "0.2"]
+    every = {scenario for name in parts for scenario in scores[name]["scores"]}
+    clean = {scenario for scenario in every
+             if all(scenario in scores[name]["clean"] for name in parts if scenario in scores[name]["scores"])}
+    return f"{len(clean)} of {len(every)} {role} scenarios"
+
+
 def summary(scores):
     rows = [["suite", "role", "run", "scenarios", "clean", "checks passed"]]
     for name, part in PARTS.items():
@@ -313,7 +322,8 @@ def summary(scores):
         passed = sum(counts.get("SUCCESS", 0) for counts in made.values())
         run = part.column if part.suite == "0.2" else "all"
         rows.append([SUITES[part.suite], part.role, run, str(len(made)), str(len(scores[name]["clean"])), str(passed)])
-    return table(rows)
+    return table(rows) + (f"\nClean in every revision they apply to: {in_all(scores, 'server')} and "
+                          f"{in_all(scores, 'client')} of {SUITES['0.2']}.\n")
 
 
 def details(scores, role):
@@ -387,7 +397,13 @@ def main():
     parser.error("see --help")
 
 
+def give_up(*_):
+    """Ends what we have started, too."""
+    raise Wrong("told to stop")
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, give_up)
     try:
         sys.exit(0 if main() else 1)
     except Wrong as wrong:

@@ -147,7 +147,6 @@ Result<void> echo_schema(Client& client, const std::string&) {
   return Error(ErrorKind::validation, "json_schema_2020_12_tool is not listed");
 }
 
-#if __has_include(<fairlead/mcp/skill.hpp>)
 // Nothing is read of what is only listed.
 Result<void> list_skills(Client& client, const std::string&) {
   return outcome(client.skills());
@@ -167,7 +166,6 @@ Result<void> refuse_skills(Client& client, const std::string&) {
   return {};
 }
 
-#endif
 constexpr std::array kScenarios = {
     Scenario{"initialize", nothing, list_tools},
     Scenario{"tools_call", nothing, add_numbers},
@@ -180,12 +178,10 @@ constexpr std::array kScenarios = {
     Scenario{"http-invalid-tool-headers", nothing, call_every_tool},
     Scenario{"json-schema-ref-no-deref", nothing, list_tools},
     Scenario{"json-schema-2020-12-preservation", nothing, echo_schema},
-#if __has_include(<fairlead/mcp/skill.hpp>)
     Scenario{"sep-2640-client-no-prefetch", nothing, list_skills},
     Scenario{"sep-2640-client-verify-digest", nothing, refuse_skills},
     Scenario{"sep-2640-client-verify-size", nothing, refuse_skills},
     Scenario{"sep-2640-client-verify-frontmatter", nothing, refuse_skills},
-#endif
 };
 
 }  // namespace

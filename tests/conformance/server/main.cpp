@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   conformance::add_task_tools(server);
   conformance::add_resources(server);
   conformance::add_prompts(server);
-  // SK  conformance::add_skills(server);
+  conformance::add_skills(server);
   mcp::HttpOptions options;
   options.listening = [](const std::string& url) {
     std::printf("listening on %s\n", url.c_str());
