@@ -9,6 +9,7 @@
 #include "fairlead/json/view.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/peer/peer.hpp"
+#include "http/url.hpp"
 
 namespace fairlead::cli {
 
@@ -83,6 +84,10 @@ int execute(const CallCommand& command) {
   fill_standard_streams();
   Result<Uri> target = Uri::parse(command.target);
   if (!target) return report(target.error());
+  if (target->scheme >= Uri::Scheme::http) {
+    const Result<http::Url> url = http::Url::parse(command.target);
+    if (!url) return report(url.error());
+  }
   Result<json::Raw> params = json_argument(command.params);
   if (!params) return usage("PARAMS is not JSON: " + params.error().message());
   const json::View view(*params);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "http/certificate.hpp"
+#include "http/raw_client.hpp"
 #include "http/script_server.hpp"
 #include "support/support.hpp"
 
@@ -302,6 +304,94 @@ TEST_F(HttpClientTest, AProxyThatRefusesATunnelIsNamed) {
       << got.error().message();
   EXPECT_EQ(proxy.asked().front().method, "CONNECT");
   EXPECT_EQ(proxy.asked().front().target, "server.test:443");
+}
+
+// ---- TLS ----
+
+class HttpsClientTest : public HttpClientTest {
+ public:
+  test::TempDir directory;
+  std::unique_ptr<test::HttpServer> server;
+  TlsFiles files;
+
+  void serve(const std::string& names) {
+    files = test::make_certificate(directory, "test", names);
+    ServerOptions server_options;
+    server_options.tls = files;
+    server_options.allowed_hosts = std::vector<std::string>{"127.0.0.1", "localhost", "server.test"};
+    server = std::make_unique<test::HttpServer>(server_options);
+    server->route(
+        "/", [](std::shared_ptr<Exchange> exchange) { exchange->respond(Response::text(200, "secret")); });
+  }
+  std::string url() const { return "https://" + server->address() + "/"; }
+  int port() const { return std::atoi(server->address().c_str() + server->address().rfind(':') + 1); }
+};
+
+TEST_F(HttpsClientTest, AnAuthorityOfOnesOwnIsTrusted) {
+  serve("IP:127.0.0.1");
+  options.ca_file = files.certificate;
+  for (int i = 0; i < 3; ++i) {
+    const auto got = get(url());
+    ASSERT_TRUE(got) << got.error().message();
+    EXPECT_EQ(got->body, "secret");
+  }
+  EXPECT_EQ(server->connections(), 1U);
+}
+
+TEST_F(HttpsClientTest, ACertificateNobodyVouchesForIsRefused) {
+  serve("IP:127.0.0.1");
+  const auto got = get(url());
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().kind(), ErrorKind::connection_failed);
+  EXPECT_EQ(got.error().message(), "the certificate of 127.0.0.1 is not accepted: self-signed certificate");
+}
+
+TEST_F(HttpsClientTest, ACertificateOfSomebodyElseIsRefused) {
+  serve("DNS:other.test");
+  options.ca_file = files.certificate;
+  const auto got = get(url());
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().kind(), ErrorKind::connection_failed);
+  EXPECT_NE(got.error().message().find("mismatch"), std::string::npos) << got.error().message();
+}
+
+TEST_F(HttpsClientTest, VerificationCanBeLeftOut) {
+  serve("DNS:other.test");
+  options.verify = false;
+  EXPECT_EQ(get(url())->body, "secret");
+}
+
+TEST_F(HttpsClientTest, AServerWithoutTlsIsNamedAsSuch) {
+  ScriptServer plain([](const Asked&, Reply& reply) { reply.answer(200, "text/plain", "ok"); });
+  options.limits.connect_timeout = 100ms;
+  const auto got = get("https" + plain.url().substr(4));
+  ASSERT_FALSE(got);
+  EXPECT_TRUE(got.error().kind() == ErrorKind::connection_failed || got.error().kind() == ErrorKind::timeout);
+}
+
+TEST_F(HttpsClientTest, AuthoritiesThatCannotBeReadAreNamed) {
+  serve("IP:127.0.0.1");
+  options.ca_file = directory / "missing.pem";
+  const auto got = get(url());
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().kind(), ErrorKind::validation);
+  EXPECT_NE(got.error().message().find("missing.pem"), std::string::npos);
+}
+
+// The proxy sees where to, and nothing else.
+TEST_F(HttpsClientTest, AProxyCarriesATunnel) {
+  serve("DNS:server.test");
+  options.ca_file = files.certificate;
+  ScriptServer proxy([this](const Asked&, Reply& reply) {
+    reply.send("HTTP/1.1 200 Connection established\r\n\r\n");
+    reply.relay(port());
+  });
+  const EnvironmentVariable variable("https_proxy", "http://127.0.0.1:" + std::to_string(proxy.port()));
+  const auto got = get("https://server.test/");
+  ASSERT_TRUE(got) << got.error().message();
+  EXPECT_EQ(got->body, "secret");
+  EXPECT_EQ(get("https://server.test/")->body, "secret");
+  EXPECT_EQ(proxy.asked().size(), 1U);
 }
 
 }  // namespace

@@ -74,6 +74,25 @@ class Reply {
     send(size + std::string(bytes) + "\r\n");
   }
   void end_events() { send("0\r\n\r\n"); }
+  // Passes on what comes, both ways, until one side ends: what a proxy does.
+  void relay(int port) {
+    const UniqueFd other(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_port = htons(static_cast<std::uint16_t>(port));
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (::connect(other.get(), reinterpret_cast<sockaddr*>(&name), sizeof name) != 0) return hang_up();
+    pollfd ends[2] = {{fd_, POLLIN, 0}, {other.get(), POLLIN, 0}};
+    char bytes[4096];
+    while (::poll(ends, 2, 10'000) > 0) {
+      for (int i = 0; i < 2; ++i) {
+        if (ends[i].revents == 0) continue;
+        const ssize_t n = ::recv(ends[i].fd, bytes, sizeof bytes, 0);
+        if (n <= 0 || ::send(ends[1 - i].fd, bytes, static_cast<std::size_t>(n), MSG_NOSIGNAL) != n)
+          return hang_up();
+      }
+    }
+  }
   void hang_up() { ::shutdown(fd_, SHUT_RDWR); }
   // Waits, ten seconds at most, until the client has closed. Returns whether it has.
   bool client_closes() {

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""The program and servers on the web: call, tools and inspect take http: addresses; headers, and what goes wrong."""
+import http.server
+import json
+import threading
+import unittest
+
+import program
+from program import run
+
+DISCOVERED = {
+    "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private",
+    "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "web", "version": "9"}},
+}
+RESULTS = {
+    "server/discover": DISCOVERED,
+    "tools/list": {"resultType": "complete", "tools": [{"name": "echo", "inputSchema": {"type": "object"}}], "ttlMs": 0, "cacheScope": "private"},
+    "tools/call": {"resultType": "complete", "content": [{"type": "text", "text": "hello from the web"}]},
+    "plain": {"ok": True},
+}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked.append((message, dict(self.headers)))
+        status, kind, body = 200, "application/json", {"jsonrpc": "2.0", "id": message.get("id"), "result": RESULTS.get(message["method"])}
+        if "id" not in message:
+            status, body = 202, None
+        elif self.path == "/page":
+            kind = "text/html"
+        elif self.path == "/locked":
+            status, body = 401, None
+        elif self.path == "/moved":
+            status, body = 308, None
+        payload = b"" if body is None else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(payload)))
+        if status == 308:
+            self.send_header("Location", "/mcp")
+        self.end_headers()
+        self.wfile.write(payload)
+
+    def log_message(self, *_):
+        pass
+
+
+class Web(program.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.server.asked = []
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+
+    def url(self, path="/mcp"):
+        return f"http://127.0.0.1:{self.server.server_port}{path}"
+
+    def test_call_prints_the_result(self):
+        self.assert_ended(run("call", self.url(), "plain", "{}"), 0, b'{"ok": true}\n', "")
+
+    def test_headers_are_sent(self):
+        result = run("call", self.url(), "plain", "--header", "Authorization: Bearer x", "--header", "X-Y:z")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        headers = self.server.asked[0][1]
+        self.assertEqual((headers["Authorization"], headers["X-Y"]), ("Bearer x", "z"))
+
+    def test_what_is_no_header_is_a_mistake(self):
+        self.assert_ended(run("call", self.url(), "plain", "--header", "nonsense"), 2, b"", "is not a header")
+
+    def test_a_notification_is_accepted(self):
+        self.assert_ended(run("call", "--notify", self.url(), "hello"), 0, b"")
+        self.assertEqual(len(self.server.asked), 1)
+
+    def test_mcp_commands_take_web_addresses(self):
+        result = run("tools", self.url())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b"echo", result.stdout)
+        result = run("tools", self.url(), "echo", "{}")
+        self.assertEqual(result.stdout, b"hello from the web\n")
+        self.assertEqual(self.server.asked[-1][1]["Mcp-Name"], "echo")
+        result = run("inspect", self.url())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b"web", result.stdout)
+
+    def test_each_failure_has_its_own_end(self):
+        self.assert_ended(run("call", self.url("/page"), "plain"), 5, b"", "invalid content type")
+        self.assert_ended(run("call", self.url("/locked"), "plain"), 3, b"", "not authorized")
+        self.assert_ended(run("call", self.url("/moved"), "plain"), 3, b"", "redirects are not followed")
+        self.assert_ended(run("call", "http://127.0.0.1:1/mcp", "plain"), 3, b"", "connection failed")
+        self.assert_ended(run("call", "--notify", "http://127.0.0.1:1/mcp", "plain"), 3, b"", "connection failed")
+        self.assert_ended(run("call", "http://a b/", "plain"), 2, b"", "is not a URL")
+
+
+if __name__ == "__main__":
+    unittest.main()
