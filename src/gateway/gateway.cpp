@@ -108,6 +108,7 @@ json::Raw GatewayImpl::input_schema(std::string_view tool) const {
 }
 
 Task<Answer> GatewayImpl::serve(mcp::BackendRequest request) {
+  const auto keep = shared_from_this();
   const std::string_view method = request.message.method();
   for (const Kind kind : kKinds) {
     if (method != list_method(kind)) continue;
@@ -115,7 +116,13 @@ Task<Answer> GatewayImpl::serve(mcp::BackendRequest request) {
     Answer answer = co_await listing;
     co_return answer;
   }
-  const Result<Route> found = route(request.message);
+  Result<Route> found = route(request.message);
+  if (!found && !listed_.is_set()) {
+    // Perhaps it is one of a server that has not listed yet.
+    const bool all = co_await listed_.wait(loop_, config_.list_wait);
+    static_cast<void>(all);
+    found = route(request.message);
+  }
   if (!found) co_return found.error();
   Task<Answer> passing = pass(std::move(request), *found);
   Answer answer = co_await passing;

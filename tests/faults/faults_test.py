@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+"""Servers that misbehave, behind the gateway: whatever they do, no process is left behind, no call is lost without its
+error, and others are served (R4.3, R10, R11.3; PEERS §4). Run as `faults_test.py PROGRAM [TEST…]`.
+
+Every process of a test has a word of its own in its environment. Survivors are found by looking for it in /proc."""
+import contextlib
+import http.client
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import uuid
+
+PROGRAM = os.path.abspath(sys.argv.pop(1))
+HERE = os.path.dirname(os.path.abspath(__file__))
+DEADLINE = 60  # seconds, for whatever must not hang
+META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+
+
+def until(condition, seconds=DEADLINE):
+    """Looks again and again; what it waits for has no way to tell us."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+class Gateway:
+    def __init__(self, config, word, *args):
+        environment = {**os.environ, "FAIRLEAD_TEST_WORD": word}
+        self.process = subprocess.Popen(
+            [PROGRAM, "serve", "--listen", "127.0.0.1:0", "--config", config, *args],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment,
+        )  # fmt: skip
+        self.port = None
+        self.log = []
+        for line in self.process.stderr:
+            self.log.append(line.decode(errors="replace"))
+            found = re.search(r"endpoint=http://127.0.0.1:(\d+)/mcp", self.log[-1])
+            if found:
+                self.port = int(found[1])
+                break
+        self.reader = threading.Thread(target=lambda: self.log.extend(l.decode(errors="replace") for l in self.process.stderr))
+        self.reader.start()
+
+    def ask(self, verb, path, body=None, headers=None):
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)) as connection:
+            connection.request(verb, path, body, headers or {})
+            return connection.getresponse().read().decode()
+
+    def post(self, method, **params):
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": "2026-07-28",
+            "Mcp-Method": method,
+        }
+        if "name" in params:
+            headers["Mcp-Name"] = params["name"]
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
+        return json.loads(self.ask("POST", "/mcp", json.dumps(request), headers))
+
+    def tools(self):
+        return [tool["name"] for tool in self.post("tools/list")["result"]["tools"]]
+
+    def call(self, tool):
+        return self.post("tools/call", name=tool, arguments={})
+
+    def text(self, tool):
+        answer = self.call(tool)
+        if "result" not in answer:
+            raise AssertionError(answer)
+        return answer["result"]["content"][0]["text"]
+
+    def end(self, how=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        status = self.process.wait(DEADLINE)
+        self.reader.join(DEADLINE)
+        self.process.stderr.close()
+        return status
+
+
+class FaultTest(unittest.TestCase):
+    def setUp(self):
+        self.word = uuid.uuid4().hex
+        self.scratch = tempfile.mkdtemp(prefix="fairlead-faults-")
+        self.addCleanup(shutil.rmtree, self.scratch, True)
+        self.gateways = []
+        self.addCleanup(self.clean_up)
+
+    def clean_up(self):
+        for gateway in self.gateways:
+            if gateway.process.poll() is None:
+                gateway.end(signal.SIGKILL)
+        left = self.survivors()
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def path(self, name):
+        return os.path.join(self.scratch, name)
+
+    def survivors(self):
+        """Everything that has our word, but for the gateway itself."""
+        found = []
+        ours = {gateway.process.pid for gateway in self.gateways if gateway.process.poll() is None}
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit() or int(entry) in ours:
+                continue
+            with contextlib.suppress(OSError):
+                with open(f"/proc/{entry}/environ", "rb") as file:
+                    if self.word.encode() in file.read():
+                        found.append(int(entry))
+        return found
+
+    def start(self, *ways, extra="", args=(), head=""):
+        """A gateway with a server for each way, called by it, and a good one."""
+        text = head
+        for way in ("good", *ways):
+            words = way.split(":", 1)
+            arguments = json.dumps([os.path.join(HERE, "bad_server.py"), *words])
+            text += f'[servers.{words[0].replace("_", "-")}]\ncommand = "{sys.executable}"\nargs = {arguments}\n'
+            text += extra if words[0] != "good" else ""
+        config = self.path("gateway.toml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(text)
+        gateway = Gateway(config, self.word, *args)
+        self.gateways.append(gateway)
+        return gateway
+
+    def assert_nothing_left(self, seconds=5):
+        self.assertTrue(until(lambda: not self.survivors(), seconds), f"left behind: {self.survivors()}")
+
+    def assert_ends_clean(self, gateway):
+        self.assertEqual(gateway.end(), 0, gateway.log[-5:])
+        self.assert_nothing_left(1)
+
+
+LEAVERS = ("stubborn", "launcher", "double_fork", "escapes", "forks")
+
+
+class NothingIsLeftBehind(FaultTest):
+    """Each kind of server that would outlive its owner, and each way the owner can end."""
+
+    def run_and_end(self, way, how):
+        gateway = self.start(way)
+        self.assertIn(f"{way.replace('_', '-')}__pid", gateway.tools())
+        gateway.text(f"{way.replace('_', '-')}__pid")
+        status = gateway.end(how)
+        self.assert_nothing_left(4)
+        return status
+
+    def test_after_sigterm(self):
+        for way in LEAVERS:
+            with self.subTest(way):
+                self.assertEqual(self.run_and_end(way, signal.SIGTERM), 0)
+
+    def test_after_sigkill(self):
+        for way in LEAVERS:
+            with self.subTest(way):
+                self.run_and_end(way, signal.SIGKILL)
+
+    def test_at_any_moment(self):
+        rounds = int(os.environ.get("FAIRLEAD_FAULT_ROUNDS", "100"))
+        for round in range(rounds):
+            gateway = self.start("stubborn", "escapes")
+            # From the first breath to well after all servers run.
+            threading.Event().wait(random.Random(round).uniform(0, 0.25))
+            gateway.end(signal.SIGKILL if round % 4 else signal.SIGTERM)
+            self.assert_nothing_left(5)
+
+    def test_the_gateway_has_no_zombies(self):
+        gateway = self.start("exits_after_calls")
+        for _ in range(20):
+            gateway.call("exits-after-calls__pid")
+        pids = subprocess.run(["ps", "-o", "stat=", "--ppid", str(gateway.process.pid)], capture_output=True, text=True).stdout
+        self.assertNotIn("Z", pids)
+        self.assert_ends_clean(gateway)
+
+
+class CallsAreNotLost(FaultTest):
+    def test_a_child_killed_while_idle_is_replaced_for_the_next_call(self):
+        gateway = self.start()
+        first = int(gateway.text("good__pid"))
+        os.kill(first, signal.SIGKILL)
+        self.assertNotEqual(int(gateway.text("good__pid")), first)
+        self.assert_ends_clean(gateway)
+
+    def test_a_child_that_dies_in_a_call_leaves_its_last_words_and_the_next_call_works(self):
+        gateway = self.start()
+        gateway.tools()
+        error = gateway.call("good__die")["error"]
+        self.assertEqual((error["data"]["exitStatus"], error["data"]["stderr"]), (3, ["last words"]))
+        self.assertIn("remedy", error["data"])
+        gateway.text("good__pid")
+        self.assert_ends_clean(gateway)
+
+    def test_a_server_that_never_answers_costs_one_call_its_deadline_and_is_kept(self):
+        seen = self.path("seen")
+        gateway = self.start(f"slow:{seen}", extra='clocks.idle = "300ms"\n')
+        gateway.tools()
+        pid = gateway.text("slow__pid")
+        error = gateway.call("slow__hang")["error"]
+        self.assertEqual(error["data"]["kind"], "timed out")
+        self.assertTrue(until(lambda: os.path.exists(seen)))  # it was told
+        self.assertEqual(gateway.text("slow__pid"), pid)
+        self.assert_ends_clean(gateway)
+
+    def test_a_server_that_exits_after_each_call_serves_each_call(self):
+        gateway = self.start("exits_after_calls")
+        gateway.tools()
+        pids = {gateway.text("exits-after-calls__pid") for _ in range(5)}
+        self.assertEqual(len(pids), 5)
+        self.assert_ends_clean(gateway)
+
+    def test_many_first_calls_at_once_start_one_process(self):
+        count = self.path("count")
+        gateway = self.start(f"counts:{count}")
+        gateway.tools()
+        answers = []
+        callers = [threading.Thread(target=lambda: answers.append(gateway.text("counts__pid"))) for _ in range(100)]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join(DEADLINE)
+        self.assertEqual((len(answers), len(set(answers))), (100, 1))
+        with open(count, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "x")
+        self.assert_ends_clean(gateway)
+
+    def test_five_megabytes_of_text_come_through_whole(self):
+        gateway = self.start()
+        gateway.tools()
+        self.assertEqual(gateway.text("good__big"), "ä" * (5 * 1024 * 1024 // 2))
+        self.assert_ends_clean(gateway)
+
+    def test_two_megabytes_on_stderr_block_nobody(self):
+        gateway = self.start()
+        gateway.tools()
+        self.assertEqual(gateway.text("good__shout"), "shouted")
+        self.assert_ends_clean(gateway)
+
+
+class OthersAreServed(FaultTest):
+    """While one server is broken, the list comes without it and the good one answers."""
+
+    def check(self, way, extra="", head='list_wait = "500ms"\n'):
+        gateway = self.start(way, extra=extra, head=head)
+        self.assertIn("good__pid", gateway.tools())
+        gateway.text("good__pid")
+        return gateway
+
+    def test_one_dies_in_the_handshake(self):
+        gateway = self.check("dies_in_handshake")
+
+        def bad():
+            servers = json.loads(gateway.ask("GET", "/health"))["servers"]
+            return next(server for server in servers if server["name"] == "dies-in-handshake")
+
+        self.assertTrue(until(lambda: "no licence" in bad().get("lastError", "")))
+        self.assertFalse(bad()["healthy"])
+        self.assert_ends_clean(gateway)
+
+    def test_one_answers_the_handshake_and_then_nothing(self):
+        self.assert_ends_clean(self.check("mute"))
+
+    def test_one_never_reads(self):
+        self.assert_ends_clean(self.check("never_reads", extra='clocks.handshake = "300ms"\n'))
+
+    def test_one_is_slow_to_start_and_comes_with_a_change_of_the_list(self):
+        gate = self.path("gate")
+        gateway = self.check(f"waits:{gate}")
+        self.assertNotIn("waits__pid", gateway.tools())
+        with open(gate, "w", encoding="utf-8"):
+            pass
+        self.assertTrue(until(lambda: "waits__pid" in gateway.tools()))
+        gateway.text("waits__pid")
+        self.assert_ends_clean(gateway)
+
+    def test_one_prints_a_hundred_megabytes_of_banner(self):
+        self.assert_ends_clean(self.check("banner"))
+
+    def test_one_does_not_exist(self):
+        gateway = self.start(head='list_wait = "500ms"\n[servers.missing]\ncommand = "/no/such/program"\n')
+        self.assertIn("good__pid", gateway.tools())
+        health = json.loads(gateway.ask("GET", "/health"))
+        missing = next(server for server in health["servers"] if server["name"] == "missing")
+        self.assertIn("/no/such/program", missing["lastError"])
+        self.assert_ends_clean(gateway)
+
+
+if __name__ == "__main__":
+    unittest.main()
