@@ -427,8 +427,12 @@ std::vector<json::Raw> ClientSession::without_invalid(std::vector<json::Raw> too
 
 void ClientSession::remember_schemas(const std::vector<json::Raw>& tools) {
   output_schemas_.clear();
+  task_only_.clear();
+  tools_seen_ = true;
   for (const json::Raw& tool : tools) {
     const json::View view(tool);
+    if (view["execution"]["taskSupport"].as_string() == "required")
+      task_only_.insert(view["name"].as_string().value_or(""));
     const json::View schema = view["outputSchema"];
     if (schema.absent()) continue;
     Result<json::Schema> compiled = json::Schema::compile(schema.text());

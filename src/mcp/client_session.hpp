@@ -135,6 +135,9 @@ class ClientSession final : public Client {
 
   // Tasks (client_tasks.cpp), at the server and kept here.
   bool server_takes_tasks() const;
+  Task<bool> is_task_only(std::string tool);
+  std::set<std::string> task_only_;  // tools that run as tasks only (2025-11-25)
+  bool tools_seen_ = false;          // and whether we have looked
   std::optional<TaskInfo> task_in(const json::Raw& answer) const;
   Task<Result<json::Raw>> follow(TaskInfo task, ToolCallOptions options);
   Task<Result<void>> answer_task(TaskInfo task, std::set<std::string>& answered);

@@ -141,20 +141,31 @@ std::optional<TaskInfo> ClientSession::task_in(const json::Raw& answer) const {
   return TaskInfo::from(sub(answer, view["task"]));
 }
 
+// A server of 2025-11-25 says so in the list of its tools, which is looked at once if nobody has.
+Task<bool> ClientSession::is_task_only(std::string tool) {
+  if (!options_.tasks || !server_takes_tasks()) co_return false;
+  if (!tools_seen_) {
+    tools_seen_ = true;
+    Task<Result<std::vector<json::Raw>>> listing = list("tools/list", "tools");
+    const Result<std::vector<json::Raw>> listed = co_await listing;
+    if (!listed) options_.connect.log.debug("tools not listed", {{"reason", listed.error().message()}});
+  }
+  co_return task_only_.contains(tool);
+}
+
 // One request as its caller sees it.
 Task<Result<json::Raw>> ClientSession::request_now(std::string method, json::Raw params,
                                                    ToolCallOptions options) {
+  const bool is_call = method == "tools/call";
+  if (is_call && json::View(params)["task"].absent()) {
+    Task<bool> looking = is_task_only(json::View(params)["name"].as_string().value_or(""));
+    const bool task_only = co_await looking;
+    if (task_only) params = as_task(params, std::nullopt);
+  }
   for (int round = 0; round < kMostUrlRounds; ++round) {
     Task<Result<json::Raw>> asking = rounds(method, params, options);
     Result<json::Raw> answer = co_await asking;
     const std::int64_t code = answer ? 0 : answer.error().detail().rpc_code.value_or(0);
-    const bool is_call = method == "tools/call";
-    // There it says that the tool runs as a task only.
-    if (is_call && code == rpc::kMethodNotFound && server_takes_tasks() && options_.tasks &&
-        json::View(params)["task"].absent()) {
-      params = as_task(params, std::nullopt);
-      continue;
-    }
     if (code == kUrlElicitationRequired && revision_ == Revision::r2025_11_25 &&
         options_.handlers.elicit_url) {
       const std::string& data = answer.error().detail().rpc_data;

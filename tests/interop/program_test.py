@@ -72,6 +72,12 @@ class Program(unittest.TestCase):
         self.assertEqual(result.stdout, "")
         self.assertIn(f"does not speak revision {MODERN}", result.stderr)
 
+    def test_a_tool_that_runs_as_a_task(self):
+        target = node("servers/tasks.mjs")
+        self.assertEqual(self.out("tools", target, "greet", '{"name":"Bob"}'), "Hello, Bob!\n")
+        answer = json.loads(self.out("tools", target, "greet", '{"name":"Bob"}', "--json"))
+        self.assertEqual(answer["content"], [{"type": "text", "text": "Hello, Bob!"}])
+
     def test_tools(self):
         for target, revision in self.each("v1", "v2"):
             pin = ("--revision", revision)

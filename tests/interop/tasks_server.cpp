@@ -1,0 +1,38 @@
+// A server whose tools run as tasks, on stdin and stdout, for clients that others have written.
+#include <fairlead/mcp/serve.hpp>
+#include <fairlead/mcp/typed.hpp>
+
+using namespace fairlead;
+
+namespace {
+
+struct Nothing {};
+BOOST_DESCRIBE_STRUCT(Nothing, (), ())
+
+Task<Result<std::string>> greet(mcp::Context context, Nothing) {
+  const Result<json::Raw> form =
+      json::Raw::parse(R"({"type":"object","properties":{"name":{"type":"string"}}})");
+  Task<Result<mcp::ElicitResult>> asking = context.elicit("Who?", *form);
+  const Result<mcp::ElicitResult> who = co_await asking;
+  if (!who) co_return who.error();
+  co_return "Hello, " + json::View(who->content)["name"].as_string().value_or("") + "!";
+}
+
+Task<Result<std::string>> wait(mcp::Context context, Nothing) {
+  Task<bool> sleeping = context.sleep(std::chrono::hours(1));
+  co_await sleeping;
+  co_return std::string("done");
+}
+
+}  // namespace
+
+int main() {
+  mcp::Server server("tasks", "1");
+  mcp::TaskOptions options;
+  options.poll_interval = std::chrono::milliseconds(30);
+  server.tasks(options);
+  mcp::tool(server, "greet", "Asks and greets", &greet, mcp::ToolAnnotations(), mcp::TaskSupport::required);
+  mcp::tool(server, "wait", "Waits until it is cancelled", &wait, mcp::ToolAnnotations(),
+            mcp::TaskSupport::required);
+  return mcp::serve_stdio(server);
+}
