@@ -61,9 +61,9 @@ struct RequestState {
   std::vector<Question> open;
   std::function<void()> on_question;  // called on the loop, outside of the handler
 
-  // Tasks (server_tasks.cpp). What makes one of this request, when it may become one; the one it has become;
-  // and the handler, while it waits for that.
-  std::function<TaskPtr()> make_task;
+  // Tasks (server_tasks.cpp). Whether this request may become one; the one it has become; and the handler,
+  // while it waits for that.
+  bool may_become_task = false;
   std::shared_ptr<TaskStore> tasks;
   TaskPtr task;
   std::coroutine_handle<> becoming;

@@ -53,13 +53,12 @@ void tell(const std::weak_ptr<ServerState>& server, const std::shared_ptr<Client
   link->loop().post([link, told = params.finish()] { link->notify("notifications/tasks/status", told, {}); });
 }
 
-Result<TaskPtr> create(const FeatureCall& call, std::optional<std::chrono::milliseconds> ttl) {
+Result<TaskPtr> create(const RequestState& state, std::optional<std::chrono::milliseconds> ttl) {
   // A modern request's link is not kept longer than the request: there is nothing to say on it.
-  const bool core = !is_modern(call.state->revision);
-  const std::shared_ptr<ClientLink> link = core ? call.state->link : nullptr;
-  const std::weak_ptr<ServerState> server = call.server;
-  return call.server->tasks->create(owner_of(*call.state), ttl, call.state->link->loop(),
-                                    [server, link](const TaskPtr& task) { tell(server, link, task); });
+  const std::shared_ptr<ClientLink> link = is_modern(state.revision) ? nullptr : state.link;
+  const std::weak_ptr<ServerState> server = state.server;
+  return state.server->tasks->create(owner_of(state), ttl, state.link->loop(),
+                                     [server, link](const TaskPtr& task) { tell(server, link, task); });
 }
 
 // From here on the request is a task: nothing is said on its own stream any more.
@@ -123,12 +122,7 @@ Result<bool> starts_as_task(const FeatureCall& call, const ToolEntry& tool) {
     if (support == TaskSupport::never) return false;
     const bool can = client_knows_tasks(state);
     if (support == TaskSupport::required) return can ? Result<bool>(true) : tasks_needed();
-    if (can) {
-      state.make_task = [call]() -> TaskPtr {
-        const Result<TaskPtr> task = create(call, std::nullopt);
-        return task ? *task : nullptr;
-      };
-    }
+    state.may_become_task = can;
     return false;
   }
   // Where no task is offered the member means nothing.
@@ -150,7 +144,7 @@ Answer start_task(const FeatureCall& call, const FoundTool& found) {
   }
   const Result<void> taken = take_answers(call);
   if (!taken) return taken.error();
-  const Result<TaskPtr> task = create(call, ttl);
+  const Result<TaskPtr> task = create(*call.state, ttl);
   if (!task) return Error::rpc(rpc::kInternalError, task.error().message());
   become(*call.state, call.server->tasks, *task);
   Task<Result<ToolResult>> handler = found.entry->plain
@@ -162,8 +156,6 @@ Answer start_task(const FeatureCall& call, const FoundTool& found) {
 Answer keep_task(const FeatureCall& call, const FoundTool& found, GoesOn<ToolResult> handler) {
   const TaskPtr task = call.state->task;
   Answer answer = created(call, task);
-  // No reference back to itself.
-  call.state->make_task = nullptr;
   // Posted, so that the answer is on its way before the handler goes on.
   call.state->link->loop().post([call, found, handler = std::move(handler)]() mutable {
     Loop& loop = call.state->link->loop();
@@ -175,10 +167,10 @@ Answer keep_task(const FeatureCall& call, const FoundTool& found, GoesOn<ToolRes
 Task<bool> Context::become_task() const {
   const std::shared_ptr<RequestState> state = state_;
   if (state->task) co_return true;
-  if (!state->make_task) co_return false;
-  TaskPtr task = state->make_task();
+  if (!state->may_become_task) co_return false;
+  const Result<TaskPtr> task = create(*state, std::nullopt);
   if (!task) co_return false;
-  become(*state, state->server->tasks, std::move(task));
+  become(*state, state->server->tasks, *task);
   AwaitBecomingTask next(state);
   co_await next;
   co_return true;

@@ -97,6 +97,25 @@ const char* const kNeedsTasks =
 
 // ---- the extension --------------------------------------------------------------------------------------
 
+struct Remembers {
+  std::shared_ptr<int> what;
+  std::string operator()(const EchoArgs& in) const { return in.message; }
+};
+
+// Neither one that does not become a task nor one that asks first keeps itself, and all it knows, for ever.
+TEST_F(TasksTest, RequestThatMightHaveBecomeATaskIsForgottenWithItsServer) {
+  const auto what = std::make_shared<int>(1);
+  tool(server, "not_now", "", Remembers{what}, ToolAnnotations(), TaskSupport::optional);
+  start();
+  EXPECT_TRUE(has(call("not_now"), R"("text":"x")"));
+  EXPECT_TRUE(has(call("ask_then_task"), "input_required"));
+  TearDown();
+  far.reset();
+  peer.reset();
+  server = Server("another", "1");
+  EXPECT_EQ(what.use_count(), 1);
+}
+
 TEST_F(TasksTest, ServerDecidesAndTheResultIsPolledFor) {
   start();
   EXPECT_TRUE(has(modern("server/discover"), R"("extensions":{"io.modelcontextprotocol/tasks":{}})"));
