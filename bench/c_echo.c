@@ -117,8 +117,19 @@ static Slice member(Slice object, const char* name) {
 }
 
 static void answer_call(Buffer* out, Slice params) {
-  const Slice message = member(member(params, "arguments"), "message");
+  const Slice arguments = member(params, "arguments");
+  const Slice message = member(arguments, "message");
+  const Slice bytes = message.size ? (Slice){0} : member(arguments, "bytes");
   put(out, text(",\"result\":{\"content\":[{\"type\":\"text\",\"text\":"));
+  if (bytes.size) { /* as many as asked for */
+    const size_t count = strtoul(bytes.data, NULL, 10);
+    make_room(out, count + 2);
+    out->data[out->size++] = '"';
+    memset(out->data + out->size, 'x', count);
+    out->size += count;
+    put(out, text("\"}]}}\n"));
+    return;
+  }
   put(out, message.size ? message : text("\"\""));
   put(out, text("}]}}\n"));
 }
@@ -143,6 +154,8 @@ static void answer(Slice line, Buffer* out) {
     answer_call(out, params);
   } else if (equal(method, text("\"initialize\""))) {
     answer_initialize(out, params);
+  } else if (equal(method, text("\"tools/list\""))) {
+    put(out, text(",\"result\":{\"tools\":[{\"name\":\"echo\",\"inputSchema\":{\"type\":\"object\"}}]}}\n"));
   } else if (equal(method, text("\"ping\""))) {
     put(out, text(",\"result\":{}}\n"));
   } else {

@@ -9,6 +9,8 @@
 //     (200)
 //     --header 'K: V'        may be repeated   --pid P   --own-core N   --server-core N   --show-stderr
 //     --expect TEXT          must occur in every answer
+//     --session              begins an MCP session first and says so with every request
+// `@ID@` in the body is a number of each connection's own.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -51,6 +53,7 @@ struct Options {
   int own_core = -1;
   int server_core = -1;
   bool show_stderr = false;
+  bool session = false;
   char** command = nullptr;
 };
 
@@ -103,6 +106,8 @@ Options parse(int argc, char** argv) {
     }
     if (flag == "--show-stderr") {
       options.show_stderr = true;
+    } else if (flag == "--session") {
+      options.session = true;
     } else if (!flag.starts_with("--")) {
       places.push_back(argv[i]);
     } else if (i + 1 == argc) {
@@ -143,6 +148,7 @@ std::size_t answer_length(std::string_view bytes) {
 
 struct Connection {
   int fd = -1;
+  std::string request;
   std::string buffer;
   std::uint64_t asked_ns = 0;
 };
@@ -150,11 +156,12 @@ struct Connection {
 class Load {
  public:
   Load(const Options& options, int port) : options_(options), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
-    request_ = "POST " + options.path + " HTTP/1.1\r\nHost: " + options.host + ":" + std::to_string(port) +
-               "\r\n" + options.headers + "Content-Length: " + std::to_string(options.body.size()) +
-               "\r\n\r\n" + options.body;
+    head_ = "POST " + options.path + " HTTP/1.1\r\nHost: " + options.host + ":" + std::to_string(port) +
+            "\r\n" + options.headers;
+    if (options.session) begin_session(port);
     connections_.resize(options.connections);
     for (std::size_t i = 0; i < connections_.size(); ++i) {
+      connections_[i].request = request(options.body, i);
       connections_[i].fd = connect_to(options.host, port);
       epoll_event event{.events = EPOLLIN, .data = {.u64 = i}};
       if (epoll_ctl(epoll_, EPOLL_CTL_ADD, connections_[i].fd, &event) != 0) fail("epoll_ctl");
@@ -205,12 +212,48 @@ class Load {
 
   void ask(Connection& connection) {
     connection.asked_ns = now_ns();
-    std::string_view left = request_;
+    send_all(connection.fd, connection.request);
+  }
+
+  static void send_all(int fd, std::string_view left) {
     while (!left.empty()) {
-      const ssize_t n = send(connection.fd, left.data(), left.size(), MSG_NOSIGNAL);
+      const ssize_t n = send(fd, left.data(), left.size(), MSG_NOSIGNAL);
       if (n <= 0) fail("cannot send");
       left.remove_prefix(static_cast<std::size_t>(n));
     }
+  }
+
+  std::string request(std::string body, std::size_t number) const {
+    if (const auto at = body.find("@ID@"); at != std::string::npos)
+      body.replace(at, 4, std::to_string(100'000 + number));
+    return head_ + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  }
+
+  std::string exchange(int fd, const std::string& body) const {
+    send_all(fd, request(body, 0));
+    std::string answer;
+    char piece[4096];
+    while (answer_length(answer) == 0) {
+      const ssize_t n = recv(fd, piece, sizeof piece, 0);
+      if (n <= 0) fail("the server hung up on the handshake");
+      answer.append(piece, static_cast<std::size_t>(n));
+    }
+    return answer;
+  }
+
+  void begin_session(int port) {
+    const int fd = connect_to(options_.host, port);
+    const std::string answer = exchange(
+        fd,
+        R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"http_load","version":"1"}}})");
+    for (std::size_t at = 0; at < answer.size(); ++at) {
+      if (strncasecmp(answer.data() + at, "\r\nmcp-session-id:", 17) != 0) continue;
+      const std::size_t value = answer.find_first_not_of(' ', at + 17);
+      head_ += "Mcp-Session-Id: " + answer.substr(value, answer.find('\r', value) - value) + "\r\n";
+      break;
+    }
+    exchange(fd, R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
+    close(fd);
   }
 
   // Returns whether an answer is complete.
@@ -242,7 +285,7 @@ class Load {
 
   const Options& options_;
   int epoll_;
-  std::string request_;
+  std::string head_;
   std::vector<Connection> connections_;
   std::vector<double> samples_;
 };

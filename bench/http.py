@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""Measures MCP over HTTP and gateways, side by side, and prints one table (README.md says what it means).
+
+    http.py [--rounds N] [--seconds S] [--only mcp|gateway|large|idle]… BUILD-DIR FAIRLEAD
+"""
+import argparse
+import json
+import os
+import re
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True  # the tree stays as it is
+
+from measuring import FOREIGN_LIMIT, Machine, run_json
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ENVELOPE = (
+    '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
+    '"io.modelcontextprotocol/clientCapabilities":{},"progressToken":1}'
+)
+COMMON = ("--header", "Content-Type: application/json", "--header", "Accept: application/json, text/event-stream")
+LARGE = 5 << 20
+
+
+def modern(tool):
+    body = '{"jsonrpc":"2.0","id":@ID@,"method":"tools/call","params":{"name":"%s","arguments":{"message":"%s"},%s}}'
+    headers = ("MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", f"Mcp-Name: {tool}")
+    return body % (tool, "x" * 100, ENVELOPE), [word for header in headers for word in ("--header", header)]
+
+
+def legacy(tool, arguments='{"message":"%s"}' % ("x" * 100)):
+    body = '{"jsonrpc":"2.0","id":@ID@,"method":"tools/call","params":{"name":"%s","arguments":%s}}' % (tool, arguments)
+    return body, ["--session", "--header", "MCP-Protocol-Version: 2025-06-18"]
+
+
+def resident_mib(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1]) / 1024
+
+
+class Running:
+    """A server under measurement on core 1, and where it listens."""
+
+    def __init__(self, machine, command, port=None, environment=None):
+        where = subprocess.PIPE if port is None else subprocess.DEVNULL
+        self.process = subprocess.Popen(
+            ["taskset", "-c", machine.core(1), *command], stdin=subprocess.PIPE, stdout=where, stderr=subprocess.STDOUT
+            if where is subprocess.PIPE else subprocess.DEVNULL, start_new_session=True, env={**os.environ, **(environment or {})},
+        )  # fmt: skip
+        self.port = port or self.printed_port()
+        end = time.monotonic() + 30
+        while not self.answers():
+            if time.monotonic() > end or self.process.poll() is not None:
+                raise OSError(f"{command[0]} does not listen")
+            time.sleep(0.02)
+
+    def printed_port(self):
+        for line in self.process.stdout:
+            found = re.search(rb"(?:127\.0\.0\.1:|^)(\d+)", line)
+            if found:
+                return int(found[1])
+        raise OSError("it did not say its port")
+
+    def answers(self):
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def end(self):
+        os.killpg(self.process.pid, signal.SIGTERM)
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+class Bench:
+    def __init__(self, arguments):
+        self.machine = Machine(arguments.build)
+        self.fairlead = os.path.abspath(arguments.fairlead)
+        self.arguments = arguments
+        self.scratch = tempfile.TemporaryDirectory(prefix="fairlead-bench-")
+        self.figures = {}  # (section, system) -> list of dicts
+
+    def path(self, name, text):
+        path = os.path.join(self.scratch.name, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    # ---- systems: name -> (how to start it, what to ask) ----
+
+    def mcp_systems(self):
+        program, js = self.machine.program, self.machine.js
+        ours = (program("mcp_server"), "--http", "127.0.0.1:0")
+        return {
+            "bare Beast": (lambda: Running(self.machine, [program("http_beast")]), modern("echo")),
+            "ours, JSON": (lambda: Running(self.machine, ours), modern("echo")),
+            "ours, events": (lambda: Running(self.machine, ours), modern("progress")),
+            "ours, JSON, session": (lambda: Running(self.machine, ours), legacy("echo")),
+            "TS SDK 1.x, JSON": (lambda: Running(self.machine, ["node", f"{js}/http_v1.mjs"]), legacy("echo")),
+            "TS SDK 1.x, events": (lambda: Running(self.machine, ["node", f"{js}/http_v1.mjs", "sse"]), legacy("echo")),
+            "TS SDK 2.x, JSON": (lambda: Running(self.machine, ["node", f"{js}/http_v2.mjs"]), modern("echo")),
+            "TS SDK 2.x, events": (lambda: Running(self.machine, ["node", f"{js}/http_v2.mjs", "sse"]), modern("echo")),
+        }
+
+    def gateway_systems(self, arguments=None):
+        child = self.machine.program("c_echo")
+        say = {"arguments": arguments} if arguments else {}
+        config = self.path("gateway.toml", f'[servers.e]\ncommand = "{child}"\nsharing = "shared"\n')
+        ours = (self.fairlead, "serve", "--config", config, "--listen")
+        node = lambda package: ["node", os.path.realpath(f"{self.machine.js}/node_modules/.bin/{package}")]
+
+        def on_port(make):
+            port = free_port()
+            return Running(self.machine, make(port), port)
+
+        return {
+            "bare epoll": (lambda: Running(self.machine, [self.machine.program("epoll_gateway"), child]), legacy("echo", **say)),
+            "ours": (lambda: on_port(lambda port: [*ours, f"127.0.0.1:{port}", "--log-level", "error"]), legacy("e__echo", **say)),
+            "mcp-proxy": (
+                lambda: on_port(lambda port: [*node("mcp-proxy"), "--port", str(port), "--server", "stream", child]),
+                legacy("echo", **say),
+            ),
+            "supergateway": (
+                lambda: on_port(
+                    lambda port: [*node("supergateway"), "--stdio", child, "--outputTransport", "streamableHttp",
+                                  "--stateful", "--port", str(port), "--logLevel", "none"]  # fmt: skip
+                ),
+                legacy("echo", **say),
+            ),
+        }
+
+    # ---- measuring ----
+
+    def load(self, running, body, options, connections, warm_up=2000, path="/mcp"):
+        return run_json([
+            self.machine.program("http_load"), "127.0.0.1", str(running.port), path,
+            "--connections", str(connections), "--seconds", str(self.arguments.seconds), "--warm-up", str(warm_up),
+            "--body-file", self.path("body", body), "--pid", str(running.process.pid), "--own-core", self.machine.core(0),
+            *COMMON, *options,
+        ])  # fmt: skip
+
+    def one(self, section, name, start, asked, connections, warm_up=2000):
+        try:
+            running = start()
+        except OSError as problem:
+            print(f"{section}, {name}: {problem}", file=sys.stderr)
+            return
+        try:
+            time.sleep(0.3)  # for the servers behind a gateway
+            idle = resident_mib(running.process.pid)
+            best = None
+            for _ in range(2):
+                got = self.load(running, *asked, connections, warm_up)
+                if isinstance(got, str):
+                    print(f"{section}, {name}: {got}", file=sys.stderr)
+                    return
+                if best is None or got["foreign"] < best["foreign"]:
+                    best = got
+                if best["foreign"] <= FOREIGN_LIMIT:
+                    break
+            best |= {"idle_mib": idle, "loaded_mib": resident_mib(running.process.pid)}
+            self.figures.setdefault((section, name), []).append(best)
+        finally:
+            running.end()
+
+    def measure(self, section, systems, connections, warm_up=2000):
+        names = list(systems)
+        for number in range(self.arguments.rounds):
+            shift = number % len(names)
+            for name in names[shift:] + names[:shift]:
+                self.one(section, name, *systems[name], connections, warm_up)
+
+    def median(self, section, name, key):
+        values = [one[key] for one in self.figures.get((section, name), [])]
+        return statistics.median(values) if values else None
+
+    def ratio(self, section, key, ours, other):
+        pairs = zip(self.figures.get((section, ours), []), self.figures.get((section, other), []))
+        values = [a[key] / b[key] for a, b in pairs]
+        return statistics.median(values) if values else None
+
+    def print_section(self, section, systems):
+        print(f"\n{section}")
+        print(f"  {'':22}{'calls/s':>10}{'CPU us':>9}{'p50 us':>10}{'p99 us':>10}{'idle MiB':>10}{'loaded':>9}{'foreign':>9}")
+        for name in systems:
+            row = [self.median(section, name, key) for key in
+                   ("calls_per_s", "server_cpu_us", "p50_us", "p99_us", "idle_mib", "loaded_mib", "foreign")]  # fmt: skip
+            if row[0] is None:
+                print(f"  {name:22}{'-':>10}")
+                continue
+            print(f"  {name:22}{row[0]:10.0f}{row[1]:9.2f}{row[2]:10.0f}{row[3]:10.0f}{row[4]:10.1f}{row[5]:9.1f}{row[6]:9.2f}")
+
+
+def show(title, value, bound, at_most=False):
+    if value is None:
+        print(f"  {title:66} not measured")
+        return
+    reached = value <= bound if at_most else value >= bound
+    print(f"  {title:66}{value:10.2f}  ({'at most' if at_most else 'at least'} {bound}) {'reached' if reached else 'MISSED'}")
+
+
+def idle_sessions(bench, count=10_000):
+    """Sessions with an open GET stream each; the resident memory of the server that has them."""
+    running = bench.mcp_systems()["ours, JSON"][0]()
+    try:
+        sockets = []
+        body = '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"b","version":"1"}}}'
+        head = "Host: 127.0.0.1\r\nAccept: application/json, text/event-stream\r\n"
+        for _ in range(count):
+            one = socket.create_connection(("127.0.0.1", running.port), 10)
+            one.sendall(f"POST /mcp HTTP/1.1\r\n{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+            answer = b""
+            while b"\r\n\r\n" not in answer or not answer.endswith(b"}"):
+                answer += one.recv(65536)
+            session = re.search(rb"(?i)mcp-session-id: ([^\r]+)", answer)[1].decode()
+            one.sendall(f"GET /mcp HTTP/1.1\r\n{head}Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-11-25\r\n\r\n".encode())
+            if not one.recv(65536).startswith(b"HTTP/1.1 200"):
+                raise OSError("no stream")
+            sockets.append(one)
+        return resident_mib(running.process.pid)
+    finally:
+        for one in sockets:
+            one.close()
+        running.end()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("fairlead")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--only", action="append")
+    arguments = parser.parse_args()
+    bench = Bench(arguments)
+    problem = bench.machine.install_sdks(os.path.join(HERE, "js"))
+    if problem:
+        print(f"without the servers of others: {problem}", file=sys.stderr)
+    wanted = arguments.only or ["mcp", "gateway", "large", "idle"]
+    print(f"Medians of {arguments.rounds} rounds, systems taking turns; the load on core 0, servers on core 1.")
+
+    if "mcp" in wanted:
+        systems = bench.mcp_systems()
+        for connections in (16, 64, 256):
+            section = f"MCP over HTTP, {connections} connections"
+            bench.measure(section, systems, connections)
+            bench.print_section(section, systems)
+            for title, ours, other, bound in (
+                ("JSON, to bare Beast", "ours, JSON", "bare Beast", 0.7),
+                ("events, to our JSON", "ours, events", "ours, JSON", 0.7),
+                ("JSON, to TS SDK 2.x", "ours, JSON", "TS SDK 2.x, JSON", 10),
+                ("events, to TS SDK 2.x", "ours, events", "TS SDK 2.x, events", 10),
+                ("JSON with sessions, to TS SDK 1.x", "ours, JSON, session", "TS SDK 1.x, JSON", 10),
+            ):
+                show(title, bench.ratio(section, "calls_per_s", ours, other), bound)
+    if "gateway" in wanted:
+        systems = bench.gateway_systems()
+        for connections in (16, 64):
+            section = f"gateways, {connections} connections"
+            bench.measure(section, systems, connections)
+            bench.print_section(section, systems)
+            show("calls/s, to mcp-proxy", bench.ratio(section, "calls_per_s", "ours", "mcp-proxy"), 20)
+            show("calls/s, to supergateway", bench.ratio(section, "calls_per_s", "ours", "supergateway"), 20)
+            show("calls/s, to the bare epoll gateway", bench.ratio(section, "calls_per_s", "ours", "bare epoll"), 0.35)
+            show("resident idle, MiB", bench.median(section, "ours", "idle_mib"), 20, at_most=True)
+            show("resident under load, MiB", bench.median(section, "ours", "loaded_mib"), 50, at_most=True)
+    if "large" in wanted:
+        systems = {name: how for name, how in bench.gateway_systems('{"bytes":%d}' % LARGE).items() if name in ("bare epoll", "ours")}
+        section = "gateways, results of 5 MiB, 4 connections"
+        bench.measure(section, systems, 4, warm_up=20)
+        bench.print_section(section, systems)
+        rate = bench.median(section, "ours", "calls_per_s")
+        show("MB/s", rate and rate * LARGE / 1e6, 400)
+    if "idle" in wanted:
+        show("10,000 idle sessions with an open stream each, resident MiB", idle_sessions(bench), 400, at_most=True)
+
+
+main()
