@@ -39,7 +39,7 @@ struct Offer {
 
 class Catalogue {
  public:
-  Catalogue() = default;
+  Catalogue() : Catalogue(Lists()) {}
   // What cannot be offered (no name, a name already taken) is left out and told to `problem`.
   explicit Catalogue(const Lists& lists, const std::function<void(std::string)>& problem = nullptr);
 

@@ -26,6 +26,13 @@ TEST(GatewayCatalogue, EveryOtherByteOfAnEntrySurvivesItsNewName) {
             R"([{ "x":1.50e3, "name" : "s__tool","inputSchema":{"a":12345678901234567890} }])");
 }
 
+TEST(GatewayCatalogue, WithNothingInItTheListsAreEmptyAndNotAbsent) {
+  for (const Kind kind : kKinds) {
+    EXPECT_EQ(Catalogue().encoded(kind, mcp::kNewest).text(), "[]");
+    EXPECT_EQ(Catalogue().encoded(kind, mcp::kNewestLegacy).text(), "[]");
+  }
+}
+
 TEST(GatewayCatalogue, AToolIsFoundByItsOfferedNameOnly) {
   const Catalogue catalogue(
       {{"a", listed(Kind::tools, {R"({"name":"t"})"})}, {"b", listed(Kind::tools, {R"({"name":"t"})"})}});
