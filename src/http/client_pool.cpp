@@ -27,6 +27,7 @@ std::unique_ptr<Wire> HttpClient::take_idle(const std::string& origin) {
   std::unique_ptr<Wire> wire = std::move(found->second.back()->wire);
   found->second.pop_back();
   if (found->second.empty()) idle_.erase(found);
+  wire->unwatch();
   return wire;
 }
 

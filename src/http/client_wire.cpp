@@ -108,7 +108,9 @@ Task<Result<void>> Wire::read(ResponseParser& parser, std::string& body, std::sh
 }
 
 void Wire::watch(std::function<void()> gone) {
+  watched_ = true;
   stream_->when_readable([this, gone = std::move(gone)] {
+    if (!watched_) return;
     // TLS has messages of its own, of which nothing is to be seen here.
     std::array<char, 1> byte;
     if (stream_->read(byte).state == ByteStream::State::again) return watch(gone);

@@ -85,6 +85,8 @@ class Wire {
 
   // Between two exchanges: calls `gone` once, when the other side hangs up or says what nobody asked for.
   void watch(std::function<void()> gone);
+  // It is used again: what comes is an answer.
+  void unwatch() noexcept { watched_ = false; }
   void close() { stream_->close(); }
   // The stream itself, for what speaks another protocol from here on.
   std::unique_ptr<ByteStream> release() { return std::exchange(stream_, std::make_unique<Closed>()); }
@@ -108,6 +110,7 @@ class Wire {
 
   Loop& loop_;
   std::unique_ptr<ByteStream> stream_;
+  bool watched_ = false;
 };
 
 // Connects to a host, whose addresses are tried in turn. Kind connection_failed, or timeout.

@@ -147,6 +147,9 @@ Task<StreamableConnection::Answered> StreamableConnection::send(PostPtr post) {
   request.headers = state_.headers_for(post->message);
   request.body.push_back(post->message.frame());
   request.response_timeout = client_->options().response_timeout;
+  // A call has a deadline, and ends with it; nobody watches over the rest.
+  if (request.response_timeout.count() == 0 && (post->id.empty() || post->internal))
+    request.response_timeout = client_->options().limits.call_timeout;
   // A request has been sent when it has left; what has no answer of its own, when the server has accepted it.
   if (!post->id.empty()) request.written = [self = self(), post] { self->mark_written(*post); };
   Task<Answered> asking = client_->ask(std::move(request), post->interrupt);
@@ -170,6 +173,8 @@ Task<Result<void>> StreamableConnection::take_answer(PostPtr post, std::shared_p
       !state_.name_session(incoming->headers().get(mcp::kSessionHeader))) {
     log_.warning("the server's session id is not one", {{"connection", description()}});
   }
+  if (pair_) co_return Result<void>();  // the answer comes on the stream
+  if (post->internal) incoming->set_deadline(Clock::now() + client_->options().limits.call_timeout);
   const std::string type = incoming->media_type();
   if (type == "application/json") {
     Task<Result<void>> taking = take_json(post, incoming);
@@ -181,7 +186,6 @@ Task<Result<void>> StreamableConnection::take_answer(PostPtr post, std::shared_p
     Result<void> taken = co_await taking;
     co_return taken;
   }
-  if (pair_) co_return Result<void>();
   if (incoming->status() == 202 || incoming->status() == 204)
     co_return status_error(url_, *incoming, "a request was accepted without an answer");
   co_return Error(

@@ -224,6 +224,20 @@ TEST_F(HttpClientTest, AnAnswerThatComesBeforeTheBodyIsReadIsHeard) {
   EXPECT_EQ(loop.block_on(fetch(std::move(request)))->status, 413);
 }
 
+TEST_F(HttpClientTest, AnEarlyAnswerOnAKeptConnectionIsHeardWhole) {
+  ScriptServer server([](const Asked& asked, Reply& reply) {
+    if (asked.target == "/mcp") reply.answer(413, "text/plain", "too large");
+  });
+  make();
+  EXPECT_TRUE(get(server.url()));
+  Outgoing request("POST", Url::parse(server.url()).value());
+  request.headers.set("Content-Length", "0");
+  request.body.push_back(Bytes::copy_of(std::string(16u << 20, 'x')));
+  const auto got = loop.block_on(fetch(std::move(request)));
+  ASSERT_TRUE(got) << got.error().message();
+  EXPECT_EQ(got->body, "too large");
+}
+
 TEST_F(HttpClientTest, OwnHeadersAreSentAndThoseThatCannotBeAreRefused) {
   options.headers = Headers{{"Authorization", "Bearer x"}, {"User-Agent", "mine"}};
   ScriptServer server([](const Asked&, Reply& reply) { reply.answer(200, "text/plain", "ok"); });

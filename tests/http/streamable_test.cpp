@@ -280,6 +280,13 @@ TEST_F(StreamableTest, WhatComesBackOnANotificationIsIgnored) {
   EXPECT_EQ(peer->stats().mismatched_answers, 0U);
 }
 
+TEST_F(StreamableTest, ANotificationThatIsNeverAcceptedIsGivenUp) {
+  options.limits.call_timeout = 50ms;
+  ScriptServer server([](const Asked&, Reply& reply) { reply.client_closes(); });
+  connect(server.url());
+  EXPECT_EQ(notify("notifications/x").error().kind(), ErrorKind::timeout);
+}
+
 TEST_F(StreamableTest, NobodyListening) {
   connect("http://127.0.0.1:1/mcp");
   const Error error = call("x").error();
