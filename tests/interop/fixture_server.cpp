@@ -1,8 +1,15 @@
-// An MCP server with a bit of everything, on stdin and stdout, for clients that others have written.
+// fixture_server [--http]: an MCP server with a bit of everything, for clients that others have written: on
+// stdin and stdout, and with --http also on a port of its own, told on stderr. Ends when stdin does.
 #include <fairlead/connection/connect.hpp>
+#include <fairlead/http/server.hpp>
 #include <fairlead/loop/event.hpp>
 #include <fairlead/mcp/serve.hpp>
 #include <fairlead/mcp/typed.hpp>
+
+#include <cstdio>
+#include <optional>
+#include <stdexcept>
+#include <string_view>
 
 using namespace fairlead;
 
@@ -208,9 +215,35 @@ bool add_others(mcp::Server& server) {
          server.add_prompt(greeting, greet, complete);
 }
 
+// What serve_http() does, on this program's loop. Clients that come back after a cut are told to do so soon.
+class Listening {
+ public:
+  Listening(Loop& loop, const mcp::Server& server) {
+    const auto listening = http::Server::listen(loop, "127.0.0.1:0");
+    if (!listening) throw std::runtime_error(listening.error().to_string());
+    listener_ = *listening;
+    http::EndpointOptions options;
+    options.retry = std::chrono::milliseconds(50);
+    endpoint_ = http::Endpoint::create(loop, mcp::http_application(server), options);
+    listener_->route("/mcp", endpoint_->handler());
+    listener_->route("/sse", endpoint_->sse_handler("/messages"));
+    listener_->route("/messages", endpoint_->messages_handler());
+    std::fprintf(stderr, "listening on http://%s\n", listener_->address().c_str());
+  }
+  Listening(const Listening&) = delete;
+  ~Listening() {
+    endpoint_->close();
+    listener_->close();
+  }
+
+ private:
+  std::shared_ptr<http::Server> listener_;
+  std::shared_ptr<http::Endpoint> endpoint_;
+};
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   mcp::Server server("fixture", "1.0");
   server.instructions("Use it for tests.").page_size(5);
   add_tools(server);
@@ -219,6 +252,8 @@ int main() {
   loop_of_main = &loop;
   ConnectResult stdio = connect_own_stdio(loop);
   if (!stdio) return 1;
+  std::optional<Listening> listening;
+  if (argc > 1 && std::string_view(argv[1]) == "--http") listening.emplace(loop, server);
   const std::shared_ptr<Peer> peer = mcp::serve(server, *stdio);
   loop.run_until([&] { return peer->finished().is_set(); });
   return 0;

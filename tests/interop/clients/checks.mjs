@@ -1,42 +1,10 @@
 // What a client of the SDK, 1.x or 2.x, must be able to do with our servers. The clients beside this file hand over
-//   open(command, capabilities, answers, heard): a connected client, where `answers` maps methods to handlers of the server's
-//   requests, and heard(method, params) is called for each notification,
+//   open(place, capabilities, answers, heard): a connected client, where `place` is of places.mjs, `answers` maps methods to
+//   handlers of the server's requests, and heard(method, params) is called for each notification,
 // and a few words about what differs between the two.
 import assert from 'node:assert/strict';
-
-const DEADLINE = 100_000; // milliseconds, for all of it
-
-let step = 'start';
-setTimeout(() => {
-  console.error(`not done after ${DEADLINE} ms; last step: ${step}`);
-  process.exit(1);
-}, DEADLINE).unref();
-
-function begin(name) {
-  step = name;
-  console.log(name);
-}
-
-// Notifications, as they come and to be waited for.
-class Heard {
-  all = [];
-  #waiting = [];
-
-  add(method, params) {
-    this.all.push({ method, params });
-    this.#waiting = this.#waiting.filter((one) => !one());
-  }
-  of(method) {
-    return this.all.filter((one) => one.method === method).map((one) => one.params);
-  }
-  // Resolves when `count` of them are there.
-  until(method, count) {
-    return new Promise((resolve) => {
-      const look = () => this.of(method).length >= count && (resolve(this.of(method)), true);
-      if (!look()) this.#waiting.push(look);
-    });
-  }
-}
+import { Heard, begin } from './heard.mjs';
+import { answerTypes, places } from './places.mjs';
 
 async function every(list, key) {
   const all = [];
@@ -54,7 +22,7 @@ const names = (list) => list.map((one) => one.name).sort();
 
 const TOOLS = ['add', 'cancelled', 'confirm', 'count', 'echo', 'fail', 'grow', 'media', 'release', 'sample', 'touch', 'visit', 'wait', 'where'];
 
-export async function check(kind, [revision, fixture, weather, ask]) {
+export async function check(kind, [transport, revision, fixture, weather, ask]) {
   const modern = revision === '2026-07-28' || revision === 'auto';
   const since = (first) => modern || revision >= first;
   const capabilities = { sampling: {}, roots: {} };
@@ -80,14 +48,15 @@ export async function check(kind, [revision, fixture, weather, ask]) {
 
   async function session(command, body, [offered, handlers] = [capabilities, answers]) {
     const heard = new Heard();
-    const { client, transport, negotiated } = await kind.open(command, offered, handlers, (method, params) => heard.add(method, params));
+    const place = await places[transport](command);
+    const { client, negotiated } = await kind.open(place, offered, handlers, (method, params) => heard.add(method, params));
     assert.equal(negotiated(), modern ? '2026-07-28' : revision);
-    const child = transport._process;
-    const ended = new Promise((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })));
+    place.opened?.(modern);
     await body(client, heard);
     begin('close');
+    await place.leave?.();
     await client.close();
-    assert.deepEqual(await ended, { code: 0, signal: null }, 'the server ends by itself when its stdin does');
+    assert.deepEqual(await place.ended(), { code: 0, signal: null }, 'the server ends by itself when its stdin does');
   }
   const call = (client, name, args = {}, options = undefined, meta = undefined) =>
     kind.callTool(client, { name, arguments: args, ...(meta && { _meta: meta }) }, options);
@@ -221,6 +190,13 @@ export async function check(kind, [revision, fixture, weather, ask]) {
     assert.equal(text(await call(client, 'echo', { message: 'still here' })), 'still here');
   };
   await session(fixture, bare, [{}, {}]);
+
+  if (transport === 'http') {
+    begin('both forms of answers');
+    // Those to tools that said something first came as events, the others as JSON.
+    assert.deepEqual([...answerTypes].sort(), ['application/json', 'text/event-stream']);
+  }
+  if (transport !== 'stdio') return begin('done');
 
   begin('examples/weather');
   await session(weather, async (client) => {
