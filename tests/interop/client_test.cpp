@@ -1,202 +1,30 @@
 // Our client against servers that others have written: servers/*.mjs on the official TypeScript SDK, 1.x
-// and 2.x, in every revision they speak, and two of the reference servers.
-#include <gtest/gtest.h>
+// and 2.x, in every revision they speak, on stdio and over HTTP, and two of the reference servers.
 #include <fairlead/base/base64.hpp>
-#include <fairlead/mcp/client.hpp>
 
-#include <algorithm>
-#include <optional>
-
-#include "support/support.hpp"
+#include "session.hpp"
 
 namespace fairlead::mcp {
 namespace {
 
-using test::raw;
-using namespace std::chrono_literals;
+// What needs nothing but answers, and what needs to hear more.
+class Answers : public Sdk {};
+INSTANTIATE_TEST_SUITE_P(Stdio, Answers, ::testing::ValuesIn(stdio_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Http, Answers, ::testing::ValuesIn(http_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Json, Answers, ::testing::ValuesIn(json_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Pair, Answers, ::testing::ValuesIn(pair_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Stdio, Sdk, ::testing::ValuesIn(stdio_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Http, Sdk, ::testing::ValuesIn(http_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Pair, Sdk, ::testing::ValuesIn(pair_cases()), name_of);
 
-const std::string kDir = FAIRLEAD_INTEROP_DIR;
-const std::string kPackages = kDir + "/node_modules/@modelcontextprotocol/";
-
-std::string node(const std::string& script, const std::string& argument = "") {
-  std::string uri = "stdio:" + percent_encode_word(kDir + "/node") + " " + percent_encode_word(script);
-  if (!argument.empty()) uri += " " + percent_encode_word(argument);
-  return uri;
-}
-
-Task<Result<json::Raw>> answer_sampling(json::Raw params) {
-  json::Writer out;
-  out.begin_object().key("model").string("parrot").key("role").string("assistant").key("content");
-  out.raw(json::View(params)["messages"][0]["content"].text()).end_object();
-  co_return out.finish();
-}
-
-struct Notification {
-  std::string method;
-  json::Raw params;
-};
-
-// What became of a request that was started and not waited for.
-struct Started {
-  std::optional<Result<json::Raw>> answer;
-  std::stop_source stop;
-};
-
-Task<void> run_request(std::shared_ptr<Client> client, std::string method, json::Raw params,
-                       std::shared_ptr<Started> started) {
-  ToolCallOptions options;
-  options.stop = started->stop.get_token();
-  Task<Result<json::Raw>> asking = client->request(std::move(method), std::move(params), std::move(options));
-  started->answer = co_await asking;
-}
-
-std::vector<std::string> sorted_names(const Result<std::vector<json::Raw>>& entries) {
-  std::vector<std::string> names;
-  if (!entries) return {entries.error().to_string()};
-  for (const json::Raw& entry : *entries) names.push_back(json::View(entry)["name"].as_string().value_or(""));
-  std::ranges::sort(names);
-  return names;
-}
-
-class Session : public ::testing::Test {
- public:
-  Loop loop;
-  std::shared_ptr<Client> client;
-  std::vector<Notification> heard;
-  std::vector<std::string> asked;  // the messages of elicitations
-  ElicitResult::Action action = ElicitResult::Action::accept;
-  std::vector<Root> roots{{"file:///one", "one"}, {"file:///two", ""}};
-
-  ClientOptions options() {
-    ClientOptions options;
-    options.handlers.sample = answer_sampling;
-    options.handlers.elicit = [this](std::string message, json::Raw schema) {
-      return fill_in(std::move(message), std::move(schema));
-    };
-    options.handlers.elicit_url = [this](std::string message, std::string url) {
-      return visit(std::move(message), std::move(url));
-    };
-    options.handlers.roots = [this] { return roots; };
-    options.handlers.notified = [this](std::string_view method, const json::Raw& params) {
-      heard.push_back({std::string(method), params});
-    };
-    return options;
-  }
-
-  // Accepts with a name where one is asked for; the rest is left to the defaults.
-  Task<Result<ElicitResult>> fill_in(std::string message, json::Raw schema) {
-    asked.push_back(std::move(message));
-    ElicitResult result;
-    result.action = action;
-    if (action == ElicitResult::Action::accept) {
-      result.content =
-          json::View(schema)["properties"]["name"].absent() ? raw("{}") : raw(R"({"name":"Ada"})");
-    }
-    co_return result;
-  }
-  Task<Result<ElicitResult>> visit(std::string message, std::string url) {
-    asked.push_back(message + " " + url);
-    ElicitResult result;
-    result.action = action;
-    co_return result;
-  }
-
-  void open(const std::string& uri, std::optional<Revision> pinned) {
-    ClientOptions chosen = options();
-    chosen.pinned = pinned;
-    Result<std::shared_ptr<Client>> made = loop.block_on(Client::connect(loop, uri, std::move(chosen)));
-    ASSERT_TRUE(made) << made.error().to_string();
-    client = *made;
-  }
-  void TearDown() override {
-    if (client) loop.block_on(client->close());
-  }
-
-  // Runs the loop until it holds; false when it does not in time.
-  template <class Condition>
-  bool until(Condition condition) {
-    Timer limit(loop);
-    bool late = false;
-    limit.arm_after(30s, [&] { late = true; });
-    loop.run_until([&] { return late || condition(); });
-    return condition();
-  }
-  std::size_t count(std::string_view method) const {
-    return static_cast<std::size_t>(std::ranges::count(heard, method, &Notification::method));
-  }
-
-  // The text of a tool's result, or what went wrong.
-  std::string call(const std::string& name, std::string_view arguments = "{}",
-                   ToolCallOptions call_options = ToolCallOptions()) {
-    const Result<ToolResult> result =
-        loop.block_on(client->call_tool(name, raw(arguments), std::move(call_options)));
-    if (!result) return "failed: " + result.error().to_string();
-    std::string text = result->is_error ? "error: " : "";
-    for (const Content& content : result->content) text += content.text();
-    return text;
-  }
-  Result<json::Raw> request(const std::string& method, std::string_view params) {
-    return loop.block_on(client->request(method, raw(params)));
-  }
-  std::shared_ptr<Started> start(const std::string& method, std::string_view params) {
-    auto started = std::make_shared<Started>();
-    loop.spawn(run_request(client, method, raw(params), started));
-    return started;
-  }
-  std::string completions(std::string_view params) {
-    const Result<json::Raw> answer = request("completion/complete", params);
-    return answer ? std::string(json::View(*answer)["completion"]["values"].text())
-                  : answer.error().to_string();
-  }
-};
-
-// ---- the SDKs
-// ------------------------------------------------------------------------------------------------------
-
-struct Case {
-  std::string server;
-  std::optional<Revision> pinned;  // or what the client finds
-};
-
-std::string name_of(const ::testing::TestParamInfo<Case>& info) {
-  std::string name =
-      info.param.server + "_" + (info.param.pinned ? std::string(to_string(*info.param.pinned)) : "found");
-  std::ranges::replace(name, '-', '_');
-  return name;
-}
-
-std::vector<Case> cases() {
-  std::vector<Case> all;
-  for (const std::string server : {"v1", "v2"}) {
-    for (const Revision revision : kRevisions) {
-      if (!is_modern(revision) || server == "v2") all.push_back({server, revision});
-    }
-    all.push_back({server, std::nullopt});
-  }
-  return all;
-}
-
-class Sdk : public Session, public ::testing::WithParamInterface<Case> {
- public:
-  Revision revision = kNewest;
-
-  void SetUp() override {
-    open(node(kDir + "/servers/" + GetParam().server + ".mjs"), GetParam().pinned);
-    ASSERT_TRUE(client);
-    revision = client->revision();
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(Servers, Sdk, ::testing::ValuesIn(cases()), name_of);
-
-TEST_P(Sdk, RevisionAndServerAreKnown) {
+TEST_P(Answers, RevisionAndServerAreKnown) {
   EXPECT_EQ(revision, GetParam().pinned.value_or(GetParam().server == "v1" ? kNewestLegacy : kNewest));
   EXPECT_EQ(client->server_info()["name"].as_string(), GetParam().server);
   EXPECT_EQ(client->instructions(), "Use it for tests.");
   EXPECT_FALSE(client->capabilities()["tools"].absent());
 }
 
-TEST_P(Sdk, ListsAreComplete) {
+TEST_P(Answers, ListsAreComplete) {
   const std::vector<std::string> tools{"add",   "cancelled", "confirm", "count", "echo", "fail", "grow",
                                        "media", "sample",    "touch",   "visit", "wait", "where"};
   EXPECT_EQ(sorted_names(loop.block_on(client->tools())), tools);
@@ -205,7 +33,7 @@ TEST_P(Sdk, ListsAreComplete) {
   EXPECT_EQ(sorted_names(loop.block_on(client->prompts())), std::vector<std::string>{"greet"});
 }
 
-TEST_P(Sdk, ToolsAreCalled) {
+TEST_P(Answers, ToolsAreCalled) {
   EXPECT_EQ(call("echo", R"({"message":"h\u00e9llo"})"), "héllo");
   EXPECT_EQ(call("fail"), "error: it does not work");
   // Structured content is checked once the schema is known.
@@ -215,7 +43,7 @@ TEST_P(Sdk, ToolsAreCalled) {
   EXPECT_EQ(sum->structured.text(), R"({"sum":5.5})");
 }
 
-TEST_P(Sdk, ResourcesAndPromptsAreRead) {
+TEST_P(Answers, ResourcesAndPromptsAreRead) {
   const auto memo = loop.block_on(client->read_resource("memo://one"));
   ASSERT_TRUE(memo) << memo.error().to_string();
   EXPECT_EQ(memo->at(0).text, "the first memo");
@@ -228,7 +56,7 @@ TEST_P(Sdk, ResourcesAndPromptsAreRead) {
   EXPECT_EQ(prompt->messages.at(0).content.text(), "Say hello to Ada");
 }
 
-TEST_P(Sdk, EveryKindOfContentIsRead) {
+TEST_P(Answers, EveryKindOfContentIsRead) {
   const auto blob = loop.block_on(client->read_resource("pixel://red"));
   ASSERT_TRUE(blob) << blob.error().to_string();
   EXPECT_FALSE(blob->at(0).text);
@@ -248,7 +76,7 @@ TEST_P(Sdk, EveryKindOfContentIsRead) {
   EXPECT_EQ(media->content[4].view()["uri"].as_string(), "memo://one");
 }
 
-TEST_P(Sdk, CompletionIsAnswered) {
+TEST_P(Answers, CompletionIsAnswered) {
   EXPECT_EQ(
       completions(R"({"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"name","value":"al"}})"),
       R"(["alice","albert"])");
@@ -268,6 +96,8 @@ TEST_P(Sdk, ProgressAndLoggingAreSeen) {
   };
   EXPECT_EQ(call("count", R"({"to":3})", watched), "counted to 3");
   EXPECT_EQ(steps, (std::vector<std::string>{"1/3 step 1", "2/3 step 2", "3/3 step 3"}));
+  // Over HTTP these may come on another stream than the answer.
+  EXPECT_TRUE(until([&] { return count("notifications/message") >= 3; }));
   EXPECT_EQ(count("notifications/message"), 3U);
   EXPECT_EQ(json::View(heard.at(0).params)["data"].as_string(), "counted 1");
 }
@@ -363,9 +193,9 @@ class Everything : public Session, public ::testing::WithParamInterface<Case> {
 };
 
 std::vector<Case> everything_cases() {
-  std::vector<Case> all{{"everything", std::nullopt}};
+  std::vector<Case> all{{"everything", "stdio", std::nullopt}};
   for (const Revision revision : kRevisions) {
-    if (!is_modern(revision)) all.push_back({"everything", revision});
+    if (!is_modern(revision)) all.push_back({"everything", "stdio", revision});
   }
   return all;
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The program against servers that others have written. Run as `program_test.py PROGRAM DIRECTORY [TEST…]`, where DIRECTORY is what
 install.sh has filled."""
+import contextlib
 import json
 import os
 import subprocess
@@ -27,6 +28,19 @@ SERVERS = {
     "v2": (node("servers/v2.mjs"), LEGACY + (MODERN,)),
     "everything": (node("node_modules/@modelcontextprotocol/server-everything/dist/index.js", "stdio"), LEGACY),
 }
+
+
+@contextlib.contextmanager
+def listening(script, form):
+    """A server over HTTP, whose answers are events (`http`) or JSON (`json`); its address, without a path."""
+    words = [os.path.join(DIRECTORY, "node"), os.path.join(DIRECTORY, script), form]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            yield json.loads(server.stdout.readline())["params"]["said"]
+            server.stdin.close()  # it ends with it
+            server.wait(timeout=DEADLINE)
+        finally:
+            server.kill()
 
 
 def run(*args):
@@ -86,6 +100,24 @@ class Program(unittest.TestCase):
             answer = json.loads(self.out("tools", target, "add", '{"a":1,"b":2}', "--json", *pin))
             self.assertEqual(answer["structuredContent"], {"sum": 3})
             self.assertEqual(self.out("tools", target, "fail", *pin, status=1), "it does not work\n")
+
+    def test_over_http(self):
+        for name, form in (("v1", "http"), ("v1", "json"), ("v2", "http"), ("v2", "json")):
+            with self.subTest(server=name, form=form), listening(f"servers/{name}.mjs", form) as url:
+                for revision in SERVERS[name][1]:
+                    pin = ("--revision", revision)
+                    told = json.loads(self.out("inspect", url + "/mcp", "--json", *pin))
+                    self.assertEqual((told["revision"], int(told["tools"])), (revision, 13))
+                    self.assertEqual(self.out("tools", url + "/mcp", "echo", '{"message":"héllo"}', *pin), "héllo\n")
+                self.assertEqual(self.out("resources", url + "/mcp", "memos://two"), "memo two\n")
+                self.assertIn("404", run("inspect", url + "/nothing").stderr)
+
+    def test_over_the_pair(self):
+        with listening("servers/v1.mjs", "http") as url:
+            for revision in LEGACY:
+                told = json.loads(self.out("inspect", url + "/sse", "--json", "--revision", revision))
+                self.assertEqual(told["revision"], revision)
+            self.assertEqual(self.out("tools", url + "/sse", "count", '{"to":3}'), "counted to 3\n")
 
     def test_resources_and_prompts(self):
         for target, revision in self.each("v1", "v2"):

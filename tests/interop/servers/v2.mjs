@@ -1,7 +1,20 @@
-// A server with a bit of everything on the official TypeScript SDK, 2.x, for both eras.
-import { McpServer, ResourceTemplate, acceptedContent, completable, inputRequired, inputResponse } from '@modelcontextprotocol/server';
+// v2.mjs [http|json]: a server with a bit of everything on the official TypeScript SDK, 2.x, for both eras; on stdio, or over HTTP
+// with answers as events (in the modern era: where something is said ahead of them) or as JSON.
+import { getRequestListener } from '@hono/node-server';
+import {
+  McpServer,
+  ResourceTemplate,
+  WebStandardStreamableHTTPServerTransport,
+  acceptedContent,
+  completable,
+  createMcpHandler,
+  inputRequired,
+  inputResponse,
+  isLegacyRequest,
+} from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
+import { EventStore, listen, wasCut } from './listen.mjs';
 
 const text = (words) => ({ content: [{ type: 'text', text: words }] });
 const NAMES = ['alice', 'albert', 'bob'];
@@ -51,9 +64,11 @@ function addAsking(server) {
   });
 }
 
+// The same for all servers: over HTTP each modern request has one of its own.
+let cancelled;
+const wasCancelled = new Promise((resolve) => (cancelled = resolve));
+
 function addWaiting(server) {
-  let cancelled;
-  const wasCancelled = new Promise((resolve) => (cancelled = resolve));
   // Says that it has begun, by way of progress, then waits to be cancelled.
   server.registerTool('wait', {}, async (ctx) => {
     ctx.mcpReq.signal.addEventListener('abort', () => cancelled());
@@ -68,6 +83,9 @@ function addWaiting(server) {
   });
 }
 
+let grown = false;
+let modern; // over HTTP: what tells modern clients of changes
+
 function addChanging(server, era) {
   // The SDK keeps the subscriptions of the modern era by itself.
   const subscribed = new Set();
@@ -76,11 +94,18 @@ function addChanging(server, era) {
     server.server.setRequestHandler('resources/unsubscribe', async ({ params }) => (subscribed.delete(params.uri), {}));
   }
   server.registerTool('touch', {}, async () => {
-    if (era !== 'legacy' || subscribed.has('memo://one')) await server.server.sendResourceUpdated({ uri: 'memo://one' });
+    if (era === 'modern' && modern) modern.notify.resourceUpdated('memo://one');
+    else if (era !== 'legacy' || subscribed.has('memo://one')) await server.server.sendResourceUpdated({ uri: 'memo://one' });
     return text('touched');
   });
+  const grow = () => server.registerTool('grown', {}, async () => text('grown'));
+  if (grown) grow();
   server.registerTool('grow', {}, async () => {
-    server.registerTool('grown', {}, async () => text('grown'));
+    grow();
+    if (era === 'modern' && modern) {
+      grown = true;
+      modern.notify.toolsChanged();
+    }
     return text('grown');
   });
 }
@@ -95,7 +120,7 @@ function addSimple(server) {
   server.registerTool('fail', {}, async () => {
     throw new Error('it does not work');
   });
-  server.registerTool('count', { inputSchema: z.object({ to: z.number() }) }, async ({ to }, ctx) => {
+  server.registerTool('count', { inputSchema: z.object({ to: z.number(), cut: z.number().optional() }) }, async ({ to, cut }, ctx) => {
     for (let i = 1; i <= to; ++i) {
       const progressToken = ctx.mcpReq._meta?.progressToken;
       if (progressToken !== undefined) {
@@ -103,6 +128,7 @@ function addSimple(server) {
         await ctx.mcpReq.notify({ method: 'notifications/progress', params });
       }
       await ctx.mcpReq.log('info', `counted ${i}`, 'counter');
+      if (i === cut) await wasCut;
     }
     await ctx.mcpReq.log('debug', 'done', 'counter');
     return text(`counted to ${to}`);
@@ -124,7 +150,7 @@ function addSimple(server) {
   }));
 }
 
-serveStdio(({ era }) => {
+function make({ era }) {
   const server = new McpServer(
     { name: 'v2', version: '1.0.0' },
     { capabilities: { logging: {}, resources: { subscribe: true, listChanged: true } }, instructions: 'Use it for tests.' },
@@ -134,4 +160,34 @@ serveStdio(({ era }) => {
   addWaiting(server);
   addChanging(server, era);
   return server;
-});
+}
+
+// A session of the legacy era is a server and a transport; a request without one may be the beginning of one.
+const sessions = new Map();
+async function transportFor(id) {
+  if (id !== null) return sessions.get(id);
+  const transport = new WebStandardStreamableHTTPServerTransport({
+    sessionIdGenerator: () => crypto.randomUUID(),
+    onsessioninitialized: (made) => void sessions.set(made, transport),
+    onsessionclosed: (closed) => void sessions.delete(closed),
+    enableJsonResponse: process.argv[2] === 'json',
+    eventStore: new EventStore(),
+    retryInterval: 50,
+  });
+  await make({ era: 'legacy' }).connect(transport);
+  return transport;
+}
+
+async function serveHttp(request) {
+  if (new URL(request.url).pathname !== '/mcp') return new Response(null, { status: 404 });
+  if (!(await isLegacyRequest(request))) return modern.fetch(request);
+  const transport = await transportFor(request.headers.get('mcp-session-id'));
+  return transport ? transport.handleRequest(request) : new Response(null, { status: 404 });
+}
+
+if (['http', 'json'].includes(process.argv[2])) {
+  modern = createMcpHandler(make, { legacy: 'reject', responseMode: process.argv[2] === 'json' ? 'json' : 'auto' });
+  listen(getRequestListener(serveHttp, { overrideGlobalObjects: false }), () => sessions.clear());
+} else {
+  serveStdio(make);
+}
