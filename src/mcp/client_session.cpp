@@ -114,7 +114,9 @@ Result<ClientSession::Probe> ClientSession::judge(const Error& error) {
                      "the server speaks no revision that this client knows: " + error.message());
       if (over_http && (code == kHeaderMismatch || code == kMissingCapability)) return error;
       has_no_discover_ = code == rpc::kMethodNotFound;
-      return has_no_discover_ && options_.pinned ? Probe::modern : Probe::legacy;
+      // Whoever pins the revision need not be told, unless this is how legacy servers refuse: over HTTP most
+      // of them want a session first.
+      return has_no_discover_ && options_.pinned && over_http ? Probe::modern : Probe::legacy;
     case ErrorKind::http_status: {
       const int status = error.detail().http_status.value_or(0);
       if (status >= 400 && status < 500) return Probe::legacy;

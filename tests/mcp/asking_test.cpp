@@ -292,6 +292,19 @@ TEST_F(ServerTest, ProbeFallsBackToALegacyServerWhateverItAnswers) {
   }
 }
 
+TEST(Probe, APinnedRevisionThatALegacyServerDoesNotKnowIsAnError) {
+  Loop loop;
+  const std::string script =
+      R"(read l; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}'; cat >/dev/null)";
+  ClientOptions options;
+  options.pinned = kNewest;
+  const auto client =
+      loop.block_on(Client::connect(loop, "stdio:sh -c " + percent_encode_word(script), options));
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().kind(), ErrorKind::connection_failed);
+  EXPECT_NE(client.error().message().find("does not speak revision 2026-07-28"), std::string::npos);
+}
+
 TEST(Probe, ServerThatDiesOfItIsStartedAgainAndSpokenToInTheLegacyWay) {
   Loop loop;
   const std::string script =
