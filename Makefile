@@ -11,7 +11,7 @@ TEST_TIMEOUT ?= 120#        seconds, for a test that names no limit of its own
 LISTEN ?= 127.0.0.1:8808
 CONFIG ?=
 FUZZ_SECONDS ?= 600#        for each target
-FUZZ_SHORT_SECONDS ?= 10#   the same, in `make test`
+FUZZ_SHORT_SECONDS ?= 5#    the same, in `make test`
 export FUZZ_SECONDS
 
 CTEST = ctest --no-tests=error --output-on-failure -j $(TEST_JOBS) --timeout $(TEST_TIMEOUT)
@@ -47,18 +47,20 @@ asan: bootstrap-test build/asan/build.ninja ## unit tests under the address and 
 	cmake --build build/asan -j $(JOBS) --target unit_tests
 	$(CTEST) --test-dir build/asan -L unit
 
-tsan: bootstrap-test build/tsan/build.ninja ## unit tests under the thread sanitizer
-	cmake --build build/tsan -j $(JOBS) --target unit_tests
-	$(CTEST) --test-dir build/tsan -L unit
+# The layers that know of threads; the others live on one loop.
+TSAN_TESTS = base loop peer process connection mcp
+tsan: bootstrap-test build/tsan/build.ninja ## unit tests of what threads touch under the thread sanitizer
+	cmake --build build/tsan -j $(JOBS) --target $(TSAN_TESTS:%=test_%)
+	$(CTEST) --test-dir build/tsan -L unit -R '^($(subst $(eval) ,|,$(TSAN_TESTS)))\.'
 
 fuzz: TEST_TIMEOUT = $(shell expr $(FUZZ_SECONDS) + 600)
-fuzz: bootstrap-test build/fuzz/build.ninja ## every fuzz target for FUZZ_SECONDS; what it finds joins the kept corpus
-	cmake --build build/fuzz -j $(JOBS) --target fuzzers
-	FUZZ_KEEP=1 $(CTEST) --test-dir build/fuzz -L fuzz
+fuzz: bootstrap-test build/asan/build.ninja ## every fuzz target for FUZZ_SECONDS; what it finds joins the kept corpus
+	cmake --build build/asan -j $(JOBS) --target fuzzers
+	FUZZ_KEEP=1 $(CTEST) --test-dir build/asan -L fuzz
 
-fuzz-short: bootstrap-test build/fuzz/build.ninja
-	cmake --build build/fuzz -j $(JOBS) --target fuzzers
-	FUZZ_SECONDS=$(FUZZ_SHORT_SECONDS) $(CTEST) --test-dir build/fuzz -L fuzz
+fuzz-short: bootstrap-test build/asan/build.ninja
+	cmake --build build/asan -j $(JOBS) --target fuzzers
+	FUZZ_SECONDS=$(FUZZ_SHORT_SECONDS) $(CTEST) --test-dir build/asan -L fuzz
 
 lint: bootstrap-test build ## layers, coroutine rules, format
 	$(CTEST) --test-dir build/release -L lint
