@@ -71,7 +71,8 @@ format: bootstrap-test ## rewrite all sources in the house format
 bench: bootstrap-bench build/bench/build.ninja ## measure against the reference servers and print the table
 	cmake --build build/bench -j $(JOBS)
 	bench/run.py build/bench
-	bench/http.py build/bench build/bench/fairlead
+	bench/mcp_http.py build/bench build/bench/fairlead
+	bench/supervision.py build/bench build/bench/fairlead
 
 package: bootstrap-build bootstrap-package build ## a Debian package, into build/package
 	cpack -G DEB --config build/release/CPackConfig.cmake -B build/package

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures MCP over HTTP and gateways, side by side, and prints one table (README.md says what it means).
 
-    http.py [--rounds N] [--seconds S] [--only mcp|gateway|large|idle]… BUILD-DIR FAIRLEAD
+    mcp_http.py [--rounds N] [--seconds S] [--only mcp|gateway|large|idle]… BUILD-DIR FAIRLEAD
 """
 import argparse
 import json

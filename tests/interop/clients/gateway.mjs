@@ -1,0 +1,107 @@
+// The official SDKs' clients before our gateway, and behind it servers of both SDKs and of npm, all at once:
+// gateway.mjs v1|v2 REVISION http|stdio FAIRLEAD.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const [, , sdk, revision, transport, fairlead] = process.argv;
+const { kind } = await import(sdk === 'v1' ? './sdk1.mjs' : './sdk2.mjs');
+const modern = revision >= '2026';
+const here = dirname(dirname(fileURLToPath(import.meta.url)));
+const scratch = mkdtempSync(join(tmpdir(), 'fairlead-gateway-'));
+process.on('exit', () => rmSync(scratch, { recursive: true, force: true }));
+
+const node = (script, ...args) => ({ command: process.execPath, args: [join(here, script), ...args] });
+const npm = 'node_modules/@modelcontextprotocol';
+const mcpServers = {
+  v1: node('servers/v1.mjs'),
+  v2: node('servers/v2.mjs'),
+  everything: node(`${npm}/server-everything/dist/index.js`, 'stdio'),
+  files: node(`${npm}/server-filesystem/dist/index.js`, scratch),
+  broken: { command: join(scratch, 'no-such-program') },
+};
+const config = join(scratch, 'desktop.json');
+writeFileSync(config, JSON.stringify({ mcpServers }));
+writeFileSync(join(scratch, 'note.txt'), 'written down');
+
+async function overHttp() {
+  const child = spawn(fairlead, ['serve', '--config', config, '--listen', '127.0.0.1:0'], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const exit = once(child, 'exit');
+  const url = await new Promise((resolve, reject) => {
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      const told = /endpoint=(\S+)/.exec(line);
+      if (told) resolve(told[1]);
+    });
+    exit.then(([code]) => reject(new Error(`the gateway ended with ${code}`)));
+  });
+  const end = async () => (child.kill('SIGTERM'), (await exit)[0]);
+  return { transport: ({ Http }) => new Http(new URL(url)), end };
+}
+
+function onStdio() {
+  let stdio;
+  const make = ({ Stdio }) => (stdio = new Stdio({ command: fairlead, args: ['serve', '--config', config, '--stdio', '--log-level', 'error'] }));
+  return { transport: make, opened: () => (stdio.exit = once(stdio._process, 'exit')), end: async () => (await stdio.exit)[0] };
+}
+
+const place = transport === 'http' ? await overHttp() : onStdio();
+const answers = {
+  'sampling/createMessage': async ({ params }) => ({
+    role: 'assistant',
+    model: 'none',
+    content: { type: 'text', text: `heard: ${[params.messages[0].content].flat()[0].text}` },
+  }),
+  'roots/list': async () => ({ roots: [{ uri: 'file:///home' }] }),
+};
+const capabilities = { sampling: {}, roots: {} };
+const { open, callTool } = kind(revision);
+const { client } = await open(place, capabilities, answers, () => {});
+place.opened?.();
+const call = async (name, args = {}, options) => (await callTool(client, { name, arguments: args }, options)).content[0].text;
+
+// Everybody's tools under names of their own, and the broken one spoils nothing.
+const { tools } = await client.listTools();
+const names = tools.map((tool) => tool.name);
+for (const name of ['v1__echo', 'v2__echo', 'everything__echo', 'files__read_text_file']) assert(names.includes(name), `${name} in ${names}`);
+assert(!names.some((name) => name.startsWith('broken')));
+assert(names.every((name) => /^[A-Za-z0-9_-]{1,64}$/.test(name)));
+
+// A call to each, side by side.
+const texts = await Promise.all([
+  call('v1__echo', { message: 'one' }),
+  call('v2__echo', { message: 'two' }),
+  call('everything__echo', { message: 'three' }),
+  call('files__read_text_file', { path: join(scratch, 'note.txt') }),
+]);
+assert.deepEqual(texts, ['one', 'two', 'Echo: three', 'written down']);
+
+// Progress of a legacy and of a modern server reaches its call.
+for (const server of ['v1', 'v2']) {
+  const steps = [];
+  await call(`${server}__count`, { to: 3 }, { onprogress: ({ progress }) => steps.push(progress) });
+  // On stdio the SDKs lose what comes in one piece with the answer: they look at the answer first.
+  const whole = transport === 'stdio' ? [1, 2, 3].slice(0, steps.length) : [1, 2, 3];
+  assert.deepEqual(steps, whole, server);
+}
+
+// Questions reach the client, from either era, but for those that a legacy server puts while the client is modern.
+if (!modern) assert.equal(await call('v1__sample', { message: 'hi' }), 'none: heard: hi');
+assert.equal(await call('v2__sample', { message: 'hi' }), 'none: heard: hi');
+if (modern) assert.match(await call('v1__sample', { message: 'hi' }), /no requests from servers/);
+
+// Resources and prompts.
+const { resources } = await client.listResources();
+assert(resources.length > 0);
+await client.readResource({ uri: resources[0].uri });
+const { prompts } = await client.listPrompts();
+const simple = prompts.find((prompt) => !(prompt.arguments ?? []).some((argument) => argument.required));
+assert((await client.getPrompt({ name: simple.name, arguments: {} })).messages.length > 0);
+
+await assert.rejects(callTool(client, { name: 'v1__nothing', arguments: {} }), /-32602|Unknown tool/);
+await client.close();
+assert.equal(await place.end(), 0);
