@@ -47,8 +47,8 @@ asan: bootstrap-test build/asan/build.ninja ## unit tests under the address and 
 	cmake --build build/asan -j $(JOBS) --target unit_tests
 	$(CTEST) --test-dir build/asan -L unit
 
-# The layers that know of threads; the others live on one loop.
-TSAN_TESTS = base loop peer process connection mcp
+# The layers that know of threads; what is above them lives on one loop.
+TSAN_TESTS = base loop peer process connection
 tsan: bootstrap-test build/tsan/build.ninja ## unit tests of what threads touch under the thread sanitizer
 	cmake --build build/tsan -j $(JOBS) --target $(TSAN_TESTS:%=test_%)
 	$(CTEST) --test-dir build/tsan -L unit -R '^($(subst $(eval) ,|,$(TSAN_TESTS)))\.'

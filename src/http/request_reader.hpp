@@ -14,15 +14,14 @@
 
 namespace fairlead::http {
 
-// Why a request is answered before anybody has seen it. The connection ends with that answer: where the next
-// request would begin is no longer known.
-struct Refusal {
-  int status = 400;
-  std::string message;
-};
-
 class RequestReader {
  public:
+  // Why a request is answered before anybody has seen it. The connection ends with that answer: where the
+  // next request would begin is no longer known.
+  struct Refusal {
+    int status = 400;
+    std::string message;
+  };
   enum class State : std::uint8_t { idle, head, body, complete, refused };
 
   RequestReader(std::size_t max_header_bytes, std::size_t max_body_bytes)

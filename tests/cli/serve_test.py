@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 import threading
+import time
 import unittest
 
 import program
@@ -238,6 +239,10 @@ class Manifest(ServeTest):
                 self.assertRegex(file.read(), rf"\b{pid}\b")
             ended = program.run("terminate", manifest)
             self.assertEqual(ended.returncode, 0, ended.stderr)
+            # It is dead; who reaps it may take a moment.
+            end = time.monotonic() + DEADLINE
+            while os.path.exists(f"/proc/{pid}") and time.monotonic() < end:
+                time.sleep(0.01)
             self.assertFalse(os.path.exists(f"/proc/{pid}"))
 
 
