@@ -14,6 +14,9 @@ class ChildConnection final : public StreamConnection {
                                                     StreamOptions options);
 
   Task<void> settled() override;
+  Error explained(Error error, std::string_view code) const override {
+    return child_->with_last_words(std::move(error), code);
+  }
 
  private:
   ChildConnection(Loop& loop, std::shared_ptr<Child> child, Descriptor in, Descriptor out,

@@ -78,6 +78,12 @@ Task<Result<void>> ClientSession::settle_era() {
     revision_ = kNewest;
     co_return Result<void>();
   }
+  if (!settled && is_modern_refusal(settled.error())) {
+    // It was slow to start, and silent when we asked first.
+    Task<Result<Probe>> asking = probe();
+    const Result<Probe> again = co_await asking;
+    if (again && *again == Probe::modern) co_return Result<void>();
+  }
   co_return settled;
 }
 

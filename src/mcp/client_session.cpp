@@ -1,6 +1,7 @@
 #include "mcp/client_session.hpp"
 
 #include "fairlead/json/splice.hpp"
+#include "fairlead/process/failure.hpp"
 #include "fairlead/protocol/header_annotations.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/dialect.hpp"
@@ -144,6 +145,8 @@ Task<Result<void>> ClientSession::initialize(Revision revision) {
   CallOptions call_options(options_.handshake_timeout);
   Task<Result<json::Raw>> asking = send("initialize", params.finish(), std::move(call_options));
   const Result<json::Raw> answer = co_await asking;
+  if (!answer && answer.error().kind() == ErrorKind::timeout)
+    co_return connection_->explained(answer.error(), failure::handshake_timeout);
   if (!answer) co_return answer.error();
   const std::string offered = json::View(*answer)["protocolVersion"].as_string().value_or("");
   const std::optional<Revision> chosen = revision_named(offered);

@@ -76,6 +76,8 @@ def before():
         sys.stderr.write("no licence\n")
         sys.exit(4)
     elif WAY == "never_reads":
+        sys.stderr.write("warming up\n")
+        sys.stderr.flush()
         forever()
     elif WAY == "waits":  # until somebody makes the file
         while not os.path.exists(ARGUMENT):

@@ -305,6 +305,39 @@ TEST(Probe, APinnedRevisionThatALegacyServerDoesNotKnowIsAnError) {
   EXPECT_NE(client.error().message().find("does not speak revision 2026-07-28"), std::string::npos);
 }
 
+// Silent at first, as one is that takes long to start; and it knows the modern era only.
+Task<void> slow_modern_server(std::shared_ptr<Connection> connection) {
+  bool awake = false;
+  while (true) {
+    const Result<rpc::Message> message = co_await connection->receive();
+    if (!message) co_return;
+    if (message->is(rpc::Kind::notification)) continue;
+    const bool discover = message->method() == "server/discover";
+    if (!std::exchange(awake, true)) continue;
+    const rpc::Rope answer =
+        discover
+            ? rpc::make_response(
+                  message->id(),
+                  test::raw(
+                      R"({"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"})"))
+            : rpc::make_error(message->id(), -32601, "Method not found");
+    const Result<void> sent = co_await connection->send(answer);
+    if (!sent) co_return;
+  }
+}
+
+TEST(Probe, AModernServerThatIsSlowToStartIsAskedOnceMore) {
+  Loop loop;
+  auto [near_end, far_end] = make_channel(loop, loop);
+  loop.spawn(slow_modern_server(far_end));
+  ClientOptions options;
+  options.probe_timeout = 20ms;
+  const Result<std::shared_ptr<Client>> client = loop.block_on(Client::on(near_end, options));
+  ASSERT_TRUE(client) << client.error().to_string();
+  EXPECT_EQ((*client)->revision(), kNewest);
+  loop.block_on((*client)->close());
+}
+
 TEST(Probe, ServerThatDiesOfItIsStartedAgainAndSpokenToInTheLegacyWay) {
   Loop loop;
   const std::string script =

@@ -79,6 +79,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Loop& loop() const noexcept { return loop_; }
   // The other side, for logs: "tcp:127.0.0.1:4000", "child server.py (pid 12)".
   virtual std::string description() const = 0;
+  // `error` with what is known of the other side: of a child process its command line and last words. `code`
+  // names the failure where it has no name yet (process/failure.hpp).
+  virtual Error explained(Error error, std::string_view code) const {
+    static_cast<void>(code);
+    return error;
+  }
 
  protected:
   // Something suspended until the stream's written position reaches `until`.
