@@ -70,16 +70,15 @@ def config_of(folder, command, count=COUNT):
 
 
 def recovery(program, echo, folder):
-    """From a kill to the answer of the next call, beside the start of the server by itself."""
+    """From a kill to the next result. A call that reaches the server while it dies may have run: that one is an error."""
     gateway = Gateway(program, config_of(folder, [echo], 1))
     gateway.post("tools/list")
     os.kill(gateway.pids()[0], signal.SIGKILL)
     began = time.monotonic()
-    answer = gateway.post("tools/call", name="s0__echo", arguments={"message": "x"})
+    while "result" not in gateway.post("tools/call", name="s0__echo", arguments={"message": "x"}):
+        pass
     took = time.monotonic() - began
     gateway.end()
-    if "result" not in answer:
-        raise OSError(answer)
     return took
 
 
