@@ -32,6 +32,7 @@ writeFileSync(join(scratch, 'note.txt'), 'written down');
 async function overHttp() {
   const child = spawn(fairlead, ['serve', '--config', config, '--listen', '127.0.0.1:0'], { stdio: ['ignore', 'ignore', 'pipe'] });
   const exit = once(child, 'exit');
+  process.on('exit', () => child.kill('SIGKILL')); // when a check has failed
   const url = await new Promise((resolve, reject) => {
     createInterface({ input: child.stderr }).on('line', (line) => {
       const told = /endpoint=(\S+)/.exec(line);
