@@ -4,11 +4,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
 #include <map>
+
+#include "fairlead/gateway/config.hpp"
 
 namespace fairlead::cli {
 
@@ -17,16 +18,6 @@ namespace {
 const std::map<std::string, LogLevel> kLevels = {{"trace", LogLevel::trace}, {"debug", LogLevel::debug},
                                                  {"info", LogLevel::info},   {"warning", LogLevel::warning},
                                                  {"error", LogLevel::error}, {"off", LogLevel::off}};
-
-std::optional<std::chrono::milliseconds> parse_duration(const std::string& text) {
-  double number = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (problem != std::errc() || !(number >= 0)) return std::nullopt;
-  const std::string unit(end, text.data() + text.size());
-  const double scale = unit == "ms" ? 1 : unit.empty() || unit == "s" ? 1000 : unit == "m" ? 60'000 : 0;
-  if (scale == 0 || number * scale > 1e12) return std::nullopt;
-  return std::chrono::milliseconds(static_cast<std::int64_t>(number * scale));
-}
 
 bool is_closed(int fd) {
   return ::fcntl(fd, F_GETFD) < 0;
@@ -133,9 +124,10 @@ void add_duration(CLI::App& command, const std::string& name, std::chrono::milli
       .add_option_function<std::string>(
           name,
           [&value, name](const std::string& text) {
-            const auto parsed = parse_duration(text);
+            const Result<std::chrono::milliseconds> parsed = gateway::parse_duration(text);
             if (!parsed)
-              throw CLI::ValidationError(name, "`" + text + "` is not a duration such as 500ms, 30s or 2m");
+              throw CLI::ValidationError(name,
+                                         "`" + text + "` is not a duration such as 500ms, 30s, 2m or 1h");
             value = *parsed;
           },
           help)

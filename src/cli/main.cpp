@@ -8,7 +8,8 @@ int main(int argc, char** argv) {
   program.require_subcommand(1);
   program.set_version_flag("--version", "fairlead " FAIRLEAD_VERSION);
   program.footer(
-      "Addresses: stdio:CMD ARG…, stdio: (own streams), tcp:HOST:PORT, unix:/PATH\n"
+      "Addresses: stdio:CMD ARG…, stdio: (own streams), tcp:HOST:PORT, unix:/PATH,\n"
+      "http://…, https://…, ws://…, wss://…\n"
       "Exit status: 0 done, 1 the other side answered with an error, 2 usage, 3 could not connect or spawn,\n"
       "4 timed out, 5 protocol violated.");
   int status = fairlead::cli::kDone;
