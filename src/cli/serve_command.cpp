@@ -10,12 +10,15 @@
 #include "fairlead/gateway/gateway.hpp"
 #include "fairlead/http/endpoint.hpp"
 #include "fairlead/http/server.hpp"
+#include "fairlead/loop/event.hpp"
 #include "fairlead/loop/signals.hpp"
 #include "fairlead/mcp/serve.hpp"
 
 namespace fairlead::cli {
 
 namespace {
+
+constexpr std::chrono::milliseconds kLastWords(1000);  // for the last answers to leave
 
 struct ServeCommand {
   CommonOptions common;
@@ -60,31 +63,39 @@ class Serving {
   int run() {
     Result<Signals> signals = Signals::watch(loop_, {SIGTERM, SIGINT}, [this](int) { stop(); });
     if (!signals) return report(signals.error());
+    const Result<void> opened = stdio_ ? open_stdio() : listen();  // where it cannot be, nothing is started
+    if (!opened) return report(opened.error());
     Result<std::shared_ptr<gateway::Gateway>> made = gateway::Gateway::create(loop_, config_, log_);
     if (!made) return report(made.error());
     gateway_ = std::move(*made);
-    const Result<void> started = stdio_ ? serve_stdio() : serve_http();
-    if (!started) {
-      static_cast<void>(loop_.block_on(ended(this)));
-      return report(started.error());
+    if (stdio_) {
+      serve_stdio();
+    } else {
+      serve_http();
     }
     loop_.run_until([this] { return done_; });
     return kDone;
   }
 
  private:
-  Result<void> serve_stdio() {
+  Result<void> open_stdio() {
     ConnectResult stdio = connect_own_stdio(loop_);
     if (!stdio) return stdio.error();
-    peer_ = mcp::serve(gateway_->front(), *stdio, Limits(), log_);
-    loop_.spawn(until_closed(this));
+    client_ = std::move(*stdio);
     return {};
   }
 
-  Result<void> serve_http() {
+  void serve_stdio() {
+    Limits limits;
+    limits.drain_grace = config_.drain_grace;
+    peer_ = mcp::serve(gateway_->front(), client_, limits, log_);
+    loop_.spawn(until_closed(this));
+  }
+
+  Result<void> listen() {
     http::ServerOptions options;
     options.log = log_;
-    options.drain_grace = config_.drain_grace;
+    options.drain_grace = config_.drain_grace + kLastWords;
     options.allowed_origins = config_.allowed_origins;
     if (!config_.allowed_hosts.empty()) options.allowed_hosts = config_.allowed_hosts;
     if (!config_.tls_certificate.empty())
@@ -93,6 +104,10 @@ class Serving {
         http::Server::listen(loop_, config_.listen, std::move(options));
     if (!server) return server.error();
     http_ = std::move(*server);
+    return {};
+  }
+
+  void serve_http() {
     http::EndpointOptions endpoint;
     endpoint.log = log_;
     mcp::HttpApplicationOptions application;
@@ -105,44 +120,52 @@ class Serving {
     http_->route("/health", [gateway = gateway_](std::shared_ptr<http::Exchange> exchange) {
       exchange->respond(http::Response::json(200, gateway->health().bytes()));
     });
-    log_.info("serving", {{"endpoint", (config_.tls_certificate.empty() ? "http://" : "https://") +
-                                           http_->address() + "/mcp"},
-                          {"servers", std::to_string(config_.servers.size())}});
-    return {};
+    log_.info("serving", {{"endpoint", url()}, {"servers", std::to_string(config_.servers.size())}});
+  }
+
+  std::string url() const {
+    const std::string address = http_->address();
+    if (address.starts_with("unix:")) return address + " /mcp";
+    return (config_.tls_certificate.empty() ? "http://" : "https://") + address + "/mcp";
   }
 
   static Task<void> until_closed(Serving* self) {
     const bool closed = co_await self->peer_->finished().wait(self->loop_, Clock::duration::max());
     static_cast<void>(closed);
-    self->stop();
+    if (!self->stopping_) self->stop();
   }
 
   void stop() {
-    if (std::exchange(stopping_, true)) return;
+    // Asked twice: calls under way are given up at once.
+    if (std::exchange(stopping_, true)) return loop_.spawn(gateway_->shutdown(std::chrono::milliseconds(0)));
     log_.info("shutting down", {});
     loop_.spawn(wind_down(this));
   }
 
+  // The gateway lets the calls under way finish and fails the rest when their time is over. So every client
+  // has an answer, whatever way it came, before the connections end.
   static Task<void> wind_down(Serving* self) {
     if (self->http_) {
-      Task<void> draining = self->http_->drain();
-      co_await draining;
+      self->endpoint_->wind_down();
+      self->loop_.spawn(drain(self));
+    }
+    Task<void> stopping = self->gateway_->shutdown(self->config_.drain_grace);
+    co_await stopping;
+    if (self->http_) {
       self->endpoint_->close();
+      co_await self->drained_.wait(self->loop_, Clock::duration::max());
     }
     if (self->peer_) {
-      Task<void> closing = self->peer_->shutdown(self->config_.drain_grace);
+      Task<void> closing = self->peer_->shutdown(kLastWords);
       co_await closing;
     }
-    Task<int> rest = ended(self);
-    const int status = co_await rest;
-    static_cast<void>(status);
     self->done_ = true;
   }
 
-  static Task<int> ended(Serving* self) {
-    Task<void> stopping = self->gateway_->shutdown(self->config_.drain_grace);
-    co_await stopping;
-    co_return kDone;
+  static Task<void> drain(Serving* self) {
+    Task<void> draining = self->http_->drain();
+    co_await draining;
+    self->drained_.set();
   }
 
   Loop& loop_;
@@ -152,7 +175,9 @@ class Serving {
   std::shared_ptr<gateway::Gateway> gateway_;
   std::shared_ptr<http::Server> http_;
   std::shared_ptr<http::Endpoint> endpoint_;
+  std::shared_ptr<Connection> client_;
   std::shared_ptr<Peer> peer_;
+  Event drained_;
   bool stopping_ = false;
   bool done_ = false;
 };

@@ -119,10 +119,11 @@ class ServeTest(program.ProgramTest):
             file.write(text)
         return ("--config", self.path(name))
 
-    def server(self, name="s", extra=""):
+    def server(self, name="s", extra="", text=SERVER, args=()):
         with open(self.path("server.py"), "w", encoding="utf-8") as file:
-            file.write(SERVER)
-        return f'[servers.{name}]\ncommand = "{sys.executable}"\nargs = ["{self.path("server.py")}"]\n{extra}\n'
+            file.write(text)
+        words = json.dumps([self.path("server.py"), *args])
+        return f'[servers.{name}]\ncommand = "{sys.executable}"\nargs = {words}\n{extra}\n'
 
 
 class Http(ServeTest):

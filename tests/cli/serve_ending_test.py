@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""fairlead serve: how it ends, and that it does not begin where it cannot listen."""
+import contextlib
+import http.client
+import json
+import os
+import socket
+import time
+import unittest
+
+import program
+from program import DEADLINE
+from serve_test import META, Gateway, ServeTest
+
+# Its tool takes as long as it is held: it reads a pipe to the end.
+HOLDS = """
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    method = request.get("method")
+    if method == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    elif method == "tools/list":
+        result = {"tools": [{"name": "wait", "inputSchema": {"type": "object"}}]}
+    elif method == "tools/call":
+        with open(sys.argv[1]) as held:
+            held.read()
+        result = {"content": [{"type": "text", "text": "done"}]}
+    elif "id" in request:
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
+        continue
+    else:
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"""
+
+
+class Ending(ServeTest):
+    def holding(self, grace):
+        """A config with a server whose tool waits."""
+        os.mkfifo(self.path("held"))
+        return self.config(f'drain_grace = "{grace}"\n' + self.server(text=HOLDS, args=[self.path("held")]))
+
+    def caller(self, gateway, scheme):
+        """The program itself as a client, in the midst of its call; and what holds the call up."""
+        client = program.start("tools", f"{scheme}://127.0.0.1:{gateway.port}/mcp", "s__wait", "{}")
+        self.addCleanup(client.communicate)
+        self.addCleanup(client.kill)
+        return client, open(self.path("held"), "w")  # opens when the server has opened it
+
+    def call_on_stdin(self, gateway):
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "s__wait", "_meta": META}}
+        gateway.process.stdin.write((json.dumps(call) + "\n").encode())
+        gateway.process.stdin.flush()
+        return open(self.path("held"), "w")
+
+    def end(self, gateway):
+        gateway.process.terminate()
+        end = time.monotonic() + DEADLINE
+        while not any("shutting down" in line for line in gateway.lines) and time.monotonic() < end:
+            time.sleep(0.01)
+
+    def test_calls_under_way_finish_over_http_and_websocket(self):
+        for scheme in ("http", "ws"):
+            with self.subTest(scheme), Gateway(*self.holding("60s")) as gateway:
+                client, held = self.caller(gateway, scheme)
+                self.end(gateway)
+                held.close()
+                self.assertEqual((client.communicate(timeout=DEADLINE)[0], client.returncode), (b"done\n", 0))
+                self.assertEqual(gateway.process.wait(DEADLINE), 0)
+            os.unlink(self.path("held"))
+
+    def test_calls_that_take_too_long_are_answered_with_an_error(self):
+        for scheme in ("http", "ws"):
+            with self.subTest(scheme), Gateway(*self.holding("100ms")) as gateway:
+                client, held = self.caller(gateway, scheme)
+                with held:
+                    gateway.process.terminate()
+                    self.assertIn(b"shuts down", client.communicate(timeout=DEADLINE)[1])
+                self.assertEqual((client.returncode, gateway.process.wait(DEADLINE)), (1, 0))
+            os.unlink(self.path("held"))
+
+    def test_they_are_on_stdin_and_stdout_too(self):
+        with Gateway(*self.holding("100ms"), stdio=True) as gateway:
+            with self.call_on_stdin(gateway):
+                gateway.process.terminate()
+                self.assertIn("shuts down", json.loads(gateway.process.stdout.readline())["error"]["message"])
+            self.assertEqual(gateway.process.wait(DEADLINE), 0)
+
+    def test_the_end_of_stdin_waits_no_longer_than_drain_grace(self):
+        with Gateway(*self.holding("100ms"), stdio=True) as gateway:
+            with self.call_on_stdin(gateway):
+                began = time.monotonic()
+                gateway.process.stdin.close()
+                self.assertEqual(gateway.process.wait(DEADLINE), 0)
+                self.assertLess(time.monotonic() - began, 4)  # the default is 5 s
+            gateway.process.stdin = open(os.devnull, "wb")
+
+    def test_asked_twice_it_gives_calls_up_at_once(self):
+        with Gateway(*self.holding("60s")) as gateway:
+            client, held = self.caller(gateway, "http")
+            with held:
+                self.end(gateway)
+                gateway.process.terminate()
+                self.assertIn(b"shuts down", client.communicate(timeout=DEADLINE)[1])
+                self.assertEqual(gateway.process.wait(DEADLINE), 0)
+
+    def test_streams_on_which_nothing_is_asked_do_not_hold_it_up(self):
+        with Gateway(*self.holding("60s")) as gateway:
+            with contextlib.closing(http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=DEADLINE)) as client:
+                client.request("GET", "/sse", headers={"Accept": "text/event-stream"})
+                stream = client.getresponse()
+                self.assertEqual(stream.status, 200)
+                gateway.process.terminate()
+                stream.read()
+            self.assertEqual(gateway.process.wait(DEADLINE), 0)
+
+
+class Beginning(ServeTest):
+    def test_where_it_cannot_listen_no_server_is_started(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            address = "127.0.0.1:%d" % taken.getsockname()[1]
+            result = program.run("serve", "--listen", address, *self.config(self.server()))
+        self.assertEqual(result.returncode, 3)
+        self.assertEqual(result.stderr, f"fairlead: connection failed: cannot listen on {address}: Address already in use\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
