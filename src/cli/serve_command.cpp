@@ -189,6 +189,8 @@ int execute(const ServeCommand& command) {
   fill_standard_streams();
   Result<gateway::Config> config = chosen_config(command);
   if (!config) return report(config.error());
+  if (config->servers.empty())
+    command.common.log().warning("no server is configured", {{"config", command.config}});
   Loop loop;
   return Serving(loop, std::move(*config), command).run();
 }

@@ -1,16 +1,16 @@
 // TOML is turned into JSON first, so that both kinds of file are read by the same code.
 #include "fairlead/gateway/config.hpp"
 
-#include <toml++/toml.h>
+#include <algorithm>
 #include <charconv>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
-#include <sstream>
 
+#include "fairlead/connection/uri.hpp"
 #include "fairlead/http/connect.hpp"
 #include "gateway/config_reader.hpp"
+#include "gateway/config_text.hpp"
 #include "gateway/names.hpp"
+#include "http/url.hpp"
+#include "process/secrets.hpp"
 
 namespace fairlead::gateway {
 
@@ -26,8 +26,9 @@ Task<ConnectResult> connect_with(Loop& loop, std::string url, http::Headers head
   co_return connected;
 }
 
-// `${NAME}` stands for a variable of the environment.
+// `${NAME}` and `${file:/path}`, as in the environment of a program.
 Result<std::string> expanded(const std::string& text) {
+  process::Redactor unused;
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.compare(at, 2, "${") == 0 ? text.find('}', at) : std::string::npos;
@@ -36,9 +37,13 @@ Result<std::string> expanded(const std::string& text) {
       continue;
     }
     const std::string name = text.substr(at + 2, end - at - 2);
-    const char* const value = std::getenv(name.c_str());
-    if (!value) return Error(ErrorKind::validation, "the environment variable " + name + " is not set");
-    out += value;
+    const Result<std::string> value = process::resolve_secret(name, text.substr(at, end + 1 - at), unused);
+    if (!value) {
+      return Error(ErrorKind::validation, name.starts_with("file:")
+                                              ? "the file " + name.substr(5) + " cannot be read"
+                                              : "the environment variable " + name + " is not set");
+    }
+    out += *value;
     at = end + 1;
   }
   return out;
@@ -104,39 +109,65 @@ void read_containment(ConfigReader& in, Containment& containment) {
 }
 
 // How it is reached: a program or an address.
-void read_reach(ConfigReader& in, pool::ServerSpec& spec) {
+struct Reach {
   ProcessSpec process;
   std::string url;
   std::map<std::string, std::string> env;
   std::map<std::string, std::string> headers;
-  in.string("command", process.command)
-      .strings("args", process.args)
-      .map("env", env)
-      .string("cwd", process.cwd)
-      .string("url", url)
-      .map("headers", headers);
-  if (in.has("inherit_env")) in.strings("inherit_env", process.inherit_only.emplace());
-  in.table("containment", [&](ConfigReader& table) { read_containment(table, process.containment); });
-  if (process.command.empty() == url.empty()) in.fail("", "needs either a command or a url");
-  for (auto& [name, value] : env) {
+};
+
+Reach read_reach(ConfigReader& in) {
+  Reach reach;
+  in.string("command", reach.process.command)
+      .strings("args", reach.process.args)
+      .map("env", reach.env)
+      .string("cwd", reach.process.cwd)
+      .string("url", reach.url)
+      .map("headers", reach.headers)
+      .ignore("type");  // what clients call it; command or url say it too
+  if (in.has("inherit_env")) in.strings("inherit_env", reach.process.inherit_only.emplace());
+  in.table("containment", [&](ConfigReader& table) { read_containment(table, reach.process.containment); });
+  return reach;
+}
+
+void reach_program(Reach reach, pool::ServerSpec& spec) {
+  ProcessSpec& process = reach.process;
+  for (auto& [name, value] : reach.env) {
     const bool secret = value.find("${") != std::string::npos || value.starts_with("file:");
     (secret ? process.secret_env : process.env)[name] = std::move(value);
   }
   process.name = spec.name;
   process.stderr_mode = StderrMode::log;
-  if (!process.command.empty()) {
-    spec.reach = std::move(process);
-    return;
-  }
+  spec.reach = std::move(process);
+}
+
+void reach_address(ConfigReader& in, const Reach& reach, pool::ServerSpec& spec) {
+  const Result<Uri> address = Uri::parse(reach.url);
+  const Result<http::Url> url = http::Url::parse(reach.url);
+  if (!address) return in.fail("url", "cannot be used: " + address.error().message());
+  if (address->scheme >= Uri::Scheme::http && !url)
+    return in.fail("url", "cannot be used: " + url.error().message());
   http::Headers sent;
-  for (const auto& [name, value] : headers) {
+  for (const auto& [name, value] : reach.headers) {
     Result<std::string> real = expanded(value);
-    if (!real) return in.fail("headers", "cannot be made: " + real.error().message());
+    if (!real) return in.fail("headers." + name, "cannot be made: " + real.error().message());
     sent.add(name, std::move(*real));
   }
-  spec.reach = Connector([url, sent](Loop& loop, fairlead::ConnectOptions options) {
+  spec.reach = Connector([url = reach.url, sent](Loop& loop, fairlead::ConnectOptions options) {
     return connect_with(loop, url, sent, std::move(options));
   });
+}
+
+void settle(ConfigReader& in, Reach reach, pool::ServerSpec spec, Config& config) {
+  if (const auto problem = server_name_problem(spec.name)) in.fail("", "cannot be used: " + *problem);
+  if (reach.process.command.empty() == reach.url.empty())
+    return in.fail("", "needs either a command or a url");
+  if (reach.url.empty()) {
+    reach_program(std::move(reach), spec);
+  } else {
+    reach_address(in, reach, spec);
+  }
+  config.servers.push_back(std::move(spec));
 }
 
 void read_server(ConfigReader& in, const std::string& name, Config& config) {
@@ -144,7 +175,7 @@ void read_server(ConfigReader& in, const std::string& name, Config& config) {
   spec.name = name;
   bool enabled = true;
   std::string revision;
-  read_reach(in, spec);
+  Reach reach = read_reach(in);
   in.flag("enabled", enabled)
       .choice("sharing", spec.sharing,
               {{"automatic", pool::Sharing::automatic},
@@ -161,8 +192,7 @@ void read_server(ConfigReader& in, const std::string& name, Config& config) {
     spec.pinned = mcp::revision_named(revision);
     if (!spec.pinned) in.fail("revision", "is not a revision of MCP that there is");
   }
-  if (const auto problem = server_name_problem(name)) in.fail("", "cannot be used: " + *problem);
-  if (enabled) config.servers.push_back(std::move(spec));
+  if (enabled) settle(in, std::move(reach), std::move(spec), config);
 }
 
 // Desktop clients let a name be anything.
@@ -174,9 +204,10 @@ std::string usable_name(std::string_view name) {
     const bool twice = !usable.empty() && next == usable.back() && (next == '_' || next == '-');
     if (!twice) usable += next;
   }
-  while (!usable.empty() && (usable.back() == '_' || usable.back() == '-')) usable.pop_back();
   while (!usable.empty() && (usable.front() == '_' || usable.front() == '-')) usable.erase(0, 1);
-  return usable.substr(0, kMostServerNameBytes);
+  usable.resize(std::min(usable.size(), kMostServerNameBytes));
+  while (!usable.empty() && (usable.back() == '_' || usable.back() == '-')) usable.pop_back();
+  return usable.empty() ? "server" : usable;
 }
 
 // What other programs keep in there beside is not our business.
@@ -187,13 +218,14 @@ void read_desktop(ConfigReader& in, Config& config) {
     in.table(name, [&](ConfigReader& server) {
       bool disabled = false;
       server.flag("disabled", disabled);
+      if (disabled) return;
       pool::ServerSpec spec;
       spec.name = usable_name(name);
-      read_reach(server, spec);
-      if (const auto problem = server_name_problem(spec.name)) server.fail("", "cannot be used: " + *problem);
+      Reach reach = read_reach(server);
+      server.string("serverUrl", reach.url).string("httpUrl", reach.url);  // the same by other names
       if (!taken.insert(spec.name).second)
         server.fail("", "would be called `" + spec.name + "`, which another one is");
-      if (!disabled) config.servers.push_back(std::move(spec));
+      settle(server, std::move(reach), std::move(spec), config);
     });
     return true;
   });
@@ -218,18 +250,9 @@ void read_own(ConfigReader& in, Config& config) {
                });
              })
       .finish();
-}
-
-Result<std::string> json_of_toml(std::string_view text, const std::string& name) {
-  try {
-    const toml::table table = toml::parse(text, name);
-    std::ostringstream json;
-    json << toml::json_formatter{table};
-    return json.str();
-  } catch (const toml::parse_error& problem) {
-    return Error(ErrorKind::validation, name + ":" + std::to_string(problem.source().begin.line) + ": " +
-                                            std::string(problem.description()));
-  }
+  if (config.tls_certificate.empty() != config.tls_key.empty())
+    in.fail(config.tls_key.empty() ? "tls_certificate" : "tls_key",
+            config.tls_key.empty() ? "needs a `tls_key`" : "needs a `tls_certificate`");
 }
 
 }  // namespace
@@ -249,18 +272,17 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
 }
 
 Result<Config> parse_config(std::string_view text, const std::string& name) {
-  const auto first = text.find_first_not_of(" \t\r\n");
-  const bool is_json = first != std::string_view::npos && text[first] == '{';
-  Result<std::string> json = is_json ? Result<std::string>(std::string(text)) : json_of_toml(text, name);
-  if (!json) return json.error();
-  const Result<json::Raw> parsed = json::Raw::parse(*json);
-  if (!parsed) return Error(ErrorKind::validation, name + ": " + parsed.error().message());
+  const Result<ConfigText> read = config_text(text, name);
+  if (!read) return read.error();
   Config config;
   std::optional<Error> problem;
-  ConfigReader reader{json::View(*parsed), "", problem};
+  ConfigReader reader{json::View(read->json), "", problem};
   if (reader.has("mcpServers")) {
     reader.table("mcpServers", [&](ConfigReader& servers) { read_desktop(servers, config); });
+  } else if (read->of_a_client && !reader.has("servers")) {
+    reader.fail("", "has no `mcpServers`");
   } else {
+    if (read->of_a_client) reader.ignore("inputs");  // what an editor asks its user for
     read_own(reader, config);
   }
   if (problem) return Error(ErrorKind::validation, name + ": " + problem->message());
@@ -268,10 +290,9 @@ Result<Config> parse_config(std::string_view text, const std::string& name) {
 }
 
 Result<Config> load_config(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return Error(ErrorKind::validation, "cannot read `" + path + "`");
-  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  return parse_config(text, path);
+  const Result<std::string> text = read_config_file(path);
+  if (!text) return text.error();
+  return parse_config(*text, path);
 }
 
 }  // namespace fairlead::gateway

@@ -18,9 +18,16 @@ void ConfigReader::fail(std::string_view key, const std::string& what) {
       Error(ErrorKind::validation, (path.empty() ? std::string("the file") : "`" + path + "`") + " " + what);
 }
 
+// What is null is not there: programs that write JSON have it so.
 json::View ConfigReader::member(std::string_view key) {
   known_.emplace(key);
-  return object_[key];
+  const json::View value = object_[key];
+  return value.is(json::Type::null) ? json::View() : value;
+}
+
+ConfigReader& ConfigReader::ignore(std::string_view key) {
+  known_.emplace(key);
+  return *this;
 }
 
 ConfigReader& ConfigReader::string(std::string_view key, std::string& into) {
@@ -43,12 +50,13 @@ ConfigReader& ConfigReader::flag(std::string_view key, bool& into) {
   return *this;
 }
 
-std::optional<double> ConfigReader::number_at(std::string_view key) {
+std::optional<double> ConfigReader::number_at(std::string_view key, bool whole, double most) {
   const json::View value = member(key);
   if (value.absent()) return std::nullopt;
-  const std::optional<double> read = value.as_double();
-  if (!read || *read < 0) fail(key, "is not a number of 0 or more");
-  return read && *read >= 0 ? read : std::nullopt;
+  const std::optional<double> read = whole && !value.as_int() ? std::nullopt : value.as_double();
+  if (read && *read >= 0 && *read < most) return read;
+  fail(key, std::string("is not a ") + (whole ? "whole " : "") + "number of 0 or more");
+  return std::nullopt;
 }
 
 // 65536, or "512M".
@@ -99,14 +107,18 @@ ConfigReader& ConfigReader::strings(std::string_view key, std::vector<std::strin
 ConfigReader& ConfigReader::map(std::string_view key, std::map<std::string, std::string>& into) {
   const json::View value = member(key);
   if (value.absent()) return *this;
-  bool fits = value.is(json::Type::object);
+  if (!value.is(json::Type::object)) fail(key, "is not a table of strings");
   value.each_member([&](std::string_view name, bool escaped, json::View element) {
-    std::optional<std::string> text = element.as_string();
-    fits = fits && text;
-    if (text) into[escaped ? json::unescape(name) : std::string(name)] = std::move(*text);
-    return fits;
+    const std::string entry = escaped ? json::unescape(name) : std::string(name);
+    if (std::optional<std::string> text = element.as_string()) {
+      into[entry] = std::move(*text);
+    } else if (element.is(json::Type::number) || element.is(json::Type::boolean)) {
+      into[entry] = element.text();
+    } else if (!element.is(json::Type::null)) {
+      fail(std::string(key) + "." + entry, "is not a string");
+    }
+    return true;
   });
-  if (!fits) fail(key, "is not a table of strings");
   return *this;
 }
 

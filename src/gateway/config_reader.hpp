@@ -4,10 +4,12 @@
 
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "fairlead/base/error.hpp"
@@ -24,7 +26,9 @@ class ConfigReader {
   ConfigReader& flag(std::string_view key, bool& into);
   template <class Number>
   ConfigReader& number(std::string_view key, Number& into) {
-    if (const std::optional<double> read = number_at(key)) into = static_cast<Number>(*read);
+    constexpr bool whole = std::is_integral_v<Number>;
+    const auto most = static_cast<double>(std::numeric_limits<Number>::max());
+    if (const auto read = number_at(key, whole, most)) into = static_cast<Number>(*read);
     return *this;
   }
   ConfigReader& bytes(std::string_view key, std::optional<std::uint64_t>& into);
@@ -51,7 +55,10 @@ class ConfigReader {
   // A member that is an object; not called when it is not there.
   ConfigReader& table(std::string_view key, const std::function<void(ConfigReader&)>& read);
 
-  bool has(std::string_view key) const { return !object_[key].absent(); }
+  // One that others have a use for.
+  ConfigReader& ignore(std::string_view key);
+
+  bool has(std::string_view key) { return !member(key).absent(); }
   json::View view() const noexcept { return object_; }
   const std::string& where() const noexcept { return where_; }
   void fail(std::string_view key, const std::string& what);
@@ -60,7 +67,7 @@ class ConfigReader {
 
  private:
   json::View member(std::string_view key);
-  std::optional<double> number_at(std::string_view key);
+  std::optional<double> number_at(std::string_view key, bool whole, double most);
 
   json::View object_;
   std::string where_;

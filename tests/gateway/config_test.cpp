@@ -85,7 +85,17 @@ TEST(GatewayConfig, WhatIsWrongIsNamed) {
             "f: `servers.a.sharing` is none of automatic, shared, per_session, per_user");
   EXPECT_EQ(problem_of("[servers.a]\ncommand='x'\nclocks.idle='soon'"),
             "f: `servers.a.clocks.idle` is not a duration such as 250ms, 30s, 10m or 1h");
-  EXPECT_EQ(problem_of("[limits]\nmax_calls=-1"), "f: `limits.max_calls` is not a number of 0 or more");
+  EXPECT_EQ(problem_of("[limits]\nmax_calls=-1"), "f: `limits.max_calls` is not a whole number of 0 or more");
+  EXPECT_EQ(problem_of("[limits]\nmax_calls=1.5"),
+            "f: `limits.max_calls` is not a whole number of 0 or more");
+  EXPECT_EQ(problem_of("[limits]\nmax_calls=1e300"),
+            "f: `limits.max_calls` is not a whole number of 0 or more");
+  EXPECT_EQ(problem_of("[servers.a]\ncommand='x'\nrestart.crash_loop_after=1e12"),
+            "f: `servers.a.restart.crash_loop_after` is not a whole number of 0 or more");
+  EXPECT_EQ(problem_of("[servers.a]\ncomand='x'"), "f: `servers.a.comand` is not a key that there is");
+  EXPECT_EQ(problem_of("[servers.a]\ncommand='x'\nenv={A=['x']}"), "f: `servers.a.env.A` is not a string");
+  EXPECT_EQ(problem_of("tls_key = 'k'"), "f: `tls_key` needs a `tls_certificate`");
+  EXPECT_EQ(problem_of("tls_certificate = 'c'"), "f: `tls_certificate` needs a `tls_key`");
   EXPECT_EQ(problem_of("[servers.a__b]\ncommand='x'").substr(0, 37), "f: `servers.a__b` cannot be used: ser");
   EXPECT_EQ(problem_of("listen = \n").substr(0, 5), "f:1: ");
   EXPECT_NE(problem_of("{\"mcpServers\":"), "");
@@ -94,11 +104,77 @@ TEST(GatewayConfig, WhatIsWrongIsNamed) {
             std::string::npos);
 }
 
+TEST(GatewayConfig, AnAddressThatIsNoneIsNamed) {
+  EXPECT_EQ(problem_of("[servers.a]\nurl='htp://h'").substr(0, 40),
+            "f: `servers.a.url` cannot be used: `htp:");
+  EXPECT_EQ(problem_of("[servers.a]\nurl='http://'"),
+            "f: `servers.a.url` cannot be used: `http://` is not a URL: the host is missing");
+}
+
+TEST(GatewayConfig, ProblemsOfJsonHaveALineToo) {
+  EXPECT_EQ(problem_of("{\r\n\"mcpServers\": {\r\n  \"a\": x\r\n}}"),
+            "f:3: unexpected character 'x' at byte 27");
+  EXPECT_EQ(problem_of("{ /* what\nis\nthis */ ?"), "f:3: unexpected character '?' at byte 21");
+  EXPECT_EQ(problem_of(R"({"theme":"dark"})"), "f: the file has no `mcpServers`");
+}
+
+TEST(GatewayConfig, JsonAsEditorsWriteIt) {
+  const Result<Config> config = parse_config(
+      "\xEF\xBB\xBF"
+      R"(// my servers
+{
+  "mcpServers": {
+    /* "old": {}, */
+    "a": { "command": "//x", "args": ["/*", "\",]",], "env": {"PORT": 8080, "ON": true, "GONE": null}, "cwd": null, },
+    "b": { "type": "http", "serverUrl": "https://h/mcp" }, // that one
+  },
+}
+)",
+      "f");
+  ASSERT_TRUE(config) << config.error().to_string();
+  ASSERT_EQ(config->servers.size(), 2U);
+  const auto& process = std::get<ProcessSpec>(config->servers[0].reach);
+  EXPECT_EQ(process.command, "//x");
+  EXPECT_EQ(process.args, std::vector<std::string>({"/*", "\",]"}));
+  EXPECT_EQ(process.env, (std::map<std::string, std::string>{{"ON", "true"}, {"PORT", "8080"}}));
+  EXPECT_FALSE(parse_config(R"({"mcpServers":{}} /* open)", "f"));
+}
+
+TEST(GatewayConfig, TheFileOfAnEditorThatCallsThemServers) {
+  const Result<Config> config = parse_config(
+      R"({"inputs":[],"servers":{"a":{"type":"stdio","command":"x"},"b":{"type":"sse","url":"http://h/sse"}}})",
+      "f");
+  ASSERT_TRUE(config) << config.error().to_string();
+  EXPECT_EQ(config->servers.size(), 2U);
+}
+
+TEST(GatewayConfig, ServersThatAreSwitchedOffNeedNotBeWhole) {
+  ::unsetenv("FAIRLEAD_TEST_UNSET");
+  const Result<Config> desktop = parse_config(
+      R"({"mcpServers":{"a":{"disabled":true,"url":"http://h","headers":{"A":"${FAIRLEAD_TEST_UNSET}"}},"b":{"disabled":true}}})",
+      "f");
+  ASSERT_TRUE(desktop) << desktop.error().to_string();
+  EXPECT_TRUE(desktop->servers.empty());
+  EXPECT_EQ(problem_of("[servers.a]\nenabled=false\nurl='http://h'\nheaders={A='${FAIRLEAD_TEST_UNSET}'}"),
+            "");
+}
+
+TEST(GatewayConfig, NamesOfADesktopClientAreMadeUsable) {
+  const Result<Config> config = parse_config(
+      R"({"mcpServers":{"日本":{"command":"x"},"@a/b.c":{"command":"x"},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_b":{"command":"x"}}})",
+      "f");
+  ASSERT_TRUE(config) << config.error().to_string();
+  EXPECT_EQ(config->servers[0].name, "server");
+  EXPECT_EQ(config->servers[1].name, "a-b-c");
+  EXPECT_EQ(config->servers[2].name, std::string(31, 'a'));
+}
+
 TEST(GatewayConfig, AHeaderThatNamesAVariableNobodySetIsRefused) {
   ::unsetenv("FAIRLEAD_TEST_UNSET");
   EXPECT_EQ(
       problem_of("[servers.a]\nurl='http://h'\nheaders={Authorization='Bearer ${FAIRLEAD_TEST_UNSET}'}"),
-      "f: `servers.a.headers` cannot be made: the environment variable FAIRLEAD_TEST_UNSET is not set");
+      "f: `servers.a.headers.Authorization` cannot be made: the environment variable FAIRLEAD_TEST_UNSET is "
+      "not set");
 }
 
 TEST(GatewayConfig, Durations) {
@@ -111,7 +187,10 @@ TEST(GatewayConfig, Durations) {
 TEST(GatewayConfig, AFileThatIsNotThereIsNamed) {
   const Result<Config> config = load_config("/no/such/file");
   ASSERT_FALSE(config);
-  EXPECT_EQ(config.error().message(), "cannot read `/no/such/file`");
+  EXPECT_EQ(config.error().message(), "cannot read `/no/such/file`: No such file or directory");
+  const Result<Config> directory = load_config("/");
+  ASSERT_FALSE(directory);
+  EXPECT_EQ(directory.error().message(), "cannot read `/`: Is a directory");
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ struct Config {
   std::vector<pool::ServerSpec> servers;  // those that are enabled
 };
 
-// Kind validation, with the line or the key that is wrong. JSON when it begins with `{`, otherwise TOML.
+// Kind validation, with the line or the key that is wrong. JSON when it begins with `{` or a comment of
+// JavaScript's, otherwise TOML.
 Result<Config> parse_config(std::string_view text, const std::string& name);
 Result<Config> load_config(const std::string& path);
 

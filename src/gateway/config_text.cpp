@@ -1,0 +1,101 @@
+#include "gateway/config_text.hpp"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <sstream>
+
+namespace fairlead::gateway {
+
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr std::string_view kBlanks = " \t\r\n";
+
+// Where the comment or string that begins at `at` ends; `at` when none begins there.
+std::size_t end_of_piece(std::string_view text, std::size_t at) {
+  if (text.substr(at, 2) == "//") return std::min(text.find('\n', at), text.size());
+  if (text.substr(at, 2) == "/*") {
+    const std::size_t end = text.find("*/", at + 2);
+    return end == std::string_view::npos ? at : end + 2;
+  }
+  if (text[at] != '"') return at;
+  for (std::size_t i = at + 1; i < text.size(); ++i) {
+    if (text[i] == '"') return i + 1;
+    if (text[i] == '\\') ++i;
+  }
+  return at;
+}
+
+// Blanks for the comments, and for commas with nothing behind them: every byte stays where it is.
+std::string plain_json(std::string text) {
+  std::size_t comma = std::string::npos;  // the last one, while only blanks have followed it
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = end_of_piece(text, at);
+    if (end > at && text[at] == '/') {
+      std::replace_if(
+          text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end),
+          [](char c) { return c != '\n'; }, ' ');
+    } else if ((text[at] == '}' || text[at] == ']') && comma != std::string::npos) {
+      text[comma] = ' ';
+      comma = std::string::npos;
+    } else if (!kBlanks.contains(text[at])) {
+      comma = text[at] == ',' ? at : std::string::npos;
+    }
+    at = std::max(end, at + 1);
+  }
+  return text;
+}
+
+Error at_line(const std::string& name, std::size_t line, std::string_view what) {
+  return Error(ErrorKind::validation, name + ":" + std::to_string(line) + ": " + std::string(what));
+}
+
+Result<json::Raw> read_json(const std::string& text, const std::string& name) {
+  json::Scanner scanner(text);
+  std::string_view value;
+  if (scanner.value(value) && scanner.finish()) return json::Raw::parse(value);
+  const auto before = std::string_view(text).substr(0, scanner.offset());
+  return at_line(name, static_cast<std::size_t>(std::ranges::count(before, '\n')) + 1,
+                 scanner.error().message());
+}
+
+Result<json::Raw> read_toml(std::string_view text, const std::string& name) {
+  try {
+    const toml::table table = toml::parse(text, name);
+    std::ostringstream json;
+    json << toml::json_formatter{table};
+    return json::Raw::parse(json.str());
+  } catch (const toml::parse_error& problem) {
+    return at_line(name, problem.source().begin.line, problem.description());
+  }
+}
+
+}  // namespace
+
+Result<ConfigText> config_text(std::string_view text, const std::string& name) {
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  // TOML begins with neither: its comments have a #.
+  const bool of_a_client = first != std::string_view::npos && (text[first] == '{' || text[first] == '/');
+  Result<json::Raw> json =
+      of_a_client ? read_json(plain_json(std::string(text)), name) : read_toml(text, name);
+  if (!json) return Error(ErrorKind::validation, json.error().message());
+  return ConfigText{std::move(*json), of_a_client};
+}
+
+Result<std::string> read_config_file(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
+  std::string text;
+  char piece[4096];
+  for (std::size_t n = 0; file && (n = std::fread(piece, 1, sizeof piece, file.get())) > 0;)
+    text.append(piece, n);
+  if (file && std::ferror(file.get()) == 0) return text;
+  return Error(ErrorKind::validation, "cannot read `" + path + "`: " + std::strerror(errno));
+}
+
+}  // namespace fairlead::gateway
