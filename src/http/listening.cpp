@@ -90,6 +90,7 @@ Result<Listening> open_localhost(std::uint16_t port, const std::string& name) {
 }
 
 Result<Listening> open_unix(const std::string& path) {
+  if (path.empty()) return not_an_address("unix:");
   const Result<SocketAddress> address = unix_address(path);
   if (!address) return address.error();
   Result<UniqueFd> socket = listening_socket(*address, "unix:" + path);

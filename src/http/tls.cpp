@@ -27,10 +27,17 @@ struct FreeSession {
 };
 
 // What OpenSSL has to say about its last failure on this thread.
+// The last word, unless the system had one: what OpenSSL says after that is only that it had.
 std::string last_problem() {
-  const unsigned long code = ERR_peek_last_error();
+  unsigned long code = 0;
+  while (!ERR_SYSTEM_ERROR(code)) {
+    const unsigned long next = ERR_get_error();
+    if (next == 0) break;
+    code = next;
+  }
   ERR_clear_error();
   if (code == 0) return "no reason given";
+  if (ERR_SYSTEM_ERROR(code)) return std::strerror(ERR_GET_REASON(code));
   const char* reason = ERR_reason_error_string(code);
   return reason ? reason : "error " + std::to_string(code);
 }

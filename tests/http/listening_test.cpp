@@ -96,15 +96,9 @@ TEST(HttpListening, ASocketFileOfAnotherIsLeftAlone) {
 TEST(HttpListening, AddressesThatCannotBeHadAreErrors) {
   Loop loop;
   HttpServer taken;
-  const std::vector<std::string> addresses = {"",
-                                              "8080",
-                                              "example.com:80",
-                                              "::1:80",
-                                              "127.0.0.1:70000",
-                                              "127.0.0.1:",
-                                              "unix:/nowhere/at/all",
-                                              "192.0.2.1:0",
-                                              taken.address()};
+  const std::vector<std::string> addresses = {
+      "",           "8080",  "example.com:80",       "::1:80",      "127.0.0.1:70000",
+      "127.0.0.1:", "unix:", "unix:/nowhere/at/all", "192.0.2.1:0", taken.address()};
   for (const std::string& address : addresses) {
     const auto server = Server::listen(loop, address);
     ASSERT_FALSE(server) << address;

@@ -183,12 +183,19 @@ TEST_F(HttpTls, CertificateAndKeyMustBeThereAndFit) {
   test::TempDir other;
   const TlsFiles files = make_certificate(other, "other", "DNS:localhost");
   Loop loop;
-  for (const TlsFiles& wrong : {TlsFiles{directory / "none", directory / "key.pem"},
-                                TlsFiles{directory / "certificate.pem", directory / "none"},
-                                TlsFiles{directory / "certificate.pem", files.key}}) {
+  const std::string none = directory / "none";
+  for (const auto& [wrong, problem] :
+       {std::pair(TlsFiles{none, directory / "key.pem"},
+                  "cannot use the certificate " + none + ": No such file or directory"),
+        std::pair(TlsFiles{directory / "certificate.pem", none},
+                  "cannot use the key " + none + ": No such file or directory"),
+        std::pair(TlsFiles{directory / "certificate.pem", files.key},
+                  "cannot use the key " + files.key + ": key values mismatch")}) {
     ServerOptions options;
     options.tls = wrong;
-    EXPECT_FALSE(Server::listen(loop, "127.0.0.1:0", std::move(options)));
+    const auto listening = Server::listen(loop, "127.0.0.1:0", std::move(options));
+    ASSERT_FALSE(listening);
+    EXPECT_EQ(listening.error().message(), problem);
   }
 }
 
