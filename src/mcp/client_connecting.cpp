@@ -1,4 +1,5 @@
 // How a client comes by its server and finds its era, and how it comes back to a server it has lost.
+#include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "http/url.hpp"
 #include "mcp/client_session.hpp"
@@ -67,6 +68,7 @@ Task<Result<void>> ClientSession::settle_era() {
   const Result<Probe> probed = co_await probing;
   if (!probed) co_return probed.error();
   if (*probed == Probe::modern) co_return Result<void>();
+  if (*probed == Probe::gone && options_.pinned && end_reason()) co_return *end_reason();
   died_of_probe_ = *probed == Probe::gone && !options_.pinned;
   if (*probed != Probe::legacy || options_.pinned)
     co_return Error(ErrorKind::connection_failed,
@@ -99,12 +101,15 @@ Task<Result<void>> ClientSession::settle_legacy() {
 Task<Result<void>> ClientSession::settle_on(std::shared_ptr<Connection> connection) {
   attach(std::move(connection));
   Task<Result<void>> settling = settle_era();
-  Result<void> settled = co_await settling;
-  if (!settled) {
-    Task<void> dropping = drop_connection();
-    co_await dropping;
-  }
-  co_return settled;
+  const Result<void> settled = co_await settling;
+  if (settled) co_return settled;
+  Task<void> dropping = drop_connection();
+  co_await dropping;
+  // A process that has never served needs another remedy than one that has.
+  const Error& error = settled.error();
+  if (error.detail().code == failure::exited)
+    co_return connection_->explained(error, failure::exited_in_handshake);
+  co_return error;
 }
 
 Task<Result<void>> ClientSession::dial() {

@@ -266,6 +266,7 @@ class OthersAreServed(FaultTest):
     def test_one_dies_in_the_handshake(self):
         gateway = self.check("dies_in_handshake")
         self.assertTrue(until(lambda: "no licence" in self.last_error(gateway, "dies-in-handshake")))
+        self.assertIn("code: exited_in_handshake\n", self.last_error(gateway, "dies-in-handshake"))
         self.assert_ends_clean(gateway)
 
     def test_one_answers_the_handshake_and_then_nothing(self):

@@ -2,6 +2,7 @@
 #include "fairlead/connection/channel.hpp"
 #include "fairlead/http/server.hpp"
 #include "fairlead/mcp/serve.hpp"
+#include "fairlead/process/failure.hpp"
 #include "pool/harness.hpp"
 
 namespace fairlead::pool {
@@ -37,8 +38,27 @@ TEST_F(PoolTest, a_thousand_first_calls_share_one_failure_with_its_last_words) {
     ASSERT_EQ(error.kind(), ErrorKind::process_exited) << error.to_string();
     ASSERT_EQ(error.detail().exit_status, 3);
     ASSERT_EQ(error.detail().stderr_lines, std::vector<std::string>{"cannot find my configuration"});
+    ASSERT_EQ(error.detail().code, failure::exited_in_handshake);
+    ASSERT_EQ(error.detail().remedy, remedy_for(failure::exited_in_handshake));
   }
   EXPECT_EQ(starts("a"), 1u);
+}
+
+TEST_F(PoolTest, a_server_that_ends_before_it_has_answered_says_so_whatever_it_is_asked) {
+  for (const std::optional<mcp::Revision> pinned :
+       {std::optional<mcp::Revision>(), std::optional(mcp::Revision::r2025_06_18),
+        std::optional(mcp::kNewest)}) {
+    ServerSpec leaving = spec("a");
+    std::get<ProcessSpec>(leaving.reach).command = "false";
+    leaving.pinned = pinned;
+    open_pool();
+    add(leaving);
+    const Result<rpc::Message> answer = call("a", "pid");
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().kind(), ErrorKind::process_exited) << answer.error().to_string();
+    EXPECT_EQ(answer.error().detail().code, failure::exited_in_handshake);
+    EXPECT_EQ(answer.error().detail().exit_status, 1);
+  }
 }
 
 TEST_F(PoolTest, a_command_that_is_not_there_is_a_spawn_error) {
