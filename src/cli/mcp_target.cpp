@@ -124,7 +124,6 @@ mcp::ClientOptions McpTarget::client_options() const {
   web.apply_to(options.connect);
   options.connect.limits.call_timeout = timeout;
   options.handshake_timeout = timeout;
-  options.probe_timeout = std::min(options.probe_timeout, timeout);
   if (!revision.empty()) options.pinned = mcp::revision_named(revision);
   if (has_terminal()) {
     options.handlers.elicit = elicit_on_terminal;

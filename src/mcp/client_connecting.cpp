@@ -27,6 +27,14 @@ bool is_modern_refusal(const Error& error) {
   return error.kind() == ErrorKind::remote && (code == rpc::kMethodNotFound || code == -32022);
 }
 
+// What a handshake that failed is called. One that ended otherwise than by the protocol has its name already.
+std::string_view handshake_code(const Error& error) {
+  if (error.detail().code == failure::exited) return failure::exited_in_handshake;
+  if (!error.detail().code.empty()) return error.detail().code;
+  if (error.kind() == ErrorKind::timeout) return failure::handshake_timeout;
+  return error.kind() == ErrorKind::parse ? failure::noise_on_stdout : failure::handshake_failed;
+}
+
 Error closed_meanwhile() {
   return Error(ErrorKind::closed, "the client was closed while it connected");
 }
@@ -100,16 +108,13 @@ Task<Result<void>> ClientSession::settle_legacy() {
 
 Task<Result<void>> ClientSession::settle_on(std::shared_ptr<Connection> connection) {
   attach(std::move(connection));
+  settled_by_ = Clock::now() + options_.handshake_timeout;
   Task<Result<void>> settling = settle_era();
   const Result<void> settled = co_await settling;
   if (settled) co_return settled;
   Task<void> dropping = drop_connection();
   co_await dropping;
-  // A process that has never served needs another remedy than one that has.
-  const Error& error = settled.error();
-  if (error.detail().code == failure::exited)
-    co_return connection_->explained(error, failure::exited_in_handshake);
-  co_return error;
+  co_return connection_->explained(settled.error(), handshake_code(settled.error()));
 }
 
 Task<Result<void>> ClientSession::dial() {

@@ -1,7 +1,6 @@
 #include "mcp/client_session.hpp"
 
 #include "fairlead/json/splice.hpp"
-#include "fairlead/process/failure.hpp"
 #include "fairlead/protocol/header_annotations.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/dialect.hpp"
@@ -93,10 +92,16 @@ Task<Result<ClientSession::Probe>> ClientSession::probe() {
   co_return Probe::modern;
 }
 
+std::chrono::milliseconds ClientSession::handshake_left() const {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(settled_by_ - Clock::now());
+  return std::max(left, std::chrono::milliseconds(1));
+}
+
 Task<Result<json::Raw>> ClientSession::discover() {
   // Over HTTP even a server that does not understand says so.
-  CallOptions call_options(connection_->carries_each_request() ? options_.handshake_timeout
-                                                               : options_.probe_timeout);
+  const std::chrono::milliseconds left = handshake_left();
+  const auto patience = std::min(options_.probe_timeout, options_.handshake_timeout / 2);
+  CallOptions call_options(connection_->carries_each_request() ? left : std::min(left, patience));
   Task<Result<json::Raw>> asking =
       send("server/discover", enveloped(json::Raw(), false, json::Raw(), {}), std::move(call_options));
   Result<json::Raw> answer = co_await asking;
@@ -142,11 +147,11 @@ Task<Result<void>> ClientSession::initialize(Revision revision) {
   params.key("clientInfo");
   write(params, options_.info, revision);
   params.end_object();
-  CallOptions call_options(options_.handshake_timeout);
+  CallOptions call_options(handshake_left());
   Task<Result<json::Raw>> asking = send("initialize", params.finish(), std::move(call_options));
   const Result<json::Raw> answer = co_await asking;
   if (!answer && answer.error().kind() == ErrorKind::timeout)
-    co_return connection_->explained(answer.error(), failure::handshake_timeout);
+    co_return Error::timeout("the handshake", options_.handshake_timeout);
   if (!answer) co_return answer.error();
   const std::string offered = json::View(*answer)["protocolVersion"].as_string().value_or("");
   const std::optional<Revision> chosen = revision_named(offered);
@@ -158,7 +163,7 @@ Task<Result<void>> ClientSession::initialize(Revision revision) {
   learn(*answer);
   const Result<void> sent = co_await peer_->notify("notifications/initialized");
   if (!sent || !options_.log_level || capabilities()["logging"].absent()) co_return sent;
-  Task<Result<void>> setting = set_level_now();
+  Task<Result<void>> setting = set_level_now(handshake_left());
   const Result<void> set = co_await setting;
   if (!set)
     options_.connect.log.warning("the server's log level is not set", {{"reason", set.error().message()}});
@@ -496,15 +501,16 @@ Task<Result<void>> ClientSession::set_log_level(LoggingLevel level) {
     Result<void> returned = co_await returning;
     co_return returned;
   }
-  Task<Result<void>> setting = set_level_now();
+  Task<Result<void>> setting = set_level_now(std::nullopt);
   Result<void> set = co_await setting;
   co_return set;
 }
 
-Task<Result<void>> ClientSession::set_level_now() {
+Task<Result<void>> ClientSession::set_level_now(std::optional<std::chrono::milliseconds> timeout) {
   json::Writer params;
   params.begin_object().key("level").string(to_string(*options_.log_level)).end_object();
   ToolCallOptions options;
+  options.timeout = timeout;
   Task<Result<json::Raw>> asking = request_now("logging/setLevel", params.finish(), std::move(options));
   const Result<json::Raw> answer = co_await asking;
   if (!answer) co_return answer.error();

@@ -82,6 +82,7 @@ class ClientSession final : public Client {
   enum class Probe : std::uint8_t { modern, legacy, gone };
   void attach(std::shared_ptr<Connection> connection);
   Task<Result<Probe>> probe();
+  std::chrono::milliseconds handshake_left() const;
   Task<Result<json::Raw>> discover();
   Result<Probe> judge(const Error& error);
   Task<Result<void>> initialize(Revision revision);
@@ -93,7 +94,7 @@ class ClientSession final : public Client {
   Task<Result<json::Raw>> rounds(std::string method, json::Raw params, ToolCallOptions options);
   // The same, with what is between it and a result: tasks and URLs (client_tasks.cpp).
   Task<Result<json::Raw>> request_now(std::string method, json::Raw params, ToolCallOptions options);
-  Task<Result<void>> set_level_now();
+  Task<Result<void>> set_level_now(std::optional<std::chrono::milliseconds> timeout);
   Result<json::Raw> stale_or(Result<json::Raw> answer, std::string_view method,
                              const json::Raw& params) const;
   json::Raw enveloped(const json::Raw& params, bool wants_progress, const json::Raw& answers,
@@ -109,14 +110,15 @@ class ClientSession final : public Client {
 
   Loop& loop_;
   ClientOptions options_;
-  std::string uri_;               // where to connect to again
-  std::string origin_;            // of an HTTP server
-  Connector connector_;           // instead of an address
-  bool returns_ = false;          // to a server that was lost
-  bool closing_ = false;          // by us
-  bool speaks_legacy_ = false;    // the server, the last time we looked
-  bool died_of_probe_ = false;    // the last time we dialed
-  bool has_no_discover_ = false;  // it says
+  std::string uri_;                 // where to connect to again
+  std::string origin_;              // of an HTTP server
+  Connector connector_;             // instead of an address
+  bool returns_ = false;            // to a server that was lost
+  bool closing_ = false;            // by us
+  bool speaks_legacy_ = false;      // the server, the last time we looked
+  bool died_of_probe_ = false;      // the last time we dialed
+  Clock::time_point settled_by_{};  // when the handshake's clock runs out
+  bool has_no_discover_ = false;    // it says
   std::shared_ptr<Return> returning_;
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<Peer> peer_;

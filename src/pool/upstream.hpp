@@ -101,6 +101,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   void end_running(Running& call);
 
   Error refusal() const;
+  Error spawn_timeout(std::chrono::milliseconds patience) const;
   Error still_waiting() const;
   void finish_attempt(std::optional<Error> error);
   static Task<void> run_attempt(std::shared_ptr<ManagedUpstream> self);
@@ -114,7 +115,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   void on_start_failed(const Error& error);
   void on_ready(std::shared_ptr<mcp::Client> client, Place place);
 
-  void on_lost(std::uint64_t generation, const Error& reason);
+  void on_lost(std::uint64_t generation, const Error& lost);
   Task<Answer> on_request(Request request);
   static Task<Answer> refuse_request(Request request);
   void on_notification(std::string_view method, const json::Raw& params);

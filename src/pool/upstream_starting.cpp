@@ -1,5 +1,6 @@
 // How an upstream is started: once, however many want it, and what those who wait for it are told.
 #include "fairlead/http/connect.hpp"
+#include "fairlead/process/failure.hpp"
 #include "pool/upstream.hpp"
 
 namespace fairlead::pool {
@@ -92,6 +93,13 @@ Error ManagedUpstream::still_waiting() const {
                                                                std::chrono::seconds(1)));
 }
 
+Error ManagedUpstream::spawn_timeout(std::chrono::milliseconds patience) const {
+  return Error::timeout("starting server " + spec().name, patience).with([](ErrorDetail& d) {
+    d.code = failure::spawn_timeout;
+    d.remedy = remedy_for(failure::spawn_timeout);
+  });
+}
+
 // ---- starting --------------------------------------------------------------------------------------------
 
 // Waits until it may start and has a place, then starts it. The outcome is told by whatever ends the start.
@@ -174,8 +182,7 @@ Task<ConnectResult> ManagedUpstream::open(std::weak_ptr<ManagedUpstream> weak, s
   if (!self || !self->opening(generation)) co_return Error(ErrorKind::closed, "no longer wanted");
   const std::chrono::milliseconds patience = self->spec().clocks.spawn;
   self->spawn_timer_.arm_after(patience, [at = self.get(), generation, patience] {
-    if (at->opening(generation))
-      at->on_start_failed(Error::timeout("starting server " + at->spec().name, patience));
+    if (at->opening(generation)) at->on_start_failed(at->spawn_timeout(patience));
   });
   Task<ConnectResult> reaching = reach(self->core_->loop, self->spec(), std::move(options));
   ConnectResult made = co_await reaching;
@@ -186,13 +193,11 @@ Task<ConnectResult> ManagedUpstream::open(std::weak_ptr<ManagedUpstream> weak, s
 mcp::ClientOptions ManagedUpstream::client_options(std::uint64_t generation,
                                                    std::optional<mcp::Revision> pinned) {
   const UpstreamHandlers& given = core_->options.handlers;
-  const std::chrono::milliseconds whole = spec().clocks.handshake;
   mcp::ClientOptions options = core_->options.client;
   options.pinned = pinned;
   options.cache = false;
   options.reconnect = mcp::Reconnect::never;
-  options.probe_timeout = std::min(options.probe_timeout, whole / 2);
-  options.handshake_timeout = whole - options.probe_timeout;
+  options.handshake_timeout = spec().clocks.handshake;
   options.handlers = mcp::ClientHandlers();
   options.handlers.capabilities = given.capabilities ? given.capabilities(*this) : json::Raw();
   const std::weak_ptr<ManagedUpstream> weak = weak_from_this();

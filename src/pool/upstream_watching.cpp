@@ -1,4 +1,5 @@
 // Whether an upstream is alive: what it says, how its calls end, and the ping it gets when it says nothing.
+#include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "pool/retry.hpp"
 #include "pool/upstream.hpp"
@@ -10,6 +11,16 @@ namespace {
 // Longer than anybody waits: whether a ping is late is decided by a clock of ours, and a late answer still
 // counts.
 constexpr std::chrono::minutes kPingKept{10};
+
+// A failure that does not come from the end of the process has no name yet.
+Error with_last_words(const mcp::Client& client, Error error) {
+  if (!error.detail().code.empty()) return error;
+  if (error.kind() == ErrorKind::timeout)
+    return client.connection().explained(std::move(error), failure::call_timeout);
+  if (error.kind() == ErrorKind::parse)
+    return client.connection().explained(std::move(error), failure::noise_on_stdout);
+  return error;
+}
 
 bool asks_a_session(std::string_view method) {
   return method == "sampling/createMessage" || method == "elicitation/create" || method == "roots/list";
@@ -57,6 +68,7 @@ void ManagedUpstream::sign_of_life() {
 
 Error ManagedUpstream::call_failed(const std::shared_ptr<mcp::Client>& client, Error error) {
   if (client == client_ && client->end_reason()) on_lost(generation(), Error(*client->end_reason()));
+  error = with_last_words(*client, std::move(error));
   // Over HTTP a call may be cut off, or find nobody, without the connection being any the wiser.
   if (client == client_ && (error.kind() == ErrorKind::timeout || cut_off(error))) ping();
   const bool by_us = error.kind() == ErrorKind::closed && close_reason_ && client != client_;
@@ -65,8 +77,9 @@ Error ManagedUpstream::call_failed(const std::shared_ptr<mcp::Client>& client, E
 }
 
 // A server that exits with status 0 after having served, and with nothing under way, has not failed.
-void ManagedUpstream::on_lost(std::uint64_t generation, const Error& reason) {
+void ManagedUpstream::on_lost(std::uint64_t generation, const Error& lost) {
   if (generation != this->generation() || !client_) return;
+  const Error reason = with_last_words(*client_, lost);
   const bool polite = reason.detail().exit_status == 0 && calls_.empty() && answered_ > 0;
   last_error_ = reason;
   if (!polite) core_->log().warning("server lost", {{"server", spec().name}, {"reason", reason.to_string()}});
@@ -141,10 +154,14 @@ void ManagedUpstream::replace_if_dead() {
   if (!calls_.empty() && calls_.front().number_ <= pinged_after_) return;
   const std::chrono::milliseconds waited = spec().clocks.ping;
   suspect_ = false;
-  last_error_ = Error::timeout("a ping to server " + spec().name, waited);
-  close_reason_ =
+  const Connection& connection = client_->connection();
+  last_error_ =
+      connection.explained(Error::timeout("a ping to server " + spec().name, waited), failure::unresponsive);
+  close_reason_ = connection.explained(
       Error(ErrorKind::closed, "server " + spec().name + " answered neither calls nor a ping for " +
-                                   std::to_string(waited.count()) + " ms and is replaced");
+                                   std::to_string(waited.count()) + " ms and is replaced"),
+      failure::unresponsive);
+  core_->log().warning("server lost", {{"server", spec().name}, {"reason", last_error_->to_string()}});
   tell(Event::lost, close_reason_->message());
 }
 

@@ -48,7 +48,21 @@ constexpr FailureCode kCodes[] = {
     {handshake_timeout,
      "See whether the command is an MCP server on stdin and stdout, whether it waits for a download or a "
      "login, or give it more time."},
+    {handshake_failed,
+     "See whether the command is an MCP server, and of a revision that is spoken here: it answered, but not "
+     "as one."},
+    {noise_on_stdout,
+     "The server writes to its stdout what is no message; banners and logs belong on its stderr."},
     {stream_closed, "The server closed its stdin or stdout and went on running; it must keep both open."},
+    {spawn_timeout,
+     "See whether the program's file system or the way to the address hangs, or give it more time "
+     "(clocks.spawn)."},
+    {call_timeout,
+     "Give the server more time (clocks.idle, clocks.absolute), or find out what it waits for. The call was "
+     "cancelled, and the server runs on."},
+    {unresponsive,
+     "Find out what the server waits for: it ran, and answered neither calls nor a ping (clocks.ping). The "
+     "next call starts another."},
 };
 
 }  // namespace

@@ -121,7 +121,7 @@ std::string explain_belt(Belt belt, int os_error) {
     case Belt::landlock:
       if (os_error == ENOSYS) return "this kernel has no Landlock";
       if (os_error == EOPNOTSUPP) return "Landlock is switched off in this kernel";
-      if (os_error == ENOENT) return "a path of its rules does not exist";
+      if (os_error == ENOENT) return "a path of its rules does not exist; the others are in force";
       break;
     case Belt::limits:
       if (os_error == EPERM) return "a limit is above the hard limit this program has itself";

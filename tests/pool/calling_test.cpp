@@ -1,4 +1,5 @@
 // What travels, what is timed, and what is sent again. R10.4; clocks.
+#include "fairlead/process/failure.hpp"
 #include "pool/harness.hpp"
 #include "pool/retry.hpp"
 
@@ -85,6 +86,8 @@ TEST_F(PoolTest, a_timeout_cancels_the_call_at_the_server_and_keeps_the_child) {
   const Result<rpc::Message> answer = call("a", "hang", how);
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().kind(), ErrorKind::timeout);
+  EXPECT_EQ(answer.error().detail().code, failure::call_timeout);
+  EXPECT_NE(answer.error().detail().command_line.find("mcp_server"), std::string::npos);
   EXPECT_EQ(pid_of("a"), before);
   EXPECT_EQ(noted("a", "got \"notifications/cancelled\""), 1u);
   EXPECT_EQ(noted("a", "got \"ping\""), 1u);
@@ -127,6 +130,16 @@ TEST_F(PoolTest, a_child_that_fails_its_ping_after_a_timeout_is_replaced) {
   EXPECT_NE(pid_of("a"), before);
 }
 
+TEST_F(PoolTest, a_server_that_writes_noise_to_its_stdout_is_told_so_with_its_last_words) {
+  add(spec("a"));
+  const Result<rpc::Message> answer = call("a", "noise");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::parse) << answer.error().to_string();
+  EXPECT_EQ(answer.error().detail().code, failure::noise_on_stdout);
+  EXPECT_EQ(answer.error().detail().remedy, remedy_for(failure::noise_on_stdout));
+  EXPECT_FALSE(answer.error().detail().command_line.empty());
+}
+
 TEST_F(PoolTest, an_idle_server_that_no_longer_answers_is_found_out_and_replaced) {
   ServerSpec mute = spec("a", "mute_after_handshake");
   mute.clocks.health = 20ms;
@@ -137,6 +150,8 @@ TEST_F(PoolTest, an_idle_server_that_no_longer_answers_is_found_out_and_replaced
   EXPECT_FALSE(status("a").healthy);
   ASSERT_TRUE(status("a").last_error);
   EXPECT_EQ(status("a").last_error->kind(), ErrorKind::timeout);
+  EXPECT_EQ(status("a").last_error->detail().code, failure::unresponsive);
+  EXPECT_FALSE(status("a").last_error->detail().command_line.empty());
 }
 
 // A server that is busy with one call cannot answer a ping beside it: the call's own clock decides.

@@ -79,7 +79,47 @@ TEST_F(PoolTest, a_server_that_never_reads_fails_by_the_handshakes_clock) {
   const Result<rpc::Message> answer = call("a", "pid");
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().kind(), ErrorKind::timeout) << answer.error().to_string();
+  EXPECT_EQ(answer.error().detail().code, failure::handshake_timeout);
+  EXPECT_EQ(answer.error().detail().after, 200ms) << "all of it, however many questions it was asked";
   EXPECT_EQ(survivors(), 0u) << "it is stopped before the call fails";
+}
+
+TEST_F(PoolTest, a_program_that_is_no_server_is_told_of_with_its_command_and_a_remedy) {
+  const std::pair<std::string, std::string_view> programs[] = {
+      {"cat", failure::handshake_failed},  // repeats what it is told
+      {"yes", failure::noise_on_stdout}};
+  for (const auto& [program, code] : programs) {
+    ServerSpec wrong = spec(program);
+    std::get<ProcessSpec>(wrong.reach).command = program;
+    std::get<ProcessSpec>(wrong.reach).args.clear();
+    add(wrong);
+    const Result<rpc::Message> answer = call(program, "pid");
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().detail().code, code) << answer.error().to_string();
+    EXPECT_EQ(answer.error().detail().remedy, remedy_for(code));
+    EXPECT_NE(answer.error().detail().command_line.find(program), std::string::npos);
+  }
+}
+
+// Somebody who takes his time to connect: until he is told to.
+Task<ConnectResult> connect_when(Loop& on, std::shared_ptr<Event> told) {
+  const bool woken = co_await told->wait(on, kPatience);
+  static_cast<void>(woken);
+  co_return Error(ErrorKind::connection_failed, "too late");
+}
+
+TEST_F(PoolTest, a_connection_that_is_never_made_fails_by_the_spawns_clock_with_a_remedy) {
+  const auto told = std::make_shared<Event>();
+  ServerSpec slow = spec("a");
+  slow.clocks.spawn = 50ms;
+  slow.reach = Connector([told](Loop& on, ConnectOptions) { return connect_when(on, told); });
+  add(slow);
+  const Result<rpc::Message> answer = call("a", "pid");
+  told->set();
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::timeout);
+  EXPECT_EQ(answer.error().detail().code, failure::spawn_timeout);
+  EXPECT_EQ(answer.error().detail().remedy, remedy_for(failure::spawn_timeout));
 }
 
 TEST_F(PoolTest, a_banner_on_stdout_is_borne) {

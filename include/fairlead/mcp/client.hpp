@@ -72,9 +72,10 @@ struct ClientOptions {
   Extensions extensions;           // what else this client can do; declared to the server
   std::optional<Revision> pinned;  // speak this and nothing else
   bool probe = true;  // off: speak the newest legacy revision, or the pinned one, without asking first
-  std::shared_ptr<EraCache> eras;                  // what is known of servers already; shared by clients
-  std::chrono::milliseconds probe_timeout{3'000};  // a legacy server may not answer a modern question at all
-  std::chrono::milliseconds handshake_timeout{30'000};
+  std::shared_ptr<EraCache> eras;  // what is known of servers already; shared by clients
+  // A legacy server may not answer a modern question at all. Never more than half of the handshake's time.
+  std::chrono::milliseconds probe_timeout{3'000};
+  std::chrono::milliseconds handshake_timeout{30'000};  // from the connection to the end of the greeting
   // A tool call may become a task at the server; it is followed to its end. Modern era: declared to the
   // server.
   bool tasks = true;

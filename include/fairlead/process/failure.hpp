@@ -38,7 +38,12 @@ inline constexpr std::string_view file_size_limit = "file_size_limit";
 inline constexpr std::string_view keeper_died = "keeper_died";
 inline constexpr std::string_view exited_in_handshake = "exited_in_handshake";
 inline constexpr std::string_view handshake_timeout = "handshake_timeout";
+inline constexpr std::string_view handshake_failed = "handshake_failed";
+inline constexpr std::string_view noise_on_stdout = "noise_on_stdout";
 inline constexpr std::string_view stream_closed = "stream_closed";
+inline constexpr std::string_view spawn_timeout = "spawn_timeout";
+inline constexpr std::string_view call_timeout = "call_timeout";
+inline constexpr std::string_view unresponsive = "unresponsive";
 
 }  // namespace failure
 
