@@ -5,6 +5,7 @@
 #include "fairlead/json/splice.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
+#include "gateway/entry_rules.hpp"
 #include "gateway/names.hpp"
 
 namespace fairlead::gateway {
@@ -81,13 +82,19 @@ void Catalogue::take(const std::string& server, const Listed& listed,
         leave_out(kind, "it has no " + std::string(key_of(kind)));
         continue;
       }
+      if (const auto why = entry_problem(kind, json::View(entry), true)) {
+        leave_out(kind, *why + " (`" + *own + "`)");
+        continue;
+      }
       const std::string offered = renamed(kind) ? offered_name(server, *own) : *own;
       if (!by_name_[index(kind)].emplace(offered, offers_[index(kind)].size()).second) {
         leave_out(kind, "`" + offered + "` is taken");
         continue;
       }
+      const auto narrower = entry_problem(kind, json::View(entry), false);
+      if (narrower) leave_out(kind, "for clients before 2026-07-28 " + *narrower + " (`" + *own + "`)");
       offers_[index(kind)].push_back(
-          Offer{server, *own, renamed(kind) ? with_name(entry, name, offered) : entry});
+          Offer{server, *own, renamed(kind) ? with_name(entry, name, offered) : entry, narrower.has_value()});
       if (kind == Kind::templates) {
         Result<mcp::UriTemplate> pattern = mcp::UriTemplate::parse(*own);
         if (pattern) templates_.push_back(Template{std::move(*pattern), server});
@@ -116,7 +123,9 @@ void Catalogue::encode(Kind kind) {
   for (const bool modern : {false, true}) {
     json::Writer out;
     out.begin_array();
-    for (const Offer& offer : offers_[index(kind)]) out.raw(for_era(kind, offer.entry, modern));
+    for (const Offer& offer : offers_[index(kind)]) {
+      if (modern || !offer.modern_only) out.raw(for_era(kind, offer.entry, modern));
+    }
     out.end_array();
     (modern ? modern_ : legacy_)[index(kind)] = out.finish();
   }

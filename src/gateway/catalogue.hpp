@@ -35,12 +35,14 @@ struct Offer {
   std::string server;
   std::string name;  // the server's own: a tool's or prompt's name, a URI, a template
   json::Raw entry;   // as clients see it
+  bool modern_only = false;
 };
 
 class Catalogue {
  public:
   Catalogue() : Catalogue(Lists()) {}
-  // What cannot be offered (no name, a name already taken) is left out and told to `problem`.
+  // What cannot be offered (no name, a name already taken, not as MCP has it) is left out and told to
+  // `problem`.
   explicit Catalogue(const Lists& lists, const std::function<void(std::string)>& problem = nullptr);
 
   // Tools and prompts by the name offered.

@@ -20,10 +20,13 @@ std::string tools_of(const Catalogue& catalogue, mcp::Revision revision = mcp::k
 
 TEST(GatewayCatalogue, EveryOtherByteOfAnEntrySurvivesItsNewName) {
   const Catalogue catalogue(
-      {{"s", listed(Kind::tools,
-                    {R"({ "x":1.50e3, "name" : "tool","inputSchema":{"a":12345678901234567890} })"})}});
-  EXPECT_EQ(tools_of(catalogue),
-            R"([{ "x":1.50e3, "name" : "s__tool","inputSchema":{"a":12345678901234567890} }])");
+      {{"s",
+        listed(
+            Kind::tools,
+            {R"({ "x":1.50e3, "name" : "tool","inputSchema":{"type":"object","a":12345678901234567890} })"})}});
+  EXPECT_EQ(
+      tools_of(catalogue),
+      R"([{ "x":1.50e3, "name" : "s__tool","inputSchema":{"type":"object","a":12345678901234567890} }])");
 }
 
 TEST(GatewayCatalogue, WithNothingInItTheListsAreEmptyAndNotAbsent) {
@@ -35,7 +38,8 @@ TEST(GatewayCatalogue, WithNothingInItTheListsAreEmptyAndNotAbsent) {
 
 TEST(GatewayCatalogue, AToolIsFoundByItsOfferedNameOnly) {
   const Catalogue catalogue(
-      {{"a", listed(Kind::tools, {R"({"name":"t"})"})}, {"b", listed(Kind::tools, {R"({"name":"t"})"})}});
+      {{"a", listed(Kind::tools, {R"({"name":"t","inputSchema":{"type":"object"}})"})},
+       {"b", listed(Kind::tools, {R"({"name":"t","inputSchema":{"type":"object"}})"})}});
   ASSERT_NE(catalogue.tool("b__t"), nullptr);
   EXPECT_EQ(catalogue.tool("b__t")->server, "b");
   EXPECT_EQ(catalogue.tool("b__t")->name, "t");
@@ -45,12 +49,55 @@ TEST(GatewayCatalogue, AToolIsFoundByItsOfferedNameOnly) {
 
 TEST(GatewayCatalogue, WhatCannotBeOfferedIsLeftOutAndTold) {
   std::vector<std::string> problems;
-  const Catalogue catalogue({{"s", listed(Kind::tools, {R"({"name":"t"})", R"({"name":"t"})",
+  const Catalogue catalogue({{"s", listed(Kind::tools, {R"({"name":"t","inputSchema":{"type":"object"}})",
+                                                        R"({"name":"t","inputSchema":{"type":"object"}})",
                                                         R"({"title":"x"})", R"({"name":7})"})}},
                             [&](std::string problem) { problems.push_back(std::move(problem)); });
   EXPECT_EQ(catalogue.size(Kind::tools), 1U);
   ASSERT_EQ(problems.size(), 3U);
   EXPECT_EQ(problems[0], "s: one of its tools is left out: `s__t` is taken");
+}
+
+// A client that checks refuses a whole list for one such entry.
+TEST(GatewayCatalogue, AnEntryThatIsNotAsMcpHasItIsLeftOut) {
+  const auto problem_with = [](Kind kind, const std::string& entry) {
+    std::string told;
+    const Catalogue catalogue({{"s", listed(kind, {entry})}},
+                              [&](std::string why) { told = std::move(why); });
+    EXPECT_EQ(catalogue.size(kind), 0U) << entry;
+    return told.substr(told.find("out: ") + 5);
+  };
+  EXPECT_EQ(problem_with(Kind::tools, R"({"name":"t"})"), "its `inputSchema` is not an object (`t`)");
+  EXPECT_EQ(problem_with(Kind::tools, R"({"name":"t","inputSchema":{}})"),
+            "its `inputSchema.type` is not `object` (`t`)");
+  const std::string tool = R"({"name":"t","inputSchema":{"type":"object"},)";
+  EXPECT_EQ(problem_with(Kind::tools, tool + R"("description":null})"),
+            "its `description` is not a string (`t`)");
+  EXPECT_EQ(problem_with(Kind::tools, tool + R"("annotations":null})"),
+            "its `annotations` is not an object (`t`)");
+  EXPECT_EQ(problem_with(Kind::tools, tool + R"("annotations":{"readOnlyHint":"yes"}})"),
+            "its `readOnlyHint` is not a boolean (`t`)");
+  EXPECT_EQ(problem_with(Kind::tools, tool + R"("icons":[{}]})"), "its `src` is not a string (`t`)");
+  EXPECT_EQ(problem_with(Kind::resources, R"({"uri":"u"})"), "its `name` is not a string (`u`)");
+  EXPECT_EQ(problem_with(Kind::templates, R"({"uriTemplate":"u","name":"n","mimeType":null})"),
+            "its `mimeType` is not a string (`u`)");
+  EXPECT_EQ(problem_with(Kind::prompts, R"({"name":"p","arguments":null})"),
+            "its `arguments` is not an array (`p`)");
+  EXPECT_EQ(problem_with(Kind::prompts, R"({"name":"p","arguments":[{}]})"),
+            "its `name` is not a string (`p`)");
+}
+
+TEST(GatewayCatalogue, ASchemaThatOnlyModernClientsTakeIsForThem) {
+  std::string told;
+  const std::string entry = R"({"name":"t","inputSchema":{"type":"object","properties":{"any":true}}})";
+  const Catalogue catalogue({{"s", listed(Kind::tools, {entry})}},
+                            [&](std::string why) { told = std::move(why); });
+  EXPECT_NE(tools_of(catalogue), "[]");
+  EXPECT_EQ(tools_of(catalogue, mcp::kNewestLegacy), "[]");
+  EXPECT_EQ(
+      told,
+      "s: one of its tools is left out: for clients before 2026-07-28 its `inputSchema.properties.any` is "
+      "not an object (`t`)");
 }
 
 TEST(GatewayCatalogue, AResourceBelongsToWhoListsItOrWhoseTemplateItFits) {
@@ -69,18 +116,23 @@ TEST(GatewayCatalogue, AResourceBelongsToWhoListsItOrWhoseTemplateItFits) {
 TEST(GatewayCatalogue, EachEraSeesWhatItMay) {
   const Catalogue catalogue(
       {{"s",
-        listed(Kind::tools,
-               {R"({"name":"t","execution":{"taskSupport":"optional"},"outputSchema":{"type":"array"}})"})}});
-  EXPECT_EQ(tools_of(catalogue, mcp::kNewest), R"([{"name":"s__t","outputSchema":{"type":"array"}}])");
+        listed(
+            Kind::tools,
+            {R"({"name":"t","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"},"outputSchema":{"type":"array"}})"})}});
+  EXPECT_EQ(tools_of(catalogue, mcp::kNewest),
+            R"([{"name":"s__t","inputSchema":{"type":"object"},"outputSchema":{"type":"array"}}])");
   EXPECT_EQ(tools_of(catalogue, mcp::kNewestLegacy),
-            R"([{"name":"s__t","execution":{"taskSupport":"optional"}}])");
+            R"([{"name":"s__t","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}])");
 }
 
 TEST(GatewayCatalogue, TheOrderDoesNotDependOnWhoAnsweredFirst) {
   Lists lists;
-  lists["b"] = listed(Kind::tools, {R"({"name":"y"})"});
-  lists["a"] = listed(Kind::tools, {R"({"name":"z"})", R"({"name":"x"})"});
-  EXPECT_EQ(tools_of(Catalogue(lists)), R"([{"name":"a__z"},{"name":"a__x"},{"name":"b__y"}])");
+  lists["b"] = listed(Kind::tools, {R"({"name":"y","inputSchema":{"type":"object"}})"});
+  lists["a"] = listed(Kind::tools, {R"({"name":"z","inputSchema":{"type":"object"}})",
+                                    R"({"name":"x","inputSchema":{"type":"object"}})"});
+  EXPECT_EQ(
+      tools_of(Catalogue(lists)),
+      R"([{"name":"a__z","inputSchema":{"type":"object"}},{"name":"a__x","inputSchema":{"type":"object"}},{"name":"b__y","inputSchema":{"type":"object"}}])");
 }
 
 }  // namespace
