@@ -3,14 +3,18 @@
 set -euo pipefail
 url=http://$1/mcp
 words='"serve", "--stdio"'
-[[ -z ${3:-} ]] || words+=", \"--config\", \"$(realpath "$3")\""
+call="demo__add '{\"a\":1,\"b\":2}'"
+if [[ -n ${3:-} ]]; then
+  words+=", \"--config\", \"$(realpath "$3")\""
+  call="SERVER__TOOL '{…}'"
+fi
 cat <<TEXT
 
 The gateway's endpoint is $url; end it with Ctrl-C. To connect:
 
   From another terminal, here
     build/release/fairlead tools $url
-    build/release/fairlead tools $url demo__add '{"a":1,"b":2}'
+    build/release/fairlead tools $url $call
 
   curl
     curl -s $url -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \\
