@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <iostream>
+#include <limits>
 
 #include "cli/common.hpp"
 #include "fairlead/json/writer.hpp"
@@ -81,7 +82,7 @@ void add_terminate(CLI::App& program, int& status) {
   command->add_option("MANIFEST", terminate->manifest, "The file that names them")->required();
   command->add_option("--watch", terminate->watch, "First wait until this process is gone")
       ->type_name("PID")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, std::numeric_limits<int>::max()));
   command->add_flag("--dry-run", terminate->options.dry_run, "Only print what would be ended");
   command->add_flag("--json", terminate->json, "As a JSON object");
   add_duration(*command, "--grace", terminate->options.grace, "How long after SIGTERM SIGKILL follows [1s]");

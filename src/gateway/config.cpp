@@ -55,6 +55,7 @@ void read_limits(ConfigReader& in, pool::PoolLimits& limits) {
       .number("max_calls", limits.max_calls)
       .number("max_waiting_calls", limits.max_waiting_calls)
       .duration("evict_after", limits.evict_after)
+      .not_zero({"max_stdio_processes", "max_calls"})
       .finish();
 }
 
@@ -68,6 +69,7 @@ void read_clocks(ConfigReader& in, pool::Clocks& clocks) {
       .duration("health", clocks.health)
       .duration("idle_stop", clocks.idle_stop)
       .duration("drain", clocks.drain)
+      .not_zero({"spawn", "handshake", "idle", "absolute", "ping"})
       .finish();
 }
 
@@ -79,7 +81,10 @@ void read_restart(ConfigReader& in, pool::RestartPolicy& restart) {
       .duration("forgive_after", restart.forgive_after)
       .number("crash_loop_after", restart.crash_loop_after)
       .duration("crash_loop_pause", restart.crash_loop_pause)
+      .not_zero({"crash_loop_after"})
       .finish();
+  if (restart.factor < 1) in.fail("factor", "is less than 1");
+  if (restart.jitter > 1) in.fail("jitter", "is more than 1");
 }
 
 void read_containment(ConfigReader& in, Containment& containment) {
@@ -105,6 +110,10 @@ void read_containment(ConfigReader& in, Containment& containment) {
       .bytes("cpu_seconds", limits.cpu_seconds)
       .bytes("core_bytes", limits.core_bytes)
       .bytes("file_bytes", limits.file_bytes)
+      .only_if(containment.cgroup != Requirement::off, {"memory_max", "pids_max", "cgroup_parent"},
+               "needs a `cgroup` that is not off")
+      .only_if(containment.landlock != Requirement::off, {"read", "write", "execute", "system_paths"},
+               "needs `landlock` to be best_effort or required")
       .finish();
 }
 
@@ -187,6 +196,10 @@ void read_server(ConfigReader& in, const std::string& name, Config& config) {
       .flag("keep_running", spec.keep_running)
       .table("clocks", [&](ConfigReader& table) { read_clocks(table, spec.clocks); })
       .table("restart", [&](ConfigReader& table) { read_restart(table, spec.restart); })
+      .not_zero({"max_calls"})
+      .only_if(reach.url.empty(), {"args", "env", "inherit_env", "cwd", "containment"},
+               "is for a server that is a `command`")
+      .only_if(reach.process.command.empty(), {"headers"}, "is for a server that has a `url`")
       .finish();
   if (!revision.empty()) {
     spec.pinned = mcp::revision_named(revision);

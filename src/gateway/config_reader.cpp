@@ -72,11 +72,32 @@ ConfigReader& ConfigReader::bytes(std::string_view key, std::optional<std::uint6
   const std::string_view units = "KMGT";
   const bool fits = unit != std::string::npos && unit > 0 && unit < 10 && unit + 1 == text.size() &&
                     units.contains(text[unit]);
+  const std::size_t shift = fits ? 10 * (units.find(text[unit]) + 1) : 0;
+  const std::uint64_t number = fits ? std::stoull(text.substr(0, unit)) : 0;
   if (!fits) {
     fail(key, "is neither a number of bytes nor one with K, M, G or T");
-    return *this;
+  } else if (number > std::numeric_limits<std::uint64_t>::max() >> shift) {
+    fail(key, "is more than there can be");
+  } else {
+    into = number << shift;
   }
-  into = std::stoull(text.substr(0, unit)) << (10 * (units.find(text[unit]) + 1));
+  return *this;
+}
+
+ConfigReader& ConfigReader::not_zero(std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    const json::View value = member(key);
+    const Result<std::chrono::milliseconds> read = parse_duration(value.as_string().value_or("1"));
+    if (value.as_double() == 0.0 || (read && read->count() == 0)) fail(key, "must be more than 0");
+  }
+  return *this;
+}
+
+ConfigReader& ConfigReader::only_if(bool sensible, std::initializer_list<std::string_view> keys,
+                                    const std::string& why_not) {
+  for (const std::string_view key : keys) {
+    if (has(key) && !sensible) fail(key, why_not);
+  }
   return *this;
 }
 

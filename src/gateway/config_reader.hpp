@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <optional>
@@ -54,6 +55,12 @@ class ConfigReader {
   }
   // A member that is an object; not called when it is not there.
   ConfigReader& table(std::string_view key, const std::function<void(ConfigReader&)>& read);
+
+  // Of what was read already: nothing works with none of it.
+  ConfigReader& not_zero(std::initializer_list<std::string_view> keys);
+  // Better refused than without effect.
+  ConfigReader& only_if(bool sensible, std::initializer_list<std::string_view> keys,
+                        const std::string& why_not);
 
   // One that others have a use for.
   ConfigReader& ignore(std::string_view key);

@@ -6,7 +6,7 @@ namespace fairlead::pool {
 
 // ---- admission -------------------------------------------------------------------------------------------
 
-Task<Result<Gate::Pass>> PoolImpl::enter(std::shared_ptr<Gate> gate, std::string limit,
+Task<Result<Gate::Pass>> PoolImpl::enter(std::shared_ptr<Gate> gate, std::string whose,
                                          Clock::duration patience, std::stop_token stop) {
   const std::size_t most = core_->options.limits.max_waiting_calls;
   if (core_->waiting_calls >= most) {
@@ -20,8 +20,8 @@ Task<Result<Gate::Pass>> PoolImpl::enter(std::shared_ptr<Gate> gate, std::string
   if (pass) co_return pass;
   if (stop.stop_requested()) co_return Error(ErrorKind::cancelled, "given up before its turn came");
   co_return with_retry(
-      Error(ErrorKind::resource_exhausted,
-            limit + " (" + std::to_string(gate->limit()) + ") calls are under way, and none ended in time"),
+      Error(ErrorKind::resource_exhausted, "max_calls (" + std::to_string(gate->limit()) + ") calls of " +
+                                               whose + " are under way, and none ended in time"),
       patience);
 }
 
@@ -43,15 +43,14 @@ Task<Result<PoolImpl::Admission>> PoolImpl::admit(const Target& target, std::sto
   Admission admission;
   admission.server = server->calls->try_enter();
   if (!admission.server) {
-    Task<Result<Gate::Pass>> entering =
-        enter(server->calls, "max_calls of server " + target.server + ":", patience, stop);
+    Task<Result<Gate::Pass>> entering = enter(server->calls, "server " + target.server, patience, stop);
     Result<Gate::Pass> entered = co_await entering;
     if (!entered) co_return entered.error();
     admission.server = std::move(*entered);
   }
   admission.all = core_->calls->try_enter();
   if (!admission.all) {
-    Task<Result<Gate::Pass>> entering = enter(core_->calls, "max_calls of all servers:", patience, stop);
+    Task<Result<Gate::Pass>> entering = enter(core_->calls, "all servers", patience, stop);
     Result<Gate::Pass> entered = co_await entering;
     if (!entered) co_return entered.error();
     admission.all = std::move(*entered);

@@ -65,7 +65,7 @@ class PoolImpl final : public Pool, public std::enable_shared_from_this<PoolImpl
   void look_for_state(const Target& target, std::string_view method);
   Admission admit_at_once(const Target& target);
   Task<Result<Admission>> admit(const Target& target, std::stop_token stop);
-  Task<Result<Gate::Pass>> enter(std::shared_ptr<Gate> gate, std::string limit, Clock::duration patience,
+  Task<Result<Gate::Pass>> enter(std::shared_ptr<Gate> gate, std::string whose, Clock::duration patience,
                                  std::stop_token stop);
   Task<Result<UpstreamPtr>> ready_upstream(const Target& target, std::stop_token stop);
 

@@ -68,7 +68,10 @@ class Terminate(program.ProgramTest):
         self.assert_ended(program.run("terminate", self.manifest(mode=0o622)), 2, stderr="can be written by others")
         self.assert_ended(program.run("terminate", self.path("none")), 3, stderr="No such file")
         self.assert_ended(program.run("terminate"), 2)
-        self.assert_ended(program.run("terminate", path, "--watch", "-1"), 2)
+        for nobody in ("-1", "0", "x"):
+            refused = program.run("terminate", path, "--watch", nobody)
+            self.assert_ended(refused, 2)
+            self.assertLess(len(refused.stderr), 200, refused.stderr)
 
     def test_watches_first(self):
         watched, sleeper = self.sleeper(), self.sleeper()

@@ -33,6 +33,7 @@ handshake = 5
 [servers.files.containment]
 memory_max = "512M"
 no_new_privs = "required"
+landlock = "best_effort"
 read = ["/srv"]
 [servers.web]
 url = "https://example.org/mcp"
@@ -102,6 +103,38 @@ TEST(GatewayConfig, WhatIsWrongIsNamed) {
   EXPECT_NE(problem_of(R"({"mcpServers":{"a b":{"command":"x"},"a-b":{"command":"x"}}})")
                 .find("which another one is"),
             std::string::npos);
+}
+
+TEST(GatewayConfig, NumbersThatNothingWorksWithAreNamed) {
+  const std::string server = "[servers.a]\ncommand='x'\n";
+  for (const std::string key : {"max_stdio_processes", "max_calls"})
+    EXPECT_EQ(problem_of("[limits]\n" + key + "=0"), "f: `limits." + key + "` must be more than 0");
+  for (const std::string key : {"spawn", "handshake", "idle", "absolute", "ping"})
+    EXPECT_EQ(problem_of(server + "clocks." + key + "='0s'"),
+              "f: `servers.a.clocks." + key + "` must be more than 0");
+  EXPECT_EQ(problem_of(server + "clocks.idle=0"), "f: `servers.a.clocks.idle` must be more than 0");
+  EXPECT_EQ(problem_of(server + "clocks.health=0\nclocks.idle_stop='0'\nclocks.queue=0"), "");
+  EXPECT_EQ(problem_of(server + "max_calls=0"), "f: `servers.a.max_calls` must be more than 0");
+  EXPECT_EQ(problem_of(server + "restart.crash_loop_after=0"),
+            "f: `servers.a.restart.crash_loop_after` must be more than 0");
+  EXPECT_EQ(problem_of(server + "restart.factor=0.5"), "f: `servers.a.restart.factor` is less than 1");
+  EXPECT_EQ(problem_of(server + "restart.jitter=1.5"), "f: `servers.a.restart.jitter` is more than 1");
+  EXPECT_EQ(problem_of(server + "containment.memory_max='999999999T'"),
+            "f: `servers.a.containment.memory_max` is more than there can be");
+}
+
+TEST(GatewayConfig, WhatWouldHaveNoEffectIsNamed) {
+  const std::string program = "[servers.a]\ncommand='x'\n";
+  const std::string address = "[servers.a]\nurl='http://h'\n";
+  EXPECT_EQ(problem_of(program + "containment.read=['/srv']"),
+            "f: `servers.a.containment.read` needs `landlock` to be best_effort or required");
+  EXPECT_EQ(problem_of(program + "containment.memory_max='1G'\ncontainment.cgroup='off'"),
+            "f: `servers.a.containment.memory_max` needs a `cgroup` that is not off");
+  EXPECT_EQ(problem_of(address + "containment.landlock='required'"),
+            "f: `servers.a.containment` is for a server that is a `command`");
+  EXPECT_EQ(problem_of(address + "env={A='1'}"), "f: `servers.a.env` is for a server that is a `command`");
+  EXPECT_EQ(problem_of(program + "headers={A='1'}"),
+            "f: `servers.a.headers` is for a server that has a `url`");
 }
 
 TEST(GatewayConfig, AnAddressThatIsNoneIsNamed) {
