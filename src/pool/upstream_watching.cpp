@@ -82,6 +82,7 @@ void ManagedUpstream::on_lost(std::uint64_t generation, const Error& lost) {
   const Error reason = with_last_words(*client_, lost);
   const bool polite = reason.detail().exit_status == 0 && calls_.empty() && answered_ > 0;
   last_error_ = reason;
+  close_reason_ = reason;  // for calls that end because we close what is no good any more
   if (!polite) core_->log().warning("server lost", {{"server", spec().name}, {"reason", reason.to_string()}});
   tell(polite ? Event::left : Event::lost, reason.message());
 }

@@ -168,6 +168,13 @@ class Http(ServeTest):
             os.kill(first, signal.SIGKILL)
             self.assertNotEqual(text(), first)
 
+    def test_a_server_on_the_network_that_has_gone_is_said_to_be_gone(self):
+        with Gateway() as behind, Gateway(*self.config(f'[servers.up]\nurl = "http://127.0.0.1:{behind.port}/mcp"')) as gateway:
+            self.assertIn('"sum":3', gateway.call("up__demo__add", a=1, b=2))
+            behind.process.kill()
+            behind.process.wait(DEADLINE)
+            self.assertIn("Connection refused", json.loads(gateway.call("up__demo__add", a=1, b=2))["error"]["message"])
+
     def test_an_unknown_tool_is_refused_by_name(self):
         with Gateway(*self.config(self.server())) as gateway:
             gateway.post("tools/list", {})
