@@ -2,8 +2,10 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <climits>
 #include <csignal>
+#include <iterator>
 
 #include "cli/common.hpp"
 #include "fairlead/connection/connect.hpp"
@@ -97,7 +99,10 @@ class Serving {
     options.log = log_;
     options.drain_grace = config_.drain_grace + kLastWords;
     options.allowed_origins = config_.allowed_origins;
-    if (!config_.allowed_hosts.empty()) options.allowed_hosts = config_.allowed_hosts;
+    if (!config_.allowed_hosts.empty()) {
+      options.allowed_hosts = {"localhost", "127.0.0.1", "[::1]"};  // nobody is led astray by these
+      std::ranges::copy(config_.allowed_hosts, std::back_inserter(*options.allowed_hosts));
+    }
     if (!config_.tls_certificate.empty())
       options.tls = http::TlsFiles{config_.tls_certificate, config_.tls_key};
     Result<std::shared_ptr<http::Server>> server =

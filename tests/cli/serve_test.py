@@ -194,6 +194,11 @@ class Http(ServeTest):
             status, _ = gateway.ask("POST", "/mcp", "{}", {"Origin": "https://evil.example", "Content-Type": "application/json"})
             self.assertEqual(status, 403)
 
+    def test_it_answers_to_the_names_of_the_file_and_of_this_machine(self):
+        with Gateway(*self.config('allowed_hosts = ["gateway.example"]\n' + self.server())) as gateway:
+            for host, status in (("gateway.example", 200), ("localhost", 200), ("127.0.0.1:1", 200), ("evil.example", 403)):
+                self.assertEqual(gateway.ask("GET", "/health", None, {"Host": host})[0], status, host)
+
     def test_what_is_wrong_in_the_file_is_named_and_nothing_starts(self):
         result = program.run("serve", *self.config("[servers.a]\ncomand = 'x'\ncommand = 'y'\n"))
         self.assertEqual(result.returncode, 2)

@@ -18,7 +18,7 @@ struct Config {
   Config() {}  // NOLINT: not an aggregate, see ConnectOptions
 
   std::string listen = "127.0.0.1:8808";
-  std::vector<std::string> allowed_hosts;  // beside those of a loopback address
+  std::vector<std::string> allowed_hosts;  // beside localhost, 127.0.0.1 and [::1]
   std::vector<std::string> allowed_origins;
   std::string tls_certificate;
   std::string tls_key;
