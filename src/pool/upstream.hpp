@@ -113,6 +113,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   bool opening(std::uint64_t generation) const noexcept;
   void on_connected(std::uint64_t generation, const std::shared_ptr<Connection>& connection);
   void on_start_failed(const Error& error);
+  void on_no_place(const Error& error);
   void on_ready(std::shared_ptr<mcp::Client> client, Place place);
 
   void on_lost(std::uint64_t generation, const Error& lost);

@@ -7,6 +7,9 @@ namespace fairlead::pool {
 
 namespace {
 
+// Between two waits for a place among max_stdio_processes.
+constexpr std::chrono::seconds kPlaceAgain{1};
+
 Task<ConnectResult> reach(Loop& loop, const ServerSpec& spec, ConnectOptions options) {
   if (const auto* process = std::get_if<ProcessSpec>(&spec.reach)) {
     ProcessSpec named = *process;
@@ -120,11 +123,19 @@ Task<void> ManagedUpstream::run_attempt(std::shared_ptr<ManagedUpstream> self) {
   if (self->spec().is_process()) {
     Task<Result<Gate::Pass>> entering = self->core_->enter_process(latest - Clock::now());
     Result<Gate::Pass> entered = co_await entering;
-    if (!entered) co_return self->finish_attempt(entered.error());
+    if (!entered) co_return self->on_no_place(entered.error());
     pass = std::move(*entered);
   }
   if (self->tell(Event::wanted) != Action::start) co_return self->finish_attempt(self->refusal());
   self->core_->loop.spawn(bring_up(self, Place(std::move(pass), self->core_), self->generation()));
+}
+
+// For one that is to be kept running nobody else may ask again.
+void ManagedUpstream::on_no_place(const Error& error) {
+  last_error_ = error;
+  core_->log().warning("server does not start", {{"server", spec().name}, {"reason", error.message()}});
+  finish_attempt(error);
+  if (spec().keep_running) due_timer_.arm_after(kPlaceAgain, [this] { begin_attempt(); });
 }
 
 bool ManagedUpstream::opening(std::uint64_t generation) const noexcept {

@@ -64,6 +64,23 @@ TEST_F(PoolTest, a_full_pool_of_busy_servers_refuses_in_time_and_names_its_limit
   EXPECT_GT(pid_of("b"), 0) << "and is not kept out for good";
 }
 
+TEST_F(PoolTest, a_server_to_be_kept_running_that_finds_no_place_says_so_and_tries_again) {
+  options.limits.max_stdio_processes = 1;
+  options.limits.evict_after = 0ms;
+  add(spec("busy"));
+  const auto call = begin("busy", "gate");
+  ASSERT_TRUE(comes_true([&] { return noted("busy", "got \"tools/call\"") == 1; }));
+  ServerSpec kept = spec("kept");
+  kept.keep_running = true;
+  kept.clocks.queue = 20ms;
+  add(kept);
+  ASSERT_TRUE(comes_true([&] { return status("kept").last_error.has_value(); }));
+  EXPECT_EQ(status("kept").last_error->kind(), ErrorKind::resource_exhausted);
+  open_gate();
+  finish(call);
+  EXPECT_TRUE(reaches("kept", State::ready));
+}
+
 TEST_F(PoolTest, the_queue_for_processes_has_an_end) {
   options.limits.max_stdio_processes = 1;
   options.limits.max_start_queue = 0;
