@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "fairlead/process/failure.hpp"
+#include "process/keeper_start.hpp"
 #include "process/spawn_errors.hpp"
 
 namespace fairlead::process {
@@ -64,6 +65,7 @@ Result<void> ChildProcess::launch(SpawnOrder order) {
   const Result<void> found = find_cgroup(order);
   if (!found) return last_words_.on(found.error(), {});
   plan_ = order.belts;
+  manifest_ = order.manifest.path;
   const Result<KeeperClient::Token> token = keeper_->spawn(std::move(order), *this);
   if (!token) return last_words_.on(token.error(), {});
   token_ = *token;
@@ -125,7 +127,7 @@ void ChildProcess::started(pid_t pid, const keeper::Outcome& outcome) {
 }
 
 void ChildProcess::refused(const keeper::Outcome& outcome) {
-  start_failed(explain_refusal(name_, path_, cwd_, outcome));
+  start_failed(explain_refusal(name_, path_, cwd_, manifest_, outcome));
 }
 
 void ChildProcess::start_failed(Error error) {
@@ -137,8 +139,7 @@ void ChildProcess::start_failed(Error error) {
 // A child whose keeper dies is killed by the kernel.
 void ChildProcess::keeper_died() {
   if (pid_ == 0) {
-    return start_failed(spawn_error(failure::keeper_died,
-                                    "the keeper process died while it was to start `" + name_ + "`", EPIPE));
+    return start_failed(keeper_lost(name_, keeper_->has_answered()));
   }
   keeper_died_ = true;
   ExitStatus status;

@@ -90,6 +90,7 @@ class ChildProcess final : public Child, private KeeperObserver {
 
   std::string path_;  // for errors
   std::string cwd_;
+  std::string manifest_;
   LastWords last_words_;
   BeltPlan plan_;
   std::vector<BeltState> belts_;  // before the start: those we know already are not to be had

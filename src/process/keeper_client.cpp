@@ -109,6 +109,7 @@ Result<void> KeeperClient::ensure_keeper() {
   pidfd_ = std::move(process->pidfd);
   socket_ = std::move(*socket);
   unanswered_ = 0;
+  has_answered_ = false;
   read_when_ready();
   return {};
 }
@@ -306,6 +307,7 @@ void KeeperClient::on_readable() {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return read_when_ready();
     if (n != sizeof report) return on_keeper_death();
+    has_answered_ = true;
     dispatch(report);
   }
 }

@@ -73,6 +73,9 @@ class KeeperClient : public std::enable_shared_from_this<KeeperClient> {
   // Enters the keeper in the manifest, unless it is. Errors are of kind `spawn`.
   Result<void> enter_keeper(const ManifestOptions& manifest);
 
+  // Whether the keeper that runs, or ran last, has ever said anything.
+  bool has_answered() const noexcept { return has_answered_; }
+
   // To the child's whole group. Nothing happens when it has ended.
   void signal(Token token, int signal);
   // The observer is told nothing more, and what it observed is killed.
@@ -109,6 +112,7 @@ class KeeperClient : public std::enable_shared_from_this<KeeperClient> {
 
   Loop& loop_;
   pid_t pid_ = 0;
+  bool has_answered_ = false;
   std::optional<Descriptor> socket_;
   UniqueFd pidfd_;
   std::deque<std::unique_ptr<Descriptor>> dying_;  // keepers that died and are not reaped yet

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <string>
 
+#include "fairlead/process/failure.hpp"
 #include "process/above_stdio.hpp"
 #include "process/keeper/protocol.hpp"
 #include "process/keeper_image.hpp"
@@ -30,8 +31,11 @@ constexpr unsigned MFD_EXEC = 0x10;
 constexpr char kName[] = "fairlead-keeper";
 constexpr char kPathVariable[] = "FAIRLEAD_KEEPER";
 
+// Unless something is short, it is the keeper that cannot be had.
 Error failed(std::string_view what, int os_error) {
-  return explain_shortage(kName, what, os_error);
+  const Error error = explain_shortage(kName, what, os_error);
+  const bool short_of = error.detail().code != failure::spawn_failed;
+  return short_of ? error : spawn_error(failure::keeper_failed, error.message(), os_error);
 }
 
 bool write_all(int fd, std::string_view bytes) {
@@ -129,6 +133,17 @@ Result<KeeperProcess> start_keeper() {
     return failed("no descriptor for it", os_error);
   }
   return process;
+}
+
+Error keeper_lost(const std::string& child, bool had_answered) {
+  const char* const path = ::secure_getenv(kPathVariable);
+  if (path && !had_answered) {
+    return spawn_error(
+        failure::keeper_failed,
+        "cannot start `" + child + "`, " + path + " is no " + kName + " (" + kPathVariable + ")", EPIPE);
+  }
+  return spawn_error(failure::keeper_died, "the keeper process died while it was to start `" + child + "`",
+                     EPIPE);
 }
 
 bool reap_keeper(int pidfd, std::chrono::milliseconds patience) noexcept {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <string>
 
 #include "fairlead/base/result.hpp"
 #include "fairlead/loop/descriptor.hpp"
@@ -18,6 +19,9 @@ struct KeeperProcess {
 
 // Blocks until the program runs, a millisecond or so. Errors are of kind `spawn`.
 Result<KeeperProcess> start_keeper();
+
+// Why a child is not started by a keeper that has ended: it was killed, or is another program.
+Error keeper_lost(const std::string& child, bool had_answered);
 
 // Reaps it if it has ended, waiting for that at most `patience`. Returns whether it is gone.
 bool reap_keeper(int pidfd, std::chrono::milliseconds patience) noexcept;

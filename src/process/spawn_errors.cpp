@@ -82,7 +82,7 @@ Error explain_shortage(const std::string& name, std::string_view what, int os_er
 }
 
 Error explain_refusal(const std::string& name, const std::string& path, const std::string& cwd,
-                      const keeper::Outcome& outcome) {
+                      const std::string& manifest, const keeper::Outcome& outcome) {
   const int os_error = outcome.error;
   switch (outcome.step) {
     case keeper::Step::exec: return explain_exec(name, path, cwd, os_error);
@@ -94,8 +94,9 @@ Error explain_refusal(const std::string& name, const std::string& path, const st
                          "cannot start `" + name + "`, its keeper is of another version (FAIRLEAD_KEEPER?)",
                          os_error);
     case keeper::Step::manifest:
-      return spawn_error(failure::manifest_unavailable,
-                         "cannot enter `" + name + "` in its manifest: " + in_words(os_error), os_error);
+      return spawn_error(
+          failure::manifest_unavailable,
+          "cannot enter `" + name + "` in its manifest: " + explain_manifest(manifest, os_error), os_error);
     case keeper::Step::none:
     case keeper::Step::descriptors:
     case keeper::Step::process: return explain_shortage(name, {}, os_error);

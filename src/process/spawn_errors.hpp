@@ -15,9 +15,9 @@ Error spawn_error(std::string_view code, std::string message, int os_error);
 // Something was missing on our side: descriptors, processes, memory, or `what` itself.
 Error explain_shortage(const std::string& name, std::string_view what, int os_error);
 
-// The keeper could not do it. `path` and `cwd` as it was told.
+// The keeper could not do it. `path`, `cwd` and `manifest` as it was told.
 Error explain_refusal(const std::string& name, const std::string& path, const std::string& cwd,
-                      const keeper::Outcome& outcome);
+                      const std::string& manifest, const keeper::Outcome& outcome);
 
 // Why a manifest cannot be written: "… is a symbolic link".
 std::string explain_manifest(const std::string& path, int os_error);

@@ -122,6 +122,17 @@ TEST_F(Manifest, AForeignFileIsRefusedAndNotTouched) {
   }
 }
 
+TEST_F(Manifest, AForeignFileThatTakesItsPlaceIsNamedAsOne) {
+  Loop loop;
+  const Running running = start(loop, spec());
+  dir_.write("manifest", "precious\n", 0600);
+  const Error error = start_error(loop, spec());
+  EXPECT_EQ(error.detail().code, failure::manifest_unavailable);
+  EXPECT_EQ(error.message(),
+            "cannot enter `cat` in its manifest: " + path_ + " is not a manifest: its first line is another");
+  EXPECT_EQ(text(), "precious\n");
+}
+
 // R11.1
 TEST_F(Manifest, ASymbolicLinkIsRefused) {
   dir_.write("target", "", 0600);

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "fairlead/loop/timer.hpp"
+#include "fairlead/process/failure.hpp"
 #include "process/support.hpp"
 
 namespace fairlead::test {
@@ -397,13 +398,16 @@ TEST(Spawn, AKeeperThatCannotBeRunIsNamed) {
   EXPECT_EQ(error.kind(), ErrorKind::spawn);
   EXPECT_EQ(error.message(),
             "cannot start `fairlead-keeper`, FAIRLEAD_KEEPER=/no/such/keeper: No such file or directory");
+  EXPECT_EQ(error.detail().code, failure::keeper_failed);
+  EXPECT_EQ(error.detail().remedy, remedy_for(failure::keeper_failed));
 }
 
 TEST(Spawn, AKeeperThatIsNoneFailsTheSpawnInsteadOfHanging) {
   const TemporaryVariable path("FAIRLEAD_KEEPER", "/bin/true");
   Loop loop;
   const Error error = start_error(loop, spec_of("cat"));
-  EXPECT_EQ(error.message(), "the keeper process died while it was to start `cat`");
+  EXPECT_EQ(error.message(), "cannot start `cat`, /bin/true is no fairlead-keeper (FAIRLEAD_KEEPER)");
+  EXPECT_EQ(error.detail().code, failure::keeper_failed);
 }
 
 }  // namespace
