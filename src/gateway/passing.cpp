@@ -78,8 +78,9 @@ rpc::Message PassedRequest::for_server(mcp::Revision server, const Asker& asker,
 
 json::Raw result_for_client(const json::Raw& result, std::string_view method, mcp::Revision server,
                             mcp::Revision client, const mcp::Implementation& gateway) {
-  if (is_modern(server) == is_modern(client)) return result;
   const json::View view(result);
+  // What is no object is no result of MCP's; nothing can be added to it or taken from it.
+  if (is_modern(server) == is_modern(client) || !view.is(json::Type::object)) return result;
   const json::View meta = view["_meta"];
   json::Splice splice(result.bytes());
   if (is_modern(client)) {

@@ -87,6 +87,13 @@ TEST(Passing, ALegacyResultGetsWhatTheModernEraRequires) {
       R"({"contents":[],"_meta":{"a":1,"io.modelcontextprotocol/serverInfo":{"name":"g","version":"1"}},"resultType":"complete","ttlMs":0,"cacheScope":"private"})");
 }
 
+TEST(Passing, WhatIsNoObjectIsLeftAsItIs) {
+  for (const std::string text : {"null", "[1, 2]", "7"}) {
+    EXPECT_EQ(result(text, kLegacy, kModern), text);
+    EXPECT_EQ(result(text, kModern, kLegacy), text);
+  }
+}
+
 TEST(Passing, AModernResultLosesWhatTheLegacyEraDoesNotHave) {
   EXPECT_EQ(
       result(
