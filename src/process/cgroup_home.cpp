@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "process/files.hpp"
+#include "process/keeper/cgroup.hpp"
 #include "process/keeper/protocol.hpp"
 
 namespace fairlead::process {
@@ -115,9 +116,12 @@ CgroupHome find_cgroup_home(const std::string& parent) {
   if (!parent.empty()) return check_cgroup_home(parent);
   const std::string own = own_cgroup(read_whole("/proc/self/cgroup"), read_whole("/proc/self/mountinfo"));
   if (own.empty()) return {{}, "there is no cgroup v2 here"};
-  // A manager that puts us into a cgroup below the one it has delegated means us to use that.
+  // A manager that puts us into a cgroup below the one it has delegated means us to use that. One that was
+  // made for us as a child of another gateway holds us, and what we start.
   const std::string above = own.substr(0, own.rfind('/'));
-  if (!marked_delegated(own) && marked_delegated(above) && check_cgroup_home(above).why_not.empty())
+  const bool confined = own.substr(above.size() + 1).starts_with(keeper::kCgroupPrefix);
+  if (!confined && !marked_delegated(own) && marked_delegated(above) &&
+      check_cgroup_home(above).why_not.empty())
     return {above, {}};
   if (::geteuid() == 0 && !marked_delegated(own) && !is_root_of_view(own))
     return {{}, "the cgroup " + own + " has not been delegated (systemd: Delegate=yes)"};
@@ -146,8 +150,9 @@ void kill_cgroups_of(const std::string& directory, int keeper, std::uint64_t som
     const std::string name(entry->d_name);
     if (!name.starts_with(prefix)) continue;
     if (std::strtoull(name.c_str() + prefix.size(), nullptr, 10) >> 32 != some_token >> 32) continue;
-    write_whole(directory + '/' + name + "/cgroup.kill", "1");
-    ::rmdir((directory + '/' + name).c_str());  // where the dead are not gone yet, whoever comes next does it
+    const std::string path = directory + '/' + name;
+    keeper::kill_cgroup(path.c_str());
+    keeper::remove_cgroup(path.c_str());  // where the dead are not gone yet, whoever comes next does it
   }
 }
 
@@ -160,7 +165,7 @@ void remove_stale_cgroups(const std::string& directory) {
     const std::string path = directory + '/' + entry->d_name;
     // One that is not empty is not removed by this.
     if (::stat(path.c_str(), &info) == 0 && ::time(nullptr) - info.st_mtime > kStaleAfterSeconds)
-      ::rmdir(path.c_str());
+      keeper::remove_cgroup(path.c_str());
   }
 }
 

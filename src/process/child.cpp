@@ -17,13 +17,13 @@
 namespace fairlead {
 
 std::string ExitStatus::to_string() const {
+  std::string text = "exited with status " + std::to_string(code.value_or(0));
   if (signal) {
     const char* abbreviation = ::sigabbrev_np(*signal);
-    std::string text = "was killed by signal " + std::to_string(*signal);
+    text = "was killed by signal " + std::to_string(*signal);
     if (abbreviation) ((text += " (SIG") += abbreviation) += ")";
-    return out_of_memory ? text + ", out of the memory its cgroup has," : text;
   }
-  return "exited with status " + std::to_string(code.value_or(0));
+  return out_of_memory ? text + ", out of the memory its cgroup has," : text;
 }
 
 namespace process {

@@ -11,7 +11,7 @@
 
 #include "fairlead/loop/descriptor.hpp"
 #include "fairlead/process/manifest.hpp"
-#include "process/files.hpp"
+#include "process/keeper/cgroup.hpp"
 #include "process/keeper/protocol.hpp"
 #include "process/manifest_file.hpp"
 
@@ -62,6 +62,7 @@ class Terminator {
       ask();
       const Result<void> insisted = insist();
       if (!insisted) return insisted.error();
+      remove_cgroups();
       static_cast<void>(compact_manifest(path_));  // stale entries do no harm
     }
     for (Target& target : targets_) report_.processes.push_back(std::move(target.told));
@@ -149,11 +150,22 @@ class Terminator {
     return {};
   }
 
+  static bool has_cgroup(const ManifestEntry& entry) {
+    const std::string& cgroup = entry.facts.cgroup;
+    return cgroup.substr(cgroup.rfind('/') + 1).starts_with(keeper::kCgroupPrefix);
+  }
+
   void kill_cgroups() {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
-      const std::string& cgroup = entries_[i].facts.cgroup;
-      const std::string name = cgroup.substr(cgroup.rfind('/') + 1);
-      if (has_some_[i] && name.starts_with(keeper::kCgroupPrefix)) write_whole(cgroup + "/cgroup.kill", "1");
+      if (has_some_[i] && has_cgroup(entries_[i])) keeper::kill_cgroup(entries_[i].facts.cgroup.c_str());
+    }
+  }
+
+  // The kernel keeps those in which something lives.
+  void remove_cgroups() {
+    for (const ManifestEntry& entry : entries_) {
+      if (entry.system == here_.system && has_cgroup(entry))
+        keeper::remove_cgroup(entry.facts.cgroup.c_str());
     }
   }
 

@@ -1,11 +1,13 @@
 // A cgroup for each child where there is one to be had, and that it is said where there is not.
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 
 #include "fairlead/process/failure.hpp"
 #include "process/cgroup_home.hpp"
+#include "process/files.hpp"
 #include "process/support.hpp"
 
 namespace fairlead::test {
@@ -192,6 +194,104 @@ TEST_F(RealCgroup, LimitsAreInForceWhereTheControllersAre) {
       EXPECT_EQ(read_file(directory + "/pids.max"), "20\n");
     }
   }
+}
+
+// What a child makes below its own, as a gateway that is itself a child does.
+TEST_F(RealCgroup, CgroupsWithinItGoWithIt) {
+  Loop loop;
+  Running running = start(loop, spec_of("cat"));
+  const pid_t keeper = parent_of(running.child->pid());
+  std::filesystem::create_directories(of(keeper).at(0) + "/inner/innermost");
+  running.in.reset();
+  wait_for(loop, *running.child);
+  EXPECT_EQ(of(keeper).size(), 0u);
+}
+
+// Its children would be out of the limits of the child it is, and live on when that is killed.
+TEST_F(RealCgroup, AGatewayAmongTheChildrenDoesNotUseTheCgroupAboveItsOwn) {
+  Loop loop;
+  const Running running = start(loop, spec_of("cat"));
+  const std::string own = of(parent_of(running.child->pid())).at(0);
+  EXPECT_EQ(in_fork([&] {
+              if (process::write_whole(own + "/cgroup.procs", "0") != 0) return 2;
+              const std::string found = process::find_cgroup_home("").directory;
+              return found.empty() || found == own ? 0 : 1;
+            }),
+            0);
+}
+
+// Where limits can be set; they are required, so nothing runs without.
+class CgroupLimits : public RealCgroup {
+ protected:
+  void SetUp() override {
+    RealCgroup::SetUp();
+    if (IsSkipped()) return;
+    for (const char* controller : {"memory", "pids"}) {
+      const auto enabled = process::enable_controller(home_.directory, controller);
+      if (!enabled) GTEST_SKIP() << enabled.error().message();
+    }
+  }
+  static ProcessSpec limited(ProcessSpec spec) {
+    spec.containment.cgroup = Requirement::required;
+    return spec;
+  }
+  Error end_over(std::uint64_t memory_max, std::vector<std::string> args) {
+    ProcessSpec spec = limited(spec_of_fixture("eats_memory", std::move(args)));
+    spec.containment.memory_max = memory_max;
+    Running running = start(loop_, std::move(spec));
+    running.in.reset();
+    status_ = wait_for(loop_, *running.child);
+    return running.child->exit_error();
+  }
+
+  Loop loop_;
+  ExitStatus status_;
+};
+
+TEST_F(CgroupLimits, WhoTakesTooMuchMemoryIsKilledAndTheErrorSaysWhatToRaise) {
+  const Error error = end_over(32u << 20, {});
+  EXPECT_EQ(status_.signal, SIGKILL);
+  EXPECT_TRUE(status_.out_of_memory);
+  EXPECT_EQ(error.detail().code, failure::out_of_memory);
+  EXPECT_TRUE(error.detail().remedy.contains("memory_max")) << error.detail().remedy;
+  EXPECT_TRUE(error.message().contains("out of the memory its cgroup has")) << error.message();
+}
+
+// As under a shell or npx: it is not the leader that is killed.
+TEST_F(CgroupLimits, ADescendantThatTakesTooMuchMemoryIsNamedAsTheReason) {
+  const Error error = end_over(32u << 20, {"child"});
+  EXPECT_EQ(status_.code, 3);
+  EXPECT_EQ(error.detail().code, failure::out_of_memory);
+  EXPECT_TRUE(error.message().contains("out of the memory its cgroup has")) << error.message();
+}
+
+// Too little to load the program: killed on the way there.
+TEST_F(CgroupLimits, MemoryThatDoesNotSufficeForTheStartIsNamedAsTheReason) {
+  ProcessSpec spec = limited(spec_of("cat"));
+  spec.containment.memory_max = 4096;
+  const auto child = loop_.block_on(Child::spawn(loop_, std::move(spec)));
+  if (!child) {
+    EXPECT_EQ(child.error().detail().code, failure::out_of_memory) << child.error().to_string();
+    return;
+  }
+  wait_for(loop_, **child);
+  EXPECT_EQ((*child)->exit_error().detail().code, failure::out_of_memory)
+      << (*child)->exit_error().to_string();
+}
+
+TEST_F(CgroupLimits, AForkBombStaysWithinItsNumberAndEndsWithItsLeader) {
+  ProcessSpec spec = limited(spec_of_fixture("multiplies"));
+  spec.containment.pids_max = 40;
+  Running running = start(loop_, std::move(spec));
+  EXPECT_EQ(running.number("refused"), EAGAIN);
+  const pid_t keeper = parent_of(running.child->pid());
+  const std::string directory = of(keeper).at(0);
+  EXPECT_EQ(read_file(directory + "/pids.current"), "40\n");
+  // Others are not touched by it.
+  EXPECT_EQ(wait_for(loop_, *start(loop_, spec_of_fixture("exits")).child).code, 0);
+  running.in.reset();
+  wait_for(loop_, *running.child);
+  EXPECT_EQ(of(keeper).size(), 0u) << "something lives in it";
 }
 
 }  // namespace

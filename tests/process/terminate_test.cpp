@@ -150,7 +150,8 @@ TEST_F(Terminate, EndsWhatIsLeftWhenWeAndTheKeeperAreKilledAtOnce) {
 
 // O1: with a cgroup also what hides from all else
 TEST_F(Terminate, EndsWhatHidesInItsCgroup) {
-  if (process::find_cgroup_home("").directory.empty()) GTEST_SKIP() << process::find_cgroup_home("").why_not;
+  const process::CgroupHome home = process::find_cgroup_home("");
+  if (home.directory.empty()) GTEST_SKIP() << home.why_not;
   Victim gateway([&](int report) {
     Loop loop;
     const Running child = start(loop, spec(fixture("escapes_session"), {"scrub"}));
@@ -158,10 +159,16 @@ TEST_F(Terminate, EndsWhatHidesInItsCgroup) {
     loop.run();
   });
   const Watched stray(gateway.number());
+  const std::string seen = read_file("/proc/" + std::to_string(stray.pid()) + "/cgroup");
+  const std::size_t name = seen.rfind("/fairlead-");
+  ASSERT_NE(name, std::string::npos) << seen;
+  const std::string directory = home.directory + seen.substr(name, seen.find('\n', name) - name);
+  ASSERT_TRUE(std::filesystem::exists(directory));
   gateway.kill_with_keeper();
   EXPECT_TRUE(stray.alive());
   EXPECT_TRUE(run().all_gone());
   EXPECT_TRUE(stray.ends_within(0ms));
+  EXPECT_FALSE(std::filesystem::exists(directory));
 }
 
 // R11.2

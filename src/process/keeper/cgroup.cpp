@@ -1,5 +1,6 @@
 #include "process/keeper/cgroup.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,28 @@ int write_text(int cgroup, const char* file, const char* text) {
 
 int open_directory(const char* directory) {
   return open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+// With what the child has made below it: a gateway among the children has cgroups of its own there.
+bool remove_at(int parent, const char* name) {
+  if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT) return true;
+  if (errno != EBUSY) return false;
+  const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* entries = fd < 0 ? nullptr : fdopendir(fd);
+  if (!entries) {
+    if (fd >= 0) close(fd);
+    return false;
+  }
+  bool some = false;
+  bool all = true;
+  while (const dirent* entry = all ? readdir(entries) : nullptr) {
+    if (entry->d_type != DT_DIR || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+      continue;
+    some = true;
+    all = remove_at(fd, entry->d_name);
+  }
+  closedir(entries);
+  return some && all && unlinkat(parent, name, AT_REMOVEDIR) == 0;
 }
 
 }  // namespace
@@ -69,7 +92,7 @@ bool ran_out_of_memory(const char* directory) {
 }
 
 bool remove_cgroup(const char* directory) {
-  return rmdir(directory) == 0 || errno == ENOENT;
+  return remove_at(AT_FDCWD, directory);
 }
 
 }  // namespace fairlead::keeper

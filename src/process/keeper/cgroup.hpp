@@ -16,7 +16,7 @@ int enter_cgroup(int cgroup);
 void kill_cgroup(const char* directory);
 // Whether its memory limit has killed somebody.
 bool ran_out_of_memory(const char* directory);
-// True when it is gone; false while something lives in it.
+// With the cgroups in it. True when it is gone; false while something lives in it.
 bool remove_cgroup(const char* directory);
 
 }  // namespace fairlead::keeper
