@@ -22,8 +22,8 @@ export ASAN_OPTIONS ?= strict_string_checks=1:$(SYMBOLIZER)
 export UBSAN_OPTIONS ?= print_stacktrace=1:$(SYMBOLIZER)
 export TSAN_OPTIONS ?= halt_on_error=1:second_deadlock_stack=1:$(SYMBOLIZER)
 
-.PHONY: build run test bench fuzz format lint package asan tsan debug install clean help
-.PHONY: bootstrap bootstrap-build bootstrap-test bootstrap-bench bootstrap-package check fuzz-short
+.PHONY: build run test vm bench fuzz format lint package asan tsan debug install clean help
+.PHONY: bootstrap bootstrap-build bootstrap-test bootstrap-bench bootstrap-package bootstrap-vm check fuzz-short
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name what; do \
@@ -62,6 +62,10 @@ fuzz-short: bootstrap-test build/asan/build.ninja
 	cmake --build build/asan -j $(JOBS) --target fuzzers
 	FUZZ_SECONDS=$(FUZZ_SHORT_SECONDS) $(CTEST) --test-dir build/asan -L fuzz
 
+vm: bootstrap-vm build/release/build.ninja ## cgroups on a kernel of their own, in a virtual machine (not part of test)
+	cmake --build build/release -j $(JOBS) --target fairlead test_process
+	tests/vm/run.sh build/release
+
 lint: bootstrap-test build ## layers, coroutine rules, format
 	$(CTEST) --test-dir build/release -L lint
 
@@ -96,6 +100,8 @@ bootstrap-bench:
 	@tools/bootstrap.sh build bench
 bootstrap-package:
 	@tools/bootstrap.sh build package
+bootstrap-vm:
+	@tools/bootstrap.sh build vm
 
 # The packages come first: CMake looks for the compilers.
 build/%/build.ninja: CMakePresets.json | bootstrap-build

@@ -183,7 +183,7 @@ TEST_F(PoolTest, a_lease_holds_a_ready_upstream) {
   ASSERT_TRUE(*lease);
   const Result<std::vector<json::Raw>> tools = loop.block_on((*lease)->client().tools());
   ASSERT_TRUE(tools);
-  EXPECT_EQ(tools->size(), 2u);
+  EXPECT_EQ(tools->size(), 4u);
   EXPECT_TRUE(repeatable("tools/call", json::View((*tools)[0])));
   EXPECT_FALSE(repeatable("tools/call", json::View((*tools)[1])));
   EXPECT_EQ((*lease)->upstream().state(), State::ready);
