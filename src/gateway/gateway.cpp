@@ -20,6 +20,10 @@ PassedRequest::Asker asker_of(const mcp::Context& context) {
                               context.log_level()};
 }
 
+Error resource_not_found(const std::string& uri) {
+  return rpc::invalid_params("Resource not found: no server here has `" + uri + "`");
+}
+
 // What the front's sessions hold on to: they may outlive the gateway.
 class Front final : public mcp::Backend {
  public:
@@ -37,15 +41,21 @@ class Front final : public mcp::Backend {
     const auto gateway = gateway_.lock();
     return gateway ? gateway->input_schema(tool) : json::Raw();
   }
-  void subscribed(const std::string& uri, bool on) override {
-    if (const auto gateway = gateway_.lock()) gateway->subscribed(uri, on);
+  Task<Result<std::shared_ptr<void>>> subscribe(mcp::BackendSubscription subscription) override {
+    const auto gateway = gateway_.lock();
+    return gateway ? gateway->subscribe(std::move(subscription)) : nothing_to_hear();
+  }
+  void session_began(std::string_view session, Reach reach) override {
+    if (const auto gateway = gateway_.lock()) gateway->session_began(session, std::move(reach));
   }
   void session_ended(std::string_view session) override {
     if (const auto gateway = gateway_.lock()) gateway->session_ended(session);
   }
 
  private:
-  static Task<Answer> gone() { co_return Error::rpc(rpc::kInternalError, "The gateway has been shut down"); }
+  static Error shut_down() { return Error::rpc(rpc::kInternalError, "The gateway has been shut down"); }
+  static Task<Answer> gone() { co_return shut_down(); }
+  static Task<Result<std::shared_ptr<void>>> nothing_to_hear() { co_return shut_down(); }
 
   std::weak_ptr<mcp::Backend> gateway_;
 };
@@ -70,6 +80,7 @@ Result<void> GatewayImpl::start() {
   options.client.log_level = mcp::LoggingLevel::info;
   options.handlers = handlers();
   pool_ = pool::Pool::create(loop_, std::move(options));
+  watches_ = std::make_shared<Watches>(loop_, pool_, log_);
   front_.backend(std::make_shared<Front>(weak_from_this()));
   if (!config_.terminator_manifest.empty()) {
     // What a former life of ours left in it is done with; what is alive stays.
@@ -83,7 +94,7 @@ Result<void> GatewayImpl::start() {
       return Error(ErrorKind::validation, *problem);
     const Result<void> added = pool_->add(spec);
     if (!added) return added.error();
-    known_[spec.name];
+    known_[spec.name].per_user = spec.sharing == pool::Sharing::per_user;
   }
   if (known_.empty()) listed_.set();
   for (const auto& [server, known] : known_) refresh(server);
@@ -112,16 +123,16 @@ Task<Answer> GatewayImpl::serve(mcp::BackendRequest request) {
   const std::string_view method = request.message.method();
   for (const Kind kind : kKinds) {
     if (method != list_method(kind)) continue;
-    Task<Answer> listing = list(kind, request.context.revision());
+    Task<Answer> listing = list(kind, request.context);
     Answer answer = co_await listing;
     co_return answer;
   }
-  Result<Route> found = route(request.message);
+  Result<Route> found = route(request.message, request.context);
   if (!found && !listed_.is_set()) {
     // Perhaps it is one of a server that has not listed yet.
     const bool all = co_await listed_.wait(loop_, config_.list_wait);
     static_cast<void>(all);
-    found = route(request.message);
+    found = route(request.message, request.context);
   }
   if (!found) co_return found.error();
   Task<Answer> passing = pass(std::move(request), *found);
@@ -129,7 +140,7 @@ Task<Answer> GatewayImpl::serve(mcp::BackendRequest request) {
   co_return answer;
 }
 
-Result<GatewayImpl::Route> GatewayImpl::route(const rpc::Message& message) const {
+Result<GatewayImpl::Route> GatewayImpl::route(const rpc::Message& message, const mcp::Context& context) {
   const json::View params(message.params_text());
   const std::string_view method = message.method();
   const json::View ref = method == "completion/complete" ? params["ref"] : params;
@@ -138,23 +149,63 @@ Result<GatewayImpl::Route> GatewayImpl::route(const rpc::Message& message) const
   const std::optional<std::string> name = key.as_string();
   if (!name)
     return rpc::invalid_params(std::string(is_resource ? "uri" : "name") + " is missing or not a string");
+  const auto catalogue = catalogue_for(context.session(), context.user());
   if (is_resource) {
-    const std::string* const server = catalogue_->server_of_resource(*name);
-    if (!server) return rpc::invalid_params("Resource not found: no server here has `" + *name + "`");
-    return Route{*server, std::nullopt, json::View()};
+    const std::string* const server = catalogue->server_of_resource(*name);
+    if (!server) return resource_not_found(*name);
+    return Route{catalogue, *server, std::nullopt, json::View()};
   }
   const bool is_tool = method == "tools/call";
-  const Offer* const offer = is_tool ? catalogue_->tool(*name) : catalogue_->prompt(*name);
+  const Offer* const offer = is_tool ? catalogue->tool(*name) : catalogue->prompt(*name);
   if (!offer)
     return rpc::invalid_params(std::string(is_tool ? "Unknown tool: " : "Unknown prompt: ") + *name);
-  return Route{offer->server, Rename{key, offer->name}, is_tool ? json::View(offer->entry) : json::View()};
+  return Route{catalogue, offer->server, Rename{key, offer->name},
+               is_tool ? json::View(offer->entry) : json::View()};
+}
+
+// ---- clients ---------------------------------------------------------------------------------------------
+
+Task<Result<std::shared_ptr<void>>> GatewayImpl::subscribe(mcp::BackendSubscription subscription) {
+  const auto keep = shared_from_this();
+  const auto server_of = [&] {
+    const auto catalogue = catalogue_for(subscription.session, subscription.user);
+    const std::string* const found = catalogue->server_of_resource(subscription.uri);
+    return found ? *found : std::string();
+  };
+  std::string server = server_of();
+  if (server.empty() && !listed_.is_set()) {
+    const bool all = co_await listed_.wait(loop_, config_.list_wait);
+    static_cast<void>(all);
+    server = server_of();
+  }
+  if (server.empty()) co_return resource_not_found(subscription.uri);
+  pool::Target target(server, std::move(subscription.session), std::move(subscription.user));
+  Task<Result<std::shared_ptr<void>>> subscribing =
+      watches_->subscribe(std::move(target), std::move(subscription.uri), std::move(subscription.stop),
+                          std::move(subscription.updated));
+  Result<std::shared_ptr<void>> made = co_await subscribing;
+  if (!made && made.error().kind() != ErrorKind::remote) co_return failure_of(server, made.error());
+  co_return made;
+}
+
+void GatewayImpl::session_began(std::string_view session, Reach reach) {
+  sessions_.insert_or_assign(std::string(session), std::move(reach));
+}
+
+void GatewayImpl::session_ended(std::string_view session) {
+  if (session.empty()) return;
+  sessions_.erase(std::string(session));
+  for (auto& [name, known] : known_) {
+    if (!known.per_user) known.own.erase(std::string(session));
+  }
+  forget_views();
+  if (!stopping_) pool_->end_session(session);
 }
 
 // ---- calls -----------------------------------------------------------------------------------------------
 
 Task<Answer> GatewayImpl::pass(mcp::BackendRequest request, Route route) {
   const auto keep = shared_from_this();
-  const auto catalogue = catalogue_;  // the route looks into it
   const mcp::Context context = request.context;
   const std::string method(request.message.method());
   const mcp::Revision server_revision = known_[route.server].revision;
@@ -226,7 +277,7 @@ Task<Result<json::Raw>> GatewayImpl::answers_of(mcp::Context context, json::Raw 
 Task<void> GatewayImpl::shutdown(std::chrono::milliseconds grace) {
   const auto keep = shared_from_this();
   stopping_ = true;
-  watched_.clear();
+  watches_->stop();
   Task<void> stopping = pool_->shutdown(grace);
   co_await stopping;
 }

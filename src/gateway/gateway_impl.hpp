@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "fairlead/mcp/backend.hpp"
 #include "gateway/catalogue.hpp"
 #include "gateway/passing.hpp"
+#include "gateway/watches.hpp"
 
 namespace fairlead::gateway {
 
@@ -39,21 +41,32 @@ class GatewayImpl final : public Gateway,
   bool has_capability(std::string_view capability) const override;
   Task<Answer> serve(mcp::BackendRequest request) override;
   json::Raw input_schema(std::string_view tool) const override;
-  void subscribed(const std::string& uri, bool on) override;
+  Task<Result<std::shared_ptr<void>>> subscribe(mcp::BackendSubscription subscription) override;
+  void session_began(std::string_view session, Reach reach) override;
   void session_ended(std::string_view session) override;
 
  private:
+  // What an upstream last listed.
+  struct Part {
+    std::shared_ptr<const Listed> listed;  // null: nothing yet
+    std::uint64_t listening = 0;           // the generation that tells us of changes
+    bool asking = false;                   // it is being asked
+    bool again = false;                    // and has changed meanwhile
+  };
   // What is known of one server, whether it runs or not.
   struct Known {
     mcp::Revision revision = mcp::kNewestLegacy;
-    std::shared_ptr<const Listed> listed = std::make_shared<const Listed>();
-    bool asked = false;    // its lists have been asked for once, with whatever outcome
-    bool listing = false;  // they are being asked for now
-    bool again = false;    // and have changed meanwhile
-    std::string problem;   // why there are none
+    bool per_user = false;
+    bool asked = false;   // it has been asked for its lists once, with whatever outcome
+    std::string problem;  // why there are none
+    Part shared;          // what everybody sees who has no upstream of their own
+    std::map<std::string, std::shared_ptr<Part>, std::less<>> own;  // by session or user
+
+    std::shared_ptr<const Listed> own_lists(std::string_view session, std::string_view user) const;
   };
   // Where a request goes.
   struct Route {
+    std::shared_ptr<const Catalogue> catalogue;  // what `entry` is part of
     std::string server;
     std::optional<Rename> rename;
     json::View entry;  // the tool, where it is one
@@ -61,31 +74,33 @@ class GatewayImpl final : public Gateway,
 
   // Lists (gateway_lists.cpp).
   void refresh(const std::string& server);
+  void refresh_own(const std::shared_ptr<pool::Upstream>& upstream);
   static Task<void> list_server(std::shared_ptr<GatewayImpl> self, std::string server);
-  static Task<Result<std::shared_ptr<const Listed>>> ask_lists(mcp::Client& client);
+  static Task<void> list_own(std::shared_ptr<GatewayImpl> self, std::shared_ptr<pool::Upstream> upstream,
+                             std::shared_ptr<Part> part);
+  static Task<Result<std::shared_ptr<const Listed>>> ask_lists(const pool::Lease& lease, Part& part);
   void take_lists(const std::string& server, std::shared_ptr<const Listed> listed);
-  Task<Answer> list(Kind kind, mcp::Revision revision);
-  void tell_changes(const Catalogue& before);
+  void take_own(const std::string& server, const std::string& key, Part& part,
+                std::shared_ptr<const Listed> listed);
+  void tell_changes(const Listed& before, const Listed& now, const mcp::Concerns& concerns);
+  Task<Answer> list(Kind kind, mcp::Context context);
+  std::shared_ptr<const Catalogue> catalogue_for(std::string_view session, std::string_view user);
+  void forget_views();
 
   // Calls (gateway.cpp).
-  Result<Route> route(const rpc::Message& message) const;
+  Result<Route> route(const rpc::Message& message, const mcp::Context& context);
   Task<Answer> pass(mcp::BackendRequest request, Route route);
   Task<Result<json::Raw>> answers_of(mcp::Context context, json::Raw questions);
 
   // What servers say (gateway_upstream.cpp).
   pool::UpstreamHandlers handlers();
-  void on_notification(const pool::Upstream& upstream, std::string_view method, const json::Raw& params);
+  std::optional<mcp::Context> meant(const pool::Upstream& upstream) const;
+  void on_notification(const std::shared_ptr<pool::Upstream>& upstream, std::string_view method,
+                       const json::Raw& params);
   static Task<Answer> on_request(std::shared_ptr<GatewayImpl> self, std::shared_ptr<pool::Upstream> upstream,
                                  Request request);
-  void on_change(const pool::Upstream& upstream, const pool::Transition& transition);
+  void on_change(const std::shared_ptr<pool::Upstream>& upstream, const pool::Transition& transition);
   void on_log(const pool::Upstream& upstream, const json::Raw& params);
-  struct Watched {
-    std::optional<pool::Lease> lease;  // keeps the server running for as long as somebody listens
-    std::optional<std::uint64_t> subscription;
-    bool wanted = true;
-  };
-  static Task<void> subscribe(std::shared_ptr<GatewayImpl> self, std::string uri);
-  static Task<void> unsubscribe(std::shared_ptr<Watched> watched);
 
   Loop& loop_;
   Config config_;
@@ -94,8 +109,13 @@ class GatewayImpl final : public Gateway,
   std::shared_ptr<pool::Pool> pool_;
   std::map<std::string, Known> known_;
   std::shared_ptr<const Catalogue> catalogue_ = std::make_shared<const Catalogue>();
-  Event listed_;                                             // every server has been asked once
-  std::map<std::string, std::shared_ptr<Watched>> watched_;  // by URI
+  // What those see who have upstreams of their own that list something else; made when they look. By session
+  // and user.
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<const Catalogue>> views_;
+  bool lists_differ_ = false;  // there are such
+  std::map<std::string, Reach, std::less<>> sessions_;
+  Event listed_;  // every server has been asked once
+  std::shared_ptr<Watches> watches_;
   bool stopping_ = false;
 };
 

@@ -1,5 +1,7 @@
 // What the servers have: asked when the gateway starts, and again whenever one says that it has changed or
 // has been started anew. A server that cannot say leaves its part of the lists empty, and nothing else.
+#include <algorithm>
+
 #include "fairlead/json/writer.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/gateway_impl.hpp"
@@ -17,21 +19,44 @@ std::string_view list_method(Kind kind) noexcept {
   return "prompts/list";
 }
 
+namespace {
+
+bool same(const std::vector<json::Raw>& one, const std::vector<json::Raw>& other) {
+  return std::ranges::equal(one, other,
+                            [](const json::Raw& a, const json::Raw& b) { return a.text() == b.text(); });
+}
+
+bool same(const Listed& one, const Listed& other) {
+  return std::ranges::all_of(kKinds, [&](Kind kind) { return same(one.of(kind), other.of(kind)); });
+}
+
+const Listed& or_nothing(const std::shared_ptr<const Listed>& listed) {
+  static const Listed kNothing;
+  return listed ? *listed : kNothing;
+}
+
+}  // namespace
+
+// ---- asking ----------------------------------------------------------------------------------------------
+
 void GatewayImpl::refresh(const std::string& server) {
-  Known& known = known_[server];
-  if (stopping_) return;
-  if (known.listing) {
-    known.again = true;
-    return;
-  }
-  known.listing = true;
+  Part& part = known_[server].shared;
+  part.again = true;
+  if (stopping_ || std::exchange(part.asking, true)) return;
   loop_.spawn(list_server(shared_from_this(), server));
+}
+
+void GatewayImpl::refresh_own(const std::shared_ptr<pool::Upstream>& upstream) {
+  std::shared_ptr<Part>& part = known_[upstream->spec().name].own[upstream->key()];
+  if (!part) part = std::make_shared<Part>();
+  part->again = true;
+  if (stopping_ || std::exchange(part->asking, true)) return;
+  loop_.spawn(list_own(shared_from_this(), upstream, part));
 }
 
 Task<void> GatewayImpl::list_server(std::shared_ptr<GatewayImpl> self, std::string server) {
   Known& known = self->known_[server];
-  do {
-    known.again = false;
+  while (std::exchange(known.shared.again, false)) {
     pool::Target target(server);
     Task<Result<pool::Lease>> acquiring = self->pool_->acquire(std::move(target));
     const Result<pool::Lease> lease = co_await acquiring;
@@ -41,7 +66,7 @@ Task<void> GatewayImpl::list_server(std::shared_ptr<GatewayImpl> self, std::stri
       break;
     }
     known.revision = lease->client().revision();
-    Task<Result<std::shared_ptr<const Listed>>> asking = ask_lists(lease->client());
+    Task<Result<std::shared_ptr<const Listed>>> asking = ask_lists(*lease, known.shared);
     const Result<std::shared_ptr<const Listed>> listed = co_await asking;
     if (!listed) {
       known.problem = listed.error().to_string();
@@ -50,15 +75,45 @@ Task<void> GatewayImpl::list_server(std::shared_ptr<GatewayImpl> self, std::stri
     }
     known.problem.clear();
     self->take_lists(server, *listed);
-  } while (known.again);
-  known.listing = false;
+  }
+  known.shared.asking = false;
   known.asked = true;
   bool all = true;
   for (const auto& [name, one] : self->known_) all = all && one.asked;
   if (all) self->listed_.set();
 }
 
-Task<Result<std::shared_ptr<const Listed>>> GatewayImpl::ask_lists(mcp::Client& client) {
+// An upstream of one session or user lists for that one. It is not started for it: there is time when it is.
+Task<void> GatewayImpl::list_own(std::shared_ptr<GatewayImpl> self, std::shared_ptr<pool::Upstream> upstream,
+                                 std::shared_ptr<Part> part) {
+  const std::string server = upstream->spec().name;
+  const std::string key = upstream->key();
+  while (std::exchange(part->again, false)) {
+    const Result<pool::Lease> lease = self->pool_->hold(upstream);
+    if (!lease) break;
+    Task<Result<std::shared_ptr<const Listed>>> asking = ask_lists(*lease, *part);
+    const Result<std::shared_ptr<const Listed>> listed = co_await asking;
+    if (!listed) {
+      self->log_.warning("server does not list",
+                         {{"server", server}, {"for", key}, {"reason", listed.error().to_string()}});
+      break;
+    }
+    self->take_own(server, key, *part, *listed);
+  }
+  part->asking = false;
+}
+
+Task<Result<std::shared_ptr<const Listed>>> GatewayImpl::ask_lists(const pool::Lease& lease, Part& part) {
+  mcp::Client& client = lease.client();
+  if (mcp::is_modern(client.revision()) && part.listening != lease.upstream().generation()) {
+    part.listening = lease.upstream().generation();
+    mcp::ListenFilter filter;
+    filter.tools = filter.prompts = filter.resources = true;
+    // Without it changes are seen only when the server is started anew.
+    Task<Result<std::uint64_t>> listening = client.listen(std::move(filter));
+    const Result<std::uint64_t> number = co_await listening;
+    static_cast<void>(number);
+  }
   auto listed = std::make_shared<Listed>();
   for (const Kind kind : kKinds) {
     const std::string_view capability = kind == Kind::templates ? "resources" : member_of(kind);
@@ -71,46 +126,94 @@ Task<Result<std::shared_ptr<const Listed>>> GatewayImpl::ask_lists(mcp::Client& 
     if (!entries) co_return entries.error();
     listed->of(kind) = std::move(*entries);
   }
-  if (mcp::is_modern(client.revision())) {
-    mcp::ListenFilter filter;
-    filter.tools = filter.prompts = filter.resources = true;
-    // Without it changes are seen only when the server is started anew.
-    Task<Result<std::uint64_t>> listening = client.listen(std::move(filter));
-    const Result<std::uint64_t> number = co_await listening;
-    static_cast<void>(number);
-  }
   co_return std::shared_ptr<const Listed>(std::move(listed));
 }
 
+// ---- taking ----------------------------------------------------------------------------------------------
+
 void GatewayImpl::take_lists(const std::string& server, std::shared_ptr<const Listed> listed) {
-  known_[server].listed = std::move(listed);
+  Known& known = known_[server];
+  const std::shared_ptr<const Listed> before = std::exchange(known.shared.listed, std::move(listed));
   Lists lists;
-  for (const auto& [name, known] : known_) lists[name] = known.listed;
-  const auto before = catalogue_;
+  for (const auto& [name, one] : known_) {
+    if (one.shared.listed) lists[name] = one.shared.listed;
+  }
   catalogue_ = std::make_shared<const Catalogue>(lists, [this](std::string problem) {
     log_.warning("not offered", {{"problem", std::move(problem)}});
   });
-  tell_changes(*before);
+  forget_views();
+  tell_changes(
+      or_nothing(before), *known.shared.listed,
+      [&known](std::string_view session, std::string_view user) { return !known.own_lists(session, user); });
+}
+
+void GatewayImpl::take_own(const std::string& server, const std::string& key, Part& part,
+                           std::shared_ptr<const Listed> listed) {
+  const Known& known = known_[server];
+  const auto found = known.own.find(key);
+  if (found == known.own.end() || found->second.get() != &part) return;  // its session has ended
+  // Most list what all list, and that need not be kept once more.
+  const bool usual = known.shared.listed && same(*listed, *known.shared.listed);
+  const auto before = part.listed ? part.listed : known.shared.listed;
+  part.listed = usual ? known.shared.listed : std::move(listed);
+  forget_views();
+  tell_changes(or_nothing(before), *part.listed,
+               [&known, &key](std::string_view session, std::string_view user) {
+                 return (known.per_user ? user : session) == key;
+               });
 }
 
 // Clients hear of a list only when what they would see is not what they saw.
-void GatewayImpl::tell_changes(const Catalogue& before) {
-  const auto differs = [&](Kind kind) {
-    return before.encoded(kind, mcp::kNewest).text() != catalogue_->encoded(kind, mcp::kNewest).text();
-  };
+void GatewayImpl::tell_changes(const Listed& before, const Listed& now, const mcp::Concerns& concerns) {
   if (!listed_.is_set()) return;  // nobody has been shown a whole list yet
-  if (differs(Kind::tools)) front_.tools_changed();
-  if (differs(Kind::prompts)) front_.prompts_changed();
-  if (differs(Kind::resources) || differs(Kind::templates)) front_.resources_changed();
+  const auto differs = [&](Kind kind) { return !same(before.of(kind), now.of(kind)); };
+  if (differs(Kind::tools)) front_.tools_changed(concerns);
+  if (differs(Kind::prompts)) front_.prompts_changed(concerns);
+  if (differs(Kind::resources) || differs(Kind::templates)) front_.resources_changed(concerns);
 }
 
-Task<Answer> GatewayImpl::list(Kind kind, mcp::Revision revision) {
+// ---- showing ---------------------------------------------------------------------------------------------
+
+std::shared_ptr<const Listed> GatewayImpl::Known::own_lists(std::string_view session,
+                                                            std::string_view user) const {
+  const auto found = own.find(per_user ? user : session);
+  return found == own.end() ? nullptr : found->second->listed;
+}
+
+std::shared_ptr<const Catalogue> GatewayImpl::catalogue_for(std::string_view session, std::string_view user) {
+  if (!lists_differ_) return catalogue_;
+  std::shared_ptr<const Catalogue>& view = views_[{std::string(session), std::string(user)}];
+  if (view) return view;
+  Lists lists;
+  bool differs = false;
+  for (const auto& [name, known] : known_) {
+    const std::shared_ptr<const Listed> own = known.own_lists(session, user);
+    differs = differs || (own && own != known.shared.listed);
+    if (own || known.shared.listed) lists[name] = own ? own : known.shared.listed;
+  }
+  view = differs ? std::make_shared<const Catalogue>(lists) : catalogue_;
+  return view;
+}
+
+void GatewayImpl::forget_views() {
+  views_.clear();
+  const auto differs = [](const auto& entry) {
+    const Known& known = entry.second;
+    return std::ranges::any_of(known.own, [&](const auto& own) {
+      return own.second->listed && own.second->listed != known.shared.listed;
+    });
+  };
+  lists_differ_ = std::ranges::any_of(known_, differs);
+}
+
+Task<Answer> GatewayImpl::list(Kind kind, mcp::Context context) {
   const auto keep = shared_from_this();
   const bool all = co_await listed_.wait(loop_, config_.list_wait);
   // Those that are late come with a change of the list.
   if (!all) listed_.set();
-  mcp::ResultWriter result(*front_.state(), revision);
-  result.out().key(member_of(kind)).raw(catalogue_->encoded(kind, revision));
+  const auto catalogue = catalogue_for(context.session(), context.user());
+  mcp::ResultWriter result(*front_.state(), context.revision());
+  result.out().key(member_of(kind)).raw(catalogue->encoded(kind, context.revision()));
   result.cache_hint(mcp::CacheHint{0, false});
   co_return result.finish();
 }

@@ -117,10 +117,14 @@ void Context::notify(std::string_view method, const json::Raw& params) const {
   if (!state_->stop.stop_requested()) state_->link->notify(method, params, state_->id);
 }
 
-Task<Result<json::Raw>> Context::ask_legacy(std::string method, json::Raw params) const {
+Task<Result<json::Raw>> Context::ask_legacy(std::string method, json::Raw params,
+                                            std::stop_token stop) const {
   const std::shared_ptr<RequestState> state = state_;
+  std::stop_source either;
+  const std::stop_callback given_up(state->stop, [&either] { either.request_stop(); });
+  const std::stop_callback withdrawn(stop, [&either] { either.request_stop(); });
   Task<Result<json::Raw>> asking =
-      state->link->request(std::move(method), std::move(params), state->id, state->stop);
+      state->link->request(std::move(method), std::move(params), state->id, either.get_token());
   Result<json::Raw> answer = co_await asking;
   co_return answer;
 }

@@ -31,31 +31,10 @@ void ServerState::tell_updated(const std::string& uri) {
   for (const auto& listener : listeners()) listener->resource_updated(uri);
 }
 
-void ServerState::tell_changed(ListKind kind) {
-  for (const auto& listener : listeners()) listener->list_changed(kind);
-}
-
-ServerState::Subscriber::Subscriber(ServerState& server, std::string uri) : uri_(std::move(uri)) {
-  if (!server.backend) return;
-  server_ = &server;
-  bool first = false;
-  {
-    const std::lock_guard lock(server.mutex_);
-    first = ++server.subscribers_[uri_] == 1;
+void ServerState::tell_changed(ListKind kind, const Concerns& concerns) {
+  for (const auto& listener : listeners()) {
+    if (!concerns || concerns(listener->session(), listener->user())) listener->list_changed(kind);
   }
-  if (first) server.backend->subscribed(uri_, true);
-}
-
-ServerState::Subscriber::~Subscriber() {
-  if (!server_) return;
-  bool last = false;
-  {
-    const std::lock_guard lock(server_->mutex_);
-    const auto found = server_->subscribers_.find(uri_);
-    last = --found->second == 0;
-    if (last) server_->subscribers_.erase(found);
-  }
-  if (last) server_->backend->subscribed(uri_, false);
 }
 
 void ServerState::tell_task(const std::string& id, const json::Raw& detailed) {
@@ -161,14 +140,14 @@ Server& Server::backend(std::shared_ptr<Backend> backend) {
   state_->backend = std::move(backend);
   return *this;
 }
-void Server::tools_changed() {
-  state_->tell_changed(ListKind::tools);
+void Server::tools_changed(const Concerns& concerns) {
+  state_->tell_changed(ListKind::tools, concerns);
 }
-void Server::resources_changed() {
-  state_->tell_changed(ListKind::resources);
+void Server::resources_changed(const Concerns& concerns) {
+  state_->tell_changed(ListKind::resources, concerns);
 }
-void Server::prompts_changed() {
-  state_->tell_changed(ListKind::prompts);
+void Server::prompts_changed(const Concerns& concerns) {
+  state_->tell_changed(ListKind::prompts, concerns);
 }
 Server& Server::extension(std::string id, json::Raw settings) {
   Extensions declared = state_->extensions;

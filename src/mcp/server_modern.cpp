@@ -97,6 +97,30 @@ std::optional<Error> read_filter(const ServerState& server, json::View filter, S
   return std::nullopt;
 }
 
+// The backend's part in a subscription. What it cannot promise is left out.
+Task<std::vector<std::shared_ptr<void>>> subscribe_at_backend(std::shared_ptr<const ModernServer> modern,
+                                                              std::shared_ptr<Subscription> subscription,
+                                                              std::shared_ptr<RequestState> state) {
+  std::vector<std::shared_ptr<void>> kept;
+  const std::set<std::string> uris = subscription->wanted().uris;
+  for (const std::string& uri : uris) {
+    BackendSubscription wish(uri, std::string(state->link->session()), std::string(state->link->user()));
+    wish.stop = state->stop;
+    wish.updated = [weak = std::weak_ptr(subscription)](const std::string& changed) {
+      if (const auto told = weak.lock()) told->part_updated(changed);
+    };
+    Task<Result<std::shared_ptr<void>>> subscribing = modern->server->backend->subscribe(std::move(wish));
+    Result<std::shared_ptr<void>> made = co_await subscribing;
+    if (made) {
+      kept.push_back(std::move(*made));
+    } else {
+      modern->log.info("cannot subscribe", {{"uri", uri}, {"reason", made.error().message()}});
+      subscription->leave_out(uri);
+    }
+  }
+  co_return kept;
+}
+
 // Stays under way until the client cancels it or goes away.
 Task<Answer> listen(std::shared_ptr<const ModernServer> modern, Request request,
                     std::shared_ptr<RequestState> state) {
@@ -110,17 +134,20 @@ Task<Answer> listen(std::shared_ptr<const ModernServer> modern, Request request,
   if (const std::optional<Error> problem = modern->subscriptions->refusal(wanted)) co_return *problem;
   const std::string id(request.id());
   auto subscription = std::make_shared<Subscription>(state->link, id, std::move(wanted));
+  const Subscriptions::Place place(modern->subscriptions, subscription);
+  std::vector<std::shared_ptr<void>> kept;
+  if (modern->server->backend) {
+    Task<std::vector<std::shared_ptr<void>>> subscribing = subscribe_at_backend(modern, subscription, state);
+    kept = co_await subscribing;
+  }
   subscription->acknowledge();
   if (!subscription->wanted().nothing()) {
-    const Subscriptions::Place place(modern->subscriptions, subscription);
     modern->server->listen(subscription);
     // What a task has come to by now, since nothing more may come of it.
     for (const std::string& task : subscription->wanted().tasks) {
       const json::Raw now = detailed_task(*modern->server, *state, task);
       if (!now.absent()) subscription->task_changed(task, now);
     }
-    std::vector<ServerState::Subscriber> counted;
-    for (const std::string& uri : subscription->wanted().uris) counted.emplace_back(*modern->server, uri);
     const std::stop_callback on_stop(state->stop, [subscription] { subscription->end(); });
     const bool stopped = co_await subscription->ended().wait(state->link->loop(), Clock::duration::max());
     static_cast<void>(stopped);

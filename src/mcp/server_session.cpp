@@ -28,6 +28,7 @@ ServerSession::ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Lo
       session_(server_->next_session()) {}
 
 ServerSession::~ServerSession() {
+  legacy_.reset();  // its subscriptions too, before the backend forgets the session
   if (server_->backend) server_->backend->session_ended(session_);
 }
 
@@ -90,22 +91,32 @@ Task<Answer> ServerSession::handle_legacy(Request request) {
   }
   if (!legacy_) co_return rpc::invalid_request("Invalid Request: initialize comes first");
   if (name == "logging/setLevel") co_return set_level(request.args());
-  if (name == "resources/subscribe") co_return subscribe(request.args(), true);
-  if (name == "resources/unsubscribe") co_return subscribe(request.args(), false);
+  if (name == "resources/unsubscribe") co_return unsubscribe(request.args());
+  if (name == "resources/subscribe") {
+    Task<Answer> subscribing = subscribe(request);
+    Answer answer = co_await subscribing;
+    co_return answer;
+  }
 
-  auto state = std::make_shared<RequestState>();
-  state->revision = legacy_->revision;
-  state->link = shared_from_this();
+  std::shared_ptr<RequestState> state = legacy_state();
   state->id = request.id();
-  state->client_capabilities = legacy_->capabilities;
-  state->client_info = legacy_->client_info;
   state->meta = part_of(request.message(), request.args()["_meta"]);
-  state->log_level = legacy_->log_level;
   state->stop = request.stop();
   FeatureCall call{server_, std::move(state), std::string(name), request.params(), log_, request.message()};
   Task<Answer> dispatching = dispatch(std::move(call), *method);
   Answer answer = co_await dispatching;
   co_return answer;
+}
+
+// What is known of the client whatever it asks for.
+std::shared_ptr<RequestState> ServerSession::legacy_state() {
+  auto state = std::make_shared<RequestState>();
+  state->revision = legacy_->revision;
+  state->link = shared_from_this();
+  state->client_capabilities = legacy_->capabilities;
+  state->client_info = legacy_->client_info;
+  state->log_level = legacy_->log_level;
+  return state;
 }
 
 Answer ServerSession::initialize(const Request& request) {
@@ -125,6 +136,12 @@ Answer ServerSession::initialize(const Request& request) {
                    .client_info = part_of(request.message(), info),
                    .log_level = LoggingLevel::debug,
                    .subscriptions = {}};
+  if (server_->backend) {
+    server_->backend->session_began(session_, [weak = weak_from_this()] {
+      const auto self = weak.lock();
+      return self ? std::optional<Context>(self->legacy_state()) : std::nullopt;
+    });
+  }
   json::Writer out;
   out.begin_object().key("protocolVersion").string(to_string(revision)).key("capabilities");
   write_capabilities(out, *server_, revision);
@@ -142,17 +159,44 @@ Answer ServerSession::set_level(json::View params) {
   return json::Raw::trusted(Bytes::constant("{}"), true);
 }
 
-Answer ServerSession::subscribe(json::View params, bool on) {
+Task<Answer> ServerSession::subscribe(Request request) {
+  const std::optional<std::string> uri = request.args()["uri"].as_string();
+  if (!uri) co_return rpc::invalid_params("uri is not a string");
+  if (uri->size() > kMostUriBytes) co_return rpc::invalid_params("uri is longer than 8192 bytes");
+  if (legacy_->subscriptions.size() >= kMostUris && !legacy_->subscriptions.contains(*uri))
+    co_return Error::rpc(rpc::kInternalError, "Subscription limit reached (10000 resources)");
+  const auto [at, first] =
+      legacy_->subscriptions.try_emplace(*uri, std::make_shared<std::shared_ptr<void>>());
+  if (server_->backend && first) {
+    // The client may unsubscribe meanwhile: then what is made is let go of here.
+    const std::shared_ptr<std::shared_ptr<void>> place = at->second;
+    Task<Result<std::shared_ptr<void>>> subscribing = subscribe_at_backend(*uri, request.stop());
+    Result<std::shared_ptr<void>> made = co_await subscribing;
+    if (!made) {
+      const auto still = legacy_->subscriptions.find(*uri);
+      if (still != legacy_->subscriptions.end() && still->second == place)
+        legacy_->subscriptions.erase(still);
+      co_return made.error();
+    }
+    *place = std::move(*made);
+  }
+  co_return json::Raw::trusted(Bytes::constant("{}"), true);
+}
+
+Task<Result<std::shared_ptr<void>>> ServerSession::subscribe_at_backend(std::string uri,
+                                                                        std::stop_token stop) {
+  BackendSubscription subscription(std::move(uri), session_, user_);
+  subscription.stop = std::move(stop);
+  subscription.updated = [weak = weak_from_this()](const std::string& changed) {
+    if (const auto self = weak.lock()) self->tell_updated(changed);
+  };
+  return server_->backend->subscribe(std::move(subscription));
+}
+
+Answer ServerSession::unsubscribe(json::View params) {
   const std::optional<std::string> uri = params["uri"].as_string();
   if (!uri) return rpc::invalid_params("uri is not a string");
-  if (uri->size() > kMostUriBytes) return rpc::invalid_params("uri is longer than 8192 bytes");
-  if (!on) {
-    legacy_->subscriptions.erase(*uri);
-  } else if (legacy_->subscriptions.size() >= kMostUris && !legacy_->subscriptions.contains(*uri)) {
-    return Error::rpc(rpc::kInternalError, "Subscription limit reached (10000 resources)");
-  } else {
-    legacy_->subscriptions.try_emplace(*uri, *server_, *uri);
-  }
+  legacy_->subscriptions.erase(*uri);
   return json::Raw::trusted(Bytes::constant("{}"), true);
 }
 
@@ -188,7 +232,9 @@ void ServerSession::list_changed(ListKind kind) {
 }
 
 void ServerSession::resource_updated(const std::string& uri) {
-  loop_.post([self = shared_from_this(), uri] { self->tell_updated(uri); });
+  loop_.post([self = shared_from_this(), uri] {
+    if (self->legacy_ && self->legacy_->subscriptions.contains(uri)) self->tell_updated(uri);
+  });
 }
 
 // Legacy clients are told of changes as soon as they are there.
@@ -197,7 +243,6 @@ void ServerSession::tell_list_changed(ListKind kind) {
 }
 
 void ServerSession::tell_updated(const std::string& uri) {
-  if (!legacy_ || !legacy_->subscriptions.contains(uri)) return;
   json::Writer params;
   params.begin_object().key("uri").string(uri).end_object();
   notify("notifications/resources/updated", params.finish(), {});

@@ -38,7 +38,7 @@ class ServerSession final : public ChangeListener,
   std::string_view user() const noexcept override { return user_; }
   std::string_view session() const noexcept override { return session_; }
 
-  // ChangeListener, from any thread
+  // ChangeListener, from any thread; session() and user() are its too
   void list_changed(ListKind kind) override;
   void resource_updated(const std::string& uri) override;
 
@@ -49,7 +49,8 @@ class ServerSession final : public ChangeListener,
     json::Raw capabilities;
     json::Raw client_info;
     LoggingLevel log_level = LoggingLevel::debug;
-    std::map<std::string, ServerState::Subscriber> subscriptions;  // by URI
+    // By URI. With a backend, what keeps its subscription, once that is made.
+    std::map<std::string, std::shared_ptr<std::shared_ptr<void>>> subscriptions;
   };
 
   ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Log log, std::string user);
@@ -60,7 +61,10 @@ class ServerSession final : public ChangeListener,
   Task<Answer> handle_legacy(Request request);
   Answer initialize(const Request& request);
   Answer set_level(json::View params);
-  Answer subscribe(json::View params, bool on);
+  Task<Answer> subscribe(Request request);
+  Task<Result<std::shared_ptr<void>>> subscribe_at_backend(std::string uri, std::stop_token stop);
+  Answer unsubscribe(json::View params);
+  std::shared_ptr<RequestState> legacy_state();
 
   void tell_list_changed(ListKind kind);
   void tell_updated(const std::string& uri);

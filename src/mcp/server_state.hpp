@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "fairlead/mcp/backend.hpp"
@@ -24,6 +23,9 @@ namespace fairlead::mcp {
 class ChangeListener {
  public:
   virtual ~ChangeListener() = default;
+  // Whose ears these are; see Context.
+  virtual std::string_view session() const noexcept = 0;
+  virtual std::string_view user() const noexcept = 0;
   virtual void list_changed(ListKind kind) = 0;
   virtual void resource_updated(const std::string& uri) = 0;
   // `detailed` is the task as notifications/tasks has it.
@@ -62,7 +64,7 @@ struct ServerState {
   void listen(const std::shared_ptr<ChangeListener>& listener);
   void tell_updated(const std::string& uri);
   void tell_task(const std::string& id, const json::Raw& detailed);
-  void tell_changed(ListKind kind);
+  void tell_changed(ListKind kind, const Concerns& concerns = nullptr);
 
   // Who was sent to a URL, by the id that had (2025-11-25); of the last 10,000.
   void sent_to_url(const std::string& elicitation_id, std::weak_ptr<ClientLink> client);
@@ -70,25 +72,6 @@ struct ServerState {
 
   // A key unlike any other of this server's sessions.
   std::string next_session() { return std::to_string(++sessions_); }
-
-  // Counts who is subscribed to what, for the backend.
-  class Subscriber {
-   public:
-    Subscriber() = default;
-    Subscriber(ServerState& server, std::string uri);
-    Subscriber(Subscriber&& other) noexcept
-        : server_(std::exchange(other.server_, nullptr)), uri_(std::move(other.uri_)) {}
-    Subscriber& operator=(Subscriber&& other) noexcept {
-      std::swap(server_, other.server_);
-      std::swap(uri_, other.uri_);
-      return *this;
-    }
-    ~Subscriber();
-
-   private:
-    ServerState* server_ = nullptr;  // outlives its sessions and subscriptions
-    std::string uri_;
-  };
 
  private:
   std::vector<std::shared_ptr<ChangeListener>> listeners();
@@ -100,7 +83,6 @@ struct ServerState {
   std::map<std::string, std::weak_ptr<ClientLink>> sent_;
   std::deque<std::string> sent_order_;
   std::size_t sweep_at_ = 16;
-  std::map<std::string, std::size_t> subscribers_;
 };
 
 }  // namespace fairlead::mcp

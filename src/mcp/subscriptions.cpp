@@ -17,6 +17,7 @@ std::string_view changed_method(ListKind kind) {
 }
 
 void Subscription::acknowledge() {
+  acknowledged_ = true;
   json::Writer params;
   params.begin_object().key("notifications").begin_object();
   if (wanted_.tools) params.key("toolsListChanged").boolean(true);
@@ -49,7 +50,10 @@ void Subscription::list_changed(ListKind kind) {
 }
 
 void Subscription::resource_updated(const std::string& uri) {
-  if (!wanted_.uris.contains(uri)) return;
+  if (wanted_.uris.contains(uri)) part_updated(uri);
+}
+
+void Subscription::part_updated(const std::string& uri) {
   link_->loop().post(
       [self = shared_from_this(), uri] { self->tell("notifications/resources/updated", uri); });
 }
@@ -67,7 +71,7 @@ void Subscription::task_changed(const std::string& id, const json::Raw& detailed
 }
 
 void Subscription::tell(std::string_view method, std::string_view uri) {
-  if (ended_.is_set()) return;
+  if (!acknowledged_ || ended_.is_set()) return;
   json::Writer params;
   params.begin_object();
   if (!uri.empty()) params.key("uri").string(uri);
@@ -86,14 +90,14 @@ std::optional<Error> Subscriptions::refusal(const Subscription::Wanted& wanted) 
 }
 
 Subscriptions::Place::Place(std::shared_ptr<Subscriptions> all, std::shared_ptr<Subscription> one)
-    : all_(std::move(all)), one_(std::move(one)) {
+    : all_(std::move(all)), one_(std::move(one)), uris_(one_->wanted().uris.size()) {
   all_->open_.insert(one_);
-  all_->uris_ += one_->wanted().uris.size();
+  all_->uris_ += uris_;
 }
 
 Subscriptions::Place::~Place() {
   all_->open_.erase(one_);
-  all_->uris_ -= one_->wanted().uris.size();
+  all_->uris_ -= uris_;
 }
 
 void Subscriptions::end_all() {

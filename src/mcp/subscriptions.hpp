@@ -41,14 +41,20 @@ class Subscription final : public ChangeListener, public std::enable_shared_from
   // Says what it will tell of; comes before all else.
   void acknowledge();
   const Wanted& wanted() const noexcept { return wanted_; }
+  // Before that: takes back a promise that cannot be kept.
+  void leave_out(const std::string& uri) { wanted_.uris.erase(uri); }
   // Set when it is to end. Nothing is told from then on.
   Event& ended() noexcept { return ended_; }
   // Posts that to the loop, so it may be called from anywhere.
   void end();
 
   // ChangeListener, from any thread
+  std::string_view session() const noexcept override { return link_->session(); }
+  std::string_view user() const noexcept override { return link_->user(); }
   void list_changed(ListKind kind) override;
   void resource_updated(const std::string& uri) override;
+  // The same, of a resource inside of one that is wanted.
+  void part_updated(const std::string& uri);
   void task_changed(const std::string& id, const json::Raw& detailed) override;
 
  private:
@@ -57,6 +63,7 @@ class Subscription final : public ChangeListener, public std::enable_shared_from
   std::shared_ptr<ClientLink> link_;
   std::string id_;
   Wanted wanted_;
+  bool acknowledged_ = false;
   Event ended_;
 };
 
@@ -79,6 +86,7 @@ class Subscriptions {
    private:
     std::shared_ptr<Subscriptions> all_;
     std::shared_ptr<Subscription> one_;
+    std::size_t uris_;
   };
   void end_all();
   std::size_t size() const noexcept { return open_.size(); }

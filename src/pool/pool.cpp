@@ -133,6 +133,8 @@ void PoolImpl::keep_apart(const std::string& name, const std::string& evidence) 
   server.state->sharing = Sharing::per_session;
   server.state->evidence = evidence;
   core_->log().info("server is no longer shared", {{"server", name}, {"evidence", evidence}});
+  if (core_->options.handlers.kept_apart)
+    core_->loop.post([core = core_, name] { core->options.handlers.kept_apart(name); });
   const auto shared = server.upstreams.find("");
   if (shared == server.upstreams.end()) return;
   const UpstreamPtr upstream = shared->second;

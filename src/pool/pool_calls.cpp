@@ -187,6 +187,22 @@ Task<Result<Lease>> PoolImpl::acquire(Target target, std::stop_token stop) {
   co_return Lease(*found, std::move(client), std::move(held));
 }
 
+Result<Lease> PoolImpl::hold(const std::shared_ptr<Upstream>& upstream) {
+  const auto held = std::static_pointer_cast<ManagedUpstream>(upstream);
+  std::shared_ptr<mcp::Client> client = held->client();
+  if (!held->ready() || !client)
+    return Error(ErrorKind::closed, "server " + held->spec().name + " is not ready");
+  Admission admission;
+  admission.server = held->calls_gate()->try_enter();
+  if (admission.server) admission.all = core_->calls->try_enter();
+  if (!admission.all)
+    return Error(ErrorKind::resource_exhausted,
+                 "max_calls of server " + held->spec().name + ", or of all servers, are under way");
+  Target nobody(held->spec().name);
+  return Lease(held, std::move(client),
+               std::make_unique<Held>(std::move(admission), std::move(nobody), held));
+}
+
 Result<void> PoolImpl::notify(const Target& target, std::string_view method, const json::Raw& params) {
   const Result<UpstreamPtr> upstream = upstream_of(target);
   if (!upstream) return upstream.error();

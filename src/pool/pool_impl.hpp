@@ -27,6 +27,7 @@ class PoolImpl final : public Pool, public std::enable_shared_from_this<PoolImpl
 
   Task<Result<rpc::Message>> call(Target target, rpc::Message request, ForwardOptions options) override;
   Task<Result<Lease>> acquire(Target target, std::stop_token stop) override;
+  Result<Lease> hold(const std::shared_ptr<Upstream>& upstream) override;
   Result<void> notify(const Target& target, std::string_view method, const json::Raw& params) override;
   Task<Result<void>> warm(Target target) override;
   void end_session(std::string_view session) override;

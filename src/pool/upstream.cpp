@@ -23,6 +23,7 @@ ManagedUpstream::Running::Running(std::shared_ptr<ManagedUpstream> at, const Tar
       method_(method),
       caller_(std::move(caller)) {
   upstream_->calls_.push_back(*this);
+  if (method.empty()) return;  // a lease
   if (!std::exchange(upstream_->used_, true)) {
     upstream_->only_session_ = target.session;
   } else if (upstream_->only_session_ && *upstream_->only_session_ != target.session) {
@@ -113,7 +114,7 @@ void ManagedUpstream::on_transition(const Transition& transition) {
     if (self->state() == State::idle && self->spec().keep_running) self->begin_attempt();
     if (self->at_rest() && self->core_->settled) self->core_->settled(*self);
   });
-  if (core_->options.handlers.changed) core_->options.handlers.changed(*this, transition);
+  if (core_->options.handlers.changed) core_->options.handlers.changed(shared_from_this(), transition);
 }
 
 bool ManagedUpstream::at_rest() const noexcept {

@@ -53,6 +53,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
 
   // ---- starting (upstream_starting.cpp) ----
   bool ready() const noexcept { return state() == State::ready; }
+  const std::shared_ptr<Gate>& calls_gate() const noexcept { return server_->calls; }
   // Single flight: starts it unless that is under way, and waits for how it goes. REQUIRES: !ready(). When it
   // returns well it was ready a moment ago.
   Task<Result<void>> become_ready(std::stop_token stop);
@@ -75,7 +76,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   Error call_failed(const std::shared_ptr<mcp::Client>& client, Error error);
 
   // ---- sharing ----
-  // Who has used the connection there is: the one session, or nullopt when there were several.
+  // Whose calls it has had: those of one session, or nullopt when there were several. Empty: nobody's yet.
   const std::optional<std::string>& only_session() const noexcept { return only_session_; }
   void belong_to(std::string key) { key_ = std::move(key); }
 
@@ -146,7 +147,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   std::uint64_t last_number_ = 0;
   std::uint64_t asked_ = 0;     // by the server, ever
   std::uint64_t answered_ = 0;  // calls, by this connection
-  std::optional<std::string> only_session_;
+  std::optional<std::string> only_session_ = "";
   bool used_ = false;
 
   std::shared_ptr<Attempt> attempt_;

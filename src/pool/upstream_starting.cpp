@@ -247,7 +247,7 @@ void ManagedUpstream::on_ready(std::shared_ptr<mcp::Client> client, Place place)
   used_ = false;
   pinging_ = false;
   close_reason_.reset();
-  only_session_.reset();
+  only_session_ = "";
   idle_since_ = Clock::now();
   sign_of_life();
   tell(Event::answered);

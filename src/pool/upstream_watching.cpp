@@ -49,7 +49,7 @@ Task<Answer> ManagedUpstream::on_request(Request request) {
 
 void ManagedUpstream::on_notification(std::string_view method, const json::Raw& params) {
   sign_of_life();
-  if (core_->options.handlers.notified) core_->options.handlers.notified(*this, method, params);
+  if (core_->options.handlers.notified) core_->options.handlers.notified(shared_from_this(), method, params);
 }
 
 void ManagedUpstream::call_answered() {

@@ -1,6 +1,8 @@
 // A backend answers in the place of what is registered: a gateway stands on this.
 #include "fairlead/mcp/backend.hpp"
 
+#include "fairlead/loop/event.hpp"
+#include "fairlead/rpc/codes.hpp"
 #include "mcp/harness.hpp"
 
 namespace fairlead::mcp {
@@ -10,6 +12,10 @@ class Recording final : public Backend {
  public:
   std::vector<std::string> seen;
   std::string session;
+  std::function<void(const std::string&)> updated;
+  Reach reach;
+  Loop* loop = nullptr;
+  std::optional<Event> held_back;  // subscriptions wait for it
 
   bool has_capability(std::string_view capability) const override {
     return capability == "tools" || capability == "resources";
@@ -22,8 +28,20 @@ class Recording final : public Backend {
     co_return request.message.params();
   }
   json::Raw input_schema(std::string_view) const override { return json::Raw(); }
-  void subscribed(const std::string& uri, bool on) override {
-    seen.push_back((on ? "subscribed " : "unsubscribed ") + uri);
+  Task<Result<std::shared_ptr<void>>> subscribe(BackendSubscription subscription) override {
+    if (subscription.uri == "no:such") co_return rpc::invalid_params("there is no such thing");
+    if (held_back) {
+      const bool let_go = co_await held_back->wait(*loop, Clock::duration::max());
+      static_cast<void>(let_go);
+    }
+    seen.push_back("subscribed " + subscription.uri);
+    updated = subscription.updated;
+    const std::string uri = subscription.uri;
+    co_return std::shared_ptr<void>(nullptr, [this, uri](void*) { seen.push_back("unsubscribed " + uri); });
+  }
+  void session_began(std::string_view began, Reach way) override {
+    session = began;
+    reach = std::move(way);
   }
   void session_ended(std::string_view ended) override { seen.push_back("ended " + std::string(ended)); }
 };
@@ -58,19 +76,76 @@ TEST_F(BackendTest, ARequestReachesItWholeAndItsAnswerIsTheResultByteForByte) {
   EXPECT_FALSE(backend->session.empty());
 }
 
-TEST_F(BackendTest, ItHearsOfTheFirstSubscriberAndOfTheLast) {
-  for (const char* id : {"2", "3"})
-    ask(R"({"jsonrpc":"2.0","id":)" + std::string(id) +
-        R"(,"method":"resources/subscribe","params":{"uri":"a:b"}})");
-  say(R"({"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["a:b"]},)" +
-      kEnvelope + "}}");
-  hear();
-  ask(R"({"jsonrpc":"2.0","id":4,"method":"resources/unsubscribe","params":{"uri":"a:b"}})");
+const std::string kSubscribe =
+    R"({"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"a:b"}})";
+const std::string kUnsubscribe =
+    R"({"jsonrpc":"2.0","id":3,"method":"resources/unsubscribe","params":{"uri":"a:b"}})";
+
+TEST_F(BackendTest, ASubscriptionLastsFromTheAnswerToTheUnsubscription) {
+  ask(kSubscribe);
+  ask(kSubscribe);
   EXPECT_EQ(backend->seen, std::vector<std::string>({"subscribed a:b"}));
+  backend->updated("a:b/inside");
+  EXPECT_EQ(hear(),
+            R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:b/inside"}})");
+  ask(kUnsubscribe);
+  EXPECT_EQ(backend->seen.back(), "unsubscribed a:b");
+}
+
+TEST_F(BackendTest, ASubscriptionIsAnsweredWhenTheBackendHasIt) {
+  backend->loop = &loop;
+  backend->held_back.emplace();
+  say(kSubscribe);
+  EXPECT_EQ(ask(R"({"jsonrpc":"2.0","id":9,"method":"ping"})"), R"({"jsonrpc":"2.0","id":9,"result":{}})");
+  backend->held_back->set();
+  EXPECT_EQ(hear(), R"({"jsonrpc":"2.0","id":2,"result":{}})");
+}
+
+TEST_F(BackendTest, UnsubscribingWhileItIsBeingMadeLeavesNothing) {
+  backend->loop = &loop;
+  backend->held_back.emplace();
+  say(kSubscribe);
+  ask(kUnsubscribe);
+  backend->held_back->set();
+  hear();
+  loop.run_until([&] { return backend->seen.size() == 2; });
+  EXPECT_EQ(backend->seen, std::vector<std::string>({"subscribed a:b", "unsubscribed a:b"}));
+}
+
+TEST_F(BackendTest, WhatCannotBeSubscribedToIsAnErrorAndNoSubscription) {
+  const std::string no_such =
+      R"({"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"no:such"}})";
+  EXPECT_NE(ask(no_such).find("there is no such thing"), std::string::npos);
+  EXPECT_NE(ask(no_such).find("there is no such thing"), std::string::npos);
+}
+
+TEST_F(BackendTest, AListenPromisesWhatTheBackendDoes) {
+  say(R"({"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["a:b","no:such"]},)" +
+      kEnvelope + "}}");
+  const std::string acknowledged = hear();
+  EXPECT_NE(acknowledged.find(R"("resourceSubscriptions":["a:b"])"), std::string::npos) << acknowledged;
+  backend->updated("a:b");
+  EXPECT_NE(hear().find(R"("uri":"a:b")"), std::string::npos);
   say(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"l"}})");
-  ask(R"({"jsonrpc":"2.0","id":5,"method":"ping"})");
   loop.run_until([&] { return backend->seen.size() == 2; });
   EXPECT_EQ(backend->seen.back(), "unsubscribed a:b");
+}
+
+TEST_F(BackendTest, ALegacyClientCanBeSpokenToUnasked) {
+  const std::optional<Context> context = backend->reach();
+  ASSERT_TRUE(context);
+  EXPECT_EQ(context->session(), backend->session);
+  context->notify("notifications/message", *json::Raw::parse(R"({"level":"info","data":1})"));
+  EXPECT_EQ(hear(),
+            R"({"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}})");
+}
+
+TEST_F(BackendTest, AListChangeIsToldToThoseItConcerns) {
+  server.tools_changed([](std::string_view, std::string_view) { return false; });
+  server.tools_changed(
+      [this](std::string_view session, std::string_view) { return session == backend->session; });
+  EXPECT_EQ(hear(), R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
+  EXPECT_EQ(ask(R"({"jsonrpc":"2.0","id":9,"method":"ping"})"), R"({"jsonrpc":"2.0","id":9,"result":{}})");
 }
 
 TEST_F(BackendTest, ItHearsThatASessionHasEnded) {
@@ -79,8 +154,9 @@ TEST_F(BackendTest, ItHearsThatASessionHasEnded) {
   peer.reset();
   far.reset();
   loop.run_until([&] { return backend->seen.size() == 3; });
-  EXPECT_EQ(backend->seen[1].substr(0, 6), "ended ");
-  EXPECT_EQ(backend->seen[2], "unsubscribed a:b");
+  EXPECT_EQ(backend->seen[1], "unsubscribed a:b");
+  EXPECT_EQ(backend->seen[2].substr(0, 6), "ended ");
+  EXPECT_FALSE(backend->reach());
 }
 
 }  // namespace

@@ -61,8 +61,8 @@ class PoolTest : public ::testing::Test {
   void SetUp() override { ASSERT_EQ(::mkfifo(gate.c_str(), 0600), 0); }
 
   void open_pool() {
-    options.handlers.changed = [this](const Upstream& upstream, const Transition& t) {
-      changes.push_back(upstream.spec().name + " " + std::string(to_string(t.from)) + ">" +
+    options.handlers.changed = [this](const std::shared_ptr<Upstream>& upstream, const Transition& t) {
+      changes.push_back(upstream->spec().name + " " + std::string(to_string(t.from)) + ">" +
                         std::string(to_string(t.to)));
     };
     pool = Pool::create(loop, options);

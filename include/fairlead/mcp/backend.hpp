@@ -3,7 +3,10 @@
 // subscriptions stay the server's business.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -23,6 +26,19 @@ struct BackendRequest {
   Context context;       // who asks, and the way back to them
 };
 
+// A client's wish to hear of a resource.
+struct BackendSubscription {
+  BackendSubscription(std::string resource, std::string of_session, std::string of_user)
+      : uri(std::move(resource)), session(std::move(of_session)), user(std::move(of_user)) {}
+
+  std::string uri;
+  std::string session;  // see Context::session()
+  std::string user;
+  std::stop_token stop;  // it is not wanted any more, while it is being made
+  // Called whenever the resource, or one inside it, has changed; with the URI of that one.
+  std::function<void(const std::string& uri)> updated;
+};
+
 // Called on the loops the server is served on.
 class Backend {
  public:
@@ -34,9 +50,13 @@ class Backend {
   virtual Task<Answer> serve(BackendRequest request) = 0;
   // The input schema of a tool, where it is known; for HTTP's check of headers.
   virtual json::Raw input_schema(std::string_view tool) const = 0;
-  // Somebody subscribed to a resource that nobody was subscribed to before, or the last one let go of it.
-  virtual void subscribed(const std::string& uri, bool on) = 0;
-  // A client's connection has ended; see Context::session().
+  // Ends when changes are sure to be told. The subscription lasts for as long as what it yields is kept.
+  virtual Task<Result<std::shared_ptr<void>>> subscribe(BackendSubscription subscription) = 0;
+  // A client of the legacy era has introduced itself: it can be spoken to from now on without having asked.
+  // `reach` yields the way to it, or nothing when it is gone.
+  using Reach = std::function<std::optional<Context>()>;
+  virtual void session_began(std::string_view session, Reach reach) = 0;
+  // A client's connection has ended, and nothing it asked for is under way; see Context::session().
   virtual void session_ended(std::string_view session) = 0;
 };
 

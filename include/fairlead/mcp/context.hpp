@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -20,6 +21,9 @@
 namespace fairlead::mcp {
 
 struct RequestState;
+
+// Whether something concerns a client; see Context::session() and user().
+using Concerns = std::function<bool(std::string_view session, std::string_view user)>;
 
 class Context {
  public:
@@ -87,10 +91,11 @@ class Context {
   Task<Result<std::vector<Root>>> roots(std::string key = std::string()) const;
 
   // For those who pass on what others say. The least severe log messages the client wants, if it wants any;
-  // a notification about this request, as it is; a request to a legacy client, as it is.
+  // a notification about this request, as it is; a request to a legacy client, as it is, given up when
+  // `stop` or the client's own request is.
   std::optional<LoggingLevel> log_level() const noexcept;
   void notify(std::string_view method, const json::Raw& params) const;
-  Task<Result<json::Raw>> ask_legacy(std::string method, json::Raw params) const;
+  Task<Result<json::Raw>> ask_legacy(std::string method, json::Raw params, std::stop_token stop = {}) const;
 
  private:
   std::shared_ptr<RequestState> state_;

@@ -98,10 +98,10 @@ class Server {
 
   // From now on `backend` answers, and nothing that is registered here counts. Before serving.
   Server& backend(std::shared_ptr<Backend> backend);
-  // For a backend: tells clients that a list has changed.
-  void tools_changed();
-  void resources_changed();
-  void prompts_changed();
+  // For a backend: tells clients that a list has changed; all of them, or those `concerns` says yes to.
+  void tools_changed(const Concerns& concerns = nullptr);
+  void resources_changed(const Concerns& concerns = nullptr);
+  void prompts_changed(const Concerns& concerns = nullptr);
 
   const std::shared_ptr<ServerState>& state() const noexcept { return state_; }
 

@@ -82,9 +82,12 @@ struct UpstreamHandlers {
   // Sampling, elicitation, roots: a request of a server of the legacy era. Without it they are refused.
   std::function<Task<Answer>(std::shared_ptr<Upstream>, Request)> request;
   // Log messages, list changes, resource updates; and progress that belongs to no call.
-  std::function<void(const Upstream&, std::string_view method, const json::Raw& params)> notified;
+  std::function<void(const std::shared_ptr<Upstream>&, std::string_view method, const json::Raw& params)>
+      notified;
   // Every change of state.
-  std::function<void(const Upstream&, const Transition&)> changed;
+  std::function<void(const std::shared_ptr<Upstream>&, const Transition&)> changed;
+  // A server that was shared is not any more: every session has an upstream of its own from now on.
+  std::function<void(const std::string& server)> kept_apart;
 };
 
 struct PoolLimits {
@@ -164,6 +167,9 @@ class Pool {
                                           ForwardOptions options = ForwardOptions()) = 0;
   // For business of one's own, such as listing tools.
   virtual Task<Result<Lease>> acquire(Target target, std::stop_token stop = {}) = 0;
+  // The same with this very upstream, which is not started for it. Kind closed when it is not ready,
+  // resource_exhausted when it has its fill of calls.
+  virtual Result<Lease> hold(const std::shared_ptr<Upstream>& upstream) = 0;
   // To an upstream that is ready; a server that does not run has missed nothing.
   virtual Result<void> notify(const Target& target, std::string_view method, const json::Raw& params) = 0;
   // Starts it, if it is not running. Errors as call() has them.

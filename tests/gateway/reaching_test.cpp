@@ -1,0 +1,215 @@
+// What servers say reaches the client it is meant for, and nobody else: list changes, log messages,
+// questions, cancellation. R12.4.
+#include "gateway/harness.hpp"
+
+namespace fairlead::gateway {
+namespace {
+
+const std::string kSaid = "notifications/message said";
+const std::string kWhispered = "notifications/message whispered";
+
+// ---- lists ----
+
+TEST_F(GatewayTest, a_change_of_a_shared_server_is_told_to_all_once) {
+  for (const mcp::Revision revision : {mcp::kNewestLegacy, mcp::kNewest}) {
+    const std::string server = mcp::is_modern(revision) ? "modern" : "legacy";
+    add(server, Sharing::shared, revision);
+  }
+  const auto one = enter();
+  const auto other = enter(mcp::kNewest);
+  listen(other);
+  ASSERT_FALSE(has(one, "legacy__grown"));
+  long changes = 0;
+  for (const std::string server : {"legacy", "modern"}) {
+    call(one, server + "__grow");
+    ++changes;
+    EXPECT_TRUE(comes_true([&] {
+      return one->count(kToolsChanged) == changes && other->count(kToolsChanged) == changes;
+    })) << server;
+    EXPECT_TRUE(has(one, server + "__grown"));
+    EXPECT_TRUE(has(other, server + "__grown"));
+    settle(server);
+    EXPECT_EQ(one->count(kToolsChanged), changes);
+  }
+}
+
+TEST_F(GatewayTest, a_change_of_a_sessions_own_upstream_is_told_and_shown_to_that_session) {
+  for (const mcp::Revision revision : {mcp::kNewestLegacy, mcp::kNewest}) {
+    const std::string server = mcp::is_modern(revision) ? "modern" : "legacy";
+    add(server, Sharing::per_session, revision);
+  }
+  const auto one = enter();
+  const auto other = enter();
+  ASSERT_FALSE(has(one, "legacy__grown"));
+  long changes = 0;
+  for (const std::string server : {"legacy", "modern"}) {
+    call(other, server + "__which");
+    call(one, server + "__grow");
+    ++changes;
+    EXPECT_TRUE(comes_true([&] { return one->count(kToolsChanged) == changes; })) << server;
+    EXPECT_TRUE(has(one, server + "__grown"));
+    EXPECT_EQ(call(one, server + "__grown"), "grown");
+    EXPECT_FALSE(has(other, server + "__grown"));
+    EXPECT_NE(call(other, server + "__grown").find("Unknown tool"), std::string::npos);
+    settle(server);
+    EXPECT_EQ(other->count(kToolsChanged), 0);
+  }
+}
+
+TEST_F(GatewayTest, a_server_that_lists_anew_after_a_restart_is_told_of) {
+  furnish = [](Instance& instance) {
+    if (instance.number == 1) mcp::tool(instance.server, "second", "", [](const Nothing&) { return "2"; });
+  };
+  add("a", Sharing::shared);
+  const auto one = enter();
+  ASSERT_FALSE(has(one, "a__second"));
+  instance("a", 0).connection->close();
+  EXPECT_EQ(call(one, "a__which"), "1");
+  EXPECT_TRUE(comes_true([&] { return one->count(kToolsChanged) == 1; }));
+  EXPECT_EQ(call(one, "a__second"), "2");
+}
+
+TEST_F(GatewayTest, sessions_of_one_user_share_what_is_kept_per_user) {
+  add("a", Sharing::per_user);
+  const auto one = enter(mcp::kNewestLegacy, "ann");
+  const auto again = enter(mcp::kNewestLegacy, "ann");
+  const auto other = enter(mcp::kNewestLegacy, "bob");
+  tools(one);
+  EXPECT_EQ(call(one, "a__which"), call(again, "a__which"));
+  EXPECT_NE(call(one, "a__which"), call(other, "a__which"));
+  subscribe(again);
+  subscribe(other);
+  call(one, "a__touch");
+  EXPECT_TRUE(comes_true([&] { return again->count(kUpdated) == 1; }));
+  call(one, "a__grow");
+  EXPECT_TRUE(comes_true([&] { return again->count(kToolsChanged) == 1; }));
+  EXPECT_TRUE(has(again, "a__grown"));
+  EXPECT_FALSE(has(other, "a__grown"));
+  settle("a");
+  EXPECT_EQ(other->count(kUpdated) + other->count(kToolsChanged), 0);
+}
+
+// ---- log messages ----
+
+TEST_F(GatewayTest, log_messages_go_to_whoever_called_from_the_level_they_want) {
+  add("a", Sharing::shared);
+  const auto one = enter();
+  const auto other = enter();
+  call(one, "a__say");
+  EXPECT_TRUE(comes_true([&] { return one->count(kSaid) == 1; }));
+  settle("a");
+  EXPECT_EQ(one->count(kWhispered), 0);
+  EXPECT_EQ(other->count(kSaid), 0);
+}
+
+TEST_F(GatewayTest, a_subscription_does_not_keep_log_messages_and_questions_from_their_caller) {
+  add("a", Sharing::shared);
+  const auto one = enter();
+  const auto other = enter(mcp::kNewestLegacy, "", "another");
+  subscribe(one);
+  call(other, "a__say");
+  EXPECT_TRUE(comes_true([&] { return other->count(kSaid) == 1; }));
+  EXPECT_EQ(call(other, "a__ask"), "another");
+  settle("a");
+  EXPECT_EQ(one->count(kSaid), 0);
+}
+
+// ---- questions ----
+
+TEST_F(GatewayTest, a_question_goes_to_the_client_whose_call_it_is_about) {
+  add("a", Sharing::per_session);
+  const auto one = enter(mcp::kNewestLegacy, "", "the first");
+  const auto other = enter(mcp::kNewestLegacy, "", "the second");
+  EXPECT_EQ(call(one, "a__ask"), "the first");
+  EXPECT_EQ(call(other, "a__ask"), "the second");
+}
+
+Task<void> ask_unasked(std::shared_ptr<Peer> peer, std::stop_token stop, std::string* answered) {
+  CallOptions options;
+  options.stop = std::move(stop);
+  const Result<json::Raw> answer = co_await peer->call("roots/list", json::Raw(), std::move(options));
+  *answered = answer ? std::string(answer->text()) : answer.error().message();
+}
+Task<Answer> no_roots(Request) {
+  co_return raw(R"({"roots":[]})");
+}
+
+TEST_F(GatewayTest, what_a_sessions_own_server_says_of_itself_is_for_that_session) {
+  answers = no_roots;
+  add("own", Sharing::per_session);
+  add("shared", Sharing::shared);
+  const auto one = enter();
+  const auto other = enter();
+  const std::size_t mine = std::stoul(call(one, "own__which"));
+  call(other, "own__which");
+  call(one, "shared__which");
+  const json::Raw message = raw(R"({"level":"info","data":"said"})");
+  for (Instance* const at : {&instance("own", mine), &instance("shared", 0)})
+    ASSERT_TRUE(at->peer->post_notification("notifications/message", message));
+  EXPECT_TRUE(comes_true([&] { return one->count(kSaid) == 1; }));
+  std::string own_answer;
+  std::string shared_answer;
+  loop.spawn(ask_unasked(instance("own", mine).peer, {}, &own_answer));
+  loop.spawn(ask_unasked(instance("shared", 0).peer, {}, &shared_answer));
+  EXPECT_TRUE(comes_true([&] { return !own_answer.empty() && !shared_answer.empty(); }));
+  EXPECT_EQ(own_answer, R"({"roots":[]})");
+  EXPECT_NE(shared_answer.find("cannot be told which client"), std::string::npos) << shared_answer;
+  settle("own");
+  settle("shared");
+  EXPECT_EQ(one->count(kSaid), 1);
+  EXPECT_EQ(other->count(kSaid), 0);
+}
+
+struct Asked {
+  bool asked = false;
+  std::stop_token stop;
+  Event never;
+};
+Task<Answer> answer_never(std::shared_ptr<Asked> asked, Loop* loop, Request request) {
+  asked->stop = request.stop();
+  asked->asked = true;
+  const bool answered = co_await asked->never.wait(*loop, Clock::duration::max());
+  static_cast<void>(answered);
+  co_return Error(ErrorKind::cancelled, "never mind");
+}
+
+TEST_F(GatewayTest, a_server_that_takes_its_question_back_takes_it_back_from_the_client) {
+  auto asked = std::make_shared<Asked>();
+  answers = [this, asked](Request request) { return answer_never(asked, &loop, std::move(request)); };
+  add("a", Sharing::per_session);
+  const auto one = enter();
+  const std::size_t mine = std::stoul(call(one, "a__which"));
+  std::stop_source stop;
+  std::string answer;
+  loop.spawn(ask_unasked(instance("a", mine).peer, stop.get_token(), &answer));
+  ASSERT_TRUE(comes_true([&] { return asked->asked; }));
+  stop.request_stop();
+  EXPECT_TRUE(comes_true([&] { return asked->stop.stop_requested() && !answer.empty(); }));
+  asked->never.set();
+}
+
+// ---- cancellation ----
+
+TEST_F(GatewayTest, a_client_that_cancels_cancels_at_the_server) {
+  for (const mcp::Revision client : {mcp::kNewestLegacy, mcp::kNewest}) {
+    add(mcp::is_modern(client) ? "modern" : "legacy", Sharing::shared, client);
+  }
+  for (const mcp::Revision revision : {mcp::kNewestLegacy, mcp::kNewest}) {
+    const auto one = enter(revision);
+    for (const std::string server : {"legacy", "modern"}) {
+      std::stop_source stop;
+      mcp::ToolCallOptions options;
+      options.stop = stop.get_token();
+      bool over = false;
+      loop.spawn(wait_for(one->client, server + "__wait", options, &over));
+      const auto waits = [&] { return !servers[server]->empty() && instance(server, 0).waiting; };
+      ASSERT_TRUE(comes_true(waits));
+      stop.request_stop();
+      EXPECT_TRUE(comes_true([&] { return instance(server, 0).cancelled && over; })) << server;
+      instance(server, 0).waiting = instance(server, 0).cancelled = false;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::gateway

@@ -1,0 +1,126 @@
+// Resource updates reach those who subscribed, from the upstream that serves them, and nobody else. R12.4.
+#include "gateway/harness.hpp"
+
+namespace fairlead::gateway {
+namespace {
+
+struct Eras {
+  mcp::Revision client;
+  mcp::Revision server;
+};
+class Subscribing : public GatewayTest, public ::testing::WithParamInterface<Eras> {};
+
+std::string name_of(const ::testing::TestParamInfo<Eras>& info) {
+  const auto era = [](mcp::Revision revision) { return mcp::is_modern(revision) ? "modern" : "legacy"; };
+  return std::string(era(info.param.client)) + "_client_" + era(info.param.server) + "_server";
+}
+INSTANTIATE_TEST_SUITE_P(eras, Subscribing,
+                         ::testing::Values(Eras{mcp::kNewestLegacy, mcp::kNewestLegacy},
+                                           Eras{mcp::kNewestLegacy, mcp::kNewest},
+                                           Eras{mcp::kNewest, mcp::kNewestLegacy},
+                                           Eras{mcp::kNewest, mcp::kNewest}),
+                         name_of);
+
+TEST_P(Subscribing, an_update_reaches_the_subscribers_and_nobody_else) {
+  add("a", Sharing::shared, GetParam().server);
+  const auto one = enter(GetParam().client);
+  const auto other = enter(GetParam().client);
+  const auto third = enter(GetParam().client);
+  subscribe(one);
+  subscribe(other);
+  instance("a", 0).server.resource_updated(kMemo);
+  EXPECT_TRUE(comes_true([&] { return one->count(kUpdated) == 1 && other->count(kUpdated) == 1; }));
+  settle("a");
+  EXPECT_EQ(one->count(kUpdated), 1) << "once, though there are two subscribers";
+  EXPECT_EQ(third->count(kUpdated), 0);
+}
+
+TEST_P(Subscribing, it_ends_for_one_and_goes_on_for_the_other) {
+  add("a", Sharing::shared, GetParam().server);
+  const auto one = enter(GetParam().client);
+  const auto other = enter(GetParam().client);
+  const std::uint64_t number = subscribe(one);
+  subscribe(other);
+  ASSERT_TRUE(loop.block_on(one->client->unlisten(number)));
+  settle("a");
+  call(other, "a__touch");
+  EXPECT_TRUE(comes_true([&] { return other->count(kUpdated) == 1; }));
+  settle("a");
+  EXPECT_EQ(one->count(kUpdated), 0);
+}
+
+TEST_P(Subscribing, where_every_session_has_its_own_upstream_it_hears_of_that_one) {
+  add("a", Sharing::per_session, GetParam().server);
+  const auto one = enter(GetParam().client);
+  const auto other = enter(GetParam().client);
+  subscribe(one);
+  subscribe(other);
+  call(one, "a__touch");
+  EXPECT_TRUE(comes_true([&] { return one->count(kUpdated) == 1; }));
+  settle("a");
+  EXPECT_EQ(other->count(kUpdated), 0);
+}
+
+TEST_P(Subscribing, a_lost_server_is_subscribed_to_again_and_what_was_missed_is_told) {
+  add("a", Sharing::shared, GetParam().server);
+  const auto one = enter(GetParam().client);
+  subscribe(one);
+  instance("a", 0).connection->close();
+  EXPECT_TRUE(comes_true([&] { return one->count(kUpdated) == 1; })) << "nobody calls, and yet it comes back";
+  ASSERT_EQ(servers["a"]->size(), 2u);
+  instance("a", 1).server.resource_updated(kMemo);
+  EXPECT_TRUE(comes_true([&] { return one->count(kUpdated) == 2; }));
+}
+
+TEST_F(GatewayTest, subscribers_follow_when_a_server_is_no_longer_shared) {
+  add("a", Sharing::automatic);
+  const auto one = enter();
+  const auto other = enter();
+  subscribe(one);
+  subscribe(other);
+  EXPECT_EQ(call(one, "a__ask"), "someone");
+  EXPECT_NE(call(one, "a__which"), call(other, "a__which")) << "each has its own from here on";
+  EXPECT_TRUE(comes_true([&] { return other->count(kUpdated) == 1; })) << "it may have missed something";
+  settle("a");
+  const auto before = one->count(kUpdated);
+  call(one, "a__touch");
+  EXPECT_TRUE(comes_true([&] { return one->count(kUpdated) == before + 1; }));
+  settle("a");
+  EXPECT_EQ(other->count(kUpdated), 1);
+  call(other, "a__touch");
+  EXPECT_TRUE(comes_true([&] { return other->count(kUpdated) == 2; }));
+}
+
+TEST_F(GatewayTest, the_last_subscriber_gone_the_server_is_told) {
+  add("a", Sharing::shared);
+  const auto one = enter();
+  const std::uint64_t number = subscribe(one);
+  EXPECT_EQ(gateway->pool().status().front().calls, 1u) << "it is kept running";
+  ASSERT_TRUE(loop.block_on(one->client->unlisten(number)));
+  EXPECT_TRUE(comes_true([&] { return gateway->pool().status().front().calls == 0; }));
+}
+
+TEST_F(GatewayTest, a_session_that_ends_takes_its_subscriptions_along) {
+  add("a", Sharing::per_session);
+  const auto one = enter();
+  subscribe(one);
+  leave(one);
+  clients.clear();
+  EXPECT_TRUE(comes_true([&] {
+    const auto status = gateway->pool().status();
+    return status.size() == 1 && status.front().key.empty();
+  })) << "its upstream too";
+}
+
+TEST_F(GatewayTest, what_nobody_has_cannot_be_subscribed_to) {
+  add("a", Sharing::shared);
+  add("b", Sharing::shared);
+  const auto one = enter();
+  const Result<std::uint64_t> number = loop.block_on(one->client->subscribe("no:such"));
+  ASSERT_FALSE(number);
+  EXPECT_NE(number.error().message().find("no server here has `no:such`"), std::string::npos)
+      << number.error().message();
+}
+
+}  // namespace
+}  // namespace fairlead::gateway
