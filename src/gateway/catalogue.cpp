@@ -110,13 +110,13 @@ const Offer* Catalogue::find(Kind kind, std::string_view name) const {
   return found == by_name_[index(kind)].end() ? nullptr : &offers_[index(kind)][found->second];
 }
 
-const std::string* Catalogue::server_of_resource(std::string_view uri) const {
+const std::string* Catalogue::server_of_resource(std::string_view uri, bool complete) const {
   if (const Offer* listed = find(Kind::resources, uri)) return &listed->server;
   if (const Offer* listed = find(Kind::templates, uri)) return &listed->server;
   const auto fits = std::ranges::find_if(
       templates_, [&](const Template& one) { return one.pattern.match(uri).has_value(); });
   if (fits != templates_.end()) return &fits->server;
-  return resource_servers_.size() == 1 ? &resource_servers_.front() : nullptr;
+  return complete && resource_servers_.size() == 1 ? &resource_servers_.front() : nullptr;
 }
 
 void Catalogue::encode(Kind kind) {

@@ -48,9 +48,9 @@ class Catalogue {
   // Tools and prompts by the name offered.
   const Offer* tool(std::string_view offered) const { return find(Kind::tools, offered); }
   const Offer* prompt(std::string_view offered) const { return find(Kind::prompts, offered); }
-  // Whose resource this is: one listed, one that fits a template, else that of the only server that has
-  // resources at all. Null: nobody's.
-  const std::string* server_of_resource(std::string_view uri) const;
+  // Whose resource this is: one listed, one that fits a template, else, when this is `complete`, that of the
+  // only server that has resources at all. Null: nobody's.
+  const std::string* server_of_resource(std::string_view uri, bool complete = true) const;
 
   std::size_t size(Kind kind) const noexcept { return offers_[static_cast<std::size_t>(kind)].size(); }
   // The whole list as a JSON array. The eras differ in what an entry may have.

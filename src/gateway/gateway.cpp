@@ -48,6 +48,9 @@ class Front final : public mcp::Backend {
   void session_began(std::string_view session, Reach reach) override {
     if (const auto gateway = gateway_.lock()) gateway->session_began(session, std::move(reach));
   }
+  void log_level_set(std::string_view session, mcp::LoggingLevel level) override {
+    if (const auto gateway = gateway_.lock()) gateway->log_level_set(session, level);
+  }
   void session_ended(std::string_view session) override {
     if (const auto gateway = gateway_.lock()) gateway->session_ended(session);
   }
@@ -77,7 +80,6 @@ Result<void> GatewayImpl::start() {
   options.limits = config_.limits;
   options.client.info = own_name();
   options.client.connect.log = log_;
-  options.client.log_level = mcp::LoggingLevel::info;
   options.handlers = handlers();
   pool_ = pool::Pool::create(loop_, std::move(options));
   watches_ = std::make_shared<Watches>(loop_, pool_, log_);
@@ -123,21 +125,32 @@ Task<Answer> GatewayImpl::serve(mcp::BackendRequest request) {
   const std::string_view method = request.message.method();
   for (const Kind kind : kKinds) {
     if (method != list_method(kind)) continue;
-    Task<Answer> listing = list(kind, request.context);
+    Task<Answer> listing = list(kind, std::move(request));
     Answer answer = co_await listing;
     co_return answer;
   }
   Result<Route> found = route(request.message, request.context);
-  if (!found && !listed_.is_set()) {
-    // Perhaps it is one of a server that has not listed yet.
-    const bool all = co_await listed_.wait(loop_, config_.list_wait);
-    static_cast<void>(all);
+  const Clock::time_point until = Clock::now() + config_.list_wait;
+  while (!found && may_list_yet(request.message) && Clock::now() < until) {
+    const bool one = co_await listed_one_.wait(loop_, until - Clock::now());
+    static_cast<void>(one);
     found = route(request.message, request.context);
   }
   if (!found) co_return found.error();
   Task<Answer> passing = pass(std::move(request), *found);
   Answer answer = co_await passing;
   co_return answer;
+}
+
+// Whether what is asked for may be that of a server which has not listed yet. A tool's or prompt's name says
+// whose it is.
+bool GatewayImpl::may_list_yet(const rpc::Message& message) const {
+  if (listed_.is_set()) return false;
+  const json::View params(message.params_text());
+  const std::string name =
+      (message.method() == "completion/complete" ? params["ref"] : params)["name"].as_string().value_or("");
+  const auto known = known_.find(name.substr(0, name.find("__")));
+  return name.empty() ? true : known != known_.end() && !known->second.asked;
 }
 
 Result<GatewayImpl::Route> GatewayImpl::route(const rpc::Message& message, const mcp::Context& context) {
@@ -151,7 +164,7 @@ Result<GatewayImpl::Route> GatewayImpl::route(const rpc::Message& message, const
     return rpc::invalid_params(std::string(is_resource ? "uri" : "name") + " is missing or not a string");
   const auto catalogue = catalogue_for(context.session(), context.user());
   if (is_resource) {
-    const std::string* const server = catalogue->server_of_resource(*name);
+    const std::string* const server = catalogue->server_of_resource(*name, listed_.is_set());
     if (!server) return resource_not_found(*name);
     return Route{catalogue, *server, std::nullopt, json::View()};
   }
@@ -169,13 +182,14 @@ Task<Result<std::shared_ptr<void>>> GatewayImpl::subscribe(mcp::BackendSubscript
   const auto keep = shared_from_this();
   const auto server_of = [&] {
     const auto catalogue = catalogue_for(subscription.session, subscription.user);
-    const std::string* const found = catalogue->server_of_resource(subscription.uri);
+    const std::string* const found = catalogue->server_of_resource(subscription.uri, listed_.is_set());
     return found ? *found : std::string();
   };
   std::string server = server_of();
-  if (server.empty() && !listed_.is_set()) {
-    const bool all = co_await listed_.wait(loop_, config_.list_wait);
-    static_cast<void>(all);
+  const Clock::time_point until = Clock::now() + config_.list_wait;
+  while (server.empty() && !listed_.is_set() && Clock::now() < until) {
+    const bool one = co_await listed_one_.wait(loop_, until - Clock::now());
+    static_cast<void>(one);
     server = server_of();
   }
   if (server.empty()) co_return resource_not_found(subscription.uri);
@@ -195,11 +209,14 @@ void GatewayImpl::session_began(std::string_view session, Reach reach) {
 void GatewayImpl::session_ended(std::string_view session) {
   if (session.empty()) return;
   sessions_.erase(std::string(session));
+  levels_.erase(std::string(session));
   for (auto& [name, known] : known_) {
     if (!known.per_user) known.own.erase(std::string(session));
   }
   forget_views();
-  if (!stopping_) pool_->end_session(session);
+  if (stopping_) return;
+  pool_->end_session(session);
+  adjust_levels();
 }
 
 // ---- calls -----------------------------------------------------------------------------------------------
@@ -277,7 +294,12 @@ Task<Result<json::Raw>> GatewayImpl::answers_of(mcp::Context context, json::Raw 
 Task<void> GatewayImpl::shutdown(std::chrono::milliseconds grace) {
   const auto keep = shared_from_this();
   stopping_ = true;
+  // Of what is under way only what clients wait for is waited for.
   watches_->stop();
+  for (auto& [name, known] : known_) {
+    known.shared.lease.reset();
+    for (const auto& [key, part] : known.own) part->lease.reset();
+  }
   Task<void> stopping = pool_->shutdown(grace);
   co_await stopping;
 }

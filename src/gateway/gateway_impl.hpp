@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,7 @@ class GatewayImpl final : public Gateway,
   json::Raw input_schema(std::string_view tool) const override;
   Task<Result<std::shared_ptr<void>>> subscribe(mcp::BackendSubscription subscription) override;
   void session_began(std::string_view session, Reach reach) override;
+  void log_level_set(std::string_view session, mcp::LoggingLevel level) override;
   void session_ended(std::string_view session) override;
 
  private:
@@ -52,13 +54,21 @@ class GatewayImpl final : public Gateway,
     std::uint64_t listening = 0;           // the generation that tells us of changes
     bool asking = false;                   // it is being asked
     bool again = false;                    // and has changed meanwhile
+    std::optional<pool::Lease> lease;      // while it is
+  };
+  // What came of asking one.
+  struct Asked {
+    Asked() {}  // NOLINT: not an aggregate, see ConnectOptions
+
+    std::shared_ptr<const Listed> listed;
+    std::string problem;  // why not all of it
   };
   // What is known of one server, whether it runs or not.
   struct Known {
     mcp::Revision revision = mcp::kNewestLegacy;
     bool per_user = false;
     bool asked = false;   // it has been asked for its lists once, with whatever outcome
-    std::string problem;  // why there are none
+    std::string problem;  // why there are none, or not all
     Part shared;          // what everybody sees who has no upstream of their own
     std::map<std::string, std::shared_ptr<Part>, std::less<>> own;  // by session or user
 
@@ -78,16 +88,17 @@ class GatewayImpl final : public Gateway,
   static Task<void> list_server(std::shared_ptr<GatewayImpl> self, std::string server);
   static Task<void> list_own(std::shared_ptr<GatewayImpl> self, std::shared_ptr<pool::Upstream> upstream,
                              std::shared_ptr<Part> part);
-  static Task<Result<std::shared_ptr<const Listed>>> ask_lists(const pool::Lease& lease, Part& part);
+  Task<Result<Asked>> ask_lists(pool::Lease lease, Part& part);
   void take_lists(const std::string& server, std::shared_ptr<const Listed> listed);
   void take_own(const std::string& server, const std::string& key, Part& part,
                 std::shared_ptr<const Listed> listed);
   void tell_changes(const Listed& before, const Listed& now, const mcp::Concerns& concerns);
-  Task<Answer> list(Kind kind, mcp::Context context);
+  Task<Answer> list(Kind kind, mcp::BackendRequest request);
   std::shared_ptr<const Catalogue> catalogue_for(std::string_view session, std::string_view user);
   void forget_views();
 
   // Calls (gateway.cpp).
+  bool may_list_yet(const rpc::Message& message) const;
   Result<Route> route(const rpc::Message& message, const mcp::Context& context);
   Task<Answer> pass(mcp::BackendRequest request, Route route);
   Task<Result<json::Raw>> answers_of(mcp::Context context, json::Raw questions);
@@ -100,7 +111,13 @@ class GatewayImpl final : public Gateway,
   static Task<Answer> on_request(std::shared_ptr<GatewayImpl> self, std::shared_ptr<pool::Upstream> upstream,
                                  Request request);
   void on_change(const std::shared_ptr<pool::Upstream>& upstream, const pool::Transition& transition);
+
+  // Log messages (gateway_logging.cpp).
   void on_log(const pool::Upstream& upstream, const json::Raw& params);
+  mcp::LoggingLevel level_for(const pool::Upstream& upstream) const;
+  void adjust_levels();
+  static Task<void> set_level(std::shared_ptr<GatewayImpl> self, std::shared_ptr<pool::Upstream> upstream,
+                              mcp::LoggingLevel level);
 
   Loop& loop_;
   Config config_;
@@ -109,12 +126,16 @@ class GatewayImpl final : public Gateway,
   std::shared_ptr<pool::Pool> pool_;
   std::map<std::string, Known> known_;
   std::shared_ptr<const Catalogue> catalogue_ = std::make_shared<const Catalogue>();
+  std::set<std::string> problems_;  // what it does not offer, and why
   // What those see who have upstreams of their own that list something else; made when they look. By session
   // and user.
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const Catalogue>> views_;
   bool lists_differ_ = false;  // there are such
   std::map<std::string, Reach, std::less<>> sessions_;
-  Event listed_;  // every server has been asked once
+  std::map<std::string, mcp::LoggingLevel, std::less<>> levels_;        // by session, where it said so
+  std::map<std::shared_ptr<pool::Upstream>, mcp::LoggingLevel> ready_;  // what each was asked for
+  Event listed_;                                                        // every server has been asked once
+  Event listed_one_;                                                    // one more has, since somebody waits
   std::shared_ptr<Watches> watches_;
   bool stopping_ = false;
 };

@@ -1,6 +1,7 @@
 // What the servers have: asked when the gateway starts, and again whenever one says that it has changed or
 // has been started anew. A server that cannot say leaves its part of the lists empty, and nothing else.
 #include <algorithm>
+#include <utility>
 
 #include "fairlead/json/writer.hpp"
 #include "fairlead/rpc/codes.hpp"
@@ -56,31 +57,30 @@ void GatewayImpl::refresh_own(const std::shared_ptr<pool::Upstream>& upstream) {
 
 Task<void> GatewayImpl::list_server(std::shared_ptr<GatewayImpl> self, std::string server) {
   Known& known = self->known_[server];
-  while (std::exchange(known.shared.again, false)) {
+  while (std::exchange(known.shared.again, false) && !self->stopping_) {
     pool::Target target(server);
     Task<Result<pool::Lease>> acquiring = self->pool_->acquire(std::move(target));
-    const Result<pool::Lease> lease = co_await acquiring;
+    Result<pool::Lease> lease = co_await acquiring;
     if (!lease) {
       known.problem = lease.error().to_string();
       self->log_.warning("server has no lists", {{"server", server}, {"reason", known.problem}});
       break;
     }
     known.revision = lease->client().revision();
-    Task<Result<std::shared_ptr<const Listed>>> asking = ask_lists(*lease, known.shared);
-    const Result<std::shared_ptr<const Listed>> listed = co_await asking;
-    if (!listed) {
-      known.problem = listed.error().to_string();
+    Task<Result<Asked>> asking = self->ask_lists(std::move(*lease), known.shared);
+    const Result<Asked> asked = co_await asking;
+    known.problem = asked ? asked->problem : asked.error().to_string();
+    if (!known.problem.empty())
       self->log_.warning("server does not list", {{"server", server}, {"reason", known.problem}});
-      break;
-    }
-    known.problem.clear();
-    self->take_lists(server, *listed);
+    if (!asked) break;
+    self->take_lists(server, asked->listed);
   }
   known.shared.asking = false;
   known.asked = true;
   bool all = true;
   for (const auto& [name, one] : self->known_) all = all && one.asked;
   if (all) self->listed_.set();
+  std::exchange(self->listed_one_, Event()).set();
 }
 
 // An upstream of one session or user lists for that one. It is not started for it: there is time when it is.
@@ -88,45 +88,59 @@ Task<void> GatewayImpl::list_own(std::shared_ptr<GatewayImpl> self, std::shared_
                                  std::shared_ptr<Part> part) {
   const std::string server = upstream->spec().name;
   const std::string key = upstream->key();
-  while (std::exchange(part->again, false)) {
-    const Result<pool::Lease> lease = self->pool_->hold(upstream);
+  while (std::exchange(part->again, false) && !self->stopping_) {
+    Result<pool::Lease> lease = self->pool_->hold(upstream);
     if (!lease) break;
-    Task<Result<std::shared_ptr<const Listed>>> asking = ask_lists(*lease, *part);
-    const Result<std::shared_ptr<const Listed>> listed = co_await asking;
-    if (!listed) {
-      self->log_.warning("server does not list",
-                         {{"server", server}, {"for", key}, {"reason", listed.error().to_string()}});
-      break;
-    }
-    self->take_own(server, key, *part, *listed);
+    Task<Result<Asked>> asking = self->ask_lists(std::move(*lease), *part);
+    const Result<Asked> asked = co_await asking;
+    const std::string problem = asked ? asked->problem : asked.error().to_string();
+    if (!problem.empty())
+      self->log_.warning("server does not list", {{"server", server}, {"for", key}, {"reason", problem}});
+    if (!asked) break;
+    self->take_own(server, key, *part, asked->listed);
   }
   part->asking = false;
 }
 
-Task<Result<std::shared_ptr<const Listed>>> GatewayImpl::ask_lists(const pool::Lease& lease, Part& part) {
-  mcp::Client& client = lease.client();
-  if (mcp::is_modern(client.revision()) && part.listening != lease.upstream().generation()) {
-    part.listening = lease.upstream().generation();
+Task<Result<GatewayImpl::Asked>> GatewayImpl::ask_lists(pool::Lease lease, Part& part) {
+  const std::shared_ptr<mcp::Client> client = lease.upstream().client();
+  const std::uint64_t generation = lease.upstream().generation();
+  // Kept where shutdown() can take it away.
+  part.lease.emplace(std::move(lease));
+  if (mcp::is_modern(client->revision()) && part.listening != generation) {
+    part.listening = generation;
     mcp::ListenFilter filter;
     filter.tools = filter.prompts = filter.resources = true;
     // Without it changes are seen only when the server is started anew.
-    Task<Result<std::uint64_t>> listening = client.listen(std::move(filter));
+    Task<Result<std::uint64_t>> listening = client->listen(std::move(filter));
     const Result<std::uint64_t> number = co_await listening;
     static_cast<void>(number);
   }
   auto listed = std::make_shared<Listed>();
+  Asked asked;
   for (const Kind kind : kKinds) {
     const std::string_view capability = kind == Kind::templates ? "resources" : member_of(kind);
-    if (client.capabilities()[capability].absent()) continue;
+    if (client->capabilities()[capability].absent()) continue;
     Task<Result<std::vector<json::Raw>>> asking =
-        client.list(std::string(list_method(kind)), std::string(member_of(kind)));
+        client->list(std::string(list_method(kind)), std::string(member_of(kind)));
     Result<std::vector<json::Raw>> entries = co_await asking;
+    if (entries) {
+      listed->of(kind) = std::move(*entries);
+      continue;
+    }
     // Many servers have resources and no templates, and do not know the method.
-    if (!entries && kind == Kind::templates && entries.error().kind() == ErrorKind::remote) continue;
-    if (!entries) co_return entries.error();
-    listed->of(kind) = std::move(*entries);
+    if (kind == Kind::templates && entries.error().kind() == ErrorKind::remote) continue;
+    asked.problem = std::string(list_method(kind)) + ": " + entries.error().to_string();
+    if (client->end_reason()) {
+      part.lease.reset();
+      co_return entries.error();
+    }
+    // What it says of the others still counts, and what it said of this before.
+    if (part.listed) listed->of(kind) = part.listed->of(kind);
   }
-  co_return std::shared_ptr<const Listed>(std::move(listed));
+  part.lease.reset();
+  asked.listed = std::move(listed);
+  co_return asked;
 }
 
 // ---- taking ----------------------------------------------------------------------------------------------
@@ -138,9 +152,12 @@ void GatewayImpl::take_lists(const std::string& server, std::shared_ptr<const Li
   for (const auto& [name, one] : known_) {
     if (one.shared.listed) lists[name] = one.shared.listed;
   }
-  catalogue_ = std::make_shared<const Catalogue>(lists, [this](std::string problem) {
-    log_.warning("not offered", {{"problem", std::move(problem)}});
+  std::set<std::string> problems;
+  catalogue_ = std::make_shared<const Catalogue>(lists, [this, &problems](std::string problem) {
+    if (!problems_.contains(problem)) log_.warning("not offered", {{"problem", problem}});
+    problems.insert(std::move(problem));
   });
+  problems_ = std::move(problems);
   forget_views();
   tell_changes(
       or_nothing(before), *known.shared.listed,
@@ -206,8 +223,12 @@ void GatewayImpl::forget_views() {
   lists_differ_ = std::ranges::any_of(known_, differs);
 }
 
-Task<Answer> GatewayImpl::list(Kind kind, mcp::Context context) {
+Task<Answer> GatewayImpl::list(Kind kind, mcp::BackendRequest request) {
   const auto keep = shared_from_this();
+  const mcp::Context context = request.context;
+  // There is one page.
+  if (!json::View(request.message.params_text())["cursor"].absent())
+    co_return rpc::invalid_params("Invalid cursor");
   const bool all = co_await listed_.wait(loop_, config_.list_wait);
   // Those that are late come with a change of the list.
   if (!all) listed_.set();

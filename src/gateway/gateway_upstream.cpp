@@ -27,6 +27,10 @@ pool::UpstreamHandlers GatewayImpl::handlers() {
   handlers.capabilities = [](const pool::Upstream&) {
     return json::Raw::trusted(Bytes::constant(kCapabilities), true);
   };
+  handlers.log_level = [weak](const pool::Upstream& upstream) {
+    const auto self = weak.lock();
+    return self ? self->level_for(upstream) : mcp::LoggingLevel::info;
+  };
   handlers.request = [weak](std::shared_ptr<pool::Upstream> upstream, Request request) {
     return on_request(weak.lock(), std::move(upstream), std::move(request));
   };
@@ -74,18 +78,6 @@ void GatewayImpl::on_notification(const std::shared_ptr<pool::Upstream>& upstrea
   log_.debug("notification for nobody", {{"server", server}, {"method", std::string(method)}});
 }
 
-void GatewayImpl::on_log(const pool::Upstream& upstream, const json::Raw& params) {
-  const json::View view(params);
-  const auto level = mcp::logging_level_named(view["level"].as_string().value_or(""));
-  log_.debug("server says", {{"server", upstream.spec().name},
-                             {"level", view["level"].as_string().value_or("")},
-                             {"data", std::string(view["data"].text().substr(0, 1000))}});
-  const std::optional<mcp::Context> context = meant(upstream);
-  if (!context || !level) return;
-  const std::optional<mcp::LoggingLevel> wanted = context->log_level();
-  if (wanted && *level >= *wanted) context->notify("notifications/message", params);
-}
-
 Task<Answer> GatewayImpl::on_request(std::shared_ptr<GatewayImpl> self,
                                      std::shared_ptr<pool::Upstream> upstream, Request request) {
   const std::string_view capability = capability_for(request.method());
@@ -122,6 +114,11 @@ void GatewayImpl::on_change(const std::shared_ptr<pool::Upstream>& upstream,
                        {"reason", transition.reason}});
   const bool began = transition.to == pool::State::ready;
   if (!began && transition.from != pool::State::ready) return;
+  if (began) {
+    ready_[upstream] = level_for(*upstream);
+  } else {
+    ready_.erase(upstream);
+  }
   // Posted: the pool is in the midst of telling.
   loop_.post([weak = weak_from_this(), upstream, began, anew = began && transition.generation > 1] {
     const auto self = weak.lock();
@@ -146,6 +143,8 @@ json::Raw GatewayImpl::health() const {
     if (!one.connection.empty()) out.key("connection").string(one.connection);
     out.key("calls").unsigned_integer(one.calls).key("waiting").unsigned_integer(one.waiting);
     out.key("failures").unsigned_integer(one.failures);
+    if (const auto known = known_.find(one.server); known != known_.end() && !known->second.problem.empty())
+      out.key("lists").string(known->second.problem);
     if (one.last_error) out.key("lastError").string(one.last_error->to_string());
     out.end_object();
   }

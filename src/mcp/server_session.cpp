@@ -156,6 +156,7 @@ Answer ServerSession::set_level(json::View params) {
   const std::optional<LoggingLevel> level = logging_level_named(params["level"].as_string().value_or(""));
   if (!level) return rpc::invalid_params("level is not a logging level");
   legacy_->log_level = *level;
+  if (server_->backend) server_->backend->log_level_set(session_, *level);
   return json::Raw::trusted(Bytes::constant("{}"), true);
 }
 

@@ -211,6 +211,7 @@ mcp::ClientOptions ManagedUpstream::client_options(std::uint64_t generation,
   options.handshake_timeout = spec().clocks.handshake;
   options.handlers = mcp::ClientHandlers();
   options.handlers.capabilities = given.capabilities ? given.capabilities(*this) : json::Raw();
+  if (given.log_level) options.log_level = given.log_level(*this);
   const std::weak_ptr<ManagedUpstream> weak = weak_from_this();
   options.handlers.request = [weak](Request request) {
     const auto self = weak.lock();

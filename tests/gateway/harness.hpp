@@ -50,6 +50,7 @@ class GatewayTest : public ::testing::Test {
   Config config;
   std::shared_ptr<Gateway> gateway;
   std::map<std::string, std::shared_ptr<Instances>> servers;
+  std::map<std::string, Event> held;                          // servers that do not start before it is set
   std::function<void(Instance&)> furnish = [](Instance&) {};  // what else a server has
 
   // ---- behind ----
@@ -87,6 +88,9 @@ class GatewayTest : public ::testing::Test {
       context.log(mcp::LoggingLevel::debug, raw(R"("whispered")"));
       return "said";
     });
+    mcp::tool(server, "level", "", [](mcp::Context context, const Nothing&) {
+      return std::string(to_string(context.log_level().value_or(mcp::LoggingLevel::emergency)));
+    });
     mcp::tool(server, "wait", "",
               [&instance](mcp::Context context, Nothing) { return wait(&instance, std::move(context)); });
     mcp::ResourceSpec memo;
@@ -94,7 +98,12 @@ class GatewayTest : public ::testing::Test {
     memo.name = "one";
     ASSERT_TRUE(server.add_resource(memo, &read));
   }
-  static Task<ConnectResult> open(GatewayTest* self, std::shared_ptr<Instances> instances, Loop* on) {
+  static Task<ConnectResult> open(GatewayTest* self, std::string name, std::shared_ptr<Instances> instances,
+                                  Loop* on) {
+    if (const auto held = self->held.find(name); held != self->held.end()) {
+      const bool let_go = co_await held->second.wait(*on, Clock::duration::max());
+      static_cast<void>(let_go);
+    }
     auto instance = std::make_shared<Instance>(instances->size());
     fill(*instance);
     self->furnish(*instance);
@@ -111,8 +120,8 @@ class GatewayTest : public ::testing::Test {
     spec.sharing = sharing;
     spec.pinned = revision;
     spec.restart.initial = 1ms;
-    spec.reach =
-        Connector([this, instances](Loop& on, ConnectOptions) { return open(this, instances, &on); });
+    spec.reach = Connector(
+        [this, name, instances](Loop& on, ConnectOptions) { return open(this, name, instances, &on); });
     config.servers.push_back(spec);
   }
   Instance& instance(const std::string& server, std::size_t number) { return *servers[server]->at(number); }
@@ -200,6 +209,11 @@ class GatewayTest : public ::testing::Test {
     Task<Result<mcp::ToolResult>> calling = client->call_tool(std::move(tool), raw("{}"), std::move(options));
     const Result<mcp::ToolResult> result = co_await calling;
     *over = !result;
+  }
+  static Task<void> call_beside(std::shared_ptr<mcp::Client> client, std::string tool, std::string* text) {
+    Task<Result<mcp::ToolResult>> calling = client->call_tool(std::move(tool), raw("{}"));
+    const Result<mcp::ToolResult> result = co_await calling;
+    *text = result ? json::View(result->content.at(0).raw())["text"].as_string().value_or("") : "failed";
   }
   // What modern clients do to hear of lists.
   void listen(const std::shared_ptr<Client>& client) {

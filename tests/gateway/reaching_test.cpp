@@ -102,6 +102,27 @@ TEST_F(GatewayTest, log_messages_go_to_whoever_called_from_the_level_they_want) 
   EXPECT_EQ(other->count(kSaid), 0);
 }
 
+TEST_F(GatewayTest, servers_are_asked_for_the_lowest_level_anybody_wants_who_shares_them) {
+  add("shared", Sharing::shared);
+  add("own", Sharing::per_session);
+  const auto one = enter();
+  const auto other = enter();
+  tools(one);
+  call(other, "own__which");
+  ASSERT_TRUE(loop.block_on(one->client->set_log_level(mcp::LoggingLevel::debug)));
+  call(one, "shared__say");
+  call(one, "own__say");
+  EXPECT_TRUE(comes_true([&] { return one->count(kWhispered) == 2; }));
+  EXPECT_EQ(call(other, "shared__level"), "debug");
+  EXPECT_EQ(call(other, "own__level"), "info");
+  leave(one);
+  std::erase(clients, one);
+  // Nobody wants that much any longer. The session ends when the last of it has been told.
+  std::string level;
+  for (int i = 0; i < 100 && level != "info"; ++i) level = call(other, "shared__level");
+  EXPECT_EQ(level, "info");
+}
+
 TEST_F(GatewayTest, a_subscription_does_not_keep_log_messages_and_questions_from_their_caller) {
   add("a", Sharing::shared);
   const auto one = enter();

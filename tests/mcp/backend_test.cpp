@@ -18,7 +18,7 @@ class Recording final : public Backend {
   std::optional<Event> held_back;  // subscriptions wait for it
 
   bool has_capability(std::string_view capability) const override {
-    return capability == "tools" || capability == "resources";
+    return capability == "tools" || capability == "resources" || capability == "logging";
   }
   Task<Answer> serve(BackendRequest request) override {
     seen.push_back("serve " + std::string(request.message.method()));
@@ -43,6 +43,9 @@ class Recording final : public Backend {
     session = began;
     reach = std::move(way);
   }
+  void log_level_set(std::string_view, LoggingLevel level) override {
+    seen.push_back("level " + std::string(to_string(level)));
+  }
   void session_ended(std::string_view ended) override { seen.push_back("ended " + std::string(ended)); }
 };
 
@@ -63,7 +66,6 @@ class BackendTest : public ServerTest {
 TEST_F(BackendTest, ItsCapabilitiesAreAdvertisedAndNoOthers) {
   EXPECT_NE(greeting.find(R"("tools":{)"), std::string::npos) << greeting;
   EXPECT_EQ(greeting.find("prompts"), std::string::npos) << greeting;
-  EXPECT_EQ(greeting.find("logging"), std::string::npos) << greeting;
   EXPECT_NE(ask(R"({"jsonrpc":"2.0","id":2,"method":"prompts/list"})").find("-32601"), std::string::npos);
 }
 
@@ -129,6 +131,12 @@ TEST_F(BackendTest, AListenPromisesWhatTheBackendDoes) {
   say(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"l"}})");
   loop.run_until([&] { return backend->seen.size() == 2; });
   EXPECT_EQ(backend->seen.back(), "unsubscribed a:b");
+}
+
+TEST_F(BackendTest, ItHearsOfTheLevelOfLogMessagesAClientWants) {
+  ask(R"({"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"debug"}})");
+  EXPECT_EQ(backend->seen, std::vector<std::string>({"level debug"}));
+  EXPECT_EQ(backend->reach()->log_level(), LoggingLevel::debug);
 }
 
 TEST_F(BackendTest, ALegacyClientCanBeSpokenToUnasked) {

@@ -56,6 +56,8 @@ class Backend {
   // `reach` yields the way to it, or nothing when it is gone.
   using Reach = std::function<std::optional<Context>()>;
   virtual void session_began(std::string_view session, Reach reach) = 0;
+  // A client of the legacy era wants log messages from this level on.
+  virtual void log_level_set(std::string_view session, LoggingLevel level) = 0;
   // A client's connection has ended, and nothing it asked for is under way; see Context::session().
   virtual void session_ended(std::string_view session) = 0;
 };

@@ -79,6 +79,9 @@ class Upstream {
 struct UpstreamHandlers {
   // The client capabilities to declare to a server, an object; absent: none. Asked at each handshake.
   std::function<json::Raw(const Upstream&)> capabilities;
+  // The least severe log messages to ask a server for; absent: PoolOptions::client has it. Asked at each
+  // handshake.
+  std::function<mcp::LoggingLevel(const Upstream&)> log_level;
   // Sampling, elicitation, roots: a request of a server of the legacy era. Without it they are refused.
   std::function<Task<Answer>(std::shared_ptr<Upstream>, Request)> request;
   // Log messages, list changes, resource updates; and progress that belongs to no call.

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { begin, Heard } from './heard.mjs';
 
 const [, , sdk, revision, transport, fairlead] = process.argv;
 const { kind } = await import(sdk === 'v1' ? './sdk1.mjs' : './sdk2.mjs');
@@ -61,10 +62,12 @@ const answers = {
 };
 const capabilities = { sampling: {}, roots: {} };
 const { open, callTool } = kind(revision);
-const { client } = await open(place, capabilities, answers, () => {});
+const heard = new Heard();
+const { client } = await open(place, capabilities, answers, (method, params) => heard.add(method, params));
 place.opened?.();
 const call = async (name, args = {}, options) => (await callTool(client, { name, arguments: args }, options)).content[0].text;
 
+begin('lists');
 // Everybody's tools under names of their own, and the broken one spoils nothing.
 const { tools } = await client.listTools();
 const names = tools.map((tool) => tool.name);
@@ -72,6 +75,7 @@ for (const name of ['v1__echo', 'v2__echo', 'everything__echo', 'files__read_tex
 assert(!names.some((name) => name.startsWith('broken')));
 assert(names.every((name) => /^[A-Za-z0-9_-]{1,64}$/.test(name)));
 
+begin('calls');
 // A call to each, side by side.
 const texts = await Promise.all([
   call('v1__echo', { message: 'one' }),
@@ -81,6 +85,7 @@ const texts = await Promise.all([
 ]);
 assert.deepEqual(texts, ['one', 'two', 'Echo: three', 'written down']);
 
+begin('progress and log messages');
 // Progress of a legacy and of a modern server reaches its call.
 for (const server of ['v1', 'v2']) {
   const steps = [];
@@ -90,12 +95,47 @@ for (const server of ['v1', 'v2']) {
   assert.deepEqual(steps, whole, server);
 }
 
+if (!modern) {
+  // At the level the client wants, here and behind.
+  for (const [level, said] of [['info', ['counted 1', 'counted 2']], ['debug', ['counted 1', 'counted 2', 'done']]]) {
+    await client.setLoggingLevel(level);
+    const before = heard.of('notifications/message').length;
+    await call('v1__count', { to: 2 });
+    const logged = await heard.until('notifications/message', before + said.length);
+    assert.deepEqual(logged.slice(before).map(({ data }) => data), said);
+  }
+}
+
+begin('questions');
 // Questions reach the client, from either era, but for those that a legacy server puts while the client is modern.
 if (!modern) assert.equal(await call('v1__sample', { message: 'hi' }), 'none: heard: hi');
 assert.equal(await call('v2__sample', { message: 'hi' }), 'none: heard: hi');
 if (modern) assert.match(await call('v1__sample', { message: 'hi' }), /no requests from servers/);
 
-// Resources and prompts.
+begin('cancellation');
+for (const server of ['v1', 'v2']) {
+  const stop = new AbortController();
+  await assert.rejects(call(`${server}__wait`, {}, { signal: stop.signal, onprogress: () => stop.abort('enough') }));
+  assert.match(await call(`${server}__cancelled`), /yes/);
+}
+
+begin('changes');
+// The server on 1.x has asked something above, if the client can be asked, and is this session's own since then.
+const wanted = { resourceSubscriptions: ['memo://one'], toolsListChanged: true };
+const listening = modern ? await client.listen(wanted) : await client.subscribeResource({ uri: 'memo://one' });
+if (modern) assert.deepEqual(listening.honoredFilter, wanted);
+await call('v1__touch');
+assert.equal((await heard.until('notifications/resources/updated', 1))[0].uri, 'memo://one');
+let changes = heard.of('notifications/tools/list_changed').length;
+for (const server of ['v1', 'v2']) {
+  await call(`${server}__grow`);
+  await heard.until('notifications/tools/list_changed', ++changes);
+  const { tools } = await client.listTools();
+  assert(tools.some(({ name }) => name === `${server}__grown`), `${server}__grown`);
+}
+if (!modern) await assert.rejects(client.subscribeResource({ uri: 'nothing://here' }));
+
+begin('resources and prompts');
 const { resources } = await client.listResources();
 assert(resources.length > 0);
 await client.readResource({ uri: resources[0].uri });
@@ -103,6 +143,7 @@ const { prompts } = await client.listPrompts();
 const simple = prompts.find((prompt) => !(prompt.arguments ?? []).some((argument) => argument.required));
 assert((await client.getPrompt({ name: simple.name, arguments: {} })).messages.length > 0);
 
+begin('the end');
 await assert.rejects(callTool(client, { name: 'v1__nothing', arguments: {} }), /-32602|Unknown tool/);
 await client.close();
 assert.equal(await place.end(), 0);
