@@ -10,6 +10,7 @@ namespace fairlead::gateway {
 namespace {
 
 constexpr int kMostRounds = 10;
+constexpr std::int64_t kUrlElicitationRequired = -32042;  // 2025-11-25 only
 
 mcp::Implementation own_name() {
   return mcp::Implementation{"fairlead", FAIRLEAD_VERSION, "Fairlead gateway", {}, {}, {}};
@@ -244,7 +245,11 @@ Task<Answer> GatewayImpl::pass(mcp::BackendRequest request, Route route) {
         pool_->call(std::move(target), std::move(message), std::move(options));
     const Result<rpc::Message> answer = co_await calling;
     if (!answer) co_return failure_of(route.server, answer.error());
-    if (answer->is(rpc::Kind::error)) co_return answer->remote_error();
+    if (answer->is(rpc::Kind::error)) {
+      Error error = answer->remote_error();
+      if (error.detail().rpc_code == kUrlElicitationRequired) note_urls(route.server, context, error);
+      co_return error;
+    }
     const json::Raw result = answer->result();
     const bool asks = mcp::is_modern(server_revision) && !mcp::is_modern(context.revision()) &&
                       json::View(result)["resultType"].as_string() == "input_required";
@@ -266,6 +271,14 @@ Task<Answer> GatewayImpl::pass(mcp::BackendRequest request, Route route) {
   }
   co_return Error::rpc(rpc::kInternalError, "server `" + route.server + "` asked for input more than " +
                                                 std::to_string(kMostRounds) + " times");
+}
+
+// A call refused until the user has been to a URL: the server may tell when that is done.
+void GatewayImpl::note_urls(const std::string& server, const mcp::Context& context, const Error& refusal) {
+  json::View(refusal.detail().rpc_data)["elicitations"].each_element([&](json::View one) {
+    if (const auto id = one["elicitationId"].as_string()) sent_to_url(server, *id, context.session());
+    return true;
+  });
 }
 
 // A modern server's questions, put to a legacy client as requests.

@@ -1,6 +1,7 @@
 // GatewayImpl: the Gateway there is. Private to the layer.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -101,6 +102,7 @@ class GatewayImpl final : public Gateway,
   bool may_list_yet(const rpc::Message& message) const;
   Result<Route> route(const rpc::Message& message, const mcp::Context& context);
   Task<Answer> pass(mcp::BackendRequest request, Route route);
+  void note_urls(const std::string& server, const mcp::Context& context, const Error& refusal);
   Task<Result<json::Raw>> answers_of(mcp::Context context, json::Raw questions);
 
   // What servers say (gateway_upstream.cpp).
@@ -110,6 +112,8 @@ class GatewayImpl final : public Gateway,
                        const json::Raw& params);
   static Task<Answer> on_request(std::shared_ptr<GatewayImpl> self, std::shared_ptr<pool::Upstream> upstream,
                                  Request request);
+  void sent_to_url(const std::string& server, const std::string& elicitation, std::string_view session);
+  void on_completed(const pool::Upstream& upstream, const json::Raw& params);
   void on_change(const std::shared_ptr<pool::Upstream>& upstream, const pool::Transition& transition);
 
   // Log messages (gateway_logging.cpp).
@@ -132,6 +136,9 @@ class GatewayImpl final : public Gateway,
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const Catalogue>> views_;
   bool lists_differ_ = false;  // there are such
   std::map<std::string, Reach, std::less<>> sessions_;
+  // Who was sent to a URL: server and elicitation to session, of the last kMostSent.
+  std::map<std::pair<std::string, std::string>, std::string> sent_;
+  std::deque<std::pair<std::string, std::string>> sent_order_;
   std::map<std::string, mcp::LoggingLevel, std::less<>> levels_;        // by session, where it said so
   std::map<std::shared_ptr<pool::Upstream>, mcp::LoggingLevel> ready_;  // what each was asked for
   Event listed_;                                                        // every server has been asked once

@@ -13,6 +13,9 @@ namespace {
 // Everything; whether a client can do it is seen when it is asked.
 constexpr std::string_view kCapabilities = R"({"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}})";
 
+// URLs that users were sent to and have not come back from.
+constexpr std::size_t kMostSent = 10'000;
+
 std::string_view capability_for(std::string_view method) {
   if (method == "sampling/createMessage") return "sampling";
   if (method == "elicitation/create") return "elicitation";
@@ -75,6 +78,7 @@ void GatewayImpl::on_notification(const std::shared_ptr<pool::Upstream>& upstrea
     if (const auto uri = json::View(params)["uri"].as_string()) watches_->tell(*upstream, *uri);
     return;
   }
+  if (method == "notifications/elicitation/complete") return on_completed(*upstream, params);
   log_.debug("notification for nobody", {{"server", server}, {"method", std::string(method)}});
 }
 
@@ -98,11 +102,39 @@ Task<Answer> GatewayImpl::on_request(std::shared_ptr<GatewayImpl> self,
                          "The client speaks revision 2026-07-28, which has no requests from servers");
   }
   if (context.client_capabilities()[capability].absent()) co_return rpc::method_not_found(request.method());
+  if (const auto id = request.args()["elicitationId"].as_string())
+    self->sent_to_url(server, *id, context.session());
   Task<Result<json::Raw>> asking =
       context.ask_legacy(std::string(request.method()), request.params(), request.stop());
   Answer answer = co_await asking;
   co_return answer;
 }
+
+// ---- URLs that users were sent to (2025-11-25) ------------------------------------------------------------
+
+void GatewayImpl::sent_to_url(const std::string& server, const std::string& elicitation,
+                              std::string_view session) {
+  if (session.empty()) return;  // nobody who could be told
+  const auto [at, first] = sent_.insert_or_assign({server, elicitation}, std::string(session));
+  if (first) sent_order_.push_back(at->first);
+  if (sent_order_.size() <= kMostSent) return;
+  sent_.erase(sent_order_.front());
+  sent_order_.pop_front();
+}
+
+void GatewayImpl::on_completed(const pool::Upstream& upstream, const json::Raw& params) {
+  const auto elicitation = json::View(params)["elicitationId"].as_string();
+  const auto sent = sent_.find({upstream.spec().name, elicitation.value_or("")});
+  if (sent == sent_.end()) return;
+  const auto session = sessions_.find(sent->second);
+  std::erase(sent_order_, sent->first);
+  sent_.erase(sent);
+  if (session == sessions_.end()) return;
+  if (const std::optional<mcp::Context> context = session->second())
+    context->notify("notifications/elicitation/complete", params);
+}
+
+// ---- how servers fare -------------------------------------------------------------------------------------
 
 void GatewayImpl::on_change(const std::shared_ptr<pool::Upstream>& upstream,
                             const pool::Transition& transition) {

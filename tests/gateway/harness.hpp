@@ -60,6 +60,12 @@ class GatewayTest : public ::testing::Test {
     const Result<json::Raw> answer = co_await asking;
     co_return answer ? json::View(*answer)["model"].as_string().value_or("") : answer.error().message();
   }
+  static Task<Result<std::string>> sign_in(mcp::Context context, Nothing) {
+    Task<Result<void>> requiring = context.require_url("Sign in", "https://example.org/in", "sign-in");
+    const Result<void> signed_in = co_await requiring;
+    if (!signed_in) co_return signed_in.error();
+    co_return std::string("signed in");
+  }
   static Task<std::string> wait(Instance* instance, mcp::Context context) {
     instance->waiting = true;
     Task<bool> sleeping = context.sleep(1h);
@@ -91,6 +97,7 @@ class GatewayTest : public ::testing::Test {
     mcp::tool(server, "level", "", [](mcp::Context context, const Nothing&) {
       return std::string(to_string(context.log_level().value_or(mcp::LoggingLevel::emergency)));
     });
+    mcp::tool(server, "sign_in", "", &sign_in);
     mcp::tool(server, "wait", "",
               [&instance](mcp::Context context, Nothing) { return wait(&instance, std::move(context)); });
     mcp::ResourceSpec memo;

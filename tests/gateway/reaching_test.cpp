@@ -209,6 +209,22 @@ TEST_F(GatewayTest, a_server_that_takes_its_question_back_takes_it_back_from_the
   asked->never.set();
 }
 
+TEST_F(GatewayTest, that_a_url_is_done_with_is_told_to_whoever_was_sent_there) {
+  const std::string completed = "notifications/elicitation/complete ";
+  answers = no_roots;
+  add("a", Sharing::shared);
+  const auto one = enter();
+  const auto other = enter();
+  const Result<json::Raw> refused =
+      loop.block_on(one->client->request("tools/call", raw(R"({"name":"a__sign_in","arguments":{}})")));
+  ASSERT_FALSE(refused);
+  ASSERT_EQ(refused.error().detail().rpc_code, -32042) << refused.error().message();
+  instance("a", 0).server.elicitation_complete("sign-in");
+  EXPECT_TRUE(comes_true([&] { return one->count(completed) == 1; }));
+  settle("a");
+  EXPECT_EQ(other->count(completed), 0);
+}
+
 // ---- cancellation ----
 
 TEST_F(GatewayTest, a_client_that_cancels_cancels_at_the_server) {
