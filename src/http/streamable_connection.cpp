@@ -5,6 +5,7 @@
 #include "fairlead/json/view.hpp"
 #include "fairlead/protocol/header_values.hpp"
 #include "fairlead/rpc/rope.hpp"
+#include "process/secrets.hpp"
 
 namespace fairlead::http {
 
@@ -19,6 +20,17 @@ bool is_handshake(const rpc::Message& message) {
 
 bool is_modern_code(std::int64_t code) {
   return code <= -32020 && code >= -32022;
+}
+
+// A server may repeat what it was sent. A value such as `Bearer …` is hidden as a whole and without its
+// scheme.
+std::string without_secrets(std::string_view text, const Headers& sent) {
+  process::Redactor redactor;
+  for (const auto& [name, value] : sent) {
+    redactor.add(value);
+    redactor.add(std::string_view(value).substr(value.rfind(' ') + 1));
+  }
+  return redactor.redact(text);
 }
 
 }  // namespace
@@ -216,6 +228,9 @@ Task<Result<void>> StreamableConnection::take_refusal(PostPtr post, std::shared_
   Task<Result<std::string>> reading = incoming->read_all(client_->options().max_response_bytes);
   Result<std::string> body = co_await reading;
   const std::string text = body ? std::move(*body) : std::string();
+  const auto quoted = [this](std::string_view said) {
+    return without_secrets(said.substr(0, kExcerptBytes), client_->options().headers);
+  };
   const rpc::Message message = rpc::Message::parse(Bytes::copy_of(text), client_->options().limits);
   const bool said = message.is(rpc::Kind::error);
   const std::int64_t code = said ? message.remote_error().detail().rpc_code.value_or(0) : 0;
@@ -230,12 +245,12 @@ Task<Result<void>> StreamableConnection::take_refusal(PostPtr post, std::shared_
     }
     log_.debug("no HTTP+SSE either", {{"connection", description()}, {"problem", opened.error().message()}});
   }
-  Error refused = status_error(url_, *incoming, said ? std::string_view() : std::string_view(text));
+  Error refused = status_error(url_, *incoming, said ? std::string() : quoted(text));
   if (!said || refused.kind() == ErrorKind::authorization) co_return refused;
   // A server's own failure says nothing about the request, whatever form it has.
   if (status >= 500 || post->id.empty()) {
     const Error remote = message.remote_error();
-    co_return Error(refused.kind(), refused.message() + ": " + remote.message())
+    co_return Error(refused.kind(), refused.message() + ": " + quoted(remote.message()))
         .with([&](ErrorDetail& detail) {
           detail = remote.detail();
           detail.http_status = status;

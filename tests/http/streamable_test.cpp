@@ -251,6 +251,21 @@ TEST_F(StreamableTest, OtherErrorsHaveTheirStatusAndWhatTheServerSaid) {
   EXPECT_EQ(call("accepted", kModern).error().kind(), ErrorKind::http_status);
 }
 
+TEST_F(StreamableTest, AServerThatRepeatsOurCredentialsDoesNotBringThemIntoTheError) {
+  ScriptServer server([](const Asked& asked, Reply& reply) {
+    const std::string token(asked.headers.get("Authorization").substr(7));
+    const std::string json =
+        R"({"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"bad )" + token + "\"}}";
+    if (asked.has("broken")) return reply.json(500, json);
+    reply.answer(401, "text/plain", "bad token " + token + ", that is Bearer " + token);
+  });
+  options.headers.add("Authorization", "Bearer quokka-77");
+  connect(server.url());
+  EXPECT_EQ(call("plain", kModern).error().message(),
+            server.url() + " answered 401 Whatever: bad token ***, that is ***");
+  EXPECT_EQ(call("broken", kModern).error().message(), server.url() + " answered 500 Whatever: bad ***");
+}
+
 TEST_F(StreamableTest, WhatIsNoMessageFailsTheCall) {
   ScriptServer server([](const Asked& asked, Reply& reply) {
     if (asked.has("other")) return reply.json(200, R"({"jsonrpc":"2.0","id":"other","result":{}})");
