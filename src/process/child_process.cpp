@@ -117,10 +117,14 @@ void ChildProcess::started(pid_t pid, const keeper::Outcome& outcome) {
   belts.insert(belts.end(), belts_.begin(), belts_.end());
   belts_ = std::move(belts);
   for (const BeltState& state : belts_) {
-    // That there is no cgroup to be had is the rule on many systems, and others hold the child as well.
-    if (state.in_force || state.belt == Belt::cgroup) continue;
-    log_.warning("child runs without a belt",
-                 {{"child", name_}, {"belt", std::string(to_string(state.belt))}, {"why", state.why_not}});
+    if (state.in_force) continue;
+    if (state.belt != Belt::cgroup) {
+      log_.warning("child runs without a belt",
+                   {{"child", name_}, {"belt", std::string(to_string(state.belt))}, {"why", state.why_not}});
+    } else if (keeper_->first_without_cgroup()) {
+      // The rule on many systems, and the other belts hold a child as well.
+      log_.info("children run without a cgroup", {{"why", state.why_not}});
+    }
   }
   read_stderr();
   if (starter_) std::exchange(starter_, nullptr).resume();

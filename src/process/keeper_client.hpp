@@ -10,6 +10,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "fairlead/base/result.hpp"
@@ -76,6 +77,9 @@ class KeeperClient : public std::enable_shared_from_this<KeeperClient> {
   // Whether the keeper that runs, or ran last, has ever said anything.
   bool has_answered() const noexcept { return has_answered_; }
 
+  // True the first time: that there is no cgroup is the same for every child.
+  bool first_without_cgroup() noexcept { return !std::exchange(told_of_no_cgroup_, true); }
+
   // To the child's whole group. Nothing happens when it has ended.
   void signal(Token token, int signal);
   // The observer is told nothing more, and what it observed is killed.
@@ -113,6 +117,7 @@ class KeeperClient : public std::enable_shared_from_this<KeeperClient> {
   Loop& loop_;
   pid_t pid_ = 0;
   bool has_answered_ = false;
+  bool told_of_no_cgroup_ = false;
   std::optional<Descriptor> socket_;
   UniqueFd pidfd_;
   std::deque<std::unique_ptr<Descriptor>> dying_;  // keepers that died and are not reaped yet

@@ -93,6 +93,23 @@ TEST(Cgroup, OneThatCannotBeHadRefusesOrIsReported) {
   EXPECT_EQ(missing, (std::vector<Belt>{Belt::cgroup, Belt::memory_max}));
 }
 
+TEST(Cgroup, ThatThereIsNoneIsLoggedOnceAndALimitThatNeedsItEachTime) {
+  const TemporaryDirectory plain;
+  std::string lines;
+  const Log log(LogLevel::info, LogFormat::text, [&](std::string_view line) { lines += line; });
+  Loop loop;
+  ProcessSpec spec = spec_of("cat");
+  spec.containment.cgroup_parent = plain.path();
+  const Running first = start(loop, spec, {}, log);
+  EXPECT_TRUE(lines.contains("children run without a cgroup why=\"" + plain.path() + " is not a cgroup\""))
+      << lines;
+  lines.clear();
+  spec.containment.pids_max = 10;
+  const Running second = start(loop, spec, {}, log);
+  EXPECT_FALSE(lines.contains("children run without a cgroup")) << lines;
+  EXPECT_TRUE(lines.contains("child runs without a belt child=cat belt=pids_max")) << lines;
+}
+
 // A directory that only looks like one: the keeper finds that out, and the child runs all the same.
 TEST(Cgroup, OneThatTheKernelDoesNotGrantIsReportedToo) {
   const FakeCgroup fake("memory\n");
