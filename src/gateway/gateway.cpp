@@ -100,7 +100,7 @@ Result<void> GatewayImpl::start() {
     known_[spec.name].per_user = spec.sharing == pool::Sharing::per_user;
   }
   if (known_.empty()) listed_.set();
-  for (const auto& [server, known] : known_) refresh(server);
+  for (const auto& [server, known] : known_) refresh(server, nullptr);
   return {};
 }
 

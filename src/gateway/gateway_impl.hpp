@@ -56,6 +56,7 @@ class GatewayImpl final : public Gateway,
     bool asking = false;                   // it is being asked
     bool again = false;                    // and has changed meanwhile
     std::optional<pool::Lease> lease;      // while it is
+    std::weak_ptr<pool::Upstream> at;      // what to ask, if it is still there
   };
   // What came of asking one.
   struct Asked {
@@ -84,7 +85,8 @@ class GatewayImpl final : public Gateway,
   };
 
   // Lists (gateway_lists.cpp).
-  void refresh(const std::string& server);
+  // `upstream` is the one that has changed; null: whichever serves.
+  void refresh(const std::string& server, const std::shared_ptr<pool::Upstream>& upstream);
   void refresh_own(const std::shared_ptr<pool::Upstream>& upstream);
   static Task<void> list_server(std::shared_ptr<GatewayImpl> self, std::string server);
   static Task<void> list_own(std::shared_ptr<GatewayImpl> self, std::shared_ptr<pool::Upstream> upstream,

@@ -36,13 +36,27 @@ const Listed& or_nothing(const std::shared_ptr<const Listed>& listed) {
   return listed ? *listed : kNothing;
 }
 
+// One that has changed is asked even when it has its fill of calls.
+Task<Result<pool::Lease>> lease_of(std::shared_ptr<pool::Pool> pool, std::string server,
+                                   std::shared_ptr<pool::Upstream> changed) {
+  if (changed) {
+    Result<pool::Lease> held = pool->hold(changed);
+    if (held) co_return held;
+  }
+  pool::Target target(std::move(server));
+  Task<Result<pool::Lease>> acquiring = pool->acquire(std::move(target));
+  Result<pool::Lease> lease = co_await acquiring;
+  co_return lease;
+}
+
 }  // namespace
 
 // ---- asking ----------------------------------------------------------------------------------------------
 
-void GatewayImpl::refresh(const std::string& server) {
+void GatewayImpl::refresh(const std::string& server, const std::shared_ptr<pool::Upstream>& upstream) {
   Part& part = known_[server].shared;
   part.again = true;
+  part.at = upstream;
   if (stopping_ || std::exchange(part.asking, true)) return;
   loop_.spawn(list_server(shared_from_this(), server));
 }
@@ -58,9 +72,8 @@ void GatewayImpl::refresh_own(const std::shared_ptr<pool::Upstream>& upstream) {
 Task<void> GatewayImpl::list_server(std::shared_ptr<GatewayImpl> self, std::string server) {
   Known& known = self->known_[server];
   while (std::exchange(known.shared.again, false) && !self->stopping_) {
-    pool::Target target(server);
-    Task<Result<pool::Lease>> acquiring = self->pool_->acquire(std::move(target));
-    Result<pool::Lease> lease = co_await acquiring;
+    Task<Result<pool::Lease>> leasing = lease_of(self->pool_, server, known.shared.at.lock());
+    Result<pool::Lease> lease = co_await leasing;
     if (!lease) {
       known.problem = lease.error().to_string();
       self->log_.warning("server has no lists", {{"server", server}, {"reason", known.problem}});
@@ -103,8 +116,8 @@ Task<void> GatewayImpl::list_own(std::shared_ptr<GatewayImpl> self, std::shared_
 }
 
 Task<Result<GatewayImpl::Asked>> GatewayImpl::ask_lists(pool::Lease lease, Part& part) {
-  const std::shared_ptr<mcp::Client> client = lease.upstream().client();
-  const std::uint64_t generation = lease.upstream().generation();
+  const std::shared_ptr<mcp::Client> client = lease.upstream()->client();
+  const std::uint64_t generation = lease.upstream()->generation();
   // Kept where shutdown() can take it away.
   part.lease.emplace(std::move(lease));
   if (mcp::is_modern(client->revision()) && part.listening != generation) {

@@ -72,7 +72,7 @@ void GatewayImpl::on_notification(const std::shared_ptr<pool::Upstream>& upstrea
                                   const json::Raw& params) {
   const std::string& server = upstream->spec().name;
   if (method.ends_with("/list_changed"))
-    return upstream->key().empty() ? refresh(server) : refresh_own(upstream);
+    return upstream->key().empty() ? refresh(server, upstream) : refresh_own(upstream);
   if (method == "notifications/message") return on_log(*upstream, params);
   if (method == "notifications/resources/updated") {
     if (const auto uri = json::View(params)["uri"].as_string()) watches_->tell(*upstream, *uri);
@@ -156,7 +156,7 @@ void GatewayImpl::on_change(const std::shared_ptr<pool::Upstream>& upstream,
     const auto self = weak.lock();
     if (!self || self->stopping_) return;
     if (began && !upstream->key().empty()) self->refresh_own(upstream);
-    if (anew && upstream->key().empty()) self->refresh(upstream->spec().name);
+    if (anew && upstream->key().empty()) self->refresh(upstream->spec().name, upstream);
     self->watches_->renew(upstream->spec().name);
   });
 }

@@ -24,7 +24,7 @@ struct Watches::Watch {
     if (number && !all.stopping_) all.loop_.spawn(unsubscribe(held, *number));
   }
   bool lost() const {
-    const pool::Upstream& upstream = held->kept.upstream();
+    const pool::Upstream& upstream = *held->kept.upstream();
     return upstream.state() != pool::State::ready || upstream.client().get() != &held->kept.client();
   }
 
@@ -95,7 +95,7 @@ Task<Result<std::shared_ptr<void>>> Watches::subscribe(pool::Target target, std:
 void Watches::tell(const pool::Upstream& upstream, const std::string& uri) {
   std::vector<std::shared_ptr<Subscriber>> told;  // kept: they may go while they are told
   for (Subscriber* const one : subscribers_) {
-    if (one->watch && &one->watch->held->kept.upstream() == &upstream && inside(uri, one->uri))
+    if (one->watch && one->watch->held->kept.upstream().get() == &upstream && inside(uri, one->uri))
       told.push_back(one->shared_from_this());
   }
   for (const std::shared_ptr<Subscriber>& one : told) {
@@ -160,12 +160,15 @@ Task<Result<std::shared_ptr<Watches::Watch>>> Watches::watch(pool::Lease lease, 
     co_return watch;
   }
   if (lease.client().capabilities()["resources"]["subscribe"].as_bool() != true) {
-    co_return Error::rpc(rpc::kMethodNotFound, "Server `" + lease.upstream().spec().name +
+    co_return Error::rpc(rpc::kMethodNotFound, "Server `" + lease.upstream()->spec().name +
                                                    "` does not tell of changes of its resources");
   }
   std::shared_ptr<Held> held = held_[client].lock();
   if (!held) {
-    held = std::make_shared<Held>(shared_from_this(), std::move(lease));
+    // The lease would count as a call for as long as somebody listens.
+    Result<pool::Lease> hold = pool_->hold(lease.upstream());
+    if (!hold) co_return hold.error();
+    held = std::make_shared<Held>(shared_from_this(), std::move(*hold));
     held_[client] = held;
   }
   watch = std::make_shared<Watch>(held, uri);

@@ -172,6 +172,15 @@ class PoolImpl::Held final : public Lease::Held {
   ManagedUpstream::Running running_;
 };
 
+class PoolImpl::Hold final : public Lease::Held {
+ public:
+  explicit Hold(UpstreamPtr upstream) : upstream_(std::move(upstream)) { upstream_->begin_hold(); }
+  ~Hold() override { upstream_->end_hold(); }
+
+ private:
+  UpstreamPtr upstream_;
+};
+
 Task<Result<Lease>> PoolImpl::acquire(Target target, std::stop_token stop) {
   const auto self = shared_from_this();
   Task<Result<Admission>> admitting = admit(target, stop);
@@ -192,15 +201,7 @@ Result<Lease> PoolImpl::hold(const std::shared_ptr<Upstream>& upstream) {
   std::shared_ptr<mcp::Client> client = held->client();
   if (!held->ready() || !client)
     return Error(ErrorKind::closed, "server " + held->spec().name + " is not ready");
-  Admission admission;
-  admission.server = held->calls_gate()->try_enter();
-  if (admission.server) admission.all = core_->calls->try_enter();
-  if (!admission.all)
-    return Error(ErrorKind::resource_exhausted,
-                 "max_calls of server " + held->spec().name + ", or of all servers, are under way");
-  Target nobody(held->spec().name);
-  return Lease(held, std::move(client),
-               std::make_unique<Held>(std::move(admission), std::move(nobody), held));
+  return Lease(held, std::move(client), std::make_unique<Hold>(held));
 }
 
 Result<void> PoolImpl::notify(const Target& target, std::string_view method, const json::Raw& params) {

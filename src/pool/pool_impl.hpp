@@ -52,6 +52,7 @@ class PoolImpl final : public Pool, public std::enable_shared_from_this<PoolImpl
     Gate::Pass all;
   };
   class Held;
+  class Hold;
 
   Result<Server*> find(std::string_view name);
   Server make_server(ServerSpec spec);

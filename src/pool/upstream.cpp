@@ -39,8 +39,17 @@ void ManagedUpstream::end_running(Running& call) {
   calls_.erase(calls_.iterator_to(call));
   replace_if_dead();
   if (!calls_.empty()) return;
-  idle_since_ = Clock::now();
   if (state() == State::draining) tell(Event::drained);
+  if (unused()) became_idle();
+}
+
+void ManagedUpstream::end_hold() {
+  --holds_;
+  if (unused()) became_idle();
+}
+
+void ManagedUpstream::became_idle() {
+  idle_since_ = Clock::now();
   if (core_->processes->waiting() > 0) core_->make_room();
 }
 
@@ -122,7 +131,7 @@ bool ManagedUpstream::at_rest() const noexcept {
 }
 
 bool ManagedUpstream::evictable() const noexcept {
-  return ready() && calls_.empty() && !attempt_ && place_ && place_->process && !spec().keep_running;
+  return ready() && unused() && !attempt_ && place_ && place_->process && !spec().keep_running;
 }
 
 // ---- ending ----------------------------------------------------------------------------------------------

@@ -53,7 +53,6 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
 
   // ---- starting (upstream_starting.cpp) ----
   bool ready() const noexcept { return state() == State::ready; }
-  const std::shared_ptr<Gate>& calls_gate() const noexcept { return server_->calls; }
   // Single flight: starts it unless that is under way, and waits for how it goes. REQUIRES: !ready(). When it
   // returns well it was ready a moment ago.
   Task<Result<void>> become_ready(std::stop_token stop);
@@ -66,6 +65,8 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   void restore();
   bool evictable() const noexcept;
   bool gives_place() const noexcept { return leaving_process_; }
+  void begin_hold() { ++holds_; }
+  void end_hold();
   bool at_rest() const noexcept;  // nothing runs, nothing is under way
   Clock::time_point idle_since() const noexcept { return idle_since_; }
 
@@ -100,6 +101,8 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   static Task<void> close_down(std::shared_ptr<ManagedUpstream> self, std::shared_ptr<mcp::Client> client,
                                Place place, std::uint64_t generation);
   void end_running(Running& call);
+  bool unused() const noexcept { return calls_.empty() && holds_ == 0; }
+  void became_idle();
 
   Error refusal() const;
   Error spawn_timeout(std::chrono::milliseconds patience) const;
@@ -144,6 +147,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   std::optional<Error> close_reason_;  // why we closed it with calls under way
   bool leaving_process_ = false;       // being closed, and will give its place to another
   Calls calls_;
+  std::size_t holds_ = 0;  // it is wanted, though not called
   std::uint64_t last_number_ = 0;
   std::uint64_t asked_ = 0;     // by the server, ever
   std::uint64_t answered_ = 0;  // calls, by this connection

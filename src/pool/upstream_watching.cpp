@@ -94,7 +94,7 @@ void ManagedUpstream::watch() {
   const Clock::time_point now = Clock::now();
   Clock::time_point next = Clock::time_point::max();
   if (clocks.idle_stop.count() > 0 && !spec().keep_running)
-    next = (calls_.empty() ? idle_since_ : now) + clocks.idle_stop;
+    next = (unused() ? idle_since_ : now) + clocks.idle_stop;
   if (clocks.health.count() > 0) next = std::min(next, (pinging_ ? now : last_sign_) + clocks.health);
   if (next != Clock::time_point::max()) watch_timer_.arm(next, [this] { look_after(); });
 }
@@ -104,7 +104,7 @@ void ManagedUpstream::look_after() {
   const Clocks& clocks = spec().clocks;
   const Clock::time_point now = Clock::now();
   const bool stops = clocks.idle_stop.count() > 0 && !spec().keep_running;
-  if (stops && calls_.empty() && now - idle_since_ >= clocks.idle_stop) return rest("idle for idle_stop");
+  if (stops && unused() && now - idle_since_ >= clocks.idle_stop) return rest("idle for idle_stop");
   if (clocks.health.count() > 0 && now - last_sign_ >= clocks.health) ping();
   if (ready()) watch();
 }

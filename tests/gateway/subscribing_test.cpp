@@ -91,13 +91,22 @@ TEST_F(GatewayTest, subscribers_follow_when_a_server_is_no_longer_shared) {
   EXPECT_TRUE(comes_true([&] { return other->count(kUpdated) == 2; }));
 }
 
-TEST_F(GatewayTest, the_last_subscriber_gone_the_server_is_told) {
-  add("a", Sharing::shared);
+TEST_F(GatewayTest, a_server_is_kept_running_for_its_subscribers_and_no_longer) {
+  for (const char* const name : {"a", "b"}) {
+    add(name, Sharing::shared);
+    config.servers.back().clocks.idle_stop = 1ms;
+    config.servers.back().max_calls = 1;
+  }
   const auto one = enter();
   const std::uint64_t number = subscribe(one);
-  EXPECT_EQ(gateway->pool().status().front().calls, 1u) << "it is kept running";
+  const auto state = [&](std::size_t server) { return gateway->pool().status().at(server).state; };
+  call(one, "b__which");
+  EXPECT_TRUE(comes_true([&] { return state(1) == pool::State::idle; }));
+  EXPECT_EQ(state(0), pool::State::ready);
+  EXPECT_EQ(call(one, "a__touch"), "touched") << "and it takes no call's place";
+  EXPECT_TRUE(comes_true([&] { return one->count(kUpdated) == 1; }));
   ASSERT_TRUE(loop.block_on(one->client->unlisten(number)));
-  EXPECT_TRUE(comes_true([&] { return gateway->pool().status().front().calls == 0; }));
+  EXPECT_TRUE(comes_true([&] { return state(0) == pool::State::idle; }));
 }
 
 TEST_F(GatewayTest, a_session_that_ends_takes_its_subscriptions_along) {

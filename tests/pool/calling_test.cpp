@@ -186,9 +186,41 @@ TEST_F(PoolTest, a_lease_holds_a_ready_upstream) {
   EXPECT_EQ(tools->size(), 4u);
   EXPECT_TRUE(repeatable("tools/call", json::View((*tools)[0])));
   EXPECT_FALSE(repeatable("tools/call", json::View((*tools)[1])));
-  EXPECT_EQ((*lease)->upstream().state(), State::ready);
+  EXPECT_EQ((*lease)->upstream()->state(), State::ready);
   lease.reset();
   EXPECT_TRUE(reaches("a", State::idle));
+}
+
+TEST_F(PoolTest, an_upstream_that_is_held_keeps_running_takes_no_calls_place_and_ends_when_it_must) {
+  ServerSpec brief = spec("a");
+  brief.clocks.idle_stop = 1ms;
+  brief.max_calls = 1;
+  add(brief);
+  std::optional<Result<Lease>> first = loop.block_on(pool->acquire(Target("a"), {}));
+  ASSERT_TRUE(*first);
+  std::optional<Result<Lease>> hold = pool->hold((*first)->upstream());
+  ASSERT_TRUE(*hold);
+  first.reset();
+  const pid_t before = pid_of("a");
+  EXPECT_EQ(pid_of("a"), before);
+  EXPECT_EQ(status("a").calls, 0u);
+  ASSERT_TRUE(pool->remove("a"));
+  EXPECT_TRUE(comes_true([&] { return pool->processes() == 0; })) << "nobody waits for it";
+  EXPECT_FALSE(pool->hold((*hold)->upstream()));
+}
+
+TEST_F(PoolTest, an_upstream_that_is_held_and_no_longer_answers_is_replaced) {
+  ServerSpec mute = spec("a");
+  mute.clocks.ping = 50ms;
+  add(mute);
+  std::optional<Result<Lease>> first = loop.block_on(pool->acquire(Target("a"), {}));
+  const Result<Lease> hold = pool->hold((*first)->upstream());
+  ASSERT_TRUE(hold);
+  first.reset();
+  ForwardOptions how;
+  how.idle = 50ms;
+  EXPECT_FALSE(call("a", "mute", how));
+  EXPECT_TRUE(comes_true([&] { return status("a").state != State::ready; }));
 }
 
 Task<void> forward_beside(std::shared_ptr<mcp::Client> client, std::optional<Result<rpc::Message>>& answer) {
@@ -204,7 +236,7 @@ TEST_F(PoolTest, a_call_that_never_left_is_known_from_one_that_did) {
     std::optional<Result<Lease>> lease = loop.block_on(pool->acquire(Target("a"), {}));
     ASSERT_TRUE(*lease);
     loop.post([&] {
-      loop.spawn(forward_beside((*lease)->upstream().client(), answer));
+      loop.spawn(forward_beside((*lease)->upstream()->client(), answer));
       if (!leaves) (*lease)->client().connection().close();
     });
     if (leaves) {

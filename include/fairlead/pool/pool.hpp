@@ -129,7 +129,7 @@ struct UpstreamStatus {
   std::vector<Transition> history;
 };
 
-// A ready upstream, held: it is neither stopped nor replaced for being idle, and counts as a call under way.
+// A ready upstream, held: it is not stopped for being idle, nor for another server's sake.
 class Lease {
  public:
   class Held {
@@ -139,7 +139,7 @@ class Lease {
   Lease(std::shared_ptr<Upstream> upstream, std::shared_ptr<mcp::Client> client, std::unique_ptr<Held> held)
       : upstream_(std::move(upstream)), client_(std::move(client)), held_(std::move(held)) {}
 
-  Upstream& upstream() const noexcept { return *upstream_; }
+  const std::shared_ptr<Upstream>& upstream() const noexcept { return upstream_; }
   mcp::Client& client() const noexcept { return *client_; }
 
  private:
@@ -168,10 +168,10 @@ class Pool {
   // connection_failed, timeout, cancelled, process_exited, closed.
   virtual Task<Result<rpc::Message>> call(Target target, rpc::Message request,
                                           ForwardOptions options = ForwardOptions()) = 0;
-  // For business of one's own, such as listing tools.
+  // For business of one's own, such as listing tools. Counts as a call under way.
   virtual Task<Result<Lease>> acquire(Target target, std::stop_token stop = {}) = 0;
-  // The same with this very upstream, which is not started for it. Kind closed when it is not ready,
-  // resource_exhausted when it has its fill of calls.
+  // This very upstream, which is not started for it; for as long as one likes, as it counts for nothing else
+  // and nobody waits for it when the upstream has to end. Kind closed when it is not ready.
   virtual Result<Lease> hold(const std::shared_ptr<Upstream>& upstream) = 0;
   // To an upstream that is ready; a server that does not run has missed nothing.
   virtual Result<void> notify(const Target& target, std::string_view method, const json::Raw& params) = 0;
