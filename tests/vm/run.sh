@@ -2,7 +2,7 @@
 # Boots a small machine of its own, with Debian's kernel and cgroup v2, and runs there what most machines cannot show:
 # that memory_max, pids_max and cgroup.kill hold (init.sh). Fails when anything failed or did not run to its end.
 #   run.sh BUILD_DIRECTORY
-# VM_KERNEL: another kernel's image. VM_SECONDS: how long it may take, 600 if not given.
+# VM_KERNEL: another kernel's image. VM_ACCEL: kvm or tcg. VM_SECONDS: how long it may take, 1200 if not given.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source=$(cd "$here/../.." && pwd)
@@ -46,9 +46,9 @@ if [[ -z $kernel ]]; then
 fi
 make_root
 # KVM where processor and rights allow it, else emulation: slower, and the same. A /dev/kvm alone says little.
-accel=(-accel tcg)
-if grep -qwE 'vmx|svm' /proc/cpuinfo && [[ -w /dev/kvm ]]; then accel=(-accel kvm "${accel[@]}"); fi
-timeout "${VM_SECONDS:-600}" qemu-system-x86_64 "${accel[@]}" -cpu max -smp 2 -m 1G -nodefaults -display none \
+accel=tcg
+if grep -qwE 'vmx|svm' /proc/cpuinfo && [[ -w /dev/kvm ]]; then accel=kvm; fi
+timeout "${VM_SECONDS:-1200}" qemu-system-x86_64 -accel "${VM_ACCEL:-$accel}" -cpu max -smp 2 -m 1G -nodefaults -display none \
   -no-reboot -serial stdio -kernel "$kernel" -initrd "$work/root.cpio.gz" \
   -append "console=ttyS0 quiet loglevel=1 panic=-1" </dev/null | sed -u 's/\r//' | tee "$work/console"
 grep -qx 'vm: all passed' "$work/console"
