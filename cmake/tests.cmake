@@ -32,15 +32,14 @@ function(fairlead_fixture name)
   add_dependencies(fixtures fixture_${name})
 endfunction()
 
-# fairlead_test(name SOURCES … USES layer… [LINKS library…] [PROGRAM] [SERIAL] [TIMEOUT seconds] [LABEL label])
+# fairlead_test(name SOURCES … USES layer… [LINKS library…] [SERIAL] [TIMEOUT seconds] [LABEL label])
 #   USES     layers by their short names; the headers of src/ are in reach (white-box tests).
-#   PROGRAM  the tests start the `fairlead` program: builds it first, its path is FAIRLEAD_PROGRAM.
 #   SERIAL   no other test beside its cases: for those that count descriptors, memory or time.
 #   TIMEOUT  for one case (default 60), four times that under a sanitizer.
 #   LABEL    instead of `unit`. (One only: discovery cannot pass lists.)
-# Defines FAIRLEAD_SHARED_DIR, FAIRLEAD_FIXTURE_DIR, FAIRLEAD_SOURCE_DIR and FAIRLEAD_PROGRAM as string literals.
+# Defines FAIRLEAD_SHARED_DIR, FAIRLEAD_FIXTURE_DIR and FAIRLEAD_SOURCE_DIR as string literals.
 function(fairlead_test name)
-  cmake_parse_arguments(ARG "PROGRAM;SERIAL" "TIMEOUT;LABEL" "SOURCES;USES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT;LABEL" "SOURCES;USES;LINKS" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "fairlead_test(${name}): what is ${ARG_UNPARSED_ARGUMENTS}?")
   endif()
@@ -53,15 +52,11 @@ function(fairlead_test name)
   target_compile_definitions(${target} PRIVATE
     FAIRLEAD_SHARED_DIR="${FAIRLEAD_SHARED_DIR}"
     FAIRLEAD_FIXTURE_DIR="${FAIRLEAD_FIXTURE_DIR}"
-    FAIRLEAD_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-    FAIRLEAD_PROGRAM="${PROJECT_BINARY_DIR}/fairlead")
+    FAIRLEAD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # What is tested is optimized, the tests themselves need not be: they are half of all there is to compile. (g++ wants
   # sibling calls for coroutines that resume each other.)
   target_compile_options(${target} PRIVATE $<IF:$<CXX_COMPILER_ID:Clang>,-O0,-O1$<SEMICOLON>-foptimize-sibling-calls>)
   add_dependencies(${target} fixtures)
-  if(ARG_PROGRAM)
-    add_dependencies(${target} fairlead)
-  endif()
   add_dependencies(unit_tests ${target})
 
   if(NOT ARG_TIMEOUT)

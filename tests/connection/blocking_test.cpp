@@ -13,21 +13,21 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const std::string kServer = "stdio:" FAIRLEAD_PROGRAM " rpc --log-level off";
+const std::string kServer = "stdio:" FAIRLEAD_ECHO_SERVER;
 
 TEST(Blocking, CallsAServerItStarts) {
   auto peer = blocking::Peer::connect(kServer);
   ASSERT_TRUE(peer) << peer.error().to_string();
-  const auto echoed = peer->call("system.echo", R"({"b": 1.0,"a":[]})");
+  const auto echoed = peer->call("echo", R"({"b": 1.0,"a":[]})");
   ASSERT_TRUE(echoed) << echoed.error().to_string();
   EXPECT_EQ(echoed->text(), R"({"b": 1.0,"a":[]})");
-  EXPECT_TRUE(peer->notify("system.ping"));
+  EXPECT_TRUE(peer->notify("ping"));
 }
 
 TEST(Blocking, PrettyPrintedParamsTravelAsOneLine) {
   auto peer = blocking::Peer::connect(kServer);
   ASSERT_TRUE(peer);
-  const auto echoed = peer->call("system.echo", "{\n  \"a\": \"x y\\n\"\n}");
+  const auto echoed = peer->call("echo", "{\n  \"a\": \"x y\\n\"\n}");
   ASSERT_TRUE(echoed) << echoed.error().to_string();
   EXPECT_EQ(echoed->text(), R"({"a":"x y\n"})");
 }
@@ -37,12 +37,12 @@ TEST(Blocking, ErrorsAreValues) {
   EXPECT_EQ(blocking::Peer::connect("nonsense").error().kind(), ErrorKind::validation);
   auto peer = blocking::Peer::connect(kServer);
   ASSERT_TRUE(peer);
-  EXPECT_EQ(peer->call("system.echo", "{not json").error().kind(), ErrorKind::serialize);
+  EXPECT_EQ(peer->call("echo", "{not json").error().kind(), ErrorKind::serialize);
   EXPECT_EQ(peer->call("nope").error().detail().rpc_code, -32601);
   peer->close();
   peer->close();
   EXPECT_TRUE(peer->closed());
-  EXPECT_EQ(peer->call("system.ping").error().kind(), ErrorKind::closed);
+  EXPECT_EQ(peer->call("ping").error().kind(), ErrorKind::closed);
 }
 
 TEST(Blocking, TimesOut) {
@@ -59,7 +59,7 @@ TEST(Blocking, ManyThreadsShareOnePeer) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 100; ++i) {
         const std::string params = "[" + std::to_string(t) + "," + std::to_string(i) + "]";
-        const auto got = peer->call("system.echo", params);
+        const auto got = peer->call("echo", params);
         EXPECT_TRUE(got && got->text() == params);
       }
     });

@@ -27,7 +27,7 @@ class ChildFaults : public ::testing::Test {
     ProcessSpec spec;
     spec.command = "sh";
     spec.args = {"-c", script};
-    spec.env["SERVE"] = FAIRLEAD_PROGRAM " rpc --log-level off";
+    spec.env["SERVE"] = FAIRLEAD_ECHO_SERVER;
     spec.stderr_mode = StderrMode::discard;
     ConnectOptions connect_options;
     connect_options.limits.stop_grace = 200ms;
@@ -39,7 +39,7 @@ class ChildFaults : public ::testing::Test {
 
   Task<Result<json::Raw>> do_call(std::chrono::milliseconds timeout) {
     CallOptions call_options(timeout);
-    Result<json::Raw> got = co_await peer->call("system.ping", json::Raw(), std::move(call_options));
+    Result<json::Raw> got = co_await peer->call("ping", json::Raw(), std::move(call_options));
     co_return got;
   }
   Result<json::Raw> call(std::chrono::milliseconds timeout = 10s) { return loop.block_on(do_call(timeout)); }
