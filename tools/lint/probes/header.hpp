@@ -1,0 +1,9 @@
+// Headers are looked at where they are included.
+#pragma once
+
+#include "task.hpp"
+
+inline Task<int> in_a_header() {
+  if (co_await ready()) co_return 1;  // flagged: C1
+  co_return 0;
+}
