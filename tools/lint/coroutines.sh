@@ -39,8 +39,10 @@ check() {
     echo "$build has no compile_commands.json: configure it first" >&2
     return 1
   fi
-  # Headers, and sources of no target, have the flags of a neighbour, which may lack an include directory.
+  # Headers, sources of no target and those compiled several at once have the flags of a neighbour, which may lack an include
+  # directory or the version.
   export EXTRA="--extra-arg=-w --extra-arg=-I$PWD/include --extra-arg=-I$PWD/src --extra-arg=-I$PWD/tests"
+  EXTRA+=" --extra-arg=-DFAIRLEAD_VERSION=\"\""
   mapfile -t files < <(tools/lint/files.sh '*.cpp' '*.hpp' | grep -v '^tools/' | xargs grep -lE '\bco_(await|return|yield)\b')
   # A header that one of the sources names is looked at there. (Those of the benchmarks may be left out.)
   included=$(printf '%s\n' "${files[@]}" | grep '\.cpp$' | grep -v '^bench/' |
