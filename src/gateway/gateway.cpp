@@ -264,7 +264,7 @@ Task<Answer> GatewayImpl::pass(mcp::BackendRequest request, Route route) {
     answers = json::Raw();
     if (questions.absent()) continue;
     Task<Result<json::Raw>> asking =
-        answers_of(context, json::Raw::trusted(result.bytes().part(questions.text())));
+        answers_of(route.server, context, json::Raw::trusted(result.bytes().part(questions.text())));
     Result<json::Raw> gathered = co_await asking;
     if (!gathered) co_return gathered.error();
     answers = std::move(*gathered);
@@ -282,7 +282,8 @@ void GatewayImpl::note_urls(const std::string& server, const mcp::Context& conte
 }
 
 // A modern server's questions, put to a legacy client as requests.
-Task<Result<json::Raw>> GatewayImpl::answers_of(mcp::Context context, json::Raw questions) {
+Task<Result<json::Raw>> GatewayImpl::answers_of(std::string server, mcp::Context context,
+                                                json::Raw questions) {
   std::vector<std::pair<std::string, json::View>> open;
   json::View(questions).each_member([&](std::string_view key, bool escaped, json::View question) {
     open.emplace_back(escaped ? json::unescape(key) : std::string(key), question);
@@ -291,11 +292,16 @@ Task<Result<json::Raw>> GatewayImpl::answers_of(mcp::Context context, json::Raw 
   json::Writer answers;
   answers.begin_object();
   for (const auto& [key, question] : open) {
+    const std::string method = question["method"].as_string().value_or("");
+    const std::string_view capability = capability_for(method);
+    if (capability.empty() || context.client_capabilities()[capability].absent()) {
+      co_return Error::rpc(rpc::kInternalError, "server `" + server + "` asks for `" + method +
+                                                    "`, which this client cannot be asked");
+    }
     const json::View asked = question["params"];
     json::Raw params =
         asked.absent() ? json::Raw() : json::Raw::trusted(questions.bytes().part(asked.text()));
-    Task<Result<json::Raw>> asking =
-        context.ask_legacy(question["method"].as_string().value_or(""), std::move(params));
+    Task<Result<json::Raw>> asking = context.ask_legacy(method, std::move(params));
     const Result<json::Raw> answer = co_await asking;
     if (!answer) co_return answer.error();
     answers.key(key).raw(*answer);

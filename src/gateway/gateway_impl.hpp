@@ -19,6 +19,8 @@
 namespace fairlead::gateway {
 
 std::string_view list_method(Kind kind) noexcept;
+// What a client must have declared to be asked this; empty: nobody is asked this.
+std::string_view capability_for(std::string_view method) noexcept;
 
 // A client's request on its way through; what a server says meanwhile may be meant for it.
 struct Passage {
@@ -105,7 +107,7 @@ class GatewayImpl final : public Gateway,
   Result<Route> route(const rpc::Message& message, const mcp::Context& context);
   Task<Answer> pass(mcp::BackendRequest request, Route route);
   void note_urls(const std::string& server, const mcp::Context& context, const Error& refusal);
-  Task<Result<json::Raw>> answers_of(mcp::Context context, json::Raw questions);
+  Task<Result<json::Raw>> answers_of(std::string server, mcp::Context context, json::Raw questions);
 
   // What servers say (gateway_upstream.cpp).
   pool::UpstreamHandlers handlers();

@@ -16,13 +16,13 @@ constexpr std::string_view kCapabilities = R"({"roots":{},"sampling":{},"elicita
 // URLs that users were sent to and have not come back from.
 constexpr std::size_t kMostSent = 10'000;
 
-std::string_view capability_for(std::string_view method) {
+}  // namespace
+
+std::string_view capability_for(std::string_view method) noexcept {
   if (method == "sampling/createMessage") return "sampling";
   if (method == "elicitation/create") return "elicitation";
   return method == "roots/list" ? "roots" : "";
 }
-
-}  // namespace
 
 pool::UpstreamHandlers GatewayImpl::handlers() {
   const std::weak_ptr<GatewayImpl> weak = weak_from_this();

@@ -14,9 +14,11 @@
 #include "fairlead/connection/channel.hpp"
 #include "fairlead/gateway/gateway.hpp"
 #include "fairlead/loop/event.hpp"
+#include "fairlead/mcp/backend.hpp"
 #include "fairlead/mcp/client.hpp"
 #include "fairlead/mcp/serve.hpp"
 #include "fairlead/mcp/typed.hpp"
+#include "fairlead/rpc/codes.hpp"
 #include "support/support.hpp"
 
 namespace fairlead::gateway {
@@ -43,6 +45,38 @@ struct Instance {
   bool cancelled = false;
 };
 using Instances = std::vector<std::shared_ptr<Instance>>;
+
+// A server that says what is written here, right or wrong.
+class Scripted final : public mcp::Backend {
+ public:
+  explicit Scripted(Loop& loop) : loop_(loop) {}
+  std::map<std::string, std::string, std::less<>> results;  // by method; empty: there never is one
+  bool asked = false;
+
+  bool has_capability(std::string_view capability) const override {
+    return capability == "tools" || capability == "prompts";
+  }
+  Task<Answer> serve(mcp::BackendRequest request) override {
+    asked = true;
+    const auto result = results.find(request.message.method());
+    if (result == results.end()) co_return Error::rpc(rpc::kInternalError, "not in the script");
+    if (!result->second.empty()) co_return raw(result->second);
+    const bool ended = co_await ended_.wait(loop_, Clock::duration::max());
+    static_cast<void>(ended);
+    co_return Error::rpc(rpc::kInternalError, "too late");
+  }
+  json::Raw input_schema(std::string_view) const override { return json::Raw(); }
+  Task<Result<std::shared_ptr<void>>> subscribe(mcp::BackendSubscription) override {
+    co_return Error::rpc(rpc::kInternalError, "not in the script");
+  }
+  void session_began(std::string_view, Reach) override {}
+  void log_level_set(std::string_view, mcp::LoggingLevel) override {}
+  void session_ended(std::string_view) override { ended_.set(); }
+
+ private:
+  Loop& loop_;
+  Event ended_;
+};
 
 class GatewayTest : public ::testing::Test {
  protected:

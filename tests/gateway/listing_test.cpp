@@ -1,5 +1,4 @@
 // The lists, when servers are slow, broken, or not done. R12.1; PEERS §1.9.
-#include "fairlead/mcp/backend.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/harness.hpp"
 
@@ -34,40 +33,11 @@ TEST_F(GatewayTest, a_list_has_one_page) {
   EXPECT_EQ(page.error().detail().rpc_code, rpc::kInvalidParams);
 }
 
-// Has prompts, and says it has tools.
-class HalfBroken final : public mcp::Backend {
- public:
-  HalfBroken(Loop& loop, bool silent) : loop_(loop), silent_(silent) {}
-  bool has_capability(std::string_view capability) const override {
-    return capability == "tools" || capability == "prompts";
-  }
-  Task<Answer> serve(mcp::BackendRequest request) override {
-    asked = true;
-    if (request.message.method() == "prompts/list") co_return raw(R"({"prompts":[{"name":"p"}]})");
-    if (silent_) {
-      const bool told = co_await never_.wait(loop_, Clock::duration::max());
-      static_cast<void>(told);
-    }
-    co_return Error::rpc(rpc::kInternalError, "the tools are broken");
-  }
-  json::Raw input_schema(std::string_view) const override { return json::Raw(); }
-  Task<Result<std::shared_ptr<void>>> subscribe(mcp::BackendSubscription) override {
-    co_return Error::rpc(rpc::kInternalError, "no");
-  }
-  void session_began(std::string_view, Reach) override {}
-  void log_level_set(std::string_view, mcp::LoggingLevel) override {}
-  void session_ended(std::string_view) override { never_.set(); }
-  bool asked = false;
-
- private:
-  Loop& loop_;
-  bool silent_;
-  Event never_;
-};
-
 TEST_F(GatewayTest, a_list_that_fails_does_not_take_the_others_along) {
   furnish = [this](Instance& instance) {
-    instance.server.backend(std::make_shared<HalfBroken>(loop, false));
+    auto broken = std::make_shared<Scripted>(loop);
+    broken->results["prompts/list"] = R"({"prompts":[{"name":"p"}]})";
+    instance.server.backend(broken);
   };
   add("a", Sharing::shared);
   const auto one = enter();
@@ -77,15 +47,16 @@ TEST_F(GatewayTest, a_list_that_fails_does_not_take_the_others_along) {
   EXPECT_EQ(json::View(prompts->front())["name"].as_string(), "a__p");
   const std::string health(gateway->health().text());
   EXPECT_NE(health.find("tools/list: "), std::string::npos) << health;
-  EXPECT_NE(health.find("the tools are broken"), std::string::npos) << health;
+  EXPECT_NE(health.find("not in the script"), std::string::npos) << health;
 }
 
 TEST_F(GatewayTest, shutting_down_does_not_wait_for_lists) {
-  std::shared_ptr<HalfBroken> broken = std::make_shared<HalfBroken>(loop, true);
-  furnish = [&](Instance& instance) { instance.server.backend(broken); };
+  auto silent = std::make_shared<Scripted>(loop);
+  silent->results["tools/list"] = "";
+  furnish = [&](Instance& instance) { instance.server.backend(silent); };
   add("a", Sharing::shared);
   enter();
-  ASSERT_TRUE(comes_true([&] { return broken->asked; }));
+  ASSERT_TRUE(comes_true([&] { return silent->asked; }));
   loop.block_on(gateway->shutdown(1h));
 }
 

@@ -145,6 +145,20 @@ TEST_F(GatewayTest, a_question_goes_to_the_client_whose_call_it_is_about) {
   EXPECT_EQ(call(other, "a__ask"), "the second");
 }
 
+TEST_F(GatewayTest, what_no_client_can_be_asked_is_an_error_that_names_the_server) {
+  furnish = [this](Instance& instance) {
+    auto scripted = std::make_shared<Scripted>(loop);
+    scripted->results["tools/list"] =
+        R"({"tools":[{"name":"odd","inputSchema":{"type":"object"}}],"resultType":"complete","ttlMs":0,"cacheScope":"private"})";
+    scripted->results["tools/call"] =
+        R"({"resultType":"input_required","inputRequests":{"q":{"method":"nope/x","params":{}}},"requestState":"s"})";
+    instance.server.backend(scripted);
+  };
+  add("a", Sharing::shared, mcp::kNewest);
+  const auto one = enter();
+  EXPECT_EQ(call(one, "a__odd"), "<server `a` asks for `nope/x`, which this client cannot be asked>");
+}
+
 Task<void> ask_unasked(std::shared_ptr<Peer> peer, std::stop_token stop, std::string* answered) {
   CallOptions options;
   options.stop = std::move(stop);
