@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <optional>
 #include <span>
 
 #include "fairlead/process/failure.hpp"
@@ -144,7 +145,6 @@ namespace {
 Result<void> complete(SpawnOrder& order, const ProcessSpec& spec) {
   LastWords& last_words = order.last_words;
   const std::string search_path(value_of(order.env, "PATH", kDefaultPath));
-  last_words.command_line = quoted_command_line(spec.command, spec.args);
   if (!spec.command.contains('/')) last_words.search_path = search_path;
   Result<std::string> path = find_command(spec.command, search_path, order.cwd);
   if (!path) return path.error();
@@ -173,12 +173,18 @@ Result<SpawnOrder> plan_launch(const ProcessSpec& spec) {
   const Result<void> valid = check(spec);
   if (!valid) return valid.error();
   SpawnOrder order;
+  order.last_words.command_line = quoted_command_line(spec.command, spec.args);
   std::map<std::string, std::string> secrets;
+  std::optional<Error> missing;  // told of when all are known that must not be told
   for (const auto& [name, reference] : spec.secret_env) {
     Result<std::string> value = resolve_secret(name, reference, order.last_words.redactor);
-    if (!value) return value.error();
-    secrets.emplace(name, std::move(*value));
+    if (value) {
+      secrets.emplace(name, std::move(*value));
+    } else if (!missing) {
+      missing = value.error();
+    }
   }
+  if (missing) return order.last_words.on(*missing, {});
   order.cwd = absolute(spec.cwd);
   order.env = child_environment(spec, secrets);
   const Result<void> completed = complete(order, spec);

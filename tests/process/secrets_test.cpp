@@ -55,6 +55,18 @@ TEST(Secrets, OneThatIsNotThereSaysWhichAndNotMore) {
   EXPECT_EQ(resolve_secret("T", "file:" + nul, redactor).error().detail().code, failure::secret_unavailable);
 }
 
+// The command line is told, but not a secret in it, wherever in the list the missing one stands.
+TEST(Secrets, AStartWithoutOneTellsItsCommandLineAndNoOtherSecret) {
+  const TemporaryVariable unset("FAIRLEAD_TEST_TOKEN", nullptr);
+  Loop loop;
+  ProcessSpec spec = spec_of("cat", {"--key", std::string(kSecret)});
+  spec.secret_env["A"] = "${FAIRLEAD_TEST_TOKEN}";
+  spec.secret_env["B"] = kSecret;
+  const Error error = start_error(loop, spec);
+  EXPECT_EQ(error.detail().code, failure::secret_unavailable);
+  EXPECT_EQ(error.detail().command_line, "cat --key ***");
+}
+
 TEST(Secrets, EachLineOfALongOneIsHidden) {
   Redactor redactor;
   redactor.add("-----BEGIN\nabcdefgh\r\nijklmnop");
