@@ -10,6 +10,7 @@
 #include <map>
 
 #include "fairlead/gateway/config.hpp"
+#include "fairlead/json/view.hpp"
 
 namespace fairlead::cli {
 
@@ -21,6 +22,23 @@ const std::map<std::string, LogLevel> kLevels = {{"trace", LogLevel::trace}, {"d
 
 bool is_closed(int fd) {
   return ::fcntl(fd, F_GETFD) < 0;
+}
+
+// A gateway says in `data` why a server behind it failed; shown as if the server were ours.
+Error with_facts_of_data(Error error) {
+  const std::string text = error.detail().rpc_data;
+  const json::View data(text);
+  if (!data.is(json::Type::object)) return error;
+  return std::move(error).with([&](ErrorDetail& detail) {
+    detail.command_line = data["command"].as_string().value_or("");
+    detail.search_path = data["path"].as_string().value_or("");
+    detail.code = data["code"].as_string().value_or("");
+    detail.remedy = data["remedy"].as_string().value_or("");
+    data["stderr"].each_element([&](json::View line) {
+      detail.stderr_lines.push_back(line.as_string().value_or(""));
+      return true;
+    });
+  });
 }
 
 }  // namespace
@@ -40,7 +58,8 @@ int exit_code(const Error& error) noexcept {
 }
 
 int report(const Error& error) {
-  std::fprintf(stderr, "fairlead: %s\n", error.to_string().c_str());
+  const bool told = error.kind() == ErrorKind::remote && !error.detail().rpc_data.empty();
+  std::fprintf(stderr, "fairlead: %s\n", (told ? with_facts_of_data(error) : error).to_string().c_str());
   return exit_code(error);
 }
 

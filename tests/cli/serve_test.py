@@ -158,6 +158,10 @@ class Http(ServeTest):
             self.assertIn("server `s`", error["message"])
             self.assertEqual(error["data"]["exitStatus"], 3)
             self.assertEqual(error["data"]["stderr"], ["I cannot go on"])
+            told = program.run("tools", f"http://127.0.0.1:{gateway.port}/mcp", "s__die")
+            self.assertEqual(told.returncode, 1)
+            self.assertIn("\n  I cannot go on\n", told.stderr)
+            self.assertIn("\nremedy: ", told.stderr)
             self.assertIn("content", json.loads(gateway.call("s__odd"))["result"])
 
     def test_a_server_killed_while_idle_is_started_again_for_the_next_call(self):  # PEERS §4
