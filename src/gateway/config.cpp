@@ -252,6 +252,7 @@ void read_own(ConfigReader& in, Config& config) {
       .string("tls_key", config.tls_key)
       .string("terminator_manifest", config.terminator_manifest)
       .duration("list_wait", config.list_wait)
+      .duration("list_retry", config.list_retry)
       .duration("drain_grace", config.drain_grace)
       .table("limits", [&](ConfigReader& table) { read_limits(table, config.limits); })
       .table("servers",

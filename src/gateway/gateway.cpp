@@ -317,6 +317,7 @@ Task<void> GatewayImpl::shutdown(std::chrono::milliseconds grace) {
   watches_->stop();
   for (auto& [name, known] : known_) {
     known.shared.lease.reset();
+    known.retry.reset();
     for (const auto& [key, part] : known.own) part->lease.reset();
   }
   Task<void> stopping = pool_->shutdown(grace);

@@ -71,9 +71,11 @@ class GatewayImpl final : public Gateway,
   struct Known {
     mcp::Revision revision = mcp::kNewestLegacy;
     bool per_user = false;
-    bool asked = false;   // it has been asked for its lists once, with whatever outcome
-    std::string problem;  // why there are none, or not all
-    Part shared;          // what everybody sees who has no upstream of their own
+    bool asked = false;          // it has been asked for its lists once, with whatever outcome
+    std::string problem;         // why there are none, or not all
+    std::optional<Timer> retry;  // when there is a problem
+    std::chrono::milliseconds pause{};
+    Part shared;  // what everybody sees who has no upstream of their own
     std::map<std::string, std::shared_ptr<Part>, std::less<>> own;  // by session or user
 
     std::shared_ptr<const Listed> own_lists(std::string_view session, std::string_view user) const;
@@ -94,6 +96,8 @@ class GatewayImpl final : public Gateway,
   static Task<void> list_own(std::shared_ptr<GatewayImpl> self, std::shared_ptr<pool::Upstream> upstream,
                              std::shared_ptr<Part> part);
   Task<Result<Asked>> ask_lists(pool::Lease lease, Part& part);
+  void note_problem(const std::string& server, std::string problem);
+  void ask_later(const std::string& server);
   void take_lists(const std::string& server, std::shared_ptr<const Listed> listed);
   void take_own(const std::string& server, const std::string& key, Part& part,
                 std::shared_ptr<const Listed> listed);

@@ -22,6 +22,8 @@ std::string_view list_method(Kind kind) noexcept {
 
 namespace {
 
+constexpr std::chrono::milliseconds kSeldom = std::chrono::minutes(5);
+
 bool same(const std::vector<json::Raw>& one, const std::vector<json::Raw>& other) {
   return std::ranges::equal(one, other,
                             [](const json::Raw& a, const json::Raw& b) { return a.text() == b.text(); });
@@ -75,25 +77,41 @@ Task<void> GatewayImpl::list_server(std::shared_ptr<GatewayImpl> self, std::stri
     Task<Result<pool::Lease>> leasing = lease_of(self->pool_, server, known.shared.at.lock());
     Result<pool::Lease> lease = co_await leasing;
     if (!lease) {
-      known.problem = lease.error().to_string();
-      self->log_.warning("server has no lists", {{"server", server}, {"reason", known.problem}});
+      self->note_problem(server, lease.error().to_string());
       break;
     }
     known.revision = lease->client().revision();
     Task<Result<Asked>> asking = self->ask_lists(std::move(*lease), known.shared);
     const Result<Asked> asked = co_await asking;
-    known.problem = asked ? asked->problem : asked.error().to_string();
-    if (!known.problem.empty())
-      self->log_.warning("server does not list", {{"server", server}, {"reason", known.problem}});
+    self->note_problem(server, asked ? asked->problem : asked.error().to_string());
     if (!asked) break;
     self->take_lists(server, asked->listed);
   }
   known.shared.asking = false;
   known.asked = true;
+  if (!known.problem.empty()) self->ask_later(server);
   bool all = true;
   for (const auto& [name, one] : self->known_) all = all && one.asked;
   if (all) self->listed_.set();
   std::exchange(self->listed_one_, Event()).set();
+}
+
+void GatewayImpl::note_problem(const std::string& server, std::string problem) {
+  Known& known = known_[server];
+  if (problem.empty()) known.pause = {};
+  const bool news = !problem.empty() && problem != known.problem;
+  known.problem = std::move(problem);
+  if (news) log_.warning("server does not list", {{"server", server}, {"reason", known.problem}});
+}
+
+// What could not be started or did not list is asked again, ever more seldom: with nothing of it offered
+// nobody would call it, and so nothing else would.
+void GatewayImpl::ask_later(const std::string& server) {
+  if (stopping_) return;
+  Known& known = known_[server];
+  known.pause = known.pause.count() == 0 ? config_.list_retry : std::min(2 * known.pause, kSeldom);
+  known.retry.emplace(loop_);
+  known.retry->arm_after(known.pause, [this, server] { refresh(server, nullptr); });
 }
 
 // An upstream of one session or user lists for that one. It is not started for it: there is time when it is.

@@ -17,6 +17,7 @@ TEST(GatewayConfig, TomlWithEverything) {
   const Result<Config> config = parse_config(R"(
 listen = "127.0.0.1:9000"
 list_wait = "2s"
+list_retry = "3s"
 [limits]
 max_stdio_processes = 7
 [servers.files]
@@ -45,6 +46,7 @@ enabled = false
   ASSERT_TRUE(config) << config.error().to_string();
   EXPECT_EQ(config->listen, "127.0.0.1:9000");
   EXPECT_EQ(config->list_wait, std::chrono::seconds(2));
+  EXPECT_EQ(config->list_retry, std::chrono::seconds(3));
   EXPECT_EQ(config->limits.max_stdio_processes, 7U);
   ASSERT_EQ(config->servers.size(), 2U);
   const pool::ServerSpec& files = config->servers[0];

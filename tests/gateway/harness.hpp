@@ -85,6 +85,7 @@ class GatewayTest : public ::testing::Test {
   std::shared_ptr<Gateway> gateway;
   std::map<std::string, std::shared_ptr<Instances>> servers;
   std::map<std::string, Event> held;                          // servers that do not start before it is set
+  std::map<std::string, int> failures;                        // starts of a server that come to nothing first
   std::function<void(Instance&)> furnish = [](Instance&) {};  // what else a server has
 
   // ---- behind ----
@@ -144,6 +145,10 @@ class GatewayTest : public ::testing::Test {
     if (const auto held = self->held.find(name); held != self->held.end()) {
       const bool let_go = co_await held->second.wait(*on, Clock::duration::max());
       static_cast<void>(let_go);
+    }
+    if (self->failures[name] > 0) {
+      --self->failures[name];
+      co_return Error(ErrorKind::connection_failed, "not yet");
     }
     auto instance = std::make_shared<Instance>(instances->size());
     fill(*instance);

@@ -50,6 +50,20 @@ TEST_F(GatewayTest, a_list_that_fails_does_not_take_the_others_along) {
   EXPECT_NE(health.find("not in the script"), std::string::npos) << health;
 }
 
+TEST_F(GatewayTest, a_server_that_does_not_start_or_list_at_first_is_asked_again) {
+  config.list_retry = 1ms;
+  failures["late"] = 3;
+  auto scripted = std::make_shared<Scripted>(loop);
+  furnish = [&](Instance& instance) { instance.server.backend(scripted); };
+  add("late", Sharing::shared);
+  const auto one = enter();
+  EXPECT_EQ(tools(one).size(), 0u);
+  ASSERT_TRUE(comes_true([&] { return scripted->asked; }));
+  scripted->results["tools/list"] = R"({"tools":[{"name":"t","inputSchema":{"type":"object"}}]})";
+  EXPECT_TRUE(comes_true([&] { return one->count(kToolsChanged) == 1; }));
+  EXPECT_TRUE(has(one, "late__t"));
+}
+
 TEST_F(GatewayTest, shutting_down_does_not_wait_for_lists) {
   auto silent = std::make_shared<Scripted>(loop);
   silent->results["tools/list"] = "";

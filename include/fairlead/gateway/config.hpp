@@ -24,6 +24,8 @@ struct Config {
   std::string tls_key;
   std::string terminator_manifest;
   std::chrono::milliseconds list_wait{10'000};  // how long a list waits for servers that have not listed yet
+  std::chrono::milliseconds list_retry{
+      1'000};  // until one that could not list is asked again; then twice that
   std::chrono::milliseconds drain_grace{5'000};
   pool::PoolLimits limits;
   std::vector<pool::ServerSpec> servers;  // those that are enabled
