@@ -195,7 +195,7 @@ bool StreamConnection::take_step(const rpc::Decoder::Step& step) {
     case rpc::Decoder::What::frame:
       deliver(rpc::Message::parse(Bytes::copy_of(step.frame), options_.limits));
       return true;
-    case rpc::Decoder::What::skipped: deliver(rpc::Message::malformed(*step.error)); return true;
+    case rpc::Decoder::What::skipped: deliver(rpc::Message::too_large(*step.error, step.frame)); return true;
     case rpc::Decoder::What::broken:
       input_ended_ = true;
       end_input(*step.error);

@@ -241,7 +241,9 @@ void Peer::on_malformed(const rpc::Message& message, const std::shared_ptr<Batch
     if (rpc::PendingCall* call = in_flight_.take(*id))
       return call->finish(Error(problem.kind(), problem.message()));
   }
-  if (options_.noise == Noise::answer || batch) {
+  const bool asked = !message.id().empty() && !message.method().empty() &&
+                     problem.kind() == ErrorKind::frame_too_large;  // a request, not noise
+  if (options_.noise == Noise::answer || batch || asked) {
     answer(message.id().empty() ? "null" : message.id(), problem, batch);
   }
   const std::size_t limit = options_.limits.max_noise_frames;

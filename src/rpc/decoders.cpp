@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "rpc/cut_frame.hpp"
+
 namespace fairlead::rpc {
 
 namespace {
@@ -26,9 +28,11 @@ Step failed(What what, std::size_t consumed, ErrorKind kind, std::string message
       .what = what, .consumed = consumed, .frame = {}, .want = 0, .error = Error(kind, std::move(message))};
 }
 
-Step too_large(std::size_t consumed, const std::string& size, std::size_t max) {
-  return failed(What::skipped, consumed, ErrorKind::frame_too_large,
-                "a frame of " + size + " bytes is over max_frame_bytes (" + std::to_string(max) + ")");
+Step too_large(std::size_t consumed, const std::string& size, std::size_t max, std::string_view kept = {}) {
+  Step step = failed(What::skipped, consumed, ErrorKind::frame_too_large,
+                     "a frame of " + size + " bytes is over max_frame_bytes (" + std::to_string(max) + ")");
+  step.frame = kept;
+  return step;
 }
 
 Step ended_inside(std::string_view rest) {
@@ -66,14 +70,15 @@ Step LineDecoder::next(std::string_view input) {
     const auto length = static_cast<std::size_t>(static_cast<const char*>(found) - rest.data());
     looked_ = 0;
     done += length + 1;
-    if (discarding_) {
-      discarding_ = false;
-      continue;
+    if (std::exchange(discarding_, false)) {
+      if (kept_.empty()) continue;
+      keep_end(rest.substr(0, length));
+      return refuse_kept(done);
     }
     std::string_view line = without_cr(rest.substr(0, length));
     const std::size_t size = line.size();
     line = without_mark(line);
-    if (size > max_) return too_large(done, std::to_string(size), max_);
+    if (size > max_) return too_large(done, std::to_string(size), max_, line);
     if (!is_blank(line)) return frame(line, done);
   }
 }
@@ -85,17 +90,40 @@ std::string_view LineDecoder::without_mark(std::string_view line) {
   return line;
 }
 
-// A line over the limit is reported once, when it crosses the limit, and then dropped as it comes.
+// A line over the limit is reported once, and dropped as it comes: when it crosses the limit, or, where it is
+// a message and does not begin with its id, at its end.
 Step LineDecoder::discard(std::string_view input) {
   looked_ = 0;
-  first_ = false;
-  if (discarding_) return more(input.size());
+  if (discarding_) {
+    if (!kept_.empty()) keep_end(input);
+    return more(input.size());
+  }
   discarding_ = true;
-  return too_large(input.size(), "more than " + std::to_string(max_), max_);
+  const std::string_view head = without_mark(input).substr(0, kCutHead);
+  const CutFrame cut = read_cut_frame(head);
+  if (!cut.is_message || !cut.id.empty() || head.size() < kCutHead)
+    return too_large(input.size(), "more than " + std::to_string(max_), max_, head);
+  kept_ = head;
+  keep_end(input);
+  return more(input.size());
+}
+
+void LineDecoder::keep_end(std::string_view input) {
+  kept_ += input.substr(input.size() - std::min(input.size(), kCutTail));
+  if (kept_.size() > kCutHead + kCutTail) kept_.erase(kCutHead, kept_.size() - kCutHead - kCutTail);
+}
+
+Step LineDecoder::refuse_kept(std::size_t consumed) {
+  told_ = without_cr(std::exchange(kept_, {}));
+  return too_large(consumed, "more than " + std::to_string(max_), max_, told_);
 }
 
 Step LineDecoder::at_end(std::string_view rest) {
-  if (discarding_) return more(rest.size());
+  if (discarding_ && kept_.empty()) return more(rest.size());
+  if (discarding_) {
+    keep_end(rest);
+    return refuse_kept(rest.size());
+  }
   const std::string_view line = without_mark(without_cr(rest));
   return is_blank(line) ? more(rest.size()) : frame(line, rest.size());
 }

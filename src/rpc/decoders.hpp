@@ -2,6 +2,8 @@
 // pieces is looked at once, and each skips a frame that is too large without buffering it.
 #pragma once
 
+#include <string>
+
 #include "fairlead/rpc/framing.hpp"
 
 namespace fairlead::rpc {
@@ -14,11 +16,15 @@ class LineDecoder final : public Decoder {
 
  private:
   Step discard(std::string_view input);
+  void keep_end(std::string_view input);
+  Step refuse_kept(std::size_t consumed);
   std::string_view without_mark(std::string_view line);
 
   std::size_t max_;
   std::size_t looked_ = 0;  // no newline in this many bytes of the input
   bool discarding_ = false;
+  std::string kept_;   // beginning and end of a line whose end says whose it is
+  std::string told_;   // the same, of one that has been refused
   bool first_ = true;  // the stream's first line has not been seen
 };
 

@@ -1,7 +1,10 @@
 #include "fairlead/rpc/message.hpp"
 
+#include <algorithm>
+
 #include "fairlead/json/view.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "rpc/cut_frame.hpp"
 
 namespace fairlead::rpc {
 
@@ -209,6 +212,17 @@ Message Message::malformed(Error problem, Bytes excerpt) {
   Message message;
   message.frame_ = std::move(excerpt);
   message.problem_ = std::make_shared<const Error>(with_code(std::move(problem)));
+  return message;
+}
+
+Message Message::too_large(Error problem, std::string_view frame) {
+  std::string excerpt(frame.substr(0, kCutHead));
+  if (frame.size() > kCutHead) excerpt += frame.substr(std::max(kCutHead, frame.size() - kCutTail));
+  Message message = malformed(std::move(problem), Bytes::adopt(std::move(excerpt)));
+  const std::string_view kept = message.frame_.view();
+  const CutFrame cut = read_cut_frame(kept.substr(0, kCutHead));
+  message.method_ = cut.method;
+  message.id_ = cut.is_message && cut.id.empty() ? id_at_end(kept) : cut.id;
   return message;
 }
 

@@ -29,7 +29,7 @@ for line in sys.stdin:
     if method == "initialize":
         result = '{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}'
     elif method == "tools/list":
-        result = '{"tools":[{"name":"odd","inputSchema":{"type":"object"}},{"name":"die","inputSchema":{"type":"object"}},{"name":"ask","inputSchema":{"type":"object"}},{"name":"pid","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}'
+        result = '{"tools":[{"name":"odd","inputSchema":{"type":"object"}},{"name":"die","inputSchema":{"type":"object"}},{"name":"ask","inputSchema":{"type":"object"}},{"name":"large","inputSchema":{"type":"object"}},{"name":"pid","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}'
     elif method == "tools/call":
         name = request["params"]["name"]
         if name == "die":
@@ -38,6 +38,8 @@ for line in sys.stdin:
             say('{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}}')
             answer = json.loads(sys.stdin.readline())
             result = json.dumps({"content": [{"type": "text", "text": json.dumps(answer.get("result", answer.get("error")))}]})
+        elif name == "large":
+            result = '{"content":[{"type":"text","text":"%s"}]}' % ("x" * (11 << 20))
         elif name == "pid":
             result = '{"content":[{"type":"text","text":"%d"}]}' % os.getpid()
         else:
@@ -139,6 +141,12 @@ class Http(ServeTest):
             gateway.post("tools/list", {})
             answer = gateway.call("s__odd")
         self.assertIn(r'"result":{ "content":[],"big":12345678901234567890, "n":1.50e3,"\u0041":"\u00e9","resultType"', answer)
+
+    def test_a_result_that_is_too_large_is_an_error_at_once(self):
+        with Gateway(*self.config(self.server(extra='clocks.idle = "1h"'))) as gateway:
+            error = json.loads(gateway.call("s__large"))["error"]
+            self.assertIn("max_frame_bytes (10485760)", error["message"])
+            self.assertIn("content", json.loads(gateway.call("s__odd"))["result"])
 
     def test_a_broken_server_is_not_an_error_of_the_whole_list(self):
         broken = '[servers.broken]\ncommand = "/no/such/program"\n'
@@ -244,6 +252,15 @@ class Stdio(ServeTest):
             self.assertEqual(question["method"], "elicitation/create")
             answer = self.exchange(gateway, {"id": question["id"], "result": {"action": "accept"}}, answers=1)[0]
             self.assertEqual(json.loads(answer["result"]["content"][0]["text"]), {"action": "accept"})
+
+
+    def test_a_request_that_is_too_large_is_refused(self):
+        with Gateway(stdio=True) as gateway:
+            self.initialize(gateway)
+            call = {"id": "a", "method": "tools/call", "params": {"name": "demo__echo", "arguments": {"message": "x" * (11 << 20)}}}
+            answer = self.exchange(gateway, call, answers=1)[0]
+            self.assertEqual(answer["id"], "a")
+            self.assertIn("max_frame_bytes", answer["error"]["message"])
 
 
 class Manifest(ServeTest):

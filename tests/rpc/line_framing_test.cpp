@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "decoding.hpp"
+#include "fairlead/rpc/message.hpp"
 
 namespace fairlead::rpc {
 namespace {
@@ -106,6 +107,26 @@ TEST(LineFraming, ReportsAnEndlessLineOnceAndHoldsNothingOfIt) {  // R2.5
   for (int i = 0; i < 10'000; ++i) feed.bytes(std::string(100, 'x'));
   EXPECT_EQ(feed.end().events(), (Events{"skipped: frame too large"}));
   EXPECT_LE(feed.most_held(), 1000u);
+}
+
+TEST(LineFraming, KeepsOfALongMessageWhatSaysWhoseItIs) {
+  const std::string text = "\"" + std::string(5000, 'x') + "\"";
+  for (const std::string& line : {R"({"jsonrpc":"2.0","id":7,"result":)" + text + "}\n",
+                                  R"({"result":)" + text + ",\"jsonrpc\":\"2.0\",\"id\":7}\r\n"}) {
+    for (const std::size_t piece : {std::size_t(1), std::size_t(300), line.size()}) {
+      const auto decoder = make_decoder(Framing::line, limited_to(1000));
+      std::string pending;
+      std::vector<std::string> ids;
+      for (std::size_t at = 0; at < line.size(); at += piece) {
+        pending += line.substr(at, piece);
+        const Decoder::Step step = decoder->next(pending);
+        if (step.what == Decoder::What::skipped)
+          ids.emplace_back(Message::too_large(*step.error, step.frame).id());
+        pending.erase(0, step.consumed);
+      }
+      EXPECT_EQ(ids, std::vector<std::string>{"7"}) << piece;
+    }
+  }
 }
 
 TEST(LineFraming, RefusesEachOfManyLongLines) {

@@ -360,6 +360,27 @@ TEST(Message, StandsForAFrameThatCouldNotBeRead) {
   EXPECT_EQ(message.method(), "");
 }
 
+TEST(Message, OneThatIsTooLargeStillSaysWhoseItIs) {
+  const auto read = [](const std::string& frame) {
+    const Message message = Message::too_large(Error(ErrorKind::frame_too_large, "too large"), frame);
+    EXPECT_EQ(message.kind(), Kind::malformed);
+    EXPECT_LE(message.frame().size(), 400U);
+    return std::string(message.id()) + " " + std::string(message.method());
+  };
+  const std::string text = "\"" + std::string(1000, 'x') + "\"";
+  EXPECT_EQ(read(R"({"jsonrpc":"2.0","id":7,"result":)" + text + "}"), "7 ");
+  EXPECT_EQ(read(R"({"result":)" + text + R"(,"jsonrpc":"2.0","id":7})"), "7 ");
+  EXPECT_EQ(read(R"({"error":{"data":)" + text + R"(},"id":7,"jsonrpc":"2.0"} )"), "7 ");
+  EXPECT_EQ(read(R"({"jsonrpc":"2.0","id":"a","method":"m","params":)" + text + "}"), "\"a\" m");
+  EXPECT_EQ(read(R"({"method":"m","params":)" + text + R"(,"jsonrpc":"2.0","id":7})"), "7 m");
+  // An id that is not the message's, or of no message at all.
+  EXPECT_EQ(read(R"({"result":{"text":)" + text + R"(,"id":7}})"), " ");
+  EXPECT_EQ(read(R"({"result":[)" + text + R"(,{"id":7}]})"), " ");
+  EXPECT_EQ(read(R"({"result":)" + text + R"(,"x\"id":7})"), " ");
+  EXPECT_EQ(read(R"({"id":7,"text":)" + text + "}"), " ");
+  EXPECT_EQ(read(text), " ");
+}
+
 // ---- batches ---------------------------------------------------------------------------------------------
 
 TEST(Message, ReadsABatchOfEveryKind) {  // R1.5

@@ -28,14 +28,16 @@ class Decoder {
   enum class What : std::uint8_t {
     frame,    // `frame` is one whole frame
     more,     // nothing whole is there yet
-    skipped,  // a frame was refused; `error` says why; the stream goes on behind it
+    skipped,  // a frame was refused; `error` says why; `frame` is what is left of it, which may be nothing;
+              // the stream goes on behind it
     broken,   // the stream cannot be followed any further; `error` says why
   };
   struct Step {
     What what = What::more;
     std::size_t consumed = 0;  // bytes of the input that are done with, those of `frame` included
-    std::string_view frame;    // lies within the input
-    std::size_t want = 0;      // with `more`: bytes missing of the frame, where that is known
+    std::string_view
+        frame;  // lies within the input; with `skipped` it may be the decoder's until the next step
+    std::size_t want = 0;  // with `more`: bytes missing of the frame, where that is known
     std::optional<Error> error;
   };
 

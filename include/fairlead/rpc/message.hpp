@@ -35,6 +35,9 @@ class Message {
   static Message parse(Bytes frame, const Limits& limits = {});
   // For a frame that could not even be read.
   static Message malformed(Error problem, Bytes excerpt = {});
+  // For one that was refused for its size: the beginning and the end of `frame` are kept and tell, mostly, id
+  // and method.
+  static Message too_large(Error problem, std::string_view frame);
 
   Kind kind() const noexcept { return kind_; }
   bool is(Kind kind) const noexcept { return kind_ == kind; }
