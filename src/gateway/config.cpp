@@ -151,18 +151,23 @@ void reach_program(Reach reach, pool::ServerSpec& spec) {
 }
 
 void reach_address(ConfigReader& in, const Reach& reach, pool::ServerSpec& spec) {
-  const Result<Uri> address = Uri::parse(reach.url);
-  const Result<http::Url> url = http::Url::parse(reach.url);
+  // A query is never shown; the rest is, in errors and in the log.
+  if (reach.url.find("${") < reach.url.find('?'))
+    return in.fail("url", "can have ${NAME} in its query only, where it is never shown");
+  const Result<std::string> real = expanded(reach.url);
+  if (!real) return in.fail("url", "cannot be made: " + real.error().message());
+  const Result<Uri> address = Uri::parse(*real);
+  const Result<http::Url> url = http::Url::parse(*real);
   if (!address) return in.fail("url", "cannot be used: " + address.error().message());
   if (address->scheme >= Uri::Scheme::http && !url)
     return in.fail("url", "cannot be used: " + url.error().message());
   http::Headers sent;
   for (const auto& [name, value] : reach.headers) {
-    Result<std::string> real = expanded(value);
-    if (!real) return in.fail("headers." + name, "cannot be made: " + real.error().message());
-    sent.add(name, std::move(*real));
+    Result<std::string> filled = expanded(value);
+    if (!filled) return in.fail("headers." + name, "cannot be made: " + filled.error().message());
+    sent.add(name, std::move(*filled));
   }
-  spec.reach = Connector([url = reach.url, sent](Loop& loop, fairlead::ConnectOptions options) {
+  spec.reach = Connector([url = *real, sent](Loop& loop, fairlead::ConnectOptions options) {
     return connect_with(loop, url, sent, std::move(options));
   });
 }

@@ -30,7 +30,7 @@ bool is_compressed(const Headers& headers) {
 
 Error redirected(const Url& from, int status, std::string_view location, bool follow) {
   const std::string why = follow ? " which is not followed" : "; redirects are not followed";
-  return Error(ErrorKind::http_status, from.text() + " answered " + std::to_string(status) +
+  return Error(ErrorKind::http_status, from.shown() + " answered " + std::to_string(status) +
                                            ", a redirect to " + std::string(location.substr(0, 200)) + why)
       .with([&](ErrorDetail& detail) { detail.http_status = status; });
 }
@@ -130,7 +130,7 @@ Task<HttpClient::Answered> HttpClient::ask(Outgoing request, std::shared_ptr<Int
     const int status = (*answer)->status();
     if (is_compressed((*answer)->headers())) {
       co_return Error(ErrorKind::invalid_content_type,
-                      request.url.text() + " answered with a body in encoding `" +
+                      request.url.shown() + " answered with a body in encoding `" +
                           std::string((*answer)->headers().get("Content-Encoding").substr(0, 50)) +
                           "`, which was not asked for");
     }
@@ -185,7 +185,7 @@ Task<HttpClient::Answered> HttpClient::ask_once(Outgoing& request, std::shared_p
     Answered answer = co_await exchanging;
     if (answer || !untouched) co_return answer;
     options_.log.debug("a kept connection was gone; the request is made again",
-                       {{"url", request.url.text()}});
+                       {{"url", request.url.shown()}});
   }
   Task<Result<std::unique_ptr<Wire>>> opening = open(request.url, interrupt);
   Result<std::unique_ptr<Wire>> wire = co_await opening;

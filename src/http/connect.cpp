@@ -19,7 +19,7 @@ std::optional<Error> handshake_problem(const Url& url, const Incoming& incoming,
                     headers.get("Sec-WebSocket-Accept") == websocket::accept_of(key) &&
                     (chosen.empty() || chosen == kSubprotocol) && !headers.has("Sec-WebSocket-Extensions");
   if (good) return std::nullopt;
-  return Error(ErrorKind::connection_failed, url.text() + " answered the WebSocket handshake wrongly");
+  return Error(ErrorKind::connection_failed, url.shown() + " answered the WebSocket handshake wrongly");
 }
 
 Task<ConnectResult> connect_websocket(Loop& loop, Url url, std::shared_ptr<HttpClient> client) {

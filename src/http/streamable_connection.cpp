@@ -40,7 +40,7 @@ Error status_error(const Url& url, const Incoming& incoming, std::string_view bo
   std::ranges::replace_if(
       excerpt, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
   const int status = incoming.status();
-  std::string message = url.text() + " answered " + std::to_string(status);
+  std::string message = url.shown() + " answered " + std::to_string(status);
   if (!incoming.reason().empty()) message += " " + incoming.reason().substr(0, 100);
   if (!excerpt.empty()) message += ": " + excerpt;
   const bool forbidden = status == 401 || status == 403;
@@ -202,7 +202,7 @@ Task<Result<void>> StreamableConnection::take_answer(PostPtr post, std::shared_p
     co_return status_error(url_, *incoming, "a request was accepted without an answer");
   co_return Error(
       ErrorKind::invalid_content_type,
-      url_.text() + " answered with " +
+      url_.shown() + " answered with " +
           (type.empty() ? std::string("no content type") : "content type `" + type.substr(0, 100) + "`") +
           " where application/json or text/event-stream was expected");
 }
@@ -214,7 +214,7 @@ Task<Result<void>> StreamableConnection::take_json(PostPtr post, std::shared_ptr
   const rpc::Message message = rpc::Message::parse(Bytes::adopt(std::move(*body)), client_->options().limits);
   if (message.is(rpc::Kind::malformed)) {
     co_return Error(ErrorKind::parse,
-                    url_.text() + " answered with what is no message: " + message.problem().message());
+                    url_.shown() + " answered with what is no message: " + message.problem().message());
   }
   on_message(message, post.get());
   wake_receiver();

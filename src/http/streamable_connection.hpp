@@ -23,7 +23,7 @@ class StreamableConnection final : public Connection {
   StreamableConnection(Loop& loop, Url url, std::shared_ptr<HttpClient> client);
 
   std::size_t backlog() const noexcept override { return backlog_; }
-  std::string description() const override { return url_.text(); }
+  std::string description() const override { return url_.shown(); }
   bool carries_each_request() const noexcept override { return true; }
   Task<void> settled() override;
 

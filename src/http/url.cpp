@@ -99,4 +99,10 @@ std::string Url::text() const {
   return scheme + "://" + host_field() + target;
 }
 
+std::string Url::shown() const {
+  const std::string whole = text();
+  const std::size_t query = whole.find('?');
+  return query == std::string::npos ? whole : whole.substr(0, query) + "?…";
+}
+
 }  // namespace fairlead::http

@@ -29,6 +29,7 @@ struct Url {
   std::string host_field() const;     // what the Host header says: without a port that goes without saying
   std::string origin() const;         // "http://localhost:8080"
   std::string text() const;           // the whole, without the user
+  std::string shown() const;          // for people: without the query too, where keys may be
 };
 
 }  // namespace fairlead::http

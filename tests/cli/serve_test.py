@@ -58,9 +58,9 @@ for line in sys.stdin:
 class Gateway:
     """`fairlead serve` in the background, on a port of its own."""
 
-    def __init__(self, *args, stdio=False):
+    def __init__(self, *args, stdio=False, log="info", env=None):
         where = ("--stdio",) if stdio else ("--listen", "127.0.0.1:0")
-        self.process = program.start("serve", *where, *args, "--log-level", "info")
+        self.process = program.start("serve", *where, *args, "--log-level", log, env=env)
         self.lines = []
         self.port = None
         while not stdio and self.port is None:
@@ -186,6 +186,23 @@ class Http(ServeTest):
             behind.process.kill()
             behind.process.wait(DEADLINE)
             self.assertIn("Connection refused", json.loads(gateway.call("up__demo__add", a=1, b=2))["error"]["message"])
+
+    def test_a_key_in_the_query_of_an_address_is_sent_and_never_shown(self):
+        key = {"FAIRLEAD_TEST_KEY": "hush-hush"}
+        with Gateway() as behind:
+            url = f"http://127.0.0.1:{behind.port}/mcp?key=${{FAIRLEAD_TEST_KEY}}"
+            with Gateway(*self.config(f'[servers.up]\nurl = "{url}"'), log="trace", env=key) as gateway:
+                self.assertIn('"sum":3', gateway.call("up__demo__add", a=1, b=2))
+                behind.process.kill()
+                behind.process.wait(DEADLINE)
+                error = gateway.call("up__demo__add", a=1, b=2)
+                health = gateway.get("/health")
+        self.assertIn("/mcp?…", health)
+        for shown in (error, health, *gateway.lines):
+            self.assertNotIn("hush", shown)
+        wrong = program.run("serve", *self.config('[servers.up]\nurl = "http://${FAIRLEAD_TEST_KEY}/mcp"'), env=key)
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn("query only", wrong.stderr)
 
     def test_an_unknown_tool_is_refused_by_name(self):
         with Gateway(*self.config(self.server())) as gateway:

@@ -18,6 +18,7 @@ TEST(HttpUrl, PartsAreTakenApart) {
   EXPECT_EQ(made.port, 8443);
   EXPECT_EQ(made.target, "/a/b?c=d");
   EXPECT_EQ(made.text(), "https://example.com:8443/a/b?c=d");
+  EXPECT_EQ(made.shown(), "https://example.com:8443/a/b?…");
 }
 
 // Conformance trap 27: the URL of a server may have no path.
