@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 TEST_JOBS ?= 2
 TEST_TIMEOUT ?= 120#        seconds, for a test that names no limit of its own
-LISTEN ?= 127.0.0.1:8808
+LISTEN ?=#                  where the gateway of `make run` listens, when not as CONFIG or the default has it
 CONFIG ?=
 FUZZ_SECONDS ?= 600#        for each target
 FUZZ_SHORT_SECONDS ?= 5#    the same, in `make test`
@@ -32,10 +32,10 @@ help: ## this list
 build: bootstrap-build build/release/build.ninja ## everything, optimized, into build/release (the default)
 	cmake --build build/release -j $(JOBS)
 
-run: bootstrap-build build/release/build.ninja ## build the program and start the gateway on LISTEN (CONFIG=FILE: with your servers)
+run: bootstrap-build build/release/build.ninja ## build the program and start the gateway (CONFIG=FILE: with your servers; LISTEN=ADDRESS)
 	@cmake --build build/release -j $(JOBS) --target fairlead
 	@tools/connect_help.sh "$(LISTEN)" "$(CURDIR)/build/release/fairlead" "$(CONFIG)"
-	@exec build/release/fairlead serve --listen "$(LISTEN)" $(if $(CONFIG),--config "$(CONFIG)")
+	@exec build/release/fairlead serve $(if $(LISTEN),--listen "$(LISTEN)") $(if $(CONFIG),--config "$(CONFIG)")
 
 test: bootstrap-test ## all there is: tests, sanitizers, a short fuzz run, lint
 	@tools/test.sh check asan tsan fuzz-short lint

@@ -92,6 +92,10 @@ void CommonOptions::add_framing_to(CLI::App& command) {
       ->check(CLI::IsMember({"line", "length", "header"}))
       ->envname("FAIRLEAD_FRAMING")
       ->capture_default_str();
+  add_frame_limit_to(command);
+}
+
+void CommonOptions::add_frame_limit_to(CLI::App& command) {
   command.add_option("--max-frame-bytes", max_frame_bytes, "Largest frame accepted [10485760]")
       ->check(CLI::Range(std::size_t{1024}, Limits::kMaxFrameCeiling))
       ->envname("FAIRLEAD_MAX_FRAME_BYTES");

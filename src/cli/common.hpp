@@ -47,7 +47,8 @@ struct CommonOptions {
   std::size_t max_frame_bytes = 0;  // 0: the default
 
   void add_log_to(CLI::App& command);
-  void add_framing_to(CLI::App& command);
+  void add_framing_to(CLI::App& command);  // the limit too
+  void add_frame_limit_to(CLI::App& command);
   Log log() const;
   rpc::Framing chosen_framing() const;
   Limits limits() const;

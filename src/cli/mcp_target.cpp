@@ -114,6 +114,7 @@ void McpTarget::add_to(CLI::App& command) {
   command.add_flag("--json", json, "Print JSON, as the server sent it");
   add_duration(command, "--timeout", timeout, "How long to wait for each answer [30s]");
   web.add_to(command);
+  common.add_frame_limit_to(command);
   common.add_log_to(command);
 }
 
@@ -122,7 +123,10 @@ mcp::ClientOptions McpTarget::client_options() const {
   options.info = mcp::Implementation{"fairlead", FAIRLEAD_VERSION, "Fairlead", {}, {}, {}};
   options.connect.log = common.log();
   web.apply_to(options.connect);
+  options.connect.limits = common.limits();
   options.connect.limits.call_timeout = timeout;
+  options.connect.max_response_bytes =
+      std::max(options.connect.max_response_bytes, options.connect.limits.max_frame_bytes);
   options.handshake_timeout = timeout;
   if (!revision.empty()) options.pinned = mcp::revision_named(revision);
   if (has_terminal()) {

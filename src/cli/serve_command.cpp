@@ -81,14 +81,16 @@ class Serving {
 
  private:
   Result<void> open_stdio() {
-    ConnectResult stdio = connect_own_stdio(loop_);
+    ConnectOptions options;
+    options.limits = gateway::frame_limits(config_);
+    ConnectResult stdio = connect_own_stdio(loop_, std::move(options));
     if (!stdio) return stdio.error();
     client_ = std::move(*stdio);
     return {};
   }
 
   void serve_stdio() {
-    Limits limits;
+    Limits limits = gateway::frame_limits(config_);
     limits.drain_grace = config_.drain_grace;
     peer_ = mcp::serve(gateway_->front(), client_, limits, log_);
     loop_.spawn(until_closed(this));
@@ -98,6 +100,9 @@ class Serving {
     http::ServerOptions options;
     options.log = log_;
     options.drain_grace = config_.drain_grace + kLastWords;
+    options.max_body_bytes = config_.max_body_bytes;
+    options.max_stream_backlog_bytes =
+        std::max<std::size_t>(options.max_stream_backlog_bytes, 2 * config_.max_frame_bytes);
     options.allowed_origins = config_.allowed_origins;
     if (!config_.allowed_hosts.empty()) {
       options.allowed_hosts = {"localhost", "127.0.0.1", "[::1]"};  // nobody is led astray by these
@@ -115,8 +120,10 @@ class Serving {
   void serve_http() {
     http::EndpointOptions endpoint;
     endpoint.log = log_;
+    endpoint.limits = gateway::frame_limits(config_);
     mcp::HttpApplicationOptions application;
     application.log = log_;
+    application.limits = gateway::frame_limits(config_);
     endpoint_ = http::Endpoint::create(
         loop_, mcp::http_application(gateway_->front(), std::move(application)), std::move(endpoint));
     http_->route("/mcp", endpoint_->handler());

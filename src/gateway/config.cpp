@@ -49,14 +49,25 @@ Result<std::string> expanded(const std::string& text) {
   return out;
 }
 
-void read_limits(ConfigReader& in, pool::PoolLimits& limits) {
+void read_limits(ConfigReader& in, Config& config) {
+  pool::PoolLimits& limits = config.limits;
+  std::optional<std::uint64_t> frame;
+  std::optional<std::uint64_t> body;
   in.number("max_stdio_processes", limits.max_stdio_processes)
       .number("max_start_queue", limits.max_start_queue)
       .number("max_calls", limits.max_calls)
       .number("max_waiting_calls", limits.max_waiting_calls)
       .duration("evict_after", limits.evict_after)
-      .not_zero({"max_stdio_processes", "max_calls"})
+      .bytes("max_frame_bytes", frame)
+      .bytes("max_body_bytes", body)
+      .not_zero({"max_stdio_processes", "max_calls", "max_frame_bytes", "max_body_bytes"})
       .finish();
+  config.max_frame_bytes = frame.value_or(config.max_frame_bytes);
+  config.max_body_bytes = body.value_or(config.max_body_bytes);
+  for (const auto& [key, bytes] : {std::pair("max_frame_bytes", config.max_frame_bytes),
+                                   std::pair("max_body_bytes", config.max_body_bytes)}) {
+    if (bytes > Limits::kMaxFrameCeiling) in.fail(key, "is more than 2G");
+  }
 }
 
 void read_clocks(ConfigReader& in, pool::Clocks& clocks) {
@@ -259,7 +270,7 @@ void read_own(ConfigReader& in, Config& config) {
       .duration("list_wait", config.list_wait)
       .duration("list_retry", config.list_retry)
       .duration("drain_grace", config.drain_grace)
-      .table("limits", [&](ConfigReader& table) { read_limits(table, config.limits); })
+      .table("limits", [&](ConfigReader& table) { read_limits(table, config); })
       .table("servers",
              [&](ConfigReader& servers) {
                servers.view().each_member([&](std::string_view key, bool escaped, json::View) {

@@ -76,11 +76,22 @@ Result<std::shared_ptr<Gateway>> Gateway::create(Loop& loop, Config config, Log 
 GatewayImpl::GatewayImpl(Loop& loop, Config config, Log log)
     : loop_(loop), config_(std::move(config)), log_(std::move(log)), front_(own_name()) {}
 
+Limits frame_limits(const Config& config) {
+  Limits limits;
+  limits.max_frame_bytes = config.max_frame_bytes;
+  // One of them must find room while it waits to be sent.
+  limits.max_backlog_bytes = std::max(limits.max_backlog_bytes, 2 * limits.max_frame_bytes);
+  return limits;
+}
+
 Result<void> GatewayImpl::start() {
   pool::PoolOptions options;
   options.limits = config_.limits;
   options.client.info = own_name();
   options.client.connect.log = log_;
+  options.client.connect.limits = frame_limits(config_);
+  options.client.connect.max_response_bytes =
+      std::max(options.client.connect.max_response_bytes, options.client.connect.limits.max_frame_bytes);
   options.handlers = handlers();
   pool_ = pool::Pool::create(loop_, std::move(options));
   watches_ = std::make_shared<Watches>(loop_, pool_, log_);

@@ -148,6 +148,14 @@ class Http(ServeTest):
             self.assertIn("max_frame_bytes (10485760)", error["message"])
             self.assertIn("content", json.loads(gateway.call("s__odd"))["result"])
 
+    def test_larger_results_are_let_through_where_the_file_says_so(self):
+        config = self.config('limits.max_frame_bytes = "16M"\n' + self.server())
+        with Gateway(*config) as gateway:
+            self.assertGreater(len(gateway.call("s__large")), 10 << 20)
+            for address in ("http", "ws"):
+                told = program.run("tools", f"{address}://127.0.0.1:{gateway.port}/mcp", "s__large", "--json", "--max-frame-bytes", "16777216")
+                self.assertGreater(len(told.stdout), 10 << 20, told.stderr[:1000])
+
     def test_a_broken_server_is_not_an_error_of_the_whole_list(self):
         broken = '[servers.broken]\ncommand = "/no/such/program"\n'
         with Gateway(*self.config(broken + self.server())) as gateway:

@@ -20,6 +20,8 @@ list_wait = "2s"
 list_retry = "3s"
 [limits]
 max_stdio_processes = 7
+max_frame_bytes = "64M"
+max_body_bytes = 100
 [servers.files]
 command = "npx"
 args = ["-y", "server"]
@@ -48,6 +50,8 @@ enabled = false
   EXPECT_EQ(config->list_wait, std::chrono::seconds(2));
   EXPECT_EQ(config->list_retry, std::chrono::seconds(3));
   EXPECT_EQ(config->limits.max_stdio_processes, 7U);
+  EXPECT_EQ(config->max_frame_bytes, 64U << 20);
+  EXPECT_EQ(config->max_body_bytes, 100U);
   ASSERT_EQ(config->servers.size(), 2U);
   const pool::ServerSpec& files = config->servers[0];
   const auto& process = std::get<ProcessSpec>(files.reach);
@@ -109,7 +113,7 @@ TEST(GatewayConfig, WhatIsWrongIsNamed) {
 
 TEST(GatewayConfig, NumbersThatNothingWorksWithAreNamed) {
   const std::string server = "[servers.a]\ncommand='x'\n";
-  for (const std::string key : {"max_stdio_processes", "max_calls"})
+  for (const std::string key : {"max_stdio_processes", "max_calls", "max_frame_bytes", "max_body_bytes"})
     EXPECT_EQ(problem_of("[limits]\n" + key + "=0"), "f: `limits." + key + "` must be more than 0");
   for (const std::string key : {"spawn", "handshake", "idle", "absolute", "ping"})
     EXPECT_EQ(problem_of(server + "clocks." + key + "='0s'"),

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,8 @@ struct Config {
   std::chrono::milliseconds list_retry{
       1'000};  // until one that could not list is asked again; then twice that
   std::chrono::milliseconds drain_grace{5'000};
+  std::uint64_t max_frame_bytes = 10u << 20;  // of a message, of clients and of servers, on streams
+  std::uint64_t max_body_bytes = 4u << 20;    // of a client's HTTP request
   pool::PoolLimits limits;
   std::vector<pool::ServerSpec> servers;  // those that are enabled
 };

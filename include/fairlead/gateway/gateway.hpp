@@ -17,6 +17,9 @@
 
 namespace fairlead::gateway {
 
+// What connections to clients need to carry what those to servers may.
+Limits frame_limits(const Config& config);
+
 class Gateway {
  public:
   // Starts to ask the servers what they have. Kind validation for names that cannot be used.
