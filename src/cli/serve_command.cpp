@@ -157,6 +157,7 @@ class Serving {
   // The gateway lets the calls under way finish and fails the rest when their time is over. So every client
   // has an answer, whatever way it came, before the connections end.
   static Task<void> wind_down(Serving* self) {
+    const Clock::time_point until = Clock::now() + self->config_.drain_grace + kLastWords;
     if (self->http_) {
       self->endpoint_->wind_down();
       self->loop_.spawn(drain(self));
@@ -164,7 +165,9 @@ class Serving {
     Task<void> stopping = self->gateway_->shutdown(self->config_.drain_grace);
     co_await stopping;
     if (self->http_) {
-      self->endpoint_->close();
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
+      Task<void> finishing = self->endpoint_->finish(std::max(left, kLastWords));
+      co_await finishing;
       co_await self->drained_.wait(self->loop_, Clock::duration::max());
     }
     if (self->peer_) {

@@ -95,6 +95,10 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     for (const auto& session : all(sessions_)) session->end_standalone();
   }
 
+  Task<void> finish(std::chrono::milliseconds grace) override {
+    return finish_and_close(shared_from_this(), grace);
+  }
+
   void close() override {
     winding_down_ = true;
     application_->ending();
@@ -106,6 +110,13 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   }
 
  private:
+  static Task<void> finish_and_close(std::shared_ptr<EndpointImpl> self, std::chrono::milliseconds grace) {
+    self->wind_down();
+    Task<void> finishing = self->application_->finish(grace);
+    co_await finishing;
+    self->close();
+  }
+
   static std::chrono::milliseconds period_of(const EndpointOptions& options) {
     std::chrono::milliseconds period = std::min(options.keep_alive, options.session_idle);
     if (options.request_timeout.count() > 0) period = std::min(period, options.request_timeout);
@@ -309,6 +320,10 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
 };
 
 }  // namespace
+
+Task<void> Application::finish(std::chrono::milliseconds) {
+  co_return;
+}
 
 std::shared_ptr<Endpoint> Endpoint::create(Loop& loop, std::shared_ptr<Application> application,
                                            EndpointOptions options) {

@@ -6,6 +6,7 @@
 #include "fairlead/mcp/serve.hpp"
 #include "mcp/server_modern.hpp"
 #include "mcp/server_session.hpp"
+#include "mcp/weak_list.hpp"
 
 namespace fairlead::mcp {
 
@@ -40,8 +41,8 @@ class HttpApplication final : public http::Application {
             options_.log)) {}
 
   void serve(std::shared_ptr<Connection> connection, http::Identity identity) override {
-    ServerSession::start(server_, std::move(connection), options_.limits, options_.log,
-                         std::move(identity.user));
+    peers_.add(ServerSession::start(server_, std::move(connection), options_.limits, options_.log,
+                                    std::move(identity.user)));
   }
 
   Task<Answer> serve(std::shared_ptr<http::Standalone> request) override {
@@ -58,10 +59,21 @@ class HttpApplication final : public http::Application {
 
   void ending() override { modern_->subscriptions->end_all(); }
 
+  Task<void> finish(std::chrono::milliseconds grace) override { return finish_all(peers_.alive(), grace); }
+
  private:
+  static Task<void> finish_all(std::vector<std::shared_ptr<Peer>> peers, std::chrono::milliseconds grace) {
+    for (const auto& peer : peers) peer->loop().spawn(peer->shutdown(grace));
+    for (const auto& peer : peers) {
+      const bool over = co_await peer->finished().wait(peer->loop(), Clock::duration::max());
+      static_cast<void>(over);
+    }
+  }
+
   std::shared_ptr<ServerState> server_;
   HttpApplicationOptions options_;
   std::shared_ptr<const ModernServer> modern_;
+  WeakList<Peer> peers_;
 };
 
 std::string url_of(const http::Server& server, const HttpOptions& options) {
@@ -70,11 +82,21 @@ std::string url_of(const http::Server& server, const HttpOptions& options) {
   return (options.server.tls ? "https://" : "http://") + address + options.path;
 }
 
-Task<void> end(std::shared_ptr<http::Server> server, std::shared_ptr<http::Endpoint> endpoint, bool& done) {
-  endpoint->wind_down();
+Task<void> finish(std::shared_ptr<http::Endpoint> endpoint, std::chrono::milliseconds grace, Event finished) {
+  Task<void> finishing = endpoint->finish(grace);
+  co_await finishing;
+  finished.set();
+}
+
+// Side by side: each has the whole grace.
+Task<void> end(std::shared_ptr<http::Server> server, std::shared_ptr<http::Endpoint> endpoint,
+               std::chrono::milliseconds grace, Loop& loop, bool& done) {
+  Event finished;
+  loop.spawn(finish(endpoint, grace, finished));
   Task<void> draining = server->drain();
   co_await draining;
-  endpoint->close();
+  const bool over = co_await finished.wait(loop, Clock::duration::max());
+  static_cast<void>(over);
   done = true;
 }
 
@@ -102,7 +124,8 @@ int serve_http(const Server& server, const std::string& address, HttpOptions opt
   bool ending = false;
   bool done = false;
   const Result<Signals> signals = Signals::watch(loop, {SIGTERM, SIGINT}, [&](int) {
-    if (!std::exchange(ending, true)) return loop.spawn(end(listener, endpoint, done));
+    const auto grace = options.server.drain_grace;
+    if (!std::exchange(ending, true)) return loop.spawn(end(listener, endpoint, grace, loop, done));
     done = true;  // asked twice: at once
   });
   if (!signals) {

@@ -19,12 +19,7 @@ bool ServerState::change(ListKind kind, const std::function<bool(Catalogue&)>& e
 
 void ServerState::listen(const std::shared_ptr<ChangeListener>& listener) {
   const std::lock_guard lock(mutex_);
-  // Those who have gone are swept out when they may be half of all.
-  if (listeners_.size() >= sweep_at_) {
-    std::erase_if(listeners_, [](const auto& one) { return one.expired(); });
-    sweep_at_ = 2 * listeners_.size() + 16;
-  }
-  listeners_.push_back(listener);
+  listeners_.add(listener);
 }
 
 void ServerState::tell_updated(const std::string& uri) {
@@ -62,11 +57,7 @@ std::shared_ptr<ClientLink> ServerState::take_sent(const std::string& elicitatio
 
 std::vector<std::shared_ptr<ChangeListener>> ServerState::listeners() {
   const std::lock_guard lock(mutex_);
-  std::vector<std::shared_ptr<ChangeListener>> alive;
-  for (const auto& one : listeners_) {
-    if (auto listener = one.lock()) alive.push_back(std::move(listener));
-  }
-  return alive;
+  return listeners_.alive();
 }
 
 namespace {

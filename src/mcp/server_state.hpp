@@ -16,6 +16,7 @@
 #include "mcp/catalogue.hpp"
 #include "mcp/seal.hpp"
 #include "mcp/task_store.hpp"
+#include "mcp/weak_list.hpp"
 
 namespace fairlead::mcp {
 
@@ -79,10 +80,9 @@ struct ServerState {
   std::atomic<std::uint64_t> sessions_ = 0;
   mutable std::mutex mutex_;
   std::shared_ptr<const Catalogue> catalogue_ = std::make_shared<const Catalogue>();
-  std::vector<std::weak_ptr<ChangeListener>> listeners_;
+  WeakList<ChangeListener> listeners_;
   std::map<std::string, std::weak_ptr<ClientLink>> sent_;
   std::deque<std::string> sent_order_;
-  std::size_t sweep_at_ = 16;
 };
 
 }  // namespace fairlead::mcp

@@ -5,12 +5,15 @@ import http.client
 import json
 import os
 import socket
+import sys
 import time
 import unittest
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import program
 from program import DEADLINE
 from serve_test import META, Gateway, ServeTest
+from websocket import WebSocket
 
 # Its tool takes as long as it is held: it reads a pipe to the end.
 HOLDS = """
@@ -25,7 +28,8 @@ for line in sys.stdin:
     elif method == "tools/call":
         with open(sys.argv[1]) as held:
             held.read()
-        result = {"content": [{"type": "text", "text": "done"}]}
+        times = request["params"].get("arguments", {}).get("times", 1)
+        result = {"content": [{"type": "text", "text": "done" * times}]}
     elif "id" in request:
         print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
         continue
@@ -69,6 +73,17 @@ class Ending(ServeTest):
                 self.assertEqual((client.communicate(timeout=DEADLINE)[0], client.returncode), (b"done\n", 0))
                 self.assertEqual(gateway.process.wait(DEADLINE), 0)
             os.unlink(self.path("held"))
+
+    def test_an_answer_reaches_a_slow_client_on_a_websocket_whole(self):
+        times = 2 << 20  # more than the sockets between them hold
+        with Gateway(*self.holding("60s")) as gateway, WebSocket(gateway.port) as client:
+            client.send(id=1, method="tools/call", params={"name": "s__wait", "arguments": {"times": times}, "_meta": META})
+            open(self.path("held"), "w").close()
+            client.answer_begins()
+            self.end(gateway)
+            self.assertEqual(client.receive()["result"]["content"][0]["text"], "done" * times)
+            self.assertIsNone(client.receive())
+            self.assertEqual(gateway.process.wait(DEADLINE), 0)
 
     def test_calls_that_take_too_long_are_answered_with_an_error(self):
         for scheme in ("http", "ws"):

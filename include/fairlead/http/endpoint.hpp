@@ -49,6 +49,8 @@ class Application {
   virtual json::Raw input_schema(std::string_view tool) const = 0;
   // The end is near: what would go on for ever, such as subscriptions, is to be ended in its orderly way.
   virtual void ending() {}
+  // Lets what is under way on its connections finish and the answers leave, for `grace` at most; closes them.
+  virtual Task<void> finish(std::chrono::milliseconds grace);
 };
 
 struct EndpointOptions {
@@ -85,9 +87,12 @@ class Endpoint {
 
   virtual std::size_t sessions() const noexcept = 0;
   // Begins nothing new, and ends what nothing else would end: streams that only listen. Requests under way go
-  // on; Server::drain() waits for those.
+  // on; Server::drain() waits for those that are HTTP's.
   virtual void wind_down() = 0;
-  // Ends all sessions and streams.
+  // Winds down, waits for what is under way in sessions and on WebSockets, and until its answers have left,
+  // for `grace` at most; then closes. Beside Server::drain(), which knows nothing of WebSockets.
+  virtual Task<void> finish(std::chrono::milliseconds grace) = 0;
+  // Ends all sessions and streams at once.
   virtual void close() = 0;
 };
 
