@@ -11,6 +11,7 @@
 
 #include "fairlead/base/result.hpp"
 #include "fairlead/loop/descriptor.hpp"
+#include "fairlead/rpc/write_queue.hpp"
 
 namespace fairlead::http {
 
@@ -39,6 +40,9 @@ class ByteStream {
   virtual void close() = 0;
   virtual std::string remote() const = 0;
 };
+
+// Writes as much of what is queued as the stream takes. `ok`: all of it.
+ByteStream::Io write_queued(ByteStream& stream, rpc::ByteQueue& queue);
 
 // "127.0.0.1:4711", "[::1]:4711" or "unix".
 std::string name_of_remote(int socket);

@@ -71,28 +71,31 @@ void Incoming::let_go() {
   place_.reset();
 }
 
+Task<Result<void>> Incoming::read_more() {
+  Task<Result<void>> reading = wire_->read(*parser_, body_, interrupt_, until_);
+  Result<void> got = co_await reading;
+  if (!got) {
+    wire_.reset();
+  } else if (parser_->done()) {
+    let_go();
+  }
+  co_return got;
+}
+
 Task<Result<Bytes>> Incoming::read() {
   while (body_.empty() && wire_) {
-    Task<Result<void>> reading = wire_->read(*parser_, body_, interrupt_, until_);
+    Task<Result<void>> reading = read_more();
     const Result<void> got = co_await reading;
-    if (!got) {
-      wire_.reset();
-      co_return got.error();
-    }
-    if (parser_->done()) let_go();
+    if (!got) co_return got.error();
   }
   co_return Bytes::adopt(std::exchange(body_, std::string()));
 }
 
 Task<Result<std::string>> Incoming::read_all(std::size_t limit) {
   while (wire_ && body_.size() <= limit) {
-    Task<Result<void>> reading = wire_->read(*parser_, body_, interrupt_, until_);
+    Task<Result<void>> reading = read_more();
     const Result<void> got = co_await reading;
-    if (!got) {
-      wire_.reset();
-      co_return got.error();
-    }
-    if (parser_->done()) let_go();
+    if (!got) co_return got.error();
   }
   if (body_.size() > limit) {
     wire_.reset();

@@ -56,6 +56,7 @@ class Incoming {
   std::unique_ptr<ByteStream> upgrade(std::string& early);
 
  private:
+  Task<Result<void>> read_more();
   void let_go();
 
   std::shared_ptr<HttpClient> client_;

@@ -9,7 +9,6 @@ namespace fairlead::http {
 namespace {
 
 constexpr int kReadsPerTurn = 16;               // then others on the loop have their turn
-constexpr std::size_t kWriteParts = 64;         // gathered into one write
 constexpr std::size_t kDirectFrom = 16u << 10;  // so much of a body missing is read to where it stays
 constexpr std::size_t kLeastRead = 64u << 10;
 constexpr std::size_t kLargestRead = 1u << 20;
@@ -369,22 +368,13 @@ void ServerConnection::flush_soon() {
 
 void ServerConnection::flush() {
   if (!stream_ || queue_.empty() || blocked()) return;
-  while (!queue_.empty()) {
-    std::array<iovec, kWriteParts> parts;
-    const std::size_t used = queue_.parts(parts);
-    const ByteStream::Io io = stream_->write(std::span(parts).first(used));
-    if (io.state == ByteStream::State::ok) {
-      queue_.advance(io.bytes);
-    } else if (io.state == ByteStream::State::again) {
-      stream_->when_writable([self = shared_from_this()] {
-        self->flush();
-        self->settle();
-      });
-      return;
-    } else {
-      return close();
-    }
-  }
+  const ByteStream::State state = write_queued(*stream_, queue_).state;
+  if (state == ByteStream::State::ok) return;
+  if (state != ByteStream::State::again) return close();
+  stream_->when_writable([self = shared_from_this()] {
+    self->flush();
+    self->settle();
+  });
 }
 
 void ServerConnection::linger() {

@@ -1,14 +1,12 @@
 #include "http/websocket_connection.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace fairlead::http {
 
 namespace {
 
 constexpr int kReadsPerTurn = 16;  // then others on the loop have their turn
-constexpr std::size_t kWriteParts = 64;
 
 }  // namespace
 
@@ -120,9 +118,7 @@ void WebSocketConnection::hang_up(std::uint16_t code, Error reason) {
 void WebSocketConnection::say_goodbye(std::uint16_t code) {
   if (!stream_ || stream_->waiting_to_write()) return;
   queue_.put(websocket::close_frame(role_, code, {}));
-  std::array<iovec, kWriteParts> parts;
-  const std::size_t used = queue_.parts(parts);
-  static_cast<void>(stream_->write(std::span(parts).first(used)));
+  static_cast<void>(write_queued(*stream_, queue_));
   stream_->shut_output();
 }
 
@@ -150,29 +146,27 @@ void WebSocketConnection::flush_soon() {
 
 void WebSocketConnection::flush() {
   const auto me = self();
-  bool blocked = !stream_ || stream_->waiting_to_write();
-  while (!blocked && !queue_.empty()) {
-    std::array<iovec, kWriteParts> parts;
-    const std::size_t used = queue_.parts(parts);
-    const ByteStream::Io io = stream_->write(std::span(parts).first(used));
-    if (io.state == ByteStream::State::ok) {
-      queue_.advance(io.bytes);
-    } else if (io.state == ByteStream::State::again) {
-      blocked = true;
-      stream_->when_writable([me] { me->flush(); });
-      written_at_stall_ = queue_.written();
-      stall_.arm_after(limits_.write_stall, [this] {
-        if (queue_.empty() || queue_.written() != written_at_stall_) return;
-        fail(Error::timeout(description() + " has not read anything: write_stall; what was sent",
-                            limits_.write_stall));
-      });
-    } else {
+  if (stream_ && !stream_->waiting_to_write()) {
+    const ByteStream::Io io = write_queued(*stream_, queue_);
+    if (io.state == ByteStream::State::again) {
+      wait_for_output();
+    } else if (io.state != ByteStream::State::ok) {
       return fail(io.error ? *io.error
                            : Error(ErrorKind::closed, description() + " no longer reads what it is sent"));
     }
   }
   if (queue_.empty()) stall_.cancel();
   if (!reason()) notify_written(queue_.written());
+}
+
+void WebSocketConnection::wait_for_output() {
+  stream_->when_writable([me = self()] { me->flush(); });
+  written_at_stall_ = queue_.written();
+  stall_.arm_after(limits_.write_stall, [this] {
+    if (queue_.empty() || queue_.written() != written_at_stall_) return;
+    fail(Error::timeout(description() + " has not read anything: write_stall; what was sent",
+                        limits_.write_stall));
+  });
 }
 
 void WebSocketConnection::beat() {

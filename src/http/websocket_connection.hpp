@@ -51,6 +51,7 @@ class WebSocketConnection final : public Connection {
   void say_goodbye(std::uint16_t code);
   void flush_soon();
   void flush();
+  void wait_for_output();
   void beat();
 
   std::unique_ptr<ByteStream> stream_;
