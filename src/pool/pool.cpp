@@ -116,6 +116,7 @@ void PoolImpl::let_go(UpstreamPtr upstream, std::string_view why) {
 void PoolImpl::end_session(std::string_view session) {
   if (session.empty()) return;
   for (auto& [name, server] : servers_) {
+    for (const auto& [key, upstream] : server.upstreams) upstream->session_ended(session);
     const auto found = server.upstreams.find(session);
     if (server.state->sharing != Sharing::per_session || found == server.upstreams.end()) continue;
     const UpstreamPtr upstream = found->second;

@@ -93,14 +93,17 @@ void PoolImpl::look_for_state(const Target& target, std::string_view method) {
 // A server that is updated while somebody waits for its start is waited for as it is now.
 Task<Result<PoolImpl::UpstreamPtr>> PoolImpl::ready_upstream(const Target& target, std::stop_token stop) {
   while (true) {
+    // Whoever gives up may be the last of a session that has ended: no upstream is made for it.
+    if (stop.stop_requested()) co_return Error(ErrorKind::cancelled, "given up before it was sent");
     const Result<UpstreamPtr> upstream = upstream_of(target);
     if (!upstream || (*upstream)->ready()) co_return upstream;
     Task<Result<void>> readying = (*upstream)->become_ready(stop);
     const Result<void> ready = co_await readying;
     if (ready) co_return upstream;
+    if (stop.stop_requested()) co_return ready.error();
     const Result<UpstreamPtr> now = upstream_of(target);
     const bool another = now && *now != *upstream;
-    if (!another || stop.stop_requested()) co_return ready.error();
+    if (!another) co_return ready.error();
   }
 }
 

@@ -79,6 +79,10 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   // ---- sharing ----
   // Whose calls it has had: those of one session, or nullopt when there were several. Empty: nobody's yet.
   const std::optional<std::string>& only_session() const noexcept { return only_session_; }
+  // It cannot be kept for that one any more.
+  void session_ended(std::string_view session) {
+    if (only_session_ == session) only_session_.reset();
+  }
   void belong_to(std::string key) { key_ = std::move(key); }
 
  private:

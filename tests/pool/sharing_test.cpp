@@ -40,6 +40,24 @@ TEST_F(PoolTest, a_session_that_is_never_ended_is_forgotten_when_its_process_was
   EXPECT_TRUE(comes_true([&] { return pool->status().front().key.empty(); }));
 }
 
+TEST_F(PoolTest, who_gives_up_when_its_session_ends_leaves_nothing_behind) {
+  ServerSpec own = spec("a", "gated");
+  own.sharing = Sharing::per_session;
+  add(own);
+  std::stop_source stop;
+  ForwardOptions how;
+  how.stop = stop.get_token();
+  const auto waiting = begin("a", "pid", how, "s1");
+  ASSERT_TRUE(comes_true([&] { return starts("a") == 1; }));
+  stop.request_stop();
+  pool->end_session("s1");
+  finish(waiting);
+  EXPECT_TRUE(comes_true([&] {
+    const auto all = pool->status();
+    return all.size() == 1 && all.front().key.empty();
+  }));
+}
+
 TEST_F(PoolTest, each_user_has_its_own_process_where_that_is_asked_for) {
   ServerSpec own = spec("a");
   own.sharing = Sharing::per_user;
@@ -99,6 +117,17 @@ TEST_F(PoolTest, a_shared_process_that_several_sessions_used_is_let_go_when_shar
   EXPECT_NE(pid_of("a", "s1"), pid_of("a", "s2"));
   EXPECT_EQ(status("a").sharing_evidence, "it is asked for logging/setLevel");
   EXPECT_TRUE(comes_true([&] { return survivors() == 2; }));
+}
+
+TEST_F(PoolTest, a_shared_process_is_not_kept_for_a_session_that_has_ended) {
+  add(spec("a"));
+  const pid_t shared = pid_of("a", "s1");
+  pool->end_session("s1");
+  EXPECT_TRUE(loop.block_on(pool->call(Target("a", "s2"),
+                                       message(R"({"jsonrpc":"2.0","id":1,"method":"logging/setLevel"})"),
+                                       ForwardOptions())));
+  EXPECT_NE(pid_of("a", "s2"), shared);
+  EXPECT_TRUE(comes_true([&] { return survivors() == 1; }));
 }
 
 TEST_F(PoolTest, a_server_said_to_be_shared_stays_so_whatever_it_does) {
