@@ -166,13 +166,16 @@ Task<Answer> ServerSession::subscribe(Request request) {
   if (uri->size() > kMostUriBytes) co_return rpc::invalid_params("uri is longer than 8192 bytes");
   if (legacy_->subscriptions.size() >= kMostUris && !legacy_->subscriptions.contains(*uri))
     co_return Error::rpc(rpc::kInternalError, "Subscription limit reached (10000 resources)");
-  const auto [at, first] =
-      legacy_->subscriptions.try_emplace(*uri, std::make_shared<std::shared_ptr<void>>());
-  if (server_->backend && first) {
-    // The client may unsubscribe meanwhile: then what is made is let go of here.
-    const std::shared_ptr<std::shared_ptr<void>> place = at->second;
+  std::shared_ptr<std::shared_ptr<void>>& entry = legacy_->subscriptions[*uri];
+  // One that is only being made does not count: it may come to nothing, or be cancelled.
+  const bool there = entry && entry->use_count() > 0;
+  if (!there) entry = std::make_shared<std::shared_ptr<void>>();
+  if (server_->backend && !there) {
+    // The client may unsubscribe meanwhile, or subscribe once more: then what is made is let go of here.
+    const std::shared_ptr<std::shared_ptr<void>> place = entry;
     Task<Result<std::shared_ptr<void>>> subscribing = subscribe_at_backend(*uri, request.stop());
     Result<std::shared_ptr<void>> made = co_await subscribing;
+    if (made && request.stop().stop_requested()) made = Error(ErrorKind::cancelled, "given up");
     if (!made) {
       const auto still = legacy_->subscriptions.find(*uri);
       if (still != legacy_->subscriptions.end() && still->second == place)

@@ -1,6 +1,8 @@
 // A backend answers in the place of what is registered: a gateway stands on this.
 #include "fairlead/mcp/backend.hpp"
 
+#include <algorithm>
+
 #include "fairlead/loop/event.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/harness.hpp"
@@ -112,6 +114,37 @@ TEST_F(BackendTest, UnsubscribingWhileItIsBeingMadeLeavesNothing) {
   hear();
   loop.run_until([&] { return backend->seen.size() == 2; });
   EXPECT_EQ(backend->seen, std::vector<std::string>({"subscribed a:b", "unsubscribed a:b"}));
+}
+
+const std::string kCancel =
+    R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}})";
+const std::string kSubscribeAgain =
+    R"({"jsonrpc":"2.0","id":4,"method":"resources/subscribe","params":{"uri":"a:b"}})";
+
+TEST_F(BackendTest, ASubscriptionThatIsCancelledWhileItIsBeingMadeLeavesNothing) {
+  backend->loop = &loop;
+  backend->held_back.emplace();
+  say(kSubscribe);
+  say(kCancel);
+  ask(R"({"jsonrpc":"2.0","id":9,"method":"ping"})");
+  backend->held_back->set();
+  loop.run_until([&] { return backend->seen.size() == 2; });
+  EXPECT_EQ(backend->seen, std::vector<std::string>({"subscribed a:b", "unsubscribed a:b"}));
+  ask(kSubscribeAgain);
+  EXPECT_EQ(backend->seen.back(), "subscribed a:b");
+}
+
+TEST_F(BackendTest, ASubscriptionAskedForOnceMoreOutlivesTheFirstThatIsCancelled) {
+  backend->loop = &loop;
+  backend->held_back.emplace();
+  say(kSubscribe);
+  say(kCancel);
+  say(kSubscribeAgain);
+  EXPECT_EQ(ask(R"({"jsonrpc":"2.0","id":9,"method":"ping"})"), R"({"jsonrpc":"2.0","id":9,"result":{}})");
+  backend->held_back->set();
+  EXPECT_EQ(hear(), R"({"jsonrpc":"2.0","id":4,"result":{}})");
+  loop.run_until([&] { return backend->seen.size() == 3; });
+  EXPECT_EQ(std::ranges::count(backend->seen, "unsubscribed a:b"), 1);
 }
 
 TEST_F(BackendTest, WhatCannotBeSubscribedToIsAnErrorAndNoSubscription) {
