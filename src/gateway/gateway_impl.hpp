@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "fairlead/gateway/gateway.hpp"
@@ -54,7 +55,8 @@ class GatewayImpl final : public Gateway,
   // What an upstream last listed.
   struct Part {
     std::shared_ptr<const Listed> listed;  // null: nothing yet
-    std::uint64_t listening = 0;           // the generation that tells us of changes
+    std::weak_ptr<mcp::Client> listening;  // what tells us of changes, where it has to be asked to
+    Clock::time_point next{};              // it is not asked before
     bool asking = false;                   // it is being asked
     bool again = false;                    // and has changed meanwhile
     std::optional<pool::Lease> lease;      // while it is
@@ -95,6 +97,7 @@ class GatewayImpl final : public Gateway,
   static Task<void> list_server(std::shared_ptr<GatewayImpl> self, std::string server);
   static Task<void> list_own(std::shared_ptr<GatewayImpl> self, std::shared_ptr<pool::Upstream> upstream,
                              std::shared_ptr<Part> part);
+  Task<bool> take_turn(Part& part);
   Task<Result<Asked>> ask_lists(pool::Lease lease, Part& part);
   void note_problem(const std::string& server, std::string problem);
   void ask_later(const std::string& server);
@@ -144,13 +147,15 @@ class GatewayImpl final : public Gateway,
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const Catalogue>> views_;
   bool lists_differ_ = false;  // there are such
   std::map<std::string, Reach, std::less<>> sessions_;
-  // Who was sent to a URL: server and elicitation to session, of the last kMostSent.
-  std::map<std::pair<std::string, std::string>, std::string> sent_;
-  std::deque<std::pair<std::string, std::string>> sent_order_;
-  std::map<std::string, mcp::LoggingLevel, std::less<>> levels_;        // by session, where it said so
-  std::map<std::shared_ptr<pool::Upstream>, mcp::LoggingLevel> ready_;  // what each was asked for
-  Event listed_;                                                        // every server has been asked once
-  Event listed_one_;                                                    // one more has, since somebody waits
+  // Who was sent to a URL: server, elicitation and session, of the last kMostSent.
+  using Sent = std::tuple<std::string, std::string, std::string>;
+  std::set<Sent> sent_;
+  std::deque<Sent> sent_order_;
+  std::map<std::string, mcp::LoggingLevel, std::less<>> levels_;  // by session, where it said so
+  // What each was asked for that runs, or is being started.
+  std::map<std::shared_ptr<pool::Upstream>, mcp::LoggingLevel> asked_levels_;
+  Event listed_;      // every server has been asked once
+  Event listed_one_;  // one more has, since somebody waits
   std::shared_ptr<Watches> watches_;
   bool stopping_ = false;
 };

@@ -23,6 +23,7 @@ std::string_view list_method(Kind kind) noexcept {
 namespace {
 
 constexpr std::chrono::milliseconds kSeldom = std::chrono::minutes(5);
+constexpr std::chrono::milliseconds kBetween{100};  // two askings of one server
 
 bool same(const std::vector<json::Raw>& one, const std::vector<json::Raw>& other) {
   return std::ranges::equal(one, other,
@@ -64,6 +65,7 @@ void GatewayImpl::refresh(const std::string& server, const std::shared_ptr<pool:
 }
 
 void GatewayImpl::refresh_own(const std::shared_ptr<pool::Upstream>& upstream) {
+  if (upstream->state() != pool::State::ready) return;  // whoever it was for may be gone
   std::shared_ptr<Part>& part = known_[upstream->spec().name].own[upstream->key()];
   if (!part) part = std::make_shared<Part>();
   part->again = true;
@@ -73,7 +75,10 @@ void GatewayImpl::refresh_own(const std::shared_ptr<pool::Upstream>& upstream) {
 
 Task<void> GatewayImpl::list_server(std::shared_ptr<GatewayImpl> self, std::string server) {
   Known& known = self->known_[server];
-  while (std::exchange(known.shared.again, false) && !self->stopping_) {
+  while (known.shared.again) {
+    Task<bool> waiting = self->take_turn(known.shared);
+    const bool goes_on = co_await waiting;
+    if (!goes_on) break;
     Task<Result<pool::Lease>> leasing = lease_of(self->pool_, server, known.shared.at.lock());
     Result<pool::Lease> lease = co_await leasing;
     if (!lease) {
@@ -119,7 +124,10 @@ Task<void> GatewayImpl::list_own(std::shared_ptr<GatewayImpl> self, std::shared_
                                  std::shared_ptr<Part> part) {
   const std::string server = upstream->spec().name;
   const std::string key = upstream->key();
-  while (std::exchange(part->again, false) && !self->stopping_) {
+  while (part->again) {
+    Task<bool> waiting = self->take_turn(*part);
+    const bool goes_on = co_await waiting;
+    if (!goes_on) break;
     Result<pool::Lease> lease = self->pool_->hold(upstream);
     if (!lease) break;
     Task<Result<Asked>> asking = self->ask_lists(std::move(*lease), *part);
@@ -133,13 +141,21 @@ Task<void> GatewayImpl::list_own(std::shared_ptr<GatewayImpl> self, std::shared_
   part->asking = false;
 }
 
+// However often a server says that its lists have changed, it is asked now and then only. False: no more.
+Task<bool> GatewayImpl::take_turn(Part& part) {
+  const Clock::duration left = part.next - Clock::now();
+  co_await sleep_for(loop_, left);
+  part.next = Clock::now() + kBetween;
+  part.again = false;
+  co_return !stopping_;
+}
+
 Task<Result<GatewayImpl::Asked>> GatewayImpl::ask_lists(pool::Lease lease, Part& part) {
   const std::shared_ptr<mcp::Client> client = lease.upstream()->client();
-  const std::uint64_t generation = lease.upstream()->generation();
   // Kept where shutdown() can take it away.
   part.lease.emplace(std::move(lease));
-  if (mcp::is_modern(client->revision()) && part.listening != generation) {
-    part.listening = generation;
+  if (mcp::is_modern(client->revision()) && part.listening.lock() != client) {
+    part.listening = client;
     mcp::ListenFilter filter;
     filter.tools = filter.prompts = filter.resources = true;
     // Without it changes are seen only when the server is started anew.
@@ -178,6 +194,7 @@ Task<Result<GatewayImpl::Asked>> GatewayImpl::ask_lists(pool::Lease lease, Part&
 
 void GatewayImpl::take_lists(const std::string& server, std::shared_ptr<const Listed> listed) {
   Known& known = known_[server];
+  if (known.shared.listed && same(*known.shared.listed, *listed)) return;
   const std::shared_ptr<const Listed> before = std::exchange(known.shared.listed, std::move(listed));
   Lists lists;
   for (const auto& [name, one] : known_) {

@@ -38,9 +38,12 @@ mcp::LoggingLevel GatewayImpl::level_for(const pool::Upstream& upstream) const {
 }
 
 void GatewayImpl::adjust_levels() {
-  for (auto& [upstream, level] : ready_) {
+  const auto all = asked_levels_;  // a copy: one that is asked may be found to be gone
+  for (const auto& [upstream, level] : all) {
     const mcp::LoggingLevel wanted = level_for(*upstream);
-    if (std::exchange(level, wanted) != wanted) loop_.spawn(set_level(shared_from_this(), upstream, wanted));
+    if (level == wanted || upstream->state() != pool::State::ready) continue;
+    asked_levels_[upstream] = wanted;
+    loop_.spawn(set_level(shared_from_this(), upstream, wanted));
   }
 }
 

@@ -115,23 +115,32 @@ Task<Answer> GatewayImpl::on_request(std::shared_ptr<GatewayImpl> self,
 void GatewayImpl::sent_to_url(const std::string& server, const std::string& elicitation,
                               std::string_view session) {
   if (session.empty()) return;  // nobody who could be told
-  const auto [at, first] = sent_.insert_or_assign({server, elicitation}, std::string(session));
-  if (first) sent_order_.push_back(at->first);
+  const auto [at, first] = sent_.emplace(server, elicitation, session);
+  if (first) sent_order_.push_back(*at);
   if (sent_order_.size() <= kMostSent) return;
   sent_.erase(sent_order_.front());
   sent_order_.pop_front();
 }
 
 void GatewayImpl::on_completed(const pool::Upstream& upstream, const json::Raw& params) {
-  const auto elicitation = json::View(params)["elicitationId"].as_string();
-  const auto sent = sent_.find({upstream.spec().name, elicitation.value_or("")});
-  if (sent == sent_.end()) return;
-  const auto session = sessions_.find(sent->second);
-  std::erase(sent_order_, sent->first);
-  sent_.erase(sent);
-  if (session == sessions_.end()) return;
-  if (const std::optional<mcp::Context> context = session->second())
-    context->notify("notifications/elicitation/complete", params);
+  const std::string elicitation = json::View(params)["elicitationId"].as_string().value_or("");
+  const bool per_user = upstream.spec().sharing == pool::Sharing::per_user;
+  std::vector<Sent> candidates;
+  for (auto at = sent_.lower_bound(Sent(upstream.spec().name, elicitation, "")); at != sent_.end(); ++at) {
+    if (std::get<0>(*at) != upstream.spec().name || std::get<1>(*at) != elicitation) break;
+    candidates.push_back(*at);
+  }
+  for (const Sent& sent : candidates) {
+    const auto session = sessions_.find(std::get<2>(sent));
+    const auto context = session == sessions_.end() ? std::nullopt : session->second();
+    // Two processes of one server may have the same ids.
+    const bool another = context && !upstream.key().empty() &&
+                         (per_user ? context->user() : context->session()) != upstream.key();
+    if (another) continue;
+    std::erase(sent_order_, sent);
+    sent_.erase(sent);
+    if (context) context->notify("notifications/elicitation/complete", params);
+  }
 }
 
 // ---- how servers fare -------------------------------------------------------------------------------------
@@ -145,16 +154,18 @@ void GatewayImpl::on_change(const std::shared_ptr<pool::Upstream>& upstream,
                        {"generation", std::to_string(transition.generation)},
                        {"reason", transition.reason}});
   const bool began = transition.to == pool::State::ready;
-  if (!began && transition.from != pool::State::ready) return;
-  if (began) {
-    ready_[upstream] = level_for(*upstream);
-  } else {
-    ready_.erase(upstream);
+  // What it is asked for in its handshake is what is wanted now; that may change until it is ready.
+  if (transition.to == pool::State::starting) {
+    asked_levels_[upstream] = level_for(*upstream);
+  } else if (!began && transition.to != pool::State::handshaking) {
+    asked_levels_.erase(upstream);
   }
+  if (!began && transition.from != pool::State::ready) return;
   // Posted: the pool is in the midst of telling.
   loop_.post([weak = weak_from_this(), upstream, began, anew = began && transition.generation > 1] {
     const auto self = weak.lock();
     if (!self || self->stopping_) return;
+    if (began) self->adjust_levels();
     if (began && !upstream->key().empty()) self->refresh_own(upstream);
     if (anew && upstream->key().empty()) self->refresh(upstream->spec().name, upstream);
     self->watches_->renew(upstream->spec().name);

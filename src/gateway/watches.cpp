@@ -152,8 +152,8 @@ Task<Result<void>> Watches::settle(std::shared_ptr<Subscriber> subscriber) {
 
 Task<Result<std::shared_ptr<Watches::Watch>>> Watches::watch(pool::Lease lease, std::string uri) {
   const mcp::Client* const client = &lease.client();
-  std::shared_ptr<Watch> watch = watches_[Key(client, uri)].lock();
-  if (watch) {
+  if (const auto known = watches_.find(Key(client, uri)); known != watches_.end()) {
+    const std::shared_ptr<Watch> watch = known->second.lock();
     const bool settled = co_await watch->settled.wait(loop_, Clock::duration::max());
     static_cast<void>(settled);
     if (watch->failed) co_return *watch->failed;
@@ -163,7 +163,8 @@ Task<Result<std::shared_ptr<Watches::Watch>>> Watches::watch(pool::Lease lease, 
     co_return Error::rpc(rpc::kMethodNotFound, "Server `" + lease.upstream()->spec().name +
                                                    "` does not tell of changes of its resources");
   }
-  std::shared_ptr<Held> held = held_[client].lock();
+  const auto known = held_.find(client);
+  std::shared_ptr<Held> held = known == held_.end() ? nullptr : known->second.lock();
   if (!held) {
     // The lease would count as a call for as long as somebody listens.
     Result<pool::Lease> hold = pool_->hold(lease.upstream());
@@ -171,7 +172,7 @@ Task<Result<std::shared_ptr<Watches::Watch>>> Watches::watch(pool::Lease lease, 
     held = std::make_shared<Held>(shared_from_this(), std::move(*hold));
     held_[client] = held;
   }
-  watch = std::make_shared<Watch>(held, uri);
+  const auto watch = std::make_shared<Watch>(held, uri);
   watches_[Key(client, uri)] = watch;
   Task<Result<std::uint64_t>> subscribing = held->kept.client().subscribe(uri);
   const Result<std::uint64_t> number = co_await subscribing;

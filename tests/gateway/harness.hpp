@@ -52,12 +52,14 @@ class Scripted final : public mcp::Backend {
   explicit Scripted(Loop& loop) : loop_(loop) {}
   std::map<std::string, std::string, std::less<>> results;  // by method; empty: there never is one
   bool asked = false;
+  std::function<void(std::string_view method)> on_asked = [](std::string_view) {};
 
   bool has_capability(std::string_view capability) const override {
     return capability == "tools" || capability == "prompts";
   }
   Task<Answer> serve(mcp::BackendRequest request) override {
     asked = true;
+    on_asked(request.message.method());
     const auto result = results.find(request.message.method());
     if (result == results.end()) co_return Error::rpc(rpc::kInternalError, "not in the script");
     if (!result->second.empty()) co_return raw(result->second);

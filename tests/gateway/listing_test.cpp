@@ -64,6 +64,26 @@ TEST_F(GatewayTest, a_server_that_does_not_start_or_list_at_first_is_asked_again
   EXPECT_TRUE(has(one, "late__t"));
 }
 
+TEST_F(GatewayTest, a_server_that_says_all_the_time_that_it_has_changed_is_asked_now_and_then) {
+  auto lists = std::make_shared<int>(0);
+  furnish = [this, lists](Instance& made) {
+    auto restless = std::make_shared<Scripted>(loop);
+    restless->results["tools/list"] = R"({"tools":[]})";
+    restless->results["prompts/list"] = R"({"prompts":[]})";
+    restless->on_asked = [&made, lists](std::string_view method) {
+      if (method != "tools/list") return;
+      ++*lists;
+      EXPECT_TRUE(made.peer->post_notification("notifications/tools/list_changed", json::Raw()));
+    };
+    made.server.backend(restless);
+  };
+  add("a", Sharing::shared);
+  const Clock::time_point began = Clock::now();
+  enter();
+  EXPECT_TRUE(comes_true([&] { return *lists >= 4; }));
+  EXPECT_GE(Clock::now() - began, 300ms);
+}
+
 TEST_F(GatewayTest, shutting_down_does_not_wait_for_lists) {
   auto silent = std::make_shared<Scripted>(loop);
   silent->results["tools/list"] = "";

@@ -56,6 +56,18 @@ TEST_F(GatewayTest, a_change_of_a_sessions_own_upstream_is_told_and_shown_to_tha
   }
 }
 
+TEST_F(GatewayTest, a_sessions_server_is_listened_to_after_it_was_idle_too) {
+  add("a", Sharing::per_session, mcp::kNewest);
+  config.servers.back().clocks.idle_stop = 200ms;
+  const auto one = enter();
+  const std::string first = call(one, "a__which");
+  ASSERT_TRUE(comes_true([&] { return gateway->pool().status().size() == 1; }));
+  settle("a");
+  ASSERT_NE(call(one, "a__which"), first);
+  call(one, "a__grow");
+  EXPECT_TRUE(comes_true([&] { return one->count(kToolsChanged) == 1; }));
+}
+
 TEST_F(GatewayTest, a_server_that_lists_anew_after_a_restart_is_told_of) {
   furnish = [](Instance& instance) {
     if (instance.number == 1) mcp::tool(instance.server, "second", "", [](const Nothing&) { return "2"; });
@@ -121,6 +133,18 @@ TEST_F(GatewayTest, servers_are_asked_for_the_lowest_level_anybody_wants_who_sha
   std::string level;
   for (int i = 0; i < 100 && level != "info"; ++i) level = call(other, "shared__level");
   EXPECT_EQ(level, "info");
+}
+
+TEST_F(GatewayTest, a_level_that_is_set_while_a_server_starts_counts) {
+  add("a", Sharing::shared);
+  held["a"];
+  const auto one = enter();
+  ASSERT_TRUE(loop.block_on(one->client->set_log_level(mcp::LoggingLevel::debug)));
+  held["a"].set();
+  call(one, "a__which");
+  std::string level;
+  for (int i = 0; i < 100 && level != "debug"; ++i) level = call(one, "a__level");
+  EXPECT_EQ(level, "debug");
 }
 
 TEST_F(GatewayTest, a_subscription_does_not_keep_log_messages_and_questions_from_their_caller) {
@@ -237,6 +261,26 @@ TEST_F(GatewayTest, that_a_url_is_done_with_is_told_to_whoever_was_sent_there) {
   EXPECT_TRUE(comes_true([&] { return one->count(completed) == 1; }));
   settle("a");
   EXPECT_EQ(other->count(completed), 0);
+}
+
+TEST_F(GatewayTest, processes_of_one_server_may_have_the_same_ids_for_urls) {
+  const std::string completed = "notifications/elicitation/complete ";
+  answers = no_roots;
+  add("a", Sharing::per_session);
+  const auto one = enter();
+  const auto other = enter();
+  std::vector<std::size_t> numbers;
+  for (const auto& client : {one, other}) {
+    numbers.push_back(std::stoul(call(client, "a__which")));
+    EXPECT_FALSE(
+        loop.block_on(client->client->request("tools/call", raw(R"({"name":"a__sign_in","arguments":{}})"))));
+  }
+  instance("a", numbers[0]).server.elicitation_complete("sign-in");
+  EXPECT_TRUE(comes_true([&] { return one->count(completed) + other->count(completed) == 1; }));
+  EXPECT_EQ(other->count(completed), 0);
+  instance("a", numbers[1]).server.elicitation_complete("sign-in");
+  EXPECT_TRUE(comes_true([&] { return other->count(completed) == 1; }));
+  EXPECT_EQ(one->count(completed), 1);
 }
 
 // ---- cancellation ----
