@@ -27,4 +27,14 @@ int write_whole(const std::string& path, std::string_view text) {
   return ::write(file.get(), text.data(), text.size()) < 0 ? errno : 0;
 }
 
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
 }  // namespace fairlead::process

@@ -16,6 +16,7 @@
 
 #include "fairlead/process/failure.hpp"
 #include "process/above_stdio.hpp"
+#include "process/files.hpp"
 #include "process/keeper/protocol.hpp"
 #include "process/keeper_image.hpp"
 #include "process/spawn_errors.hpp"
@@ -36,16 +37,6 @@ Error failed(std::string_view what, int os_error) {
   const Error error = explain_shortage(kName, what, os_error);
   const bool short_of = error.detail().code != failure::spawn_failed;
   return short_of ? error : spawn_error(failure::keeper_failed, error.message(), os_error);
-}
-
-bool write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
 }
 
 // The embedded program as a file without a name.

@@ -8,6 +8,7 @@
 
 #include "fairlead/loop/descriptor.hpp"
 #include "process/belongings.hpp"
+#include "process/files.hpp"
 #include "process/keeper/manifest_append.hpp"
 #include "process/keeper/protocol.hpp"
 #include "process/manifest_file.hpp"
@@ -35,15 +36,6 @@ std::string read_all(int fd) {
     if (n <= 0) return text;
     text.append(piece, static_cast<std::size_t>(n));
   }
-}
-
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
 }
 
 int sync_directory_of(const std::string& path) {
