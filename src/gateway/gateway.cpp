@@ -4,13 +4,13 @@
 #include "gateway/failure.hpp"
 #include "gateway/gateway_impl.hpp"
 #include "gateway/names.hpp"
+#include "protocol/envelope.hpp"
 
 namespace fairlead::gateway {
 
 namespace {
 
 constexpr int kMostRounds = 10;
-constexpr std::int64_t kUrlElicitationRequired = -32042;  // 2025-11-25 only
 
 mcp::Implementation own_name() {
   return mcp::Implementation{"fairlead", FAIRLEAD_VERSION, "Fairlead gateway", {}, {}, {}};
@@ -258,7 +258,7 @@ Task<Answer> GatewayImpl::pass(mcp::BackendRequest request, Route route) {
     if (!answer) co_return failure_of(route.server, answer.error());
     if (answer->is(rpc::Kind::error)) {
       Error error = answer->remote_error();
-      if (error.detail().rpc_code == kUrlElicitationRequired) note_urls(route.server, context, error);
+      if (error.detail().rpc_code == mcp::kUrlElicitationRequired) note_urls(route.server, context, error);
       co_return error;
     }
     const json::Raw result = answer->result();

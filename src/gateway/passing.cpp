@@ -3,6 +3,7 @@
 #include "fairlead/json/splice.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/protocol/method_table.hpp"
+#include "protocol/envelope.hpp"
 
 namespace fairlead::gateway {
 
@@ -10,10 +11,6 @@ namespace {
 
 using mcp::is_modern;
 
-constexpr std::string_view kVersionKey = "io.modelcontextprotocol/protocolVersion";
-constexpr std::string_view kCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
-constexpr std::string_view kClientInfoKey = "io.modelcontextprotocol/clientInfo";
-constexpr std::string_view kLogLevelKey = "io.modelcontextprotocol/logLevel";
 constexpr std::string_view kServerInfoKey = "io.modelcontextprotocol/serverInfo";
 
 void remove(json::Splice& splice, json::View member) {
@@ -44,19 +41,20 @@ rpc::Message PassedRequest::for_server(mcp::Revision server, const Asker& asker,
   if (rename_) splice.replace(rename_->where.text(), json::string(rename_->to).bytes());
   remove(splice, params["task"]);
   if (from_modern && to_modern) {
-    remove(splice, meta[kCapabilitiesKey]["extensions"]);
+    remove(splice, meta[mcp::kCapabilitiesKey]["extensions"]);
   } else if (from_modern) {
-    for (const std::string_view key : {kVersionKey, kCapabilitiesKey, kClientInfoKey, kLogLevelKey})
+    for (const std::string_view key :
+         {mcp::kVersionKey, mcp::kCapabilitiesKey, mcp::kClientInfoKey, mcp::kLogLevelKey})
       remove(splice, meta[key]);
     remove(splice, params["inputResponses"]);
     remove(splice, params["requestState"]);
   } else if (to_modern) {
     json::Writer envelope;
     envelope.begin_object();
-    envelope.key(kVersionKey).string(to_string(server));
-    envelope.key(kCapabilitiesKey).raw(without_extensions(asker.capabilities));
-    if (!asker.info.absent()) envelope.key(kClientInfoKey).raw(asker.info.text());
-    if (asker.log_level) envelope.key(kLogLevelKey).string(to_string(*asker.log_level));
+    envelope.key(mcp::kVersionKey).string(to_string(server));
+    envelope.key(mcp::kCapabilitiesKey).raw(without_extensions(asker.capabilities));
+    if (!asker.info.absent()) envelope.key(mcp::kClientInfoKey).raw(asker.info.text());
+    if (asker.log_level) envelope.key(mcp::kLogLevelKey).string(to_string(*asker.log_level));
     envelope.end_object();
     const json::Raw made = envelope.finish();
     if (params.absent()) {

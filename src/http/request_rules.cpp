@@ -9,25 +9,19 @@
 #include "fairlead/rpc/codes.hpp"
 #include "fairlead/rpc/rope.hpp"
 #include "http/sse.hpp"
+#include "protocol/envelope.hpp"
 
 namespace fairlead::http {
 
 namespace {
 
-constexpr std::int64_t kHeaderMismatch = -32020;
-constexpr std::int64_t kMissingCapability = -32021;
-constexpr std::int64_t kUnsupportedVersion = -32022;
-constexpr std::string_view kVersionKey = "io.modelcontextprotocol/protocolVersion";
-constexpr std::string_view kCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
-constexpr std::string_view kClientInfoKey = "io.modelcontextprotocol/clientInfo";
-
 // The parts of a request that the rules look at, found in one pass.
 struct Envelope {
   explicit Envelope(const rpc::Message& message) : args(message.params_text()), meta(args["_meta"]) {
     meta.each_member([this](std::string_view key, bool escaped, json::View value) {
-      if (json::key_equals(key, escaped, kVersionKey)) version = value;
-      if (json::key_equals(key, escaped, kCapabilitiesKey)) capabilities = value;
-      if (json::key_equals(key, escaped, kClientInfoKey)) client_info = value;
+      if (json::key_equals(key, escaped, mcp::kVersionKey)) version = value;
+      if (json::key_equals(key, escaped, mcp::kCapabilitiesKey)) capabilities = value;
+      if (json::key_equals(key, escaped, mcp::kClientInfoKey)) client_info = value;
       return true;
     });
   }
@@ -57,7 +51,7 @@ struct Single {
 };
 
 Refusal mismatch(std::string_view header, std::string_view what) {
-  return Refusal{400, kHeaderMismatch, std::string(header) + " " + std::string(what)};
+  return Refusal{400, mcp::kHeaderMismatch, std::string(header) + " " + std::string(what)};
 }
 
 Refusal bad_envelope(std::string_view key, std::string_view what) {
@@ -66,11 +60,11 @@ Refusal bad_envelope(std::string_view key, std::string_view what) {
 
 std::optional<Refusal> envelope_problem(const Envelope& envelope) {
   if (!envelope.version.is(json::Type::string))
-    return bad_envelope(kVersionKey, "is missing or not a string");
+    return bad_envelope(mcp::kVersionKey, "is missing or not a string");
   if (!envelope.capabilities.is(json::Type::object))
-    return bad_envelope(kCapabilitiesKey, "is missing or not an object");
+    return bad_envelope(mcp::kCapabilitiesKey, "is missing or not an object");
   if (!envelope.client_info.absent() && !envelope.client_info.is(json::Type::object))
-    return bad_envelope(kClientInfoKey, "is not an object");
+    return bad_envelope(mcp::kClientInfoKey, "is not an object");
   return std::nullopt;
 }
 
@@ -82,7 +76,7 @@ std::optional<Refusal> version_problem(const Single& header, const std::string& 
   json::Writer data;
   data.begin_object().key("supported").begin_array().string(mcp::to_string(mcp::kNewest)).end_array();
   data.key("requested").string(version).end_object();
-  return Refusal{400, kUnsupportedVersion, "Unsupported protocol version", data.text()};
+  return Refusal{400, mcp::kUnsupportedVersion, "Unsupported protocol version", data.text()};
 }
 
 std::optional<Refusal> method_problem(const Single& header, std::string_view method) {
@@ -111,7 +105,7 @@ std::optional<Refusal> param_problem(const Headers& headers, json::View argument
   };
   std::optional<std::string> problem = mcp::param_header_problem(params, arguments, lookup);
   if (!problem) return std::nullopt;
-  return Refusal{400, kHeaderMismatch, std::move(*problem)};
+  return Refusal{400, mcp::kHeaderMismatch, std::move(*problem)};
 }
 
 std::optional<Refusal> modern_problem(const Headers& headers, const rpc::Message& message,
@@ -217,9 +211,9 @@ bool has_json_body(const Headers& headers) {
 int status_of(std::int64_t rpc_code) noexcept {
   switch (rpc_code) {
     case rpc::kMethodNotFound: return 404;
-    case kHeaderMismatch:
-    case kMissingCapability:
-    case kUnsupportedVersion: return 400;
+    case mcp::kHeaderMismatch:
+    case mcp::kMissingCapability:
+    case mcp::kUnsupportedVersion: return 400;
     default: return 200;
   }
 }

@@ -6,6 +6,7 @@
 #include "fairlead/protocol/header_values.hpp"
 #include "fairlead/rpc/rope.hpp"
 #include "process/secrets.hpp"
+#include "protocol/envelope.hpp"
 
 namespace fairlead::http {
 
@@ -19,7 +20,7 @@ bool is_handshake(const rpc::Message& message) {
 }
 
 bool is_modern_code(std::int64_t code) {
-  return code <= -32020 && code >= -32022;
+  return code <= mcp::kHeaderMismatch && code >= mcp::kUnsupportedVersion;
 }
 
 // A server may repeat what it was sent. A value such as `Bearer …` is hidden as a whole and without its

@@ -4,16 +4,15 @@
 
 #include "fairlead/json/view.hpp"
 #include "fairlead/protocol/header_values.hpp"
+#include "protocol/envelope.hpp"
 
 namespace fairlead::http {
 
 namespace {
 
-constexpr std::string_view kVersionKey = "io.modelcontextprotocol/protocolVersion";
-
 // What a message of the modern era says its revision is.
 std::optional<std::string> claimed_version(const rpc::Message& message) {
-  return json::View(message.params_text())["_meta"][kVersionKey].as_string();
+  return json::View(message.params_text())["_meta"][mcp::kVersionKey].as_string();
 }
 
 }  // namespace

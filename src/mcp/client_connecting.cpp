@@ -3,6 +3,7 @@
 #include "fairlead/rpc/codes.hpp"
 #include "http/url.hpp"
 #include "mcp/client_session.hpp"
+#include "protocol/envelope.hpp"
 
 namespace fairlead::mcp {
 
@@ -24,7 +25,7 @@ std::string http_origin(const std::string& uri) {
 
 bool is_modern_refusal(const Error& error) {
   const std::int64_t code = error.detail().rpc_code.value_or(0);
-  return error.kind() == ErrorKind::remote && (code == rpc::kMethodNotFound || code == -32022);
+  return error.kind() == ErrorKind::remote && (code == rpc::kMethodNotFound || code == kUnsupportedVersion);
 }
 
 // What a handshake that failed is called. One that ended otherwise than by the protocol has its name already.

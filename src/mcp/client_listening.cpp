@@ -3,13 +3,11 @@
 // is wanted.
 #include "fairlead/loop/event.hpp"
 #include "mcp/client_session.hpp"
+#include "protocol/envelope.hpp"
 
 namespace fairlead::mcp {
 
 namespace {
-
-constexpr std::string_view kSubscriptionKey = "io.modelcontextprotocol/subscriptionId";
-constexpr std::chrono::hours kForEver{24 * 365};
 
 json::Raw filter_params(const ListenFilter& filter) {
   json::Writer out;
@@ -23,12 +21,6 @@ json::Raw filter_params(const ListenFilter& filter) {
     out.end_array();
   }
   out.end_object().end_object();
-  return out.finish();
-}
-
-json::Raw uri_params(const std::string& uri) {
-  json::Writer out;
-  out.begin_object().key("uri").string(uri).end_object();
   return out.finish();
 }
 

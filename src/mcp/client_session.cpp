@@ -4,16 +4,13 @@
 #include "fairlead/protocol/header_annotations.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/dialect.hpp"
+#include "protocol/envelope.hpp"
 
 namespace fairlead::mcp {
 
 namespace {
 
 constexpr int kMostRounds = 10;
-constexpr std::size_t kMostPages = 1000;
-constexpr std::int64_t kHeaderMismatch = -32020;
-constexpr std::int64_t kMissingCapability = -32021;
-constexpr std::int64_t kUnsupportedVersion = -32022;
 const std::chrono::milliseconds kComeBack{250};
 
 bool names_newest(json::View versions) {

@@ -12,12 +12,24 @@
 
 namespace fairlead::mcp {
 
+inline constexpr std::size_t kMostPages = 1000;  // of one list
+inline constexpr std::chrono::milliseconds kForEver = std::chrono::hours(24 * 365);
+
 // A part of a message that stays alive with it; absent stays absent.
 inline json::Raw sub(const json::Raw& whole, json::View part) {
   return part.absent() ? json::Raw() : json::Raw::trusted(whole.bytes().part(part.text()), whole.one_line());
 }
 inline json::Raw empty_object() {
   return json::Raw::trusted(Bytes::constant("{}"), true);
+}
+
+// Params that name a resource, and where in its list to go on.
+inline json::Raw uri_params(const std::string& uri, json::View cursor = json::View()) {
+  json::Writer out;
+  out.begin_object().key("uri").string(uri);
+  if (!cursor.absent()) out.key("cursor").raw(cursor.text());
+  out.end_object();
+  return out.finish();
 }
 
 class ClientSession final : public Client {

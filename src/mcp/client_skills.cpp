@@ -9,16 +9,7 @@ namespace fairlead::mcp {
 
 namespace {
 
-constexpr std::size_t kMostPages = 1000;
 constexpr std::size_t kMostChecked = 1000;
-
-json::Raw uri_params(const std::string& uri, json::View cursor = json::View()) {
-  json::Writer out;
-  out.begin_object().key("uri").string(uri);
-  if (!cursor.absent()) out.key("cursor").raw(cursor.text());
-  out.end_object();
-  return out.finish();
-}
 
 Error not_to_be_used(const std::string& uri, const std::string& why) {
   return Error(ErrorKind::validation, uri + " is not to be used: " + why);

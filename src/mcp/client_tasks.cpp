@@ -6,6 +6,7 @@
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/client_session.hpp"
 #include "mcp/task_messages.hpp"
+#include "protocol/envelope.hpp"
 
 namespace fairlead::mcp {
 
@@ -13,13 +14,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::int64_t kUrlElicitationRequired = -32042;
 constexpr int kMostUrlRounds = 10;
 // Whatever the server says, it is asked neither more often than this nor less.
 constexpr std::chrono::milliseconds kShortestPoll = 20ms;
 constexpr std::chrono::milliseconds kLongestPoll = 60s;
 constexpr std::chrono::milliseconds kUsualPoll = 1s;
-constexpr std::chrono::milliseconds kForEver = std::chrono::hours(24 * 365);
 
 json::Raw id_params(const std::string& id) {
   json::Writer out;

@@ -5,13 +5,11 @@
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/request_state.hpp"
 #include "mcp/server_tasks.hpp"
+#include "protocol/envelope.hpp"
 
 namespace fairlead::mcp {
 
 namespace {
-
-constexpr std::int64_t kMissingCapability = -32021;
-constexpr std::int64_t kUrlElicitationRequired = -32042;  // 2025-11-25 only
 
 // The code is the modern era's; a legacy client is told in words.
 Error missing_capability(Revision revision, std::string_view required) {

@@ -6,16 +6,11 @@
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/dispatch.hpp"
 #include "mcp/server_tasks.hpp"
+#include "protocol/envelope.hpp"
 
 namespace fairlead::mcp {
 
 namespace {
-
-constexpr std::int64_t kUnsupportedVersion = -32022;
-constexpr std::string_view kVersionKey = "io.modelcontextprotocol/protocolVersion";
-constexpr std::string_view kCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
-constexpr std::string_view kClientInfoKey = "io.modelcontextprotocol/clientInfo";
-constexpr std::string_view kLogLevelKey = "io.modelcontextprotocol/logLevel";
 
 Error unsupported_version(const std::string& requested) {
   json::Writer data;

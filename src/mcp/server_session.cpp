@@ -3,6 +3,7 @@
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/dialect.hpp"
 #include "mcp/dispatch.hpp"
+#include "protocol/envelope.hpp"
 
 namespace fairlead::mcp {
 
@@ -62,8 +63,7 @@ std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,
 // A request that says which revision it speaks is modern; every other one belongs to the legacy session.
 Task<Answer> ServerSession::handle(Request request) {
   const json::View meta = request.args()["_meta"];
-  const bool modern = !meta["io.modelcontextprotocol/protocolVersion"].absent() ||
-                      !meta["io.modelcontextprotocol/clientCapabilities"].absent() ||
+  const bool modern = !meta[kVersionKey].absent() || !meta[kCapabilitiesKey].absent() ||
                       (!legacy_ && is_only_modern(request.method()));
   Task<Answer> handling =
       modern ? serve_modern(modern_, request, shared_from_this()) : handle_legacy(request);

@@ -3,12 +3,11 @@
 #include "fairlead/json/splice.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/task_messages.hpp"
+#include "protocol/envelope.hpp"
 
 namespace fairlead::mcp {
 
 namespace {
-
-constexpr std::int64_t kMissingCapability = -32021;
 
 bool client_knows_tasks(const RequestState& state) {
   return json::View(state.client_capabilities)["extensions"][kTasksExtension].is(json::Type::object);

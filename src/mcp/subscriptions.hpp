@@ -10,10 +10,10 @@
 #include "fairlead/loop/event.hpp"
 #include "mcp/request_state.hpp"
 #include "mcp/server_state.hpp"
+#include "protocol/envelope.hpp"
 
 namespace fairlead::mcp {
 
-inline constexpr std::string_view kSubscriptionKey = "io.modelcontextprotocol/subscriptionId";
 // Resources one client may be subscribed to, and the length of the URI of each.
 inline constexpr std::size_t kMostUris = 10'000;
 inline constexpr std::size_t kMostUriBytes = 8192;
