@@ -15,6 +15,9 @@
 
 namespace fairlead::http {
 
+// So often one stream is read; then others on the loop have their turn.
+inline constexpr int kReadsPerTurn = 16;
+
 class ByteStream {
  public:
   enum class State : std::uint8_t { ok, again, ended, failed };

@@ -8,9 +8,9 @@ namespace fairlead::http {
 
 namespace {
 
-constexpr std::size_t kWriteParts = 16;
+constexpr std::size_t kRequestParts = 16;
 
-std::size_t gather(const std::vector<Bytes>& parts, std::size_t skip, std::array<iovec, kWriteParts>& out) {
+std::size_t gather(const std::vector<Bytes>& parts, std::size_t skip, std::array<iovec, kRequestParts>& out) {
   std::size_t used = 0;
   for (const Bytes& part : parts) {
     if (skip >= part.size()) {
@@ -65,7 +65,7 @@ Task<Result<void>> Wire::write(std::vector<Bytes> parts, std::shared_ptr<Interru
                                std::chrono::milliseconds stall) {
   std::size_t done = 0;
   while (true) {
-    std::array<iovec, kWriteParts> next;
+    std::array<iovec, kRequestParts> next;
     const std::size_t count = gather(parts, done, next);
     if (count == 0) co_return Result<void>();
     ByteStream::Io io = stream_->write(std::span<const iovec>(next.data(), count));

@@ -8,7 +8,6 @@ namespace fairlead::http {
 
 namespace {
 
-constexpr int kReadsPerTurn = 16;               // then others on the loop have their turn
 constexpr std::size_t kDirectFrom = 16u << 10;  // so much of a body missing is read to where it stays
 constexpr std::size_t kLeastRead = 64u << 10;
 constexpr std::size_t kLargestRead = 1u << 20;

@@ -4,12 +4,6 @@
 
 namespace fairlead::http {
 
-namespace {
-
-constexpr int kReadsPerTurn = 16;  // then others on the loop have their turn
-
-}  // namespace
-
 std::shared_ptr<WebSocketConnection> WebSocketConnection::create(Loop& loop,
                                                                  std::unique_ptr<ByteStream> stream,
                                                                  std::string early, websocket::Role role,

@@ -9,7 +9,7 @@ namespace fairlead::rpc {
 
 namespace {
 
-constexpr std::size_t kShareFrom = 4u << 10;      // shorter parts are copied
+constexpr std::size_t kCopyBelow = 4u << 10;      // shorter parts are copied
 constexpr std::size_t kSegmentBytes = 64u << 10;  // a buffer of copied parts grows to about this
 
 // A lone \r ends a line too for many a reader (Python, Node).
@@ -52,7 +52,7 @@ void ByteQueue::put(std::string_view bytes) {
 }
 
 void ByteQueue::put(const Bytes& bytes) {
-  if (bytes.size() < kShareFrom) return put(bytes.view());
+  if (bytes.size() < kCopyBelow) return put(bytes.view());
   pushed_ += bytes.size();
   segments_.push_back(Segment{.copied = {}, .shared = bytes});
 }
@@ -78,7 +78,7 @@ void ByteQueue::advance(std::size_t written) {
     // The last buffer of copied parts is kept for the next ones while it is small, so that request and
     // answer in turn do not allocate, and an idle connection holds next to nothing.
     if (segments_.size() == 1 && segments_.front().shared.empty() &&
-        segments_.front().copied.capacity() <= kShareFrom) {
+        segments_.front().copied.capacity() <= kCopyBelow) {
       segments_.front().copied.clear();
       return;
     }

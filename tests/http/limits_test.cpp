@@ -20,7 +20,7 @@ using ExchangePtr = std::shared_ptr<Exchange>;
 
 constexpr std::string_view kGet = "GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-void answer_x(const ExchangePtr& exchange) {
+void answer_at_once(const ExchangePtr& exchange) {
   exchange->respond(Response::text(200, "x"));
 }
 
@@ -35,7 +35,7 @@ ServerOptions with(Change change) {
 
 TEST(HttpLimits, AHeadThatDripsIsEndedByHeaderTimeout) {
   HttpServer server(with([](ServerOptions& o) { o.header_timeout = 200ms; }));
-  server.route("/x", answer_x);
+  server.route("/x", answer_at_once);
   RawClient slow = server.client();
   ASSERT_TRUE(slow.send("GET /x HTTP/1.1\r\nHost: local"));
   // Each byte is in time for an idle clock; the head as a whole is not.
@@ -62,7 +62,7 @@ TEST(HttpLimits, ABodyThatStopsIsEndedByBodyTimeout) {
 
 TEST(HttpLimits, AnIdleConnectionIsClosedWithoutAWord) {
   HttpServer server(with([](ServerOptions& o) { o.keep_alive_timeout = 100ms; }));
-  server.route("/x", answer_x);
+  server.route("/x", answer_at_once);
   RawClient never_asked = server.client();
   RawClient asked_once = server.client();
   EXPECT_EQ(asked_once.ask(kGet).status, 200);
@@ -127,7 +127,7 @@ TEST(HttpLimits, PipelinedRequestsAreNotReadWithoutEnd) {
     held = std::move(exchange);
     asked = true;
   });
-  server.route("/x", answer_x);
+  server.route("/x", answer_at_once);
   RawClient client = server.client();
   ASSERT_TRUE(client.send("GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n"));
   ASSERT_TRUE(holds_soon([&] { return asked.load(); }));
@@ -168,7 +168,7 @@ TEST(HttpLimits, NewcomersOverMaxConnectionsAreToldAndOthersServed) {
   const std::size_t before = test::open_descriptors();
   {
     HttpServer server(with([&](ServerOptions& o) { o.max_connections = most; }));
-    server.route("/x", answer_x);
+    server.route("/x", answer_at_once);
     std::vector<RawClient> clients;
     clients.reserve(2 * most);
     for (std::size_t i = 0; i < most; ++i) clients.push_back(server.client());
@@ -195,7 +195,7 @@ TEST(HttpLimits, NewcomersOverMaxConnectionsAreToldAndOthersServed) {
 
 TEST(HttpLimits, BeingOutOfDescriptorsDoesNotSpinAndPasses) {
   HttpServer server(with([](ServerOptions&) {}));
-  server.route("/x", answer_x);
+  server.route("/x", answer_at_once);
   RawClient first = server.client();
   ASSERT_EQ(first.ask(kGet).body, "x");
   RawClient waiting = [&] {

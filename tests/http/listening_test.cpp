@@ -17,9 +17,9 @@ using test::HttpServer;
 using test::RawClient;
 using ExchangePtr = std::shared_ptr<Exchange>;
 
-constexpr std::string_view kGet = "GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n";
+constexpr std::string_view kGetX = "GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-void answer_x(const ExchangePtr& exchange) {
+void answer_remote(const ExchangePtr& exchange) {
   exchange->respond(Response::text(200, exchange->request().remote));
 }
 
@@ -30,14 +30,14 @@ bool is_socket(const std::string& path) {
 
 TEST(HttpListening, LocalhostIsBothLoopbacks) {
   HttpServer server(ServerOptions(), "localhost:0");
-  server.route("/x", answer_x);
+  server.route("/x", answer_remote);
   ASSERT_TRUE(server.address().starts_with("localhost:")) << server.address();
   EXPECT_NE(server.address(), "localhost:0");
-  EXPECT_EQ(server.client().ask(kGet).status, 200);
+  EXPECT_EQ(server.client().ask(kGetX).status, 200);
   const std::string v6 = "[::1]:" + server.address().substr(10);
   try {
     RawClient client(v6);
-    EXPECT_TRUE(client.ask(kGet).body.starts_with("[::1]:"));
+    EXPECT_TRUE(client.ask(kGetX).body.starts_with("[::1]:"));
   } catch (const std::exception&) {
     Loop loop;
     if (Server::listen(loop, "[::1]:0")) FAIL() << "nobody listens on " << v6;
@@ -50,7 +50,7 @@ TEST(HttpListening, AUnixSocketWorksAndItsFileGoesWithTheServer) {
   const std::string path = directory / "http.sock";
   {
     HttpServer server(ServerOptions(), "unix:" + path);
-    server.route("/x", answer_x);
+    server.route("/x", answer_remote);
     EXPECT_EQ(server.address(), "unix:" + path);
     EXPECT_TRUE(is_socket(path));
     const auto answer = server.client().ask("GET /x HTTP/1.1\r\nHost: any.example\r\n\r\n");
@@ -112,7 +112,7 @@ class Draining : public testing::Test {
     ServerOptions options;
     options.drain_grace = grace;
     server.emplace(std::move(options));
-    server->route("/x", answer_x);
+    server->route("/x", answer_remote);
     server->route("/wait", [this](ExchangePtr exchange) {
       held = std::move(exchange);
       asked = true;
@@ -138,7 +138,7 @@ class Draining : public testing::Test {
 TEST_F(Draining, LetsAnswersUnderWayFinishAndNobodyIn) {
   make(1h);
   RawClient idle = server->client();
-  ASSERT_EQ(idle.ask(kGet).status, 200);
+  ASSERT_EQ(idle.ask(kGetX).status, 200);
   RawClient busy = server->client();
   ASSERT_TRUE(busy.send("GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n"));
   ASSERT_TRUE(holds_soon([&] { return asked.load(); }));

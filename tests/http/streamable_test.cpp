@@ -40,7 +40,7 @@ class StreamableTest : public ::testing::Test {
   std::function<void()> on_notified = [] {};
 
   void connect(const std::string& url) {
-    methods->otherwise([this](Request request) { return serve(std::move(request)); });
+    methods->otherwise([this](fairlead::Request request) { return serve(std::move(request)); });
     connection = loop.block_on(http::connect(loop, url, options)).value();
     PeerOptions peer_options;
     peer_options.noise = Noise::skip;
@@ -48,7 +48,7 @@ class StreamableTest : public ::testing::Test {
     peer_options.dialect.cancel_id_key = "requestId";
     peer = Peer::start(connection, methods, peer_options);
   }
-  Task<Answer> serve(Request request) {
+  Task<Answer> serve(fairlead::Request request) {
     if (request.is_notification()) {
       notified.push_back(std::string(request.method()));
       on_notified();

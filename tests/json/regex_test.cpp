@@ -25,7 +25,7 @@ bool finds(std::string_view pattern, std::string_view text) {
   return match == Regex::Match::yes;
 }
 
-std::string problem_with(std::string_view pattern, std::size_t max_states = kStates) {
+std::string refusal_of(std::string_view pattern, std::size_t max_states = kStates) {
   const auto regex = Regex::compile(pattern, max_states);
   return regex ? "none" : regex.error().message();
 }
@@ -107,7 +107,7 @@ TEST(Regex, KnowsGeneralCategories) {
   EXPECT_TRUE(finds(R"(^[\p{L}\p{N}_]+$)", "a\xd9\xa0_"));
   EXPECT_TRUE(finds(R"(^[^\p{L}]$)", "1"));
   EXPECT_TRUE(finds(R"(^\p{ASCII}\p{Any}$)", "a\xf4\x8f\xbf\xbf"));
-  EXPECT_EQ(problem_with(R"(\p{Script=Greek})"),
+  EXPECT_EQ(refusal_of(R"(\p{Script=Greek})"),
             "unknown Unicode property (only general categories, Any and ASCII are supported) at byte 0");
 }
 
@@ -137,40 +137,40 @@ TEST(Regex, LooksAround) {
 }
 
 TEST(Regex, SaysWhatIsWrongAndWhere) {
-  EXPECT_EQ(problem_with("a("), "a group is not closed at byte 2");
-  EXPECT_EQ(problem_with("a)"), "unmatched ) at byte 1");
-  EXPECT_EQ(problem_with("[a"), "a character class is not closed at byte 2");
-  EXPECT_EQ(problem_with("[b-a]"), "a range out of order in a character class at byte 4");
-  EXPECT_EQ(problem_with("*a"), "nothing to repeat at byte 0");
-  EXPECT_EQ(problem_with("a**"), "nothing to repeat at byte 2");
-  EXPECT_EQ(problem_with("a{2}{3}"), "nothing to repeat at byte 7");
-  EXPECT_EQ(problem_with("^*"), "nothing to repeat at byte 1");
-  EXPECT_EQ(problem_with("a{3,2}"), "numbers out of order in {} at byte 6");
-  EXPECT_EQ(problem_with(R"((a)\1)"), "backreferences are not supported at byte 3");
-  EXPECT_EQ(problem_with(R"((?<n>a)\k<n>)"), "backreferences are not supported at byte 7");
-  EXPECT_EQ(problem_with(R"(\a)"), "unknown escape at byte 0");
-  EXPECT_EQ(problem_with(R"(^\S(|(.|\n)*\S)\Z)"), "unknown escape at byte 15");
-  EXPECT_EQ(problem_with("\\"), "the pattern ends in a backslash at byte 0");
-  EXPECT_EQ(problem_with(R"(\x4)"), "hexadecimal digits expected at byte 2");
-  EXPECT_EQ(problem_with(R"(\u{110000})"), "code point over 10FFFF at byte 9");
-  EXPECT_EQ(problem_with(R"(\p{Nope})").substr(0, 24), "unknown Unicode property");
-  EXPECT_EQ(problem_with(R"(\pL)"), "\\p needs a property in braces at byte 0");
-  EXPECT_EQ(problem_with("(?>a)"), "unknown kind of group at byte 2");
+  EXPECT_EQ(refusal_of("a("), "a group is not closed at byte 2");
+  EXPECT_EQ(refusal_of("a)"), "unmatched ) at byte 1");
+  EXPECT_EQ(refusal_of("[a"), "a character class is not closed at byte 2");
+  EXPECT_EQ(refusal_of("[b-a]"), "a range out of order in a character class at byte 4");
+  EXPECT_EQ(refusal_of("*a"), "nothing to repeat at byte 0");
+  EXPECT_EQ(refusal_of("a**"), "nothing to repeat at byte 2");
+  EXPECT_EQ(refusal_of("a{2}{3}"), "nothing to repeat at byte 7");
+  EXPECT_EQ(refusal_of("^*"), "nothing to repeat at byte 1");
+  EXPECT_EQ(refusal_of("a{3,2}"), "numbers out of order in {} at byte 6");
+  EXPECT_EQ(refusal_of(R"((a)\1)"), "backreferences are not supported at byte 3");
+  EXPECT_EQ(refusal_of(R"((?<n>a)\k<n>)"), "backreferences are not supported at byte 7");
+  EXPECT_EQ(refusal_of(R"(\a)"), "unknown escape at byte 0");
+  EXPECT_EQ(refusal_of(R"(^\S(|(.|\n)*\S)\Z)"), "unknown escape at byte 15");
+  EXPECT_EQ(refusal_of("\\"), "the pattern ends in a backslash at byte 0");
+  EXPECT_EQ(refusal_of(R"(\x4)"), "hexadecimal digits expected at byte 2");
+  EXPECT_EQ(refusal_of(R"(\u{110000})"), "code point over 10FFFF at byte 9");
+  EXPECT_EQ(refusal_of(R"(\p{Nope})").substr(0, 24), "unknown Unicode property");
+  EXPECT_EQ(refusal_of(R"(\pL)"), "\\p needs a property in braces at byte 0");
+  EXPECT_EQ(refusal_of("(?>a)"), "unknown kind of group at byte 2");
 }
 
 TEST(Regex, RefusesPatternsThatBlowUp) {
   const std::string too_large = "needs more states than max_pattern_states leaves";
-  EXPECT_NE(problem_with("((a{100}){100}){100}").find(too_large), std::string::npos);
-  EXPECT_NE(problem_with("a{4000000000}").find(too_large), std::string::npos);
-  EXPECT_NE(problem_with("(){99999999999999999999}").find(too_large), std::string::npos);
-  EXPECT_NE(problem_with("(|){1,1000000}").find(too_large), std::string::npos);
-  EXPECT_NE(problem_with(std::string(20'000, 'a')).find(too_large), std::string::npos);
+  EXPECT_NE(refusal_of("((a{100}){100}){100}").find(too_large), std::string::npos);
+  EXPECT_NE(refusal_of("a{4000000000}").find(too_large), std::string::npos);
+  EXPECT_NE(refusal_of("(){99999999999999999999}").find(too_large), std::string::npos);
+  EXPECT_NE(refusal_of("(|){1,1000000}").find(too_large), std::string::npos);
+  EXPECT_NE(refusal_of(std::string(20'000, 'a')).find(too_large), std::string::npos);
   std::string classes;
   for (int i = 0; i < 1000; ++i) classes += R"([\p{L}\p{N}])";
-  EXPECT_NE(problem_with(classes).find(too_large), std::string::npos);
-  EXPECT_EQ(problem_with(std::string(101, '(') + std::string(101, ')')),
+  EXPECT_NE(refusal_of(classes).find(too_large), std::string::npos);
+  EXPECT_EQ(refusal_of(std::string(101, '(') + std::string(101, ')')),
             "groups nested too deeply at byte 100");
-  EXPECT_EQ(problem_with(std::string(100, '(') + std::string(100, ')')), "none");
+  EXPECT_EQ(refusal_of(std::string(100, '(') + std::string(100, ')')), "none");
 }
 
 // Each of these keeps a backtracking matcher busy for longer than anybody waits.

@@ -54,7 +54,7 @@ std::filesystem::path suite() {
   return std::filesystem::path(set != nullptr ? set : FAIRLEAD_SHARED_DIR) / "data" / "json-schema" / "tests";
 }
 
-std::string contents(const std::filesystem::path& path) {
+std::string text_of(const std::filesystem::path& path) {
   std::ostringstream text;
   text << std::ifstream(path, std::ios::binary).rdbuf();
   return text.str();
@@ -100,7 +100,7 @@ Score run_draft(const std::string& draft, SchemaDialect dialect) {
   }
   std::ranges::sort(files);
   for (const auto& path : files) {
-    const std::string text = contents(path);
+    const std::string text = text_of(path);
     const std::string file = draft + "/" + path.filename().string();
     View(text).each_element([&](View group) { return run_group(file, group, dialect, score), true; });
   }

@@ -23,7 +23,7 @@ Schema compiled(std::string_view schema, SchemaOptions options = {}) {
 }
 
 // What compile() says against it.
-std::string problem_with(std::string_view schema, SchemaOptions options = {}) {
+std::string complaint_about(std::string_view schema, SchemaOptions options = {}) {
   const auto result = Schema::compile(schema, options);
   if (result) return "none";
   EXPECT_EQ(result.error().kind(), ErrorKind::validation);
@@ -246,17 +246,17 @@ TEST(Schema, RefusesWhatIsNoSchema) {
        R"(/$defs/b/$anchor: the anchor "x" is used twice)"},
       {R"({"$defs":{"a":{"$id":"x"},"b":{"$id":"x"}}})", R"(/$defs/b/$id: the $id "x" is used twice)"},
   };
-  for (const auto& [schema, message] : cases) EXPECT_EQ(problem_with(schema), message) << schema;
+  for (const auto& [schema, message] : cases) EXPECT_EQ(complaint_about(schema), message) << schema;
 }
 
 TEST(Schema, NeverFetchesReferences) {
-  EXPECT_EQ(problem_with(R"({"properties":{"a":{"$ref":"https://x.example/s.json#/a"}}})"),
+  EXPECT_EQ(complaint_about(R"({"properties":{"a":{"$ref":"https://x.example/s.json#/a"}}})"),
             "/properties/a/$ref: refers to \"https://x.example/s.json#/a\", which is not part of the schema; "
             "references are not fetched");
-  EXPECT_NE(problem_with(R"({"$id":"http://x.example/a/b","$ref":"../c"})").find("\"http://x.example/c\""),
+  EXPECT_NE(complaint_about(R"({"$id":"http://x.example/a/b","$ref":"../c"})").find("\"http://x.example/c\""),
             std::string::npos);
-  EXPECT_NE(problem_with(R"({"$ref":"file:///etc/passwd"})").find("not fetched"), std::string::npos);
-  EXPECT_NE(problem_with(R"({"$defs":{"unused":{"$dynamicRef":"other.json"}}})").find("not fetched"),
+  EXPECT_NE(complaint_about(R"({"$ref":"file:///etc/passwd"})").find("not fetched"), std::string::npos);
+  EXPECT_NE(complaint_about(R"({"$defs":{"unused":{"$dynamicRef":"other.json"}}})").find("not fetched"),
             std::string::npos);
 }
 
@@ -270,7 +270,7 @@ TEST(Schema, SelectsTheDialectByItsName) {
   for (const std::string_view uri :
        {"http://json-schema.org/draft-04/schema#", "https://json-schema.org/draft/2019-09/schema",
         "http://x.example/mine"}) {
-    EXPECT_EQ(problem_with(R"({"$schema":")" + std::string(uri) + R"("})"),
+    EXPECT_EQ(complaint_about(R"({"$schema":")" + std::string(uri) + R"("})"),
               "/$schema: unsupported dialect \"" + std::string(uri) +
                   "\"; supported are https://json-schema.org/draft/2020-12/schema and "
                   "http://json-schema.org/draft-07/schema#");
@@ -280,15 +280,15 @@ TEST(Schema, SelectsTheDialectByItsName) {
 TEST(Schema, RefusesReferencesThatLeadNowhereForEver) {
   const std::string endless =
       "refers back to itself without going deeper into the value, so that no value could be judged";
-  EXPECT_EQ(problem_with(R"({"$ref":"#"})"), endless);
-  EXPECT_EQ(problem_with(R"({"allOf":[{"$ref":"#"}]})"), endless);
-  EXPECT_EQ(problem_with(R"({"not":{"anyOf":[{"if":true,"then":{"$ref":"#"}}]}})"), endless);
-  EXPECT_EQ(problem_with(R"({"dependentSchemas":{"a":{"$ref":"#"}}})"), endless);
+  EXPECT_EQ(complaint_about(R"({"$ref":"#"})"), endless);
+  EXPECT_EQ(complaint_about(R"({"allOf":[{"$ref":"#"}]})"), endless);
+  EXPECT_EQ(complaint_about(R"({"not":{"anyOf":[{"if":true,"then":{"$ref":"#"}}]}})"), endless);
+  EXPECT_EQ(complaint_about(R"({"dependentSchemas":{"a":{"$ref":"#"}}})"), endless);
   EXPECT_EQ(
-      problem_with(
+      complaint_about(
           R"({"items":{"$ref":"#/$defs/a"},"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}})"),
       "/$defs/a: " + endless);
-  EXPECT_EQ(problem_with(R"({"items":{"$ref":"#"},"additionalProperties":{"$ref":"#"}})"), "none");
+  EXPECT_EQ(complaint_about(R"({"items":{"$ref":"#"},"additionalProperties":{"$ref":"#"}})"), "none");
   // Only known at run time.
   const auto violation = compiled(R"({"$dynamicAnchor":"a","allOf":[{"$dynamicRef":"#a"}]})").validate("1");
   ASSERT_TRUE(violation);
@@ -297,18 +297,19 @@ TEST(Schema, RefusesReferencesThatLeadNowhereForEver) {
 }
 
 TEST(Schema, BoundsTheSchema) {
-  EXPECT_EQ(problem_with("{\"a\":1}", {.max_schema_bytes = 5}),
+  EXPECT_EQ(complaint_about("{\"a\":1}", {.max_schema_bytes = 5}),
             "the schema is longer than max_schema_bytes (5)");
-  EXPECT_EQ(problem_with(R"({"not":{"not":{"not":{}}}})", {.max_schema_depth = 3}),
+  EXPECT_EQ(complaint_about(R"({"not":{"not":{"not":{}}}})", {.max_schema_depth = 3}),
             "the schema is nested deeper than max_schema_depth (3)");
-  EXPECT_EQ(problem_with(R"({"not":{"not":{"not":{}}}})", {.max_subschemas = 3}),
+  EXPECT_EQ(complaint_about(R"({"not":{"not":{"not":{}}}})", {.max_subschemas = 3}),
             "/not/not/not: more subschemas than max_subschemas (3)");
-  EXPECT_EQ(problem_with(R"({"pattern":"a{50}","items":{"pattern":"b{50}"}})", {.max_pattern_states = 150}),
-            "/items/pattern: the pattern \"b{50}\" cannot be used: the pattern needs more states than "
-            "max_pattern_states leaves");
+  EXPECT_EQ(
+      complaint_about(R"({"pattern":"a{50}","items":{"pattern":"b{50}"}})", {.max_pattern_states = 150}),
+      "/items/pattern: the pattern \"b{50}\" cannot be used: the pattern needs more states than "
+      "max_pattern_states leaves");
   std::string deep;
   for (int i = 0; i < 100'000; ++i) deep += R"({"not":)";
-  EXPECT_NE(problem_with(deep + "{}" + std::string(100'000, '}')).find("max_schema_depth"),
+  EXPECT_NE(complaint_about(deep + "{}" + std::string(100'000, '}')).find("max_schema_depth"),
             std::string::npos);
 }
 

@@ -8,11 +8,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const char* const kForm =
+const char* const kPersonForm =
     R"({"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer","default":7}}})";
 
 Task<Result<std::string>> interview(Context context, EchoArgs in) {
-  Task<Result<ElicitResult>> asking = context.elicit("Who?", test::raw(kForm));
+  Task<Result<ElicitResult>> asking = context.elicit("Who?", test::raw(kPersonForm));
   const Result<ElicitResult> who = co_await asking;
   if (!who) co_return who.error();
   if (who->action != ElicitResult::Action::accept) co_return std::string("declined");
@@ -50,7 +50,7 @@ TEST_F(AskingTest, LegacyClientIsSentRequests) {
   EXPECT_EQ(
       hear(),
       R"({"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"mode":"form","message":"Who?","requestedSchema":)" +
-          std::string(kForm) + "}}");
+          std::string(kPersonForm) + "}}");
   say(R"({"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"name":"Ada"}}})");
   EXPECT_EQ(hear(), R"({"jsonrpc":"2.0","id":2,"method":"roots/list","params":{}})");
   say(R"({"jsonrpc":"2.0","id":2,"result":{"roots":[{"uri":"file:///x"}]}})");
@@ -106,7 +106,7 @@ TEST_F(AskingTest, ClientWithoutTheCapabilityIsToldWhichOneItNeeds) {
 }
 
 Task<Result<std::string>> ask_together(Context context, EchoArgs) {
-  auto asking = all(context.elicit("Who?", test::raw(kForm), "who"), context.roots("where"));
+  auto asking = all(context.elicit("Who?", test::raw(kPersonForm), "who"), context.roots("where"));
   const auto [who, roots] = co_await asking;
   if (!who) co_return who.error();
   if (!roots) co_return roots.error();

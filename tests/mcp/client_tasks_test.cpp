@@ -266,12 +266,12 @@ TEST_P(UrlTest, ClientThatCannotIsRefused) {
   }
 }
 
-const auto both = ::testing::Values("2025-11-25", "2026-07-28");
-std::string named(const ::testing::TestParamInfo<const char*>& one) {
+const auto both_forms = ::testing::Values("2025-11-25", "2026-07-28");
+std::string year_of(const ::testing::TestParamInfo<const char*>& one) {
   return std::string(one.param).substr(0, 4);
 }
-INSTANTIATE_TEST_SUITE_P(Forms, ClientTasksTest, both, named);
-INSTANTIATE_TEST_SUITE_P(Forms, UrlTest, both, named);
+INSTANTIATE_TEST_SUITE_P(Forms, ClientTasksTest, both_forms, year_of);
+INSTANTIATE_TEST_SUITE_P(Forms, UrlTest, both_forms, year_of);
 
 }  // namespace
 }  // namespace fairlead::mcp

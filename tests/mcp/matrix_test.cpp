@@ -314,12 +314,12 @@ TEST_P(MatrixTest, NotificationsOfTheServerComeAsTheRevisionHasThem) {
   EXPECT_EQ(hear(), R"({"jsonrpc":"2.0","method":"notifications/resources/list_changed")" + params + "}");
 }
 
-std::string named(const ::testing::TestParamInfo<std::size_t>& info) {
+std::string revision_of(const ::testing::TestParamInfo<std::size_t>& info) {
   std::string name = kNames[info.param];
   for (char& c : name) c = c == '-' ? '_' : c;
   return name;
 }
-INSTANTIATE_TEST_SUITE_P(Revisions, MatrixTest, ::testing::Values(0, 1, 2, 3, 4), named);
+INSTANTIATE_TEST_SUITE_P(Revisions, MatrixTest, ::testing::Values(0, 1, 2, 3, 4), revision_of);
 
 // ---- the client's half ----------------------------------------------------------------------------------
 
@@ -426,7 +426,7 @@ TEST_P(ClientMatrixTest, HearsEveryNotification) {
   EXPECT_EQ(notified, all);
 }
 
-INSTANTIATE_TEST_SUITE_P(Revisions, ClientMatrixTest, ::testing::Values(0, 1, 2, 3, 4), named);
+INSTANTIATE_TEST_SUITE_P(Revisions, ClientMatrixTest, ::testing::Values(0, 1, 2, 3, 4), revision_of);
 
 }  // namespace
 }  // namespace fairlead::mcp

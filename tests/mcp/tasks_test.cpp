@@ -5,7 +5,7 @@
 namespace fairlead::mcp {
 namespace {
 
-const char* const kForm = R"({"type":"object","properties":{"name":{"type":"string"}}})";
+const char* const kNameForm = R"({"type":"object","properties":{"name":{"type":"string"}}})";
 
 Task<Result<std::string>> greet_later(Context context, EchoArgs in) {
   Task<bool> becoming = context.become_task();
@@ -16,7 +16,7 @@ Task<Result<std::string>> greet_later(Context context, EchoArgs in) {
 }
 // The shape of the conformance suite's test_tool_with_task: a round of questions, then a task.
 Task<Result<std::string>> ask_then_task(Context context, EchoArgs) {
-  Task<Result<ElicitResult>> asking = context.elicit("Who?", test::raw(kForm), "user_name");
+  Task<Result<ElicitResult>> asking = context.elicit("Who?", test::raw(kNameForm), "user_name");
   const Result<ElicitResult> who = co_await asking;
   if (!who) co_return who.error();
   Task<bool> becoming = context.become_task();
@@ -30,18 +30,18 @@ Task<Result<std::string>> wait_for_stop(Context context, EchoArgs) {
   const bool slept = co_await sleeping;
   co_return std::string(slept ? "slept" : "stopped");
 }
-Task<Result<std::string>> ask_two(Context context, EchoArgs) {
-  auto both =
-      all(context.elicit("One?", test::raw(kForm), "one"), context.elicit("Two?", test::raw(kForm), "two"));
+Task<Result<std::string>> ask_three(Context context, EchoArgs) {
+  auto both = all(context.elicit("One?", test::raw(kNameForm), "one"),
+                  context.elicit("Two?", test::raw(kNameForm), "two"));
   auto [one, two] = co_await both;
   if (!one) co_return one.error();
   if (!two) co_return two.error();
-  Task<Result<ElicitResult>> again = context.elicit("Again?", test::raw(kForm), "one");
+  Task<Result<ElicitResult>> again = context.elicit("Again?", test::raw(kNameForm), "one");
   const Result<ElicitResult> three = co_await again;
   if (!three) co_return three.error();
   co_return std::string(one->content.text()) + std::string(two->content.text());
 }
-Task<Result<std::string>> fail_with_code(Context, EchoArgs) {
+Task<Result<std::string>> fail_with_data(Context, EchoArgs) {
   co_return Error::rpc(-32050, "broken", R"({"why":1})");
 }
 
@@ -53,8 +53,8 @@ class TasksTest : public ServerTest {
     tool(server, "later", "", &greet_later, none, TaskSupport::optional);
     tool(server, "ask_then_task", "", &ask_then_task, none, TaskSupport::optional);
     tool(server, "wait", "", &wait_for_stop, none, TaskSupport::optional);
-    tool(server, "ask_two", "", &ask_two, none, TaskSupport::required);
-    tool(server, "broken", "", &fail_with_code, none, TaskSupport::required);
+    tool(server, "ask_two", "", &ask_three, none, TaskSupport::required);
+    tool(server, "broken", "", &fail_with_data, none, TaskSupport::required);
     tool(
         server, "tool_error", "", [](const EchoArgs&) -> std::string { throw ToolError("no"); }, none,
         TaskSupport::required);

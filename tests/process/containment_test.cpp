@@ -16,7 +16,7 @@
 namespace fairlead::test {
 namespace {
 
-std::map<std::string, std::string> facts_of(const Running& running) {
+std::map<std::string, std::string> limits_of(const Running& running) {
   std::map<std::string, std::string> facts;
   for (;;) {
     const std::string line = running.line().value_or("end");
@@ -29,7 +29,7 @@ std::map<std::string, std::string> contained(Containment containment) {
   Loop loop;
   ProcessSpec spec = spec_of_fixture("reports_limits");
   spec.containment = std::move(containment);
-  return facts_of(start(loop, std::move(spec)));
+  return limits_of(start(loop, std::move(spec)));
 }
 
 const BeltState* find(const std::vector<BeltState>& belts, Belt belt) {
