@@ -28,7 +28,8 @@ function(fairlead_embed_keeper target)
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
     INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/src
     POSITION_INDEPENDENT_CODE OFF
-    CXX_CLANG_TIDY "")
+    CXX_CLANG_TIDY ""
+    UNITY_BUILD OFF)
   target_sources(${target} PRIVATE ${dir}/keeper_image.cpp)
   set_source_files_properties(${dir}/keeper_image.cpp TARGET_DIRECTORY ${target} PROPERTIES
     COMPILE_DEFINITIONS "FAIRLEAD_KEEPER_FILE=\"${program}\""
