@@ -289,7 +289,7 @@ TEST_F(HttpTls, OurClientMovesMegabytesBothWays) {
   std::string body(3u << 20, 'x');
   body += "the end";
   const auto answer = Talk().ask(server->address(), *context, "localhost", post(body), "the end");
-  ASSERT_TRUE(answer);
+  ASSERT_TRUE(answer) << answer.error().to_string();
   EXPECT_TRUE(answer->ends_with(body));
 }
 
