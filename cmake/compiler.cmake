@@ -28,4 +28,6 @@ if(FAIRLEAD_SANITIZE)
   # differ within a layer.)
   set(CMAKE_UNITY_BUILD ON)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 6)
+  # Of sources compiled so, addr2line gets the first one's name wrong in DWARF 5.
+  add_compile_options($<$<CXX_COMPILER_ID:Clang>:-fdebug-default-version=4>)
 endif()
