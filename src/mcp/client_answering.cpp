@@ -33,7 +33,6 @@ Task<Result<json::Raw>> ClientSession::answer_questions(json::Raw questions) {
 }
 
 void ClientSession::on_notification(const Request& request) {
-  cache_.on_notification(request.method(), request.args());
   if (request.method() == "notifications/subscriptions/acknowledged") on_acknowledged(request.args());
   if (request.method() == "notifications/elicitation/complete") {
     constexpr std::size_t kMost = 1000;
@@ -41,7 +40,7 @@ void ClientSession::on_notification(const Request& request) {
     completed_urls_.insert(request.args()["elicitationId"].as_string().value_or(""));
     url_completed_.set();
   }
-  if (options_.handlers.notified) options_.handlers.notified(request.method(), request.params());
+  tell(request.method(), request.params());
 }
 
 Task<Answer> ClientSession::serve(Request request) {

@@ -9,6 +9,10 @@ namespace fairlead::mcp {
 
 namespace {
 
+// Before a subscription that was ended is made again; twice that each time it fails.
+constexpr std::chrono::milliseconds kFirstPause{100};
+constexpr std::chrono::milliseconds kLongestPause{60'000};
+
 json::Raw filter_params(const ListenFilter& filter) {
   json::Writer out;
   out.begin_object().key("notifications").begin_object();
@@ -89,7 +93,7 @@ Task<void> ClientSession::listen_again() {
 Task<Result<void>> ClientSession::listen_modern(std::shared_ptr<Subscription> subscription) {
   beginning_.push_back(subscription);
   connection_->loop().spawn(keep_listening(
-      peer_, subscription, enveloped(filter_params(subscription->filter), false, json::Raw(), {})));
+      self(), peer_, subscription, enveloped(filter_params(subscription->filter), false, json::Raw(), {})));
   const bool settled = co_await subscription->settled.wait(connection_->loop(), options_.handshake_timeout);
   std::erase(beginning_, subscription);
   if (subscription->acknowledged && subscription->honoured) co_return Result<void>();
@@ -100,7 +104,7 @@ Task<Result<void>> ClientSession::listen_modern(std::shared_ptr<Subscription> su
 }
 
 // The request lasts as long as the subscription. The client itself is not kept by it.
-Task<void> ClientSession::keep_listening(std::shared_ptr<Peer> peer,
+Task<void> ClientSession::keep_listening(std::weak_ptr<ClientSession> weak, std::shared_ptr<Peer> peer,
                                          std::shared_ptr<Subscription> subscription, json::Raw params) {
   CallOptions options(kForEver);
   options.stop = subscription->stop.get_token();
@@ -112,6 +116,58 @@ Task<void> ClientSession::keep_listening(std::shared_ptr<Peer> peer,
       co_await peer->call("subscriptions/listen", json::Raw(), std::move(options));
   if (!ended) subscription->failed = ended.error();
   subscription->settled.set();
+  const auto self = weak.lock();
+  if (self && subscription->honoured && self->place_of(subscription))
+    self->loop_.spawn(renew(weak, &self->loop_, peer, subscription));
+}
+
+// The server, or somebody on the way, has ended a request that was to last. What it told of is still wanted.
+Task<void> ClientSession::renew(std::weak_ptr<ClientSession> weak, Loop* loop, std::shared_ptr<Peer> peer,
+                                std::shared_ptr<Subscription> lost) {
+  for (std::chrono::milliseconds pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
+    co_await sleep_for(*loop, pause);
+    const auto self = weak.lock();
+    // A connection that is lost is another matter: see listen_again().
+    if (!self || self->peer_ != peer || peer->end_reason() || !self->place_of(lost)) co_return;
+    auto fresh = std::make_shared<Subscription>();
+    fresh->filter = lost->filter;
+    Task<Result<void>> beginning = self->begin(fresh);
+    const Result<void> begun = co_await beginning;
+    std::shared_ptr<Subscription>* const place = self->place_of(lost);
+    if (begun && place) {
+      *place = fresh;
+      self->tell_missed(fresh->filter);
+      co_return;
+    }
+    if (begun) fresh->stop.request_stop();  // not wanted any more
+    const bool refused = !begun && (begun.error().kind() == ErrorKind::remote ||
+                                    begun.error().kind() == ErrorKind::validation);
+    if (!begun)
+      self->options_.connect.log.warning("a subscription could not be renewed",
+                                         {{"reason", begun.error().message()}});
+    if (begun || refused) co_return;
+  }
+}
+
+std::shared_ptr<ClientSession::Subscription>* ClientSession::place_of(
+    const std::shared_ptr<Subscription>& subscription) {
+  for (auto& [id, one] : subscriptions_) {
+    if (one == subscription) return &one;
+  }
+  return nullptr;
+}
+
+// Nobody knows what has changed meanwhile.
+void ClientSession::tell_missed(const ListenFilter& filter) {
+  if (filter.tools) tell("notifications/tools/list_changed", json::Raw());
+  if (filter.prompts) tell("notifications/prompts/list_changed", json::Raw());
+  if (filter.resources) tell("notifications/resources/list_changed", json::Raw());
+  for (const std::string& uri : filter.uris) tell("notifications/resources/updated", uri_params(uri));
+}
+
+void ClientSession::tell(std::string_view method, const json::Raw& params) {
+  cache_.on_notification(method, json::View(params));
+  if (options_.handlers.notified) options_.handlers.notified(method, params);
 }
 
 void ClientSession::on_acknowledged(json::View params) {

@@ -171,8 +171,13 @@ class ClientSession final : public Client {
   Task<Result<void>> listen_legacy(std::shared_ptr<Subscription> subscription);
   Task<void> listen_again();
   Task<Result<void>> unlisten_legacy(std::shared_ptr<Subscription> subscription);
-  static Task<void> keep_listening(std::shared_ptr<Peer> peer, std::shared_ptr<Subscription> subscription,
-                                   json::Raw params);
+  static Task<void> keep_listening(std::weak_ptr<ClientSession> weak, std::shared_ptr<Peer> peer,
+                                   std::shared_ptr<Subscription> subscription, json::Raw params);
+  static Task<void> renew(std::weak_ptr<ClientSession> weak, Loop* loop, std::shared_ptr<Peer> peer,
+                          std::shared_ptr<Subscription> lost);
+  std::shared_ptr<Subscription>* place_of(const std::shared_ptr<Subscription>& subscription);
+  void tell_missed(const ListenFilter& filter);
+  void tell(std::string_view method, const json::Raw& params);
   void on_acknowledged(json::View params);
 
   std::uint64_t last_subscription_ = 0;

@@ -135,5 +135,59 @@ INSTANTIATE_TEST_SUITE_P(Revisions, ListeningTest,
                            return name;
                          });
 
+// ---- subscriptions that the server ends ----
+
+struct Fickle {
+  int listens = 0;
+  Event never;
+};
+Task<Answer> listen_fickly(std::shared_ptr<Fickle> fickle, Loop* loop, Request request) {
+  ++fickle->listens;
+  const std::string meta =
+      R"("_meta":{"io.modelcontextprotocol/subscriptionId":)" + std::string(request.id()) + "}";
+  const json::Raw acknowledged = test::raw(
+      R"({"notifications":{"toolsListChanged":true,"resourceSubscriptions":["test://a"]},)" + meta + "}");
+  EXPECT_TRUE(request.peer().post_notification("notifications/subscriptions/acknowledged", acknowledged));
+  if (fickle->listens > 1) {
+    const bool told = co_await fickle->never.wait(*loop, Clock::duration::max());
+    static_cast<void>(told);
+  }
+  co_return test::raw(R"({"resultType":"complete",)" + meta + "}");
+}
+
+TEST(Listening, GoesOnWhenTheServerEndsItAndTellsOfWhatMayHaveBeenMissed) {
+  Loop loop;
+  auto fickle = std::make_shared<Fickle>();
+  auto methods = std::make_shared<Methods>();
+  methods->on("server/discover", [](const Request&) -> Answer {
+    return test::raw(
+        R"({"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"resources":{"subscribe":true}},"ttlMs":0,"cacheScope":"private"})");
+  });
+  methods->otherwise([&](Request request) { return listen_fickly(fickle, &loop, std::move(request)); });
+  auto [near_end, far_end] = make_channel(loop, loop);
+  const std::shared_ptr<Peer> server = Peer::start(far_end, methods);
+  std::vector<std::string> heard;
+  ClientOptions options;
+  options.handlers.notified = [&](std::string_view method, const json::Raw& params) {
+    if (method != "notifications/subscriptions/acknowledged")
+      heard.push_back(std::string(method) + " " + json::View(params)["uri"].as_string().value_or(""));
+  };
+  const Result<std::shared_ptr<Client>> client = loop.block_on(Client::on(near_end, options));
+  ASSERT_TRUE(client) << client.error().to_string();
+  ListenFilter filter;
+  filter.tools = true;
+  filter.uris = {"test://a"};
+  const Result<std::uint64_t> number = loop.block_on((*client)->listen(filter));
+  ASSERT_TRUE(number) << number.error().to_string();
+  loop.run_until([&] { return heard.size() == 2; });
+  EXPECT_EQ(fickle->listens, 2);
+  EXPECT_EQ(heard, (std::vector<std::string>{"notifications/tools/list_changed ",
+                                             "notifications/resources/updated test://a"}));
+  EXPECT_TRUE(loop.block_on((*client)->unlisten(*number))) << "under the number it had";
+  fickle->never.set();
+  loop.block_on((*client)->close());
+  loop.run_until([&] { return server->finished().is_set(); });
+}
+
 }  // namespace
 }  // namespace fairlead::mcp
