@@ -360,6 +360,23 @@ TEST(Spawn, OutOfDescriptorsForTheKeeperItselfIsSaidSo) {
   EXPECT_TRUE(start(loop, spec_of("/bin/cat")).child->is_running());
 }
 
+// As nobody, started by root in a directory of root's.
+TEST(Spawn, ADirectoryThatCannotBeEnteredIsNoHindranceWhenWeAreInIt) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  const TemporaryDirectory dir;
+  const int status = in_fork([&] {
+    if (::chmod(dir.path().c_str(), 0700) < 0 || ::chdir(dir.path().c_str()) < 0) return 1;
+    if (::setgroups(0, nullptr) < 0 || ::setgid(65534) < 0 || ::setuid(65534) < 0) return 2;
+    Loop loop;
+    if (!loop.block_on(Child::spawn(loop, spec_of("/bin/cat")))) return 3;
+    ProcessSpec inside = spec_of("/bin/cat");
+    inside.cwd = dir.path() + "/further";
+    const auto refused = loop.block_on(Child::spawn(loop, inside));
+    return !refused && refused.error().detail().code == failure::bad_cwd ? 0 : 4;
+  });
+  EXPECT_EQ(status, 0);
+}
+
 // R4.5: RLIMIT_NPROC counts a user's processes and does not bind root, so this is done as nobody
 int spawn_as_nobody_without_processes() {
   constexpr uid_t nobody = 65534;

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
+#include <cstring>
 
 #include "process/keeper/belts.hpp"
 #include "process/keeper/cgroup.hpp"
@@ -51,7 +53,7 @@ class Becoming {
     }
     // All of the keeper's descriptors are close-on-exec; this is for the day one is not.
     close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
-    if (*what_.cwd && chdir(what_.cwd) < 0) give_up(Step::chdir);
+    if (*what_.cwd && !enter_directory()) give_up(Step::chdir);
     put_on_belts();
     // Dispositions are the default already: the keeper has none of its own, it blocks signals instead.
     sigset_t none;
@@ -62,6 +64,16 @@ class Becoming {
   }
 
  private:
+  // One that this user may not enter is no hindrance when we are in it.
+  bool enter_directory() const {
+    if (chdir(what_.cwd) == 0) return true;
+    const int reason = errno;
+    char here[PATH_MAX];
+    const bool there = reason == EACCES && getcwd(here, sizeof here) && strcmp(here, what_.cwd) == 0;
+    errno = reason;
+    return there;
+  }
+
   [[noreturn]] void give_up(Step step) {
     outcome_.error = errno;
     outcome_.step = step;
