@@ -96,7 +96,6 @@ class HttpTls : public testing::Test {
   HttpTls() {
     ServerOptions options;
     options.tls = make_certificate(directory, "first", "DNS:localhost,DNS:*.example.test,IP:127.0.0.1");
-    options.header_timeout = 300ms;
     server.emplace(std::move(options));
     server->route("/echo", [](const ExchangePtr& exchange) {
       Response response(200);
@@ -158,9 +157,13 @@ TEST_F(HttpTls, PlainTextAndSilenceAreHungUpOn) {
   RawClient plain = server->client();
   plain.send(post("not TLS"));
   EXPECT_EQ(plain.answer().status, 0);
-  RawClient silent = server->client();
-  EXPECT_TRUE(silent.ended());  // header_timeout
   EXPECT_TRUE(TlsClient(server->address()).connected());
+  ServerOptions options;
+  options.tls = make_certificate(directory, "second", "DNS:localhost");
+  options.header_timeout = 300ms;
+  HttpServer impatient(std::move(options));
+  RawClient silent = impatient.client();
+  EXPECT_TRUE(silent.ended());
 }
 
 TEST_F(HttpTls, ReloadIsForNewConnectionsAndBadFilesChangeNothing) {
@@ -239,8 +242,9 @@ class Talk {
       const ByteStream::Io io = stream_->read(piece);
       if (io.state == ByteStream::State::again) return stream_->when_readable([this] { read(); });
       if (io.state != ByteStream::State::ok) return fail(io);
+      const std::size_t before = got_.size() - std::min(got_.size(), until_.size());
       got_.append(piece.data(), io.bytes);
-      done_ = got_.find(until_) != std::string::npos;
+      done_ = got_.find(until_, before) != std::string::npos;
     }
   }
   void fail(const ByteStream::Io& io) {
