@@ -8,9 +8,12 @@
 #include <algorithm>
 #include <charconv>
 #include <csignal>
+#include <ctime>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fairlead/loop/descriptor.hpp"
 #include "process/keeper/protocol.hpp"
@@ -33,6 +36,15 @@ std::string read_environment(const char* pid) {
   }
 }
 
+// Not one of the kernel's own, and not dead.
+bool has_program(const char* pid) {
+  char link[1];
+  return ::readlink((std::string("/proc/") + pid + "/exe").c_str(), link, sizeof link) >= 0;
+}
+
+// There is nothing to be read while a process becomes another program: then it is unclear.
+enum class Ours : std::uint8_t { yes, no, unclear };
+
 // Whether one of the segments of the cookie is `<keeper>.<token>` with the upper half of `run`.
 bool names(std::string_view cookie, pid_t keeper, std::uint64_t run) {
   const std::string prefix = std::to_string(keeper) + '.';
@@ -48,39 +60,74 @@ bool names(std::string_view cookie, pid_t keeper, std::uint64_t run) {
   return false;
 }
 
-bool is_ours(const char* pid, pid_t keeper, std::uint64_t run) {
+Ours look_at(const char* pid, pid_t keeper, std::uint64_t run) {
   const std::string environment = read_environment(pid);
+  if (environment.empty()) return has_program(pid) ? Ours::unclear : Ours::no;
   const std::string name = std::string(keeper::kCookieName) + '=';
   for (std::string_view rest = environment; !rest.empty();) {
     const std::string_view variable = rest.substr(0, rest.find('\0'));
-    if (variable.starts_with(name)) return names(variable.substr(name.size()), keeper, run);
+    if (variable.starts_with(name))
+      return names(variable.substr(name.size()), keeper, run) ? Ours::yes : Ours::no;
     rest.remove_prefix(std::min(rest.size(), variable.size() + 1));
   }
-  return false;
+  return Ours::no;
 }
 
-bool kill_if_ours(const char* pid, pid_t keeper, std::uint64_t run) {
-  if (!is_ours(pid, keeper, run)) return false;
+// Says what it was.
+Ours kill_if_ours(const char* pid, pid_t keeper, std::uint64_t run) {
+  const Ours first = look_at(pid, keeper, run);
+  if (first != Ours::yes) return first;
   // The number could be another's by now, the pidfd cannot: so look again with it in hand.
   const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, std::atoi(pid), 0)));
-  if (!process || !is_ours(pid, keeper, run)) return false;
-  return ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0) == 0;
+  if (!process) return Ours::no;
+  const Ours again = look_at(pid, keeper, run);
+  if (again != Ours::yes) return again;
+  return ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0) == 0 ? Ours::yes : Ours::no;
 }
 
-int one_round(pid_t keeper, std::uint64_t run) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
-  int killed = 0;
-  while (const dirent* entry = proc ? ::readdir(proc.get()) : nullptr) {
-    if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
-    if (kill_if_ours(entry->d_name, keeper, run)) ++killed;
+class Sweep {
+ public:
+  Sweep(pid_t keeper, std::uint64_t run) : keeper_(keeper), run_(run) {}
+
+  // Returns how many it killed.
+  int round() {
+    killed_ = 0;
+    std::vector<std::string> unclear;
+    const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
+    while (const dirent* entry = proc ? ::readdir(proc.get()) : nullptr) {
+      if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
+      if (!settle(entry->d_name) && !bare_.contains(entry->d_name)) unclear.emplace_back(entry->d_name);
+    }
+    constexpr timespec kBetween{0, 1'000'000};
+    for (int look = 0; look < kLooks && !unclear.empty(); ++look) {
+      ::nanosleep(&kBetween, nullptr);
+      std::erase_if(unclear, [this](const std::string& pid) { return settle(pid.c_str()); });
+    }
+    bare_.insert(unclear.begin(), unclear.end());  // they have none
+    return killed_;
   }
-  return killed;
-}
+
+ private:
+  // Becoming another program does not take longer than this many milliseconds.
+  static constexpr int kLooks = 100;
+
+  bool settle(const char* pid) {
+    const Ours was = kill_if_ours(pid, keeper_, run_);
+    if (was == Ours::yes) ++killed_;
+    return was != Ours::unclear;
+  }
+
+  pid_t keeper_;
+  std::uint64_t run_;
+  int killed_ = 0;
+  std::set<std::string, std::less<>> bare_;
+};
 
 }  // namespace
 
 void kill_by_cookie(pid_t keeper, std::uint64_t some_token) {
-  for (int round = 0; round < kMaxRounds && one_round(keeper, some_token) > 0; ++round) {
+  Sweep sweep(keeper, some_token);
+  for (int round = 0; round < kMaxRounds && sweep.round() > 0; ++round) {
   }
 }
 

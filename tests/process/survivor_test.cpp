@@ -1,12 +1,18 @@
 // Nothing is left behind, whoever is killed: us, the keeper, a keeper within a child.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
 
+#include "fairlead/loop/descriptor.hpp"
+#include "process/cookie_sweep.hpp"
+#include "process/keeper/protocol.hpp"
 #include "process/support.hpp"
 
 namespace fairlead::test {
@@ -197,6 +203,32 @@ TEST(Survivors, WhenTheKeeperIsKilledItsChildrenDieAndTheErrorSaysSo) {
 }
 
 // R11.3: we and the keeper gone at the same time; the kernel still kills the children themselves
+// What bears a keeper's cookie is found in whatever moment it is looked at.
+TEST(Survivors, NoneThatIsJustBecomingAnotherProgram) {
+  constexpr std::uint64_t token = 0x12345678'00000000;
+  const std::string cookie =
+      std::string(keeper::kCookieName) + "=" + std::to_string(::getpid()) + "." + std::to_string(token);
+  for (int i = 0; i < 50; ++i) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      const std::string path = std::string(FAIRLEAD_FIXTURE_DIR) + "/becomes_itself";
+      const char* const argv[] = {"becomes_itself", nullptr};
+      const char* const envp[] = {cookie.c_str(), nullptr};
+      ::execve(path.c_str(), const_cast<char**>(argv), const_cast<char**>(envp));
+      ::_exit(127);
+    }
+    while (!read_file("/proc/" + std::to_string(pid) + "/environ").contains(cookie)) {
+    }
+    process::kill_by_cookie(::getpid(), token);
+    const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    pollfd end{process.get(), POLLIN, 0};
+    const bool ended = ::poll(&end, 1, 5000) == 1;
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    ASSERT_TRUE(ended) << "in round " << i;
+  }
+}
+
 TEST(Survivors, NoLeaderWhenTheKeeperIsKilledAndWeCannotAct) {
   const Gateway gateway({spec_of_fixture("ignores_eof_and_term")}, "ready");
   ASSERT_EQ(::kill(gateway.pid(), SIGSTOP), 0);
