@@ -99,6 +99,7 @@ struct Loop::Impl {
   std::vector<char> scratch;
   std::array<Bytes, 8> large;
   std::size_t next_large = 0;
+  TurnMeter turns;
   Roots roots;
 
   void start(Task<void> task) {
@@ -122,13 +123,18 @@ Loop::~Loop() {
 void Loop::run() {
   const SigpipeBlocked blocked;
   impl_->running = true;
-  impl_->context.run();
+  impl_->turns.begin();
+  while (impl_->context.run_one() > 0) impl_->turns.end_turn();
   impl_->running = false;
 }
 
 void Loop::run_until(const std::function<bool()>& done) {
   const SigpipeBlocked blocked;
-  while (!done() && !impl_->context.stopped()) impl_->context.run_one();
+  impl_->turns.begin();
+  while (!done() && !impl_->context.stopped()) {
+    impl_->context.run_one();
+    impl_->turns.end_turn();
+  }
 }
 
 void Loop::stop() {
@@ -180,6 +186,10 @@ void Loop::remember_large(const Bytes& block) {
   } else {
     impl_->large[impl_->next_large++ % impl_->large.size()] = block;
   }
+}
+
+TurnMeter& Loop::turns() noexcept {
+  return impl_->turns;
 }
 
 asio::io_context& Loop::context() noexcept {

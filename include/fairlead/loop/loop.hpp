@@ -12,6 +12,7 @@
 
 #include "fairlead/base/bytes.hpp"
 #include "fairlead/loop/task.hpp"
+#include "fairlead/loop/turn_meter.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -62,6 +63,9 @@ class Loop {
   // or an empty string.
   std::string large_buffer();
   void remember_large(const Bytes& block);
+
+  // How long callbacks hold the loop's thread. Loop thread only.
+  TurnMeter& turns() noexcept;
 
   boost::asio::io_context& context() noexcept;
 

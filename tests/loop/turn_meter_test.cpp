@@ -1,0 +1,95 @@
+// TurnMeter: a callback that holds the loop is measured in thread CPU time and reported with its label.
+#include "fairlead/loop/turn_meter.hpp"
+
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include <optional>
+
+#include "fairlead/loop/loop.hpp"
+#include "fairlead/loop/timer.hpp"
+
+namespace fairlead {
+namespace {
+
+using std::chrono::milliseconds;
+
+TurnMeter::Duration cpu_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+void burn(TurnMeter::Duration time) {
+  const auto until = cpu_now() + time;
+  while (cpu_now() < until) continue;
+}
+
+// Runs `callback` as one turn of its own.
+void run_turn(Loop& loop, std::function<void()> callback) {
+  bool done = false;
+  loop.post([&] {
+    callback();
+    done = true;
+  });
+  loop.run_until([&] { return done; });
+}
+
+TEST(TurnMeter, ReportsTurnOverBudgetWithItsLabel) {
+  Loop loop;
+  std::optional<TurnMeter::Duration> reported;
+  std::string activity;
+  loop.turns().observe(milliseconds(20), [&](const TurnMeter::SlowTurn& turn) {
+    reported = turn.cpu_time;
+    activity = turn.activity;
+  });
+  run_turn(loop, [&] {
+    loop.turns().label("server `files`");
+    burn(milliseconds(40));
+  });
+  ASSERT_TRUE(reported);
+  EXPECT_GE(*reported, milliseconds(40));
+  EXPECT_EQ(activity, "server `files`");
+  EXPECT_EQ(loop.turns().slow_turns(), 1u);
+  EXPECT_GE(loop.turns().longest(), milliseconds(40));
+}
+
+TEST(TurnMeter, DoesNotCountTimeSpentWaitingForEvents) {
+  Loop loop;
+  bool done = false;
+  Timer timer(loop);
+  timer.arm(Clock::now() + milliseconds(120), [&] { done = true; });
+  loop.run_until([&] { return done; });
+  EXPECT_EQ(loop.turns().slow_turns(), 0u);
+  EXPECT_LT(loop.turns().longest(), milliseconds(50));
+}
+
+TEST(TurnMeter, DoesNotAddUpTurnsThatAreShort) {
+  Loop loop;
+  loop.turns().observe(milliseconds(20), {});
+  int left = 20;
+  std::function<void()> next = [&] {
+    burn(milliseconds(4));
+    if (--left > 0) loop.post([&] { next(); });
+  };
+  loop.post([&] { next(); });
+  loop.run_until([&] { return left == 0; });
+  EXPECT_EQ(loop.turns().slow_turns(), 0u);
+}
+
+TEST(TurnMeter, LabelOfOneTurnDoesNotReachTheNext) {
+  Loop loop;
+  std::string activity = "unset";
+  loop.turns().observe(milliseconds(20), [&](const TurnMeter::SlowTurn& turn) { activity = turn.activity; });
+  bool done = false;
+  loop.post([&] { loop.turns().label("first"); });
+  loop.post([&] {
+    burn(milliseconds(30));
+    done = true;
+  });
+  loop.run_until([&] { return done; });
+  EXPECT_EQ(activity, "");
+}
+
+}  // namespace
+}  // namespace fairlead
