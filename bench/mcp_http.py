@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Measures MCP over HTTP and gateways, side by side, and prints one table (README.md says what it means).
 
-    mcp_http.py [--rounds N] [--seconds S] [--only mcp|gateway|large|idle]… BUILD-DIR FAIRLEAD
+    mcp_http.py [--rounds N] [--seconds S] [--upstream-seconds S] [--only mcp|gateway|large|in_flight|upstream|idle]…
+                BUILD-DIR FAIRLEAD
 """
 import argparse
 import json
@@ -26,6 +27,8 @@ ENVELOPE = (
 )
 COMMON = ("--header", "Content-Type: application/json", "--header", "Accept: application/json, text/event-stream")
 LARGE = 5 << 20
+IN_FLIGHT_BYTES = 3_000_000
+UPSTREAM_WINDOWS = 12
 
 
 def modern(tool):
@@ -145,10 +148,10 @@ class Bench:
 
     # ---- measuring ----
 
-    def load(self, running, body, options, connections, warm_up=2000, path="/mcp"):
+    def load(self, running, body, options, connections, warm_up=2000, path="/mcp", seconds=None):
         return run_json([
             self.machine.program("http_load"), "127.0.0.1", str(running.port), path,
-            "--connections", str(connections), "--seconds", str(self.arguments.seconds), "--warm-up", str(warm_up),
+            "--connections", str(connections), "--seconds", str(seconds or self.arguments.seconds), "--warm-up", str(warm_up),
             "--body-file", self.path("body", body), "--pid", str(running.process.pid), "--own-core", self.machine.core(0),
             *COMMON, *options,
         ])  # fmt: skip
@@ -213,6 +216,47 @@ def show(title, value, bound, at_most=False):
     print(f"  {title:66}{value:10.2f}  ({'at most' if at_most else 'at least'} {bound}) {'reached' if reached else 'MISSED'}")
 
 
+def http_upstream(bench, connections=16):
+    """Calls through the gateway to an HTTP server, in windows one after the other on one gateway, and to the same server on
+    stdio: calls a second and resident memory in each window. A cost that grows with every call shows in the last one."""
+    program = bench.machine.program("mcp_server")
+    upstream = Running(bench.machine, [program, "--http", "127.0.0.1:0"])
+    seconds = bench.arguments.upstream_seconds / UPSTREAM_WINDOWS
+    rows = {}
+    try:
+        for name, server in (("stdio", f'command = "{program}"'), ("HTTP", f'url = "http://127.0.0.1:{upstream.port}/mcp"')):
+            config = bench.path(f"{name}.toml", f'[servers.e]\n{server}\nsharing = "shared"\n')
+            port = free_port()
+            command = [bench.fairlead, "serve", "--config", config, "--log-level", "error", "--listen", f"127.0.0.1:{port}"]
+            gateway = Running(bench.machine, command, port)
+            try:
+                time.sleep(0.3)  # for the server behind it
+                windows = 1 if name == "stdio" else UPSTREAM_WINDOWS
+                for _ in range(windows):
+                    got = bench.load(gateway, *legacy("e__echo"), connections, seconds=seconds)
+                    if isinstance(got, str):
+                        print(f"HTTP upstream, {name}: {got}", file=sys.stderr)
+                        return None
+                    rows.setdefault(name, []).append((got["calls_per_s"], got["server_cpu_us"], resident_mib(gateway.process.pid)))
+            finally:
+                gateway.end()
+    finally:
+        upstream.end()
+    return rows
+
+
+def show_http_upstream(rows):
+    print(f"\ngateway to an HTTP upstream, 16 connections, {UPSTREAM_WINDOWS} windows; the first line is the same server on stdio")
+    print(f"  {'':22}{'calls/s':>10}{'CPU us':>9}{'MiB':>9}")
+    for name in rows or {}:
+        for number, (calls, cpu, mib) in enumerate(rows[name], 1):
+            print(f"  {name + ', window ' + str(number):22}{calls:10.0f}{cpu:9.2f}{mib:9.1f}")
+    http, stdio = (rows["HTTP"], rows["stdio"]) if rows else (None, None)
+    show("calls/s, last window to the first", http and http[-1][0] / http[0][0], 0.9)
+    show("resident, last window to the second", http and http[-1][2] / http[1][2], 1.1, at_most=True)
+    show("calls/s, to the stdio path", http and statistics.median(row[0] for row in http) / stdio[0][0], 0.17)
+
+
 def idle_sessions(bench, count=10_000):
     """Sessions with an open GET stream each; the resident memory of the server that has them."""
     running = bench.mcp_systems()["ours, JSON"][0]()
@@ -244,13 +288,14 @@ def main():
     parser.add_argument("fairlead")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--upstream-seconds", type=float, default=60.0)
     parser.add_argument("--only", action="append")
     arguments = parser.parse_args()
     bench = Bench(arguments)
     problem = bench.machine.install_sdks(os.path.join(HERE, "js"))
     if problem:
         print(f"without the servers of others: {problem}", file=sys.stderr)
-    wanted = arguments.only or ["mcp", "gateway", "large", "idle"]
+    wanted = arguments.only or ["mcp", "gateway", "large", "in_flight", "upstream", "idle"]
     print(f"Medians of {arguments.rounds} rounds, systems taking turns; the load on core 0, servers on core 1.")
 
     if "mcp" in wanted:
@@ -285,6 +330,15 @@ def main():
         bench.print_section(section, systems)
         rate = bench.median(section, "ours", "calls_per_s")
         show("MB/s", rate and rate * LARGE / 1e6, 400)
+    if "in_flight" in wanted:
+        message = '{"message":"%s"}' % ("x" * IN_FLIGHT_BYTES)
+        systems = {name: how for name, how in bench.gateway_systems(message).items() if name in ("bare epoll", "ours")}
+        section = "gateways, 8 calls of 3 MB in flight, echoed"
+        bench.measure(section, systems, 8, warm_up=16)
+        bench.print_section(section, systems)
+        show("calls/s, to the bare epoll gateway", bench.ratio(section, "calls_per_s", "ours", "bare epoll"), 0.35)
+    if "upstream" in wanted:
+        show_http_upstream(http_upstream(bench))
     if "idle" in wanted:
         show("10,000 idle sessions with an open stream each, resident MiB", idle_sessions(bench), 400, at_most=True)
 
