@@ -1,5 +1,6 @@
 #include "fairlead/gateway/gateway.hpp"
 
+#include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/failure.hpp"
 #include "gateway/gateway_impl.hpp"
@@ -22,7 +23,8 @@ PassedRequest::Asker asker_of(const mcp::Context& context) {
 }
 
 Error resource_not_found(const std::string& uri) {
-  return rpc::invalid_params("Resource not found: no server here has `" + uri + "`");
+  return refusal_of(rpc::kInvalidParams, "Resource not found: no server here has `" + uri + "`",
+                    failure::unknown_name);
 }
 
 // What the front's sessions hold on to: they may outlive the gateway.
@@ -57,7 +59,9 @@ class Front final : public mcp::Backend {
   }
 
  private:
-  static Error shut_down() { return Error::rpc(rpc::kInternalError, "The gateway has been shut down"); }
+  static Error shut_down() {
+    return refusal_of(rpc::kInternalError, "The gateway has been shut down", failure::gateway_shut_down);
+  }
   static Task<Answer> gone() { co_return shut_down(); }
   static Task<Result<std::shared_ptr<void>>> nothing_to_hear() { co_return shut_down(); }
 
@@ -183,7 +187,9 @@ Result<GatewayImpl::Route> GatewayImpl::route(const rpc::Message& message, const
   const bool is_tool = method == "tools/call";
   const Offer* const offer = is_tool ? catalogue->tool(*name) : catalogue->prompt(*name);
   if (!offer)
-    return rpc::invalid_params(std::string(is_tool ? "Unknown tool: " : "Unknown prompt: ") + *name);
+    return refusal_of(rpc::kInvalidParams,
+                      std::string(is_tool ? "Unknown tool: " : "Unknown prompt: ") + *name,
+                      failure::unknown_name);
   return Route{catalogue, offer->server, Rename{key, offer->name},
                is_tool ? json::View(offer->entry) : json::View()};
 }
@@ -280,8 +286,10 @@ Task<Answer> GatewayImpl::pass(mcp::BackendRequest request, Route route) {
     if (!gathered) co_return gathered.error();
     answers = std::move(*gathered);
   }
-  co_return Error::rpc(rpc::kInternalError, "server `" + route.server + "` asked for input more than " +
-                                                std::to_string(kMostRounds) + " times");
+  co_return refusal_of(
+      rpc::kInternalError,
+      "server `" + route.server + "` asked for input more than " + std::to_string(kMostRounds) + " times",
+      failure::too_many_rounds);
 }
 
 // A call refused until the user has been to a URL: the server may tell when that is done.
@@ -306,8 +314,10 @@ Task<Result<json::Raw>> GatewayImpl::answers_of(std::string server, mcp::Context
     const std::string method = question["method"].as_string().value_or("");
     const std::string_view capability = capability_for(method);
     if (capability.empty() || context.client_capabilities()[capability].absent()) {
-      co_return Error::rpc(rpc::kInternalError, "server `" + server + "` asks for `" + method +
-                                                    "`, which this client cannot be asked");
+      co_return refusal_of(
+          rpc::kInternalError,
+          "server `" + server + "` asks for `" + method + "`, which this client cannot be asked",
+          failure::unsupported_by_client);
     }
     const json::View asked = question["params"];
     json::Raw params =

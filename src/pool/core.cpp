@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fairlead/process/failure.hpp"
 #include "pool/upstream.hpp"
 
 namespace fairlead::pool {
@@ -9,6 +10,10 @@ namespace fairlead::pool {
 Error with_retry(Error error, Clock::duration after) {
   const auto whole = std::chrono::ceil<std::chrono::milliseconds>(std::max(after, Clock::duration::zero()));
   return std::move(error).with([&](ErrorDetail& d) { d.retry_after = whole; });
+}
+
+Error limit_reached(std::string message, Clock::duration retry_after) {
+  return with_retry(with_failure_code(Error(ErrorKind::resource_exhausted, std::move(message))), retry_after);
 }
 
 Core::Core(Loop& on, PoolOptions given)
@@ -26,9 +31,8 @@ Task<Result<Gate::Pass>> Core::enter_process(Clock::duration patience) {
   if (at_once) co_return at_once;
   const PoolLimits& limits = options.limits;
   if (processes->waiting() >= limits.max_start_queue) {
-    co_return with_retry(
-        Error(ErrorKind::resource_exhausted, "max_start_queue (" + std::to_string(limits.max_start_queue) +
-                                                 ") servers wait for a process already"),
+    co_return limit_reached(
+        "max_start_queue (" + std::to_string(limits.max_start_queue) + ") servers wait for a process already",
         patience);
   }
   // Posted, to be done when this one stands in line.
@@ -38,10 +42,9 @@ Task<Result<Gate::Pass>> Core::enter_process(Clock::duration patience) {
   if (pass) co_return pass;
   Clock::time_point ripe_at = Clock::now() + patience;
   next_to_evict(Clock::now(), ripe_at);
-  co_return with_retry(Error(ErrorKind::resource_exhausted,
-                             "max_stdio_processes (" + std::to_string(limits.max_stdio_processes) +
-                                 ") processes run already, and none became idle in time"),
-                       ripe_at - Clock::now());
+  co_return limit_reached("max_stdio_processes (" + std::to_string(limits.max_stdio_processes) +
+                              ") processes run already, and none became idle in time",
+                          ripe_at - Clock::now());
 }
 
 // The least recently used of those that are idle; what is kept for one session or user, and perhaps remembers

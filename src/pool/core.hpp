@@ -99,5 +99,7 @@ struct ServerState {
 };
 
 Error with_retry(Error error, Clock::duration after);
+// Kind resource_exhausted, with its code and remedy.
+Error limit_reached(std::string message, Clock::duration retry_after);
 
 }  // namespace fairlead::pool

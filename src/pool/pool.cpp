@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "fairlead/process/failure.hpp"
 #include "pool/pool_impl.hpp"
 
 namespace fairlead::pool {
@@ -40,7 +41,10 @@ void PoolImpl::open() {
 
 Result<PoolImpl::Server*> PoolImpl::find(std::string_view name) {
   const auto found = servers_.find(name);
-  if (found == servers_.end()) return Error(ErrorKind::validation, "there is no server " + std::string(name));
+  if (found == servers_.end()) {
+    return with_failure_code(Error(ErrorKind::validation, "there is no server " + std::string(name)),
+                             failure::unknown_server);
+  }
   return &found->second;
 }
 

@@ -1,4 +1,5 @@
 // How a call gets to its server: admission, the right upstream, the sending, and sending it again.
+#include "fairlead/process/failure.hpp"
 #include "pool/pool_impl.hpp"
 #include "pool/retry.hpp"
 
@@ -10,19 +11,17 @@ Task<Result<Gate::Pass>> PoolImpl::enter(std::shared_ptr<Gate> gate, std::string
                                          Clock::duration patience, std::stop_token stop) {
   const std::size_t most = core_->options.limits.max_waiting_calls;
   if (core_->waiting_calls >= most) {
-    co_return with_retry(Error(ErrorKind::resource_exhausted,
-                               "max_waiting_calls (" + std::to_string(most) + ") calls wait already"),
-                         patience);
+    co_return limit_reached("max_waiting_calls (" + std::to_string(most) + ") calls wait already", patience);
   }
   const Waits counted(*core_);
   Task<Gate::Pass> entering = gate->enter(patience, stop);
   Gate::Pass pass = co_await entering;
   if (pass) co_return pass;
-  if (stop.stop_requested()) co_return Error(ErrorKind::cancelled, "given up before its turn came");
-  co_return with_retry(
-      Error(ErrorKind::resource_exhausted, "max_calls (" + std::to_string(gate->limit()) + ") calls of " +
-                                               whose + " are under way, and none ended in time"),
-      patience);
+  if (stop.stop_requested())
+    co_return with_failure_code(Error(ErrorKind::cancelled, "given up before its turn came"));
+  co_return limit_reached("max_calls (" + std::to_string(gate->limit()) + ") calls of " + whose +
+                              " are under way, and none ended in time",
+                          patience);
 }
 
 // Most calls need not wait for anything.
@@ -74,11 +73,14 @@ PoolImpl::UpstreamPtr PoolImpl::upstream_for(Server& server, const Target& targe
 }
 
 Result<PoolImpl::UpstreamPtr> PoolImpl::upstream_of(const Target& target) {
-  if (shutting_down_) return Error(ErrorKind::closed, "the pool is shutting down");
+  if (shutting_down_)
+    return with_failure_code(Error(ErrorKind::closed, "the pool is shutting down"), failure::draining);
   const Result<Server*> server = find(target.server);
   if (!server) return server.error();
-  if (!(*server)->enabled)
-    return Error(ErrorKind::connection_failed, "server " + target.server + " is disabled");
+  if (!(*server)->enabled) {
+    return with_failure_code(Error(ErrorKind::connection_failed, "server " + target.server + " is disabled"),
+                             failure::server_stopped);
+  }
   return upstream_for(**server, target);
 }
 
@@ -94,7 +96,8 @@ void PoolImpl::look_for_state(const Target& target, std::string_view method) {
 Task<Result<PoolImpl::UpstreamPtr>> PoolImpl::ready_upstream(const Target& target, std::stop_token stop) {
   while (true) {
     // Whoever gives up may be the last of a session that has ended: no upstream is made for it.
-    if (stop.stop_requested()) co_return Error(ErrorKind::cancelled, "given up before it was sent");
+    if (stop.stop_requested())
+      co_return with_failure_code(Error(ErrorKind::cancelled, "given up before it was sent"));
     const Result<UpstreamPtr> upstream = upstream_of(target);
     if (!upstream || (*upstream)->ready()) co_return upstream;
     Task<Result<void>> readying = (*upstream)->become_ready(stop);
@@ -133,7 +136,8 @@ Task<Result<rpc::Message>> PoolImpl::call(Target target, rpc::Message request, F
     if (!upstream.ready() || !client) {
       // Lost again since we were told.
       if (attempt == 1) continue;
-      co_return Error(ErrorKind::closed, "server " + target.server + " was lost before the call was sent");
+      co_return with_failure_code(
+          Error(ErrorKind::closed, "server " + target.server + " was lost before the call was sent"));
     }
     ManagedUpstream::Running running(*found, target, request.method(), options.caller);
     CallOptions sending;
@@ -194,7 +198,8 @@ Task<Result<Lease>> PoolImpl::acquire(Target target, std::stop_token stop) {
   if (!found) co_return found.error();
   std::shared_ptr<mcp::Client> client = (*found)->client();
   if (!(*found)->ready() || !client)
-    co_return Error(ErrorKind::closed, "server " + target.server + " was lost as soon as it was ready");
+    co_return with_failure_code(
+        Error(ErrorKind::closed, "server " + target.server + " was lost as soon as it was ready"));
   auto held = std::make_unique<Held>(std::move(*admitted), std::move(target), *found);
   co_return Lease(*found, std::move(client), std::move(held));
 }
@@ -203,7 +208,7 @@ Result<Lease> PoolImpl::hold(const std::shared_ptr<Upstream>& upstream) {
   const auto held = std::static_pointer_cast<ManagedUpstream>(upstream);
   std::shared_ptr<mcp::Client> client = held->client();
   if (!held->ready() || !client)
-    return Error(ErrorKind::closed, "server " + held->spec().name + " is not ready");
+    return with_failure_code(Error(ErrorKind::closed, "server " + held->spec().name + " is not ready"));
   return Lease(held, std::move(client), std::make_unique<Hold>(held));
 }
 

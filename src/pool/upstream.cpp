@@ -2,6 +2,8 @@
 // between.
 #include "pool/upstream.hpp"
 
+#include "fairlead/process/failure.hpp"
+
 namespace fairlead::pool {
 
 namespace {
@@ -144,7 +146,8 @@ void ManagedUpstream::retire(std::string_view why, std::chrono::milliseconds gra
   tell(Event::retire, why);
   if (state() != State::draining || calls_.empty()) return;
   drain_timer_.arm_after(grace, [this, why = std::string(why)] {
-    close_reason_ = Error(ErrorKind::closed, "server " + spec().name + " is no longer there: " + why);
+    close_reason_ = with_failure_code(
+        Error(ErrorKind::closed, "server " + spec().name + " is no longer there: " + why), failure::draining);
     tell(Event::drained);
   });
 }

@@ -120,7 +120,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   mcp::ClientOptions client_options(std::uint64_t generation, std::optional<mcp::Revision> pinned);
   bool opening(std::uint64_t generation) const noexcept;
   void on_connected(std::uint64_t generation, const std::shared_ptr<Connection>& connection);
-  void on_start_failed(const Error& error);
+  void on_start_failed(const Error& reason);
   void on_no_place(const Error& error);
   void on_ready(std::shared_ptr<mcp::Client> client, Place place);
 

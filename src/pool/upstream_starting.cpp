@@ -25,6 +25,14 @@ Task<ConnectResult> reach(Loop& loop, const ServerSpec& spec, ConnectOptions opt
   return std::get<Connector>(spec.reach)(loop, std::move(options));
 }
 
+// To a caller a program that is not there is a server that cannot be reached.
+Error start_failure(const Error& reason) {
+  if (reason.detail().code != failure::command_not_found) return with_failure_code(reason);
+  return Error(ErrorKind::connection_failed, reason.message()).with([&](ErrorDetail& d) {
+    d = reason.detail();
+  });
+}
+
 }  // namespace
 
 bool ServerSpec::is_process() const {
@@ -39,9 +47,8 @@ Task<Result<void>> ManagedUpstream::become_ready(std::stop_token stop) {
   if (supervisor_.outlook(Clock::now()) == Action::refuse) co_return refusal();
   const std::size_t limit = core_->options.limits.max_waiting_calls;
   if (core_->waiting_calls >= limit) {
-    co_return with_retry(Error(ErrorKind::resource_exhausted,
-                               "max_waiting_calls (" + std::to_string(limit) + ") calls wait already"),
-                         spec().clocks.queue);
+    co_return limit_reached("max_waiting_calls (" + std::to_string(limit) + ") calls wait already",
+                            spec().clocks.queue);
   }
   const auto waiter = std::make_shared<Waiter>(core_->loop);
   const bool first = !attempt_;
@@ -54,7 +61,8 @@ Task<Result<void>> ManagedUpstream::become_ready(std::stop_token stop) {
   const bool called = co_await waiting;
   if (!called) {
     attempt->waiting.remove(waiter);
-    co_return Error(ErrorKind::cancelled, "given up while server " + spec().name + " was being started");
+    co_return with_failure_code(
+        Error(ErrorKind::cancelled, "given up while server " + spec().name + " was being started"));
   }
   if (attempt->error) co_return *attempt->error;
   co_return Result<void>();
@@ -74,8 +82,10 @@ void ManagedUpstream::finish_attempt(std::optional<Error> error) {
 }
 
 Error ManagedUpstream::refusal() const {
-  if (state() != State::crash_loop)
-    return Error(ErrorKind::connection_failed, "server " + spec().name + " is stopped");
+  if (state() != State::crash_loop) {
+    return with_failure_code(Error(ErrorKind::connection_failed, "server " + spec().name + " is stopped"),
+                             failure::server_stopped);
+  }
   const Clock::duration left = supervisor_.retry_at() - Clock::now();
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(left).count();
   Error told(last_error_->kind(), "server " + spec().name + " has failed " +
@@ -92,8 +102,9 @@ Error ManagedUpstream::still_waiting() const {
   Error told(ErrorKind::timeout, "server " + spec().name + " waits " + what +
                                      (last_error_ ? ", after: " + last_error_->message() : std::string()));
   if (last_error_) told = std::move(told).with([&](ErrorDetail& d) { d = last_error_->detail(); });
-  return with_retry(std::move(told), std::max<Clock::duration>(supervisor_.retry_at() - Clock::now(),
-                                                               std::chrono::seconds(1)));
+  return with_retry(
+      with_failure_code(std::move(told)),
+      std::max<Clock::duration>(supervisor_.retry_at() - Clock::now(), std::chrono::seconds(1)));
 }
 
 Error ManagedUpstream::spawn_timeout(std::chrono::milliseconds patience) const {
@@ -233,7 +244,8 @@ void ManagedUpstream::on_connected(std::uint64_t generation, const std::shared_p
   tell(Event::connected);
 }
 
-void ManagedUpstream::on_start_failed(const Error& error) {
+void ManagedUpstream::on_start_failed(const Error& reason) {
+  const Error error = start_failure(reason);
   last_error_ = error;
   core_->log().warning("server does not start", {{"server", spec().name}, {"reason", error.to_string()}});
   tell(Event::failed, error.message());

@@ -12,14 +12,16 @@ namespace {
 // counts.
 constexpr std::chrono::minutes kPingKept{10};
 
-// A failure that does not come from the end of the process has no name yet.
+// A failure that does not come from the end of the process has no code yet.
 Error with_last_words(const mcp::Client& client, Error error) {
-  if (!error.detail().code.empty()) return error;
-  if (error.kind() == ErrorKind::timeout)
-    return client.connection().explained(std::move(error), failure::call_timeout);
-  if (error.kind() == ErrorKind::parse)
-    return client.connection().explained(std::move(error), failure::noise_on_stdout);
-  return error;
+  if (!error.detail().code.empty()) return with_failure_code(std::move(error));
+  const bool timed_out = error.kind() == ErrorKind::timeout;
+  const std::string_view code = timed_out                          ? failure::call_timeout
+                                : error.kind() == ErrorKind::parse ? failure::noise_on_stdout
+                                                                   : failure_code(error.kind());
+  // Only a child has a stdout to write noise to.
+  return with_failure_code(client.connection().explained(std::move(error), code),
+                           timed_out ? code : std::string_view());
 }
 
 bool asks_a_session(std::string_view method) {

@@ -63,6 +63,36 @@ constexpr FailureCode kCodes[] = {
     {unresponsive,
      "Find out what the server waits for: it ran, and answered neither calls nor a ping (clocks.ping). The "
      "next call starts another."},
+    {draining,
+     "The server was removed, disabled, updated or stopped while the call was under way. Send it again if "
+     "that does no harm; calls that take longer need a longer clocks.drain, or drain_grace of the gateway."},
+    {server_stopped, "Enable the server in the configuration."},
+    {unknown_server, "Correct the name, or add the server to the configuration."},
+    {gateway_shut_down, "Try again when the gateway runs again."},
+    {resource_exhausted,
+     "Try again later (retryAfterMs, where it is known), or raise the limit that the message names."},
+    {frame_too_large,
+     "Raise max_frame_bytes ([limits] of the gateway's file), or have the sender send less at a time."},
+    {connection_failed,
+     "See whether the server runs, and whether its address is right and can be reached from this machine."},
+    {connection_lost,
+     "The connection to the server broke while the call was under way. The next call connects again; see the "
+     "server's own log for the reason."},
+    {timed_out, "Give the server more time (clocks of the server), or find out what it waits for."},
+    {cancelled, "Nothing: the caller gave the call up."},
+    {http_status,
+     "See whether the url is that of an MCP endpoint, and what the server's own log says about the request."},
+    {unauthorized, "Correct the credentials in the headers of the server."},
+    {invalid_content_type, "See whether the url is that of an MCP endpoint: it answered, but not as one."},
+    {protocol_violation, "The server sent what is not JSON-RPC; see its own log, or update it."},
+    {invalid_request, "Correct the request."},
+    {io_error, "See the system's error in the message."},
+    {server_error, "See the server's own message and log."},
+    {too_many_rounds,
+     "The server asks for input again and again; see its own log for what it does not accept."},
+    {unsupported_by_client, "Use a client that has the capability, or a tool that does not need it."},
+    {unknown_name,
+     "List again what there is: the server may have changed, or may not have started (see /health)."},
 };
 
 }  // namespace
@@ -74,6 +104,39 @@ std::span<const FailureCode> failure_codes() noexcept {
 std::string_view remedy_for(std::string_view code) noexcept {
   const auto* found = std::ranges::find(kCodes, code, &FailureCode::code);
   return found == std::end(kCodes) ? std::string_view() : found->remedy;
+}
+
+std::string_view failure_code(ErrorKind kind) noexcept {
+  switch (kind) {
+    case ErrorKind::spawn: return spawn_failed;
+    case ErrorKind::stdio_unavailable:
+    case ErrorKind::io: return io_error;
+    case ErrorKind::serialize:
+    case ErrorKind::validation: return invalid_request;
+    case ErrorKind::parse:
+    case ErrorKind::id_mismatch: return protocol_violation;
+    case ErrorKind::remote: return server_error;
+    case ErrorKind::timeout: return timed_out;
+    case ErrorKind::cancelled: return failure::cancelled;
+    case ErrorKind::process_exited: return exited;
+    case ErrorKind::closed: return connection_lost;
+    case ErrorKind::frame_too_large: return failure::frame_too_large;
+    case ErrorKind::resource_exhausted: return failure::resource_exhausted;
+    case ErrorKind::connection_failed: return failure::connection_failed;
+    case ErrorKind::invalid_content_type: return failure::invalid_content_type;
+    case ErrorKind::http_status: return failure::http_status;
+    case ErrorKind::authorization: return unauthorized;
+  }
+  return server_error;
+}
+
+Error with_failure_code(Error error, std::string_view code) {
+  if (!error.detail().code.empty() && !error.detail().remedy.empty()) return error;
+  const std::string_view fallback = code.empty() ? failure_code(error.kind()) : code;
+  return std::move(error).with([&](ErrorDetail& detail) {
+    if (detail.code.empty()) detail.code = fallback;
+    if (detail.remedy.empty()) detail.remedy = remedy_for(detail.code);
+  });
 }
 
 }  // namespace fairlead

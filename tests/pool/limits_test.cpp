@@ -1,4 +1,5 @@
 // How many of everything there may be. R10.3; O3.
+#include "fairlead/process/failure.hpp"
 #include "pool/harness.hpp"
 
 namespace fairlead::pool {
@@ -57,6 +58,8 @@ TEST_F(PoolTest, a_full_pool_of_busy_servers_refuses_in_time_and_names_its_limit
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().kind(), ErrorKind::resource_exhausted);
   EXPECT_NE(answer.error().message().find("max_stdio_processes (1)"), std::string::npos);
+  EXPECT_EQ(answer.error().detail().code, failure::resource_exhausted);
+  EXPECT_EQ(answer.error().detail().remedy, remedy_for(failure::resource_exhausted));
   EXPECT_GT(answer.error().detail().retry_after.value_or(0ms), 0ms);
   EXPECT_EQ(starts("b"), 0u);
   open_gate();

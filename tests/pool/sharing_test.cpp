@@ -164,6 +164,7 @@ TEST_F(PoolTest, a_call_that_does_not_end_is_cut_off_when_the_drains_clock_runs_
   ASSERT_TRUE(comes_true([&] { return noted("a", "got \"tools/call\"") == 1; }));
   ASSERT_TRUE(pool->remove("a"));
   EXPECT_NE(finish(hanging).find("it was removed"), std::string::npos) << finish(hanging);
+  EXPECT_NE(finish(hanging).find("code: draining"), std::string::npos) << finish(hanging);
 }
 
 TEST_F(PoolTest, a_disabled_server_finishes_its_calls_and_comes_back_when_enabled) {

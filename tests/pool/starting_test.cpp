@@ -61,15 +61,29 @@ TEST_F(PoolTest, a_server_that_ends_before_it_has_answered_says_so_whatever_it_i
   }
 }
 
-TEST_F(PoolTest, a_command_that_is_not_there_is_a_spawn_error) {
+TEST_F(PoolTest, a_command_that_is_not_there_is_a_connection_that_failed) {
   ServerSpec missing = spec("a");
   std::get<ProcessSpec>(missing.reach).command = "no-such-program-anywhere";
   add(missing);
   const Result<rpc::Message> answer = call("a", "pid");
   ASSERT_FALSE(answer);
-  EXPECT_EQ(answer.error().kind(), ErrorKind::spawn);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::connection_failed);
+  EXPECT_EQ(answer.error().detail().code, failure::command_not_found);
+  EXPECT_EQ(answer.error().detail().remedy, remedy_for(failure::command_not_found));
   EXPECT_NE(answer.error().message().find("no-such-program-anywhere"), std::string::npos);
   EXPECT_EQ(status("a").state, State::backing_off);
+  EXPECT_EQ(status("a").last_error->kind(), ErrorKind::connection_failed);
+}
+
+TEST_F(PoolTest, an_address_where_nobody_listens_fails_with_code_and_remedy) {
+  ServerSpec nobody = spec("a");
+  nobody.reach = "http://127.0.0.1:1/mcp";
+  add(nobody);
+  const Result<rpc::Message> answer = call("a", "pid");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::connection_failed) << answer.error().to_string();
+  EXPECT_EQ(answer.error().detail().code, failure::connection_failed);
+  EXPECT_EQ(answer.error().detail().remedy, remedy_for(failure::connection_failed));
 }
 
 TEST_F(PoolTest, a_server_that_never_reads_fails_by_the_handshakes_clock) {

@@ -84,6 +84,22 @@ TEST(LastWords, EveryCodeHasARemedyAndStandsInTheDocuments) {
   EXPECT_EQ(remedy_for("no such code"), "");
 }
 
+TEST(LastWords, EveryKindOfErrorHasACodeWithARemedy) {
+  for (int kind = 0; kind <= static_cast<int>(ErrorKind::validation); ++kind) {
+    const Error error = with_failure_code(Error(static_cast<ErrorKind>(kind), "why"));
+    EXPECT_FALSE(error.detail().code.empty()) << kind;
+    EXPECT_EQ(error.detail().remedy, remedy_for(error.detail().code)) << kind;
+    EXPECT_FALSE(error.detail().remedy.empty()) << kind;
+  }
+}
+
+TEST(LastWords, AnErrorKeepsTheCodeThatItHas) {
+  const Error error = with_failure_code(with_failure_code(Error(ErrorKind::closed, "why"), failure::draining),
+                                        failure::server_stopped);
+  EXPECT_EQ(error.detail().code, failure::draining);
+  EXPECT_EQ(error.detail().remedy, remedy_for(failure::draining));
+}
+
 TEST(LastWords, ACommandLineCanBePastedIntoAShell) {
   EXPECT_EQ(process::quoted_command_line("/bin/x", {"a", "", "it's", "$HOME", "a\nb"}),
             "/bin/x a '' 'it'\\''s' '$HOME' 'a b'");
