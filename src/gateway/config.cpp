@@ -92,6 +92,8 @@ void read_restart(ConfigReader& in, pool::RestartPolicy& restart) {
       .duration("forgive_after", restart.forgive_after)
       .number("crash_loop_after", restart.crash_loop_after)
       .duration("crash_loop_pause", restart.crash_loop_pause)
+      .number("tool_crash_after", restart.tool_crash_after)
+      .duration("tool_crash_pause", restart.tool_crash_pause)
       .not_zero({"crash_loop_after"})
       .finish();
   if (restart.factor < 1) in.fail("factor", "is less than 1");

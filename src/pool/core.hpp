@@ -10,6 +10,7 @@
 #include "fairlead/loop/event.hpp"
 #include "fairlead/pool/pool.hpp"
 #include "pool/gate.hpp"
+#include "pool/tool_crashes.hpp"
 
 namespace fairlead::pool {
 
@@ -94,6 +95,7 @@ struct ServerState {
   Sharing sharing = Sharing::shared;  // as it is practised
   std::string evidence;
   std::optional<mcp::Revision> legacy;  // what it spoke the last time; saves probing it again
+  ToolCrashes tool_crashes{spec.restart};
   // The server, or what is asked of it, shows that it keeps something of one session for itself.
   std::function<void(const std::string& evidence)> keeps_state;
 };

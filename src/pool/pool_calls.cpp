@@ -126,6 +126,8 @@ Task<Result<rpc::Message>> PoolImpl::call(Target target, rpc::Message request, F
   std::optional<Error> first_failure;  // of a call that may have run
   for (unsigned attempt = 1;; ++attempt) {
     Result<UpstreamPtr> found = upstream_of(target);
+    std::optional<Error> refused = found ? (*found)->tool_refusal(request) : std::nullopt;
+    if (refused) co_return first_failure ? *first_failure : *refused;
     if (found && !(*found)->ready()) {
       Task<Result<UpstreamPtr>> readying = ready_upstream(target, options.stop);
       found = co_await readying;
@@ -139,7 +141,7 @@ Task<Result<rpc::Message>> PoolImpl::call(Target target, rpc::Message request, F
       co_return with_failure_code(
           Error(ErrorKind::closed, "server " + target.server + " was lost before the call was sent"));
     }
-    ManagedUpstream::Running running(*found, target, request.method(), options.caller);
+    ManagedUpstream::Running running(*found, target, request.method(), options.caller, &request);
     CallOptions sending;
     sending.timeout = options.idle.value_or(upstream.spec().clocks.idle);
     sending.max_total = options.absolute.value_or(upstream.spec().clocks.absolute);
@@ -151,7 +153,7 @@ Task<Result<rpc::Message>> PoolImpl::call(Target target, rpc::Message request, F
     };
     Result<rpc::Message> answer = co_await client->forward(request, std::move(sending));
     if (answer) {
-      upstream.call_answered();
+      upstream.call_answered(request);
       if (first_failure)
         co_return mark_retried(*answer, attempt, *first_failure, core_->options.client.connect.limits);
       co_return answer;

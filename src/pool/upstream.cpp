@@ -17,13 +17,15 @@ std::uint32_t seed_of(const ManagedUpstream* upstream) {
 // ---- calls under way -------------------------------------------------------------------------------------
 
 ManagedUpstream::Running::Running(std::shared_ptr<ManagedUpstream> at, const Target& target,
-                                  std::string_view method, std::shared_ptr<void> caller)
+                                  std::string_view method, std::shared_ptr<void> caller,
+                                  const rpc::Message* request)
     : upstream_(std::move(at)),
       number_(++upstream_->last_number_),
       asked_before_(upstream_->asked_),
       target_(target),
       method_(method),
-      caller_(std::move(caller)) {
+      caller_(std::move(caller)),
+      request_(request) {
   upstream_->calls_.push_back(*this);
   if (method.empty()) return;  // a lease
   if (!std::exchange(upstream_->used_, true)) {

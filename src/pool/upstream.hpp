@@ -18,9 +18,9 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   class Running
       : public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::safe_link>> {
    public:
-    // `target` and `method` live as long as this.
+    // `target`, `method` and `request` live as long as this. `request` is null for a lease.
     Running(std::shared_ptr<ManagedUpstream> at, const Target& target, std::string_view method,
-            std::shared_ptr<void> caller);
+            std::shared_ptr<void> caller, const rpc::Message* request = nullptr);
     ~Running();
     Running(const Running&) = delete;
 
@@ -37,6 +37,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
     const Target& target_;
     std::string_view method_;
     std::shared_ptr<void> caller_;
+    const rpc::Message* request_;
   };
 
   static std::shared_ptr<ManagedUpstream> make(std::shared_ptr<Core> core,
@@ -71,7 +72,9 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   Clock::time_point idle_since() const noexcept { return idle_since_; }
 
   // ---- watching (upstream_watching.cpp) ----
-  void call_answered();
+  void call_answered(const rpc::Message& request);
+  // The error of a tool that has ended the process too often; nullopt if `request` may be sent.
+  std::optional<Error> tool_refusal(const rpc::Message& request) const;
   void sign_of_life();
   // A call sent to `client` has failed. Returns the reason as it is best told.
   Error call_failed(const std::shared_ptr<mcp::Client>& client, Error error);
@@ -125,6 +128,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   void on_ready(std::shared_ptr<mcp::Client> client, Place place);
 
   void on_lost(std::uint64_t generation, const Error& lost);
+  void count_crashes(const Error& reason);
   Task<Answer> on_request(Request request);
   static Task<Answer> refuse_request(Request request);
   void on_notification(std::string_view method, const json::Raw& params);

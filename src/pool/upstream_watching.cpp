@@ -1,4 +1,6 @@
 // Whether an upstream is alive: what it says, how its calls end, and the ping it gets when it says nothing.
+#include <set>
+
 #include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "pool/retry.hpp"
@@ -54,8 +56,10 @@ void ManagedUpstream::on_notification(std::string_view method, const json::Raw& 
   if (core_->options.handlers.notified) core_->options.handlers.notified(shared_from_this(), method, params);
 }
 
-void ManagedUpstream::call_answered() {
+void ManagedUpstream::call_answered(const rpc::Message& request) {
   ++answered_;
+  supervisor_.served();
+  server_->tool_crashes.answered(request);
   sign_of_life();
 }
 
@@ -78,6 +82,23 @@ Error ManagedUpstream::call_failed(const std::shared_ptr<mcp::Client>& client, E
   return Error(*close_reason_).with([&](ErrorDetail& d) { d.unsent = error.detail().unsent; });
 }
 
+std::optional<Error> ManagedUpstream::tool_refusal(const rpc::Message& request) const {
+  return server_->tool_crashes.refusal(spec().name, request, Clock::now());
+}
+
+// With calls of several tools under way nobody can tell which of them ended the process, so it counts for
+// each of them. A tool that is not to blame starts again at zero when one of its calls is answered.
+void ManagedUpstream::count_crashes(const Error& reason) {
+  if (reason.kind() != ErrorKind::process_exited) return;
+  std::set<std::string> tools;
+  for (const Running& call : calls_) {
+    if (!call.request_) continue;
+    if (std::optional<std::string> tool = ToolCrashes::tool_of(*call.request_))
+      tools.insert(std::move(*tool));
+  }
+  for (const std::string& tool : tools) server_->tool_crashes.crashed(tool, reason, Clock::now());
+}
+
 // A server that exits with status 0 after having served, and with nothing under way, has not failed.
 void ManagedUpstream::on_lost(std::uint64_t generation, const Error& lost) {
   if (generation != this->generation() || !client_) return;
@@ -86,6 +107,7 @@ void ManagedUpstream::on_lost(std::uint64_t generation, const Error& lost) {
   last_error_ = reason;
   close_reason_ = reason;  // for calls that end because we close what is no good any more
   if (!polite) core_->log().warning("server lost", {{"server", spec().name}, {"reason", reason.to_string()}});
+  count_crashes(reason);
   tell(polite ? Event::left : Event::lost, reason.message());
 }
 

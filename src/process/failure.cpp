@@ -63,6 +63,9 @@ constexpr FailureCode kCodes[] = {
     {unresponsive,
      "Find out what the server waits for: it ran, and answered neither calls nor a ping (clocks.ping). The "
      "next call starts another."},
+    {tool_crashes,
+     "Find out why this tool ends the server's process (its last lines say more); other tools of the server "
+     "are served. It is tried again after the pause (restart.tool_crash_pause)."},
     {draining,
      "The server was removed, disabled, updated or stopped while the call was under way. Send it again if "
      "that does no harm; calls that take longer need a longer clocks.drain, or drain_grace of the gateway."},

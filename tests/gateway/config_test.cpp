@@ -216,6 +216,14 @@ TEST(GatewayConfig, AHeaderThatNamesAVariableNobodySetIsRefused) {
       "not set");
 }
 
+TEST(GatewayConfig, ToolsThatCrashHaveKeysOfTheirOwn) {
+  const Result<Config> config = parse_config(
+      "[servers.a]\ncommand='x'\nrestart.tool_crash_after=7\nrestart.tool_crash_pause='5s'", "f");
+  ASSERT_TRUE(config) << config.error().to_string();
+  EXPECT_EQ(config->servers.at(0).restart.tool_crash_after, 7u);
+  EXPECT_EQ(config->servers.at(0).restart.tool_crash_pause, std::chrono::seconds(5));
+}
+
 TEST(GatewayConfig, Durations) {
   EXPECT_EQ(*parse_duration("250ms"), std::chrono::milliseconds(250));
   EXPECT_EQ(*parse_duration("1.5h"), std::chrono::minutes(90));

@@ -2,9 +2,27 @@
 #include "fairlead/process/failure.hpp"
 #include "pool/harness.hpp"
 #include "pool/retry.hpp"
+#include "pool/tool_crashes.hpp"
 
 namespace fairlead::pool {
 namespace {
+
+TEST(ToolCrashes, AnAnsweredCallSetsItsToolBackToZero) {
+  RestartPolicy policy;
+  policy.tool_crash_after = 2;
+  ToolCrashes crashes(policy);
+  const Clock::time_point now = Clock::now();
+  const Error reason(ErrorKind::process_exited, "killed");
+  crashes.crashed("a", reason, now);
+  crashes.crashed("b", reason, now);
+  crashes.answered(tool_call("a"));
+  crashes.crashed("a", reason, now);
+  crashes.crashed("b", reason, now);
+  EXPECT_FALSE(crashes.refusal("s", tool_call("a"), now));
+  EXPECT_TRUE(crashes.refusal("s", tool_call("b"), now));
+  EXPECT_FALSE(crashes.refusal("s", tool_call("b"), now + policy.tool_crash_pause));
+  EXPECT_FALSE(crashes.refusal("s", message(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"), now));
+}
 
 TEST_F(PoolTest, an_answer_is_passed_on_byte_for_byte) {
   add(spec("a"));

@@ -220,6 +220,65 @@ TEST_F(PoolTest, a_crash_loop_is_refused_without_another_start_and_says_until_wh
   EXPECT_EQ(starts("a"), before);
 }
 
+TEST_F(PoolTest, CrashesWithAnsweredCallsBetweenThemAreNoCrashLoop) {
+  ServerSpec weak = spec("a");
+  weak.restart.tool_crash_after = 0;
+  add(weak);
+  for (int i = 0; i < 7; ++i) {
+    EXPECT_FALSE(call("a", "crash"));
+    const std::string text = text_of(call("a", "pid"));
+    ASSERT_FALSE(text.starts_with("<")) << text << " after crash " << i + 1;
+  }
+  EXPECT_EQ(status("a").failures, 0u);
+}
+
+TEST_F(PoolTest, ToolThatEndsTheProcessRepeatedlyIsRefusedWhileOthersAreServed) {
+  add(spec("a"));
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(call("a", "crash"));
+  const std::size_t before = noted("a", "got \"tools/call\"");
+  const Result<rpc::Message> refused = call("a", "crash");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(noted("a", "got \"tools/call\""), before) << "it was sent";
+  EXPECT_NE(refused.error().message().find("tool crash ended the process of server a 3 times in a row"),
+            std::string::npos)
+      << refused.error().to_string();
+  EXPECT_EQ(refused.error().detail().code, failure::tool_crashes);
+  EXPECT_EQ(refused.error().detail().remedy, remedy_for(failure::tool_crashes));
+  EXPECT_GT(refused.error().detail().retry_after.value_or(0ms), 50s);
+  EXPECT_EQ(refused.error().detail().stderr_lines, std::vector<std::string>{"out of cheese"});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_GT(pid_of("a"), 0);
+    EXPECT_FALSE(call("a", "crash"));
+  }
+  EXPECT_EQ(starts("a"), 4u);
+}
+
+TEST_F(PoolTest, RefusedToolIsTriedAgainAfterThePause) {
+  ServerSpec brief = spec("a");
+  brief.restart.tool_crash_after = 1;
+  brief.restart.tool_crash_pause = 1ms;
+  add(brief);
+  EXPECT_FALSE(call("a", "crash"));
+  EXPECT_TRUE(
+      comes_true([&] { return noted("a", "got \"tools/call\"") == 2 || (begin("a", "crash"), false); }));
+}
+
+TEST_F(PoolTest, CrashWithSeveralToolsUnderWayCountsForEachOfThem) {
+  ServerSpec weak = spec("a");
+  weak.restart.tool_crash_after = 2;
+  add(weak);
+  for (int i = 0; i < 2; ++i) {
+    const auto innocent = begin("a", "hang");
+    ASSERT_TRUE(comes_true([&] { return status("a").calls == 1; }));
+    EXPECT_FALSE(call("a", i == 0 ? "crash" : "progress_crash"));
+    finish(innocent);
+    EXPECT_GT(pid_of("a"), 0);
+  }
+  EXPECT_NE(text_of(call("a", "hang")).find("tool hang ended the process"), std::string::npos)
+      << "nobody can tell which of them it was";
+  EXPECT_GT(pid_of("a"), 0);
+}
+
 TEST_F(PoolTest, a_server_to_be_kept_running_starts_by_itself_and_again_after_its_death) {
   ServerSpec kept = spec("a");
   kept.keep_running = true;

@@ -144,6 +144,21 @@ TEST(Supervisor, that_is_enabled_while_it_drains_comes_back) {
   EXPECT_EQ(life.state(), State::idle);
 }
 
+TEST(Supervisor, AnAnsweredCallEndsTheRowOfFailures) {
+  Life life;
+  for (int i = 0; i < 10; ++i) {
+    life.now = std::max(life.now, life.retry_at());
+    life.be_ready();
+    life.served();
+    EXPECT_EQ(life.failures(), 0u);
+    life.tell(Event::lost);
+    life.tell(Event::gone);
+    EXPECT_EQ(life.state(), State::backing_off);
+    EXPECT_EQ(life.failures(), 1u);
+    EXPECT_EQ(life.retry_at(), life.now) << "the first failure in a row costs no delay";
+  }
+}
+
 TEST(Supervisor, that_is_removed_while_it_rests_does_not_come_back) {
   Life life = in(State::ready);
   life.tell(Event::rest);

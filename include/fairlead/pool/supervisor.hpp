@@ -36,8 +36,12 @@ struct RestartPolicy {
   double jitter = 0.2;
   std::chrono::milliseconds forgive_after{
       60'000};                    // having been ready for this long, earlier failures are forgotten
-  unsigned crash_loop_after = 5;  // failures in a row
+  unsigned crash_loop_after = 5;  // failures in a row, with no call answered in between
   std::chrono::milliseconds crash_loop_pause{60'000};  // then nothing is tried for this long
+  // A tool whose calls end the process this often in a row is refused for tool_crash_pause, while other tools
+  // are served; 0: never.
+  unsigned tool_crash_after = 3;
+  std::chrono::milliseconds tool_crash_pause{60'000};
 };
 
 class Supervisor {
@@ -81,6 +85,10 @@ class Supervisor {
 
   // `calls` is how many are under way now. An event that means nothing in this state changes nothing.
   Action on(Event event, Time now, std::size_t calls = 0, std::string_view reason = {});
+  // A call was answered: earlier failures no longer count as failures in a row.
+  void served() noexcept {
+    if (state_ == State::ready) failures_ = 0;
+  }
   // What `wanted` would be answered with, without asking for it.
   Action outlook(Time now) const;
 

@@ -52,6 +52,7 @@ inline constexpr std::string_view stream_closed = "stream_closed";
 inline constexpr std::string_view spawn_timeout = "spawn_timeout";
 inline constexpr std::string_view call_timeout = "call_timeout";
 inline constexpr std::string_view unresponsive = "unresponsive";
+inline constexpr std::string_view tool_crashes = "tool_crashes";
 inline constexpr std::string_view draining = "draining";
 inline constexpr std::string_view server_stopped = "server_stopped";
 inline constexpr std::string_view unknown_server = "unknown_server";
