@@ -6,6 +6,7 @@
 
 #include "fairlead/connection/uri.hpp"
 #include "fairlead/http/connect.hpp"
+#include "fairlead/process/failure.hpp"
 #include "gateway/config_reader.hpp"
 #include "gateway/config_text.hpp"
 #include "gateway/names.hpp"
@@ -16,19 +17,9 @@ namespace fairlead::gateway {
 
 namespace {
 
-Task<ConnectResult> connect_with(Loop& loop, std::string url, http::Headers headers,
-                                 fairlead::ConnectOptions options) {
-  http::ConnectOptions all;
-  static_cast<fairlead::ConnectOptions&>(all) = std::move(options);
-  all.headers = std::move(headers);
-  Task<ConnectResult> connecting = http::connect(loop, std::move(url), std::move(all));
-  ConnectResult connected = co_await connecting;
-  co_return connected;
-}
-
-// `${NAME}` and `${file:/path}`, as in the environment of a program.
-Result<std::string> expanded(const std::string& text) {
-  process::Redactor unused;
+// `text` with each `${NAME}` and `${file:/path}` replaced by `value_of(reference)`.
+Result<std::string> with_references(
+    const std::string& text, const std::function<Result<std::string>(const std::string& name)>& value_of) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.compare(at, 2, "${") == 0 ? text.find('}', at) : std::string::npos;
@@ -36,17 +27,53 @@ Result<std::string> expanded(const std::string& text) {
       out += text[at++];
       continue;
     }
-    const std::string name = text.substr(at + 2, end - at - 2);
-    const Result<std::string> value = process::resolve_secret(name, text.substr(at, end + 1 - at), unused);
-    if (!value) {
-      return Error(ErrorKind::validation, name.starts_with("file:")
-                                              ? "the file " + name.substr(5) + " cannot be read"
-                                              : "the environment variable " + name + " is not set");
-    }
+    const Result<std::string> value = value_of(text.substr(at + 2, end - at - 2));
+    if (!value) return value;
     out += *value;
     at = end + 1;
   }
   return out;
+}
+
+Error unresolved(const std::string& key, const std::string& why) {
+  return with_failure_code(Error(ErrorKind::connection_failed, "`" + key + "` cannot be resolved: " + why),
+                           failure::secret_unavailable);
+}
+
+// Resolved when the server is connected to, so that only this server fails if a reference cannot be.
+Result<std::string> expanded(const std::string& key, const std::string& text) {
+  return with_references(text, [&](const std::string& name) -> Result<std::string> {
+    process::Redactor unused;
+    Result<std::string> value = process::resolve_secret(name, "${" + name + "}", unused);
+    if (value) return value;
+    return unresolved(key, name.starts_with("file:") ? "the file " + name.substr(5) + " cannot be read"
+                                                     : "the environment variable " + name + " is not set");
+  });
+}
+
+// What a server that is an address is connected to with; values may have references in them.
+struct Address {
+  std::string url;
+  std::map<std::string, std::string> headers;
+};
+
+Task<ConnectResult> connect_with(Loop& loop, std::shared_ptr<const Address> address,
+                                 fairlead::ConnectOptions options) {
+  http::ConnectOptions all;
+  static_cast<fairlead::ConnectOptions&>(all) = std::move(options);
+  Result<std::string> url = expanded("url", address->url);
+  if (!url) co_return url.error();
+  // The error of the URL's parser would show the query.
+  if (*url != address->url && !http::Url::parse(*url))
+    co_return unresolved("url", "with the values of its references it is not a URL");
+  for (const auto& [name, value] : address->headers) {
+    Result<std::string> filled = expanded("headers." + name, value);
+    if (!filled) co_return filled.error();
+    all.headers.add(name, std::move(*filled));
+  }
+  Task<ConnectResult> connecting = http::connect(loop, std::move(*url), std::move(all));
+  ConnectResult connected = co_await connecting;
+  co_return connected;
 }
 
 void read_limits(ConfigReader& in, Config& config) {
@@ -167,21 +194,16 @@ void reach_address(ConfigReader& in, const Reach& reach, pool::ServerSpec& spec)
   // A query is never shown; the rest is, in errors and in the log.
   if (reach.url.find("${") < reach.url.find('?'))
     return in.fail("url", "can have ${NAME} in its query only, where it is never shown");
-  const Result<std::string> real = expanded(reach.url);
-  if (!real) return in.fail("url", "cannot be made: " + real.error().message());
-  const Result<Uri> address = Uri::parse(*real);
-  const Result<http::Url> url = http::Url::parse(*real);
+  const Result<std::string> sample =
+      with_references(reach.url, [](const std::string&) { return std::string("x"); });
+  const Result<Uri> address = Uri::parse(*sample);
+  const Result<http::Url> url = http::Url::parse(*sample);
   if (!address) return in.fail("url", "cannot be used: " + address.error().message());
   if (address->scheme >= Uri::Scheme::http && !url)
     return in.fail("url", "cannot be used: " + url.error().message());
-  http::Headers sent;
-  for (const auto& [name, value] : reach.headers) {
-    Result<std::string> filled = expanded(value);
-    if (!filled) return in.fail("headers." + name, "cannot be made: " + filled.error().message());
-    sent.add(name, std::move(*filled));
-  }
-  spec.reach = Connector([url = *real, sent](Loop& loop, fairlead::ConnectOptions options) {
-    return connect_with(loop, url, sent, std::move(options));
+  const auto given = std::make_shared<const Address>(Address{reach.url, reach.headers});
+  spec.reach = Connector([given](Loop& loop, fairlead::ConnectOptions options) {
+    return connect_with(loop, given, std::move(options));
   });
 }
 

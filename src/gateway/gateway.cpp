@@ -169,6 +169,14 @@ bool GatewayImpl::may_list_yet(const rpc::Message& message) const {
   return name.empty() ? true : known != known_.end() && !known->second.asked;
 }
 
+// A name that begins with that of a server which could not list may well be one of its names.
+Error GatewayImpl::unknown_name(std::string_view what, const std::string& name) const {
+  const auto known = known_.find(name.substr(0, name.find("__")));
+  if (known != known_.end() && known->second.failure && !known->second.shared.listed)
+    return failure_of(known->first, *known->second.failure);
+  return refusal_of(rpc::kInvalidParams, "Unknown " + std::string(what) + ": " + name, failure::unknown_name);
+}
+
 Result<GatewayImpl::Route> GatewayImpl::route(const rpc::Message& message, const mcp::Context& context) {
   const json::View params(message.params_text());
   const std::string_view method = message.method();
@@ -186,10 +194,7 @@ Result<GatewayImpl::Route> GatewayImpl::route(const rpc::Message& message, const
   }
   const bool is_tool = method == "tools/call";
   const Offer* const offer = is_tool ? catalogue->tool(*name) : catalogue->prompt(*name);
-  if (!offer)
-    return refusal_of(rpc::kInvalidParams,
-                      std::string(is_tool ? "Unknown tool: " : "Unknown prompt: ") + *name,
-                      failure::unknown_name);
+  if (!offer) return unknown_name(is_tool ? "tool" : "prompt", *name);
   return Route{catalogue, offer->server, Rename{key, offer->name},
                is_tool ? json::View(offer->entry) : json::View()};
 }

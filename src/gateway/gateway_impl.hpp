@@ -73,9 +73,10 @@ class GatewayImpl final : public Gateway,
   struct Known {
     mcp::Revision revision = mcp::kNewestLegacy;
     bool per_user = false;
-    bool asked = false;          // it has been asked for its lists once, with whatever outcome
-    std::string problem;         // why there are none, or not all
-    std::optional<Timer> retry;  // when there is a problem
+    bool asked = false;            // it has been asked for its lists once, with whatever outcome
+    std::string problem;           // why there are none, or not all
+    std::optional<Error> failure;  // why there are none
+    std::optional<Timer> retry;    // when there is a problem
     std::chrono::milliseconds pause{};
     Part shared;  // what everybody sees who has no upstream of their own
     std::map<std::string, std::shared_ptr<Part>, std::less<>> own;  // by session or user
@@ -99,7 +100,7 @@ class GatewayImpl final : public Gateway,
                              std::shared_ptr<Part> part);
   Task<bool> take_turn(Part& part);
   Task<Result<Asked>> ask_lists(pool::Lease lease, Part& part);
-  void note_problem(const std::string& server, std::string problem);
+  void note_problem(const std::string& server, std::string problem, std::optional<Error> failure);
   void ask_later(const std::string& server);
   void take_lists(const std::string& server, std::shared_ptr<const Listed> listed);
   void take_own(const std::string& server, const std::string& key, Part& part,
@@ -111,6 +112,7 @@ class GatewayImpl final : public Gateway,
 
   // Calls (gateway.cpp).
   bool may_list_yet(const rpc::Message& message) const;
+  Error unknown_name(std::string_view what, const std::string& name) const;
   Result<Route> route(const rpc::Message& message, const mcp::Context& context);
   Task<Answer> pass(mcp::BackendRequest request, Route route);
   void note_urls(const std::string& server, const mcp::Context& context, const Error& refusal);

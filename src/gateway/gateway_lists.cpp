@@ -82,13 +82,15 @@ Task<void> GatewayImpl::list_server(std::shared_ptr<GatewayImpl> self, std::stri
     Task<Result<pool::Lease>> leasing = lease_of(self->pool_, server, known.shared.at.lock());
     Result<pool::Lease> lease = co_await leasing;
     if (!lease) {
-      self->note_problem(server, lease.error().to_string());
+      self->note_problem(server, lease.error().to_string(), lease.error());
       break;
     }
     known.revision = lease->client().revision();
     Task<Result<Asked>> asking = self->ask_lists(std::move(*lease), known.shared);
     const Result<Asked> asked = co_await asking;
-    self->note_problem(server, asked ? asked->problem : asked.error().to_string());
+    std::optional<Error> failure;
+    if (!asked) failure = asked.error();
+    self->note_problem(server, asked ? asked->problem : asked.error().to_string(), failure);
     if (!asked) break;
     self->take_lists(server, asked->listed);
   }
@@ -101,8 +103,9 @@ Task<void> GatewayImpl::list_server(std::shared_ptr<GatewayImpl> self, std::stri
   std::exchange(self->listed_one_, Event()).set();
 }
 
-void GatewayImpl::note_problem(const std::string& server, std::string problem) {
+void GatewayImpl::note_problem(const std::string& server, std::string problem, std::optional<Error> failure) {
   Known& known = known_[server];
+  known.failure = std::move(failure);
   if (problem.empty()) known.pause = {};
   const bool news = !problem.empty() && problem != known.problem;
   known.problem = std::move(problem);

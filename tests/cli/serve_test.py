@@ -166,6 +166,28 @@ class Http(ServeTest):
         self.assertEqual(state["s"]["state"], "ready")
         self.assertIn("/no/such/program", state["broken"]["lastError"])
 
+    def test_a_server_that_cannot_be_started_fails_by_itself_and_says_why_in_its_calls(self):
+        broken = (
+            '[servers.header]\nurl = "http://127.0.0.1:1/mcp"\nheaders = { Authorization = "Bearer ${FAIRLEAD_TEST_UNSET}" }\n'
+            '[servers.query]\nurl = "http://127.0.0.1:1/mcp?key=${FAIRLEAD_TEST_UNSET}"\n'
+            '[servers.variable]\ncommand = "cat"\nenv = { TOKEN = "${FAIRLEAD_TEST_UNSET}" }\n'
+            '[servers.missing]\ncommand = "/no/such/program"\n'
+        )
+        with Gateway(*self.config(broken + self.server())) as gateway:
+            self.assertIn("s__odd", gateway.post("tools/list", {}))
+            self.assertIn("content", json.loads(gateway.call("s__odd"))["result"])
+            for name in ("header", "query", "variable", "missing"):
+                error = json.loads(gateway.call(f"{name}__any"))["error"]
+                self.assertEqual(error["code"], -32603, error)
+                self.assertIn(f"server `{name}`", error["message"])
+                self.assertEqual(error["data"]["code"], "command_not_found" if name == "missing" else "secret_unavailable")
+                self.assertTrue(error["data"]["remedy"])
+                self.assertIn("/no/such/program" if name == "missing" else "FAIRLEAD_TEST_UNSET", error["message"])
+            health = json.loads(gateway.get("/health"))
+        for server in health["servers"]:
+            if server["name"] != "s":
+                self.assertIn("/no/such/program" if server["name"] == "missing" else "FAIRLEAD_TEST_UNSET", server["lastError"])
+
     def test_a_server_that_dies_in_a_call_says_its_last_words_and_comes_back(self):  # R4.4, O8
         with Gateway(*self.config(self.server())) as gateway:
             gateway.post("tools/list", {})

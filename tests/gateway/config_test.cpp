@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "fairlead/process/failure.hpp"
+
 namespace fairlead::gateway {
 namespace {
 
@@ -208,12 +210,40 @@ TEST(GatewayConfig, NamesOfADesktopClientAreMadeUsable) {
   EXPECT_EQ(config->servers[2].name, std::string(31, 'a'));
 }
 
-TEST(GatewayConfig, AHeaderThatNamesAVariableNobodySetIsRefused) {
+// How connecting to the only server of a file fails.
+Error connecting_fails(const std::string& text) {
+  const Result<Config> config = parse_config(text, "f");
+  EXPECT_TRUE(config) << config.error().to_string();
+  Loop loop;
+  const auto& connector = std::get<Connector>(config->servers.at(0).reach);
+  const ConnectResult connected = loop.block_on(connector(loop, ConnectOptions()));
+  EXPECT_FALSE(connected);
+  return connected ? Error(ErrorKind::validation, "it is connected") : connected.error();
+}
+
+TEST(GatewayConfig, AVariableThatIsNotSetFailsItsServerAndNotTheFile) {
   ::unsetenv("FAIRLEAD_TEST_UNSET");
-  EXPECT_EQ(
-      problem_of("[servers.a]\nurl='http://h'\nheaders={Authorization='Bearer ${FAIRLEAD_TEST_UNSET}'}"),
-      "f: `servers.a.headers.Authorization` cannot be made: the environment variable FAIRLEAD_TEST_UNSET is "
-      "not set");
+  const std::pair<std::string, std::string> cases[] = {
+      {"url='http://h'\nheaders={Authorization='Bearer ${FAIRLEAD_TEST_UNSET}'}",
+       "`headers.Authorization` cannot be resolved: the environment variable FAIRLEAD_TEST_UNSET is not set"},
+      {"url='http://h/?key=${FAIRLEAD_TEST_UNSET}'",
+       "`url` cannot be resolved: the environment variable FAIRLEAD_TEST_UNSET is not set"},
+      {"url='http://h'\nheaders={A='${file:/no/such/file}'}",
+       "`headers.A` cannot be resolved: the file /no/such/file cannot be read"}};
+  for (const auto& [keys, message] : cases) {
+    const Error error = connecting_fails("[servers.a]\n" + keys);
+    EXPECT_EQ(error.kind(), ErrorKind::connection_failed);
+    EXPECT_EQ(error.message(), message);
+    EXPECT_EQ(error.detail().code, failure::secret_unavailable);
+    EXPECT_EQ(error.detail().remedy, remedy_for(failure::secret_unavailable));
+  }
+}
+
+TEST(GatewayConfig, AValueThatMakesTheUrlUnusableIsNotShown) {
+  ::setenv("FAIRLEAD_TEST_KEY", "hush \r\n hush", 1);
+  const Error error = connecting_fails("[servers.a]\nurl='http://h/?key=${FAIRLEAD_TEST_KEY}'");
+  EXPECT_EQ(error.to_string().find("hush"), std::string::npos) << error.to_string();
+  ::unsetenv("FAIRLEAD_TEST_KEY");
 }
 
 TEST(GatewayConfig, ToolsThatCrashHaveKeysOfTheirOwn) {
