@@ -82,12 +82,14 @@ void read_limits(ConfigReader& in, Config& config) {
   std::optional<std::uint64_t> body;
   in.number("max_stdio_processes", limits.max_stdio_processes)
       .number("max_start_queue", limits.max_start_queue)
+      .number("max_concurrent_starts", limits.max_concurrent_starts)
       .number("max_calls", limits.max_calls)
       .number("max_waiting_calls", limits.max_waiting_calls)
       .duration("evict_after", limits.evict_after)
       .bytes("max_frame_bytes", frame)
       .bytes("max_body_bytes", body)
-      .not_zero({"max_stdio_processes", "max_calls", "max_frame_bytes", "max_body_bytes"})
+      .not_zero(
+          {"max_stdio_processes", "max_concurrent_starts", "max_calls", "max_frame_bytes", "max_body_bytes"})
       .finish();
   config.max_frame_bytes = frame.value_or(config.max_frame_bytes);
   config.max_body_bytes = body.value_or(config.max_body_bytes);

@@ -47,7 +47,8 @@ Task<Result<pool::Lease>> lease_of(std::shared_ptr<pool::Pool> pool, std::string
     if (held) co_return held;
   }
   pool::Target target(std::move(server));
-  Task<Result<pool::Lease>> acquiring = pool->acquire(std::move(target));
+  Task<Result<pool::Lease>> acquiring =
+      pool->acquire(std::move(target), std::stop_token(), pool::StartPriority::background);
   Result<pool::Lease> lease = co_await acquiring;
   co_return lease;
 }

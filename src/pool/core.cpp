@@ -1,11 +1,16 @@
 #include "pool/core.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "fairlead/process/failure.hpp"
 #include "pool/upstream.hpp"
 
 namespace fairlead::pool {
+
+std::size_t default_concurrent_starts() noexcept {
+  return std::max<std::size_t>(4, 2 * std::size_t{std::thread::hardware_concurrency()});
+}
 
 Error with_retry(Error error, Clock::duration after) {
   const auto whole = std::chrono::ceil<std::chrono::milliseconds>(std::max(after, Clock::duration::zero()));
@@ -20,6 +25,7 @@ Core::Core(Loop& on, PoolOptions given)
     : loop(on),
       options(std::move(given)),
       processes(std::make_shared<Gate>(on, options.limits.max_stdio_processes)),
+      starts(std::make_shared<Gate>(on, options.limits.max_concurrent_starts)),
       calls(std::make_shared<Gate>(on, options.limits.max_calls)),
       room_timer_(on) {
   quiet_.set();

@@ -23,6 +23,7 @@ class Core : public std::enable_shared_from_this<Core> {
   Loop& loop;
   PoolOptions options;
   std::shared_ptr<Gate> processes;
+  std::shared_ptr<Gate> starts;
   std::shared_ptr<Gate> calls;
   std::size_t waiting_calls = 0;
   std::function<void(ManagedUpstream&)>

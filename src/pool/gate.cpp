@@ -21,35 +21,37 @@ Task<bool> Waiter::wait(std::shared_ptr<Waiter> self, Clock::duration timeout, s
 
 // One place in line. Whoever goes away after being let in, but before noticing it, leaves again.
 struct Gate::Standing {
-  explicit Standing(Gate& at) : gate(at), waiter(std::make_shared<Waiter>(at.loop_)) {
-    gate.line_.push_back(waiter);
+  Standing(Gate& at, bool urgent)
+      : gate(at), line(urgent ? at.urgent_line_ : at.line_), waiter(std::make_shared<Waiter>(at.loop_)) {
+    line.push_back(waiter);
   }
   ~Standing() {
     if (taken) return;
     if (waiter->called()) {
       gate.leave();
     } else {
-      gate.line_.remove(waiter);
+      line.remove(waiter);
     }
   }
   Standing(const Standing&) = delete;
 
   Gate& gate;
+  std::list<std::shared_ptr<Waiter>>& line;
   std::shared_ptr<Waiter> waiter;
   bool taken = false;
 };
 
 Gate::Pass Gate::try_enter() {
-  if (inside_ >= limit_ || !line_.empty()) return Pass();
+  if (inside_ >= limit_ || waiting() > 0) return Pass();
   ++inside_;
   return Pass(shared_from_this());
 }
 
-Task<Gate::Pass> Gate::enter(Clock::duration timeout, std::stop_token stop) {
+Task<Gate::Pass> Gate::enter(Clock::duration timeout, std::stop_token stop, bool urgent) {
   const auto keep = shared_from_this();
   Pass at_once = try_enter();
   if (at_once) co_return at_once;
-  Standing standing(*this);
+  Standing standing(*this, urgent);
   Task<bool> waiting = Waiter::wait(standing.waiter, timeout, std::move(stop));
   const bool called = co_await waiting;
   if (!called) co_return Pass();
@@ -60,9 +62,10 @@ Task<Gate::Pass> Gate::enter(Clock::duration timeout, std::stop_token stop) {
 // The place of the one who leaves is given to the next in line before that one knows.
 void Gate::leave() {
   --inside_;
-  while (inside_ < limit_ && !line_.empty()) {
-    const std::shared_ptr<Waiter> next = line_.front();
-    line_.pop_front();
+  while (inside_ < limit_ && waiting() > 0) {
+    std::list<std::shared_ptr<Waiter>>& line = urgent_line_.empty() ? line_ : urgent_line_;
+    const std::shared_ptr<Waiter> next = line.front();
+    line.pop_front();
     ++inside_;
     next->call();
   }

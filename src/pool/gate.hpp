@@ -1,5 +1,5 @@
-// Gate: lets at most so many in at a time. The others wait in line, first come, first served, for a while.
-// Private to the layer.
+// Gate: lets at most so many in at a time. The others wait in line for a while: those in a hurry before the
+// others, otherwise first come, first served. Private to the layer.
 #pragma once
 
 #include <list>
@@ -56,11 +56,11 @@ class Gate : public std::enable_shared_from_this<Gate> {
   // An empty pass when there is no room, or others wait for it.
   Pass try_enter();
   // The same, or waits for it.
-  Task<Pass> enter(Clock::duration timeout, std::stop_token stop);
+  Task<Pass> enter(Clock::duration timeout, std::stop_token stop, bool urgent = false);
 
   std::size_t limit() const noexcept { return limit_; }
   std::size_t inside() const noexcept { return inside_; }
-  std::size_t waiting() const noexcept { return line_.size(); }
+  std::size_t waiting() const noexcept { return urgent_line_.size() + line_.size(); }
 
  private:
   struct Standing;  // in line
@@ -69,6 +69,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
   Loop& loop_;
   std::size_t limit_;
   std::size_t inside_ = 0;
+  std::list<std::shared_ptr<Waiter>> urgent_line_;
   std::list<std::shared_ptr<Waiter>> line_;
 };
 

@@ -93,14 +93,15 @@ void PoolImpl::look_for_state(const Target& target, std::string_view method) {
 }
 
 // A server that is updated while somebody waits for its start is waited for as it is now.
-Task<Result<PoolImpl::UpstreamPtr>> PoolImpl::ready_upstream(const Target& target, std::stop_token stop) {
+Task<Result<PoolImpl::UpstreamPtr>> PoolImpl::ready_upstream(const Target& target, std::stop_token stop,
+                                                             StartPriority priority) {
   while (true) {
     // Whoever gives up may be the last of a session that has ended: no upstream is made for it.
     if (stop.stop_requested())
       co_return with_failure_code(Error(ErrorKind::cancelled, "given up before it was sent"));
     const Result<UpstreamPtr> upstream = upstream_of(target);
     if (!upstream || (*upstream)->ready()) co_return upstream;
-    Task<Result<void>> readying = (*upstream)->become_ready(stop);
+    Task<Result<void>> readying = (*upstream)->become_ready(stop, priority);
     const Result<void> ready = co_await readying;
     if (ready) co_return upstream;
     if (stop.stop_requested()) co_return ready.error();
@@ -190,12 +191,12 @@ class PoolImpl::Hold final : public Lease::Held {
   UpstreamPtr upstream_;
 };
 
-Task<Result<Lease>> PoolImpl::acquire(Target target, std::stop_token stop) {
+Task<Result<Lease>> PoolImpl::acquire(Target target, std::stop_token stop, StartPriority priority) {
   const auto self = shared_from_this();
   Task<Result<Admission>> admitting = admit(target, stop);
   Result<Admission> admitted = co_await admitting;
   if (!admitted) co_return admitted.error();
-  Task<Result<UpstreamPtr>> readying = ready_upstream(target, stop);
+  Task<Result<UpstreamPtr>> readying = ready_upstream(target, stop, priority);
   const Result<UpstreamPtr> found = co_await readying;
   if (!found) co_return found.error();
   std::shared_ptr<mcp::Client> client = (*found)->client();

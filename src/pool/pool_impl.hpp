@@ -26,7 +26,7 @@ class PoolImpl final : public Pool, public std::enable_shared_from_this<PoolImpl
   Result<void> enable(std::string_view server) override;
 
   Task<Result<rpc::Message>> call(Target target, rpc::Message request, ForwardOptions options) override;
-  Task<Result<Lease>> acquire(Target target, std::stop_token stop) override;
+  Task<Result<Lease>> acquire(Target target, std::stop_token stop, StartPriority priority) override;
   Result<Lease> hold(const std::shared_ptr<Upstream>& upstream) override;
   Result<void> notify(const Target& target, std::string_view method, const json::Raw& params) override;
   Task<Result<void>> warm(Target target) override;
@@ -69,7 +69,8 @@ class PoolImpl final : public Pool, public std::enable_shared_from_this<PoolImpl
   Task<Result<Admission>> admit(const Target& target, std::stop_token stop);
   Task<Result<Gate::Pass>> enter(std::shared_ptr<Gate> gate, std::string whose, Clock::duration patience,
                                  std::stop_token stop);
-  Task<Result<UpstreamPtr>> ready_upstream(const Target& target, std::stop_token stop);
+  Task<Result<UpstreamPtr>> ready_upstream(const Target& target, std::stop_token stop,
+                                           StartPriority priority = StartPriority::call);
 
   std::shared_ptr<Core> core_;
   std::map<std::string, Server, std::less<>> servers_;

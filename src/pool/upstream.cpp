@@ -146,6 +146,7 @@ void ManagedUpstream::rest(std::string_view why) {
 
 void ManagedUpstream::retire(std::string_view why, std::chrono::milliseconds grace) {
   tell(Event::retire, why);
+  if (attempt_ && attempt_->queued) attempt_->requeue.request_stop();
   if (state() != State::draining || calls_.empty()) return;
   drain_timer_.arm_after(grace, [this, why = std::string(why)] {
     close_reason_ = with_failure_code(
@@ -163,6 +164,7 @@ void ManagedUpstream::close_connection() {
   watch_timer_.cancel();
   ping_timer_.cancel();
   drain_timer_.cancel();
+  start_slot_ = Gate::Pass();
   if (client_) {
     leaving_process_ = static_cast<bool>(place_->process);
     Place place = std::move(*place_);

@@ -56,7 +56,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   bool ready() const noexcept { return state() == State::ready; }
   // Single flight: starts it unless that is under way, and waits for how it goes. REQUIRES: !ready(). When it
   // returns well it was ready a moment ago.
-  Task<Result<void>> become_ready(std::stop_token stop);
+  Task<Result<void>> become_ready(std::stop_token stop, StartPriority priority);
   // The same without waiting.
   void begin_attempt();
 
@@ -98,6 +98,9 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   struct Attempt {
     std::list<std::shared_ptr<Waiter>> waiting;
     std::optional<Error> error;
+    StartPriority priority = StartPriority::background;
+    bool queued = false;       // for max_concurrent_starts
+    std::stop_source requeue;  // wakes it there: its priority has changed, or nobody waits for it any more
   };
 
   ManagedUpstream(std::shared_ptr<Core> core, std::shared_ptr<ServerState> server, std::string key);
@@ -116,6 +119,9 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   Error still_waiting() const;
   void finish_attempt(std::optional<Error> error);
   static Task<void> run_attempt(std::shared_ptr<ManagedUpstream> self);
+  bool wanted(const Attempt& attempt) const noexcept;
+  static Task<Result<Gate::Pass>> wait_for_start_slot(std::shared_ptr<ManagedUpstream> self,
+                                                      std::shared_ptr<Attempt> attempt);
   static Task<void> bring_up(std::shared_ptr<ManagedUpstream> self, Place place, std::uint64_t generation);
   static Task<Made> connect(std::shared_ptr<ManagedUpstream> self, std::uint64_t generation);
   static Task<ConnectResult> open(std::weak_ptr<ManagedUpstream> weak, std::uint64_t generation,
@@ -163,6 +169,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   bool used_ = false;
 
   std::shared_ptr<Attempt> attempt_;
+  Gate::Pass start_slot_;  // while it is being started
 
   Timer spawn_timer_;
   Timer due_timer_;

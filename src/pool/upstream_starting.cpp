@@ -42,7 +42,7 @@ bool ServerSpec::is_process() const {
 
 // ---- waiting ---------------------------------------------------------------------------------------------
 
-Task<Result<void>> ManagedUpstream::become_ready(std::stop_token stop) {
+Task<Result<void>> ManagedUpstream::become_ready(std::stop_token stop, StartPriority priority) {
   const auto self = shared_from_this();
   if (supervisor_.outlook(Clock::now()) == Action::refuse) co_return refusal();
   const std::size_t limit = core_->options.limits.max_waiting_calls;
@@ -55,12 +55,16 @@ Task<Result<void>> ManagedUpstream::become_ready(std::stop_token stop) {
   if (first) attempt_ = std::make_shared<Attempt>();
   const std::shared_ptr<Attempt> attempt = attempt_;
   attempt->waiting.push_back(waiter);
+  if (priority == StartPriority::call && std::exchange(attempt->priority, priority) != StartPriority::call &&
+      attempt->queued)
+    attempt->requeue.request_stop();
   const Waits counted(*core_);
   if (first) core_->loop.spawn(run_attempt(self));
   Task<bool> waiting = Waiter::wait(waiter, Clock::duration::max(), stop);
   const bool called = co_await waiting;
   if (!called) {
     attempt->waiting.remove(waiter);
+    if (attempt->queued && !wanted(*attempt)) attempt->requeue.request_stop();
     co_return with_failure_code(
         Error(ErrorKind::cancelled, "given up while server " + spec().name + " was being started"));
   }
@@ -75,6 +79,7 @@ void ManagedUpstream::begin_attempt() {
 }
 
 void ManagedUpstream::finish_attempt(std::optional<Error> error) {
+  start_slot_ = Gate::Pass();
   const std::shared_ptr<Attempt> attempt = std::exchange(attempt_, nullptr);
   if (!attempt) return;
   attempt->error = std::move(error);
@@ -116,6 +121,38 @@ Error ManagedUpstream::spawn_timeout(std::chrono::milliseconds patience) const {
 
 // ---- starting --------------------------------------------------------------------------------------------
 
+bool ManagedUpstream::wanted(const Attempt& attempt) const noexcept {
+  return spec().keep_running || !attempt.waiting.empty();
+}
+
+// Those whom a call waits for go first, and wait for clocks.queue at most. What nobody waits for any more
+// leaves the queue: kind cancelled. Otherwise kind resource_exhausted, or that of refusal().
+Task<Result<Gate::Pass>> ManagedUpstream::wait_for_start_slot(std::shared_ptr<ManagedUpstream> self,
+                                                              std::shared_ptr<Attempt> attempt) {
+  const std::shared_ptr<Gate> starts = self->core_->starts;
+  const Clock::duration patience = self->spec().clocks.queue;
+  while (true) {
+    const bool urgent = attempt->priority == StartPriority::call;
+    const std::stop_token requeued = attempt->requeue.get_token();
+    attempt->queued = true;
+    Task<Gate::Pass> entering = starts->enter(urgent ? patience : Clock::duration::max(), requeued, urgent);
+    Gate::Pass slot = co_await entering;
+    attempt->queued = false;
+    if (slot) co_return slot;
+    if (self->supervisor_.outlook(Clock::now()) == Action::refuse) co_return self->refusal();
+    if (!self->wanted(*attempt)) {
+      co_return with_failure_code(
+          Error(ErrorKind::cancelled, "nobody waits for server " + self->spec().name + " any more"));
+    }
+    if (!requeued.stop_requested()) {
+      co_return limit_reached("max_concurrent_starts (" + std::to_string(starts->limit()) +
+                                  ") servers are being started, and none was ready in time",
+                              patience);
+    }
+    attempt->requeue = std::stop_source();
+  }
+}
+
 // Waits until it may start and has a place, then starts it. The outcome is told by whatever ends the start.
 Task<void> ManagedUpstream::run_attempt(std::shared_ptr<ManagedUpstream> self) {
   const Clock::time_point latest = Clock::now() + self->spec().clocks.queue;
@@ -137,8 +174,21 @@ Task<void> ManagedUpstream::run_attempt(std::shared_ptr<ManagedUpstream> self) {
     if (!entered) co_return self->on_no_place(entered.error());
     pass = std::move(*entered);
   }
+  Place place(std::move(pass), self->core_);
+  Gate::Pass slot;
+  if (self->spec().is_process()) {
+    Task<Result<Gate::Pass>> queueing = wait_for_start_slot(self, self->attempt_);
+    Result<Gate::Pass> entered = co_await queueing;
+    if (!entered) {
+      { const Place left = std::move(place); }
+      const bool no_slot = entered.error().kind() == ErrorKind::resource_exhausted;
+      co_return no_slot ? self->on_no_place(entered.error()) : self->finish_attempt(entered.error());
+    }
+    slot = std::move(*entered);
+  }
   if (self->tell(Event::wanted) != Action::start) co_return self->finish_attempt(self->refusal());
-  self->core_->loop.spawn(bring_up(self, Place(std::move(pass), self->core_), self->generation()));
+  self->start_slot_ = std::move(slot);
+  self->core_->loop.spawn(bring_up(self, std::move(place), self->generation()));
 }
 
 // For one that is to be kept running nobody else may ask again.

@@ -188,6 +188,17 @@ class Http(ServeTest):
             if server["name"] != "s":
                 self.assertIn("/no/such/program" if server["name"] == "missing" else "FAIRLEAD_TEST_UNSET", server["lastError"])
 
+    def test_no_more_programs_are_started_at_once_than_the_file_allows(self):
+        journal = self.path("journal")
+        note = f"def note(what):\n    with open({journal!r}, 'a') as file: file.write(what)\nnote('b')\n"
+        with open(self.path("slow.py"), "w", encoding="utf-8") as file:
+            file.write(note + SERVER.replace('if method == "initialize":', 'if method == "initialize":\n        note("e")', 1))
+        servers = "".join(f'[servers.s{i}]\ncommand = "{sys.executable}"\nargs = ["{self.path("slow.py")}"]\n' for i in range(6))
+        with Gateway(*self.config("limits.max_concurrent_starts = 1\n" + servers)) as gateway:
+            self.assertEqual(gateway.post("tools/list", {}).count('__odd"'), 6)
+        with open(journal, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "be" * 6)
+
     def test_a_server_that_dies_in_a_call_says_its_last_words_and_comes_back(self):  # R4.4, O8
         with Gateway(*self.config(self.server())) as gateway:
             gateway.post("tools/list", {})

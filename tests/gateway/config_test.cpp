@@ -123,6 +123,10 @@ TEST(GatewayConfig, NumbersThatNothingWorksWithAreNamed) {
   EXPECT_EQ(problem_of(server + "clocks.idle=0"), "f: `servers.a.clocks.idle` must be more than 0");
   EXPECT_EQ(problem_of(server + "clocks.health=0\nclocks.idle_stop='0'\nclocks.queue=0"), "");
   EXPECT_EQ(problem_of(server + "max_calls=0"), "f: `servers.a.max_calls` must be more than 0");
+  EXPECT_EQ(problem_of("limits.max_concurrent_starts=0"),
+            "f: `limits.max_concurrent_starts` must be more than 0");
+  EXPECT_EQ(parse_config("limits.max_concurrent_starts=3", "f")->limits.max_concurrent_starts, 3u);
+  EXPECT_GE(Config().limits.max_concurrent_starts, 4u);
   EXPECT_EQ(problem_of(server + "restart.crash_loop_after=0"),
             "f: `servers.a.restart.crash_loop_after` must be more than 0");
   EXPECT_EQ(problem_of(server + "restart.factor=0.5"), "f: `servers.a.restart.factor` is less than 1");

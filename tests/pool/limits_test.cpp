@@ -99,6 +99,104 @@ TEST_F(PoolTest, the_queue_for_processes_has_an_end) {
   finish(busy);
 }
 
+// A start that nobody but the test waits for, as the gateway has it for its lists.
+Task<void> start_in_background(std::shared_ptr<Pool> pool, std::string server) {
+  Task<Result<Lease>> acquiring =
+      pool->acquire(Target(std::move(server)), std::stop_token(), StartPriority::background);
+  const Result<Lease> lease = co_await acquiring;
+  static_cast<void>(lease);
+}
+
+TEST_F(PoolTest, StartsThatCallsWaitForComeBeforeBackgroundStarts) {
+  options.limits.max_concurrent_starts = 1;
+  add(spec("a", "gated"));
+  for (const char* name : {"b", "c", "d"}) add(spec(name));
+  for (const char* name : {"a", "b", "c"}) loop.spawn(start_in_background(pool, name));
+  ASSERT_TRUE(
+      comes_true([&] { return status("c").waiting == 1 && status("a").state == State::handshaking; }));
+  const auto fresh = begin("d", "pid");
+  const auto promoted = begin("c", "pid");
+  ASSERT_TRUE(comes_true([&] { return status("d").waiting == 1 && status("c").waiting == 2; }));
+  EXPECT_EQ(starts("b") + starts("c") + starts("d"), 0u);
+  open_gate();
+  EXPECT_FALSE(finish(fresh).starts_with("<")) << finish(fresh);
+  EXPECT_FALSE(finish(promoted).starts_with("<")) << finish(promoted);
+  ASSERT_TRUE(reaches("b", State::ready));
+  std::vector<std::string> order;
+  for (const std::string& change : changes) {
+    if (change.ends_with(" idle>starting")) order.push_back(change.substr(0, 1));
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"a", "d", "c", "b"}));
+}
+
+TEST_F(PoolTest, WaitingToBeStartedDoesNotUseUpTheClocksOfTheStart) {
+  options.limits.max_concurrent_starts = 1;
+  add(spec("a", "gated"));
+  ServerSpec brief = spec("b");
+  brief.clocks.handshake = brief.clocks.spawn = 2s;
+  add(brief);
+  const auto first = begin("a", "pid");
+  const auto second = begin("b", "pid");
+  // The time itself is what is tested.
+  const Clock::time_point later = Clock::now() + 2500ms;
+  ASSERT_TRUE(comes_true([&] { return Clock::now() >= later; }));
+  EXPECT_FALSE(second->answer);
+  open_gate();
+  EXPECT_FALSE(finish(second).starts_with("<")) << finish(second);
+}
+
+TEST_F(PoolTest, StartThatNobodyWaitsForAnyMoreLeavesTheQueue) {
+  options.limits.max_concurrent_starts = 1;
+  add(spec("a", "gated"));
+  add(spec("b"));
+  add(spec("c"));
+  const auto first = begin("a", "pid");
+  ASSERT_TRUE(reaches("a", State::handshaking));
+  std::stop_source stop;
+  ForwardOptions how;
+  how.stop = stop.get_token();
+  const auto given_up = begin("b", "pid", how);
+  ASSERT_TRUE(comes_true([&] { return status("b").waiting == 1; }));
+  stop.request_stop();
+  EXPECT_TRUE(finish(given_up).starts_with("<cancelled")) << finish(given_up);
+  const auto last = begin("c", "pid");
+  open_gate();
+  EXPECT_FALSE(finish(last).starts_with("<")) << finish(last);
+  EXPECT_EQ(starts("b"), 0u);
+  EXPECT_EQ(pool->processes(), 2u);
+  EXPECT_GT(pid_of("b"), 0) << "and can be started later";
+}
+
+TEST_F(PoolTest, CallThatWaitsTooLongForAStartIsToldWhichLimitItMet) {
+  options.limits.max_concurrent_starts = 1;
+  add(spec("a", "gated"));
+  ServerSpec late = spec("b");
+  late.clocks.queue = 50ms;
+  add(late);
+  const auto first = begin("a", "pid");
+  ASSERT_TRUE(reaches("a", State::handshaking));
+  const Result<rpc::Message> answer = call("b", "pid");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::resource_exhausted);
+  EXPECT_NE(answer.error().message().find("max_concurrent_starts (1)"), std::string::npos);
+  EXPECT_EQ(answer.error().detail().code, failure::resource_exhausted);
+  EXPECT_GT(answer.error().detail().retry_after.value_or(0ms), 0ms);
+  open_gate();
+  finish(first);
+}
+
+TEST_F(PoolTest, ShutdownDoesNotWaitForStartsInTheQueue) {
+  options.limits.max_concurrent_starts = 1;
+  add(spec("a", "gated"));
+  add(spec("b"));
+  loop.spawn(start_in_background(pool, "a"));
+  loop.spawn(start_in_background(pool, "b"));
+  ASSERT_TRUE(comes_true([&] { return status("b").waiting == 1; }));
+  loop.block_on(pool->shutdown(0ms));
+  EXPECT_EQ(pool->processes(), 0u);
+  EXPECT_EQ(starts("b"), 0u);
+}
+
 TEST_F(PoolTest, calls_over_the_servers_bound_wait_for_their_turn) {
   ServerSpec narrow = spec("a");
   narrow.max_calls = 1;

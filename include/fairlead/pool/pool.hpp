@@ -93,10 +93,15 @@ struct UpstreamHandlers {
   std::function<void(const std::string& server)> kept_apart;
 };
 
+// Twice the number of cores that this process may use, and 4 at least.
+std::size_t default_concurrent_starts() noexcept;
+
 struct PoolLimits {
   std::size_t max_stdio_processes = 50;  // running at once, those that are being started or stopped included
   std::size_t max_start_queue = 200;     // servers that wait for a process to be allowed them
-  std::size_t max_calls = 16'384;        // under way at once, at all servers
+  std::size_t max_concurrent_starts =
+      default_concurrent_starts();  // of programs, from their start until they have answered the handshake
+  std::size_t max_calls = 16'384;   // under way at once, at all servers
   std::size_t max_waiting_calls = 16'384;  // that wait for their server's start or for their turn
   std::chrono::milliseconds evict_after{
       1'000};  // idle for this long, a server may lose its process to another
@@ -148,6 +153,9 @@ class Lease {
   std::unique_ptr<Held> held_;
 };
 
+// Starts that a call waits for come before background starts in the queue for max_concurrent_starts.
+enum class StartPriority : std::uint8_t { call, background };
+
 class Pool {
  public:
   static std::shared_ptr<Pool> create(Loop& loop, PoolOptions options = PoolOptions());
@@ -168,8 +176,9 @@ class Pool {
   // connection_failed, timeout, cancelled, process_exited, closed.
   virtual Task<Result<rpc::Message>> call(Target target, rpc::Message request,
                                           ForwardOptions options = ForwardOptions()) = 0;
-  // For business of one's own, such as listing tools. Counts as a call under way.
-  virtual Task<Result<Lease>> acquire(Target target, std::stop_token stop = {}) = 0;
+  // For internal requests such as tools/list. Counts as a call under way.
+  virtual Task<Result<Lease>> acquire(Target target, std::stop_token stop = {},
+                                      StartPriority priority = StartPriority::call) = 0;
   // This very upstream, which is not started for it; for as long as one likes, as it counts for nothing else
   // and nobody waits for it when the upstream has to end. Kind closed when it is not ready.
   virtual Result<Lease> hold(const std::shared_ptr<Upstream>& upstream) = 0;
