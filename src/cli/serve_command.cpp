@@ -21,6 +21,7 @@ namespace fairlead::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kLastWords(1000);  // for the last answers to leave
+constexpr std::chrono::seconds kSlowTurnInterval(10);  // between two log lines about slow turns
 
 struct ServeCommand {
   CommonOptions common;
@@ -65,6 +66,8 @@ class Serving {
   int run() {
     Result<Signals> signals = Signals::watch(loop_, {SIGTERM, SIGINT}, [this](int) { stop(); });
     if (!signals) return report(signals.error());
+    loop_.turns().observe(TurnMeter::kDefaultBudget,
+                          [this](const TurnMeter::SlowTurn& turn) { on_slow_turn(turn); });
     const Result<void> opened = stdio_ ? open_stdio() : listen();  // where it cannot be, nothing is started
     if (!opened) return report(opened.error());
     Result<std::shared_ptr<gateway::Gateway>> made = gateway::Gateway::create(loop_, config_, log_);
@@ -135,6 +138,18 @@ class Serving {
     log_.info("serving", {{"endpoint", url()}, {"servers", std::to_string(config_.servers.size())}});
   }
 
+  // While a turn lasts no other client is served. Turns that come faster than they are logged are counted.
+  void on_slow_turn(const TurnMeter::SlowTurn& turn) {
+    ++slow_turns_;
+    const Clock::time_point now = Clock::now();
+    if (now < next_slow_turn_line_) return;
+    next_slow_turn_line_ = now + kSlowTurnInterval;
+    const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(turn.cpu_time);
+    log_.warning("slow turn of the loop", {{"ms", std::to_string(spent.count())},
+                                           {"activity", std::string(turn.activity)},
+                                           {"turns", std::to_string(std::exchange(slow_turns_, 0))}});
+  }
+
   std::string url() const {
     const std::string address = http_->address();
     if (address.starts_with("unix:")) return address + " /mcp";
@@ -193,6 +208,8 @@ class Serving {
   std::shared_ptr<Connection> client_;
   std::shared_ptr<Peer> peer_;
   Event drained_;
+  Clock::time_point next_slow_turn_line_{};
+  std::uint64_t slow_turns_ = 0;  // since the last line about them
   bool stopping_ = false;
   bool done_ = false;
 };

@@ -59,6 +59,7 @@ void StreamConnection::wait_for_input() {
 // more read is cheaper than waiting for it through the loop.
 void StreamConnection::pump() {
   const auto self = shared_from_this();
+  loop().turns().label(options_.description);
   pumping_ = true;
   for (int round = 0; round < kReadsPerTurn; ++round) {
     frames_read_ = 0;

@@ -197,6 +197,7 @@ Task<Result<GatewayImpl::Asked>> GatewayImpl::ask_lists(pool::Lease lease, Part&
 // ---- taking ----------------------------------------------------------------------------------------------
 
 void GatewayImpl::take_lists(const std::string& server, std::shared_ptr<const Listed> listed) {
+  loop_.turns().label("lists of server " + server);
   Known& known = known_[server];
   if (known.shared.listed && same(*known.shared.listed, *listed)) return;
   const std::shared_ptr<const Listed> before = std::exchange(known.shared.listed, std::move(listed));
@@ -218,6 +219,7 @@ void GatewayImpl::take_lists(const std::string& server, std::shared_ptr<const Li
 
 void GatewayImpl::take_own(const std::string& server, const std::string& key, Part& part,
                            std::shared_ptr<const Listed> listed) {
+  loop_.turns().label("lists of server " + server);
   const Known& known = known_[server];
   const auto found = known.own.find(key);
   if (found == known.own.end() || found->second.get() != &part) return;  // its session has ended

@@ -178,6 +178,9 @@ json::Raw GatewayImpl::health() const {
   json::Writer out;
   out.begin_object().key("status").string(stopping_ ? "draining" : "ok");
   out.key("processes").unsigned_integer(pool_->processes());
+  const auto longest = std::chrono::duration_cast<std::chrono::milliseconds>(loop_.turns().longest());
+  out.key("loop").begin_object().key("longest_turn_ms").integer(longest.count());
+  out.key("slow_turns").unsigned_integer(loop_.turns().slow_turns()).end_object();
   out.key("servers").begin_array();
   for (const pool::UpstreamStatus& one : pool_->status()) {
     out.begin_object().key("name").string(one.server).key("state").string(to_string(one.state));

@@ -41,6 +41,7 @@ void ServerConnection::start() {
 // after each read.
 void ServerConnection::pump() {
   const auto self = shared_from_this();
+  core_->loop.turns().label(remote_);
   pumping_ = true;
   for (int round = 0; round < kReadsPerTurn && stream_; ++round) {
     const bool more = read_once();

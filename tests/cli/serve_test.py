@@ -245,6 +245,16 @@ class Http(ServeTest):
         self.assertEqual(wrong.returncode, 2)
         self.assertIn("query only", wrong.stderr)
 
+    def test_what_holds_the_loop_is_in_the_log_and_in_health(self):
+        with open(self.path("long.py"), "w", encoding="utf-8") as file:
+            file.write(SERVER.replace('"tools/list":', '"tools/list":\n        result = json.dumps({"tools": [{"name": f"t{i}", "inputSchema": {"type": "object"}} for i in range(100_000)]})\n    elif method == "never":', 1))
+        with Gateway(*self.config(f'[servers.long]\ncommand = "{sys.executable}"\nargs = ["{self.path("long.py")}"]')) as gateway:
+            self.assertIn('"long__t99999"', gateway.post("tools/list", {}))
+            loop = json.loads(gateway.get("/health"))["loop"]
+        self.assertGreater(loop["longest_turn_ms"], 50)
+        self.assertGreater(loop["slow_turns"], 0)
+        self.assertIn("slow turn of the loop", "".join(gateway.lines))
+
     def test_an_unknown_tool_is_refused_by_name(self):
         with Gateway(*self.config(self.server())) as gateway:
             gateway.post("tools/list", {})

@@ -84,6 +84,28 @@ TEST_F(GatewayTest, a_server_that_says_all_the_time_that_it_has_changed_is_asked
   EXPECT_GE(Clock::now() - began, 300ms);
 }
 
+TEST_F(GatewayTest, ALongListIsNamedWhereItHoldsTheLoop) {
+  std::string tools;
+  for (int i = 0; i < 30'000; ++i)
+    tools += (i ? "," : "") + (R"({"name":"t)" + std::to_string(i)) + R"(","inputSchema":{"type":"object"}})";
+  add("s", Sharing::shared);
+  furnish = [&](Instance& instance) {
+    const auto script = std::make_shared<Scripted>(loop);
+    script->results["tools/list"] = R"({"tools":[)" + tools + "]}";
+    script->results["prompts/list"] = R"({"prompts":[]})";
+    instance.server.backend(script);
+  };
+  std::vector<std::string> activities;
+  loop.turns().observe(1ms, [&](const TurnMeter::SlowTurn& turn) { activities.emplace_back(turn.activity); });
+  const auto client = enter();
+  EXPECT_TRUE(has(client, "s__t29999"));
+  EXPECT_EQ(std::ranges::count(activities, "lists of server s"), 1);
+  const json::Raw health = gateway->health();
+  const json::View meter = json::View(health)["loop"];
+  EXPECT_GE(meter["longest_turn_ms"].as_int().value_or(-1), 1);
+  EXPECT_GE(meter["slow_turns"].as_int().value_or(-1), 1);
+}
+
 TEST_F(GatewayTest, shutting_down_does_not_wait_for_lists) {
   auto silent = std::make_shared<Scripted>(loop);
   silent->results["tools/list"] = "";
