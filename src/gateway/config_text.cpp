@@ -1,13 +1,19 @@
 #include "gateway/config_text.hpp"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <sstream>
+#include <stdexcept>
+
+// Some malformed input ("[[[") violates an assertion of the parser, which must not end the program.
+[[noreturn]] static void fail_toml_assertion() {
+  throw std::logic_error("it is not TOML");
+}
+#define TOML_ASSERT(condition) (static_cast<bool>(condition) ? static_cast<void>(0) : fail_toml_assertion())
+#include <toml++/toml.h>
 
 namespace fairlead::gateway {
 
@@ -72,6 +78,8 @@ Result<json::Raw> read_toml(std::string_view text, const std::string& name) {
     return json::Raw::parse(json.str());
   } catch (const toml::parse_error& problem) {
     return at_line(name, problem.source().begin.line, problem.description());
+  } catch (const std::logic_error& problem) {
+    return Error(ErrorKind::validation, name + ": " + problem.what());
   }
 }
 

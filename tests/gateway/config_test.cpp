@@ -258,6 +258,11 @@ TEST(GatewayConfig, ToolsThatCrashHaveKeysOfTheirOwn) {
   EXPECT_EQ(config->servers.at(0).restart.tool_crash_pause, std::chrono::seconds(5));
 }
 
+TEST(GatewayConfig, MalformedTomlThatTheParserAssertsAgainstIsAnError) {
+  for (const char* text : {"[[[", "[[", "[.", "a = [[[", "= 1", "[a\n[[b]", "\"", "a = \"\\u", "[\xff"})
+    EXPECT_NE(problem_of(text), "") << text;
+}
+
 TEST(GatewayConfig, Durations) {
   EXPECT_EQ(*parse_duration("250ms"), std::chrono::milliseconds(250));
   EXPECT_EQ(*parse_duration("1.5h"), std::chrono::minutes(90));
