@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "cli/common.hpp"
+#include "cli/hangup.hpp"
 #include "fairlead/connection/connect.hpp"
 #include "fairlead/gateway/gateway.hpp"
 #include "fairlead/http/endpoint.hpp"
@@ -58,13 +59,46 @@ Result<gateway::Config> chosen_config(const ServeCommand& command) {
   return config;
 }
 
+// The keys that differ and are read at the start only.
+std::string keys_for_restart(const gateway::Config& now, const gateway::Config& next) {
+  std::string keys;
+  const auto compare = [&](std::string_view key, bool same) {
+    if (!same) keys += (keys.empty() ? "" : ", ") + std::string(key);
+  };
+  compare("listen", now.listen == next.listen);
+  compare("allowed_hosts", now.allowed_hosts == next.allowed_hosts);
+  compare("allowed_origins", now.allowed_origins == next.allowed_origins);
+  compare("tls_certificate", now.tls_certificate == next.tls_certificate);
+  compare("tls_key", now.tls_key == next.tls_key);
+  compare("terminator_manifest", now.terminator_manifest == next.terminator_manifest);
+  compare("drain_grace", now.drain_grace == next.drain_grace);
+  compare("limits", now.limits == next.limits && now.max_frame_bytes == next.max_frame_bytes &&
+                        now.max_body_bytes == next.max_body_bytes);
+  return keys;
+}
+
+bool hangup_is_ignored() {
+  struct sigaction action = {};
+  return ::sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 class Serving {
  public:
   Serving(Loop& loop, gateway::Config config, const ServeCommand& command)
-      : loop_(loop), config_(std::move(config)), log_(command.common.log()), stdio_(command.stdio) {}
+      : loop_(loop),
+        config_(std::move(config)),
+        command_(command),
+        log_(command.common.log()),
+        stdio_(command.stdio) {}
 
   int run() {
-    Result<Signals> signals = Signals::watch(loop_, {SIGTERM, SIGINT}, [this](int) { stop(); });
+    Result<Signals> signals = Signals::watch(loop_, {SIGTERM, SIGINT, SIGHUP}, [this](int signal) {
+      if (signal == SIGHUP) {
+        on_hangup();
+      } else {
+        stop();
+      }
+    });
     if (!signals) return report(signals.error());
     loop_.turns().observe(TurnMeter::kDefaultBudget,
                           [this](const TurnMeter::SlowTurn& turn) { on_slow_turn(turn); });
@@ -162,6 +196,32 @@ class Serving {
     if (!self->stopping_) self->stop();
   }
 
+  // docs/gateway.md, "Reloading". A terminal that closes may be told of more than once.
+  void on_hangup() {
+    if (stopping_) return;
+    const bool closed = terminal_.lost();
+    if (!closed && !command_.config.empty()) return reload();
+    if (!hangup_ignored_) stop();
+  }
+
+  // What cannot be used as a whole is not used in part.
+  void reload() {
+    const Result<void> reopened = stderr_file_.reopen();
+    if (!reopened) log_.warning("log not reopened", {{"reason", reopened.error().message()}});
+    Result<gateway::Config> next = chosen_config(command_);
+    Result<void> applied = next ? Result<void>() : next.error();
+    if (applied && http_ && !config_.tls_certificate.empty()) applied = http_->reload_tls();
+    const std::string restart = next ? keys_for_restart(config_, *next) : std::string();
+    const std::size_t servers = next ? next->servers.size() : 0;
+    if (applied) applied = gateway_->reload(std::move(*next));
+    if (!applied) {
+      return log_.error("configuration not reloaded, the old one stays",
+                        {{"config", command_.config}, {"reason", applied.error().message()}});
+    }
+    log_.info("configuration reloaded", {{"config", command_.config}, {"servers", std::to_string(servers)}});
+    if (!restart.empty()) log_.warning("changes need a restart", {{"keys", restart}});
+  }
+
   void stop() {
     // Asked twice: calls under way are given up at once.
     if (std::exchange(stopping_, true)) return loop_.spawn(gateway_->shutdown(std::chrono::milliseconds(0)));
@@ -199,7 +259,8 @@ class Serving {
   }
 
   Loop& loop_;
-  gateway::Config config_;
+  gateway::Config config_;  // as it was at the start
+  ServeCommand command_;
   Log log_;
   bool stdio_;
   std::shared_ptr<gateway::Gateway> gateway_;
@@ -208,6 +269,9 @@ class Serving {
   std::shared_ptr<Connection> client_;
   std::shared_ptr<Peer> peer_;
   Event drained_;
+  ControllingTerminal terminal_;
+  StderrFile stderr_file_;
+  bool hangup_ignored_ = hangup_is_ignored();
   Clock::time_point next_slow_turn_line_{};
   std::uint64_t slow_turns_ = 0;  // since the last line about them
   bool stopping_ = false;

@@ -218,6 +218,7 @@ void settle(ConfigReader& in, Reach reach, pool::ServerSpec spec, Config& config
   } else {
     reach_address(in, reach, spec);
   }
+  config.definitions[spec.name] = in.view().text();
   config.servers.push_back(std::move(spec));
 }
 

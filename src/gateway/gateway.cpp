@@ -105,14 +105,9 @@ Result<void> GatewayImpl::start() {
     const Result<void> compacted = compact_manifest(config_.terminator_manifest);
     if (!compacted) return compacted.error();
   }
-  for (pool::ServerSpec& spec : config_.servers) {
-    if (auto* const process = std::get_if<ProcessSpec>(&spec.reach))
-      process->manifest.path = config_.terminator_manifest;
-    if (const std::optional<std::string> problem = server_name_problem(spec.name))
-      return Error(ErrorKind::validation, *problem);
-    const Result<void> added = pool_->add(spec);
+  for (const pool::ServerSpec& spec : config_.servers) {
+    const Result<void> added = add_server(spec);
     if (!added) return added.error();
-    known_[spec.name].per_user = spec.sharing == pool::Sharing::per_user;
   }
   if (known_.empty()) listed_.set();
   for (const auto& [server, known] : known_) refresh(server, nullptr);
@@ -161,12 +156,11 @@ Task<Answer> GatewayImpl::serve(mcp::BackendRequest request) {
 // Whether what is asked for may be that of a server which has not listed yet. A tool's or prompt's name says
 // whose it is.
 bool GatewayImpl::may_list_yet(const rpc::Message& message) const {
-  if (listed_.is_set()) return false;
   const json::View params(message.params_text());
   const std::string name =
       (message.method() == "completion/complete" ? params["ref"] : params)["name"].as_string().value_or("");
   const auto known = known_.find(name.substr(0, name.find("__")));
-  return name.empty() ? true : known != known_.end() && !known->second.asked;
+  return name.empty() ? !listed_.is_set() : known != known_.end() && !known->second.asked;
 }
 
 // A name that begins with that of a server which could not list may well be one of its names.

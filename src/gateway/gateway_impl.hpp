@@ -40,6 +40,7 @@ class GatewayImpl final : public Gateway,
   const mcp::Server& front() const noexcept override { return front_; }
   pool::Pool& pool() const noexcept override { return *pool_; }
   json::Raw health() const override;
+  Result<void> reload(Config config) override;
   Task<void> shutdown(std::chrono::milliseconds grace) override;
 
   // mcp::Backend
@@ -72,6 +73,8 @@ class GatewayImpl final : public Gateway,
   // What is known of one server, whether it runs or not.
   struct Known {
     mcp::Revision revision = mcp::kNewestLegacy;
+    bool removed = false;     // from the configuration; kept for what still refers to it
+    std::uint64_t epoch = 0;  // counts its configurations: what an earlier one lists is ignored
     bool per_user = false;
     bool asked = false;            // it has been asked for its lists once, with whatever outcome
     std::string problem;           // why there are none, or not all
@@ -91,6 +94,11 @@ class GatewayImpl final : public Gateway,
     json::View entry;  // the tool, where it is one
   };
 
+  // Servers (gateway_reload.cpp).
+  Result<void> add_server(pool::ServerSpec spec);
+  void replace_server(pool::ServerSpec spec);
+  void remove_server(const std::string& name);
+
   // Lists (gateway_lists.cpp).
   // `upstream` is the one that has changed; null: whichever serves.
   void refresh(const std::string& server, const std::shared_ptr<pool::Upstream>& upstream);
@@ -103,6 +111,7 @@ class GatewayImpl final : public Gateway,
   void note_problem(const std::string& server, std::string problem, std::optional<Error> failure);
   void ask_later(const std::string& server);
   void take_lists(const std::string& server, std::shared_ptr<const Listed> listed);
+  void rebuild_catalogue();
   void take_own(const std::string& server, const std::string& key, Part& part,
                 std::shared_ptr<const Listed> listed);
   void tell_changes(const Listed& before, const Listed& now, const mcp::Concerns& concerns);

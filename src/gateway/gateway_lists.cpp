@@ -58,6 +58,7 @@ Task<Result<pool::Lease>> lease_of(std::shared_ptr<pool::Pool> pool, std::string
 // ---- asking ----------------------------------------------------------------------------------------------
 
 void GatewayImpl::refresh(const std::string& server, const std::shared_ptr<pool::Upstream>& upstream) {
+  if (known_[server].removed) return;
   Part& part = known_[server].shared;
   part.again = true;
   part.at = upstream;
@@ -67,6 +68,7 @@ void GatewayImpl::refresh(const std::string& server, const std::shared_ptr<pool:
 
 void GatewayImpl::refresh_own(const std::shared_ptr<pool::Upstream>& upstream) {
   if (upstream->state() != pool::State::ready) return;  // whoever it was for may be gone
+  if (known_[upstream->spec().name].removed) return;
   std::shared_ptr<Part>& part = known_[upstream->spec().name].own[upstream->key()];
   if (!part) part = std::make_shared<Part>();
   part->again = true;
@@ -79,9 +81,11 @@ Task<void> GatewayImpl::list_server(std::shared_ptr<GatewayImpl> self, std::stri
   while (known.shared.again) {
     Task<bool> waiting = self->take_turn(known.shared);
     const bool goes_on = co_await waiting;
-    if (!goes_on) break;
+    if (!goes_on || known.removed) break;
+    const std::uint64_t epoch = known.epoch;
     Task<Result<pool::Lease>> leasing = lease_of(self->pool_, server, known.shared.at.lock());
     Result<pool::Lease> lease = co_await leasing;
+    if (known.epoch != epoch) continue;  // it has been replaced, and is asked again
     if (!lease) {
       self->note_problem(server, lease.error().to_string(), lease.error());
       break;
@@ -89,6 +93,7 @@ Task<void> GatewayImpl::list_server(std::shared_ptr<GatewayImpl> self, std::stri
     known.revision = lease->client().revision();
     Task<Result<Asked>> asking = self->ask_lists(std::move(*lease), known.shared);
     const Result<Asked> asked = co_await asking;
+    if (known.epoch != epoch) continue;
     std::optional<Error> failure;
     if (!asked) failure = asked.error();
     self->note_problem(server, asked ? asked->problem : asked.error().to_string(), failure);
@@ -97,7 +102,7 @@ Task<void> GatewayImpl::list_server(std::shared_ptr<GatewayImpl> self, std::stri
   }
   known.shared.asking = false;
   known.asked = true;
-  if (!known.problem.empty()) self->ask_later(server);
+  if (!known.problem.empty() && !known.removed) self->ask_later(server);
   bool all = true;
   for (const auto& [name, one] : self->known_) all = all && one.asked;
   if (all) self->listed_.set();
@@ -201,6 +206,13 @@ void GatewayImpl::take_lists(const std::string& server, std::shared_ptr<const Li
   Known& known = known_[server];
   if (known.shared.listed && same(*known.shared.listed, *listed)) return;
   const std::shared_ptr<const Listed> before = std::exchange(known.shared.listed, std::move(listed));
+  rebuild_catalogue();
+  tell_changes(
+      or_nothing(before), *known.shared.listed,
+      [&known](std::string_view session, std::string_view user) { return !known.own_lists(session, user); });
+}
+
+void GatewayImpl::rebuild_catalogue() {
   Lists lists;
   for (const auto& [name, one] : known_) {
     if (one.shared.listed) lists[name] = one.shared.listed;
@@ -212,9 +224,6 @@ void GatewayImpl::take_lists(const std::string& server, std::shared_ptr<const Li
   });
   problems_ = std::move(problems);
   forget_views();
-  tell_changes(
-      or_nothing(before), *known.shared.listed,
-      [&known](std::string_view session, std::string_view user) { return !known.own_lists(session, user); });
 }
 
 void GatewayImpl::take_own(const std::string& server, const std::string& key, Part& part,

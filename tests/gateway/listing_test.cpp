@@ -106,6 +106,56 @@ TEST_F(GatewayTest, ALongListIsNamedWhereItHoldsTheLoop) {
   EXPECT_GE(meter["slow_turns"].as_int().value_or(-1), 1);
 }
 
+TEST_F(GatewayTest, ReloadAddsAndRemovesServersAndTellsClients) {
+  add("a", Sharing::shared);
+  add("b", Sharing::shared);
+  const Config both = config;
+  config.servers.pop_back();
+  config.definitions = {{"a", "1"}};
+  const auto one = enter();
+  EXPECT_TRUE(has(one, "a__which"));
+  Config next = both;
+  next.definitions = {{"a", "1"}, {"b", "1"}};
+  ASSERT_TRUE(gateway->reload(next));
+  EXPECT_EQ(call(one, "b__which"), "0") << "a call waits for the new server";
+  EXPECT_TRUE(comes_true([&] { return one->count(kToolsChanged) == 1; }));
+  EXPECT_EQ(servers["a"]->size(), 1u) << "what has not changed is not touched";
+  next.servers.erase(next.servers.begin());
+  next.definitions.erase("a");
+  ASSERT_TRUE(gateway->reload(next));
+  EXPECT_TRUE(comes_true([&] { return one->count(kToolsChanged) == 2; }));
+  EXPECT_FALSE(has(one, "a__which"));
+  EXPECT_TRUE(call(one, "a__which").starts_with("<Unknown tool"));
+  ASSERT_TRUE(gateway->reload(both));
+  EXPECT_EQ(call(one, "a__which"), "1") << "it is back";
+}
+
+TEST_F(GatewayTest, ReloadReplacesAServerThatHasChangedAndLetsItsCallsFinish) {
+  add("a", Sharing::shared);
+  config.definitions = {{"a", "1"}};
+  const auto one = enter();
+  EXPECT_EQ(call(one, "a__which"), "0");
+  bool over = false;
+  loop.spawn(wait_for(one->client, "a__wait", mcp::ToolCallOptions(), &over));
+  ASSERT_TRUE(comes_true([&] { return instance("a", 0).waiting; }));
+  Config next = config;
+  next.definitions = {{"a", "2"}};
+  ASSERT_TRUE(gateway->reload(next));
+  EXPECT_EQ(call(one, "a__which"), "1");
+  EXPECT_FALSE(over);
+  EXPECT_FALSE(instance("a", 0).cancelled);
+}
+
+TEST_F(GatewayTest, ReloadWithANameThatCannotBeUsedChangesNothing) {
+  add("a", Sharing::shared);
+  const auto one = enter();
+  EXPECT_EQ(call(one, "a__which"), "0");
+  Config next = config;
+  next.servers.front().name = "a__b";
+  EXPECT_FALSE(gateway->reload(next));
+  EXPECT_EQ(call(one, "a__which"), "0");
+}
+
 TEST_F(GatewayTest, shutting_down_does_not_wait_for_lists) {
   auto silent = std::make_shared<Scripted>(loop);
   silent->results["tools/list"] = "";

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,8 @@ struct Config {
   std::uint64_t max_body_bytes = 4u << 20;    // of a client's HTTP request
   pool::PoolLimits limits;
   std::vector<pool::ServerSpec> servers;  // those that are enabled
+  // The text of each server in the file, by name: a server whose text is the same has not changed.
+  std::map<std::string, std::string> definitions;
 };
 
 // Kind validation, with the line or the key that is wrong. JSON when it begins with `{` or a comment of

@@ -31,6 +31,10 @@ class Gateway {
   virtual pool::Pool& pool() const noexcept = 0;
   // State of every server, as JSON.
   virtual json::Raw health() const = 0;
+  // Applies the servers, list_wait and list_retry of a new configuration; its other keys are ignored. New
+  // servers are added, missing ones removed, and those whose definition has changed replaced; calls under way
+  // finish (clocks.drain). Kind validation if a server's name cannot be used; then nothing has changed.
+  virtual Result<void> reload(Config config) = 0;
   // Lets calls under way finish, for `grace` at most, and stops all servers.
   virtual Task<void> shutdown(std::chrono::milliseconds grace) = 0;
 };

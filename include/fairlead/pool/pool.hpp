@@ -105,6 +105,8 @@ struct PoolLimits {
   std::size_t max_waiting_calls = 16'384;  // that wait for their server's start or for their turn
   std::chrono::milliseconds evict_after{
       1'000};  // idle for this long, a server may lose its process to another
+
+  bool operator==(const PoolLimits&) const = default;
 };
 
 struct PoolOptions {
