@@ -18,28 +18,40 @@ void UniqueFd::reset() noexcept {
 }
 
 struct Descriptor::Impl {
+  // One direction. `registered` stays set until Asio has called back for the wait, so that a callback that
+  // replaces another one uses the wait that is outstanding: Asio would keep each further wait until the
+  // descriptor becomes ready.
+  struct Direction {
+    asio::posix::descriptor_base::wait_type type;
+    Ready callback;
+    bool registered = false;
+  };
+
   explicit Impl(Loop& loop) : stream(loop.context()) {}
 
   asio::posix::stream_descriptor stream;
   UniqueFd file;  // instead of `stream`, for what epoll does not take
-  Ready on_readable;
-  Ready on_writable;
+  Direction input{asio::posix::descriptor_base::wait_read, nullptr};
+  Direction output{asio::posix::descriptor_base::wait_write, nullptr};
 
   bool open() const noexcept { return stream.is_open() || file; }
 
-  static void wait(const std::shared_ptr<Impl>& self, Ready Impl::*slot,
-                   asio::posix::descriptor_base::wait_type type) {
-    auto fire = [self, slot](const boost::system::error_code& ec) {
+  static void wait(const std::shared_ptr<Impl>& self, Direction Impl::*which, Ready ready) {
+    Direction& direction = (*self).*which;
+    direction.callback = std::move(ready);
+    if (std::exchange(direction.registered, true)) return;
+    auto fire = [self, which](const boost::system::error_code& ec) {
+      Direction& due = (*self).*which;
+      due.registered = false;
       // Any error but "cancelled" is left for the read or write that follows to find.
-      if (ec == asio::error::operation_aborted || !((*self).*slot)) return;
-      Ready ready = std::move((*self).*slot);
-      (*self).*slot = nullptr;
-      ready();
+      if (ec == asio::error::operation_aborted || !due.callback) return;
+      Ready callback = std::exchange(due.callback, nullptr);
+      callback();
     };
     if (self->file) {
       asio::post(self->stream.get_executor(), [fire] { fire({}); });
     } else {
-      self->stream.async_wait(type, std::move(fire));
+      self->stream.async_wait(direction.type, std::move(fire));
     }
   }
 };
@@ -81,26 +93,24 @@ bool Descriptor::open() const noexcept {
 }
 
 void Descriptor::when_readable(Ready ready) {
-  impl_->on_readable = std::move(ready);
-  Impl::wait(impl_, &Impl::on_readable, asio::posix::descriptor_base::wait_read);
+  Impl::wait(impl_, &Impl::input, std::move(ready));
 }
 
 void Descriptor::when_writable(Ready ready) {
-  impl_->on_writable = std::move(ready);
-  Impl::wait(impl_, &Impl::on_writable, asio::posix::descriptor_base::wait_write);
+  Impl::wait(impl_, &Impl::output, std::move(ready));
 }
 
 bool Descriptor::waiting_to_read() const noexcept {
-  return static_cast<bool>(impl_->on_readable);
+  return static_cast<bool>(impl_->input.callback);
 }
 
 bool Descriptor::waiting_to_write() const noexcept {
-  return static_cast<bool>(impl_->on_writable);
+  return static_cast<bool>(impl_->output.callback);
 }
 
 void Descriptor::close() {
-  impl_->on_readable = nullptr;
-  impl_->on_writable = nullptr;
+  impl_->input.callback = nullptr;
+  impl_->output.callback = nullptr;
   impl_->file.reset();
   boost::system::error_code ignored;
   impl_->stream.close(ignored);

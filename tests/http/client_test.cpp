@@ -48,6 +48,14 @@ class HttpClientTest : public ::testing::Test {
     if (!body.empty()) request.body.push_back(Bytes::copy_of(body));
     return loop.block_on(fetch(std::move(request)));
   }
+  Task<void> get_many(std::string url, int count, int* served) {
+    for (int i = 0; i < count; ++i) {
+      Task<Result<Got>> fetching = fetch(Outgoing("GET", Url::parse(url).value()));
+      const Result<Got> got = co_await fetching;
+      if (!got || got->status != 200) break;
+      ++*served;
+    }
+  }
   bool idle_connections_become(std::size_t count) {
     return loop.block_on(test::eventually(loop, [&] { return client->idle() == count; }));
   }
@@ -57,6 +65,28 @@ TEST_F(HttpClientTest, ConnectionsAreUsedAgain) {
   ScriptServer server([](const Asked&, Reply& reply) { reply.answer(200, "text/plain", "ok"); });
   for (int i = 0; i < 3; ++i) EXPECT_EQ(get(server.url())->body, "ok");
   EXPECT_EQ(server.connections(), 1);
+  EXPECT_EQ(client->idle(), 1U);
+}
+
+// Counts the callbacks that the loop runs: a wait that is left behind by one call is woken by all later ones.
+TEST_F(HttpClientTest, CallsOnAKeptConnectionDoNotGetSlower) {
+  constexpr int kBlocks = 20;
+  constexpr int kCallsPerBlock = 1'000;
+  constexpr std::size_t kMostCallbacks = 6 * kCallsPerBlock;
+  test::HttpServer server;
+  server.route(
+      "/x", [](const std::shared_ptr<Exchange>& exchange) { exchange->respond(Response::text(200, "x")); });
+  make();
+  std::size_t memory = 0;
+  for (int block = 0; block < kBlocks; ++block) {
+    std::size_t callbacks = 0;
+    int served = 0;
+    loop.spawn(get_many("http://" + server.address() + "/x", kCallsPerBlock, &served));
+    loop.run_until([&] { return ++callbacks > kMostCallbacks || served == kCallsPerBlock; });
+    ASSERT_EQ(served, kCallsPerBlock) << "in block " << block;
+    if (block == 0) memory = test::resident_bytes();
+  }
+  EXPECT_LT(test::resident_bytes(), memory + (8u << 20));
   EXPECT_EQ(client->idle(), 1U);
 }
 

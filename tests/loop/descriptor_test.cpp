@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <boost/asio/io_context.hpp>
 #include <csignal>
+#include <functional>
 
 #include "fairlead/loop/signals.hpp"
 #include "support/support.hpp"
@@ -61,6 +63,59 @@ TEST(Descriptor, ClosedOneNeverCallsBack) {
   loop.post([&] { loop.post([&] { loop.stop(); }); });
   loop.run();
   EXPECT_FALSE(called);
+}
+
+// Asio keeps every wait until the descriptor becomes ready; one that is replaced must not leave a wait
+// behind.
+TEST(Descriptor, ReplacedCallbackAddsNoWait) {
+  Loop loop;
+  Pipe pipe;
+  Result<Descriptor> in = Descriptor::adopt(loop, std::move(pipe.read));
+  ASSERT_TRUE(in);
+  int replaced = 0;
+  int called = 0;
+  for (int i = 0; i < 1000; ++i) in->when_readable([&] { ++replaced; });
+  in->when_readable([&] { ++called; });
+  ASSERT_EQ(::write(pipe.write.get(), "x", 1), 1);
+  EXPECT_EQ(loop.context().poll(), 1U);  // callbacks that Asio ran
+  EXPECT_EQ(replaced, 0);
+  EXPECT_EQ(called, 1);
+  EXPECT_FALSE(in->waiting_to_read());
+}
+
+TEST(Descriptor, CallbackThatWaitsAgainIsCalledForEachByte) {
+  Loop loop;
+  Pipe pipe;
+  Result<Descriptor> in = Descriptor::adopt(loop, std::move(pipe.read));
+  ASSERT_TRUE(in);
+  int calls = 0;
+  const std::function<void()> wait = [&] {
+    in->when_readable([&] {
+      char byte = 0;
+      ASSERT_EQ(::read(in->fd(), &byte, 1), 1);
+      if (++calls == 100) return loop.stop();
+      ASSERT_EQ(::write(pipe.write.get(), "x", 1), 1);
+      wait();
+      wait();  // replaces the first
+    });
+  };
+  wait();
+  ASSERT_EQ(::write(pipe.write.get(), "x", 1), 1);
+  loop.run();
+  EXPECT_EQ(calls, 100);
+}
+
+TEST(Descriptor, RegularFileCallsBackOnceForReplacedCallbacks) {
+  Loop loop;
+  const test::TempDir dir;
+  const std::string path = dir / "file";
+  Result<Descriptor> file =
+      Descriptor::adopt(loop, UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)));
+  ASSERT_TRUE(file);
+  int called = 0;
+  for (int i = 0; i < 100; ++i) file->when_readable([&] { ++called; });
+  EXPECT_EQ(loop.context().poll(), 1U);
+  EXPECT_EQ(called, 1);
 }
 
 TEST(Descriptor, RegularFileIsAlwaysReady) {

@@ -41,8 +41,10 @@ class Descriptor {
 
   int fd() const noexcept;
   bool open() const noexcept;
-  // Call back once when the descriptor is readable (or at its end), or writable (or broken). At most
-  // one of each at a time. Neither is called after close() or destruction.
+  // Calls back once when the descriptor is readable (or at its end), or writable (or broken). At most one
+  // callback of each kind is outstanding: another call replaces it, at no cost. A callback that replaced
+  // another one may be called although nothing can be read or written any more. Neither is called after
+  // close() or destruction.
   void when_readable(Ready ready);
   void when_writable(Ready ready);
   // Whether a callback is outstanding.
