@@ -67,6 +67,8 @@ void WebSocketConnection::pump() {
     if (!inbox_empty() && !receiver_waiting()) break;
   }
   pumping_ = false;
+  // flush() wakes senders, and what they send next was queued behind the last flush.
+  if (!queue_.empty()) flush_soon();
   wait_for_input();
 }
 

@@ -279,6 +279,12 @@ class Http(ServeTest):
             for host, status in (("gateway.example", 200), ("localhost", 200), ("127.0.0.1:1", 200), ("evil.example", 403)):
                 self.assertEqual(gateway.ask("GET", "/health", None, {"Host": host})[0], status, host)
 
+    def test_a_legacy_client_over_websocket_lists_tools(self):
+        with Gateway() as gateway:
+            result = program.run("tools", f"ws://127.0.0.1:{gateway.port}/mcp", "--revision", "2025-11-25", "--timeout", "10")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(b"demo__add", result.stdout)
+
     def test_what_is_wrong_in_the_file_is_named_and_nothing_starts(self):
         result = program.run("serve", *self.config("[servers.a]\ncomand = 'x'\ncommand = 'y'\n"))
         self.assertEqual(result.returncode, 2)

@@ -98,6 +98,31 @@ TEST_F(WebSocketConnectionTest, MessagesGoBothWays) {
   EXPECT_EQ(receive(client), ping_text(2));
 }
 
+Task<void> answer_twice(std::shared_ptr<Connection> connection, bool* done) {
+  rpc::Rope one = test::rope(ping_text(1));
+  rpc::Rope two = test::rope(ping_text(2));
+  const Result<rpc::Message> got = co_await connection->receive();
+  const Result<void> first = co_await connection->send(std::move(one));
+  const Result<void> second = co_await connection->send(std::move(two));
+  *done = got && first && second;
+}
+
+// The first send is done when the batch that was read is flushed; the second must not wait for more input.
+TEST_F(WebSocketConnectionTest, MessageSentWhenAnotherHasLeftDoesNotWaitForInput) {
+  start();
+  bool done = false;
+  loop.spawn(answer_twice(client, &done));
+  bool waits = false;
+  loop.post([&] { waits = true; });  // behind the spawned task, which receives by then
+  loop.run_until([&] { return waits; });
+  ASSERT_TRUE(server->post(test::rope(ping_text(0))));
+  const bool sent = loop.block_on(test::eventually(
+      loop, [&] { return done; }, 5s));
+  ASSERT_TRUE(sent);
+  EXPECT_EQ(receive(server), ping_text(1));
+  EXPECT_EQ(receive(server), ping_text(2));
+}
+
 TEST_F(WebSocketConnectionTest, LargeMessagesAreWhole) {
   start();
   const std::string large =

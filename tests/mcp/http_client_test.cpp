@@ -341,6 +341,24 @@ TEST_F(HttpPairTest, WebSocketsInBothEras) {
   }
 }
 
+Task<bool> connect_and_list(Loop* on, std::string url, ClientOptions given) {
+  Task<Result<std::shared_ptr<Client>>> connecting = Client::connect(*on, url, given);
+  const Result<std::shared_ptr<Client>> made = co_await connecting;
+  if (!made) co_return false;
+  Task<Result<std::vector<json::Raw>>> listing = (*made)->tools();
+  const Result<std::vector<json::Raw>> tools = co_await listing;
+  Task<void> closing = (*made)->close();
+  co_await closing;
+  co_return tools.has_value();
+}
+
+// A program that connects and calls without going back to the loop in between.
+TEST_F(HttpPairTest, FirstCallRightAfterTheHandshakeLeavesOverWebSocket) {
+  options.pinned = kNewestLegacy;
+  options.connect.limits.call_timeout = 5s;
+  EXPECT_TRUE(loop.block_on(connect_and_list(&loop, "ws://" + listener.address() + "/mcp", options)));
+}
+
 TEST_F(HttpPairTest, ListeningInTheModernEra) {
   ResourceSpec spec;
   spec.uri = "test://a";
