@@ -15,8 +15,10 @@
 
 namespace fairlead::http {
 
-// So often one stream is read; then others on the loop have their turn.
+// One stream is read at most this often, and for at most about this many bytes, before the other callbacks of
+// the loop run. A peer that sends without pause would starve them otherwise.
 inline constexpr int kReadsPerTurn = 16;
+inline constexpr std::size_t kBytesPerTurn = 256u << 10;
 
 class ByteStream {
  public:

@@ -60,6 +60,7 @@ struct ResponseParser::Impl {
 
   bool no_body;
   bool started = false;
+  int interim = 0;
   std::optional<Parser> parser;
   std::string rest;  // what the parser has not taken yet
 
@@ -96,7 +97,11 @@ Result<void> ResponseParser::feed(std::string_view bytes, std::string& body) {
     if (!taken) return taken.error();
     if (!*taken) break;
     bytes.remove_prefix(**taken);
-    if (impl_->is_interim()) impl_->parser.emplace(impl_->no_body);
+    if (!impl_->is_interim()) continue;
+    if (++impl_->interim > kMaxInterimResponses)
+      return Error(ErrorKind::parse, "more than " + std::to_string(kMaxInterimResponses) +
+                                         " interim (1xx) answers came before the response");
+    impl_->parser.emplace(impl_->no_body);
   }
   impl_->rest = bytes;
   return {};

@@ -11,6 +11,9 @@
 
 namespace fairlead::http {
 
+// Interim answers (1xx) before one response.
+inline constexpr int kMaxInterimResponses = 16;
+
 struct ResponseHead {
   int status = 0;
   std::string reason;
@@ -24,8 +27,8 @@ class ResponseParser {
   ~ResponseParser();
 
   // Takes what can be read of `bytes` and keeps what cannot be yet. Body bytes are appended to `body`.
-  // Interim answers (1xx but 101) are passed over. Kind parse when it is not HTTP, frame_too_large for a head
-  // over 64 KiB.
+  // Interim answers (1xx but 101) are passed over, kMaxInterimResponses of them. Kind parse when it is not
+  // HTTP, frame_too_large for a head over 64 KiB.
   Result<void> feed(std::string_view bytes, std::string& body);
   // No more will come: the end of a body that nothing else ends, or an error of kind closed.
   Result<void> at_end();

@@ -1,5 +1,6 @@
 #include "http/client_wire.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "connection/sockets.hpp"
@@ -61,6 +62,15 @@ Task<bool> Interrupt::sleep(Clock::duration delay) {
   co_return !raised_;
 }
 
+Task<void> Interrupt::yield() {
+  const auto self = shared_from_this();
+  prepare();
+  loop_.post([self] { self->wake(); });
+  const Clock::time_point for_ever = Clock::time_point::max();
+  const bool woken = co_await wait(for_ever);
+  static_cast<void>(woken);
+}
+
 Task<Result<void>> Wire::write(std::vector<Bytes> parts, std::shared_ptr<Interrupt> interrupt,
                                std::chrono::milliseconds stall) {
   std::size_t done = 0;
@@ -87,8 +97,19 @@ Task<Result<void>> Wire::read(ResponseParser& parser, std::string& body, std::sh
                               Clock::time_point until) {
   while (true) {
     if (interrupt->raised()) co_return interrupt->error();
-    ByteStream::Io io = stream_->read(loop_.scratch());
+    if (reads_ >= kReadsPerTurn || bytes_ >= kBytesPerTurn) {
+      Task<void> yielding = interrupt->yield();
+      co_await yielding;
+      reads_ = 0;
+      bytes_ = 0;
+      if (Clock::now() >= until && !interrupt->raised()) co_return late();
+      continue;
+    }
+    const std::span<char> scratch = loop_.scratch();
+    ByteStream::Io io = stream_->read(scratch.first(std::min(scratch.size(), kBytesPerTurn)));
+    ++reads_;
     if (io.state == ByteStream::State::ok) {
+      bytes_ += io.bytes;
       const std::string_view got(loop_.scratch().data(), io.bytes);
       Result<void> fed = parser.feed(got, body);
       if (io.bytes == loop_.scratch().size()) loop_.grow_scratch();
@@ -102,9 +123,14 @@ Task<Result<void>> Wire::read(ResponseParser& parser, std::string& body, std::sh
     interrupt->prepare();
     stream_->when_readable([interrupt] { interrupt->wake(); });
     const bool in_time = co_await interrupt->wait(until);
-    if (!in_time && !interrupt->raised())
-      co_return Error(ErrorKind::timeout, stream_->remote() + " did not answer in time");
+    reads_ = 0;
+    bytes_ = 0;
+    if (!in_time && !interrupt->raised()) co_return late();
   }
+}
+
+Error Wire::late() const {
+  return Error(ErrorKind::timeout, stream_->remote() + " did not answer in time");
 }
 
 void Wire::watch(std::function<void()> gone) {

@@ -36,6 +36,8 @@ class Interrupt : public std::enable_shared_from_this<Interrupt> {
   Wait wait(Clock::time_point until);
   // co_await: false when it was raised meanwhile.
   Task<bool> sleep(Clock::duration delay);
+  // co_await: resumes after the callbacks that wait for the loop now.
+  Task<void> yield();
 
  private:
   Loop& loop_;
@@ -79,7 +81,9 @@ class Wire {
   // Writes all of it; `stall` is how long the other side may take nothing.
   Task<Result<void>> write(std::vector<Bytes> parts, std::shared_ptr<Interrupt> interrupt,
                            std::chrono::milliseconds stall);
-  // Reads once, waiting where it must, and feeds what came to `parser`, at whose end it fails.
+  // Reads once, waiting where it must, and feeds what came to `parser`, at whose end it fails. Suspends after
+  // kReadsPerTurn reads or kBytesPerTurn bytes in a row, so that a server that sends without pause cannot
+  // starve the loop.
   Task<Result<void>> read(ResponseParser& parser, std::string& body, std::shared_ptr<Interrupt> interrupt,
                           Clock::time_point until);
 
@@ -108,9 +112,13 @@ class Wire {
     std::string remote() const override { return {}; }
   };
 
+  Error late() const;
+
   Loop& loop_;
   std::unique_ptr<ByteStream> stream_;
   bool watched_ = false;
+  int reads_ = 0;  // since the loop last had its turn
+  std::size_t bytes_ = 0;
 };
 
 // Connects to a host, whose addresses are tried in turn. Kind connection_failed, or timeout.

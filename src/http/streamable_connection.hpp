@@ -50,6 +50,8 @@ class StreamableConnection final : public Connection {
     std::string last_event_id;
     std::optional<std::chrono::milliseconds> retry;
     std::uint64_t events = 0;
+    Clock::time_point burst_began{};
+    std::size_t reconnects = 0;  // since then
   };
   // A stream that belongs to no request of ours: the standalone stream, or that of the HTTP+SSE pair.
   struct Stream {
@@ -87,10 +89,11 @@ class StreamableConnection final : public Connection {
   Task<Result<void>> resume(PostPtr post, Resume& at);
   Task<Result<void>> read_events(std::shared_ptr<Incoming> incoming, std::shared_ptr<Interrupt> interrupt,
                                  Resume& at, Post* post, Stream* stream);
+  void take_event(SseEvent event, Post* post, Stream* stream);
   Task<void> wait_for_room(std::shared_ptr<Interrupt> interrupt);
   void on_message(const rpc::Message& message, Post* post);
   void on_answer(const rpc::Message& message, Post* post);
-  Clock::duration pause_before(const Resume& at, std::size_t attempt) const;
+  Clock::duration pause_before(Resume& at, std::size_t attempt) const;
 
   // ---- the legacy era (streamable_legacy.cpp) ----
   Task<void> open_stream();

@@ -10,6 +10,10 @@ namespace {
 
 constexpr std::chrono::milliseconds kFirstPause{1'000};
 constexpr std::chrono::milliseconds kLongestPause{30'000};
+constexpr std::chrono::milliseconds kPauseAfterBurst{1'000};
+constexpr std::chrono::minutes kBurstWindow{1};
+// Events that are handled before the other callbacks of the loop run.
+constexpr std::size_t kEventsPerTurn = 256;
 // How long a stream may stay open behind its answer, so that its connection can be used again.
 constexpr std::chrono::milliseconds kAfterAnswer{1'000};
 
@@ -77,6 +81,20 @@ Task<void> StreamableConnection::wait_for_room(std::shared_ptr<Interrupt> interr
 
 // ---- streams ---------------------------------------------------------------------------------------------
 
+void StreamableConnection::take_event(SseEvent event, Post* post, Stream* stream) {
+  if (!event.type.empty() && event.type != "message") {
+    if (stream && stream->on_event) stream->on_event(event);
+    return;
+  }
+  const rpc::Message message =
+      rpc::Message::parse(Bytes::adopt(std::move(event.data)), client_->options().limits);
+  if (message.is(rpc::Kind::malformed)) {
+    deliver(message);
+  } else {
+    on_message(message, post);
+  }
+}
+
 Task<Result<void>> StreamableConnection::read_events(std::shared_ptr<Incoming> incoming,
                                                      std::shared_ptr<Interrupt> interrupt, Resume& at,
                                                      Post* post, Stream* stream) {
@@ -93,17 +111,13 @@ Task<Result<void>> StreamableConnection::read_events(std::shared_ptr<Incoming> i
     if (!parser.last_event_id().empty()) at.last_event_id = parser.last_event_id();
     if (parser.retry()) at.retry = parser.retry();
     at.events = parser.events();
-    for (SseEvent& event : events) {
-      if (!event.type.empty() && event.type != "message") {
-        if (stream && stream->on_event) stream->on_event(event);
-        continue;
-      }
-      const rpc::Message message = rpc::Message::parse(Bytes::adopt(std::move(event.data)), limits);
-      if (message.is(rpc::Kind::malformed)) {
-        deliver(message);
-      } else {
-        on_message(message, post);
-      }
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      take_event(std::move(events[i]), post, stream);
+      if ((i + 1) % kEventsPerTurn != 0) continue;
+      wake_receiver();
+      Task<void> yielding = interrupt->yield();
+      co_await yielding;
+      if (interrupt->raised()) co_return interrupt->error();
     }
     if (!fed) co_return fed.error();
     wake_receiver();
@@ -132,8 +146,17 @@ Task<Result<void>> StreamableConnection::take_events(PostPtr post, std::shared_p
   co_return resumed;
 }
 
-Clock::duration StreamableConnection::pause_before(const Resume& at, std::size_t attempt) const {
-  auto pause = at.retry.value_or(kFirstPause);
+Clock::duration StreamableConnection::pause_before(Resume& at, std::size_t attempt) const {
+  const ConnectOptions& options = client_->options();
+  const Clock::time_point now = Clock::now();
+  if (now - at.burst_began > kBurstWindow) {
+    at.burst_began = now;
+    at.reconnects = 0;
+  }
+  const bool in_burst = ++at.reconnects <= options.reconnect_burst;
+  const auto shortest =
+      in_burst ? options.min_reconnect_delay : std::max(options.min_reconnect_delay, kPauseAfterBurst);
+  auto pause = std::max(at.retry.value_or(kFirstPause), shortest);
   const auto longest = std::max(kLongestPause, pause);
   for (std::size_t i = 0; i < attempt && pause < longest; ++i) pause = std::min(longest, pause * 3 / 2);
   return pause;

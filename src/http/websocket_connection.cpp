@@ -4,6 +4,13 @@
 
 namespace fairlead::http {
 
+namespace {
+
+// Frames that are handled before the other callbacks of the loop run.
+constexpr int kFramesPerTurn = 512;
+
+}  // namespace
+
 std::shared_ptr<WebSocketConnection> WebSocketConnection::create(Loop& loop,
                                                                  std::unique_ptr<ByteStream> stream,
                                                                  std::string early, websocket::Role role,
@@ -13,11 +20,8 @@ std::shared_ptr<WebSocketConnection> WebSocketConnection::create(Loop& loop,
       new WebSocketConnection(loop, std::move(stream), role, limits, keep_alive));
   made->decoder_.feed(early);
   // Read from the start, not only when somebody receives: pings want their answer, and so does a close.
-  loop.post([made] {
-    made->decode();
-    made->wake_receiver();
-    made->wait_for_input();
-  });
+  made->undecoded_ = true;
+  made->pump_soon();
   if (keep_alive.count() > 0) made->heart_.arm_after(keep_alive, [it = made.get()] { it->beat(); });
   return made;
 }
@@ -42,29 +46,36 @@ void WebSocketConnection::want_input() {
 
 // While the receiver lags behind, nothing more is read than it can bear.
 void WebSocketConnection::wait_for_input() {
-  if (!stream_ || input_ended_ || reason() || stream_->waiting_to_read()) return;
+  if (!stream_ || input_ended_ || reason()) return;
   if (!inbox_empty() && !receiver_waiting()) return;
-  stream_->when_readable([me = self()] { me->pump(); });
+  if (undecoded_) return pump_soon();
+  if (!stream_->waiting_to_read()) stream_->when_readable([me = self()] { me->pump(); });
 }
 
+void WebSocketConnection::pump_soon() {
+  if (std::exchange(pump_posted_, true)) return;
+  loop().post([me = self()] {
+    me->pump_posted_ = false;
+    me->pump();
+  });
+}
+
+// One turn: reads and decodes up to kReadsPerTurn times, kBytesPerTurn bytes and kFramesPerTurn frames.
 void WebSocketConnection::pump() {
   const auto me = self();
   pumping_ = true;
-  for (int round = 0; round < kReadsPerTurn && stream_ && !input_ended_; ++round) {
-    const std::span<char> scratch = loop().scratch();
-    const ByteStream::Io io = stream_->read(scratch);
-    if (io.state == ByteStream::State::again) break;
-    if (io.state != ByteStream::State::ok) {
-      input_ended_ = true;
-      fail(io.error ? *io.error : Error(ErrorKind::closed, description() + " closed the connection"));
-      break;
+  std::size_t bytes = 0;
+  int frames = kFramesPerTurn;
+  for (int round = 0; round < kReadsPerTurn && bytes < kBytesPerTurn && stream_ && !input_ended_; ++round) {
+    if (!undecoded_) {
+      const std::size_t got = read_once();
+      if (got == 0) break;
+      bytes += got;
     }
-    heard_ = true;
-    decoder_.feed(std::string_view(scratch.data(), io.bytes));
-    decode();
+    undecoded_ = !decode(frames);
     wake_receiver();
     flush();
-    if (!inbox_empty() && !receiver_waiting()) break;
+    if (undecoded_ || (!inbox_empty() && !receiver_waiting())) break;
   }
   pumping_ = false;
   // flush() wakes senders, and what they send next was queued behind the last flush.
@@ -72,12 +83,31 @@ void WebSocketConnection::pump() {
   wait_for_input();
 }
 
-void WebSocketConnection::decode() {
+// Returns how many bytes were fed to the decoder; 0 when there are none now, or no more.
+std::size_t WebSocketConnection::read_once() {
+  std::span<char> scratch = loop().scratch();
+  scratch = scratch.first(std::min(scratch.size(), kBytesPerTurn));
+  const ByteStream::Io io = stream_->read(scratch);
+  if (io.state == ByteStream::State::again) return 0;
+  if (io.state != ByteStream::State::ok) {
+    input_ended_ = true;
+    fail(io.error ? *io.error : Error(ErrorKind::closed, description() + " closed the connection"));
+    return 0;
+  }
+  heard_ = true;
+  decoder_.feed(std::string_view(scratch.data(), io.bytes));
+  return io.bytes;
+}
+
+// Returns false when `frames` are used up and there may be more in the decoder.
+bool WebSocketConnection::decode(int& frames) {
   while (!input_ended_ && !reason()) {
+    if (frames-- <= 0) return false;
     websocket::Decoder::Step step = decoder_.next();
-    if (step.what == websocket::Decoder::What::more) return;
+    if (step.what == websocket::Decoder::What::more) break;
     take(std::move(step));
   }
+  return true;
 }
 
 void WebSocketConnection::take(websocket::Decoder::Step step) {

@@ -44,8 +44,10 @@ class WebSocketConnection final : public Connection {
     return std::static_pointer_cast<WebSocketConnection>(shared_from_this());
   }
   void wait_for_input();
+  void pump_soon();
   void pump();
-  void decode();
+  std::size_t read_once();
+  bool decode(int& frames);
   void take(websocket::Decoder::Step step);
   void hang_up(std::uint16_t code, Error reason);
   void say_goodbye(std::uint16_t code);
@@ -65,8 +67,10 @@ class WebSocketConnection final : public Connection {
   Timer heart_;
   Timer stall_;
   std::uint64_t written_at_stall_ = 0;
-  bool heard_ = true;  // anything, since the last ping
+  bool heard_ = true;       // anything, since the last ping
+  bool undecoded_ = false;  // the decoder may have frames that were left for the next turn
   bool pumping_ = false;
+  bool pump_posted_ = false;
   bool input_ended_ = false;
   bool flush_posted_ = false;
 };

@@ -531,6 +531,38 @@ ScriptServer::Script forgetful(std::atomic<int>& sessions) {
   };
 }
 
+// A server whose stream ends at once, with an event, and asks to be asked again without delay.
+ScriptServer::Script ends_at_once() {
+  return legacy(
+      [](const Asked&, Reply& reply) {
+        reply.begin_events();
+        reply.chunk("retry: 0\n" + event(R"({"jsonrpc":"2.0","method":"notifications/message"})", "a"));
+        reply.end_events();
+      },
+      true);
+}
+
+TEST_F(StreamableTest, ServersRetryCannotUndercutMinReconnectDelay) {
+  options.min_reconnect_delay = 200ms;
+  ScriptServer server(ends_at_once());
+  connect(server.url());
+  shake_hands();
+  EXPECT_TRUE(eventually([&] { return server.asked("GET").size() >= 5; }));
+  const std::vector<Asked> gets = server.asked("GET");
+  for (std::size_t i = 1; i < gets.size(); ++i) EXPECT_GE(gets[i].at - gets[i - 1].at, 100ms);
+}
+
+TEST_F(StreamableTest, ReconnectsBeyondTheBurstWaitForASecond) {
+  options.min_reconnect_delay = 1ms;
+  options.reconnect_burst = 5;
+  ScriptServer server(ends_at_once());
+  connect(server.url());
+  shake_hands();
+  EXPECT_TRUE(eventually([&] { return server.asked("GET").size() >= 7; }));
+  const std::vector<Asked> gets = server.asked("GET");
+  EXPECT_GE(gets[6].at - gets[5].at, 500ms);
+}
+
 TEST_F(StreamableTest, ALostSessionIsBegunAgainAndTheRequestMadeOnceMore) {
   std::atomic<int> sessions = 0;
   ScriptServer server(forgetful(sessions));

@@ -32,6 +32,10 @@ struct ConnectOptions : fairlead::ConnectOptions {
   std::chrono::milliseconds idle_connection{60'000};
   std::chrono::milliseconds response_timeout{0};  // to the head of an answer; 0: the call's own deadline
   std::size_t max_resumptions = 5;                // of one stream in a row, without an event in between
+  // A server's `retry` cannot make a stream reconnect sooner than this; and once it has reconnected
+  // reconnect_burst times within a minute, not sooner than after a second.
+  std::chrono::milliseconds min_reconnect_delay{100};
+  std::size_t reconnect_burst = 30;
 };
 
 // A connection of the scheme's own kind; other schemes as fairlead::connect() has them. http: and https:
