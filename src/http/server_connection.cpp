@@ -12,10 +12,8 @@ constexpr std::size_t kDirectFrom = 16u << 10;  // so much of a body missing is 
 constexpr std::size_t kLeastRead = 64u << 10;
 constexpr std::size_t kLargestRead = 1u << 20;
 constexpr std::size_t kReadAhead = 64u << 10;     // of requests behind one that is not answered yet
+constexpr int kRequestsPerTurn = 64;              // of one connection; then others have their turn
 constexpr std::size_t kAnswersAhead = 64u << 10;  // of pipelined answers, before they are written
-// So long a client has to take note of the last answer. Closing at once would, when it is still sending,
-// throw the answer away on its side.
-constexpr std::chrono::milliseconds kLinger{2'000};
 
 }  // namespace
 
@@ -43,12 +41,18 @@ void ServerConnection::pump() {
   const auto self = shared_from_this();
   core_->loop.turns().label(remote_);
   pumping_ = true;
-  for (int round = 0; round < kReadsPerTurn && stream_; ++round) {
+  for (int round = 0; round < kReadsPerTurn && turn_bytes_ < kBytesPerTurn && stream_; ++round) {
     const bool more = read_once();
     flush();
     if (!more) break;
   }
+  end_turn();
+}
+
+void ServerConnection::end_turn() {
   pumping_ = false;
+  turn_bytes_ = 0;
+  turn_requests_ = 0;
   settle();
 }
 
@@ -56,6 +60,7 @@ bool ServerConnection::read_once() {
   take_pending();  // was read before what comes now
   if (!stream_) return false;
   if (closing_) return discard();
+  if (turn_requests_ >= kRequestsPerTurn) return false;
   if (!may_take_next()) return read_ahead();
   return reader_.missing() >= kDirectFrom ? read_body() : read_some();
 }
@@ -98,6 +103,7 @@ bool ServerConnection::discard() {
 }
 
 bool ServerConnection::after_read(const ByteStream::Io& io, std::size_t room) {
+  turn_bytes_ += io.bytes;
   switch (io.state) {
     case ByteStream::State::ok: return io.bytes == room;
     case ByteStream::State::again: break;
@@ -139,7 +145,7 @@ void ServerConnection::take_pending() {
 }
 
 bool ServerConnection::may_take_next() const noexcept {
-  return stream_ && !current_ && !closing_ && !blocked();
+  return stream_ && !current_ && !closing_ && !blocked() && turn_requests_ < kRequestsPerTurn;
 }
 
 void ServerConnection::after_feed() {
@@ -162,8 +168,7 @@ void ServerConnection::resume() {
   pumping_ = true;
   take_pending();
   flush();
-  pumping_ = false;
-  settle();
+  end_turn();
 }
 
 // At the end of whatever happened to the connection: what does it wait for now?
@@ -181,7 +186,8 @@ void ServerConnection::settle() {
     });
   }
   const bool full = pending_.size() - pending_done_ >= kReadAhead;
-  if (!full && !input_ended_ && !stream_->waiting_to_read()) {
+  // An end of the input must not be seen before the requests that came before it.
+  if (!full && !resume_posted_ && !input_ended_ && !stream_->waiting_to_read()) {
     stream_->when_readable([self] {
       if (self->stream_) self->pump();
     });
@@ -193,6 +199,8 @@ void ServerConnection::settle() {
 
 void ServerConnection::dispatch() {
   served_ = true;
+  ++turn_requests_;
+  last_phase_ = Phase::answer;  // the clocks of the next request start anew
   auto exchange = core_->spare ? std::move(core_->spare) : std::make_shared<ServerExchange>();
   core_->spare = nullptr;
   Request& request = exchange->request_;
@@ -402,69 +410,6 @@ bool ServerConnection::is_idle() const noexcept {
 
 void ServerConnection::close_if_idle() {
   if (is_idle() && !pumping_) close();
-}
-
-// ---- clocks ----------------------------------------------------------------------------------------------
-
-ServerConnection::Phase ServerConnection::phase() const noexcept {
-  if (lingering_) return Phase::linger;
-  if (blocked()) return Phase::stall;
-  if (current_ || closing_) return Phase::answer;
-  switch (reader_.state()) {
-    case RequestReader::State::head: return Phase::head;
-    case RequestReader::State::body: return Phase::body;
-    default: break;
-  }
-  return served_ || !core_->options.tls ? Phase::idle : Phase::hello;
-}
-
-Clock::duration ServerConnection::limit_of(Phase phase) const noexcept {
-  const ServerOptions& options = core_->options;
-  switch (phase) {
-    case Phase::hello:
-    case Phase::head: return options.header_timeout;
-    case Phase::idle: return options.keep_alive_timeout;
-    case Phase::body: return options.body_timeout;
-    case Phase::stall: return options.write_stall;
-    case Phase::linger: return kLinger;
-    case Phase::answer: break;
-  }
-  return Clock::duration::zero();
-}
-
-void ServerConnection::update_deadline() {
-  const Phase now = phase();
-  const bool moved =
-      now == Phase::idle || now == Phase::body || (now == Phase::stall && stalled_at_ != queue_.written());
-  if (moved || now != last_phase_) since_ = Clock::now();
-  last_phase_ = now;
-  stalled_at_ = queue_.written();
-  const Clock::duration limit = limit_of(now);
-  deadline_ = limit == Clock::duration::zero() ? Clock::time_point::max() : since_ + limit;
-  core_->watch(deadline_);
-}
-
-void ServerConnection::expire() {
-  const auto self = shared_from_this();
-  switch (last_phase_) {
-    case Phase::head:
-    case Phase::body: {
-      const bool head = last_phase_ == Phase::head;
-      const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(limit_of(last_phase_));
-      refuse(408, std::string(head ? "the head of the request took longer than header_timeout ("
-                                   : "nothing came of the body for body_timeout (") +
-                      std::to_string(limit.count()) + " ms)");
-      flush();
-      return settle();
-    }
-    case Phase::stall:
-      core_->options.log.warning("a client takes nothing of its answer: write_stall", {{"client", remote_}});
-      return close();
-    case Phase::hello:
-    case Phase::idle:
-    case Phase::linger:
-    case Phase::answer: return close();
-  }
 }
 
 // ---- the exchange ----------------------------------------------------------------------------------------

@@ -47,6 +47,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
 
   // Reading. The reads say whether there may be more.
   void pump();
+  void end_turn();
   bool read_once();
   bool read_some();
   bool read_body();
@@ -78,6 +79,10 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   Phase phase() const noexcept;
   Clock::duration limit_of(Phase phase) const noexcept;
   void update_deadline();
+  void set_deadline();
+  void begin_rate_window();
+  std::string body_problem() const;
+  void time_out(const std::string& why);
 
   std::shared_ptr<ServerCore> core_;
   std::unique_ptr<ByteStream> stream_;  // empty: closed, or handed over
@@ -88,9 +93,13 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   std::string pending_;                // read while that was so: the requests behind it
   std::size_t pending_done_ = 0;
   Clock::time_point deadline_ = Clock::time_point::max();
-  Clock::time_point since_;  // when what the deadline is for began
+  Clock::time_point since_;         // when what the deadline is for began
+  Clock::time_point window_began_;  // the rate of a body is measured over windows
+  std::size_t window_bytes_ = 0;    // of the body, before this one
   std::uint64_t stalled_at_ = 0;
   Phase last_phase_ = Phase::linger;
+  std::size_t turn_bytes_ = 0;  // read, and requests served, since the loop last had its turn
+  int turn_requests_ = 0;
   bool surplus_;
   bool served_ = false;  // at least one request
   bool pumping_ = false;

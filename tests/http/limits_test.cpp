@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <array>
 #include <atomic>
 #include <ctime>
 
 #include "http/raw_client.hpp"
+#include "http/turns.hpp"
 #include "support/support.hpp"
 
 namespace fairlead::http {
@@ -58,6 +60,125 @@ TEST(HttpLimits, ABodyThatStopsIsEndedByBodyTimeout) {
   const auto answer = client.answer();
   EXPECT_EQ(answer.status, 408);
   EXPECT_NE(answer.body.find("body_timeout (100 ms)"), std::string::npos);
+}
+
+// Sends `bytes` of a body again and again, each time after `pause`, until there is an answer.
+RawClient::Answer drip_body(HttpServer& server, std::string_view bytes, std::chrono::milliseconds pause) {
+  RawClient client = server.client();
+  client.send("POST /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n");
+  for (int i = 0; i < 1000; ++i) {
+    client.send(bytes);
+    pollfd ready{client.fd(), POLLIN, 0};
+    if (::poll(&ready, 1, static_cast<int>(pause.count())) == 1) return client.answer();
+  }
+  return {};
+}
+
+TEST(HttpLimits, BodyThatDripsGets408) {
+  HttpServer server(with([](ServerOptions& o) {
+    o.body_rate_window = 200ms;
+    o.min_body_bytes_per_second = 10'000;
+  }));
+  server.route("/x", answer_at_once);
+  // Each byte is in time for body_timeout.
+  const auto drip = drip_body(server, "1\r\na\r\n", 10ms);
+  EXPECT_EQ(drip.status, 408);
+  EXPECT_NE(drip.body.find("min_body_bytes_per_second (10000) over body_rate_window (200 ms)"),
+            std::string::npos)
+      << drip.body;
+  EXPECT_TRUE(holds_soon([&] { return server.connections() == 0; }));
+}
+
+// What is not the body, such as extensions of chunks, does not count.
+TEST(HttpLimits, BytesBesideTheBodyAreNoProgress) {
+  HttpServer server(with([](ServerOptions& o) {
+    o.body_rate_window = 200ms;
+    o.min_body_bytes_per_second = 10'000;
+  }));
+  server.route("/x", answer_at_once);
+  EXPECT_EQ(drip_body(server, "1;" + std::string(500, 'x') + "\r\na\r\n", 10ms).status, 408);
+}
+
+TEST(HttpLimits, BodyThatKeepsTheRateIsTakenHoweverLongItIs) {
+  HttpServer server(with([](ServerOptions& o) {
+    o.body_rate_window = 100ms;
+    o.min_body_bytes_per_second = 100;
+  }));
+  server.route("/x", answer_at_once);
+  RawClient client = server.client();
+  ASSERT_TRUE(client.send("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50000\r\n\r\n"));
+  for (int i = 0; i < 50; ++i) {  // half a second: five windows
+    ASSERT_TRUE(client.send(std::string(1000, 'x')));
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_EQ(client.answer().status, 200);
+}
+
+// A body behind another one on the connection has a window of its own.
+TEST(HttpLimits, RateOfABodyIsNotThatOfTheOneBefore) {
+  HttpServer server(with([](ServerOptions& o) {
+    o.body_rate_window = 1s;
+    o.min_body_bytes_per_second = 100;
+  }));
+  server.route("/x", answer_at_once);
+  RawClient client = server.client();
+  const std::string head = "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60\r\n\r\n";
+  ASSERT_TRUE(client.send(head));
+  std::this_thread::sleep_for(800ms);
+  ASSERT_TRUE(client.send(std::string(60, 'x') + head));
+  EXPECT_EQ(client.answer().status, 200);
+  std::this_thread::sleep_for(600ms);
+  ASSERT_TRUE(client.send(std::string(60, 'x')));
+  EXPECT_EQ(client.answer().status, 200);
+}
+
+// ---- floods ----
+
+// Sends `request` over and over and reads the answers away, until the test is over.
+void flood(const HttpServer& server, const std::string& request, const std::atomic<bool>& over) {
+  std::string many;
+  while (many.size() < (256u << 10)) many += request;
+  RawClient client = server.client();
+  const std::jthread reader([&](const std::stop_token& stop) {
+    std::array<char, 65536> bytes;
+    while (!stop.stop_requested() && ::recv(client.fd(), bytes.data(), bytes.size(), 0) > 0) continue;
+  });
+  while (!over && client.send(many)) continue;
+  ::shutdown(client.fd(), SHUT_RDWR);
+}
+
+TEST(HttpLimits, PipelinedRequestsDoNotStarveTheLoop) {
+  HttpServer server;
+  server.route("/x", answer_at_once);
+  const std::string chunks = "POST /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+  std::string body;
+  for (int i = 0; i < 100'000; ++i) body += "1\r\na\r\n";
+  for (const std::string& request :
+       {std::string("GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n"), chunks + body + "0\r\n\r\n"}) {
+    std::atomic<bool> over = false;
+    const std::jthread hostile([&] { flood(server, request, over); });
+    ASSERT_TRUE(holds_soon([&] { return server.connections() > 0; }));
+    server.thread().run([&] {
+      for (int i = 0; i < 4; ++i) server.thread().loop().grow_scratch();  // as a large body elsewhere does
+      server.thread().loop().turns().reset();
+    });
+    RawClient other = server.client();
+    for (int i = 0; i < 200; ++i) EXPECT_EQ(other.ask(kGet).status, 200);
+    const auto longest = server.thread().run([&] { return server.thread().loop().turns().longest(); });
+    EXPECT_LT(longest, test::kLongestTurn);
+    over = true;
+  }
+}
+
+TEST(HttpLimits, RequestsBeyondATurnAreAnsweredBeforeTheEndOfTheInputCounts) {
+  HttpServer server;
+  server.route("/x", answer_at_once);
+  RawClient client = server.client();
+  std::string many;
+  for (int i = 0; i < 500; ++i) many += kGet;
+  ASSERT_TRUE(client.send(many));
+  client.shut_output();
+  for (int i = 0; i < 500; ++i) ASSERT_EQ(client.answer().status, 200) << i;
 }
 
 TEST(HttpLimits, AnIdleConnectionIsClosedWithoutAWord) {

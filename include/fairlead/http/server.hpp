@@ -100,6 +100,9 @@ struct ServerOptions {
   std::size_t max_stream_backlog_bytes = 16u << 20;  // of one answer: a client that does not read loses it
   std::chrono::milliseconds header_timeout{10'000};  // from the first byte to the end of the head: 408
   std::chrono::milliseconds body_timeout{30'000};    // without a byte of the body: 408
+  // A body that is slower than this, measured over each body_rate_window, gets 408. 0: any rate will do.
+  std::size_t min_body_bytes_per_second = 1'000;
+  std::chrono::milliseconds body_rate_window{10'000};
   std::chrono::milliseconds keep_alive_timeout{75'000};  // between two requests
   std::chrono::milliseconds write_stall{60'000};         // the client takes nothing at all for this long
   std::chrono::milliseconds drain_grace{5'000};
