@@ -119,6 +119,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
 
   static std::chrono::milliseconds period_of(const EndpointOptions& options) {
     std::chrono::milliseconds period = std::min(options.keep_alive, options.session_idle);
+    if (options.finished_stream_grace.count() > 0) period = std::min(period, options.finished_stream_grace);
     if (options.request_timeout.count() > 0) period = std::min(period, options.request_timeout);
     return period;
   }

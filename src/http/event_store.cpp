@@ -30,16 +30,39 @@ void EventStore::drop_oldest() {
   const auto stream = streams_.find(oldest.place.stream);
   stream->second.dropped = oldest.place.event;
   if (--stream->second.kept == 0 && stream->second.ended) streams_.erase(stream);
-  bytes_ -= oldest.bytes;
-  total_->bytes -= oldest.bytes;
+  forget_bytes(oldest);
   events_.pop_front();
 }
 
-void EventStore::end(std::uint64_t stream) {
+void EventStore::forget_bytes(const Event& event) noexcept {
+  bytes_ -= event.bytes;
+  total_->bytes -= event.bytes;
+}
+
+void EventStore::end(std::uint64_t stream, Clock::time_point now) {
   const auto found = streams_.find(stream);
   if (found == streams_.end()) return;
   found->second.ended = true;
-  if (found->second.kept == 0) streams_.erase(found);
+  if (found->second.kept == 0) {
+    streams_.erase(found);
+  } else {
+    ended_.emplace_back(now, stream);
+  }
+  // Bounds the list by the number of events: a stream that ended earlier lost its events earlier.
+  while (!ended_.empty() && !streams_.contains(ended_.front().second)) ended_.pop_front();
+}
+
+void EventStore::drop_ended(Clock::time_point until) {
+  bool any = false;
+  for (; !ended_.empty() && ended_.front().first <= until; ended_.pop_front()) {
+    any = streams_.erase(ended_.front().second) > 0 || any;
+  }
+  if (!any) return;
+  std::erase_if(events_, [this](const Event& event) {
+    if (streams_.contains(event.place.stream)) return false;
+    forget_bytes(event);
+    return true;
+  });
 }
 
 std::optional<std::vector<sse::Parts>> EventStore::after(Place place) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fairlead/loop/loop.hpp"
 #include "http/sse.hpp"
 
 namespace fairlead::http {
@@ -38,7 +40,9 @@ class EventStore {
   Place next(std::uint64_t stream);
   void keep(Place place, const sse::Parts& event);
   // No event will be added; when its last one is dropped the stream is forgotten.
-  void end(std::uint64_t stream);
+  void end(std::uint64_t stream, Clock::time_point now);
+  // Drops the events of the streams that ended before `until`, which thereby are forgotten.
+  void drop_ended(Clock::time_point until);
 
   // What came on that stream after that event. nullopt when the id is none of this session's, or when some of
   // it has been dropped.
@@ -68,12 +72,14 @@ class EventStore {
   };
 
   void drop_oldest();
+  void forget_bytes(const Event& event) noexcept;
 
   std::size_t max_events_;
   std::size_t max_bytes_;
   std::shared_ptr<Total> total_;
   std::size_t bytes_ = 0;
-  std::list<Event> events_;  // the oldest first
+  std::list<Event> events_;                                        // the oldest first
+  std::deque<std::pair<Clock::time_point, std::uint64_t>> ended_;  // streams with events, the oldest first
   std::map<std::uint64_t, Stream> streams_;
 };
 

@@ -277,11 +277,13 @@ void LegacySession::send_event(const StreamPtr& stream, const rpc::Rope& message
   if (exchange) exchange->write(std::move(event));
 }
 
-// Nothing more will be said on it. What was said can still be come back for.
+// Nothing more will be sent on it. The client can come back for its events for finished_stream_grace.
 void LegacySession::finish(const StreamPtr& stream) {
   if (stream->number != 0) {
     by_number_.erase(stream->number);
-    store_.end(stream->number);
+    const Clock::time_point now = Clock::now();
+    store_.end(stream->number, now);
+    store_.drop_ended(now - options_->finished_stream_grace);
   }
   const std::shared_ptr<Exchange> exchange = std::move(stream->exchange);
   if (!exchange) return;
@@ -406,6 +408,7 @@ bool LegacySession::idle() const noexcept {
 
 void LegacySession::tick(Clock::time_point now) {
   const auto self = shared_from_this();
+  store_.drop_ended(now - options_->finished_stream_grace);
   if (!idle()) {
     last_used_ = now;
   } else if (now - last_used_ > options_->session_idle) {

@@ -1,7 +1,7 @@
 // LegacySession: a client of the legacy era over Streamable HTTP, as a connection. Its messages come in by
 // POST; what is said about a request goes back on the answer to that POST, everything else on the stream the
-// client opens with GET. Whatever becomes an event is kept for a while, for clients that lose a stream and
-// come back. Private to the layer.
+// client opens with GET. Events are kept for clients that lose a stream and come back: those of a finished
+// stream for finished_stream_grace, the others within the budget of the store. Private to the layer.
 #pragma once
 
 #include <functional>

@@ -153,6 +153,19 @@ TEST_F(LegacyEndpointTest, ALostAnswerIsCollectedLater) {
   EXPECT_EQ(get("1-2")->body, "");
 }
 
+TEST_F(LegacyEndpointTest, EventsOfAFinishedStreamAreDroppedAfterTheGrace) {
+  options.finished_stream_grace = 20ms;
+  initialize("2025-11-25");
+  const FakePtr talk = call("1", "talk", R"({"a":1})");
+  EXPECT_TRUE(talk->finished);
+  EXPECT_EQ(get("1-1")->status, 200);
+  FakePtr late = get("1-1");
+  for (const auto until = Clock::now() + 10s; late->status == 200 && Clock::now() < until;) late = get("1-1");
+  EXPECT_EQ(late->status, 400);
+  EXPECT_NE(late->body.find("names no event of this session"), std::string::npos);
+  EXPECT_EQ(call("2", "echo")->status, 200);  // the session goes on
+}
+
 TEST_F(LegacyEndpointTest, AStreamClosedEarlyIsPolled) {
   initialize("2025-11-25");
   const FakePtr hang = call("1", "hang");

@@ -6,6 +6,7 @@
 namespace fairlead::http {
 namespace {
 
+using namespace std::chrono_literals;
 using Place = EventStore::Place;
 
 class EventStoreTest : public ::testing::Test {
@@ -86,14 +87,34 @@ TEST_F(EventStoreTest, AllSessionsTogetherAreBounded) {
 TEST_F(EventStoreTest, AStreamThatEndedIsForgottenWithItsLastEvent) {
   EventStore store(2, 1u << 20, total);
   put(store, 1, "a");
-  store.end(1);
+  store.end(1, Clock::now());
   EXPECT_EQ(replay(store, Place{1, 1}), "");
   put(store, 2, "b");
   put(store, 2, "c");
   EXPECT_EQ(replay(store, Place{1, 1}), "unknown");
   store.next(3);
-  store.end(3);
+  store.end(3, Clock::now());
   EXPECT_EQ(replay(store, Place{3, 1}), "unknown");
+}
+
+TEST_F(EventStoreTest, EventsOfAnEndedStreamAreDroppedWhenTheirTimeIsOver) {
+  EventStore store(100, 1u << 20, total);
+  const Clock::time_point start;
+  put(store, 1, "a");
+  put(store, 2, "x");
+  put(store, 1, "b");
+  put(store, 3, "y");
+  store.end(1, start + 10s);
+  store.end(2, start + 20s);
+  store.drop_ended(start + 9s);
+  EXPECT_EQ(replay(store, Place{1, 0}), "a b ");
+  store.drop_ended(start + 15s);
+  EXPECT_EQ(replay(store, Place{1, 0}), "unknown");
+  EXPECT_EQ(replay(store, Place{2, 0}), "x ");
+  store.drop_ended(start + 20s);
+  EXPECT_EQ(store.events(), 1u);
+  EXPECT_EQ(total->bytes, store.bytes());
+  EXPECT_EQ(replay(store, Place{3, 0}), "y ");  // has not ended
 }
 
 }  // namespace

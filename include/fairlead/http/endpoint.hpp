@@ -62,8 +62,9 @@ struct EndpointOptions {
   std::function<Result<Identity>(const Request&)> authenticate;
 
   std::size_t max_sessions = 10'000;  // of the legacy era, and WebSockets; one more gets 503
-  std::chrono::milliseconds session_idle{30 * 60 * 1000};  // without a request or an open stream
-  std::size_t max_session_events = 1'000;                  // kept for replay, in all streams of a session
+  std::chrono::milliseconds session_idle{30 * 60 * 1000};   // without a request or an open stream
+  std::size_t max_session_events = 1'000;                   // kept for replay, in all streams of a session
+  std::chrono::milliseconds finished_stream_grace{30'000};  // events are kept after their stream's answer
   std::size_t max_session_event_bytes = 4u << 20;
   std::size_t max_event_bytes = 256u << 20;  // of all sessions together
   std::chrono::milliseconds retry{1'000};    // told to clients that poll
