@@ -1,6 +1,9 @@
 #include "http/gate.hpp"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <array>
 
 #include "http/syntax.hpp"
 
@@ -26,6 +29,14 @@ std::optional<std::string_view> host_of(std::string_view authority) {
   return host;
 }
 
+// "192.0.2.1" or "[2001:db8::1]".
+bool is_address(std::string_view host) {
+  const bool v6 = host.size() > 2 && host.starts_with('[') && host.ends_with(']');
+  const std::string text(v6 ? host.substr(1, host.size() - 2) : host);
+  std::array<unsigned char, 16> ignored;
+  return ::inet_pton(v6 ? AF_INET6 : AF_INET, text.c_str(), ignored.data()) == 1;
+}
+
 bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::ranges::any_of(names, [&](const std::string& one) { return same_name(one, name); });
 }
@@ -39,18 +50,23 @@ constexpr std::string_view kParameterField = "mcp-param-";
 
 }  // namespace
 
-Gate::Gate(const ServerOptions& options, bool loopback) : origins_(options.allowed_origins) {
+Gate::Gate(const ServerOptions& options, ListenerKind kind) : origins_(options.allowed_origins) {
   if (options.allowed_hosts) {
     hosts_ = *options.allowed_hosts;
-  } else if (loopback) {
+    names_ = hosts_.empty() ? Names::any : Names::listed;
+  } else if (kind == ListenerKind::loopback) {
     hosts_ = {"localhost", "127.0.0.1", "[::1]"};
+    names_ = Names::listed;
+  } else {
+    names_ = kind == ListenerKind::unix_socket ? Names::any : Names::addresses;
   }
 }
 
 std::optional<std::string_view> Gate::refuses(std::string_view authority, const Headers& headers) const {
-  if (!hosts_.empty()) {
+  if (names_ != Names::any) {
     const std::optional<std::string_view> host = host_of(authority);
-    if (!host || !allows_host(*host)) return "this server does not answer to the name in Host";
+    if (!host || !allows_host(*host))
+      return "this server does not answer to the name in Host; allowed_hosts lists the names it answers to";
   }
   if (!headers.has("Origin")) return std::nullopt;
   if (headers.count("Origin") > 1 || !allows_origin(headers.get("Origin"), authority)) {
@@ -60,6 +76,7 @@ std::optional<std::string_view> Gate::refuses(std::string_view authority, const 
 }
 
 bool Gate::allows_host(std::string_view host) const {
+  if (names_ == Names::addresses) return is_address(host) || same_name(host, "localhost");
   return contains(hosts_, host);
 }
 
@@ -72,8 +89,8 @@ bool Gate::allows_origin(std::string_view origin, std::string_view authority) co
   if (!same_name(scheme, "http") && !same_name(scheme, "https")) return false;
   const std::optional<std::string_view> host = host_of(rest);
   if (!host) return false;
-  // Where every name is answered to, a page may ask the server it came from.
-  return hosts_.empty() ? same_name(rest, authority) : allows_host(*host);
+  // Without a list of names, a page may ask the server it came from.
+  return names_ == Names::listed ? allows_host(*host) : same_name(rest, authority);
 }
 
 bool Gate::is_preflight(const Request& request) {

@@ -11,10 +11,13 @@
 
 namespace fairlead::http {
 
+// Where a server's sockets can be reached from.
+enum class ListenerKind : std::uint8_t { loopback, unix_socket, network };
+
 class Gate {
  public:
-  // `loopback`: all listeners are, which is what the default names are for.
-  Gate(const ServerOptions& options, bool loopback);
+  // `kind` decides which names are answered to when ServerOptions::allowed_hosts is unset.
+  Gate(const ServerOptions& options, ListenerKind kind);
 
   // Why a request for `authority` (as in Host) with these headers is refused; absent when it is let in.
   std::optional<std::string_view> refuses(std::string_view authority, const Headers& headers) const;
@@ -27,7 +30,11 @@ class Gate {
   bool allows_origin(std::string_view origin, std::string_view authority) const;
   bool allows_host(std::string_view host) const;
 
-  std::vector<std::string> hosts_;  // empty: any
+  // `addresses`: every IP address, and localhost. DNS rebinding cannot make a browser send those.
+  enum class Names : std::uint8_t { any, listed, addresses };
+
+  Names names_;
+  std::vector<std::string> hosts_;  // listed
   std::vector<std::string> origins_;
 };
 

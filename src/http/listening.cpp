@@ -76,7 +76,7 @@ Result<Listening> open_localhost(std::uint16_t port, const std::string& name) {
     Listening made;
     const std::uint16_t real = local_port(v4->get());
     made.address = "localhost:" + std::to_string(real);
-    made.loopback = true;
+    made.kind = ListenerKind::loopback;
     made.sockets.push_back(std::move(*v4));
     Result<UniqueFd> v6 = open_tcp("::1", real, name);
     if (v6) {
@@ -98,24 +98,33 @@ Result<Listening> open_unix(const std::string& path) {
   Listening made;
   made.address = "unix:" + path;
   made.path = path;
+  made.kind = ListenerKind::unix_socket;
   made.sockets.push_back(std::move(*socket));
   return made;
 }
 
 }  // namespace
 
-Result<Listening> open_listening(const std::string& address) {
-  if (address.starts_with("unix:")) return open_unix(address.substr(5));
+Result<ListenerKind> listener_kind(const std::string& address) {
+  if (address.starts_with("unix:")) return ListenerKind::unix_socket;
   const auto parts = split(address);
   if (!parts) return not_an_address(address);
-  const auto& [host, port] = *parts;
-  if (host == "localhost") return open_localhost(port, address);
-  const Result<SocketAddress> numeric = numeric_address(host, port);
+  if (parts->first == "localhost") return ListenerKind::loopback;
+  const Result<SocketAddress> numeric = numeric_address(parts->first, parts->second);
   if (!numeric) return numeric.error();
+  return is_loopback(*numeric) ? ListenerKind::loopback : ListenerKind::network;
+}
+
+Result<Listening> open_listening(const std::string& address) {
+  const Result<ListenerKind> kind = listener_kind(address);
+  if (!kind) return kind.error();
+  if (*kind == ListenerKind::unix_socket) return open_unix(address.substr(5));
+  const auto [host, port] = split(address).value();
+  if (host == "localhost") return open_localhost(port, address);
   Result<UniqueFd> socket = open_tcp(host, port, address);
   if (!socket) return socket.error();
   Listening made;
-  made.loopback = is_loopback(*numeric);
+  made.kind = *kind;
   const bool brackets = host.find(':') != std::string::npos;
   made.address = (brackets ? "[" + host + "]" : host) + ":" + std::to_string(local_port(socket->get()));
   made.sockets.push_back(std::move(*socket));

@@ -6,16 +6,19 @@
 
 #include "fairlead/base/result.hpp"
 #include "fairlead/loop/descriptor.hpp"
+#include "http/gate.hpp"
 
 namespace fairlead::http {
 
 struct Listening {
   std::vector<UniqueFd> sockets;
   std::string address;  // with the real port
-  bool loopback = false;
+  ListenerKind kind = ListenerKind::network;
   std::string path;  // Unix socket: its file
 };
 
+// What a listener on this address would be, without opening one.
+Result<ListenerKind> listener_kind(const std::string& address);
 Result<Listening> open_listening(const std::string& address);
 
 // A Unix socket's file, as long as it is the one that was made here and not somebody else's by now.

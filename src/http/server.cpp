@@ -21,7 +21,7 @@ constexpr std::size_t kMaxSurplus =
 class SocketServer final : public Server, public std::enable_shared_from_this<SocketServer> {
  public:
   SocketServer(Loop& loop, const Listening& listening, ServerOptions options, std::shared_ptr<TlsContext> tls)
-      : core_(std::make_shared<ServerCore>(loop, std::move(options), listening.loopback)),
+      : core_(std::make_shared<ServerCore>(loop, std::move(options), listening.kind)),
         address_(listening.address),
         tls_(std::move(tls)) {
     if (!listening.path.empty()) file_ = SocketFile(listening.path);
@@ -152,6 +152,12 @@ class SocketServer final : public Server, public std::enable_shared_from_this<So
 };
 
 }  // namespace
+
+Result<bool> is_local_address(const std::string& address) {
+  const Result<ListenerKind> kind = listener_kind(address);
+  if (!kind) return kind.error();
+  return *kind != ListenerKind::network;
+}
 
 Result<std::shared_ptr<Server>> Server::listen(Loop& loop, const std::string& address,
                                                ServerOptions options) {

@@ -36,8 +36,8 @@ class Routes {
 
 class ServerCore : public std::enable_shared_from_this<ServerCore> {
  public:
-  ServerCore(Loop& on, ServerOptions given, bool loopback)
-      : loop(on), options(std::move(given)), gate(options, loopback), clock_(on) {}
+  ServerCore(Loop& on, ServerOptions given, ListenerKind kind)
+      : loop(on), options(std::move(given)), gate(options, kind), clock_(on) {}
 
   Loop& loop;
   const ServerOptions options;

@@ -85,6 +85,41 @@ TEST(HttpGate, WhereEveryNameIsAnsweredToAPageMayAskItsOwnServer) {
   EXPECT_EQ(ask(server, "any.example:8080", "https://other.example").status, 403);
 }
 
+// DNS rebinding leads a page's own name here; an address it cannot make a browser send.
+TEST(HttpGate, ServerBeyondLoopbackAnswersToAddressesAndLocalhostOnly) {
+  HttpServer server(ServerOptions(), "0.0.0.0:0");
+  server.route("/x", answer_x);
+  for (const char* host : {"localhost:80", "127.0.0.1", "192.0.2.7:8808", "[2001:db8::1]:80", "[::1]"}) {
+    EXPECT_EQ(ask(server, host, "").status, 200) << host;
+  }
+  for (const char* host : {"evil.example", "192.0.2.7.evil.example", "192.0.2", "0x7f.1", "[evil]",
+                           "2001:db8::1", "localhost.evil.example", "[192.0.2.7]", ""}) {
+    const auto answer = ask(server, host, "");
+    EXPECT_EQ(answer.status, 403) << host;
+    EXPECT_NE(answer.body.find("allowed_hosts"), std::string::npos) << answer.body;
+  }
+  EXPECT_EQ(ask(server, "192.0.2.7:80", "http://192.0.2.7:80").status, 200);
+  EXPECT_EQ(ask(server, "192.0.2.7:80", "http://192.0.2.8:80").status, 403);
+  EXPECT_EQ(ask(server, "192.0.2.7:80", "http://evil.example").status, 403);
+}
+
+TEST(HttpGate, NamesBeyondLoopbackCanBeAllowed) {
+  HttpServer server(allowing({}, std::vector<std::string>{"gateway.example"}), "0.0.0.0:0");
+  server.route("/x", answer_x);
+  EXPECT_EQ(ask(server, "gateway.example", "").status, 200);
+  EXPECT_EQ(ask(server, "192.0.2.7", "").status, 403);
+}
+
+TEST(HttpGate, LocalAddressesAreToldFromOthers) {
+  for (const char* address : {"127.0.0.1:80", "127.9.9.9:0", "[::1]:80", "localhost:80", "unix:/tmp/x"}) {
+    EXPECT_TRUE(is_local_address(address).value()) << address;
+  }
+  for (const char* address : {"0.0.0.0:80", "192.0.2.7:80", "[::]:80", "[2001:db8::1]:80"}) {
+    EXPECT_FALSE(is_local_address(address).value()) << address;
+  }
+  EXPECT_EQ(is_local_address("nonsense").error().kind(), ErrorKind::connection_failed);
+}
+
 TEST(HttpGate, AnyOriginCanBeAllowed) {
   HttpServer server(allowing({"*"}));
   server.route("/x", answer_x);

@@ -108,14 +108,20 @@ struct ServerOptions {
   std::chrono::milliseconds drain_grace{5'000};
 
   std::optional<TlsFiles> tls;
-  // Names this server answers to, without ports; empty: any. Others are refused with 403. Loopback listeners
-  // have localhost, 127.0.0.1 and [::1] by default, others any.
+  // Names this server answers to, without ports; an empty list: any name. Requests for others are refused
+  // with 403. Unset, a loopback listener answers to localhost, 127.0.0.1 and [::1], a Unix socket to any
+  // name, and another listener to every IP address and to localhost: a page that DNS rebinding has led here
+  // comes with a name.
   std::optional<std::vector<std::string>> allowed_hosts;
   // Origins of pages that may ask, as "https://app.example"; "*": all. Those of the allowed hosts may, in any
-  // port (where any host is allowed: those of the host and port that are asked); others are refused with 403.
-  // CORS headers are sent for the ones that may.
+  // port (where hosts are not listed: those of the host and port that are asked); others are refused with
+  // 403. CORS headers are sent for the ones that may.
   std::vector<std::string> allowed_origins;
 };
+
+// Whether only this machine can reach a server that listens on `address`: a loopback address or a Unix
+// socket. Fails like Server::listen() when it is not an address.
+Result<bool> is_local_address(const std::string& address);
 
 class Server {
  public:
