@@ -9,6 +9,7 @@ JOBS ?= $(shell nproc)
 TEST_JOBS ?= 2
 TEST_TIMEOUT ?= 120#        seconds, for a test that names no limit of its own
 LISTEN ?=#                  where the gateway of `make run` listens, when not as CONFIG or the default has it
+INSECURE_NO_AUTH ?=#        not empty: LISTEN may be an address that other machines can reach (docs/gateway.md)
 CONFIG ?=
 FUZZ_SECONDS ?= 600#        for each target
 FUZZ_SHORT_SECONDS ?= 5#    the same, in `make test`
@@ -35,7 +36,7 @@ build: bootstrap-build build/release/build.ninja ## everything, optimized, into 
 run: bootstrap-build build/release/build.ninja ## build the program and start the gateway (CONFIG=FILE: with your servers; LISTEN=ADDRESS)
 	@cmake --build build/release -j $(JOBS) --target fairlead
 	@tools/connect_help.sh "$(LISTEN)" "$(CURDIR)/build/release/fairlead" "$(CONFIG)"
-	@exec build/release/fairlead serve $(if $(LISTEN),--listen "$(LISTEN)") $(if $(CONFIG),--config "$(CONFIG)")
+	@exec build/release/fairlead serve $(if $(LISTEN),--listen "$(LISTEN)") $(if $(CONFIG),--config "$(CONFIG)") $(if $(INSECURE_NO_AUTH),--insecure-no-auth)
 
 test: bootstrap-test ## all there is: tests, sanitizers, a short fuzz run, lint
 	@tools/test.sh check asan tsan fuzz-short lint

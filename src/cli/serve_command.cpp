@@ -30,6 +30,7 @@ struct ServeCommand {
   std::string listen;
   std::string terminator_manifest;
   bool stdio = false;
+  bool insecure_no_auth = false;
 };
 
 // With nothing to serve there is still something to see.
@@ -80,6 +81,22 @@ std::string keys_for_restart(const gateway::Config& now, const gateway::Config& 
 bool hangup_is_ignored() {
   struct sigaction action = {};
   return ::sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+// There is no authentication yet, so whoever reaches the listener may use every server behind it.
+Result<void> check_listen_address(const std::string& address, bool insecure_no_auth, const Log& log) {
+  const Result<bool> local = http::is_local_address(address);
+  if (!local) return local.error();
+  if (*local) return {};
+  if (!insecure_no_auth)
+    return Error(ErrorKind::validation,
+                 "refusing to listen on " + address +
+                     ": other machines can reach this address, and the gateway does not authenticate its "
+                     "clients. Listen on 127.0.0.1, localhost, [::1] or a Unix socket, or pass "
+                     "--insecure-no-auth if something else keeps strangers away");
+  log.warning("listening beyond this machine without authentication: whoever reaches it may use every server",
+              {{"address", address}, {"flag", "--insecure-no-auth"}});
+  return {};
 }
 
 class Serving {
@@ -134,6 +151,8 @@ class Serving {
   }
 
   Result<void> listen() {
+    const Result<void> allowed = check_listen_address(config_.listen, command_.insecure_no_auth, log_);
+    if (!allowed) return allowed.error();
     http::ServerOptions options;
     options.log = log_;
     options.drain_grace = config_.drain_grace + kLastWords;
@@ -302,6 +321,8 @@ void add_serve(CLI::App& program, int& status) {
   command->add_option("--listen", serve->listen, "HOST:PORT or unix:/PATH [127.0.0.1:8808]")
       ->envname("FAIRLEAD_LISTEN");
   command->add_flag("--stdio", serve->stdio, "Serve on stdin and stdout instead, for a desktop client");
+  command->add_flag("--insecure-no-auth", serve->insecure_no_auth,
+                    "Allow --listen addresses that other machines can reach, without authentication");
   command
       ->add_option("--terminator-manifest", serve->terminator_manifest,
                    "Name every process that is started in this file, for `fairlead terminate`")

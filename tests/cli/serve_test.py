@@ -58,8 +58,8 @@ for line in sys.stdin:
 class Gateway:
     """`fairlead serve` in the background, on a port of its own."""
 
-    def __init__(self, *args, stdio=False, log="info", env=None):
-        where = ("--stdio",) if stdio else ("--listen", "127.0.0.1:0")
+    def __init__(self, *args, stdio=False, log="info", env=None, listen="127.0.0.1:0"):
+        where = ("--stdio",) if stdio else ("--listen", listen)
         self.process = program.start("serve", *where, *args, "--log-level", log, env=env)
         self.lines = []
         self.port = None
@@ -68,8 +68,8 @@ class Gateway:
             if not line:
                 raise AssertionError(f"it does not serve: {self.lines}, status {self.process.wait(DEADLINE)}")
             self.lines.append(line)
-            found = re.search(r"endpoint=http://127.0.0.1:(\d+)/mcp", line)
-            self.port = found and int(found[1])
+            found = re.search(r'endpoint="?(?:http://[^ ]*:(\d+)/mcp|unix:)', line)
+            self.port = found and int(found[1] or 0)
         self.reader = threading.Thread(target=lambda: self.lines.extend(l.decode() for l in self.process.stderr))
         self.reader.start()
 
@@ -278,6 +278,33 @@ class Http(ServeTest):
         with Gateway(*self.config('allowed_hosts = ["gateway.example"]\n' + self.server())) as gateway:
             for host, status in (("gateway.example", 200), ("localhost", 200), ("127.0.0.1:1", 200), ("evil.example", 403)):
                 self.assertEqual(gateway.ask("GET", "/health", None, {"Host": host})[0], status, host)
+
+    def test_an_address_other_machines_can_reach_is_refused_without_the_flag(self):
+        for address in ("0.0.0.0:0", "[::]:0", "192.0.2.7:0"):
+            result = program.run("serve", "--listen", address)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            for words in (f"refusing to listen on {address}", "does not authenticate", "127.0.0.1", "--insecure-no-auth"):
+                self.assertIn(words, result.stderr)
+        result = program.run("serve", *self.config('listen = "0.0.0.0:0"\n' + self.server()))
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("refusing to listen on 0.0.0.0:0", result.stderr)
+
+    def test_what_is_no_address_is_not_refused_as_one_of_others(self):
+        result = program.run("serve", "--listen", "nonsense")
+        self.assertIn("cannot listen on `nonsense`", result.stderr)
+
+    def test_with_the_flag_it_listens_warns_and_answers_to_addresses_only(self):
+        with Gateway("--insecure-no-auth", listen="0.0.0.0:0") as gateway:
+            self.assertIn("without authentication", "".join(gateway.lines))
+            for host, status in (("192.0.2.7:80", 200), ("localhost", 200), ("evil.example", 403)):
+                got, body = gateway.ask("GET", "/health", None, {"Host": host})
+                self.assertEqual(got, status, host)
+            self.assertIn("allowed_hosts", str(body))
+
+    def test_addresses_of_this_machine_need_no_flag(self):
+        for address in ("127.0.0.1:0", "localhost:0", "unix:" + self.path("socket")):
+            with Gateway(listen=address) as gateway:
+                self.assertNotIn("without authentication", "".join(gateway.lines))
 
     def test_a_legacy_client_over_websocket_lists_tools(self):
         with Gateway() as gateway:
