@@ -1,9 +1,9 @@
-// How a client comes by its server and finds its era, and how it comes back to a server it has lost.
+// How a client connects to its server, and how it comes back to a server it has lost.
 #include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "http/url.hpp"
 #include "mcp/client_session.hpp"
-#include "protocol/envelope.hpp"
+#include "mcp/dialect.hpp"
 
 namespace fairlead::mcp {
 
@@ -18,14 +18,10 @@ bool may_return(const std::string& uri, Reconnect when) {
   return stdio || when == Reconnect::always;
 }
 
-std::string http_origin(const std::string& uri) {
+// The server in an EraCache: all paths of an HTTP origin are one server, every command line is another.
+std::string era_key_of(const std::string& uri) {
   const Result<http::Url> url = http::Url::parse(uri);
-  return url && url->scheme.starts_with("http") ? url->origin() : std::string();
-}
-
-bool is_modern_refusal(const Error& error) {
-  const std::int64_t code = error.detail().rpc_code.value_or(0);
-  return error.kind() == ErrorKind::remote && (code == rpc::kMethodNotFound || code == kUnsupportedVersion);
+  return url && url->scheme.starts_with("http") ? url->origin() : uri;
 }
 
 // What a handshake that failed is called. One that ended otherwise than by the protocol has its name already.
@@ -36,75 +32,44 @@ std::string_view handshake_code(const Error& error) {
   return error.kind() == ErrorKind::parse ? failure::noise_on_stdout : failure::handshake_failed;
 }
 
+// What a server hears whose client has been let go of.
+Task<Answer> nobody() {
+  co_return Error::rpc(rpc::kInternalError, "The client is gone");
+}
+
 Error closed_meanwhile() {
   return Error(ErrorKind::closed, "the client was closed while it connected");
 }
 
 }  // namespace
 
-// ---- eras of servers -------------------------------------------------------------------------------------
-
-bool EraCache::is_legacy(const std::string& origin) const {
-  const std::lock_guard lock(mutex_);
-  return legacy_.contains(origin);
-}
-
-void EraCache::remember(const std::string& origin, bool legacy) {
-  const std::lock_guard lock(mutex_);
-  if (!legacy) {
-    legacy_.erase(origin);
-  } else if (legacy_.size() < kMostOrigins) {
-    legacy_.insert(origin);
-  }
-}
-
 // ---- coming by a server ---------------------------------------------------------------------------------
 
-Task<Result<void>> ClientSession::settle_era() {
-  died_of_probe_ = false;
-  has_no_discover_ = false;
-  const bool pinned_to_legacy = options_.pinned && !is_modern(*options_.pinned);
-  const bool known_legacy = !origin_.empty() && options_.eras && options_.eras->is_legacy(origin_);
-  if (speaks_legacy_ || pinned_to_legacy || (!options_.pinned && (known_legacy || !options_.probe))) {
-    Task<Result<void>> settling = settle_legacy();
-    Result<void> settled = co_await settling;
-    if (settled || !known_legacy || pinned_to_legacy) co_return settled;
-  } else if (!options_.probe) {
-    revision_ = kNewest;
-    co_return Result<void>();
-  }
-  Task<Result<Probe>> probing = probe();
-  const Result<Probe> probed = co_await probing;
-  if (!probed) co_return probed.error();
-  if (*probed == Probe::modern) co_return Result<void>();
-  if (*probed == Probe::gone && options_.pinned && end_reason()) co_return *end_reason();
-  died_of_probe_ = *probed == Probe::gone && !options_.pinned;
-  if (*probed != Probe::legacy || options_.pinned)
-    co_return Error(ErrorKind::connection_failed,
-                    "the server does not speak revision " + std::string(to_string(kNewest)));
-  Task<Result<void>> settling = settle_legacy();
-  Result<void> settled = co_await settling;
-  // A modern server need not know our question; the handshake no modern server knows.
-  if (!settled && has_no_discover_ && is_modern_refusal(settled.error())) {
-    revision_ = kNewest;
-    co_return Result<void>();
-  }
-  if (!settled && is_modern_refusal(settled.error())) {
-    // It was slow to start, and silent when we asked first.
-    Task<Result<Probe>> asking = probe();
-    const Result<Probe> again = co_await asking;
-    if (again && *again == Probe::modern) co_return Result<void>();
-  }
-  co_return settled;
-}
-
-// The outcome is remembered for the next time, unless it has just proved wrong.
-Task<Result<void>> ClientSession::settle_legacy() {
-  Task<Result<void>> initializing = initialize(options_.pinned.value_or(kNewestLegacy));
-  Result<void> initialized = co_await initializing;
-  speaks_legacy_ = static_cast<bool>(initialized);
-  if (!origin_.empty() && options_.eras) options_.eras->remember(origin_, speaks_legacy_);
-  co_return initialized;
+void ClientSession::attach(std::shared_ptr<Connection> connection) {
+  auto methods = std::make_shared<Methods>();
+  std::weak_ptr<Client> weak = weak_from_this();
+  methods->otherwise([weak](Request request) -> Task<Answer> {
+    const auto client = std::static_pointer_cast<ClientSession>(weak.lock());
+    return client ? client->serve(std::move(request)) : nobody();
+  });
+  PeerOptions peer_options;
+  peer_options.limits = options_.connect.limits;
+  peer_options.log = options_.connect.log;
+  peer_options.noise = Noise::skip;
+  peer_options.dialect = dialect();
+  // A modern server sends no requests; one that does gets no answer (a client must not send any).
+  peer_options.ignore_request = [weak](const rpc::Message&) {
+    const auto client = std::static_pointer_cast<ClientSession>(weak.lock());
+    return client && is_modern(client->revision_);
+  };
+  peer_options.on_ending = [weak] {
+    const auto client = std::static_pointer_cast<ClientSession>(weak.lock());
+    // No peer yet: the connection was closed when it came, and whoever connects is told.
+    if (client && client->peer_ && client->options_.handlers.ended && client->end_reason())
+      client->options_.handlers.ended(*client->end_reason());
+  };
+  connection_ = connection;
+  peer_ = Peer::start(std::move(connection), std::move(methods), std::move(peer_options));
 }
 
 Task<Result<void>> ClientSession::settle_on(std::shared_ptr<Connection> connection) {
@@ -113,6 +78,7 @@ Task<Result<void>> ClientSession::settle_on(std::shared_ptr<Connection> connecti
   Task<Result<void>> settling = settle_era();
   const Result<void> settled = co_await settling;
   if (settled) co_return settled;
+  eras_->forget(era_key_);
   Task<void> dropping = drop_connection();
   co_await dropping;
   co_return connection_->explained(settled.error(), handshake_code(settled.error()));
@@ -138,7 +104,8 @@ Task<Result<void>> ClientSession::dial() {
 Task<Result<void>> ClientSession::connect_to(std::string uri) {
   const auto keep = self();
   uri_ = std::move(uri);
-  origin_ = http_origin(uri_);
+  if (options_.era_key.empty()) era_key_ = era_key_of(uri_);
+  if (options_.eras) eras_ = options_.eras;
   Task<Result<void>> connecting = connect_now();
   Result<void> connected = co_await connecting;
   returns_ = may_return(uri_, options_.reconnect);
@@ -153,15 +120,16 @@ Task<Result<void>> ClientSession::connect_by(Connector connector) {
   co_return connected;
 }
 
-// A server that dies of the modern question is started once more and spoken to in the legacy way.
+// A server that the probe has harmed is started once more and not probed.
 Task<Result<void>> ClientSession::connect_now() {
   Task<Result<void>> dialing = dial();
   Result<void> dialed = co_await dialing;
-  if (!dialed && died_of_probe_) {
-    speaks_legacy_ = true;
-    Task<Result<void>> again = dial();
-    dialed = co_await again;
-  }
+  if (dialed || !probe_did_harm_) co_return dialed;
+  options_.connect.log.info("connecting again without a probe", {{"reason", dialed.error().message()}});
+  unprobed_ = true;
+  Task<Result<void>> again = dial();
+  dialed = co_await again;
+  unprobed_ = false;
   co_return dialed;
 }
 

@@ -68,6 +68,9 @@ class ClientSession final : public Client {
  private:
   ClientSession(Loop& loop, ClientOptions options) : loop_(loop), options_(std::move(options)) {
     if (options_.keep_tasks) tasks_ = std::make_shared<TaskStore>(TaskOptions());
+    const bool shared = options_.eras && !options_.era_key.empty();
+    eras_ = shared ? options_.eras : std::make_shared<EraCache>(options_.era_max_age);
+    era_key_ = options_.era_key;
   }
   std::shared_ptr<ClientSession> self() {
     return std::static_pointer_cast<ClientSession>(shared_from_this());
@@ -78,8 +81,6 @@ class ClientSession final : public Client {
     Result<void> outcome;
     Event over;
   };
-  Task<Result<void>> settle_era();
-  Task<Result<void>> settle_legacy();
   Task<Result<void>> connect_now();
   Task<Result<void>> dial();
   Task<void> drop_connection();
@@ -90,14 +91,22 @@ class ClientSession final : public Client {
     return returns_ && !closing_ && (returning_ || peer_->end_reason().has_value());
   }
 
+  // The handshake (client_handshake.cpp).
+  struct Greeting;  // server/discover and initialize, under way at once
   // What probing a server showed.
   enum class Probe : std::uint8_t { modern, legacy, gone };
+  Task<Result<void>> settle_era();
+  Task<Result<void>> settle_probed();
+  Task<Result<void>> settle_legacy(bool remembered);
   void attach(std::shared_ptr<Connection> connection);
   Task<Result<Probe>> probe();
   std::chrono::milliseconds handshake_left() const;
+  Error handshake_timed_out() const { return Error::timeout("the handshake", options_.handshake_timeout); }
   Task<Result<json::Raw>> discover();
   Result<Probe> judge(const Error& error);
+  Task<Result<json::Raw>> ask_initialize(json::Raw params);
   Task<Result<void>> initialize(Revision revision);
+  std::string server_version() const;
 
   void write_capabilities(json::Writer& out, Revision revision) const;
   Task<Result<json::Raw>> send(std::string method, json::Raw params, CallOptions call_options);
@@ -122,15 +131,17 @@ class ClientSession final : public Client {
 
   Loop& loop_;
   ClientOptions options_;
-  std::string uri_;                 // where to connect to again
-  std::string origin_;              // of an HTTP server
-  Connector connector_;             // instead of an address
-  bool returns_ = false;            // to a server that was lost
-  bool closing_ = false;            // by us
-  bool speaks_legacy_ = false;      // the server, the last time we looked
-  bool died_of_probe_ = false;      // the last time we dialed
+  std::string uri_;       // where to connect to again
+  Connector connector_;   // instead of an address
+  bool returns_ = false;  // to a server that was lost
+  bool closing_ = false;  // by us
+  std::shared_ptr<EraCache> eras_;
+  std::string era_key_;             // the server in eras_
+  bool unprobed_ = false;           // this connection must not be probed
+  bool probe_did_harm_ = false;     // a connection that is not probed may succeed where the last one failed
   Clock::time_point settled_by_{};  // when the handshake's clock runs out
-  bool has_no_discover_ = false;    // it says
+  bool has_no_discover_ = false;    // the server says so
+  std::shared_ptr<Greeting> greeting_;
   std::shared_ptr<Return> returning_;
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<Peer> peer_;

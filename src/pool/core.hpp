@@ -88,14 +88,16 @@ struct Place {
 
 // What the upstreams of one server share. A server that is updated gets a new one.
 struct ServerState {
-  ServerState(Loop& loop, ServerSpec given)
-      : spec(std::move(given)), calls(std::make_shared<Gate>(loop, spec.max_calls)) {}
+  ServerState(Loop& loop, ServerSpec given, std::chrono::milliseconds era_max_age)
+      : spec(std::move(given)),
+        calls(std::make_shared<Gate>(loop, spec.max_calls)),
+        eras(std::make_shared<mcp::EraCache>(era_max_age)) {}
 
   const ServerSpec spec;
   std::shared_ptr<Gate> calls;
   Sharing sharing = Sharing::shared;  // as it is practised
   std::string evidence;
-  std::optional<mcp::Revision> legacy;  // what it spoke the last time; saves probing it again
+  std::shared_ptr<mcp::EraCache> eras;  // of this server alone: whether its next start must probe it
   ToolCrashes tool_crashes{spec.restart};
   // The server, or what is asked of it, shows that it keeps something of one session for itself.
   std::function<void(const std::string& evidence)> keeps_state;

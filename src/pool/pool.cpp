@@ -50,7 +50,8 @@ Result<PoolImpl::Server*> PoolImpl::find(std::string_view name) {
 
 PoolImpl::Server PoolImpl::make_server(ServerSpec spec) {
   Server server;
-  server.state = std::make_shared<ServerState>(core_->loop, std::move(spec));
+  server.state =
+      std::make_shared<ServerState>(core_->loop, std::move(spec), core_->options.client.era_max_age);
   const ServerSpec& given = server.state->spec;
   if (given.sharing != Sharing::automatic) {
     server.state->sharing = given.sharing;

@@ -126,7 +126,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   static Task<Made> connect(std::shared_ptr<ManagedUpstream> self, std::uint64_t generation);
   static Task<ConnectResult> open(std::weak_ptr<ManagedUpstream> weak, std::uint64_t generation,
                                   ConnectOptions options);
-  mcp::ClientOptions client_options(std::uint64_t generation, std::optional<mcp::Revision> pinned);
+  mcp::ClientOptions client_options(std::uint64_t generation);
   bool opening(std::uint64_t generation) const noexcept;
   void on_connected(std::uint64_t generation, const std::shared_ptr<Connection>& connection);
   void on_start_failed(const Error& reason);

@@ -224,28 +224,13 @@ Task<void> ManagedUpstream::bring_up(std::shared_ptr<ManagedUpstream> self, Plac
   self->finish_attempt(self->refusal());
 }
 
-// What the server spoke the last time is tried first: probing a server that does not answer the modern
-// question takes seconds. When it speaks something else now, it is asked.
+// The connector is called twice for a server that must not be probed.
 Task<ManagedUpstream::Made> ManagedUpstream::connect(std::shared_ptr<ManagedUpstream> self,
                                                      std::uint64_t generation) {
-  std::optional<mcp::Revision>& known = self->server_->legacy;
   Connector connector = [weak = self->weak_from_this(), generation](Loop&, ConnectOptions options) {
     return open(weak, generation, std::move(options));
   };
-  const std::optional<mcp::Revision> pinned = self->spec().pinned;
-  const bool remembered = !pinned && known;
-  Task<Made> connecting = mcp::Client::connect(self->core_->loop, connector,
-                                               self->client_options(generation, remembered ? known : pinned));
-  Made made = co_await connecting;
-  if (!made) known.reset();
-  const bool other = !made && remembered && made.error().kind() == ErrorKind::connection_failed;
-  if (other && self->opening(generation)) {
-    Task<Made> again =
-        mcp::Client::connect(self->core_->loop, connector, self->client_options(generation, std::nullopt));
-    made = co_await again;
-  }
-  if (made && !mcp::is_modern((*made)->revision())) known = (*made)->revision();
-  co_return made;
+  return mcp::Client::connect(self->core_->loop, std::move(connector), self->client_options(generation));
 }
 
 Task<ConnectResult> ManagedUpstream::open(std::weak_ptr<ManagedUpstream> weak, std::uint64_t generation,
@@ -262,11 +247,12 @@ Task<ConnectResult> ManagedUpstream::open(std::weak_ptr<ManagedUpstream> weak, s
   co_return made;
 }
 
-mcp::ClientOptions ManagedUpstream::client_options(std::uint64_t generation,
-                                                   std::optional<mcp::Revision> pinned) {
+mcp::ClientOptions ManagedUpstream::client_options(std::uint64_t generation) {
   const UpstreamHandlers& given = core_->options.handlers;
   mcp::ClientOptions options = core_->options.client;
-  options.pinned = pinned;
+  options.pinned = spec().pinned;
+  options.eras = server_->eras;
+  options.era_key = spec().name;
   options.cache = false;
   options.reconnect = mcp::Reconnect::never;
   options.handshake_timeout = spec().clocks.handshake;

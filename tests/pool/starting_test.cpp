@@ -320,6 +320,36 @@ TEST_F(PoolTest, a_legacy_server_is_not_probed_again) {
   EXPECT_EQ(noted("a", "got \"server/discover\""), 1u);
 }
 
+TEST_F(PoolTest, a_legacy_server_is_probed_again_when_the_last_probe_is_too_old) {
+  options.client.era_max_age = 0ms;
+  add(spec("a"));
+  pid_of("a");
+  EXPECT_FALSE(call("a", "crash"));
+  pid_of("a");
+  EXPECT_EQ(noted("a", "got \"server/discover\""), 2u);
+}
+
+TEST_F(PoolTest, a_legacy_server_is_probed_again_at_the_start_after_its_version_changed) {
+  add(spec("a", "versions"));
+  for (const std::size_t probes : {1u, 1u, 2u}) {
+    pid_of("a");
+    EXPECT_EQ(noted("a", "got \"server/discover\""), probes);
+    EXPECT_FALSE(call("a", "crash"));
+  }
+}
+
+TEST_F(PoolTest, a_server_that_refuses_initialize_after_a_probe_is_started_again_and_not_probed_any_more) {
+  add(spec("a", "one_session"));
+  pid_of("a");
+  EXPECT_EQ(starts("a"), 2u);
+  EXPECT_EQ(noted("a", "got \"server/discover\""), 1u);
+  EXPECT_EQ(status("a").failures, 0u);
+  EXPECT_FALSE(call("a", "crash"));
+  pid_of("a");
+  EXPECT_EQ(starts("a"), 3u);
+  EXPECT_EQ(noted("a", "got \"server/discover\""), 1u);
+}
+
 TEST_F(PoolTest, every_transition_is_told) {
   add(spec("a"));
   pid_of("a");

@@ -8,14 +8,13 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "fairlead/http/connect.hpp"
 #include "fairlead/loop/task.hpp"
+#include "fairlead/mcp/era_cache.hpp"
 #include "fairlead/mcp/skill.hpp"
 #include "fairlead/mcp/types.hpp"
 #include "fairlead/peer/peer.hpp"
@@ -49,20 +48,6 @@ struct ClientHandlers {
 // a child process of ours, or whatever its address is. It does so once, at the next request.
 enum class Reconnect : std::uint8_t { never, children, always };
 
-// Which HTTP servers are of the legacy era, by origin: clients that share one of these do not all ask. From
-// any thread.
-class EraCache {
- public:
-  static constexpr std::size_t kMostOrigins = 10'000;
-
-  bool is_legacy(const std::string& origin) const;
-  void remember(const std::string& origin, bool legacy);
-
- private:
-  mutable std::mutex mutex_;
-  std::set<std::string> legacy_;
-};
-
 struct ClientOptions {
   ClientOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
 
@@ -72,8 +57,16 @@ struct ClientOptions {
   Extensions extensions;           // what else this client can do; declared to the server
   std::optional<Revision> pinned;  // speak this and nothing else
   bool probe = true;  // off: speak the newest legacy revision, or the pinned one, without asking first
-  std::shared_ptr<EraCache> eras;  // what is known of servers already; shared by clients
-  // A legacy server may not answer a modern question at all. Never more than half of the handshake's time.
+  // Which servers are known to be legacy and are not probed. Without it a client has a cache of its own, for
+  // reconnecting.
+  std::shared_ptr<EraCache> eras;
+  // The name of the server in `eras`. Empty: its origin (HTTP) or its address. A server behind a Connector is
+  // not remembered in `eras` without a name.
+  std::string era_key;
+  std::chrono::milliseconds era_max_age = EraCache::kMaxAge;  // of a cache of its own
+  // A legacy server may not answer a probe at all: `initialize` is sent after this time, and a modern answer
+  // to the probe still counts until the server has answered that. Never more than half of
+  // handshake_timeout. A pinned revision and HTTP wait for handshake_timeout instead.
   std::chrono::milliseconds probe_timeout{3'000};
   std::chrono::milliseconds handshake_timeout{30'000};  // from the connection to the end of the greeting
   // A tool call may become a task at the server; it is followed to its end. Modern era: declared to the
@@ -119,11 +112,12 @@ class Client : public std::enable_shared_from_this<Client> {
   // validation when the options name what is no extension.
   static Task<Result<std::shared_ptr<Client>>> connect(Loop& loop, std::string uri,
                                                        ClientOptions options = ClientOptions());
-  // The same by other means than an address; it does not reconnect. A server that dies of being probed makes
-  // it connect twice.
+  // The same by other means than an address; it does not reconnect. The connector is called a second time for
+  // a server that exits when it is probed, or that refuses `initialize` after a probe.
   static Task<Result<std::shared_ptr<Client>>> connect(Loop& loop, Connector connector,
                                                        ClientOptions options = ClientOptions());
-  // On a connection that is there; a server that dies of being probed cannot be started again then.
+  // On an existing connection. A server that exits when it is probed, or that refuses `initialize` after a
+  // probe, cannot be started again.
   static Task<Result<std::shared_ptr<Client>>> on(std::shared_ptr<Connection> connection,
                                                   ClientOptions options = ClientOptions());
 
