@@ -201,10 +201,34 @@ Task<Result<json::Raw>> ClientSession::rounds(std::string method, json::Raw para
   co_return Error(ErrorKind::resource_exhausted, "the server asked more than 10 rounds of questions");
 }
 
+namespace {
+
+// The request under `id`, which is its progress token too; the token it came with is at `token`.
+rpc::Rope forwarded(const rpc::Message& request, std::string_view id, json::View token) {
+  const Bytes own = Bytes::copy_of(id);
+  json::Splice splice(request.frame());
+  splice.replace(request.id(), own);
+  const json::View params(request.params_text());
+  const json::View meta = params["_meta"];
+  const std::string member = "{\"progressToken\":" + std::string(id) + "}";
+  if (!token.absent()) {
+    splice.replace(token.text(), own);
+  } else if (meta.is(json::Type::object)) {
+    splice.insert_member(meta.text(), "progressToken", id);
+  } else if (params.is(json::Type::object) && meta.absent()) {
+    splice.insert_member(params.text(), "_meta", member);
+  } else if (params.absent()) {
+    splice.insert_member(json::View(request.frame().view()).text(), "params", "{\"_meta\":" + member + "}");
+  }
+  return rpc::Rope(splice.parts(), !request.has_line_break());
+}
+
+}  // namespace
+
 Peer::Forward ClientSession::forward(rpc::Message request, CallOptions options) {
   const json::View token = json::View(request.params_text())["_meta"]["progressToken"];
-  if (token.absent()) return peer_->forward(std::move(request), std::move(options));
-  if (options.on_progress) {
+  if (token.absent() && !options.on_progress) return peer_->forward(std::move(request), std::move(options));
+  if (options.on_progress && !token.absent()) {
     options.on_progress = [report = std::move(options.on_progress),
                            own = Bytes::copy_of(token.text())](const json::Raw& params) {
       json::Splice splice(params.bytes());
@@ -212,12 +236,7 @@ Peer::Forward ClientSession::forward(rpc::Message request, CallOptions options) 
       report(json::Raw::trusted(splice.joined(), params.one_line()));
     };
   }
-  options.request_for_id = [request, place = token.text()](std::string_view id) {
-    const Bytes own = Bytes::copy_of(id);
-    json::Splice splice(request.frame());
-    splice.replace(request.id(), own).replace(place, own);
-    return rpc::Rope(splice.parts(), !request.has_line_break());
-  };
+  options.request_for_id = [request, token](std::string_view id) { return forwarded(request, id, token); };
   return peer_->forward(std::move(request), std::move(options));
 }
 

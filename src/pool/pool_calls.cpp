@@ -1,9 +1,18 @@
 // How a call gets to its server: admission, the right upstream, the sending, and sending it again.
+#include "fairlead/json/view.hpp"
 #include "fairlead/process/failure.hpp"
 #include "pool/pool_impl.hpp"
 #include "pool/retry.hpp"
 
 namespace fairlead::pool {
+
+namespace {
+
+bool wants_progress(const rpc::Message& request) {
+  return !json::View(request.params_text())["_meta"]["progressToken"].absent();
+}
+
+}  // namespace
 
 // ---- admission -------------------------------------------------------------------------------------------
 
@@ -147,9 +156,11 @@ Task<Result<rpc::Message>> PoolImpl::call(Target target, rpc::Message request, F
     sending.timeout = options.idle.value_or(upstream.spec().clocks.idle);
     sending.max_total = options.absolute.value_or(upstream.spec().clocks.absolute);
     sending.stop = options.stop;
-    sending.on_progress = [&running, &options](const json::Raw& params) {
-      running.progressed = true;
+    // Set for every call, so that every call has a progress token and progress re-arms its idle clock.
+    sending.on_progress = [&running, &options, &request](const json::Raw& params) {
       running.upstream().sign_of_life();
+      if (!wants_progress(request)) return;
+      running.progressed = true;
       if (options.on_progress) options.on_progress(params);
     };
     Result<rpc::Message> answer = co_await client->forward(request, std::move(sending));

@@ -15,6 +15,7 @@ TOOLS = [
     {"name": "die", "inputSchema": {"type": "object"}},
     {"name": "big", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}},
     {"name": "shout", "inputSchema": {"type": "object"}},
+    {"name": "ticks", "inputSchema": {"type": "object"}},
 ]
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": WAY, "version": "1"}}
 
@@ -121,6 +122,12 @@ def serve():
             say({"jsonrpc": "2.0", "id": id, "result": {"tools": TOOLS}})
         elif method == "tools/call":
             name = request["params"]["name"]
+            if name == "ticks":  # reports progress for two seconds, if it is asked to
+                token = request["params"].get("_meta", {}).get("progressToken")
+                for step in range(10):
+                    time.sleep(0.2)
+                    if token is not None:
+                        say({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": step}})
             if name != "hang":
                 say({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": call(name)}]}})
             if WAY == "exits_after_calls":

@@ -218,6 +218,12 @@ class CallsAreNotLost(FaultTest):
         self.assertEqual(gateway.text("slow__pid"), pid)
         self.assert_ends_clean(gateway)
 
+    def test_progress_rearms_the_idle_clock_although_the_client_sent_no_token(self):
+        gateway = self.start("slow", extra='clocks.idle = "1500ms"\n')
+        answer = gateway.call("slow__ticks")  # which fails to parse if there is anything but the answer
+        self.assertIn("result", answer)
+        self.assert_ends_clean(gateway)
+
     def test_a_server_that_exits_after_each_call_serves_each_call(self):
         gateway = self.start("exits_after_calls")
         gateway.tools()

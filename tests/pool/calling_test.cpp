@@ -87,6 +87,33 @@ TEST_F(PoolTest, a_repeatable_call_is_not_sent_a_third_time) {
   EXPECT_EQ(noted("a", "got \"tools/call\""), 2u);
 }
 
+// The server is asked for progress in any case: it shows that the call is being worked on.
+TEST_F(PoolTest, progress_rearms_the_idle_clock_of_a_call_without_a_token) {
+  std::vector<std::string> seen;
+  options.handlers.notified = [&](const std::shared_ptr<Upstream>&, std::string_view method,
+                                  const json::Raw&) { seen.emplace_back(method); };
+  add(spec("a"));
+  ForwardOptions how;
+  how.idle = 1500ms;
+  how.on_progress = [&](const json::Raw& params) { seen.push_back(std::string(params.text())); };
+  for (const std::string request :
+       {R"({"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"ticks"}})",
+        R"({"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"ticks","_meta":{}}})"}) {
+    const Result<rpc::Message> answer = loop.block_on(pool->call(Target("a"), message(request), how));
+    ASSERT_TRUE(answer) << answer.error().to_string();
+    EXPECT_EQ(answer->result_text(), kEcho);
+  }
+  EXPECT_EQ(seen, std::vector<std::string>()) << "the caller sent no token";
+}
+
+TEST_F(PoolTest, a_call_without_a_token_is_repeated_whatever_progress_there_was) {
+  add(spec("a"));
+  const Result<rpc::Message> answer =
+      loop.block_on(pool->call(Target("a"), tool_call("progress_crash"), repeatable_call()));
+  EXPECT_FALSE(answer);
+  EXPECT_EQ(starts("a"), 2u);
+}
+
 TEST_F(PoolTest, a_call_that_showed_progress_is_not_repeated) {
   add(spec("a"));
   const Result<rpc::Message> answer = loop.block_on(

@@ -137,9 +137,10 @@ class Client : public std::enable_shared_from_this<Client> {
   virtual Task<Result<json::Raw>> request(std::string method, json::Raw params = json::Raw(),
                                           ToolCallOptions options = ToolCallOptions()) = 0;
 
-  // co_await: Result<Message>. Sends a request that came from elsewhere: an id of our own, and where it has a
-  // progress token, one of our own for that; otherwise untouched, and so is the answer. Progress is reported
-  // as the notification's params, with the token the request came with.
+  // co_await: Result<Message>. Sends a request that came from elsewhere, under an id of our own, and returns
+  // the answer as it came. The request gets a progress token of our own where it has one or
+  // options.on_progress is set; every other byte stays. on_progress receives the params of each notification,
+  // with the token of the request where that has one.
   virtual Peer::Forward forward(rpc::Message request, CallOptions options = CallOptions()) = 0;
   // Without waiting; refused over max_backlog_bytes.
   virtual Result<void> notify(std::string_view method, const json::Raw& params = json::Raw()) = 0;

@@ -45,7 +45,8 @@ class ForwardOptions {
   std::optional<std::chrono::milliseconds> absolute;
   std::stop_token stop;     // gives the call up: it is cancelled at the server
   bool repeatable = false;  // running it twice does no harm; see repeatable()
-  // The params of each progress notification, with the token the request came with.
+  // The params of each progress notification, with the token the request came with. Not called for a request
+  // without a token.
   std::function<void(const json::Raw& params)> on_progress;
   std::shared_ptr<void> caller;  // yours: found again in RunningCall
 };
