@@ -186,6 +186,19 @@ TEST_F(HttpEraTest, AnEraIsRememberedUntilItProvesWrong) {
   EXPECT_EQ(client->revision(), kNewest);
 }
 
+TEST_F(HttpEraTest, AServerThatRefusesInitializeAfterTheProbeGetsItOnAFreshConnection) {
+  std::atomic<int> handshakes = 0;
+  ScriptServer server([&](const Asked& asked, Reply& reply) {
+    if (asked.has("\"initialize\"") && ++handshakes == 1) return reply.json(400, error_of(asked, -32600));
+    legacy_after([](const Asked& probe, Reply& r) { r.json(200, error_of(probe, -32000)); })(asked, reply);
+  });
+  const Result<void> connected = connect(server.url());
+  ASSERT_TRUE(connected) << connected.error().message();
+  EXPECT_EQ(client->revision(), kNewestLegacy);
+  EXPECT_EQ(server.asked("server/discover").size(), 1U);
+  EXPECT_EQ(server.asked("\"initialize\"").size(), 2U);
+}
+
 // PROTOCOL §8.3: on -32020 the list is read again, once.
 TEST_F(HttpEraTest, HeadersThatDoNotFitAreLookedUpAgainOnce) {
   ScriptServer server([](const Asked& asked, Reply& reply) {
