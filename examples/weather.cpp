@@ -7,15 +7,28 @@ using namespace fairlead;
 
 struct ForecastArgs {
   std::string city;
-  std::optional<int> days;
+  int days;
 };
 BOOST_DESCRIBE_STRUCT(ForecastArgs, (), (city, days))
+static auto describe_fields(const ForecastArgs*) {
+  return mcp::fields(
+      mcp::field(&ForecastArgs::city).description("Name of the city").min_length(1).example("Bern"),
+      mcp::field(&ForecastArgs::days)
+          .description("How many days, today included")
+          .minimum(1)
+          .maximum(14)
+          .default_value(3));
+}
 
 struct Day {
   int day;
   double celsius;
 };
 BOOST_DESCRIBE_STRUCT(Day, (), (day, celsius))
+static auto describe_fields(const Day*) {
+  return mcp::fields(mcp::field(&Day::day).description("0 is today"),
+                     mcp::field(&Day::celsius).description("Highest temperature of the day"));
+}
 
 struct Forecast {
   std::string city;
@@ -56,9 +69,8 @@ int main(int argc, char** argv) {
       server, "forecast", "The weather of the next days",
       [](const mcp::Context& context, const ForecastArgs& args) {
         Forecast forecast{args.city, {}};
-        const int days = args.days.value_or(3);
-        for (int day = 0; day < days; ++day) {
-          context.progress(day + 1, days);
+        for (int day = 0; day < args.days; ++day) {
+          context.progress(day + 1, args.days);
           forecast.days.push_back({day, temperature(args.city, day)});
         }
         return forecast;

@@ -5,6 +5,8 @@
 //   BOOST_DESCRIBE_STRUCT(AddArgs, (), (a, b))
 //   tool(server, "add", "Adds two numbers", [](const AddArgs& in) { return in.a + in.b; });
 //
+// Descriptions, bounds and defaults of the members stand beside the struct: mcp/field.hpp.
+//
 // Supported members: bool, integers, floating point, std::string, json::Raw (anything), std::optional (not
 // required), std::vector, std::map<std::string, T>, described enums (their names) and described structs. A
 // function may take a Context before its arguments, and may return
@@ -15,233 +17,16 @@
 //   Task<Result<T>>                       a coroutine, which may ask the client.
 #pragma once
 
-#include <boost/describe.hpp>
-#include <boost/mp11.hpp>
-#include <concepts>
-#include <limits>
-#include <map>
-#include <optional>
 #include <string>
 #include <type_traits>
-#include <vector>
 
 #include "fairlead/mcp/server.hpp"
+#include "fairlead/mcp/typed_decode.hpp"
+#include "fairlead/mcp/typed_schema.hpp"
 
 namespace fairlead::mcp {
 
 namespace typed {
-
-template <class T>
-concept DescribedStruct = std::is_class_v<T> && boost::describe::has_describe_members<T>::value;
-template <class T>
-concept DescribedEnum = std::is_enum_v<T> && boost::describe::has_describe_enumerators<T>::value;
-
-template <class T, template <class...> class Template>
-inline constexpr bool is_a = false;
-template <template <class...> class Template, class... Args>
-inline constexpr bool is_a<Template<Args...>, Template> = true;
-
-template <class T>
-inline constexpr bool is_optional = is_a<T, std::optional>;
-
-template <class T>
-using Members =
-    boost::describe::describe_members<T, boost::describe::mod_any_access | boost::describe::mod_inherited>;
-
-// ---- schema
-// ------------------------------------------------------------------------------------------------------
-
-template <class T>
-void write_schema(json::Writer& out);
-
-template <DescribedStruct T>
-void write_struct_schema(json::Writer& out) {
-  out.begin_object().key("type").string("object").key("properties").begin_object();
-  boost::mp11::mp_for_each<Members<T>>([&](auto member) {
-    using Value = std::remove_cvref_t<decltype(std::declval<T>().*member.pointer)>;
-    out.key(member.name);
-    if constexpr (is_optional<Value>) {
-      write_schema<typename Value::value_type>(out);
-    } else {
-      write_schema<Value>(out);
-    }
-  });
-  out.end_object().key("required").begin_array();
-  boost::mp11::mp_for_each<Members<T>>([&](auto member) {
-    using Value = std::remove_cvref_t<decltype(std::declval<T>().*member.pointer)>;
-    if constexpr (!is_optional<Value>) out.string(member.name);
-  });
-  out.end_array().end_object();
-}
-
-template <DescribedEnum T>
-void write_enum_schema(json::Writer& out) {
-  out.begin_object().key("type").string("string").key("enum").begin_array();
-  boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>([&](auto one) { out.string(one.name); });
-  out.end_array().end_object();
-}
-
-template <class T>
-void write_schema(json::Writer& out) {
-  if constexpr (std::same_as<T, json::Raw>) {
-    out.begin_object().end_object();
-  } else if constexpr (std::same_as<T, bool>) {
-    out.begin_object().key("type").string("boolean").end_object();
-  } else if constexpr (std::integral<T>) {
-    out.begin_object().key("type").string("integer");
-    // What does not fit is refused by the schema, with a clear message, and not by the decoding.
-    out.key("minimum").integer(static_cast<std::int64_t>(std::numeric_limits<T>::min()));
-    if constexpr (sizeof(T) < 8)
-      out.key("maximum").integer(static_cast<std::int64_t>(std::numeric_limits<T>::max()));
-    out.end_object();
-  } else if constexpr (std::floating_point<T>) {
-    out.begin_object().key("type").string("number").end_object();
-  } else if constexpr (std::same_as<T, std::string>) {
-    out.begin_object().key("type").string("string").end_object();
-  } else if constexpr (is_a<T, std::vector>) {
-    out.begin_object().key("type").string("array").key("items");
-    write_schema<typename T::value_type>(out);
-    out.end_object();
-  } else if constexpr (is_a<T, std::map>) {
-    static_assert(std::same_as<typename T::key_type, std::string>, "a map in a tool's types has string keys");
-    out.begin_object().key("type").string("object").key("additionalProperties");
-    write_schema<typename T::mapped_type>(out);
-    out.end_object();
-  } else if constexpr (DescribedEnum<T>) {
-    write_enum_schema<T>(out);
-  } else {
-    static_assert(DescribedStruct<T>,
-                  "describe the type with BOOST_DESCRIBE_STRUCT(Type, (), (members…)) to use it with a tool");
-    write_struct_schema<T>(out);
-  }
-}
-
-template <class T>
-json::Raw schema_of() {
-  json::Writer out;
-  write_schema<T>(out);
-  return out.finish();
-}
-
-// ---- decoding: what the schema has let through
-// ---------------------------------------------------------------------
-
-template <class T>
-bool decode(json::View in, T& out);
-
-template <DescribedStruct T>
-bool decode_struct(json::View in, T& out) {
-  bool good = in.is(json::Type::object);
-  boost::mp11::mp_for_each<Members<T>>([&](auto member) {
-    auto& value = out.*member.pointer;
-    const json::View found = in[member.name];
-    if constexpr (is_optional<std::remove_cvref_t<decltype(value)>>) {
-      if (!found.absent()) good = good && decode(found, value.emplace());
-    } else {
-      good = good && !found.absent() && decode(found, value);
-    }
-  });
-  return good;
-}
-
-template <class T>
-bool decode(json::View in, T& out) {
-  if constexpr (std::same_as<T, json::Raw>) {
-    out = json::Raw::trusted(Bytes::copy_of(in.text()));
-    return true;
-  } else if constexpr (std::same_as<T, bool>) {
-    const auto value = in.as_bool();
-    if (value) out = *value;
-    return value.has_value();
-  } else if constexpr (std::integral<T>) {
-    const auto value = in.as_int();
-    if (!value || !std::in_range<T>(*value)) return false;
-    out = static_cast<T>(*value);
-    return true;
-  } else if constexpr (std::floating_point<T>) {
-    const auto value = in.as_double();
-    if (value) out = static_cast<T>(*value);
-    return value.has_value();
-  } else if constexpr (std::same_as<T, std::string>) {
-    auto value = in.as_string();
-    if (value) out = std::move(*value);
-    return value.has_value();
-  } else if constexpr (is_a<T, std::vector>) {
-    bool good = in.is(json::Type::array);
-    in.each_element([&](json::View element) { return good = decode(element, out.emplace_back()); });
-    return good;
-  } else if constexpr (is_a<T, std::map>) {
-    bool good = in.is(json::Type::object);
-    in.each_member([&](std::string_view key, bool escaped, json::View value) {
-      return good = decode(value, out[escaped ? json::unescape(key) : std::string(key)]);
-    });
-    return good;
-  } else if constexpr (DescribedEnum<T>) {
-    const auto name = in.as_string();
-    bool good = false;
-    boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>([&](auto one) {
-      if (name == one.name) {
-        out = one.value;
-        good = true;
-      }
-    });
-    return good;
-  } else {
-    return decode_struct(in, out);
-  }
-}
-
-// ---- encoding
-// ------------------------------------------------------------------------------------------------------
-
-template <class T>
-void encode(json::Writer& out, const T& value) {
-  if constexpr (std::same_as<T, json::Raw>) {
-    out.raw(value.absent() ? std::string_view("null") : value.text());
-  } else if constexpr (std::same_as<T, bool>) {
-    out.boolean(value);
-  } else if constexpr (std::unsigned_integral<T>) {
-    out.unsigned_integer(value);
-  } else if constexpr (std::integral<T>) {
-    out.integer(value);
-  } else if constexpr (std::floating_point<T>) {
-    out.number(static_cast<double>(value));
-  } else if constexpr (std::same_as<T, std::string>) {
-    out.string(value);
-  } else if constexpr (is_a<T, std::vector>) {
-    out.begin_array();
-    for (const auto& element : value) encode(out, element);
-    out.end_array();
-  } else if constexpr (is_a<T, std::map>) {
-    out.begin_object();
-    for (const auto& [key, element] : value) {
-      out.key(key);
-      encode(out, element);
-    }
-    out.end_object();
-  } else if constexpr (DescribedEnum<T>) {
-    boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>([&](auto one) {
-      if (value == one.value) out.string(one.name);
-    });
-  } else {
-    out.begin_object();
-    boost::mp11::mp_for_each<Members<T>>([&](auto member) {
-      const auto& inner = value.*member.pointer;
-      if constexpr (is_optional<std::remove_cvref_t<decltype(inner)>>) {
-        if (!inner) return;
-        out.key(member.name);
-        encode(out, *inner);
-      } else {
-        out.key(member.name);
-        encode(out, inner);
-      }
-    });
-    out.end_object();
-  }
-}
-
-// ---- functions
-// -----------------------------------------------------------------------------------------------------
 
 template <class T>
 struct Unwrapped {
@@ -347,8 +132,8 @@ Task<Result<ToolResult>> run_coroutine_tool(std::shared_ptr<const F> function, C
 
 }  // namespace typed
 
-// Registers `function` as a tool. Programming errors (a name that is taken or illegal) throw
-// std::invalid_argument.
+// Registers `function` as a tool. Programming errors throw std::invalid_argument: a name that is taken or
+// illegal, field metadata that contradicts itself.
 template <class F>
 void tool(Server& server, std::string name, std::string description, F function,
           ToolAnnotations hints = ToolAnnotations(), TaskSupport task = TaskSupport::never) {
@@ -361,6 +146,10 @@ void tool(Server& server, std::string name, std::string description, F function,
   spec.task = task;
   spec.input_schema = typed::schema_of<typename S::Args>();
   if constexpr (!typed::is_plain_result<Returned>) spec.output_schema = typed::schema_of<Returned>();
+  for (const json::Raw* schema : {&spec.input_schema, &spec.output_schema}) {
+    const std::string problem = schema->absent() ? std::string() : typed::schema_problem(*schema);
+    if (!problem.empty()) throw std::invalid_argument("tool " + spec.name + ": " + problem);
+  }
   Result<void> added;
   if constexpr (typed::Unwrapped<typename S::Returns>::is_task) {
     auto shared = std::make_shared<const F>(std::move(function));
