@@ -8,6 +8,7 @@
 #include "fairlead/base/bytes.hpp"
 #include "fairlead/base/error.hpp"
 #include "fairlead/base/log.hpp"
+#include "fairlead/base/log_rate_limit.hpp"
 #include "fairlead/base/result.hpp"
 
 namespace fairlead {
@@ -141,6 +142,20 @@ TEST(Log, FullPipeDropsInsteadOfBlocking) {
   EXPECT_GT(written, 0u);
   ::close(ends[0]);
   ::close(ends[1]);
+}
+
+TEST(LogRateLimit, AdmitsSomeLinesPerIntervalAndCountsTheSuppressedOnes) {
+  using std::chrono::seconds;
+  LogRateLimit limit(2, seconds(10));
+  const LogRateLimit::Time start{};
+  EXPECT_EQ(limit.admit(start), 0u);
+  EXPECT_EQ(limit.admit(start), 0u);
+  EXPECT_EQ(limit.admit(start), std::nullopt);
+  EXPECT_EQ(limit.admit(start + seconds(9)), std::nullopt);
+  EXPECT_EQ(limit.suppressed(), 2u);
+  EXPECT_EQ(limit.admit(start + seconds(10)), 2u);
+  EXPECT_EQ(limit.admit(start + seconds(10)), 0u);
+  EXPECT_EQ(limit.admit(start + seconds(10)), std::nullopt);
 }
 
 }  // namespace
