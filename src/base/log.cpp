@@ -9,6 +9,8 @@
 #include <ctime>
 #include <mutex>
 
+#include "fairlead/base/limits.hpp"
+
 namespace fairlead {
 
 namespace {
@@ -40,29 +42,55 @@ std::size_t utf8_length(std::string_view text) {
   return overlong || beyond ? 0 : length;
 }
 
-// Control characters would let a child's output forge log lines, so they are escaped in both formats. What is
-// not UTF-8 becomes U+FFFD, so that a line is always text.
-void append_quoted(std::string& out, std::string_view value) {
-  out += '"';
+// The code of the control character (C0, DEL or C1) that `text` begins with; 0x20 if it begins with none.
+unsigned control_character(std::string_view text) {
+  const auto byte = static_cast<unsigned char>(text[0]);
+  if (byte < 0x20 || byte == 0x7f) return byte;
+  const unsigned char next = text.size() > 1 ? static_cast<unsigned char>(text[1]) : 0;
+  return byte == 0xc2 && next >= 0x80 && next < 0xa0 ? next : 0x20;
+}
+
+// Control characters would let remote input forge log lines or drive a terminal, so they are escaped in both
+// formats. Invalid UTF-8 becomes U+FFFD, so that a line is always text.
+void append_escaped(std::string& out, std::string_view value) {
   while (!value.empty()) {
-    const char c = value.front();
-    const auto byte = static_cast<unsigned char>(c);
     const std::size_t length = utf8_length(value);
-    if (length == 0) {
-      out += "\\ufffd";
-    } else if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20 || byte == 0x7f) {
+    const unsigned control = length == 0 ? 0xfffd : control_character(value);
+    if (control != 0x20) {
       char escape[8];
-      std::snprintf(escape, sizeof escape, "\\u%04x", byte);
+      std::snprintf(escape, sizeof escape, "\\u%04x", control);
       out += escape;
     } else {
       out += value.substr(0, length);
     }
     value.remove_prefix(std::max<std::size_t>(length, 1));
   }
+}
+
+void append_quoted(std::string& out, std::string_view value) {
   out += '"';
+  while (!value.empty()) {
+    const std::size_t special = std::min(value.find_first_of("\"\\"), value.size());
+    append_escaped(out, value.substr(0, special));
+    if (special < value.size()) {
+      out += '\\';
+      out += value[special];
+    }
+    value.remove_prefix(std::min(special + 1, value.size()));
+  }
+  out += '"';
+}
+
+// The beginning of a text that is longer than a log line should be, and how much is missing.
+std::string truncated(std::string_view text, std::size_t omitted) {
+  const std::size_t whole = text.size() + omitted;
+  std::size_t end = std::min(text.size(), Limits::kMaxLogFieldBytes);
+  while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return std::string(text.substr(0, end)) + "... (truncated, " + std::to_string(whole) + " bytes)";
+}
+
+bool is_long(std::string_view text, std::size_t omitted) {
+  return omitted > 0 || text.size() > Limits::kMaxLogFieldBytes;
 }
 
 bool needs_quotes(std::string_view value) {
@@ -78,12 +106,17 @@ std::string text_line(LogLevel level, std::string_view message, std::initializer
   line += ' ';
   line += to_string(level);
   line += ' ';
-  for (const char c : message) line += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  std::string text = is_long(message, 0) ? truncated(message, 0) : std::string(message);
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+  append_escaped(line, text);
   for (const LogField& field : fields) {
     line += ' ';
     line += field.key;
     line += '=';
-    if (needs_quotes(field.value)) {
+    if (is_long(field.value, field.omitted)) {
+      append_quoted(line, truncated(field.value, field.omitted));
+    } else if (needs_quotes(field.value)) {
       append_quoted(line, field.value);
     } else {
       line += field.value;
@@ -99,12 +132,18 @@ std::string json_line(LogLevel level, std::string_view message, std::initializer
   line += "\",\"level\":\"";
   line += to_string(level);
   line += "\",\"message\":";
-  append_quoted(line, message);
+  append_quoted(line, is_long(message, 0) ? truncated(message, 0) : std::string(message));
   for (const LogField& field : fields) {
     line += ',';
     append_quoted(line, field.key);
     line += ':';
-    append_quoted(line, field.value);
+    if (field.literal) {
+      line += field.value;
+    } else if (is_long(field.value, field.omitted)) {
+      append_quoted(line, truncated(field.value, field.omitted));
+    } else {
+      append_quoted(line, field.value);
+    }
   }
   line += "}\n";
   return line;
@@ -122,6 +161,18 @@ std::string_view to_string(LogLevel level) noexcept {
     case LogLevel::off: return "off";
   }
   return "off";
+}
+
+LogField::LogField(std::string_view name, std::string_view text)
+    : key(name), value(text.substr(0, Limits::kMaxLogFieldBytes)), omitted(text.size() - value.size()) {}
+
+LogField LogField::json_number(std::string_view name, std::string_view spelled) {
+  constexpr std::size_t kLongestNumber = 32;
+  const bool number = !spelled.empty() && spelled.size() <= kLongestNumber &&
+                      spelled.find_first_not_of("0123456789+-.eE") == std::string_view::npos;
+  LogField field(name, spelled);
+  field.literal = number;
+  return field;
 }
 
 struct Log::Target {

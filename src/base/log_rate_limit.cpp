@@ -17,4 +17,13 @@ std::optional<std::uint64_t> LogRateLimit::admit(Time now) noexcept {
   return std::exchange(suppressed_, 0);
 }
 
+void LogRateLimit::write(const Log& log, LogLevel level, std::string_view message,
+                         std::initializer_list<LogField> fields) {
+  if (!log.enabled(level)) return;
+  const std::optional<std::uint64_t> suppressed = admit();
+  if (!suppressed) return;
+  if (*suppressed > 0) log.write(level, "log lines suppressed by log_lines", {{"lines", *suppressed}});
+  log.write(level, message, fields);
+}
+
 }  // namespace fairlead

@@ -7,6 +7,7 @@
 
 #include "fairlead/base/bytes.hpp"
 #include "fairlead/base/error.hpp"
+#include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
 #include "fairlead/base/log_rate_limit.hpp"
 #include "fairlead/base/result.hpp"
@@ -122,6 +123,41 @@ TEST(Log, LinesAreUtf8WhateverCameIn) {
                                     "b\xc3\xa4\xed\xa0\x80"
                                     "c"}});
   EXPECT_NE(line.find("\"frame\":\"a\\ufffdb\xc3\xa4\\ufffd\\ufffd\\ufffdc\""), std::string::npos) << line;
+}
+
+TEST(Log, ControlCharactersAreEscapedInMessageAndFields) {
+  const std::string hostile =
+      "a\x1b[2Jb\xc2\x9b"
+      "31mc\x7f\xff";
+  const std::string escaped = "a\\u001b[2Jb\\u009b31mc\\u007f\\ufffd";
+  const std::string text = logged(LogFormat::text, hostile, {{"field", hostile}});
+  EXPECT_NE(text.find(" info " + escaped + " field=\"" + escaped + "\"\n"), std::string::npos) << text;
+  const std::string json = logged(LogFormat::json, hostile, {{"field", hostile}});
+  EXPECT_NE(json.find("\"message\":\"" + escaped + "\",\"field\":\"" + escaped + "\"}\n"), std::string::npos)
+      << json;
+}
+
+TEST(Log, LongValuesAreTruncatedAtTheNamedLimit) {
+  const std::string id(5 << 20, '7');
+  for (const LogFormat format : {LogFormat::text, LogFormat::json}) {
+    const std::string line = logged(format, id, {{"id", id}, {"view", std::string_view(id)}});
+    EXPECT_LT(line.size(), 3 * Limits::kMaxLogFieldBytes + 500);
+    EXPECT_NE(line.find("... (truncated, 5242880 bytes)"), std::string::npos);
+  }
+}
+
+TEST(Log, NumbersAreNumbersInJsonLines) {
+  const std::string line = logged(LogFormat::json, "x",
+                                  {{"pid", 12},
+                                   {"bytes", std::size_t{1} << 40},
+                                   {"ok", true},
+                                   {"text", "12"},
+                                   LogField::json_number("id", "7"),
+                                   LogField::json_number("name", "\"7\"")});
+  EXPECT_NE(line.find("\"pid\":12,\"bytes\":1099511627776,\"ok\":true,\"text\":\"12\",\"id\":7,"
+                      "\"name\":\"\\\"7\\\"\"}"),
+            std::string::npos)
+      << line;
 }
 
 TEST(Log, BelowItsLevelNothingIsWritten) {

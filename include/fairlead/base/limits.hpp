@@ -12,13 +12,13 @@ struct Limits {
   static constexpr std::size_t kMaxFrameCeiling = 2u << 30;  // the most max_frame_bytes may be set to
   std::size_t max_header_bytes = 8u << 10;                   // header framing: the head of one frame
   std::size_t max_depth = 512;                               // nesting of arrays and objects
-  std::size_t max_noise_frames = 1000;    // frames in a row that are not messages, before the connection ends
+  std::size_t max_noise_frames = 1000;    // frames in a row that are not messages; 0: no limit
   std::size_t max_batch_messages = 1000;  // messages in one batch
 
   // Queues.
-  std::size_t max_backlog_bytes = 64u << 20;     // queued for the other side; over it calls are refused
-  std::size_t backlog_pause_bytes = 16u << 20;   // queued answers at which reading further requests pauses
-  std::size_t max_calls_in_flight = 65536;       // our calls waiting for an answer, per peer
+  std::size_t max_backlog_bytes = 64u << 20;    // queued for the other side; over it calls are refused
+  std::size_t backlog_pause_bytes = 16u << 20;  // queued answers at which a peer without calls pauses reading
+  std::size_t max_calls_in_flight = 65536;      // our calls waiting for an answer, per peer
   std::size_t max_requests_in_progress = 16384;  // requests of the other side under way, per peer
 
   // Clocks.
@@ -27,6 +27,10 @@ struct Limits {
   std::chrono::milliseconds connect_timeout{10'000};  // TCP and Unix sockets
   std::chrono::milliseconds drain_grace{5'000};       // requests under way at shutdown
   std::chrono::milliseconds stop_grace{1'000};        // child process: each rung of the stop ladder
+
+  // Logs.
+  static constexpr std::size_t kMaxLogFieldBytes = 4u
+                                                   << 10;  // max_log_field_bytes: longer values are truncated
 
   // Processes.
   std::size_t stderr_keep_lines = 20;        // last words kept per child

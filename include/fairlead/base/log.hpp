@@ -2,12 +2,14 @@
 // once is dropped and counted: logging never blocks the loop it is called from.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace fairlead {
 
@@ -16,9 +18,22 @@ enum class LogFormat : std::uint8_t { text, json };
 
 std::string_view to_string(LogLevel level) noexcept;
 
+// A named value of a log line. JSON lines write numbers and booleans as such and everything else as a string.
+// A value over Limits::kMaxLogFieldBytes is truncated when it is written.
 struct LogField {
+  LogField(std::string_view name, std::string text) : key(name), value(std::move(text)) {}
+  LogField(std::string_view name, const char* text) : key(name), value(text) {}
+  LogField(std::string_view name, std::string_view text);  // copies no more than is written
+  LogField(std::string_view name, bool flag) : key(name), value(flag ? "true" : "false"), literal(true) {}
+  template <std::integral T>
+  LogField(std::string_view name, T number) : key(name), value(std::to_string(number)), literal(true) {}
+  // An id or a number as it is spelled in JSON: written as a number if it is a short one.
+  static LogField json_number(std::string_view name, std::string_view spelled);
+
   std::string_view key;
   std::string value;
+  std::size_t omitted = 0;  // bytes of the value that were not copied
+  bool literal = false;     // `value` is a JSON number, true or false
 };
 
 // Cheap to copy; copies write to the same place. Safe from any thread.

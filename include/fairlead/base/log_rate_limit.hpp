@@ -2,13 +2,17 @@
 // times must not fill a disk. Give each source (a connection, a child's stderr) a limiter of its own, so that
 // one that floods hides nothing about the others.
 //
-//   if (const auto suppressed = limit_.admit()) log.warning("…", {{"suppressed", *suppressed}});
+//   limit_.write(log, LogLevel::warning, "id mismatch", {{"id", id}});
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <string_view>
+
+#include "fairlead/base/log.hpp"
 
 namespace fairlead {
 
@@ -26,6 +30,10 @@ class LogRateLimit {
   // Returns nullopt if the line must not be written. Otherwise returns how many lines were suppressed since
   // the last line that was admitted.
   std::optional<std::uint64_t> admit(Time now = std::chrono::steady_clock::now()) noexcept;
+
+  // Writes the line unless it must not be written; says first how many lines were suppressed before it.
+  void write(const Log& log, LogLevel level, std::string_view message,
+             std::initializer_list<LogField> fields);
 
   // Lines suppressed since the last one that was admitted; for a final report.
   std::uint64_t suppressed() const noexcept { return suppressed_; }
