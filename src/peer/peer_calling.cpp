@@ -13,6 +13,9 @@ std::chrono::milliseconds whole_ms(Clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
 }
 
+constexpr std::size_t kNamedCalls = 100;  // with more calls in flight a mismatch does not look for their ids
+constexpr std::size_t kShownId = 200;     // bytes of an id that an error message shows
+
 Error unsent(Error error) {
   return std::move(error).with([](ErrorDetail& d) { d.unsent = true; });
 }
@@ -92,6 +95,8 @@ std::optional<Error> Peer::begin(Pending& call) {
   }
   ++stats_.calls;
   watch_deadlines();
+  // Reading must not pause while an answer is due. Posted: the caller is not suspended yet.
+  if (awaiting_drain_) loop().post([self = shared_from_this()] { self->may_read_.set(); });
   if (call.options_.stop.stop_possible())
     call.stop_.emplace(call.options_.stop, Pending::Stop{shared_from_this(), call.id});
   return std::nullopt;
@@ -124,32 +129,52 @@ void Peer::send_cancel(std::uint64_t id, const char* why) {
   static_cast<void>(post_notification(dialect.cancel_method, std::move(params).finish()));
 }
 
-void Peer::on_answer(const rpc::Message& message) {
-  const std::optional<std::uint64_t> id = rpc::own_id(message.id());
-  rpc::PendingCall* call = id ? in_flight_.take(*id) : nullptr;
-  if (call) return call->finish(message);
-  if (id && in_flight_.was_abandoned(*id)) {
-    ++stats_.late_answers;
-    return options_.log.debug("late answer dropped", {{"id", std::string(message.id())}});
+void Peer::on_answer(const rpc::Message& message, const std::shared_ptr<Batch>& batch) {
+  if (finish_call(message)) {
+    if (batch) leave_out(*batch);
+  } else if (message.lacks_result() && options_.noise == Noise::answer) {
+    ++stats_.noise;
+    refuse(message, rpc::invalid_request("Invalid Request: neither method, result nor error"), batch);
+  } else {
+    report_mismatch(message);
+    if (batch) leave_out(*batch);
   }
-  report_mismatch(message);
+}
+
+// Returns whether the answer belongs to a call, if only to one that was given up.
+bool Peer::finish_call(const rpc::Message& message) {
+  const std::optional<std::uint64_t> id = rpc::own_id(message.id());
+  if (!id) return false;
+  if (rpc::PendingCall* call = in_flight_.take(*id)) {
+    call->finish(message);
+    return true;
+  }
+  if (!in_flight_.was_abandoned(*id)) return false;
+  ++stats_.late_answers;
+  options_.log.debug("late answer dropped", {{"id", *id}});
+  return true;
 }
 
 void Peer::report_mismatch(const rpc::Message& message) {
   ++stats_.mismatched_answers;
-  const std::vector<std::uint64_t> waiting = in_flight_.ids();
-  std::string expected = waiting.empty() ? "none" : std::to_string(waiting.front());
-  if (waiting.size() > 1) expected += " and " + std::to_string(waiting.size() - 1) + " more";
-  const std::string got = message.id().empty() ? "no id" : std::string(message.id());
+  const std::size_t waiting = in_flight_.size();
+  const std::uint64_t first = waiting > 0 && waiting <= kNamedCalls ? in_flight_.ids().front() : 0;
+  std::string expected = waiting == 0 ? "none"
+                         : first      ? std::to_string(first)
+                                      : std::to_string(waiting) + " calls";
+  if (first && waiting > 1) expected += " and " + std::to_string(waiting - 1) + " more";
+  const std::string_view got = message.id().empty() ? "no id" : message.id();
   if (message.is(rpc::Kind::error) && (message.id().empty() || message.id() == "null")) {
-    options_.log.warning("the other side reports an error that belongs to no call",
-                         {{"error", message.remote_error().message()}});
+    fault_log_.write(options_.log, LogLevel::warning,
+                     "the other side reports an error that belongs to no call",
+                     {{"error", message.remote_error().message()}});
   }
-  options_.log.warning("id mismatch: an answer nobody waits for", {{"id", got}, {"expected", expected}});
-  if (!options_.lock_step || waiting.empty()) return;
-  rpc::PendingCall* call = in_flight_.take(waiting.front());
-  call->finish(
-      Error(ErrorKind::id_mismatch, "the answer has id " + got + " where " + expected + " was expected"));
+  fault_log_.write(options_.log, LogLevel::warning, "id mismatch: an answer nobody waits for",
+                   {LogField::json_number("id", got), {"expected", expected}});
+  if (!options_.lock_step || waiting == 0) return;
+  rpc::PendingCall* call = in_flight_.take(first);
+  call->finish(Error(ErrorKind::id_mismatch, "the answer has id " + std::string(got.substr(0, kShownId)) +
+                                                 " where " + expected + " was expected"));
 }
 
 bool Peer::on_progress(const rpc::Message& message) {

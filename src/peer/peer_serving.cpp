@@ -19,6 +19,12 @@ rpc::Rope array_of(const std::vector<rpc::Rope>& messages) {
   return rpc::Rope(std::move(parts), one_line);
 }
 
+// Whether a message of a batch may get an answer. Whether a response without a result does depends on the
+// calls in flight when it is handled.
+bool may_be_answered(const rpc::Message& message) {
+  return message.is(rpc::Kind::request) || message.is(rpc::Kind::malformed) || message.lacks_result();
+}
+
 }  // namespace
 
 void Request::progress(const json::Raw& value) const {
@@ -44,11 +50,17 @@ void Peer::on_request(const rpc::Message& message, const std::shared_ptr<Batch>&
                                        " is not allowed inside a batch"),
                   batch);
   }
+  if (queued_answer_bytes() > options_.limits.max_backlog_bytes) {
+    return refuse(message,
+                  busy("max_backlog_bytes (" + std::to_string(options_.limits.max_backlog_bytes) +
+                       ") of answers are queued and not read"),
+                  batch);
+  }
   if (shutting_down_) return refuse(message, busy("the server is shutting down"), batch);
   const Methods::Handler* handler = methods_->find(message.method());
   if (!handler) return refuse(message, rpc::method_not_found(message.method()), batch);
   if (!handler->plain || handler->blocking) return start_serving(*handler, message, batch);
-  const bool logged = options_.log.enabled(LogLevel::debug);
+  const bool logged = options_.log.enabled(options_.request_log_level);
   const Clock::time_point started = logged ? Clock::now() : Clock::time_point();
   const Answer result = run_plain(*handler, Request(shared_from_this(), message));
   if (logged) log_request(message, result, started);
@@ -56,14 +68,14 @@ void Peer::on_request(const rpc::Message& message, const std::shared_ptr<Batch>&
 }
 
 void Peer::refuse(const rpc::Message& message, const Error& why, const std::shared_ptr<Batch>& batch) {
-  if (options_.log.enabled(LogLevel::debug)) log_request(message, why, Clock::now());
+  if (options_.log.enabled(options_.request_log_level)) log_request(message, why, Clock::now());
   answer(message.id(), why, batch);
 }
 
 void Peer::ignore(const rpc::Message& message, const std::shared_ptr<Batch>& batch) {
   ++stats_.ignored_requests;
   options_.log.debug("request ignored",
-                     {{"id", std::string(message.id())}, {"method", std::string(message.method())}});
+                     {LogField::json_number("id", message.id()), {"method", message.method()}});
   if (batch) leave_out(*batch);
 }
 
@@ -85,8 +97,8 @@ void Peer::start_serving(const Methods::Handler& handler, const rpc::Message& me
   if (in_progress_.size() >= limit) {
     const std::string why = "max_requests_in_progress (" + std::to_string(limit) + ") requests are under way";
     if (is_request) return refuse(message, busy(why), batch);
-    return options_.log.warning("notification dropped",
-                                {{"method", std::string(message.method())}, {"reason", why}});
+    return fault_log_.write(options_.log, LogLevel::warning, "notification dropped",
+                            {{"method", message.method()}, {"reason", why}});
   }
   auto serving = std::make_shared<Serving>();
   serving->key =
@@ -142,7 +154,7 @@ void Peer::serve_blocking(const Methods::Handler& handler, const std::shared_ptr
 void Peer::finish_serving(const std::shared_ptr<Serving>& serving, const Answer& result) {
   const rpc::Message& message = serving->message;
   in_progress_.erase(serving->key);
-  if (options_.log.enabled(LogLevel::debug)) log_request(message, result, serving->started);
+  if (options_.log.enabled(options_.request_log_level)) log_request(message, result, serving->started);
   if (message.is(rpc::Kind::request)) {
     if (!serving->cancelled) {
       answer(message.id(), result, serving->batch);
@@ -160,7 +172,8 @@ void Peer::answer(std::string_view id, const Answer& result, const std::shared_p
   const rpc::WireError error = rpc::to_wire(result.error());
   // What is kept from the wire is at least in the log.
   if (error.code == rpc::kInternalError && !result.error().detail().rpc_code) {
-    options_.log.error("request failed", {{"id", std::string(id)}, {"error", result.error().to_string()}});
+    fault_log_.write(options_.log, LogLevel::error, "request failed",
+                     {LogField::json_number("id", id), {"error", result.error().to_string()}});
   }
   send_answer(id, rpc::make_error(id, error.code, error.message, error.data), batch);
 }
@@ -171,23 +184,27 @@ void Peer::send_answer(std::string_view id, rpc::Rope rope, const std::shared_pt
     if (--batch->waiting > 0) return;
     rope = array_of(batch->answers);
   }
-  const Result<void> posted = connection_->post(rope, Concerning{.request = id, .answers = true});
-  if (!posted) options_.log.debug("answer not sent", {{"reason", posted.error().message()}});
+  post_answer(rope, Concerning{.request = id, .answers = true});
+}
+
+void Peer::post_answer(const rpc::Rope& answer, Concerning concerning) {
+  const std::uint64_t begin = connection_->queued_position();
+  const Result<void> posted = connection_->post(answer, concerning);
+  if (!posted) return options_.log.debug("answer not sent", {{"reason", posted.error().message()}});
+  queued_answers_.add(begin, connection_->queued_position());
 }
 
 // One of a batch gets no answer: the others do not wait for it.
 void Peer::leave_out(Batch& batch) {
   if (--batch.waiting > 0 || batch.answers.empty()) return;
-  const Result<void> posted = connection_->post(array_of(batch.answers));
-  if (!posted) options_.log.debug("answer not sent", {{"reason", posted.error().message()}});
+  post_answer(array_of(batch.answers), Concerning());
 }
 
 void Peer::on_notification(const rpc::Message& message) {
   ++stats_.notifications;
   if (on_cancel(message) || on_progress(message)) return;
   const Methods::Handler* handler = methods_->find(message.method());
-  if (!handler)
-    return options_.log.debug("notification nobody handles", {{"method", std::string(message.method())}});
+  if (!handler) return options_.log.debug("notification nobody handles", {{"method", message.method()}});
   if (!handler->plain || handler->blocking) return start_serving(*handler, message, nullptr);
   static_cast<void>(run_plain(*handler, Request(shared_from_this(), message)));
 }
@@ -210,15 +227,16 @@ void Peer::on_batch(const rpc::Message& message) {
     const Error refused = rpc::invalid_request("Invalid Request: batches are not allowed here");
     return on_malformed(rpc::Message::malformed(refused, message.frame()), nullptr);
   }
+  handled_in_turn_ += message.batch().size();
   auto batch = std::make_shared<Batch>();
   for (const rpc::Message& one : message.batch()) {
-    const bool answered = one.is(rpc::Kind::request) || one.is(rpc::Kind::malformed);
-    if (answered) ++batch->waiting;
+    if (may_be_answered(one)) ++batch->waiting;
   }
   for (const rpc::Message& one : message.batch()) {
     switch (one.kind()) {
       case rpc::Kind::request: on_request(one, batch); break;
       case rpc::Kind::malformed: on_malformed(one, batch); break;
+      case rpc::Kind::response: on_answer(one, one.lacks_result() ? batch : nullptr); break;
       default: on_message(one); break;
     }
   }
@@ -230,10 +248,12 @@ void Peer::on_malformed(const rpc::Message& message, const std::shared_ptr<Batch
   const Error& problem = message.problem();
   // Noise is a child's usual habit; a frame over the limit may be the answer somebody waits for.
   const LogLevel level = problem.kind() == ErrorKind::frame_too_large ? LogLevel::warning : LogLevel::debug;
-  options_.log.write(level, "not a message",
+  if (options_.log.enabled(level)) {
+    fault_log_.write(options_.log, level, "not a message",
                      {{"connection", connection_->description()},
                       {"problem", problem.message()},
-                      {"frame", std::string(message.frame().view().substr(0, 200))}});
+                      {"frame", message.frame().view().substr(0, 200)}});
+  }
   // An answer that is broken still ends the call it belongs to. Its error is ours now, not one to be answered
   // with.
   const std::optional<std::uint64_t> id = rpc::own_id(message.id());
@@ -247,7 +267,7 @@ void Peer::on_malformed(const rpc::Message& message, const std::shared_ptr<Batch
     answer(message.id().empty() ? "null" : message.id(), problem, batch);
   }
   const std::size_t limit = options_.limits.max_noise_frames;
-  if (++noise_in_a_row_ > limit && !hang_up_) {
+  if (limit > 0 && ++noise_in_a_row_ > limit && !hang_up_) {
     hang_up_ = Error(ErrorKind::parse, "more than max_noise_frames (" + std::to_string(limit) +
                                            ") frames in a row from " + connection_->description() +
                                            " are no messages");
@@ -257,10 +277,11 @@ void Peer::on_malformed(const rpc::Message& message, const std::shared_ptr<Batch
 
 void Peer::log_request(const rpc::Message& message, const Answer& result, Clock::time_point started) const {
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - started);
-  options_.log.debug("request", {{"id", std::string(message.id())},
-                                 {"method", std::string(message.method())},
-                                 {"outcome", result ? std::string("ok") : result.error().to_string()},
-                                 {"duration_us", std::to_string(took.count())}});
+  options_.log.write(options_.request_log_level, message.id().empty() ? "notification" : "request",
+                     {LogField::json_number("id", message.id()),
+                      {"method", message.method()},
+                      {"outcome", result ? std::string("ok") : result.error().to_string()},
+                      {"duration_us", took.count()}});
 }
 
 }  // namespace fairlead

@@ -142,6 +142,7 @@ class EnvelopeReader {
       message_.kind_ = Kind::error;
     } else if (has_id) {
       message_.kind_ = Kind::response;
+      message_.lacks_result_ = !has_result;
       if (!has_result) message_.result_ = "null";
     } else {
       refuse("neither method nor id");
@@ -199,6 +200,7 @@ Message EnvelopeReader::parse(Bytes frame, const Limits& limits) {
     EnvelopeReader(scanner, message).read();
   }
   if (!scanner.finish()) return Message::malformed(scanner.error(), std::move(message.frame_));
+  message.valid_json_ = true;
   if (message.problem_) message.kind_ = Kind::malformed;
   message.line_break_ = scanner.saw_line_break();
   return message;

@@ -100,6 +100,26 @@ TEST_F(Calling, AnswerNobodyAskedForNamesBothIdsAndEndsNothing) {  // R5.3
   EXPECT_NE(log.find("id mismatch: an answer nobody waits for id=99 expected=1"), std::string::npos) << log;
 }
 
+TEST_F(Calling, FloodOfAnswersNobodyAskedForIsLoggedAFewTimesAndShort) {
+  std::string log;
+  options.log = Log(LogLevel::warning, LogFormat::text, [&](std::string_view line) { log += line; });
+  start();
+  const std::string id = "\"" + std::string(1u << 20, 'i') + "\"";
+  for (int i = 0; i < 100; ++i) run(say(R"({"jsonrpc":"2.0","result":1,"id":)" + id + "}"));
+  EXPECT_EQ(peer->stats().mismatched_answers, 100u);
+  EXPECT_EQ(static_cast<std::size_t>(std::count(log.begin(), log.end(), '\n')), LogRateLimit::kLogLines);
+  EXPECT_LT(log.size(), 2 * LogRateLimit::kLogLines * Limits::kMaxLogFieldBytes);
+}
+
+TEST_F(Calling, ResponseWithoutResultIsANullResultOfItsCall) {  // R1.2
+  start();
+  begin("a");
+  loop.block_on(hear());
+  run(say(R"({"jsonrpc":"2.0","id":1})"));
+  settle("a");
+  EXPECT_EQ(outcomes["a"], "null");
+}
+
 TEST_F(Calling, SecondAnswerToTheSameCallIsAMismatch) {
   start();
   begin("a");

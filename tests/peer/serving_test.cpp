@@ -1,4 +1,5 @@
 // R5.4, R5.5, R1.5: a peer that serves.
+#include <algorithm>
 #include <latch>
 #include <stdexcept>
 
@@ -29,6 +30,11 @@ class Serving : public test::PeerTest {
       throw std::runtime_error("secret");
       co_return json::Raw::null();
     });
+  }
+
+  static Task<void> call_into(std::shared_ptr<Peer> caller, std::string& outcome) {
+    const Result<json::Raw> got = co_await caller->call("their_method");
+    outcome = got ? std::string(got->text()) : got.error().to_string();
   }
 
   Task<Answer> slow(Request request) {
@@ -235,6 +241,34 @@ TEST_F(Serving, TooMuchNoiseInARowEndsTheConnection) {
             "parse error: more than max_noise_frames (3) frames in a row from channel are no messages");
 }
 
+TEST_F(Serving, NoiseEndsNothingWhereTheLimitIsZero) {
+  options.noise = Noise::skip;
+  options.limits.max_noise_frames = 0;
+  start();
+  for (int i = 0; i < 3000; ++i) run(say("noise"));
+  run(exchange(R"({"jsonrpc":"2.0","id":1,"method":"ping"})", R"({"jsonrpc":"2.0","id":1,"result":"pong"})"));
+}
+
+TEST_F(Serving, ResponseWithoutResultAndWithoutCallIsAnInvalidRequest) {
+  start();
+  run(exchange(
+      R"({"jsonrpc":"2.0","id":4})",
+      R"({"jsonrpc":"2.0","id":4,"error":{"code":-32600,"message":"Invalid Request: neither method, result nor error"}})"));
+  run(exchange(
+      R"({"jsonrpc":"2.0","id":"a","params":[1]})",
+      R"({"jsonrpc":"2.0","id":"a","error":{"code":-32600,"message":"Invalid Request: neither method, result nor error"}})"));
+  run(exchange(
+      R"([{"jsonrpc":"2.0","id":5},{"jsonrpc":"2.0","id":6,"result":1},{"jsonrpc":"2.0","id":7,"method":"ping"}])",
+      R"([{"jsonrpc":"2.0","id":5,"error":{"code":-32600,"message":"Invalid Request: neither method, result nor error"}},{"jsonrpc":"2.0","id":7,"result":"pong"}])"));
+}
+
+TEST_F(Serving, ResponseWithoutResultIsNotAnsweredWhereNoiseIsSkipped) {
+  options.noise = Noise::skip;
+  start();
+  run(say(R"({"jsonrpc":"2.0","id":4})"));
+  run(exchange(R"({"jsonrpc":"2.0","id":1,"method":"ping"})", R"({"jsonrpc":"2.0","id":1,"result":"pong"})"));
+}
+
 TEST_F(Serving, AnswersToNoiseAreFlushedBeforeHangingUp) {
   options.limits.max_noise_frames = 2;
   start();
@@ -325,6 +359,52 @@ TEST_F(Serving, HandlersLearnThatTheOtherSideIsGone) {
   far->close();
   loop.run_until([&] { return seen.stop_requested(); });
   gate.set();
+}
+
+TEST_F(Serving, EachRequestIsOneLineAtTheChosenLevel) {
+  std::string log;
+  options.log = Log(LogLevel::info, LogFormat::json, [&](std::string_view line) { log += line; });
+  options.request_log_level = LogLevel::info;
+  start();
+  run(exchange(R"({"jsonrpc":"2.0","id":7,"method":"ping"})", R"({"jsonrpc":"2.0","id":7,"result":"pong"})"));
+  EXPECT_NE(log.find(R"("message":"request","id":7,"method":"ping","outcome":"ok","duration_us":)"),
+            std::string::npos)
+      << log;
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+}
+
+// The other side reads none of its answers: requests wait, but the answer to a call of ours is read.
+TEST_F(Serving, PausedReadingResumesWhenACallIsMade) {
+  options.limits.backlog_pause_bytes = 1000;
+  start();
+  const std::string body(1u << 20, 'x');
+  const std::string echo = R"(,"method":"echo","params":[")" + body + "\"]}";
+  for (int id = 1; id <= 4; ++id) run(say(R"({"jsonrpc":"2.0","id":)" + std::to_string(id) + echo));
+  EXPECT_LT(peer->stats().requests, 4u);
+  std::string outcome;
+  loop.spawn(call_into(peer, outcome));
+  run(say(R"({"jsonrpc":"2.0","id":1,"result":"mine"})"));
+  loop.run_until([&] { return !outcome.empty(); });
+  EXPECT_EQ(outcome, "\"mine\"");
+  EXPECT_EQ(peer->stats().requests, 4u);
+}
+
+TEST_F(Serving, RequestsAreRefusedOverMaxBacklogBytesOfAnswersWhileACallWaits) {
+  options.limits.backlog_pause_bytes = 1000;
+  options.limits.max_backlog_bytes = 2u << 20;
+  start();
+  std::string outcome;
+  loop.spawn(call_into(peer, outcome));
+  const std::string body(1u << 20, 'x');
+  const std::string echo = R"(,"method":"echo","params":[")" + body + "\"]}";
+  for (int id = 1; id <= 5; ++id) run(say(R"({"jsonrpc":"2.0","id":)" + std::to_string(id) + echo));
+  Task<std::string> call = hear();
+  loop.block_on(std::move(call));
+  std::string last;
+  for (int id = 1; id <= 5; ++id) last = loop.block_on(hear());
+  EXPECT_EQ(
+      last,
+      R"({"jsonrpc":"2.0","id":5,"error":{"code":-32004,"message":"max_backlog_bytes (2097152) of answers are queued and not read"}})");
 }
 
 TEST_F(Serving, LoggerThatReentersTheConnectionIsHarmless) {

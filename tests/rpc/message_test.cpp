@@ -479,5 +479,25 @@ TEST(Message, NoticesLineBreaksInsideTheMessagesOfABatch) {  // R2.1
   EXPECT_FALSE(batch.batch()[1].params().one_line());
 }
 
+TEST(Message, ResponseWithoutResultIsToldFromANullResult) {
+  const auto parse = [](std::string_view text) { return Message::parse(Bytes::copy_of(text)); };
+  EXPECT_TRUE(parse(R"({"jsonrpc":"2.0","id":4})").lacks_result());
+  EXPECT_TRUE(parse(R"({"jsonrpc":"2.0","id":4,"params":[1]})").lacks_result());
+  EXPECT_FALSE(parse(R"({"jsonrpc":"2.0","id":4,"result":null})").lacks_result());
+  EXPECT_FALSE(parse(R"({"jsonrpc":"2.0","id":4,"method":"m"})").lacks_result());
+}
+
+TEST(Message, ValueIsAnyJsonAndAbsentWhereItIsNone) {
+  const auto value = [](std::string_view text) {
+    return std::string(Message::parse(Bytes::copy_of(text)).value().text());
+  };
+  EXPECT_EQ(value("\"ping\""), "\"ping\"");
+  EXPECT_EQ(value("[]"), "[]");
+  EXPECT_EQ(value("7"), "7");
+  EXPECT_EQ(value(R"({"jsonrpc":"2.0","method":"m"})"), R"({"jsonrpc":"2.0","method":"m"})");
+  EXPECT_EQ(value("ping"), "");
+  EXPECT_EQ(value("{\"a\":"), "");
+}
+
 }  // namespace
 }  // namespace fairlead::rpc

@@ -32,6 +32,14 @@ struct Concerning {
   bool answers = false;      // this is its answer, the last message about it
 };
 
+// The process behind a connection to a child.
+struct ChildInfo {
+  int pid = 0;
+  bool is_running = false;
+  std::optional<int> exit_code;  // once it has ended: exit(n)
+  std::optional<int> signal;     // or the signal that killed it
+};
+
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   class Send;
@@ -44,9 +52,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection& operator=(const Connection&) = delete;
 
   // co_await: Result<void>, when the bytes are with the operating system. Concurrent sends never interleave.
+  // Any JSON value may be sent; a peer on the other side understands JSON-RPC messages only.
   Send send(rpc::Rope message);
-  // co_await: Result<Message>. One receiver at a time. What could not be read as a message arrives as one of
-  // kind malformed; an error means that nothing more will come.
+  // co_await: Result<Message>. One receiver at a time. What could not be read as a JSON-RPC message arrives
+  // as one of kind malformed, whose value() is the JSON value, if it is one; an error means that nothing more
+  // will come.
   Receive receive();
   // Queues a message without waiting, in order with the sends. For whoever bounds its own queue by backlog().
   Result<void> post(const rpc::Rope& message, Concerning concerning = {});
@@ -79,6 +89,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Loop& loop() const noexcept { return loop_; }
   // The other side, for logs: "tcp:127.0.0.1:4000", "child server.py (pid 12)".
   virtual std::string description() const = 0;
+  // The child process this is a connection to; nullopt for other connections. Loop thread only.
+  virtual std::optional<ChildInfo> child() const { return std::nullopt; }
   // `error` with what is known of the other side: of a child process its command line and last words. `code`
   // names the failure where it has no name yet (process/failure.hpp).
   virtual Error explained(Error error, std::string_view code) const {

@@ -16,12 +16,14 @@
 
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
+#include "fairlead/base/log_rate_limit.hpp"
 #include "fairlead/loop/event.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/loop/workers.hpp"
 #include "fairlead/peer/connection.hpp"
 #include "fairlead/peer/methods.hpp"
 #include "fairlead/rpc/in_flight.hpp"
+#include "fairlead/rpc/queued_answers.hpp"
 
 namespace fairlead {
 
@@ -49,6 +51,7 @@ struct PeerOptions {
 
   Limits limits;
   Log log;
+  LogLevel request_log_level = LogLevel::debug;  // one line per request: id, method, outcome, duration
   Dialect dialect;
   Noise noise = Noise::answer;
   bool batches = true;              // off: an array is an invalid request
@@ -121,6 +124,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   // Why it ended; null while it has not.
   const std::optional<Error>& end_reason() const noexcept { return end_reason_; }
 
+  // The child process at the other end; nullopt where there is none.
+  std::optional<ChildInfo> child() const { return connection_->child(); }
   Connection& connection() const noexcept { return *connection_; }
   Loop& loop() const noexcept { return connection_->loop(); }
   const PeerStats& stats() const noexcept { return stats_; }
@@ -136,6 +141,10 @@ class Peer : public std::enable_shared_from_this<Peer> {
 
   static Task<void> read_loop(std::shared_ptr<Peer> self);
   static Task<void> wind_down(std::shared_ptr<Peer> self);
+  static Task<void> pause_reading(std::shared_ptr<Peer> self);
+  static Task<void> resume_when_drained(std::shared_ptr<Peer> self);
+  bool must_pause();
+  std::size_t queued_answer_bytes();
   void on_message(const rpc::Message& message);
   void on_input_end(const Error& reason);
   void begin_ending();
@@ -157,6 +166,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void serve_blocking(const Methods::Handler& handler, const std::shared_ptr<Serving>& serving);
   void finish_serving(const std::shared_ptr<Serving>& serving, const Answer& answer);
   void answer(std::string_view id, const Answer& answer, const std::shared_ptr<Batch>& batch);
+  void post_answer(const rpc::Rope& answer, Concerning concerning);
   void send_answer(std::string_view id, rpc::Rope rope, const std::shared_ptr<Batch>& batch);
   void leave_out(Batch& batch);
   void log_request(const rpc::Message& message, const Answer& answer, Clock::time_point started) const;
@@ -165,7 +175,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   std::optional<Error> begin(Pending& call);
   void give_up(Pending& call, const char* why);
   void cancel_call(std::uint64_t id);
-  void on_answer(const rpc::Message& message);
+  void on_answer(const rpc::Message& message, const std::shared_ptr<Batch>& batch);
+  bool finish_call(const rpc::Message& message);
   bool on_progress(const rpc::Message& message);
   void report_mismatch(const rpc::Message& message);
   void fail_calls(const Error& reason);
@@ -184,6 +195,11 @@ class Peer : public std::enable_shared_from_this<Peer> {
   std::unordered_map<std::string, std::shared_ptr<Serving>> in_progress_;  // by Serving::key
   std::uint64_t notification_keys_ = 0;
   std::size_t noise_in_a_row_ = 0;
+  std::size_t handled_in_turn_ = 0;  // messages since the loop had its turn
+  LogRateLimit fault_log_;           // lines about what the other side does wrong
+  rpc::QueuedAnswers queued_answers_;
+  bool awaiting_drain_ = false;
+  Event may_read_;                // reading is paused until it is set
   std::optional<Error> hang_up_;  // why we listen no further
   bool shutting_down_ = false;
   std::optional<Error> end_reason_;

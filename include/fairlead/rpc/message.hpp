@@ -53,6 +53,13 @@ class Message {
   json::Raw params() const { return slice(params_); }
   json::Raw result() const { return slice(result_); }  // a response without result and error reads as null
   json::Raw error_object() const { return slice(error_); }
+  // A response that has neither `result` nor `error`: a null result for the call it belongs to, and an
+  // invalid request otherwise.
+  bool lacks_result() const noexcept { return lacks_result_; }
+  // The whole frame as a JSON value, whether it is a JSON-RPC message or not; absent if it is not valid JSON.
+  json::Raw value() const {
+    return is(Kind::malformed) && !valid_json_ ? json::Raw() : json::Raw::trusted(frame_, !line_break_);
+  }
   std::string_view params_text() const noexcept { return params_; }
   std::string_view result_text() const noexcept { return result_; }
 
@@ -76,6 +83,8 @@ class Message {
 
   Kind kind_ = Kind::malformed;
   bool line_break_ = false;
+  bool lacks_result_ = false;
+  bool valid_json_ = false;  // of a malformed message: JSON, but no JSON-RPC
   Bytes frame_;
   std::string_view id_;
   std::string_view method_;  // inside of the string, as spelled
