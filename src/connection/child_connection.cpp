@@ -37,6 +37,17 @@ ChildConnection::ChildConnection(Loop& loop, std::shared_ptr<Child> child, Descr
       child_(std::move(child)),
       patience_(loop) {}
 
+std::optional<ChildInfo> ChildConnection::child() const {
+  ChildInfo info;
+  info.pid = child_->pid();
+  info.is_running = child_->is_running();
+  if (const std::optional<ExitStatus> status = child_->exit_status()) {
+    info.exit_code = status->code;
+    info.signal = status->signal;
+  }
+  return info;
+}
+
 void ChildConnection::lost(Error reason) {
   if (child_->exit_status()) return fail(child_->exit_error());
   if (lost_reason_) return;

@@ -14,6 +14,7 @@ class ChildConnection final : public StreamConnection {
                                                     StreamOptions options);
 
   Task<void> settled() override;
+  std::optional<ChildInfo> child() const override;
   Error explained(Error error, std::string_view code) const override {
     return child_->with_last_words(std::move(error), code);
   }

@@ -11,6 +11,7 @@ namespace {
 StreamOptions stream_options(const ConnectOptions& options, std::string description) {
   StreamOptions made;
   made.framing = options.framing;
+  made.on_framing_error = options.on_framing_error;
   made.limits = options.limits;
   made.log = options.log;
   made.description = std::move(description);

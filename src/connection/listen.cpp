@@ -7,6 +7,7 @@
 
 #include "connection/sockets.hpp"
 #include "connection/stream_connection.hpp"
+#include "fairlead/base/log_rate_limit.hpp"
 #include "fairlead/rpc/codes.hpp"
 
 namespace fairlead {
@@ -22,11 +23,11 @@ std::string name_of(const Uri& uri, int fd) {
   return "tcp:" + (brackets ? "[" + uri.host + "]" : uri.host) + ":" + std::to_string(local_port(fd));
 }
 
-Result<UniqueFd> open_listening_socket(const Uri& uri) {
+Result<UniqueFd> open_listening_socket(const Uri& uri, unsigned mode) {
   const Result<SocketAddress> address =
       uri.scheme == Uri::Scheme::unix_socket ? unix_address(uri.path) : numeric_address(uri.host, uri.port);
   if (!address) return address.error();
-  return listening_socket(*address, uri.text);
+  return listening_socket(*address, uri.text, mode);
 }
 
 class SocketListener final : public Listener, public std::enable_shared_from_this<SocketListener> {
@@ -64,7 +65,8 @@ class SocketListener final : public Listener, public std::enable_shared_from_thi
         take(std::move(fd));
       } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
         // The connection stays in the queue, so waiting for readability would spin.
-        options_.log.error("cannot accept: out of descriptors or memory", {{"listener", address_}});
+        fault_log_.write(options_.log, LogLevel::error, "cannot accept: out of descriptors or memory",
+                         {{"listener", address_}});
         return pause_.arm_after(kOutOfDescriptorsPause, [this] { accept_some(); });
       } else if (errno != EINTR && errno != ECONNABORTED) {
         break;
@@ -77,10 +79,12 @@ class SocketListener final : public Listener, public std::enable_shared_from_thi
     if (uri_.scheme == Uri::Scheme::tcp) set_no_delay(fd.get());
     StreamOptions stream;
     stream.framing = options_.framing;
+    stream.on_framing_error = options_.on_framing_error;
     stream.limits = options_.limits;
     stream.log = options_.log;
     stream.description = "a client of " + address_;
     stream.answers_after_eof = true;
+    stream.refuse_http = true;
     auto made = StreamConnection::create(loop_, std::move(fd), UniqueFd(), std::move(stream));
     if (!made) return options_.log.error("cannot accept", {{"reason", made.error().message()}});
     if (open_.size() >= std::min(count_again_at_, options_.limits.max_connections)) forget_closed();
@@ -100,7 +104,8 @@ class SocketListener final : public Listener, public std::enable_shared_from_thi
 
   void turn_away(Connection& connection) {
     const std::string limit = "max_connections (" + std::to_string(options_.limits.max_connections) + ")";
-    options_.log.warning("turned a client away: " + limit + " are open", {{"listener", address_}});
+    fault_log_.write(options_.log, LogLevel::warning, "turned a client away: " + limit + " are open",
+                     {{"listener", address_}});
     static_cast<void>(connection.post(rpc::make_error("null", rpc::kServerBusy, limit + " are open")));
     loop_.spawn(hang_up(connection.shared_from_this()));
   }
@@ -117,6 +122,7 @@ class SocketListener final : public Listener, public std::enable_shared_from_thi
   ConnectOptions options_;
   OnConnection accept_;
   Timer pause_;
+  LogRateLimit fault_log_;
   std::vector<std::weak_ptr<Connection>> open_;
   std::size_t count_again_at_ = 64;
 };
@@ -128,7 +134,7 @@ Result<std::shared_ptr<Listener>> Listener::listen(Loop& loop, const Uri& uri, C
   if (uri.scheme != Uri::Scheme::tcp && uri.scheme != Uri::Scheme::unix_socket) {
     return Error(ErrorKind::validation, "can listen on tcp: and unix: addresses only, not on " + uri.text);
   }
-  Result<UniqueFd> fd = open_listening_socket(uri);
+  Result<UniqueFd> fd = open_listening_socket(uri, options.socket_mode);
   if (!fd) return fd.error();
   Result<Descriptor> socket = Descriptor::adopt(loop, std::move(*fd));
   if (!socket) return socket.error();

@@ -44,6 +44,7 @@ ConnectResult connect_own_stdio(Loop& loop, ConnectOptions options) {
 
   StreamOptions stream;
   stream.framing = options.framing;
+  stream.on_framing_error = options.on_framing_error;
   stream.limits = options.limits;
   stream.log = options.log;
   stream.description = "stdio";

@@ -127,9 +127,16 @@ void remove_stale_socket(const SocketAddress& address) {
   if (::connect(probe.get(), address.get(), address.size) != 0 && errno == ECONNREFUSED) ::unlink(path);
 }
 
+bool set_socket_mode(const SocketAddress& address, unsigned mode) {
+  const char* path = reinterpret_cast<const sockaddr_un*>(&address.storage)->sun_path;
+  struct stat about {};
+  if (::lstat(path, &about) != 0) return false;
+  return (about.st_mode & 07777) == mode || ::chmod(path, mode) == 0;
+}
+
 }  // namespace
 
-Result<UniqueFd> listening_socket(const SocketAddress& address, const std::string& name) {
+Result<UniqueFd> listening_socket(const SocketAddress& address, const std::string& name, unsigned mode) {
   const auto refused = [&](std::string_view what) {
     return Error::from_errno(ErrorKind::connection_failed, std::string(what) + " " + name, errno);
   };
@@ -137,11 +144,16 @@ Result<UniqueFd> listening_socket(const SocketAddress& address, const std::strin
   if (!fd) return refused("cannot make a socket for");
   if (address.family() == AF_UNIX) {
     remove_stale_socket(address);
+    // bind() makes the file with the mode of the socket, less the umask.
+    if (::fchmod(fd.get(), mode) != 0) return refused("cannot set the permissions of");
   } else {
     const int on = 1;
     ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   }
   if (::bind(fd.get(), address.get(), address.size) != 0) return refused("cannot listen on");
+  // Before listen() nobody can connect: adds what the umask took away.
+  if (address.family() == AF_UNIX && !set_socket_mode(address, mode))
+    return refused("cannot set the permissions of");
   if (::listen(fd.get(), kQueue) != 0) return refused("cannot listen on");
   return fd;
 }

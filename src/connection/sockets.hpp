@@ -31,9 +31,13 @@ Result<SocketAddress> numeric_address(const std::string& host, std::uint16_t por
 
 Task<Result<UniqueFd>> connect_socket(Loop& loop, SocketAddress address, std::string name,
                                       std::chrono::milliseconds timeout);
-// Bound, listening, non-blocking. A Unix socket's file that nobody listens on is replaced. `name` is for what
-// is said when it fails (kind connection_failed).
-Result<UniqueFd> listening_socket(const SocketAddress& address, const std::string& name);
+inline constexpr unsigned kSocketMode = 0600;  // of a Unix socket's file: for this user only
+
+// Bound, listening, non-blocking. A Unix socket's file that nobody listens on is replaced; the new one never
+// has more permissions than `mode`, not even for a moment. `name` is for what is said when it fails (kind
+// connection_failed).
+Result<UniqueFd> listening_socket(const SocketAddress& address, const std::string& name,
+                                  unsigned mode = kSocketMode);
 // The port a socket is bound to; 0 for a Unix socket.
 std::uint16_t local_port(int fd) noexcept;
 

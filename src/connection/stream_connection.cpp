@@ -7,6 +7,8 @@
 #include <array>
 #include <cerrno>
 
+#include "fairlead/rpc/codes.hpp"
+
 namespace fairlead {
 
 namespace {
@@ -14,8 +16,17 @@ namespace {
 constexpr std::size_t kDirectFrom = 64u
                                     << 10;  // from here a partial frame is read in place, not through scratch
 constexpr std::size_t kLargestRead = 1u << 20;
-constexpr int kReadsPerTurn = 16;  // then others on the loop have their turn
+// What one callback reads and decodes at most; then other users of the loop have their turn.
+constexpr int kReadsPerTurn = 16;
+constexpr std::size_t kFramesPerTurn = 500;
+constexpr std::size_t kBytesWrittenPerTurn = 4u << 20;
 constexpr std::size_t kWriteParts = 64;
+
+// Where the frame boundaries are lost, whatever the reason, the answer is a parse error.
+rpc::Message parse_problem(Error error) {
+  return rpc::Message::malformed(
+      std::move(error).with([](ErrorDetail& detail) { detail.rpc_code = rpc::kParseError; }));
+}
 
 }  // namespace
 
@@ -39,7 +50,8 @@ StreamConnection::StreamConnection(Loop& loop, Descriptor in, std::optional<Desc
       options_(std::move(options)),
       in_(std::move(in)),
       out_(std::move(out)),
-      decoder_(rpc::make_decoder(options_.framing, options_.limits)),
+      decoder_(rpc::make_decoder(options_.framing, options_.limits, options_.on_framing_error)),
+      http_ruled_out_(!options_.refuse_http),
       queue_(options_.framing) {}
 
 // ---- reading ---------------------------------------------------------------------------------------------
@@ -50,6 +62,7 @@ void StreamConnection::want_input() {
 
 void StreamConnection::wait_for_input() {
   if (input_ended_ || reason() || in_.waiting_to_read()) return;
+  if (undecoded_) return pump_soon();
   in_.when_readable(
       [self = std::static_pointer_cast<StreamConnection>(shared_from_this())] { self->pump(); });
 }
@@ -61,7 +74,8 @@ void StreamConnection::pump() {
   const auto self = shared_from_this();
   loop().turns().label(options_.description);
   pumping_ = true;
-  for (int round = 0; round < kReadsPerTurn; ++round) {
+  frames_in_turn_ = 0;
+  for (int round = 0; round < kReadsPerTurn && !turn_is_over(); ++round) {
     frames_read_ = 0;
     const Got got = read_once();
     const bool bundle = frames_read_ > 1;
@@ -75,7 +89,23 @@ void StreamConnection::pump() {
   if (!queue_.empty()) flush_soon();
 }
 
+bool StreamConnection::turn_is_over() const noexcept {
+  return frames_in_turn_ >= kFramesPerTurn;
+}
+
+void StreamConnection::pump_soon() {
+  if (std::exchange(pump_posted_, true)) return;
+  loop().post([self = std::static_pointer_cast<StreamConnection>(shared_from_this())] {
+    self->pump_posted_ = false;
+    if (!self->reason() && self->receiver_waiting()) self->pump();
+  });
+}
+
 StreamConnection::Got StreamConnection::read_once() {
+  if (undecoded_) {
+    decode_partial();
+    return input_ended_ ? Got::ended : Got::more;
+  }
   return partial_.size() < kDirectFrom && want_ < kDirectFrom ? read_into_scratch() : read_into_partial();
 }
 
@@ -84,6 +114,7 @@ StreamConnection::Got StreamConnection::read_into_scratch() {
   const ssize_t n = ::read(in_.fd(), scratch.data(), scratch.size());
   if (n <= 0) return read_failed(n < 0 ? errno : 0);
   const std::string_view got(scratch.data(), static_cast<std::size_t>(n));
+  if (!http_ruled_out_ && is_http(partial_.empty() ? got : partial_ + std::string(got))) return refuse_http();
   if (partial_.empty()) {
     partial_ = got.substr(decode(got));
   } else {
@@ -128,6 +159,25 @@ StreamConnection::Got StreamConnection::read_failed(int os_error) {
   return Got::ended;
 }
 
+// Decides once enough bytes are there. Fewer bytes than a method has hold no frame yet.
+bool StreamConnection::is_http(std::string_view first_bytes) {
+  constexpr std::array<std::string_view, 10> kMethods = {
+      "GET ", "HEAD ", "POST ", "PUT ", "DELETE ", "CONNECT ", "OPTIONS ", "TRACE ", "PATCH ", "PRI "};
+  const bool open =
+      std::ranges::any_of(kMethods, [&](std::string_view method) { return method.starts_with(first_bytes); });
+  http_ruled_out_ = !open;
+  return std::ranges::any_of(kMethods,
+                             [&](std::string_view method) { return first_bytes.starts_with(method); });
+}
+
+StreamConnection::Got StreamConnection::refuse_http() {
+  input_ended_ = true;
+  lost(Error(ErrorKind::parse, options_.description +
+                                   " sent an HTTP request; this port speaks JSON-RPC with " +
+                                   std::string(rpc::to_string(options_.framing)) + " framing"));
+  return Got::ended;
+}
+
 void StreamConnection::end_of_stream() {
   rpc::Decoder::Step last = decoder_->at_end(partial_);
   if (last.what == rpc::Decoder::What::frame) take_step(last);
@@ -148,17 +198,21 @@ void StreamConnection::lost(Error reason) {
 // Decodes frame after frame and returns how much of `input` is done with.
 std::size_t StreamConnection::decode(std::string_view input) {
   std::size_t done = 0;
-  while (true) {
+  bool more = true;
+  while (more && !turn_is_over()) {
     const rpc::Decoder::Step step = decoder_->next(input.substr(done));
     done += step.consumed;
     want_ = step.want;
-    if (!take_step(step)) return done;
+    more = take_step(step);
   }
+  undecoded_ = more;
+  return done;
 }
 
 void StreamConnection::decode_partial() {
   std::size_t done = 0;
-  while (true) {
+  bool more = true;
+  while (more && !turn_is_over()) {
     const rpc::Decoder::Step step = decoder_->next(std::string_view(partial_).substr(done));
     done += step.consumed;
     want_ = step.want;
@@ -166,8 +220,9 @@ void StreamConnection::decode_partial() {
       done = 0;
       continue;
     }
-    if (!take_step(step)) break;
+    more = take_step(step);
   }
+  undecoded_ = more;
   if (done == partial_.size()) {
     partial_ = std::string();  // gives the memory back
   } else {
@@ -192,6 +247,7 @@ bool StreamConnection::adopt_large_frame(std::string_view frame, std::size_t con
 // Returns whether there may be another step.
 bool StreamConnection::take_step(const rpc::Decoder::Step& step) {
   ++frames_read_;
+  ++frames_in_turn_;
   switch (step.what) {
     case rpc::Decoder::What::frame:
       deliver(rpc::Message::parse(Bytes::copy_of(step.frame), options_.limits));
@@ -199,6 +255,7 @@ bool StreamConnection::take_step(const rpc::Decoder::Step& step) {
     case rpc::Decoder::What::skipped: deliver(rpc::Message::too_large(*step.error, step.frame)); return true;
     case rpc::Decoder::What::broken:
       input_ended_ = true;
+      deliver(parse_problem(*step.error));  // a plain server answers it before the end
       end_input(*step.error);
       return false;
     case rpc::Decoder::What::more: break;
@@ -236,7 +293,7 @@ void StreamConnection::flush() {
   flushing_ = true;
   const std::uint64_t before = queue_.written();
   int problem = 0;
-  while (!queue_.empty() && problem == 0) {
+  while (!queue_.empty() && problem == 0 && queue_.written() - before < kBytesWrittenPerTurn) {
     const long n = write_once();
     if (n >= 0) {
       queue_.advance(static_cast<std::size_t>(n));
@@ -249,6 +306,8 @@ void StreamConnection::flush() {
   if (problem == EAGAIN) {
     if (queue_.written() != before || !stall_timer_) watch_stall();
     out().when_writable([self] { self->flush(); });
+  } else if (problem == 0 && !queue_.empty()) {
+    flush_soon();
   } else if (problem == EPIPE || problem == ECONNRESET) {
     output_broken_ = true;
     lost(Error(ErrorKind::closed, options_.description + " no longer reads what it is sent"));

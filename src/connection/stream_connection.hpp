@@ -18,12 +18,16 @@ namespace fairlead {
 
 struct StreamOptions {
   rpc::Framing framing = rpc::Framing::line;
+  rpc::FramingErrorPolicy on_framing_error = rpc::FramingErrorPolicy::close;
   Limits limits;
   Log log;
   std::string description;
   // Whether the other side may still want our answers after it has finished sending: true where we serve (a
   // pipe, a half-closed socket), false where we call.
   bool answers_after_eof = false;
+  // Ends the connection if the first bytes are those of an HTTP request. A web page can make a browser send
+  // one to any port, with lines of JSON as its body.
+  bool refuse_http = false;
 };
 
 class StreamConnection : public Connection {
@@ -68,6 +72,10 @@ class StreamConnection : public Connection {
   Got read_into_partial();
   Got read_failed(int os_error);
   void end_of_stream();
+  bool is_http(std::string_view first_bytes);
+  Got refuse_http();
+  bool turn_is_over() const noexcept;
+  void pump_soon();
   std::size_t decode(std::string_view input);
   void decode_partial();
   bool adopt_large_frame(std::string_view frame, std::size_t consumed);
@@ -82,9 +90,13 @@ class StreamConnection : public Connection {
   Descriptor in_;
   std::optional<Descriptor> out_;
   std::unique_ptr<rpc::Decoder> decoder_;
-  std::string partial_;          // the beginning of a frame whose end has not come yet
-  std::size_t want_ = 0;         // how much of it is missing, where that is known
-  std::size_t frames_read_ = 0;  // by the read under way
+  std::string partial_;             // the beginning of a frame whose end has not come yet
+  std::size_t want_ = 0;            // how much of it is missing, where that is known
+  std::size_t frames_read_ = 0;     // by the read under way
+  std::size_t frames_in_turn_ = 0;  // by the pump() under way
+  bool undecoded_ = false;          // frames may be left in partial_ because the turn was over
+  bool pump_posted_ = false;
+  bool http_ruled_out_ = false;
   bool input_ended_ = false;
   bool pumping_ = false;
   rpc::WriteQueue queue_;

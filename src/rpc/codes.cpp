@@ -21,9 +21,10 @@ Error invalid_params(std::string message) {
 WireError to_wire(const Error& error) {
   const ErrorDetail& detail = error.detail();
   if (detail.rpc_code) {
-    const char* prefix = error.kind() == ErrorKind::parse             ? "Parse error: "
-                         : error.kind() == ErrorKind::frame_too_large ? "Invalid Request: "
-                                                                      : "";
+    const bool of_a_frame = error.kind() == ErrorKind::parse || error.kind() == ErrorKind::frame_too_large;
+    const char* prefix = !of_a_frame                       ? ""
+                         : *detail.rpc_code == kParseError ? "Parse error: "
+                                                           : "Invalid Request: ";
     return {*detail.rpc_code, prefix + error.message(), detail.rpc_data};
   }
   if (error.kind() == ErrorKind::validation) return {kInvalidParams, error.message(), {}};

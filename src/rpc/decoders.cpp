@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "fairlead/rpc/codes.hpp"
 #include "rpc/cut_frame.hpp"
 
 namespace fairlead::rpc {
@@ -37,6 +38,17 @@ Step too_large(std::size_t consumed, const std::string& size, std::size_t max, s
 
 Step ended_inside(std::string_view rest) {
   return failed(What::broken, rest.size(), ErrorKind::closed, "the stream ended in the middle of a frame");
+}
+
+// The decoder no longer knows where frames begin. With `resync` the error goes to the sender only, as the
+// problem of a skipped frame.
+Step track_lost(FramingErrorPolicy policy, std::string_view input, std::size_t consumed, ErrorKind kind,
+                std::string message) {
+  if (policy == FramingErrorPolicy::close)
+    return failed(What::broken, input.size(), kind, std::move(message));
+  Step step = failed(What::skipped, consumed, kind, std::move(message));
+  step.error = std::move(*step.error).with([](ErrorDetail& detail) { detail.rpc_code = kParseError; });
+  return step;
 }
 
 std::string_view without_cr(std::string_view line) {
@@ -149,7 +161,25 @@ bool is_text(std::string_view bytes) {
 
 }  // namespace
 
+Step LengthDecoder::lose_track(std::string_view input, std::size_t consumed, ErrorKind kind,
+                               std::string message) {
+  resyncing_ = policy_ == FramingErrorPolicy::resync;
+  skipping_ = false;
+  return track_lost(policy_, input, consumed, kind, std::move(message));
+}
+
+// Frames end with a newline, so the next one begins a frame, unless it is part of a payload.
+Step LengthDecoder::resync(std::string_view input) {
+  const std::size_t newline = input.find('\n');
+  if (newline == std::string_view::npos) return more(input.size());
+  resyncing_ = false;
+  Step step = next(input.substr(newline + 1));
+  step.consumed += newline + 1;
+  return step;
+}
+
 Step LengthDecoder::next(std::string_view input) {
+  if (resyncing_) return resync(input);
   if (skipping_) return skip(input);
   if (input.size() < kPrefix) return more(0, kPrefix - input.size());
   const std::size_t length = big_endian(input);
@@ -157,24 +187,24 @@ Step LengthDecoder::next(std::string_view input) {
   const std::size_t whole = kPrefix + length + 1;
   if (input.size() < whole) return more(0, whole - input.size());
   if (input[whole - 1] != '\n') {
-    return failed(What::broken, input.size(), ErrorKind::parse,
-                  "a frame of " + std::to_string(length) +
-                      " bytes is not followed by a newline: its length cannot be true");
+    return lose_track(input, whole - 1, ErrorKind::parse,
+                      "a frame of " + std::to_string(length) +
+                          " bytes is not followed by a newline: its length cannot be true");
   }
   return frame(input.substr(kPrefix, length), whole);
 }
 
 Step LengthDecoder::refuse(std::string_view input, std::size_t length) {
   if (is_text(input.substr(0, kPrefix))) {
-    return failed(What::broken, input.size(), ErrorKind::parse,
-                  "the length prefix is text (\"" + std::string(input.substr(0, kPrefix)) +
-                      "\"): the other side seems to use line or header framing");
+    return lose_track(input, 0, ErrorKind::parse,
+                      "the length prefix is text (\"" + std::string(input.substr(0, kPrefix)) +
+                          "\"): the other side seems to use line or header framing");
   }
   if (length > Limits::kMaxFrameCeiling) {
-    return failed(What::broken, input.size(), ErrorKind::frame_too_large,
-                  "a length prefix of " + std::to_string(length) +
-                      " bytes cannot be true: no frame may exceed " +
-                      std::to_string(Limits::kMaxFrameCeiling));
+    return lose_track(input, kPrefix, ErrorKind::frame_too_large,
+                      "a length prefix of " + std::to_string(length) +
+                          " bytes cannot be true: no frame may exceed " +
+                          std::to_string(Limits::kMaxFrameCeiling));
   }
   skipping_ = true;
   to_skip_ = length;
@@ -188,8 +218,8 @@ Step LengthDecoder::skip(std::string_view input) {
   to_skip_ -= payload;
   if (payload == input.size()) return more(payload);
   if (input[payload] != '\n') {
-    return failed(What::broken, input.size(), ErrorKind::parse,
-                  "a skipped frame is not followed by a newline: its length cannot be true");
+    return lose_track(input, payload, ErrorKind::parse,
+                      "a skipped frame is not followed by a newline: its length cannot be true");
   }
   skipping_ = false;
   Step step = next(input.substr(payload + 1));
@@ -198,6 +228,7 @@ Step LengthDecoder::skip(std::string_view input) {
 }
 
 Step LengthDecoder::at_end(std::string_view rest) {
+  if (resyncing_) return more(rest.size());
   return rest.empty() && !skipping_ ? more() : ended_inside(rest);
 }
 
@@ -208,6 +239,14 @@ namespace {
 bool same_ignoring_case(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; };
   return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+constexpr std::string_view kLengthHeader = "content-length:";
+
+std::size_t find_length_header(std::string_view input) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; };
+  const auto found = std::ranges::search(input, kLengthHeader, {}, lower).begin();
+  return found == input.end() ? std::string_view::npos : static_cast<std::size_t>(found - input.begin());
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -265,7 +304,27 @@ std::optional<HeadEnd> find_head_end(std::string_view input, std::size_t from) {
 
 }  // namespace
 
+Step HeaderDecoder::lose_track(std::string_view input, std::size_t consumed, ErrorKind kind,
+                               std::string message) {
+  resyncing_ = policy_ == FramingErrorPolicy::resync;
+  looked_ = 0;
+  return track_lost(policy_, input, consumed, kind, std::move(message));
+}
+
+Step HeaderDecoder::resync(std::string_view input) {
+  const std::size_t head = find_length_header(input);
+  if (head == std::string_view::npos) {
+    const std::size_t keep = std::min(input.size(), kLengthHeader.size() - 1);  // it may be cut anywhere
+    return more(input.size() - keep);
+  }
+  resyncing_ = false;
+  Step step = next(input.substr(head));
+  step.consumed += head;
+  return step;
+}
+
 Step HeaderDecoder::next(std::string_view input) {
+  if (resyncing_) return resync(input);
   if (to_skip_ > 0) {
     const std::size_t skipped = std::min(to_skip_, input.size());
     to_skip_ -= skipped;
@@ -283,13 +342,13 @@ Step HeaderDecoder::next(std::string_view input) {
 
 Step HeaderDecoder::read_head(std::string_view input) {
   if (input.starts_with('{') || input.starts_with('[')) {
-    return failed(What::broken, input.size(), ErrorKind::parse,
-                  "JSON where a header was expected: the other side seems to use line framing");
+    return lose_track(input, 0, ErrorKind::parse,
+                      "JSON where a header was expected: the other side seems to use line framing");
   }
   const std::optional<HeadEnd> end = find_head_end(input, looked_);
   if ((end ? end->whole : input.size()) > max_head_) {
-    return failed(What::broken, input.size(), ErrorKind::frame_too_large,
-                  "the head of a frame is over max_header_bytes (" + std::to_string(max_head_) + ")");
+    return lose_track(input, end ? end->whole : input.size(), ErrorKind::frame_too_large,
+                      "the head of a frame is over max_header_bytes (" + std::to_string(max_head_) + ")");
   }
   if (!end) {
     // The empty line may be cut anywhere, so look again from a little before the end.
@@ -298,11 +357,11 @@ Step HeaderDecoder::read_head(std::string_view input) {
   }
   looked_ = 0;
   const Head head = parse_head(input.substr(0, end->head));
-  if (!head.problem.empty()) return failed(What::broken, input.size(), ErrorKind::parse, head.problem);
+  if (!head.problem.empty()) return lose_track(input, end->whole, ErrorKind::parse, head.problem);
   if (*head.length > Limits::kMaxFrameCeiling) {
-    return failed(What::broken, input.size(), ErrorKind::frame_too_large,
-                  "a Content-Length of " + std::to_string(*head.length) +
-                      " cannot be true: no frame may exceed " + std::to_string(Limits::kMaxFrameCeiling));
+    return lose_track(input, end->whole, ErrorKind::frame_too_large,
+                      "a Content-Length of " + std::to_string(*head.length) +
+                          " cannot be true: no frame may exceed " + std::to_string(Limits::kMaxFrameCeiling));
   }
   if (*head.length > max_) {
     to_skip_ = *head.length;
@@ -315,6 +374,7 @@ Step HeaderDecoder::read_head(std::string_view input) {
 }
 
 Step HeaderDecoder::at_end(std::string_view rest) {
+  if (resyncing_) return more(rest.size());
   return rest.empty() && !length_ && to_skip_ == 0 ? more() : ended_inside(rest);
 }
 

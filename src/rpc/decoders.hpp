@@ -30,31 +30,40 @@ class LineDecoder final : public Decoder {
 
 class LengthDecoder final : public Decoder {
  public:
-  explicit LengthDecoder(const Limits& limits) : max_(limits.max_frame_bytes) {}
+  LengthDecoder(const Limits& limits, FramingErrorPolicy policy)
+      : max_(limits.max_frame_bytes), policy_(policy) {}
   Step next(std::string_view input) override;
   Step at_end(std::string_view rest) override;
 
  private:
   Step refuse(std::string_view input, std::size_t length);
   Step skip(std::string_view input);
+  Step lose_track(std::string_view input, std::size_t consumed, ErrorKind kind, std::string message);
+  Step resync(std::string_view input);
 
   std::size_t max_;
+  FramingErrorPolicy policy_;
+  bool resyncing_ = false;   // everything up to the next newline is skipped
   std::size_t to_skip_ = 0;  // payload bytes of a refused frame still to come
   bool skipping_ = false;
 };
 
 class HeaderDecoder final : public Decoder {
  public:
-  explicit HeaderDecoder(const Limits& limits)
-      : max_(limits.max_frame_bytes), max_head_(limits.max_header_bytes) {}
+  HeaderDecoder(const Limits& limits, FramingErrorPolicy policy)
+      : max_(limits.max_frame_bytes), max_head_(limits.max_header_bytes), policy_(policy) {}
   Step next(std::string_view input) override;
   Step at_end(std::string_view rest) override;
 
  private:
   Step read_head(std::string_view input);
+  Step lose_track(std::string_view input, std::size_t consumed, ErrorKind kind, std::string message);
+  Step resync(std::string_view input);
 
   std::size_t max_;
   std::size_t max_head_;
+  FramingErrorPolicy policy_;
+  bool resyncing_ = false;  // everything up to the next Content-Length is skipped
   std::size_t looked_ = 0;
   std::optional<std::size_t> length_;  // of the payload whose head has been read
   std::size_t to_skip_ = 0;

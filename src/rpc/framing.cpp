@@ -24,10 +24,10 @@ std::string_view to_string(Framing framing) noexcept {
   return "line";
 }
 
-std::unique_ptr<Decoder> make_decoder(Framing framing, const Limits& limits) {
+std::unique_ptr<Decoder> make_decoder(Framing framing, const Limits& limits, FramingErrorPolicy policy) {
   switch (framing) {
-    case Framing::length: return std::make_unique<LengthDecoder>(limits);
-    case Framing::header: return std::make_unique<HeaderDecoder>(limits);
+    case Framing::length: return std::make_unique<LengthDecoder>(limits, policy);
+    case Framing::header: return std::make_unique<HeaderDecoder>(limits, policy);
     case Framing::line: break;
   }
   return std::make_unique<LineDecoder>(limits);

@@ -93,6 +93,22 @@ TEST_F(ChildFaults, ExitCarriesStatusAndLastWords) {
   EXPECT_NE(error.message().find("exited with status 3"), std::string::npos) << error.message();
 }
 
+TEST_F(ChildFaults, PidAndExitStatusAreReachableFromConnectionAndPeer) {
+  start("read line; exit 3");
+  const std::optional<ChildInfo> running = peer->child();
+  ASSERT_TRUE(running);
+  EXPECT_GT(running->pid, 0);
+  EXPECT_TRUE(running->is_running);
+  EXPECT_FALSE(running->exit_code);
+  EXPECT_EQ(failure().kind(), ErrorKind::process_exited);
+  const std::optional<ChildInfo> ended = connection->child();
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->pid, running->pid);
+  EXPECT_FALSE(ended->is_running);
+  EXPECT_EQ(ended->exit_code, 3);
+  EXPECT_FALSE(ended->signal);
+}
+
 TEST_F(ChildFaults, DiesBySignalInTheMiddleOfAMessage) {
   start("read line; printf '{\"jsonrpc\":\"2.0\",\"id\":1,\"res'; kill -SEGV $$");
   const Error error = failure();

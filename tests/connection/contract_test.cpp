@@ -84,12 +84,12 @@ class Contract : public ::testing::TestWithParam<Kind> {
     const Result<void> sent = loop.block_on(body(from, text));
     return sent ? "" : sent.error().to_string();
   }
+  static Task<Result<rpc::Message>> receive_message(std::shared_ptr<Connection> c) {
+    Result<rpc::Message> got = co_await c->receive();
+    co_return got;
+  }
   std::string receive(const std::shared_ptr<Connection>& at) {
-    auto body = [](std::shared_ptr<Connection> c) -> Task<Result<rpc::Message>> {
-      Result<rpc::Message> got = co_await c->receive();
-      co_return got;
-    };
-    const Result<rpc::Message> got = loop.block_on(body(at));
+    const Result<rpc::Message> got = loop.block_on(receive_message(at));
     return got ? std::string(got->frame().view()) : got.error().to_string();
   }
 };
@@ -126,6 +126,16 @@ Task<void> receive_many(std::shared_ptr<Connection> c, int count, std::vector<in
       co_return;
     }
     got.push_back(static_cast<int>(*json::View(message->params_text())[std::size_t{0}].as_int()));
+  }
+}
+
+// A connection carries any JSON value; a peer on it would refuse what is no JSON-RPC message.
+TEST_P(Contract, AnyJsonValueTravels) {
+  for (const std::string value : {"\"ping\"", "7", "null", "[]", "{\"a\":1}"}) {
+    EXPECT_EQ(send(a, value), "");
+    const Result<rpc::Message> got = loop.block_on(receive_message(b));
+    ASSERT_TRUE(got) << got.error().to_string();
+    EXPECT_EQ(got->value().text(), value);
   }
 }
 

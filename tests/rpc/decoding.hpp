@@ -23,7 +23,9 @@ inline Limits limited_to(std::size_t max_frame_bytes) {
 
 class Feed {
  public:
-  explicit Feed(Framing framing, const Limits& limits = {}) : decoder_(make_decoder(framing, limits)) {}
+  explicit Feed(Framing framing, const Limits& limits = {},
+                FramingErrorPolicy policy = FramingErrorPolicy::close)
+      : decoder_(make_decoder(framing, limits, policy)) {}
 
   Feed& bytes(std::string_view more) {
     if (broken_) return *this;

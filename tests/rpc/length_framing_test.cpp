@@ -137,5 +137,34 @@ TEST(LengthFraming, SaysHowMuchIsMissing) {
   EXPECT_EQ(feed.bytes("12345").want(), 96u);
 }
 
+// ---- resync ----------------------------------------------------------------------------------------------
+
+Events resynced(std::string_view input) {
+  Feed feed(Framing::length, limited_to(1000), FramingErrorPolicy::resync);
+  Feed slow(Framing::length, limited_to(1000), FramingErrorPolicy::resync);
+  for (const char& c : input) slow.bytes(std::string_view(&c, 1));
+  EXPECT_EQ(slow.end().events(), feed.bytes(input).end().events());
+  return feed.events();
+}
+
+TEST(LengthFraming, ResyncGoesOnAfterTheNextNewline) {
+  const std::string ping = "frame " + std::string(kPing);
+  EXPECT_EQ(resynced(claiming(0xffffffff, "{}\n") + framed(kPing)),
+            (Events{"skipped: frame too large", ping}));
+  EXPECT_EQ(resynced("{\"a\":1}\n" + framed(kPing)), (Events{"skipped: parse error", ping}));
+  EXPECT_EQ(resynced(claiming(3, "12345678\n") + framed(kPing)), (Events{"skipped: parse error", ping}));
+  EXPECT_EQ(resynced(claiming(2000, std::string(2005, 'x') + "\n") + framed(kPing)),
+            (Events{"skipped: frame too large", "skipped: parse error", ping}));
+  EXPECT_EQ(resynced("\n\n\n\n\n"),
+            (Events{"skipped: parse error", "skipped: parse error", "broken: connection closed"}));
+}
+
+TEST(LengthFraming, ResyncHoldsNothingWhileItSkips) {
+  Feed feed(Framing::length, limited_to(1000), FramingErrorPolicy::resync);
+  feed.bytes(claiming(0xffffffff, ""));
+  for (int i = 0; i < 100; ++i) feed.bytes(std::string(1000, 'x'));
+  EXPECT_EQ(feed.held(), 0u);
+}
+
 }  // namespace
 }  // namespace fairlead::rpc

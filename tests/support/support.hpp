@@ -17,6 +17,20 @@ namespace fairlead::test {
 
 using namespace std::chrono_literals;
 
+// Sanitizers slow everything down: factor for bounds on CPU time.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr int kSlowdown = 20;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+    __has_feature(undefined_behavior_sanitizer) || __has_feature(memory_sanitizer)
+inline constexpr int kSlowdown = 20;
+#else
+inline constexpr int kSlowdown = 1;
+#endif
+#else
+inline constexpr int kSlowdown = 1;
+#endif
+
 inline std::size_t entries_of(const char* directory) {
   std::size_t count = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory)) ++count;

@@ -22,6 +22,8 @@ struct ConnectOptions {
   ConnectOptions() {}  // NOLINT: not defaulted, see above
 
   rpc::Framing framing = rpc::Framing::line;
+  rpc::FramingErrorPolicy on_framing_error = rpc::FramingErrorPolicy::close;
+  unsigned socket_mode = 0600;  // listeners: permissions of a Unix socket's file
   Limits limits;
   Log log;
 };

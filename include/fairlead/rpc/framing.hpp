@@ -20,6 +20,13 @@ enum class Framing : std::uint8_t {
   header,  // Content-Length: N, empty line, payload; as language servers do
 };
 
+// What a decoder does when it cannot tell where the next frame begins: an impossible length, a broken head.
+enum class FramingErrorPolicy : std::uint8_t {
+  close,   // the stream ends
+  resync,  // skips to what may be the next frame (docs/wire.md) and goes on. Bytes inside a payload may be
+           // taken for a frame then: only for senders that are trusted.
+};
+
 std::optional<Framing> framing_named(std::string_view name) noexcept;
 std::string_view to_string(Framing framing) noexcept;
 
@@ -49,7 +56,8 @@ class Decoder {
   virtual Step at_end(std::string_view rest) = 0;
 };
 
-std::unique_ptr<Decoder> make_decoder(Framing framing, const Limits& limits);
+std::unique_ptr<Decoder> make_decoder(Framing framing, const Limits& limits,
+                                      FramingErrorPolicy policy = FramingErrorPolicy::close);
 
 // What stands before and behind a payload.
 struct FrameMarks {
