@@ -149,8 +149,9 @@ int execute(const RpcCommand& command) {
 void add_rpc(CLI::App& program, int& status) {
   CLI::App* command = program.add_subcommand("rpc", "Serve JSON-RPC 2.0: system.ping and system.echo");
   auto rpc = std::make_shared<RpcCommand>();
+  // Not FAIRLEAD_LISTEN: that is for `serve`, which has another syntax for addresses.
   command->add_option("--listen", rpc->listen, "tcp:HOST:PORT or unix:/PATH instead of stdin and stdout")
-      ->envname("FAIRLEAD_LISTEN");
+      ->envname("FAIRLEAD_RPC_LISTEN");
   add_duration(*command, "--grace", rpc->grace,
                "How long requests under way may take to finish at the end [5s]");
   rpc->common.add_framing_to(*command);

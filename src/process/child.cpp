@@ -1,9 +1,11 @@
 #include "fairlead/process/child.hpp"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -12,6 +14,7 @@
 #include "fairlead/process/failure.hpp"
 #include "process/above_stdio.hpp"
 #include "process/child_process.hpp"
+#include "process/keeper/protocol.hpp"
 #include "process/spawn_errors.hpp"
 
 namespace fairlead {
@@ -82,6 +85,23 @@ Result<Stdio> make_stdio(const std::string& name, StderrMode mode) {
   return stdio;
 }
 
+// How many keepers are above this process. Each has added a segment to the cookie.
+std::size_t nesting_depth() {
+  const char* cookie = ::getenv(keeper::kCookieName);
+  if (!cookie || !*cookie) return 0;
+  return static_cast<std::size_t>(std::ranges::count(std::string_view(cookie), '/')) + 1;
+}
+
+// A gateway among whose servers is the same gateway would start processes without end.
+Result<void> check_nesting(const std::string& name, std::size_t max_nesting) {
+  const std::size_t depth = nesting_depth();
+  if (depth < max_nesting) return {};
+  return spawn_error(failure::nested_too_deep,
+                     "cannot start `" + name + "`: this process runs below " + std::to_string(depth) +
+                         " nested gateways (max_nesting " + std::to_string(max_nesting) + ")",
+                     ELOOP);
+}
+
 // The order for the keeper, and the child it will be told about; nothing is started yet.
 struct Prepared {
   std::shared_ptr<ChildProcess> child;
@@ -93,6 +113,8 @@ Result<Prepared> prepare(Loop& loop, ProcessSpec spec, const Limits& limits, Log
   if (!order) return order.error();
   if (spec.name.empty()) spec.name = spec.command;
   spec.name = order->last_words.redactor.redact(spec.name);
+  const Result<void> nested = check_nesting(spec.name, limits.max_nesting);
+  if (!nested) return order->last_words.on(nested.error(), {});
   Result<Stdio> stdio = make_stdio(spec.name, spec.stderr_mode);
   if (!stdio) return order->last_words.on(stdio.error(), {});
   for (int i = 0; i < 3; ++i) order->stdio[i] = std::move(stdio->theirs[i]);

@@ -33,6 +33,9 @@ constexpr FailureCode kCodes[] = {
     {keeper_failed,
      "Allow running a program from memory, or set FAIRLEAD_KEEPER to the path of a fairlead-keeper of the "
      "same version."},
+    {nested_too_deep,
+     "See whether a server's command starts the same gateway again; if gateways are nested on purpose, raise "
+     "max_nesting."},
     {spawn_failed, "See the system's error in the message."},
     {exited,
      "Run the command line by hand and read its last lines; a server must stay until its input ends."},

@@ -23,6 +23,9 @@ namespace {
 // What execvp looks through when there is no PATH.
 constexpr std::string_view kDefaultPath = "/bin:/usr/bin";
 
+// Variables of this name configure this process, not its children.
+constexpr std::string_view kOwnPrefix = "FAIRLEAD_";
+
 bool has_nul(std::string_view text) {
   return text.find('\0') != std::string_view::npos;
 }
@@ -108,7 +111,7 @@ std::vector<std::string> child_environment(const ProcessSpec& spec,
   for (char** variable = environ; variable && *variable; ++variable) {
     const std::string_view entry(*variable);
     const std::string name(entry.substr(0, entry.find('=')));
-    if (spec.env.contains(name) || secrets.contains(name) || name == keeper::kCookieName) continue;
+    if (spec.env.contains(name) || secrets.contains(name) || name.starts_with(kOwnPrefix)) continue;
     if (spec.inherit_only && std::ranges::find(*spec.inherit_only, name) == spec.inherit_only->end())
       continue;
     env.emplace_back(entry);

@@ -284,13 +284,16 @@ class Listeners(program.ProgramTest):
 
     def test_the_address_may_come_from_the_environment(self):
         address = "unix:" + self.path("s")
-        process = start("rpc", env={"FAIRLEAD_LISTEN": address})
+        process = start("rpc", env={"FAIRLEAD_RPC_LISTEN": address})
         try:
             process.stderr.readline()
             self.assert_ended(run("call", address, "system.ping"), 0, b'"pong"\n')
         finally:
             process.terminate()
             process.communicate(timeout=DEADLINE)
+
+    def test_the_address_of_serve_is_not_that_of_rpc(self):
+        self.assert_ended(run("rpc", input=PING, env={"FAIRLEAD_LISTEN": "127.0.0.1:0"}), 0, PONG)
 
 
 if __name__ == "__main__":

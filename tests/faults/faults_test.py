@@ -37,8 +37,8 @@ def until(condition, seconds=DEADLINE):
 
 
 class Gateway:
-    def __init__(self, config, word, *args):
-        environment = {**os.environ, "FAIRLEAD_TEST_WORD": word}
+    def __init__(self, config, word, *args, env=None):
+        environment = {**os.environ, "TEST_FAULTS_WORD": word, **(env or {})}
         self.process = subprocess.Popen(
             [PROGRAM, "serve", "--listen", "127.0.0.1:0", "--config", config, *args],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment,
@@ -125,7 +125,7 @@ class FaultTest(unittest.TestCase):
                         found.append(int(entry))
         return found
 
-    def start(self, *ways, extra="", args=(), head=""):
+    def start(self, *ways, extra="", args=(), head="", env=None):
         """A gateway with a server for each way, called by it, and a good one."""
         text = head
         for way in ("good", *ways):
@@ -136,7 +136,7 @@ class FaultTest(unittest.TestCase):
         config = self.path("gateway.toml")
         with open(config, "w", encoding="utf-8") as file:
             file.write(text)
-        gateway = Gateway(config, self.word, *args)
+        gateway = Gateway(config, self.word, *args, env=env)
         self.gateways.append(gateway)
         return gateway
 
@@ -306,6 +306,37 @@ class OthersAreServed(FaultTest):
         gateway = self.start(head='list_wait = "500ms"\n[servers.missing]\ncommand = "/no/such/program"\n')
         self.assertTrue(until(lambda: "good__pid" in gateway.tools()))
         self.assertTrue(until(lambda: "/no/such/program" in self.last_error(gateway, "missing")))
+        self.assert_ends_clean(gateway)
+
+
+class AGatewayAmongTheServers(FaultTest):
+    """A server that is a gateway itself does not start gateways without end."""
+
+    def nested(self, *args, env=None):
+        arguments = json.dumps(["serve", "--stdio", *args])
+        return self.start(head=f'list_wait = "500ms"\n[servers.inner]\ncommand = "{PROGRAM}"\nargs = {arguments}\n', env=env)
+
+    def gateways(self):
+        """Processes of this test that run `fairlead serve --stdio`."""
+        found = 0
+        for pid in self.survivors():
+            with contextlib.suppress(OSError):
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    found += file.read().startswith(f"{PROGRAM}\0serve\0--stdio".encode())
+        return found
+
+    def test_it_does_not_inherit_our_configuration(self):
+        gateway = self.nested(env={"FAIRLEAD_CONFIG": self.path("gateway.toml")})
+        # Without a configuration it has the server of the demo.
+        self.assertTrue(until(lambda: any(name.startswith("inner__demo__") for name in gateway.tools()), 20))
+        self.assertEqual(self.gateways(), 1)
+        self.assert_ends_clean(gateway)
+
+    def test_one_that_starts_itself_stops_at_max_nesting(self):
+        gateway = self.nested("--config", self.path("gateway.toml"))
+        self.assertTrue(until(lambda: gateway.tools() and any("max_nesting" in line for line in gateway.log), 20))
+        self.assertLessEqual(self.gateways(), 4)
+        gateway.text("good__pid")
         self.assert_ends_clean(gateway)
 
 

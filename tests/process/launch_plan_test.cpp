@@ -19,24 +19,37 @@ bool has(const std::vector<std::string>& env, std::string_view variable) {
 
 // R4.1
 TEST(LaunchPlan, AnOverrideReplacesTheInheritedVariableAndIsThereOnce) {
-  const TemporaryVariable ours("FAIRLEAD_TEST_A", "old");
+  const TemporaryVariable ours("TEST_LAUNCH_A", "old");
   ProcessSpec spec = test::spec_of("cat");
-  spec.env["FAIRLEAD_TEST_A"] = "new";
+  spec.env["TEST_LAUNCH_A"] = "new";
   const auto env = child_environment(spec);
-  EXPECT_TRUE(has(env, "FAIRLEAD_TEST_A=new"));
-  EXPECT_FALSE(has(env, "FAIRLEAD_TEST_A=old"));
+  EXPECT_TRUE(has(env, "TEST_LAUNCH_A=new"));
+  EXPECT_FALSE(has(env, "TEST_LAUNCH_A=old"));
 }
 
 // R4.1: untrusted servers
 TEST(LaunchPlan, TheAllowListKeepsEverythingElseOut) {
-  const TemporaryVariable wanted("FAIRLEAD_TEST_A", "a");
-  const TemporaryVariable secret("FAIRLEAD_TEST_SECRET", "s");
+  const TemporaryVariable wanted("TEST_LAUNCH_A", "a");
+  const TemporaryVariable secret("TEST_LAUNCH_SECRET", "s");
   ProcessSpec spec = test::spec_of("cat");
-  spec.inherit_only = {"FAIRLEAD_TEST_A", "FAIRLEAD_TEST_NOT_SET"};
+  spec.inherit_only = {"TEST_LAUNCH_A", "TEST_LAUNCH_NOT_SET"};
   spec.env["OWN"] = "1";
   auto env = child_environment(spec);
   std::ranges::sort(env);
-  EXPECT_EQ(env, (std::vector<std::string>{"FAIRLEAD_TEST_A=a", "OWN=1"}));
+  EXPECT_EQ(env, (std::vector<std::string>{"OWN=1", "TEST_LAUNCH_A=a"}));
+}
+
+TEST(LaunchPlan, FairleadVariablesAreNotInherited) {
+  const TemporaryVariable config("FAIRLEAD_CONFIG", "/etc/gateway.toml");
+  const TemporaryVariable level("FAIRLEAD_LOG_LEVEL", "debug");
+  ProcessSpec spec = test::spec_of("cat");
+  const auto ours = [](const std::string& variable) { return variable.starts_with("FAIRLEAD_"); };
+  EXPECT_TRUE(std::ranges::none_of(child_environment(spec), ours));
+  spec.inherit_only = {"FAIRLEAD_CONFIG"};
+  EXPECT_TRUE(std::ranges::none_of(child_environment(spec), ours));
+  spec.env["FAIRLEAD_LOG_LEVEL"] = "error";
+  EXPECT_TRUE(has(child_environment(spec), "FAIRLEAD_LOG_LEVEL=error"));
+  EXPECT_TRUE(has(child_environment(test::spec_of("cat"), {{"FAIRLEAD_CONFIG", "x"}}), "FAIRLEAD_CONFIG=x"));
 }
 
 // R11.3: a cookie of the caller's would let a child's orphans go unclaimed

@@ -64,18 +64,18 @@ TEST(Spawn, ArgumentsArriveAsTheyAreWithoutAShell) {
 
 // R4.1
 TEST(Spawn, TheEnvironmentIsInheritedWithOverrides) {
-  const TemporaryVariable inherited("FAIRLEAD_TEST_INHERITED", "yes");
-  const TemporaryVariable overridden("FAIRLEAD_TEST_OVERRIDDEN", "old");
+  const TemporaryVariable inherited("TEST_SPAWN_INHERITED", "yes");
+  const TemporaryVariable overridden("TEST_SPAWN_OVERRIDDEN", "old");
   auto spec = spec_of_fixture("describes_itself");
-  spec.env["FAIRLEAD_TEST_OVERRIDDEN"] = "new";
+  spec.env["TEST_SPAWN_OVERRIDDEN"] = "new";
   const auto facts = describe(std::move(spec));
-  EXPECT_EQ(variable(facts, "FAIRLEAD_TEST_INHERITED"), "yes");
-  EXPECT_EQ(variable(facts, "FAIRLEAD_TEST_OVERRIDDEN"), "new");
+  EXPECT_EQ(variable(facts, "TEST_SPAWN_INHERITED"), "yes");
+  EXPECT_EQ(variable(facts, "TEST_SPAWN_OVERRIDDEN"), "new");
 }
 
 // R4.1
 TEST(Spawn, InAllowListModeNothingElseIsInherited) {
-  const TemporaryVariable secret("FAIRLEAD_TEST_SECRET", "s");
+  const TemporaryVariable secret("TEST_SPAWN_SECRET", "s");
   auto spec = spec_of_fixture("describes_itself");
   spec.inherit_only = {"PATH"};
   const auto facts = describe(std::move(spec));
@@ -405,6 +405,19 @@ TEST(Spawn, AHundredFailuresLeaveNothingBehind) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(start_error(loop, spec_of("/no/such")).detail().os_error, ENOENT);
   EXPECT_EQ(own_descriptor_count(), before);
   EXPECT_TRUE(is_left_alone(keeper, first.child->pid()));
+}
+
+// A gateway whose server is the same gateway would start processes until there are none left.
+TEST(Spawn, FailsBelowMaxNestingGateways) {
+  Loop loop;
+  {
+    const TemporaryVariable above("FAIRLEAD_CHILD", "11.1/12.2/13.3");
+    EXPECT_TRUE(start(loop, spec_of("cat")).child->is_running());
+  }
+  const TemporaryVariable above("FAIRLEAD_CHILD", "11.1/12.2/13.3/14.4");
+  const Error error = start_error(loop, spec_of("cat"));
+  EXPECT_EQ(error.detail().code, failure::nested_too_deep);
+  EXPECT_EQ(error.message(), "cannot start `cat`: this process runs below 4 nested gateways (max_nesting 4)");
 }
 
 // R11.3: the path instead of the copy within us

@@ -34,8 +34,10 @@ enum class StderrMode : std::uint8_t {
 struct ProcessSpec {
   std::string command;                     // a path, or a name looked up in the child's own PATH
   std::vector<std::string> args;           // without argv[0]
-  std::map<std::string, std::string> env;  // added to what is inherited, or replacing it
-  // When set, only these variables of ours are inherited (then `env` is laid over them).
+  // Added to the inherited environment, replacing variables of the same name. A child inherits no variable
+  // whose name begins with FAIRLEAD_: those configure this process. `env` may set them for the child.
+  std::map<std::string, std::string> env;
+  // If set, only these variables are inherited, before `env` is applied.
   std::optional<std::vector<std::string>> inherit_only;
   // Variables whose values are not to be seen: `${NAME}` stands for a variable of ours, `${file:/path}` for a
   // file's content without its last line break, `$$` for a dollar; a value that begins with `file:` is a

@@ -38,6 +38,7 @@ inline constexpr std::string_view secret_unavailable = "secret_unavailable";
 inline constexpr std::string_view manifest_unavailable = "manifest_unavailable";
 inline constexpr std::string_view belt_unavailable = "belt_unavailable";
 inline constexpr std::string_view keeper_failed = "keeper_failed";
+inline constexpr std::string_view nested_too_deep = "nested_too_deep";
 inline constexpr std::string_view spawn_failed = "spawn_failed";
 inline constexpr std::string_view exited = "exited";
 inline constexpr std::string_view killed_by_signal = "killed_by_signal";
