@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "cli/common.hpp"
+#include "fairlead/json/raw.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/process/terminate.hpp"
 
@@ -33,7 +34,10 @@ void print_json(const TerminateReport& report) {
   writer.end_array().key("entries").unsigned_integer(report.entries);
   writer.key("recycled").unsigned_integer(report.recycled);
   writer.key("other_system").unsigned_integer(report.other_system);
-  writer.key("unreadable").unsigned_integer(report.unreadable).end_object();
+  writer.key("unreadable").unsigned_integer(report.unreadable);
+  writer.key("foreign_cgroups").begin_array();
+  for (const std::string& cgroup : report.foreign_cgroups) writer.string(cgroup);
+  writer.end_array().end_object();
   std::cout << writer.text() << std::endl;
 }
 
@@ -48,6 +52,11 @@ void print_text(const TerminateReport& report) {
     std::fprintf(stderr, ", %zu entries of another boot or namespace", report.other_system);
   if (report.unreadable > 0) std::fprintf(stderr, ", %zu lines that are no entries", report.unreadable);
   std::fputc('\n', stderr);
+  for (const std::string& cgroup : report.foreign_cgroups) {
+    std::fprintf(stderr,
+                 "fairlead: left alone: the cgroup %s was not created for the process it stands with\n",
+                 std::string(json::string(cgroup).text()).c_str());
+  }
 }
 
 // The one who starts us beside it may take its terminal with it when it dies.

@@ -8,15 +8,10 @@ namespace fairlead::process {
 
 namespace {
 
-std::string last_part(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
-}
-
-// A cgroup's directory and what /proc says of it have their end in common; the name in it is unique.
-bool is_within(const std::string& seen, const std::string& directory) {
-  if (directory.empty() || seen.empty()) return false;
-  const std::string name = '/' + last_part(directory) + '/';
-  return (seen + '/').contains(name);
+// Whether `seen`, a path of /proc/<pid>/cgroup, has `name` among its components. The mount point is not part
+// of that path, so it cannot be compared with the directory in the manifest; the name is unique.
+bool is_within(const std::string& seen, const std::string& name) {
+  return !name.empty() && (seen + '/').contains('/' + name + '/');
 }
 
 class Search {
@@ -70,13 +65,14 @@ class Search {
       }
     }
     const std::string cookie = '/' + entry.facts.cookie + '/';
+    const std::string cgroup = own_cgroup_name(entry.facts);
     for (std::size_t i = 0; i < processes_.size(); ++i) {
       const ProcessFacts& process = processes_[i];
       // Nothing that was there before it can descend from it.
       if (process.identity.start < entry.identity.start) continue;
       if (!entry.facts.cookie.empty() && process.cookies.contains(cookie)) {
         claim(i, number, "cookie");
-      } else if (is_within(process.cgroup, entry.facts.cgroup)) {
+      } else if (is_within(process.cgroup, cgroup)) {
         claim(i, number, "cgroup");
       }
     }

@@ -2,8 +2,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
@@ -85,6 +90,24 @@ bool has_word(std::string_view words, std::string_view word) {
   return std::ranges::any_of(split(words, ' '), [&](std::string_view one) { return one == word; });
 }
 
+// Without symbolic links, as a manifest's reader wants it.
+std::string canonical(const std::string& directory) {
+  const std::unique_ptr<char, void (*)(void*)> real(::realpath(directory.c_str(), nullptr), ::free);
+  return real ? real.get() : directory;
+}
+
+// None if there is a symbolic link on the way, or it is no directory of a cgroup v2 hierarchy.
+UniqueFd open_cgroup_directory(const std::string& path) {
+  open_how how{};
+  how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_SYMLINKS;
+  UniqueFd directory(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
+  struct statfs system {};
+  const bool is_cgroup =
+      directory && ::fstatfs(directory.get(), &system) == 0 && system.f_type == CGROUP2_SUPER_MAGIC;
+  return is_cgroup ? std::move(directory) : UniqueFd();
+}
+
 // Of a directory named `fairlead-<keeper pid>-<token>`.
 bool keeper_is_gone(std::string_view name) {
   const std::string pid(name.substr(name.find('-') + 1));
@@ -113,7 +136,7 @@ CgroupHome check_cgroup_home(const std::string& directory) {
 }
 
 CgroupHome find_cgroup_home(const std::string& parent) {
-  if (!parent.empty()) return check_cgroup_home(parent);
+  if (!parent.empty()) return check_cgroup_home(canonical(parent));
   const std::string own = own_cgroup(read_whole("/proc/self/cgroup"), read_whole("/proc/self/mountinfo"));
   if (own.empty()) return {{}, "there is no cgroup v2 here"};
   // A manager that puts us into a cgroup below the one it has delegated means us to use that. One that was
@@ -141,6 +164,13 @@ Result<void> enable_controller(const std::string& directory, std::string_view co
                                        "(systemd: DelegateSubgroup=)");
   if (error) return Error::from_errno(ErrorKind::spawn, what + " cannot be switched on", error);
   return {};
+}
+
+OwnCgroup::OwnCgroup(const ManifestFacts& facts) {
+  const std::string name = own_cgroup_name(facts);
+  if (name.empty()) return;
+  parent_ = open_cgroup_directory(facts.cgroup.substr(0, facts.cgroup.size() - name.size()));
+  path_ = "/proc/self/fd/" + std::to_string(parent_.get()) + '/' + name;
 }
 
 void kill_cgroups_of(const std::string& directory, int keeper, std::uint64_t some_token) {

@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "fairlead/base/result.hpp"
+#include "fairlead/loop/descriptor.hpp"
+#include "process/manifest_entry.hpp"
 
 namespace fairlead::process {
 
@@ -27,6 +29,21 @@ void remove_stale_cgroups(const std::string& directory);
 
 // Kills what is in the cgroups of a keeper that has died, those of the same run as `some_token`.
 void kill_cgroups_of(const std::string& directory, int keeper, std::uint64_t some_token);
+
+// The cgroup that was created for the child of a manifest entry. False if the entry names none or something
+// else (own_cgroup_name), if the path leads through a symbolic link, or if it is not in a cgroup v2
+// hierarchy.
+class OwnCgroup {
+ public:
+  explicit OwnCgroup(const ManifestFacts& facts);
+  explicit operator bool() const noexcept { return static_cast<bool>(parent_); }
+  // Valid while this object lives: a path below the directory that was verified.
+  const char* path() const noexcept { return path_.c_str(); }
+
+ private:
+  UniqueFd parent_;
+  std::string path_;
+};
 
 // Pieces of it. Our directory by /proc/self/cgroup and /proc/self/mountinfo; empty when there is no cgroup
 // v2.

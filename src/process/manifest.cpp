@@ -8,9 +8,9 @@
 
 #include "fairlead/loop/descriptor.hpp"
 #include "process/belongings.hpp"
+#include "process/cgroup_home.hpp"
 #include "process/files.hpp"
 #include "process/keeper/manifest_append.hpp"
-#include "process/keeper/protocol.hpp"
 #include "process/manifest_file.hpp"
 #include "process/spawn_errors.hpp"
 
@@ -60,9 +60,8 @@ int replace(const std::string& path, std::string_view text) {
   return 0;
 }
 
-void remove_cgroup(const std::string& directory) {
-  const std::string name = directory.substr(directory.rfind('/') + 1);
-  if (name.starts_with(keeper::kCgroupPrefix)) ::rmdir(directory.c_str());  // only if it is empty
+void remove_empty_cgroup(const ManifestFacts& facts) {
+  if (const OwnCgroup cgroup(facts); cgroup) ::rmdir(cgroup.path());
 }
 
 // One of another pid namespace cannot be judged from here; one of another boot is surely dead.
@@ -111,7 +110,7 @@ std::string without_the_dead(std::string_view text) {
   for (std::size_t i = 0; i < manifest.entries.size(); ++i) {
     const ManifestEntry& entry = manifest.entries[i];
     if (is_dead(entry, found.has_some[i], here.system)) {
-      remove_cgroup(entry.facts.cgroup);
+      remove_empty_cgroup(entry.facts);
     } else {
       kept += entry.line + "\nkill " + std::to_string(entry.identity.pid) + '\n';
     }

@@ -3,12 +3,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
+#include <ranges>
 
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
 #include "process/files.hpp"
 #include "process/keeper/manifest_append.hpp"
+#include "process/keeper/protocol.hpp"
 
 namespace fairlead::process {
 
@@ -23,6 +26,19 @@ std::uint64_t number(json::View entry, std::string_view key) {
 
 std::string text(json::View entry, std::string_view key) {
   return entry[key].as_string().value_or("");
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// Whether a path begins with a slash and has no empty, `.` or `..` component.
+bool is_normalized(std::string_view path) {
+  if (!path.starts_with('/')) return false;
+  return std::ranges::none_of(std::views::split(path.substr(1), '/'), [](const auto& part) {
+    const std::string_view component(part.begin(), part.end());
+    return component.empty() || component == "." || component == "..";
+  });
 }
 
 std::optional<ManifestEntry> parse_line(std::string_view line) {
@@ -69,6 +85,18 @@ std::string manifest_facts(const ManifestFacts& facts) {
   std::string rest = writer.text();
   rest.front() = ',';
   return rest;
+}
+
+std::string own_cgroup_name(const ManifestFacts& facts) {
+  const std::string_view cookie = facts.cookie;
+  const std::size_t dot = cookie.find('.');
+  if (dot == std::string_view::npos) return {};
+  const std::string_view keeper = cookie.substr(0, dot);
+  const std::string_view token = cookie.substr(dot + 1);
+  if (!is_number(keeper) || !is_number(token) || !is_normalized(facts.cgroup)) return {};
+  std::string name = keeper::kCgroupPrefix;
+  ((name += keeper) += '-') += token;
+  return facts.cgroup.ends_with('/' + name) ? name : std::string();
 }
 
 ManifestText parse_manifest(std::string_view text) {

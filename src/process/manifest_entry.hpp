@@ -45,4 +45,9 @@ struct ManifestText {
 
 ManifestText parse_manifest(std::string_view text);
 
+// Returns the name of the cgroup that was created for a child, `fairlead-<keeper pid>-<token>`. Empty if
+// `facts.cgroup` is anything else: the path must be absolute and normalized, and its last component must have
+// the keeper and token of `facts.cookie`.
+std::string own_cgroup_name(const ManifestFacts& facts);
+
 }  // namespace fairlead::process

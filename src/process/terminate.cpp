@@ -11,8 +11,8 @@
 
 #include "fairlead/loop/descriptor.hpp"
 #include "fairlead/process/manifest.hpp"
+#include "process/cgroup_home.hpp"
 #include "process/keeper/cgroup.hpp"
-#include "process/keeper/protocol.hpp"
 #include "process/manifest_file.hpp"
 
 namespace fairlead {
@@ -86,6 +86,7 @@ class Terminator {
     report_.unreadable = manifest->unreadable;
     report_.recycled = again.recycled;
     report_.other_system = again.other_system;
+    report_.foreign_cgroups = foreign_cgroups();
     for (const Belonging& one : again.alive) add(one, seen, held);
     has_some_ = again.has_some;
     return std::ranges::any_of(targets_, &Target::alive);
@@ -150,23 +151,29 @@ class Terminator {
     return {};
   }
 
-  static bool has_cgroup(const ManifestEntry& entry) {
-    const std::string& cgroup = entry.facts.cgroup;
-    return cgroup.substr(cgroup.rfind('/') + 1).starts_with(keeper::kCgroupPrefix);
-  }
-
   void kill_cgroups() {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (has_some_[i] && has_cgroup(entries_[i])) keeper::kill_cgroup(entries_[i].facts.cgroup.c_str());
+      if (!has_some_[i]) continue;
+      if (const OwnCgroup cgroup(entries_[i].facts); cgroup) keeper::kill_cgroup(cgroup.path());
     }
   }
 
   // The kernel keeps those in which something lives.
   void remove_cgroups() {
     for (const ManifestEntry& entry : entries_) {
-      if (entry.system == here_.system && has_cgroup(entry))
-        keeper::remove_cgroup(entry.facts.cgroup.c_str());
+      if (entry.system != here_.system) continue;
+      if (const OwnCgroup cgroup(entry.facts); cgroup) keeper::remove_cgroup(cgroup.path());
     }
+  }
+
+  std::vector<std::string> foreign_cgroups() const {
+    std::vector<std::string> foreign;
+    for (const ManifestEntry& entry : entries_) {
+      const ManifestFacts& facts = entry.facts;
+      if (entry.system == here_.system && !facts.cgroup.empty() && own_cgroup_name(facts).empty())
+        foreign.push_back(facts.cgroup);
+    }
+    return foreign;
   }
 
   // Until all have ended, but at most so long.

@@ -59,6 +59,15 @@ class Terminate(program.ProgramTest):
         self.assertIn("1 numbers that are others' now, 1 entries of another boot", result.stderr)
         self.assertIsNone(sleeper.poll())
 
+    def test_reports_a_cgroup_that_is_not_ours_and_leaves_it_alone(self):
+        sleeper = self.sleeper()
+        fields = json.loads(line(sleeper.pid, start=start_time(sleeper.pid) - 1).split("\n")[0])
+        path = self.manifest(json.dumps({**fields, "cookie": "9.77", "cgroup": "/"}) + "\n")
+        # Dry: if it were followed, processes of others would be ended.
+        told = json.loads(program.run("terminate", path, "--dry-run", "--json").stdout)
+        self.assertEqual((told["processes"], told["foreign_cgroups"]), ([], ["/"]))
+        self.assertIn('the cgroup "/" was not created for', program.run("terminate", path, "--dry-run").stderr)
+
     def test_refuses_what_is_no_manifest(self):
         path = self.path("manifest")
         with open(path, "w", encoding="utf-8") as file:

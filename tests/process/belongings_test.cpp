@@ -100,8 +100,23 @@ TEST(Belongings, TheCgroupHoldsItsMembersAndThoseBelow) {
   below.cgroup = "/a/fairlead-9-77/inner";
   auto beside = process(63, 150, 1, 63);
   beside.cgroup = "/a/fairlead-9-777";
-  EXPECT_EQ(pids(find({entry(50, 100, "", "/sys/fs/cgroup/a/fairlead-9-77")}, {inside, below, beside})),
+  EXPECT_EQ(pids(find({entry(50, 100, "9.77", "/sys/fs/cgroup/a/fairlead-9-77")}, {inside, below, beside})),
             (Pids{61, 62}));
+}
+
+TEST(Belongings, ACgroupOfAnotherNameOrCookieIsNotFollowed) {
+  auto in_root = process(61, 150, 1, 61);
+  in_root.cgroup = "/";
+  auto in_slice = process(62, 150, 1, 62);
+  in_slice.cgroup = "/user.slice/fairlead-9-77";
+  for (const std::string cgroup :
+       {"/", "", "//", "/sys/fs/cgroup", "/sys/fs/cgroup/user.slice", "/a/../user.slice", "fairlead-9-77",
+        "/a/fairlead-9-77/..", "/a/./fairlead-9-77", "/a//fairlead-9-77", "/a/fairlead-9-77/",
+        "/a/fairlead-"}) {
+    EXPECT_EQ(pids(find({entry(50, 100, "9.77", cgroup)}, {in_root, in_slice})), Pids{}) << cgroup;
+  }
+  EXPECT_EQ(pids(find({entry(50, 100, "9.78", "/a/fairlead-9-77")}, {in_slice})), Pids{});
+  EXPECT_EQ(pids(find({entry(50, 100, "", "/a/fairlead-9-77")}, {in_slice})), Pids{});
 }
 
 TEST(Belongings, NeitherWeNorTheFirstProcessBelongToAnybody) {

@@ -109,8 +109,9 @@ class Terminate : public ::testing::Test {
     pid_t pid;
     keeper::Identity identity;
   };
-  void enter(const keeper::Identity& who) const {
-    const std::string facts = process::manifest_facts({"child", "forged", "", "", ""});
+  void enter(const keeper::Identity& who, const std::string& cookie = {},
+             const std::string& cgroup = {}) const {
+    const std::string facts = process::manifest_facts({"child", "forged", "", cookie, cgroup});
     ASSERT_EQ(keeper::append_manifest(path_.c_str(), who, facts.c_str(), true), 0);
   }
   TerminateReport run(const TerminateOptions& options = quick()) const {
@@ -240,6 +241,48 @@ TEST_F(Terminate, ANumberThatWasGivenOutAgainIsNotTouched) {
   });
   if (status == 77) GTEST_SKIP() << "no namespace of pids to be had here";
   EXPECT_EQ(status, 0);
+}
+
+// A dry run: if this fails, the processes of others would be ended.
+TEST_F(Terminate, ACgroupThatWasNotCreatedForTheEntryIsReportedAndNotFollowed) {
+  const Bystander bystander;
+  keeper::Identity gone = bystander.identity;
+  gone.start -= 1;
+  const std::string own = read_file("/proc/self/cgroup");
+  const std::size_t v2 = own.starts_with("0::") ? 3 : own.find("\n0::") + 4;
+  const std::string here = own.substr(v2, own.find('\n', v2) - v2);
+  const std::vector<std::string> foreign = {"/",
+                                            "/sys/fs/cgroup/" + here,
+                                            "/sys/fs/cgroup/../fairlead-9-77",
+                                            "fairlead-9-77",
+                                            "/sys/fs/cgroup/fairlead-9-78",
+                                            "/sys/fs/cgroup/fairlead-9-77/"};
+  for (const std::string& cgroup : foreign) enter(gone, "9.77", cgroup);
+  TerminateOptions options = quick();
+  options.dry_run = true;
+  const TerminateReport report = run(options);
+  EXPECT_EQ(report.processes.size(), 0u);
+  EXPECT_EQ(report.foreign_cgroups, foreign);
+  EXPECT_TRUE(bystander.alive());
+}
+
+// Named as a cgroup of ours, but not in a cgroup file system, or reached through a symbolic link.
+TEST_F(Terminate, ADirectoryThatIsNoCgroupIsNeitherWrittenNorRemoved) {
+  const Bystander bystander;
+  const std::string directory = dir_.path() + "/fairlead-9-77";
+  dir_.write("fairlead-9-77/cgroup.kill", "", 0600);
+  dir_.write("other/fairlead-9-78/cgroup.kill", "", 0600);
+  std::filesystem::create_symlink(dir_.path() + "/other", dir_.path() + "/link");
+  std::filesystem::create_directory(dir_.path() + "/fairlead-9-79");
+  enter(bystander.identity, "9.77", directory);
+  enter(bystander.identity, "9.78", dir_.path() + "/link/fairlead-9-78");
+  keeper::Identity gone = bystander.identity;
+  gone.start -= 1;
+  enter(gone, "9.79", dir_.path() + "/fairlead-9-79");
+  EXPECT_EQ(run().processes.size(), 1u);
+  EXPECT_EQ(read_file(directory + "/cgroup.kill"), "");
+  EXPECT_EQ(read_file(dir_.path() + "/other/fairlead-9-78/cgroup.kill"), "");
+  EXPECT_TRUE(std::filesystem::exists(dir_.path() + "/fairlead-9-79"));
 }
 
 // R11.2
@@ -389,13 +432,13 @@ std::vector<pid_t> marked(const std::string& mark) {
 
 // R11.3: killed at a hundred moments of starting and stopping, every other time with the keeper
 TEST_F(Terminate, NothingIsLeftWhereverWeAreKilled) {
-  const std::string mark = "FAIRLEAD_TEST_MARK=" + path_;
+  const std::string mark = "TEST_TERMINATE_MARK=" + path_;
   std::mt19937 random(20240611);
   const char* const fixtures[] = {"leaves_grandchild", "ignores_eof_and_term", "escapes_session",
                                   "double_forks"};
   const auto specs = [&](int i) {
     ProcessSpec one = i % 3 == 0 ? spec(fixture(fixtures[i % 4])) : bare(fixture(fixtures[i % 4]));
-    one.env["FAIRLEAD_TEST_MARK"] = path_;
+    one.env["TEST_TERMINATE_MARK"] = path_;
     return one;
   };
   for (int round = 0; round < 100; ++round) {

@@ -46,6 +46,8 @@ struct TerminateReport {
   std::size_t recycled = 0;      // whose number is another process's now
   std::size_t other_system = 0;  // of another boot or pid namespace
   std::size_t unreadable = 0;    // lines that are no entries
+  // Values of `cgroup` that do not name a cgroup created for the entry's process. They are left alone.
+  std::vector<std::string> foreign_cgroups;
 
   // Whether nothing is left (or, in a dry run, there is nothing).
   bool all_gone() const noexcept;
