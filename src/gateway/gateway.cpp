@@ -1,5 +1,7 @@
 #include "fairlead/gateway/gateway.hpp"
 
+#include <cerrno>
+
 #include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/failure.hpp"
@@ -103,7 +105,9 @@ Result<void> GatewayImpl::start() {
   if (!config_.terminator_manifest.empty()) {
     // What a former life of ours left in it is done with; what is alive stays.
     const Result<void> compacted = compact_manifest(config_.terminator_manifest);
-    if (!compacted) return compacted.error();
+    const bool locked = !compacted && compacted.error().detail().os_error == EWOULDBLOCK;
+    if (locked) log_.warning("manifest not compacted", {{"reason", compacted.error().message()}});
+    if (!compacted && !locked) return compacted.error();
   }
   for (const pool::ServerSpec& spec : config_.servers) {
     const Result<void> added = add_server(spec);

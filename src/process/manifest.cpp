@@ -1,7 +1,9 @@
 #include "fairlead/process/manifest.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -100,8 +102,7 @@ namespace process {
 
 namespace {
 
-// Which entries of `text` are dead, decided before the file is locked: it takes a while to look at all
-// processes.
+// `text` without the entries of which nothing is alive.
 std::string without_the_dead(std::string_view text) {
   const ManifestText manifest = parse_manifest(text);
   const Whereabouts here = whereabouts();
@@ -128,27 +129,25 @@ std::string_view whole_lines(std::string_view text) {
 
 Result<void> compact_manifest(const std::string& path) {
   using namespace process;
-  // Again when somebody else has compacted it in the meantime: then there is little left to do.
-  for (int attempt = 0; attempt < 3; ++attempt) {
-    std::string before;
-    {
-      const UniqueFd made(keeper::open_manifest(path.c_str()));
-      if (!made) return failed(path, errno);
-      before = read_all(made.get());
-    }
-    const std::string_view judged = whole_lines(before);
-    const std::string kept = without_the_dead(judged);
-    if (kept == before) return {};
-    const UniqueFd locked(keeper::open_manifest(path.c_str()));
-    if (!locked) return failed(path, errno);
-    const std::string now = read_all(locked.get());
-    if (!now.starts_with(judged)) continue;
-    // What has been added since is alive, or will be dropped the next time; a torn end is dropped now.
-    const std::string_view added = whole_lines(std::string_view(now).substr(judged.size()));
-    const int error = replace(path, kept + std::string(added));
-    if (error) return failed(path, error);
-    return {};
-  }
+  const UniqueFd old(keeper::open_manifest(path.c_str()));
+  if (!old) return failed(path, errno);
+  // Only compactors lock the file, so that there is one at a time. Writers do not.
+  if (::flock(old.get(), LOCK_EX | LOCK_NB) < 0) return failed(path, errno);
+  if (!keeper::is_current_manifest(old.get(), path.c_str())) return {};  // somebody else has just done it
+  const std::string before = read_all(old.get());
+  const std::string_view judged = whole_lines(before);
+  const std::string kept = without_the_dead(judged);
+  if (kept == before) return {};
+  const std::string now = read_all(old.get());
+  // What has been added since is alive, or will be dropped the next time. A torn end is dropped now.
+  const std::string_view added = whole_lines(std::string_view(now).substr(judged.size()));
+  int error = replace(path, kept + std::string(added));
+  if (error) return failed(path, error);
+  // Entries that were written to the old file before it lost its name.
+  std::string late = '\n' + read_all(old.get()).substr(judged.size() + added.size());
+  const iovec part{late.data(), late.size()};
+  if (late.size() > 1) error = keeper::append_to_manifest(path.c_str(), &part, 1, true);
+  if (error) return failed(path, error);
   return {};
 }
 

@@ -112,7 +112,8 @@ std::string explain_manifest(const std::string& path, int os_error) {
     case EBADMSG: return path + " is not a manifest: its first line is another";
     case EPERM: return path + " belongs to another user";
     case ELOOP: return path + " is a symbolic link";
-    case EWOULDBLOCK: return path + " is locked by another process for too long";
+    case EWOULDBLOCK: return path + " is locked by another process";
+    case EBUSY: return path + " is replaced by another process all the time";
     default: return path + ": " + in_words(os_error);
   }
 }

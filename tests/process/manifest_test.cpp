@@ -225,6 +225,38 @@ TEST_F(Manifest, ALongLifeDoesNotFillTheDisk) {
   EXPECT_LE(parsed().entries.size(), 8u);
 }
 
+// Any process of this user can lock the file.
+TEST_F(Manifest, ALockHeldByAServerDelaysNoStart) {
+  Loop loop;
+  const Running first = start(loop, spec());
+  const UniqueFd held(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(held.get(), LOCK_EX), 0);
+  const auto before = Clock::now();
+  std::vector<Running> running;
+  for (int i = 0; i < 5; ++i) running.push_back(start(loop, spec()));
+  EXPECT_LT(Clock::now() - before, 2s);
+  const ManifestText manifest = parsed();
+  for (const Running& one : running) EXPECT_TRUE(entry_of(manifest, one.child->pid()));
+  const Result<void> compacted = compact_manifest(path_);
+  ASSERT_FALSE(compacted);
+  EXPECT_EQ(compacted.error().message(), path_ + " is locked by another process");
+}
+
+// Opening a file that has a lease would wait for its holder.
+TEST_F(Manifest, ALeaseHeldByAServerFailsTheStartAtOnce) {
+  Loop loop;
+  const Running first = start(loop, spec());
+  const UniqueFd held(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  ::signal(SIGIO, SIG_IGN);
+  if (::fcntl(held.get(), F_SETLEASE, F_WRLCK) < 0) GTEST_SKIP() << "no leases on this file system";
+  const auto before = Clock::now();
+  const Error error = start_error(loop, spec());
+  EXPECT_LT(Clock::now() - before, 2s);
+  EXPECT_EQ(error.detail().code, failure::manifest_unavailable);
+  EXPECT_EQ(error.message(),
+            "cannot enter `cat` in its manifest: " + path_ + " is locked by another process");
+}
+
 // R11.1: several gateways, one file, one of them compacting all the time
 TEST_F(Manifest, NoEntryIsLostWhileAnotherCompacts) {
   ASSERT_TRUE(compact_manifest(path_));

@@ -18,9 +18,10 @@ struct ManifestOptions {
   std::size_t compact_after = 1000;
 };
 
-// Drops the entries of which nothing is alive, makes the file when there is none, and removes cgroups that
-// are left empty. To be called at start. Fails when the file is not a manifest, somebody else's, or a
-// symbolic link.
+// Drops the entries of which nothing is alive, creates the file if it does not exist, and removes cgroups
+// that are left empty. To be called at start. Does not wait. Fails if the file is not a manifest, belongs to
+// another user, is a symbolic link (kind `validation`), or is locked by another process, which may be
+// compacting it as well (kind `io`, os_error EWOULDBLOCK).
 Result<void> compact_manifest(const std::string& path);
 
 }  // namespace fairlead

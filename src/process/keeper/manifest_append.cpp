@@ -2,10 +2,8 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,16 +20,7 @@ int fail(int fd, int error) {
   return -1;
 }
 
-bool lock(int fd) {
-  for (int waited = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; ++waited) {
-    if ((errno != EWOULDBLOCK && errno != EINTR) || waited >= kManifestLockMs * 4) return false;
-    const timespec quarter_of_a_millisecond{0, 250'000};
-    nanosleep(&quarter_of_a_millisecond, nullptr);
-  }
-  return true;
-}
-
-// 0 when the locked file is, or can be made, a manifest of ours.
+// 0 when the file is, or can be made, a manifest of ours.
 int check(int fd, const struct stat& info) {
   if (!S_ISREG(info.st_mode)) return EBADMSG;
   if (info.st_uid != geteuid()) return EPERM;
@@ -45,62 +34,61 @@ int check(int fd, const struct stat& info) {
   return same ? 0 : EBADMSG;
 }
 
-// A write that was cut short by a full disk left a line without an end.
-bool ends_in_mid_line(int fd, off_t size) {
-  char last = '\n';
-  return size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
+// How often a file that is replaced while it is written to is tried again.
+constexpr int kMaxAttempts = 100;
+
+// In one write, so that entries of several processes do not mix (O_APPEND).
+int write_whole_entry(int fd, const iovec* parts, int count) {
+  std::size_t size = 0;
+  for (int i = 0; i < count; ++i) size += parts[i].iov_len;
+  const ssize_t n = writev(fd, parts, count);
+  if (n == static_cast<ssize_t>(size)) return 0;
+  // A torn line stays: others may have written after it. Whatever comes next begins with a line break.
+  return n < 0 ? errno : ENOSPC;
 }
 
-// In one piece or not at all.
-int write_entry(int fd, const Identity& who, const char* rest) {
+}  // namespace
+
+bool is_current_manifest(int fd, const char* path) {
+  struct stat ours {};
+  struct stat there {};
+  return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev &&
+         ours.st_ino == there.st_ino;
+}
+
+int open_manifest(const char* path) {
+  const int fd =
+      open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+  if (fd < 0) return -1;
   struct stat info {};
-  if (fstat(fd, &info) < 0) return errno;
-  Text head;
-  if (ends_in_mid_line(fd, info.st_size)) head.word("\n");
+  const int error = fstat(fd, &info) < 0 ? errno : check(fd, info);
+  return error ? fail(fd, error) : fd;
+}
+
+int append_to_manifest(const char* path, const iovec* parts, int count, bool sync) {
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    const int fd = open_manifest(path);
+    if (fd < 0) return errno;
+    int error = write_whole_entry(fd, parts, count);
+    const bool current = is_current_manifest(fd, path);
+    if (!error && sync && current && fdatasync(fd) < 0 && errno != EINVAL) error = errno;
+    close(fd);
+    if (error || current) return error;
+  }
+  return EBUSY;
+}
+
+int append_manifest(const char* path, const Identity& who, const char* rest, bool sync) {
   const auto pid = static_cast<std::uint64_t>(who.pid);
-  head.word("{\"pid\":").number(pid).word(",\"start\":").number(who.start);
+  Text head;
+  head.word("\n{\"pid\":").number(pid).word(",\"start\":").number(who.start);
   head.word(",\"inode\":").number(who.inode);
   Text tail;
   tail.word("\nkill ").number(pid).word("\n");
   const auto bytes = [](const char* text) { return const_cast<char*>(text); };
   const iovec parts[] = {
       {bytes(head.c_str()), head.size()}, {bytes(rest), strlen(rest)}, {bytes(tail.c_str()), tail.size()}};
-  const ssize_t n = writev(fd, parts, 3);
-  if (n == static_cast<ssize_t>(head.size() + strlen(rest) + tail.size())) return 0;
-  const int error = n < 0 ? errno : ENOSPC;
-  static_cast<void>(!ftruncate(fd, info.st_size));
-  return error;
-}
-
-}  // namespace
-
-int open_manifest(const char* path) {
-  for (;;) {
-    const int fd =
-        open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
-    if (fd < 0) return -1;
-    if (!lock(fd)) return fail(fd, errno);
-    struct stat info {};
-    if (fstat(fd, &info) < 0) return fail(fd, errno);
-    // Replaced by a compacted one while we waited for the lock.
-    if (S_ISREG(info.st_mode) && info.st_nlink == 0) {
-      close(fd);
-      continue;
-    }
-    const int error = check(fd, info);
-    return error ? fail(fd, error) : fd;
-  }
-}
-
-int append_manifest(const char* path, const Identity& who, const char* rest, bool sync) {
-  const int fd = open_manifest(path);
-  if (fd < 0) return errno;
-  int error = write_entry(fd, who, rest);
-  // Whoever compacts the file from here on copies the entry and syncs the copy.
-  flock(fd, LOCK_UN);
-  if (!error && sync && fdatasync(fd) < 0 && errno != EINVAL) error = errno;
-  close(fd);
-  return error;
+  return append_to_manifest(path, parts, 3, sync);
 }
 
 }  // namespace fairlead::keeper
