@@ -48,6 +48,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/fairlead DESTINATION ${CMAKE_INS
 if(TARGET fairlead)
   install(TARGETS fairlead)
 endif()
+# The library carries the keeper and runs it from memory; this file is for systems that refuse that (FAIRLEAD_KEEPER).
+install(TARGETS fairlead-keeper DESTINATION ${CMAKE_INSTALL_LIBEXECDIR})
 install(EXPORT fairlead NAMESPACE fairlead:: FILE fairlead-targets.cmake DESTINATION ${cmake_dir})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fairlead-config.cmake.in
   ${PROJECT_BINARY_DIR}/fairlead-config.cmake INSTALL_DESTINATION ${cmake_dir})

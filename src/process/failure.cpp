@@ -31,8 +31,9 @@ constexpr FailureCode kCodes[] = {
     {belt_unavailable,
      "Run on a system that has it (the message says what is missing), or make it best_effort."},
     {keeper_failed,
-     "Allow running a program from memory, or set FAIRLEAD_KEEPER to the path of a fairlead-keeper of the "
-     "same version."},
+     "Allow running a program from memory, or set FAIRLEAD_KEEPER to the path of the installed "
+     "fairlead-keeper "
+     "(libexec/fairlead-keeper) of the same version."},
     {nested_too_deep,
      "See whether a server's command starts the same gateway again; if gateways are nested on purpose, raise "
      "max_nesting."},

@@ -30,3 +30,12 @@ c++ -std=c++23 -Wall -Wextra -Werror "$scratch/source/main.cpp" -o "$scratch/by_
 
 echo "== program"
 "$prefix/bin/fairlead" version
+
+echo "== keeper"
+keeper=$prefix/libexec/fairlead-keeper
+test -x "$keeper"
+# A wrapper shows that it is this file that runs.
+printf '#!/bin/sh\necho ran >"%s/ran"\nexec "%s" "$@"\n' "$scratch" "$keeper" >"$scratch/wrapper"
+chmod +x "$scratch/wrapper"
+FAIRLEAD_KEEPER=$scratch/wrapper "$prefix/bin/fairlead" call "stdio:$prefix/bin/fairlead rpc" system.ping
+test -s "$scratch/ran"
