@@ -123,8 +123,9 @@ class Framings(program.ProgramTest):
                     self.assert_ended(run("call", server.address, "nope", "--framing", framing), 1)
 
     def test_the_framing_may_come_from_the_environment(self):
-        header = {"FAIRLEAD_FRAMING": "header"}  # which the child inherits
-        self.assert_ended(run("call", OURS, "system.ping", env=header), 0, b'"pong"\n')
+        header = {"FAIRLEAD_FRAMING": "header"}  # which the child does not inherit
+        child = stdio(program.PROGRAM, "rpc", "--framing", "header")
+        self.assert_ended(run("call", child, "system.ping", env=header), 0, b'"pong"\n')
         line = stdio(program.PROGRAM, "rpc", "--framing", "line")
         self.assert_ended(run("call", line, "system.ping", "--framing", "line", env=header), 0, b'"pong"\n')
 

@@ -316,7 +316,7 @@ class AGatewayAmongTheServers(FaultTest):
         arguments = json.dumps(["serve", "--stdio", *args])
         return self.start(head=f'list_wait = "500ms"\n[servers.inner]\ncommand = "{PROGRAM}"\nargs = {arguments}\n', env=env)
 
-    def gateways(self):
+    def nested_gateways(self):
         """Processes of this test that run `fairlead serve --stdio`."""
         found = 0
         for pid in self.survivors():
@@ -329,13 +329,13 @@ class AGatewayAmongTheServers(FaultTest):
         gateway = self.nested(env={"FAIRLEAD_CONFIG": self.path("gateway.toml")})
         # Without a configuration it has the server of the demo.
         self.assertTrue(until(lambda: any(name.startswith("inner__demo__") for name in gateway.tools()), 20))
-        self.assertEqual(self.gateways(), 1)
+        self.assertEqual(self.nested_gateways(), 1)
         self.assert_ends_clean(gateway)
 
     def test_one_that_starts_itself_stops_at_max_nesting(self):
         gateway = self.nested("--config", self.path("gateway.toml"))
         self.assertTrue(until(lambda: gateway.tools() and any("max_nesting" in line for line in gateway.log), 20))
-        self.assertLessEqual(self.gateways(), 4)
+        self.assertLessEqual(self.nested_gateways(), 4)
         gateway.text("good__pid")
         self.assert_ends_clean(gateway)
 
