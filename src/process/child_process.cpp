@@ -1,7 +1,9 @@
 #include "process/child_process.hpp"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -17,6 +19,8 @@ namespace {
 
 // How long after a child's end its stderr is still read, should a process that escaped us hold it open.
 constexpr std::chrono::milliseconds kStderrLinger{200};
+// The interval of Limits::stderr_log_lines.
+constexpr std::chrono::milliseconds kLogInterval{1'000};
 
 std::string in_words(Clock::duration time) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
@@ -34,7 +38,10 @@ ChildProcess::ChildProcess(Loop& loop, std::string name, StderrMode mode, const 
       name_(std::move(name)),
       mode_(mode),
       log_(std::move(log)),
-      tail_(limits.stderr_keep_lines, limits.stderr_line_bytes) {
+      tail_(limits.stderr_keep_lines, limits.stderr_line_bytes),
+      log_limit_(limits.stderr_log_lines, kLogInterval),
+      relay_stall_(limits.write_stall) {
+  if (mode == StderrMode::relay) relay_.emplace(loop);
   keeper_->enroll(*this);
 }
 
@@ -157,6 +164,8 @@ void ChildProcess::loop_ends() {
   token_ = 0;
   starter_ = nullptr;
   stderr_.reset();
+  relay_.reset();
+  drop_report_.reset();
   linger_.reset();
   waiters_.clear();
   if (!status_) {
@@ -171,9 +180,28 @@ void ChildProcess::on_end(ExitStatus status) {
   token_ = 0;
   status_ = status;
   ended_at_ = Clock::now();
-  if (!stderr_) return finish();
-  linger_.emplace(*loop_);
-  linger_->arm_after(kStderrLinger, [this] { end_stderr(); });
+  int unread = 0;
+  if (stderr_ && ::ioctl(stderr_->fd(), FIONREAD, &unread) == 0) unread_ = static_cast<std::size_t>(unread);
+  progress_at_ = ended_at_;
+  if (stderr_ || (relay_ && relay_->blocked())) return wait_for_stderr();
+  finish();
+}
+
+// What the child wrote before its end is read and relayed, as long as our own stderr accepts some of it.
+void ChildProcess::wait_for_stderr() {
+  if (!linger_) linger_.emplace(*loop_);
+  linger_->arm_after(kStderrLinger, [this] {
+    if (stderr_makes_progress()) return wait_for_stderr();
+    relay_.reset();
+    end_stderr();
+  });
+}
+
+bool ChildProcess::stderr_makes_progress() {
+  if (unread_ == 0 && !(relay_ && relay_->blocked())) return false;
+  const std::uint64_t progress = stderr_read_ + (relay_ ? relay_->written() : 0);
+  if (std::exchange(progress_, progress) != progress) progress_at_ = Clock::now();
+  return Clock::now() - progress_at_ < relay_stall_;
 }
 
 void ChildProcess::read_stderr() {
@@ -187,16 +215,36 @@ void ChildProcess::on_stderr() {
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return read_stderr();
   if (n <= 0) return end_stderr();
   const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
-  if (mode_ == StderrMode::relay && last_words_.redactor.empty())
-    write_without_blocking(STDERR_FILENO, bytes);
+  stderr_read_ += bytes.size();
+  unread_ -= std::min(unread_, bytes.size());
+  if (relay_ && last_words_.redactor.empty()) relay_->write(bytes);
   tail_.feed(bytes);
-  read_stderr();
+  if (!relay_ || !relay_->blocked()) return read_stderr();
+  relay_->when_drained([this] { read_stderr(); });
 }
 
 void ChildProcess::on_line(std::string_view line) {
-  const std::string clean = last_words_.redactor.redact(line);
-  if (mode_ == StderrMode::log) return log_.info("stderr", {{"child", name_}, {"line", clean}});
-  write_without_blocking(STDERR_FILENO, clean + '\n');
+  if (mode_ == StderrMode::log) return log_line(line);
+  if (relay_) relay_->write(last_words_.redactor.redact(line) + '\n');
+}
+
+void ChildProcess::log_line(std::string_view line) {
+  if (!log_limit_.admit()) {
+    ++dropped_lines_;
+    if (drop_report_) return;
+    drop_report_.emplace(*loop_);
+    drop_report_->arm_after(kLogInterval, [this] { report_dropped_lines(); });
+    return;
+  }
+  log_.info("stderr", {{"child", name_}, {"line", last_words_.redactor.redact(line)}});
+}
+
+void ChildProcess::report_dropped_lines() {
+  drop_report_.reset();
+  const std::uint64_t count = std::exchange(dropped_lines_, 0);
+  if (count == 0) return;
+  log_.warning("stderr lines dropped: stderr_log_lines exceeded",
+               {{"child", name_}, {"dropped", std::to_string(count)}});
 }
 
 std::vector<std::string> ChildProcess::last_stderr() const {
@@ -207,8 +255,12 @@ std::vector<std::string> ChildProcess::last_stderr() const {
 
 void ChildProcess::end_stderr() {
   stderr_.reset();
+  unread_ = 0;
   tail_.finish();
-  if (status_) finish();
+  report_dropped_lines();
+  if (!status_) return;
+  if (!relay_ || !relay_->blocked()) return finish();
+  relay_->when_drained([this] { finish(); });
 }
 
 void ChildProcess::finish() {

@@ -9,10 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "fairlead/base/log_rate_limit.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/process/child.hpp"
 #include "process/keeper_client.hpp"
 #include "process/launch_plan.hpp"
+#include "process/stderr_relay.hpp"
 #include "process/stderr_tail.hpp"
 
 namespace fairlead::process {
@@ -67,12 +69,16 @@ class ChildProcess final : public Child, private KeeperObserver {
 
   void signal(int signal);
   void on_line(std::string_view line);
+  void log_line(std::string_view line);
+  void report_dropped_lines();
   void start_failed(Error error);
   std::string_view exit_code() const;
   void on_end(ExitStatus status);
   void read_stderr();
   void on_stderr();
   void end_stderr();
+  void wait_for_stderr();
+  bool stderr_makes_progress();
   void finish();
 
   Loop* loop_;  // null when it has ended before us
@@ -86,7 +92,18 @@ class ChildProcess final : public Child, private KeeperObserver {
   UniqueFd stdin_;
   UniqueFd stdout_;
   std::optional<Descriptor> stderr_;
-  std::optional<Timer> linger_;  // while it has ended and its stderr has not
+  std::optional<StderrRelay> relay_;  // StderrMode::relay
+  LogRateLimit log_limit_;            // StderrMode::log
+  std::uint64_t dropped_lines_ = 0;   // since they were last reported
+  std::optional<Timer> drop_report_;
+
+  // After the child's end, while its stderr has not been read and relayed to the end.
+  std::optional<Timer> linger_;
+  std::chrono::milliseconds relay_stall_;
+  std::size_t unread_ = 0;         // what the pipe held at the child's end and has not been read since
+  std::uint64_t progress_ = 0;     // bytes read and written at the last look
+  std::uint64_t stderr_read_ = 0;  // bytes
+  Clock::time_point progress_at_;
 
   std::string path_;  // for errors
   std::string cwd_;

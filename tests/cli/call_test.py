@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """fairlead call: one exit status for each way it can end, the result on stdout and nothing else there."""
+import array
+import fcntl
 import os
 import socket
+import termios
 import threading
 import time
 import unittest
@@ -32,6 +35,26 @@ class Results(program.ProgramTest):
             'print(\'{"jsonrpc":"2.0","id":1,"result":0}\', flush=True); sys.stdin.read()'
         )
         self.assert_ended(run("call", server, "m"), 0, b"0\n", "hello from the server")
+
+    def test_a_servers_stderr_is_complete_when_ours_is_read_slowly(self):
+        size = 20 * 1024 * 1024
+        server = self.script(
+            f"sys.stdin.readline()\nsys.stderr.write(('x' * 1023 + '\\n') * {size // 1024})\nsys.stderr.flush()\n"
+            'print(\'{"jsonrpc":"2.0","id":1,"result":0}\', flush=True); sys.stdin.read()'
+        )
+        process = program.start("call", server, "m")
+        try:
+            # First nobody reads at all: it waits.
+            ready = fcntl.fcntl(process.stderr, fcntl.F_GETPIPE_SZ) // 2
+            end = time.monotonic() + program.DEADLINE
+            waiting = array.array("i", [0])
+            while waiting[0] < ready and time.monotonic() < end:
+                fcntl.ioctl(process.stderr, termios.FIONREAD, waiting)
+            out, err = process.communicate(timeout=program.DEADLINE)
+        finally:
+            process.kill()
+            process.wait()
+        self.assertEqual((process.returncode, out, len(err)), (0, b"0\n", size))
 
     def test_an_answer_without_result_is_null(self):  # R1.2
         self.assert_ended(run("call", self.answering(b'{"jsonrpc":"2.0","id":1}\n'), "m"), 0, b"null\n")

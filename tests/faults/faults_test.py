@@ -257,6 +257,11 @@ class CallsAreNotLost(FaultTest):
         gateway.tools()
         self.assertEqual(gateway.text("good__shout"), "shouted")
         self.assert_ends_clean(gateway)
+        # The log has some of it, and says how much it does not have.
+        logged = sum("info stderr child=good " in line for line in gateway.log)
+        dropped = sum(int(found[1]) for line in gateway.log if (found := re.search(r"stderr lines dropped.* dropped=(\d+)", line)))
+        self.assertEqual(logged + dropped, 20_001)
+        self.assertLess(logged, 5000)
 
 
 class OthersAreServed(FaultTest):

@@ -1,6 +1,11 @@
 // Where a child's stderr goes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <thread>
 
 #include "fairlead/loop/timer.hpp"
 #include "process/support.hpp"
@@ -124,20 +129,119 @@ TEST(Stderr, AHundredMegabytesDoNotBlockTheChild) {
   EXPECT_EQ(running.child->last_stderr().back(), "the last line");
 }
 
-// R4.1: nobody reads our own stderr; the child does not care
-TEST(Stderr, AStuckStderrOfOursDoesNotBlockTheChildOrTheLoop) {
-  int ends[2];
-  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  const UniqueFd never_read(ends[0]);
-  const UniqueFd full(ends[1]);
+// Our own stderr is a pipe for a while.
+class PipedStderr {
+ public:
+  PipedStderr() : before_(::fcntl(2, F_DUPFD_CLOEXEC, 10)) {
+    int ends[2];
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    read_ = UniqueFd(ends[0]);
+    const UniqueFd write(ends[1]);
+    ::fcntl(read_.get(), F_SETPIPE_SZ, 4096);
+    ::dup2(write.get(), 2);
+  }
+  ~PipedStderr() { restore(); }
+  // Its other end is closed with this, unless a child has it.
+  void restore() {
+    if (before_) ::dup2(before_.get(), 2);
+    before_.reset();
+  }
+  int fd() const { return read_.get(); }
+  bool full() const {
+    int bytes = 0;
+    return ::ioctl(fd(), FIONREAD, &bytes) == 0 && bytes == 4096;
+  }
+
+ private:
+  UniqueFd before_;
+  UniqueFd read_;
+};
+
+TEST(Stderr, RelayLosesNothingWhenOursIsReadSlowly) {
+  constexpr std::size_t kBytes = (4u << 20) + std::string_view("\nthe last line\n").size();
+  Loop loop;
+  PipedStderr ours;
+  std::size_t arrived = 0;
+  Running running = start(loop, spec_of_fixture("floods_stderr", {"4"}));
+  loop.run_until([&] { return ours.full(); });
+  std::thread reader([&] {
+    char piece[1000];
+    for (ssize_t n; (n = ::read(ours.fd(), piece, sizeof piece)) > 0;) arrived += static_cast<std::size_t>(n);
+  });
+  running.in.reset();
+  const ExitStatus status = wait_for(loop, *running.child);
+  ours.restore();
+  reader.join();
+  EXPECT_EQ(status.code, 0);
+  EXPECT_EQ(arrived, kBytes);
+  EXPECT_EQ(running.child->last_stderr().back(), "the last line");
+}
+
+// What is left in the pipe of a child that has ended is relayed as well.
+TEST(Stderr, RelayGoesOnAfterTheChildsEnd) {
+  Loop loop;
+  PipedStderr ours;
+  const Running running = start(loop, spec_of("sh", {"-c", "head -c 60000 /dev/zero >&2"}));
+  const Watched child(running.child->pid());
+  ASSERT_TRUE(child.ends_within(kPatience));
+  loop.run_until([&] { return ours.full() && running.child->exit_status(); });
+  std::size_t arrived = 0;
+  std::thread reader([&] {
+    char piece[1000];
+    for (ssize_t n; (n = ::read(ours.fd(), piece, sizeof piece)) > 0;) arrived += static_cast<std::size_t>(n);
+  });
+  EXPECT_EQ(wait_for(loop, *running.child).code, 0);
+  ours.restore();
+  reader.join();
+  EXPECT_EQ(arrived, 60'000u);
+}
+
+TEST(Stderr, RelayToAStuckStderrBlocksTheChildAndNotTheLoop) {
+  Loop loop;
+  const PipedStderr never_read;
+  Limits limits;
+  limits.write_stall = 200ms;
+  const Running running = start(loop, spec_of_fixture("floods_stderr", {"2"}), limits);
+  loop.run_until([&] { return never_read.full(); });
+  EXPECT_EQ(loop.block_on(running.child->stop(50ms)).signal, SIGTERM);
+}
+
+TEST(Stderr, RelayToAStderrThatNobodyReadsAnyMoreIsDiscarded) {
+  ::signal(SIGPIPE, SIG_IGN);
   Loop loop;
   const UniqueFd before(::fcntl(2, F_DUPFD_CLOEXEC, 10));
-  ::dup2(full.get(), 2);
+  std::optional<PipedStderr> ours(std::in_place);
   Running running = start(loop, spec_of_fixture("floods_stderr", {"2"}));
+  loop.run_until([&] { return ours->full(); });
+  const UniqueFd write(::fcntl(2, F_DUPFD_CLOEXEC, 10));
+  ours.reset();  // closes the end that could be read
+  ::dup2(write.get(), 2);
   running.in.reset();
   const ExitStatus status = wait_for(loop, *running.child);
   ::dup2(before.get(), 2);
   EXPECT_EQ(status.code, 0);
+}
+
+// stderr_log_lines
+TEST(Stderr, AFloodIsLoggedInPartAndTheRestIsCounted) {
+  Loop loop;
+  std::size_t logged = 0;
+  std::size_t dropped = 0;
+  const Log log(LogLevel::info, LogFormat::json, [&](std::string_view line) {
+    const std::size_t count = line.find(R"("dropped":")");
+    if (line.contains(R"("message":"stderr")")) ++logged;
+    if (count != std::string_view::npos)
+      dropped += static_cast<std::size_t>(std::atol(line.data() + count + 11));
+  });
+  auto spec = spec_of("sh", {"-c", "seq 5000 >&2"});
+  spec.stderr_mode = StderrMode::log;
+  Limits limits;
+  limits.stderr_log_lines = 10;
+  const Running running = start(loop, std::move(spec), limits, log);
+  wait_for(loop, *running.child);
+  EXPECT_EQ(logged + dropped, 5000u);
+  EXPECT_LE(logged, 200u);
+  EXPECT_EQ(running.child->last_stderr().back(), "5000");
 }
 
 // What a child says before it is stopped is not lost.

@@ -35,7 +35,8 @@ struct Limits {
   // Processes.
   std::size_t stderr_keep_lines = 20;        // last words kept per child
   std::size_t stderr_line_bytes = 4u << 10;  // a longer line is cut
-  std::size_t max_nesting = 4;               // gateways above a process that may start a child
+  std::size_t stderr_log_lines = 100;  // lines of one child's stderr logged per second; more are counted
+  std::size_t max_nesting = 4;         // gateways above a process that may start a child
   // Listeners and threads.
   std::size_t max_connections = 10'000;   // accepted and open, per listener
   std::size_t max_blocking_threads = 16;  // for handlers that block

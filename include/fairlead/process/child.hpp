@@ -25,15 +25,19 @@
 namespace fairlead {
 
 enum class StderrMode : std::uint8_t {
-  relay,    // appears on our own stderr byte for byte; its last lines are kept for errors
-  log,      // goes to the log line by line with the child's name; last lines kept
+  // Copied to our own stderr byte for byte. While our stderr accepts nothing, the child's is not read and the
+  // child blocks when its pipe is full. The last lines are kept for errors.
+  relay,
+  // Logged line by line with the child's name, at most limits.stderr_log_lines per second; the log says how
+  // many were dropped. Always read, so the child never blocks. The last lines are kept.
+  log,
   discard,  // not shown; last lines kept
   inherit,  // the child gets our own descriptor; nothing is kept
 };
 
 struct ProcessSpec {
-  std::string command;                     // a path, or a name looked up in the child's own PATH
-  std::vector<std::string> args;           // without argv[0]
+  std::string command;            // a path, or a name looked up in the child's own PATH
+  std::vector<std::string> args;  // without argv[0]
   // Added to the inherited environment, replacing variables of the same name. A child inherits no variable
   // whose name begins with FAIRLEAD_: those configure this process. `env` may set them for the child.
   std::map<std::string, std::string> env;

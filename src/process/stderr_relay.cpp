@@ -1,0 +1,62 @@
+#include "process/stderr_relay.hpp"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "fairlead/base/log.hpp"
+
+namespace fairlead::process {
+
+namespace {
+
+// A descriptor that is readable while our stderr is writable. None if it cannot be waited for (a file).
+std::optional<Descriptor> stderr_writability(Loop& loop) {
+  UniqueFd set(::epoll_create1(EPOLL_CLOEXEC));
+  epoll_event writable{};
+  writable.events = EPOLLOUT;
+  if (!set || ::epoll_ctl(set.get(), EPOLL_CTL_ADD, STDERR_FILENO, &writable) < 0) return std::nullopt;
+  Result<Descriptor> adopted = Descriptor::adopt(loop, std::move(set));
+  if (!adopted) return std::nullopt;
+  return std::move(*adopted);
+}
+
+bool stderr_is_broken() {
+  pollfd state{STDERR_FILENO, POLLOUT, 0};
+  return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLERR | POLLHUP | POLLNVAL));
+}
+
+}  // namespace
+
+void StderrRelay::write(std::string_view bytes) {
+  if (!blocked()) {
+    const std::size_t done = write_without_blocking(STDERR_FILENO, bytes);
+    written_ += done;
+    bytes.remove_prefix(done);
+  }
+  if (bytes.empty()) return;
+  pending_ += bytes;
+  wait();
+}
+
+void StderrRelay::flush() {
+  const std::size_t done = write_without_blocking(STDERR_FILENO, pending_);
+  written_ += done;
+  pending_.erase(0, done);
+  if (blocked()) return wait();
+  if (const auto callback = std::exchange(on_drained_, nullptr)) callback();
+}
+
+void StderrRelay::wait() {
+  if (!writable_) writable_ = stderr_writability(*loop_);
+  if (!writable_ || stderr_is_broken()) {
+    pending_.clear();
+    if (const auto callback = std::exchange(on_drained_, nullptr)) callback();
+    return;
+  }
+  if (!writable_->waiting_to_read()) writable_->when_readable([this] { flush(); });
+}
+
+}  // namespace fairlead::process
