@@ -174,6 +174,19 @@ void GatewayImpl::on_change(const std::shared_ptr<pool::Upstream>& upstream,
 
 // ---- health ----------------------------------------------------------------------------------------------
 
+namespace {
+
+// Which protection of the gateway and its keeper from signals of a server is missing. Empty if none is.
+std::string missing_protection(const Config& config, const std::string& server) {
+  const auto spec = std::ranges::find(config.servers, server, &pool::ServerSpec::name);
+  const auto* process = spec == config.servers.end() ? nullptr : std::get_if<ProcessSpec>(&spec->reach);
+  if (!process) return {};
+  const std::string why = signal_exposure(process->containment);
+  return why.empty() ? why : "the server can stop or kill the gateway and its keeper: " + why;
+}
+
+}  // namespace
+
 json::Raw GatewayImpl::health() const {
   json::Writer out;
   out.begin_object().key("status").string(stopping_ ? "draining" : "ok");
@@ -191,6 +204,8 @@ json::Raw GatewayImpl::health() const {
     out.key("failures").unsigned_integer(one.failures);
     if (const auto known = known_.find(one.server); known != known_.end() && !known->second.problem.empty())
       out.key("lists").string(known->second.problem);
+    if (const std::string missing = missing_protection(config_, one.server); !missing.empty())
+      out.key("missingProtection").string(missing);
     if (one.last_error) out.key("lastError").string(one.last_error->to_string());
     out.end_object();
   }

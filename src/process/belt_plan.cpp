@@ -5,6 +5,7 @@
 #include <bit>
 #include <cerrno>
 
+#include "process/keeper/belts.hpp"
 #include "process/spawn_errors.hpp"
 
 namespace fairlead {
@@ -23,6 +24,15 @@ std::string_view to_string(Belt belt) noexcept {
     case Belt::landlock: return "landlock";
   }
   return "unknown";
+}
+
+std::string signal_exposure(const Containment& containment) {
+  if (containment.landlock == Requirement::off) return "landlock is off";
+  const int version = keeper::landlock_version();
+  if (version < 0) return "this kernel has no Landlock";
+  if (version < keeper::kLandlockScopesSignals)
+    return "Landlock of this kernel does not restrict signals (Linux 6.12 or later does)";
+  return {};
 }
 
 namespace process {

@@ -42,6 +42,7 @@ ChildProcess::ChildProcess(Loop& loop, std::string name, StderrMode mode, const 
       log_limit_(limits.stderr_log_lines, kLogInterval),
       relay_stall_(limits.write_stall) {
   if (mode == StderrMode::relay) relay_.emplace(loop);
+  keeper_->set_timeout(limits.keeper_timeout);
   keeper_->enroll(*this);
 }
 
@@ -258,7 +259,10 @@ void ChildProcess::end_stderr() {
   unread_ = 0;
   tail_.finish();
   report_dropped_lines();
-  if (!status_) return;
+  if (!status_) {
+    if (token_ != 0) keeper_->ping();  // it is probably to report the end
+    return;
+  }
   if (!relay_ || !relay_->blocked()) return finish();
   relay_->when_drained([this] { finish(); });
 }
@@ -296,7 +300,8 @@ Task<ExitStatus> ChildProcess::exited() {
 
 Task<ExitStatus> ChildProcess::stop(std::chrono::milliseconds grace) {
   const auto self = shared_from_this();
-  stdin_.reset();  // if nobody took it
+  stdin_.reset();                    // if nobody took it
+  if (token_ != 0) keeper_->ping();  // it is to report the end
   const bool ended_by_itself = co_await ExitWait(*this, grace);
   if (ended_by_itself) co_return *status_;
   signal(SIGTERM);

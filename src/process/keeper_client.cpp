@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 
 #include "fairlead/process/failure.hpp"
 #include "process/cookie_sweep.hpp"
+#include "process/files.hpp"
 #include "process/keeper/manifest_append.hpp"
 #include "process/keeper_start.hpp"
 #include "process/manifest_entry.hpp"
@@ -28,6 +30,7 @@ namespace {
 // of which the kernel allows a user as many as one process may have open.
 constexpr std::size_t kMaxUnanswered = 32;
 constexpr std::chrono::milliseconds kShutdownPatience{2'000};
+constexpr KeeperClient::Token kPing = 0;  // no child's
 
 // Ties the client's life to the loop's: shutdown() is called when the loop is destroyed.
 class KeeperService : public asio::execution_context::service {
@@ -72,6 +75,16 @@ keeper::Request request(keeper::Verb verb, KeeperClient::Token token) {
 void append(std::string& payload, std::string_view text) {
   payload += text;
   payload += '\0';
+}
+
+bool send_to(const UniqueFd& pidfd, int signal) {
+  return ::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0) == 0;
+}
+
+bool is_stopped(pid_t pid) {
+  const std::string stat = read_whole("/proc/" + std::to_string(pid) + "/stat");
+  const char* const state = keeper::after_name(stat.c_str());
+  return state && (*state == 'T' || *state == 't');
 }
 
 Result<UniqueFd> in_memfd(std::string_view payload) {
@@ -124,6 +137,7 @@ Result<KeeperClient::Token> KeeperClient::spawn(SpawnOrder order, KeeperObserver
   observers_.emplace(token, &observer);
   spawns_.push_back(std::move(*packed));
   flush();
+  ping();
   return token;
 }
 
@@ -213,6 +227,40 @@ void KeeperClient::signal(Token token, int signal) {
   out.request.signal = signal;
   signals_.push_back(std::move(out));
   flush();
+  ping();
+}
+
+void KeeperClient::ping() {
+  if (!socket_ || silence_) return;
+  Outgoing out{};
+  out.request = request(keeper::Verb::ping, kPing);
+  signals_.push_back(std::move(out));
+  send_to(pidfd_, SIGCONT);  // without effect unless somebody has stopped it
+  flush();
+  silent_periods_ = 0;
+  wait_for_answer();
+}
+
+void KeeperClient::wait_for_answer() {
+  if (!silence_) silence_.emplace(loop_);
+  silence_->arm_after(timeout_ / 2, [this] { on_silence(); });
+}
+
+void KeeperClient::on_silence() {
+  char report = 0;
+  const ssize_t n = ::recv(socket_->fd(), &report, sizeof report, MSG_PEEK | MSG_DONTWAIT);
+  // Its answer, or its end, is there: it is this loop that was busy.
+  if (n >= 0 || errno != EAGAIN) return wait_for_answer();
+  ++silent_periods_;
+  if (silent_periods_ == 1) send_to(pidfd_, SIGCONT);
+  if (silent_periods_ == 2) send_to(pidfd_, SIGKILL);  // the end of its socket is noticed
+  if (silent_periods_ <= 2) return wait_for_answer();
+  on_keeper_death();  // the kernel has not let it go
+}
+
+void KeeperClient::answered() {
+  has_answered_ = true;
+  silence_.reset();
 }
 
 void KeeperClient::release(Token token) {
@@ -307,12 +355,13 @@ void KeeperClient::on_readable() {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return read_when_ready();
     if (n != sizeof report) return on_keeper_death();
-    has_answered_ = true;
+    answered();
     dispatch(report);
   }
 }
 
 void KeeperClient::dispatch(const keeper::Report& report) {
+  if (report.token == kPing) return;
   if (report.event == keeper::Event::ended) {
     ExitStatus status;
     if (report.signal != 0) {
@@ -343,15 +392,20 @@ void KeeperClient::refuse(Token token, const keeper::Outcome& outcome) {
   if (KeeperObserver* observer = take_observer(token)) observer->refused(outcome);
 }
 
-// The kernel has killed the children themselves (parent-death signal); what they had started bears their
-// cookie. Then whoever waits is told, and may start a new keeper by spawning again.
-void KeeperClient::on_keeper_death() {
-  const pid_t keeper = std::exchange(pid_, 0);
+// The kernel has killed the children themselves (parent-death signal). What they had started is in their
+// cgroup, or has their cookie.
+void KeeperClient::kill_descendants_of(pid_t keeper) {
   for (const auto& [parent, home] : cgroup_homes_) {
     if (!home.directory.empty()) kill_cgroups_of(home.directory, keeper, next_token_);
   }
   cgroup_homes_.clear();  // looked at anew, and tidied up, before the next spawn
   kill_by_cookie(keeper, next_token_);
+}
+
+// Observers may start a new keeper by spawning again.
+void KeeperClient::on_keeper_death() {
+  silence_.reset();
+  kill_descendants_of(std::exchange(pid_, 0));
   manifests_.clear();
   socket_.reset();
   reap_later(std::move(pidfd_));
@@ -374,12 +428,22 @@ void KeeperClient::reap_later(UniqueFd pidfd) {
   });
 }
 
+// Waits until it has killed its children and ended. If somebody keeps it stopped, kills it and them.
+void KeeperClient::end_keeper() {
+  send_to(pidfd_, SIGCONT);
+  if (reap_keeper(pidfd_.get(), kShutdownPatience) || !is_stopped(pid_)) return;
+  send_to(pidfd_, SIGKILL);
+  reap_keeper(pidfd_.get(), kShutdownPatience);
+  kill_descendants_of(pid_);
+}
+
 void KeeperClient::shut_down() {
   down_ = true;
+  silence_.reset();
   socket_.reset();
   spawns_.clear();
   signals_.clear();
-  if (pidfd_) reap_keeper(pidfd_.get(), kShutdownPatience);
+  if (pidfd_) end_keeper();
   for (const auto& one : dying_) reap_keeper(one->fd(), kShutdownPatience);
   dying_.clear();
   observers_.clear();

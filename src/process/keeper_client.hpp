@@ -16,6 +16,7 @@
 #include "fairlead/base/result.hpp"
 #include "fairlead/loop/descriptor.hpp"
 #include "fairlead/loop/loop.hpp"
+#include "fairlead/loop/timer.hpp"
 #include "fairlead/process/child.hpp"
 #include "process/belt_plan.hpp"
 #include "process/cgroup_home.hpp"
@@ -80,6 +81,13 @@ class KeeperClient : public std::enable_shared_from_this<KeeperClient> {
   // True the first time: that there is no cgroup is the same for every child.
   bool first_without_cgroup() noexcept { return !std::exchange(told_of_no_cgroup_, true); }
 
+  // Limits::keeper_timeout. The last value applies to all children of the loop.
+  void set_timeout(std::chrono::milliseconds timeout) noexcept { timeout_ = timeout; }
+  // Continues the keeper if somebody has stopped it, and asks it for a sign of life. One that does not answer
+  // within the timeout is killed; then its children are killed and told, as if it had died by itself. Every
+  // other request pings as well.
+  void ping();
+
   // To the child's whole group. Nothing happens when it has ended.
   void signal(Token token, int signal);
   // The observer is told nothing more, and what it observed is killed.
@@ -113,6 +121,11 @@ class KeeperClient : public std::enable_shared_from_this<KeeperClient> {
   void compact_if_due(const ManifestOptions& manifest);
   void on_keeper_death();
   void reap_later(UniqueFd pidfd);
+  void wait_for_answer();
+  void on_silence();
+  void answered();
+  void kill_descendants_of(pid_t keeper);
+  void end_keeper();
 
   Loop& loop_;
   pid_t pid_ = 0;
@@ -127,6 +140,9 @@ class KeeperClient : public std::enable_shared_from_this<KeeperClient> {
   std::deque<Outgoing> spawns_;
   std::deque<Outgoing> signals_;
   std::size_t unanswered_ = 0;  // spawns sent
+  std::chrono::milliseconds timeout_ = Limits().keeper_timeout;
+  std::optional<Timer> silence_;  // while an answer is awaited
+  int silent_periods_ = 0;
   std::map<std::string, CgroupHome> cgroup_homes_;
   std::map<std::string, std::size_t>
       manifests_;  // those this keeper is in, and entries since the last compaction

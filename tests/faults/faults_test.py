@@ -190,6 +190,49 @@ class NothingIsLeftBehind(FaultTest):
         self.assert_ends_clean(gateway)
 
 
+class TheKeeperIsAttacked(FaultTest):
+    """Any process of the same user can stop or kill the process that owns the servers."""
+
+    def keeper_of(self, gateway):
+        pid = gateway.process.pid
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            children = file.read().split()
+        self.assertEqual(len(children), 1, children)
+        return int(children[0])
+
+    def run_with_stopped_keeper(self):
+        gateway = self.start("stubborn", "escapes", head='drain_grace = "1s"\n')
+        self.assertTrue(until(lambda: {"stubborn__pid", "escapes__pid"} <= set(gateway.tools())))
+        os.kill(self.keeper_of(gateway), signal.SIGSTOP)
+        return gateway
+
+    def test_stopped_and_the_gateway_killed_leaves_nothing(self):
+        gateway = self.run_with_stopped_keeper()
+        gateway.end(signal.SIGKILL)
+        self.assert_nothing_left(4)
+
+    def test_stopped_and_the_gateway_terminated_leaves_nothing(self):
+        gateway = self.run_with_stopped_keeper()
+        before = time.monotonic()
+        self.assertEqual(gateway.end(), 0)
+        self.assertLess(time.monotonic() - before, 8)
+        self.assert_nothing_left(1)
+
+    def test_stopped_costs_no_call(self):
+        gateway = self.run_with_stopped_keeper()
+        first = int(gateway.text("good__pid"))
+        os.kill(first, signal.SIGKILL)
+        self.assertNotEqual(int(gateway.text("good__pid")), first)
+        self.assert_ends_clean(gateway)
+
+    def test_the_missing_protection_is_in_health(self):
+        gateway = self.start()
+        gateway.text("good__pid")
+        [server] = json.loads(gateway.ask("GET", "/health"))["servers"]
+        self.assertIn("landlock is off", server["missingProtection"])
+        self.assert_ends_clean(gateway)
+
+
 class CallsAreNotLost(FaultTest):
     def test_a_child_killed_while_idle_is_replaced_for_the_next_call(self):
         gateway = self.start()

@@ -11,6 +11,7 @@
 #include "fairlead/process/failure.hpp"
 #include "process/belt_plan.hpp"
 #include "process/cgroup_home.hpp"
+#include "process/keeper/belts.hpp"
 #include "process/support.hpp"
 
 namespace fairlead::test {
@@ -201,6 +202,22 @@ TEST(Landlock, ItHoldsWhatTheChildStartsAndTakesNewPrivilegesAway) {
   const Running running = start(loop, std::move(spec));
   EXPECT_TRUE(running.line()->contains("Permission denied"));
   EXPECT_EQ(*running.line(), "NoNewPrivs:\t1");
+}
+
+// Stopping the keeper would keep it from ending the child.
+TEST(Landlock, TheChildCannotSignalItsKeeper) {
+  if (keeper::landlock_version() < keeper::kLandlockScopesSignals)
+    GTEST_SKIP() << "Landlock of this kernel does not restrict signals";
+  Loop loop;
+  ProcessSpec spec = spec_of("sh", {"-c", "kill -STOP $PPID 2>/dev/null; echo $?; kill -CONT $$; echo $?"});
+  spec.containment.landlock = Requirement::required;
+  EXPECT_EQ(signal_exposure(spec.containment), "");
+  const Running running = start(loop, spec);
+  EXPECT_EQ(running.line(), "1");
+  EXPECT_EQ(running.line(), "0") << "itself it can";
+  wait_for(loop, *running.child);
+  spec.containment.landlock = Requirement::off;
+  EXPECT_EQ(signal_exposure(spec.containment), "landlock is off");
 }
 
 TEST(Landlock, AMissingPathRefusesOrIsReported) {

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -11,6 +12,7 @@
 #include <iostream>
 
 #include "fairlead/loop/descriptor.hpp"
+#include "fairlead/process/failure.hpp"
 #include "process/cookie_sweep.hpp"
 #include "process/keeper/protocol.hpp"
 #include "process/support.hpp"
@@ -160,6 +162,79 @@ TEST(Survivors, TheKeeperOutlivesPoliteSignals) {
   EXPECT_EQ(wait_for(loop, *start(loop, spec_of_fixture("exits", {"4"})).child).code, 4);
   EXPECT_TRUE(keeper.alive());
   EXPECT_TRUE(running.child->is_running());
+}
+
+// Any process of this user can stop the keeper. The kernel continues it when we die.
+TEST(Survivors, NoneWhenTheKeeperIsStoppedAndWeAreKilled) {
+  const Gateway gateway({spec_of_fixture("ignores_eof_and_term")}, "ready");
+  ASSERT_EQ(::kill(gateway.processes().back().pid(), SIGSTOP), 0);
+  gateway.kill();
+  EXPECT_TRUE(gateway.all_end_within(kPromised));
+}
+
+Limits with_keeper_timeout(std::chrono::milliseconds timeout) {
+  Limits limits;
+  limits.keeper_timeout = timeout;
+  return limits;
+}
+
+TEST(Survivors, AStoppedKeeperIsContinuedWhenItDoesNotAnswer) {
+  Loop loop;
+  const Running first = start(loop, spec_of("cat"));
+  const pid_t keeper = parent_of(first.child->pid());
+  ::kill(keeper, SIGSTOP);
+  const Running second = start(loop, spec_of("cat"), with_keeper_timeout(500ms));
+  EXPECT_EQ(parent_of(second.child->pid()), keeper);
+  EXPECT_TRUE(first.child->is_running());
+}
+
+TEST(Survivors, AStoppedKeeperDoesNotDelayTheLoopsEnd) {
+  std::optional<Watched> child;
+  const auto before = Clock::now();
+  {
+    Loop loop;
+    const Running running = start(loop, spec_of_fixture("ignores_eof_and_term"));
+    child.emplace(running.number("ready"));
+    ::kill(parent_of(running.child->pid()), SIGSTOP);
+  }
+  EXPECT_LT(Clock::now() - before, kPromised);
+  EXPECT_TRUE(child->ends_within(0ms));
+}
+
+// Kept from running by a tracer, so that SIGCONT does not help.
+TEST(Survivors, AKeeperThatIsKeptStoppedIsKilledAndReplaced) {
+  Loop loop;
+  const Running escaped = start(loop, spec_of_fixture("escapes_session"), with_keeper_timeout(500ms));
+  const Watched stray(escaped.number("stray"));
+  const pid_t keeper = parent_of(escaped.child->pid());
+  if (::ptrace(PTRACE_SEIZE, keeper, nullptr, nullptr) < 0) GTEST_SKIP() << "no tracing here";
+  ASSERT_EQ(::ptrace(PTRACE_INTERRUPT, keeper, nullptr, nullptr), 0);
+  ASSERT_EQ(::waitpid(keeper, nullptr, __WALL), keeper);
+  escaped.child->kill();
+  wait_for(loop, *escaped.child);
+  EXPECT_EQ(escaped.child->exit_error().detail().code, failure::keeper_died);
+  EXPECT_TRUE(stray.ends_within(kPromised));
+  const Running next = start(loop, spec_of("cat"));
+  EXPECT_NE(parent_of(next.child->pid()), keeper);
+}
+
+TEST(Survivors, NoneWhenTheKeeperIsKeptStoppedAndTheLoopEnds) {
+  std::optional<Watched> child;
+  std::optional<Watched> stray;
+  const auto before = Clock::now();
+  {
+    Loop loop;
+    const Running escaped = start(loop, spec_of_fixture("escapes_session"));
+    stray.emplace(escaped.number("stray"));
+    child.emplace(escaped.child->pid());
+    const pid_t keeper = parent_of(child->pid());
+    if (::ptrace(PTRACE_SEIZE, keeper, nullptr, nullptr) < 0) GTEST_SKIP() << "no tracing here";
+    ASSERT_EQ(::ptrace(PTRACE_INTERRUPT, keeper, nullptr, nullptr), 0);
+    ASSERT_EQ(::waitpid(keeper, nullptr, __WALL), keeper);
+  }
+  EXPECT_LT(Clock::now() - before, 2 * kPromised);
+  EXPECT_TRUE(child->ends_within(kPromised));
+  EXPECT_TRUE(stray->ends_within(kPromised));
 }
 
 // R4.3: what dropped its environment and left its session cannot be told apart; it goes with the keeper

@@ -37,6 +37,7 @@ struct Limits {
   std::size_t stderr_line_bytes = 4u << 10;  // a longer line is cut
   std::size_t stderr_log_lines = 100;  // lines of one child's stderr logged per second; more are counted
   std::size_t max_nesting = 4;         // gateways above a process that may start a child
+  std::chrono::milliseconds keeper_timeout{2'000};  // the keeper process does not answer
   // Listeners and threads.
   std::size_t max_connections = 10'000;   // accepted and open, per listener
   std::size_t max_blocking_threads = 16;  // for handlers that block

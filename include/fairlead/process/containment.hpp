@@ -80,6 +80,10 @@ enum class Belt : std::uint8_t {
 
 std::string_view to_string(Belt belt) noexcept;
 
+// Returns why a child with this containment is able to send signals to this process and to its keeper, which
+// run as the same user. Empty if the kernel prevents it.
+std::string signal_exposure(const Containment& containment);
+
 // One belt that was wanted for a child.
 struct BeltState {
   Belt belt;

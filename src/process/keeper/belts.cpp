@@ -29,6 +29,14 @@ enum Access : std::uint64_t {
   ioctl_dev = 1u << 15,  // since version 5
 };
 constexpr std::uint64_t kVersion1 = (1u << 13) - 1;
+
+// struct landlock_ruleset_attr as of version 6. Older kernels accept it while what they do not know is 0.
+struct RulesetAttributes {
+  std::uint64_t handled_access_fs = 0;
+  std::uint64_t handled_access_net = 0;
+  std::uint64_t scoped = 0;
+};
+constexpr std::uint64_t kScopeSignal = 1u << 1;
 constexpr std::uint64_t kForFiles = execute | write_file | read_file | truncate_ | ioctl_dev;
 
 std::uint64_t known_to(long version) {
@@ -70,16 +78,21 @@ int forbid_new_privileges() {
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? errno : 0;
 }
 
+int landlock_version() {
+  return static_cast<int>(syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION));
+}
+
 Landlock::~Landlock() {
   if (rules_ >= 0) close(rules_);
 }
 
 int Landlock::prepare() {
-  const long version = syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
+  const int version = landlock_version();
   if (version < 0) return errno;
   handled_ = known_to(version);
-  landlock_ruleset_attr handled{};
+  RulesetAttributes handled;
   handled.handled_access_fs = handled_;
+  if (version >= kLandlockScopesSignals) handled.scoped = kScopeSignal;
   rules_ = static_cast<int>(syscall(SYS_landlock_create_ruleset, &handled, sizeof handled, 0));
   return rules_ < 0 ? errno : 0;
 }

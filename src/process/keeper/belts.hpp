@@ -10,6 +10,12 @@ namespace fairlead::keeper {
 int set_limits(const std::uint64_t* limits);
 int forbid_new_privileges();
 
+// The version of Landlock that the kernel has, or -1 and errno.
+int landlock_version();
+// From this version on a restricted process can signal only processes with the same restrictions, hence
+// neither the keeper nor the library's process.
+inline constexpr int kLandlockScopesSignals = 6;
+
 // File-system rules. Everything is forbidden but what a rule allows: a letter and an absolute path, r to
 // read, w to read and write, x to read and execute, a capital where a path that is not there is of no
 // concern.

@@ -47,6 +47,8 @@ int run(int argc, char** argv) {
   ignore_signals();
   stand_apart();
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) return 3;
+  // Any process of this user can stop us. When the library's process ends, we go on and end the children.
+  if (prctl(PR_SET_PDEATHSIG, SIGCONT) < 0) return 3;
   sigset_t child;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);

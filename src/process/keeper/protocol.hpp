@@ -7,7 +7,7 @@
 
 namespace fairlead::keeper {
 
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 inline constexpr int kSocket = 3;  // the descriptor the keeper finds its socket at
 // A larger payload (arguments and environment can reach 2 MiB) travels in a memfd beside the packet.
 inline constexpr std::size_t kMaxInlinePayload = 60u << 10;
@@ -18,7 +18,8 @@ inline constexpr char kCookieName[] = "FAIRLEAD_CHILD";
 // A child's cgroup is named `fairlead-<keeper pid>-<token>`.
 inline constexpr char kCgroupPrefix[] = "fairlead-";
 
-enum class Verb : std::uint32_t { spawn = 1, signal = 2 };
+// ping: answered with Event::alive, so that the library finds out whether the keeper still runs.
+enum class Verb : std::uint32_t { spawn = 1, signal = 2, ping = 3 };
 
 // What a spawn asks for beside the program. Flags that are unknown are refused, so that a limit is never
 // silently dropped; the last two are reserved and not known yet.
@@ -61,7 +62,7 @@ struct Request {
   std::uint64_t pids_max;
 };
 
-enum class Event : std::uint32_t { started = 1, refused = 2, ended = 3 };
+enum class Event : std::uint32_t { started = 1, refused = 2, ended = 3, alive = 4 };
 
 // Where a spawn failed.
 enum class Step : std::uint32_t {

@@ -74,6 +74,7 @@ void Keeper::take(char* packet, std::size_t size, int* fds, int count) {
   memcpy(&request, packet, sizeof request);
   if (request.version != kVersion) return refuse(request.token, Step::request, EPROTO);
   if (request.verb == Verb::signal) return signal_group(request);
+  if (request.verb == Verb::ping) return say({Event::alive, 0, request.token, 0, 0, 0, {}});
   const bool in_memfd = request.flags & payload_in_memfd;
   if (request.verb != Verb::spawn || (request.flags & ~kKnownFlags)) {
     return refuse(request.token, Step::request, EPROTO);
