@@ -94,6 +94,7 @@ int execute(const CallCommand& command) {
   if (!view.absent() && !view.is(json::Type::object) && !view.is(json::Type::array))
     return usage("PARAMS is neither an object nor an array");
 
+  end_orphans_of_killed_keepers(command.common.log());
   Loop loop;
   const Result<json::Raw> answer = loop.block_on(run(loop, command, std::move(*target), std::move(*params)));
   if (!answer) return report_failure(answer.error());

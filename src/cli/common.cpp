@@ -11,6 +11,7 @@
 
 #include "fairlead/gateway/config.hpp"
 #include "fairlead/json/view.hpp"
+#include "fairlead/process/subreaper.hpp"
 
 namespace fairlead::cli {
 
@@ -74,6 +75,11 @@ void fill_standard_streams() {
   if (is_closed(STDIN_FILENO)) ::open("/dev/null", O_WRONLY);
   if (is_closed(STDOUT_FILENO)) ::open("/dev/null", O_RDONLY);
   if (is_closed(STDERR_FILENO)) ::open("/dev/null", O_WRONLY);
+}
+
+void end_orphans_of_killed_keepers(const Log& log) {
+  const Result<void> done = become_subreaper();
+  if (!done) log.info("not a subreaper", {{"reason", done.error().message()}});
 }
 
 void CommonOptions::add_log_to(CLI::App& command) {

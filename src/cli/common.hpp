@@ -40,6 +40,10 @@ std::optional<Error> missing_stdio();
 // for the stream to that. Puts something harmless in its place. To be called before anything is opened.
 void fill_standard_streams();
 
+// For commands that start servers: also ends what a server has started if its keeper is killed. Call it
+// before anything is started.
+void end_orphans_of_killed_keepers(const Log& log);
+
 struct CommonOptions {
   std::string log_level = "info";
   std::string log_format = "text";

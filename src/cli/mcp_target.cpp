@@ -159,6 +159,7 @@ mcp::ToolCallOptions McpTarget::call_options() const {
 }
 
 int with_client(const McpTarget& target, const McpBody& body) {
+  end_orphans_of_killed_keepers(target.common.log());
   Loop loop;
   return loop.block_on(run(loop, target, body));
 }

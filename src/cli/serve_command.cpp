@@ -302,6 +302,7 @@ int execute(const ServeCommand& command) {
     if (const std::optional<Error> missing = missing_stdio()) return report(*missing);
   }
   fill_standard_streams();
+  end_orphans_of_killed_keepers(command.common.log());
   Result<gateway::Config> config = chosen_config(command);
   if (!config) return report(config.error());
   if (config->servers.empty())

@@ -18,6 +18,7 @@
 #include "process/keeper/manifest_append.hpp"
 #include "process/keeper_start.hpp"
 #include "process/manifest_entry.hpp"
+#include "process/orphan_sweep.hpp"
 #include "process/spawn_errors.hpp"
 
 namespace fairlead::process {
@@ -30,6 +31,9 @@ namespace {
 // of which the kernel allows a user as many as one process may have open.
 constexpr std::size_t kMaxUnanswered = 32;
 constexpr std::chrono::milliseconds kShutdownPatience{2'000};
+// Orphans of a keeper that was killed: how often and for how long they are killed.
+constexpr std::chrono::milliseconds kOrphanRound{10};
+constexpr int kMaxOrphanRounds = 500;
 constexpr KeeperClient::Token kPing = 0;  // no child's
 
 // Ties the client's life to the loop's: shutdown() is called when the loop is destroyed.
@@ -425,7 +429,15 @@ void KeeperClient::reap_later(UniqueFd pidfd) {
   dying_.back()->when_readable([this, self = dying_.back().get()] {
     reap_keeper(self->fd(), std::chrono::milliseconds(0));
     std::erase_if(dying_, [&](const auto& one) { return one.get() == self; });
+    sweep_orphans(kMaxOrphanRounds);  // they have become our children by now
   });
+}
+
+void KeeperClient::sweep_orphans(int rounds) {
+  orphan_sweep_.reset();
+  if (!kill_orphans() || rounds == 0) return;
+  orphan_sweep_.emplace(loop_);
+  orphan_sweep_->arm_after(kOrphanRound, [this, rounds] { sweep_orphans(rounds - 1); });
 }
 
 // Waits until it has killed its children and ended. If somebody keeps it stopped, kills it and them.
@@ -440,12 +452,15 @@ void KeeperClient::end_keeper() {
 void KeeperClient::shut_down() {
   down_ = true;
   silence_.reset();
+  orphan_sweep_.reset();
   socket_.reset();
   spawns_.clear();
   signals_.clear();
   if (pidfd_) end_keeper();
   for (const auto& one : dying_) reap_keeper(one->fd(), kShutdownPatience);
   dying_.clear();
+  const auto until = Clock::now() + kShutdownPatience;
+  while (kill_orphans() && Clock::now() < until) ::usleep(1000);
   observers_.clear();
   for (KeeperObserver* observer : std::exchange(enrolled_, {})) observer->loop_ends();
 }

@@ -125,6 +125,7 @@ class KeeperClient : public std::enable_shared_from_this<KeeperClient> {
   void on_silence();
   void answered();
   void kill_descendants_of(pid_t keeper);
+  void sweep_orphans(int rounds);
   void end_keeper();
 
   Loop& loop_;
@@ -143,6 +144,7 @@ class KeeperClient : public std::enable_shared_from_this<KeeperClient> {
   std::chrono::milliseconds timeout_ = Limits().keeper_timeout;
   std::optional<Timer> silence_;  // while an answer is awaited
   int silent_periods_ = 0;
+  std::optional<Timer> orphan_sweep_;
   std::map<std::string, CgroupHome> cgroup_homes_;
   std::map<std::string, std::size_t>
       manifests_;  // those this keeper is in, and entries since the last compaction

@@ -19,6 +19,7 @@
 #include "process/files.hpp"
 #include "process/keeper/protocol.hpp"
 #include "process/keeper_image.hpp"
+#include "process/orphan_sweep.hpp"
 #include "process/spawn_errors.hpp"
 
 namespace fairlead::process {
@@ -88,10 +89,13 @@ class SpawnSettings {
 
 Result<pid_t> run_program(int socket) {
   const SpawnSettings settings(socket);
+  // A sweep in another thread must not take it for an orphan.
+  const std::unique_lock<std::mutex> no_sweep = block_orphan_sweeps();
   pid_t pid = 0;
   if (const char* path = ::secure_getenv(kPathVariable)) {
     const int error = settings.run(pid, path);
     if (error) return failed(std::string(kPathVariable) + "=" + path, error);
+    add_keeper(pid);
     return pid;
   }
   const Result<UniqueFd> program = program_in_memory();
@@ -101,6 +105,7 @@ Result<pid_t> run_program(int socket) {
     return failed(
         "running it from memory is refused here; set FAIRLEAD_KEEPER to the path of fairlead-keeper", error);
   }
+  add_keeper(pid);
   return pid;
 }
 
@@ -121,6 +126,7 @@ Result<KeeperProcess> start_keeper() {
     const int os_error = errno;
     process.socket.reset();  // it has no child yet, so it ends at once
     ::waitpid(*pid, nullptr, 0);
+    remove_keeper(*pid);
     return failed("no descriptor for it", os_error);
   }
   return process;
@@ -142,7 +148,9 @@ bool reap_keeper(int pidfd, std::chrono::milliseconds patience) noexcept {
   if (::poll(&ended, 1, static_cast<int>(patience.count())) <= 0) return false;
   siginfo_t info{};
   // ECHILD: the program ignores SIGCHLD, so the kernel has reaped it.
-  return ::waitid(P_PIDFD, static_cast<id_t>(pidfd), &info, WEXITED | WNOHANG) == 0 || errno == ECHILD;
+  const bool reaped = ::waitid(P_PIDFD, static_cast<id_t>(pidfd), &info, WEXITED | WNOHANG) == 0;
+  if (reaped) remove_keeper(info.si_pid);
+  return reaped || errno == ECHILD;
 }
 
 }  // namespace fairlead::process

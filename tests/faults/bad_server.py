@@ -60,6 +60,15 @@ def before():
             os._exit(0)
     elif WAY == "escapes":
         sleeper(start_new_session=True)
+    elif WAY == "vanishes":  # a grandchild without parent, session and environment; its number is in the file
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                with open(ARGUMENT + ".new", "w", encoding="utf-8") as file:
+                    file.write(str(os.getpid()))
+                os.rename(ARGUMENT + ".new", ARGUMENT)
+                os.execve(sys.executable, [sys.executable, os.path.abspath(__file__), "sleeper"], {})
+            os._exit(0)
     elif WAY == "forks":
         if os.fork() == 0:  # a new child every 10 ms, each of them stubborn
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)

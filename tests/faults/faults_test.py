@@ -225,6 +225,22 @@ class TheKeeperIsAttacked(FaultTest):
         self.assertNotEqual(int(gateway.text("good__pid")), first)
         self.assert_ends_clean(gateway)
 
+    def test_killed_alone_leaves_nothing_even_without_a_cgroup(self):
+        number = self.path("number")
+        gateway = self.start(f"vanishes:{number}", extra='containment.cgroup = "off"\n')
+        self.assertTrue(until(lambda: "vanishes__pid" in gateway.tools() and os.path.exists(number)))
+        with open(number, encoding="utf-8") as file:
+            stray = f"/proc/{int(file.read())}"
+        self.assertTrue(os.path.exists(stray))
+        os.kill(self.keeper_of(gateway), signal.SIGKILL)
+        gone = until(lambda: not os.path.exists(stray), 10)
+        if not gone:
+            os.kill(int(stray[6:]), signal.SIGKILL)
+        self.assertTrue(gone)
+        gateway.text("vanishes__pid")
+        self.keeper_of(gateway)  # the new one is the only child: nothing is left unreaped
+        self.assert_ends_clean(gateway)
+
     def test_the_missing_protection_is_in_health(self):
         gateway = self.start()
         gateway.text("good__pid")

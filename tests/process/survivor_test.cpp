@@ -13,6 +13,7 @@
 
 #include "fairlead/loop/descriptor.hpp"
 #include "fairlead/process/failure.hpp"
+#include "fairlead/process/subreaper.hpp"
 #include "process/cookie_sweep.hpp"
 #include "process/keeper/protocol.hpp"
 #include "process/support.hpp"
@@ -235,6 +236,42 @@ TEST(Survivors, NoneWhenTheKeeperIsKeptStoppedAndTheLoopEnds) {
   EXPECT_LT(Clock::now() - before, 2 * kPromised);
   EXPECT_TRUE(child->ends_within(kPromised));
   EXPECT_TRUE(stray->ends_within(kPromised));
+}
+
+// A program that has opted in: a stray without session, cookie and cgroup becomes ours when the keeper is
+// killed.
+TEST(Survivors, ASubreaperEndsWhatAKilledKeeperLeaves) {
+  const int status = in_fork([] {
+    if (!become_subreaper()) return 1;
+    Loop loop;
+    ProcessSpec spec = spec_of_fixture("escapes_session", {"scrub"});
+    spec.containment.cgroup = Requirement::off;
+    const Running escaped = start(loop, std::move(spec));
+    const Watched stray(escaped.number("stray"));
+    if (!stray.alive()) return 2;
+    ::kill(parent_of(escaped.child->pid()), SIGKILL);
+    wait_for(loop, *escaped.child);
+    const auto until = Clock::now() + kPatience;
+    loop.run_until([&] { return !stray.alive() && children_of(::getpid()).empty(); });
+    if (Clock::now() > until) return 3;
+    const Running next = start(loop, spec_of("cat"));
+    return next.child->is_running() ? 0 : 4;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Survivors, AProcessThatHasChildrenDoesNotBecomeASubreaper) {
+  const int status = in_fork([] {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      for (;;) ::pause();
+    }
+    const bool refused = !become_subreaper();
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    return refused && become_subreaper() ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
 }
 
 // R4.3: what dropped its environment and left its session cannot be told apart; it goes with the keeper
