@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "fairlead/base/limits.hpp"
+#include "fairlead/base/printable.hpp"
 
 namespace fairlead {
 
@@ -27,43 +28,20 @@ void append_timestamp(std::string& out) {
   out += text;
 }
 
-// How many bytes at the front of `text` are one well-formed UTF-8 character; 0 when they are none.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const bool overlong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xf0 && byte(1) < 0x90);
-  const bool beyond = (lead == 0xed && byte(1) > 0x9f) || (lead == 0xf4 && byte(1) > 0x8f);
-  return overlong || beyond ? 0 : length;
-}
-
-// The code of the control character (C0, DEL or C1) that `text` begins with; 0x20 if it begins with none.
-unsigned control_character(std::string_view text) {
-  const auto byte = static_cast<unsigned char>(text[0]);
-  if (byte < 0x20 || byte == 0x7f) return byte;
-  const unsigned char next = text.size() > 1 ? static_cast<unsigned char>(text[1]) : 0;
-  return byte == 0xc2 && next >= 0x80 && next < 0xa0 ? next : 0x20;
-}
-
 // Control characters would let remote input forge log lines or drive a terminal, so they are escaped in both
 // formats. Invalid UTF-8 becomes U+FFFD, so that a line is always text.
 void append_escaped(std::string& out, std::string_view value) {
   while (!value.empty()) {
-    const std::size_t length = utf8_length(value);
-    const unsigned control = length == 0 ? 0xfffd : control_character(value);
-    if (control != 0x20) {
+    const CodePoint first = first_code_point(value);
+    if (first.length == 0 || is_control(first.value)) {
+      const unsigned code = first.length == 0 ? 0xfffd : static_cast<unsigned>(first.value & 0xffff);
       char escape[8];
-      std::snprintf(escape, sizeof escape, "\\u%04x", control);
+      std::snprintf(escape, sizeof escape, "\\u%04x", code);
       out += escape;
     } else {
-      out += value.substr(0, length);
+      out += value.substr(0, first.length);
     }
-    value.remove_prefix(std::max<std::size_t>(length, 1));
+    value.remove_prefix(std::max<std::size_t>(first.length, 1));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "cli/common.hpp"
+#include "cli/output.hpp"
 #include "fairlead/connection/connect.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/loop/loop.hpp"
@@ -75,8 +76,8 @@ int report_failure(const Error& error) {
     return error.kind() == ErrorKind::validation ? kProtocolViolated : status;
   }
   std::fprintf(stderr, "fairlead: the other side answered with error %lld: %s\n",
-               static_cast<long long>(detail.rpc_code.value_or(0)), error.message().c_str());
-  if (!detail.rpc_data.empty()) std::fprintf(stderr, "data: %s\n", detail.rpc_data.c_str());
+               static_cast<long long>(detail.rpc_code.value_or(0)), printable_text(error.message()).c_str());
+  if (!detail.rpc_data.empty()) std::fprintf(stderr, "data: %s\n", printable_json(detail.rpc_data).c_str());
   return kRemoteError;
 }
 
@@ -99,7 +100,7 @@ int execute(const CallCommand& command) {
   const Result<json::Raw> answer = loop.block_on(run(loop, command, std::move(*target), std::move(*params)));
   if (!answer) return report_failure(answer.error());
   if (command.notify) return kDone;
-  std::cout << answer->text() << std::endl;
+  print_json(answer->text());
   return std::cout ? kDone : report(Error(ErrorKind::io, "cannot write the result to stdout"));
 }
 

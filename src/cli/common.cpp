@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 
+#include "fairlead/base/printable.hpp"
 #include "fairlead/gateway/config.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/process/subreaper.hpp"
@@ -60,7 +61,8 @@ int exit_code(const Error& error) noexcept {
 
 int report(const Error& error) {
   const bool told = error.kind() == ErrorKind::remote && !error.detail().rpc_data.empty();
-  std::fprintf(stderr, "fairlead: %s\n", (told ? with_facts_of_data(error) : error).to_string().c_str());
+  const std::string text = (told ? with_facts_of_data(error) : error).to_string();
+  std::fprintf(stderr, "fairlead: %s\n", printable_text(text).c_str());
   return exit_code(error);
 }
 

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
-#include <iostream>
 
 #include "cli/mcp_target.hpp"
 
@@ -18,39 +17,25 @@ std::string member(json::View view, std::string_view key) {
   return view[key].as_string().value_or("");
 }
 
-// The first line of a description, cut to what fits beside a name.
-std::string summary(json::View view) {
-  std::string text = member(view, "description");
-  text = text.substr(0, text.find('\n'));
-  if (text.size() > 90) text = text.substr(0, 87) + "...";
-  return text;
-}
-
-void print_json_array(const std::vector<json::Raw>& entries) {
-  std::cout << "[";
-  for (std::size_t i = 0; i < entries.size(); ++i) std::cout << (i ? ",\n " : "") << entries[i].text();
-  std::cout << "]" << std::endl;
-}
-
 void print_list(const McpTarget& target, const std::vector<json::Raw>& entries, std::string_view name) {
   if (target.json) return print_json_array(entries);
   std::vector<std::vector<std::string>> rows;
   for (const json::Raw& entry : entries)
-    rows.push_back({member(json::View(entry), name), summary(json::View(entry))});
+    rows.push_back({member(json::View(entry), name), summary(member(json::View(entry), "description"))});
   print_table(rows);
 }
 
 void print_content(const mcp::Content& content) {
   const std::string type = content.type();
   if (type == "text") {
-    std::cout << content.text() << std::endl;
+    print_text_line(content.text());
   } else if (type == "resource" && !content.view()["resource"]["text"].absent()) {
-    std::cout << member(content.view()["resource"], "text") << std::endl;
+    print_text_line(member(content.view()["resource"], "text"));
   } else if (type == "resource_link") {
-    std::cout << member(content.view(), "uri") << std::endl;
+    print_text_line(member(content.view(), "uri"));
   } else {
-    std::cout << "[" << type << (content.mime_type().empty() ? "" : ", " + content.mime_type()) << "]"
-              << std::endl;
+    print_text_line(
+        printable_line("[" + type + (content.mime_type().empty() ? "" : ", " + content.mime_type()) + "]"));
   }
 }
 
@@ -109,7 +94,7 @@ void print_inspection(const mcp::Client& client, const Counts& counts, Clock::du
       out.key(key).string(value);
     }
     out.end_object();
-    std::cout << out.text() << std::endl;
+    print_json(out.text());
     return;
   }
   std::string capabilities;
@@ -160,7 +145,7 @@ Task<Result<int>> call_tool(const McpTarget& target, std::string name, json::Raw
     Task<Result<json::Raw>> asking = client->request("tools/call", params.finish(), target.call_options());
     const Result<json::Raw> answer = co_await asking;
     if (!answer) co_return answer.error();
-    std::cout << answer->text() << std::endl;
+    print_json(answer->text());
     co_return json::View(*answer)["isError"].as_bool().value_or(false) ? kRemoteError : kDone;
   }
   Task<Result<mcp::ToolResult>> calling =
@@ -169,8 +154,7 @@ Task<Result<int>> call_tool(const McpTarget& target, std::string name, json::Raw
   if (!result) co_return result.error();
   if (::isatty(2)) std::fprintf(stderr, "\r\033[K");
   for (const mcp::Content& content : result->content) print_content(content);
-  if (result->content.empty() && !result->structured.absent())
-    std::cout << result->structured.text() << std::endl;
+  if (result->content.empty() && !result->structured.absent()) print_json(result->structured.text());
   co_return result->is_error ? kRemoteError : kDone;
 }
 
@@ -182,14 +166,14 @@ Task<Result<int>> read_resource(const McpTarget& target, std::string uri, json::
         client->request("resources/read", params.finish(), target.call_options());
     const Result<json::Raw> answer = co_await asking;
     if (!answer) co_return answer.error();
-    std::cout << answer->text() << std::endl;
+    print_json(answer->text());
     co_return kDone;
   }
   Task<Result<std::vector<mcp::ResourceContents>>> reading = client->read_resource(std::move(uri));
   const Result<std::vector<mcp::ResourceContents>> contents = co_await reading;
   if (!contents) co_return contents.error();
   for (const mcp::ResourceContents& one : *contents)
-    std::cout << (one.text ? *one.text : one.blob.value_or("")) << std::endl;
+    print_text_line(one.text ? *one.text : one.blob.value_or(""));
   co_return kDone;
 }
 
@@ -203,11 +187,11 @@ Task<Result<int>> get_prompt(const McpTarget& target, std::string name, json::Ra
   const Result<json::Raw> answer = co_await asking;
   if (!answer) co_return answer.error();
   if (target.json) {
-    std::cout << answer->text() << std::endl;
+    print_json(answer->text());
     co_return kDone;
   }
   json::View(*answer)["messages"].each_element([&](json::View message) {
-    std::cout << member(message, "role") << ": " << std::flush;
+    print_text(printable_line(member(message, "role")) + ": ");
     print_content(mcp::Content(json::Raw::trusted(answer->bytes().part(message["content"].text()))));
     return true;
   });

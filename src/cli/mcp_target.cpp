@@ -43,7 +43,8 @@ std::optional<std::string> as_json(const std::string& line, json::View schema) {
 
 Task<Result<mcp::ElicitResult>> elicit_on_terminal(std::string message, json::Raw schema) {
   mcp::ElicitResult result;
-  const std::optional<std::string> consent = ask_line("\nThe server asks: " + message + "\nAnswer? [y/N] ");
+  const std::optional<std::string> consent =
+      ask_line("\nThe server asks: " + printable_text(message) + "\nAnswer? [y/N] ");
   if (!consent || (*consent != "y" && *consent != "yes")) {
     result.action = consent ? mcp::ElicitResult::Action::decline : mcp::ElicitResult::Action::cancel;
     co_return result;
@@ -54,8 +55,8 @@ Task<Result<mcp::ElicitResult>> elicit_on_terminal(std::string message, json::Ra
   json::View(schema)["properties"].each_member([&](std::string_view key, bool, json::View property) {
     const std::string label = property["title"].as_string().value_or(std::string(key));
     while (true) {
-      const auto line =
-          ask_line("  " + label + " (" + property["type"].as_string().value_or("string") + "): ");
+      const auto line = ask_line("  " + printable_line(label) + " (" +
+                                 printable_line(property["type"].as_string().value_or("string")) + "): ");
       if (!line) {
         given_up = true;
         return false;
@@ -75,8 +76,8 @@ Task<Result<mcp::ElicitResult>> elicit_on_terminal(std::string message, json::Ra
 
 Task<Result<mcp::ElicitResult>> elicit_url_on_terminal(std::string message, std::string url) {
   mcp::ElicitResult result;
-  const auto consent =
-      ask_line("\nThe server asks: " + message + "\nIt wants you to open " + url + "\nOpened it? [y/N] ");
+  const auto consent = ask_line("\nThe server asks: " + printable_text(message) + "\nIt wants you to open " +
+                                printable_line(url) + "\nOpened it? [y/N] ");
   result.action = !consent                                 ? mcp::ElicitResult::Action::cancel
                   : (*consent == "y" || *consent == "yes") ? mcp::ElicitResult::Action::accept
                                                            : mcp::ElicitResult::Action::decline;
@@ -86,8 +87,8 @@ Task<Result<mcp::ElicitResult>> elicit_url_on_terminal(std::string message, std:
 void show_notification(std::string_view method, const json::Raw& params) {
   if (method != "notifications/message") return;
   const json::View view(params);
-  std::fprintf(stderr, "server %s: %s\n", view["level"].as_string().value_or("").c_str(),
-               std::string(view["data"].text()).c_str());
+  std::fprintf(stderr, "server %s: %s\n", printable_line(view["level"].as_string().value_or("")).c_str(),
+               printable_json(view["data"].text()).c_str());
 }
 
 Task<int> run(Loop& loop, const McpTarget& target, const McpBody& body) {
@@ -143,15 +144,15 @@ mcp::ToolCallOptions McpTarget::call_options() const {
   if (::isatty(STDERR_FILENO)) {
     options.on_progress = [](double progress, std::optional<double> total, const std::string& message) {
       if (total) {
-        std::fprintf(stderr, "\r\033[K%g/%g %s", progress, *total, message.c_str());
+        std::fprintf(stderr, "\r\033[K%g/%g %s", progress, *total, printable_line(message).c_str());
       } else {
-        std::fprintf(stderr, "\r\033[K%g %s", progress, message.c_str());
+        std::fprintf(stderr, "\r\033[K%g %s", progress, printable_line(message).c_str());
       }
       std::fflush(stderr);
     };
     options.on_task = [](const mcp::TaskInfo& task) {
       const std::string status(to_string(task.status));
-      std::fprintf(stderr, "\r\033[Ktask %s: %s", status.c_str(), task.message.c_str());
+      std::fprintf(stderr, "\r\033[Ktask %s: %s", status.c_str(), printable_line(task.message).c_str());
       std::fflush(stderr);
     };
   }
@@ -162,22 +163,6 @@ int with_client(const McpTarget& target, const McpBody& body) {
   end_orphans_of_killed_keepers(target.common.log());
   Loop loop;
   return loop.block_on(run(loop, target, body));
-}
-
-void print_table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      line += row[i];
-      if (i + 1 < row.size()) line += std::string(widths[i] - row[i].size() + 2, ' ');
-    }
-    std::puts(line.c_str());
-  }
 }
 
 }  // namespace fairlead::cli

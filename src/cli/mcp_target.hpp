@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/common.hpp"
+#include "cli/output.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/mcp/client.hpp"
 
@@ -29,8 +30,5 @@ struct McpTarget {
 // met on the way.
 using McpBody = std::function<Task<Result<int>>(std::shared_ptr<mcp::Client>)>;
 int with_client(const McpTarget& target, const McpBody& body);
-
-// A table for people: columns padded, empty lines for nothing.
-void print_table(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace fairlead::cli

@@ -1,6 +1,5 @@
 // fairlead skills: the skills of an MCP server, and what is in them, read the way a host should: checked.
 #include <CLI/CLI.hpp>
-#include <iostream>
 
 #include "cli/mcp_target.hpp"
 
@@ -12,15 +11,13 @@ using ClientPtr = std::shared_ptr<mcp::Client>;
 
 void print_skills(const McpTarget& target, const std::vector<mcp::SkillEntry>& skills) {
   if (target.json) {
-    std::cout << "[";
-    for (std::size_t i = 0; i < skills.size(); ++i) std::cout << (i ? ",\n " : "") << skills[i].raw().text();
-    std::cout << "]" << std::endl;
-    return;
+    std::vector<json::Raw> entries;
+    for (const mcp::SkillEntry& skill : skills) entries.push_back(skill.raw());
+    return print_json_array(entries);
   }
   std::vector<std::vector<std::string>> rows;
   for (const mcp::SkillEntry& skill : skills) {
-    const std::string text = skill.description();
-    rows.push_back({skill.uri(), text.substr(0, text.find('\n')).substr(0, 90)});
+    rows.push_back({skill.uri(), summary(skill.description())});
   }
   print_table(rows);
 }
@@ -48,7 +45,7 @@ Task<Result<int>> show(const McpTarget& target, std::string uri, ClientPtr clien
   Task<Result<mcp::SkillFile>> reading = client->read_skill_file(*owner, uri);
   const Result<mcp::SkillFile> file = co_await reading;
   if (!file) co_return file.error();
-  std::cout << file->content << std::flush;
+  print_text(file->content);
   co_return kDone;
 }
 

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "cli/common.hpp"
+#include "fairlead/base/printable.hpp"
 #include "fairlead/json/raw.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/process/terminate.hpp"
@@ -43,7 +44,7 @@ void print_json(const TerminateReport& report) {
 
 void print_text(const TerminateReport& report) {
   for (const TerminatedProcess& process : report.processes) {
-    std::cout << process.pid << "  " << process.name << "  (" << process.by << ")  "
+    std::cout << process.pid << "  " << printable_line(process.name) << "  (" << process.by << ")  "
               << to_string(process.ending) << std::endl;
   }
   std::fprintf(stderr, "fairlead: %zu entries, %zu processes", report.entries, report.processes.size());
