@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "json/utf8.hpp"
+#include "json/walk.hpp"
 
 namespace fairlead::json {
 
@@ -20,6 +21,7 @@ bool is_digit(char c) {
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n";
+  if (!text.empty() && !is_space(text.front()) && !is_space(text.back())) return text;
   const std::size_t from = text.find_first_not_of(kSpace);
   if (from == std::string_view::npos) return {};
   return text.substr(from, text.find_last_not_of(kSpace) - from + 1);
@@ -120,28 +122,33 @@ char short_escape(char c) {
 View::View(std::string_view text) noexcept : text_(trimmed(text)) {}
 
 View View::operator[](std::string_view key) const {
-  View found;
-  each_member([&](std::string_view spelled, bool escaped, View value) {
-    if (key_equals(spelled, escaped, key)) found = value;
-    return true;
-  });
-  return found;
+  std::string_view found;
+  if (is(Type::object)) {
+    walk_members(text_, [&](std::string_view spelled, bool escaped, std::string_view value) {
+      if (key_equals(spelled, escaped, key)) found = value;
+      return true;
+    });
+  }
+  return View(found);
 }
 
 View View::operator[](std::size_t index) const {
-  View found;
-  each_element([&](View value) {
-    if (index-- > 0) return true;
-    found = value;
-    return false;
-  });
-  return found;
+  std::string_view found;
+  if (is(Type::array)) {
+    walk_elements(text_, [&](std::string_view value) {
+      if (index-- > 0) return true;
+      found = value;
+      return false;
+    });
+  }
+  return View(found);
 }
 
 std::size_t View::size() const {
   std::size_t count = 0;
-  each_member([&](std::string_view, bool, View) { return ++count, true; });
-  each_element([&](View) { return ++count, true; });
+  if (is(Type::object))
+    walk_members(text_, [&](std::string_view, bool, std::string_view) { return ++count, true; });
+  if (is(Type::array)) walk_elements(text_, [&](std::string_view) { return ++count, true; });
   return count;
 }
 
@@ -207,7 +214,9 @@ std::string unescape(std::string_view inside) {
 }
 
 bool key_equals(std::string_view spelled, bool escaped, std::string_view name) {
-  return escaped ? unescape(spelled) == name : spelled == name;
+  if (!escaped) return spelled == name;
+  // An escape is as long as what it stands for at least, and six times as long at most.
+  return spelled.size() >= name.size() && spelled.size() <= 6 * name.size() && unescape(spelled) == name;
 }
 
 }  // namespace fairlead::json

@@ -1,0 +1,27 @@
+// Members: several members of an object, found in one pass over its text. For large or hostile objects, where
+// a lookup with View::operator[] for each member would read the text as often.
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fairlead/json/view.hpp"
+
+namespace fairlead::json {
+
+class Members {
+ public:
+  // The keys must outlive this. Of a key that is repeated the last value counts, as with View::operator[].
+  // All are absent if this is no object.
+  Members(View object, std::initializer_list<std::string_view> keys);
+
+  // Absent if there is no such member, or `key` is not one of those asked for.
+  View operator[](std::string_view key) const noexcept;
+
+ private:
+  std::vector<std::pair<std::string_view, View>> found_;
+};
+
+}  // namespace fairlead::json

@@ -1,0 +1,146 @@
+#include "json/walk.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace fairlead::json {
+
+namespace {
+
+// A bit for each of 64 bytes.
+struct Classes {
+  std::uint64_t quotes = 0;
+  std::uint64_t backslashes = 0;
+  std::uint64_t opening = 0;  // [ and {
+  std::uint64_t closing = 0;  // ] and }
+};
+
+#if defined(__SSE2__) && !defined(FAIRLEAD_NO_SIMD)
+
+Classes classify(const char* p) noexcept {
+  Classes classes;
+  for (int at = 0; at < kWindow; at += 16) {
+    const __m128i block = load_block(p + at);
+    // Both kinds of brackets differ in this bit only.
+    const __m128i folded = _mm_or_si128(block, _mm_set1_epi8(0x20));
+    classes.quotes |= bits_of(_mm_cmpeq_epi8(block, _mm_set1_epi8('"'))) << at;
+    classes.backslashes |= bits_of(_mm_cmpeq_epi8(block, _mm_set1_epi8('\\'))) << at;
+    classes.opening |= bits_of(_mm_cmpeq_epi8(folded, _mm_set1_epi8('{'))) << at;
+    classes.closing |= bits_of(_mm_cmpeq_epi8(folded, _mm_set1_epi8('}'))) << at;
+  }
+  return classes;
+}
+
+#else
+
+Classes classify(const char* p) noexcept {
+  Classes classes;
+  for (int i = 0; i < kWindow; ++i) {
+    const char folded = static_cast<char>(p[i] | 0x20);
+    classes.quotes |= std::uint64_t{p[i] == '"'} << i;
+    classes.backslashes |= std::uint64_t{p[i] == '\\'} << i;
+    classes.opening |= std::uint64_t{folded == '{'} << i;
+    classes.closing |= std::uint64_t{folded == '}'} << i;
+  }
+  return classes;
+}
+
+#endif
+
+// Finds what a backslash stands before, window by window.
+class EscapeFinder {
+ public:
+  // The escaped bytes of a window. A run of backslashes escapes what follows if it is odd: adding the starts
+  // of runs to the runs carries to the position after each.
+  std::uint64_t window(std::uint64_t backslashes) noexcept {
+    if (backslashes == 0) return std::exchange(carried_, 0);
+    constexpr std::uint64_t kEven = 0x5555555555555555;
+    backslashes &= ~carried_;
+    const std::uint64_t follows = backslashes << 1 | carried_;
+    const std::uint64_t odd_starts = backslashes & ~kEven & ~follows;
+    const std::uint64_t sum = odd_starts + backslashes;
+    carried_ = sum < backslashes ? 1 : 0;
+    return (kEven ^ (sum << 1)) & follows;
+  }
+
+ private:
+  std::uint64_t carried_ = 0;  // 1: the first byte of the next window is escaped
+};
+
+// Follows a container window by window: what is in strings, and how deep it is nested.
+class ContainerSkipper {
+ public:
+  // The number of bytes up to the end of the container, if it ends in this window; -1 otherwise.
+  int window(const char* p) noexcept {
+    const Classes classes = classify(p);
+    const std::uint64_t strings = in_strings(classes.quotes & ~escapes_.window(classes.backslashes));
+    const std::uint64_t opening = classes.opening & ~strings;
+    const std::uint64_t closing = classes.closing & ~strings;
+    const auto closed = static_cast<std::size_t>(std::popcount(closing));
+    if (closed >= depth_) return step_by_step(opening, closing);
+    depth_ += static_cast<std::size_t>(std::popcount(opening)) - closed;
+    return -1;
+  }
+
+ private:
+  // From each opening quote up to its closing quote.
+  std::uint64_t in_strings(std::uint64_t quotes) noexcept {
+    std::uint64_t inside = quotes;
+    for (int shift = 1; shift < 64; shift *= 2) inside ^= inside << shift;
+    inside ^= string_carried_;
+    string_carried_ = inside >> 63 != 0 ? ~std::uint64_t{0} : 0;
+    return inside;
+  }
+
+  int step_by_step(std::uint64_t opening, std::uint64_t closing) noexcept {
+    for (std::uint64_t both = opening | closing; both != 0; both &= both - 1) {
+      const int at = std::countr_zero(both);
+      if ((opening >> at & 1) != 0) {
+        ++depth_;
+      } else if (--depth_ == 0) {
+        return at + 1;
+      }
+    }
+    return -1;
+  }
+
+  EscapeFinder escapes_;
+  std::size_t depth_ = 0;
+  std::uint64_t string_carried_ = 0;  // all ones: the next window begins in a string
+};
+
+}  // namespace
+
+const char* find_far_quote(const char* p, const char* end, bool& escaped) noexcept {
+  EscapeFinder escapes;
+  std::array<char, kWindow> last;
+  while (p < end) {
+    const bool whole = end - p >= kWindow;
+    if (!whole) {
+      last.fill(0);
+      std::copy(p, end, last.begin());
+    }
+    const Classes classes = classify(whole ? p : last.data());
+    const std::uint64_t quotes = classes.quotes & ~escapes.window(classes.backslashes);
+    const std::uint64_t before = quotes == 0 ? ~std::uint64_t{0} : (quotes & -quotes) - 1;
+    escaped = escaped || (classes.backslashes & before) != 0;
+    if (quotes != 0) return p + std::countr_zero(quotes);
+    p += std::min(end - p, kWindow);
+  }
+  return end;
+}
+
+const char* skip_container(const char* p, const char* end) noexcept {
+  ContainerSkipper skipper;
+  for (; end - p >= kWindow; p += kWindow) {
+    const int size = skipper.window(p);
+    if (size >= 0) return p + size;
+  }
+  std::array<char, kWindow> last{};
+  std::copy(p, end, last.begin());
+  const int size = skipper.window(last.data());
+  return size >= 0 ? std::min(p + size, end) : end;
+}
+
+}  // namespace fairlead::json

@@ -1,0 +1,123 @@
+// Walking validated text finds what a Scanner finds, wherever strings, escapes and brackets lie.
+#include "json/walk.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "fairlead/json/members.hpp"
+#include "fairlead/json/view.hpp"
+
+namespace fairlead::json {
+namespace {
+
+using Parts = std::vector<std::string>;
+
+Parts scanned(View view) {
+  Parts parts;
+  view.each_member([&](std::string_view key, bool escaped, View value) {
+    parts.push_back(std::string(key) + (escaped ? "\\" : "") + std::string(value.text()));
+    return true;
+  });
+  view.each_element([&](View value) {
+    parts.emplace_back(value.text());
+    return true;
+  });
+  return parts;
+}
+
+Parts walked(View view) {
+  Parts parts;
+  if (view.is(Type::object)) {
+    walk_members(view.text(), [&](std::string_view key, bool escaped, std::string_view value) {
+      parts.push_back(std::string(key) + (escaped ? "\\" : "") + std::string(value));
+      return true;
+    });
+  }
+  if (view.is(Type::array)) {
+    walk_elements(view.text(), [&](std::string_view value) {
+      parts.emplace_back(value);
+      return true;
+    });
+  }
+  return parts;
+}
+
+void expect_same(const std::string& text) {
+  ASSERT_FALSE(validate(text)) << text;
+  EXPECT_EQ(walked(View(text)), scanned(View(text))) << text;
+}
+
+// Random values, rich in what could be mistaken for structure.
+class Generator {
+ public:
+  std::string value(int depth) {
+    switch (pick(depth > 0 ? 7 : 4)) {
+      case 0: return string();
+      case 1: return std::to_string(pick(1'000'000));
+      case 2: return "true";
+      case 3: return "-1.5e3";
+      case 4:
+      case 5: return container("{", "}", depth);
+      default: return container("[", "]", depth);
+    }
+  }
+
+ private:
+  unsigned pick(unsigned choices) { return static_cast<unsigned>(random_()) % choices; }
+  std::string space() { return pick(5) == 0 ? std::string(pick(3), " \t\n\r"[pick(4)]) : ""; }
+  std::string string() {
+    static const std::string kPieces[] = {R"(\")", R"(\\)", R"(\u0041)", "{", "]", ",", ":", "é", "a", "b"};
+    std::string text = "\"";
+    for (unsigned left = pick(8) == 0 ? pick(200) : pick(6); left > 0; --left) text += kPieces[pick(10)];
+    return text + "\"";
+  }
+  std::string container(const std::string& open, const std::string& close, int depth) {
+    std::string text = open + space();
+    const unsigned size = pick(6);
+    for (unsigned i = 0; i < size; ++i) {
+      if (i > 0) text += "," + space();
+      if (open == "{") text += string() + space() + ":" + space();
+      text += value(depth - 1) + space();
+    }
+    return text + close;
+  }
+
+  std::mt19937 random_{7};
+};
+
+TEST(Walk, FindsWhatAScannerFinds) {
+  Generator generator;
+  for (int i = 0; i < 20'000; ++i) expect_same(generator.value(5));
+}
+
+TEST(Walk, RunsOfBackslashesMayCrossWindows) {
+  for (std::size_t before = 0; before < 140; ++before) {
+    for (std::size_t run = 0; run < 8; run += 2) {
+      const std::string text = std::string(before, 'a') + std::string(run, '\\');
+      expect_same("[\"" + text + "\",[\"" + text + R"(\"]",["x"]],1])");
+      expect_same("{\"" + text + R"(\"":{"a":"}"},"b":[")" + text + "\"]}");
+    }
+  }
+}
+
+TEST(Walk, NestingMayEndAtAnyPlaceOfAWindow) {
+  for (std::size_t depth = 1; depth < 200; ++depth)
+    expect_same("[" + std::string(depth, '[') + std::string(depth, ']') + ",2]");
+}
+
+TEST(Members, FindsSeveralAtOnce) {
+  const std::string text = R"({"a":1,"\u0062":[2],"a":3,"d":"x"})";
+  const Members members{View(text), {"a", "b", "c"}};
+  EXPECT_EQ(members["a"].text(), "3");
+  EXPECT_EQ(members["b"].text(), "[2]");
+  EXPECT_TRUE(members["c"].absent());
+  EXPECT_TRUE(members["d"].absent());
+  EXPECT_TRUE(Members(View("[1]"), {"a"})["a"].absent());
+  EXPECT_TRUE(Members(View(), {"a"})["a"].absent());
+}
+
+}  // namespace
+}  // namespace fairlead::json
