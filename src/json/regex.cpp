@@ -15,14 +15,14 @@ class RegexCompiler {
  public:
   RegexCompiler(RegexTree tree, RegexCost& cost) : tree_(std::move(tree)), cost_(cost) {}
 
-  Result<Regex> compile() {
+  Result<Regex> compile(bool with_table) {
     for (const RegexTree::Look& look : tree_.looks) regex_.looks_.push_back(machine(look.node, !look.behind));
     regex_.main_ = machine(tree_.root, false);
     regex_.main_.anchored = begins_with_anchor(tree_.root);
     if (too_large_) return pattern_too_large();
     regex_.sets_ = std::move(tree_.sets);
     regex_.states_ = cost_.spent();
-    regex_.make_dfa();
+    if (with_table) regex_.make_dfa();
     return std::move(regex_);
   }
 
@@ -312,11 +312,11 @@ bool RegexRun::is_word_at(std::size_t at) const {
   return (c >= '0' && c <= '9') || (lower >= 'a' && lower <= 'z') || c == '_';
 }
 
-Result<Regex> Regex::compile(std::string_view pattern, std::size_t max_states) {
+Result<Regex> Regex::compile(std::string_view pattern, std::size_t max_states, bool with_table) {
   RegexCost cost(max_states);
   auto tree = parse_regex(pattern, cost);
   if (!tree) return std::move(tree.error());
-  return RegexCompiler(*std::move(tree), cost).compile();
+  return RegexCompiler(*std::move(tree), cost).compile(with_table);
 }
 
 Regex::Match Regex::search(std::string_view text, std::size_t& budget) const {

@@ -24,8 +24,9 @@ class Regex {
   enum class Match : std::uint8_t { no, yes, gave_up };
 
   // The error, of kind validation, says what is wrong and at which byte of the pattern. A pattern that needs
-  // more than `max_states` states is refused; states() says how many it took.
-  static Result<Regex> compile(std::string_view pattern, std::size_t max_states);
+  // more than `max_states` states is refused; states() says how many it took. A table makes matching faster
+  // and compiling slower.
+  static Result<Regex> compile(std::string_view pattern, std::size_t max_states, bool with_table = true);
 
   // Whether some part of `text` matches. Every state visited is taken off `budget`; gives up when it is
   // spent.

@@ -36,7 +36,7 @@ struct SchemaOptions {
 
   // Of one validation. Reaching one is a violation with `limit_reached`.
   std::size_t max_validation_depth = 1024;       // schemas applied within schemas, and nesting of the value
-  std::size_t max_validation_steps = 5'000'000;  // schemas applied, values looked at, texts compared
+  std::size_t max_validation_steps = 1'000'000;  // schemas applied, values looked at, texts compared
 
   static constexpr std::size_t kMaxDepthCeiling = 4096;  // the most a depth may be set to: 2 MiB of stack
 };

@@ -7,6 +7,13 @@
 
 namespace fairlead::json::schema {
 
+namespace {
+
+// Tables are what takes the most time when a schema has many patterns.
+constexpr std::size_t kMaxPatternTables = 500;
+
+}  // namespace
+
 std::optional<Error> Compiler::compile(std::string_view text) {
   sources_.add_root(text);
   // References may bring further locations as they are compiled.
@@ -130,7 +137,8 @@ std::uint32_t Compiler::pattern(Index at) {
   std::string room;
   const std::string_view spelled = tape_->string(at, room);
   if (const auto known = patterns_.find(spelled); known != patterns_.end()) return known->second;
-  auto regex = Regex::compile(spelled, table_.options.max_pattern_states - pattern_states_);
+  auto regex = Regex::compile(spelled, table_.options.max_pattern_states - pattern_states_,
+                              table_.patterns.size() < kMaxPatternTables);
   if (!regex) {
     fail(at, "the pattern " + quoted(spelled) + " cannot be used: " + regex.error().message());
     return kNone;

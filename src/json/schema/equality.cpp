@@ -11,7 +11,8 @@ namespace fairlead::json::schema {
 
 namespace {
 
-constexpr std::size_t kStepsPerMember = 8;  // of an object whose members are sorted
+constexpr std::size_t kStepsPerMember = 8;   // of an object whose members are sorted
+constexpr std::size_t kStepsPerElement = 2;  // of an array whose elements are
 
 struct Member {
   std::string key;
@@ -133,7 +134,7 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> find_equal_elements(Value
   const Tape& tape = array.tape;
   std::vector<Hashed> elements;
   for (Index at = array.at + 1; at != tape.next(array.at); at = tape.next(at)) {
-    if (work.exhausted()) return std::nullopt;
+    if (!work.spend(kStepsPerElement)) return std::nullopt;
     elements.push_back({hash_of({tape, at}, work), static_cast<std::uint32_t>(elements.size()), at});
   }
   std::ranges::sort(elements, [](const Hashed& a, const Hashed& b) {
