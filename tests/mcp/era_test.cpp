@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 const char* const kDiscovered =
     R"({"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"})";
 
-std::string hello(const std::string& version) {
+std::string hello_result(const std::string& version) {
   return R"({"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":")" +
          version + R"("}})";
 }
@@ -27,7 +27,7 @@ class EraTest : public ::testing::Test {
 
   Loop loop;
   Serve serve = [](EraTest& test, Start& start, const rpc::Message& request) {
-    if (request.method() == "initialize") return test.answer(start, request, hello(test.version));
+    if (request.method() == "initialize") return test.answer(start, request, hello_result(test.version));
     test.refuse(start, request, -32601);
   };
   std::string version = "1";
@@ -108,7 +108,7 @@ TEST_F(EraTest, LateDiscoverAnswerWinsWhileInitializeIsUnanswered) {
       if (request.method() == "ping") return test.answer(start, request, R"({"resultType":"complete"})");
       if (request.method() != "initialize") return;
       test.answer(start, start.requests.front(), kDiscovered);
-      if (later == "result") test.answer(start, request, hello("1"));
+      if (later == "result") test.answer(start, request, hello_result("1"));
       if (later == "error") test.refuse(start, request, -32601);
     };
     const auto made = connect();
@@ -126,7 +126,7 @@ TEST_F(EraTest, DiscoverAnswerAfterInitializeIsIgnored) {
   serve = [&](EraTest& test, Start& start, const rpc::Message& request) {
     if (request.method() == "ping") return test.answer(start, request, "{}");
     if (request.method() != "initialize") return;
-    test.answer(start, request, hello("1"));
+    test.answer(start, request, hello_result("1"));
     test.answer(start, start.requests.front(), kDiscovered);
   };
   ASSERT_TRUE(connect());
@@ -139,7 +139,7 @@ TEST_F(EraTest, DiscoverAnswerAfterInitializeIsIgnored) {
 // Takes the first request for the start of its only session.
 void serve_one_session(EraTest& test, EraTest::Start& start, const rpc::Message& request) {
   const bool first = start.requests.size() == 1;
-  if (request.method() == "initialize" && first) return test.answer(start, request, hello("1"));
+  if (request.method() == "initialize" && first) return test.answer(start, request, hello_result("1"));
   test.refuse(start, request, request.method() == "initialize" ? -32600 : -32000);
 }
 

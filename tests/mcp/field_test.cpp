@@ -150,7 +150,7 @@ TEST_F(FieldTest, ViolatedBoundsAreToolErrorsAndTheHandlerDoesNotRun) {
 // ---- programming errors ---------------------------------------------------------------------------------
 
 template <class F>
-std::string refused(F registration) {
+std::string refusal_of(F registration) {
   try {
     registration();
   } catch (const std::invalid_argument& error) {
@@ -191,28 +191,28 @@ auto describe_fields(const Wrong<6>*) {
 }
 
 template <int Case>
-std::string registered() {
-  return refused([] {
+std::string refusal_of_case() {
+  return refusal_of([] {
     Server server("test", "1");
     tool(server, "wrong", "", [](const Wrong<Case>&) { return std::string(); });
   });
 }
 
 TEST(FieldMetadata, MistakesAreReportedWhenTheToolIsRegistered) {
-  EXPECT_EQ(registered<1>().rfind("tool wrong: member text: ", 0), 0u) << registered<1>();
-  EXPECT_EQ(registered<2>().rfind("tool wrong: member number: default 0 is invalid: ", 0), 0u)
-      << registered<2>();
-  EXPECT_EQ(registered<3>(), "tool wrong: member number: minimum 5 and maximum 4 exclude every value");
-  EXPECT_EQ(registered<4>().rfind("tool wrong: member text: example \"abc\" is invalid: ", 0), 0u)
-      << registered<4>();
+  EXPECT_EQ(refusal_of_case<1>().rfind("tool wrong: member text: ", 0), 0u) << refusal_of_case<1>();
+  EXPECT_EQ(refusal_of_case<2>().rfind("tool wrong: member number: default 0 is invalid: ", 0), 0u)
+      << refusal_of_case<2>();
+  EXPECT_EQ(refusal_of_case<3>(), "tool wrong: member number: minimum 5 and maximum 4 exclude every value");
+  EXPECT_EQ(refusal_of_case<4>().rfind("tool wrong: member text: example \"abc\" is invalid: ", 0), 0u)
+      << refusal_of_case<4>();
   const std::string contradiction =
       "describe_fields() names a member twice, or one that BOOST_DESCRIBE_STRUCT does not name";
-  EXPECT_EQ(registered<5>(), contradiction);
-  EXPECT_EQ(registered<6>(), contradiction);
+  EXPECT_EQ(refusal_of_case<5>(), contradiction);
+  EXPECT_EQ(refusal_of_case<6>(), contradiction);
 }
 
 TEST(FieldMetadata, MistakesInResultsAreReportedToo) {
-  EXPECT_NE(refused([] {
+  EXPECT_NE(refusal_of([] {
               Server server("test", "1");
               tool(server, "wrong", "", [](const EchoArgs&) { return Wrong<3>(); });
             }).find("member number"),
