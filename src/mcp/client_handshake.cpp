@@ -56,6 +56,10 @@ bool is_refusal(const Error& error) {
          (error.kind() == ErrorKind::http_status && error.detail().http_status == 400);
 }
 
+bool was_answered(const std::optional<Result<json::Raw>>& answer) {
+  return answer && (*answer || answer->error().kind() == ErrorKind::remote);
+}
+
 bool is_modern_answer(const std::optional<Result<json::Raw>>& answer) {
   return answer && *answer && names_newest(json::View(**answer)["supportedVersions"]);
 }
@@ -108,7 +112,9 @@ Task<Result<void>> ClientSession::settle_probed() {
     const Result<Probe> again = co_await asking;
     if (again && *again == Probe::modern) co_return Result<void>();
   }
-  probe_did_harm_ = is_refusal(settled.error());
+  // A server that starts slowly may read the probe late, and exit.
+  const bool exited = end_reason() && !was_answered(greeting_->discover->answer);
+  probe_did_harm_ = is_refusal(settled.error()) || exited;
   co_return settled;
 }
 

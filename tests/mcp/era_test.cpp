@@ -159,6 +159,28 @@ TEST_F(EraTest, ServerThatRefusesInitializeAfterAProbeIsStartedAgainWithoutOne) 
   EXPECT_FALSE(probed());
 }
 
+TEST_F(EraTest, ServerThatReadsTheProbeLateAndExitsIsStartedAgainWithoutOne) {
+  options.probe_timeout = 1ms;
+  serve = [](EraTest& test, Start& start, const rpc::Message& request) {
+    if (request.method() == "server/discover") return;
+    if (start.requests.size() == 2) return start.connection->close();
+    test.answer(start, request, hello_result("1"));
+  };
+  const auto made = connect();
+  ASSERT_TRUE(made) << made.error().to_string();
+  EXPECT_EQ(starts.size(), 2u);
+  EXPECT_FALSE(probed());
+}
+
+TEST_F(EraTest, ServerThatAnswersTheProbeAndExitsIsNotStartedAgain) {
+  serve = [](EraTest& test, Start& start, const rpc::Message& request) {
+    if (request.method() == "server/discover") return test.refuse(start, request, -32601);
+    start.connection->close();
+  };
+  EXPECT_FALSE(connect());
+  EXPECT_EQ(starts.size(), 1u);
+}
+
 TEST_F(EraTest, ServerThatRefusesInitializeOnAFreshConnectionIsNotTriedAThirdTime) {
   serve = [](EraTest& test, Start& start, const rpc::Message& request) {
     test.refuse(start, request, -32000);
