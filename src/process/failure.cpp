@@ -35,8 +35,8 @@ constexpr FailureCode kCodes[] = {
      "fairlead-keeper "
      "(libexec/fairlead-keeper) of the same version."},
     {nested_too_deep,
-     "See whether a server's command starts the same gateway again; if gateways are nested on purpose, raise "
-     "max_nesting."},
+     "See whether a server's command starts the same gateway again: at most max_nesting gateways can be "
+     "nested."},
     {spawn_failed, "See the system's error in the message."},
     {exited,
      "Run the command line by hand and read its last lines; a server must stay until its input ends."},

@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "fairlead/loop/descriptor.hpp"
@@ -139,13 +140,17 @@ Result<void> compact_manifest(const std::string& path) {
   const std::string kept = without_the_dead(judged);
   if (kept == before) return {};
   const std::string now = read_all(old.get());
+  if (!now.starts_with(judged)) return {};  // another process has changed it in place; the next time
   // What has been added since is alive, or will be dropped the next time. A torn end is dropped now.
   const std::string_view added = whole_lines(std::string_view(now).substr(judged.size()));
   int error = replace(path, kept + std::string(added));
   if (error) return failed(path, error);
   // Entries that were written to the old file before it lost its name.
-  std::string late = '\n' + read_all(old.get()).substr(judged.size() + added.size());
-  const iovec part{late.data(), late.size()};
+  const std::string all = read_all(old.get());
+  const std::size_t copied = judged.size() + added.size();
+  const std::string_view whole = whole_lines(all);
+  const std::string late = '\n' + std::string(whole.substr(std::min(copied, whole.size())));
+  const iovec part{const_cast<char*>(late.data()), late.size()};
   if (late.size() > 1) error = keeper::append_to_manifest(path.c_str(), &part, 1, true);
   if (error) return failed(path, error);
   return {};

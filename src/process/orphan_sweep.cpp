@@ -34,6 +34,11 @@ SubreaperState& subreaper() {
   return state;
 }
 
+bool has_children() {
+  siginfo_t info{};
+  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
+}
+
 // Children of all our threads, zombies included. Only we reap them, so none of the numbers is another's.
 std::vector<pid_t> own_children() {
   std::vector<pid_t> children;
@@ -67,7 +72,7 @@ void remove_keeper(pid_t pid) {
 bool kill_orphans() {
   SubreaperState& state = subreaper();
   const std::lock_guard lock(state.mutex);
-  if (!state.active) return false;
+  if (!state.active || !has_children()) return false;
   bool left = false;
   for (const pid_t pid : own_children()) {
     if (state.keepers.contains(pid)) continue;
@@ -86,7 +91,7 @@ Result<void> become_subreaper() {
   SubreaperState& state = subreaper();
   const std::lock_guard lock(state.mutex);
   if (state.active) return {};
-  if (!own_children().empty())
+  if (has_children())
     return Error(ErrorKind::io, "this process had children before it could become a subreaper");
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
     return Error::from_errno(ErrorKind::io, "this process cannot become a subreaper", errno);
