@@ -234,7 +234,7 @@ TEST_F(Manifest, ALockHeldByAServerDelaysNoStart) {
   const auto before = Clock::now();
   std::vector<Running> running;
   for (int i = 0; i < 5; ++i) running.push_back(start(loop, spec()));
-  EXPECT_LT(Clock::now() - before, 2s);
+  EXPECT_LT(Clock::now() - before, 10s);
   const ManifestText manifest = parsed();
   for (const Running& one : running) EXPECT_TRUE(entry_of(manifest, one.child->pid()));
   const Result<void> compacted = compact_manifest(path_);
@@ -251,7 +251,7 @@ TEST_F(Manifest, ALeaseHeldByAServerFailsTheStartAtOnce) {
   if (::fcntl(held.get(), F_SETLEASE, F_WRLCK) < 0) GTEST_SKIP() << "no leases on this file system";
   const auto before = Clock::now();
   const Error error = start_error(loop, spec());
-  EXPECT_LT(Clock::now() - before, 2s);
+  EXPECT_LT(Clock::now() - before, 10s);
   EXPECT_EQ(error.detail().code, failure::manifest_unavailable);
   EXPECT_EQ(error.message(),
             "cannot enter `cat` in its manifest: " + path_ + " is locked by another process");
