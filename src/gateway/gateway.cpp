@@ -29,6 +29,20 @@ Error resource_not_found(const std::string& uri) {
                     failure::unknown_name);
 }
 
+std::string name_in(const rpc::Message& message) {
+  const json::View params(message.params_text());
+  const json::View ref = message.method() == "completion/complete" ? params["ref"] : params;
+  return ref["name"].as_string().value_or("");
+}
+
+// A call waits for the first list of its server, so that server is not to be started in the background.
+Task<void> start_for_call(std::shared_ptr<pool::Pool> pool, std::string server, std::stop_token stop) {
+  pool::Target target(std::move(server));
+  Task<Result<pool::Lease>> acquiring = pool->acquire(std::move(target), std::move(stop));
+  const Result<pool::Lease> lease = co_await acquiring;
+  static_cast<void>(lease);  // whoever lists says what is wrong
+}
+
 // What the front's sessions hold on to: they may outlive the gateway.
 class Front final : public mcp::Backend {
  public:
@@ -145,6 +159,10 @@ Task<Answer> GatewayImpl::serve(mcp::BackendRequest request) {
     co_return answer;
   }
   Result<Route> found = route(request.message, request.context);
+  if (!found && may_list_yet(request.message)) {
+    if (const std::string* const server = server_named_in(request.message))
+      loop_.spawn(start_for_call(pool_, *server, request.context.stop()));
+  }
   const Clock::time_point until = Clock::now() + config_.list_wait;
   while (!found && may_list_yet(request.message) && Clock::now() < until) {
     const bool one = co_await listed_one_.wait(loop_, until - Clock::now());
@@ -157,14 +175,18 @@ Task<Answer> GatewayImpl::serve(mcp::BackendRequest request) {
   co_return answer;
 }
 
-// Whether what is asked for may be that of a server which has not listed yet. A tool's or prompt's name says
-// whose it is.
+// A tool's or prompt's name says whose it is.
 bool GatewayImpl::may_list_yet(const rpc::Message& message) const {
-  const json::View params(message.params_text());
-  const std::string name =
-      (message.method() == "completion/complete" ? params["ref"] : params)["name"].as_string().value_or("");
+  const std::string name = name_in(message);
+  if (name.empty()) return !listed_.is_set();
+  const std::string* const server = server_named_in(message);
+  return server && !known_.at(*server).asked;
+}
+
+const std::string* GatewayImpl::server_named_in(const rpc::Message& message) const {
+  const std::string name = name_in(message);
   const auto known = known_.find(name.substr(0, name.find("__")));
-  return name.empty() ? !listed_.is_set() : known != known_.end() && !known->second.asked;
+  return known == known_.end() || known->second.removed ? nullptr : &known->first;
 }
 
 // A name that begins with that of a server which could not list may well be one of its names.

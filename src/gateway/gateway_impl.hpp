@@ -120,7 +120,10 @@ class GatewayImpl final : public Gateway,
   void forget_views();
 
   // Calls (gateway.cpp).
+  // Whether `message` may ask for something of a server that has not listed yet.
   bool may_list_yet(const rpc::Message& message) const;
+  // The server whose name that of a tool or prompt begins with; null if there is none.
+  const std::string* server_named_in(const rpc::Message& message) const;
   Error unknown_name(std::string_view what, const std::string& name) const;
   Result<Route> route(const rpc::Message& message, const mcp::Context& context);
   Task<Answer> pass(mcp::BackendRequest request, Route route);

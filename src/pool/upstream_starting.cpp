@@ -132,6 +132,7 @@ Task<Result<Gate::Pass>> ManagedUpstream::wait_for_start_slot(std::shared_ptr<Ma
   const std::shared_ptr<Gate> starts = self->core_->starts;
   const Clock::duration patience = self->spec().clocks.queue;
   while (true) {
+    if (self->supervisor_.outlook(Clock::now()) == Action::refuse) co_return self->refusal();
     const bool urgent = attempt->priority == StartPriority::call;
     const std::stop_token requeued = attempt->requeue.get_token();
     attempt->queued = true;
@@ -139,7 +140,6 @@ Task<Result<Gate::Pass>> ManagedUpstream::wait_for_start_slot(std::shared_ptr<Ma
     Gate::Pass slot = co_await entering;
     attempt->queued = false;
     if (slot) co_return slot;
-    if (self->supervisor_.outlook(Clock::now()) == Action::refuse) co_return self->refusal();
     if (!self->wanted(*attempt)) {
       co_return with_failure_code(
           Error(ErrorKind::cancelled, "nobody waits for server " + self->spec().name + " any more"));

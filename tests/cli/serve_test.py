@@ -199,6 +199,29 @@ class Http(ServeTest):
         with open(journal, encoding="utf-8") as file:
             self.assertEqual(file.read(), "be" * 6)
 
+    def test_a_server_that_a_call_waits_for_is_started_before_the_others(self):
+        journal = self.path("journal")
+        servers = ""
+        for i in range(6):
+            with open(self.path(f"s{i}.py"), "w", encoding="utf-8") as file:
+                wait = f"\nwith open({self.path('held')!r}) as held: held.read()\n" if i == 0 else ""
+                file.write(f"with open({journal!r}, 'a') as file: file.write('{i}')\n" + wait + SERVER)
+            servers += f'[servers.s{i}]\ncommand = "{sys.executable}"\nargs = ["{self.path(f"s{i}.py")}"]\n'
+        os.mkfifo(self.path("held"))
+        with Gateway(*self.config("limits.max_concurrent_starts = 1\n" + servers)) as gateway:
+            held = open(self.path("held"), "w")  # opens when the first server is being started
+            answers = []
+            caller = threading.Thread(target=lambda: answers.append(gateway.call("s5__odd")))
+            caller.start()
+            while '"waiting":2' not in gateway.get("/health"):  # the list and the call
+                time.sleep(0.01)
+            held.close()
+            caller.join(DEADLINE)
+            self.assertIn("content", answers[0])
+            gateway.post("tools/list", {})
+        with open(journal, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "051234")
+
     def test_a_server_that_dies_in_a_call_says_its_last_words_and_comes_back(self):  # R4.4, O8
         with Gateway(*self.config(self.server())) as gateway:
             gateway.post("tools/list", {})
