@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kCalls = 8;
+constexpr int kCalls = 16;
 constexpr std::size_t kLargeBody = 3u << 20;
 
 std::shared_ptr<const Methods> echo_methods() {
@@ -166,6 +166,12 @@ TEST_P(Flooding, OtherConnectionsOnTheLoopAreAnsweredMeanwhile) {
 
 INSTANTIATE_TEST_SUITE_P(Notifications, Flooding,
                          ::testing::Values("{\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n"));
+std::string batch_of_notifications() {
+  std::string batch = "[";
+  for (int i = 0; i < 1000; ++i) batch += std::string(i ? "," : "") + R"({"jsonrpc":"2.0","method":"n"})";
+  return batch + "]\n";
+}
+INSTANTIATE_TEST_SUITE_P(Batches, Flooding, ::testing::Values(batch_of_notifications()));
 INSTANTIATE_TEST_SUITE_P(Noise, Flooding, ::testing::Values("x\n"));
 INSTANTIATE_TEST_SUITE_P(Requests, Flooding,
                          ::testing::Values("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"));
