@@ -85,7 +85,7 @@ void end_orphans_of_killed_keepers(const Log& log) {
 }
 
 void CommonOptions::add_log_to(CLI::App& command) {
-  command.add_option("--log-level", log_level, "What is logged to stderr; requests are logged at debug")
+  command.add_option("--log-level", log_level, "What is logged to stderr")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))
       ->envname("FAIRLEAD_LOG_LEVEL")
       ->capture_default_str();
@@ -107,6 +107,11 @@ void CommonOptions::add_frame_limit_to(CLI::App& command) {
   command.add_option("--max-frame-bytes", max_frame_bytes, "Largest frame accepted [10485760]")
       ->check(CLI::Range(std::size_t{1024}, Limits::kMaxFrameCeiling))
       ->envname("FAIRLEAD_MAX_FRAME_BYTES");
+  command
+      .add_option("--max-noise-frames", max_noise_frames,
+                  "Frames in a row that are not messages, before the connection ends; 0: no limit")
+      ->envname("FAIRLEAD_MAX_NOISE_FRAMES")
+      ->capture_default_str();
 }
 
 Log CommonOptions::log() const {
@@ -120,6 +125,7 @@ rpc::Framing CommonOptions::chosen_framing() const {
 Limits CommonOptions::limits() const {
   Limits limits;
   if (max_frame_bytes > 0) limits.max_frame_bytes = max_frame_bytes;
+  limits.max_noise_frames = max_noise_frames;
   return limits;
 }
 
@@ -163,6 +169,20 @@ void add_duration(CLI::App& command, const std::string& name, std::chrono::milli
           },
           help)
       ->type_name("DURATION");
+}
+
+void add_socket_mode(CLI::App& command, std::optional<unsigned>& mode) {
+  command
+      .add_option_function<std::string>(
+          "--socket-mode",
+          [&mode](const std::string& text) {
+            const Result<unsigned> parsed = gateway::parse_file_mode(text);
+            if (!parsed) throw CLI::ValidationError("--socket-mode", parsed.error().message());
+            mode = *parsed;
+          },
+          "Permissions of the file of a Unix socket [0600]")
+      ->type_name("MODE")
+      ->envname("FAIRLEAD_SOCKET_MODE");
 }
 
 Result<json::Raw> json_argument(const std::string& given) {

@@ -49,6 +49,7 @@ struct CommonOptions {
   std::string log_format = "text";
   std::string framing = "line";
   std::size_t max_frame_bytes = 0;  // 0: the default
+  std::size_t max_noise_frames = Limits().max_noise_frames;
 
   void add_log_to(CLI::App& command);
   void add_framing_to(CLI::App& command);  // the limit too
@@ -71,6 +72,9 @@ struct WebOptions {
 // Adds a duration such as 500ms, 30s, 2m (a bare number is seconds) to a command.
 void add_duration(CLI::App& command, const std::string& name, std::chrono::milliseconds& value,
                   const std::string& help);
+
+// Adds --socket-mode, the permissions of a listener's Unix socket, to a command.
+void add_socket_mode(CLI::App& command, std::optional<unsigned>& mode);
 
 // Reads a parameter that is JSON, or - for stdin. Absent when empty.
 Result<json::Raw> json_argument(const std::string& given);

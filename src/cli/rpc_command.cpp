@@ -2,9 +2,11 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <initializer_list>
+#include <optional>
 #include <set>
 
 #include "cli/common.hpp"
+#include "fairlead/base/log_rate_limit.hpp"
 #include "fairlead/connection/connect.hpp"
 #include "fairlead/connection/listen.hpp"
 #include "fairlead/json/writer.hpp"
@@ -19,6 +21,8 @@ namespace {
 struct RpcCommand {
   CommonOptions common;
   std::string listen;
+  std::optional<unsigned> socket_mode;
+  std::string on_framing_error = "close";
   std::chrono::milliseconds grace = Limits().drain_grace;
 };
 
@@ -50,6 +54,8 @@ class Server {
     connect_.limits = command.common.limits();
     connect_.limits.drain_grace = command.grace;
     connect_.log = log_;
+    connect_.socket_mode = command.socket_mode.value_or(connect_.socket_mode);
+    if (command.on_framing_error == "resync") connect_.on_framing_error = rpc::FramingErrorPolicy::resync;
     listen_ = command.listen;
   }
 
@@ -87,6 +93,7 @@ class Server {
     PeerOptions options;
     options.limits = connect_.limits;
     options.log = log_;
+    options.request_log_level = LogLevel::info;
     auto peer = Peer::start(std::move(connection), methods_, std::move(options));
     peers_.insert(peer);
     loop_.spawn(wait_for(this, std::move(peer)));
@@ -104,8 +111,9 @@ class Server {
     if (reason && reason->kind() != ErrorKind::closed) {
       const int status = exit_code(*reason);
       const bool violated = status == kProtocolViolated;
-      log_.warning(violated ? "the stream could not be followed" : "the connection was lost",
-                   {{"reason", reason->message()}});
+      fault_log_.write(log_, LogLevel::warning,
+                       violated ? "the stream could not be followed" : "the connection was lost",
+                       {{"reason", reason->message()}});
       if (!listener_) end_ = status;
     }
     finish_when_empty();
@@ -114,7 +122,7 @@ class Server {
   void stop() {
     if (stopping_) return loop_.stop();  // asked twice: at once
     stopping_ = true;
-    log_.info("shutting down", {{"connections", std::to_string(peers_.size())}});
+    log_.info("shutting down", {{"connections", peers_.size()}});
     if (listener_) listener_->close();
     for (const std::shared_ptr<Peer>& peer : peers_) loop_.spawn(peer->shutdown(connect_.limits.drain_grace));
     finish_when_empty();
@@ -126,6 +134,7 @@ class Server {
 
   Loop& loop_;
   Log log_;
+  LogRateLimit fault_log_;
   ConnectOptions connect_;
   std::string listen_;
   std::shared_ptr<const Methods> methods_;
@@ -155,6 +164,15 @@ void add_rpc(CLI::App& program, int& status) {
   add_duration(*command, "--grace", rpc->grace,
                "How long requests under way may take to finish at the end [5s]");
   rpc->common.add_framing_to(*command);
+  command
+      ->add_option(
+          "--on-framing-error", rpc->on_framing_error,
+          "When an impossible length or head is read: close the connection, or skip to what may be the "
+          "next frame")
+      ->check(CLI::IsMember({"close", "resync"}))
+      ->envname("FAIRLEAD_ON_FRAMING_ERROR")
+      ->capture_default_str();
+  add_socket_mode(*command, rpc->socket_mode);
   rpc->common.add_log_to(*command);
   command->callback([rpc, &status] { status = execute(*rpc); });
 }

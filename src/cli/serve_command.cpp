@@ -29,6 +29,7 @@ struct ServeCommand {
   std::string config;
   std::string listen;
   std::string terminator_manifest;
+  std::optional<unsigned> socket_mode;
   bool stdio = false;
   bool insecure_no_auth = false;
 };
@@ -56,6 +57,7 @@ Result<gateway::Config> chosen_config(const ServeCommand& command) {
       command.config.empty() ? demo_config() : gateway::load_config(command.config);
   if (!config) return config;
   if (!command.listen.empty()) config->listen = command.listen;
+  if (command.socket_mode) config->socket_mode = *command.socket_mode;
   if (!command.terminator_manifest.empty()) config->terminator_manifest = command.terminator_manifest;
   return config;
 }
@@ -157,6 +159,7 @@ class Serving {
     options.log = log_;
     options.drain_grace = config_.drain_grace + kLastWords;
     options.max_body_bytes = config_.max_body_bytes;
+    options.socket_mode = config_.socket_mode;
     options.max_stream_backlog_bytes =
         std::max<std::size_t>(options.max_stream_backlog_bytes, 2 * config_.max_frame_bytes);
     options.allowed_origins = config_.allowed_origins;
@@ -328,6 +331,7 @@ void add_serve(CLI::App& program, int& status) {
       ->add_option("--terminator-manifest", serve->terminator_manifest,
                    "Name every process that is started in this file, for `fairlead terminate`")
       ->envname("FAIRLEAD_TERMINATOR_MANIFEST");
+  add_socket_mode(*command, serve->socket_mode);
   serve->common.add_log_to(*command);
   command->callback([serve, &status] { status = execute(*serve); });
 }

@@ -88,6 +88,7 @@ void read_limits(ConfigReader& in, Config& config) {
       .duration("evict_after", limits.evict_after)
       .bytes("max_frame_bytes", frame)
       .bytes("max_body_bytes", body)
+      .number("max_noise_frames", config.max_noise_frames)
       .not_zero(
           {"max_stdio_processes", "max_concurrent_starts", "max_calls", "max_frame_bytes", "max_body_bytes"})
       .finish();
@@ -287,7 +288,20 @@ void read_desktop(ConfigReader& in, Config& config) {
   });
 }
 
+void read_socket_mode(ConfigReader& in, Config& config) {
+  std::string text;
+  in.string("socket_mode", text);
+  if (text.empty()) return;
+  const Result<unsigned> mode = parse_file_mode(text);
+  if (mode) {
+    config.socket_mode = *mode;
+  } else {
+    in.fail("socket_mode", "is not a file mode such as \"0660\"");
+  }
+}
+
 void read_own(ConfigReader& in, Config& config) {
+  read_socket_mode(in, config);
   in.string("listen", config.listen)
       .strings("allowed_hosts", config.allowed_hosts)
       .strings("allowed_origins", config.allowed_origins)
@@ -313,6 +327,14 @@ void read_own(ConfigReader& in, Config& config) {
 }
 
 }  // namespace
+
+Result<unsigned> parse_file_mode(std::string_view text) {
+  unsigned mode = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
+  if (problem != std::errc() || end != text.data() + text.size() || mode > 0777)
+    return Error(ErrorKind::validation, "`" + std::string(text) + "` is not a file mode such as 0660");
+  return mode;
+}
 
 Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
   double number = 0;

@@ -99,6 +99,7 @@ GatewayImpl::GatewayImpl(Loop& loop, Config config, Log log)
 Limits frame_limits(const Config& config) {
   Limits limits;
   limits.max_frame_bytes = config.max_frame_bytes;
+  limits.max_noise_frames = config.max_noise_frames;
   // One of them must find room while it waits to be sent.
   limits.max_backlog_bytes = std::max(limits.max_backlog_bytes, 2 * limits.max_frame_bytes);
   return limits;

@@ -89,11 +89,11 @@ Result<Listening> open_localhost(std::uint16_t port, const std::string& name) {
   }
 }
 
-Result<Listening> open_unix(const std::string& path) {
+Result<Listening> open_unix(const std::string& path, unsigned mode) {
   if (path.empty()) return not_an_address("unix:");
   const Result<SocketAddress> address = unix_address(path);
   if (!address) return address.error();
-  Result<UniqueFd> socket = listening_socket(*address, "unix:" + path);
+  Result<UniqueFd> socket = listening_socket(*address, "unix:" + path, mode);
   if (!socket) return socket.error();
   Listening made;
   made.address = "unix:" + path;
@@ -115,10 +115,10 @@ Result<ListenerKind> listener_kind(const std::string& address) {
   return is_loopback(*numeric) ? ListenerKind::loopback : ListenerKind::network;
 }
 
-Result<Listening> open_listening(const std::string& address) {
+Result<Listening> open_listening(const std::string& address, unsigned socket_mode) {
   const Result<ListenerKind> kind = listener_kind(address);
   if (!kind) return kind.error();
-  if (*kind == ListenerKind::unix_socket) return open_unix(address.substr(5));
+  if (*kind == ListenerKind::unix_socket) return open_unix(address.substr(5), socket_mode);
   const auto [host, port] = split(address).value();
   if (host == "localhost") return open_localhost(port, address);
   Result<UniqueFd> socket = open_tcp(host, port, address);

@@ -19,7 +19,8 @@ struct Listening {
 
 // What a listener on this address would be, without opening one.
 Result<ListenerKind> listener_kind(const std::string& address);
-Result<Listening> open_listening(const std::string& address);
+// `socket_mode` are the permissions of a Unix socket's file.
+Result<Listening> open_listening(const std::string& address, unsigned socket_mode = 0600);
 
 // A Unix socket's file, as long as it is the one that was made here and not somebody else's by now.
 class SocketFile {

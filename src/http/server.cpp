@@ -167,7 +167,7 @@ Result<std::shared_ptr<Server>> Server::listen(Loop& loop, const std::string& ad
     if (!made) return made.error();
     tls = std::move(*made);
   }
-  Result<Listening> listening = open_listening(address);
+  Result<Listening> listening = open_listening(address, options.socket_mode);
   if (!listening) return listening.error();
   auto server = std::make_shared<SocketServer>(loop, *listening, std::move(options), std::move(tls));
   Result<void> started = server->listen_on(std::move(listening->sockets));

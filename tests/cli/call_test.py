@@ -12,7 +12,7 @@ import unittest
 import program
 from program import run, stdio
 
-OURS = stdio(program.PROGRAM, "rpc")
+OURS = stdio(program.PROGRAM, "rpc", "--log-level", "warning")
 
 
 class Results(program.ProgramTest):

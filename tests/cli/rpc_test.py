@@ -29,7 +29,7 @@ class Streams(program.ProgramTest):
         with open(self.path("in"), "wb") as file:
             file.write(requests(20_000))
         with open(self.path("in"), "rb") as source, open(self.path("out"), "wb") as sink:
-            result = run("rpc", stdin=source, stdout=sink)
+            result = run("rpc", "--log-level", "warning", stdin=source, stdout=sink)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         with open(self.path("out"), "rb") as file:
             self.assertEqual(file.read(), answers(20_000))
@@ -142,13 +142,48 @@ class Streams(program.ProgramTest):
         process.stdout.close()
 
 
+class RequestLog(program.ProgramTest):
+    def test_hostile_ids_are_escaped_and_cut(self):
+        request = b'{"jsonrpc":"2.0","id":"%s","method":"\\u001b[2J\xc2\x9b"}\n' % (b"7" * 1_000_000)
+        stderr = run("rpc", input=request * 3).stderr
+        self.assertEqual(len(stderr.splitlines()), 3)
+        self.assertLess(len(stderr), 30_000)
+        self.assertNotRegex(stderr, "[\x1b\x80-\x9f]")
+
+
+class ListenerSafety(program.ProgramTest):
+    def test_a_unix_socket_is_for_its_owner(self):
+        for args, mode in (((), 0o600), (("--socket-mode", "0660"), 0o660)):
+            with program.Listening("unix:" + self.path("s"), *args, preexec_fn=lambda: os.umask(0o002)):
+                self.assertEqual(os.stat(self.path("s")).st_mode & 0o777, mode)
+        self.assertEqual(run("rpc", "--socket-mode", "rw").returncode, 2)
+
+    def test_a_cross_site_post_is_not_executed(self):
+        with program.Listening("tcp:127.0.0.1:0", "--log-level", "info") as server:
+            with socket.create_connection(server.host_and_port(), DEADLINE) as client:
+                client.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n" + PING)
+                with contextlib.suppress(ConnectionResetError):
+                    self.assertEqual(client.recv(1000), b"")
+            with socket.create_connection(server.host_and_port(), DEADLINE) as client:
+                client.sendall(PING)
+                self.assertEqual(client.recv(1000), PONG)
+        self.assertIn("sent an HTTP request", "".join(server.lines))
+        self.assertEqual("".join(server.lines).count("system.ping"), 1)
+
+    def test_noise_without_limit_ends_nothing(self):
+        noise = b"noise\n" * 2000
+        self.assertNotIn(PONG, run("rpc", input=noise + PING).stdout)
+        self.assertTrue(run("rpc", "--max-noise-frames", "0", input=noise + PING).stdout.endswith(PONG))
+
+
 class Endings(program.ProgramTest):
     def test_eof_answers_all_that_was_sent(self):  # R6.3
-        self.assert_ended(run("rpc", input=requests(50_000)), 0, answers(50_000), "")
+        self.assert_ended(run("rpc", "--log-level", "warning", input=requests(50_000)), 0, answers(50_000), "")
 
     def test_signals_end_it_with_everything_flushed(self):  # R6.3
         for number in (signal.SIGTERM, signal.SIGINT):
-            process = start("rpc")
+            with open(self.path("log"), "wb") as log:  # a pipe that nobody reads would drop lines
+                process = start("rpc", stderr=log)
             process.stdin.write(requests(1000))
             process.stdin.flush()
             lines = [process.stdout.readline()]
@@ -157,7 +192,9 @@ class Endings(program.ProgramTest):
             self.assertEqual(process.wait(DEADLINE), 0)
             for i, line in enumerate(lines):
                 self.assertRegex(line, rb'\A{"jsonrpc":"2.0","id":%d,("result":"pong"|"error":{"code":-32004,.*})}\n\Z' % i)
-            self.assertIn(b"shutting down", process.communicate()[1])
+            process.communicate()
+            with open(self.path("log"), "rb") as log:
+                self.assertIn(b"shutting down", log.read())
 
     def test_a_signal_while_idle_ends_it_at_once(self):
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -233,7 +270,7 @@ class Listeners(program.ProgramTest):
     def test_one_bad_client_harms_nobody(self):  # R2.5
         with program.Listening("tcp:127.0.0.1:0", "--framing", "length") as server:
             self.assertEqual(self.exchange(server, b"GET / HTTP/1.1\r\n\r\n"), b"")
-            self.assertEqual(self.exchange(server, b"\0\0\0\2{}x"), b"")
+            self.assertIn(b'"id":null,"error":{"code":-32700', self.exchange(server, b"\0\0\0\2{}x"))
             frame = len(PING[:-1]).to_bytes(4, "big") + PING
             client = socket.create_connection(server.host_and_port(), 10)
             client.sendall(frame[:10])
@@ -241,7 +278,7 @@ class Listeners(program.ProgramTest):
             client.close()  # a reset
             self.assertEqual(self.exchange(server, frame), len(PONG[:-1]).to_bytes(4, "big") + PONG)
         self.assertEqual(server.process.returncode, 0)
-        self.assertIn("the length prefix is text", "".join(server.lines))
+        self.assertIn("sent an HTTP request", "".join(server.lines))
 
     def test_a_socket_file_nobody_listens_on_is_replaced(self):
         path = self.path("s")

@@ -156,6 +156,27 @@ class Http(ServeTest):
                 told = program.run("tools", f"{address}://127.0.0.1:{gateway.port}/mcp", "s__large", "--json", "--max-frame-bytes", "16777216")
                 self.assertGreater(len(told.stdout), 10 << 20, told.stderr[:1000])
 
+    def test_a_noisy_server_is_served_where_the_file_says_so(self):
+        noisy = 'import sys\nfor _ in range(1500): print("noise")\nsys.stdout.flush()\n' + SERVER
+        with Gateway(*self.config("limits.max_noise_frames = 0\n" + self.server(text=noisy))) as gateway:
+            self.assertIn("content", json.loads(gateway.call("s__odd"))["result"])
+        with Gateway(*self.config(self.server(text=noisy))) as gateway:
+            gateway.post("tools/list", {})
+            self.assertIn("max_noise_frames (1000)", gateway.get("/health"))
+
+    def test_a_unix_socket_is_for_its_owner_unless_told_otherwise(self):
+        of_the_file = self.config('socket_mode = "0666"\n' + self.server())
+        for args, mode in (((), 0o600), (of_the_file, 0o666), ((*of_the_file, "--socket-mode", "0660"), 0o660)):
+            address = "unix:" + self.path(f"s{mode}")
+            process = program.start("serve", "--listen", address, *args, preexec_fn=lambda: os.umask(0o002))
+            try:
+                while b"serving" not in process.stderr.readline():
+                    self.assertIsNone(process.poll())
+                self.assertEqual(os.stat(self.path(f"s{mode}")).st_mode & 0o777, mode)
+            finally:
+                process.terminate()
+                process.communicate(timeout=DEADLINE)
+
     def test_a_broken_server_is_not_an_error_of_the_whole_list(self):
         broken = '[servers.broken]\ncommand = "/no/such/program"\n'
         with Gateway(*self.config(broken + self.server())) as gateway:

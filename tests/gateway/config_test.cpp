@@ -20,7 +20,9 @@ TEST(GatewayConfig, TomlWithEverything) {
 listen = "127.0.0.1:9000"
 list_wait = "2s"
 list_retry = "3s"
+socket_mode = "0660"
 [limits]
+max_noise_frames = 0
 max_stdio_processes = 7
 max_frame_bytes = "64M"
 max_body_bytes = 100
@@ -54,6 +56,8 @@ enabled = false
   EXPECT_EQ(config->limits.max_stdio_processes, 7U);
   EXPECT_EQ(config->max_frame_bytes, 64U << 20);
   EXPECT_EQ(config->max_body_bytes, 100U);
+  EXPECT_EQ(config->max_noise_frames, 0U);
+  EXPECT_EQ(config->socket_mode, 0660U);
   ASSERT_EQ(config->servers.size(), 2U);
   const pool::ServerSpec& files = config->servers[0];
   const auto& process = std::get<ProcessSpec>(files.reach);
@@ -277,6 +281,12 @@ TEST(GatewayConfig, AFileThatIsNotThereIsNamed) {
   const Result<Config> directory = load_config("/");
   ASSERT_FALSE(directory);
   EXPECT_EQ(directory.error().message(), "cannot read `/`: Is a directory");
+}
+
+TEST(GatewayConfig, SocketModeThatIsNoFileModeIsNamed) {
+  for (const std::string mode : {"rw", "0999", "7777", "06 0"}) {
+    EXPECT_NE(problem_of("socket_mode = \"" + mode + "\"").find("socket_mode"), std::string::npos) << mode;
+  }
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ struct Config {
   Config() {}  // NOLINT: not an aggregate, see ConnectOptions
 
   std::string listen = "127.0.0.1:8808";
+  unsigned socket_mode = 0600;             // permissions of the file where `listen` is a Unix socket
   std::vector<std::string> allowed_hosts;  // beside localhost, 127.0.0.1 and [::1]
   std::vector<std::string> allowed_origins;
   std::string tls_certificate;
@@ -30,6 +31,7 @@ struct Config {
       1'000};  // until one that could not list is asked again; then twice that
   std::chrono::milliseconds drain_grace{5'000};
   std::uint64_t max_frame_bytes = 10u << 20;  // of a message, of clients and of servers, on streams
+  std::size_t max_noise_frames = 1000;        // in a row, of one server; 0: no limit
   std::uint64_t max_body_bytes = 4u << 20;    // of a client's HTTP request
   pool::PoolLimits limits;
   std::vector<pool::ServerSpec> servers;  // those that are enabled
@@ -41,6 +43,9 @@ struct Config {
 // JavaScript's, otherwise TOML.
 Result<Config> parse_config(std::string_view text, const std::string& name);
 Result<Config> load_config(const std::string& path);
+
+// Permissions of a file in octal, such as 0660. Kind validation otherwise.
+Result<unsigned> parse_file_mode(std::string_view text);
 
 // 250ms, 30s, 10m, 1h; a bare number is seconds. Kind validation otherwise.
 Result<std::chrono::milliseconds> parse_duration(std::string_view text);

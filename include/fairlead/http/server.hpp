@@ -107,6 +107,7 @@ struct ServerOptions {
   std::chrono::milliseconds write_stall{60'000};         // the client takes nothing at all for this long
   std::chrono::milliseconds drain_grace{5'000};
 
+  unsigned socket_mode = 0600;  // permissions of a Unix socket's file
   std::optional<TlsFiles> tls;
   // Names this server answers to, without ports; an empty list: any name. Requests for others are refused
   // with 403. Unset, a loopback listener answers to localhost, 127.0.0.1 and [::1], a Unix socket to any
