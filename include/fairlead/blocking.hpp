@@ -35,6 +35,8 @@ class Peer {
   Result<json::Raw> call(std::string_view method, std::string_view params = {},
                          std::optional<std::chrono::milliseconds> timeout = std::nullopt);
   Result<void> notify(std::string_view method, std::string_view params = {});
+  // The child process at the other end; nullopt where there is none.
+  std::optional<ChildInfo> child() const;
   // Idempotent. Later calls fail with kind closed.
   void close();
   bool closed() const noexcept;
@@ -45,7 +47,7 @@ class Peer {
   std::unique_ptr<Impl> impl_;
 };
 
-// The same for a bare connection: messages without calls.
+// The same for a bare connection: any JSON values, without calls.
 class Connection {
  public:
   static Result<Connection> connect(std::string_view uri, ConnectOptions options = ConnectOptions());
@@ -53,9 +55,12 @@ class Connection {
   Connection& operator=(Connection&&) noexcept;
   ~Connection();
 
-  // `message` is one JSON-RPC message. Returns when it is with the operating system.
-  Result<void> send(std::string_view message);
+  // `value` is one JSON value. Returns when it is with the operating system. Kind serialize when it is not
+  // valid JSON.
+  Result<void> send(std::string_view value);
+  // What arrived; value() of it is any JSON value.
   Result<rpc::Message> receive();
+  std::optional<ChildInfo> child() const;
   void close();
   bool closed() const noexcept;
 

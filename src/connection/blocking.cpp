@@ -34,6 +34,10 @@ Task<Result<rpc::Message>> do_receive(std::shared_ptr<fairlead::Connection> conn
   co_return message;
 }
 
+Task<std::optional<ChildInfo>> child_of(std::shared_ptr<fairlead::Connection> connection) {
+  co_return connection->child();
+}
+
 Task<void> start_peer(std::shared_ptr<fairlead::Connection> connection,
                       std::shared_ptr<const Methods> methods, PeerOptions options,
                       std::shared_ptr<fairlead::Peer>& out) {
@@ -66,14 +70,18 @@ Result<Connection> Connection::connect(std::string_view uri, ConnectOptions opti
   return Connection(std::move(impl));
 }
 
-Result<void> Connection::send(std::string_view message) {
-  Result<json::Raw> valid = json::Raw::parse(message);
+Result<void> Connection::send(std::string_view value) {
+  Result<json::Raw> valid = json::Raw::parse(value);
   if (!valid) return valid.error();
   return impl_->thread.wait_for(do_send(impl_->connection, rpc::Rope(valid->bytes(), valid->one_line())));
 }
 
 Result<rpc::Message> Connection::receive() {
   return impl_->thread.wait_for(do_receive(impl_->connection));
+}
+
+std::optional<ChildInfo> Connection::child() const {
+  return impl_->thread.wait_for(child_of(impl_->connection));
 }
 
 void Connection::close() {
@@ -134,6 +142,10 @@ Result<void> Peer::notify(std::string_view method, std::string_view params) {
   Result<json::Raw> valid = json::Raw::parse_optional(params);
   if (!valid) return valid.error();
   return impl_->thread.wait_for(do_notify(impl_->peer, std::string(method), std::move(*valid)));
+}
+
+std::optional<ChildInfo> Peer::child() const {
+  return impl_->thread.wait_for(child_of(impl_->connection));
 }
 
 void Peer::close() {

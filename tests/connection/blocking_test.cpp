@@ -88,6 +88,19 @@ TEST(Blocking, BareConnection) {
   EXPECT_EQ(connection->receive().error().kind(), ErrorKind::closed);
 }
 
+TEST(Blocking, AnyJsonValueAndTheChildBehindTheConnection) {
+  auto cat = blocking::Connection::connect("stdio:cat");
+  ASSERT_TRUE(cat) << cat.error().to_string();
+  ASSERT_TRUE(cat->send("\"ping\""));
+  const Result<rpc::Message> got = cat->receive();
+  ASSERT_TRUE(got) << got.error().to_string();
+  EXPECT_EQ(got->value().text(), "\"ping\"");
+  const std::optional<ChildInfo> child = cat->child();
+  ASSERT_TRUE(child);
+  EXPECT_TRUE(child->is_running);
+  EXPECT_GT(child->pid, 0);
+}
+
 TEST(Blocking, NoThreadOrDescriptorIsLeftBehind) {
   ASSERT_TRUE(
       blocking::Peer::connect("stdio:cat"));  // a sanitizer starts a thread of its own with the first one
