@@ -2,11 +2,8 @@
 
 #include <algorithm>
 
-#include "fairlead/json/splice.hpp"
-#include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
-#include "gateway/entry_rules.hpp"
-#include "gateway/names.hpp"
+#include "fairlead/rpc/codes.hpp"
 
 namespace fairlead::gateway {
 
@@ -16,115 +13,73 @@ constexpr std::size_t index(Kind kind) noexcept {
   return static_cast<std::size_t>(kind);
 }
 
-std::string_view key_of(Kind kind) noexcept {
-  switch (kind) {
-    case Kind::tools:
-    case Kind::prompts: return "name";
-    case Kind::resources: return "uri";
-    case Kind::templates: break;
-  }
-  return "uriTemplate";
-}
-
-// Only tools and prompts are renamed: a URI is an address, and links in results must lead there.
-bool renamed(Kind kind) noexcept {
-  return kind == Kind::tools || kind == Kind::prompts;
-}
-
-json::Raw with_name(const json::Raw& entry, json::View name, std::string_view offered) {
-  return json::Raw::trusted(
-      json::Splice(entry.bytes()).replace(name.text(), json::string(offered).bytes()).joined(),
-      entry.one_line());
-}
-
-json::Raw without(const json::Raw& entry, json::View member) {
-  if (member.absent()) return entry;
-  return json::Raw::trusted(json::Splice(entry.bytes()).remove_member(member.text()).joined(),
-                            entry.one_line());
-}
-
-json::Raw for_era(Kind kind, const json::Raw& entry, bool modern) {
-  if (kind != Kind::tools) return entry;
-  const json::View view(entry);
-  if (modern) return without(entry, view["execution"]);
-  // Up to 2025-11-25 structured content is an object.
-  const json::View output = view["outputSchema"];
-  return output["type"].as_string() == "object" ? entry : without(entry, output);
+std::string limit_text(std::string_view name, std::size_t value) {
+  return std::string(name) + " (" + std::to_string(value) + ")";
 }
 
 }  // namespace
 
-std::string_view member_of(Kind kind) noexcept {
-  switch (kind) {
-    case Kind::tools: return "tools";
-    case Kind::resources: return "resources";
-    case Kind::templates: return "resourceTemplates";
-    case Kind::prompts: break;
+Catalogue::Catalogue(const Lists& lists, const Problem& problem, const mcp::ListLimits& limits)
+    : limits_(limits) {
+  for (const auto& [server, listed] : lists) {
+    lists_.push_back(listed);
+    add(server, *listed, problem);
   }
-  return "prompts";
-}
-
-Catalogue::Catalogue(const Lists& lists, const std::function<void(std::string)>& problem) {
-  for (const auto& [server, listed] : lists) take(server, *listed, problem);
   for (const Kind kind : kKinds) encode(kind);
 }
 
-void Catalogue::take(const std::string& server, const Listed& listed,
-                     const std::function<void(std::string)>& problem) {
-  const auto leave_out = [&](Kind kind, const std::string& why) {
-    if (problem) problem(server + ": one of its " + std::string(member_of(kind)) + " is left out: " + why);
-  };
+void Catalogue::add(const std::string& server, const Listed& listed, const Problem& problem) {
   for (const Kind kind : kKinds) {
-    for (const json::Raw& entry : listed.of(kind)) {
-      const json::View name = json::View(entry)[key_of(kind)];
-      const std::optional<std::string> own = name.as_string();
-      if (!own || own->empty()) {
-        leave_out(kind, "it has no " + std::string(key_of(kind)));
-        continue;
-      }
-      if (const auto why = entry_problem(kind, json::View(entry), true)) {
-        leave_out(kind, *why + " (`" + *own + "`)");
-        continue;
-      }
-      const std::string offered = renamed(kind) ? offered_name(server, *own) : *own;
-      if (!by_name_[index(kind)].emplace(offered, offers_[index(kind)].size()).second) {
-        leave_out(kind, "`" + offered + "` is taken");
-        continue;
-      }
-      const auto narrower = entry_problem(kind, json::View(entry), false);
-      if (narrower) leave_out(kind, "for clients before 2026-07-28 " + *narrower + " (`" + *own + "`)");
-      offers_[index(kind)].push_back(
-          Offer{server, *own, renamed(kind) ? with_name(entry, name, offered) : entry, narrower.has_value()});
-      if (kind == Kind::templates) {
-        Result<mcp::UriTemplate> pattern = mcp::UriTemplate::parse(*own);
-        if (pattern) templates_.push_back(Template{std::move(*pattern), server});
+    std::vector<const Offer*> added;
+    for (const Offer& offer : listed.offers_of(kind)) {
+      if (by_name_[index(kind)].emplace(offer.offered, &offer).second) {
+        added.push_back(&offer);
+      } else if (problem) {
+        problem(left_out(server, kind, "`" + offer.offered + "` is taken"));
       }
     }
+    offers_[index(kind)].insert(offers_[index(kind)].end(), added.begin(), added.end());
+    if (kind == Kind::templates && !added.empty()) templates_.push_back(std::move(added));
   }
+  if (problem) std::ranges::for_each(listed.problems, problem);
   if (!listed.of(Kind::resources).empty() || !listed.of(Kind::templates).empty())
     resource_servers_.push_back(server);
 }
 
 const Offer* Catalogue::find(Kind kind, std::string_view name) const {
   const auto found = by_name_[index(kind)].find(name);
-  return found == by_name_[index(kind)].end() ? nullptr : &offers_[index(kind)][found->second];
+  return found == by_name_[index(kind)].end() ? nullptr : found->second;
 }
 
-const std::string* Catalogue::server_of_resource(std::string_view uri, bool complete) const {
+Result<const std::string*> Catalogue::server_of_resource(std::string_view uri, bool complete) const {
+  if (uri.size() > limits_.max_uri_bytes)
+    return rpc::invalid_params("uri is over the limit " + limit_text("max_uri_bytes", limits_.max_uri_bytes));
   if (const Offer* listed = find(Kind::resources, uri)) return &listed->server;
   if (const Offer* listed = find(Kind::templates, uri)) return &listed->server;
-  const auto fits = std::ranges::find_if(
-      templates_, [&](const Template& one) { return one.pattern.match(uri).has_value(); });
-  if (fits != templates_.end()) return &fits->server;
-  return complete && resource_servers_.size() == 1 ? &resource_servers_.front() : nullptr;
+  const std::string* over_limit = nullptr;
+  for (const std::vector<const Offer*>& templates : templates_) {
+    const std::string& server = templates.front()->server;
+    mcp::MatchBudget budget(limits_.max_template_steps / templates_.size());
+    const bool fits =
+        std::ranges::any_of(templates, [&](const Offer* offer) { return offer->pattern->fits(uri, budget); });
+    if (fits) return &server;
+    if (budget.exhausted()) over_limit = &server;
+  }
+  if (complete && resource_servers_.size() == 1) return &resource_servers_.front();
+  if (over_limit)
+    return rpc::invalid_params("Resource not found: comparing the uri with all templates of server `" +
+                               *over_limit + "` takes more than its share of " +
+                               limit_text("max_template_steps", limits_.max_template_steps));
+  return nullptr;
 }
 
 void Catalogue::encode(Kind kind) {
   for (const bool modern : {false, true}) {
     json::Writer out;
     out.begin_array();
-    for (const Offer& offer : offers_[index(kind)]) {
-      if (modern || !offer.modern_only) out.raw(for_era(kind, offer.entry, modern));
+    for (const Offer* const offer : offers_[index(kind)]) {
+      const json::Raw& entry = modern ? offer->entry : offer->legacy;
+      if (!entry.absent()) out.raw(entry);
     }
     out.end_array();
     (modern ? modern_ : legacy_)[index(kind)] = out.finish();

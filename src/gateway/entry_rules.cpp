@@ -3,10 +3,13 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "fairlead/json/members.hpp"
+
 namespace fairlead::gateway {
 
 namespace {
 
+using json::Members;
 using json::Type;
 using json::View;
 
@@ -15,20 +18,20 @@ class Rules {
  public:
   explicit Rules(std::optional<std::string>& problem) : problem_(problem) {}
 
-  void need(View of, std::string_view key, Type type) {
+  void need(const Members& of, std::string_view key, Type type) {
     if (!of[key].is(type)) wrong(key, type);
   }
-  void may_have(View of, Type type, std::initializer_list<std::string_view> keys) {
+  void may_have(const Members& of, Type type, std::initializer_list<std::string_view> keys) {
     for (const std::string_view key : keys) {
       if (!of[key].absent() && !of[key].is(type)) wrong(key, type);
     }
   }
   // An array of these, if there is one.
-  void may_have_all(View of, std::string_view key, Type type) {
+  void may_have_all(const Members& of, std::string_view key, Type type) {
     may_have(of, Type::array, {key});
     of[key].each_element([&](View element) {
       if (!element.is(type)) wrong(std::string(key) + "[]", type);
-      return true;
+      return !problem_;
     });
   }
   void wrong(std::string_view key, Type type) {
@@ -40,65 +43,73 @@ class Rules {
     if (!problem_) problem_ = "its `" + std::string(key) + "` is not " + std::string(what);
   }
 
+  bool failed() const noexcept { return problem_.has_value(); }
+
  private:
   std::optional<std::string>& problem_;
 };
 
-void check_icons(Rules& rules, View entry) {
+void check_icons(Rules& rules, const Members& entry) {
   rules.may_have_all(entry, "icons", Type::object);
-  entry["icons"].each_element([&](View icon) {
+  entry["icons"].each_element([&](View view) {
+    const Members icon(view, {"src", "mimeType", "sizes"});
     rules.need(icon, "src", Type::string);
     rules.may_have(icon, Type::string, {"mimeType"});
     rules.may_have_all(icon, "sizes", Type::string);
-    return true;
+    return !rules.failed();
   });
 }
 
-void check_schema(Rules& rules, View schema, bool modern) {
+void check_schema(Rules& rules, View view, bool modern) {
+  const Members schema(view, {"type", "properties", "required"});
   if (schema["type"].as_string() != "object") rules.wrong("inputSchema.type", "`object`");
   if (modern) return;
   rules.may_have(schema, Type::object, {"properties"});
   rules.may_have_all(schema, "required", Type::string);
   schema["properties"].each_member([&](std::string_view key, bool, View property) {
     if (!property.is(Type::object)) rules.wrong("inputSchema.properties." + std::string(key), Type::object);
-    return true;
+    return !rules.failed();
   });
 }
 
-void check_tool(Rules& rules, View tool, bool modern) {
+void check_tool(Rules& rules, const Members& tool, bool modern) {
   rules.need(tool, "inputSchema", Type::object);
   check_schema(rules, tool["inputSchema"], modern);
   rules.may_have(tool, Type::object, {"outputSchema", "annotations", "execution"});
-  const View hints = tool["annotations"];
+  const Members hints(tool["annotations"],
+                      {"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"});
   rules.may_have(hints, Type::string, {"title"});
   rules.may_have(hints, Type::boolean,
                  {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"});
 }
 
-void check_resource(Rules& rules, View resource) {
+void check_resource(Rules& rules, const Members& resource) {
   rules.need(resource, "name", Type::string);
   rules.may_have(resource, Type::string, {"mimeType"});
   rules.may_have(resource, Type::number, {"size"});
   rules.may_have(resource, Type::object, {"annotations"});
-  const View hints = resource["annotations"];
+  const Members hints(resource["annotations"], {"audience", "priority", "lastModified"});
   rules.may_have_all(hints, "audience", Type::string);
   rules.may_have(hints, Type::number, {"priority"});
   rules.may_have(hints, Type::string, {"lastModified"});
 }
 
-void check_prompt(Rules& rules, View prompt) {
+void check_prompt(Rules& rules, const Members& prompt) {
   rules.may_have_all(prompt, "arguments", Type::object);
-  prompt["arguments"].each_element([&](View argument) {
+  prompt["arguments"].each_element([&](View view) {
+    const Members argument(view, {"name", "title", "description", "required"});
     rules.need(argument, "name", Type::string);
     rules.may_have(argument, Type::string, {"title", "description"});
     rules.may_have(argument, Type::boolean, {"required"});
-    return true;
+    return !rules.failed();
   });
 }
 
 }  // namespace
 
-std::optional<std::string> entry_problem(Kind kind, View entry, bool modern) {
+std::optional<std::string> entry_problem(Kind kind, View view, bool modern) {
+  const Members entry(view, {"title", "description", "_meta", "icons", "inputSchema", "outputSchema",
+                             "annotations", "execution", "name", "mimeType", "size", "arguments"});
   std::optional<std::string> problem;
   Rules rules(problem);
   rules.may_have(entry, Type::string, {"title", "description"});

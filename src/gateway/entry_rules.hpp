@@ -6,7 +6,7 @@
 #include <string>
 
 #include "fairlead/json/view.hpp"
-#include "gateway/catalogue.hpp"
+#include "gateway/offers.hpp"
 
 namespace fairlead::gateway {
 

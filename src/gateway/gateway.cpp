@@ -56,9 +56,9 @@ class Front final : public mcp::Backend {
     const auto gateway = gateway_.lock();
     return gateway ? gateway->serve(std::move(request)) : gone();
   }
-  json::Raw input_schema(std::string_view tool) const override {
+  mcp::HeaderParams header_params(std::string_view tool) const override {
     const auto gateway = gateway_.lock();
-    return gateway ? gateway->input_schema(tool) : json::Raw();
+    return gateway ? gateway->header_params(tool) : nullptr;
   }
   Task<Result<std::shared_ptr<void>>> subscribe(mcp::BackendSubscription subscription) override {
     const auto gateway = gateway_.lock();
@@ -142,12 +142,9 @@ bool GatewayImpl::has_capability(std::string_view capability) const {
          capability == "logging" || capability == "completions";
 }
 
-json::Raw GatewayImpl::input_schema(std::string_view tool) const {
-  const auto catalogue = catalogue_;
-  const Offer* const offer = catalogue->tool(tool);
-  if (!offer) return json::Raw();
-  const json::View schema = json::View(offer->entry)["inputSchema"];
-  return schema.absent() ? json::Raw() : json::Raw::trusted(offer->entry.bytes().part(schema.text()));
+mcp::HeaderParams GatewayImpl::header_params(std::string_view tool) const {
+  const Offer* const offer = catalogue_->tool(tool);
+  return offer ? offer->header_params : nullptr;
 }
 
 Task<Answer> GatewayImpl::serve(mcp::BackendRequest request) {
@@ -209,9 +206,10 @@ Result<GatewayImpl::Route> GatewayImpl::route(const rpc::Message& message, const
     return rpc::invalid_params(std::string(is_resource ? "uri" : "name") + " is missing or not a string");
   const auto catalogue = catalogue_for(context.session(), context.user());
   if (is_resource) {
-    const std::string* const server = catalogue->server_of_resource(*name, listed_.is_set());
-    if (!server) return resource_not_found(*name);
-    return Route{catalogue, *server, std::nullopt, json::View()};
+    const Result<const std::string*> server = catalogue->server_of_resource(*name, listed_.is_set());
+    if (!server) return server.error();
+    if (!*server) return resource_not_found(*name);
+    return Route{catalogue, **server, std::nullopt, json::View()};
   }
   const bool is_tool = method == "tools/call";
   const Offer* const offer = is_tool ? catalogue->tool(*name) : catalogue->prompt(*name);
@@ -224,25 +222,28 @@ Result<GatewayImpl::Route> GatewayImpl::route(const rpc::Message& message, const
 
 Task<Result<std::shared_ptr<void>>> GatewayImpl::subscribe(mcp::BackendSubscription subscription) {
   const auto keep = shared_from_this();
-  const auto server_of = [&] {
+  const auto server_of = [&]() -> Result<std::string> {
     const auto catalogue = catalogue_for(subscription.session, subscription.user);
-    const std::string* const found = catalogue->server_of_resource(subscription.uri, listed_.is_set());
-    return found ? *found : std::string();
+    const Result<const std::string*> found =
+        catalogue->server_of_resource(subscription.uri, listed_.is_set());
+    if (!found) return found.error();
+    return *found ? **found : std::string();
   };
-  std::string server = server_of();
+  Result<std::string> server = server_of();
   const Clock::time_point until = Clock::now() + config_.list_wait;
-  while (server.empty() && !listed_.is_set() && Clock::now() < until) {
+  while (server && server->empty() && !listed_.is_set() && Clock::now() < until) {
     const bool one = co_await listed_one_.wait(loop_, until - Clock::now());
     static_cast<void>(one);
     server = server_of();
   }
-  if (server.empty()) co_return resource_not_found(subscription.uri);
-  pool::Target target(server, std::move(subscription.session), std::move(subscription.user));
+  if (!server) co_return server.error();
+  if (server->empty()) co_return resource_not_found(subscription.uri);
+  pool::Target target(*server, std::move(subscription.session), std::move(subscription.user));
   Task<Result<std::shared_ptr<void>>> subscribing =
       watches_->subscribe(std::move(target), std::move(subscription.uri), std::move(subscription.stop),
                           std::move(subscription.updated));
   Result<std::shared_ptr<void>> made = co_await subscribing;
-  if (!made && made.error().kind() != ErrorKind::remote) co_return failure_of(server, made.error());
+  if (!made && made.error().kind() != ErrorKind::remote) co_return failure_of(*server, made.error());
   co_return made;
 }
 

@@ -46,7 +46,7 @@ class GatewayImpl final : public Gateway,
   // mcp::Backend
   bool has_capability(std::string_view capability) const override;
   Task<Answer> serve(mcp::BackendRequest request) override;
-  json::Raw input_schema(std::string_view tool) const override;
+  mcp::HeaderParams header_params(std::string_view tool) const override;
   Task<Result<std::shared_ptr<void>>> subscribe(mcp::BackendSubscription subscription) override;
   void session_began(std::string_view session, Reach reach) override;
   void log_level_set(std::string_view session, mcp::LoggingLevel level) override;
@@ -108,6 +108,8 @@ class GatewayImpl final : public Gateway,
                              std::shared_ptr<Part> part);
   Task<bool> take_turn(Part& part);
   Task<Result<Asked>> ask_lists(pool::Lease lease, Part& part);
+  // Makes offers of what `server` has listed, in slices that let the loop serve others in between.
+  Task<void> make_offers(std::string server, std::shared_ptr<Listed> listed);
   void note_problem(const std::string& server, std::string problem, std::optional<Error> failure);
   void ask_later(const std::string& server);
   void take_lists(const std::string& server, std::shared_ptr<const Listed> listed);

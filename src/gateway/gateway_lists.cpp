@@ -7,6 +7,7 @@
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/gateway_impl.hpp"
 #include "mcp/features.hpp"
+#include "protocol/slices.hpp"
 
 namespace fairlead::gateway {
 
@@ -24,6 +25,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kSeldom = std::chrono::minutes(5);
 constexpr std::chrono::milliseconds kBetween{100};  // two askings of one server
+constexpr std::size_t kMaxLoggedProblems = 100;     // of entries; the others are counted
 
 bool same(const std::vector<json::Raw>& one, const std::vector<json::Raw>& other) {
   return std::ranges::equal(one, other,
@@ -161,6 +163,7 @@ Task<bool> GatewayImpl::take_turn(Part& part) {
 
 Task<Result<GatewayImpl::Asked>> GatewayImpl::ask_lists(pool::Lease lease, Part& part) {
   const std::shared_ptr<mcp::Client> client = lease.upstream()->client();
+  const std::string server = lease.upstream()->spec().name;
   // Kept where shutdown() can take it away.
   part.lease.emplace(std::move(lease));
   if (mcp::is_modern(client->revision()) && part.listening.lock() != client) {
@@ -195,8 +198,25 @@ Task<Result<GatewayImpl::Asked>> GatewayImpl::ask_lists(pool::Lease lease, Part&
     if (part.listed) listed->of(kind) = part.listed->of(kind);
   }
   part.lease.reset();
+  if (part.listed && same(*part.listed, *listed)) {
+    asked.listed = part.listed;
+    co_return asked;
+  }
+  Task<void> making = make_offers(server, listed);
+  co_await making;
   asked.listed = std::move(listed);
   co_return asked;
+}
+
+Task<void> GatewayImpl::make_offers(std::string server, std::shared_ptr<Listed> listed) {
+  const auto keep = shared_from_this();
+  mcp::Slices slices;
+  for (const Kind kind : kKinds) {
+    for (const json::Raw& entry : listed->of(kind)) {
+      listed->add_offer(server, kind, entry, mcp::ListLimits());
+      if (slices.due(entry.text().size())) co_await sleep_for(loop_, mcp::Slices::kPause);
+    }
+  }
 }
 
 // ---- taking ----------------------------------------------------------------------------------------------
@@ -218,10 +238,18 @@ void GatewayImpl::rebuild_catalogue() {
     if (one.shared.listed) lists[name] = one.shared.listed;
   }
   std::set<std::string> problems;
-  catalogue_ = std::make_shared<const Catalogue>(lists, [this, &problems](std::string problem) {
+  std::size_t unlogged = 0;
+  catalogue_ = std::make_shared<const Catalogue>(lists, [this, &problems, &unlogged](std::string problem) {
+    if (problems.contains(problem)) return;
+    if (problems.size() >= kMaxLoggedProblems) {
+      ++unlogged;
+      return;
+    }
     if (!problems_.contains(problem)) log_.warning("not offered", {{"problem", problem}});
     problems.insert(std::move(problem));
   });
+  if (unlogged > 0)
+    log_.warning("not offered", {{"problem", std::to_string(unlogged) + " more entries are left out"}});
   problems_ = std::move(problems);
   forget_views();
 }

@@ -67,7 +67,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
         options_(std::make_shared<const EndpointOptions>(std::move(options))),
         total_(std::make_shared<EventStore::Total>(EventStore::Total{options_->max_event_bytes, 0})),
         ticker_(loop, period_of(*options_)),
-        schema_of_([this](std::string_view tool) { return application_->input_schema(tool); }) {}
+        params_of_([this](std::string_view tool) { return application_->header_params(tool); }) {}
 
   // What hangs on a route may outlive us; we outlive what we have begun.
   Handler handler() override {
@@ -174,7 +174,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   void take_post(std::shared_ptr<Exchange> exchange, Identity identity) {
     std::optional<rpc::Message> message = read_message(*exchange);
     if (!message) return;
-    const Verdict verdict = judge(exchange->request().headers, *message, schema_of_);
+    const Verdict verdict = judge(exchange->request().headers, *message, params_of_);
     if (verdict.refusal) return exchange->respond(refuse(*verdict.refusal, message->id()));
     if (verdict.era == Era::modern)
       return take_modern(std::move(exchange), std::move(*message), std::move(identity));
@@ -269,7 +269,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     const std::optional<rpc::Message> message = read_message(*exchange);
     if (!message) return;
     if (message->is(rpc::Kind::malformed)) {
-      const Verdict verdict = judge({}, *message, schema_of_);
+      const Verdict verdict = judge({}, *message, params_of_);
       return exchange->respond(refuse(*verdict.refusal, message->id()));
     }
     const std::shared_ptr<PairSession> pair = found->second;
@@ -313,7 +313,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   std::shared_ptr<const EndpointOptions> options_;
   std::shared_ptr<EventStore::Total> total_;
   Ticker ticker_;
-  SchemaOf schema_of_;
+  HeaderParamsOf params_of_;
   bool winding_down_ = false;
   std::unordered_map<std::string, std::shared_ptr<LegacySession>> sessions_;
   std::unordered_map<std::string, std::shared_ptr<PairSession>> pairs_;

@@ -94,10 +94,8 @@ std::optional<Refusal> name_problem(const Single& header, std::string_view membe
   return std::nullopt;
 }
 
-std::optional<Refusal> param_problem(const Headers& headers, json::View arguments, const json::Raw& schema) {
-  if (schema.absent()) return std::nullopt;
-  const std::vector<mcp::HeaderParam> params = mcp::header_params(json::View(schema));
-  if (params.empty()) return std::nullopt;
+std::optional<Refusal> param_problem(const Headers& headers, json::View arguments,
+                                     const std::vector<mcp::HeaderParam>& params) {
   const mcp::HeaderLookup lookup = [&](std::string_view name) -> std::optional<std::string_view> {
     const Single header(headers, name);
     if (header.count == 0) return std::nullopt;
@@ -109,7 +107,7 @@ std::optional<Refusal> param_problem(const Headers& headers, json::View argument
 }
 
 std::optional<Refusal> modern_problem(const Headers& headers, const rpc::Message& message,
-                                      const Envelope& envelope, const SchemaOf& schema_of) {
+                                      const Envelope& envelope, const HeaderParamsOf& params_of) {
   if (std::optional<Refusal> bad = envelope_problem(envelope)) return bad;
   const Single version(headers, mcp::kVersionHeader);
   if (std::optional<Refusal> bad = version_problem(version, *envelope.version.as_string())) return bad;
@@ -120,11 +118,11 @@ std::optional<Refusal> modern_problem(const Headers& headers, const rpc::Message
   const std::optional<std::string> name = envelope.args[member].as_string();
   if (std::optional<Refusal> bad = name_problem(Single(headers, mcp::kNameHeader), member, name)) return bad;
   if (message.method() != "tools/call" || !name) return std::nullopt;
-  const json::Raw schema = schema_of(*name);
-  return schema.absent() ? std::nullopt : param_problem(headers, envelope.args["arguments"], schema);
+  const mcp::HeaderParams params = params_of(*name);
+  return params ? param_problem(headers, envelope.args["arguments"], *params) : std::nullopt;
 }
 
-Verdict judge_request(const Headers& headers, const rpc::Message& message, const SchemaOf& schema_of) {
+Verdict judge_request(const Headers& headers, const rpc::Message& message, const HeaderParamsOf& params_of) {
   if (message.id() == "null")
     return {Era::legacy, Refusal{400, rpc::kInvalidRequest, "Invalid Request: a null id is not allowed"}};
   const Envelope envelope(message);
@@ -134,7 +132,7 @@ Verdict judge_request(const Headers& headers, const rpc::Message& message, const
     if (message.method() == "initialize")
       return {Era::modern, Refusal{404, rpc::kMethodNotFound, "Method not found: initialize"}};
   }
-  return {Era::modern, modern_problem(headers, message, envelope, schema_of)};
+  return {Era::modern, modern_problem(headers, message, envelope, params_of)};
 }
 
 // Whether a list of media ranges has this one, or all of its kind; a quality of zero is not looked at.
@@ -160,7 +158,7 @@ Response refuse(const Refusal& refusal, std::string_view id) {
   return json_response(refusal.status, rpc::make_error(id, refusal.code, refusal.message, refusal.data));
 }
 
-Verdict judge(const Headers& headers, const rpc::Message& message, const SchemaOf& schema_of) {
+Verdict judge(const Headers& headers, const rpc::Message& message, const HeaderParamsOf& params_of) {
   switch (message.kind()) {
     case rpc::Kind::malformed: {
       const rpc::WireError error = rpc::to_wire(message.problem());
@@ -179,7 +177,7 @@ Verdict judge(const Headers& headers, const rpc::Message& message, const SchemaO
       return {Era::modern, Refusal{400, rpc::kInvalidRequest, "Invalid Request: nothing was asked"}};
     case rpc::Kind::request: break;
   }
-  return judge_request(headers, message, schema_of);
+  return judge_request(headers, message, params_of);
 }
 
 bool has_legacy_version(const Headers& headers) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "fairlead/http/server.hpp"
+#include "fairlead/protocol/header_annotations.hpp"
 #include "fairlead/rpc/message.hpp"
 
 namespace fairlead::http {
@@ -34,11 +35,11 @@ struct Verdict {
   std::optional<Refusal> refusal;
 };
 
-// The input schema of a tool; absent when there is no such tool.
-using SchemaOf = std::function<json::Raw(std::string_view tool)>;
+// The arguments of a tool that travel as headers; null if there is no such tool, or none does.
+using HeaderParamsOf = std::function<mcp::HeaderParams(std::string_view tool)>;
 
 // What to do with the message of a POST.
-Verdict judge(const Headers& headers, const rpc::Message& message, const SchemaOf& schema_of);
+Verdict judge(const Headers& headers, const rpc::Message& message, const HeaderParamsOf& params_of);
 
 // Whether the version header names a revision of the legacy era, or there is none. Everything else is modern,
 // if only to be told which versions there are.

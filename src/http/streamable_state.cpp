@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fairlead/json/view.hpp"
+#include "fairlead/json/members.hpp"
 #include "fairlead/protocol/header_values.hpp"
 #include "protocol/envelope.hpp"
 
@@ -30,7 +30,7 @@ bool StreamableState::sending(const rpc::Message& message) {
   return modern_;
 }
 
-Headers StreamableState::headers_for(const rpc::Message& message) const {
+Headers StreamableState::headers_for(const rpc::Message& message) {
   Headers headers{{"Content-Type", "application/json"}, {"Accept", "application/json, text/event-stream"}};
   const bool asks = message.is(rpc::Kind::request) || message.is(rpc::Kind::notification);
   const std::optional<std::string> claimed = asks ? claimed_version(message) : std::nullopt;
@@ -51,8 +51,7 @@ Headers StreamableState::session_headers() const {
   return headers;
 }
 
-void StreamableState::add_modern(Headers& headers, const rpc::Message& message,
-                                 std::string_view version) const {
+void StreamableState::add_modern(Headers& headers, const rpc::Message& message, std::string_view version) {
   headers.add(std::string(mcp::kVersionHeader), mcp::encode_header_value(version));
   headers.add(std::string(mcp::kMethodHeader), mcp::encode_header_value(message.method()));
   const json::View params(message.params_text());
@@ -61,10 +60,23 @@ void StreamableState::add_modern(Headers& headers, const rpc::Message& message,
   if (!name) return;
   headers.add(std::string(mcp::kNameHeader), mcp::encode_header_value(*name));
   if (message.method() != "tools/call") return;
-  const auto tool = annotated_.find(*name);
-  if (tool == annotated_.end()) return;
-  for (auto& [header, value] : mcp::param_headers(tool->second, params["arguments"]))
+  const mcp::HeaderParams annotated = params_of(*name);
+  if (!annotated) return;
+  for (auto& [header, value] : mcp::param_headers(*annotated, params["arguments"]))
     headers.add(std::move(header), std::move(value));
+}
+
+mcp::HeaderParams StreamableState::params_of(std::string_view tool) {
+  const auto found = annotated_.find(tool);
+  if (found == annotated_.end()) return nullptr;
+  AnnotatedTool& known = found->second;
+  if (!known.schema.empty()) {
+    known.params = mcp::read_header_annotations(json::View(known.schema), limits_).shared();
+    annotated_bytes_ -= known.schema.size();
+    known.schema.clear();
+    known.schema.shrink_to_fit();
+  }
+  return known.params;
 }
 
 void StreamableState::answered(const rpc::Message& request, const rpc::Message& answer) {
@@ -75,13 +87,26 @@ void StreamableState::answered(const rpc::Message& request, const rpc::Message& 
 }
 
 void StreamableState::learn_tools(const rpc::Message& request, const rpc::Message& answer) {
-  if (json::View(request.params_text())["cursor"].absent()) annotated_.clear();  // the first page
+  if (json::View(request.params_text())["cursor"].absent()) {  // the first page
+    annotated_.clear();
+    annotated_bytes_ = 0;
+  }
+  if (answer.result_text().size() > limits_.max_list_bytes) return;  // the listing fails
   json::View(answer.result_text())["tools"].each_element([&](json::View tool) {
-    const std::optional<std::string> name = tool["name"].as_string();
+    if (tool.text().size() > limits_.max_entry_bytes) return true;
+    const json::Members members(tool, {"name", "inputSchema"});
+    const std::optional<std::string> name = members["name"].as_string();
+    const std::string_view schema = members["inputSchema"].text();
     if (!name) return true;
-    std::vector<mcp::HeaderParam> params = mcp::header_params(tool["inputSchema"]);
-    annotated_.erase(*name);
-    if (!params.empty() && annotated_.size() < kMostTools) annotated_.emplace(*name, std::move(params));
+    if (const auto former = annotated_.find(*name); former != annotated_.end()) {
+      annotated_bytes_ -= former->second.schema.size();
+      annotated_.erase(former);
+    }
+    const bool fits = schema.size() <= limits_.max_schema_bytes && annotated_.size() < kMostTools &&
+                      annotated_bytes_ + schema.size() <= limits_.max_list_bytes;
+    if (!fits || !mcp::may_have_header_annotations(members["inputSchema"])) return true;
+    annotated_.emplace(*name, AnnotatedTool{std::string(schema), nullptr});
+    annotated_bytes_ += schema.size();
     return true;
   });
 }

@@ -16,12 +16,14 @@ namespace fairlead::http {
 
 class StreamableState {
  public:
-  static constexpr std::size_t kMostTools = 10'000;  // whose annotations are remembered
+  // Bounds the tools whose annotations are remembered.
+  static constexpr std::size_t kMostTools = 10'000;
+  explicit StreamableState(const mcp::ListLimits& limits = {}) : limits_(limits) {}
 
   // A message is about to leave: whether it is one of the modern era. The handshake begins a session anew.
   bool sending(const rpc::Message& message);
   // The headers it is sent with.
-  Headers headers_for(const rpc::Message& message) const;
+  Headers headers_for(const rpc::Message& message);
   // Those of the session, for requests that carry no message (GET, DELETE).
   Headers session_headers() const;
 
@@ -39,15 +41,25 @@ class StreamableState {
   const std::optional<rpc::Message>& handshake() const noexcept { return handshake_; }
 
  private:
-  void add_modern(Headers& headers, const rpc::Message& message, std::string_view version) const;
+  // A listed tool whose schema may have annotations. They are read when it is first called: reading those of
+  // a whole list at once would hold the loop.
+  struct AnnotatedTool {
+    std::string schema;  // empty once it has been read
+    mcp::HeaderParams params;
+  };
+
+  void add_modern(Headers& headers, const rpc::Message& message, std::string_view version);
   void learn_tools(const rpc::Message& request, const rpc::Message& answer);
+  mcp::HeaderParams params_of(std::string_view tool);
 
   bool modern_ = false;
   std::string modern_version_;  // of the last request
   std::string session_;
   std::string agreed_version_;  // legacy era
   std::optional<rpc::Message> handshake_;
-  std::map<std::string, std::vector<mcp::HeaderParam>, std::less<>> annotated_;  // by tool
+  mcp::ListLimits limits_;
+  std::map<std::string, AnnotatedTool, std::less<>> annotated_;  // by name
+  std::size_t annotated_bytes_ = 0;                              // of their schemas
 };
 
 }  // namespace fairlead::http

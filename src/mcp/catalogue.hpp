@@ -12,6 +12,7 @@
 
 #include "fairlead/json/schema.hpp"
 #include "fairlead/mcp/server.hpp"
+#include "fairlead/protocol/header_annotations.hpp"
 #include "mcp/uri_template.hpp"
 
 namespace fairlead::mcp {
@@ -22,7 +23,7 @@ struct ToolEntry {
   Server::CoroutineTool coroutine;  // instead of `plain`
   std::optional<json::Schema> input;
   std::optional<json::Schema> output;
-  bool in_headers = false;  // some of its arguments travel as headers too
+  HeaderParams header_params;  // null: none of its arguments travels as a header
 };
 
 struct ResourceEntry {

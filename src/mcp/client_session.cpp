@@ -1,7 +1,7 @@
 #include "mcp/client_session.hpp"
 
 #include "fairlead/json/splice.hpp"
-#include "fairlead/protocol/header_annotations.hpp"
+#include "fairlead/loop/timer.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "protocol/envelope.hpp"
 
@@ -238,109 +238,6 @@ Peer::Forward ClientSession::forward(rpc::Message request, CallOptions options) 
   }
   options.request_for_id = [request, token](std::string_view id) { return forwarded(request, id, token); };
   return peer_->forward(std::move(request), std::move(options));
-}
-
-// ---- lists and tools ------------------------------------------------------------------------------------
-
-Task<Result<std::vector<json::Raw>>> ClientSession::list(std::string method, std::string member) {
-  const auto keep = self();
-  std::vector<json::Raw> all;
-  json::Raw params;
-  for (std::size_t page = 0; page < kMostPages; ++page) {
-    ToolCallOptions options;
-    Task<Result<json::Raw>> asking = request(method, params, std::move(options));
-    const Result<json::Raw> answer = co_await asking;
-    if (!answer) co_return answer.error();
-    const json::View entries = json::View(*answer)[member];
-    if (!entries.is(json::Type::array))
-      co_return Error(ErrorKind::validation, method + " was answered without `" + member + "`");
-    entries.each_element([&](json::View entry) {
-      all.push_back(sub(*answer, entry));
-      return true;
-    });
-    const json::View next = json::View(*answer)["nextCursor"];
-    if (!next.is(json::Type::string)) {
-      if (method == "tools/list") {
-        all = without_invalid(std::move(all));
-        remember_schemas(all);
-      }
-      co_return all;
-    }
-    json::Writer out;
-    out.begin_object().key("cursor").raw(next.text()).end_object();
-    params = out.finish();
-  }
-  co_return Error(ErrorKind::resource_exhausted, method + " has more than 1000 pages");
-}
-
-std::vector<json::Raw> ClientSession::without_invalid(std::vector<json::Raw> tools) const {
-  if (!is_modern(revision_)) return tools;
-  std::erase_if(tools, [&](const json::Raw& tool) {
-    const auto problem = header_annotation_problem(json::View(tool)["inputSchema"]);
-    if (!problem) return false;
-    options_.connect.log.warning(
-        "a tool is left out",
-        {{"tool", json::View(tool)["name"].as_string().value_or("")}, {"problem", *problem}});
-    return true;
-  });
-  return tools;
-}
-
-void ClientSession::remember_schemas(const std::vector<json::Raw>& tools) {
-  output_schemas_.clear();
-  task_only_.clear();
-  tools_seen_ = true;
-  for (const json::Raw& tool : tools) {
-    const json::View view(tool);
-    if (view["execution"]["taskSupport"].as_string() == "required")
-      task_only_.insert(view["name"].as_string().value_or(""));
-    const json::View schema = view["outputSchema"];
-    if (schema.absent()) continue;
-    Result<json::Schema> compiled = json::Schema::compile(schema.text());
-    if (compiled) {
-      output_schemas_.emplace(view["name"].as_string().value_or(""), std::move(*compiled));
-    } else {
-      options_.connect.log.warning(
-          "a tool's output schema is not usable",
-          {{"tool", view["name"].as_string().value_or("")}, {"problem", compiled.error().message()}});
-    }
-  }
-}
-
-Task<Result<ToolResult>> ClientSession::call_tool(std::string name, json::Raw arguments,
-                                                  ToolCallOptions options) {
-  const auto keep = self();
-  json::Writer params;
-  params.begin_object().key("name").string(name);
-  if (!arguments.absent()) params.key("arguments").raw(arguments);
-  params.end_object();
-  Task<Result<json::Raw>> asking = request("tools/call", params.finish(), std::move(options));
-  const Result<json::Raw> answer = co_await asking;
-  if (!answer) co_return answer.error();
-  co_return tool_result(name, *answer);
-}
-
-Result<ToolResult> ClientSession::tool_result(const std::string& name, const json::Raw& answer) const {
-  const json::View view(answer);
-  ToolResult result;
-  view["content"].each_element([&](json::View block) {
-    result.content.push_back(Content(sub(answer, block)));
-    return true;
-  });
-  result.structured = sub(answer, view["structuredContent"]);
-  result.is_error = view["isError"].as_bool().value_or(false);
-  result.meta = sub(answer, view["_meta"]);
-  const auto schema = output_schemas_.find(name);
-  if (schema != output_schemas_.end() && !result.is_error) {
-    if (result.structured.absent())
-      return Error(ErrorKind::validation,
-                   "tool " + name + " has an output schema but returned no structured content");
-    if (const auto violation = schema->second.validate(result.structured.text())) {
-      return Error(ErrorKind::validation,
-                   "the structured content of tool " + name + " breaks its schema: " + violation->message);
-    }
-  }
-  return result;
 }
 
 Task<Result<void>> ClientSession::set_log_level(LoggingLevel level) {

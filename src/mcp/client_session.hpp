@@ -12,12 +12,16 @@
 
 namespace fairlead::mcp {
 
-inline constexpr std::size_t kMostPages = 1000;  // of one list
 inline constexpr std::chrono::milliseconds kForEver = std::chrono::hours(24 * 365);
 
 // A part of a message that stays alive with it; absent stays absent.
 inline json::Raw sub(const json::Raw& whole, json::View part) {
   return part.absent() ? json::Raw() : json::Raw::trusted(whole.bytes().part(part.text()), whole.one_line());
+}
+// The error of a listing that is over one of its limits.
+inline Error list_over(const std::string& method, std::string_view limit, std::size_t value) {
+  return Error(ErrorKind::resource_exhausted,
+               method + " has more than " + std::string(limit) + " (" + std::to_string(value) + ")");
 }
 inline json::Raw empty_object() {
   return json::Raw::trusted(Bytes::constant("{}"), true);
@@ -126,8 +130,10 @@ class ClientSession final : public Client {
   Task<Result<json::Raw>> elicit(json::Raw params);
   void learn(const json::Raw& result);
   void on_notification(const Request& request);
-  std::vector<json::Raw> without_invalid(std::vector<json::Raw> tools) const;
-  void remember_schemas(const std::vector<json::Raw>& tools);
+  // The tools that are valid and within their limits; remembers what calls need to know of them.
+  Task<std::vector<json::Raw>> check_tools(std::vector<json::Raw> tools);
+  std::optional<std::string> tool_problem(json::View tool) const;
+  const json::Schema* output_schema(const std::string& tool);
 
   Loop& loop_;
   ClientOptions options_;
@@ -149,7 +155,13 @@ class ClientSession final : public Client {
   json::Raw server_info_;
   json::Raw capabilities_;
   std::string instructions_;
-  std::map<std::string, json::Schema> output_schemas_;
+  // Compiled when a result is first checked with it: a list may have many.
+  struct OutputSchema {
+    json::Raw text;
+    std::optional<json::Schema> compiled;
+  };
+  using OutputSchemas = std::map<std::string, OutputSchema>;  // by tool
+  OutputSchemas output_schemas_;
   ClientCache cache_;
 
   // Skills (client_skills.cpp).
@@ -167,7 +179,7 @@ class ClientSession final : public Client {
   Task<Result<json::Raw>> follow(TaskInfo task, ToolCallOptions options);
   Task<Result<void>> answer_task(TaskInfo task, std::set<std::string>& answered);
   Task<bool> go_to_urls(json::Raw data);
-  Result<ToolResult> tool_result(const std::string& name, const json::Raw& answer) const;
+  Result<ToolResult> tool_result(const std::string& name, const json::Raw& answer);
   Answer keep_request(const Request& request);
   static Task<void> run_kept(std::shared_ptr<ClientSession> self, TaskPtr task, std::string method,
                              json::Raw params);

@@ -132,11 +132,16 @@ Task<Result<std::vector<json::Raw>>> Client::read_directory(std::string uri) {
   const auto keep = shared_from_this();
   std::vector<json::Raw> all;
   json::Raw params = uri_params(uri);
-  for (std::size_t page = 0; page < kMostPages; ++page) {
+  const ListLimits limits;
+  std::size_t bytes = 0;
+  for (std::size_t page = 0; page < limits.max_list_pages; ++page) {
     ToolCallOptions options;
     Task<Result<json::Raw>> asking = request("resources/directory/read", params, std::move(options));
     const Result<json::Raw> answer = co_await asking;
     if (!answer) co_return answer.error();
+    bytes += answer->text().size();
+    if (bytes > limits.max_list_bytes)
+      co_return list_over("resources/directory/read", "max_list_bytes", limits.max_list_bytes);
     const json::View entries = json::View(*answer)["resources"];
     if (!entries.is(json::Type::array))
       co_return Error(ErrorKind::validation, "resources/directory/read was answered without `resources`");
@@ -148,7 +153,7 @@ Task<Result<std::vector<json::Raw>>> Client::read_directory(std::string uri) {
     if (!next.is(json::Type::string)) co_return all;
     params = uri_params(uri, next);
   }
-  co_return Error(ErrorKind::resource_exhausted, "resources/directory/read has more than 1000 pages");
+  co_return list_over("resources/directory/read", "max_list_pages", limits.max_list_pages);
 }
 
 }  // namespace fairlead::mcp

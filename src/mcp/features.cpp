@@ -196,15 +196,26 @@ struct Readable {
   Server::Variables variables;
 };
 
-std::optional<Readable> find_readable(const Catalogue& catalogue, const std::string& uri) {
+// Fails for a URI over `max_uri_bytes`, and if `max_template_steps` ended the search.
+Result<std::optional<Readable>> find_readable(const Catalogue& catalogue, const std::string& uri) {
+  const ListLimits limits;
+  if (uri.size() > limits.max_uri_bytes)
+    return rpc::invalid_params("uri is over the limit max_uri_bytes (" +
+                               std::to_string(limits.max_uri_bytes) + ")");
   if (const ResourceEntry* entry = catalogue.resources.find(uri)) return Readable{entry->read, {}};
   if (const auto file = catalogue.files.find(uri); file != catalogue.files.end())
     return Readable{reader_of(file->second), {}};
+  MatchBudget budget(limits.max_template_steps);
   for (const auto& entry : catalogue.templates.entries) {
-    auto variables = entry->pattern.match(uri);
+    auto variables = entry->pattern.match(uri, budget);
     if (variables) return Readable{entry->read, std::move(*variables)};
   }
-  return std::nullopt;
+  if (budget.exhausted())
+    return rpc::invalid_params(
+        "Resource not found: comparing the uri with all templates takes more than "
+        "max_template_steps (" +
+        std::to_string(limits.max_template_steps) + ")");
+  return std::optional<Readable>();
 }
 
 }  // namespace
@@ -212,7 +223,9 @@ std::optional<Readable> find_readable(const Catalogue& catalogue, const std::str
 Task<Answer> read_resource(FeatureCall call) {
   const std::optional<std::string> uri = call.args()["uri"].as_string();
   if (!uri) co_return rpc::invalid_params("uri is not a string");
-  const std::optional<Readable> readable = find_readable(*call.server->catalogue(), *uri);
+  const Result<std::optional<Readable>> found = find_readable(*call.server->catalogue(), *uri);
+  if (!found) co_return found.error();
+  const std::optional<Readable>& readable = *found;
   if (!readable) co_return no_such_resource(call, *uri);
   const Result<void> taken = take_answers(call);
   if (!taken) co_return taken.error();

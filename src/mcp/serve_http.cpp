@@ -50,11 +50,11 @@ class HttpApplication final : public http::Application {
     return serve_modern(modern_, std::move(asked), std::make_shared<StandaloneLink>(std::move(request)));
   }
 
-  json::Raw input_schema(std::string_view tool) const override {
-    if (server_->backend) return server_->backend->input_schema(tool);
+  HeaderParams header_params(std::string_view tool) const override {
+    if (server_->backend) return server_->backend->header_params(tool);
     const auto catalogue = server_->catalogue();
     const ToolEntry* entry = catalogue->tools.find(tool);
-    return entry && entry->in_headers ? entry->spec.input_schema : json::Raw();
+    return entry ? entry->header_params : nullptr;
   }
 
   void ending() override { modern_->subscriptions->end_all(); }

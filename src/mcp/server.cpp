@@ -96,7 +96,7 @@ Result<void> add(ServerState& state, ToolEntry entry) {
   entry.input = std::move(*input);
   entry.output = std::move(*output);
   if (entry.spec.task != TaskSupport::never) state.offers_tasks = true;
-  entry.in_headers = !header_params(json::View(entry.spec.input_schema)).empty();
+  entry.header_params = read_header_annotations(json::View(entry.spec.input_schema)).shared();
   const bool added =
       state.change(ListKind::tools, [&](Catalogue& c) { return c.tools.add(name, std::move(entry)); });
   if (!added) return taken("tool", name);
@@ -155,10 +155,10 @@ Server& Server::tasks(TaskOptions options) {
 }
 
 Result<void> Server::add_tool(ToolSpec spec, PlainTool handler) {
-  return add(*state_, ToolEntry{std::move(spec), std::move(handler), nullptr, {}, {}, false});
+  return add(*state_, ToolEntry{std::move(spec), std::move(handler), nullptr, {}, {}, nullptr});
 }
 Result<void> Server::add_tool(ToolSpec spec, CoroutineTool handler) {
-  return add(*state_, ToolEntry{std::move(spec), nullptr, std::move(handler), {}, {}, false});
+  return add(*state_, ToolEntry{std::move(spec), nullptr, std::move(handler), {}, {}, nullptr});
 }
 bool Server::remove_tool(const std::string& name) {
   return state_->change(ListKind::tools, [&](Catalogue& c) { return c.tools.remove(name); });

@@ -23,10 +23,47 @@ bool is_visible(char c) {
   return c >= 0x20 && c <= 0x7e;
 }
 
-json::View argument_at(json::View arguments, const std::vector<std::string>& path) {
-  for (const std::string& key : path) arguments = arguments[key];
-  return arguments;
-}
+// Finds the arguments that travel as headers in one pass over all arguments, which may be large.
+class ArgumentFinder {
+ public:
+  ArgumentFinder(const std::vector<HeaderParam>& params, json::View arguments)
+      : params_(params), found_(params.size()), scanner_(json::Scanner::trusted(arguments.text())) {
+    std::vector<std::size_t> all(params.size());
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+    if (arguments.is(json::Type::object)) object(all, 0);
+  }
+  // The argument of params[i]; absent if there is none.
+  json::View operator[](std::size_t i) const { return found_[i]; }
+
+ private:
+  // Reads an object that the paths of `wanted` lead to; `level` keys of each path are done.
+  void object(const std::vector<std::size_t>& wanted, std::size_t level) {
+    scanner_.begin_object();
+    std::string_view spelled;
+    std::string_view text;
+    bool escaped = false;
+    while (scanner_.next_member(spelled, escaped)) {
+      std::vector<std::size_t> within;  // those that end deeper
+      std::vector<std::size_t> here;
+      for (const std::size_t i : wanted) {
+        const std::vector<std::string>& path = params_[i].path;
+        if (!json::key_equals(spelled, escaped, path[level])) continue;
+        found_[i] = json::View();  // of a key that is repeated the last value counts
+        (path.size() == level + 1 ? here : within).push_back(i);
+      }
+      if (!within.empty() && scanner_.peek() == json::Type::object) {
+        object(within, level + 1);
+      } else {
+        scanner_.value(text);
+        for (const std::size_t i : here) found_[i] = json::View(text);
+      }
+    }
+  }
+
+  const std::vector<HeaderParam>& params_;
+  std::vector<json::View> found_;
+  json::Scanner scanner_;
+};
 
 // An argument as the text its header is to have.
 std::optional<std::string> text_of(json::View value, HeaderParam::Type type) {
@@ -108,8 +145,10 @@ std::string_view named_by(std::string_view method) noexcept {
 std::vector<std::pair<std::string, std::string>> param_headers(const std::vector<HeaderParam>& params,
                                                                json::View arguments) {
   std::vector<std::pair<std::string, std::string>> headers;
-  for (const HeaderParam& param : params) {
-    const std::optional<std::string> text = text_of(argument_at(arguments, param.path), param.type);
+  const ArgumentFinder found(params, arguments);
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    const HeaderParam& param = params[i];
+    const std::optional<std::string> text = text_of(found[i], param.type);
     if (text && !is_beyond_exact(param, *text))
       headers.emplace_back(param.header, encode_header_value(*text));
   }
@@ -118,8 +157,10 @@ std::vector<std::pair<std::string, std::string>> param_headers(const std::vector
 
 std::optional<std::string> param_header_problem(const std::vector<HeaderParam>& params, json::View arguments,
                                                 const HeaderLookup& header) {
-  for (const HeaderParam& param : params) {
-    const std::optional<std::string> text = text_of(argument_at(arguments, param.path), param.type);
+  const ArgumentFinder found(params, arguments);
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    const HeaderParam& param = params[i];
+    const std::optional<std::string> text = text_of(found[i], param.type);
     if (!text) continue;
     const std::optional<std::string_view> value = header(param.header);
     if (!value && is_beyond_exact(param, *text)) continue;

@@ -8,9 +8,13 @@
 namespace fairlead::gateway {
 namespace {
 
-std::shared_ptr<Listed> listed(Kind kind, std::initializer_list<std::string> entries) {
+std::shared_ptr<Listed> listed(const std::string& server, Kind kind,
+                               std::initializer_list<std::string> entries) {
   auto made = std::make_shared<Listed>();
-  for (const std::string& entry : entries) made->of(kind).push_back(*json::Raw::parse(entry));
+  for (const std::string& entry : entries) {
+    made->of(kind).push_back(*json::Raw::parse(entry));
+    made->add_offer(server, kind, made->of(kind).back(), mcp::ListLimits());
+  }
   return made;
 }
 
@@ -22,7 +26,7 @@ TEST(GatewayCatalogue, EveryOtherByteOfAnEntrySurvivesItsNewName) {
   const Catalogue catalogue(
       {{"s",
         listed(
-            Kind::tools,
+            "s", Kind::tools,
             {R"({ "x":1.50e3, "name" : "tool","inputSchema":{"type":"object","a":12345678901234567890} })"})}});
   EXPECT_EQ(
       tools_of(catalogue),
@@ -38,8 +42,8 @@ TEST(GatewayCatalogue, WithNothingInItTheListsAreEmptyAndNotAbsent) {
 
 TEST(GatewayCatalogue, AToolIsFoundByItsOfferedNameOnly) {
   const Catalogue catalogue(
-      {{"a", listed(Kind::tools, {R"({"name":"t","inputSchema":{"type":"object"}})"})},
-       {"b", listed(Kind::tools, {R"({"name":"t","inputSchema":{"type":"object"}})"})}});
+      {{"a", listed("a", Kind::tools, {R"({"name":"t","inputSchema":{"type":"object"}})"})},
+       {"b", listed("b", Kind::tools, {R"({"name":"t","inputSchema":{"type":"object"}})"})}});
   ASSERT_NE(catalogue.tool("b__t"), nullptr);
   EXPECT_EQ(catalogue.tool("b__t")->server, "b");
   EXPECT_EQ(catalogue.tool("b__t")->name, "t");
@@ -49,9 +53,10 @@ TEST(GatewayCatalogue, AToolIsFoundByItsOfferedNameOnly) {
 
 TEST(GatewayCatalogue, WhatCannotBeOfferedIsLeftOutAndTold) {
   std::vector<std::string> problems;
-  const Catalogue catalogue({{"s", listed(Kind::tools, {R"({"name":"t","inputSchema":{"type":"object"}})",
-                                                        R"({"name":"t","inputSchema":{"type":"object"}})",
-                                                        R"({"title":"x"})", R"({"name":7})"})}},
+  const Catalogue catalogue({{"s", listed("s", Kind::tools,
+                                          {R"({"name":"t","inputSchema":{"type":"object"}})",
+                                           R"({"name":"t","inputSchema":{"type":"object"}})",
+                                           R"({"title":"x"})", R"({"name":7})"})}},
                             [&](std::string problem) { problems.push_back(std::move(problem)); });
   EXPECT_EQ(catalogue.size(Kind::tools), 1U);
   ASSERT_EQ(problems.size(), 3U);
@@ -62,7 +67,7 @@ TEST(GatewayCatalogue, WhatCannotBeOfferedIsLeftOutAndTold) {
 TEST(GatewayCatalogue, AnEntryThatIsNotAsMcpHasItIsLeftOut) {
   const auto problem_with = [](Kind kind, const std::string& entry) {
     std::string told;
-    const Catalogue catalogue({{"s", listed(kind, {entry})}},
+    const Catalogue catalogue({{"s", listed("s", kind, {entry})}},
                               [&](std::string why) { told = std::move(why); });
     EXPECT_EQ(catalogue.size(kind), 0U) << entry;
     return told.substr(told.find("out: ") + 5);
@@ -90,7 +95,7 @@ TEST(GatewayCatalogue, AnEntryThatIsNotAsMcpHasItIsLeftOut) {
 TEST(GatewayCatalogue, ASchemaThatOnlyModernClientsTakeIsForThem) {
   std::string told;
   const std::string entry = R"({"name":"t","inputSchema":{"type":"object","properties":{"any":true}}})";
-  const Catalogue catalogue({{"s", listed(Kind::tools, {entry})}},
+  const Catalogue catalogue({{"s", listed("s", Kind::tools, {entry})}},
                             [&](std::string why) { told = std::move(why); });
   EXPECT_NE(tools_of(catalogue), "[]");
   EXPECT_EQ(tools_of(catalogue, mcp::kNewestLegacy), "[]");
@@ -101,23 +106,23 @@ TEST(GatewayCatalogue, ASchemaThatOnlyModernClientsTakeIsForThem) {
 }
 
 TEST(GatewayCatalogue, AResourceBelongsToWhoListsItOrWhoseTemplateItFits) {
-  auto one = listed(Kind::resources, {R"({"uri":"file:///a","name":"a"})"});
-  auto two = listed(Kind::templates, {R"({"uriTemplate":"db://{table}/rows","name":"rows"})"});
+  auto one = listed("files", Kind::resources, {R"({"uri":"file:///a","name":"a"})"});
+  auto two = listed("db", Kind::templates, {R"({"uriTemplate":"db://{table}/rows","name":"rows"})"});
   const Catalogue catalogue({{"files", one}, {"db", two}});
-  EXPECT_EQ(*catalogue.server_of_resource("file:///a"), "files");
-  EXPECT_EQ(*catalogue.server_of_resource("db://users/rows"), "db");
-  EXPECT_EQ(*catalogue.server_of_resource("db://{table}/rows"), "db");
-  EXPECT_EQ(catalogue.server_of_resource("file:///b"), nullptr);
+  EXPECT_EQ(**catalogue.server_of_resource("file:///a"), "files");
+  EXPECT_EQ(**catalogue.server_of_resource("db://users/rows"), "db");
+  EXPECT_EQ(**catalogue.server_of_resource("db://{table}/rows"), "db");
+  EXPECT_EQ(*catalogue.server_of_resource("file:///b"), nullptr);
   // With one server only there is nobody else to ask.
   const Catalogue alone({{"files", one}});
-  EXPECT_EQ(*alone.server_of_resource("file:///b"), "files");
+  EXPECT_EQ(**alone.server_of_resource("file:///b"), "files");
 }
 
 TEST(GatewayCatalogue, EachEraSeesWhatItMay) {
   const Catalogue catalogue(
       {{"s",
         listed(
-            Kind::tools,
+            "s", Kind::tools,
             {R"({"name":"t","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"},"outputSchema":{"type":"array"}})"})}});
   EXPECT_EQ(tools_of(catalogue, mcp::kNewest),
             R"([{"name":"s__t","inputSchema":{"type":"object"},"outputSchema":{"type":"array"}}])");
@@ -127,9 +132,10 @@ TEST(GatewayCatalogue, EachEraSeesWhatItMay) {
 
 TEST(GatewayCatalogue, TheOrderDoesNotDependOnWhoAnsweredFirst) {
   Lists lists;
-  lists["b"] = listed(Kind::tools, {R"({"name":"y","inputSchema":{"type":"object"}})"});
-  lists["a"] = listed(Kind::tools, {R"({"name":"z","inputSchema":{"type":"object"}})",
-                                    R"({"name":"x","inputSchema":{"type":"object"}})"});
+  lists["b"] = listed("b", Kind::tools, {R"({"name":"y","inputSchema":{"type":"object"}})"});
+  lists["a"] = listed(
+      "a", Kind::tools,
+      {R"({"name":"z","inputSchema":{"type":"object"}})", R"({"name":"x","inputSchema":{"type":"object"}})"});
   EXPECT_EQ(
       tools_of(Catalogue(lists)),
       R"([{"name":"a__z","inputSchema":{"type":"object"}},{"name":"a__x","inputSchema":{"type":"object"}},{"name":"b__y","inputSchema":{"type":"object"}}])");

@@ -67,7 +67,7 @@ class Scripted final : public mcp::Backend {
     static_cast<void>(ended);
     co_return Error::rpc(rpc::kInternalError, "too late");
   }
-  json::Raw input_schema(std::string_view) const override { return json::Raw(); }
+  mcp::HeaderParams header_params(std::string_view) const override { return nullptr; }
   Task<Result<std::shared_ptr<void>>> subscribe(mcp::BackendSubscription) override {
     co_return Error::rpc(rpc::kInternalError, "not in the script");
   }
@@ -84,6 +84,7 @@ class GatewayTest : public ::testing::Test {
  protected:
   Loop loop;
   Config config;
+  Log gateway_log;
   std::shared_ptr<Gateway> gateway;
   std::map<std::string, std::shared_ptr<Instances>> servers;
   std::map<std::string, Event> held;                          // servers that do not start before it is set
@@ -191,7 +192,7 @@ class GatewayTest : public ::testing::Test {
   std::shared_ptr<Client> enter(mcp::Revision revision = mcp::kNewestLegacy, const std::string& user = "",
                                 const std::string& model = "someone") {
     if (!gateway) {
-      Result<std::shared_ptr<Gateway>> made = Gateway::create(loop, config);
+      Result<std::shared_ptr<Gateway>> made = Gateway::create(loop, config, gateway_log);
       EXPECT_TRUE(made) << made.error().to_string();
       gateway = *made;
       front = mcp::http_application(gateway->front());

@@ -128,7 +128,7 @@ class TestApplication final : public Application {
     co_return *json::Raw::parse(R"({"ok":true})");
   }
 
-  json::Raw input_schema(std::string_view) const override { return {}; }
+  mcp::HeaderParams header_params(std::string_view) const override { return nullptr; }
   void ending() override { ended = true; }
 
   // Lets go of all that hang.

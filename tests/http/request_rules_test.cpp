@@ -10,10 +10,11 @@ const std::string kMeta =
     R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}})";
 const std::string kModern = "2026-07-28";
 
-json::Raw schema_of(std::string_view tool) {
-  if (tool != "deploy") return {};
-  return *json::Raw::parse(
-      R"({"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}})");
+mcp::HeaderParams params_of(std::string_view tool) {
+  if (tool != "deploy") return nullptr;
+  constexpr std::string_view kSchema =
+      R"({"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}})";
+  return mcp::read_header_annotations(json::View(kSchema)).shared();
 }
 
 std::string request(const std::string& method, const std::string& params) {
@@ -21,7 +22,7 @@ std::string request(const std::string& method, const std::string& params) {
 }
 // "legacy", "modern", or status and code of the refusal.
 std::string judged(const Headers& headers, const std::string& body) {
-  const Verdict verdict = judge(headers, rpc::Message::parse(Bytes::copy_of(body)), schema_of);
+  const Verdict verdict = judge(headers, rpc::Message::parse(Bytes::copy_of(body)), params_of);
   if (verdict.refusal)
     return std::to_string(verdict.refusal->status) + " " + std::to_string(verdict.refusal->code);
   return verdict.era == Era::modern ? "modern" : "legacy";
@@ -93,7 +94,7 @@ TEST(RequestRules, RefusalsComeInTheOrderOfTheProtocol) {
 TEST(RequestRules, UnsupportedVersionsAreToldWhatThereIs) {
   const Verdict verdict =
       judge(headers_of("v999.0.0", "a"), rpc::Message::parse(Bytes::copy_of(request("a", meta("v999.0.0")))),
-            schema_of);
+            params_of);
   EXPECT_EQ(verdict.refusal->data, R"({"supported":["2026-07-28"],"requested":"v999.0.0"})");
 }
 

@@ -15,6 +15,7 @@
 #include "fairlead/loop/task.hpp"
 #include "fairlead/peer/connection.hpp"
 #include "fairlead/peer/methods.hpp"
+#include "fairlead/protocol/header_annotations.hpp"
 
 namespace fairlead::http {
 
@@ -44,9 +45,9 @@ class Application {
   virtual void serve(std::shared_ptr<Connection> connection, Identity identity) = 0;
   // The answer becomes 200, or the status that goes with its code.
   virtual Task<Answer> serve(std::shared_ptr<Standalone> request) = 0;
-  // The input schema of a tool, for the check of Mcp-Param-* headers; absent when there is no such tool, or
-  // none of its arguments travels as a header.
-  virtual json::Raw input_schema(std::string_view tool) const = 0;
+  // The arguments of a tool that travel as Mcp-Param-* headers; null if there is no such tool, or none does.
+  // Asked for each call: implementations compute it once.
+  virtual mcp::HeaderParams header_params(std::string_view tool) const = 0;
   // The end is near: what would go on for ever, such as subscriptions, is to be ended in its orderly way.
   virtual void ending() {}
   // Lets what is under way on its connections finish and the answers leave, for `grace` at most; closes them.

@@ -14,6 +14,7 @@
 #include "fairlead/loop/task.hpp"
 #include "fairlead/mcp/context.hpp"
 #include "fairlead/peer/methods.hpp"
+#include "fairlead/protocol/header_annotations.hpp"
 #include "fairlead/rpc/message.hpp"
 
 namespace fairlead::mcp {
@@ -48,8 +49,9 @@ class Backend {
   virtual bool has_capability(std::string_view capability) const = 0;
   // The whole result, as the revision of the request has it.
   virtual Task<Answer> serve(BackendRequest request) = 0;
-  // The input schema of a tool, where it is known; for HTTP's check of headers.
-  virtual json::Raw input_schema(std::string_view tool) const = 0;
+  // The arguments of a tool that travel as HTTP headers; null if the tool is unknown, or none does. Asked for
+  // each call over HTTP.
+  virtual HeaderParams header_params(std::string_view tool) const = 0;
   // Ends when changes are sure to be told. The subscription lasts for as long as what it yields is kept.
   virtual Task<Result<std::shared_ptr<void>>> subscribe(BackendSubscription subscription) = 0;
   // A client of the legacy era has introduced itself: it can be spoken to from now on without having asked.

@@ -19,6 +19,7 @@
 #include "fairlead/mcp/types.hpp"
 #include "fairlead/peer/peer.hpp"
 #include "fairlead/protocol/extension.hpp"
+#include "fairlead/protocol/list_limits.hpp"
 
 namespace fairlead::mcp {
 
@@ -81,6 +82,7 @@ struct ClientOptions {
   bool cache = true;                      // modern era: use results again for as long as the server allows
   bool stale_on_error = false;            // and longer than that while the server cannot be reached
   Reconnect reconnect = Reconnect::children;
+  ListLimits lists;  // what the server may list
 };
 
 // What to be told of.

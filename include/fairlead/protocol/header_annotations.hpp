@@ -3,16 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "fairlead/json/view.hpp"
+#include "fairlead/protocol/list_limits.hpp"
 
 namespace fairlead::mcp {
-
-// What is wrong with the annotations of a tool's input schema; nullopt when nothing is.
-std::optional<std::string> header_annotation_problem(json::View input_schema);
 
 // An argument that travels as a header.
 struct HeaderParam {
@@ -21,8 +20,32 @@ struct HeaderParam {
   std::string header;             // "Mcp-Param-Region"
   Type type = Type::string;
 };
+// Those of one tool, computed once; null if there are none.
+using HeaderParams = std::shared_ptr<const std::vector<HeaderParam>>;
 
+// What the annotations of an input schema say.
+struct HeaderAnnotations {
+  std::vector<HeaderParam> params;     // none if there is a problem
+  std::optional<std::string> problem;  // why the schema is not valid
+
+  HeaderParams shared() const {
+    return params.empty() ? nullptr : std::make_shared<const std::vector<HeaderParam>>(params);
+  }
+};
+// Reads the schema in one pass. More than `max_header_params` annotations are a problem.
+HeaderAnnotations read_header_annotations(json::View input_schema, const ListLimits& limits = {});
+
+// False for a schema that certainly has no annotation. Much cheaper than reading them.
+bool may_have_header_annotations(json::View input_schema) noexcept;
+
+// What is wrong with the annotations of a tool's input schema; nullopt when nothing is.
+std::optional<std::string> header_annotation_problem(json::View input_schema);
 // All of a schema's; none when its annotations are not valid.
 std::vector<HeaderParam> header_params(json::View input_schema);
+
+// Which limit the schema named `which` is over, as in "its outputSchema is over the limit max_schema_bytes
+// (262144)"; nullopt if none.
+std::optional<std::string> schema_limit_problem(std::string_view which, json::View schema,
+                                                const ListLimits& limits = {});
 
 }  // namespace fairlead::mcp

@@ -1,0 +1,31 @@
+// ListLimits: bounds on what a server may list, and on the work that one entry or one lookup may cause.
+#pragma once
+
+#include <cstddef>
+
+namespace fairlead::mcp {
+
+struct ListLimits {
+  // Of a list, all its pages together. Reaching one is an error of the listing, which names it.
+  std::size_t max_list_pages = 1000;
+  std::size_t max_list_entries = 10'000;
+  std::size_t max_list_bytes = 8u << 20;
+
+  // Of one entry. One over it is left out.
+  std::size_t max_entry_bytes = 512u << 10;
+
+  // Of a tool's input or output schema. A tool over one is left out.
+  std::size_t max_schema_bytes = 256u << 10;
+  std::size_t max_schema_depth = 64;   // nesting of arrays and objects in its text
+  std::size_t max_header_params = 32;  // arguments that travel as headers
+
+  // Of a resource's URI or URI template. A listed one over it is left out; a request with one is refused.
+  std::size_t max_uri_bytes = 8u << 10;
+  // Of a URI template. One over it is left out.
+  std::size_t max_template_variables = 64;
+  // Of looking up whose template a URI fits: bytes of the URI times parts of templates, for all templates
+  // together. Each server has an equal share of it.
+  std::size_t max_template_steps = 12'000'000;
+};
+
+}  // namespace fairlead::mcp

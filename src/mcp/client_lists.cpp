@@ -1,0 +1,143 @@
+// A client and the lists of its server: all pages of one, within limits, and the results of tools checked
+// with what was listed.
+#include "fairlead/json/members.hpp"
+#include "fairlead/loop/timer.hpp"
+#include "fairlead/protocol/header_annotations.hpp"
+#include "mcp/client_session.hpp"
+#include "protocol/slices.hpp"
+
+namespace fairlead::mcp {
+
+Task<Result<std::vector<json::Raw>>> ClientSession::list(std::string method, std::string member) {
+  const auto keep = self();
+  const ListLimits& limits = options_.lists;
+  std::vector<json::Raw> all;
+  std::size_t bytes = 0;
+  json::Raw params;
+  for (std::size_t page = 0; page < limits.max_list_pages; ++page) {
+    ToolCallOptions options;
+    Task<Result<json::Raw>> asking = request(method, params, std::move(options));
+    const Result<json::Raw> answer = co_await asking;
+    if (!answer) co_return answer.error();
+    bytes += answer->text().size();
+    if (bytes > limits.max_list_bytes) co_return list_over(method, "max_list_bytes", limits.max_list_bytes);
+    const json::Members members(json::View(*answer), {member, "nextCursor"});
+    if (!members[member].is(json::Type::array))
+      co_return Error(ErrorKind::validation, method + " was answered without `" + member + "`");
+    members[member].each_element([&](json::View entry) {
+      all.push_back(sub(*answer, entry));
+      return all.size() <= limits.max_list_entries;
+    });
+    if (all.size() > limits.max_list_entries)
+      co_return list_over(method, "max_list_entries", limits.max_list_entries);
+    const json::View next = members["nextCursor"];
+    if (!next.is(json::Type::string)) {
+      if (method != "tools/list") co_return all;
+      Task<std::vector<json::Raw>> checking = check_tools(std::move(all));
+      std::vector<json::Raw> checked = co_await checking;
+      co_return checked;
+    }
+    json::Writer out;
+    out.begin_object().key("cursor").raw(next.text()).end_object();
+    params = out.finish();
+  }
+  co_return list_over(method, "max_list_pages", limits.max_list_pages);
+}
+
+Task<std::vector<json::Raw>> ClientSession::check_tools(std::vector<json::Raw> tools) {
+  const auto keep = self();
+  OutputSchemas schemas;
+  std::set<std::string> task_only;
+  std::vector<json::Raw> valid;
+  Slices slices;
+  for (json::Raw& tool : tools) {
+    const std::size_t bytes = tool.text().size();
+    if (const std::optional<std::string> problem = tool_problem(json::View(tool))) {
+      const std::string name = bytes > options_.lists.max_entry_bytes
+                                   ? std::string()
+                                   : json::View(tool)["name"].as_string().value_or("");
+      options_.connect.log.warning("a tool is left out", {{"tool", name}, {"problem", *problem}});
+    } else {
+      const json::Members members(json::View(tool), {"name", "execution", "outputSchema"});
+      const std::string name = members["name"].as_string().value_or("");
+      if (members["execution"]["taskSupport"].as_string() == "required") task_only.insert(name);
+      if (const json::View schema = members["outputSchema"]; !schema.absent())
+        schemas.emplace(name, OutputSchema{sub(tool, schema), std::nullopt});
+      valid.push_back(std::move(tool));
+    }
+    if (slices.due(bytes)) co_await sleep_for(loop_, Slices::kPause);
+  }
+  output_schemas_ = std::move(schemas);
+  task_only_ = std::move(task_only);
+  tools_seen_ = true;
+  co_return valid;
+}
+
+std::optional<std::string> ClientSession::tool_problem(json::View tool) const {
+  const ListLimits& limits = options_.lists;
+  if (tool.text().size() > limits.max_entry_bytes)
+    return "it is over the limit max_entry_bytes (" + std::to_string(limits.max_entry_bytes) + ")";
+  const json::Members members(tool, {"inputSchema", "outputSchema"});
+  for (const std::string_view which : {"inputSchema", "outputSchema"}) {
+    std::optional<std::string> problem = schema_limit_problem(which, members[which], limits);
+    if (problem) return problem;
+  }
+  if (!is_modern(revision_)) return std::nullopt;
+  return read_header_annotations(members["inputSchema"], limits).problem;
+}
+
+// Null if the tool has none, or none that is usable.
+const json::Schema* ClientSession::output_schema(const std::string& tool) {
+  const auto found = output_schemas_.find(tool);
+  if (found == output_schemas_.end()) return nullptr;
+  std::optional<json::Schema>& compiled = found->second.compiled;
+  if (!compiled) {
+    Result<json::Schema> made = json::Schema::compile(found->second.text.text());
+    if (!made) {
+      options_.connect.log.warning("a tool's output schema is not usable",
+                                   {{"tool", tool}, {"problem", made.error().message()}});
+      output_schemas_.erase(found);
+      return nullptr;
+    }
+    compiled = std::move(*made);
+  }
+  return &*compiled;
+}
+
+Task<Result<ToolResult>> ClientSession::call_tool(std::string name, json::Raw arguments,
+                                                  ToolCallOptions options) {
+  const auto keep = self();
+  json::Writer params;
+  params.begin_object().key("name").string(name);
+  if (!arguments.absent()) params.key("arguments").raw(arguments);
+  params.end_object();
+  Task<Result<json::Raw>> asking = request("tools/call", params.finish(), std::move(options));
+  const Result<json::Raw> answer = co_await asking;
+  if (!answer) co_return answer.error();
+  co_return tool_result(name, *answer);
+}
+
+Result<ToolResult> ClientSession::tool_result(const std::string& name, const json::Raw& answer) {
+  const json::View view(answer);
+  ToolResult result;
+  view["content"].each_element([&](json::View block) {
+    result.content.push_back(Content(sub(answer, block)));
+    return true;
+  });
+  result.structured = sub(answer, view["structuredContent"]);
+  result.is_error = view["isError"].as_bool().value_or(false);
+  result.meta = sub(answer, view["_meta"]);
+  const json::Schema* const schema = result.is_error ? nullptr : output_schema(name);
+  if (schema) {
+    if (result.structured.absent())
+      return Error(ErrorKind::validation,
+                   "tool " + name + " has an output schema but returned no structured content");
+    if (const auto violation = schema->validate(result.structured.text())) {
+      return Error(ErrorKind::validation,
+                   "the structured content of tool " + name + " breaks its schema: " + violation->message);
+    }
+  }
+  return result;
+}
+
+}  // namespace fairlead::mcp

@@ -1,0 +1,30 @@
+// Slices: cuts work over many entries into parts, between which the loop serves others.
+//
+//   for (…) { …; if (slices.due(entry.text().size())) co_await sleep_for(loop, Slices::kPause); }
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+namespace fairlead::mcp {
+
+class Slices {
+ public:
+  static constexpr std::chrono::nanoseconds kPause{1};  // not zero, which would not wait at all
+
+  // Whether enough has been done since the last pause; called after an entry of this size.
+  bool due(std::size_t entry_bytes) noexcept {
+    done_ += entry_bytes + kEntryOverhead;
+    if (done_ < kBytes) return false;
+    done_ = 0;
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kBytes = 256u << 10;
+  static constexpr std::size_t kEntryOverhead = 500;  // what an entry costs besides its bytes
+
+  std::size_t done_ = 0;
+};
+
+}  // namespace fairlead::mcp

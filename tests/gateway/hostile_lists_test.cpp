@@ -1,0 +1,215 @@
+// Servers that list what is costly to process, and clients that use it. No input may hold the loop.
+#include "gateway/harness.hpp"
+#include "support/turns.hpp"
+
+namespace fairlead::gateway {
+namespace {
+
+// A server that lists what is written here.
+class ListingBackend final : public mcp::Backend {
+ public:
+  std::map<std::string, json::Raw, std::less<>> results;  // by method
+
+  bool has_capability(std::string_view capability) const override {
+    return results.contains(std::string(capability) + "/list");
+  }
+  Task<Answer> serve(mcp::BackendRequest request) override {
+    const auto result = results.find(request.message.method());
+    if (result == results.end()) co_return Error::rpc(rpc::kMethodNotFound, "not listed");
+    co_return result->second;
+  }
+  mcp::HeaderParams header_params(std::string_view) const override { return nullptr; }
+  Task<Result<std::shared_ptr<void>>> subscribe(mcp::BackendSubscription) override {
+    co_return Error::rpc(rpc::kInternalError, "no subscriptions");
+  }
+  void session_began(std::string_view, Reach) override {}
+  void log_level_set(std::string_view, mcp::LoggingLevel) override {}
+  void session_ended(std::string_view) override {}
+};
+
+class HostileListTest : public GatewayTest {
+ protected:
+  std::shared_ptr<ListingBackend> backend = std::make_shared<ListingBackend>();
+  std::shared_ptr<Client> client;
+
+  std::vector<std::string> logged;
+
+  void SetUp() override {
+    gateway_log =
+        Log(LogLevel::warning, LogFormat::text, [this](std::string_view line) { logged.emplace_back(line); });
+    furnish = [this](Instance& instance) { instance.server.backend(backend); };
+  }
+  // Starts a gateway in front of one server that lists this, and waits until it is listed.
+  void list(const std::string& method, const std::string& member, const std::vector<std::string>& entries,
+            mcp::Revision revision = mcp::kNewestLegacy) {
+    std::string text = R"({")" + member + R"(":[)";
+    for (const std::string& entry : entries) text += (text.back() == '[' ? "" : ",") + entry;
+    backend->results[method] = raw(text + "]}");
+    add("s", Sharing::shared, revision);
+    loop.turns().reset();
+    client = enter(revision);
+    tools(client);
+  }
+  bool was_logged(std::string_view what) const {
+    return std::ranges::any_of(logged,
+                               [&](const std::string& line) { return line.find(what) != std::string::npos; });
+  }
+  std::string read(const std::string& uri) {
+    json::Writer params;
+    params.begin_object().key("uri").string(uri).end_object();
+    const Result<json::Raw> answer =
+        loop.block_on(client->client->request("resources/read", params.finish()));
+    if (answer) return std::string(answer->text());
+    return std::to_string(answer.error().detail().rpc_code.value_or(0)) + " " + answer.error().message();
+  }
+};
+
+std::string template_entry(const std::string& uri_template) {
+  json::Writer out;
+  out.begin_object().key("uriTemplate").string(uri_template).key("name").string("n").end_object();
+  return std::string(out.text());
+}
+
+TEST_F(HostileListTest, TemplateWithManyVariablesIsLeftOut) {
+  std::string variables;
+  for (int i = 0; i < 60'000; ++i) variables += "{a}";
+  backend->results["resources/list"] = raw(R"({"resources":[]})");
+  list("resources/templates/list", "resourceTemplates",
+       {template_entry("x://" + variables), template_entry("y://{a}")});
+  const Result<std::vector<json::Raw>> listed =
+      loop.block_on(client->client->list("resources/templates/list", "resourceTemplates"));
+  ASSERT_TRUE(listed);
+  EXPECT_EQ(listed->size(), 1u);
+  read("x://" + std::string(4000, 'a'));
+  test::expect_short_turns(loop);
+}
+
+TEST_F(HostileListTest, UriOverItsLimitIsRefused) {
+  backend->results["resources/list"] = raw(R"({"resources":[]})");
+  list("resources/templates/list", "resourceTemplates", {template_entry("x://{a}/{b}/{c}")});
+  loop.turns().reset();
+  const std::string answer = read("x://" + std::string(100'000, 'a'));
+  EXPECT_EQ(answer, "-32602 uri is over the limit max_uri_bytes (8192)");
+  test::expect_short_turns(loop);
+}
+
+TEST_F(HostileListTest, ManyTemplatesAndALongUriDoNotHoldTheLoop) {
+  backend->results["resources/list"] = raw(R"({"resources":[]})");
+  std::vector<std::string> entries;
+  for (int i = 0; i < 10'000; ++i)
+    entries.push_back(template_entry("x://{+a}b{+b}b{+c}b{+d}" + std::to_string(i) + "{+e}"));
+  list("resources/templates/list", "resourceTemplates", entries);
+  loop.turns().reset();
+  read("x://" + std::string(8000, 'b'));
+  test::expect_short_turns(loop);
+}
+
+// ---- tools -----------------------------------------------------------------------------------------------
+
+std::string tool_entry(const std::string& name, const std::string& schema, const std::string& more = "") {
+  return R"({"name":")" + name + R"(","inputSchema":)" + schema + more + "}";
+}
+const std::string kAnySchema = R"({"type":"object"})";
+
+// A schema of this many levels, with a valid annotation in the innermost one.
+std::string deep_schema(int levels, const std::string& filling = "") {
+  std::string schema;
+  for (int i = 0; i < levels; ++i) schema += R"({"type":"object","properties":{"a":)";
+  schema += R"({"type":"string","x-mcp-header":"H"})" + filling;
+  for (int i = 0; i < levels; ++i) schema += "}}";
+  return schema;
+}
+
+class HostileToolsTest : public HostileListTest, public ::testing::WithParamInterface<mcp::Revision> {
+ protected:
+  void list_tools(const std::vector<std::string>& tools) { list("tools/list", "tools", tools, GetParam()); }
+};
+INSTANTIATE_TEST_SUITE_P(Eras, HostileToolsTest, ::testing::Values(mcp::kNewestLegacy, mcp::kNewest),
+                         [](const auto& made) { return mcp::is_modern(made.param) ? "modern" : "legacy"; });
+
+TEST_P(HostileToolsTest, ToolWithADeepSchemaIsLeftOut) {
+  std::string filling;
+  for (int i = 0; i < 100'000; ++i) filling += R"(,"b":{"type":"string","description":"………………"})";
+  list_tools({tool_entry("large", deep_schema(200, filling)), tool_entry("deep", deep_schema(100)),
+              tool_entry("good", deep_schema(20))});
+  EXPECT_EQ(tools(client), std::vector<std::string>{"s__good"});
+  EXPECT_TRUE(was_logged("max_entry_bytes (524288)"));
+  EXPECT_TRUE(was_logged("max_schema_depth (64)"));
+  test::expect_short_turns(loop);
+}
+
+TEST_P(HostileToolsTest, ToolWithALargeSchemaIsLeftOut) {
+  std::string members;
+  for (int i = 0; i < 30'000; ++i) members += R"(,"a":["b"])";
+  list_tools({tool_entry("in", R"({"type":"object")" + members + "}"),
+              tool_entry("out", kAnySchema, R"(,"outputSchema":{"type":"object")" + members + "}"),
+              tool_entry("good", kAnySchema)});
+  EXPECT_EQ(tools(client), std::vector<std::string>{"s__good"});
+  EXPECT_TRUE(was_logged("max_schema_bytes (262144)"));
+  test::expect_short_turns(loop);
+}
+
+TEST_P(HostileToolsTest, ServerThatListsTooManyToolsListsNone) {
+  std::vector<std::string> many;
+  for (int i = 0; i < 100'000; ++i) many.push_back(tool_entry("t" + std::to_string(i), kAnySchema));
+  list_tools(many);
+  EXPECT_TRUE(tools(client).empty());
+  EXPECT_TRUE(was_logged("max_list_entries (10000)"));
+  test::expect_short_turns(loop);
+}
+
+TEST_P(HostileToolsTest, ServerThatListsTooManyBytesListsNone) {
+  list_tools(std::vector<std::string>(
+      2, tool_entry("t", kAnySchema, R"(,"_meta":{"a":")" + std::string(4'500'000, 'x') + "\"}")));
+  EXPECT_TRUE(tools(client).empty());
+  EXPECT_TRUE(was_logged("max_list_bytes (8388608)"));
+  test::expect_short_turns(loop);
+}
+
+// As much as is allowed, each with a schema that costs as much as is allowed.
+TEST_P(HostileToolsTest, LargestListDoesNotHoldTheLoop) {
+  std::string members;
+  for (int i = 0; i < 60; ++i) members += R"(,"a\n":1)";
+  const std::string schema = R"({"type":"object","x":"x-mcp-h")" + members + "}";
+  std::vector<std::string> many;
+  for (int i = 0; i < 9'990; ++i) many.push_back(tool_entry("t" + std::to_string(i), schema));
+  list_tools(many);
+  EXPECT_EQ(tools(client).size(), 9'990u);
+  test::expect_short_turns(loop);
+}
+
+TEST_P(HostileToolsTest, LargestToolsDoNotHoldTheLoop) {
+  std::string members;
+  for (int i = 0; i < 32'000; ++i) members += R"(,"a\n":1)";
+  const std::string schema = R"({"type":"object","x":"x-mcp-h")" + members.substr(0, 8 * 32'000) + "}";
+  std::vector<std::string> many;
+  for (int i = 0; i < 16; ++i)
+    many.push_back(tool_entry("t" + std::to_string(i), schema, R"(,"outputSchema":)" + schema));
+  list_tools(many);
+  EXPECT_EQ(tools(client).size(), 16u);
+  test::expect_short_turns(loop);
+}
+
+TEST_P(HostileToolsTest, ManyInvalidToolsAreLoggedAsOneNumber) {
+  std::vector<std::string> many;
+  for (int i = 0; i < 10'000; ++i) many.push_back(tool_entry("t" + std::to_string(i), "null"));
+  list_tools(many);
+  EXPECT_TRUE(tools(client).empty());
+  EXPECT_LT(logged.size(), 200u);
+  EXPECT_TRUE(was_logged("9900 more entries are left out"));
+  test::expect_short_turns(loop);
+}
+
+TEST_P(HostileToolsTest, ServerThatPagesForEverListsNone) {
+  backend->results["tools/list"] =
+      raw(R"({"tools":[{"name":"t","inputSchema":{"type":"object"}}],"nextCursor":"more"})");
+  config.list_wait = 1h;
+  add("s", Sharing::shared, GetParam());
+  client = enter(GetParam());
+  EXPECT_TRUE(tools(client).empty());
+  EXPECT_TRUE(was_logged("max_list_pages (1000)"));
+  test::expect_short_turns(loop);
+}
+
+}  // namespace
+}  // namespace fairlead::gateway

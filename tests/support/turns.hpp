@@ -1,0 +1,33 @@
+// The bound on how long one callback may hold an event loop, for tests of hostile input.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "fairlead/loop/loop.hpp"
+
+namespace fairlead::test {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
+inline constexpr int kTurnFactor = 20;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+    __has_feature(undefined_behavior_sanitizer) || __has_feature(memory_sanitizer)
+inline constexpr int kTurnFactor = 20;
+#else
+inline constexpr int kTurnFactor = 1;
+#endif
+#else
+inline constexpr int kTurnFactor = 1;
+#endif
+
+// In thread CPU time, at release optimisation; more where the build is slower.
+inline constexpr std::chrono::milliseconds kTurnBound = std::chrono::milliseconds(50) * kTurnFactor;
+
+inline void expect_short_turns(Loop& loop) {
+  const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(loop.turns().longest());
+  EXPECT_LT(longest, kTurnBound) << "the longest turn took " << longest.count() << " us";
+}
+
+}  // namespace fairlead::test
