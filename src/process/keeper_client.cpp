@@ -34,6 +34,9 @@ constexpr std::chrono::milliseconds kShutdownPatience{2'000};
 // Orphans of a keeper that was killed: how often and for how long they are killed.
 constexpr std::chrono::milliseconds kOrphanRound{10};
 constexpr int kMaxOrphanRounds = 500;
+// Half-timeouts without an answer from a keeper that is not stopped: it gets no processor time on an
+// overloaded machine. Killing it would end all servers.
+constexpr int kMaxBusyPeriods = 10;
 constexpr KeeperClient::Token kPing = 0;  // no child's
 
 // Ties the client's life to the loop's: shutdown() is called when the loop is destroyed.
@@ -242,6 +245,7 @@ void KeeperClient::ping() {
   send_to(pidfd_, SIGCONT);  // without effect unless somebody has stopped it
   flush();
   silent_periods_ = 0;
+  killed_ = false;
   wait_for_answer();
 }
 
@@ -255,11 +259,14 @@ void KeeperClient::on_silence() {
   const ssize_t n = ::recv(socket_->fd(), &report, sizeof report, MSG_PEEK | MSG_DONTWAIT);
   // Its answer, or its end, is there: it is this loop that was busy.
   if (n >= 0 || errno != EAGAIN) return wait_for_answer();
-  ++silent_periods_;
-  if (silent_periods_ == 1) send_to(pidfd_, SIGCONT);
-  if (silent_periods_ == 2) send_to(pidfd_, SIGKILL);  // the end of its socket is noticed
-  if (silent_periods_ <= 2) return wait_for_answer();
-  on_keeper_death();  // the kernel has not let it go
+  const int allowed = is_stopped(pid_) ? 1 : kMaxBusyPeriods;
+  if (++silent_periods_ <= allowed) {
+    send_to(pidfd_, SIGCONT);
+    return wait_for_answer();
+  }
+  if (std::exchange(killed_, true)) return on_keeper_death();  // the kernel has not let it go
+  send_to(pidfd_, SIGKILL);                                    // the reader notices the end of its socket
+  wait_for_answer();
 }
 
 void KeeperClient::answered() {

@@ -83,9 +83,9 @@ class KeeperClient : public std::enable_shared_from_this<KeeperClient> {
 
   // Limits::keeper_timeout. The last value applies to all children of the loop.
   void set_timeout(std::chrono::milliseconds timeout) noexcept { timeout_ = timeout; }
-  // Continues the keeper if somebody has stopped it, and asks it for a sign of life. One that does not answer
-  // within the timeout is killed; then its children are killed and told, as if it had died by itself. Every
-  // other request pings as well.
+  // Continues the keeper if somebody has stopped it, and asks it for a sign of life. One that stays stopped
+  // for the timeout, or runs and does not answer for five times as long, is killed; then its children are
+  // killed and told, as if it had died by itself. Every other request pings as well.
   void ping();
 
   // To the child's whole group. Nothing happens when it has ended.
@@ -144,6 +144,7 @@ class KeeperClient : public std::enable_shared_from_this<KeeperClient> {
   std::chrono::milliseconds timeout_ = Limits().keeper_timeout;
   std::optional<Timer> silence_;  // while an answer is awaited
   int silent_periods_ = 0;
+  bool killed_ = false;  // for its silence
   std::optional<Timer> orphan_sweep_;
   std::map<std::string, CgroupHome> cgroup_homes_;
   std::map<std::string, std::size_t>
