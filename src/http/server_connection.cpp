@@ -53,6 +53,7 @@ void ServerConnection::end_turn() {
   pumping_ = false;
   turn_bytes_ = 0;
   turn_requests_ = 0;
+  count_body();
   settle();
 }
 
@@ -396,6 +397,7 @@ void ServerConnection::close() {
   const auto self = shared_from_this();
   stream_->close();
   stream_.reset();
+  core_->buffered_body_bytes -= std::exchange(counted_body_, 0);
   deadline_ = Clock::time_point::max();
   pending_ = std::string();
   pending_done_ = 0;

@@ -48,6 +48,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // Reading. The reads say whether there may be more.
   void pump();
   void end_turn();
+  void count_body();
+  void give_up_request(int status, const std::string& why);
   bool read_once();
   bool read_some();
   bool read_body();
@@ -100,6 +102,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   Phase last_phase_ = Phase::linger;
   std::size_t turn_bytes_ = 0;  // read, and requests served, since the loop last had its turn
   int turn_requests_ = 0;
+  std::size_t counted_body_ = 0;  // in the server's buffered_body_bytes
   bool surplus_;
   bool served_ = false;  // at least one request
   bool pumping_ = false;

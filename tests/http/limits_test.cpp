@@ -132,6 +132,43 @@ TEST(HttpLimits, RateOfABodyIsNotThatOfTheOneBefore) {
   EXPECT_EQ(client.answer().status, 200);
 }
 
+TEST(HttpLimits, IncompleteBodiesOfAllConnectionsAreBoundedTogether) {
+  HttpServer server(with([](ServerOptions& o) {
+    o.max_body_bytes = 1'000'000;
+    o.max_buffered_body_bytes = 2'000'000;
+  }));
+  server.route("/x", answer_at_once);
+  const std::string head = "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n";
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(server.client());
+    ASSERT_TRUE(clients.back().send(head + std::string(900'000, 'x')));
+  }
+  std::size_t refused = 3;
+  ASSERT_TRUE(holds_soon([&] {
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+      pollfd ready{clients[i].fd(), POLLIN, 0};
+      if (::poll(&ready, 1, 0) == 1) refused = i;
+    }
+    return refused < clients.size();
+  }));
+  const auto answer = clients[refused].answer();
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_NE(answer.body.find("max_buffered_body_bytes (2000000 bytes)"), std::string::npos) << answer.body;
+  // The others go on, and what they held is free again.
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    if (i == refused) continue;
+    ASSERT_TRUE(clients[i].send(std::string(100'000, 'x')));
+    EXPECT_EQ(clients[i].answer().status, 200);
+  }
+  for (int i = 0; i < 5; ++i) {
+    RawClient gone = server.client();
+    ASSERT_TRUE(gone.send(head + std::string(900'000, 'x')));
+  }
+  EXPECT_TRUE(
+      holds_soon([&] { return server.client().ask(head + std::string(1'000'000, 'x')).status == 200; }));
+}
+
 // ---- floods ----
 
 // Sends `request` over and over and reads the answers away, until the test is over.

@@ -94,7 +94,9 @@ struct ServerOptions {
 
   Log log;
   // Limits; each refusal names its own. A time of 0 is none.
-  std::size_t max_body_bytes = 4u << 20;             // 413
+  std::size_t max_body_bytes = 4u << 20;  // 413
+  // Of all connections together, in bodies that are not complete yet: 503. Never less than max_body_bytes.
+  std::size_t max_buffered_body_bytes = 256u << 20;
   std::size_t max_header_bytes = 32u << 10;          // request line and fields: 431
   std::size_t max_connections = 10'000;              // then a newcomer gets 503 and is hung up on
   std::size_t max_stream_backlog_bytes = 16u << 20;  // of one answer: a client that does not read loses it
