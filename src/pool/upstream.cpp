@@ -44,6 +44,7 @@ void ManagedUpstream::end_running(Running& call) {
   replace_if_dead();
   if (!calls_.empty()) return;
   if (state() == State::draining) tell(Event::drained);
+  if (at_rest()) settle_soon();
   if (unused()) became_idle();
 }
 
@@ -123,11 +124,17 @@ void ManagedUpstream::on_transition(const Transition& transition) {
   core_->loop.post([weak = weak_from_this(), changed]() mutable {
     changed.set();
     const auto self = weak.lock();
-    if (!self) return;
-    if (self->state() == State::idle && self->spec().keep_running) self->begin_attempt();
-    if (self->at_rest() && self->core_->settled) self->core_->settled(*self);
+    if (self && self->state() == State::idle && self->spec().keep_running) self->begin_attempt();
   });
+  settle_soon();
   if (core_->options.handlers.changed) core_->options.handlers.changed(shared_from_this(), transition);
+}
+
+void ManagedUpstream::settle_soon() {
+  core_->loop.post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self && self->at_rest() && self->core_->settled) self->core_->settled(*self);
+  });
 }
 
 bool ManagedUpstream::at_rest() const noexcept {

@@ -107,6 +107,8 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
 
   Action tell(Event event, std::string_view reason = {});
   void on_transition(const Transition& transition);
+  // Tells the pool, after what runs now, if there is nothing left to wait for: it may forget this one.
+  void settle_soon();
   void close_connection();
   static Task<void> close_down(std::shared_ptr<ManagedUpstream> self, std::shared_ptr<mcp::Client> client,
                                Place place, std::uint64_t generation);

@@ -84,6 +84,7 @@ void ManagedUpstream::finish_attempt(std::optional<Error> error) {
   if (!attempt) return;
   attempt->error = std::move(error);
   for (const auto& waiter : attempt->waiting) waiter->call();
+  if (at_rest()) settle_soon();
 }
 
 Error ManagedUpstream::refusal() const {

@@ -185,6 +185,20 @@ TEST_F(PoolTest, CallThatWaitsTooLongForAStartIsToldWhichLimitItMet) {
   finish(first);
 }
 
+TEST_F(PoolTest, ServerRemovedWhileItWaitsToBeStartedIsForgotten) {
+  options.limits.max_concurrent_starts = 1;
+  add(spec("a", "gated"));
+  add(spec("b"));
+  loop.spawn(start_in_background(pool, "a"));
+  const auto waiting = begin("b", "pid");
+  ASSERT_TRUE(
+      comes_true([&] { return status("b").waiting == 1 && status("a").state == State::handshaking; }));
+  ASSERT_TRUE(pool->remove("b"));
+  EXPECT_NE(finish(waiting).find("server b"), std::string::npos) << finish(waiting);
+  EXPECT_TRUE(comes_true([&] { return pool->status().size() == 1; }));
+  EXPECT_EQ(pool->processes(), 1u);
+}
+
 TEST_F(PoolTest, ShutdownDoesNotWaitForStartsInTheQueue) {
   options.limits.max_concurrent_starts = 1;
   add(spec("a", "gated"));
