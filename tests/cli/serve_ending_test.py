@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import sys
+import threading
 import time
 import unittest
 
@@ -37,6 +38,35 @@ for line in sys.stdin:
         continue
     print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
 """
+
+
+class Failures(ServeTest):
+    def test_every_failure_has_a_code_and_a_remedy(self):  # R10.5
+        def code(answer):
+            data = json.loads(answer)["error"]["data"]
+            self.assertTrue(data["remedy"], data)
+            return data["code"]
+
+        with Gateway(*self.config(self.server())) as gateway:
+            gateway.post("tools/list", {})
+            self.assertEqual(code(gateway.call("s__large")), "frame_too_large")
+            self.assertEqual(code(gateway.call("s__no")), "unknown_name")
+        with Gateway() as behind, Gateway(*self.config(f'[servers.up]\nurl = "http://127.0.0.1:{behind.port}/mcp"')) as gateway:
+            self.assertIn('"sum":3', gateway.call("up__demo__add", a=1, b=2))
+            behind.process.kill()
+            behind.process.wait(DEADLINE)
+            self.assertEqual(code(gateway.call("up__demo__add", a=1, b=2)), "connection_failed")
+        os.mkfifo(self.path("held"))
+        limited = self.server(text=HOLDS, args=[self.path("held")], extra='max_calls = 1\nclocks.queue = "50ms"')
+        with Gateway(*self.config('drain_grace = "100ms"\n' + limited)) as gateway:
+            answers = []
+            caller = threading.Thread(target=lambda: answers.append(gateway.call("s__wait")))
+            caller.start()
+            with open(self.path("held"), "w"):
+                self.assertEqual(code(gateway.call("s__wait")), "resource_exhausted")
+                gateway.process.terminate()
+                caller.join(DEADLINE)
+                self.assertEqual(code(answers[0]), "draining")
 
 
 class Ending(ServeTest):

@@ -257,6 +257,18 @@ class Http(ServeTest):
             self.assertIn("\nremedy: ", told.stderr)
             self.assertIn("content", json.loads(gateway.call("s__odd"))["result"])
 
+    def test_a_tool_that_ends_its_server_again_and_again_is_refused_by_itself(self):
+        with Gateway(*self.config(self.server())) as gateway:
+            gateway.post("tools/list", {})
+            for _ in range(3):
+                self.assertEqual(json.loads(gateway.call("s__die"))["error"]["data"]["code"], "exited")
+            for _ in range(3):
+                error = json.loads(gateway.call("s__die"))["error"]
+                self.assertIn("tool die ended the process of server s 3 times in a row", error["message"])
+                self.assertEqual(error["data"]["code"], "tool_crashes")
+                self.assertGreater(error["data"]["retryAfterMs"], 50_000)
+                self.assertIn("content", json.loads(gateway.call("s__odd"))["result"])
+
     def test_a_server_killed_while_idle_is_started_again_for_the_next_call(self):  # PEERS §4
         with Gateway(*self.config(self.server())) as gateway:
             gateway.post("tools/list", {})
