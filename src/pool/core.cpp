@@ -31,7 +31,7 @@ Core::Core(Loop& on, PoolOptions given)
   quiet_.set();
 }
 
-Task<Result<Gate::Pass>> Core::enter_process(Clock::duration patience) {
+Task<Result<Gate::Pass>> Core::enter_process(Clock::duration patience, StartPriority priority) {
   const auto keep = shared_from_this();
   Gate::Pass at_once = processes->try_enter();
   if (at_once) co_return at_once;
@@ -43,7 +43,8 @@ Task<Result<Gate::Pass>> Core::enter_process(Clock::duration patience) {
   }
   // Posted, to be done when this one stands in line.
   loop.post([keep] { keep->make_room(); });
-  Task<Gate::Pass> entering = processes->enter(patience, std::stop_token());
+  const bool urgent = priority == StartPriority::call;
+  Task<Gate::Pass> entering = processes->enter(patience, std::stop_token(), urgent);
   Gate::Pass pass = co_await entering;
   if (pass) co_return pass;
   Clock::time_point ripe_at = Clock::now() + patience;

@@ -33,8 +33,8 @@ class Core : public std::enable_shared_from_this<Core> {
 
   // ---- processes ----
   // A place among the processes: the room there is, or that of the idle one whose last call is longest ago.
-  // Kind resource_exhausted.
-  Task<Result<Gate::Pass>> enter_process(Clock::duration patience);
+  // Those that a call waits for come first in line. Kind resource_exhausted.
+  Task<Result<Gate::Pass>> enter_process(Clock::duration patience, StartPriority priority);
   // Evicts as many idle ones as there are starts waiting; called when one may have become idle.
   void make_room();
 

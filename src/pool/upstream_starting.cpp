@@ -170,7 +170,8 @@ Task<void> ManagedUpstream::run_attempt(std::shared_ptr<ManagedUpstream> self) {
   }
   Gate::Pass pass;
   if (self->spec().is_process()) {
-    Task<Result<Gate::Pass>> entering = self->core_->enter_process(latest - Clock::now());
+    Task<Result<Gate::Pass>> entering =
+        self->core_->enter_process(latest - Clock::now(), self->attempt_->priority);
     Result<Gate::Pass> entered = co_await entering;
     if (!entered) co_return self->on_no_place(entered.error());
     pass = std::move(*entered);

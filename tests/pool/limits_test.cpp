@@ -1,4 +1,6 @@
 // How many of everything there may be. R10.3; O3.
+#include <algorithm>
+
 #include "fairlead/process/failure.hpp"
 #include "pool/harness.hpp"
 
@@ -127,6 +129,24 @@ TEST_F(PoolTest, StartsThatCallsWaitForComeBeforeBackgroundStarts) {
     if (change.ends_with(" idle>starting")) order.push_back(change.substr(0, 1));
   }
   EXPECT_EQ(order, (std::vector<std::string>{"a", "d", "c", "b"}));
+}
+
+TEST_F(PoolTest, StartsThatCallsWaitForAreTheFirstToGetAProcess) {
+  options.limits.max_stdio_processes = 1;
+  options.limits.evict_after = 0ms;
+  add(spec("a"));
+  add(spec("b"));
+  add(spec("c"));
+  const auto busy = begin("a", "gate");
+  ASSERT_TRUE(comes_true([&] { return noted("a", "got \"tools/call\"") == 1; }));
+  loop.spawn(start_in_background(pool, "b"));
+  ASSERT_TRUE(comes_true([&] { return status("b").waiting == 1; }));
+  const auto urgent = begin("c", "pid");
+  ASSERT_TRUE(comes_true([&] { return status("c").waiting == 1; }));
+  open_gate();
+  EXPECT_FALSE(finish(urgent).starts_with("<")) << finish(urgent);
+  ASSERT_TRUE(comes_true([&] { return starts("b") == 1; }));
+  EXPECT_LT(std::ranges::find(changes, "c idle>starting"), std::ranges::find(changes, "b idle>starting"));
 }
 
 TEST_F(PoolTest, WaitingToBeStartedDoesNotUseUpTheClocksOfTheStart) {
