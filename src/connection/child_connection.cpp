@@ -12,6 +12,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kExitFollowsEof{500};
 // A process that escaped from an ended child may hold its stdout open; it has this long to be silent.
 constexpr milliseconds kEofFollowsExit{250};
+// So often it is waited for again while its last output is still being decoded.
+constexpr int kEofWaits = 20;
 
 }  // namespace
 
@@ -61,7 +63,14 @@ void ChildConnection::lost(Error reason) {
 void ChildConnection::child_exited() {
   if (reason()) return;
   if (lost_reason_) return fail(child_->exit_error());
-  patience_.arm_after(kEofFollowsExit, [this] { fail(child_->exit_error()); });
+  wait_for_eof(kEofWaits);
+}
+
+void ChildConnection::wait_for_eof(int times) {
+  patience_.arm_after(kEofFollowsExit, [this, times] {
+    if (has_undecoded_input() && times > 0) return wait_for_eof(times - 1);
+    fail(child_->exit_error());
+  });
 }
 
 void ChildConnection::release() {

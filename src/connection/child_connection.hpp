@@ -26,6 +26,7 @@ class ChildConnection final : public StreamConnection {
   void lost(Error reason) override;
   void release() override;
   void child_exited();
+  void wait_for_eof(int times);
   static Task<void> stop_child(std::shared_ptr<ChildConnection> self);
 
   std::shared_ptr<Child> child_;

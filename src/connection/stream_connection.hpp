@@ -57,6 +57,9 @@ class StreamConnection : public Connection {
   void close_output_and_discard_input();
   void close_input() { in_.close(); }
 
+  // Whether bytes that were read are not decoded yet, because the turn was over.
+  bool has_undecoded_input() const noexcept { return undecoded_; }
+
   const StreamOptions& options() const noexcept { return options_; }
 
  private:

@@ -180,6 +180,7 @@ void EnvelopeReader::read_batch(json::Scanner& scanner, Message& batch, const Li
     EnvelopeReader(scanner, message).read();
     message.frame_ = batch.frame_.part(batch.frame_.view().substr(from, scanner.offset() - from));
     message.line_break_ = scanner.saw_line_break();
+    message.valid_json_ = true;  // where it is not, the whole frame is refused
   }
   if (messages->empty()) problem = "an empty batch";
   if (!problem.empty()) {

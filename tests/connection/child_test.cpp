@@ -124,6 +124,14 @@ TEST_F(ChildFaults, LastAnswerBeforeTheExitStillArrives) {
   EXPECT_EQ(failure().kind(), ErrorKind::process_exited);
 }
 
+TEST_F(ChildFaults, AnswerBehindManyNotificationsStillArrivesAfterTheExit) {
+  start(R"(read line; yes '{"jsonrpc":"2.0","method":"n"}' | head -n 50000
+           echo '{"jsonrpc":"2.0","id":1,"result":"last"}')");
+  const Result<json::Raw> got = call();
+  ASSERT_TRUE(got) << got.error().to_string();
+  EXPECT_EQ(got->text(), "\"last\"");
+}
+
 TEST_F(ChildFaults, ClosesStdoutButLives) {
   start("exec 1>&-; sleep 1000");
   const Error error = failure();

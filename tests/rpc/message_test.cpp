@@ -495,6 +495,7 @@ TEST(Message, ValueIsAnyJsonAndAbsentWhereItIsNone) {
   EXPECT_EQ(value("[]"), "[]");
   EXPECT_EQ(value("7"), "7");
   EXPECT_EQ(value(R"({"jsonrpc":"2.0","method":"m"})"), R"({"jsonrpc":"2.0","method":"m"})");
+  EXPECT_EQ(Message::parse(Bytes::copy_of("[7]")).batch().front().value().text(), "7");
   EXPECT_EQ(value("ping"), "");
   EXPECT_EQ(value("{\"a\":"), "");
 }
