@@ -191,7 +191,7 @@ class Serving {
     http_->route("/health", [gateway = gateway_](std::shared_ptr<http::Exchange> exchange) {
       exchange->respond(http::Response::json(200, gateway->health().bytes()));
     });
-    log_.info("serving", {{"endpoint", url()}, {"servers", std::to_string(config_.servers.size())}});
+    log_.info("serving", {{"endpoint", url()}, {"servers", config_.servers.size()}});
   }
 
   // While a turn lasts no other client is served. Turns that come faster than they are logged are counted.

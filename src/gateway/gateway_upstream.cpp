@@ -151,7 +151,7 @@ void GatewayImpl::on_change(const std::shared_ptr<pool::Upstream>& upstream,
   log_.info("server", {{"server", server},
                        {"state", std::string(to_string(transition.to))},
                        {"was", std::string(to_string(transition.from))},
-                       {"generation", std::to_string(transition.generation)},
+                       {"generation", transition.generation},
                        {"reason", transition.reason}});
   const bool began = transition.to == pool::State::ready;
   // What it is asked for in its handshake is what is wanted now; that may change until it is ready.

@@ -251,8 +251,7 @@ void ServerConnection::abandoned(ServerExchange& exchange) {
 
 // A request that cannot be served. Where the next one would begin is unknown, so this is the last answer.
 void ServerConnection::refuse(int status, std::string_view message) {
-  core_->options.log.debug("refused a request",
-                           {{"status", std::to_string(status)}, {"reason", std::string(message)}});
+  core_->options.log.debug("refused a request", {{"status", status}, {"reason", std::string(message)}});
   const Response response = refusal_response(status, message);
   HeadFraming framing;
   framing.size = response.body.front().size();

@@ -54,9 +54,8 @@ Task<void> StreamableConnection::keep_stream(std::shared_ptr<StreamableConnectio
     if (stream->interrupt->raised()) break;
     const bool refused = incoming && !is_stream(**incoming) && (*incoming)->status() < 500;
     if (refused) {  // 405 and 404: the server has none
-      self->log_.debug(
-          "the server has no stream of its own",
-          {{"connection", self->description()}, {"status", std::to_string((*incoming)->status())}});
+      self->log_.debug("the server has no stream of its own",
+                       {{"connection", self->description()}, {"status", (*incoming)->status()}});
       break;
     }
     if (incoming && is_stream(**incoming)) {

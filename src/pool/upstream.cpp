@@ -108,7 +108,7 @@ void ManagedUpstream::on_transition(const Transition& transition) {
                                                   {"from", std::string(to_string(transition.from))},
                                                   {"to", std::string(to_string(transition.to))},
                                                   {"event", std::string(to_string(transition.event))},
-                                                  {"generation", std::to_string(transition.generation)},
+                                                  {"generation", transition.generation},
                                                   {"reason", transition.reason}});
   const bool waits = transition.to == State::backing_off || transition.to == State::crash_loop;
   if (waits) {
