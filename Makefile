@@ -44,9 +44,9 @@ test: bootstrap-test ## all there is: tests, sanitizers, a short fuzz run, lint
 check: build ## the tests of the release build only
 	$(CTEST) --test-dir build/release -LE lint
 
-asan: bootstrap-test build/asan/build.ninja ## unit tests under the address and undefined-behaviour sanitizers
-	cmake --build build/asan -j $(JOBS) --target unit_tests
-	$(CTEST) --test-dir build/asan -L unit
+asan: bootstrap-test build/asan/build.ninja ## unit tests and attacks under the address and undefined-behaviour sanitizers
+	cmake --build build/asan -j $(JOBS) --target unit_tests fairlead
+	$(CTEST) --test-dir build/asan -L '^(unit|hostile)$$'
 
 # The layers that know of threads; what is above them lives on one loop.
 TSAN_TESTS = base loop peer process connection

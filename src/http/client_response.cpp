@@ -99,8 +99,9 @@ Result<void> ResponseParser::feed(std::string_view bytes, std::string& body) {
     bytes.remove_prefix(**taken);
     if (!impl_->is_interim()) continue;
     if (++impl_->interim > kMaxInterimResponses)
-      return Error(ErrorKind::parse, "more than " + std::to_string(kMaxInterimResponses) +
-                                         " interim (1xx) answers came before the response");
+      return Error(ErrorKind::parse, "more than max_interim_responses (" +
+                                         std::to_string(kMaxInterimResponses) +
+                                         ") interim (1xx) answers came before the response");
     impl_->parser.emplace(impl_->no_body);
   }
   impl_->rest = bytes;

@@ -1,0 +1,107 @@
+"""An HTTP MCP server that attacks its client. Upstream(ATTACK) listens on a free port of 127.0.0.1, in threads of this process.
+
+It completes the handshake (2025-11-25, no session), lists one tool `go`, and attacks when `go` is called or when the GET
+stream is opened. Every attack ends by itself or with stop()."""
+import contextlib
+import json
+import socket
+import threading
+
+FLOOD_BYTES = 48 << 20
+
+
+class Upstream:
+    def __init__(self, attack):
+        self.attack = attack
+        self.connections = 0
+        self.streams = 0
+        self.stopped = threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/mcp"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def stop(self):
+        self.stopped.set()
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self.listener.accept()
+                self.connections += 1
+                threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        with connection, contextlib.suppress(OSError, ValueError, IndexError):
+            reader = connection.makefile("rb")
+            while not self.stopped.is_set():
+                verb = reader.readline().split()[0]
+                length = 0
+                while (header := reader.readline().strip()) != b"":
+                    if header.lower().startswith(b"content-length:"):
+                        length = int(header.split(b":")[1])
+                if verb == b"GET":
+                    return self.stream(connection)
+                self.answer(connection, json.loads(reader.read(length)))
+
+    def answer(self, connection, request):
+        id, method = request.get("id"), request.get("method")
+        if id is None:
+            return connection.sendall(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
+        if method == "initialize":
+            result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": True}}, "serverInfo": {"name": "h", "version": "1"}}
+        elif method == "tools/list":
+            result = {"tools": [{"name": "go", "inputSchema": {"type": "object"}}]}
+        elif method == "tools/call":
+            if not self.hurt(connection, id):
+                return None
+            result = {"content": [{"type": "text", "text": "went"}]}
+        else:
+            return self.json(connection, {"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "unknown"}})
+        return self.json(connection, {"jsonrpc": "2.0", "id": id, "result": result})
+
+    @staticmethod
+    def json(connection, message):
+        body = json.dumps(message).encode()
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+
+    def repeat(self, connection, line, total=FLOOD_BYTES):
+        block = line * max(1, (64 << 10) // len(line))
+        for _ in range(total // len(block)):
+            connection.sendall(block)
+
+    def hurt(self, connection, id):
+        """Attacks in a call. Returns whether a plain answer is to follow."""
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+        answer = json.dumps({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": "went"}]}}).encode()
+        if self.attack == "comments":
+            connection.sendall(head)
+            self.repeat(connection, b": x\n\n")
+            connection.sendall(b"data: " + answer + b"\n\n")
+            connection.shutdown(socket.SHUT_WR)
+            return False
+        if self.attack == "notifications":
+            connection.sendall(head)
+            self.repeat(connection, b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"x"}}\n\n')
+            connection.sendall(b"data: " + answer + b"\n\n")
+            connection.shutdown(socket.SHUT_WR)
+            return False
+        if self.attack == "interim":
+            self.repeat(connection, b"HTTP/1.1 100 Continue\r\n\r\n")
+        if self.attack == "endless_head":
+            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+            self.repeat(connection, b"X-Filler: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n")
+            return False
+        if self.attack == "endless_line":
+            connection.sendall(head + b"data: ")
+            self.repeat(connection, b"z" * 65536)
+            return False
+        return True
+
+    def stream(self, connection):
+        if self.attack != "retry_zero":
+            connection.sendall(b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n")
+            return
+        self.streams += 1
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\nretry: 0\nid: 1\ndata:\n\n")
