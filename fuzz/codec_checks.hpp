@@ -45,8 +45,9 @@ struct Event {
 
 class Run {
  public:
-  Run(Framing framing, const Limits& limits, std::string_view stream)
-      : decoder_(make_decoder(framing, limits)),
+  Run(Framing framing, const Limits& limits, std::string_view stream,
+      FramingErrorPolicy policy = FramingErrorPolicy::close)
+      : decoder_(make_decoder(framing, limits, policy)),
         stream_(stream),
         most_(std::max(limits.max_frame_bytes + 5, limits.max_header_bytes)) {}
 
@@ -104,9 +105,11 @@ class Run {
 };
 
 inline void check_splits(Framing framing, const Limits& limits, std::string_view stream) {
-  const std::vector<Event> whole = Run(framing, limits, stream).in_pieces_of(1u << 20);
-  for (const std::size_t longest : {1u, 2u, 7u, 300u})
-    require(Run(framing, limits, stream).in_pieces_of(longest) == whole);
+  for (const FramingErrorPolicy policy : {FramingErrorPolicy::close, FramingErrorPolicy::resync}) {
+    const std::vector<Event> whole = Run(framing, limits, stream, policy).in_pieces_of(1u << 20);
+    for (const std::size_t longest : {1u, 2u, 7u, 300u})
+      require(Run(framing, limits, stream, policy).in_pieces_of(longest) == whole);
+  }
 }
 
 inline std::string written(WriteQueue& queue) {

@@ -347,7 +347,7 @@ Step HeaderDecoder::read_head(std::string_view input) {
   }
   const std::optional<HeadEnd> end = find_head_end(input, looked_);
   if ((end ? end->whole : input.size()) > max_head_) {
-    return lose_track(input, end ? end->whole : input.size(), ErrorKind::frame_too_large,
+    return lose_track(input, max_head_, ErrorKind::frame_too_large,
                       "the head of a frame is over max_header_bytes (" + std::to_string(max_head_) + ")");
   }
   if (!end) {
