@@ -2,18 +2,21 @@
 
 #include <cerrno>
 
+#include "fairlead/json/members.hpp"
 #include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/failure.hpp"
 #include "gateway/gateway_impl.hpp"
 #include "gateway/names.hpp"
 #include "protocol/envelope.hpp"
+#include "protocol/slices.hpp"
 
 namespace fairlead::gateway {
 
 namespace {
 
 constexpr int kMostRounds = 10;
+constexpr std::size_t kMaxMembers = mcp::ListLimits().max_message_members;
 
 mcp::Implementation own_name() {
   return mcp::Implementation{"fairlead", FAIRLEAD_VERSION, "Fairlead gateway", {}, {}, {}};
@@ -198,7 +201,7 @@ Error GatewayImpl::unknown_name(std::string_view what, const std::string& name) 
 Result<GatewayImpl::Route> GatewayImpl::route(const rpc::Message& message, const mcp::Context& context) {
   const json::View params(message.params_text());
   const std::string_view method = message.method();
-  const json::View ref = method == "completion/complete" ? params["ref"] : params;
+  const json::Members ref(method == "completion/complete" ? params["ref"] : params, {"type", "name", "uri"});
   const bool is_resource = method == "resources/read" || ref["type"].as_string() == "ref/resource";
   const json::View key = ref[is_resource ? "uri" : "name"];
   const std::optional<std::string> name = key.as_string();
@@ -273,6 +276,8 @@ Task<Answer> GatewayImpl::pass(mcp::BackendRequest request, Route route) {
   const mcp::Revision server_revision = known_[route.server].revision;
   const PassedRequest passed(request.message, route.rename);
   auto passage = std::make_shared<Passage>(context);
+  const bool large = request.message.frame().size() > mcp::Slices::kLargeMessage;
+  if (large) co_await sleep_for(loop_, mcp::Slices::kPause);
   json::Raw answers;
   json::Raw state;
   for (int round = 0; round < kMostRounds; ++round) {
@@ -285,6 +290,7 @@ Task<Answer> GatewayImpl::pass(mcp::BackendRequest request, Route route) {
     };
     pool::Target target(route.server, std::string(context.session()), std::string(context.user()));
     rpc::Message message = passed.for_server(server_revision, asker_of(context), answers, state);
+    if (large) co_await sleep_for(loop_, mcp::Slices::kPause);
     Task<Result<rpc::Message>> calling =
         pool_->call(std::move(target), std::move(message), std::move(options));
     const Result<rpc::Message> answer = co_await calling;
@@ -295,6 +301,11 @@ Task<Answer> GatewayImpl::pass(mcp::BackendRequest request, Route route) {
       co_return error;
     }
     const json::Raw result = answer->result();
+    if (result.text().size() > mcp::Slices::kLargeMessage) co_await sleep_for(loop_, mcp::Slices::kPause);
+    if (json::has_more_members(json::View(result), kMaxMembers))
+      co_return Error::rpc(rpc::kInternalError, "server `" + route.server +
+                                                    "` answered with more than max_message_members (" +
+                                                    std::to_string(kMaxMembers) + ")");
     const bool asks = mcp::is_modern(server_revision) && !mcp::is_modern(context.revision()) &&
                       json::View(result)["resultType"].as_string() == "input_required";
     if (!asks) {
@@ -330,6 +341,9 @@ void GatewayImpl::note_urls(const std::string& server, const mcp::Context& conte
 // A modern server's questions, put to a legacy client as requests.
 Task<Result<json::Raw>> GatewayImpl::answers_of(std::string server, mcp::Context context,
                                                 json::Raw questions) {
+  if (json::has_more_members(json::View(questions), kMaxMembers))
+    co_return Error::rpc(rpc::kInternalError, "server `" + server + "` asks more than max_message_members (" +
+                                                  std::to_string(kMaxMembers) + ") questions");
   std::vector<std::pair<std::string, json::View>> open;
   json::View(questions).each_member([&](std::string_view key, bool escaped, json::View question) {
     open.emplace_back(escaped ? json::unescape(key) : std::string(key), question);

@@ -1,5 +1,6 @@
 #include "gateway/passing.hpp"
 
+#include "fairlead/json/members.hpp"
 #include "fairlead/json/splice.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/protocol/method_table.hpp"
@@ -34,20 +35,21 @@ std::string without_extensions(json::View capabilities) {
 rpc::Message PassedRequest::for_server(mcp::Revision server, const Asker& asker, const json::Raw& answers,
                                        const json::Raw& state) const {
   const json::View params(request_.params_text());
-  const json::View meta = params["_meta"];
+  const json::Members members(params, {"_meta", "task", "inputResponses", "requestState"});
+  const json::View meta = members["_meta"];
   const bool from_modern = is_modern(asker.revision);
   const bool to_modern = is_modern(server);
   json::Splice splice(request_.frame());
   if (rename_) splice.replace(rename_->where.text(), json::string(rename_->to).bytes());
-  remove(splice, params["task"]);
+  remove(splice, members["task"]);
   if (from_modern && to_modern) {
     remove(splice, meta[mcp::kCapabilitiesKey]["extensions"]);
   } else if (from_modern) {
     for (const std::string_view key :
          {mcp::kVersionKey, mcp::kCapabilitiesKey, mcp::kClientInfoKey, mcp::kLogLevelKey})
       remove(splice, meta[key]);
-    remove(splice, params["inputResponses"]);
-    remove(splice, params["requestState"]);
+    remove(splice, members["inputResponses"]);
+    remove(splice, members["requestState"]);
   } else if (to_modern) {
     json::Writer envelope;
     envelope.begin_object();
@@ -79,7 +81,8 @@ json::Raw result_for_client(const json::Raw& result, std::string_view method, mc
   const json::View view(result);
   // What is no object is no result of MCP's; nothing can be added to it or taken from it.
   if (is_modern(server) == is_modern(client) || !view.is(json::Type::object)) return result;
-  const json::View meta = view["_meta"];
+  const json::Members members(view, {"_meta", "resultType", "ttlMs", "cacheScope", "structuredContent"});
+  const json::View meta = members["_meta"];
   json::Splice splice(result.bytes());
   if (is_modern(client)) {
     splice.insert_member(view.text(), "resultType", "\"complete\"");
@@ -97,10 +100,10 @@ json::Raw result_for_client(const json::Raw& result, std::string_view method, mc
                            "{\"" + std::string(kServerInfoKey) + "\":" + who.text() + "}");
     }
   } else {
-    for (const std::string_view key : {"resultType", "ttlMs", "cacheScope"}) remove(splice, view[key]);
+    for (const std::string_view key : {"resultType", "ttlMs", "cacheScope"}) remove(splice, members[key]);
     remove(splice, meta[kServerInfoKey]);
     // Up to 2025-11-25 it is an object or not there.
-    const json::View structured = view["structuredContent"];
+    const json::View structured = members["structuredContent"];
     if (!structured.is(json::Type::object)) remove(splice, structured);
   }
   return json::Raw::trusted(splice.joined(), result.one_line());

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fairlead/json/view.hpp"
+#include "fairlead/json/members.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/protocol/header_values.hpp"
 #include "fairlead/protocol/revision.hpp"
@@ -125,6 +125,10 @@ std::optional<Refusal> modern_problem(const Headers& headers, const rpc::Message
 Verdict judge_request(const Headers& headers, const rpc::Message& message, const HeaderParamsOf& params_of) {
   if (message.id() == "null")
     return {Era::legacy, Refusal{400, rpc::kInvalidRequest, "Invalid Request: a null id is not allowed"}};
+  const std::size_t most = mcp::ListLimits().max_message_members;
+  if (json::has_more_members(json::View(message.params_text()), most))
+    return {Era::legacy, Refusal{400, rpc::kInvalidParams,
+                                 "params has more than max_message_members (" + std::to_string(most) + ")"}};
   const Envelope envelope(message);
   if (!envelope.claims()) {
     if (has_legacy_version(headers) && message.method() != "server/discover") return {};

@@ -200,6 +200,7 @@ const char* Scanner::scan_any_number(const char* p) noexcept {
 // up to seven digits, perhaps a point and up to six more.
 [[gnu::always_inline]] inline const char* Scanner::scan_number(const char* p, char c) noexcept {
   if constexpr (std::endian::native == std::endian::little) {
+    if (end_ - p >= 2 && c != '-' && (p[1] == ',' || p[1] == ']')) return p + 1;
     if (end_ - p >= 16 && c > '0') {
       const int whole = count_digits(p);
       if (whole < 8 && p[whole] != '.' && (p[whole] | 0x20) != 'e') return p + whole;

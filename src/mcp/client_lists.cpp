@@ -118,12 +118,14 @@ Task<Result<ToolResult>> ClientSession::call_tool(std::string name, json::Raw ar
 }
 
 Result<ToolResult> ClientSession::tool_result(const std::string& name, const json::Raw& answer) {
-  const json::View view(answer);
+  const json::Members view(json::View(answer), {"content", "structuredContent", "isError", "_meta"});
+  const std::size_t most = options_.lists.max_list_entries;
   ToolResult result;
   view["content"].each_element([&](json::View block) {
     result.content.push_back(Content(sub(answer, block)));
-    return true;
+    return result.content.size() <= most;
   });
+  if (result.content.size() > most) return list_over("the content of tool " + name, "max_list_entries", most);
   result.structured = sub(answer, view["structuredContent"]);
   result.is_error = view["isError"].as_bool().value_or(false);
   result.meta = sub(answer, view["_meta"]);

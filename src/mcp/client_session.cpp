@@ -1,9 +1,11 @@
 #include "mcp/client_session.hpp"
 
+#include "fairlead/json/members.hpp"
 #include "fairlead/json/splice.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "protocol/envelope.hpp"
+#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 
@@ -54,6 +56,12 @@ void ClientSession::write_capabilities(json::Writer& out, Revision revision) con
 
 Task<Result<json::Raw>> ClientSession::send(std::string method, json::Raw params, CallOptions call_options) {
   Result<json::Raw> answer = co_await peer_->call(method, std::move(params), std::move(call_options));
+  if (answer && answer->text().size() > Slices::kLargeMessage) co_await sleep_for(loop_, Slices::kPause);
+  const std::size_t most = options_.lists.max_message_members;
+  if (answer && json::has_more_members(json::View(*answer), most))
+    co_return Error(
+        ErrorKind::resource_exhausted,
+        method + " was answered with more than max_message_members (" + std::to_string(most) + ")");
   co_return answer;
 }
 

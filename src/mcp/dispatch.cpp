@@ -1,12 +1,18 @@
 #include "mcp/dispatch.hpp"
 
+#include "fairlead/json/members.hpp"
+#include "fairlead/loop/timer.hpp"
+#include "fairlead/protocol/list_limits.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/server_tasks.hpp"
 #include "mcp/skills.hpp"
+#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 
 Task<Answer> dispatch(FeatureCall call, const MethodInfo& method) {
+  if (call.message.frame().size() > Slices::kLargeMessage)
+    co_await sleep_for(call.state->link->loop(), Slices::kPause);
   if (const std::shared_ptr<Backend> backend = call.server->backend) {
     BackendRequest request(call.message, Context(call.state));
     Task<Answer> passing = backend->serve(std::move(request));
@@ -78,6 +84,16 @@ void write_capabilities(json::Writer& out, const ServerState& server, Revision r
                          json::Raw::trusted(Bytes::constant(R"({"directoryRead":true})"), true));
   write(out, declared);
   out.end_object();
+}
+
+std::optional<Error> members_problem(std::string_view what, json::View object) {
+  if (!json::has_more_members(object, ListLimits().max_message_members)) return std::nullopt;
+  return too_many_members(what);
+}
+
+Error too_many_members(std::string_view what) {
+  return rpc::invalid_params(std::string(what) + " has more than max_message_members (" +
+                             std::to_string(ListLimits().max_message_members) + ")");
 }
 
 std::optional<Error> problem_of(json::View params, json::View meta) {

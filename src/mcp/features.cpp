@@ -25,6 +25,7 @@ std::string_view key_of(ListKind kind) {
 
 // An object of strings, or nothing at all.
 Result<std::map<std::string, std::string>> string_members(json::View object, std::string_view what) {
+  if (const std::optional<Error> problem = members_problem(what, object)) return *problem;
   std::map<std::string, std::string> members;
   bool fits = object.absent() || object.is(json::Type::object);
   object.each_member([&](std::string_view key, bool escaped, json::View value) {
@@ -82,6 +83,7 @@ Result<void> take_answers(const FeatureCall& call) {
   const json::View responses = call.args()["inputResponses"];
   if (!responses.absent() && !responses.is(json::Type::object))
     return rpc::invalid_params("inputResponses is not an object");
+  if (const std::optional<Error> problem = members_problem("inputResponses", responses)) return *problem;
   responses.each_member([&](std::string_view key, bool escaped, json::View value) {
     call.state->answers[escaped ? json::unescape(key) : std::string(key)] =
         json::Raw::trusted(call.params.bytes().part(value.text()));

@@ -25,6 +25,11 @@ struct FeatureCall {
   json::View args() const noexcept { return json::View(params); }
 };
 
+// -32602 for an object, named `what`, of more than `max_message_members`; nullopt for any other value
+// (dispatch.cpp).
+std::optional<Error> members_problem(std::string_view what, json::View object);
+Error too_many_members(std::string_view what);
+
 // Writes a result object as the era wants it: modern results say what they are and who made them.
 class ResultWriter {
  public:

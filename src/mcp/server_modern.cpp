@@ -84,7 +84,7 @@ std::optional<Error> read_filter(const ServerState& server, json::View filter, S
     std::optional<std::string> text = uri.as_string();
     fits = text && text->size() <= kMostUriBytes;
     if (fits) wanted.uris.insert(std::move(*text));
-    return fits;
+    return fits && wanted.uris.size() <= kMostUris;  // more are refused as a whole
   });
   if (!fits)
     return rpc::invalid_params("resourceSubscriptions is not an array of strings of at most 8192 bytes");

@@ -1,5 +1,6 @@
 #include "mcp/server_session.hpp"
 
+#include "fairlead/json/members.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/dialect.hpp"
 #include "mcp/dispatch.hpp"
@@ -62,21 +63,23 @@ std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,
 
 // A request that says which revision it speaks is modern; every other one belongs to the legacy session.
 Task<Answer> ServerSession::handle(Request request) {
-  const json::View meta = request.args()["_meta"];
+  const json::Members params(request.args(), {"_meta"}, ListLimits().max_message_members);
+  if (params.exceeded()) co_return too_many_members("params");
+  const json::View meta = params["_meta"];
   const bool modern = !meta[kVersionKey].absent() || !meta[kCapabilitiesKey].absent() ||
                       (!legacy_ && is_only_modern(request.method()));
   Task<Answer> handling =
-      modern ? serve_modern(modern_, request, shared_from_this()) : handle_legacy(request);
+      modern ? serve_modern(modern_, request, shared_from_this()) : handle_legacy(request, meta);
   Answer answer = co_await handling;
   co_return answer;
 }
 
 // ---- legacy era -----------------------------------------------------------------------------------------
 
-Task<Answer> ServerSession::handle_legacy(Request request) {
+Task<Answer> ServerSession::handle_legacy(Request request, json::View meta) {
   const std::string_view name = request.method();
   if (!request.is_notification()) {
-    const std::optional<Error> problem = problem_of(request.args(), request.args()["_meta"]);
+    const std::optional<Error> problem = problem_of(request.args(), meta);
     if (problem) co_return *problem;
   }
   if (request.id() == "null") co_return rpc::invalid_request("Invalid Request: a null id is not allowed");
@@ -100,7 +103,7 @@ Task<Answer> ServerSession::handle_legacy(Request request) {
 
   std::shared_ptr<RequestState> state = legacy_state();
   state->id = request.id();
-  state->meta = part_of(request.message(), request.args()["_meta"]);
+  state->meta = part_of(request.message(), meta);
   state->stop = request.stop();
   FeatureCall call{server_, std::move(state), std::string(name), request.params(), log_, request.message()};
   Task<Answer> dispatching = dispatch(std::move(call), *method);

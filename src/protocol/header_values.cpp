@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "fairlead/base/base64.hpp"
 #include "json/utf8.hpp"
+#include "json/walk.hpp"
 
 namespace fairlead::mcp {
 
@@ -27,7 +29,10 @@ bool is_visible(char c) {
 class ArgumentFinder {
  public:
   ArgumentFinder(const std::vector<HeaderParam>& params, json::View arguments)
-      : params_(params), found_(params.size()), scanner_(json::Scanner::trusted(arguments.text())) {
+      : params_(params),
+        found_(params.size()),
+        p_(arguments.text().data()),
+        end_(p_ + arguments.text().size()) {
     std::vector<std::size_t> all(params.size());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
     if (arguments.is(json::Type::object)) object(all, 0);
@@ -36,33 +41,41 @@ class ArgumentFinder {
   json::View operator[](std::size_t i) const { return found_[i]; }
 
  private:
-  // Reads an object that the paths of `wanted` lead to; `level` keys of each path are done.
+  // Moves over an object that the paths of `wanted` lead to; `level` keys of each path are done.
   void object(const std::vector<std::size_t>& wanted, std::size_t level) {
-    scanner_.begin_object();
-    std::string_view spelled;
-    std::string_view text;
-    bool escaped = false;
-    while (scanner_.next_member(spelled, escaped)) {
-      std::vector<std::size_t> within;  // those that end deeper
-      std::vector<std::size_t> here;
-      for (const std::size_t i : wanted) {
-        const std::vector<std::string>& path = params_[i].path;
-        if (!json::key_equals(spelled, escaped, path[level])) continue;
-        found_[i] = json::View();  // of a key that is repeated the last value counts
-        (path.size() == level + 1 ? here : within).push_back(i);
-      }
-      if (!within.empty() && scanner_.peek() == json::Type::object) {
-        object(within, level + 1);
-      } else {
-        scanner_.value(text);
-        for (const std::size_t i : here) found_[i] = json::View(text);
-      }
+    ++p_;
+    for (;;) {
+      while (p_ < end_ && (json::is_space(*p_) || *p_ == ',')) ++p_;
+      if (p_ >= end_ || *p_ == '}') break;
+      bool escaped = false;
+      const char* const key = p_ + 1;
+      const char* const quote = json::find_closing_quote(key, end_, escaped);
+      p_ = json::skip_any_space(json::skip_any_space(quote + 1, end_) + 1, end_);
+      if (p_ >= end_) break;
+      member(std::string_view(key, static_cast<std::size_t>(quote - key)), escaped, wanted, level);
     }
+    ++p_;
+  }
+
+  void member(std::string_view key, bool escaped, const std::vector<std::size_t>& wanted, std::size_t level) {
+    std::vector<std::size_t> within;  // those that end deeper
+    std::vector<std::size_t> here;
+    for (const std::size_t i : wanted) {
+      const std::vector<std::string>& path = params_[i].path;
+      if (!json::key_equals(key, escaped, path[level])) continue;
+      found_[i] = json::View();  // of a key that is repeated the last value counts
+      (path.size() == level + 1 ? here : within).push_back(i);
+    }
+    if (!within.empty() && *p_ == '{') return object(within, level + 1);
+    const char* const value = std::exchange(p_, json::skip_trusted(p_, end_));
+    for (const std::size_t i : here)
+      found_[i] = json::View(std::string_view(value, static_cast<std::size_t>(p_ - value)));
   }
 
   const std::vector<HeaderParam>& params_;
   std::vector<json::View> found_;
-  json::Scanner scanner_;
+  const char* p_;
+  const char* const end_;
 };
 
 // An argument as the text its header is to have.

@@ -12,6 +12,9 @@ class Slices {
  public:
   static constexpr std::chrono::nanoseconds kPause{1};  // not zero, which would not wait at all
 
+  // A message of more bytes is worth a pause between reading it and each thing that is done with it.
+  static constexpr std::size_t kLargeMessage = 1u << 20;
+
   // Whether enough has been done since the last pause; called after an entry of this size.
   bool due(std::size_t entry_bytes) noexcept {
     done_ += entry_bytes + kEntryOverhead;

@@ -211,5 +211,59 @@ TEST_P(HostileToolsTest, ServerThatPagesForEverListsNone) {
   test::expect_short_turns(loop);
 }
 
+// ---- calls -----------------------------------------------------------------------------------------------
+
+// `text` repeated up to so many bytes, nearly as many as a frame may have, and the last comma left out.
+std::string filled(std::string_view text, std::size_t bytes = (10u << 20) - 2000) {
+  std::string all;
+  while (all.size() < bytes) all += text;
+  all.pop_back();
+  return all;
+}
+
+TEST_P(HostileToolsTest, LargestCallDoesNotHoldTheLoop) {
+  backend->results["tools/call"] = raw(R"({"content":[],"resultType":"complete"})");
+  list_tools({tool_entry("t", kAnySchema)});
+  for (const std::string& params : {R"({"name":"s__t","arguments":{)" + filled(R"("a":1,)") + "}}",
+                                    R"({"name":"s__t","arguments":{"a":[)" + filled("1.5,") + "]}}",
+                                    R"({"arguments":{"a":")" + filled(R"(\n\",)") + R"("},"name":"s__t"})",
+                                    R"({"arguments":{"a":[)" + filled("[[]],") + R"(]},"name":"s__t"})"}) {
+    const json::Raw message = raw(params);
+    loop.turns().reset();
+    const Result<json::Raw> answer = loop.block_on(client->client->request("tools/call", message));
+    EXPECT_TRUE(answer) << answer.error().to_string();
+    SCOPED_TRACE(params.substr(0, 40));
+    test::expect_short_turns(loop);
+  }
+}
+
+TEST_P(HostileToolsTest, CallWithTooManyMembersIsRefused) {
+  list_tools({tool_entry("t", kAnySchema)});
+  for (const char* member : {R"("a":1,)", R"("a\n":1,)"}) {
+    const json::Raw message = raw(R"({"name":"s__t",)" + filled(member, 6u << 20) + "}");
+    loop.turns().reset();
+    const Result<json::Raw> answer = loop.block_on(client->client->request("tools/call", message));
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().detail().rpc_code, rpc::kInvalidParams);
+    EXPECT_EQ(answer.error().message(), "params has more than max_message_members (1000)");
+    test::expect_short_turns(loop);
+  }
+}
+
+TEST_P(HostileToolsTest, LargestResultDoesNotHoldTheLoop) {
+  list_tools({tool_entry("t", kAnySchema)});
+  for (const std::string& result :
+       {R"({"resultType":"complete","content":[],"structuredContent":{"a":[)" + filled("1.5,") + "]}}",
+        R"({"resultType":"complete","content":[],"structuredContent":{)" + filled(R"("a":1,)") + "}}",
+        R"({"resultType":"complete","content":[)" + filled("1,") + "]}",
+        R"({"resultType":"complete","content":[],)" + filled(R"("a\n":1,)") + "}"}) {
+    backend->results["tools/call"] = raw(result);
+    loop.turns().reset();
+    const Result<mcp::ToolResult> answer = loop.block_on(client->client->call_tool("s__t", raw("{}")));
+    SCOPED_TRACE(result.substr(0, 80) + (answer ? "" : answer.error().to_string()));
+    test::expect_short_turns(loop);
+  }
+}
+
 }  // namespace
 }  // namespace fairlead::gateway

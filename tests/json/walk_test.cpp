@@ -108,6 +108,13 @@ TEST(Walk, NestingMayEndAtAnyPlaceOfAWindow) {
     expect_same("[" + std::string(depth, '[') + std::string(depth, ']') + ",2]");
 }
 
+TEST(Members, CountsUpToALimit) {
+  EXPECT_FALSE(has_more_members(View(R"({"a":1,"b":[2,3]})"), 2));
+  EXPECT_TRUE(has_more_members(View(R"({"a":1,"b":[2,3]})"), 1));
+  EXPECT_FALSE(has_more_members(View("[1,2,3]"), 0));
+  EXPECT_FALSE(has_more_members(View(), 0));
+}
+
 TEST(Members, FindsSeveralAtOnce) {
   const std::string text = R"({"a":1,"\u0062":[2],"a":3,"d":"x"})";
   const Members members{View(text), {"a", "b", "c"}};

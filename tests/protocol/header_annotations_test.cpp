@@ -61,6 +61,28 @@ TEST(HeaderAnnotations, InvalidOnesHaveAReason) {
   EXPECT_NE(problem(R"({"\u0078-mcp-header":"H"})"), "");  // escapes do not hide it
 }
 
+TEST(HeaderAnnotations, SchemaWithTooManyHasAReason) {
+  std::string properties;
+  for (int i = 0; i < 33; ++i) {
+    const std::string name = std::to_string(i);
+    properties += (i > 0 ? ",\"" : "\"") + name + R"(":{"type":"string","x-mcp-header":"H)" + name + "\"}";
+  }
+  EXPECT_EQ(problem(R"({"properties":{)" + properties + "}}"),
+            "x-mcp-header stands there more often than max_header_params (32)");
+}
+
+TEST(HeaderAnnotations, SchemaOverALimitHasAReason) {
+  ListLimits limits;
+  limits.max_schema_bytes = 20;
+  limits.max_schema_depth = 2;
+  EXPECT_EQ(schema_limit_problem("inputSchema", json::View(R"({"a":[1]})"), limits), std::nullopt);
+  EXPECT_EQ(schema_limit_problem("inputSchema", json::View(), limits), std::nullopt);
+  EXPECT_EQ(schema_limit_problem("inputSchema", json::View(R"({"a":[[1]]})"), limits),
+            "its `inputSchema` is over the limit max_schema_depth (2)");
+  EXPECT_EQ(schema_limit_problem("outputSchema", json::View(R"({"a":"0123456789012"})"), limits),
+            "its `outputSchema` is over the limit max_schema_bytes (20)");
+}
+
 TEST_F(ServerTest, ClientLeavesOutToolsWithInvalidAnnotations) {
   ToolSpec spec;
   spec.name = "bad";

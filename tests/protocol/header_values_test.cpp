@@ -80,6 +80,23 @@ TEST(HeaderValues, ArgumentsBecomeHeaders) {
                   .empty());
 }
 
+TEST(HeaderValues, ArgumentIsFoundWhateverStandsAroundIt) {
+  const auto headers = [](const char* arguments) {
+    std::string all;
+    for (const auto& [name, value] : param_headers(header_params(json::View(kSchema)), json::View(arguments)))
+      all += name + "=" + value + " ";
+    return all;
+  };
+  EXPECT_EQ(headers(R"( { "a" : {"n":1,"x":"}\\\""} , "d\u0065ep" : { "b":[{}], "on" : true } , "n" : 2 } )"),
+            "Mcp-Param-N=2 Mcp-Param-On=true ");
+  // Of a key that is repeated the last value counts.
+  EXPECT_EQ(headers(R"({"n":1,"deep":{"on":true},"n":2,"deep":{"off":1}})"), "Mcp-Param-N=2 ");
+  EXPECT_EQ(headers(R"({"deep":{"on":true},"deep":[]})"), "");
+  EXPECT_EQ(headers(R"({"deep":{"deep":{"on":true}},"on":true})"), "");
+  EXPECT_EQ(headers("{}"), "");
+  EXPECT_EQ(headers("[]"), "");
+}
+
 TEST(HeaderValues, AHeaderThatDisagreesIsFound) {
   EXPECT_EQ(problem(R"({"region":"eu"})", {{"Mcp-Param-Region", "eu"}}), "");
   EXPECT_EQ(problem(R"({"region":"Hello"})", {{"Mcp-Param-Region", "=?base64?SGVsbG8=?="}}), "");

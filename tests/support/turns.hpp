@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <string>
 
 #include "fairlead/loop/loop.hpp"
 
@@ -27,6 +28,7 @@ inline constexpr std::chrono::milliseconds kTurnBound = std::chrono::millisecond
 
 inline void expect_short_turns(Loop& loop) {
   const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(loop.turns().longest());
+  ::testing::Test::RecordProperty("longest_turn_us", std::to_string(longest.count()));
   EXPECT_LT(longest, kTurnBound) << "the longest turn took " << longest.count() << " us";
 }
 

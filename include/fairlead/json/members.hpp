@@ -2,6 +2,7 @@
 // a lookup with View::operator[] for each member would read the text as often.
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
@@ -14,14 +15,22 @@ namespace fairlead::json {
 class Members {
  public:
   // The keys must outlive this. Of a key that is repeated the last value counts, as with View::operator[].
-  // All are absent if this is no object.
-  Members(View object, std::initializer_list<std::string_view> keys);
+  // All are absent if this is no object. Reads no further than `most` members.
+  Members(View object, std::initializer_list<std::string_view> keys,
+          std::size_t most = static_cast<std::size_t>(-1));
+
+  // Whether there are more than `most` members.
+  bool exceeded() const noexcept { return exceeded_; }
 
   // Absent if there is no such member, or `key` is not one of those asked for.
   View operator[](std::string_view key) const noexcept;
 
  private:
   std::vector<std::pair<std::string_view, View>> found_;
+  bool exceeded_ = false;
 };
+
+// Whether an object has more than `most` members; false for what is no object. Reads no further than that.
+bool has_more_members(View object, std::size_t most);
 
 }  // namespace fairlead::json

@@ -1,4 +1,4 @@
-// ListLimits: bounds on what a server may list, and on the work that one entry or one lookup may cause.
+// ListLimits: bounds on what a server may list, and on the work that one entry, lookup or message may cause.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +26,10 @@ struct ListLimits {
   // Of looking up whose template a URI fits: bytes of the URI times parts of templates, for all templates
   // together. Each server has an equal share of it.
   std::size_t max_template_steps = 12'000'000;
+
+  // Of an object that a request or a result is looked up in by name: its params, the result, the arguments of
+  // a prompt, answers to questions. A message over it is refused. The arguments of a tool are not bounded.
+  std::size_t max_message_members = 1000;
 };
 
 }  // namespace fairlead::mcp
