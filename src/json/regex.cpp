@@ -322,7 +322,7 @@ Result<Regex> Regex::compile(std::string_view pattern, std::size_t max_states, b
 Regex::Match Regex::search(std::string_view text, std::size_t& budget) const {
   if (dfa_) {
     const Match match = search_ascii(text);
-    budget -= std::min(budget, text.size() / 8);
+    budget -= std::min(budget, text.size());
     if (match != Match::gave_up) return match;
   }
   return RegexRun(*this, text, budget).search();

@@ -107,6 +107,7 @@ const json::Schema* ClientSession::output_schema(const std::string& tool) {
 Task<Result<ToolResult>> ClientSession::call_tool(std::string name, json::Raw arguments,
                                                   ToolCallOptions options) {
   const auto keep = self();
+  static_cast<void>(output_schema(name));  // compiled before the answer is there: each takes its time
   json::Writer params;
   params.begin_object().key("name").string(name);
   if (!arguments.absent()) params.key("arguments").raw(arguments);

@@ -224,16 +224,17 @@ std::string filled(std::string_view text, std::size_t bytes = (10u << 20) - 2000
 TEST_P(HostileToolsTest, LargestCallDoesNotHoldTheLoop) {
   backend->results["tools/call"] = raw(R"({"content":[],"resultType":"complete"})");
   list_tools({tool_entry("t", kAnySchema)});
-  for (const std::string& params : {R"({"name":"s__t","arguments":{)" + filled(R"("a":1,)") + "}}",
-                                    R"({"name":"s__t","arguments":{"a":[)" + filled("1.5,") + "]}}",
-                                    R"({"arguments":{"a":")" + filled(R"(\n\",)") + R"("},"name":"s__t"})",
-                                    R"({"arguments":{"a":[)" + filled("[[]],") + R"(]},"name":"s__t"})"}) {
+  for (const std::string& params :
+       {R"({"name":"s__t","arguments":{)" + filled(R"("a":1,)") + "}}",
+        R"({"name":"s__t","arguments":{"a":[)" + filled("1.5,") + "]}}",
+        R"({"arguments":{"a":")" + filled(R"(\n\",)") + R"("},"name":"s__t"})",
+        R"({"arguments":{"a":[)" + filled("[[]],", 6u << 20) + R"(]},"name":"s__t"})"}) {
     const json::Raw message = raw(params);
-    loop.turns().reset();
-    const Result<json::Raw> answer = loop.block_on(client->client->request("tools/call", message));
-    EXPECT_TRUE(answer) << answer.error().to_string();
     SCOPED_TRACE(params.substr(0, 40));
-    test::expect_short_turns(loop);
+    test::expect_short_turns(loop, [&] {
+      const Result<json::Raw> answer = loop.block_on(client->client->request("tools/call", message));
+      EXPECT_TRUE(answer) << answer.error().to_string();
+    });
   }
 }
 
@@ -241,12 +242,12 @@ TEST_P(HostileToolsTest, CallWithTooManyMembersIsRefused) {
   list_tools({tool_entry("t", kAnySchema)});
   for (const char* member : {R"("a":1,)", R"("a\n":1,)"}) {
     const json::Raw message = raw(R"({"name":"s__t",)" + filled(member, 6u << 20) + "}");
-    loop.turns().reset();
-    const Result<json::Raw> answer = loop.block_on(client->client->request("tools/call", message));
-    ASSERT_FALSE(answer);
-    EXPECT_EQ(answer.error().detail().rpc_code, rpc::kInvalidParams);
-    EXPECT_EQ(answer.error().message(), "params has more than max_message_members (1000)");
-    test::expect_short_turns(loop);
+    test::expect_short_turns(loop, [&] {
+      const Result<json::Raw> answer = loop.block_on(client->client->request("tools/call", message));
+      ASSERT_FALSE(answer);
+      EXPECT_EQ(answer.error().detail().rpc_code, rpc::kInvalidParams);
+      EXPECT_EQ(answer.error().message(), "params has more than max_message_members (1000)");
+    });
   }
 }
 
@@ -258,10 +259,41 @@ TEST_P(HostileToolsTest, LargestResultDoesNotHoldTheLoop) {
         R"({"resultType":"complete","content":[)" + filled("1,") + "]}",
         R"({"resultType":"complete","content":[],)" + filled(R"("a\n":1,)") + "}"}) {
     backend->results["tools/call"] = raw(result);
-    loop.turns().reset();
-    const Result<mcp::ToolResult> answer = loop.block_on(client->client->call_tool("s__t", raw("{}")));
-    SCOPED_TRACE(result.substr(0, 80) + (answer ? "" : answer.error().to_string()));
-    test::expect_short_turns(loop);
+    SCOPED_TRACE(result.substr(0, 80));
+    test::expect_short_turns(loop, [&] {
+      const auto answer = loop.block_on(client->client->call_tool("s__t", raw("{}")));
+      static_cast<void>(answer);  // a result, or what is wrong with it
+    });
+  }
+}
+
+TEST_P(HostileToolsTest, OutputSchemasAndResultsDoNotHoldTheLoop) {
+  std::string patterns;
+  for (int i = 0; i < 3000; ++i) patterns += R"({"pattern":"[a-z]+)" + std::to_string(i) + "\"},";
+  patterns.pop_back();
+  const std::vector<std::string> properties = {R"("a":{"uniqueItems":true})",
+                                               R"("a":{"items":{"anyOf":[)" + patterns + "]}}",
+                                               R"("a":{"items":{"pattern":"(x|xx|xxx){1,100}y"}})"};
+  std::vector<std::string> entries;
+  for (std::size_t i = 0; i < properties.size(); ++i)
+    entries.push_back(
+        tool_entry("t" + std::to_string(i), kAnySchema,
+                   R"(,"outputSchema":{"type":"object","properties":{)" + properties[i] + "}}"));
+  list_tools(entries);
+  ASSERT_EQ(tools(client).size(), properties.size());
+  std::string numbers = R"({"resultType":"complete","content":[],"structuredContent":{"a":[0)";
+  for (int i = 1; i < 1'300'000; ++i) numbers += "," + std::to_string(i);
+  const std::string strings = R"({"resultType":"complete","content":[],"structuredContent":{"a":[")" +
+                              std::string(9'000'000, 'x') + "\"]}}";
+  for (const std::string& result : {numbers + "]}}", strings}) {
+    backend->results["tools/call"] = raw(result);
+    for (std::size_t i = 0; i < properties.size(); ++i) {
+      SCOPED_TRACE(properties[i].substr(0, 40));
+      test::expect_short_turns(loop, [&] {
+        const auto answer = loop.block_on(client->client->call_tool("s__t" + std::to_string(i), raw("{}")));
+        static_cast<void>(answer);  // a result, or why it is not valid
+      });
+    }
   }
 }
 
