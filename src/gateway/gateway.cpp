@@ -114,8 +114,8 @@ Result<void> GatewayImpl::start() {
   options.client.info = own_name();
   options.client.connect.log = log_;
   options.client.connect.limits = frame_limits(config_);
-  options.client.connect.max_response_bytes =
-      std::max(options.client.connect.max_response_bytes, options.client.connect.limits.max_frame_bytes);
+  // A larger answer would hold the loop while it is scanned.
+  options.client.connect.max_response_bytes = options.client.connect.limits.max_frame_bytes;
   options.handlers = handlers();
   pool_ = pool::Pool::create(loop_, std::move(options));
   watches_ = std::make_shared<Watches>(loop_, pool_, log_);
