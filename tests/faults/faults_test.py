@@ -1,130 +1,26 @@
 #!/usr/bin/env python3
 """Servers that misbehave, behind the gateway: whatever they do, no process is left behind, no call is lost without its
-error, and others are served (R4.3, R10, R11.3; PEERS §4). Run as `faults_test.py PROGRAM [TEST…]`.
-
-Every process of a test has a word of its own in its environment. Survivors are found by looking for it in /proc, in a PID
-namespace of its own where that is allowed."""
+error, and others are served (R4.3, R10, R11.3; PEERS §4). Run as `faults_test.py PROGRAM [TEST…]`."""
 import contextlib
-import http.client
 import json
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
-import uuid
 
-PROGRAM = os.path.abspath(sys.argv.pop(1))
+sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-DEADLINE = 60  # seconds, for whatever must not hang
-META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+
+from gateway import DEADLINE, PROGRAM, GatewayTest, enter_namespace, until
 
 
-def until(condition, seconds=DEADLINE):
-    """Looks again and again; what it waits for has no way to tell us."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True
-
-
-class Gateway:
-    def __init__(self, config, word, *args, env=None):
-        environment = {**os.environ, "TEST_FAULTS_WORD": word, **(env or {})}
-        self.process = subprocess.Popen(
-            [PROGRAM, "serve", "--listen", "127.0.0.1:0", "--config", config, *args],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment,
-        )  # fmt: skip
-        self.port = None
-        self.log = []
-        for line in self.process.stderr:
-            self.log.append(line.decode(errors="replace"))
-            found = re.search(r"endpoint=http://127.0.0.1:(\d+)/mcp", self.log[-1])
-            if found:
-                self.port = int(found[1])
-                break
-        self.reader = threading.Thread(target=lambda: self.log.extend(l.decode(errors="replace") for l in self.process.stderr))
-        self.reader.start()
-
-    def ask(self, verb, path, body=None, headers=None):
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)) as connection:
-            connection.request(verb, path, body, headers or {})
-            return connection.getresponse().read().decode()
-
-    def post(self, method, **params):
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-            "MCP-Protocol-Version": "2026-07-28",
-            "Mcp-Method": method,
-        }
-        if "name" in params:
-            headers["Mcp-Name"] = params["name"]
-        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
-        return json.loads(self.ask("POST", "/mcp", json.dumps(request), headers))
-
-    def tools(self):
-        return [tool["name"] for tool in self.post("tools/list")["result"]["tools"]]
-
-    def call(self, tool):
-        return self.post("tools/call", name=tool, arguments={})
-
-    def text(self, tool):
-        answer = self.call(tool)
-        if "result" not in answer:
-            raise AssertionError(answer)
-        return answer["result"]["content"][0]["text"]
-
-    def end(self, how=signal.SIGTERM):
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-        status = self.process.wait(DEADLINE)
-        self.reader.join(DEADLINE)
-        self.process.stderr.close()
-        return status
-
-
-class FaultTest(unittest.TestCase):
-    def setUp(self):
-        self.word = uuid.uuid4().hex
-        self.scratch = tempfile.mkdtemp(prefix="fairlead-faults-")
-        self.addCleanup(shutil.rmtree, self.scratch, True)
-        self.gateways = []
-        self.addCleanup(self.clean_up)
-
-    def clean_up(self):
-        for gateway in self.gateways:
-            if gateway.process.poll() is None:
-                gateway.end(signal.SIGKILL)
-        left = self.survivors()
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-    def path(self, name):
-        return os.path.join(self.scratch, name)
-
-    def survivors(self):
-        """Everything that has our word, but for the gateway itself."""
-        found = []
-        ours = {gateway.process.pid for gateway in self.gateways if gateway.process.poll() is None}
-        for entry in os.listdir("/proc"):
-            if not entry.isdigit() or int(entry) in ours:
-                continue
-            with contextlib.suppress(OSError):
-                with open(f"/proc/{entry}/environ", "rb") as file:
-                    if self.word.encode() in file.read():
-                        found.append(int(entry))
-        return found
-
+class FaultTest(GatewayTest):
     def start(self, *ways, extra="", args=(), head="", env=None):
         """A gateway with a server for each way, called by it, and a good one."""
         text = head
@@ -133,19 +29,7 @@ class FaultTest(unittest.TestCase):
             arguments = json.dumps([os.path.join(HERE, "bad_server.py"), *words])
             text += f'[servers.{words[0].replace("_", "-")}]\ncommand = "{sys.executable}"\nargs = {arguments}\n'
             text += extra if words[0] != "good" else ""
-        config = self.path("gateway.toml")
-        with open(config, "w", encoding="utf-8") as file:
-            file.write(text)
-        gateway = Gateway(config, self.word, *args, env=env)
-        self.gateways.append(gateway)
-        return gateway
-
-    def assert_nothing_left(self, seconds=5):
-        self.assertTrue(until(lambda: not self.survivors(), seconds), f"left behind: {self.survivors()}")
-
-    def assert_ends_clean(self, gateway):
-        self.assertEqual(gateway.end(), 0, gateway.log[-5:])
-        self.assert_nothing_left(1)
+        return self.start_gateway(text, *args, environment=env)
 
 
 LEAVERS = ("stubborn", "launcher", "double_fork", "escapes", "forks")
@@ -404,14 +288,6 @@ class AGatewayAmongTheServers(FaultTest):
         self.assert_ends_clean(gateway)
 
 
-def enter_namespace():
-    """A PID namespace of our own, where that is allowed: nobody else's processes are seen, and none of ours outlives us."""
-    alone = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    if os.getpid() == 1 or subprocess.run([*alone, "true"], capture_output=True).returncode != 0:
-        return
-    os.execvp(alone[0], [*alone, sys.executable, os.path.abspath(__file__), PROGRAM, *sys.argv[1:]])
-
-
 if __name__ == "__main__":
-    enter_namespace()
+    enter_namespace(__file__)
     unittest.main()

@@ -1,115 +1,16 @@
-"""Starts the gateway for hostile_test.py, asks it, and watches what it costs: memory, processes, time on the loop."""
-import contextlib
-import http.client
+"""What hostile_test.py has beside the gateway: another client, and checks of what an attack costs."""
 import json
 import os
-import re
-import shutil
-import signal
-import subprocess
 import sys
-import tempfile
 import threading
-import time
-import unittest
-import uuid
 
-PROGRAM = os.path.abspath(sys.argv.pop(1))
 HERE = os.path.dirname(os.path.abspath(__file__))
-SANITIZED = os.environ.get("FAIRLEAD_TEST_SANITIZED") == "1"
-DEADLINE = 120 if SANITIZED else 30  # seconds, for whatever must not hang
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+
+from gateway import DEADLINE, META, PROGRAM, SANITIZED, GatewayTest, enter_namespace, until  # the test uses them too
+
 MAX_TURN_MS = 50  # thread CPU time of one turn of the loop (R14.2)
 MAX_GROWTH_MIB = 192  # resident memory during an attack: three frames of 10 MiB on each side, queues of 64 MiB, and the heap's slack
-META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
-
-
-def until(condition, seconds=DEADLINE):
-    """Polls; for conditions that have no event to wait for."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True
-
-
-class Gateway:
-    def __init__(self, config, word, *args, environment=None):
-        self.process = subprocess.Popen(
-            [PROGRAM, "serve", "--listen", "127.0.0.1:0", "--config", config, *args],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            env={**os.environ, "HOSTILE_TEST_WORD": word, **(environment or {})},
-        )  # fmt: skip
-        self.log = []
-        self.log_bytes = 0
-        self.port = None
-        for line in self.process.stderr:
-            self.keep(line)
-            found = re.search(r"endpoint=http://127.0.0.1:(\d+)/mcp", self.log[-1])
-            if found:
-                self.port = int(found[1])
-                break
-        self.reader = threading.Thread(target=lambda: [self.keep(line) for line in self.process.stderr])
-        self.reader.start()
-        if self.port is None:
-            self.reader.join(DEADLINE)
-            raise AssertionError(f"the gateway did not start: {self.log}")
-
-    def keep(self, line):
-        self.log_bytes += len(line)
-        self.log.append(line[:2000].decode(errors="replace"))
-
-    def ask(self, verb, path, body=None, headers=None, timeout=DEADLINE):
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)) as connection:
-            connection.request(verb, path, body, headers or {})
-            return connection.getresponse().read()
-
-    def post(self, method, **params):
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-            "MCP-Protocol-Version": "2026-07-28",
-            "Mcp-Method": method,
-        }
-        if "name" in params:
-            headers["Mcp-Name"] = params["name"]
-        if "uri" in params:
-            headers["Mcp-Name"] = params["uri"]
-        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
-        body = self.ask("POST", "/mcp", json.dumps(request), headers).decode()
-        if body.startswith("{"):
-            return json.loads(body)
-        events = [line[5:] for line in body.splitlines() if line.startswith("data:") and '"id":1' in line.replace(" ", "")]
-        if not events:
-            raise AssertionError(f"neither JSON nor an event with the answer: {body[:500]!r}")
-        return json.loads(events[-1])
-
-    def tools(self):
-        return [tool["name"] for tool in self.post("tools/list")["result"]["tools"]]
-
-    def call(self, tool, **arguments):
-        return self.post("tools/call", name=tool, arguments=arguments)
-
-    def text(self, tool, **arguments):
-        answer = self.call(tool, **arguments)
-        if "result" not in answer:
-            raise AssertionError(answer)
-        return answer["result"]["content"][0]["text"]
-
-    def health(self):
-        return json.loads(self.ask("GET", "/health"))
-
-    def resident_mib(self):
-        with open(f"/proc/{self.process.pid}/status", encoding="utf-8") as file:
-            return int(re.search(r"VmHWM:\s+(\d+)", file.read())[1]) / 1024
-
-    def end(self, how=signal.SIGTERM):
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-        status = self.process.wait(DEADLINE)
-        self.reader.join(DEADLINE)
-        self.process.stderr.close()
-        return status
 
 
 class OtherClient:
@@ -140,49 +41,14 @@ class OtherClient:
         self.thread.join(2 * DEADLINE)
 
 
-class HostileTest(unittest.TestCase):
-    def setUp(self):
-        self.word = uuid.uuid4().hex
-        self.scratch = tempfile.mkdtemp(prefix="fairlead-hostile-")
-        self.addCleanup(shutil.rmtree, self.scratch, True)
-        self.gateways = []
-        self.addCleanup(self.clean_up)
-
-    def clean_up(self):
-        for gateway in self.gateways:
-            if gateway.process.poll() is None:
-                gateway.end(signal.SIGKILL)
-        for pid in self.survivors():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-    def path(self, name):
-        return os.path.join(self.scratch, name)
-
-    def survivors(self):
-        """Processes that carry this test's word in their environment, except for the gateways."""
-        found = []
-        ours = {gateway.process.pid for gateway in self.gateways if gateway.process.poll() is None}
-        for entry in os.listdir("/proc"):
-            if not entry.isdigit() or int(entry) in ours:
-                continue
-            with contextlib.suppress(OSError):
-                with open(f"/proc/{entry}/environ", "rb") as file:
-                    if self.word.encode() in file.read():
-                        found.append(int(entry))
-        return found
-
+class HostileTest(GatewayTest):
     def server(self, name, *words, extra=""):
         arguments = json.dumps([os.path.join(HERE, "hostile_server.py"), *words])
         return f'[servers.{name}]\ncommand = "{sys.executable}"\nargs = {arguments}\n{extra}'
 
     def start(self, *tables, head="", args=(), environment=None):
         """A gateway with a well-behaved server `good` and the given [servers.…] tables."""
-        config = self.path("gateway.toml")
-        with open(config, "w", encoding="utf-8") as file:
-            file.write(head + self.server("good", "none") + "".join(tables))
-        gateway = Gateway(config, self.word, *args, environment=environment)
-        self.gateways.append(gateway)
+        gateway = self.start_gateway(head + self.server("good", "none") + "".join(tables), *args, environment=environment)
         self.assertTrue(until(lambda: "good__go" in gateway.tools()), gateway.log[-5:])
         return gateway
 
@@ -210,8 +76,3 @@ class HostileTest(unittest.TestCase):
 
     def assert_logged(self, gateway, text):
         self.assertTrue(until(lambda: any(text in line for line in gateway.log)), f"not in the log: {text}")
-
-    def assert_ends_clean(self, gateway):
-        """Status 0 (a sanitizer's finding is another), and no process left."""
-        self.assertEqual(gateway.end(), 0, gateway.log[-40:])
-        self.assertTrue(until(lambda: not self.survivors(), 5), f"left behind: {self.survivors()}")

@@ -13,7 +13,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 
-from harness import DEADLINE, META, PROGRAM, SANITIZED, HostileTest, until
+from harness import DEADLINE, META, PROGRAM, HostileTest, enter_namespace, until
 from hostile_upstream import Upstream
 
 
@@ -239,7 +239,7 @@ class HostileClient(HostileTest):
                    "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "good__go"}  # fmt: skip
         answers = []
         self.assert_others_served_during(gateway, lambda: answers.append(gateway.ask("POST", "/mcp", body, headers)))
-        self.assertIn(b'"result"', answers[0])
+        self.assertIn('"result"', answers[0])
         self.assert_ends_clean(gateway)
 
     def test_finished_event_streams_are_not_kept(self):
@@ -262,16 +262,6 @@ class HostileClient(HostileTest):
         self.assert_ends_clean(gateway)
 
 
-def enter_namespace():
-    """A PID namespace of our own, where that is allowed: only our processes are seen, and none of them outlives us."""
-    import subprocess
-
-    alone = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    if os.getpid() == 1 or subprocess.run([*alone, "true"], capture_output=True).returncode != 0:
-        return
-    os.execvp(alone[0], [*alone, sys.executable, os.path.abspath(__file__), PROGRAM, *sys.argv[1:]])
-
-
 if __name__ == "__main__":
-    enter_namespace()
+    enter_namespace(__file__)
     unittest.main()

@@ -1,0 +1,172 @@
+"""Starts the built gateway for tests, asks it, and finds the processes it leaves. Import it first: the program is the first
+argument of the test, `NAME_test.py PROGRAM [TEST…]`.
+
+Every process of a test has a word of its own in its environment. Survivors are found by looking for it in /proc, in a PID
+namespace of its own where that is allowed (enter_namespace)."""
+import contextlib
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import uuid
+
+PROGRAM = os.path.abspath(sys.argv.pop(1))
+SANITIZED = os.environ.get("FAIRLEAD_TEST_SANITIZED") == "1"
+DEADLINE = 120 if SANITIZED else 60  # seconds, for whatever must not hang
+META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+
+
+def until(condition, seconds=DEADLINE):
+    """Polls; for conditions that have no event to wait for."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+class Gateway:
+    def __init__(self, config, word, *args, environment=None):
+        self.process = subprocess.Popen(
+            [PROGRAM, "serve", "--listen", "127.0.0.1:0", "--config", config, *args],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            env={**os.environ, "TEST_WORD": word, **(environment or {})},
+        )  # fmt: skip
+        self.log = []
+        self.log_bytes = 0
+        self.port = None
+        for line in self.process.stderr:
+            self.keep(line)
+            found = re.search(r"endpoint=http://127.0.0.1:(\d+)/mcp", self.log[-1])
+            if found:
+                self.port = int(found[1])
+                break
+        self.reader = threading.Thread(target=lambda: [self.keep(line) for line in self.process.stderr])
+        self.reader.start()
+        if self.port is None:
+            self.reader.join(DEADLINE)
+            raise AssertionError(f"the gateway did not start: {self.log}")
+
+    def keep(self, line):
+        self.log_bytes += len(line)
+        self.log.append(line[:2000].decode(errors="replace"))
+
+    def ask(self, verb, path, body=None, headers=None, timeout=DEADLINE):
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)) as connection:
+            connection.request(verb, path, body, headers or {})
+            return connection.getresponse().read().decode()
+
+    def post(self, method, **params):
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": "2026-07-28",
+            "Mcp-Method": method,
+        }
+        if "name" in params:
+            headers["Mcp-Name"] = params["name"]
+        if "uri" in params:
+            headers["Mcp-Name"] = params["uri"]
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
+        body = self.ask("POST", "/mcp", json.dumps(request), headers)
+        if body.startswith("{"):
+            return json.loads(body)
+        events = [line[5:] for line in body.splitlines() if line.startswith("data:") and '"id":1' in line.replace(" ", "")]
+        if not events:
+            raise AssertionError(f"neither JSON nor an event with the answer: {body[:500]!r}")
+        return json.loads(events[-1])
+
+    def tools(self):
+        return [tool["name"] for tool in self.post("tools/list")["result"]["tools"]]
+
+    def call(self, tool, **arguments):
+        return self.post("tools/call", name=tool, arguments=arguments)
+
+    def text(self, tool, **arguments):
+        answer = self.call(tool, **arguments)
+        if "result" not in answer:
+            raise AssertionError(answer)
+        return answer["result"]["content"][0]["text"]
+
+    def health(self):
+        return json.loads(self.ask("GET", "/health"))
+
+    def resident_mib(self):
+        with open(f"/proc/{self.process.pid}/status", encoding="utf-8") as file:
+            return int(re.search(r"VmHWM:\s+(\d+)", file.read())[1]) / 1024
+
+    def end(self, how=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        status = self.process.wait(DEADLINE)
+        self.reader.join(DEADLINE)
+        self.process.stderr.close()
+        return status
+
+
+class GatewayTest(unittest.TestCase):
+    def setUp(self):
+        self.word = uuid.uuid4().hex
+        self.scratch = tempfile.mkdtemp(prefix="fairlead-test-")
+        self.addCleanup(shutil.rmtree, self.scratch, True)
+        self.gateways = []
+        self.addCleanup(self.clean_up)
+
+    def clean_up(self):
+        for gateway in self.gateways:
+            if gateway.process.poll() is None:
+                gateway.end(signal.SIGKILL)
+        for pid in self.survivors():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def path(self, name):
+        return os.path.join(self.scratch, name)
+
+    def survivors(self):
+        """Processes that carry this test's word in their environment, except for the gateways."""
+        found = []
+        ours = {gateway.process.pid for gateway in self.gateways if gateway.process.poll() is None}
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit() or int(entry) in ours:
+                continue
+            with contextlib.suppress(OSError):
+                with open(f"/proc/{entry}/environ", "rb") as file:
+                    if self.word.encode() in file.read():
+                        found.append(int(entry))
+        return found
+
+    def start_gateway(self, text, *args, environment=None):
+        """A gateway with this text as its file."""
+        config = self.path("gateway.toml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(text)
+        gateway = Gateway(config, self.word, *args, environment=environment)
+        self.gateways.append(gateway)
+        return gateway
+
+    def assert_nothing_left(self, seconds=5):
+        self.assertTrue(until(lambda: not self.survivors(), seconds), f"left behind: {self.survivors()}")
+
+    def assert_ends_clean(self, gateway):
+        """Status 0 (a sanitizer's finding is another), and no process left."""
+        self.assertEqual(gateway.end(), 0, gateway.log[-40:])
+        self.assert_nothing_left()
+
+
+def enter_namespace(test):
+    """Runs the test, a path, in a PID namespace of its own where that is allowed: only our processes are seen, and none of them
+    outlives us."""
+    alone = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    if os.getpid() == 1 or subprocess.run([*alone, "true"], capture_output=True).returncode != 0:
+        return
+    os.execvp(alone[0], [*alone, sys.executable, os.path.abspath(test), PROGRAM, *sys.argv[1:]])
