@@ -5,16 +5,18 @@
 #include <string_view>
 
 #include "fairlead/json/view.hpp"
+#include "fairlead/protocol/header_annotations.hpp"
 #include "http/request_rules.hpp"
 
 using namespace fairlead;
 
 namespace {
 
-json::Raw schema_of(std::string_view) {
+mcp::HeaderParams header_params_of(std::string_view) {
   static const json::Raw schema = *json::Raw::parse(
       R"({"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"},"n":{"type":"integer","x-mcp-header":"N"}}})");
-  return schema;
+  static const mcp::HeaderParams params = mcp::read_header_annotations(json::View(schema)).shared();
+  return params;
 }
 
 }  // namespace
@@ -31,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       headers.add(std::string(line.substr(0, colon)), std::string(line.substr(colon + 1)));
   }
   const rpc::Message message = rpc::Message::parse(Bytes::copy_of(rest));
-  const http::Verdict verdict = http::judge(headers, message, schema_of);
+  const http::Verdict verdict = http::judge(headers, message, header_params_of);
   static_cast<void>(http::accepts_of(headers));
   static_cast<void>(http::has_json_body(headers));
   if (verdict.refusal) {
