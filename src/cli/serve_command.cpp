@@ -69,6 +69,7 @@ std::string keys_for_restart(const gateway::Config& now, const gateway::Config& 
     if (!same) keys += (keys.empty() ? "" : ", ") + std::string(key);
   };
   compare("listen", now.listen == next.listen);
+  compare("socket_mode", now.socket_mode == next.socket_mode);
   compare("allowed_hosts", now.allowed_hosts == next.allowed_hosts);
   compare("allowed_origins", now.allowed_origins == next.allowed_origins);
   compare("tls_certificate", now.tls_certificate == next.tls_certificate);
@@ -76,7 +77,8 @@ std::string keys_for_restart(const gateway::Config& now, const gateway::Config& 
   compare("terminator_manifest", now.terminator_manifest == next.terminator_manifest);
   compare("drain_grace", now.drain_grace == next.drain_grace);
   compare("limits", now.limits == next.limits && now.max_frame_bytes == next.max_frame_bytes &&
-                        now.max_body_bytes == next.max_body_bytes);
+                        now.max_body_bytes == next.max_body_bytes &&
+                        now.max_noise_frames == next.max_noise_frames);
   return keys;
 }
 

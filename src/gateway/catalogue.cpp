@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "fairlead/json/writer.hpp"
+#include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "gateway/failure.hpp"
 
 namespace fairlead::gateway {
 
@@ -53,7 +55,9 @@ const Offer* Catalogue::find(Kind kind, std::string_view name) const {
 
 Result<const std::string*> Catalogue::server_of_resource(std::string_view uri, bool complete) const {
   if (uri.size() > limits_.max_uri_bytes)
-    return rpc::invalid_params("uri is over the limit " + limit_text("max_uri_bytes", limits_.max_uri_bytes));
+    return refusal_of(rpc::kInvalidParams,
+                      "uri is over the limit " + limit_text("max_uri_bytes", limits_.max_uri_bytes),
+                      failure::invalid_request);
   if (const Offer* listed = find(Kind::resources, uri)) return &listed->server;
   if (const Offer* listed = find(Kind::templates, uri)) return &listed->server;
   const std::string* over_limit = nullptr;
@@ -67,9 +71,11 @@ Result<const std::string*> Catalogue::server_of_resource(std::string_view uri, b
   }
   if (complete && resource_servers_.size() == 1) return &resource_servers_.front();
   if (over_limit)
-    return rpc::invalid_params("Resource not found: comparing the uri with all templates of server `" +
-                               *over_limit + "` takes more than its share of " +
-                               limit_text("max_template_steps", limits_.max_template_steps));
+    return refusal_of(rpc::kInvalidParams,
+                      "Resource not found: comparing the uri with all templates of server `" + *over_limit +
+                          "` takes more than its share of " +
+                          limit_text("max_template_steps", limits_.max_template_steps),
+                      failure::resource_exhausted);
   return nullptr;
 }
 

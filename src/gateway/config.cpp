@@ -61,6 +61,8 @@ Task<ConnectResult> connect_with(Loop& loop, std::shared_ptr<const Address> addr
                                  fairlead::ConnectOptions options) {
   http::ConnectOptions all;
   static_cast<fairlead::ConnectOptions&>(all) = std::move(options);
+  all.max_response_bytes =
+      all.limits.max_frame_bytes;  // a larger one would hold the loop while it is scanned
   Result<std::string> url = expanded("url", address->url);
   if (!url) co_return url.error();
   // The error of the URL's parser would show the query.

@@ -114,8 +114,6 @@ Result<void> GatewayImpl::start() {
   options.client.info = own_name();
   options.client.connect.log = log_;
   options.client.connect.limits = frame_limits(config_);
-  // A larger answer would hold the loop while it is scanned.
-  options.client.connect.max_response_bytes = options.client.connect.limits.max_frame_bytes;
   options.handlers = handlers();
   pool_ = pool::Pool::create(loop_, std::move(options));
   watches_ = std::make_shared<Watches>(loop_, pool_, log_);
@@ -206,7 +204,9 @@ Result<GatewayImpl::Route> GatewayImpl::route(const rpc::Message& message, const
   const json::View key = ref[is_resource ? "uri" : "name"];
   const std::optional<std::string> name = key.as_string();
   if (!name)
-    return rpc::invalid_params(std::string(is_resource ? "uri" : "name") + " is missing or not a string");
+    return refusal_of(rpc::kInvalidParams,
+                      std::string(is_resource ? "uri" : "name") + " is missing or not a string",
+                      failure::invalid_request);
   const auto catalogue = catalogue_for(context.session(), context.user());
   if (is_resource) {
     const Result<const std::string*> server = catalogue->server_of_resource(*name, listed_.is_set());
@@ -303,9 +303,10 @@ Task<Answer> GatewayImpl::pass(mcp::BackendRequest request, Route route) {
     const json::Raw result = answer->result();
     if (result.text().size() > mcp::Slices::kLargeMessage) co_await sleep_for(loop_, mcp::Slices::kPause);
     if (json::has_more_members(json::View(result), kMaxMembers))
-      co_return Error::rpc(rpc::kInternalError, "server `" + route.server +
-                                                    "` answered with more than max_message_members (" +
-                                                    std::to_string(kMaxMembers) + ")");
+      co_return refusal_of(rpc::kInternalError,
+                           "server `" + route.server + "` answered with more than max_message_members (" +
+                               std::to_string(kMaxMembers) + ")",
+                           failure::resource_exhausted);
     const bool asks = mcp::is_modern(server_revision) && !mcp::is_modern(context.revision()) &&
                       json::View(result)["resultType"].as_string() == "input_required";
     if (!asks) {
@@ -342,8 +343,10 @@ void GatewayImpl::note_urls(const std::string& server, const mcp::Context& conte
 Task<Result<json::Raw>> GatewayImpl::answers_of(std::string server, mcp::Context context,
                                                 json::Raw questions) {
   if (json::has_more_members(json::View(questions), kMaxMembers))
-    co_return Error::rpc(rpc::kInternalError, "server `" + server + "` asks more than max_message_members (" +
-                                                  std::to_string(kMaxMembers) + ") questions");
+    co_return refusal_of(rpc::kInternalError,
+                         "server `" + server + "` asks more than max_message_members (" +
+                             std::to_string(kMaxMembers) + ") questions",
+                         failure::resource_exhausted);
   std::vector<std::pair<std::string, json::View>> open;
   json::View(questions).each_member([&](std::string_view key, bool escaped, json::View question) {
     open.emplace_back(escaped ? json::unescape(key) : std::string(key), question);

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "fairlead/json/writer.hpp"
+#include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "gateway/failure.hpp"
 #include "gateway/gateway_impl.hpp"
 #include "mcp/features.hpp"
 #include "protocol/slices.hpp"
@@ -319,7 +321,7 @@ Task<Answer> GatewayImpl::list(Kind kind, mcp::BackendRequest request) {
   const mcp::Context context = request.context;
   // There is one page.
   if (!json::View(request.message.params_text())["cursor"].absent())
-    co_return rpc::invalid_params("Invalid cursor");
+    co_return refusal_of(rpc::kInvalidParams, "Invalid cursor", failure::invalid_request);
   const bool all = co_await listed_.wait(loop_, config_.list_wait);
   // Those that are late come with a change of the list.
   if (!all) listed_.set();

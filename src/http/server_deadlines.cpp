@@ -92,7 +92,7 @@ void ServerConnection::expire() {
       return set_deadline();
     }
     case Phase::stall:
-      core_->options.log.warning("a client takes nothing of its answer: write_stall", {{"client", remote_}});
+      core_->options.log.warning("client stopped reading: write_stall exceeded", {{"client", remote_}});
       return close();
     case Phase::hello:
     case Phase::idle:

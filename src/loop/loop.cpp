@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/intrusive/list.hpp>
+#include <mutex>
 #include <vector>
 
 namespace fairlead {
@@ -95,7 +95,7 @@ struct Loop::Impl {
   asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
   // Made now, so that being out of descriptors shows here and not at whatever waits for one first.
   asio::posix::stream_descriptor reactor_maker{context};
-  std::atomic<bool> running = false;
+  std::recursive_mutex runner;  // held by the thread that runs the loop
   std::vector<char> scratch;
   std::array<Bytes, 8> large;
   std::size_t next_large = 0;
@@ -121,14 +121,14 @@ Loop::~Loop() {
 }
 
 void Loop::run() {
+  const std::lock_guard lock(impl_->runner);
   const SigpipeBlocked blocked;
-  impl_->running = true;
   impl_->turns.begin();
   while (impl_->context.run_one() > 0) impl_->turns.end_turn();
-  impl_->running = false;
 }
 
 void Loop::run_until(const std::function<bool()>& done) {
+  const std::lock_guard lock(impl_->runner);
   const SigpipeBlocked blocked;
   impl_->turns.begin();
   while (!done() && !impl_->context.stopped()) {
@@ -157,8 +157,9 @@ bool Loop::here() const noexcept {
   return impl_->context.get_executor().running_in_this_thread();
 }
 
-bool Loop::running() const noexcept {
-  return impl_->running;
+void Loop::run_until_if_free(const std::function<bool()>& done) {
+  const std::unique_lock lock(impl_->runner, std::try_to_lock);
+  if (lock) run_until(done);
 }
 
 std::span<char> Loop::scratch() {

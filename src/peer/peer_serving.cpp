@@ -172,7 +172,7 @@ void Peer::answer(std::string_view id, const Answer& result, const std::shared_p
   const rpc::WireError error = rpc::to_wire(result.error());
   // What is kept from the wire is at least in the log.
   if (error.code == rpc::kInternalError && !result.error().detail().rpc_code) {
-    fault_log_.write(options_.log, LogLevel::error, "request failed",
+    error_log_.write(options_.log, LogLevel::error, "request failed",
                      {LogField::json_number("id", id), {"error", result.error().to_string()}});
   }
   send_answer(id, rpc::make_error(id, error.code, error.message, error.data), batch);

@@ -1,4 +1,4 @@
-// Gate: lets at most so many in at a time. The others wait in line for a while: those in a hurry before the
+// Gate: lets at most so many in at a time. The others wait in line for a while: urgent ones before the
 // others, otherwise first come, first served. Private to the layer.
 #pragma once
 

@@ -123,7 +123,8 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   static Task<void> run_attempt(std::shared_ptr<ManagedUpstream> self);
   bool wanted(const Attempt& attempt) const noexcept;
   static Task<Result<Gate::Pass>> wait_for_start_slot(std::shared_ptr<ManagedUpstream> self,
-                                                      std::shared_ptr<Attempt> attempt);
+                                                      std::shared_ptr<Attempt> attempt,
+                                                      Clock::time_point latest);
   static Task<void> bring_up(std::shared_ptr<ManagedUpstream> self, Place place, std::uint64_t generation);
   static Task<Made> connect(std::shared_ptr<ManagedUpstream> self, std::uint64_t generation);
   static Task<ConnectResult> open(std::weak_ptr<ManagedUpstream> weak, std::uint64_t generation,

@@ -20,6 +20,8 @@ Task<ConnectResult> reach(Loop& loop, const ServerSpec& spec, ConnectOptions opt
   if (const auto* uri = std::get_if<std::string>(&spec.reach)) {
     http::ConnectOptions any;
     static_cast<ConnectOptions&>(any) = std::move(options);
+    any.max_response_bytes =
+        any.limits.max_frame_bytes;  // a larger one would hold the loop while it is scanned
     return http::connect(loop, *uri, std::move(any));
   }
   return std::get<Connector>(spec.reach)(loop, std::move(options));
@@ -126,15 +128,16 @@ bool ManagedUpstream::wanted(const Attempt& attempt) const noexcept {
   return spec().keep_running || !attempt.waiting.empty();
 }
 
-// Those whom a call waits for go first, and wait for clocks.queue at most. What nobody waits for any more
+// Starts that a call waits for go first, and wait until `latest` at most. What nobody waits for any more
 // leaves the queue: kind cancelled. Otherwise kind resource_exhausted, or that of refusal().
 Task<Result<Gate::Pass>> ManagedUpstream::wait_for_start_slot(std::shared_ptr<ManagedUpstream> self,
-                                                              std::shared_ptr<Attempt> attempt) {
+                                                              std::shared_ptr<Attempt> attempt,
+                                                              Clock::time_point latest) {
   const std::shared_ptr<Gate> starts = self->core_->starts;
-  const Clock::duration patience = self->spec().clocks.queue;
   while (true) {
     if (self->supervisor_.outlook(Clock::now()) == Action::refuse) co_return self->refusal();
     const bool urgent = attempt->priority == StartPriority::call;
+    const Clock::duration patience = std::max(latest - Clock::now(), Clock::duration::zero());
     const std::stop_token requeued = attempt->requeue.get_token();
     attempt->queued = true;
     Task<Gate::Pass> entering = starts->enter(urgent ? patience : Clock::duration::max(), requeued, urgent);
@@ -179,7 +182,7 @@ Task<void> ManagedUpstream::run_attempt(std::shared_ptr<ManagedUpstream> self) {
   Place place(std::move(pass), self->core_);
   Gate::Pass slot;
   if (self->spec().is_process()) {
-    Task<Result<Gate::Pass>> queueing = wait_for_start_slot(self, self->attempt_);
+    Task<Result<Gate::Pass>> queueing = wait_for_start_slot(self, self->attempt_, latest);
     Result<Gate::Pass> entered = co_await queueing;
     if (!entered) {
       { const Place left = std::move(place); }

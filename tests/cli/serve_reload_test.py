@@ -131,8 +131,9 @@ class Reloading(ServeTest):
 
     def test_keys_that_need_a_restart_are_named(self):
         with Gateway(*self.config(self.named("s"))) as gateway:
-            self.reload(gateway, 'drain_grace = "1s"\nlimits.max_calls = 7\n' + self.named("s"), "changes need a restart")
-            self.assertIn('keys="drain_grace, limits"', "".join(gateway.lines))
+            changed = 'drain_grace = "1s"\nsocket_mode = "0660"\nlimits.max_noise_frames = 7\n'
+            self.reload(gateway, changed + self.named("s"), "changes need a restart")
+            self.assertIn('keys="socket_mode, drain_grace, limits"', "".join(gateway.lines))
 
     def test_new_connections_have_the_new_certificate_and_an_unusable_one_is_refused(self):
         def install(pem):

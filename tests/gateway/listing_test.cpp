@@ -145,6 +145,8 @@ TEST_F(GatewayTest, ReloadReplacesAServerThatHasChangedAndLetsItsCallsFinish) {
   EXPECT_EQ(call(one, "a__which"), "1");
   EXPECT_FALSE(over);
   EXPECT_FALSE(instance("a", 0).cancelled);
+  loop.block_on(gateway->shutdown(0ms));
+  EXPECT_TRUE(comes_true([&] { return over; }));
 }
 
 TEST_F(GatewayTest, ReloadWithANameThatCannotBeUsedChangesNothing) {

@@ -144,7 +144,7 @@ class HostileHttpUpstream(HostileTest):
     def attack(self, attack):
         upstream = Upstream(attack)
         self.addCleanup(upstream.stop)
-        gateway = self.start_listed(f'[servers.bad]\nurl = "{upstream.url}"\nclocks.idle = "10s"\n')
+        gateway = self.start_listed(f'[servers.bad]\nurl = "{upstream.url}"\nclocks.idle = "{DEADLINE // 2}s"\n')
         answer = self.assert_others_served_during(gateway, lambda: gateway.call("bad__go"))
         return gateway, upstream, answer
 
@@ -166,6 +166,11 @@ class HostileHttpUpstream(HostileTest):
     def test_head_without_end_is_refused(self):
         gateway, _, answer = self.attack("endless_head")
         self.assertIn("error", answer)
+        self.assert_ends_clean(gateway)
+
+    def test_answer_over_max_frame_bytes_is_refused(self):
+        gateway, _, answer = self.attack("huge_answer")
+        self.assertEqual(answer["error"]["data"]["code"], "frame_too_large")
         self.assert_ends_clean(gateway)
 
     def test_event_without_end_is_refused(self):

@@ -97,6 +97,10 @@ class Upstream:
             connection.sendall(head + b"data: ")
             self.repeat(connection, b"z" * 65536)
             return False
+        if self.attack == "huge_answer":
+            text = "x" * (12 << 20)
+            self.json(connection, {"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": text}]}})
+            return False
         return True
 
     def stream(self, connection):

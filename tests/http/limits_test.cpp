@@ -101,15 +101,15 @@ TEST(HttpLimits, BytesBesideTheBodyAreNoProgress) {
 
 TEST(HttpLimits, BodyThatKeepsTheRateIsTakenHoweverLongItIs) {
   HttpServer server(with([](ServerOptions& o) {
-    o.body_rate_window = 100ms;
+    o.body_rate_window = 300ms;
     o.min_body_bytes_per_second = 100;
   }));
   server.route("/x", answer_at_once);
   RawClient client = server.client();
   ASSERT_TRUE(client.send("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50000\r\n\r\n"));
-  for (int i = 0; i < 50; ++i) {  // half a second: five windows
+  for (int i = 0; i < 50; ++i) {  // one and a half seconds: five windows
     ASSERT_TRUE(client.send(std::string(1000, 'x')));
-    std::this_thread::sleep_for(10ms);
+    std::this_thread::sleep_for(30ms);
   }
   EXPECT_EQ(client.answer().status, 200);
 }
@@ -117,17 +117,17 @@ TEST(HttpLimits, BodyThatKeepsTheRateIsTakenHoweverLongItIs) {
 // A body behind another one on the connection has a window of its own.
 TEST(HttpLimits, RateOfABodyIsNotThatOfTheOneBefore) {
   HttpServer server(with([](ServerOptions& o) {
-    o.body_rate_window = 1s;
+    o.body_rate_window = 2s;
     o.min_body_bytes_per_second = 100;
   }));
   server.route("/x", answer_at_once);
   RawClient client = server.client();
   const std::string head = "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60\r\n\r\n";
   ASSERT_TRUE(client.send(head));
-  std::this_thread::sleep_for(800ms);
+  std::this_thread::sleep_for(1600ms);
   ASSERT_TRUE(client.send(std::string(60, 'x') + head));
   EXPECT_EQ(client.answer().status, 200);
-  std::this_thread::sleep_for(600ms);
+  std::this_thread::sleep_for(1200ms);
   ASSERT_TRUE(client.send(std::string(60, 'x')));
   EXPECT_EQ(client.answer().status, 200);
 }

@@ -33,7 +33,8 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // Runs until stop(). The calling thread is the loop's thread for that time.
+  // Runs until stop(). The calling thread is the loop's thread for that time; while another thread is, it
+  // waits.
   void run();
   // Runs until `done` says so or stop(); for programs whose own thread is the loop.
   void run_until(const std::function<bool()>& done);
@@ -71,7 +72,8 @@ class Loop {
 
  private:
   struct Impl;
-  bool running() const noexcept;
+  // As run_until(), unless another thread runs the loop: then returns at once.
+  void run_until_if_free(const std::function<bool()>& done);
   std::unique_ptr<Impl> impl_;
 };
 
@@ -114,9 +116,7 @@ T Loop::block_on(Task<T> task) {
   std::promise<T> promise;
   std::future<T> future = promise.get_future();
   spawn(detail::fulfil(std::move(task), std::move(promise)));
-  if (!running()) {
-    run_until([&] { return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
-  }
+  run_until_if_free([&] { return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
   return future.get();
 }
 

@@ -197,6 +197,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   std::size_t noise_in_a_row_ = 0;
   std::size_t handled_in_turn_ = 0;  // messages since the loop had its turn
   LogRateLimit fault_log_;           // lines about what the other side does wrong
+  LogRateLimit error_log_;           // lines about handlers that failed
   rpc::QueuedAnswers queued_answers_;
   bool awaiting_drain_ = false;
   Event may_read_;                // reading is paused until it is set
