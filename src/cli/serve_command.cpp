@@ -243,6 +243,7 @@ class Serving {
                         {{"config", command_.config}, {"reason", applied.error().message()}});
     }
     log_.info("configuration reloaded", {{"config", command_.config}, {"servers", std::to_string(servers)}});
+    if (servers == 0) log_.warning("no server is configured", {{"config", command_.config}});
     if (!restart.empty()) log_.warning("changes need a restart", {{"keys", restart}});
   }
 

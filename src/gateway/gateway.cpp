@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kMostRounds = 10;
 constexpr std::size_t kMaxMembers = mcp::ListLimits().max_message_members;
+constexpr std::size_t kMaxNameBytes = 1024;  // of a tool's or prompt's name in a request, as JSON
 
 mcp::Implementation own_name() {
   return mcp::Implementation{"fairlead", FAIRLEAD_VERSION, "Fairlead gateway", {}, {}, {}};
@@ -32,10 +33,12 @@ Error resource_not_found(const std::string& uri) {
                     failure::unknown_name);
 }
 
+// Empty if there is none, or none that a server could have.
 std::string name_in(const rpc::Message& message) {
   const json::View params(message.params_text());
   const json::View ref = message.method() == "completion/complete" ? params["ref"] : params;
-  return ref["name"].as_string().value_or("");
+  const json::View name = ref["name"];
+  return name.text().size() > kMaxNameBytes ? std::string() : name.as_string().value_or("");
 }
 
 // A call waits for the first list of its server, so that server is not to be started in the background.
@@ -202,6 +205,10 @@ Result<GatewayImpl::Route> GatewayImpl::route(const rpc::Message& message, const
   const json::Members ref(method == "completion/complete" ? params["ref"] : params, {"type", "name", "uri"});
   const bool is_resource = method == "resources/read" || ref["type"].as_string() == "ref/resource";
   const json::View key = ref[is_resource ? "uri" : "name"];
+  if (!is_resource && key.text().size() > kMaxNameBytes)
+    return refusal_of(rpc::kInvalidParams,
+                      "name is over the limit max_name_bytes (" + std::to_string(kMaxNameBytes) + ")",
+                      failure::invalid_request);
   const std::optional<std::string> name = key.as_string();
   if (!name)
     return refusal_of(rpc::kInvalidParams,
@@ -294,7 +301,12 @@ Task<Answer> GatewayImpl::pass(mcp::BackendRequest request, Route route) {
     Task<Result<rpc::Message>> calling =
         pool_->call(std::move(target), std::move(message), std::move(options));
     const Result<rpc::Message> answer = co_await calling;
-    if (!answer) co_return failure_of(route.server, answer.error());
+    if (!answer) {
+      // When a server ends, many calls fail in one turn: what is said of each is written in a turn of its
+      // own.
+      co_await sleep_for(loop_, mcp::Slices::kPause);
+      co_return failure_of(route.server, answer.error());
+    }
     if (answer->is(rpc::Kind::error)) {
       Error error = answer->remote_error();
       if (error.detail().rpc_code == mcp::kUrlElicitationRequired) note_urls(route.server, context, error);

@@ -92,7 +92,7 @@ Result<pid_t> run_program(int socket) {
   // A sweep in another thread must not take it for an orphan.
   const std::unique_lock<std::mutex> no_sweep = block_orphan_sweeps();
   pid_t pid = 0;
-  if (const char* path = ::secure_getenv(kPathVariable)) {
+  if (const char* path = ::secure_getenv(kPathVariable); path && *path) {
     const int error = settings.run(pid, path);
     if (error) return failed(std::string(kPathVariable) + "=" + path, error);
     add_keeper(pid);
@@ -134,7 +134,7 @@ Result<KeeperProcess> start_keeper() {
 
 Error keeper_lost(const std::string& child, bool had_answered) {
   const char* const path = ::secure_getenv(kPathVariable);
-  if (path && !had_answered) {
+  if (path && *path && !had_answered) {
     return spawn_error(
         failure::keeper_failed,
         "cannot start `" + child + "`, " + path + " is no " + kName + " (" + kPathVariable + ")", EPIPE);

@@ -65,8 +65,12 @@ void StderrTail::end_line() {
   if (line_.ends_with('\r')) line_.pop_back();
   if (line_.size() >= line_bytes_) line_ = std::string(whole_characters(line_));
   if (on_line_) on_line_(line_);
+  kept_bytes_ += line_.size();
   kept_.push_back(std::exchange(line_, {}));
-  if (kept_.size() > keep_lines_) kept_.pop_front();
+  while (kept_.size() > keep_lines_ || (kept_bytes_ > kMaxKeptBytes && kept_.size() > 1)) {
+    kept_bytes_ -= kept_.front().size();
+    kept_.pop_front();
+  }
 }
 
 }  // namespace fairlead::process

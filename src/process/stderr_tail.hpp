@@ -14,7 +14,8 @@ class StderrTail {
  public:
   using Line = std::function<void(std::string_view)>;
 
-  // A line over `line_bytes` is cut, at a character's boundary. `on_line`, when given, sees each line.
+  // Keeps the last `keep_lines` lines, and of these no more than 16 KiB. A line over `line_bytes` is cut, at
+  // a character's boundary. `on_line`, when given, sees each line.
   StderrTail(std::size_t keep_lines, std::size_t line_bytes, Line on_line = {});
 
   // From here on.
@@ -32,10 +33,14 @@ class StderrTail {
   void append(std::string_view piece);
   void end_line();
 
+  // Of the kept lines together: every error about the child carries them.
+  static constexpr std::size_t kMaxKeptBytes = 16u << 10;
+
   std::size_t keep_lines_;
   std::size_t line_bytes_;
   Line on_line_;
   std::deque<std::string> kept_;
+  std::size_t kept_bytes_ = 0;
   std::string line_;
 };
 

@@ -10,6 +10,9 @@ namespace fairlead::rpc {
 
 namespace {
 
+// A larger error object is not decoded: its code is kept, message and data are not.
+constexpr std::size_t kMaxErrorBytes = 1u << 20;
+
 enum class Member : std::uint8_t { jsonrpc, id, method, params, result, error, other };
 
 Member member_named(std::string_view key) noexcept {
@@ -159,20 +162,22 @@ class EnvelopeReader {
 
  public:
   static Message parse(Bytes frame, const Limits& limits);
-  static void read_batch(json::Scanner& scanner, Message& batch, const Limits& limits);
+  // False for a batch over max_batch_messages, whose other elements are not read one by one: millions of them
+  // would take too long.
+  static bool read_batch(json::Scanner& scanner, Message& batch, const Limits& limits);
+  static Message over_limit(Message batch, const Limits& limits);
 };
 
-void EnvelopeReader::read_batch(json::Scanner& scanner, Message& batch, const Limits& limits) {
+bool EnvelopeReader::read_batch(json::Scanner& scanner, Message& batch, const Limits& limits) {
   auto messages = std::make_shared<std::vector<Message>>();
   std::string problem;
   scanner.begin_array();
   while (scanner.next_element()) {
     if (messages->size() == limits.max_batch_messages) {
-      problem = "more messages in a batch than max_batch_messages (" +
-                std::to_string(limits.max_batch_messages) + ")";
-      std::string_view skipped;  // still scanned: what is not JSON is a parse error first
-      if (!scanner.value(skipped)) return;
-      continue;
+      batch.problem_ =
+          std::make_shared<const Error>(not_a_message("more messages in a batch than max_batch_messages (" +
+                                                      std::to_string(limits.max_batch_messages) + ")"));
+      return false;
     }
     Message& message = messages->emplace_back();
     scanner.peek();  // to the element's first byte
@@ -185,10 +190,20 @@ void EnvelopeReader::read_batch(json::Scanner& scanner, Message& batch, const Li
   if (messages->empty()) problem = "an empty batch";
   if (!problem.empty()) {
     batch.problem_ = std::make_shared<const Error>(not_a_message(problem));
-    return;
+    return true;
   }
   batch.kind_ = Kind::batch;
   batch.batch_ = std::move(messages);
+  return true;
+}
+
+// What is not JSON is a parse error first.
+Message EnvelopeReader::over_limit(Message batch, const Limits& limits) {
+  std::optional<Error> wrong = json::validate(batch.frame_.view(), limits.max_depth);
+  if (wrong) return Message::malformed(std::move(*wrong), std::move(batch.frame_));
+  batch.valid_json_ = true;
+  batch.kind_ = Kind::malformed;
+  return batch;
 }
 
 Message EnvelopeReader::parse(Bytes frame, const Limits& limits) {
@@ -196,7 +211,7 @@ Message EnvelopeReader::parse(Bytes frame, const Limits& limits) {
   message.frame_ = std::move(frame);
   json::Scanner scanner(message.frame_.view(), limits.max_depth);
   if (scanner.peek() == json::Type::array) {
-    read_batch(scanner, message, limits);
+    if (!read_batch(scanner, message, limits)) return over_limit(std::move(message), limits);
   } else {
     EnvelopeReader(scanner, message).read();
   }
@@ -232,6 +247,10 @@ Message Message::too_large(Error problem, std::string_view frame) {
 Error Message::remote_error() const {
   const json::View object(error_);
   std::int64_t code = object["code"].as_int().value_or(0);
+  if (object.text().size() > kMaxErrorBytes) {
+    return Error::rpc(code, "the other side answered with an error of more than max_error_bytes (" +
+                                std::to_string(kMaxErrorBytes) + ")");
+  }
   std::string text = object["message"].as_string().value_or("the other side gave no message");
   return Error::rpc(code, std::move(text), std::string(object["data"].text()));
 }

@@ -43,7 +43,7 @@ def deep_schema(depth=230, size=6 << 20):
 
 
 def list_tools(id):
-    tools = b'{"name":"go","inputSchema":{"type":"object"}}'
+    tools = b'{"name":"go","inputSchema":{"type":"object"}},{"name":"wait","inputSchema":{"type":"object"}}'
     if ATTACK == "deep_schema":
         tools += b',{"name":"deep","inputSchema":' + deep_schema() + b"}"
     if ATTACK == "many_tools":
@@ -94,6 +94,11 @@ def attack():
         subprocess.Popen(["setsid", "-f", "env", "-i", sys.executable, __file__, "outlives", ARGUMENT], close_fds=True).wait()
         wait_for_file(ARGUMENT)
         os.kill(keeper(), signal.SIGKILL)
+    elif ATTACK == "batch":
+        write(b"[" + b"1," * 4_500_000 + b"1]\n")
+    elif ATTACK == "crash_with_calls":
+        os.write(2, (b"\x1b" * 4000 + b"\n") * 25)
+        os._exit(7)
     elif ATTACK == "progress":
         token = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}\n'
         repeat(token, 16 << 20)
@@ -121,8 +126,13 @@ def call(id, params):
     name = params["name"]
     if name == "crash":
         os._exit(9)
+    if name == "wait":
+        return
     if name == "go":
         attack()
+    if ATTACK == "huge_error":
+        error = b'{"code":-1,"message":"%s","data":{%s}}' % (rb"\u001b" * 700_000, b",".join(b'"%d":0' % n for n in range(400_000)))
+        return write(b'{"jsonrpc":"2.0","id":%s,"error":%s}\n' % (json.dumps(id).encode(), error))
     text = params.get("arguments", {}).get("text", str(os.getpid()))
     say({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": text}],
                                                  "structuredContent": {"x": "a" * 5000}}})  # fmt: skip

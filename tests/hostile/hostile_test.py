@@ -31,6 +31,37 @@ class HostileStdioServer(HostileTest):
     def test_progress_flood_does_not_starve_others(self):
         self.assert_ends_clean(self.attack_by_call("progress"))
 
+    def test_batch_of_millions_of_elements_is_refused(self):
+        self.assert_ends_clean(self.attack_by_call("batch"))
+
+    def test_error_of_megabytes_is_cut_to_its_code(self):
+        gateway = self.start_listed(self.server("bad", "huge_error"))
+        answer = self.assert_others_served_during(gateway, lambda: gateway.call("bad__go"))
+        self.assertEqual(answer["error"]["code"], -1)
+        self.assertIn("max_error_bytes", answer["error"]["message"])
+        self.assert_ends_clean(gateway)
+
+    def test_crash_with_many_calls_under_way_does_not_hold_the_loop(self):
+        gateway = self.start_listed(self.server("bad", "crash_with_calls"))
+        errors = []
+        waiting = [threading.Thread(target=lambda: errors.append(gateway.call("bad__wait")["error"])) for _ in range(200)]
+
+        def attack():
+            for caller in waiting:
+                caller.start()
+            self.assertTrue(until(lambda: self.calls_at(gateway, "bad") >= len(waiting)))
+            gateway.call("bad__go")
+            for caller in waiting:
+                caller.join(DEADLINE)
+
+        self.assert_others_served_during(gateway, attack)
+        self.assertEqual({error["data"]["exitStatus"] for error in errors}, {7})
+        self.assertEqual(len(errors), len(waiting))
+        self.assert_ends_clean(gateway)
+
+    def calls_at(self, gateway, name):
+        return next(server for server in gateway.health()["servers"] if server["name"] == name)["calls"]
+
     def test_list_change_flood_does_not_starve_others(self):
         self.assert_ends_clean(self.attack_by_call("list_changes"))
 
@@ -247,16 +278,40 @@ class HostileClient(HostileTest):
         self.assertIn('"result"', answers[0])
         self.assert_ends_clean(gateway)
 
-    def test_finished_event_streams_are_not_kept(self):
-        gateway = self.start()
-        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+    def session(self, gateway, revision):
+        """The headers of a new session."""
+        hello = {"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
         connection = self.connect(gateway)
         body = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}).encode()
         connection.sendall(self.head(len(body)) + body)
         answer = connection.recv(65536).decode()
         session = next(line.split(": ")[1] for line in answer.splitlines() if line.lower().startswith("mcp-session-id"))
-        headers |= {"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-06-18"}
+        return {"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+                "Mcp-Session-Id": session, "MCP-Protocol-Version": revision}  # fmt: skip
+
+    def test_batch_of_millions_of_elements_is_refused_with_the_limit_named(self):
+        gateway = self.start()
+        headers = self.session(gateway, "2025-03-26")
+        answers = []
+        body = "[" + "1," * 2_000_000 + "1]"
+        self.assert_others_served_during(gateway, lambda: answers.append(gateway.ask("POST", "/mcp", body, headers)))
+        self.assertIn("max_batch_messages", answers[0])
+        self.assert_ends_clean(gateway)
+
+    def test_name_of_megabytes_is_refused_with_the_limit_named(self):
+        gateway = self.start()
+        headers = self.session(gateway, "2025-06-18")
+        for method in ("tools/call", "prompts/get"):
+            body = '{"jsonrpc":"2.0","id":1,"method":"%s","params":{"name":"%s"}}' % (method, "\\u001b" * 690_000)
+            answers = []
+            self.assert_others_served_during(gateway, lambda: answers.append(gateway.ask("POST", "/mcp", body, headers)))
+            self.assertIn("max_name_bytes", answers[0])
+            self.assertLess(len(answers[0]), 10_000)
+        self.assert_ends_clean(gateway)
+
+    def test_finished_event_streams_are_not_kept(self):
+        gateway = self.start()
+        headers = self.session(gateway, "2025-06-18")
         call = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "good__go", "arguments": {"text": "x" * 500_000}, "_meta": {"progressToken": 1}}}
 
         def attack():
