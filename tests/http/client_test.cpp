@@ -87,7 +87,9 @@ TEST_F(HttpClientTest, CallsOnAKeptConnectionDoNotGetSlower) {
     if (block == 0) memory = test::resident_bytes();
   }
   // A sanitizer keeps freed memory for a while.
-  if (test::kSlowdown == 1) EXPECT_LT(test::resident_bytes(), memory + (8u << 20));
+  if (test::kSlowdown == 1) {
+    EXPECT_LT(test::resident_bytes(), memory + (8u << 20));
+  }
   EXPECT_EQ(client->idle(), 1U);
 }
 
