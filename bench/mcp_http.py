@@ -332,11 +332,13 @@ def main():
         show("MB/s", rate and rate * LARGE / 1e6, 400)
     if "in_flight" in wanted:
         message = '{"message":"%s"}' % ("x" * IN_FLIGHT_BYTES)
-        systems = {name: how for name, how in bench.gateway_systems(message).items() if name in ("bare epoll", "ours")}
-        section = "gateways, 8 calls of 3 MB in flight, echoed"
+        # The bare gateway takes no part: it writes to its child without reading, and both block for good.
+        systems = {"ours": bench.gateway_systems(message)["ours"]}
+        section = "gateway, 8 calls of 3 MB in flight, echoed"
         bench.measure(section, systems, 8, warm_up=16)
         bench.print_section(section, systems)
-        show("calls/s, to the bare epoll gateway", bench.ratio(section, "calls_per_s", "ours", "bare epoll"), 0.35)
+        rate = bench.median(section, "ours", "calls_per_s")
+        show("MB/s of arguments", rate and rate * IN_FLIGHT_BYTES / 1e6, 100)
     if "upstream" in wanted:
         show_http_upstream(http_upstream(bench))
     if "idle" in wanted:
