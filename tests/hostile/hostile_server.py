@@ -44,6 +44,8 @@ def deep_schema(depth=230, size=6 << 20):
 
 def list_tools(id):
     tools = b'{"name":"go","inputSchema":{"type":"object"}},{"name":"wait","inputSchema":{"type":"object"}}'
+    if ATTACK == "crashes":
+        tools += b',{"name":"crash","inputSchema":{"type":"object"}}'
     if ATTACK == "deep_schema":
         tools += b',{"name":"deep","inputSchema":' + deep_schema() + b"}"
     if ATTACK == "many_tools":

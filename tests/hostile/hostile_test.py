@@ -106,12 +106,12 @@ class HostileStdioServer(HostileTest):
 
     def test_hundred_thousand_tools_do_not_hold_the_loop(self):
         gateway = self.start(self.server("bad", "many_tools"))
-        self.assert_others_served_during(gateway, lambda: until(lambda: gateway.health()["servers"], 5))
+        self.assert_others_served_during(gateway, lambda: self.assert_logged(gateway, "max_list_entries"))
         self.assert_ends_clean(gateway)
 
     def test_list_without_end_is_cut(self):
         gateway = self.start(self.server("bad", "endless_pages"))
-        self.assert_others_served_during(gateway, gateway.tools)
+        self.assert_others_served_during(gateway, lambda: self.assert_logged(gateway, "max_list_pages"))
         self.assert_ends_clean(gateway)
 
     def test_pattern_made_to_backtrack_does_not_hold_the_loop(self):
@@ -150,10 +150,12 @@ class HostileStdioServer(HostileTest):
         self.assert_ends_clean(gateway)
 
     def test_tool_that_crashes_the_server_is_refused_and_the_others_are_not(self):
-        gateway = self.start_listed(self.server("bad", "crashes"))
+        gateway = self.start_listed(self.server("bad", "crashes"), tool="bad__crash")
+        codes = []
         for _ in range(8):
-            gateway.call("bad__crash")
+            codes.append(gateway.call("bad__crash")["error"]["data"]["code"])
             gateway.text("bad__go")
+        self.assertEqual(codes, ["exited"] * 3 + ["tool_crashes"] * 5)
         self.assert_ends_clean(gateway)
 
     def test_gateway_among_the_servers_does_not_recurse(self):
