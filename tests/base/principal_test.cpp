@@ -1,0 +1,59 @@
+#include "fairlead/base/principal.hpp"
+
+#include <gtest/gtest.h>
+
+namespace fairlead {
+namespace {
+
+Principal identified(std::string issuer, std::string subject, std::string user) {
+  Principal made;
+  made.issuer = std::move(issuer);
+  made.subject = std::move(subject);
+  made.user = std::move(user);
+  return made;
+}
+
+TEST(Principal, AnonymousHasNothingButItsAddress) {
+  const PrincipalPtr client = Principal::anonymous("127.0.0.1:4711");
+  EXPECT_TRUE(client->is_anonymous());
+  EXPECT_EQ(client->client_address, "127.0.0.1:4711");
+  EXPECT_FALSE(client->has_role(kAdminRole));
+  EXPECT_EQ(identity_key(*client), "");
+}
+
+TEST(Principal, LocalIsNamedAfterItsUserId) {
+  const PrincipalPtr client = Principal::local(1000, "stdio");
+  EXPECT_FALSE(client->is_anonymous());
+  EXPECT_EQ(client->user, "uid:1000");
+  EXPECT_EQ(*client, *Principal::local(1000, "stdio"));
+  EXPECT_NE(*client, *Principal::local(1001, "stdio"));
+}
+
+TEST(Principal, IdentityIgnoresTokenRolesAndAddress) {
+  Principal one = identified("https://a", "s", "ann");
+  Principal other = one;
+  other.token_id = "2";
+  other.roles = {std::string(kAdminRole)};
+  other.client_address = "elsewhere";
+  EXPECT_NE(one, other);
+  EXPECT_TRUE(same_identity(one, other));
+  EXPECT_EQ(identity_key(one), identity_key(other));
+  EXPECT_TRUE(other.has_role(kAdminRole));
+}
+
+TEST(Principal, IdentityDiffersWhenIssuerSubjectOrUserDiffers) {
+  const Principal one = identified("https://a", "s", "ann");
+  for (const Principal& other : {identified("https://b", "s", "ann"), identified("https://a", "t", "ann"),
+                                 identified("https://a", "s", "bob")}) {
+    EXPECT_FALSE(same_identity(one, other));
+    EXPECT_NE(identity_key(one), identity_key(other));
+  }
+}
+
+TEST(Principal, KeysOfIdentitiesThatRunTogetherDiffer) {
+  EXPECT_NE(identity_key(identified("ab", "c", "")), identity_key(identified("a", "bc", "")));
+  EXPECT_NE(identity_key(identified("1:a", "", "")), identity_key(identified("", "1:a", "")));
+}
+
+}  // namespace
+}  // namespace fairlead
