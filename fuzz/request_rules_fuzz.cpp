@@ -6,7 +6,7 @@
 
 #include "fairlead/json/view.hpp"
 #include "fairlead/protocol/header_annotations.hpp"
-#include "http/request_rules.hpp"
+#include "transport/request_rules.hpp"
 
 using namespace fairlead;
 

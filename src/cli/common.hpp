@@ -10,9 +10,9 @@
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
 #include "fairlead/base/result.hpp"
-#include "fairlead/http/connect.hpp"
 #include "fairlead/json/raw.hpp"
 #include "fairlead/rpc/framing.hpp"
+#include "fairlead/transport/connect.hpp"
 
 namespace CLI {
 class App;

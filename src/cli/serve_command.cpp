@@ -11,11 +11,11 @@
 #include "cli/hangup.hpp"
 #include "fairlead/connection/connect.hpp"
 #include "fairlead/gateway/gateway.hpp"
-#include "fairlead/http/endpoint.hpp"
 #include "fairlead/http/server.hpp"
 #include "fairlead/loop/event.hpp"
 #include "fairlead/loop/signals.hpp"
 #include "fairlead/mcp/serve.hpp"
+#include "fairlead/transport/endpoint.hpp"
 
 namespace fairlead::cli {
 

@@ -5,8 +5,8 @@
 #include <charconv>
 
 #include "fairlead/connection/uri.hpp"
-#include "fairlead/http/connect.hpp"
 #include "fairlead/process/failure.hpp"
+#include "fairlead/transport/connect.hpp"
 #include "gateway/config_reader.hpp"
 #include "gateway/config_text.hpp"
 #include "gateway/names.hpp"

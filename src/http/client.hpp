@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "fairlead/http/connect.hpp"
+#include "fairlead/http/client_options.hpp"
 #include "http/client_proxy.hpp"
 #include "http/client_wire.hpp"
 #include "http/url.hpp"

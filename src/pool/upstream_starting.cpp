@@ -1,6 +1,6 @@
 // How an upstream is started: once, however many want it, and what those who wait for it are told.
-#include "fairlead/http/connect.hpp"
 #include "fairlead/process/failure.hpp"
+#include "fairlead/transport/connect.hpp"
 #include "pool/upstream.hpp"
 
 namespace fairlead::pool {

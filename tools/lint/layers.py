@@ -18,11 +18,12 @@ LAYERS = {
     "peer": ["base", "json", "rpc", "loop"],
     "process": ["base", "json", "loop"],
     "connection": ["base", "json", "rpc", "loop", "peer", "process"],
-    "http": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol"],
-    "mcp": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http"],
-    "pool": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "mcp"],
-    "gateway": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "mcp", "pool"],
-    "cli": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "mcp", "pool", "gateway"],
+    "http": ["base", "json", "rpc", "loop", "peer", "process", "connection"],
+    "transport": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http"],
+    "mcp": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport"],
+    "pool": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp"],
+    "gateway": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool"],
+    "cli": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "gateway"],
 }
 
 # Public headers that lie above the layers' directories for users' sake, and whose they are.
@@ -134,6 +135,9 @@ SELF_TEST = [  # file, its one include, whether that is a problem
     ("include/fairlead/unheard.hpp", "<string>", True),
     ("src/peer/j.cpp", '"fairlead/blocking.hpp"', True),
     ("src/cli/k.cpp", '"fairlead/blocking.hpp"', False),
+    ("src/http/l.cpp", '"fairlead/protocol/revision.hpp"', True),
+    ("src/http/m.cpp", '"transport/ticker.hpp"', True),
+    ("src/transport/n.cpp", '"http/client.hpp"', False),
 ]
 
 

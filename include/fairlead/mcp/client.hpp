@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "fairlead/http/connect.hpp"
 #include "fairlead/loop/task.hpp"
 #include "fairlead/mcp/era_cache.hpp"
 #include "fairlead/mcp/skill.hpp"
@@ -20,6 +19,7 @@
 #include "fairlead/peer/peer.hpp"
 #include "fairlead/protocol/extension.hpp"
 #include "fairlead/protocol/list_limits.hpp"
+#include "fairlead/transport/connect.hpp"
 
 namespace fairlead::mcp {
 

@@ -7,9 +7,9 @@
 
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
-#include "fairlead/http/endpoint.hpp"
 #include "fairlead/mcp/server.hpp"
 #include "fairlead/peer/peer.hpp"
+#include "fairlead/transport/endpoint.hpp"
 
 namespace fairlead::mcp {
 

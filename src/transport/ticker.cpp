@@ -1,4 +1,4 @@
-#include "http/ticker.hpp"
+#include "transport/ticker.hpp"
 
 #include <algorithm>
 

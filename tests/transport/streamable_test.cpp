@@ -2,9 +2,9 @@
 // sockets.
 #include <gtest/gtest.h>
 
-#include "fairlead/http/connect.hpp"
 #include "fairlead/loop/event.hpp"
 #include "fairlead/peer/peer.hpp"
+#include "fairlead/transport/connect.hpp"
 #include "http/script_server.hpp"
 #include "support/support.hpp"
 

@@ -11,11 +11,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "fairlead/http/endpoint.hpp"
 #include "fairlead/protocol/revision.hpp"
-#include "http/event_store.hpp"
-#include "http/request_rules.hpp"
-#include "http/ticker.hpp"
+#include "fairlead/transport/endpoint.hpp"
+#include "transport/event_store.hpp"
+#include "transport/request_rules.hpp"
+#include "transport/ticker.hpp"
 
 namespace fairlead::http {
 

@@ -14,7 +14,7 @@
 #include "fairlead/peer/connection.hpp"
 #include "http/client.hpp"
 #include "http/sse_parser.hpp"
-#include "http/streamable_state.hpp"
+#include "transport/streamable_state.hpp"
 
 namespace fairlead::http {
 

@@ -1,7 +1,7 @@
-#include "http/pair_session.hpp"
+#include "transport/pair_session.hpp"
 
-#include "http/request_rules.hpp"
 #include "http/sse.hpp"
+#include "transport/request_rules.hpp"
 
 namespace fairlead::http {
 

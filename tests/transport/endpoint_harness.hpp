@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "fairlead/http/endpoint.hpp"
 #include "fairlead/loop/event.hpp"
 #include "fairlead/peer/peer.hpp"
+#include "fairlead/transport/endpoint.hpp"
 #include "http/byte_stream.hpp"
 
 namespace fairlead::http {

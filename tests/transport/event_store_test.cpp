@@ -1,5 +1,5 @@
 // Replay (PROTOCOL §8.4): only of the stream an id names, only of this session, within bounds.
-#include "http/event_store.hpp"
+#include "transport/event_store.hpp"
 
 #include <gtest/gtest.h>
 

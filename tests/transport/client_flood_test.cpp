@@ -1,8 +1,8 @@
 // Servers that send without pause: the loop of the client goes on, and memory stays bounded. Real sockets.
 #include <gtest/gtest.h>
 
-#include "fairlead/http/connect.hpp"
 #include "fairlead/peer/peer.hpp"
+#include "fairlead/transport/connect.hpp"
 #include "http/client.hpp"
 #include "http/raw_client.hpp"
 #include "http/script_server.hpp"

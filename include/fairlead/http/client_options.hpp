@@ -1,4 +1,4 @@
-// Connections to http:, https:, ws: and wss: addresses; and, for whoever takes any address, all the others.
+// Options of the HTTP client.
 #pragma once
 
 #include <chrono>
@@ -37,9 +37,5 @@ struct ConnectOptions : fairlead::ConnectOptions {
   std::chrono::milliseconds min_reconnect_delay{100};
   std::size_t reconnect_burst = 30;
 };
-
-// A connection of the scheme's own kind; other schemes as fairlead::connect() has them. http: and https:
-// connect when the first message is sent, and take whatever the server answers with: JSON, events, or 101.
-Task<ConnectResult> connect(Loop& loop, std::string uri, ConnectOptions options = ConnectOptions());
 
 }  // namespace fairlead::http

@@ -1,5 +1,5 @@
 // Which era a request belongs to and how it is refused (PROTOCOL §8.2, §17.1; CONFORMANCE §2.2).
-#include "http/request_rules.hpp"
+#include "transport/request_rules.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "http/request_rules.hpp"
+#include "transport/request_rules.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "fairlead/http/endpoint.hpp"
+#include "fairlead/transport/endpoint.hpp"
 
 #include <sys/random.h>
 
@@ -8,10 +8,10 @@
 
 #include "fairlead/base/base64.hpp"
 #include "fairlead/protocol/header_values.hpp"
-#include "http/legacy_session.hpp"
-#include "http/modern_request.hpp"
-#include "http/pair_session.hpp"
-#include "http/websocket_connection.hpp"
+#include "transport/legacy_session.hpp"
+#include "transport/modern_request.hpp"
+#include "transport/pair_session.hpp"
+#include "transport/websocket_connection.hpp"
 
 namespace fairlead::http {
 

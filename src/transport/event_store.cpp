@@ -1,4 +1,4 @@
-#include "http/event_store.hpp"
+#include "transport/event_store.hpp"
 
 #include <charconv>
 

@@ -5,9 +5,9 @@
 #include <memory>
 #include <stop_token>
 
-#include "fairlead/http/endpoint.hpp"
-#include "http/request_rules.hpp"
-#include "http/ticker.hpp"
+#include "fairlead/transport/endpoint.hpp"
+#include "transport/request_rules.hpp"
+#include "transport/ticker.hpp"
 
 namespace fairlead::http {
 

@@ -1,7 +1,7 @@
-#include "fairlead/http/connect.hpp"
+#include "fairlead/transport/connect.hpp"
 
-#include "http/streamable_connection.hpp"
-#include "http/websocket_connection.hpp"
+#include "transport/streamable_connection.hpp"
+#include "transport/websocket_connection.hpp"
 
 namespace fairlead::http {
 

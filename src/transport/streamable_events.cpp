@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "fairlead/rpc/rope.hpp"
-#include "http/streamable_connection.hpp"
+#include "transport/streamable_connection.hpp"
 
 namespace fairlead::http {
 

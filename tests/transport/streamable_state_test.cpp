@@ -1,5 +1,5 @@
 // R7.3, R8.4: the headers a client sends follow from the messages that pass through it.
-#include "http/streamable_state.hpp"
+#include "transport/streamable_state.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Messages over WebSockets, both roles, on a pair of real sockets.
-#include "http/websocket_connection.hpp"
+#include "transport/websocket_connection.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 // What only the legacy era has: sessions, the stream beside the requests, and the HTTP+SSE pair.
 #include "fairlead/json/view.hpp"
 #include "fairlead/rpc/rope.hpp"
-#include "http/streamable_connection.hpp"
+#include "transport/streamable_connection.hpp"
 
 namespace fairlead::http {
 

@@ -1,4 +1,4 @@
-#include "http/streamable_state.hpp"
+#include "transport/streamable_state.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Stateless requests (PROTOCOL §8.2): JSON or events, statuses, leaving is cancelling.
-#include "http/endpoint_harness.hpp"
+#include "transport/endpoint_harness.hpp"
 
 namespace fairlead::http {
 namespace {

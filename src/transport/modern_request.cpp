@@ -1,4 +1,4 @@
-#include "http/modern_request.hpp"
+#include "transport/modern_request.hpp"
 
 #include "fairlead/rpc/codes.hpp"
 #include "http/sse.hpp"

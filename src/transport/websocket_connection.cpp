@@ -1,4 +1,4 @@
-#include "http/websocket_connection.hpp"
+#include "transport/websocket_connection.hpp"
 
 #include <algorithm>
 

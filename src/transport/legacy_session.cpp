@@ -1,4 +1,4 @@
-#include "http/legacy_session.hpp"
+#include "transport/legacy_session.hpp"
 
 #include <algorithm>
 

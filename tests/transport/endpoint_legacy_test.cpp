@@ -1,5 +1,5 @@
 // Streamable HTTP of the legacy revisions (PROTOCOL §8.4, CONFORMANCE §2.1).
-#include "http/endpoint_harness.hpp"
+#include "transport/endpoint_harness.hpp"
 
 namespace fairlead::http {
 namespace {

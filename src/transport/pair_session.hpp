@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "fairlead/http/endpoint.hpp"
-#include "http/ticker.hpp"
+#include "fairlead/transport/endpoint.hpp"
+#include "transport/ticker.hpp"
 
 namespace fairlead::http {
 

@@ -1,4 +1,4 @@
-#include "http/streamable_connection.hpp"
+#include "transport/streamable_connection.hpp"
 
 #include <algorithm>
 
