@@ -33,18 +33,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       headers.add(std::string(line.substr(0, colon)), std::string(line.substr(colon + 1)));
   }
   const rpc::Message message = rpc::Message::parse(Bytes::copy_of(rest));
-  const http::Verdict verdict = http::judge(headers, message, header_params_of);
-  static_cast<void>(http::accepts_of(headers));
-  static_cast<void>(http::has_json_body(headers));
+  const transport::Verdict verdict = transport::judge(headers, message, header_params_of);
+  static_cast<void>(transport::accepts_of(headers));
+  static_cast<void>(transport::has_json_body(headers));
   if (verdict.refusal) {
-    const http::Response response = http::refuse(*verdict.refusal, message.id());
+    const http::Response response = transport::refuse(*verdict.refusal, message.id());
     std::string body;
     for (const Bytes& part : response.body) body += part.view();
     const rpc::Message said = rpc::Message::parse(Bytes::copy_of(body));
     if (!said.is(rpc::Kind::error) || said.id() == "null" || response.status < 400) std::abort();
   } else if (message.is(rpc::Kind::malformed)) {
     std::abort();
-  } else if (verdict.era == http::Era::modern && message.is(rpc::Kind::request)) {
+  } else if (verdict.era == transport::Era::modern && message.is(rpc::Kind::request)) {
     if (headers.get("mcp-method") != message.method() || headers.get("mcp-protocol-version") != "2026-07-28")
       std::abort();
   }

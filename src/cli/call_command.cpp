@@ -38,14 +38,14 @@ Task<Result<json::Raw>> make_call(std::shared_ptr<Peer> peer, const CallCommand&
 }
 
 Task<Result<json::Raw>> run(Loop& loop, const CallCommand& command, Uri target, json::Raw params) {
-  http::ConnectOptions options;
+  transport::ConnectOptions options;
   command.web.apply_to(options);
   options.framing = command.common.chosen_framing();
   options.limits = command.common.limits();
   options.limits.connect_timeout = std::min(options.limits.connect_timeout, command.timeout);
   options.limits.write_stall = std::min(options.limits.write_stall, command.timeout);
   options.log = command.common.log();
-  Task<ConnectResult> connecting = http::connect(loop, target.text, options);
+  Task<ConnectResult> connecting = transport::connect(loop, target.text, options);
   ConnectResult connection = co_await connecting;
   if (!connection) co_return connection.error();
 

@@ -145,7 +145,7 @@ void WebOptions::add_to(CLI::App& command) {
   command.add_flag("--insecure", insecure, "Do not verify the server's certificate");
 }
 
-void WebOptions::apply_to(http::ConnectOptions& options) const {
+void WebOptions::apply_to(transport::ConnectOptions& options) const {
   for (const std::string& header : headers) {
     const std::size_t colon = header.find(':');
     const std::size_t value = header.find_first_not_of(" \t", colon + 1);

@@ -66,7 +66,7 @@ struct WebOptions {
   bool insecure = false;
 
   void add_to(CLI::App& command);
-  void apply_to(http::ConnectOptions& options) const;
+  void apply_to(transport::ConnectOptions& options) const;
 };
 
 // Adds a duration such as 500ms, 30s, 2m (a bare number is seconds) to a command.

@@ -179,13 +179,13 @@ class Serving {
   }
 
   void serve_http() {
-    http::EndpointOptions endpoint;
+    transport::EndpointOptions endpoint;
     endpoint.log = log_;
     endpoint.limits = gateway::frame_limits(config_);
     mcp::HttpApplicationOptions application;
     application.log = log_;
     application.limits = gateway::frame_limits(config_);
-    endpoint_ = http::Endpoint::create(
+    endpoint_ = transport::Endpoint::create(
         loop_, mcp::http_application(gateway_->front(), std::move(application)), std::move(endpoint));
     http_->route("/mcp", endpoint_->handler());
     http_->route("/sse", endpoint_->sse_handler("/messages"));
@@ -290,7 +290,7 @@ class Serving {
   bool stdio_;
   std::shared_ptr<gateway::Gateway> gateway_;
   std::shared_ptr<http::Server> http_;
-  std::shared_ptr<http::Endpoint> endpoint_;
+  std::shared_ptr<transport::Endpoint> endpoint_;
   std::shared_ptr<Connection> client_;
   std::shared_ptr<Peer> peer_;
   Event drained_;

@@ -59,7 +59,7 @@ struct Address {
 
 Task<ConnectResult> connect_with(Loop& loop, std::shared_ptr<const Address> address,
                                  fairlead::ConnectOptions options) {
-  http::ConnectOptions all;
+  transport::ConnectOptions all;
   static_cast<fairlead::ConnectOptions&>(all) = std::move(options);
   all.max_response_bytes =
       all.limits.max_frame_bytes;  // a larger one would hold the loop while it is scanned
@@ -73,7 +73,7 @@ Task<ConnectResult> connect_with(Loop& loop, std::shared_ptr<const Address> addr
     if (!filled) co_return filled.error();
     all.headers.add(name, std::move(*filled));
   }
-  Task<ConnectResult> connecting = http::connect(loop, std::move(*url), std::move(all));
+  Task<ConnectResult> connecting = transport::connect(loop, std::move(*url), std::move(all));
   ConnectResult connected = co_await connecting;
   co_return connected;
 }

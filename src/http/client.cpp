@@ -112,7 +112,7 @@ std::unique_ptr<ByteStream> Incoming::upgrade(std::string& early) {
 
 // ---- requests --------------------------------------------------------------------------------------------
 
-Result<std::shared_ptr<HttpClient>> HttpClient::create(Loop& loop, ConnectOptions options) {
+Result<std::shared_ptr<HttpClient>> HttpClient::create(Loop& loop, ClientOptions options) {
   for (const auto& [name, value] : options.headers) {
     if (name.empty() || name.find_first_of(" \t:\r\n") != std::string::npos || !is_safe(name) ||
         !is_safe(value))
@@ -156,7 +156,7 @@ Task<HttpClient::Answered> HttpClient::ask(Outgoing request, std::shared_ptr<Int
 
 Task<HttpClient::Answered> HttpClient::ask_authorized(Outgoing& request,
                                                       std::shared_ptr<Interrupt> interrupt) {
-  const ConnectOptions::Authorization& authorization = options_.authorization;
+  const ClientOptions::Authorization& authorization = options_.authorization;
   for (int round = 0;; ++round) {
     if (authorization.headers) {
       Task<Result<Headers>> authorizing = authorization.headers(request.method, request.url.text());

@@ -73,7 +73,7 @@ class Incoming {
 class HttpClient : public std::enable_shared_from_this<HttpClient> {
  public:
   // Kind validation when the options, or the environment's proxies, make no sense.
-  static Result<std::shared_ptr<HttpClient>> create(Loop& loop, ConnectOptions options);
+  static Result<std::shared_ptr<HttpClient>> create(Loop& loop, ClientOptions options);
   ~HttpClient();
 
   // To the head of the answer. An error status is no error here; a redirect that is not followed is one, of
@@ -84,14 +84,14 @@ class HttpClient : public std::enable_shared_from_this<HttpClient> {
   void close();
   std::size_t idle() const noexcept;
 
-  const ConnectOptions& options() const noexcept { return options_; }
+  const ClientOptions& options() const noexcept { return options_; }
 
  private:
   friend class Incoming;
   struct Idle;
   using Answered = Result<std::shared_ptr<Incoming>>;
 
-  HttpClient(Loop& loop, ConnectOptions options, Proxies proxies);
+  HttpClient(Loop& loop, ClientOptions options, Proxies proxies);
 
   Task<Answered> ask_authorized(Outgoing& request, std::shared_ptr<Interrupt> interrupt);
   Task<Answered> ask_once(Outgoing& request, std::shared_ptr<Interrupt> interrupt);
@@ -110,7 +110,7 @@ class HttpClient : public std::enable_shared_from_this<HttpClient> {
   Result<std::shared_ptr<void>> take_place();
 
   Loop& loop_;
-  ConnectOptions options_;
+  ClientOptions options_;
   Proxies proxies_;
   std::shared_ptr<TlsContext> tls_;
   std::map<std::string, std::list<std::unique_ptr<Idle>>> idle_;  // by origin; the latest last

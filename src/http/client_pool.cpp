@@ -16,7 +16,7 @@ struct HttpClient::Idle {
   Timer limit;
 };
 
-HttpClient::HttpClient(Loop& loop, ConnectOptions options, Proxies proxies)
+HttpClient::HttpClient(Loop& loop, ClientOptions options, Proxies proxies)
     : loop_(loop), options_(std::move(options)), proxies_(std::move(proxies)) {}
 HttpClient::~HttpClient() = default;
 

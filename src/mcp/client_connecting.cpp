@@ -87,7 +87,7 @@ Task<Result<void>> ClientSession::settle_on(std::shared_ptr<Connection> connecti
 Task<Result<void>> ClientSession::dial() {
   if (closing_) co_return closed_meanwhile();
   Task<ConnectResult> connecting =
-      connector_ ? connector_(loop_, options_.connect) : http::connect(loop_, uri_, options_.connect);
+      connector_ ? connector_(loop_, options_.connect) : transport::connect(loop_, uri_, options_.connect);
   ConnectResult connection = co_await connecting;
   if (!connection) co_return connection.error();
   if (closing_) {

@@ -15,7 +15,7 @@ namespace {
 // The way back to a modern client: notifications ahead of the answer, nothing else.
 class StandaloneLink final : public ClientLink {
  public:
-  explicit StandaloneLink(std::shared_ptr<http::Standalone> request) : request_(std::move(request)) {}
+  explicit StandaloneLink(std::shared_ptr<transport::Standalone> request) : request_(std::move(request)) {}
 
   Loop& loop() noexcept override { return request_->loop(); }
   void notify(std::string_view method, const json::Raw& params, std::string_view) override {
@@ -27,10 +27,10 @@ class StandaloneLink final : public ClientLink {
   std::string_view user() const noexcept override { return request_->identity().user; }
 
  private:
-  std::shared_ptr<http::Standalone> request_;
+  std::shared_ptr<transport::Standalone> request_;
 };
 
-class HttpApplication final : public http::Application {
+class HttpApplication final : public transport::Application {
  public:
   HttpApplication(std::shared_ptr<ServerState> server, HttpApplicationOptions options)
       : server_(server),
@@ -40,12 +40,12 @@ class HttpApplication final : public http::Application {
             std::make_shared<Subscriptions>(options_.max_subscriptions, "on this server: max_subscriptions"),
             options_.log)) {}
 
-  void serve(std::shared_ptr<Connection> connection, http::Identity identity) override {
+  void serve(std::shared_ptr<Connection> connection, transport::Identity identity) override {
     peers_.add(ServerSession::start(server_, std::move(connection), options_.limits, options_.log,
                                     std::move(identity.user)));
   }
 
-  Task<Answer> serve(std::shared_ptr<http::Standalone> request) override {
+  Task<Answer> serve(std::shared_ptr<transport::Standalone> request) override {
     Request asked(nullptr, request->message(), request->stop());
     return serve_modern(modern_, std::move(asked), std::make_shared<StandaloneLink>(std::move(request)));
   }
@@ -82,14 +82,15 @@ std::string url_of(const http::Server& server, const HttpOptions& options) {
   return (options.server.tls ? "https://" : "http://") + address + options.path;
 }
 
-Task<void> finish(std::shared_ptr<http::Endpoint> endpoint, std::chrono::milliseconds grace, Event finished) {
+Task<void> finish(std::shared_ptr<transport::Endpoint> endpoint, std::chrono::milliseconds grace,
+                  Event finished) {
   Task<void> finishing = endpoint->finish(grace);
   co_await finishing;
   finished.set();
 }
 
 // Side by side: each has the whole grace.
-Task<void> end(std::shared_ptr<http::Server> server, std::shared_ptr<http::Endpoint> endpoint,
+Task<void> end(std::shared_ptr<http::Server> server, std::shared_ptr<transport::Endpoint> endpoint,
                std::chrono::milliseconds grace, Loop& loop, bool& done) {
   Event finished;
   loop.spawn(finish(endpoint, grace, finished));
@@ -102,7 +103,8 @@ Task<void> end(std::shared_ptr<http::Server> server, std::shared_ptr<http::Endpo
 
 }  // namespace
 
-std::shared_ptr<http::Application> http_application(const Server& server, HttpApplicationOptions options) {
+std::shared_ptr<transport::Application> http_application(const Server& server,
+                                                         HttpApplicationOptions options) {
   return std::make_shared<HttpApplication>(server.state(), std::move(options));
 }
 
@@ -115,7 +117,7 @@ int serve_http(const Server& server, const std::string& address, HttpOptions opt
   }
   const std::shared_ptr<http::Server> listener = *listening;
   const auto endpoint =
-      http::Endpoint::create(loop, http_application(server, options.application), options.endpoint);
+      transport::Endpoint::create(loop, http_application(server, options.application), options.endpoint);
   listener->route(options.path, endpoint->handler());
   if (!options.sse_path.empty()) {
     listener->route(options.sse_path, endpoint->sse_handler(options.messages_path));

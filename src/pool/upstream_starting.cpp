@@ -18,11 +18,11 @@ Task<ConnectResult> reach(Loop& loop, const ServerSpec& spec, ConnectOptions opt
   }
   options.limits.connect_timeout = spec.clocks.spawn;
   if (const auto* uri = std::get_if<std::string>(&spec.reach)) {
-    http::ConnectOptions any;
+    transport::ConnectOptions any;
     static_cast<ConnectOptions&>(any) = std::move(options);
     any.max_response_bytes =
         any.limits.max_frame_bytes;  // a larger one would hold the loop while it is scanned
-    return http::connect(loop, *uri, std::move(any));
+    return transport::connect(loop, *uri, std::move(any));
   }
   return std::get<Connector>(spec.reach)(loop, std::move(options));
 }

@@ -13,7 +13,7 @@
 #include "transport/pair_session.hpp"
 #include "transport/websocket_connection.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
 namespace {
 
@@ -28,8 +28,8 @@ Refusal no_session() {
   return Refusal{404, kNoSession, "Session not found"};
 }
 
-Response not_allowed(std::string allow) {
-  Response response = refuse(Refusal{405, kRefused, "Method Not Allowed"});
+http::Response not_allowed(std::string allow) {
+  http::Response response = refuse(Refusal{405, kRefused, "Method Not Allowed"});
   response.headers.add("Allow", std::move(allow));
   return response;
 }
@@ -40,12 +40,12 @@ bool lists_token(std::string_view list, std::string_view token) {
     list.remove_prefix(std::min(list.size(), one.size() + 1));
     const std::size_t from = std::min(one.find_first_not_of(" \t"), one.size());
     one = one.substr(from, one.find_last_not_of(" \t") + 1 - from);
-    if (same_name(one, token)) return true;
+    if (http::same_name(one, token)) return true;
   }
   return false;
 }
 
-bool wants_websocket(const Request& request) {
+bool wants_websocket(const http::Request& request) {
   return request.method == "GET" && lists_token(request.headers.get("Upgrade"), "websocket");
 }
 
@@ -70,17 +70,17 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
         params_of_([this](std::string_view tool) { return application_->header_params(tool); }) {}
 
   // What hangs on a route may outlive us; we outlive what we have begun.
-  Handler handler() override {
-    return
-        [self = shared_from_this()](std::shared_ptr<Exchange> exchange) { self->take(std::move(exchange)); };
-  }
-  Handler sse_handler(std::string messages_path) override {
-    return [self = shared_from_this(), path = std::move(messages_path)](std::shared_ptr<Exchange> exchange) {
-      self->take_pair_get(std::move(exchange), path);
+  http::Handler handler() override {
+    return [self = shared_from_this()](std::shared_ptr<http::Exchange> exchange) {
+      self->take(std::move(exchange));
     };
   }
-  Handler messages_handler() override {
-    return [self = shared_from_this()](std::shared_ptr<Exchange> exchange) {
+  http::Handler sse_handler(std::string messages_path) override {
+    return [self = shared_from_this(), path = std::move(messages_path)](
+               std::shared_ptr<http::Exchange> exchange) { self->take_pair_get(std::move(exchange), path); };
+  }
+  http::Handler messages_handler() override {
+    return [self = shared_from_this()](std::shared_ptr<http::Exchange> exchange) {
       self->take_pair_post(std::move(exchange));
     };
   }
@@ -133,7 +133,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   }
 
   // Who asks; nullopt when they have been turned away.
-  std::optional<Identity> identify(Exchange& exchange) const {
+  std::optional<Identity> identify(http::Exchange& exchange) const {
     if (!options_->authenticate) return Identity();
     Result<Identity> identity = options_->authenticate(exchange.request());
     if (identity) return std::move(*identity);
@@ -142,10 +142,10 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     return std::nullopt;
   }
 
-  void take(std::shared_ptr<Exchange> exchange) {
+  void take(std::shared_ptr<http::Exchange> exchange) {
     std::optional<Identity> identity = identify(*exchange);
     if (!identity) return;
-    const Request& request = exchange->request();
+    const http::Request& request = exchange->request();
     if (request.method == "POST") return take_post(std::move(exchange), std::move(*identity));
     if (options_->websocket && wants_websocket(request))
       return take_websocket(std::move(exchange), std::move(*identity));
@@ -161,8 +161,8 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
 
   // ---- POST ----
 
-  std::optional<rpc::Message> read_message(Exchange& exchange) const {
-    const Request& request = exchange.request();
+  std::optional<rpc::Message> read_message(http::Exchange& exchange) const {
+    const http::Request& request = exchange.request();
     if (!has_json_body(request.headers)) {
       exchange.respond(
           refuse(Refusal{415, kRefused, "Unsupported Media Type: Content-Type must be application/json"}));
@@ -171,7 +171,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     return rpc::Message::parse(request.body, options_->limits);
   }
 
-  void take_post(std::shared_ptr<Exchange> exchange, Identity identity) {
+  void take_post(std::shared_ptr<http::Exchange> exchange, Identity identity) {
     std::optional<rpc::Message> message = read_message(*exchange);
     if (!message) return;
     const Verdict verdict = judge(exchange->request().headers, *message, params_of_);
@@ -181,15 +181,15 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     take_legacy(std::move(exchange), *message, std::move(identity));
   }
 
-  void take_modern(std::shared_ptr<Exchange> exchange, rpc::Message message, Identity identity) {
+  void take_modern(std::shared_ptr<http::Exchange> exchange, rpc::Message message, Identity identity) {
     // There is nothing a modern client could have to notify of over HTTP; it may all the same.
-    if (message.is(rpc::Kind::notification)) return exchange->respond(Response(202));
+    if (message.is(rpc::Kind::notification)) return exchange->respond(http::Response(202));
     auto request = std::make_shared<ModernRequest>(std::move(exchange), std::move(message),
                                                    std::move(identity), *options_);
     ModernRequest::serve(request, application_, ticker_);
   }
 
-  void take_legacy(std::shared_ptr<Exchange> exchange, const rpc::Message& message, Identity identity) {
+  void take_legacy(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message, Identity identity) {
     const bool begins = message.is(rpc::Kind::request) && message.method() == "initialize" &&
                         !exchange->request().headers.has(mcp::kSessionHeader);
     const std::shared_ptr<LegacySession> session =
@@ -201,9 +201,9 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   // ---- sessions ----
 
   // A session of another user does not exist for this one.
-  std::shared_ptr<LegacySession> find_session(Exchange& exchange, const Identity& identity,
+  std::shared_ptr<LegacySession> find_session(http::Exchange& exchange, const Identity& identity,
                                               std::string_view request_id) {
-    const Headers& headers = exchange.request().headers;
+    const http::Headers& headers = exchange.request().headers;
     if (!headers.has(mcp::kSessionHeader)) {
       exchange.respond(refuse(Refusal{400, kRefused, "Bad Request: Mcp-Session-Id is missing"}, request_id));
       return nullptr;
@@ -214,7 +214,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     return nullptr;
   }
 
-  bool has_room(Exchange& exchange, std::string_view request_id) {
+  bool has_room(http::Exchange& exchange, std::string_view request_id) {
     std::string why;
     if (winding_down_) {
       why = "the server is shutting down";
@@ -227,7 +227,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     return false;
   }
 
-  std::shared_ptr<LegacySession> begin_session(Exchange& exchange, const rpc::Message& message,
+  std::shared_ptr<LegacySession> begin_session(http::Exchange& exchange, const rpc::Message& message,
                                                Identity identity) {
     if (!has_room(exchange, message.id())) return nullptr;
     auto session = std::make_shared<LegacySession>(loop_, make_session_id(), identity, options_, total_,
@@ -243,7 +243,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
 
   // ---- HTTP+SSE ----
 
-  void take_pair_get(std::shared_ptr<Exchange> exchange, const std::string& messages_path) {
+  void take_pair_get(std::shared_ptr<http::Exchange> exchange, const std::string& messages_path) {
     std::optional<Identity> identity = identify(*exchange);
     if (!identity) return;
     if (exchange->request().method != "GET") return exchange->respond(not_allowed("GET"));
@@ -259,7 +259,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     application_->serve(pair, std::move(*identity));
   }
 
-  void take_pair_post(std::shared_ptr<Exchange> exchange) {
+  void take_pair_post(std::shared_ptr<http::Exchange> exchange) {
     const std::optional<Identity> identity = identify(*exchange);
     if (!identity) return;
     if (exchange->request().method != "POST") return exchange->respond(not_allowed("POST"));
@@ -278,25 +278,25 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
 
   // ---- WebSocket ----
 
-  void take_websocket(std::shared_ptr<Exchange> exchange, Identity identity) {
-    const Headers& headers = exchange->request().headers;
+  void take_websocket(std::shared_ptr<http::Exchange> exchange, Identity identity) {
+    const http::Headers& headers = exchange->request().headers;
     const std::string key(headers.get("Sec-WebSocket-Key"));
     const std::optional<std::string> raw = base64_decode(key);
     if (headers.get("Sec-WebSocket-Version") != "13") {
-      Response response = refuse(Refusal{426, kRefused, "Upgrade Required: WebSocket version 13"});
+      http::Response response = refuse(Refusal{426, kRefused, "Upgrade Required: WebSocket version 13"});
       response.headers.add("Sec-WebSocket-Version", "13");
       return exchange->respond(std::move(response));
     }
     if (!lists_token(headers.get("Connection"), "upgrade") || !raw || raw->size() != 16)
       return exchange->respond(refuse(Refusal{400, kRefused, "Bad Request: not a WebSocket handshake"}));
     if (!has_room(*exchange, {})) return;
-    Response head(101);
+    http::Response head(101);
     head.headers.add("Upgrade", "websocket");
     head.headers.add("Connection", "Upgrade");
     head.headers.add("Sec-WebSocket-Accept", websocket::accept_of(key));
     if (lists_token(headers.get("Sec-WebSocket-Protocol"), "mcp"))
       head.headers.add("Sec-WebSocket-Protocol", "mcp");
-    Exchange::Upgraded upgraded = exchange->upgrade(std::move(head));
+    http::Exchange::Upgraded upgraded = exchange->upgrade(std::move(head));
     if (!upgraded.stream) return;
     auto socket =
         WebSocketConnection::create(loop_, std::move(upgraded.stream), std::move(upgraded.early),
@@ -331,4 +331,4 @@ std::shared_ptr<Endpoint> Endpoint::create(Loop& loop, std::shared_ptr<Applicati
   return std::make_shared<EndpointImpl>(loop, std::move(application), std::move(options));
 }
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

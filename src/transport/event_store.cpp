@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
 EventStore::~EventStore() {
   total_->bytes -= bytes_;
@@ -12,7 +12,7 @@ EventStore::Place EventStore::next(std::uint64_t stream) {
   return Place{stream, ++streams_[stream].last};
 }
 
-void EventStore::keep(Place place, const sse::Parts& event) {
+void EventStore::keep(Place place, const http::sse::Parts& event) {
   std::size_t size = sizeof(Event);
   for (const Bytes& part : event) size += part.size();
   events_.push_back(Event{place, event, size});
@@ -65,15 +65,15 @@ void EventStore::drop_ended(Clock::time_point until) {
   });
 }
 
-std::optional<std::vector<sse::Parts>> EventStore::after(Place place) const {
+std::optional<std::vector<http::sse::Parts>> EventStore::after(Place place) const {
   const auto stream = streams_.find(place.stream);
   if (stream == streams_.end() || place.event > stream->second.last || place.event < stream->second.dropped)
     return std::nullopt;
   return left_after(place);
 }
 
-std::vector<sse::Parts> EventStore::left_after(Place place) const {
-  std::vector<sse::Parts> later;
+std::vector<http::sse::Parts> EventStore::left_after(Place place) const {
+  std::vector<http::sse::Parts> later;
   for (const Event& event : events_) {
     if (event.place.stream == place.stream && event.place.event > place.event) later.push_back(event.parts);
   }
@@ -100,4 +100,4 @@ std::optional<EventStore::Place> EventStore::read_id(std::string_view id) {
   return place;
 }
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

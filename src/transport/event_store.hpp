@@ -15,7 +15,7 @@
 #include "fairlead/loop/loop.hpp"
 #include "http/sse.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
 class EventStore {
  public:
@@ -38,7 +38,7 @@ class EventStore {
   void begin(std::uint64_t stream) { streams_[stream]; }
   // The place of a stream's next event; the stream becomes known by it.
   Place next(std::uint64_t stream);
-  void keep(Place place, const sse::Parts& event);
+  void keep(Place place, const http::sse::Parts& event);
   // No event will be added; when its last one is dropped the stream is forgotten.
   void end(std::uint64_t stream, Clock::time_point now);
   // Drops the events of the streams that ended before `until`, which thereby are forgotten.
@@ -46,11 +46,11 @@ class EventStore {
 
   // What came on that stream after that event. nullopt when the id is none of this session's, or when some of
   // it has been dropped.
-  std::optional<std::vector<sse::Parts>> after(Place place) const;
+  std::optional<std::vector<http::sse::Parts>> after(Place place) const;
   // The last event of a stream, 0 for none.
   std::uint64_t last(std::uint64_t stream) const;
   // The same with what is left of it, should some have been dropped.
-  std::vector<sse::Parts> left_after(Place place) const;
+  std::vector<http::sse::Parts> left_after(Place place) const;
 
   static std::string id_of(Place place);
   static std::optional<Place> read_id(std::string_view id);
@@ -61,7 +61,7 @@ class EventStore {
  private:
   struct Event {
     Place place;
-    sse::Parts parts;
+    http::sse::Parts parts;
     std::size_t bytes;
   };
   struct Stream {
@@ -83,4 +83,4 @@ class EventStore {
   std::map<std::uint64_t, Stream> streams_;
 };
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

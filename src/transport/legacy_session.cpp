@@ -7,7 +7,7 @@
 #include "fairlead/protocol/header_values.hpp"
 #include "fairlead/rpc/codes.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
 namespace {
 
@@ -56,7 +56,7 @@ LegacySession::LegacySession(Loop& loop, std::string id, Identity identity,
 
 // ---- POST: messages of the client -----------------------------------------------------------------------
 
-void LegacySession::take_post(std::shared_ptr<Exchange> exchange, const rpc::Message& message) {
+void LegacySession::take_post(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message) {
   const auto self = shared_from_this();
   last_used_ = Clock::now();
   if (const std::optional<Refusal> problem = batch_problem(message, revision_))
@@ -77,7 +77,7 @@ void LegacySession::take_post(std::shared_ptr<Exchange> exchange, const rpc::Mes
   }
   if (!register_requests(stream, message)) return;
   if (stream->waiting == 0 && stream->answers.empty()) {
-    stream->exchange->respond(Response(202));
+    stream->exchange->respond(http::Response(202));
     return take_in(message);
   }
   // A client that wants events and nothing else can have them from the start.
@@ -185,12 +185,12 @@ void LegacySession::say(const StreamPtr& stream, const rpc::Rope& message) {
     return send_event(stream, message);
   }
   const EventStore::Place place = store_.next(0);
-  sse::Parts event = sse::message(message, EventStore::id_of(place));
+  http::sse::Parts event = http::sse::message(message, EventStore::id_of(place));
   store_.keep(place, event);
   if (!standalone_ || !standalone_->exchange) return;
   told_ = place.event;
   standalone_->quiet = false;
-  const std::shared_ptr<Exchange> exchange = standalone_->exchange;  // writing may find it gone
+  const std::shared_ptr<http::Exchange> exchange = standalone_->exchange;  // writing may find it gone
   exchange->write(std::move(event));
 }
 
@@ -215,10 +215,10 @@ void LegacySession::answer(const StreamPtr& stream, const rpc::Rope& message) {
 // All answers of a POST that has said nothing so far: JSON if the client takes it.
 void LegacySession::answer_at_once(const StreamPtr& stream) {
   if (!stream->started && (stream->accepts.json || !stream->accepts.events)) {
-    const std::shared_ptr<Exchange> exchange = std::move(stream->exchange);
+    const std::shared_ptr<http::Exchange> exchange = std::move(stream->exchange);
     if (!exchange) return;
-    Response response =
-        json_response(200, stream->batch ? array_of(stream->answers) : stream->answers.front());
+    http::Response response =
+        http::json_response(200, stream->batch ? array_of(stream->answers) : stream->answers.front());
     if (stream->initializes) response.headers.add(std::string(mcp::kSessionHeader), id_);
     return exchange->respond(std::move(response));
   }
@@ -239,8 +239,8 @@ bool LegacySession::learn_revision(const rpc::Rope& answer) {
 
 // ---- streams of events ----------------------------------------------------------------------------------
 
-Response LegacySession::head_of(const Stream& stream) const {
-  Response head = sse::head();
+http::Response LegacySession::head_of(const Stream& stream) const {
+  http::Response head = http::sse::head();
   if (stream.initializes) head.headers.add(std::string(mcp::kSessionHeader), id_);
   return head;
 }
@@ -253,12 +253,12 @@ void LegacySession::start_events(const StreamPtr& stream) {
   // Only those that know what an event without data is for are sent one.
   if (primes() && stream->exchange) {
     const EventStore::Place place = store_.next(stream->number);
-    stream->exchange->write(sse::priming(EventStore::id_of(place), options_->retry));
+    stream->exchange->write(http::sse::priming(EventStore::id_of(place), options_->retry));
   }
 }
 
 // From now on that exchange has the stream's events.
-void LegacySession::attach(const StreamPtr& stream, std::shared_ptr<Exchange> exchange) {
+void LegacySession::attach(const StreamPtr& stream, std::shared_ptr<http::Exchange> exchange) {
   if (!exchange || exchange->gone()) return;
   stream->exchange = exchange;
   exchange->when_gone([weak = std::weak_ptr<Stream>(stream), it = exchange.get()] {
@@ -270,10 +270,10 @@ void LegacySession::attach(const StreamPtr& stream, std::shared_ptr<Exchange> ex
 
 void LegacySession::send_event(const StreamPtr& stream, const rpc::Rope& message) {
   const EventStore::Place place = store_.next(stream->number);
-  sse::Parts event = sse::message(message, EventStore::id_of(place));
+  http::sse::Parts event = http::sse::message(message, EventStore::id_of(place));
   store_.keep(place, event);
   stream->quiet = false;
-  const std::shared_ptr<Exchange> exchange = stream->exchange;  // writing may find it gone
+  const std::shared_ptr<http::Exchange> exchange = stream->exchange;  // writing may find it gone
   if (exchange) exchange->write(std::move(event));
 }
 
@@ -285,13 +285,13 @@ void LegacySession::finish(const StreamPtr& stream) {
     store_.end(stream->number, now);
     store_.drop_ended(now - options_->finished_stream_grace);
   }
-  const std::shared_ptr<Exchange> exchange = std::move(stream->exchange);
+  const std::shared_ptr<http::Exchange> exchange = std::move(stream->exchange);
   if (!exchange) return;
   if (!stream->started && stream->accepts.events) {
-    exchange->start(sse::head());  // an answer without an answer: the request was cancelled
+    exchange->start(http::sse::head());  // an answer without an answer: the request was cancelled
     exchange->finish();
   } else if (!stream->started) {
-    exchange->respond(Response(202));
+    exchange->respond(http::Response(202));
   } else {
     exchange->finish();
   }
@@ -302,16 +302,16 @@ void LegacySession::close_stream_of(std::string_view request) {
   if (found == by_request_.end() || !primes() || !can_say(*found->second)) return;
   const StreamPtr stream = found->second;
   if (!stream->started) start_events(stream);
-  const std::shared_ptr<Exchange> exchange = std::move(stream->exchange);
+  const std::shared_ptr<http::Exchange> exchange = std::move(stream->exchange);
   if (exchange) exchange->finish();
 }
 
 // ---- GET: the standalone stream, and coming back --------------------------------------------------------
 
-void LegacySession::take_get(std::shared_ptr<Exchange> exchange) {
+void LegacySession::take_get(std::shared_ptr<http::Exchange> exchange) {
   const auto self = shared_from_this();
   last_used_ = Clock::now();
-  const Headers& headers = exchange->request().headers;
+  const http::Headers& headers = exchange->request().headers;
   if (!accepts_of(headers).events)
     return exchange->respond(
         refuse(Refusal{406, kRefused, "Not Acceptable: Accept does not list text/event-stream"}));
@@ -325,23 +325,23 @@ void LegacySession::take_get(std::shared_ptr<Exchange> exchange) {
   open_standalone(std::move(exchange));
 }
 
-void LegacySession::open_standalone(std::shared_ptr<Exchange> exchange) {
+void LegacySession::open_standalone(std::shared_ptr<http::Exchange> exchange) {
   standalone_ = std::make_shared<Stream>();
   standalone_->started = true;
   attach(standalone_, std::move(exchange));
   if (!standalone_->exchange) return;
   store_.begin(0);
   const EventStore::Place so_far{0, told_};
-  const std::vector<sse::Parts> kept = store_.left_after(so_far);
+  const std::vector<http::sse::Parts> kept = store_.left_after(so_far);
   if (primes()) {
     // The id to come back with stands before what is replayed, so it names the event before.
-    standalone_->exchange->write(sse::priming(EventStore::id_of(so_far), options_->retry));
+    standalone_->exchange->write(http::sse::priming(EventStore::id_of(so_far), options_->retry));
   }
   told_ = store_.last(0);
   replay(standalone_, kept);
 }
 
-void LegacySession::resume(std::shared_ptr<Exchange> exchange, std::string_view last_id) {
+void LegacySession::resume(std::shared_ptr<http::Exchange> exchange, std::string_view last_id) {
   const std::optional<EventStore::Place> place = EventStore::read_id(last_id);
   const auto events = place ? store_.after(*place) : std::nullopt;
   if (!events)
@@ -361,29 +361,29 @@ void LegacySession::resume(std::shared_ptr<Exchange> exchange, std::string_view 
     if (place->stream == 0) standalone_ = stream;
   }
   // Whoever had it before has lost it, whether they know or not.
-  if (const std::shared_ptr<Exchange> before = std::move(stream->exchange)) before->finish();
+  if (const std::shared_ptr<http::Exchange> before = std::move(stream->exchange)) before->finish();
   attach(stream, std::move(exchange));
   replay(stream, *events);
   if (!goes_on) finish(stream);
 }
 
-void LegacySession::replay(const StreamPtr& stream, const std::vector<sse::Parts>& events) {
-  for (const sse::Parts& event : events) {
-    const std::shared_ptr<Exchange> exchange = stream->exchange;
+void LegacySession::replay(const StreamPtr& stream, const std::vector<http::sse::Parts>& events) {
+  for (const http::sse::Parts& event : events) {
+    const std::shared_ptr<http::Exchange> exchange = stream->exchange;
     if (exchange) exchange->write(event);
   }
 }
 
 void LegacySession::end_standalone() {
   if (!standalone_) return;
-  if (const std::shared_ptr<Exchange> exchange = std::move(standalone_->exchange)) exchange->finish();
+  if (const std::shared_ptr<http::Exchange> exchange = std::move(standalone_->exchange)) exchange->finish();
 }
 
 // ---- the end --------------------------------------------------------------------------------------------
 
-void LegacySession::take_delete(const std::shared_ptr<Exchange>& exchange) {
+void LegacySession::take_delete(const std::shared_ptr<http::Exchange>& exchange) {
   close();
-  exchange->respond(Response(200));
+  exchange->respond(http::Response(200));
 }
 
 void LegacySession::release() {
@@ -391,7 +391,7 @@ void LegacySession::release() {
   end_standalone();
   auto under_way = std::exchange(by_request_, {});
   for (const auto& [id, stream] : under_way) {
-    const std::shared_ptr<Exchange> exchange = std::move(stream->exchange);
+    const std::shared_ptr<http::Exchange> exchange = std::move(stream->exchange);
     if (!exchange) continue;
     if (stream->started) {
       exchange->finish();
@@ -417,13 +417,13 @@ void LegacySession::tick(Clock::time_point now) {
   }
   if (options_->request_timeout.count() > 0) time_out(now);
   become_streams(now);
-  std::vector<std::shared_ptr<Exchange>> quiet;
+  std::vector<std::shared_ptr<http::Exchange>> quiet;
   const auto look_at = [&](Stream& stream) {
     if (stream.exchange && std::exchange(stream.quiet, true)) quiet.push_back(stream.exchange);
   };
   if (standalone_) look_at(*standalone_);
   for (const auto& [number, stream] : by_number_) look_at(*stream);
-  for (const auto& exchange : quiet) exchange->write(sse::comment());
+  for (const auto& exchange : quiet) exchange->write(http::sse::comment());
 }
 
 // What lies between us and the client may take a long silence for the end; a stream can be kept alive, and
@@ -462,4 +462,4 @@ void LegacySession::time_out(Clock::time_point now) {
   }
 }
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

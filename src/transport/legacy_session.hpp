@@ -17,7 +17,7 @@
 #include "transport/request_rules.hpp"
 #include "transport/ticker.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
 class LegacySession final : public Connection, public Ticked {
  public:
@@ -31,9 +31,9 @@ class LegacySession final : public Connection, public Ticked {
   const Identity& identity() const noexcept { return identity_; }
 
   // A POST that has been judged to be of the legacy era. The first one is `initialize`.
-  void take_post(std::shared_ptr<Exchange> exchange, const rpc::Message& message);
-  void take_get(std::shared_ptr<Exchange> exchange);
-  void take_delete(const std::shared_ptr<Exchange>& exchange);
+  void take_post(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message);
+  void take_get(std::shared_ptr<http::Exchange> exchange);
+  void take_delete(const std::shared_ptr<http::Exchange>& exchange);
 
   void tick(Clock::time_point now) override;
   // Ends the stream that nothing else would end; requests under way go on.
@@ -46,7 +46,7 @@ class LegacySession final : public Connection, public Ticked {
  private:
   // The answer to one POST, or the stream of a GET.
   struct Stream {
-    std::shared_ptr<Exchange> exchange;  // null: nobody listens just now
+    std::shared_ptr<http::Exchange> exchange;  // null: nobody listens just now
     Accepts accepts;
     bool initializes = false;
     bool batch = false;
@@ -77,15 +77,15 @@ class LegacySession final : public Connection, public Ticked {
   void start_events(const StreamPtr& stream);
   void send_event(const StreamPtr& stream, const rpc::Rope& message);
   void finish(const StreamPtr& stream);
-  void replay(const StreamPtr& stream, const std::vector<sse::Parts>& events);
-  void open_standalone(std::shared_ptr<Exchange> exchange);
-  void resume(std::shared_ptr<Exchange> exchange, std::string_view last_id);
-  void attach(const StreamPtr& stream, std::shared_ptr<Exchange> exchange);
+  void replay(const StreamPtr& stream, const std::vector<http::sse::Parts>& events);
+  void open_standalone(std::shared_ptr<http::Exchange> exchange);
+  void resume(std::shared_ptr<http::Exchange> exchange, std::string_view last_id);
+  void attach(const StreamPtr& stream, std::shared_ptr<http::Exchange> exchange);
   void time_out(Clock::time_point now);
   void become_streams(Clock::time_point now);
   bool primes() const noexcept { return revision_ >= mcp::Revision::r2025_11_25; }
   bool idle() const noexcept;
-  Response head_of(const Stream& stream) const;
+  http::Response head_of(const Stream& stream) const;
 
   std::string id_;
   Identity identity_;
@@ -103,4 +103,4 @@ class LegacySession final : public Connection, public Ticked {
   std::uint64_t sent_ = 0;
 };
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

@@ -3,10 +3,10 @@
 #include "fairlead/rpc/codes.hpp"
 #include "http/sse.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
-ModernRequest::ModernRequest(std::shared_ptr<Exchange> exchange, rpc::Message message, Identity identity,
-                             const EndpointOptions& options)
+ModernRequest::ModernRequest(std::shared_ptr<http::Exchange> exchange, rpc::Message message,
+                             Identity identity, const EndpointOptions& options)
     : loop_(exchange->loop()),
       exchange_(std::move(exchange)),
       message_(std::move(message)),
@@ -45,12 +45,12 @@ void ModernRequest::notify(rpc::Rope notification) {
   // A client that takes JSON only gets the answer only.
   if (!exchange_ || !accepts_.events) return;
   quiet_ = false;
-  write_event(sse::message(notification));
+  write_event(http::sse::message(notification));
 }
 
 void ModernRequest::write_event(std::vector<Bytes> event) {
-  const std::shared_ptr<Exchange> exchange = exchange_;  // writing may find that the client has gone
-  if (!std::exchange(started_, true)) exchange->start(sse::head());
+  const std::shared_ptr<http::Exchange> exchange = exchange_;  // writing may find that the client has gone
+  if (!std::exchange(started_, true)) exchange->start(http::sse::head());
   exchange->write(std::move(event));
 }
 
@@ -65,15 +65,15 @@ void ModernRequest::finish(const Answer& answer) {
 }
 
 void ModernRequest::send_last(int status, const rpc::Rope& answer) {
-  const std::shared_ptr<Exchange> exchange = std::move(exchange_);
+  const std::shared_ptr<http::Exchange> exchange = std::move(exchange_);
   if (started_) {
-    exchange->write(sse::message(answer));
+    exchange->write(http::sse::message(answer));
     exchange->finish();
   } else if (accepts_.json || !accepts_.events) {
-    exchange->respond(json_response(status, answer));
+    exchange->respond(http::json_response(status, answer));
   } else {
-    exchange->start(sse::head());
-    exchange->write(sse::message(answer));
+    exchange->start(http::sse::head());
+    exchange->write(http::sse::message(answer));
     exchange->finish();
   }
 }
@@ -95,8 +95,8 @@ void ModernRequest::tick(Clock::time_point now) {
     stop_.request_stop();
   } else if (accepts_.events && (started_ || now - since_ > keep_alive_) && std::exchange(quiet_, true)) {
     // What lies between us and the client may take a long silence for the end.
-    write_event(sse::comment());
+    write_event(http::sse::comment());
   }
 }
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

@@ -9,13 +9,13 @@
 #include "transport/request_rules.hpp"
 #include "transport/ticker.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
 class ModernRequest final : public Standalone,
                             public Ticked,
                             public std::enable_shared_from_this<ModernRequest> {
  public:
-  ModernRequest(std::shared_ptr<Exchange> exchange, rpc::Message message, Identity identity,
+  ModernRequest(std::shared_ptr<http::Exchange> exchange, rpc::Message message, Identity identity,
                 const EndpointOptions& options);
 
   // Starts it. What is not answered on the spot is looked after by `ticker`.
@@ -39,7 +39,7 @@ class ModernRequest final : public Standalone,
   void send_last(int status, const rpc::Rope& answer);
 
   Loop& loop_;
-  std::shared_ptr<Exchange> exchange_;  // until it is answered
+  std::shared_ptr<http::Exchange> exchange_;  // until it is answered
   rpc::Message message_;
   Identity identity_;
   Log log_;
@@ -52,4 +52,4 @@ class ModernRequest final : public Standalone,
   bool quiet_ = false;    // nothing was sent since the last tick
 };
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

@@ -9,7 +9,7 @@
 #include "fairlead/transport/endpoint.hpp"
 #include "transport/ticker.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
 class PairSession final : public Connection, public Ticked {
  public:
@@ -20,8 +20,8 @@ class PairSession final : public Connection, public Ticked {
 
   const Identity& identity() const noexcept { return identity_; }
   // Answers the GET with the stream and says where to post to.
-  void open(std::shared_ptr<Exchange> exchange, const std::string& messages_uri);
-  void take_post(const std::shared_ptr<Exchange>& exchange, const rpc::Message& message);
+  void open(std::shared_ptr<http::Exchange> exchange, const std::string& messages_uri);
+  void take_post(const std::shared_ptr<http::Exchange>& exchange, const rpc::Message& message);
 
   void tick(Clock::time_point now) override;
   std::size_t backlog() const noexcept override { return exchange_ ? exchange_->backlog() : 0; }
@@ -36,9 +36,9 @@ class PairSession final : public Connection, public Ticked {
   std::string id_;
   Identity identity_;
   Ended ended_;
-  std::shared_ptr<Exchange> exchange_;
+  std::shared_ptr<http::Exchange> exchange_;
   bool quiet_ = false;
   std::uint64_t sent_ = 0;
 };
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

@@ -11,7 +11,7 @@
 #include "http/sse.hpp"
 #include "protocol/envelope.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
 namespace {
 
@@ -41,7 +41,7 @@ bool has_claim(const rpc::Message& message) {
 
 // A header that may stand there once.
 struct Single {
-  explicit Single(const Headers& headers, std::string_view name) : count(headers.count(name)) {
+  explicit Single(const http::Headers& headers, std::string_view name) : count(headers.count(name)) {
     if (count > 0) value = headers.get(name);
   }
   bool is(std::string_view expected) const noexcept { return count == 1 && value == expected; }
@@ -94,7 +94,7 @@ std::optional<Refusal> name_problem(const Single& header, std::string_view membe
   return std::nullopt;
 }
 
-std::optional<Refusal> param_problem(const Headers& headers, json::View arguments,
+std::optional<Refusal> param_problem(const http::Headers& headers, json::View arguments,
                                      const std::vector<mcp::HeaderParam>& params) {
   const mcp::HeaderLookup lookup = [&](std::string_view name) -> std::optional<std::string_view> {
     const Single header(headers, name);
@@ -106,7 +106,7 @@ std::optional<Refusal> param_problem(const Headers& headers, json::View argument
   return Refusal{400, mcp::kHeaderMismatch, std::move(*problem)};
 }
 
-std::optional<Refusal> modern_problem(const Headers& headers, const rpc::Message& message,
+std::optional<Refusal> modern_problem(const http::Headers& headers, const rpc::Message& message,
                                       const Envelope& envelope, const HeaderParamsOf& params_of) {
   if (std::optional<Refusal> bad = envelope_problem(envelope)) return bad;
   const Single version(headers, mcp::kVersionHeader);
@@ -122,7 +122,8 @@ std::optional<Refusal> modern_problem(const Headers& headers, const rpc::Message
   return params ? param_problem(headers, envelope.args["arguments"], *params) : std::nullopt;
 }
 
-Verdict judge_request(const Headers& headers, const rpc::Message& message, const HeaderParamsOf& params_of) {
+Verdict judge_request(const http::Headers& headers, const rpc::Message& message,
+                      const HeaderParamsOf& params_of) {
   if (message.id() == "null")
     return {Era::legacy, Refusal{400, rpc::kInvalidRequest, "Invalid Request: a null id is not allowed"}};
   const std::size_t most = mcp::ListLimits().max_message_members;
@@ -148,8 +149,8 @@ bool lists(std::string_view accept, std::string_view type) {
     one = one.substr(0, one.find(';'));
     const std::size_t from = std::min(one.find_first_not_of(" \t"), one.size());
     one = one.substr(from, one.find_last_not_of(" \t") + 1 - from);
-    if (same_name(one, type) || one == "*/*" ||
-        (one.ends_with("/*") && same_name(one.substr(0, one.size() - 2), kind)))
+    if (http::same_name(one, type) || one == "*/*" ||
+        (one.ends_with("/*") && http::same_name(one.substr(0, one.size() - 2), kind)))
       return true;
   }
   return false;
@@ -157,12 +158,13 @@ bool lists(std::string_view accept, std::string_view type) {
 
 }  // namespace
 
-Response refuse(const Refusal& refusal, std::string_view id) {
+http::Response refuse(const Refusal& refusal, std::string_view id) {
   if (id == "null") id = {};
-  return json_response(refusal.status, rpc::make_error(id, refusal.code, refusal.message, refusal.data));
+  return http::json_response(refusal.status,
+                             rpc::make_error(id, refusal.code, refusal.message, refusal.data));
 }
 
-Verdict judge(const Headers& headers, const rpc::Message& message, const HeaderParamsOf& params_of) {
+Verdict judge(const http::Headers& headers, const rpc::Message& message, const HeaderParamsOf& params_of) {
   switch (message.kind()) {
     case rpc::Kind::malformed: {
       const rpc::WireError error = rpc::to_wire(message.problem());
@@ -184,18 +186,18 @@ Verdict judge(const Headers& headers, const rpc::Message& message, const HeaderP
   return judge_request(headers, message, params_of);
 }
 
-bool has_legacy_version(const Headers& headers) {
+bool has_legacy_version(const http::Headers& headers) {
   const Single header(headers, mcp::kVersionHeader);
   if (header.count == 0) return true;
   const std::optional<mcp::Revision> revision = mcp::revision_named(header.value);
   return revision && !mcp::is_modern(*revision);
 }
 
-Accepts accepts_of(const Headers& headers) {
+Accepts accepts_of(const http::Headers& headers) {
   Accepts accepts;
   bool said = false;
   for (const auto& [name, value] : headers) {
-    if (!same_name(name, "Accept")) continue;
+    if (!http::same_name(name, "Accept")) continue;
     said = true;
     accepts.json = accepts.json || lists(value, "application/json");
     accepts.events = accepts.events || lists(value, "text/event-stream");
@@ -203,11 +205,11 @@ Accepts accepts_of(const Headers& headers) {
   return said ? accepts : Accepts{true, true};
 }
 
-bool has_json_body(const Headers& headers) {
+bool has_json_body(const http::Headers& headers) {
   const std::string_view type = headers.get("Content-Type");
   std::string_view essence = type.substr(0, type.find(';'));
   essence = essence.substr(0, essence.find_last_not_of(" \t") + 1);
-  return same_name(essence, "application/json");
+  return http::same_name(essence, "application/json");
 }
 
 int status_of(std::int64_t rpc_code) noexcept {
@@ -220,4 +222,4 @@ int status_of(std::int64_t rpc_code) noexcept {
   }
 }
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

@@ -12,7 +12,7 @@
 #include "fairlead/protocol/header_annotations.hpp"
 #include "fairlead/rpc/message.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
 struct Refusal {
   int status = 400;
@@ -26,7 +26,7 @@ inline constexpr std::int64_t kRefused = -32000;
 inline constexpr std::int64_t kNoSession = -32001;
 
 // The answer that says so. The id is echoed if there is one; it is never null.
-Response refuse(const Refusal& refusal, std::string_view id = {});
+http::Response refuse(const Refusal& refusal, std::string_view id = {});
 
 enum class Era : std::uint8_t { legacy, modern };
 
@@ -39,21 +39,21 @@ struct Verdict {
 using HeaderParamsOf = std::function<mcp::HeaderParams(std::string_view tool)>;
 
 // What to do with the message of a POST.
-Verdict judge(const Headers& headers, const rpc::Message& message, const HeaderParamsOf& params_of);
+Verdict judge(const http::Headers& headers, const rpc::Message& message, const HeaderParamsOf& params_of);
 
 // Whether the version header names a revision of the legacy era, or there is none. Everything else is modern,
 // if only to be told which versions there are.
-bool has_legacy_version(const Headers& headers);
+bool has_legacy_version(const http::Headers& headers);
 
 // What the client takes for an answer. No Accept at all means anything.
 struct Accepts {
   bool json = false;
   bool events = false;
 };
-Accepts accepts_of(const Headers& headers);
-bool has_json_body(const Headers& headers);
+Accepts accepts_of(const http::Headers& headers);
+bool has_json_body(const http::Headers& headers);
 
 // The HTTP status that goes with the answer of a modern request.
 int status_of(std::int64_t rpc_code) noexcept;
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

@@ -8,7 +8,7 @@
 #include "process/secrets.hpp"
 #include "protocol/envelope.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
 namespace {
 
@@ -25,7 +25,7 @@ bool is_modern_code(std::int64_t code) {
 
 // A server may repeat what it was sent. A value such as `Bearer …` is hidden as a whole and without its
 // scheme.
-std::string without_secrets(std::string_view text, const Headers& sent) {
+std::string without_secrets(std::string_view text, const http::Headers& sent) {
   process::Redactor redactor;
   for (const auto& [name, value] : sent) {
     redactor.add(value);
@@ -36,7 +36,7 @@ std::string without_secrets(std::string_view text, const Headers& sent) {
 
 }  // namespace
 
-Error status_error(const Url& url, const Incoming& incoming, std::string_view body) {
+Error status_error(const http::Url& url, const http::Incoming& incoming, std::string_view body) {
   std::string excerpt(body.substr(0, kExcerptBytes));
   std::ranges::replace_if(
       excerpt, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
@@ -49,8 +49,14 @@ Error status_error(const Url& url, const Incoming& incoming, std::string_view bo
       .with([&](ErrorDetail& detail) { detail.http_status = status; });
 }
 
-StreamableConnection::StreamableConnection(Loop& loop, Url url, std::shared_ptr<HttpClient> client)
-    : Connection(loop), url_(std::move(url)), client_(std::move(client)), log_(client_->options().log) {}
+StreamableConnection::StreamableConnection(Loop& loop, http::Url url,
+                                           std::shared_ptr<http::HttpClient> client,
+                                           ReconnectLimits reconnect)
+    : Connection(loop),
+      url_(std::move(url)),
+      client_(std::move(client)),
+      reconnect_(reconnect),
+      log_(client_->options().log) {}
 
 // ---- queueing --------------------------------------------------------------------------------------------
 
@@ -156,7 +162,7 @@ Task<Result<void>> StreamableConnection::perform(PostPtr post) {
 }
 
 Task<StreamableConnection::Answered> StreamableConnection::send(PostPtr post) {
-  Outgoing request("POST", pair_ ? *pair_ : url_);
+  http::Outgoing request("POST", pair_ ? *pair_ : url_);
   request.headers = state_.headers_for(post->message);
   request.body.push_back(post->message.frame());
   request.response_timeout = client_->options().response_timeout;
@@ -170,7 +176,7 @@ Task<StreamableConnection::Answered> StreamableConnection::send(PostPtr post) {
   co_return answer;
 }
 
-Task<Result<void>> StreamableConnection::take_answer(PostPtr post, std::shared_ptr<Incoming> incoming) {
+Task<Result<void>> StreamableConnection::take_answer(PostPtr post, std::shared_ptr<http::Incoming> incoming) {
   if (post->id.empty()) {  // whatever the body says, nobody asked
     incoming->set_deadline(Clock::now() + kRefusalTimeout);
     Task<Result<std::string>> reading = incoming->read_all(client_->options().max_response_bytes);
@@ -208,7 +214,7 @@ Task<Result<void>> StreamableConnection::take_answer(PostPtr post, std::shared_p
           " where application/json or text/event-stream was expected");
 }
 
-Task<Result<void>> StreamableConnection::take_json(PostPtr post, std::shared_ptr<Incoming> incoming) {
+Task<Result<void>> StreamableConnection::take_json(PostPtr post, std::shared_ptr<http::Incoming> incoming) {
   Task<Result<std::string>> reading = incoming->read_all(client_->options().max_response_bytes);
   Result<std::string> body = co_await reading;
   if (!body) co_return body.error();
@@ -223,7 +229,8 @@ Task<Result<void>> StreamableConnection::take_json(PostPtr post, std::shared_ptr
 }
 
 // What the server has to say about a request it refuses is the answer, when it says so in JSON-RPC.
-Task<Result<void>> StreamableConnection::take_refusal(PostPtr post, std::shared_ptr<Incoming> incoming) {
+Task<Result<void>> StreamableConnection::take_refusal(PostPtr post,
+                                                      std::shared_ptr<http::Incoming> incoming) {
   const int status = incoming->status();
   incoming->set_deadline(Clock::now() + kRefusalTimeout);
   Task<Result<std::string>> reading = incoming->read_all(client_->options().max_response_bytes);
@@ -276,4 +283,4 @@ void StreamableConnection::release() {
   }
 }
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

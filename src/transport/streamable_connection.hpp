@@ -12,15 +12,17 @@
 
 #include "fairlead/loop/event.hpp"
 #include "fairlead/peer/connection.hpp"
+#include "fairlead/transport/connect.hpp"
 #include "http/client.hpp"
 #include "http/sse_parser.hpp"
 #include "transport/streamable_state.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
 class StreamableConnection final : public Connection {
  public:
-  StreamableConnection(Loop& loop, Url url, std::shared_ptr<HttpClient> client);
+  StreamableConnection(Loop& loop, http::Url url, std::shared_ptr<http::HttpClient> client,
+                       ReconnectLimits reconnect);
 
   std::size_t backlog() const noexcept override { return backlog_; }
   std::string description() const override { return url_.shown(); }
@@ -31,13 +33,13 @@ class StreamableConnection final : public Connection {
   // A message on its way, and what is to come back for it.
   struct Post {
     Post(Loop& loop, rpc::Message sent, bool modern_era)
-        : message(std::move(sent)), modern(modern_era), interrupt(std::make_shared<Interrupt>(loop)) {
+        : message(std::move(sent)), modern(modern_era), interrupt(std::make_shared<http::Interrupt>(loop)) {
       if (message.is(rpc::Kind::request)) id = message.id();
     }
     rpc::Message message;
     std::string id;  // of a request; empty for everything else
     bool modern;
-    std::shared_ptr<Interrupt> interrupt;
+    std::shared_ptr<http::Interrupt> interrupt;
     std::uint64_t position = 0;  // 0: nobody waits for it to be sent
     bool written = false;
     bool answered = false;
@@ -55,14 +57,14 @@ class StreamableConnection final : public Connection {
   };
   // A stream that belongs to no request of ours: the standalone stream, or that of the HTTP+SSE pair.
   struct Stream {
-    explicit Stream(Loop& loop) : interrupt(std::make_shared<Interrupt>(loop)) {}
-    std::shared_ptr<Interrupt> interrupt;
+    explicit Stream(Loop& loop) : interrupt(std::make_shared<http::Interrupt>(loop)) {}
+    std::shared_ptr<http::Interrupt> interrupt;
     Event opened;  // or given up
     std::optional<Error> refused;
-    std::function<void(const SseEvent&)> on_event;  // sees what is no message
+    std::function<void(const http::SseEvent&)> on_event;  // sees what is no message
   };
   using StreamPtr = std::shared_ptr<Stream>;
-  using Answered = Result<std::shared_ptr<Incoming>>;
+  using Answered = Result<std::shared_ptr<http::Incoming>>;
 
   Result<void> enqueue(const rpc::Rope& message, Waiter* waiter, Concerning concerning) override;
   std::uint64_t position_at_backlog(std::size_t bytes) const noexcept override;
@@ -80,17 +82,18 @@ class StreamableConnection final : public Connection {
   std::uint64_t written() const noexcept;
   Task<Result<void>> perform(PostPtr post);
   Task<Answered> send(PostPtr post);
-  Task<Result<void>> take_answer(PostPtr post, std::shared_ptr<Incoming> incoming);
-  Task<Result<void>> take_refusal(PostPtr post, std::shared_ptr<Incoming> incoming);
-  Task<Result<void>> take_json(PostPtr post, std::shared_ptr<Incoming> incoming);
+  Task<Result<void>> take_answer(PostPtr post, std::shared_ptr<http::Incoming> incoming);
+  Task<Result<void>> take_refusal(PostPtr post, std::shared_ptr<http::Incoming> incoming);
+  Task<Result<void>> take_json(PostPtr post, std::shared_ptr<http::Incoming> incoming);
 
   // ---- what comes in (streamable_events.cpp) ----
-  Task<Result<void>> take_events(PostPtr post, std::shared_ptr<Incoming> incoming);
+  Task<Result<void>> take_events(PostPtr post, std::shared_ptr<http::Incoming> incoming);
   Task<Result<void>> resume(PostPtr post, Resume& at);
-  Task<Result<void>> read_events(std::shared_ptr<Incoming> incoming, std::shared_ptr<Interrupt> interrupt,
-                                 Resume& at, Post* post, Stream* stream);
-  void take_event(SseEvent event, Post* post, Stream* stream);
-  Task<void> wait_for_room(std::shared_ptr<Interrupt> interrupt);
+  Task<Result<void>> read_events(std::shared_ptr<http::Incoming> incoming,
+                                 std::shared_ptr<http::Interrupt> interrupt, Resume& at, Post* post,
+                                 Stream* stream);
+  void take_event(http::SseEvent event, Post* post, Stream* stream);
+  Task<void> wait_for_room(std::shared_ptr<http::Interrupt> interrupt);
   void on_message(const rpc::Message& message, Post* post);
   void on_answer(const rpc::Message& message, Post* post);
   Clock::duration pause_before(Resume& at, std::size_t attempt) const;
@@ -98,28 +101,29 @@ class StreamableConnection final : public Connection {
   // ---- the legacy era (streamable_legacy.cpp) ----
   Task<void> open_stream();
   static Task<void> keep_stream(std::shared_ptr<StreamableConnection> self, StreamPtr stream);
-  Task<Answered> get(std::string last_event_id, std::shared_ptr<Interrupt> interrupt);
+  Task<Answered> get(std::string last_event_id, std::shared_ptr<http::Interrupt> interrupt);
   Task<Result<void>> renew_session(std::uint64_t generation);
   Task<Result<void>> begin_again();
   Task<Result<void>> open_pair();
   static Task<void> keep_pair(std::shared_ptr<StreamableConnection> self, StreamPtr stream);
   static Task<void> say_goodbye(std::shared_ptr<StreamableConnection> self);
 
-  Url url_;
-  std::shared_ptr<HttpClient> client_;
+  http::Url url_;
+  std::shared_ptr<http::HttpClient> client_;
+  ReconnectLimits reconnect_;
   Log log_;
   StreamableState state_;
 
   std::uint64_t pushed_ = 0;
   std::size_t backlog_ = 0;
-  std::map<std::uint64_t, std::size_t> unsent_;        // position of the end, size
-  std::set<PostPtr> posts_;                            // under way
-  std::map<std::string, PostPtr, std::less<>> calls_;  // those that wait for an answer, by id
-  std::vector<std::shared_ptr<Interrupt>> paused_;     // readers that wait for the receiver
+  std::map<std::uint64_t, std::size_t> unsent_;           // position of the end, size
+  std::set<PostPtr> posts_;                               // under way
+  std::map<std::string, PostPtr, std::less<>> calls_;     // those that wait for an answer, by id
+  std::vector<std::shared_ptr<http::Interrupt>> paused_;  // readers that wait for the receiver
 
-  StreamPtr stream_;              // the one beside the requests
-  std::optional<Url> pair_;       // where to post in the HTTP+SSE pair
-  std::uint64_t generation_ = 0;  // counts sessions
+  StreamPtr stream_;               // the one beside the requests
+  std::optional<http::Url> pair_;  // where to post in the HTTP+SSE pair
+  std::uint64_t generation_ = 0;   // counts sessions
   bool renewing_ = false;
   std::shared_ptr<Event> renewed_;
   std::optional<Error> renewal_failed_;
@@ -128,6 +132,6 @@ class StreamableConnection final : public Connection {
 };
 
 // An error of kind http_status, or authorization for 401 and 403, with what the server said about it.
-Error status_error(const Url& url, const Incoming& incoming, std::string_view body);
+Error status_error(const http::Url& url, const http::Incoming& incoming, std::string_view body);
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

@@ -4,7 +4,7 @@
 #include "fairlead/rpc/rope.hpp"
 #include "transport/streamable_connection.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
 namespace {
 
@@ -69,7 +69,7 @@ void StreamableConnection::want_input() {
   });
 }
 
-Task<void> StreamableConnection::wait_for_room(std::shared_ptr<Interrupt> interrupt) {
+Task<void> StreamableConnection::wait_for_room(std::shared_ptr<http::Interrupt> interrupt) {
   while (!inbox_empty() && !interrupt->raised()) {
     interrupt->prepare();
     paused_.push_back(interrupt);
@@ -81,7 +81,7 @@ Task<void> StreamableConnection::wait_for_room(std::shared_ptr<Interrupt> interr
 
 // ---- streams ---------------------------------------------------------------------------------------------
 
-void StreamableConnection::take_event(SseEvent event, Post* post, Stream* stream) {
+void StreamableConnection::take_event(http::SseEvent event, Post* post, Stream* stream) {
   if (!event.type.empty() && event.type != "message") {
     if (stream && stream->on_event) stream->on_event(event);
     return;
@@ -95,19 +95,19 @@ void StreamableConnection::take_event(SseEvent event, Post* post, Stream* stream
   }
 }
 
-Task<Result<void>> StreamableConnection::read_events(std::shared_ptr<Incoming> incoming,
-                                                     std::shared_ptr<Interrupt> interrupt, Resume& at,
+Task<Result<void>> StreamableConnection::read_events(std::shared_ptr<http::Incoming> incoming,
+                                                     std::shared_ptr<http::Interrupt> interrupt, Resume& at,
                                                      Post* post, Stream* stream) {
   const Limits& limits = client_->options().limits;
-  SseParser parser(limits.max_frame_bytes);
+  http::SseParser parser(limits.max_frame_bytes);
   while (true) {
     Task<Result<Bytes>> reading = incoming->read();
     const Result<Bytes> piece = co_await reading;
     if (!piece) co_return piece.error();
     if (piece->empty()) co_return Result<void>();
-    std::vector<SseEvent> events;
+    std::vector<http::SseEvent> events;
     const Result<void> fed =
-        parser.feed(piece->view(), [&events](SseEvent event) { events.push_back(std::move(event)); });
+        parser.feed(piece->view(), [&events](http::SseEvent event) { events.push_back(std::move(event)); });
     if (!parser.last_event_id().empty()) at.last_event_id = parser.last_event_id();
     if (parser.retry()) at.retry = parser.retry();
     at.events = parser.events();
@@ -129,7 +129,7 @@ Task<Result<void>> StreamableConnection::read_events(std::shared_ptr<Incoming> i
 
 // The answer to a request comes as events. In the legacy era a stream that ends early can be taken up where
 // it was cut, and a server may well mean that; in the modern era the request is lost with its stream.
-Task<Result<void>> StreamableConnection::take_events(PostPtr post, std::shared_ptr<Incoming> incoming) {
+Task<Result<void>> StreamableConnection::take_events(PostPtr post, std::shared_ptr<http::Incoming> incoming) {
   Resume at;
   Task<Result<void>> reading = read_events(incoming, post->interrupt, at, post.get(), nullptr);
   const Result<void> ended = co_await reading;
@@ -147,15 +147,14 @@ Task<Result<void>> StreamableConnection::take_events(PostPtr post, std::shared_p
 }
 
 Clock::duration StreamableConnection::pause_before(Resume& at, std::size_t attempt) const {
-  const ConnectOptions& options = client_->options();
   const Clock::time_point now = Clock::now();
   if (now - at.burst_began > kBurstWindow) {
     at.burst_began = now;
     at.reconnects = 0;
   }
-  const bool in_burst = ++at.reconnects <= options.reconnect_burst;
+  const bool in_burst = ++at.reconnects <= reconnect_.reconnect_burst;
   const auto shortest =
-      in_burst ? options.min_reconnect_delay : std::max(options.min_reconnect_delay, kPauseAfterBurst);
+      in_burst ? reconnect_.min_reconnect_delay : std::max(reconnect_.min_reconnect_delay, kPauseAfterBurst);
   auto pause = std::max(at.retry.value_or(kFirstPause), shortest);
   const auto longest = std::max(kLongestPause, pause);
   for (std::size_t i = 0; i < attempt && pause < longest; ++i) pause = std::min(longest, pause * 3 / 2);
@@ -163,7 +162,7 @@ Clock::duration StreamableConnection::pause_before(Resume& at, std::size_t attem
 }
 
 Task<Result<void>> StreamableConnection::resume(PostPtr post, Resume& at) {
-  const std::size_t most = client_->options().max_resumptions;
+  const std::size_t most = reconnect_.max_resumptions;
   for (std::size_t attempt = 0; attempt < most; ++attempt) {
     Task<bool> pausing = post->interrupt->sleep(pause_before(at, attempt));
     const bool go_on = co_await pausing;
@@ -188,4 +187,4 @@ Task<Result<void>> StreamableConnection::resume(PostPtr post, Resume& at) {
                                          std::to_string(most) + ") did not bring it back");
 }
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

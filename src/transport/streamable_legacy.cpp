@@ -3,7 +3,7 @@
 #include "fairlead/rpc/rope.hpp"
 #include "transport/streamable_connection.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
 namespace {
 
@@ -13,15 +13,15 @@ constexpr std::chrono::milliseconds kOpenTimeout{2'000};
 constexpr std::chrono::milliseconds kPairTimeout{10'000};
 constexpr std::chrono::milliseconds kGoodbyeTimeout{2'000};
 
-bool is_stream(const Incoming& incoming) {
+bool is_stream(const http::Incoming& incoming) {
   return incoming.status() == 200 && incoming.media_type() == "text/event-stream";
 }
 
 }  // namespace
 
 Task<StreamableConnection::Answered> StreamableConnection::get(std::string last_event_id,
-                                                               std::shared_ptr<Interrupt> interrupt) {
-  Outgoing request("GET", url_);
+                                                               std::shared_ptr<http::Interrupt> interrupt) {
+  http::Outgoing request("GET", url_);
   request.headers = state_.session_headers();
   request.headers.add("Accept", "text/event-stream");
   request.headers.add("Cache-Control", "no-store");
@@ -46,7 +46,7 @@ Task<void> StreamableConnection::open_stream() {
 }
 
 Task<void> StreamableConnection::keep_stream(std::shared_ptr<StreamableConnection> self, StreamPtr stream) {
-  const std::size_t most = self->client_->options().max_resumptions;
+  const std::size_t most = self->reconnect_.max_resumptions;
   Resume at;
   for (std::size_t attempt = 0; attempt <= most; ++attempt) {
     Task<Answered> getting = self->get(at.last_event_id, stream->interrupt);
@@ -138,10 +138,10 @@ Task<Result<void>> StreamableConnection::begin_again() {
 }
 
 Task<void> StreamableConnection::say_goodbye(std::shared_ptr<StreamableConnection> self) {
-  Outgoing request("DELETE", self->url_);
+  http::Outgoing request("DELETE", self->url_);
   request.headers = self->state_.session_headers();
   request.response_timeout = kGoodbyeTimeout;
-  auto interrupt = std::make_shared<Interrupt>(self->loop());
+  auto interrupt = std::make_shared<http::Interrupt>(self->loop());
   Timer limit(self->loop());
   limit.arm_after(kGoodbyeTimeout, [interrupt] { interrupt->raise(); });
   Task<Answered> asking = self->client_->ask(std::move(request), interrupt);
@@ -168,9 +168,9 @@ Task<Result<void>> StreamableConnection::open_pair() {
   if (stream_) stream_->interrupt->raise();
   stream_ = std::make_shared<Stream>(loop());
   const StreamPtr stream = stream_;
-  stream->on_event = [this, raw = stream.get()](const SseEvent& event) {
+  stream->on_event = [this, raw = stream.get()](const http::SseEvent& event) {
     if (event.type != "endpoint" || pair_) return;
-    Result<Url> endpoint = url_.resolve(event.data);
+    Result<http::Url> endpoint = url_.resolve(event.data);
     if (endpoint && endpoint->same_origin(url_)) {
       pair_ = std::move(*endpoint);
     } else {
@@ -205,4 +205,4 @@ Task<void> StreamableConnection::keep_pair(std::shared_ptr<StreamableConnection>
                                           (ended ? std::string() : ": " + ended.error().message())));
 }
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

@@ -6,7 +6,7 @@
 #include "fairlead/protocol/header_values.hpp"
 #include "protocol/envelope.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
 namespace {
 
@@ -30,8 +30,9 @@ bool StreamableState::sending(const rpc::Message& message) {
   return modern_;
 }
 
-Headers StreamableState::headers_for(const rpc::Message& message) {
-  Headers headers{{"Content-Type", "application/json"}, {"Accept", "application/json, text/event-stream"}};
+http::Headers StreamableState::headers_for(const rpc::Message& message) {
+  http::Headers headers{{"Content-Type", "application/json"},
+                        {"Accept", "application/json, text/event-stream"}};
   const bool asks = message.is(rpc::Kind::request) || message.is(rpc::Kind::notification);
   const std::optional<std::string> claimed = asks ? claimed_version(message) : std::nullopt;
   if (claimed) {
@@ -44,14 +45,15 @@ Headers StreamableState::headers_for(const rpc::Message& message) {
   return headers;
 }
 
-Headers StreamableState::session_headers() const {
-  Headers headers;
+http::Headers StreamableState::session_headers() const {
+  http::Headers headers;
   if (!session_.empty()) headers.add(std::string(mcp::kSessionHeader), session_);
   if (!agreed_version_.empty()) headers.add(std::string(mcp::kVersionHeader), agreed_version_);
   return headers;
 }
 
-void StreamableState::add_modern(Headers& headers, const rpc::Message& message, std::string_view version) {
+void StreamableState::add_modern(http::Headers& headers, const rpc::Message& message,
+                                 std::string_view version) {
   headers.add(std::string(mcp::kVersionHeader), mcp::encode_header_value(version));
   headers.add(std::string(mcp::kMethodHeader), mcp::encode_header_value(message.method()));
   const json::View params(message.params_text());
@@ -122,4 +124,4 @@ void StreamableState::forget_session() {
   agreed_version_.clear();
 }
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

@@ -12,7 +12,7 @@
 #include "fairlead/protocol/header_annotations.hpp"
 #include "fairlead/rpc/message.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
 class StreamableState {
  public:
@@ -23,9 +23,9 @@ class StreamableState {
   // A message is about to leave: whether it is one of the modern era. The handshake begins a session anew.
   bool sending(const rpc::Message& message);
   // The headers it is sent with.
-  Headers headers_for(const rpc::Message& message);
+  http::Headers headers_for(const rpc::Message& message);
   // Those of the session, for requests that carry no message (GET, DELETE).
-  Headers session_headers() const;
+  http::Headers session_headers() const;
 
   // The answer to a request has come: remembers the revision that was agreed on, and which arguments of
   // listed tools are headers.
@@ -48,7 +48,7 @@ class StreamableState {
     mcp::HeaderParams params;
   };
 
-  void add_modern(Headers& headers, const rpc::Message& message, std::string_view version);
+  void add_modern(http::Headers& headers, const rpc::Message& message, std::string_view version);
   void learn_tools(const rpc::Message& request, const rpc::Message& answer);
   mcp::HeaderParams params_of(std::string_view tool);
 
@@ -62,4 +62,4 @@ class StreamableState {
   std::size_t annotated_bytes_ = 0;                              // of their schemas
 };
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
 Ticker::Ticker(Loop& loop, std::chrono::milliseconds period)
     : timer_(loop), step_(std::max(period / static_cast<int>(kSlots), std::chrono::milliseconds(1))) {}
@@ -32,4 +32,4 @@ void Ticker::turn() {
   if (any) arm();
 }
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

@@ -8,7 +8,7 @@
 
 #include "fairlead/loop/timer.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
 // Leaves its ticker when it is destroyed.
 class Ticked
@@ -41,4 +41,4 @@ class Ticker {
   std::size_t next_ = 0;  // where the next one joins
 };
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
 namespace {
 
@@ -12,7 +12,7 @@ constexpr int kFramesPerTurn = 512;
 }  // namespace
 
 std::shared_ptr<WebSocketConnection> WebSocketConnection::create(Loop& loop,
-                                                                 std::unique_ptr<ByteStream> stream,
+                                                                 std::unique_ptr<http::ByteStream> stream,
                                                                  std::string early, websocket::Role role,
                                                                  Limits limits,
                                                                  std::chrono::milliseconds keep_alive) {
@@ -26,8 +26,9 @@ std::shared_ptr<WebSocketConnection> WebSocketConnection::create(Loop& loop,
   return made;
 }
 
-WebSocketConnection::WebSocketConnection(Loop& loop, std::unique_ptr<ByteStream> stream, websocket::Role role,
-                                         Limits limits, std::chrono::milliseconds keep_alive)
+WebSocketConnection::WebSocketConnection(Loop& loop, std::unique_ptr<http::ByteStream> stream,
+                                         websocket::Role role, Limits limits,
+                                         std::chrono::milliseconds keep_alive)
     : Connection(loop),
       stream_(std::move(stream)),
       remote_(stream_->remote()),
@@ -66,7 +67,8 @@ void WebSocketConnection::pump() {
   pumping_ = true;
   std::size_t bytes = 0;
   int frames = kFramesPerTurn;
-  for (int round = 0; round < kReadsPerTurn && bytes < kBytesPerTurn && stream_ && !input_ended_; ++round) {
+  for (int round = 0; round < http::kReadsPerTurn && bytes < http::kBytesPerTurn && stream_ && !input_ended_;
+       ++round) {
     if (!undecoded_) {
       const std::size_t got = read_once();
       if (got == 0) break;
@@ -86,10 +88,10 @@ void WebSocketConnection::pump() {
 // Returns how many bytes were fed to the decoder; 0 when there are none now, or no more.
 std::size_t WebSocketConnection::read_once() {
   std::span<char> scratch = loop().scratch();
-  scratch = scratch.first(std::min(scratch.size(), kBytesPerTurn));
-  const ByteStream::Io io = stream_->read(scratch);
-  if (io.state == ByteStream::State::again) return 0;
-  if (io.state != ByteStream::State::ok) {
+  scratch = scratch.first(std::min(scratch.size(), http::kBytesPerTurn));
+  const http::ByteStream::Io io = stream_->read(scratch);
+  if (io.state == http::ByteStream::State::again) return 0;
+  if (io.state != http::ByteStream::State::ok) {
     input_ended_ = true;
     fail(io.error ? *io.error : Error(ErrorKind::closed, description() + " closed the connection"));
     return 0;
@@ -144,7 +146,7 @@ void WebSocketConnection::hang_up(std::uint16_t code, Error reason) {
 void WebSocketConnection::say_goodbye(std::uint16_t code) {
   if (!stream_ || stream_->waiting_to_write()) return;
   queue_.put(websocket::close_frame(role_, code, {}));
-  static_cast<void>(write_queued(*stream_, queue_));
+  static_cast<void>(http::write_queued(*stream_, queue_));
   stream_->shut_output();
 }
 
@@ -173,10 +175,10 @@ void WebSocketConnection::flush_soon() {
 void WebSocketConnection::flush() {
   const auto me = self();
   if (stream_ && !stream_->waiting_to_write()) {
-    const ByteStream::Io io = write_queued(*stream_, queue_);
-    if (io.state == ByteStream::State::again) {
+    const http::ByteStream::Io io = http::write_queued(*stream_, queue_);
+    if (io.state == http::ByteStream::State::again) {
       wait_for_output();
-    } else if (io.state != ByteStream::State::ok) {
+    } else if (io.state != http::ByteStream::State::ok) {
       return fail(io.error ? *io.error
                            : Error(ErrorKind::closed, description() + " no longer reads what it is sent"));
     }
@@ -214,4 +216,4 @@ void WebSocketConnection::release() {
   stream_.reset();
 }
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

@@ -15,13 +15,15 @@
 #include "http/byte_stream.hpp"
 #include "http/websocket.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
+
+namespace websocket = http::websocket;
 
 class WebSocketConnection final : public Connection {
  public:
   // `early` is what had been read of the other side's frames already. Every `keep_alive` a ping is sent; who
   // is silent for two of them is gone. 0: never.
-  static std::shared_ptr<WebSocketConnection> create(Loop& loop, std::unique_ptr<ByteStream> stream,
+  static std::shared_ptr<WebSocketConnection> create(Loop& loop, std::unique_ptr<http::ByteStream> stream,
                                                      std::string early, websocket::Role role, Limits limits,
                                                      std::chrono::milliseconds keep_alive);
 
@@ -32,8 +34,8 @@ class WebSocketConnection final : public Connection {
   std::string description() const override { return "websocket " + remote_; }
 
  private:
-  WebSocketConnection(Loop& loop, std::unique_ptr<ByteStream> stream, websocket::Role role, Limits limits,
-                      std::chrono::milliseconds keep_alive);
+  WebSocketConnection(Loop& loop, std::unique_ptr<http::ByteStream> stream, websocket::Role role,
+                      Limits limits, std::chrono::milliseconds keep_alive);
 
   Result<void> enqueue(const rpc::Rope& message, Waiter* waiter, Concerning concerning) override;
   std::uint64_t position_at_backlog(std::size_t bytes) const noexcept override;
@@ -56,7 +58,7 @@ class WebSocketConnection final : public Connection {
   void wait_for_output();
   void beat();
 
-  std::unique_ptr<ByteStream> stream_;
+  std::unique_ptr<http::ByteStream> stream_;
   std::function<void()> ended_;
   std::string remote_;
   websocket::Role role_;
@@ -75,4 +77,4 @@ class WebSocketConnection final : public Connection {
   bool flush_posted_ = false;
 };
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

@@ -181,7 +181,7 @@ class GatewayTest : public ::testing::Test {
     std::vector<std::string> heard;  // "method uri", or of a log message its data
     long count(const std::string& what) const { return std::ranges::count(heard, what); }
   };
-  std::shared_ptr<http::Application> front;
+  std::shared_ptr<transport::Application> front;
   std::vector<std::shared_ptr<Client>> clients;
   std::function<Task<Answer>(Request)> answers;  // what clients say to what servers ask, instead of a model
 
@@ -216,7 +216,7 @@ class GatewayTest : public ::testing::Test {
                               view[log ? "data" : "uri"].as_string().value_or(""));
     };
     auto [near_end, far_end] = make_channel(loop, loop);
-    front->serve(far_end, http::Identity{user});
+    front->serve(far_end, transport::Identity{user});
     Result<std::shared_ptr<mcp::Client>> opened =
         loop.block_on(mcp::Client::on(near_end, std::move(options)));
     EXPECT_TRUE(opened) << opened.error().to_string();

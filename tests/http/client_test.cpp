@@ -19,7 +19,7 @@ using test::ScriptServer;
 class HttpClientTest : public ::testing::Test {
  public:
   Loop loop;
-  ConnectOptions options;
+  ClientOptions options;
   std::shared_ptr<HttpClient> client;
 
   void make() { client = HttpClient::create(loop, options).value(); }

@@ -222,9 +222,9 @@ class Listening {
     const auto listening = http::Server::listen(loop, "127.0.0.1:0");
     if (!listening) throw std::runtime_error(listening.error().to_string());
     listener_ = *listening;
-    http::EndpointOptions options;
+    transport::EndpointOptions options;
     options.retry = std::chrono::milliseconds(50);
-    endpoint_ = http::Endpoint::create(loop, mcp::http_application(server), options);
+    endpoint_ = transport::Endpoint::create(loop, mcp::http_application(server), options);
     listener_->route("/mcp", endpoint_->handler());
     listener_->route("/sse", endpoint_->sse_handler("/messages"));
     listener_->route("/messages", endpoint_->messages_handler());
@@ -238,7 +238,7 @@ class Listening {
 
  private:
   std::shared_ptr<http::Server> listener_;
-  std::shared_ptr<http::Endpoint> endpoint_;
+  std::shared_ptr<transport::Endpoint> endpoint_;
 };
 
 }  // namespace

@@ -237,7 +237,7 @@ class HttpPairTest : public HttpEraTest {
  public:
   Server server{"test", "1"};
   test::HttpServer listener;
-  std::shared_ptr<http::Endpoint> endpoint;
+  std::shared_ptr<transport::Endpoint> endpoint;
   std::atomic<bool> cancelled = false;
 
   static Task<Result<ToolResult>> ask(Context context) {
@@ -271,7 +271,7 @@ class HttpPairTest : public HttpEraTest {
     ASSERT_TRUE(
         server.add_tool(spec, Server::CoroutineTool([this](Context c, json::Raw) { return hang(c, this); })));
     listener.thread().run(
-        [&] { endpoint = http::Endpoint::create(listener.thread().loop(), http_application(server)); });
+        [&] { endpoint = transport::Endpoint::create(listener.thread().loop(), http_application(server)); });
     listener.route("/mcp", endpoint->handler());
     listener.route("/sse", endpoint->sse_handler("/messages"));
     listener.route("/messages", endpoint->messages_handler());

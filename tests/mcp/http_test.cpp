@@ -18,7 +18,7 @@ class HttpTest : public ::testing::Test {
  public:
   Server server{"test", "1"};
   test::HttpServer listener;
-  std::shared_ptr<http::Endpoint> endpoint;
+  std::shared_ptr<transport::Endpoint> endpoint;
   std::string session;
   Event release;  // of the loop's thread
 
@@ -47,13 +47,13 @@ class HttpTest : public ::testing::Test {
         server.add_tool(spec, Server::CoroutineTool([this](Context c, json::Raw) { return poll(c, this); })));
     spec.name = "ask";
     ASSERT_TRUE(server.add_tool(spec, Server::CoroutineTool([](Context c, json::Raw) { return ask(c); })));
-    http::EndpointOptions options;
+    transport::EndpointOptions options;
     options.retry = 10ms;
-    options.authenticate = [](const http::Request&) -> Result<http::Identity> {
-      return http::Identity{"alice"};
+    options.authenticate = [](const http::Request&) -> Result<transport::Identity> {
+      return transport::Identity{"alice"};
     };
     listener.thread().run([&] {
-      endpoint = http::Endpoint::create(listener.thread().loop(), http_application(server), options);
+      endpoint = transport::Endpoint::create(listener.thread().loop(), http_application(server), options);
     });
     listener.route("/mcp", endpoint->handler());
   }

@@ -384,7 +384,7 @@ struct HttpUpstream {
     EXPECT_TRUE(server.add_tool(tool, mcp::Server::PlainTool([](const mcp::Context&, json::View) {
                                   return mcp::ToolResult::text("world");
                                 })));
-    endpoint = http::Endpoint::create(loop, mcp::http_application(server), http::EndpointOptions());
+    endpoint = transport::Endpoint::create(loop, mcp::http_application(server), transport::EndpointOptions());
     Result<std::shared_ptr<http::Server>> listening = http::Server::listen(loop, "127.0.0.1:0");
     EXPECT_TRUE(listening);
     listener = *listening;
@@ -396,7 +396,7 @@ struct HttpUpstream {
   }
 
   mcp::Server server{"test", "1"};
-  std::shared_ptr<http::Endpoint> endpoint;
+  std::shared_ptr<transport::Endpoint> endpoint;
   std::shared_ptr<http::Server> listener;
 };
 

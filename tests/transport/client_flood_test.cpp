@@ -10,7 +10,8 @@
 #include "http/websocket.hpp"
 #include "support/support.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
+namespace websocket = http::websocket;
 namespace {
 
 using namespace std::chrono_literals;
@@ -43,7 +44,7 @@ class ClientFloodTest : public ::testing::Test {
     }
   }
   void connect(const std::string& url) {
-    hostile = loop.block_on(http::connect(loop, url, options)).value();
+    hostile = loop.block_on(transport::connect(loop, url, options)).value();
     PeerOptions peer_options;
     peer_options.noise = Noise::skip;
     auto methods = std::make_shared<Methods>();
@@ -53,12 +54,12 @@ class ClientFloodTest : public ::testing::Test {
     Result<json::Raw> answer = co_await peer->call("tools/call", test::raw("{}"));
     static_cast<void>(answer);
   }
-  static Task<void> call_good(Loop* on, HttpClient* client, std::string url, int* served, bool* done) {
+  static Task<void> call_good(Loop* on, http::HttpClient* client, std::string url, int* served, bool* done) {
     for (int i = 0; i < kCallsMeanwhile; ++i) {
-      Outgoing request("GET", Url::parse(url).value());
-      auto interrupt = std::make_shared<Interrupt>(*on);
-      Task<Result<std::shared_ptr<Incoming>>> asking = client->ask(std::move(request), interrupt);
-      const Result<std::shared_ptr<Incoming>> answer = co_await asking;
+      http::Outgoing request("GET", http::Url::parse(url).value());
+      auto interrupt = std::make_shared<http::Interrupt>(*on);
+      Task<Result<std::shared_ptr<http::Incoming>>> asking = client->ask(std::move(request), interrupt);
+      const Result<std::shared_ptr<http::Incoming>> answer = co_await asking;
       if (answer && (*answer)->status() == 200) ++*served;
     }
     *done = true;
@@ -66,9 +67,10 @@ class ClientFloodTest : public ::testing::Test {
   // Calls over another connection once `sent_before` bytes of the flood were sent, and how long a turn took.
   void expect_others_are_served(std::size_t sent_before = 8u << 20) {
     test::HttpServer good;
-    good.route(
-        "/x", [](const std::shared_ptr<Exchange>& exchange) { exchange->respond(Response::text(200, "x")); });
-    const auto client = HttpClient::create(loop, ConnectOptions()).value();
+    good.route("/x", [](const std::shared_ptr<http::Exchange>& exchange) {
+      exchange->respond(http::Response::text(200, "x"));
+    });
+    const auto client = http::HttpClient::create(loop, ConnectOptions()).value();
     if (hostile_peer) loop.spawn(call_hostile(hostile_peer));
     ASSERT_TRUE(loop.block_on(test::eventually(
         loop, [&] { return flooded > sent_before; }, 30s)));
@@ -151,10 +153,10 @@ TEST_F(ClientFloodTest, InterimAnswersAreBounded) {
   ScriptServer server([this](const Asked&, Reply& reply) {
     flood(reply, repeated("HTTP/1.1 100 Continue\r\n\r\n", 64u << 10), false);
   });
-  const auto client = HttpClient::create(loop, options).value();
-  auto interrupt = std::make_shared<Interrupt>(loop);
+  const auto client = http::HttpClient::create(loop, options).value();
+  auto interrupt = std::make_shared<http::Interrupt>(loop);
   const auto answer =
-      loop.block_on(client->ask(Outgoing("GET", Url::parse(server.url()).value()), interrupt));
+      loop.block_on(client->ask(http::Outgoing("GET", http::Url::parse(server.url()).value()), interrupt));
   over = true;
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().kind(), ErrorKind::parse);
@@ -163,4 +165,4 @@ TEST_F(ClientFloodTest, InterimAnswersAreBounded) {
 }
 
 }  // namespace
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

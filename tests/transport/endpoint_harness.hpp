@@ -13,21 +13,21 @@
 #include "fairlead/transport/endpoint.hpp"
 #include "http/byte_stream.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
-class FakeExchange final : public Exchange {
+class FakeExchange final : public http::Exchange {
  public:
-  FakeExchange(Loop& loop, Request request) : loop_(loop), request_(std::move(request)) {}
+  FakeExchange(Loop& loop, http::Request request) : loop_(loop), request_(std::move(request)) {}
 
-  const Request& request() const noexcept override { return request_; }
+  const http::Request& request() const noexcept override { return request_; }
   Loop& loop() const noexcept override { return loop_; }
-  void respond(Response response) override {
+  void respond(http::Response response) override {
     ASSERT_FALSE(answered()) << "answered twice";
     take_head(response);
     take(response.body);
     finished = true;
   }
-  void start(Response head) override {
+  void start(http::Response head) override {
     ASSERT_FALSE(answered()) << "answered twice";
     take_head(head);
     streaming = true;
@@ -42,7 +42,7 @@ class FakeExchange final : public Exchange {
   }
   void abort() override { finished = true; }
   std::size_t backlog() const noexcept override { return 0; }
-  Upgraded upgrade(Response) override { return {}; }
+  Upgraded upgrade(http::Response) override { return {}; }
   void when_gone(std::function<void()> told) override { told_ = std::move(told); }
   bool gone() const noexcept override { return gone_; }
 
@@ -55,13 +55,13 @@ class FakeExchange final : public Exchange {
   std::string header(std::string_view name) const { return std::string(headers.get(name)); }
 
   int status = 0;
-  Headers headers;
+  http::Headers headers;
   std::string body;
   bool streaming = false;
   bool finished = false;
 
  private:
-  void take_head(const Response& response) {
+  void take_head(const http::Response& response) {
     status = response.status;
     headers = response.headers;
   }
@@ -70,7 +70,7 @@ class FakeExchange final : public Exchange {
   }
 
   Loop& loop_;
-  Request request_;
+  http::Request request_;
   std::function<void()> told_;
   bool gone_ = false;
 };
@@ -162,7 +162,7 @@ class EndpointTest : public ::testing::Test {
 
   EndpointTest() {
     options.retry = std::chrono::milliseconds(500);
-    options.authenticate = [](const Request& request) -> Result<Identity> {
+    options.authenticate = [](const http::Request& request) -> Result<Identity> {
       if (request.headers.get("Authorization") == "nobody")
         return Error(ErrorKind::authorization, "who are you?");
       return Identity{std::string(request.headers.get("Authorization"))};
@@ -189,9 +189,9 @@ class EndpointTest : public ::testing::Test {
     settle();
   }
 
-  FakePtr send(const std::string& method, Headers headers, const std::string& body = {}) {
+  FakePtr send(const std::string& method, http::Headers headers, const std::string& body = {}) {
     if (!endpoint) endpoint = Endpoint::create(loop, application, options);
-    Request request;
+    http::Request request;
     request.method = method;
     request.target = "/mcp";
     request.headers = std::move(headers);
@@ -203,8 +203,8 @@ class EndpointTest : public ::testing::Test {
 
   // ---- legacy ----
   std::string session;
-  Headers headers(const std::string& accept = "application/json, text/event-stream") const {
-    Headers all{{"Content-Type", "application/json"}, {"Accept", accept}};
+  http::Headers headers(const std::string& accept = "application/json, text/event-stream") const {
+    http::Headers all{{"Content-Type", "application/json"}, {"Accept", accept}};
     if (!session.empty()) all.add("mcp-session-id", session);
     return all;
   }
@@ -227,7 +227,7 @@ class EndpointTest : public ::testing::Test {
     ASSERT_GE(session.size(), 32u);
   }
   FakePtr get(const std::string& last_event = {}) {
-    Headers all = headers("text/event-stream");
+    http::Headers all = headers("text/event-stream");
     if (!last_event.empty()) all.add("Last-Event-ID", last_event);
     return send("GET", std::move(all));
   }
@@ -238,10 +238,10 @@ class EndpointTest : public ::testing::Test {
     const std::string meta =
         R"({"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}})";
     return send("POST",
-                Headers{{"Content-Type", "application/json"},
-                        {"Accept", accept},
-                        {"MCP-Protocol-Version", "2026-07-28"},
-                        {"Mcp-Method", method}},
+                http::Headers{{"Content-Type", "application/json"},
+                              {"Accept", accept},
+                              {"MCP-Protocol-Version", "2026-07-28"},
+                              {"Mcp-Method", method}},
                 request("7", method, meta));
   }
 };
@@ -254,4 +254,4 @@ inline std::string priming(const std::string& id) {
   return "id: " + id + "\nretry: 500\ndata: \n\n";
 }
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

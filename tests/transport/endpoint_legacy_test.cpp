@@ -1,7 +1,7 @@
 // Streamable HTTP of the legacy revisions (PROTOCOL §8.4, CONFORMANCE §2.1).
 #include "transport/endpoint_harness.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 namespace {
 
 using namespace std::chrono_literals;
@@ -58,7 +58,7 @@ TEST_F(LegacyEndpointTest, ASecondInitializeIsRefused) {
 
 TEST_F(LegacyEndpointTest, WrongTypesAndMethodsAreRefused) {
   initialize("2025-11-25");
-  Headers plain = headers();
+  http::Headers plain = headers();
   plain.set("Content-Type", "text/plain");
   EXPECT_EQ(send("POST", plain, request("1", "echo"))->status, 415);
   EXPECT_EQ(send("POST", headers("text/html"), request("1", "echo"))->status, 406);
@@ -67,7 +67,7 @@ TEST_F(LegacyEndpointTest, WrongTypesAndMethodsAreRefused) {
   EXPECT_EQ(put->status, 405);
   EXPECT_EQ(put->header("Allow"), "GET, POST, DELETE");
   EXPECT_EQ(post("{")->status, 400);
-  Headers modern = headers();
+  http::Headers modern = headers();
   modern.add("MCP-Protocol-Version", "2026-07-28");
   EXPECT_EQ(send("GET", modern)->status, 405);
   // A supported version that is not the negotiated one is fine, as is none.
@@ -86,7 +86,7 @@ TEST_F(LegacyEndpointTest, WhatIsSaidAheadOfTheAnswerMakesItEvents) {
 
 TEST_F(LegacyEndpointTest, OlderClientsAreNotSentEventsWithoutData) {
   initialize("2025-06-18");
-  Headers newer = headers();
+  http::Headers newer = headers();
   newer.add("MCP-Protocol-Version", "2025-11-25");  // the negotiated version counts, not the header
   EXPECT_EQ(send("POST", newer, request("1", "talk"))->body,
             event("1-1", notification("{}")) + event("1-2", result("1", "{}")));
@@ -250,7 +250,7 @@ TEST_F(LegacyEndpointTest, BatchesAreSplitAndGathered) {
 }
 
 TEST_F(LegacyEndpointTest, SessionsBelongToTheirUser) {
-  Headers alice = headers();
+  http::Headers alice = headers();
   alice.add("Authorization", "alice");
   const FakePtr begun =
       send("POST", alice, request("0", "initialize", R"({"protocolVersion":"2025-11-25"})"));
@@ -348,7 +348,7 @@ TEST_F(LegacyEndpointTest, WindingDownLetsRequestsFinish) {
 
 TEST_F(LegacyEndpointTest, TheOldPairTalksOnOneStream) {
   endpoint = Endpoint::create(loop, application, options);
-  Request request;
+  http::Request request;
   request.method = "GET";
   const auto stream = std::make_shared<FakeExchange>(loop, request);
   on_loop([&] { endpoint->sse_handler("/messages")(stream); });
@@ -356,10 +356,10 @@ TEST_F(LegacyEndpointTest, TheOldPairTalksOnOneStream) {
   ASSERT_TRUE(stream->body.starts_with(prefix));
   const std::string id = stream->body.substr(prefix.size(), stream->body.find("\n\n") - prefix.size());
   const auto post_to = [&](const std::string& target, const std::string& body) {
-    Request posted;
+    http::Request posted;
     posted.method = "POST";
     posted.target = target;
-    posted.headers = Headers{{"Content-Type", "application/json"}};
+    posted.headers = http::Headers{{"Content-Type", "application/json"}};
     posted.body = Bytes::copy_of(body);
     auto exchange = std::make_shared<FakeExchange>(loop, posted);
     on_loop([&] { endpoint->messages_handler()(exchange); });
@@ -377,4 +377,4 @@ TEST_F(LegacyEndpointTest, TheOldPairTalksOnOneStream) {
 }
 
 }  // namespace
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

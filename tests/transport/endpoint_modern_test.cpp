@@ -1,7 +1,7 @@
 // Stateless requests (PROTOCOL §8.2): JSON or events, statuses, leaving is cancelling.
 #include "transport/endpoint_harness.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 namespace {
 
 using namespace std::chrono_literals;
@@ -77,14 +77,14 @@ TEST_F(ModernEndpointTest, AnAnswerThatTakesLongBecomesAStream) {
 }
 
 TEST_F(ModernEndpointTest, NotificationsAreAccepted) {
-  Headers headers{{"Content-Type", "application/json"}, {"MCP-Protocol-Version", "2026-07-28"}};
+  http::Headers headers{{"Content-Type", "application/json"}, {"MCP-Protocol-Version", "2026-07-28"}};
   EXPECT_EQ(send("POST", headers, R"({"jsonrpc":"2.0","method":"notifications/cancelled"})")->status, 202);
   headers.set("Content-Type", "text/plain");
   EXPECT_EQ(send("POST", headers, R"({"jsonrpc":"2.0","method":"notifications/cancelled"})")->status, 415);
 }
 
 TEST_F(ModernEndpointTest, RefusalsEchoTheId) {
-  Headers headers{{"Content-Type", "application/json"}, {"MCP-Protocol-Version", "2026-07-28"}};
+  http::Headers headers{{"Content-Type", "application/json"}, {"MCP-Protocol-Version", "2026-07-28"}};
   const FakePtr refused = send("POST", headers, request("\"abc\"", "tools/list"));
   EXPECT_EQ(refused->status, 400);
   EXPECT_TRUE(refused->body.starts_with(R"({"jsonrpc":"2.0","id":"abc","error":{"code":-32602)"));
@@ -97,4 +97,4 @@ TEST_F(ModernEndpointTest, WhoAsksIsKnownToTheApplication) {
 }
 
 }  // namespace
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

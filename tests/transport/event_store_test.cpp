@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fairlead::http {
+namespace fairlead::transport {
 namespace {
 
 using namespace std::chrono_literals;
@@ -23,7 +23,7 @@ class EventStoreTest : public ::testing::Test {
     const auto events = store.after(place);
     if (!events) return "unknown";
     std::string all;
-    for (const sse::Parts& event : *events) all += std::string(event.front().view()) + " ";
+    for (const http::sse::Parts& event : *events) all += std::string(event.front().view()) + " ";
     return all;
   }
 };
@@ -118,4 +118,4 @@ TEST_F(EventStoreTest, EventsOfAnEndedStreamAreDroppedWhenTheirTimeIsOver) {
 }
 
 }  // namespace
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fairlead::http {
+namespace fairlead::transport {
 namespace {
 
 const std::string kMeta =
@@ -21,14 +21,14 @@ std::string request(const std::string& method, const std::string& params) {
   return R"({"jsonrpc":"2.0","id":7,"method":")" + method + R"(","params":)" + params + "}";
 }
 // "legacy", "modern", or status and code of the refusal.
-std::string judged(const Headers& headers, const std::string& body) {
+std::string judged(const http::Headers& headers, const std::string& body) {
   const Verdict verdict = judge(headers, rpc::Message::parse(Bytes::copy_of(body)), params_of);
   if (verdict.refusal)
     return std::to_string(verdict.refusal->status) + " " + std::to_string(verdict.refusal->code);
   return verdict.era == Era::modern ? "modern" : "legacy";
 }
-Headers headers_of(std::string version, std::string method, std::string name = {}) {
-  Headers headers;
+http::Headers headers_of(std::string version, std::string method, std::string name = {}) {
+  http::Headers headers;
   if (!version.empty()) headers.add("mcp-protocol-version", std::move(version));
   if (!method.empty()) headers.add("MCP-METHOD", std::move(method));
   if (!name.empty()) headers.add("mcp-name", std::move(name));
@@ -105,7 +105,7 @@ TEST(RequestRules, NamesInHeadersMustBeThoseOfTheBody) {
   EXPECT_EQ(judged(headers_of(kModern, "tools/call", "=?base64?YSBi?="), call), "modern");
   EXPECT_EQ(judged(headers_of(kModern, "tools/call", "A B"), call), "400 -32020");
   EXPECT_EQ(judged(headers_of(kModern, "tools/call"), call), "400 -32020");
-  Headers twice = headers_of(kModern, "tools/call", "a b");
+  http::Headers twice = headers_of(kModern, "tools/call", "a b");
   twice.add("Mcp-Name", "other");
   EXPECT_EQ(judged(twice, call), "400 -32020");
   EXPECT_EQ(judged(headers_of(kModern, "resources/read", "x:y"),
@@ -121,7 +121,7 @@ TEST(RequestRules, NamesInHeadersMustBeThoseOfTheBody) {
 TEST(RequestRules, ArgumentsInHeadersMustBeThoseOfTheBody) {
   const std::string call =
       request("tools/call", R"({"name":"deploy","arguments":{"region":"Hello"},)" + kMeta + "}");
-  Headers headers = headers_of(kModern, "tools/call", "deploy");
+  http::Headers headers = headers_of(kModern, "tools/call", "deploy");
   EXPECT_EQ(judged(headers, call), "400 -32020");
   headers.add("mcp-param-region", "=?base64?SGVsbG8=?=");
   EXPECT_EQ(judged(headers, call), "modern");
@@ -149,7 +149,7 @@ TEST(RequestRules, WhatIsNoMessageIsRefusedWithoutANullId) {
 
 TEST(RequestRules, AcceptSaysWhatTheClientTakes) {
   const auto takes = [](const char* value) {
-    const Accepts accepts = accepts_of(Headers{{"accept", value}});
+    const Accepts accepts = accepts_of(http::Headers{{"accept", value}});
     return std::string(accepts.json ? "json " : "") + (accepts.events ? "events" : "");
   };
   EXPECT_EQ(takes("application/json, text/event-stream"), "json events");
@@ -160,10 +160,10 @@ TEST(RequestRules, AcceptSaysWhatTheClientTakes) {
   EXPECT_EQ(takes("text/html, application/jsonx"), "");
   EXPECT_EQ(takes(" ,,"), "");
   EXPECT_TRUE(accepts_of({}).events);
-  EXPECT_TRUE(has_json_body(Headers{{"Content-Type", "application/json ; charset=utf-8"}}));
-  EXPECT_FALSE(has_json_body(Headers{{"Content-Type", "text/plain"}}));
+  EXPECT_TRUE(has_json_body(http::Headers{{"Content-Type", "application/json ; charset=utf-8"}}));
+  EXPECT_FALSE(has_json_body(http::Headers{{"Content-Type", "text/plain"}}));
   EXPECT_FALSE(has_json_body({}));
 }
 
 }  // namespace
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fairlead::http {
+namespace fairlead::transport {
 namespace {
 
 const std::string kMeta =
@@ -25,7 +25,7 @@ TEST(StreamableState, ModernRequestsRepeatThemselvesInHeaders) {
   StreamableState state;
   const rpc::Message call = modern("tools/call", R"("name":"hello w\u00f6rld")");
   EXPECT_TRUE(state.sending(call));
-  const Headers headers = state.headers_for(call);
+  const http::Headers headers = state.headers_for(call);
   EXPECT_EQ(headers.get("Content-Type"), "application/json");
   EXPECT_EQ(headers.get("Accept"), "application/json, text/event-stream");
   EXPECT_EQ(headers.get("MCP-Protocol-Version"), "2026-07-28");
@@ -41,7 +41,7 @@ TEST(StreamableState, ModernRequestsRepeatThemselvesInHeaders) {
 TEST(StreamableState, ModernNotificationsHaveTheVersionToo) {
   StreamableState state;
   state.sending(modern("tools/list"));
-  const Headers headers = state.headers_for(message(R"({"jsonrpc":"2.0","method":"notifications/x"})"));
+  const http::Headers headers = state.headers_for(message(R"({"jsonrpc":"2.0","method":"notifications/x"})"));
   EXPECT_EQ(headers.get("MCP-Protocol-Version"), "2026-07-28");
   EXPECT_EQ(headers.get("Mcp-Method"), "notifications/x");
 }
@@ -62,7 +62,7 @@ TEST(StreamableState, AnnotatedArgumentsBecomeHeaders) {
     "count":{"type":"integer","x-mcp-header":"Count"},"on":{"type":"boolean","x-mcp-header":"On"},
     "deep":{"type":"object","properties":{"x":{"type":"string","x-mcp-header":"Deep"}}},
     "none":{"type":"string","x-mcp-header":"None"},"query":{"type":"string"}}}}]}})"));
-  const Headers headers = state.headers_for(call);
+  const http::Headers headers = state.headers_for(call);
   EXPECT_EQ(headers.get("Mcp-Param-Region"), "eu west");
   EXPECT_TRUE(headers.has("Mcp-Param-Empty"));
   EXPECT_EQ(headers.get("Mcp-Param-Count"), "42");
@@ -85,7 +85,7 @@ TEST(StreamableState, LegacySessionsAreNamedFromTheHandshakeOn) {
   EXPECT_TRUE(state.name_session("abc"));
   state.answered(initialize(),
                  message(R"({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18"}})"));
-  const Headers headers =
+  const http::Headers headers =
       state.headers_for(message(R"({"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x"}})"));
   EXPECT_EQ(headers.get("Mcp-Session-Id"), "abc");
   EXPECT_EQ(headers.get("MCP-Protocol-Version"), "2025-06-18");
@@ -107,4 +107,4 @@ TEST(StreamableState, ASessionIdThatWouldBreakAHeaderIsNone) {
 }
 
 }  // namespace
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

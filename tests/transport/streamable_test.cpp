@@ -8,7 +8,7 @@
 #include "http/script_server.hpp"
 #include "support/support.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 namespace {
 
 using namespace std::chrono_literals;
@@ -41,7 +41,7 @@ class StreamableTest : public ::testing::Test {
 
   void connect(const std::string& url) {
     methods->otherwise([this](fairlead::Request request) { return serve(std::move(request)); });
-    connection = loop.block_on(http::connect(loop, url, options)).value();
+    connection = loop.block_on(transport::connect(loop, url, options)).value();
     PeerOptions peer_options;
     peer_options.noise = Noise::skip;
     peer_options.dialect.cancel_method = "notifications/cancelled";
@@ -689,14 +689,14 @@ TEST_F(StreamableTest, AWebSocketThatIsRefusedSaysWhy) {
     }
     reply.answer(404, "", "");
   });
-  const auto refused = loop.block_on(http::connect(loop, "ws" + server.url().substr(4), options));
+  const auto refused = loop.block_on(transport::connect(loop, "ws" + server.url().substr(4), options));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind(), ErrorKind::http_status);
   EXPECT_EQ(server.asked().front().headers.get("Sec-WebSocket-Protocol"), "mcp");
-  const auto wrong = loop.block_on(http::connect(loop, "ws" + server.url("/wrong").substr(4), options));
+  const auto wrong = loop.block_on(transport::connect(loop, "ws" + server.url("/wrong").substr(4), options));
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().kind(), ErrorKind::connection_failed);
 }
 
 }  // namespace
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

@@ -8,7 +8,7 @@
 
 #include "support/support.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 namespace {
 
 using namespace std::chrono_literals;
@@ -28,7 +28,7 @@ class WebSocketConnectionTest : public ::testing::Test {
     return {UniqueFd(fds[0]), UniqueFd(fds[1])};
   }
   std::shared_ptr<WebSocketConnection> made(UniqueFd fd, websocket::Role role, std::string early = {}) {
-    auto stream = plain_stream(loop, std::move(fd));
+    auto stream = http::plain_stream(loop, std::move(fd));
     EXPECT_TRUE(stream);
     return WebSocketConnection::create(loop, std::move(*stream), std::move(early), role, limits, keep_alive);
   }
@@ -187,4 +187,4 @@ TEST_F(WebSocketConnectionTest, ClosingTellsTheOtherSide) {
 }
 
 }  // namespace
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

@@ -10,8 +10,8 @@
 
 namespace fairlead::http {
 
-struct ConnectOptions : fairlead::ConnectOptions {
-  ConnectOptions() {}  // NOLINT: not defaulted, see fairlead::ConnectOptions
+struct ClientOptions : fairlead::ConnectOptions {
+  ClientOptions() {}  // NOLINT: not defaulted, see fairlead::ConnectOptions
 
   Headers headers;  // sent with every request
   // Asked before each request for what to put into Authorization (and DPoP …); and again, with the answer's
@@ -31,11 +31,6 @@ struct ConnectOptions : fairlead::ConnectOptions {
   std::size_t max_response_bytes = 64u << 20;
   std::chrono::milliseconds idle_connection{60'000};
   std::chrono::milliseconds response_timeout{0};  // to the head of an answer; 0: the call's own deadline
-  std::size_t max_resumptions = 5;                // of one stream in a row, without an event in between
-  // A server's `retry` cannot make a stream reconnect sooner than this; and once it has reconnected
-  // reconnect_burst times within a minute, not sooner than after a second.
-  std::chrono::milliseconds min_reconnect_delay{100};
-  std::size_t reconnect_burst = 30;
 };
 
 }  // namespace fairlead::http

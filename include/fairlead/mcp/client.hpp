@@ -53,7 +53,7 @@ struct ClientOptions {
   ClientOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
 
   Implementation info{"fairlead", "0.1.0", {}, {}, {}, {}};
-  http::ConnectOptions connect;
+  transport::ConnectOptions connect;
   ClientHandlers handlers;
   Extensions extensions;           // what else this client can do; declared to the server
   std::optional<Revision> pinned;  // speak this and nothing else

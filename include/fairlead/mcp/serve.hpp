@@ -21,14 +21,14 @@ std::shared_ptr<Peer> serve(const Server& server, std::shared_ptr<Connection> co
 // an exit status.
 int serve_stdio(const Server& server, Log log = {});
 
-// The server as what stands behind an http::Endpoint.
+// The server as what stands behind an transport::Endpoint.
 struct HttpApplicationOptions {
   HttpApplicationOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
   Limits limits;
   Log log;
   std::size_t max_subscriptions = 10'000;  // modern ones, of all clients together
 };
-std::shared_ptr<http::Application> http_application(
+std::shared_ptr<transport::Application> http_application(
     const Server& server, HttpApplicationOptions options = HttpApplicationOptions());
 
 struct HttpOptions {
@@ -39,7 +39,7 @@ struct HttpOptions {
   std::string sse_path = "/sse";
   std::string messages_path = "/messages";
   http::ServerOptions server;
-  http::EndpointOptions endpoint;
+  transport::EndpointOptions endpoint;
   HttpApplicationOptions application;
   // Told the URL, with the real port, once clients can connect. Absent: it is written to stderr.
   std::function<void(const std::string& url)> listening;

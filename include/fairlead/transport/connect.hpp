@@ -1,14 +1,28 @@
 // Connections to http:, https:, ws: and wss: addresses; and, for whoever takes any address, all the others.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "fairlead/http/client_options.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
+
+// How often an interrupted stream of events is taken up again.
+struct ReconnectLimits {
+  std::size_t max_resumptions = 5;  // of one stream in a row, without an event in between
+  // A server's `retry` cannot make a stream reconnect sooner than this; and once it has reconnected
+  // reconnect_burst times within a minute, not sooner than after a second.
+  std::chrono::milliseconds min_reconnect_delay{100};
+  std::size_t reconnect_burst = 30;
+};
+
+struct ConnectOptions : http::ClientOptions, ReconnectLimits {
+  ConnectOptions() {}  // NOLINT: not defaulted, see fairlead::ConnectOptions
+};
 
 // A connection of the scheme's own kind; other schemes as fairlead::connect() has them. http: and https:
 // connect when the first message is sent, and take whatever the server answers with: JSON, events, or 101.
 Task<ConnectResult> connect(Loop& loop, std::string uri, ConnectOptions options = ConnectOptions());
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport

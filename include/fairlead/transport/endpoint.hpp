@@ -1,7 +1,7 @@
-// http::Endpoint: MCP's HTTP transport, the server's side. It hangs on a route and speaks every form there
-// is, decided request by request: the stateless modern form, the sessions of the legacy revisions (POST, GET,
-// DELETE, resumption), WebSocket, and beside it the HTTP+SSE pair of 2024-11-05. Behind it stands an
-// Application that knows nothing of HTTP.
+// transport::Endpoint: MCP's HTTP transport, the server's side. It hangs on a route and speaks every form
+// there is, decided request by request: the stateless modern form, the sessions of the legacy revisions
+// (POST, GET, DELETE, resumption), WebSocket, and beside it the HTTP+SSE pair of 2024-11-05. Behind it stands
+// an Application that knows nothing of HTTP.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@
 #include "fairlead/peer/methods.hpp"
 #include "fairlead/protocol/header_annotations.hpp"
 
-namespace fairlead::http {
+namespace fairlead::transport {
 
 // Who asks, as far as authentication has found out. Sessions and event ids belong to one of these.
 struct Identity {
@@ -60,7 +60,7 @@ struct EndpointOptions {
   Limits limits;
   Log log;
   // Who is asking? An error of kind authorization is answered with 401. Absent: nobody in particular.
-  std::function<Result<Identity>(const Request&)> authenticate;
+  std::function<Result<Identity>(const http::Request&)> authenticate;
 
   std::size_t max_sessions = 10'000;  // of the legacy era, and WebSockets; one more gets 503
   std::chrono::milliseconds session_idle{30 * 60 * 1000};   // without a request or an open stream
@@ -82,10 +82,10 @@ class Endpoint {
   virtual ~Endpoint() = default;
 
   // Streamable HTTP and WebSocket: for one path.
-  virtual Handler handler() = 0;
+  virtual http::Handler handler() = 0;
   // The HTTP+SSE pair: the stream, and where its clients post to (`messages_path` as clients are told).
-  virtual Handler sse_handler(std::string messages_path) = 0;
-  virtual Handler messages_handler() = 0;
+  virtual http::Handler sse_handler(std::string messages_path) = 0;
+  virtual http::Handler messages_handler() = 0;
 
   virtual std::size_t sessions() const noexcept = 0;
   // Begins nothing new, and ends what nothing else would end: streams that only listen. Requests under way go
@@ -98,4 +98,4 @@ class Endpoint {
   virtual void close() = 0;
 };
 
-}  // namespace fairlead::http
+}  // namespace fairlead::transport
