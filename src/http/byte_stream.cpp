@@ -90,6 +90,16 @@ std::string name_of_remote(int socket) {
   return "unix";
 }
 
+PrincipalPtr principal_of_peer(int socket) {
+  std::string remote = name_of_remote(socket);
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  const bool is_unix = remote == "unix";
+  if (is_unix && ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
+    return Principal::local(peer.uid, std::move(remote));
+  return Principal::anonymous(std::move(remote));
+}
+
 Result<std::unique_ptr<ByteStream>> plain_stream(Loop& loop, UniqueFd socket) {
   std::string remote = name_of_remote(socket.get());
   Result<Descriptor> descriptor = Descriptor::adopt(loop, std::move(socket));

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "fairlead/base/principal.hpp"
 #include "fairlead/base/result.hpp"
 #include "fairlead/loop/descriptor.hpp"
 #include "fairlead/rpc/write_queue.hpp"
@@ -51,6 +52,8 @@ ByteStream::Io write_queued(ByteStream& stream, rpc::ByteQueue& queue);
 
 // "127.0.0.1:4711", "[::1]:4711" or "unix".
 std::string name_of_remote(int socket);
+// Who is at the other end without authentication: the user of a Unix socket's other end, otherwise anonymous.
+PrincipalPtr principal_of_peer(int socket);
 
 // Over a connected socket.
 Result<std::unique_ptr<ByteStream>> plain_stream(Loop& loop, UniqueFd socket);

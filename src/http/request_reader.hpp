@@ -53,6 +53,9 @@ class RequestReader {
   bool wants_continue() const noexcept { return state_ == State::body && wants_continue_; }
   void continued() noexcept { wants_continue_ = false; }
 
+  // body or complete: the request as far as its head goes.
+  Request& head() noexcept { return request_; }
+
   // complete: hands the request over; what is known about it stays until the next feed().
   void take(Request& into);
   bool keep_alive() const noexcept { return keep_alive_; }

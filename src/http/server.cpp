@@ -113,12 +113,13 @@ class SocketServer final : public Server, public std::enable_shared_from_this<So
     if (surplus) warn_of_surplus();
     if (surplus && tls_) return;  // a handshake for a refusal is more than there is to give
     if (surplus && core_->surplus() >= kMaxSurplus) return turn_away(fd.get());
+    PrincipalPtr peer = principal_of_peer(fd.get());
     Result<std::unique_ptr<ByteStream>> stream =
         tls_ ? tls_stream(core_->loop, std::move(fd), tls_, "") : plain_stream(core_->loop, std::move(fd));
     if (!stream) {
       return core_->options.log.error("cannot take a connection", {{"reason", stream.error().message()}});
     }
-    auto connection = std::make_shared<ServerConnection>(core_, std::move(*stream), surplus);
+    auto connection = std::make_shared<ServerConnection>(core_, std::move(*stream), std::move(peer), surplus);
     core_->add(connection);
     connection->start();
   }

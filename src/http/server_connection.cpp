@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 namespace fairlead::http {
 
@@ -18,10 +19,11 @@ constexpr std::size_t kAnswersAhead = 64u << 10;  // of pipelined answers, befor
 }  // namespace
 
 ServerConnection::ServerConnection(std::shared_ptr<ServerCore> core, std::unique_ptr<ByteStream> stream,
-                                   bool surplus)
+                                   PrincipalPtr peer, bool surplus)
     : core_(std::move(core)),
       stream_(std::move(stream)),
       remote_(stream_->remote()),
+      peer_(std::move(peer)),
       reader_(core_->options.max_header_bytes, core_->options.max_body_bytes),
       surplus_(surplus) {}
 
@@ -146,14 +148,19 @@ void ServerConnection::take_pending() {
 }
 
 bool ServerConnection::may_take_next() const noexcept {
-  return stream_ && !current_ && !closing_ && !blocked() && turn_requests_ < kRequestsPerTurn;
+  return stream_ && !current_ && !closing_ && !blocked() && turn_requests_ < kRequestsPerTurn &&
+         admission_.stage != Admission::Stage::waiting;
 }
 
 void ServerConnection::after_feed() {
   switch (reader_.state()) {
-    case RequestReader::State::complete: return dispatch();
+    case RequestReader::State::complete:
+      if (is_decided()) dispatch();
+      return;
     case RequestReader::State::refused: return refuse(reader_.refusal().status, reader_.refusal().message);
     case RequestReader::State::body:
+      if (!is_decided()) return;
+      if (admission_.refusal) return refuse_unread();
       if (!reader_.wants_continue()) return;
       reader_.continued();
       queue_.put(std::string_view("HTTP/1.1 100 Continue\r\n\r\n"));
@@ -207,6 +214,10 @@ void ServerConnection::dispatch() {
   Request& request = exchange->request_;
   reader_.take(request);
   if (request.body.size() >= kLeastRead) core_->loop.remember_large(request.body);
+  request.principal = peer_;
+  Admission admission;
+  if (core_->options.authenticator) std::swap(admission, admission_);
+  if (admission.principal) request.principal = std::move(admission.principal);
   request.remote = remote_;
   request.secure = core_->options.tls.has_value();
   exchange->connection_ = shared_from_this();
@@ -218,6 +229,7 @@ void ServerConnection::dispatch() {
     return respond(*exchange, refusal_response(403, *reason));
   }
   exchange->origin_allowed_ = request.headers.has("Origin");
+  if (admission.refusal) return respond(*exchange, *admission.refusal);
   const std::shared_ptr<const Handler> handler = core_->routes.find(request.path());
   if (!handler) return respond(*exchange, refusal_response(404, "there is nothing at this path"));
   if (Gate::is_preflight(request)) return respond(*exchange, Gate::preflight(request));
@@ -252,12 +264,16 @@ void ServerConnection::abandoned(ServerExchange& exchange) {
 // A request that cannot be served. Where the next one would begin is unknown, so this is the last answer.
 void ServerConnection::refuse(int status, std::string_view message) {
   core_->options.log.debug("refused a request", {{"status", status}, {"reason", std::string(message)}});
-  const Response response = refusal_response(status, message);
+  put_last(refusal_response(status, message));
+}
+
+void ServerConnection::put_last(const Response& response, std::string_view origin) {
   HeadFraming framing;
-  framing.size = response.body.front().size();
+  for (const Bytes& part : response.body) framing.size += part.size();
   framing.keep_alive = false;
+  framing.origin = origin;
   put_head(response, framing);
-  queue_.put(response.body.front());
+  for (const Bytes& part : response.body) queue_.put(part);
   closing_ = true;
   pending_ = std::string();
   pending_done_ = 0;
@@ -397,6 +413,7 @@ void ServerConnection::close() {
   stream_->close();
   stream_.reset();
   core_->buffered_body_bytes -= std::exchange(counted_body_, 0);
+  admission_ = Admission();
   deadline_ = Clock::time_point::max();
   pending_ = std::string();
   pending_done_ = 0;

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "fairlead/http/authenticator.hpp"
 #include "fairlead/http/server.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/rpc/write_queue.hpp"
@@ -19,7 +21,9 @@ class ServerExchange;
 
 class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
  public:
-  ServerConnection(std::shared_ptr<ServerCore> core, std::unique_ptr<ByteStream> stream, bool surplus);
+  // `peer` is what is known of the client without authentication.
+  ServerConnection(std::shared_ptr<ServerCore> core, std::unique_ptr<ByteStream> stream, PrincipalPtr peer,
+                   bool surplus);
 
   // Waits for the first request; or, one too many, says so and hangs up.
   void start();
@@ -43,7 +47,18 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
 
  private:
   // What a connection waits for; each has a limit of its own.
-  enum class Phase : std::uint8_t { hello, idle, head, body, answer, stall, linger };
+  enum class Phase : std::uint8_t { hello, idle, head, authentication, body, answer, stall, linger };
+
+  // Whether the request that is being read is let in. With an authenticator only.
+  struct Admission {
+    enum class Stage : std::uint8_t { none, waiting, decided };
+
+    Stage stage = Stage::none;
+    std::optional<Task<void>> task;         // waiting
+    std::optional<Authentication> outcome;  // of the task, not taken up yet
+    PrincipalPtr principal;                 // decided; null: refused
+    std::optional<Response> refusal;
+  };
 
   // Reading. The reads say whether there may be more.
   void pump();
@@ -65,10 +80,22 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void resume();
   void settle();
 
+  // Authentication (server_authentication.cpp).
+  bool is_decided();
+  void begin_authentication();
+  static Task<void> authenticate(ServerConnection* self);
+  Authentication failed_authentication(const std::string& what) const;
+  void finish_authentication();
+  void time_out_authentication();
+  void decide(Authentication outcome);
+  PrincipalPtr with_address(PrincipalPtr given);
+  void refuse_unread();
+
   // Answering.
   void dispatch();
   void call_handler(const Handler& handler, std::shared_ptr<ServerExchange> exchange);
   void refuse(int status, std::string_view message);
+  void put_last(const Response& response, std::string_view origin = {});
   void put_head(const Response& response, HeadFraming framing);
   void finish_answer(ServerExchange& exchange, bool keep_alive);
   bool keeps_alive() const noexcept;
@@ -89,6 +116,10 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   std::shared_ptr<ServerCore> core_;
   std::unique_ptr<ByteStream> stream_;  // empty: closed, or handed over
   std::string remote_;
+  PrincipalPtr peer_;
+  PrincipalPtr given_;      // by the authenticator, last
+  PrincipalPtr addressed_;  // the same with this connection's address
+  Admission admission_;
   RequestReader reader_;
   rpc::ByteQueue queue_;
   ServerExchange* current_ = nullptr;  // the request that is not answered yet

@@ -17,6 +17,7 @@ ServerConnection::Phase ServerConnection::phase() const noexcept {
   if (lingering_) return Phase::linger;
   if (blocked()) return Phase::stall;
   if (current_ || closing_) return Phase::answer;
+  if (admission_.stage == Admission::Stage::waiting) return Phase::authentication;
   switch (reader_.state()) {
     case RequestReader::State::head: return Phase::head;
     case RequestReader::State::body: return Phase::body;
@@ -31,6 +32,7 @@ Clock::duration ServerConnection::limit_of(Phase phase) const noexcept {
     case Phase::hello:
     case Phase::head: return options.header_timeout;
     case Phase::idle: return options.keep_alive_timeout;
+    case Phase::authentication: return options.authentication_timeout;
     case Phase::body: return options.body_timeout;
     case Phase::stall: return options.write_stall;
     case Phase::linger: return kLinger;
@@ -91,6 +93,7 @@ void ServerConnection::expire() {
       begin_rate_window();
       return set_deadline();
     }
+    case Phase::authentication: return time_out_authentication();
     case Phase::stall:
       core_->options.log.warning("client stopped reading: write_stall exceeded", {{"client", remote_}});
       return close();
@@ -103,7 +106,8 @@ void ServerConnection::expire() {
 
 // Keeps the server's sum of incomplete bodies; over max_buffered_body_bytes this one is refused.
 void ServerConnection::count_body() {
-  const bool incomplete = stream_ && reader_.state() == RequestReader::State::body;
+  const bool incomplete = stream_ && (reader_.state() == RequestReader::State::body ||
+                                      admission_.stage == Admission::Stage::waiting);
   const std::size_t held = incomplete ? reader_.body_bytes() : 0;
   core_->buffered_body_bytes += held;
   core_->buffered_body_bytes -= std::exchange(counted_body_, held);

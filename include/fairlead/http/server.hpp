@@ -15,6 +15,7 @@
 #include "fairlead/base/bytes.hpp"
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
+#include "fairlead/base/principal.hpp"
 #include "fairlead/base/result.hpp"
 #include "fairlead/http/headers.hpp"
 #include "fairlead/loop/loop.hpp"
@@ -23,6 +24,7 @@
 namespace fairlead::http {
 
 class ByteStream;  // private: a socket, plain or TLS
+class Authenticator;
 
 struct Request {
   std::string method;  // "POST"
@@ -31,6 +33,9 @@ struct Request {
   Bytes body;          // whole, chunks taken apart
   std::string remote;  // who asks, for logs: "127.0.0.1:4711"
   bool secure = false;
+  // Who asks, as the server's authenticator found out; without one anonymous, or the user at the other end of
+  // a Unix socket. Never null in a handler.
+  PrincipalPtr principal;
 
   std::string_view path() const noexcept;   // of the target, without the query
   std::string_view query() const noexcept;  // behind the `?`
@@ -108,6 +113,9 @@ struct ServerOptions {
   std::chrono::milliseconds keep_alive_timeout{75'000};  // between two requests
   std::chrono::milliseconds write_stall{60'000};         // the client takes nothing at all for this long
   std::chrono::milliseconds drain_grace{5'000};
+  // Asked for every request on every route (http/authenticator.hpp). Absent: every request is let in.
+  std::shared_ptr<Authenticator> authenticator;
+  std::chrono::milliseconds authentication_timeout{10'000};  // 503
 
   unsigned socket_mode = 0600;  // permissions of a Unix socket's file
   std::optional<TlsFiles> tls;
