@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "fairlead/base/log.hpp"
 #include "fairlead/gateway/config.hpp"
@@ -31,6 +32,16 @@ class Gateway {
   virtual pool::Pool& pool() const noexcept = 0;
   // State of every server, as JSON.
   virtual json::Raw health() const = 0;
+  // Changes of the servers, at any time. Kind validation for a name that cannot be used, is taken, or is
+  // unknown; then nothing has changed. Clients are told of lists that change; calls under way finish
+  // (clocks.drain).
+  virtual Result<void> add_server(pool::ServerSpec spec) = 0;
+  // What the server listed last is offered until it has listed anew.
+  virtual Result<void> update_server(pool::ServerSpec spec) = 0;
+  virtual Result<void> remove_server(std::string_view name) = 0;
+  virtual Result<void> enable_server(std::string_view name) = 0;
+  // Nothing of a disabled server is offered, and calls to it fail and say that it is disabled.
+  virtual Result<void> disable_server(std::string_view name) = 0;
   // Applies the servers, list_wait and list_retry of a new configuration; its other keys are ignored. New
   // servers are added, missing ones removed, and those whose definition has changed replaced; calls under way
   // finish (clocks.drain). Kind validation if a server's name cannot be used; then nothing has changed.

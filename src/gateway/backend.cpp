@@ -1,0 +1,190 @@
+#include "gateway/backend.hpp"
+
+#include <utility>
+
+#include "fairlead/json/writer.hpp"
+#include "fairlead/process/failure.hpp"
+#include "fairlead/rpc/codes.hpp"
+#include "gateway/failure.hpp"
+#include "mcp/features.hpp"
+
+namespace fairlead::gateway {
+
+namespace {
+
+// A call waits for the first list of its server, so that server is not to be started in the background.
+Task<void> start_for_call(std::shared_ptr<pool::Pool> pool, std::string server, std::stop_token stop) {
+  pool::Target target(std::move(server));
+  Task<Result<pool::Lease>> acquiring = pool->acquire(std::move(target), std::move(stop));
+  const Result<pool::Lease> lease = co_await acquiring;
+  static_cast<void>(lease);  // whoever lists says what is wrong
+}
+
+}  // namespace
+
+GatewayBackend::GatewayBackend(Loop& loop, mcp::Server front, Units units)
+    : loop_(loop),
+      front_(std::move(front)),
+      units_(std::move(units)),
+      router_(units_.servers, units_.catalogue),
+      forwarder_(std::make_shared<Forwarder>(loop, units_.pool, units_.sessions)) {}
+
+// Advertised from the beginning: what servers have is known only when they have been started, and clients ask
+// once.
+bool GatewayBackend::has_capability(std::string_view capability) const {
+  return capability == "tools" || capability == "resources" || capability == "prompts" ||
+         capability == "logging" || capability == "completions";
+}
+
+mcp::HeaderParams GatewayBackend::header_params(std::string_view tool) const {
+  const Offer* const offer = units_.catalogue->current()->tool(tool);
+  return offer ? offer->header_params : nullptr;
+}
+
+// ---- requests --------------------------------------------------------------------------------------------
+
+Task<Answer> GatewayBackend::serve(mcp::BackendRequest request) {
+  const auto keep = shared_from_this();
+  const std::string_view method = request.message.method();
+  for (const Kind kind : kKinds) {
+    if (method != list_method(kind)) continue;
+    Task<Answer> listing = list(kind, std::move(request));
+    Answer answer = co_await listing;
+    co_return answer;
+  }
+  Result<Route> found = router_.route(request.message, request.context);
+  if (!found && router_.may_be_listed_yet(request.message)) {
+    Task<Result<Route>> waiting = wait_for_route(request);
+    found = co_await waiting;
+  }
+  if (!found) co_return found.error();
+  Task<Answer> forwarding = forwarder_->forward(std::move(request), std::move(*found));
+  Answer answer = co_await forwarding;
+  co_return answer;
+}
+
+Task<Result<Route>> GatewayBackend::wait_for_route(const mcp::BackendRequest& request) {
+  if (const auto server = router_.server_named_in(request.message))
+    loop_.spawn(start_for_call(units_.pool, server->name(), request.context.stop()));
+  const Clock::time_point until = Clock::now() + list_wait_;
+  Result<Route> found = router_.route(request.message, request.context);
+  while (!found && router_.may_be_listed_yet(request.message) && Clock::now() < until) {
+    Task<void> waiting = units_.listing->next_attempt(until - Clock::now());
+    co_await waiting;
+    found = router_.route(request.message, request.context);
+  }
+  co_return found;
+}
+
+Task<Answer> GatewayBackend::list(Kind kind, mcp::BackendRequest request) {
+  const mcp::Context context = request.context;
+  // There is one page.
+  if (!json::View(request.message.params_text())["cursor"].absent())
+    co_return refusal_of(rpc::kInvalidParams, "Invalid cursor", failure::invalid_request);
+  const bool all = co_await units_.catalogue->complete().wait(loop_, list_wait_);
+  // Those that are late come with a change of the list.
+  if (!all) units_.catalogue->complete().set();
+  const auto catalogue = units_.catalogue->view(context.session(), context.user());
+  mcp::ResultWriter result(*front_.state(), context.revision());
+  result.out().key(member_of(kind)).raw(catalogue->encoded(kind, context.revision()));
+  result.cache_hint(mcp::CacheHint{0, false});
+  co_return result.finish();
+}
+
+Task<Result<std::shared_ptr<void>>> GatewayBackend::subscribe(mcp::BackendSubscription subscription) {
+  const auto keep = shared_from_this();
+  const auto route = [&] {
+    return router_.server_of_resource(subscription.uri, subscription.session, subscription.user);
+  };
+  Result<std::shared_ptr<ServerEntry>> server = route();
+  const Clock::time_point until = Clock::now() + list_wait_;
+  while (server && !*server && !units_.catalogue->complete().is_set() && Clock::now() < until) {
+    Task<void> waiting = units_.listing->next_attempt(until - Clock::now());
+    co_await waiting;
+    server = route();
+  }
+  if (!server) co_return server.error();
+  if (!*server) co_return resource_not_found(subscription.uri);
+  pool::Target target((*server)->name(), std::move(subscription.session), std::move(subscription.user));
+  Task<Result<std::shared_ptr<void>>> subscribing =
+      units_.watches->subscribe(std::move(target), std::move(subscription.uri), std::move(subscription.stop),
+                                std::move(subscription.updated));
+  Result<std::shared_ptr<void>> made = co_await subscribing;
+  if (!made && made.error().kind() != ErrorKind::remote)
+    co_return failure_of((*server)->name(), made.error());
+  co_return made;
+}
+
+// ---- sessions --------------------------------------------------------------------------------------------
+
+void GatewayBackend::session_began(std::string_view session, Reach reach) {
+  units_.sessions->add(session, std::move(reach));
+}
+
+void GatewayBackend::log_level_set(std::string_view session, mcp::LoggingLevel level) {
+  units_.sessions->set_level(session, level);
+  units_.levels->adjust();
+}
+
+void GatewayBackend::session_ended(std::string_view session) {
+  if (session.empty()) return;
+  units_.sessions->remove(session);
+  for (const auto& entry : units_.servers->all()) {
+    if (!entry->per_user()) entry->own.erase(std::string(session));
+  }
+  units_.catalogue->drop_views();
+  units_.pool->end_session(session);
+  units_.levels->adjust();
+}
+
+// ---- the backend of the front server ---------------------------------------------------------------------
+
+namespace {
+
+class WeakBackend final : public mcp::Backend {
+ public:
+  explicit WeakBackend(std::weak_ptr<mcp::Backend> backend) : backend_(std::move(backend)) {}
+
+  bool has_capability(std::string_view capability) const override {
+    const auto backend = backend_.lock();
+    return backend && backend->has_capability(capability);
+  }
+  Task<Answer> serve(mcp::BackendRequest request) override {
+    const auto backend = backend_.lock();
+    return backend ? backend->serve(std::move(request)) : refuse_request();
+  }
+  mcp::HeaderParams header_params(std::string_view tool) const override {
+    const auto backend = backend_.lock();
+    return backend ? backend->header_params(tool) : nullptr;
+  }
+  Task<Result<std::shared_ptr<void>>> subscribe(mcp::BackendSubscription subscription) override {
+    const auto backend = backend_.lock();
+    return backend ? backend->subscribe(std::move(subscription)) : refuse_subscription();
+  }
+  void session_began(std::string_view session, Reach reach) override {
+    if (const auto backend = backend_.lock()) backend->session_began(session, std::move(reach));
+  }
+  void log_level_set(std::string_view session, mcp::LoggingLevel level) override {
+    if (const auto backend = backend_.lock()) backend->log_level_set(session, level);
+  }
+  void session_ended(std::string_view session) override {
+    if (const auto backend = backend_.lock()) backend->session_ended(session);
+  }
+
+ private:
+  static Error shut_down() {
+    return refusal_of(rpc::kInternalError, "The gateway has been shut down", failure::gateway_shut_down);
+  }
+  static Task<Answer> refuse_request() { co_return shut_down(); }
+  static Task<Result<std::shared_ptr<void>>> refuse_subscription() { co_return shut_down(); }
+
+  std::weak_ptr<mcp::Backend> backend_;
+};
+
+}  // namespace
+
+std::shared_ptr<mcp::Backend> weak_backend(std::weak_ptr<mcp::Backend> backend) {
+  return std::make_shared<WeakBackend>(std::move(backend));
+}
+
+}  // namespace fairlead::gateway

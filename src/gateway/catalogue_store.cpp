@@ -1,0 +1,124 @@
+#include "gateway/catalogue_store.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace fairlead::gateway {
+
+namespace {
+
+constexpr std::size_t kMaxLoggedProblems = 100;  // of entries; the others are counted
+
+bool same_list(const std::vector<json::Raw>& one, const std::vector<json::Raw>& other) {
+  return std::ranges::equal(one, other,
+                            [](const json::Raw& a, const json::Raw& b) { return a.text() == b.text(); });
+}
+
+const Listed& or_nothing(const std::shared_ptr<const Listed>& listed) {
+  static const Listed kNothing;
+  return listed ? *listed : kNothing;
+}
+
+bool lists_differ(const ServerEntry& entry) {
+  return std::ranges::any_of(entry.own, [&](const auto& own) {
+    return own.second->listed && own.second->listed != entry.shared.listed;
+  });
+}
+
+}  // namespace
+
+bool same_entries(const Listed& one, const Listed& other) {
+  return std::ranges::all_of(kKinds, [&](Kind kind) { return same_list(one.of(kind), other.of(kind)); });
+}
+
+CatalogueStore::CatalogueStore(Loop& loop, std::shared_ptr<const ServerTable> servers, mcp::Server front,
+                               Log log)
+    : loop_(loop), servers_(std::move(servers)), front_(std::move(front)), log_(std::move(log)) {}
+
+void CatalogueStore::publish(ServerEntry& entry, std::shared_ptr<const Listed> listed) {
+  loop_.turns().label("lists of server " + entry.name());
+  if (entry.shared.listed && same_entries(*entry.shared.listed, *listed)) return;
+  const std::shared_ptr<const Listed> before = std::exchange(entry.shared.listed, std::move(listed));
+  rebuild();
+  announce(
+      or_nothing(before), *entry.shared.listed,
+      [&entry](std::string_view session, std::string_view user) { return !entry.own_lists(session, user); });
+}
+
+void CatalogueStore::publish_own(const ServerEntry& entry, const std::string& key, ListCache& cache,
+                                 std::shared_ptr<const Listed> listed) {
+  loop_.turns().label("lists of server " + entry.name());
+  const auto found = entry.own.find(key);
+  if (found == entry.own.end() || found->second.get() != &cache) return;  // its session has ended
+  // Most list what all list, and that need not be kept once more.
+  const bool usual = entry.shared.listed && same_entries(*listed, *entry.shared.listed);
+  const auto before = cache.listed ? cache.listed : entry.shared.listed;
+  cache.listed = usual ? entry.shared.listed : std::move(listed);
+  drop_views();
+  announce(or_nothing(before), *cache.listed,
+           [&entry, &key](std::string_view session, std::string_view user) {
+             return (entry.per_user() ? user : session) == key;
+           });
+}
+
+void CatalogueStore::withdraw(const std::shared_ptr<const Listed>& before) {
+  rebuild();
+  if (before) announce(*before, Listed(), [](std::string_view, std::string_view) { return true; });
+}
+
+void CatalogueStore::rebuild() {
+  Lists lists;
+  for (const auto& entry : servers_->all()) {
+    if (entry->shared.listed) lists[entry->name()] = entry->shared.listed;
+  }
+  std::set<std::string> problems;
+  std::size_t unlogged = 0;
+  current_ = std::make_shared<const Catalogue>(lists, [this, &problems, &unlogged](std::string problem) {
+    if (problems.contains(problem)) return;
+    if (problems.size() >= kMaxLoggedProblems) {
+      ++unlogged;
+      return;
+    }
+    if (!problems_.contains(problem)) log_.warning("not offered", {{"problem", problem}});
+    problems.insert(std::move(problem));
+  });
+  if (unlogged > 0)
+    log_.warning("not offered", {{"problem", std::to_string(unlogged) + " more entries are left out"}});
+  problems_ = std::move(problems);
+  drop_views();
+}
+
+// Clients hear of a list only when what they would see is not what they saw.
+void CatalogueStore::announce(const Listed& before, const Listed& now, const mcp::Concerns& concerns) {
+  if (!complete_.is_set()) return;  // nobody has been shown a whole list yet
+  const auto differs = [&](Kind kind) { return !same_list(before.of(kind), now.of(kind)); };
+  if (differs(Kind::tools)) front_.tools_changed(concerns);
+  if (differs(Kind::prompts)) front_.prompts_changed(concerns);
+  if (differs(Kind::resources) || differs(Kind::templates)) front_.resources_changed(concerns);
+}
+
+// ---- views -----------------------------------------------------------------------------------------------
+
+std::shared_ptr<const Catalogue> CatalogueStore::view(std::string_view session, std::string_view user) {
+  if (!views_differ_) return current_;
+  std::pair<std::string, std::string> key(session, user);
+  if (const auto found = views_.find(key); found != views_.end()) return found->second;
+  Lists lists;
+  bool differs = false;
+  for (const auto& entry : servers_->all()) {
+    const std::shared_ptr<const Listed> own = entry->own_lists(session, user);
+    differs = differs || (own && own != entry->shared.listed);
+    if (own || entry->shared.listed) lists[entry->name()] = own ? own : entry->shared.listed;
+  }
+  auto made = differs ? std::make_shared<const Catalogue>(lists) : current_;
+  views_.emplace(std::move(key), made);
+  return made;
+}
+
+void CatalogueStore::drop_views() {
+  views_.clear();
+  views_differ_ =
+      std::ranges::any_of(servers_->all(), [](const auto& entry) { return lists_differ(*entry); });
+}
+
+}  // namespace fairlead::gateway

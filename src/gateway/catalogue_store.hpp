@@ -1,0 +1,60 @@
+// CatalogueStore: the catalogue that clients see now, and the views of those sessions and users that have
+// upstreams of their own which list something else. Tells clients of changes. Private to the layer.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "fairlead/base/log.hpp"
+#include "fairlead/loop/event.hpp"
+#include "fairlead/mcp/server.hpp"
+#include "gateway/catalogue.hpp"
+#include "gateway/server_table.hpp"
+
+namespace fairlead::gateway {
+
+// Whether two lists of a server have the same entries in the same order.
+bool same_entries(const Listed& one, const Listed& other);
+
+class CatalogueStore {
+ public:
+  CatalogueStore(Loop& loop, std::shared_ptr<const ServerTable> servers, mcp::Server front, Log log);
+
+  // The catalogue of clients that have no upstream of their own.
+  const std::shared_ptr<const Catalogue>& current() const noexcept { return current_; }
+  std::shared_ptr<const Catalogue> view(std::string_view session, std::string_view user);
+
+  // `entry` has listed: for all, or for the session or user `key` by the upstream whose lists `cache` has.
+  void publish(ServerEntry& entry, std::shared_ptr<const Listed> listed);
+  void publish_own(const ServerEntry& entry, const std::string& key, ListCache& cache,
+                   std::shared_ptr<const Listed> listed);
+  // A server is not offered any more; `before` are the lists it had, or null.
+  void withdraw(const std::shared_ptr<const Listed>& before);
+  // A session has ended, or a server's upstreams have been replaced.
+  void drop_views();
+
+  // Set when every server has tried to list once, or a client has been shown an incomplete list: from then on
+  // clients are told of changes.
+  Event& complete() noexcept { return complete_; }
+
+ private:
+  void rebuild();
+  void announce(const Listed& before, const Listed& now, const mcp::Concerns& concerns);
+
+  Loop& loop_;
+  std::shared_ptr<const ServerTable> servers_;
+  mcp::Server front_;
+  Log log_;
+  std::shared_ptr<const Catalogue> current_ = std::make_shared<const Catalogue>();
+  std::set<std::string> problems_;  // logged: entries that are not offered, and why
+  // Made when a client looks. By session and user.
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<const Catalogue>> views_;
+  bool views_differ_ = false;  // some upstream of one session or user lists something else
+  Event complete_;
+};
+
+}  // namespace fairlead::gateway

@@ -1,0 +1,187 @@
+#include "gateway/forwarding.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "fairlead/json/members.hpp"
+#include "fairlead/json/writer.hpp"
+#include "fairlead/process/failure.hpp"
+#include "fairlead/rpc/codes.hpp"
+#include "gateway/failure.hpp"
+#include "protocol/envelope.hpp"
+#include "protocol/slices.hpp"
+
+namespace fairlead::gateway {
+
+namespace {
+
+constexpr int kMaxRounds = 10;
+constexpr std::size_t kMaxMembers = mcp::ListLimits().max_message_members;
+
+PassedRequest::Asker asker_of(const mcp::Context& context) {
+  return PassedRequest::Asker{context.revision(), context.client_capabilities(), context.client_info(),
+                              context.log_level()};
+}
+
+Error server_refusal(const std::string& server, const std::string& what, std::string_view code) {
+  return refusal_of(rpc::kInternalError, "server `" + server + "` " + what, code);
+}
+
+std::string max_members_text() {
+  return "max_message_members (" + std::to_string(kMaxMembers) + ")";
+}
+
+using Questions = std::vector<std::pair<std::string, json::View>>;
+
+Questions questions_in(json::View questions) {
+  Questions open;
+  questions.each_member([&](std::string_view key, bool escaped, json::View question) {
+    open.emplace_back(escaped ? json::unescape(key) : std::string(key), question);
+    return true;
+  });
+  return open;
+}
+
+json::Raw part_of(const json::Raw& whole, json::View part) {
+  return part.absent() ? json::Raw() : json::Raw::trusted(whole.bytes().part(part.text()));
+}
+
+}  // namespace
+
+mcp::Implementation gateway_info() {
+  return mcp::Implementation{"fairlead", FAIRLEAD_VERSION, "Fairlead gateway", {}, {}, {}};
+}
+
+std::string_view capability_for(std::string_view method) noexcept {
+  if (method == "sampling/createMessage") return "sampling";
+  if (method == "elicitation/create") return "elicitation";
+  return method == "roots/list" ? "roots" : "";
+}
+
+struct Forwarder::Call {
+  Call(const mcp::BackendRequest& request, Route found)
+      : context(request.context),
+        route(std::move(found)),
+        method(request.message.method()),
+        revision(route.server->revision),
+        passed(request.message, route.rename),
+        running(std::make_shared<ForwardedCall>(context)),
+        large(request.message.frame().size() > mcp::Slices::kLargeMessage) {}
+
+  const std::string& server() const noexcept { return route.server->name(); }
+
+  mcp::Context context;
+  Route route;
+  std::string method;
+  mcp::Revision revision;  // the server's
+  PassedRequest passed;
+  std::shared_ptr<ForwardedCall> running;
+  bool large;
+};
+
+Task<Answer> Forwarder::forward(mcp::BackendRequest request, Route route) {
+  const auto keep = shared_from_this();
+  const Call call(request, std::move(route));
+  Round round;
+  if (call.large) co_await sleep_for(loop_, mcp::Slices::kPause);
+  for (int number = 0; number < kMaxRounds; ++number) {
+    pool::Target target(call.server(), std::string(call.context.session()), std::string(call.context.user()));
+    rpc::Message message =
+        call.passed.for_server(call.revision, asker_of(call.context), round.answers, round.state);
+    if (call.large) co_await sleep_for(loop_, mcp::Slices::kPause);
+    Task<Result<rpc::Message>> calling =
+        pool_->call(std::move(target), std::move(message), options_for(call));
+    const Result<rpc::Message> answer = co_await calling;
+    if (!answer) {
+      // When a server ends, many calls fail in one turn: what is said of each is written in a turn of its
+      // own.
+      co_await sleep_for(loop_, mcp::Slices::kPause);
+      co_return failure_of(call.server(), answer.error());
+    }
+    if (answer->is(rpc::Kind::error)) co_return remote_error(call, answer->remote_error());
+    const json::Raw result = answer->result();
+    if (result.text().size() > mcp::Slices::kLargeMessage) co_await sleep_for(loop_, mcp::Slices::kPause);
+    std::optional<Answer> done = answer_for_client(call, result);
+    if (done) co_return std::move(*done);
+    Task<Result<void>> asking = next_round(call, result, round);
+    const Result<void> asked = co_await asking;
+    if (!asked) co_return asked.error();
+  }
+  co_return server_refusal(call.server(),
+                           "asked for input more than " + std::to_string(kMaxRounds) + " times",
+                           failure::too_many_rounds);
+}
+
+pool::ForwardOptions Forwarder::options_for(const Call& call) const {
+  pool::ForwardOptions options;
+  options.stop = call.context.stop();
+  options.repeatable = pool::repeatable(call.method, call.route.entry);
+  options.caller = call.running;
+  options.on_progress = [context = call.context](const json::Raw& params) {
+    context.notify("notifications/progress", params);
+  };
+  return options;
+}
+
+std::optional<Answer> Forwarder::answer_for_client(const Call& call, const json::Raw& result) const {
+  const json::View view(result);
+  if (json::has_more_members(view, kMaxMembers))
+    return server_refusal(call.server(), "answered with more than " + max_members_text(),
+                          failure::resource_exhausted);
+  const mcp::Revision client = call.context.revision();
+  const bool asks = mcp::is_modern(call.revision) && !mcp::is_modern(client) &&
+                    view["resultType"].as_string() == "input_required";
+  if (asks) return std::nullopt;
+  return result_for_client(result, call.method, call.revision, client, gateway_info());
+}
+
+Task<Result<void>> Forwarder::next_round(const Call& call, const json::Raw& result, Round& round) const {
+  const json::View view(result);
+  round.state = part_of(result, view["requestState"]);
+  round.answers = json::Raw();
+  const json::View questions = view["inputRequests"];
+  if (questions.absent()) co_return Result<void>();
+  Task<Result<json::Raw>> asking = ask_client(call, part_of(result, questions));
+  Result<json::Raw> answers = co_await asking;
+  if (!answers) co_return answers.error();
+  round.answers = std::move(*answers);
+  co_return Result<void>();
+}
+
+// A call refused until the user has been to a URL: the server may tell when that is done.
+Error Forwarder::remote_error(const Call& call, Error error) const {
+  if (error.detail().rpc_code != mcp::kUrlElicitationRequired) return error;
+  json::View(error.detail().rpc_data)["elicitations"].each_element([&](json::View one) {
+    if (const auto id = one["elicitationId"].as_string())
+      sessions_->note_url(call.server(), *id, call.context.session());
+    return true;
+  });
+  return error;
+}
+
+// A modern server's questions, put to a legacy client as requests.
+Task<Result<json::Raw>> Forwarder::ask_client(const Call& call, json::Raw questions) const {
+  if (json::has_more_members(json::View(questions), kMaxMembers)) {
+    co_return server_refusal(call.server(), "asks more than " + max_members_text() + " questions",
+                             failure::resource_exhausted);
+  }
+  const Questions open = questions_in(json::View(questions));
+  json::Writer answers;
+  answers.begin_object();
+  for (const auto& [key, question] : open) {
+    const std::string method = question["method"].as_string().value_or("");
+    const std::string_view capability = capability_for(method);
+    if (capability.empty() || call.context.client_capabilities()[capability].absent()) {
+      co_return server_refusal(call.server(), "asks for `" + method + "`, which this client cannot be asked",
+                               failure::unsupported_by_client);
+    }
+    Task<Result<json::Raw>> asking = call.context.ask_legacy(method, part_of(questions, question["params"]));
+    const Result<json::Raw> answer = co_await asking;
+    if (!answer) co_return answer.error();
+    answers.key(key).raw(*answer);
+  }
+  answers.end_object();
+  co_return answers.finish();
+}
+
+}  // namespace fairlead::gateway

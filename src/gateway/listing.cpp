@@ -1,0 +1,228 @@
+#include "gateway/listing.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "protocol/slices.hpp"
+
+namespace fairlead::gateway {
+
+std::string_view list_method(Kind kind) noexcept {
+  switch (kind) {
+    case Kind::tools: return "tools/list";
+    case Kind::resources: return "resources/list";
+    case Kind::templates: return "resources/templates/list";
+    case Kind::prompts: break;
+  }
+  return "prompts/list";
+}
+
+namespace {
+
+constexpr std::chrono::milliseconds kMaxRetryDelay = std::chrono::minutes(5);
+constexpr std::chrono::milliseconds kMinListInterval{100};
+
+// An upstream that has changed is asked even when it has its fill of calls.
+Task<Result<pool::Lease>> lease_of(std::shared_ptr<pool::Pool> pool, std::string server,
+                                   std::shared_ptr<pool::Upstream> changed) {
+  if (changed) {
+    Result<pool::Lease> held = pool->hold(changed);
+    if (held) co_return held;
+  }
+  pool::Target target(std::move(server));
+  Task<Result<pool::Lease>> acquiring =
+      pool->acquire(std::move(target), std::stop_token(), pool::StartPriority::background);
+  Result<pool::Lease> lease = co_await acquiring;
+  co_return lease;
+}
+
+}  // namespace
+
+void Listing::refresh(const EntryPtr& entry, const std::shared_ptr<pool::Upstream>& changed) {
+  if (stopping_ || entry->retired || !entry->enabled) return;
+  entry->shared.again = true;
+  entry->shared.changed = changed;
+  if (std::exchange(entry->shared.asking, true)) return;
+  loop_.spawn(list_shared(shared_from_this(), entry));
+}
+
+void Listing::refresh_own(const EntryPtr& entry, const std::shared_ptr<pool::Upstream>& upstream) {
+  if (stopping_ || entry->retired || !entry->enabled) return;
+  if (upstream->state() != pool::State::ready) return;  // its session may have ended
+  std::shared_ptr<ListCache>& cache = entry->own.try_emplace(upstream->key()).first->second;
+  if (!cache) cache = std::make_shared<ListCache>();
+  cache->again = true;
+  if (std::exchange(cache->asking, true)) return;
+  loop_.spawn(list_own(shared_from_this(), entry, upstream, cache));
+}
+
+void Listing::stop() {
+  stopping_ = true;
+  for (const EntryPtr& entry : servers_->all()) entry->stop_listing();
+}
+
+void Listing::check_complete() {
+  const bool all =
+      std::ranges::all_of(servers_->all(), [](const EntryPtr& entry) { return entry->listing.attempted; });
+  if (all) catalogue_->complete().set();
+}
+
+Task<void> Listing::next_attempt(Clock::duration timeout) {
+  const auto keep = shared_from_this();
+  const bool ended = co_await attempt_ended_.wait(loop_, timeout);
+  static_cast<void>(ended);
+}
+
+// ---- asking ----------------------------------------------------------------------------------------------
+
+Task<void> Listing::list_shared(std::shared_ptr<Listing> self, EntryPtr entry) {
+  bool goes_on = true;
+  while (goes_on && entry->shared.again) {
+    Task<bool> listing = self->list_once(entry);
+    goes_on = co_await listing;
+  }
+  entry->shared.asking = false;
+  entry->listing.attempted = true;
+  if (!entry->listing.problem.empty()) self->retry_later(entry);
+  self->check_complete();
+  std::exchange(self->attempt_ended_, Event()).set();
+}
+
+Task<bool> Listing::list_once(EntryPtr entry) {
+  Task<bool> waiting = wait_for_rate_limit(entry->shared);
+  const bool goes_on = co_await waiting;
+  if (!goes_on || entry->retired) co_return false;
+  Task<Result<pool::Lease>> leasing = lease_of(pool_, entry->name(), entry->shared.changed.lock());
+  Result<pool::Lease> lease = co_await leasing;
+  if (entry->retired) co_return false;
+  if (!lease) {
+    note_problem(*entry, lease.error().to_string(), lease.error());
+    co_return false;
+  }
+  entry->revision = lease->client().revision();
+  Task<Result<ListOutcome>> asking = ask(std::move(*lease), entry->shared);
+  const Result<ListOutcome> asked = co_await asking;
+  if (entry->retired) co_return false;
+  std::optional<Error> failure;
+  if (!asked) failure = asked.error();
+  note_problem(*entry, asked ? asked->problem : asked.error().to_string(), failure);
+  if (asked) catalogue_->publish(*entry, asked->listed);
+  co_return asked.has_value();
+}
+
+void Listing::note_problem(ServerEntry& entry, std::string problem, std::optional<Error> failure) {
+  ListingState& listing = entry.listing;
+  listing.failure = std::move(failure);
+  if (problem.empty()) listing.pause = {};
+  const bool news = !problem.empty() && problem != listing.problem;
+  listing.problem = std::move(problem);
+  if (news) log_.warning("server does not list", {{"server", entry.name()}, {"reason", listing.problem}});
+}
+
+// With nothing of it offered nobody would call a server that could not list, so nothing else would start it.
+void Listing::retry_later(const EntryPtr& entry) {
+  if (stopping_ || entry->retired) return;
+  ListingState& listing = entry->listing;
+  listing.pause = listing.pause.count() == 0 ? retry_delay_ : std::min(2 * listing.pause, kMaxRetryDelay);
+  listing.retry.emplace(loop_);
+  listing.retry->arm_after(listing.pause, [weak = weak_from_this(), of = std::weak_ptr<ServerEntry>(entry)] {
+    const auto self = weak.lock();
+    const auto retried = of.lock();
+    if (self && retried) self->refresh(retried, nullptr);
+  });
+}
+
+Task<void> Listing::list_own(std::shared_ptr<Listing> self, EntryPtr entry,
+                             std::shared_ptr<pool::Upstream> upstream, std::shared_ptr<ListCache> cache) {
+  const std::string key = upstream->key();
+  while (cache->again) {
+    Task<bool> waiting = self->wait_for_rate_limit(*cache);
+    const bool goes_on = co_await waiting;
+    if (!goes_on || entry->retired) break;
+    Result<pool::Lease> lease = self->pool_->hold(upstream);
+    if (!lease) break;
+    Task<Result<ListOutcome>> asking = self->ask(std::move(*lease), *cache);
+    const Result<ListOutcome> asked = co_await asking;
+    if (entry->retired) break;
+    const std::string problem = asked ? asked->problem : asked.error().to_string();
+    if (!problem.empty())
+      self->log_.warning("server does not list",
+                         {{"server", entry->name()}, {"for", key}, {"reason", problem}});
+    if (!asked) break;
+    self->catalogue_->publish_own(*entry, key, *cache, asked->listed);
+  }
+  cache->asking = false;
+}
+
+Task<bool> Listing::wait_for_rate_limit(ListCache& cache) {
+  const Clock::duration left = cache.next - Clock::now();
+  co_await sleep_for(loop_, left);
+  cache.next = Clock::now() + kMinListInterval;
+  cache.again = false;
+  co_return !stopping_;
+}
+
+// ---- one upstream ----------------------------------------------------------------------------------------
+
+Task<Result<Listing::ListOutcome>> Listing::ask(pool::Lease lease, ListCache& cache) {
+  const std::shared_ptr<mcp::Client> client = lease.upstream()->client();
+  const std::string server = lease.upstream()->spec().name;
+  // Kept where stop() can take it away.
+  cache.lease.emplace(std::move(lease));
+  Task<void> listening = ask_for_changes(client, cache);
+  co_await listening;
+  auto listed = std::make_shared<Listed>();
+  ListOutcome outcome;
+  for (const Kind kind : kKinds) {
+    const std::string_view capability = kind == Kind::templates ? "resources" : member_of(kind);
+    if (client->capabilities()[capability].absent()) continue;
+    Task<Result<std::vector<json::Raw>>> asking =
+        client->list(std::string(list_method(kind)), std::string(member_of(kind)));
+    Result<std::vector<json::Raw>> entries = co_await asking;
+    if (entries) {
+      listed->of(kind) = std::move(*entries);
+      continue;
+    }
+    // Many servers have resources and no templates, and do not know the method.
+    if (kind == Kind::templates && entries.error().kind() == ErrorKind::remote) continue;
+    outcome.problem = std::string(list_method(kind)) + ": " + entries.error().to_string();
+    if (client->end_reason()) {
+      cache.lease.reset();
+      co_return entries.error();
+    }
+    // What it says of the others still counts, and what it said of this before.
+    if (cache.listed) listed->of(kind) = cache.listed->of(kind);
+  }
+  cache.lease.reset();
+  if (cache.listed && same_entries(*cache.listed, *listed)) {
+    outcome.listed = cache.listed;
+    co_return outcome;
+  }
+  Task<void> making = make_offers(server, listed);
+  co_await making;
+  outcome.listed = std::move(listed);
+  co_return outcome;
+}
+
+// Without it changes are seen only when the server is started anew.
+Task<void> Listing::ask_for_changes(std::shared_ptr<mcp::Client> client, ListCache& cache) {
+  if (!mcp::is_modern(client->revision()) || cache.listening.lock() == client) co_return;
+  cache.listening = client;
+  mcp::ListenFilter filter;
+  filter.tools = filter.prompts = filter.resources = true;
+  Task<Result<std::uint64_t>> listening = client->listen(std::move(filter));
+  const Result<std::uint64_t> number = co_await listening;
+  static_cast<void>(number);
+}
+
+Task<void> Listing::make_offers(std::string server, std::shared_ptr<Listed> listed) {
+  mcp::Slices slices;
+  for (const Kind kind : kKinds) {
+    for (const json::Raw& entry : listed->of(kind)) {
+      listed->add_offer(server, kind, entry, mcp::ListLimits());
+      if (slices.due(entry.text().size())) co_await sleep_for(loop_, mcp::Slices::kPause);
+    }
+  }
+}
+
+}  // namespace fairlead::gateway

@@ -1,0 +1,82 @@
+// Listing: asks servers for their lists when they are configured, and again whenever one announces a change
+// or has been started anew, and publishes them in the catalogue. A server that cannot list leaves its part of
+// the lists empty and is asked again later. Private to the layer.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "fairlead/base/log.hpp"
+#include "fairlead/loop/event.hpp"
+#include "fairlead/pool/pool.hpp"
+#include "gateway/catalogue_store.hpp"
+#include "gateway/server_table.hpp"
+
+namespace fairlead::gateway {
+
+std::string_view list_method(Kind kind) noexcept;
+
+class Listing : public std::enable_shared_from_this<Listing> {
+ public:
+  using EntryPtr = std::shared_ptr<ServerEntry>;
+
+  Listing(Loop& loop, std::shared_ptr<pool::Pool> pool, std::shared_ptr<const ServerTable> servers,
+          std::shared_ptr<CatalogueStore> catalogue, Log log)
+      : loop_(loop),
+        pool_(std::move(pool)),
+        servers_(std::move(servers)),
+        catalogue_(std::move(catalogue)),
+        log_(std::move(log)) {}
+
+  // Until a server that could not list is asked again; then twice that, up to kMaxRetryDelay.
+  void set_retry_delay(std::chrono::milliseconds delay) { retry_delay_ = delay; }
+  // `changed` is the upstream that has changed; null: whichever serves.
+  void refresh(const EntryPtr& entry, const std::shared_ptr<pool::Upstream>& changed);
+  // For an upstream of one session or user, which is not started for it.
+  void refresh_own(const EntryPtr& entry, const std::shared_ptr<pool::Upstream>& upstream);
+  // Sets the catalogue's complete() if no server is left that has not tried to list.
+  void check_complete();
+  // Waits until an attempt of some server to list has ended; for `timeout` at most.
+  Task<void> next_attempt(Clock::duration timeout);
+  // Releases what asking holds, and asks no more.
+  void stop();
+
+ private:
+  // The outcome of asking one upstream.
+  struct ListOutcome {
+    ListOutcome() {}  // NOLINT: not an aggregate, see ConnectOptions
+
+    std::shared_ptr<const Listed> listed;
+    std::string problem;  // why it is incomplete; empty: it is complete
+  };
+
+  static Task<void> list_shared(std::shared_ptr<Listing> self, EntryPtr entry);
+  // False: do not ask again.
+  Task<bool> list_once(EntryPtr entry);
+  static Task<void> list_own(std::shared_ptr<Listing> self, EntryPtr entry,
+                             std::shared_ptr<pool::Upstream> upstream, std::shared_ptr<ListCache> cache);
+  // However often a server announces changes, it is asked at most once in kMinListInterval. False: stopping.
+  // `cache` is kept alive by the caller.
+  Task<bool> wait_for_rate_limit(ListCache& cache);
+  // `cache` is kept alive by the caller.
+  Task<Result<ListOutcome>> ask(pool::Lease lease, ListCache& cache);
+  Task<void> ask_for_changes(std::shared_ptr<mcp::Client> client, ListCache& cache);
+  // Makes offers of what `server` has listed, in slices that let the loop serve others in between.
+  Task<void> make_offers(std::string server, std::shared_ptr<Listed> listed);
+  void note_problem(ServerEntry& entry, std::string problem, std::optional<Error> failure);
+  void retry_later(const EntryPtr& entry);
+
+  Loop& loop_;
+  std::shared_ptr<pool::Pool> pool_;
+  std::shared_ptr<const ServerTable> servers_;
+  std::shared_ptr<CatalogueStore> catalogue_;
+  Log log_;
+  std::chrono::milliseconds retry_delay_{1'000};
+  Event attempt_ended_;  // replaced by a new one whenever it is set
+  bool stopping_ = false;
+};
+
+}  // namespace fairlead::gateway

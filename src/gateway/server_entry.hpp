@@ -1,0 +1,64 @@
+// ServerEntry: one configured server as the gateway knows it, whether it runs or not. Shared-owned: a
+// coroutine that waits keeps the entry it began with. Every change of a server's configuration makes a new
+// entry; the former one is retired, and what is still found out for it is dropped. Private to the layer.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "fairlead/loop/event.hpp"
+#include "fairlead/loop/timer.hpp"
+#include "fairlead/pool/pool.hpp"
+#include "gateway/offers.hpp"
+
+namespace fairlead::gateway {
+
+// The lists of one upstream, and the requests that keep them current.
+struct ListCache {
+  std::shared_ptr<const Listed> listed;   // null: it has not listed yet
+  std::weak_ptr<mcp::Client> listening;   // the connection that was asked to announce changes (2026-07-28)
+  Clock::time_point next{};               // not asked before this
+  bool asking = false;                    // a coroutine asks for the lists
+  bool again = false;                     // the lists have changed since that coroutine began
+  std::optional<pool::Lease> lease;       // held while asking; resetting it lets the upstream stop
+  std::weak_ptr<pool::Upstream> changed;  // the upstream that announced a change
+};
+
+// How the listing of a server fares.
+struct ListingState {
+  bool attempted = false;        // an attempt to list has ended, with whatever outcome
+  std::string problem;           // why the lists are missing or incomplete; empty: they are complete
+  std::optional<Error> failure;  // why the lists are missing
+  std::optional<Timer> retry;    // armed while there is a problem
+  std::chrono::milliseconds pause{};
+};
+
+struct ServerEntry {
+  // `text` is the definition of the server in the configuration file, empty if it has none.
+  ServerEntry(pool::ServerSpec given, std::string text)
+      : spec(std::move(given)), definition(std::move(text)) {}
+
+  const std::string& name() const noexcept { return spec.name; }
+  bool per_user() const noexcept { return spec.sharing == pool::Sharing::per_user; }
+  // The lists of the upstream that this session or user has for itself; null if there is none, or it has not
+  // listed.
+  std::shared_ptr<const Listed> own_lists(std::string_view session, std::string_view user) const;
+  // Releases the leases and stops the timer that asking for lists holds.
+  void stop_listing();
+
+  const pool::ServerSpec spec;
+  const std::string definition;
+  bool enabled = true;
+  bool retired = false;                         // removed from the table, or replaced by another entry
+  mcp::Revision revision = mcp::kNewestLegacy;  // of the connection that listed last
+  ListingState listing;
+  ListCache shared;  // what every client sees that has no upstream of its own
+  std::map<std::string, std::shared_ptr<ListCache>, std::less<>> own;  // by session or user
+};
+
+}  // namespace fairlead::gateway

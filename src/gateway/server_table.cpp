@@ -1,0 +1,102 @@
+#include "gateway/server_table.hpp"
+
+#include <variant>
+
+#include "fairlead/process/failure.hpp"
+#include "gateway/names.hpp"
+
+namespace fairlead::gateway {
+
+ServerTable::EntryPtr ServerTable::find(std::string_view name) const {
+  const auto found = entries_.find(name);
+  return found == entries_.end() ? nullptr : found->second;
+}
+
+ServerTable::EntryPtr ServerTable::owner_of(std::string_view offered) const {
+  return find(offered.substr(0, offered.find("__")));
+}
+
+std::vector<ServerTable::EntryPtr> ServerTable::all() const {
+  std::vector<EntryPtr> entries;
+  for (const auto& [name, entry] : entries_) entries.push_back(entry);
+  return entries;
+}
+
+pool::ServerSpec ServerTable::with_manifest(pool::ServerSpec spec) const {
+  if (auto* const process = std::get_if<ProcessSpec>(&spec.reach)) process->manifest.path = manifest_;
+  return spec;
+}
+
+Result<ServerTable::EntryPtr> ServerTable::require(std::string_view name) const {
+  EntryPtr entry = find(name);
+  if (entry) return entry;
+  return with_failure_code(Error(ErrorKind::validation, "there is no server " + std::string(name)),
+                           failure::unknown_server);
+}
+
+ServerTable::EntryPtr ServerTable::replace(const EntryPtr& former, EntryPtr next) {
+  former->retired = true;
+  former->stop_listing();
+  entries_.insert_or_assign(next->name(), next);
+  return next;
+}
+
+// ---- changes ---------------------------------------------------------------------------------------------
+
+Result<ServerTable::EntryPtr> ServerTable::add(pool::ServerSpec spec, std::string definition) {
+  if (const std::optional<std::string> problem = server_name_problem(spec.name))
+    return Error(ErrorKind::validation, *problem);
+  auto entry = std::make_shared<ServerEntry>(with_manifest(std::move(spec)), std::move(definition));
+  const Result<void> added = pool_->add(entry->spec);
+  if (!added) return added.error();
+  entries_.insert_or_assign(entry->name(), entry);
+  return entry;
+}
+
+Result<ServerTable::EntryPtr> ServerTable::update(pool::ServerSpec spec, std::string definition) {
+  const Result<EntryPtr> former = require(spec.name);
+  if (!former) return former.error();
+  auto next = std::make_shared<ServerEntry>(with_manifest(std::move(spec)), std::move(definition));
+  const Result<void> updated = pool_->update(next->spec);
+  if (!updated) return updated.error();
+  next->enabled = (*former)->enabled;
+  next->revision = (*former)->revision;
+  next->listing.attempted = (*former)->listing.attempted;
+  next->shared.listed = (*former)->shared.listed;
+  return replace(*former, std::move(next));
+}
+
+Result<ServerTable::EntryPtr> ServerTable::enable(std::string_view name) {
+  const Result<EntryPtr> former = require(name);
+  if (!former) return former.error();
+  const Result<void> enabled = pool_->enable(name);
+  if (!enabled) return enabled.error();
+  if ((*former)->enabled) return *former;
+  return replace(*former, std::make_shared<ServerEntry>((*former)->spec, (*former)->definition));
+}
+
+Result<ServerTable::EntryPtr> ServerTable::disable(std::string_view name) {
+  const Result<EntryPtr> former = require(name);
+  if (!former) return former.error();
+  if (!(*former)->enabled) return *former;
+  auto next = std::make_shared<ServerEntry>((*former)->spec, (*former)->definition);
+  next->enabled = false;
+  next->listing.attempted = true;
+  EntryPtr current = replace(*former, std::move(next));
+  const Result<void> disabled = pool_->disable(name);
+  if (!disabled) return disabled.error();
+  return current;
+}
+
+Result<ServerTable::EntryPtr> ServerTable::remove(std::string_view name) {
+  const Result<EntryPtr> former = require(name);
+  if (!former) return former.error();
+  (*former)->retired = true;
+  (*former)->stop_listing();
+  entries_.erase(entries_.find(name));
+  const Result<void> removed = pool_->remove(name);
+  if (!removed) return removed.error();
+  return *former;
+}
+
+}  // namespace fairlead::gateway

@@ -1,0 +1,61 @@
+#include "gateway/session_table.hpp"
+
+#include <algorithm>
+
+namespace fairlead::gateway {
+
+void SessionTable::add(std::string_view session, Reach reach) {
+  sessions_.insert_or_assign(std::string(session), std::move(reach));
+}
+
+void SessionTable::remove(std::string_view session) {
+  if (const auto found = sessions_.find(session); found != sessions_.end()) sessions_.erase(found);
+  if (const auto found = levels_.find(session); found != levels_.end()) levels_.erase(found);
+}
+
+std::optional<mcp::Context> SessionTable::find(std::string_view session) const {
+  const auto found = sessions_.find(session);
+  return found == sessions_.end() ? std::nullopt : found->second();
+}
+
+void SessionTable::set_level(std::string_view session, mcp::LoggingLevel level) {
+  levels_.insert_or_assign(std::string(session), level);
+}
+
+mcp::LoggingLevel SessionTable::lowest_level(std::string_view session) const {
+  mcp::LoggingLevel lowest = kDefaultLevel;
+  for (const auto& [of, level] : levels_) {
+    if (session.empty() || of == session) lowest = std::min(lowest, level);
+  }
+  return lowest;
+}
+
+void SessionTable::note_url(const std::string& server, const std::string& elicitation,
+                            std::string_view session) {
+  if (session.empty()) return;  // its client cannot be told
+  const auto [at, first] = urls_.emplace(server, elicitation, session);
+  if (first) url_order_.push_back(*at);
+  if (url_order_.size() <= kMaxUrls) return;
+  urls_.erase(url_order_.front());
+  url_order_.pop_front();
+}
+
+std::vector<std::string> SessionTable::sessions_at_url(const std::string& server,
+                                                       const std::string& elicitation) const {
+  std::vector<std::string> sessions;
+  for (auto at = urls_.lower_bound(Url(server, elicitation, "")); at != urls_.end(); ++at) {
+    const auto& [of_server, of_elicitation, session] = *at;
+    if (of_server != server || of_elicitation != elicitation) break;
+    sessions.push_back(session);
+  }
+  return sessions;
+}
+
+void SessionTable::forget_url(const std::string& server, const std::string& elicitation,
+                              const std::string& session) {
+  const Url url(server, elicitation, session);
+  std::erase(url_order_, url);
+  urls_.erase(url);
+}
+
+}  // namespace fairlead::gateway

@@ -1,0 +1,49 @@
+// SessionTable: the sessions of legacy clients: how to speak to each, the log level it set, and which URLs
+// its user was sent to (2025-11-25). Private to the layer.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "fairlead/mcp/backend.hpp"
+
+namespace fairlead::gateway {
+
+class SessionTable {
+ public:
+  using Reach = mcp::Backend::Reach;
+
+  void add(std::string_view session, Reach reach);
+  void remove(std::string_view session);
+  // The way to its client; nullopt if the session is unknown or its client is gone.
+  std::optional<mcp::Context> find(std::string_view session) const;
+
+  void set_level(std::string_view session, mcp::LoggingLevel level);
+  // The least severe level that this session, or any if it is empty, has set; kDefaultLevel if that is lower.
+  mcp::LoggingLevel lowest_level(std::string_view session) const;
+
+  // The user of `session` was sent to a URL by `server`. The last kMaxUrls are remembered.
+  void note_url(const std::string& server, const std::string& elicitation, std::string_view session);
+  // The sessions whose users `server` sent to the URL of this elicitation.
+  std::vector<std::string> sessions_at_url(const std::string& server, const std::string& elicitation) const;
+  void forget_url(const std::string& server, const std::string& elicitation, const std::string& session);
+
+  static constexpr mcp::LoggingLevel kDefaultLevel = mcp::LoggingLevel::info;
+  static constexpr std::size_t kMaxUrls = 10'000;
+
+ private:
+  using Url = std::tuple<std::string, std::string, std::string>;  // server, elicitation, session
+
+  std::map<std::string, Reach, std::less<>> sessions_;
+  std::map<std::string, mcp::LoggingLevel, std::less<>> levels_;  // of those that set one
+  std::set<Url> urls_;
+  std::deque<Url> url_order_;
+};
+
+}  // namespace fairlead::gateway

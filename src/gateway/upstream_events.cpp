@@ -1,0 +1,179 @@
+#include "gateway/upstream_events.hpp"
+
+#include <algorithm>
+
+#include "fairlead/rpc/codes.hpp"
+#include "gateway/forwarding.hpp"
+
+namespace fairlead::gateway {
+
+namespace {
+
+// Everything; whether a client can do it is seen when it is asked.
+constexpr std::string_view kCapabilities = R"({"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}})";
+
+bool of_one_session(const std::vector<pool::RunningCall>& calls) {
+  return calls.size() == 1 || std::ranges::all_of(calls, [&](const pool::RunningCall& call) {
+           return !call.session.empty() && call.session == calls.front().session;
+         });
+}
+
+}  // namespace
+
+pool::UpstreamHandlers UpstreamEvents::handlers() {
+  const std::weak_ptr<UpstreamEvents> weak = weak_from_this();
+  pool::UpstreamHandlers handlers;
+  handlers.capabilities = [](const pool::Upstream&) {
+    return json::Raw::trusted(Bytes::constant(kCapabilities), true);
+  };
+  handlers.log_level = [weak](const pool::Upstream& upstream) {
+    const auto self = weak.lock();
+    return self ? LogLevels::wanted(*self->sessions_, upstream) : SessionTable::kDefaultLevel;
+  };
+  handlers.request = [weak](std::shared_ptr<pool::Upstream> upstream, Request request) {
+    return on_request(weak.lock(), std::move(upstream), std::move(request));
+  };
+  handlers.notified = [weak](const std::shared_ptr<pool::Upstream>& upstream, std::string_view method,
+                             const json::Raw& params) {
+    if (const auto self = weak.lock()) self->on_notification(upstream, method, params);
+  };
+  handlers.changed = [weak](const std::shared_ptr<pool::Upstream>& upstream,
+                            const pool::Transition& transition) {
+    if (const auto self = weak.lock()) self->on_change(upstream, transition);
+  };
+  handlers.kept_apart = [weak](const std::string& server) {
+    if (const auto self = weak.lock()) self->watches_->renew(server, true);
+  };
+  return handlers;
+}
+
+void UpstreamEvents::attach(std::shared_ptr<const ServerTable> servers, std::shared_ptr<Listing> listing,
+                            std::shared_ptr<LogLevels> levels, std::shared_ptr<Watches> watches) {
+  servers_ = std::move(servers);
+  listing_ = std::move(listing);
+  levels_ = std::move(levels);
+  watches_ = std::move(watches);
+}
+
+std::optional<mcp::Context> UpstreamEvents::client_for(const pool::Upstream& upstream) const {
+  std::vector<pool::RunningCall> calls = upstream.calls();
+  std::erase_if(calls, [](const pool::RunningCall& call) { return !call.caller; });  // the gateway's own
+  if (!calls.empty()) {
+    if (!of_one_session(calls)) return std::nullopt;
+    return std::static_pointer_cast<ForwardedCall>(calls.back().caller)->context;
+  }
+  if (upstream.spec().sharing == pool::Sharing::per_user) return std::nullopt;
+  return sessions_->find(upstream.key());
+}
+
+// ---- notifications ---------------------------------------------------------------------------------------
+
+void UpstreamEvents::on_notification(const std::shared_ptr<pool::Upstream>& upstream, std::string_view method,
+                                     const json::Raw& params) {
+  if (method.ends_with("/list_changed")) return on_list_changed(upstream);
+  if (method == "notifications/message") return on_log(*upstream, params);
+  if (method == "notifications/resources/updated") {
+    if (const auto uri = json::View(params)["uri"].as_string()) watches_->tell(*upstream, *uri);
+    return;
+  }
+  if (method == "notifications/elicitation/complete") return on_url_completed(*upstream, params);
+  log_.debug("notification for nobody", {{"server", upstream->spec().name}, {"method", std::string(method)}});
+}
+
+void UpstreamEvents::on_list_changed(const std::shared_ptr<pool::Upstream>& upstream) {
+  const auto entry = servers_->find(upstream->spec().name);
+  if (!entry) return;
+  return upstream->key().empty() ? listing_->refresh(entry, upstream)
+                                 : listing_->refresh_own(entry, upstream);
+}
+
+void UpstreamEvents::on_log(const pool::Upstream& upstream, const json::Raw& params) {
+  const json::View view(params);
+  const auto level = mcp::logging_level_named(view["level"].as_string().value_or(""));
+  log_.debug("server says", {{"server", upstream.spec().name},
+                             {"level", view["level"].as_string().value_or("")},
+                             {"data", std::string(view["data"].text().substr(0, 1000))}});
+  const std::optional<mcp::Context> context = client_for(upstream);
+  if (!context || !level) return;
+  const std::optional<mcp::LoggingLevel> wanted = context->log_level();
+  if (wanted && *level >= *wanted) context->notify("notifications/message", params);
+}
+
+void UpstreamEvents::on_url_completed(const pool::Upstream& upstream, const json::Raw& params) {
+  const std::string& server = upstream.spec().name;
+  const std::string elicitation = json::View(params)["elicitationId"].as_string().value_or("");
+  const bool per_user = upstream.spec().sharing == pool::Sharing::per_user;
+  for (const std::string& session : sessions_->sessions_at_url(server, elicitation)) {
+    const std::optional<mcp::Context> context = sessions_->find(session);
+    // Two processes of one server may have the same ids.
+    const bool another = context && !upstream.key().empty() &&
+                         (per_user ? context->user() : context->session()) != upstream.key();
+    if (another) continue;
+    sessions_->forget_url(server, elicitation, session);
+    if (context) context->notify("notifications/elicitation/complete", params);
+  }
+}
+
+// ---- requests --------------------------------------------------------------------------------------------
+
+Error UpstreamEvents::no_client(const std::string& server, std::string_view method) const {
+  log_.warning("a server's request cannot be attributed",
+               {{"server", server}, {"method", std::string(method)}});
+  return Error::rpc(
+      rpc::kInternalError,
+      "It cannot be told which client this is for: no call or calls of several clients are under "
+      "way. Share this server per session (sharing = \"per_session\")");
+}
+
+Task<Answer> UpstreamEvents::on_request(std::shared_ptr<UpstreamEvents> self,
+                                        std::shared_ptr<pool::Upstream> upstream, Request request) {
+  const std::string_view capability = capability_for(request.method());
+  if (!self || capability.empty()) co_return rpc::method_not_found(request.method());
+  const std::optional<mcp::Context> found = self->client_for(*upstream);
+  const std::string server = upstream->spec().name;
+  if (!found) co_return self->no_client(server, request.method());
+  const mcp::Context context = *found;
+  if (mcp::is_modern(context.revision())) {
+    co_return Error::rpc(rpc::kInternalError,
+                         "The client speaks revision 2026-07-28, which has no requests from servers");
+  }
+  if (context.client_capabilities()[capability].absent()) co_return rpc::method_not_found(request.method());
+  if (const auto id = request.args()["elicitationId"].as_string())
+    self->sessions_->note_url(server, *id, context.session());
+  Task<Result<json::Raw>> asking =
+      context.ask_legacy(std::string(request.method()), request.params(), request.stop());
+  Answer answer = co_await asking;
+  co_return answer;
+}
+
+// ---- state -----------------------------------------------------------------------------------------------
+
+void UpstreamEvents::on_change(const std::shared_ptr<pool::Upstream>& upstream,
+                               const pool::Transition& transition) {
+  log_.info("server", {{"server", upstream->spec().name},
+                       {"state", std::string(to_string(transition.to))},
+                       {"was", std::string(to_string(transition.from))},
+                       {"generation", transition.generation},
+                       {"reason", transition.reason}});
+  const bool began = transition.to == pool::State::ready;
+  if (transition.to == pool::State::starting) {
+    levels_->started(upstream);
+  } else if (!began && transition.to != pool::State::handshaking) {
+    levels_->ended(upstream);
+  }
+  if (!began && transition.from != pool::State::ready) return;
+  // Posted: the pool is in the midst of its own change.
+  loop_.post([weak = weak_from_this(), upstream, began, anew = began && transition.generation > 1] {
+    if (const auto self = weak.lock()) self->follow_change(upstream, began, anew);
+  });
+}
+
+void UpstreamEvents::follow_change(const std::shared_ptr<pool::Upstream>& upstream, bool began, bool anew) {
+  const auto entry = servers_->find(upstream->spec().name);
+  if (began) levels_->adjust();
+  if (entry && began && !upstream->key().empty()) listing_->refresh_own(entry, upstream);
+  if (entry && anew && upstream->key().empty()) listing_->refresh(entry, upstream);
+  watches_->renew(upstream->spec().name);
+}
+
+}  // namespace fairlead::gateway
