@@ -5,6 +5,7 @@
 #include "fairlead/json/writer.hpp"
 #include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "gateway/catalogue_pages.hpp"
 #include "gateway/failure.hpp"
 #include "mcp/features.hpp"
 
@@ -78,17 +79,20 @@ Task<Result<Route>> GatewayBackend::wait_for_route(const mcp::BackendRequest& re
 
 Task<Answer> GatewayBackend::list(Kind kind, mcp::BackendRequest request) {
   const mcp::Context context = request.context;
-  // There is one page.
-  if (!json::View(request.message.params_text())["cursor"].absent())
-    co_return refusal_of(rpc::kInvalidParams, "Invalid cursor", failure::invalid_request);
+  const Result<Cursor> from = Cursor::parse(kind, json::View(request.message.params_text())["cursor"]);
+  if (!from) co_return from.error();
   const bool all = co_await units_.catalogue->complete().wait(loop_, list_wait_);
   // Those that are late come with a change of the list.
   if (!all) units_.catalogue->complete().set();
   const auto catalogue = units_.catalogue->view(context.session(), context.user());
+  const Page page = page_of(*catalogue, *from, context.revision());
   mcp::ResultWriter result(*front_.state(), context.revision());
-  result.out().key(member_of(kind)).raw(catalogue->encoded(kind, context.revision()));
+  result.out().key(member_of(kind)).begin_array();
+  for (const json::Raw& entry : page.entries) result.out().raw(entry);
+  result.out().end_array();
+  if (!page.next_cursor.empty()) result.out().key("nextCursor").string(page.next_cursor);
   result.cache_hint(mcp::CacheHint{0, false});
-  co_return result.finish();
+  co_return result.finish(units_.missing->meta(kind, *catalogue));
 }
 
 Task<Result<std::shared_ptr<void>>> GatewayBackend::subscribe(mcp::BackendSubscription subscription) {

@@ -9,6 +9,7 @@
 #include "gateway/forwarding.hpp"
 #include "gateway/listing.hpp"
 #include "gateway/log_levels.hpp"
+#include "gateway/missing_lists.hpp"
 #include "gateway/router.hpp"
 #include "gateway/session_table.hpp"
 #include "gateway/watches.hpp"
@@ -23,6 +24,7 @@ class GatewayBackend final : public mcp::Backend, public std::enable_shared_from
     std::shared_ptr<ServerTable> servers;
     std::shared_ptr<CatalogueStore> catalogue;
     std::shared_ptr<Listing> listing;
+    std::shared_ptr<MissingLists> missing;
     std::shared_ptr<SessionTable> sessions;
     std::shared_ptr<LogLevels> levels;
     std::shared_ptr<Watches> watches;

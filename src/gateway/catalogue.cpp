@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "fairlead/json/writer.hpp"
 #include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/failure.hpp"
@@ -11,46 +10,88 @@ namespace fairlead::gateway {
 
 namespace {
 
-constexpr std::size_t index(Kind kind) noexcept {
-  return static_cast<std::size_t>(kind);
-}
-
 std::string limit_text(std::string_view name, std::size_t value) {
   return std::string(name) + " (" + std::to_string(value) + ")";
 }
 
+bool has_resources(const Catalogue::Part& part) {
+  return !part.listed->of(Kind::resources).empty() || !part.listed->of(Kind::templates).empty();
+}
+
+using Servers = std::vector<const std::string*>;
+
+// "`a`, `b` and 3 others".
+std::string names_of(const Servers& servers) {
+  constexpr std::size_t kMaxShown = 10;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(servers.size(), kMaxShown); ++i)
+    names += (i == 0 ? "`" : ", `") + *servers[i] + "`";
+  if (servers.size() > kMaxShown) names += " and " + std::to_string(servers.size() - kMaxShown) + " others";
+  return names;
+}
+
+// The servers whose templates match a URI.
+struct TemplateMatches {
+  Servers specific;                         // by a template that names the URI's scheme
+  Servers catch_all;                        // only by one that does not
+  const std::string* over_limit = nullptr;  // one whose templates could not all be compared
+};
+
+TemplateMatches match_templates(std::span<const Catalogue::Part> parts, std::string_view uri,
+                                std::size_t max_steps) {
+  const auto has_templates = [](const auto& part) {
+    return !part.listed->offers_of(Kind::templates).empty();
+  };
+  const auto servers = static_cast<std::size_t>(std::ranges::count_if(parts, has_templates));
+  TemplateMatches matches;
+  for (const auto& [server, listed] : parts) {
+    mcp::MatchBudget budget(max_steps / std::max<std::size_t>(servers, 1));
+    bool catch_all = false;
+    const bool specific = std::ranges::any_of(listed->offers_of(Kind::templates), [&](const Offer& offer) {
+      if (catch_all && !offer.pattern->names_scheme()) return false;
+      if (!offer.pattern->fits(uri, budget)) return false;
+      catch_all = catch_all || !offer.pattern->names_scheme();
+      return offer.pattern->names_scheme();
+    });
+    if (specific) {
+      matches.specific.push_back(&server);
+    } else if (catch_all) {
+      matches.catch_all.push_back(&server);
+    }
+    if (budget.exhausted()) matches.over_limit = &server;
+  }
+  return matches;
+}
+
+Error ambiguous(const std::string& why) {
+  return refusal_of(rpc::kInvalidParams, "Resource is ambiguous: " + why, failure::invalid_request);
+}
+
 }  // namespace
 
-Catalogue::Catalogue(const Lists& lists, const Problem& problem, const mcp::ListLimits& limits)
-    : limits_(limits) {
-  for (const auto& [server, listed] : lists) {
-    lists_.push_back(listed);
-    add(server, *listed, problem);
-  }
-  for (const Kind kind : kKinds) encode(kind);
+Catalogue::Catalogue(const Lists& lists, const mcp::ListLimits& limits) : limits_(limits) {
+  parts_.reserve(lists.size());
+  for (const auto& [server, listed] : lists) parts_.push_back(Part{server, listed});
 }
 
-void Catalogue::add(const std::string& server, const Listed& listed, const Problem& problem) {
-  for (const Kind kind : kKinds) {
-    std::vector<const Offer*> added;
-    for (const Offer& offer : listed.offers_of(kind)) {
-      if (by_name_[index(kind)].emplace(offer.offered, &offer).second) {
-        added.push_back(&offer);
-      } else if (problem) {
-        problem(left_out(server, kind, "`" + offer.offered + "` is taken"));
-      }
-    }
-    offers_[index(kind)].insert(offers_[index(kind)].end(), added.begin(), added.end());
-    if (kind == Kind::templates && !added.empty()) templates_.push_back(std::move(added));
-  }
-  if (problem) std::ranges::for_each(listed.problems, problem);
-  if (!listed.of(Kind::resources).empty() || !listed.of(Kind::templates).empty())
-    resource_servers_.push_back(server);
+const Catalogue::Part* Catalogue::part_of(std::string_view server) const {
+  const auto found = std::ranges::lower_bound(parts_, server, {}, &Part::server);
+  return found == parts_.end() || found->server != server ? nullptr : &*found;
 }
 
-const Offer* Catalogue::find(Kind kind, std::string_view name) const {
-  const auto found = by_name_[index(kind)].find(name);
-  return found == by_name_[index(kind)].end() ? nullptr : found->second;
+// No server's name has `__` in it, and none is long enough to be cut (names.hpp): the first `__` ends it.
+const Offer* Catalogue::find(Kind kind, std::string_view offered) const {
+  const std::size_t end = offered.find("__");
+  if (end == std::string_view::npos) return nullptr;
+  const Part* const part = part_of(offered.substr(0, end));
+  return part ? part->listed->find(kind, OfferKey(offered)) : nullptr;
+}
+
+const Offer* Catalogue::find_uri(Kind kind, const OfferKey& uri) const {
+  for (const Part& part : parts_) {
+    if (const Offer* const found = part.listed->find(kind, uri)) return found;
+  }
+  return nullptr;
 }
 
 Result<const std::string*> Catalogue::server_of_resource(std::string_view uri, bool complete) const {
@@ -58,42 +99,31 @@ Result<const std::string*> Catalogue::server_of_resource(std::string_view uri, b
     return refusal_of(rpc::kInvalidParams,
                       "uri is over the limit " + limit_text("max_uri_bytes", limits_.max_uri_bytes),
                       failure::invalid_request);
-  if (const Offer* listed = find(Kind::resources, uri)) return &listed->server;
-  if (const Offer* listed = find(Kind::templates, uri)) return &listed->server;
-  const std::string* over_limit = nullptr;
-  for (const std::vector<const Offer*>& templates : templates_) {
-    const std::string& server = templates.front()->server;
-    mcp::MatchBudget budget(limits_.max_template_steps / templates_.size());
-    const bool fits =
-        std::ranges::any_of(templates, [&](const Offer* offer) { return offer->pattern->fits(uri, budget); });
-    if (fits) return &server;
-    if (budget.exhausted()) over_limit = &server;
+  const OfferKey key(uri);
+  for (const Kind kind : {Kind::resources, Kind::templates}) {
+    if (const Offer* const listed = find_uri(kind, key)) return &listed->server;
   }
-  if (complete && resource_servers_.size() == 1) return &resource_servers_.front();
-  if (over_limit)
+  const TemplateMatches matches = match_templates(parts_, uri, limits_.max_template_steps);
+  if (matches.specific.size() == 1) return matches.specific.front();
+  if (matches.specific.size() > 1)
+    return ambiguous("the templates of several servers match `" + std::string(uri) + "` (" +
+                     names_of(matches.specific) + ")");
+  Servers having;
+  for (const Part& part : parts_) {
+    if (has_resources(part)) having.push_back(&part.server);
+  }
+  if (having.size() == 1 && complete) return having.front();
+  if (!matches.catch_all.empty() && having.size() > 1)
+    return ambiguous("no server lists `" + std::string(uri) + "`, and only a template for any URI (of " +
+                     names_of(matches.catch_all) + ") matches it; servers with resources are " +
+                     names_of(having));
+  if (matches.over_limit)
     return refusal_of(rpc::kInvalidParams,
-                      "Resource not found: comparing the uri with all templates of server `" + *over_limit +
-                          "` takes more than its share of " +
+                      "Resource not found: comparing the uri with all templates of server `" +
+                          *matches.over_limit + "` takes more than its share of " +
                           limit_text("max_template_steps", limits_.max_template_steps),
                       failure::resource_exhausted);
   return nullptr;
-}
-
-void Catalogue::encode(Kind kind) {
-  for (const bool modern : {false, true}) {
-    json::Writer out;
-    out.begin_array();
-    for (const Offer* const offer : offers_[index(kind)]) {
-      const json::Raw& entry = modern ? offer->entry : offer->legacy;
-      if (!entry.absent()) out.raw(entry);
-    }
-    out.end_array();
-    (modern ? modern_ : legacy_)[index(kind)] = out.finish();
-  }
-}
-
-const json::Raw& Catalogue::encoded(Kind kind, mcp::Revision revision) const {
-  return (mcp::is_modern(revision) ? modern_ : legacy_)[index(kind)];
 }
 
 }  // namespace fairlead::gateway

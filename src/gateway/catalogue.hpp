@@ -1,18 +1,15 @@
-// Catalogue: what all servers behind a gateway offer at one moment, under the names the gateway gives. Never
-// changed once made: a change of one server's lists makes a new one, which is swapped in whole.
+// Catalogue: what all servers behind a gateway offer at one moment, under the names the gateway gives. An
+// immutable snapshot. It refers to one immutable part per server, so a change of one server's lists makes a
+// new catalogue at the cost of one reference per server.
 #pragma once
 
-#include <array>
-#include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "fairlead/base/result.hpp"
-#include "fairlead/json/raw.hpp"
-#include "fairlead/protocol/revision.hpp"
 #include "gateway/offers.hpp"
 
 namespace fairlead::gateway {
@@ -21,39 +18,37 @@ using Lists = std::map<std::string, std::shared_ptr<const Listed>>;  // by serve
 
 class Catalogue {
  public:
-  Catalogue() : Catalogue(Lists()) {}
-  // What cannot be offered, because of itself or because its name is already taken, is left out and told to
-  // `problem`.
-  explicit Catalogue(const Lists& lists, const std::function<void(std::string)>& problem = nullptr,
-                     const mcp::ListLimits& limits = {});
+  struct Part {
+    std::string server;
+    std::shared_ptr<const Listed> listed;  // never null
+  };
 
-  // Tools and prompts by the name offered. Valid for as long as this is.
+  Catalogue() = default;
+  explicit Catalogue(const Lists& lists, const mcp::ListLimits& limits = {});
+
+  // Tools and prompts by the name offered. Null if there is none. Valid for as long as this is.
   const Offer* tool(std::string_view offered) const { return find(Kind::tools, offered); }
   const Offer* prompt(std::string_view offered) const { return find(Kind::prompts, offered); }
-  // Whose resource this is: one listed, one that fits a template, else, when this is `complete`, that of the
-  // only server that has resources at all. Null: nobody's. Fails with -32602 for a URI over `max_uri_bytes`,
-  // and if `max_template_steps` ended the search.
+  // A resource or template by its URI. If several servers list the same one, the first by name has it.
+  const Offer* find_uri(Kind kind, const OfferKey& uri) const;
+
+  // The server that a resource belongs to, in this order: the one that lists it; the only one with a template
+  // that names the URI's scheme and matches; when this is `complete`, the only server that has resources at
+  // all. Null: none of them. Fails with -32602 for a URI over `max_uri_bytes`, if `max_template_steps` ended
+  // the search, and if it is ambiguous: templates of several servers match, or only a template without a
+  // scheme does and other servers have resources, too.
   Result<const std::string*> server_of_resource(std::string_view uri, bool complete = true) const;
 
-  std::size_t size(Kind kind) const noexcept { return offers_[static_cast<std::size_t>(kind)].size(); }
-  // The whole list as a JSON array. The eras differ in what an entry may have.
-  const json::Raw& encoded(Kind kind, mcp::Revision revision) const;
+  // Ordered by the servers' names.
+  std::span<const Part> parts() const noexcept { return parts_; }
+  // Null if the server has none.
+  const Part* part_of(std::string_view server) const;
 
  private:
-  using Problem = std::function<void(std::string)>;
-
-  void add(const std::string& server, const Listed& listed, const Problem& problem);
-  const Offer* find(Kind kind, std::string_view name) const;
-  void encode(Kind kind);
+  const Offer* find(Kind kind, std::string_view offered) const;
 
   mcp::ListLimits limits_;
-  std::vector<std::shared_ptr<const Listed>> lists_;  // what the pointers below point into
-  std::array<std::vector<const Offer*>, kKinds.size()> offers_;
-  std::array<std::unordered_map<std::string_view, const Offer*>, kKinds.size()> by_name_;
-  std::vector<std::vector<const Offer*>> templates_;  // of one server each
-  std::vector<std::string> resource_servers_;
-  std::array<json::Raw, kKinds.size()> legacy_;
-  std::array<json::Raw, kKinds.size()> modern_;
+  std::vector<Part> parts_;
 };
 
 }  // namespace fairlead::gateway

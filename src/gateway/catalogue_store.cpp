@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "gateway/left_out_log.hpp"
+
 namespace fairlead::gateway {
 
 namespace {
-
-constexpr std::size_t kMaxLoggedProblems = 100;  // of entries; the others are counted
 
 bool same_list(const std::vector<json::Raw>& one, const std::vector<json::Raw>& other) {
   return std::ranges::equal(one, other,
@@ -28,7 +28,9 @@ bool lists_differ(const ServerEntry& entry) {
 }  // namespace
 
 bool same_entries(const Listed& one, const Listed& other) {
-  return std::ranges::all_of(kKinds, [&](Kind kind) { return same_list(one.of(kind), other.of(kind)); });
+  return std::ranges::all_of(kKinds, [&](Kind kind) {
+    return one.missing(kind) == other.missing(kind) && same_list(one.of(kind), other.of(kind));
+  });
 }
 
 CatalogueStore::CatalogueStore(Loop& loop, std::shared_ptr<const ServerTable> servers, mcp::Server front,
@@ -40,6 +42,8 @@ void CatalogueStore::publish(ServerEntry& entry, std::shared_ptr<const Listed> l
   if (entry.shared.listed && same_entries(*entry.shared.listed, *listed)) return;
   const std::shared_ptr<const Listed> before = std::exchange(entry.shared.listed, std::move(listed));
   rebuild();
+  log_left_out(log_, or_nothing(before), *entry.shared.listed);
+  loop_.spawn(log_duplicate_uris(loop_, log_, current_, entry.name(), before));
   announce(
       or_nothing(before), *entry.shared.listed,
       [&entry](std::string_view session, std::string_view user) { return !entry.own_lists(session, user); });
@@ -71,20 +75,7 @@ void CatalogueStore::rebuild() {
   for (const auto& entry : servers_->all()) {
     if (entry->shared.listed) lists[entry->name()] = entry->shared.listed;
   }
-  std::set<std::string> problems;
-  std::size_t unlogged = 0;
-  current_ = std::make_shared<const Catalogue>(lists, [this, &problems, &unlogged](std::string problem) {
-    if (problems.contains(problem)) return;
-    if (problems.size() >= kMaxLoggedProblems) {
-      ++unlogged;
-      return;
-    }
-    if (!problems_.contains(problem)) log_.warning("not offered", {{"problem", problem}});
-    problems.insert(std::move(problem));
-  });
-  if (unlogged > 0)
-    log_.warning("not offered", {{"problem", std::to_string(unlogged) + " more entries are left out"}});
-  problems_ = std::move(problems);
+  current_ = std::make_shared<const Catalogue>(lists);
   drop_views();
 }
 

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,11 +12,12 @@
 #include "fairlead/loop/event.hpp"
 #include "fairlead/mcp/server.hpp"
 #include "gateway/catalogue.hpp"
+#include "gateway/part_reaper.hpp"
 #include "gateway/server_table.hpp"
 
 namespace fairlead::gateway {
 
-// Whether two lists of a server have the same entries in the same order.
+// Whether two lists of a server have the same entries in the same order, and the same kinds are missing.
 bool same_entries(const Listed& one, const Listed& other);
 
 class CatalogueStore {
@@ -41,6 +41,9 @@ class CatalogueStore {
   // clients are told of changes.
   Event& complete() noexcept { return complete_; }
 
+  // For the lists of a server. Freed in slices when no catalogue has it any more.
+  std::shared_ptr<Listed> make_part() { return reaper_->make_part(); }
+
  private:
   void rebuild();
   void announce(const Listed& before, const Listed& now, const mcp::Concerns& concerns);
@@ -49,8 +52,8 @@ class CatalogueStore {
   std::shared_ptr<const ServerTable> servers_;
   mcp::Server front_;
   Log log_;
+  std::shared_ptr<PartReaper> reaper_ = std::make_shared<PartReaper>(loop_);
   std::shared_ptr<const Catalogue> current_ = std::make_shared<const Catalogue>();
-  std::set<std::string> problems_;  // logged: entries that are not offered, and why
   // Made when a client looks. By session and user.
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const Catalogue>> views_;
   bool views_differ_ = false;  // some upstream of one session or user lists something else

@@ -66,7 +66,8 @@ GatewayImpl::GatewayImpl(Loop& loop, const Config& config, Log log)
   events_->attach(servers_, listing_, levels, watches_);
   backend_ = std::make_shared<GatewayBackend>(
       loop, front_,
-      GatewayBackend::Units{pool_, servers_, catalogue_, listing_, sessions_, levels, watches_});
+      GatewayBackend::Units{pool_, servers_, catalogue_, listing_,
+                            std::make_shared<MissingLists>(servers_, log_), sessions_, levels, watches_});
   front_.backend(weak_backend(backend_));
 }
 

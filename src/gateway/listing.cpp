@@ -171,7 +171,7 @@ Task<Result<Listing::ListOutcome>> Listing::ask(pool::Lease lease, ListCache& ca
   cache.lease.emplace(std::move(lease));
   Task<void> listening = ask_for_changes(client, cache);
   co_await listening;
-  auto listed = std::make_shared<Listed>();
+  const std::shared_ptr<Listed> listed = catalogue_->make_part();
   ListOutcome outcome;
   for (const Kind kind : kKinds) {
     const std::string_view capability = kind == Kind::templates ? "resources" : member_of(kind);
@@ -192,6 +192,7 @@ Task<Result<Listing::ListOutcome>> Listing::ask(pool::Lease lease, ListCache& ca
     }
     // What it says of the others still counts, and what it said of this before.
     if (cache.listed) listed->of(kind) = cache.listed->of(kind);
+    listed->set_missing(kind, outcome.problem);
   }
   cache.lease.reset();
   if (cache.listed && same_entries(*cache.listed, *listed)) {
@@ -200,7 +201,7 @@ Task<Result<Listing::ListOutcome>> Listing::ask(pool::Lease lease, ListCache& ca
   }
   Task<void> making = make_offers(server, listed);
   co_await making;
-  outcome.listed = std::move(listed);
+  outcome.listed = listed;
   co_return outcome;
 }
 

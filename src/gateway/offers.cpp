@@ -98,27 +98,73 @@ std::string left_out(const std::string& server, Kind kind, const std::string& wh
   return server + ": one of its " + std::string(member_of(kind)) + " is left out: " + why;
 }
 
+void Listed::leave_out(const std::string& server, Kind kind, const std::string& why) {
+  if (problems_.size() < kMaxProblems) {
+    problems_.insert(left_out(server, kind, why));
+  } else if (!problems_.contains(left_out(server, kind, why))) {
+    ++further_problems_;
+  }
+}
+
 void Listed::add_offer(const std::string& server, Kind kind, const json::Raw& entry,
                        const mcp::ListLimits& limits) {
-  const auto leave_out = [&](const std::string& why) { problems.push_back(left_out(server, kind, why)); };
+  const auto refuse = [&](const std::string& why) { leave_out(server, kind, why); };
   if (entry.text().size() > limits.max_entry_bytes)
-    return leave_out(over("it", "max_entry_bytes", limits.max_entry_bytes));
+    return refuse(over("it", "max_entry_bytes", limits.max_entry_bytes));
   const json::View name = json::View(entry)[key_of(kind)];
   std::optional<std::string> own = name.as_string();
-  if (!own || own->empty()) return leave_out("it has no " + std::string(key_of(kind)));
+  if (!own || own->empty()) return refuse("it has no " + std::string(key_of(kind)));
   Offer offer;
   offer.server = server;
   offer.name = std::move(*own);
   offer.offered = renamed(kind) ? offered_name(server, offer.name) : offer.name;
-  if (const auto why = entry_problem(kind, json::View(entry), true))
-    return leave_out(*why + quoted(offer.name));
-  if (const auto why = kind_problem(offer, kind, entry, limits)) return leave_out(*why + quoted(offer.name));
+  if (const auto why = entry_problem(kind, json::View(entry), true)) return refuse(*why + quoted(offer.name));
+  if (const auto why = kind_problem(offer, kind, entry, limits)) return refuse(*why + quoted(offer.name));
+  if (find(kind, OfferKey(offer.offered))) return refuse("`" + offer.offered + "` is taken");
   const auto narrower = entry_problem(kind, json::View(entry), false);
-  if (narrower) leave_out("for clients before 2026-07-28 " + *narrower + quoted(offer.name));
+  if (narrower) refuse("for clients before 2026-07-28 " + *narrower + quoted(offer.name));
   const json::Raw shown = renamed(kind) ? with_name(entry, name, offer.offered) : entry;
   offer.entry = for_era(kind, shown, true);
   if (!narrower) offer.legacy = for_era(kind, shown, false);
-  offers[static_cast<std::size_t>(kind)].push_back(std::move(offer));
+  std::deque<Offer>& offers = offers_[index(kind)];
+  offers.push_back(std::move(offer));
+  by_name_[index(kind)].emplace(OfferKey(offers.back().offered), offers.size() - 1);
+}
+
+const Offer* Listed::find(Kind kind, const OfferKey& key) const {
+  const Index& names = by_name_[index(kind)];
+  const auto found = names.find(key);
+  return found == names.end() ? nullptr : &offers_[index(kind)][found->second];
+}
+
+std::optional<std::size_t> Listed::position(Kind kind, std::size_t hash) const {
+  OfferKey first("");  // the empty name comes before all others of its hash
+  first.hash = hash;
+  const auto found = by_name_[index(kind)].lower_bound(first);
+  if (found == by_name_[index(kind)].end() || found->first.hash != hash) return std::nullopt;
+  return found->second;
+}
+
+bool Listed::free_some(std::size_t count) {
+  for (Index& names : by_name_) {
+    while (count > 0 && !names.empty()) {
+      names.erase(names.begin());
+      --count;
+    }
+  }
+  for (std::deque<Offer>& offers : offers_) {
+    while (count > 0 && !offers.empty()) {
+      offers.pop_back();
+      --count;
+    }
+  }
+  for (std::vector<json::Raw>& entries : entries_) {
+    while (count > 0 && !entries.empty()) {
+      entries.pop_back();
+      --count;
+    }
+  }
+  return count == 0;
 }
 
 }  // namespace fairlead::gateway

@@ -1,12 +1,17 @@
 // Offer: an entry of a server's list, checked once and made ready for clients when it is listed. Listed: all
-// offers of one server.
+// offers of one server, found by name.
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
-#include <memory>
+#include <deque>
+#include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fairlead/json/raw.hpp"
@@ -32,20 +37,64 @@ struct Offer {
   mcp::HeaderParams header_params;          // of a tool
 };
 
-// What one server last listed. Never changed once it is part of a catalogue, and shared by those that have it
-// in common.
-struct Listed {
-  std::array<std::vector<json::Raw>, kKinds.size()> entries;  // as it sent them
-  std::array<std::vector<Offer>, kKinds.size()> offers;       // what can be offered of them
-  std::vector<std::string> problems;                          // why the others are left out
+// The name of an offer with its hash. Ordered by hash first: comparing two is cheap even if the names have
+// long beginnings in common, and names chosen to collide cost no more than a comparison of text.
+struct OfferKey {
+  explicit OfferKey(std::string_view offered) noexcept
+      : hash(std::hash<std::string_view>()(offered)), name(offered) {}
+  std::size_t hash;
+  std::string_view name;
+  auto operator<=>(const OfferKey&) const = default;
+};
 
-  const std::vector<json::Raw>& of(Kind kind) const { return entries[static_cast<std::size_t>(kind)]; }
-  std::vector<json::Raw>& of(Kind kind) { return entries[static_cast<std::size_t>(kind)]; }
-  const std::vector<Offer>& offers_of(Kind kind) const { return offers[static_cast<std::size_t>(kind)]; }
+// What one server last listed, with an index of its own. Never changed once it is part of a catalogue, and
+// shared by all catalogues that have it in common.
+class Listed {
+ public:
+  static constexpr std::size_t kMaxProblems = 100;  // whose text is kept; the others are counted
 
-  // Adds the offer for an entry of `server`. What cannot be offered (no name, not as MCP has it, over a
-  // limit) becomes a problem. Called for each entry, in order.
+  Listed() = default;
+  Listed(const Listed&) = delete;
+  Listed& operator=(const Listed&) = delete;
+
+  // The entries as the server sent them.
+  const std::vector<json::Raw>& of(Kind kind) const { return entries_[index(kind)]; }
+  std::vector<json::Raw>& of(Kind kind) { return entries_[index(kind)]; }
+
+  // Adds the offer for an entry of `server`. What cannot be offered (no name, a name that another entry of
+  // this server has, not as MCP has it, over a limit) becomes a problem. Called for each entry, in order.
   void add_offer(const std::string& server, Kind kind, const json::Raw& entry, const mcp::ListLimits& limits);
+
+  const std::deque<Offer>& offers_of(Kind kind) const { return offers_[index(kind)]; }
+  // Null if there is none of this name. Valid for as long as this object.
+  const Offer* find(Kind kind, const OfferKey& key) const;
+  // The position in offers_of() of the offer whose name has this hash; nullopt if there is none.
+  std::optional<std::size_t> position(Kind kind, std::size_t hash) const;
+
+  // Why the server's list of this kind is missing, or as it was before; empty if it is not.
+  const std::string& missing(Kind kind) const { return missing_[index(kind)]; }
+  void set_missing(Kind kind, std::string why) { missing_[index(kind)] = std::move(why); }
+
+  // Why entries are left out, without repetitions.
+  const std::set<std::string>& problems() const noexcept { return problems_; }
+  std::size_t further_problems() const noexcept { return further_problems_; }
+
+  // Frees up to `count` offers, or the entries once there are no offers left. False: nothing is left. For
+  // PartReaper.
+  bool free_some(std::size_t count);
+
+ private:
+  using Index = std::map<OfferKey, std::size_t>;  // positions in offers_; the keys point into it
+
+  static constexpr std::size_t index(Kind kind) noexcept { return static_cast<std::size_t>(kind); }
+  void leave_out(const std::string& server, Kind kind, const std::string& why);
+
+  std::array<std::vector<json::Raw>, kKinds.size()> entries_;
+  std::array<std::deque<Offer>, kKinds.size()> offers_;  // a deque: offers stay where they are
+  std::array<Index, kKinds.size()> by_name_;
+  std::array<std::string, kKinds.size()> missing_;
+  std::set<std::string> problems_;
+  std::size_t further_problems_ = 0;
 };
 
 // "`server`: one of its tools is left out: `why`".

@@ -49,6 +49,9 @@ class UriTemplate {
   std::optional<Variables> match(std::string_view uri, MatchBudget& budget) const;
 
   std::vector<std::string> variables() const;
+  // Whether the literal text that it begins with has the scheme of a URI: `db://{x}` does, `{+x}` and
+  // `{scheme}://x` match URIs of any scheme.
+  bool names_scheme() const noexcept { return prefix_.find(':') != std::string::npos; }
 
  private:
   // A literal, one variable, or a whole query expression.

@@ -211,6 +211,50 @@ TEST_P(HostileToolsTest, ServerThatPagesForEverListsNone) {
   test::expect_short_turns(loop);
 }
 
+// ---- many servers ----------------------------------------------------------------------------------------
+
+class ManyServersTest : public HostileListTest {
+ protected:
+  static constexpr int kServers = 10;
+  static constexpr int kTools = 9'990;
+
+  static json::Raw tools_result(int count) {
+    const std::string schema = R"({"type":"object","description":")" + std::string(500, 'd') + R"("})";
+    std::string text = R"({"tools":[)";
+    for (int i = 0; i < count; ++i) text += (i == 0 ? "" : ",") + tool_entry("t" + std::to_string(i), schema);
+    return raw(text + "]}");
+  }
+  // All pages of tools/list, as a client that keeps no list of its own.
+  std::size_t count_tools() {
+    std::size_t count = 0;
+    json::Raw params;
+    while (true) {
+      const Result<json::Raw> page = loop.block_on(client->client->request("tools/list", params));
+      if (!page) return 0;
+      json::View(*page)["tools"].each_element([&](json::View) { return ++count > 0; });
+      const json::View next = json::View(*page)["nextCursor"];
+      if (next.absent()) return count;
+      params = raw(R"({"cursor":)" + std::string(next.text()) + "}");
+    }
+  }
+};
+
+TEST_F(ManyServersTest, ChangeOfOneOfTenLargestListsDoesNotHoldTheLoop) {
+  backend->results["tools/list"] = tools_result(kTools);
+  for (int i = 0; i < kServers; ++i) add("s" + std::to_string(i), Sharing::shared);
+  config.list_wait = 1h;
+  loop.turns().reset();
+  client = enter();
+  EXPECT_EQ(count_tools(), static_cast<std::size_t>(kServers * kTools));
+  test::expect_short_turns(loop);
+  loop.turns().reset();
+  backend->results["tools/list"] = tools_result(kTools + 1);
+  ASSERT_TRUE(instance("s3", 0).peer->post_notification("notifications/tools/list_changed", json::Raw()));
+  EXPECT_TRUE(comes_true([&] { return client->count(kToolsChanged) == 1; }));
+  EXPECT_EQ(count_tools(), static_cast<std::size_t>(kServers * kTools + 1));
+  test::expect_short_turns(loop);
+}
+
 // ---- calls -----------------------------------------------------------------------------------------------
 
 // `text` repeated up to so many bytes, nearly as many as a frame may have, and the last comma left out.

@@ -27,12 +27,52 @@ TEST_F(GatewayTest, a_slow_server_does_not_hold_up_first_calls_to_others) {
   EXPECT_EQ(answer, "0");
 }
 
-TEST_F(GatewayTest, a_list_has_one_page) {
+TEST_F(GatewayTest, ListWithAnInvalidCursorIsRefused) {
   add("a", Sharing::shared);
   const auto one = enter();
   const Result<json::Raw> page = loop.block_on(one->client->request("tools/list", raw(R"({"cursor":"1"})")));
   ASSERT_FALSE(page);
   EXPECT_EQ(page.error().detail().rpc_code, rpc::kInvalidParams);
+  EXPECT_EQ(page.error().message(), "Invalid cursor");
+}
+
+TEST_F(GatewayTest, ListThatIsIncompleteAfterListWaitNamesTheMissingServers) {
+  std::vector<std::string> logged;
+  gateway_log =
+      Log(LogLevel::warning, LogFormat::text, [&](std::string_view line) { logged.emplace_back(line); });
+  add("quick", Sharing::shared);
+  add("slow", Sharing::shared);
+  add("dead", Sharing::shared);
+  config.list_wait = 200ms;
+  config.list_retry = 1h;
+  held["slow"];
+  failures["dead"] = 1000;
+  const auto one = enter();
+  const auto missing = [&] {
+    const Result<json::Raw> page = loop.block_on(one->client->request("tools/list", json::Raw()));
+    EXPECT_TRUE(page);
+    return page ? std::string(json::View(*page)["_meta"]["fairlead/incomplete"].text()) : "";
+  };
+  EXPECT_EQ(missing(), R"(["dead","slow"])");
+  EXPECT_EQ(missing(), R"(["dead","slow"])");
+  const auto told = [&](std::string_view what) {
+    return std::ranges::count_if(
+        logged, [&](const std::string& line) { return line.find(what) != std::string::npos; });
+  };
+  EXPECT_EQ(told("list is incomplete"), 1) << "once, as long as the same servers are missing";
+  EXPECT_EQ(told("slow: has not listed yet"), 1);
+  EXPECT_EQ(told("dead: connection failed: not yet"), 1);
+  held["slow"].set();
+  EXPECT_TRUE(comes_true([&] { return one->count(kToolsChanged) == 1; }));
+  EXPECT_EQ(missing(), R"(["dead"])");
+}
+
+TEST_F(GatewayTest, CompleteListSaysNothingOfMissingServers) {
+  add("a", Sharing::shared);
+  const auto one = enter();
+  const Result<json::Raw> page = loop.block_on(one->client->request("tools/list", json::Raw()));
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->text().find("fairlead/incomplete"), std::string_view::npos);
 }
 
 TEST_F(GatewayTest, a_list_that_fails_does_not_take_the_others_along) {

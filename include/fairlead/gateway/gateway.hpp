@@ -21,6 +21,9 @@ namespace fairlead::gateway {
 // What connections to clients need to carry what those to servers may.
 Limits frame_limits(const Config& config);
 
+// The key in the `_meta` of a list result that lacks the lists of some servers: the array of their names.
+inline constexpr std::string_view kIncompleteKey = "fairlead/incomplete";
+
 class Gateway {
  public:
   // Starts to ask the servers what they have. Kind validation for names that cannot be used.
