@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/uri.hpp"
 #include "connection/sockets.hpp"
 #include "connection/stream_connection.hpp"
 #include "fairlead/base/log_rate_limit.hpp"
@@ -19,8 +20,7 @@ constexpr std::chrono::milliseconds kOutOfDescriptorsPause{100};
 
 std::string name_of(const Uri& uri, int fd) {
   if (uri.scheme == Uri::Scheme::unix_socket) return uri.text;
-  const bool brackets = uri.host.find(':') != std::string::npos;
-  return "tcp:" + (brackets ? "[" + uri.host + "]" : uri.host) + ":" + std::to_string(local_port(fd));
+  return "tcp:" + join_host_and_port(uri.host, local_port(fd));
 }
 
 Result<UniqueFd> open_listening_socket(const Uri& uri, unsigned mode) {

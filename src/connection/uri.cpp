@@ -1,7 +1,8 @@
 #include "fairlead/connection/uri.hpp"
 
-#include <charconv>
-#include <optional>
+#include <utility>
+
+#include "base/uri.hpp"
 
 namespace fairlead {
 
@@ -9,13 +10,6 @@ namespace {
 
 Error bad(std::string_view text, std::string_view why) {
   return Error(ErrorKind::validation, "`" + std::string(text) + "` is not an address: " + std::string(why));
-}
-
-std::optional<unsigned> hex_digit(char c) {
-  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
-  const char lower = static_cast<char>(c | 0x20);
-  if (lower >= 'a' && lower <= 'f') return static_cast<unsigned>(lower - 'a' + 10);
-  return std::nullopt;
 }
 
 constexpr std::string_view kSpace = " \t\r\n";
@@ -35,41 +29,21 @@ Result<std::vector<std::string>> split_words(std::string_view rest) {
 }
 
 Result<Uri> parse_tcp(Uri uri, std::string_view rest) {
-  const std::size_t colon = rest.rfind(':');
-  if (colon == std::string_view::npos) return bad(uri.text, "tcp: needs HOST:PORT");
-  std::string_view host = rest.substr(0, colon);
-  const std::string_view port = rest.substr(colon + 1);
-  if (host.starts_with('[') && host.ends_with(']')) {
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string_view::npos) {
-    return bad(uri.text, "an IPv6 address needs brackets, as in tcp:[::1]:4000");
-  }
-  if (host.empty()) return bad(uri.text, "the host is missing");
-  const auto [end, problem] = std::from_chars(port.data(), port.data() + port.size(), uri.port);
-  if (port.empty() || problem != std::errc() || end != port.data() + port.size()) {
-    return bad(uri.text, "the port is not a number from 0 to 65535");
-  }
-  uri.host = host;
+  const Result<HostAndPort> parts = split_host_and_port(rest);
+  if (!parts) return bad(uri.text, parts.error().message());
+  if (!parts->port) return bad(uri.text, "tcp: needs HOST:PORT");
+  uri.host = parts->host;
+  uri.port = *parts->port;
   return uri;
 }
 
 }  // namespace
 
 Result<std::string> percent_decode(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    const auto high = i + 2 < text.size() ? hex_digit(text[i + 1]) : std::nullopt;
-    const auto low = i + 2 < text.size() ? hex_digit(text[i + 2]) : std::nullopt;
-    if (!high || !low) return bad(text, "% is not followed by two hexadecimal digits");
-    out += static_cast<char>(*high << 4 | *low);
-    i += 2;
-  }
-  if (out.find('\0') != std::string::npos) return bad(text, "%00 cannot be part of an address");
-  return out;
+  std::optional<std::string> out = percent_decode_strictly(text);
+  if (!out) return bad(text, "% is not followed by two hexadecimal digits");
+  if (out->find('\0') != std::string::npos) return bad(text, "%00 cannot be part of an address");
+  return std::move(*out);
 }
 
 std::string percent_encode_word(std::string_view word) {

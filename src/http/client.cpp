@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/uri.hpp"
 #include "fairlead/base/base64.hpp"
-#include "json/uri_reference.hpp"
 
 namespace fairlead::http {
 
@@ -243,7 +243,7 @@ Result<std::vector<Bytes>> HttpClient::encode(const Outgoing& request) const {
   Headers fields{{"Host", request.url.host_field()}, {"User-Agent", "fairlead"}};
   if (absolute && !proxies_.for_url(request.url)->user.empty())
     fields.add("Proxy-Authorization",
-               "Basic " + base64_encode(json::percent_decoded(proxies_.for_url(request.url)->user)));
+               "Basic " + base64_encode(percent_decoded(proxies_.for_url(request.url)->user)));
   if (size > 0 || request.method == "POST") fields.add("Content-Length", std::to_string(size));
   for (const auto& [name, value] : options_.headers) fields.set(name, value);
   for (const auto& [name, value] : request.headers) fields.set(name, value);

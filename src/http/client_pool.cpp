@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "base/uri.hpp"
 #include "fairlead/base/base64.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "http/client.hpp"
-#include "json/uri_reference.hpp"
 
 namespace fairlead::http {
 
@@ -120,7 +120,7 @@ Task<Result<UniqueFd>> HttpClient::through_proxy(Url proxy, Url url, std::shared
   Wire wire(loop_, std::move(*stream));
   std::string head = "CONNECT " + url.host_and_port() + " HTTP/1.1\r\nHost: " + url.host_and_port() + "\r\n";
   if (!proxy.user.empty())
-    head += "Proxy-Authorization: Basic " + base64_encode(json::percent_decoded(proxy.user)) + "\r\n";
+    head += "Proxy-Authorization: Basic " + base64_encode(percent_decoded(proxy.user)) + "\r\n";
   std::vector<Bytes> request(1, Bytes::adopt(head + "\r\n"));
   Task<Result<void>> writing = wire.write(std::move(request), interrupt, timeout);
   const Result<void> written = co_await writing;

@@ -6,10 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
-#include <optional>
 #include <utility>
 
+#include "base/uri.hpp"
 #include "connection/sockets.hpp"
 
 namespace fairlead::http {
@@ -23,20 +22,10 @@ Error not_an_address(const std::string& text) {
                "cannot listen on `" + text + "`: want HOST:PORT, [V6]:PORT or unix:/PATH");
 }
 
-std::optional<std::pair<std::string, std::uint16_t>> split(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string::npos || colon == 0) return std::nullopt;
-  std::string host = text.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) {
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string::npos) {
-    return std::nullopt;
-  }
-  std::uint16_t port = 0;
-  const char* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data() + colon + 1, end, port);
-  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
-  return std::pair(std::move(host), port);
+Result<HostAndPort> split(const std::string& text) {
+  const Result<HostAndPort> parts = split_host_and_port(text);
+  if (!parts || !parts->port) return not_an_address(text);
+  return parts;
 }
 
 bool is_loopback(const SocketAddress& address) {
@@ -107,10 +96,10 @@ Result<Listening> open_unix(const std::string& path, unsigned mode) {
 
 Result<ListenerKind> listener_kind(const std::string& address) {
   if (address.starts_with("unix:")) return ListenerKind::unix_socket;
-  const auto parts = split(address);
-  if (!parts) return not_an_address(address);
-  if (parts->first == "localhost") return ListenerKind::loopback;
-  const Result<SocketAddress> numeric = numeric_address(parts->first, parts->second);
+  const Result<HostAndPort> parts = split(address);
+  if (!parts) return parts.error();
+  if (parts->host == "localhost") return ListenerKind::loopback;
+  const Result<SocketAddress> numeric = numeric_address(std::string(parts->host), *parts->port);
   if (!numeric) return numeric.error();
   return is_loopback(*numeric) ? ListenerKind::loopback : ListenerKind::network;
 }
@@ -119,14 +108,15 @@ Result<Listening> open_listening(const std::string& address, unsigned socket_mod
   const Result<ListenerKind> kind = listener_kind(address);
   if (!kind) return kind.error();
   if (*kind == ListenerKind::unix_socket) return open_unix(address.substr(5), socket_mode);
-  const auto [host, port] = split(address).value();
+  const HostAndPort parts = split(address).value();
+  const std::string host(parts.host);
+  const std::uint16_t port = parts.port.value_or(0);
   if (host == "localhost") return open_localhost(port, address);
   Result<UniqueFd> socket = open_tcp(host, port, address);
   if (!socket) return socket.error();
   Listening made;
   made.kind = *kind;
-  const bool brackets = host.find(':') != std::string::npos;
-  made.address = (brackets ? "[" + host + "]" : host) + ":" + std::to_string(local_port(socket->get()));
+  made.address = join_host_and_port(host, local_port(socket->get()));
   made.sockets.push_back(std::move(*socket));
   return made;
 }

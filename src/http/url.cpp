@@ -1,9 +1,8 @@
 #include "http/url.hpp"
 
 #include <algorithm>
-#include <charconv>
 
-#include "json/uri_reference.hpp"
+#include "base/uri.hpp"
 
 namespace fairlead::http {
 
@@ -33,56 +32,38 @@ Result<void> take_authority(Url& url, std::string_view authority, std::string_vi
     url.user = authority.substr(0, at);
     authority.remove_prefix(at + 1);
   }
-  std::string_view host = authority;
-  std::string_view port;
-  if (authority.starts_with('[')) {
-    const std::size_t end = authority.find(']');
-    if (end == std::string_view::npos) return bad(text, "the bracket of an IPv6 address is not closed");
-    host = authority.substr(1, end - 1);
-    port = authority.substr(end + 1);
-    if (!port.empty() && port.front() != ':') return bad(text, "something stands between host and port");
-  } else if (const std::size_t colon = authority.rfind(':'); colon != std::string_view::npos) {
-    host = authority.substr(0, colon);
-    port = authority.substr(colon);
-  }
-  if (host.empty()) return bad(text, "the host is missing");
-  if (!authority.starts_with('[') && host.find(':') != std::string_view::npos)
-    return bad(text, "an IPv6 address needs brackets, as in http://[::1]:8080/");
-  url.host = lower(host);
-  url.port = usual_port(url.scheme);
-  if (port.size() <= 1) return {};
-  port.remove_prefix(1);
-  const auto [end, problem] = std::from_chars(port.data(), port.data() + port.size(), url.port);
-  if (problem != std::errc() || end != port.data() + port.size() || url.port == 0)
-    return bad(text, "the port is not a number from 1 to 65535");
+  const Result<HostAndPort> parts = split_host_and_port(authority);
+  if (!parts) return bad(text, parts.error().message());
+  if (parts->port == 0) return bad(text, "the port is not a number from 1 to 65535");
+  url.host = lower(parts->host);
+  url.port = parts->port.value_or(usual_port(url.scheme));
   return {};
 }
 
 }  // namespace
 
 Result<Url> Url::parse(std::string_view text) {
+  const UriParts parts = split_uri(text);
+  if (parts.scheme.empty() || parts.authority.empty()) return bad(text, ":// is missing");
   Url url;
-  const std::size_t colon = text.find("://");
-  if (colon == std::string_view::npos) return bad(text, ":// is missing");
-  url.scheme = lower(text.substr(0, colon));
+  url.scheme = lower(parts.scheme.substr(0, parts.scheme.size() - 1));
   if (url.scheme != "http" && url.scheme != "https" && url.scheme != "ws" && url.scheme != "wss")
     return bad(text, "it begins with none of http: https: ws: wss:");
-  std::string_view rest = json::split_fragment(text.substr(colon + 3)).document;
-  if (!is_printable(rest)) return bad(text, "it has characters that must be written as %XX");
-  const std::size_t authority_end = std::min(rest.find_first_of("/?"), rest.size());
-  const Result<void> taken = take_authority(url, rest.substr(0, authority_end), text);
+  if (!is_printable(parts.authority) || !is_printable(parts.path) || !is_printable(parts.query))
+    return bad(text, "it has characters that must be written as %XX");
+  const Result<void> taken = take_authority(url, parts.authority.substr(2), text);
   if (!taken) return taken.error();
-  rest.remove_prefix(authority_end);
-  url.target = rest.starts_with('/') ? std::string(rest) : "/" + std::string(rest);
+  url.target = parts.path.empty() ? "/" : std::string(parts.path);
+  url.target += parts.query;
   return url;
 }
 
 Result<Url> Url::resolve(std::string_view reference) const {
-  return parse(json::resolve_uri(text(), reference));
+  return parse(resolve_uri(text(), reference));
 }
 
 std::string Url::host_and_port() const {
-  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
+  return join_host_and_port(host, port);
 }
 
 std::string Url::host_field() const {

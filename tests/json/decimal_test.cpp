@@ -7,8 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "json/uri_reference.hpp"
-
 namespace fairlead::json {
 namespace {
 
@@ -78,43 +76,6 @@ TEST(Decimal, DividesExactly) {
            {"50", "2.5e1", true},
        })
     EXPECT_EQ(Decimal(number).is_multiple_of(Decimal(divisor)), multiple) << number << " " << divisor;
-}
-
-TEST(UriReference, ResolvesAsRfc3986) {
-  struct Case {
-    std::string_view base, reference, resolved;
-  };
-  const std::string_view base = "http://a/b/c/d;p?q";
-  for (const auto& [from, reference, resolved] : std::vector<Case>{
-           {base, "g:h", "g:h"},
-           {base, "g", "http://a/b/c/g"},
-           {base, "./g", "http://a/b/c/g"},
-           {base, "g/", "http://a/b/c/g/"},
-           {base, "/g", "http://a/g"},
-           {base, "//g", "http://g"},
-           {base, "?y", "http://a/b/c/d;p?y"},
-           {base, "#s", "http://a/b/c/d;p?q#s"},
-           {base, "", "http://a/b/c/d;p?q"},
-           {base, ".", "http://a/b/c/"},
-           {base, "..", "http://a/b/"},
-           {base, "../g", "http://a/b/g"},
-           {base, "../../../g", "http://a/g"},
-           {base, "g?y/./x", "http://a/b/c/g?y/./x"},
-           {"http://a", "b", "http://a/b"},
-           {"urn:x:y", "#z", "urn:x:y#z"},
-           {"", "a.json", "a.json"},
-           {"", "./a.json#b", "a.json#b"},
-           {"", "../a/./b/../c", "a/c"},
-           {"dir/x", "y", "dir/y"},
-           {"file:///c:/x/y", "z", "file:///c:/x/z"},
-       })
-    EXPECT_EQ(resolve_uri(from, reference), resolved) << from << " " << reference;
-}
-
-TEST(UriReference, DecodesFragments) {
-  EXPECT_EQ(percent_decoded("/a%25b%22%zz%4"), "/a%b\"%zz%4");
-  EXPECT_EQ(split_fragment("a#b#c").fragment, "b#c");
-  EXPECT_FALSE(split_fragment("a").has_fragment);
 }
 
 }  // namespace

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/uri.hpp"
 #include "json/schema/metaschemas.hpp"
 #include "json/schema/names.hpp"
-#include "json/uri_reference.hpp"
 
 namespace fairlead::json::schema {
 
