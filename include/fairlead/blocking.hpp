@@ -14,17 +14,18 @@
 #include <string_view>
 
 #include "fairlead/base/result.hpp"
-#include "fairlead/connection/connect.hpp"
 #include "fairlead/json/raw.hpp"
 #include "fairlead/peer/methods.hpp"
+#include "fairlead/transport/connect.hpp"
 
 namespace fairlead::blocking {
 
 class Peer {
  public:
-  // Errors as fairlead::connect() has them. `methods` are what the other side may call on us, on the loop's
+  // Errors as transport::connect() has them. `methods` are what the other side may call on us, on the loop's
   // thread.
-  static Result<Peer> connect(std::string_view uri, ConnectOptions options = ConnectOptions(),
+  static Result<Peer> connect(std::string_view uri,
+                              transport::ConnectOptions options = transport::ConnectOptions(),
                               std::shared_ptr<const Methods> methods = nullptr);
   Peer(Peer&&) noexcept;
   Peer& operator=(Peer&&) noexcept;
@@ -50,7 +51,8 @@ class Peer {
 // The same for a bare connection: any JSON values, without calls.
 class Connection {
  public:
-  static Result<Connection> connect(std::string_view uri, ConnectOptions options = ConnectOptions());
+  static Result<Connection> connect(std::string_view uri,
+                                    transport::ConnectOptions options = transport::ConnectOptions());
   Connection(Connection&&) noexcept;
   Connection& operator=(Connection&&) noexcept;
   ~Connection();

@@ -1,6 +1,5 @@
-#include "fairlead/connection/connect.hpp"
-
 #include "connection/child_connection.hpp"
+#include "connection/connect_stream.hpp"
 #include "connection/sockets.hpp"
 #include "connection/stream_connection.hpp"
 
@@ -64,7 +63,7 @@ Task<ConnectResult> connect_child(Loop& loop, ProcessSpec spec, ConnectOptions o
   co_return ChildConnection::create(loop, std::move(*child), stream_options(options, {}));
 }
 
-Task<ConnectResult> connect(Loop& loop, Uri uri, ConnectOptions options) {
+Task<ConnectResult> connect_stream(Loop& loop, Uri uri, ConnectOptions options) {
   switch (uri.scheme) {
     case Uri::Scheme::stdio: {
       if (uri.words.empty()) co_return connect_own_stdio(loop, std::move(options));
@@ -87,15 +86,7 @@ Task<ConnectResult> connect(Loop& loop, Uri uri, ConnectOptions options) {
     }
     default: break;
   }
-  co_return Error(ErrorKind::connection_failed, "this version has no HTTP transport: " + uri.text);
-}
-
-Task<ConnectResult> connect(Loop& loop, std::string text, ConnectOptions options) {
-  Result<Uri> uri = Uri::parse(text);
-  if (!uri) co_return uri.error();
-  Task<ConnectResult> connecting = connect(loop, std::move(*uri), std::move(options));
-  ConnectResult made = co_await connecting;
-  co_return made;
+  co_return Error(ErrorKind::validation, "`" + uri.text + "` is not an address of a byte stream");
 }
 
 }  // namespace fairlead

@@ -1,5 +1,6 @@
 #include "fairlead/transport/connect.hpp"
 
+#include "connection/connect_stream.hpp"
 #include "transport/streamable_connection.hpp"
 #include "transport/websocket_connection.hpp"
 
@@ -50,7 +51,7 @@ Task<ConnectResult> connect(Loop& loop, std::string uri, ConnectOptions options)
   if (!parsed) co_return parsed.error();
   if (parsed->scheme < Uri::Scheme::http) {
     fairlead::ConnectOptions base = options;
-    Task<ConnectResult> connecting = fairlead::connect(loop, std::move(*parsed), std::move(base));
+    Task<ConnectResult> connecting = connect_stream(loop, std::move(*parsed), std::move(base));
     ConnectResult made = co_await connecting;
     co_return made;
   }

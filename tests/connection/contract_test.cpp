@@ -5,8 +5,8 @@
 #include <atomic>
 #include <thread>
 
+#include "connection/connect_stream.hpp"
 #include "fairlead/connection/channel.hpp"
-#include "fairlead/connection/connect.hpp"
 #include "fairlead/connection/listen.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/loop/event.hpp"
@@ -57,7 +57,8 @@ class Contract : public ::testing::TestWithParam<Kind> {
         Listener::listen(loop, *uri, options(), [this](std::shared_ptr<Connection> c) { b = std::move(c); });
     ASSERT_TRUE(listening) << listening.error().to_string();
     listener = *listening;
-    ConnectResult made = loop.block_on(connect(loop, listener->address(), options()));
+    ConnectResult made =
+        loop.block_on(connect_stream(loop, Uri::parse(listener->address()).value(), options()));
     ASSERT_TRUE(made) << made.error().to_string();
     a = *made;
     loop.run_until([this] { return b != nullptr; });
@@ -194,7 +195,7 @@ TEST(WriteStall, OtherSideThatReadsNothingAtAllIsGivenUpByName) {
   auto listener =
       Listener::listen(loop, *uri, options, [&](std::shared_ptr<Connection> c) { deaf = std::move(c); });
   ASSERT_TRUE(listener);
-  ConnectResult made = loop.block_on(connect(loop, *uri, options));
+  ConnectResult made = loop.block_on(connect_stream(loop, *uri, options));
   ASSERT_TRUE(made);
   auto body = [](std::shared_ptr<Connection> c) -> Task<Error> {
     Result<void> sent = co_await c->send(rope(message(0, 100'000)));

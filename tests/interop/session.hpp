@@ -210,7 +210,7 @@ class Sdk : public Session, public ::testing::WithParamInterface<Case> {
   void listen(const std::string& script) {
     const bool pair = GetParam().transport == "sse";
     const ConnectResult started =
-        loop.block_on(connect(loop, node(script, pair ? "http" : GetParam().transport)));
+        loop.block_on(transport::connect(loop, node(script, pair ? "http" : GetParam().transport)));
     ASSERT_TRUE(started) << started.error().to_string();
     control = *started;
     const std::string url = loop.block_on(hear(control));

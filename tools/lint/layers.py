@@ -27,7 +27,7 @@ LAYERS = {
 }
 
 # Public headers that lie above the layers' directories for users' sake, and whose they are.
-TOP_HEADERS = {"blocking.hpp": "connection"}
+TOP_HEADERS = {"blocking.hpp": "transport"}
 
 # Public headers include no third-party header, but for this one of light weight: users describe their own types with it.
 PUBLIC_THIRD_PARTY = ("boost/describe", "boost/mp11")

@@ -1,4 +1,4 @@
-// Making connections: to an address, on our own stdio, to a child process.
+// Connections to a child process and on our own stdio. transport/connect.hpp connects to any address.
 #pragma once
 
 #include <functional>
@@ -32,10 +32,6 @@ using ConnectResult = Result<std::shared_ptr<Connection>>;
 
 // Makes a connection, as often as it is asked to.
 using Connector = std::function<Task<ConnectResult>(Loop& loop, ConnectOptions options)>;
-
-// Errors: validation for an address that is none, spawn, connection_failed, timeout (limits.connect_timeout).
-Task<ConnectResult> connect(Loop& loop, Uri uri, ConnectOptions options = ConnectOptions());
-Task<ConnectResult> connect(Loop& loop, std::string uri, ConnectOptions options = ConnectOptions());
 
 // Starts a child and talks to it over its stdin and stdout. Closing the connection stops the child.
 Task<ConnectResult> connect_child(Loop& loop, ProcessSpec spec, ConnectOptions options = ConnectOptions());

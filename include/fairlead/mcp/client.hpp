@@ -110,7 +110,7 @@ class ToolCallOptions {
 class Client : public std::enable_shared_from_this<Client> {
  public:
   // Connects and finds the server's era; ClientOptions::reconnect says when it does so again. Errors as
-  // fairlead::connect() has them; connection_failed also when there is no common revision,
+  // transport::connect() has them; connection_failed also when there is no common revision,
   // validation when the options name what is no extension.
   static Task<Result<std::shared_ptr<Client>>> connect(Loop& loop, std::string uri,
                                                        ClientOptions options = ClientOptions());

@@ -1,4 +1,4 @@
-// Connections to http:, https:, ws: and wss: addresses; and, for whoever takes any address, all the others.
+// connect(): a connection to any address.
 #pragma once
 
 #include <chrono>
@@ -21,8 +21,9 @@ struct ConnectOptions : http::ClientOptions, ReconnectLimits {
   ConnectOptions() {}  // NOLINT: not defaulted, see fairlead::ConnectOptions
 };
 
-// A connection of the scheme's own kind; other schemes as fairlead::connect() has them. http: and https:
-// connect when the first message is sent, and take whatever the server answers with: JSON, events, or 101.
+// Connects to a stdio:, tcp:, unix:, http:, https:, ws: or wss: address (see Uri). http: and https: connect
+// when the first message is sent, and accept what the server answers with: JSON, events, or 101. Errors:
+// validation for an address that is none, spawn, connection_failed, timeout (limits.connect_timeout).
 Task<ConnectResult> connect(Loop& loop, std::string uri, ConnectOptions options = ConnectOptions());
 
 }  // namespace fairlead::transport

@@ -61,10 +61,10 @@ Connection::Connection(Connection&&) noexcept = default;
 Connection& Connection::operator=(Connection&&) noexcept = default;
 Connection::~Connection() = default;
 
-Result<Connection> Connection::connect(std::string_view uri, ConnectOptions options) {
+Result<Connection> Connection::connect(std::string_view uri, transport::ConnectOptions options) {
   auto impl = std::make_unique<Impl>();
   Loop& loop = impl->thread.loop();
-  ConnectResult made = impl->thread.wait_for(fairlead::connect(loop, std::string(uri), std::move(options)));
+  ConnectResult made = impl->thread.wait_for(transport::connect(loop, std::string(uri), std::move(options)));
   if (!made) return made.error();
   impl->connection = std::move(*made);
   return Connection(std::move(impl));
@@ -111,7 +111,7 @@ Peer::Peer(Peer&&) noexcept = default;
 Peer& Peer::operator=(Peer&&) noexcept = default;
 Peer::~Peer() = default;
 
-Result<Peer> Peer::connect(std::string_view uri, ConnectOptions options,
+Result<Peer> Peer::connect(std::string_view uri, transport::ConnectOptions options,
                            std::shared_ptr<const Methods> methods) {
   auto impl = std::make_unique<Impl>();
   Loop& loop = impl->thread.loop();
@@ -120,7 +120,7 @@ Result<Peer> Peer::connect(std::string_view uri, ConnectOptions options,
   peer_options.log = options.log;
   peer_options.noise = Noise::skip;  // a child may print what it likes
   peer_options.workers = impl->workers = std::make_shared<Workers>(options.limits);
-  ConnectResult made = impl->thread.wait_for(fairlead::connect(loop, std::string(uri), std::move(options)));
+  ConnectResult made = impl->thread.wait_for(transport::connect(loop, std::string(uri), std::move(options)));
   if (!made) return made.error();
   impl->connection = std::move(*made);
   impl->thread.wait_for(

@@ -45,6 +45,12 @@ TEST(Blocking, ErrorsAreValues) {
   EXPECT_EQ(peer->call("ping").error().kind(), ErrorKind::closed);
 }
 
+TEST(Blocking, CallFailsWithConnectionFailedWhenNoHttpServerListens) {
+  auto peer = blocking::Peer::connect("http://127.0.0.1:1/mcp");
+  ASSERT_TRUE(peer) << peer.error().to_string();
+  EXPECT_EQ(peer->call("ping").error().kind(), ErrorKind::connection_failed);
+}
+
 TEST(Blocking, TimesOut) {
   auto peer = blocking::Peer::connect("stdio:sleep 1000");
   ASSERT_TRUE(peer);
