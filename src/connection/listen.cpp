@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "base/uri.hpp"
+#include "connection/acceptor.hpp"
 #include "connection/sockets.hpp"
 #include "connection/stream_connection.hpp"
 #include "fairlead/base/log_rate_limit.hpp"
@@ -14,9 +14,6 @@
 namespace fairlead {
 
 namespace {
-
-constexpr int kAcceptsPerTurn = 64;
-constexpr std::chrono::milliseconds kOutOfDescriptorsPause{100};
 
 std::string name_of(const Uri& uri, int fd) {
   if (uri.scheme == Uri::Scheme::unix_socket) return uri.text;
@@ -30,51 +27,33 @@ Result<UniqueFd> open_listening_socket(const Uri& uri, unsigned mode) {
   return listening_socket(*address, uri.text, mode);
 }
 
-class SocketListener final : public Listener, public std::enable_shared_from_this<SocketListener> {
+class SocketListener final : public Listener {
  public:
-  SocketListener(Loop& loop, Uri uri, Descriptor socket, ConnectOptions options, OnConnection accept)
+  SocketListener(Loop& loop, Uri uri, std::string address, ConnectOptions options, OnConnection accept)
       : loop_(loop),
         uri_(std::move(uri)),
-        socket_(std::move(socket)),
-        address_(name_of(uri_, socket_.fd())),
+        address_(std::move(address)),
         options_(std::move(options)),
-        accept_(std::move(accept)),
-        pause_(loop) {}
+        accept_(std::move(accept)) {}
   ~SocketListener() override { close(); }
+
+  Result<void> start(UniqueFd socket) {
+    auto started = Acceptor::start(loop_, std::move(socket), address_, options_.log,
+                                   [this](UniqueFd fd) { take(std::move(fd)); });
+    if (!started) return started.error();
+    acceptor_ = std::move(*started);
+    return {};
+  }
 
   std::string address() const override { return address_; }
 
   void close() override {
-    if (!socket_.open()) return;
-    pause_.cancel();
-    socket_.close();
+    if (!acceptor_ || !acceptor_->open()) return;
+    acceptor_->close();
     if (uri_.scheme == Uri::Scheme::unix_socket) ::unlink(uri_.path.c_str());
   }
 
-  void wait() {
-    socket_.when_readable([weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->accept_some();
-    });
-  }
-
  private:
-  void accept_some() {
-    for (int i = 0; i < kAcceptsPerTurn && socket_.open(); ++i) {
-      UniqueFd fd(::accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (fd) {
-        take(std::move(fd));
-      } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-        // The connection stays in the queue, so waiting for readability would spin.
-        fault_log_.write(options_.log, LogLevel::error, "cannot accept: out of descriptors or memory",
-                         {{"listener", address_}});
-        return pause_.arm_after(kOutOfDescriptorsPause, [this] { accept_some(); });
-      } else if (errno != EINTR && errno != ECONNABORTED) {
-        break;
-      }
-    }
-    if (socket_.open()) wait();
-  }
-
   void take(UniqueFd fd) {
     if (uri_.scheme == Uri::Scheme::tcp) set_no_delay(fd.get());
     StreamOptions stream;
@@ -117,11 +96,10 @@ class SocketListener final : public Listener, public std::enable_shared_from_thi
 
   Loop& loop_;
   Uri uri_;
-  Descriptor socket_;
   std::string address_;
   ConnectOptions options_;
   OnConnection accept_;
-  Timer pause_;
+  std::shared_ptr<Acceptor> acceptor_;
   LogRateLimit fault_log_;
   std::vector<std::weak_ptr<Connection>> open_;
   std::size_t count_again_at_ = 64;
@@ -136,11 +114,10 @@ Result<std::shared_ptr<Listener>> Listener::listen(Loop& loop, const Uri& uri, C
   }
   Result<UniqueFd> fd = open_listening_socket(uri, options.socket_mode);
   if (!fd) return fd.error();
-  Result<Descriptor> socket = Descriptor::adopt(loop, std::move(*fd));
-  if (!socket) return socket.error();
-  auto listener =
-      std::make_shared<SocketListener>(loop, uri, std::move(*socket), std::move(options), std::move(accept));
-  listener->wait();
+  const std::string address = name_of(uri, fd->get());
+  auto listener = std::make_shared<SocketListener>(loop, uri, address, std::move(options), std::move(accept));
+  const Result<void> started = listener->start(std::move(*fd));
+  if (!started) return started.error();
   return std::shared_ptr<Listener>(std::move(listener));
 }
 

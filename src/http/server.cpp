@@ -2,8 +2,7 @@
 
 #include <sys/socket.h>
 
-#include <cerrno>
-
+#include "connection/acceptor.hpp"
 #include "http/byte_stream.hpp"
 #include "http/listening.hpp"
 #include "http/server_connection.hpp"
@@ -13,8 +12,6 @@ namespace fairlead::http {
 
 namespace {
 
-constexpr int kAcceptsPerTurn = 64;
-constexpr std::chrono::milliseconds kOutOfDescriptorsPause{100};
 constexpr std::size_t kMaxSurplus =
     256;  // clients that are waited for after they were told that there are too many
 
@@ -30,11 +27,12 @@ class SocketServer final : public Server, public std::enable_shared_from_this<So
 
   Result<void> listen_on(std::vector<UniqueFd> sockets) {
     for (UniqueFd& socket : sockets) {
-      Result<Descriptor> descriptor = Descriptor::adopt(core_->loop, std::move(socket));
-      if (!descriptor) return descriptor.error();
-      acceptors_.push_back(std::make_shared<Acceptor>(std::move(*descriptor), core_->loop));
+      Result<std::shared_ptr<Acceptor>> started =
+          Acceptor::start(core_->loop, std::move(socket), address_, core_->options.log,
+                          [this](UniqueFd fd) { take(std::move(fd)); });
+      if (!started) return started.error();
+      acceptors_.push_back(std::move(*started));
     }
-    for (const auto& acceptor : acceptors_) wait(acceptor);
     return {};
   }
 
@@ -61,12 +59,6 @@ class SocketServer final : public Server, public std::enable_shared_from_this<So
   }
 
  private:
-  struct Acceptor {
-    Acceptor(Descriptor listening, Loop& loop) : socket(std::move(listening)), pause(loop) {}
-    Descriptor socket;
-    Timer pause;
-  };
-
   static Task<void> drain_and_close(std::shared_ptr<SocketServer> self) {
     self->stop_accepting();
     self->core_->drain();
@@ -75,37 +67,9 @@ class SocketServer final : public Server, public std::enable_shared_from_this<So
   }
 
   void stop_accepting() {
+    for (const auto& acceptor : acceptors_) acceptor->close();
     acceptors_.clear();
     file_.remove();
-  }
-
-  void wait(const std::shared_ptr<Acceptor>& acceptor) {
-    acceptor->socket.when_readable(
-        [weak = weak_from_this(), on = std::weak_ptr<Acceptor>(acceptor)] { accept_if_alive(weak, on); });
-  }
-
-  static void accept_if_alive(const std::weak_ptr<SocketServer>& weak, const std::weak_ptr<Acceptor>& on) {
-    const auto self = weak.lock();
-    const auto acceptor = on.lock();
-    if (self && acceptor) self->accept_some(acceptor);
-  }
-
-  void accept_some(const std::shared_ptr<Acceptor>& acceptor) {
-    for (int i = 0; i < kAcceptsPerTurn; ++i) {
-      UniqueFd fd(::accept4(acceptor->socket.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (fd) {
-        take(std::move(fd));
-      } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-        // The connection stays in the queue, so waiting for readability would spin.
-        core_->options.log.error("cannot accept: out of descriptors or memory", {{"listener", address_}});
-        return acceptor->pause.arm_after(
-            kOutOfDescriptorsPause,
-            [weak = weak_from_this(), on = std::weak_ptr<Acceptor>(acceptor)] { accept_if_alive(weak, on); });
-      } else if (errno != EINTR && errno != ECONNABORTED) {
-        break;
-      }
-    }
-    wait(acceptor);
   }
 
   void take(UniqueFd fd) {

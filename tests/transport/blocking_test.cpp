@@ -76,7 +76,7 @@ TEST(Blocking, ServesTheOtherSideToo) {
   // `cat` sends our own request back to us, and our answer back as its answer.
   auto methods = std::make_shared<Methods>();
   methods->on("whoami", [](const Request&) { return json::string("myself"); });
-  auto peer = blocking::Peer::connect("stdio:cat", ConnectOptions(), methods);
+  auto peer = blocking::Peer::connect("stdio:cat", transport::ConnectOptions(), methods);
   ASSERT_TRUE(peer);
   const auto got = peer->call("whoami");
   ASSERT_TRUE(got) << got.error().to_string();
