@@ -11,18 +11,6 @@
 
 namespace fairlead::gateway {
 
-namespace {
-
-// A call waits for the first list of its server, so that server is not to be started in the background.
-Task<void> start_for_call(std::shared_ptr<pool::Pool> pool, std::string server, std::stop_token stop) {
-  pool::Target target(std::move(server));
-  Task<Result<pool::Lease>> acquiring = pool->acquire(std::move(target), std::move(stop));
-  const Result<pool::Lease> lease = co_await acquiring;
-  static_cast<void>(lease);  // whoever lists says what is wrong
-}
-
-}  // namespace
-
 GatewayBackend::GatewayBackend(Loop& loop, mcp::Server front, Units units)
     : loop_(loop),
       front_(std::move(front)),
@@ -53,9 +41,13 @@ Task<Answer> GatewayBackend::serve(mcp::BackendRequest request) {
     Answer answer = co_await listing;
     co_return answer;
   }
-  Result<Route> found = router_.route(request.message, request.context);
-  if (!found && router_.may_be_listed_yet(request.message)) {
-    Task<Result<Route>> waiting = wait_for_route(request);
+  const Result<Requested> requested = requested_in(request.message);
+  if (!requested) co_return requested.error();
+  const mcp::Context& context = request.context;
+  Result<Route> found = router_.route(*requested, context.session(), context.user());
+  if (!found) {
+    Task<Result<Route>> waiting = wait_for_route(*requested, std::string(context.session()),
+                                                 std::string(context.user()), context.stop());
     found = co_await waiting;
   }
   if (!found) co_return found.error();
@@ -64,17 +56,22 @@ Task<Answer> GatewayBackend::serve(mcp::BackendRequest request) {
   co_return answer;
 }
 
-Task<Result<Route>> GatewayBackend::wait_for_route(const mcp::BackendRequest& request) {
-  if (const auto server = router_.server_named_in(request.message))
-    loop_.spawn(start_for_call(units_.pool, server->name(), request.context.stop()));
-  const Clock::time_point until = Clock::now() + list_wait_;
-  Result<Route> found = router_.route(request.message, request.context);
-  while (!found && router_.may_be_listed_yet(request.message) && Clock::now() < until) {
-    Task<void> waiting = units_.listing->next_attempt(until - Clock::now());
-    co_await waiting;
-    found = router_.route(request.message, request.context);
+Task<Result<Route>> GatewayBackend::wait_for_route(const Requested& requested, std::string session,
+                                                   std::string user, std::stop_token stop) {
+  while (true) {
+    const Result<Route> found = router_.route(requested, session, user);
+    if (found || stop.stop_requested()) co_return found;
+    if (const auto owner = router_.unlisted_owner(requested)) {
+      Task<Result<void>> listing = units_.listing->list_for_request(owner, requested.kind, stop);
+      const Result<void> listed = co_await listing;
+      if (!listed) co_return failure_of(owner->name(), listed.error());
+    } else if (router_.may_be_listed_yet(requested)) {
+      Task<void> waiting = units_.listing->next_attempt(stop);
+      co_await waiting;
+    } else {
+      co_return found;
+    }
   }
-  co_return found;
 }
 
 Task<Answer> GatewayBackend::list(Kind kind, mcp::BackendRequest request) {
@@ -97,25 +94,20 @@ Task<Answer> GatewayBackend::list(Kind kind, mcp::BackendRequest request) {
 
 Task<Result<std::shared_ptr<void>>> GatewayBackend::subscribe(mcp::BackendSubscription subscription) {
   const auto keep = shared_from_this();
-  const auto route = [&] {
-    return router_.server_of_resource(subscription.uri, subscription.session, subscription.user);
-  };
-  Result<std::shared_ptr<ServerEntry>> server = route();
-  const Clock::time_point until = Clock::now() + list_wait_;
-  while (server && !*server && !units_.catalogue->complete().is_set() && Clock::now() < until) {
-    Task<void> waiting = units_.listing->next_attempt(until - Clock::now());
-    co_await waiting;
-    server = route();
-  }
-  if (!server) co_return server.error();
-  if (!*server) co_return resource_not_found(subscription.uri);
-  pool::Target target((*server)->name(), std::move(subscription.session), std::move(subscription.user));
+  Requested requested;
+  requested.kind = Kind::resources;
+  requested.name = subscription.uri;
+  Task<Result<Route>> routing =
+      wait_for_route(requested, subscription.session, subscription.user, subscription.stop);
+  const Result<Route> found = co_await routing;
+  if (!found) co_return found.error();
+  const std::string server = found->server->name();
+  pool::Target target(server, std::move(subscription.session), std::move(subscription.user));
   Task<Result<std::shared_ptr<void>>> subscribing =
       units_.watches->subscribe(std::move(target), std::move(subscription.uri), std::move(subscription.stop),
                                 std::move(subscription.updated));
   Result<std::shared_ptr<void>> made = co_await subscribing;
-  if (!made && made.error().kind() != ErrorKind::remote)
-    co_return failure_of((*server)->name(), made.error());
+  if (!made && made.error().kind() != ErrorKind::remote) co_return failure_of(server, made.error());
   co_return made;
 }
 

@@ -31,7 +31,7 @@ class GatewayBackend final : public mcp::Backend, public std::enable_shared_from
   };
   GatewayBackend(Loop& loop, mcp::Server front, Units units);
 
-  // How long a request waits for servers that have not listed yet.
+  // How long a list waits for servers that have not listed yet.
   void set_list_wait(std::chrono::milliseconds wait) { list_wait_ = wait; }
 
   bool has_capability(std::string_view capability) const override;
@@ -44,8 +44,10 @@ class GatewayBackend final : public mcp::Backend, public std::enable_shared_from
 
  private:
   Task<Answer> list(Kind kind, mcp::BackendRequest request);
-  // As Router::route(), after waiting for the first lists of the server. `request` is kept by the caller.
-  Task<Result<Route>> wait_for_route(const mcp::BackendRequest& request);
+  // As Router::route(), after waiting for the lists that the route depends on. `requested` is kept by the
+  // caller.
+  Task<Result<Route>> wait_for_route(const Requested& requested, std::string session, std::string user,
+                                     std::stop_token stop);
 
   Loop& loop_;
   mcp::Server front_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fairlead/process/failure.hpp"
 #include "protocol/slices.hpp"
 
 namespace fairlead::gateway {
@@ -36,6 +37,10 @@ Task<Result<pool::Lease>> lease_of(std::shared_ptr<pool::Pool> pool, std::string
   co_return lease;
 }
 
+Error shutting_down() {
+  return with_failure_code(Error(ErrorKind::closed, "the gateway is shutting down"), failure::draining);
+}
+
 }  // namespace
 
 void Listing::refresh(const EntryPtr& entry, const std::shared_ptr<pool::Upstream>& changed) {
@@ -59,18 +64,56 @@ void Listing::refresh_own(const EntryPtr& entry, const std::shared_ptr<pool::Ups
 void Listing::stop() {
   stopping_ = true;
   for (const EntryPtr& entry : servers_->all()) entry->stop_listing();
+  call_waiters();
 }
 
 void Listing::check_complete() {
   const bool all =
       std::ranges::all_of(servers_->all(), [](const EntryPtr& entry) { return entry->listing.attempted; });
   if (all) catalogue_->complete().set();
+  call_waiters();
 }
 
-Task<void> Listing::next_attempt(Clock::duration timeout) {
+// ---- waiting ---------------------------------------------------------------------------------------------
+
+void Listing::call_waiters() {
+  for (const auto& waiter : std::exchange(waiters_, {})) waiter->call();
+}
+
+Task<void> Listing::next_attempt(std::stop_token stop) {
   const auto keep = shared_from_this();
-  const bool ended = co_await attempt_ended_.wait(loop_, timeout);
-  static_cast<void>(ended);
+  const auto waiter = std::make_shared<pool::Waiter>(loop_);
+  waiters_.push_back(waiter);
+  Task<bool> waiting = pool::Waiter::wait(waiter, Clock::duration::max(), std::move(stop));
+  const bool called = co_await waiting;
+  if (!called) std::erase(waiters_, waiter);
+}
+
+Task<Result<void>> Listing::list_for_request(EntryPtr entry, Kind kind, std::stop_token stop) {
+  const auto keep = shared_from_this();
+  pool::Target target(entry->name());
+  Task<Result<pool::Lease>> starting = pool_->acquire(std::move(target), stop);
+  Result<pool::Lease> started = co_await starting;
+  if (entry->retired) co_return Result<void>();
+  if (!started) co_return started.error();
+  const std::shared_ptr<pool::Upstream> upstream = started->upstream();
+  // Released: it counts as a call, of which the server may allow only one.
+  started = Error(ErrorKind::closed, "released");
+  if (!entry->unlisted(kind)) co_return Result<void>();
+  refresh(entry, upstream);
+  if (!entry->shared.asking) co_return shutting_down();
+  const auto waiter = std::make_shared<pool::Waiter>(loop_);
+  entry->listing.waiters.push_back(waiter);
+  Task<bool> waiting = pool::Waiter::wait(waiter, entry->spec.clocks.absolute, stop);
+  const bool called = co_await waiting;
+  if (!called) std::erase(entry->listing.waiters, waiter);
+  if (entry->retired) co_return Result<void>();
+  if (stopping_) co_return shutting_down();
+  if (entry->listing.failure) co_return *entry->listing.failure;
+  const std::optional<Error>& error = entry->listing.errors[static_cast<std::size_t>(kind)];
+  if (error) co_return *error;
+  if (!called) co_return Error::timeout("the lists of server " + entry->name(), entry->spec.clocks.absolute);
+  co_return Result<void>();
 }
 
 // ---- asking ----------------------------------------------------------------------------------------------
@@ -84,8 +127,8 @@ Task<void> Listing::list_shared(std::shared_ptr<Listing> self, EntryPtr entry) {
   entry->shared.asking = false;
   entry->listing.attempted = true;
   if (!entry->listing.problem.empty()) self->retry_later(entry);
+  entry->call_waiters();
   self->check_complete();
-  std::exchange(self->attempt_ended_, Event()).set();
 }
 
 Task<bool> Listing::list_once(EntryPtr entry) {
@@ -96,23 +139,23 @@ Task<bool> Listing::list_once(EntryPtr entry) {
   Result<pool::Lease> lease = co_await leasing;
   if (entry->retired) co_return false;
   if (!lease) {
-    note_problem(*entry, lease.error().to_string(), lease.error());
+    note_outcome(*entry, lease.error());
     co_return false;
   }
   entry->revision = lease->client().revision();
   Task<Result<ListOutcome>> asking = ask(std::move(*lease), entry->shared);
   const Result<ListOutcome> asked = co_await asking;
   if (entry->retired) co_return false;
-  std::optional<Error> failure;
-  if (!asked) failure = asked.error();
-  note_problem(*entry, asked ? asked->problem : asked.error().to_string(), failure);
+  note_outcome(*entry, asked);
   if (asked) catalogue_->publish(*entry, asked->listed);
   co_return asked.has_value();
 }
 
-void Listing::note_problem(ServerEntry& entry, std::string problem, std::optional<Error> failure) {
+void Listing::note_outcome(ServerEntry& entry, const Result<ListOutcome>& outcome) {
   ListingState& listing = entry.listing;
-  listing.failure = std::move(failure);
+  listing.failure = outcome ? std::nullopt : std::optional(outcome.error());
+  listing.errors = outcome ? outcome->errors : ListOutcome().errors;
+  std::string problem = outcome ? outcome->problem : outcome.error().to_string();
   if (problem.empty()) listing.pause = {};
   const bool news = !problem.empty() && problem != listing.problem;
   listing.problem = std::move(problem);
@@ -186,6 +229,7 @@ Task<Result<Listing::ListOutcome>> Listing::ask(pool::Lease lease, ListCache& ca
     // Many servers have resources and no templates, and do not know the method.
     if (kind == Kind::templates && entries.error().kind() == ErrorKind::remote) continue;
     outcome.problem = std::string(list_method(kind)) + ": " + entries.error().to_string();
+    outcome.errors[static_cast<std::size_t>(kind)] = entries.error();
     if (client->end_reason()) {
       cache.lease.reset();
       co_return entries.error();

@@ -3,11 +3,14 @@
 // the lists empty and is asked again later. Private to the layer.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fairlead/base/log.hpp"
 #include "fairlead/loop/event.hpp"
@@ -37,10 +40,15 @@ class Listing : public std::enable_shared_from_this<Listing> {
   void refresh(const EntryPtr& entry, const std::shared_ptr<pool::Upstream>& changed);
   // For an upstream of one session or user, which is not started for it.
   void refresh_own(const EntryPtr& entry, const std::shared_ptr<pool::Upstream>& upstream);
-  // Sets the catalogue's complete() if no server is left that has not tried to list.
+  // Sets the catalogue's complete() if no server is left that has not tried to list. To be called when a
+  // server is removed or disabled.
   void check_complete();
-  // Waits until an attempt of some server to list has ended; for `timeout` at most.
-  Task<void> next_attempt(Clock::duration timeout);
+  // Waits until an attempt of some server to list has ended, or `stop`.
+  Task<void> next_attempt(std::stop_token stop);
+  // For a request that `entry` may be able to serve: starts the server as a call does, by its own clocks, and
+  // waits until it has listed. Fails with the reason why its list of `kind` is missing. When `entry` has been
+  // retired meanwhile it returns without an error.
+  Task<Result<void>> list_for_request(EntryPtr entry, Kind kind, std::stop_token stop);
   // Releases what asking holds, and asks no more.
   void stop();
 
@@ -50,7 +58,8 @@ class Listing : public std::enable_shared_from_this<Listing> {
     ListOutcome() {}  // NOLINT: not an aggregate, see ConnectOptions
 
     std::shared_ptr<const Listed> listed;
-    std::string problem;  // why it is incomplete; empty: it is complete
+    std::string problem;                                     // why it is incomplete; empty: it is complete
+    std::array<std::optional<Error>, kKinds.size()> errors;  // of the lists that are missing
   };
 
   static Task<void> list_shared(std::shared_ptr<Listing> self, EntryPtr entry);
@@ -66,7 +75,8 @@ class Listing : public std::enable_shared_from_this<Listing> {
   Task<void> ask_for_changes(std::shared_ptr<mcp::Client> client, ListCache& cache);
   // Makes offers of what `server` has listed, in slices that let the loop serve others in between.
   Task<void> make_offers(std::string server, std::shared_ptr<Listed> listed);
-  void note_problem(ServerEntry& entry, std::string problem, std::optional<Error> failure);
+  void note_outcome(ServerEntry& entry, const Result<ListOutcome>& outcome);
+  void call_waiters();
   void retry_later(const EntryPtr& entry);
 
   Loop& loop_;
@@ -75,7 +85,7 @@ class Listing : public std::enable_shared_from_this<Listing> {
   std::shared_ptr<CatalogueStore> catalogue_;
   Log log_;
   std::chrono::milliseconds retry_delay_{1'000};
-  Event attempt_ended_;  // replaced by a new one whenever it is set
+  std::vector<std::shared_ptr<pool::Waiter>> waiters_;  // called when an attempt has ended
   bool stopping_ = false;
 };
 

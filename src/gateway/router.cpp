@@ -1,5 +1,7 @@
 #include "gateway/router.hpp"
 
+#include <algorithm>
+
 #include "fairlead/json/members.hpp"
 #include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
@@ -11,83 +13,92 @@ namespace {
 
 constexpr std::size_t kMaxNameBytes = 1024;  // of a tool's or prompt's name in a request, as JSON
 
-// Empty if there is none, or none that a server could have.
-std::string name_in(const rpc::Message& message) {
-  const json::View params(message.params_text());
-  const json::View ref = message.method() == "completion/complete" ? params["ref"] : params;
-  const json::View name = ref["name"];
-  return name.text().size() > kMaxNameBytes ? std::string() : name.as_string().value_or("");
+Error invalid_request(std::string message) {
+  return refusal_of(rpc::kInvalidParams, std::move(message), failure::invalid_request);
 }
 
-Error name_too_long() {
-  return refusal_of(rpc::kInvalidParams,
-                    "name is over the limit max_name_bytes (" + std::to_string(kMaxNameBytes) + ")",
-                    failure::invalid_request);
+Error disabled(const std::string& server) {
+  const Error error(ErrorKind::connection_failed, "it is disabled");
+  return failure_of(server, with_failure_code(error, failure::server_stopped));
+}
+
+// Why a server that may have resources has not listed them; nullopt if it has.
+std::optional<Error> resource_problem(const ServerEntry& entry) {
+  if (!entry.enabled) return std::nullopt;
+  if (entry.listing.failure) return entry.listing.failure;
+  const std::optional<Error>& error = entry.listing.errors[static_cast<std::size_t>(Kind::resources)];
+  return error ? error : entry.listing.errors[static_cast<std::size_t>(Kind::templates)];
 }
 
 }  // namespace
 
-Error resource_not_found(std::string_view uri) {
-  return refusal_of(rpc::kInvalidParams, "Resource not found: no server here has `" + std::string(uri) + "`",
-                    failure::unknown_name);
-}
-
-Result<Route> Router::route(const rpc::Message& message, const mcp::Context& context) const {
+Result<Requested> requested_in(const rpc::Message& message) {
   const json::View params(message.params_text());
   const std::string_view method = message.method();
   const json::Members ref(method == "completion/complete" ? params["ref"] : params, {"type", "name", "uri"});
   const bool is_resource = method == "resources/read" || ref["type"].as_string() == "ref/resource";
-  const json::View key = ref[is_resource ? "uri" : "name"];
-  if (!is_resource && key.text().size() > kMaxNameBytes) return name_too_long();
-  const std::optional<std::string> name = key.as_string();
+  const json::View where = ref[is_resource ? "uri" : "name"];
+  if (!is_resource && where.text().size() > kMaxNameBytes)
+    return invalid_request("name is over the limit max_name_bytes (" + std::to_string(kMaxNameBytes) + ")");
+  std::optional<std::string> name = where.as_string();
   if (!name)
-    return refusal_of(rpc::kInvalidParams,
-                      std::string(is_resource ? "uri" : "name") + " is missing or not a string",
-                      failure::invalid_request);
-  if (is_resource) return route_resource(*name, context);
-  const auto catalogue = catalogue_->view(context.session(), context.user());
-  const bool is_tool = method == "tools/call";
-  const Offer* const offer = is_tool ? catalogue->tool(*name) : catalogue->prompt(*name);
+    return invalid_request(std::string(is_resource ? "uri" : "name") + " is missing or not a string");
+  Requested requested;
+  requested.kind = is_resource ? Kind::resources : method == "tools/call" ? Kind::tools : Kind::prompts;
+  requested.name = std::move(*name);
+  requested.where = where;
+  return requested;
+}
+
+Result<Route> Router::route(const Requested& requested, std::string_view session,
+                            std::string_view user) const {
+  if (requested.kind == Kind::resources) return route_resource(requested, session, user);
+  const auto catalogue = catalogue_->view(session, user);
+  const bool is_tool = requested.kind == Kind::tools;
+  const Offer* const offer = is_tool ? catalogue->tool(requested.name) : catalogue->prompt(requested.name);
   const auto server = offer ? servers_->find(offer->server) : nullptr;
-  if (!server) return unknown_name(is_tool ? "tool" : "prompt", *name);
-  return Route{server, catalogue, Rename{key, offer->name},
+  if (!server) return unknown_name(requested);
+  return Route{server, catalogue, Rename{requested.where, offer->name},
                is_tool ? json::View(offer->entry) : json::View()};
 }
 
-Result<Route> Router::route_resource(std::string_view uri, const mcp::Context& context) const {
-  Result<std::shared_ptr<ServerEntry>> server = server_of_resource(uri, context.session(), context.user());
-  if (!server) return server.error();
-  if (!*server) return resource_not_found(uri);
-  return Route{std::move(*server), nullptr, std::nullopt, json::View()};
-}
-
-Result<std::shared_ptr<ServerEntry>> Router::server_of_resource(std::string_view uri,
-                                                                std::string_view session,
-                                                                std::string_view user) const {
+Result<Route> Router::route_resource(const Requested& requested, std::string_view session,
+                                     std::string_view user) const {
   const auto catalogue = catalogue_->view(session, user);
   const Result<const std::string*> found =
-      catalogue->server_of_resource(uri, catalogue_->complete().is_set());
+      catalogue->server_of_resource(requested.name, !may_be_listed_yet(requested));
   if (!found) return found.error();
-  return *found ? servers_->find(**found) : nullptr;
+  const auto server = *found ? servers_->find(**found) : nullptr;
+  if (!server) return unknown_resource(requested.name);
+  return Route{server, nullptr, std::nullopt, json::View()};
 }
 
-// A tool's or prompt's name says whose it is.
-bool Router::may_be_listed_yet(const rpc::Message& message) const {
-  if (name_in(message).empty()) return !catalogue_->complete().is_set();
-  const auto server = server_named_in(message);
-  return server && !server->listing.attempted;
+std::shared_ptr<ServerEntry> Router::unlisted_owner(const Requested& requested) const {
+  if (requested.kind == Kind::resources) return nullptr;
+  auto owner = servers_->owner_of(requested.name);
+  return owner && owner->enabled && owner->unlisted(requested.kind) ? owner : nullptr;
 }
 
-std::shared_ptr<ServerEntry> Router::server_named_in(const rpc::Message& message) const {
-  return servers_->owner_of(name_in(message));
+bool Router::may_be_listed_yet(const Requested& requested) const {
+  return requested.kind == Kind::resources &&
+         std::ranges::any_of(servers_->all(), [](const auto& entry) { return !entry->listing.attempted; });
 }
 
-// A name that begins with that of a server which could not list may well be one of its names.
-Error Router::unknown_name(std::string_view what, const std::string& name) const {
-  const auto server = servers_->owner_of(name);
-  if (server && server->listing.failure && !server->shared.listed)
-    return failure_of(server->name(), *server->listing.failure);
-  return refusal_of(rpc::kInvalidParams, "Unknown " + std::string(what) + ": " + name, failure::unknown_name);
+Error Router::unknown_name(const Requested& requested) const {
+  const auto owner = servers_->owner_of(requested.name);
+  if (owner && !owner->enabled) return disabled(owner->name());
+  const std::string what = requested.kind == Kind::tools ? "tool" : "prompt";
+  return refusal_of(rpc::kInvalidParams, "Unknown " + what + ": " + requested.name, failure::unknown_name);
+}
+
+// A server that has not listed its resources may have it.
+Error Router::unknown_resource(std::string_view uri) const {
+  for (const auto& entry : servers_->all()) {
+    if (const std::optional<Error> problem = resource_problem(*entry))
+      return failure_of(entry->name(), *problem);
+  }
+  return refusal_of(rpc::kInvalidParams, "Resource not found: no server here has `" + std::string(uri) + "`",
+                    failure::unknown_name);
 }
 
 }  // namespace fairlead::gateway

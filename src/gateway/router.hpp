@@ -15,6 +15,15 @@
 
 namespace fairlead::gateway {
 
+// The name or URI that a request is about.
+struct Requested {
+  Kind kind = Kind::tools;  // resources for templates too
+  std::string name;
+  json::View where;  // the name in the message
+};
+// Reads a request that is not for a list. Fails with the error to answer the client with.
+Result<Requested> requested_in(const rpc::Message& message);
+
 // Where a request goes.
 struct Route {
   std::shared_ptr<ServerEntry> server;
@@ -28,25 +37,22 @@ class Router {
   Router(std::shared_ptr<const ServerTable> servers, std::shared_ptr<CatalogueStore> catalogue)
       : servers_(std::move(servers)), catalogue_(std::move(catalogue)) {}
 
-  // Fails with the error to answer the client with.
-  Result<Route> route(const rpc::Message& message, const mcp::Context& context) const;
-  // The server of a resource; null: it belongs to none. Fails with the error to answer the client with.
-  Result<std::shared_ptr<ServerEntry>> server_of_resource(std::string_view uri, std::string_view session,
-                                                          std::string_view user) const;
-  // Whether `message`, for which there is no route, may ask for something of a server that has not listed
-  // yet.
-  bool may_be_listed_yet(const rpc::Message& message) const;
-  // The server whose name that of a tool or prompt begins with; null if there is none.
-  std::shared_ptr<ServerEntry> server_named_in(const rpc::Message& message) const;
+  // Fails with the error to answer the client with, if no list that is to be waited for can change that.
+  Result<Route> route(const Requested& requested, std::string_view session, std::string_view user) const;
+  // For a request without a route: the server that its tool's or prompt's name says it is for, if that may
+  // have it without having listed it. Null if there is none.
+  std::shared_ptr<ServerEntry> unlisted_owner(const Requested& requested) const;
+  // For a request without a route: whether it is for a resource, and some server has not tried to list yet.
+  bool may_be_listed_yet(const Requested& requested) const;
 
  private:
-  Result<Route> route_resource(std::string_view uri, const mcp::Context& context) const;
-  Error unknown_name(std::string_view what, const std::string& name) const;
+  Result<Route> route_resource(const Requested& requested, std::string_view session,
+                               std::string_view user) const;
+  Error unknown_name(const Requested& requested) const;
+  Error unknown_resource(std::string_view uri) const;
 
   std::shared_ptr<const ServerTable> servers_;
   std::shared_ptr<CatalogueStore> catalogue_;
 };
-
-Error resource_not_found(std::string_view uri);
 
 }  // namespace fairlead::gateway

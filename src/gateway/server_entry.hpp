@@ -3,6 +3,7 @@
 // entry; the former one is retired, and what is still found out for it is dropped. Private to the layer.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -10,11 +11,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fairlead/loop/event.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/pool/pool.hpp"
 #include "gateway/offers.hpp"
+#include "pool/gate.hpp"
 
 namespace fairlead::gateway {
 
@@ -34,8 +37,10 @@ struct ListingState {
   bool attempted = false;        // an attempt to list has ended, with whatever outcome
   std::string problem;           // why the lists are missing or incomplete; empty: they are complete
   std::optional<Error> failure;  // why the lists are missing
-  std::optional<Timer> retry;    // armed while there is a problem
+  std::array<std::optional<Error>, kKinds.size()> errors;  // why the list of a kind is missing
+  std::optional<Timer> retry;                              // armed while there is a problem
   std::chrono::milliseconds pause{};
+  std::vector<std::shared_ptr<pool::Waiter>> waiters;  // called when the next attempt has ended
 };
 
 struct ServerEntry {
@@ -48,8 +53,12 @@ struct ServerEntry {
   // The lists of the upstream that this session or user has for itself; null if there is none, or it has not
   // listed.
   std::shared_ptr<const Listed> own_lists(std::string_view session, std::string_view user) const;
-  // Releases the leases and stops the timer that asking for lists holds.
+  // Whether the server may have something of this kind that is not in its lists: the last attempt to list it
+  // has failed, or there was none.
+  bool unlisted(Kind kind) const;
+  // Releases the leases and stops the timer that asking for lists holds, and calls those who wait for it.
   void stop_listing();
+  void call_waiters();
 
   const pool::ServerSpec spec;
   const std::string definition;

@@ -61,7 +61,6 @@ Result<ServerTable::EntryPtr> ServerTable::update(pool::ServerSpec spec, std::st
   if (!updated) return updated.error();
   next->enabled = (*former)->enabled;
   next->revision = (*former)->revision;
-  next->listing.attempted = (*former)->listing.attempted;
   next->shared.listed = (*former)->shared.listed;
   return replace(*former, std::move(next));
 }

@@ -1,0 +1,214 @@
+// Requests for servers that are configured but have not listed: they wait for the server by its own clocks,
+// or fail with its own reason. Only a name that no configured server can own is unknown.
+#include "gateway/harness.hpp"
+
+namespace fairlead::gateway {
+namespace {
+
+const std::string kToolList = R"({"tools":[{"name":"t","inputSchema":{"type":"object"}}]})";
+
+class UnlistedServerTest : public GatewayTest {
+ protected:
+  struct Outcome {
+    bool ended = false;
+    std::int64_t code = 0;
+    std::string text;  // of the result or the error
+  };
+  static Task<void> request_beside(std::shared_ptr<mcp::Client> client, std::string method, json::Raw params,
+                                   std::shared_ptr<Outcome> outcome) {
+    Task<Result<json::Raw>> asking = client->request(std::move(method), std::move(params));
+    const Result<json::Raw> answer = co_await asking;
+    outcome->code = answer ? 0 : answer.error().detail().rpc_code.value_or(-1);
+    outcome->text = answer ? std::string(answer->text()) : answer.error().message();
+    outcome->ended = true;
+  }
+  std::shared_ptr<Outcome> begin(const std::shared_ptr<Client>& client, const std::string& method,
+                                 const std::string& params) {
+    auto outcome = std::make_shared<Outcome>();
+    loop.spawn(request_beside(client->client, method, raw(params), outcome));
+    return outcome;
+  }
+  Outcome request(const std::shared_ptr<Client>& client, const std::string& method,
+                  const std::string& params) {
+    const auto outcome = begin(client, method, params);
+    EXPECT_TRUE(comes_true([&] { return outcome->ended; })) << method;
+    return *outcome;
+  }
+  Outcome call_tool(const std::shared_ptr<Client>& client, const std::string& tool) {
+    return request(client, "tools/call", R"({"name":")" + tool + R"(","arguments":{}})");
+  }
+  static bool mentions(const Outcome& outcome, std::string_view text) {
+    return outcome.text.find(text) != std::string::npos;
+  }
+  // A server that lists only what its script has.
+  std::shared_ptr<Scripted> script() {
+    auto scripted = std::make_shared<Scripted>(loop);
+    furnish = [scripted](Instance& instance) { instance.server.backend(scripted); };
+    return scripted;
+  }
+};
+
+TEST_F(UnlistedServerTest, RequestsWaitForAStartingServerLongerThanListWait) {
+  auto scripted = script();
+  scripted->results["tools/list"] = kToolList;
+  scripted->results["tools/call"] = R"({"content":[{"type":"text","text":"called"}]})";
+  scripted->results["prompts/list"] = R"({"prompts":[{"name":"p"}]})";
+  scripted->results["prompts/get"] = R"({"messages":[]})";
+  add("slow", Sharing::shared);
+  held["slow"];
+  config.list_wait = 1ms;
+  const auto one = enter();
+  EXPECT_EQ(tools(one).size(), 0u) << "list_wait has passed";
+  const auto called = begin(one, "tools/call", R"({"name":"slow__t","arguments":{}})");
+  const auto prompted = begin(one, "prompts/get", R"({"name":"slow__p"})");
+  const auto completed =
+      begin(one, "completion/complete",
+            R"({"ref":{"type":"ref/prompt","name":"slow__p"},"argument":{"name":"a","value":""}})");
+  EXPECT_EQ(call_tool(one, "nobody__t").code, rpc::kInvalidParams);
+  EXPECT_FALSE(called->ended || prompted->ended || completed->ended) << called->text << prompted->text;
+  held["slow"].set();
+  EXPECT_TRUE(comes_true([&] { return called->ended && prompted->ended && completed->ended; }));
+  EXPECT_TRUE(mentions(*called, "called")) << called->text;
+  EXPECT_TRUE(mentions(*prompted, "messages")) << prompted->text;
+  EXPECT_EQ(completed->code, rpc::kMethodNotFound) << "the server's own answer: " << completed->text;
+  EXPECT_EQ(call_tool(one, "slow__nothing").code, rpc::kInvalidParams) << "it has listed";
+}
+
+TEST_F(UnlistedServerTest, CallToAServerThatDoesNotStartFailsWithItsReason) {
+  add("broken", Sharing::shared);
+  failures["broken"] = 1000;
+  config.list_wait = 1ms;
+  const auto one = enter();
+  const Outcome outcome = call_tool(one, "broken__which");
+  EXPECT_EQ(outcome.code, rpc::kInternalError);
+  EXPECT_TRUE(mentions(outcome, "broken")) << outcome.text;
+  EXPECT_TRUE(mentions(outcome, "not yet")) << outcome.text;
+}
+
+TEST_F(UnlistedServerTest, CallStartsAServerAgainThatCouldNotListBefore) {
+  add("late", Sharing::shared);
+  failures["late"] = 1;
+  config.list_retry = 1h;
+  config.list_wait = 1ms;
+  const auto one = enter();
+  ASSERT_TRUE(comes_true([&] { return failures["late"] == 0; }));
+  EXPECT_EQ(tools(one).size(), 0u);
+  EXPECT_EQ(call(one, "late__which"), "0");
+  EXPECT_TRUE(has(one, "late__which"));
+}
+
+TEST_F(UnlistedServerTest, CallToAServerWhoseToolListFailsSaysWhy) {
+  script()->results["prompts/list"] = R"({"prompts":[{"name":"p"}]})";
+  add("a", Sharing::shared);
+  const auto one = enter();
+  const Outcome outcome = call_tool(one, "a__t");
+  EXPECT_EQ(outcome.code, rpc::kInternalError);
+  EXPECT_TRUE(mentions(outcome, "not in the script")) << outcome.text;
+  EXPECT_EQ(request(one, "prompts/get", R"({"name":"a__unknown"})").code, rpc::kInvalidParams)
+      << "its prompts are known";
+}
+
+TEST_F(UnlistedServerTest, CallIsMadeWhenTheToolListSucceedsAtLast) {
+  auto scripted = script();
+  scripted->results["prompts/list"] = R"({"prompts":[]})";
+  scripted->results["tools/call"] = R"({"content":[{"type":"text","text":"called"}]})";
+  config.list_retry = 1h;
+  add("a", Sharing::shared);
+  const auto one = enter();
+  EXPECT_EQ(tools(one).size(), 0u);
+  scripted->results["tools/list"] = kToolList;
+  EXPECT_TRUE(mentions(call_tool(one, "a__t"), "called"));
+}
+
+TEST_F(UnlistedServerTest, ResourceIsReadFromAServerThatStartsLate) {
+  add("slow", Sharing::shared);
+  add("other", Sharing::shared);
+  held["slow"];
+  held["other"];
+  config.list_wait = 1ms;
+  const auto one = enter();
+  EXPECT_EQ(tools(one).size(), 0u) << "list_wait has passed";
+  const auto read = begin(one, "resources/read", R"({"uri":"memo://one"})");
+  EXPECT_EQ(call_tool(one, "nobody__t").code, rpc::kInvalidParams);
+  EXPECT_FALSE(read->ended) << read->text;
+  held["slow"].set();
+  EXPECT_TRUE(comes_true([&] { return read->ended; }));
+  EXPECT_TRUE(mentions(*read, "memo")) << read->text;
+  EXPECT_EQ(read->code, 0) << read->text;
+  held["other"].set();
+}
+
+TEST_F(UnlistedServerTest, ResourceThatOnlyAFailedServerCouldHaveIsNotCalledUnknown) {
+  furnish = [](Instance& instance) {
+    mcp::ResourceSpec spec;
+    spec.uri = "memo://" + std::to_string(reinterpret_cast<std::uintptr_t>(&instance));
+    spec.name = "two";
+    ASSERT_TRUE(instance.server.add_resource(spec, &read));
+  };
+  add("good", Sharing::shared);
+  add("better", Sharing::shared);
+  add("broken", Sharing::shared);
+  failures["broken"] = 1000;
+  const auto one = enter();
+  ASSERT_TRUE(comes_true([&] { return failures["broken"] < 1000; }));
+  EXPECT_EQ(request(one, "resources/read", R"({"uri":"memo://one"})").code, 0);
+  const Outcome outcome = request(one, "resources/read", R"({"uri":"other://two"})");
+  EXPECT_EQ(outcome.code, rpc::kInternalError);
+  EXPECT_TRUE(mentions(outcome, "broken")) << outcome.text;
+  EXPECT_TRUE(mentions(outcome, "not yet")) << outcome.text;
+}
+
+TEST_F(UnlistedServerTest, CallToADisabledServerSaysThatItIsDisabledUntilItIsEnabled) {
+  add("a", Sharing::shared);
+  add("b", Sharing::shared);
+  const auto one = enter();
+  EXPECT_TRUE(has(one, "a__which"));
+  ASSERT_TRUE(gateway->disable_server("a"));
+  EXPECT_FALSE(has(one, "a__which"));
+  EXPECT_TRUE(comes_true([&] { return one->count(kToolsChanged) == 1; }));
+  const Outcome outcome = call_tool(one, "a__which");
+  EXPECT_EQ(outcome.code, rpc::kInternalError);
+  EXPECT_TRUE(mentions(outcome, "disabled")) << outcome.text;
+  EXPECT_EQ(call(one, "b__which"), "0");
+  ASSERT_TRUE(gateway->enable_server("a"));
+  EXPECT_EQ(call(one, "a__which"), "1");
+  EXPECT_TRUE(has(one, "a__which"));
+}
+
+TEST_F(UnlistedServerTest, WaitingCallEndsWhenItsServerIsRemovedOrDisabled) {
+  add("a", Sharing::shared);
+  add("b", Sharing::shared);
+  held["a"];
+  held["b"];
+  const auto one = enter();
+  const auto removed = begin(one, "tools/call", R"({"name":"a__which","arguments":{}})");
+  const auto disabled = begin(one, "tools/call", R"({"name":"b__which","arguments":{}})");
+  ASSERT_TRUE(comes_true([&] { return gateway->pool().status().at(0).waiting > 0; }));
+  ASSERT_TRUE(gateway->remove_server("a"));
+  ASSERT_TRUE(gateway->disable_server("b"));
+  EXPECT_TRUE(comes_true([&] { return removed->ended && disabled->ended; }));
+  EXPECT_EQ(removed->code, rpc::kInvalidParams) << removed->text;
+  EXPECT_EQ(disabled->code, rpc::kInternalError) << disabled->text;
+  EXPECT_TRUE(mentions(*disabled, "disabled")) << disabled->text;
+  held["a"].set();
+  held["b"].set();
+}
+
+TEST_F(UnlistedServerTest, CancelledCallDoesNotWaitForItsServer) {
+  add("slow", Sharing::shared);
+  held["slow"];
+  const auto one = enter();
+  std::stop_source stop;
+  mcp::ToolCallOptions options;
+  options.stop = stop.get_token();
+  bool over = false;
+  loop.spawn(wait_for(one->client, "slow__which", options, &over));
+  // The lister waits too.
+  ASSERT_TRUE(comes_true([&] { return gateway->pool().status().at(0).waiting == 2; }));
+  stop.request_stop();
+  EXPECT_TRUE(comes_true([&] { return over && gateway->pool().status().at(0).waiting == 1; }));
+  held["slow"].set();
+}
+
+}  // namespace
+}  // namespace fairlead::gateway
