@@ -161,7 +161,7 @@ void add_duration(CLI::App& command, const std::string& name, std::chrono::milli
       .add_option_function<std::string>(
           name,
           [&value, name](const std::string& text) {
-            const Result<std::chrono::milliseconds> parsed = gateway::parse_duration(text);
+            const Result<std::chrono::milliseconds> parsed = parse_duration(text);
             if (!parsed)
               throw CLI::ValidationError(name,
                                          "`" + text + "` is not a duration such as 500ms, 30s, 2m or 1h");

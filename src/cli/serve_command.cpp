@@ -39,11 +39,9 @@ Result<gateway::Config> demo_config() {
   char self[PATH_MAX];
   const ssize_t length = ::readlink("/proc/self/exe", self, sizeof self);
   if (length <= 0) return Error(ErrorKind::spawn, "cannot find out which program this is");
-  ProcessSpec demo;
+  pool::Program demo;
   demo.command = std::string(self, static_cast<std::size_t>(length));
   demo.args = {"demo"};
-  demo.name = "demo";
-  demo.stderr_mode = StderrMode::log;
   gateway::Config config;
   pool::ServerSpec spec;
   spec.name = "demo";

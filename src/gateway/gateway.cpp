@@ -17,6 +17,9 @@ pool::PoolOptions pool_options(const Config& config, const Log& log) {
   options.client.info = gateway_info();
   options.client.connect.log = log;
   options.client.connect.limits = frame_limits(config);
+  options.connectors = config.connectors;
+  options.secrets = config.secrets;
+  options.manifest.path = config.terminator_manifest;
   return options;
 }
 
@@ -58,7 +61,7 @@ GatewayImpl::GatewayImpl(Loop& loop, const Config& config, Log log)
   pool::PoolOptions options = pool_options(config, log_);
   options.handlers = events_->handlers();
   pool_ = pool::Pool::create(loop, std::move(options));
-  servers_ = std::make_shared<ServerTable>(pool_, config.terminator_manifest);
+  servers_ = std::make_shared<ServerTable>(pool_);
   catalogue_ = std::make_shared<CatalogueStore>(loop, servers_, front_, log_);
   listing_ = std::make_shared<Listing>(loop, pool_, servers_, catalogue_, log_);
   watches_ = std::make_shared<Watches>(loop, pool_, log_);
@@ -76,8 +79,7 @@ Result<void> GatewayImpl::start(const Config& config) {
   if (!compacted) return compacted.error();
   set_clocks(config);
   for (const pool::ServerSpec& spec : config.servers) {
-    const auto definition = config.definitions.find(spec.name);
-    const auto added = servers_->add(spec, definition == config.definitions.end() ? "" : definition->second);
+    const auto added = servers_->add(spec);
     if (!added) return added.error();
   }
   listing_->check_complete();
@@ -102,11 +104,7 @@ Task<void> GatewayImpl::shutdown(std::chrono::milliseconds grace) {
 // ---- servers ---------------------------------------------------------------------------------------------
 
 Result<void> GatewayImpl::add_server(pool::ServerSpec spec) {
-  return add(std::move(spec), std::string());
-}
-
-Result<void> GatewayImpl::add(pool::ServerSpec spec, std::string definition) {
-  const auto added = servers_->add(std::move(spec), std::move(definition));
+  const auto added = servers_->add(std::move(spec));
   if (!added) return added.error();
   log_.info("server added", {{"server", (*added)->name()}});
   listing_->refresh(*added, nullptr);
@@ -114,11 +112,7 @@ Result<void> GatewayImpl::add(pool::ServerSpec spec, std::string definition) {
 }
 
 Result<void> GatewayImpl::update_server(pool::ServerSpec spec) {
-  return update(std::move(spec), std::string());
-}
-
-Result<void> GatewayImpl::update(pool::ServerSpec spec, std::string definition) {
-  const auto updated = servers_->update(std::move(spec), std::move(definition));
+  const auto updated = servers_->update(std::move(spec));
   if (!updated) return updated.error();
   log_.info("server changed", {{"server", (*updated)->name()}});
   catalogue_->drop_views();
@@ -173,14 +167,15 @@ Result<void> GatewayImpl::reload(Config next) {
     if (!removed)
       log_.error("server not removed", {{"server", entry->name()}, {"reason", removed.error().message()}});
   }
-  for (const pool::ServerSpec& spec : next.servers) apply(spec, next.definitions[spec.name]);
+  for (auto& [name, connector] : next.connectors) pool_->set_connector(name, std::move(connector));
+  for (const pool::ServerSpec& spec : next.servers) apply(spec);
   return {};
 }
 
-void GatewayImpl::apply(const pool::ServerSpec& spec, const std::string& definition) {
+void GatewayImpl::apply(const pool::ServerSpec& spec) {
   const auto current = servers_->find(spec.name);
-  if (current && !definition.empty() && current->definition == definition) return;
-  const Result<void> applied = current ? update(spec, definition) : add(spec, definition);
+  if (current && current->spec == spec) return;
+  const Result<void> applied = current ? update_server(spec) : add_server(spec);
   if (!applied)
     log_.error(current ? "server not changed" : "server not added",
                {{"server", spec.name}, {"reason", applied.error().message()}});

@@ -28,10 +28,8 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
   Task<void> shutdown(std::chrono::milliseconds grace) override;
 
  private:
-  Result<void> add(pool::ServerSpec spec, std::string definition);
-  Result<void> update(pool::ServerSpec spec, std::string definition);
   void set_clocks(const Config& config);
-  void apply(const pool::ServerSpec& spec, const std::string& definition);
+  void apply(const pool::ServerSpec& spec);
 
   Loop& loop_;
   Log log_;

@@ -10,7 +10,7 @@ namespace {
 
 // Which protection of the gateway and its keeper from signals of a server is missing. Empty if none is.
 std::string missing_protection(const ServerEntry& entry) {
-  const auto* process = std::get_if<ProcessSpec>(&entry.spec.reach);
+  const auto* process = std::get_if<pool::Program>(&entry.spec.reach);
   if (!process) return {};
   const std::string why = signal_exposure(process->containment);
   return why.empty() ? why : "the server can stop or kill the gateway and its keeper: " + why;

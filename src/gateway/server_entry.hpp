@@ -44,9 +44,9 @@ struct ListingState {
 };
 
 struct ServerEntry {
-  // `text` is the definition of the server in the configuration file, empty if it has none.
-  ServerEntry(pool::ServerSpec given, std::string text)
-      : spec(std::move(given)), definition(std::move(text)) {}
+  explicit ServerEntry(pool::ServerSpec given) : spec(std::move(given)), enabled(spec.enabled) {
+    listing.attempted = !enabled;
+  }
 
   const std::string& name() const noexcept { return spec.name; }
   bool per_user() const noexcept { return spec.sharing == pool::Sharing::per_user; }
@@ -61,8 +61,7 @@ struct ServerEntry {
   void call_waiters();
 
   const pool::ServerSpec spec;
-  const std::string definition;
-  bool enabled = true;
+  bool enabled;                                 // by its spec, enable_server() and disable_server()
   bool retired = false;                         // removed from the table, or replaced by another entry
   mcp::Revision revision = mcp::kNewestLegacy;  // of the connection that listed last
   ListingState listing;

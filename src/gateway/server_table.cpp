@@ -22,11 +22,6 @@ std::vector<ServerTable::EntryPtr> ServerTable::all() const {
   return entries;
 }
 
-pool::ServerSpec ServerTable::with_manifest(pool::ServerSpec spec) const {
-  if (auto* const process = std::get_if<ProcessSpec>(&spec.reach)) process->manifest.path = manifest_;
-  return spec;
-}
-
 Result<ServerTable::EntryPtr> ServerTable::require(std::string_view name) const {
   EntryPtr entry = find(name);
   if (entry) return entry;
@@ -43,23 +38,24 @@ ServerTable::EntryPtr ServerTable::replace(const EntryPtr& former, EntryPtr next
 
 // ---- changes ---------------------------------------------------------------------------------------------
 
-Result<ServerTable::EntryPtr> ServerTable::add(pool::ServerSpec spec, std::string definition) {
+Result<ServerTable::EntryPtr> ServerTable::add(pool::ServerSpec spec) {
   if (const std::optional<std::string> problem = server_name_problem(spec.name))
     return Error(ErrorKind::validation, *problem);
-  auto entry = std::make_shared<ServerEntry>(with_manifest(std::move(spec)), std::move(definition));
+  auto entry = std::make_shared<ServerEntry>(std::move(spec));
   const Result<void> added = pool_->add(entry->spec);
   if (!added) return added.error();
   entries_.insert_or_assign(entry->name(), entry);
   return entry;
 }
 
-Result<ServerTable::EntryPtr> ServerTable::update(pool::ServerSpec spec, std::string definition) {
+Result<ServerTable::EntryPtr> ServerTable::update(pool::ServerSpec spec) {
   const Result<EntryPtr> former = require(spec.name);
   if (!former) return former.error();
-  auto next = std::make_shared<ServerEntry>(with_manifest(std::move(spec)), std::move(definition));
+  auto next = std::make_shared<ServerEntry>(std::move(spec));
   const Result<void> updated = pool_->update(next->spec);
   if (!updated) return updated.error();
-  next->enabled = (*former)->enabled;
+  const bool disabled = (*former)->spec.enabled && !(*former)->enabled;  // by disable()
+  next->enabled = next->enabled && !disabled;
   next->revision = (*former)->revision;
   next->shared.listed = (*former)->shared.listed;
   return replace(*former, std::move(next));
@@ -71,14 +67,17 @@ Result<ServerTable::EntryPtr> ServerTable::enable(std::string_view name) {
   const Result<void> enabled = pool_->enable(name);
   if (!enabled) return enabled.error();
   if ((*former)->enabled) return *former;
-  return replace(*former, std::make_shared<ServerEntry>((*former)->spec, (*former)->definition));
+  auto next = std::make_shared<ServerEntry>((*former)->spec);
+  next->enabled = true;
+  next->listing.attempted = false;
+  return replace(*former, std::move(next));
 }
 
 Result<ServerTable::EntryPtr> ServerTable::disable(std::string_view name) {
   const Result<EntryPtr> former = require(name);
   if (!former) return former.error();
   if (!(*former)->enabled) return *former;
-  auto next = std::make_shared<ServerEntry>((*former)->spec, (*former)->definition);
+  auto next = std::make_shared<ServerEntry>((*former)->spec);
   next->enabled = false;
   next->listing.attempted = true;
   EntryPtr current = replace(*former, std::move(next));

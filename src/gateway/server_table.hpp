@@ -17,9 +17,7 @@ class ServerTable {
  public:
   using EntryPtr = std::shared_ptr<ServerEntry>;
 
-  // `manifest` is where processes are recorded for the terminator; empty: nowhere.
-  ServerTable(std::shared_ptr<pool::Pool> pool, std::string manifest)
-      : pool_(std::move(pool)), manifest_(std::move(manifest)) {}
+  explicit ServerTable(std::shared_ptr<pool::Pool> pool) : pool_(std::move(pool)) {}
 
   // Null if there is no such server.
   EntryPtr find(std::string_view name) const;
@@ -31,22 +29,20 @@ class ServerTable {
 
   // Each returns the entry that has become current, and retires the one that was. Kind validation for a name
   // that cannot be used, is taken, or is unknown; then nothing has changed.
-  Result<EntryPtr> add(pool::ServerSpec spec, std::string definition = {});
+  Result<EntryPtr> add(pool::ServerSpec spec);
   // The new entry begins with the lists of the former one, which are offered until the server has listed
   // anew.
-  Result<EntryPtr> update(pool::ServerSpec spec, std::string definition = {});
+  Result<EntryPtr> update(pool::ServerSpec spec);
   Result<EntryPtr> enable(std::string_view name);
   Result<EntryPtr> disable(std::string_view name);
   // Returns the retired entry.
   Result<EntryPtr> remove(std::string_view name);
 
  private:
-  pool::ServerSpec with_manifest(pool::ServerSpec spec) const;
   Result<EntryPtr> require(std::string_view name) const;
   EntryPtr replace(const EntryPtr& former, EntryPtr next);
 
   std::shared_ptr<pool::Pool> pool_;
-  std::string manifest_;
   std::map<std::string, EntryPtr, std::less<>> entries_;
 };
 

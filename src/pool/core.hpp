@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,7 +31,12 @@ class Core : public std::enable_shared_from_this<Core> {
   std::function<void(ManagedUpstream&)>
       settled;  // it does not run and nobody waits for it: perhaps to be forgotten
 
+  // The environment variables that each server refers to: no other server's process inherits them.
+  std::map<std::string, std::set<std::string>, std::less<>> referenced_variables;
+
   const Log& log() const noexcept { return options.client.connect.log; }
+  // What the processes of a server must not inherit.
+  std::vector<std::string> withheld_from(const std::string& server) const;
 
   // ---- processes ----
   // A place among the processes: the room there is, or that of the idle one whose last call is longest ago.

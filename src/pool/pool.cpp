@@ -5,6 +5,7 @@
 
 #include "fairlead/process/failure.hpp"
 #include "pool/pool_impl.hpp"
+#include "pool/reference_resolver.hpp"
 
 namespace fairlead::pool {
 
@@ -53,6 +54,8 @@ PoolImpl::Server PoolImpl::make_server(ServerSpec spec) {
   server.state =
       std::make_shared<ServerState>(core_->loop, std::move(spec), core_->options.client.era_max_age);
   const ServerSpec& given = server.state->spec;
+  server.enabled = given.enabled;
+  core_->referenced_variables[given.name] = referenced_variables(given);
   if (given.sharing != Sharing::automatic) {
     server.state->sharing = given.sharing;
   } else {
@@ -60,10 +63,15 @@ PoolImpl::Server PoolImpl::make_server(ServerSpec spec) {
       if (const auto self = weak.lock()) self->keep_apart(name, evidence);
     };
   }
-  // Which session or user to start a private one for is known only when it calls.
-  if (given.keep_running && server.state->sharing == Sharing::shared)
-    server.upstreams.emplace("", ManagedUpstream::make(core_, server.state, ""));
+  keep_running(server);
   return server;
+}
+
+// Which session or user to start a private one for is known only when it calls.
+void PoolImpl::keep_running(Server& server) {
+  const bool shared = server.state->sharing == Sharing::shared;
+  if (server.enabled && server.state->spec.keep_running && shared && server.upstreams.empty())
+    server.upstreams.emplace("", ManagedUpstream::make(core_, server.state, ""));
 }
 
 Result<void> PoolImpl::add(ServerSpec spec) {
@@ -78,9 +86,9 @@ Result<void> PoolImpl::update(ServerSpec spec) {
   const Result<Server*> server = find(spec.name);
   if (!server) return server.error();
   retire(**server, "it was updated");
-  const bool enabled = (*server)->enabled;
+  const bool disabled = (*server)->state->spec.enabled && !(*server)->enabled;  // by disable()
   **server = make_server(std::move(spec));
-  if (!enabled) return disable((*server)->state->spec.name);
+  if (disabled) return disable((*server)->state->spec.name);
   return {};
 }
 
@@ -89,6 +97,7 @@ Result<void> PoolImpl::remove(std::string_view name) {
   if (!server) return server.error();
   retire(**server, "it was removed");
   servers_.erase(servers_.find(name));
+  core_->referenced_variables.erase(std::string(name));
   return {};
 }
 
@@ -106,6 +115,7 @@ Result<void> PoolImpl::enable(std::string_view name) {
   if (!server) return server.error();
   (*server)->enabled = true;
   for (const auto& [key, upstream] : (*server)->upstreams) upstream->restore();
+  keep_running(**server);
   return {};
 }
 

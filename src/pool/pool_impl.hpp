@@ -24,6 +24,9 @@ class PoolImpl final : public Pool, public std::enable_shared_from_this<PoolImpl
   Result<void> remove(std::string_view server) override;
   Result<void> disable(std::string_view server) override;
   Result<void> enable(std::string_view server) override;
+  void set_connector(std::string name, Connector connector) override {
+    core_->options.connectors.insert_or_assign(std::move(name), std::move(connector));
+  }
 
   Task<Result<rpc::Message>> call(Target target, rpc::Message request, ForwardOptions options) override;
   Task<Result<Lease>> acquire(Target target, std::stop_token stop, StartPriority priority) override;
@@ -56,6 +59,7 @@ class PoolImpl final : public Pool, public std::enable_shared_from_this<PoolImpl
 
   Result<Server*> find(std::string_view name);
   Server make_server(ServerSpec spec);
+  void keep_running(Server& server);
   void retire(Server& server, std::string_view why);
   void let_go(UpstreamPtr upstream, std::string_view why);
   void keep_apart(const std::string& name, const std::string& evidence);

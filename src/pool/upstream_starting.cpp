@@ -1,6 +1,7 @@
 // How an upstream is started: once, however many want it, and what those who wait for it are told.
 #include "fairlead/process/failure.hpp"
 #include "fairlead/transport/connect.hpp"
+#include "pool/reference_resolver.hpp"
 #include "pool/upstream.hpp"
 
 namespace fairlead::pool {
@@ -10,21 +11,52 @@ namespace {
 // Between two waits for a place among max_stdio_processes.
 constexpr std::chrono::seconds kPlaceAgain{1};
 
-Task<ConnectResult> reach(Loop& loop, const ServerSpec& spec, ConnectOptions options) {
-  if (const auto* process = std::get_if<ProcessSpec>(&spec.reach)) {
-    ProcessSpec named = *process;
-    if (named.name.empty()) named.name = spec.name;
-    return connect_child(loop, std::move(named), std::move(options));
-  }
+ProcessSpec process_of(Program program) {
+  ProcessSpec process;
+  process.command = std::move(program.command);
+  process.args = std::move(program.args);
+  process.env = std::move(program.env);
+  process.inherit_only = std::move(program.inherit_env);
+  process.cwd = std::move(program.cwd);
+  process.stderr_mode = program.stderr_mode;
+  process.containment = std::move(program.containment);
+  return process;
+}
+
+Task<ConnectResult> start_program(Core& core, const ServerSpec& spec, ResolvedReach resolved,
+                                  ConnectOptions options) {
+  ProcessSpec process = process_of(std::get<Program>(std::move(resolved.reach)));
+  process.name = spec.name;
+  process.secrets = std::move(resolved.secrets);
+  process.withheld_env = core.withheld_from(spec.name);
+  process.manifest = core.options.manifest;
+  return connect_child(core.loop, std::move(process), std::move(options));
+}
+
+Task<ConnectResult> connect_address(Core& core, Address address, ConnectOptions options) {
+  transport::ConnectOptions any;
+  static_cast<ConnectOptions&>(any) = std::move(options);
+  any.max_response_bytes =
+      any.limits.max_frame_bytes;  // a larger one would hold the loop while it is scanned
+  for (auto& [name, value] : address.headers) any.headers.add(name, std::move(value));
+  return transport::connect(core.loop, std::move(address.url), std::move(any));
+}
+
+Task<ConnectResult> no_connector(std::string name) {
+  co_return Error(ErrorKind::connection_failed, "there is no connector named `" + name + "`");
+}
+
+Task<ConnectResult> reach(Core& core, const ServerSpec& spec, ResolvedReach resolved,
+                          ConnectOptions options) {
+  if (std::holds_alternative<Program>(resolved.reach))
+    return start_program(core, spec, std::move(resolved), std::move(options));
   options.limits.connect_timeout = spec.clocks.spawn;
-  if (const auto* uri = std::get_if<std::string>(&spec.reach)) {
-    transport::ConnectOptions any;
-    static_cast<ConnectOptions&>(any) = std::move(options);
-    any.max_response_bytes =
-        any.limits.max_frame_bytes;  // a larger one would hold the loop while it is scanned
-    return transport::connect(loop, *uri, std::move(any));
-  }
-  return std::get<Connector>(spec.reach)(loop, std::move(options));
+  if (auto* address = std::get_if<Address>(&resolved.reach))
+    return connect_address(core, std::move(*address), std::move(options));
+  const std::string& name = std::get<NamedConnector>(resolved.reach).name;
+  const auto found = core.options.connectors.find(name);
+  if (found == core.options.connectors.end()) return no_connector(name);
+  return found->second(core.loop, std::move(options));
 }
 
 // To a caller a program that is not there is a server that cannot be reached.
@@ -38,8 +70,8 @@ Error start_failure(const Error& reason) {
 }  // namespace
 
 bool ServerSpec::is_process() const {
-  const auto* uri = std::get_if<std::string>(&reach);
-  return std::holds_alternative<ProcessSpec>(reach) || (uri && uri->starts_with("stdio:"));
+  const auto* address = std::get_if<Address>(&reach);
+  return std::holds_alternative<Program>(reach) || (address && address->url.starts_with("stdio:"));
 }
 
 // ---- waiting ---------------------------------------------------------------------------------------------
@@ -246,7 +278,11 @@ Task<ConnectResult> ManagedUpstream::open(std::weak_ptr<ManagedUpstream> weak, s
   self->spawn_timer_.arm_after(patience, [at = self.get(), generation, patience] {
     if (at->opening(generation)) at->on_start_failed(at->spawn_timeout(patience));
   });
-  Task<ConnectResult> reaching = reach(self->core_->loop, self->spec(), std::move(options));
+  Task<Result<ResolvedReach>> resolving = resolve_references(self->spec(), self->core_->options.secrets);
+  Result<ResolvedReach> resolved = co_await resolving;
+  if (!resolved) co_return resolved.error();
+  if (!self->opening(generation)) co_return Error(ErrorKind::closed, "no longer wanted");
+  Task<ConnectResult> reaching = reach(*self->core_, self->spec(), std::move(*resolved), std::move(options));
   ConnectResult made = co_await reaching;
   if (made) self->on_connected(generation, *made);
   co_return made;

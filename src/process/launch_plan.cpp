@@ -83,10 +83,10 @@ std::string joined(std::string_view directory, std::string_view name, const std:
   return path += name;
 }
 
-// Which program this is, for whoever reads a manifest. Not the environment: it has secrets.
+// Which program this is, for whoever reads a manifest. Without secrets: not the environment, and redacted.
 std::string digest_of(const SpawnOrder& order) {
   std::string text = order.path + '\0' + order.cwd + '\0';
-  for (const std::string& argument : order.args) (text += argument) += '\0';
+  for (const std::string& argument : order.args) (text += order.last_words.redactor.redact(argument)) += '\0';
   unsigned char hash[EVP_MAX_MD_SIZE];
   unsigned size = 0;
   if (::EVP_Digest(text.data(), text.size(), hash, &size, ::EVP_sha256(), nullptr) != 1) return {};
@@ -96,6 +96,10 @@ std::string digest_of(const SpawnOrder& order) {
     digest += "0123456789abcdef"[byte & 15];
   }
   return digest;
+}
+
+bool lists(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
 }
 
 bool is_file(const std::string& path) {
@@ -112,8 +116,9 @@ std::vector<std::string> child_environment(const ProcessSpec& spec,
     const std::string_view entry(*variable);
     const std::string name(entry.substr(0, entry.find('=')));
     if (spec.env.contains(name) || secrets.contains(name) || name.starts_with(kOwnPrefix)) continue;
-    if (spec.inherit_only && std::ranges::find(*spec.inherit_only, name) == spec.inherit_only->end())
-      continue;
+    const bool inherited =
+        spec.inherit_only ? lists(*spec.inherit_only, name) : !lists(spec.withheld_env, name);
+    if (!inherited) continue;
     env.emplace_back(entry);
   }
   for (const auto& [name, value] : spec.env) {
@@ -176,6 +181,7 @@ Result<SpawnOrder> plan_launch(const ProcessSpec& spec) {
   const Result<void> valid = check(spec);
   if (!valid) return valid.error();
   SpawnOrder order;
+  order.last_words.redactor = Redactor(spec.secrets);
   order.last_words.command_line = quoted_command_line(spec.command, spec.args);
   std::map<std::string, std::string> secrets;
   std::optional<Error> missing;  // told of when all are known that must not be told

@@ -1,34 +1,30 @@
-// Values that must not be seen: where they come from, and how they are kept out of what we say.
+// Where values that must not be seen come from.
 #pragma once
 
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "fairlead/base/redactor.hpp"
+#include "fairlead/base/references.hpp"
 #include "fairlead/base/result.hpp"
 
 namespace fairlead::process {
 
-// Takes secrets out of text. Cheap when there are none.
-class Redactor {
- public:
-  // Shorter ones would blot out half of every text.
-  static constexpr std::size_t kMinSecret = 4;
+using fairlead::Redactor;
 
-  // Of one with several lines, each line is a secret too: text is often seen line by line.
-  void add(std::string_view secret);
-  bool empty() const noexcept { return secrets_.empty(); }
-
-  // Each secret becomes `***`; so does the beginning of one at the end of `text`, where a line may have been
-  // cut.
-  std::string redact(std::string_view text) const;
-
- private:
-  void add_one(std::string_view secret);
-  std::string_view secret_at(std::string_view text) const;
-
-  std::vector<std::string> secrets_;  // longest first
+// What a reference stands for.
+struct ReferenceValue {
+  std::string text;
+  bool secret = true;  // to be redacted
 };
+
+// Whether every program expects this variable, as PATH and HOME: it is no secret, and not withheld from
+// others.
+bool is_common_variable(std::string_view name);
+
+// The value of a variable, without a line break at its end that of a file. Kind validation, with a sentence
+// that names the variable or the file, if there is none; for a reference to a secret store, always.
+Result<ReferenceValue> look_up(const Reference& reference);
 
 // `reference` with its references replaced; what they stand for is added to `redactor`, or all of it when
 // there is none in it. Kind spawn when a variable is not set or a file cannot be read.

@@ -372,7 +372,7 @@ class Http(ServeTest):
     def test_what_is_wrong_in_the_file_is_named_and_nothing_starts(self):
         result = program.run("serve", *self.config("[servers.a]\ncomand = 'x'\ncommand = 'y'\n"))
         self.assertEqual(result.returncode, 2)
-        self.assertIn("`servers.a.comand` is not a key that there is", result.stderr)
+        self.assertIn("unknown key `comand` in [servers.a] (did you mean `command`?)", result.stderr)
 
 
 class Stdio(ServeTest):

@@ -60,12 +60,11 @@ enabled = false
   EXPECT_EQ(config->socket_mode, 0660U);
   ASSERT_EQ(config->servers.size(), 2U);
   const pool::ServerSpec& files = config->servers[0];
-  const auto& process = std::get<ProcessSpec>(files.reach);
+  const auto& process = std::get<pool::Program>(files.reach);
   EXPECT_EQ(process.command, "npx");
   EXPECT_EQ(process.args, std::vector<std::string>({"-y", "server"}));
   EXPECT_EQ(process.env.at("PLAIN"), "x");
-  EXPECT_FALSE(process.env.contains("TOKEN"));
-  EXPECT_EQ(process.secret_env.at("TOKEN"), "${SECRET}");
+  EXPECT_EQ(process.env.at("TOKEN"), "${SECRET}");
   EXPECT_EQ(process.containment.memory_max, 512U << 20);
   EXPECT_EQ(process.containment.no_new_privs, Requirement::required);
   EXPECT_EQ(files.sharing, pool::Sharing::per_session);
@@ -88,7 +87,7 @@ TEST(GatewayConfig, TheJsonOfADesktopClientWithWhateverElseIsInIt) {
 
 TEST(GatewayConfig, WhatIsWrongIsNamed) {
   EXPECT_EQ(problem_of("servers.a.comand = 'x'\nservers.a.command = 'y'"),
-            "f: `servers.a.comand` is not a key that there is");
+            "f: unknown key `comand` in [servers.a] (did you mean `command`?)");
   EXPECT_EQ(problem_of("[servers.a]"), "f: `servers.a` needs either a command or a url");
   EXPECT_EQ(problem_of("[servers.a]\ncommand='x'\nurl='http://h'"),
             "f: `servers.a` needs either a command or a url");
@@ -105,7 +104,8 @@ TEST(GatewayConfig, WhatIsWrongIsNamed) {
             "f: `limits.max_calls` is not a whole number of 0 or more");
   EXPECT_EQ(problem_of("[servers.a]\ncommand='x'\nrestart.crash_loop_after=1e12"),
             "f: `servers.a.restart.crash_loop_after` is not a whole number of 0 or more");
-  EXPECT_EQ(problem_of("[servers.a]\ncomand='x'"), "f: `servers.a.comand` is not a key that there is");
+  EXPECT_EQ(problem_of("[servers.a]\ncomand='x'"),
+            "f: unknown key `comand` in [servers.a] (did you mean `command`?)");
   EXPECT_EQ(problem_of("[servers.a]\ncommand='x'\nenv={A=['x']}"), "f: `servers.a.env.A` is not a string");
   EXPECT_EQ(problem_of("tls_key = 'k'"), "f: `tls_key` needs a `tls_certificate`");
   EXPECT_EQ(problem_of("tls_certificate = 'c'"), "f: `tls_certificate` needs a `tls_key`");
@@ -182,7 +182,7 @@ TEST(GatewayConfig, JsonAsEditorsWriteIt) {
       "f");
   ASSERT_TRUE(config) << config.error().to_string();
   ASSERT_EQ(config->servers.size(), 2U);
-  const auto& process = std::get<ProcessSpec>(config->servers[0].reach);
+  const auto& process = std::get<pool::Program>(config->servers[0].reach);
   EXPECT_EQ(process.command, "//x");
   EXPECT_EQ(process.args, std::vector<std::string>({"/*", "\",]"}));
   EXPECT_EQ(process.env, (std::map<std::string, std::string>{{"ON", "true"}, {"PORT", "8080"}}));
@@ -223,21 +223,35 @@ Error connecting_fails(const std::string& text) {
   const Result<Config> config = parse_config(text, "f");
   EXPECT_TRUE(config) << config.error().to_string();
   Loop loop;
-  const auto& connector = std::get<Connector>(config->servers.at(0).reach);
-  const ConnectResult connected = loop.block_on(connector(loop, ConnectOptions()));
-  EXPECT_FALSE(connected);
-  return connected ? Error(ErrorKind::validation, "it is connected") : connected.error();
+  const std::shared_ptr<pool::Pool> pool = pool::Pool::create(loop);
+  EXPECT_TRUE(pool->add(config->servers.at(0)));
+  const Result<void> started = loop.block_on(pool->warm(pool::Target("a")));
+  EXPECT_FALSE(started);
+  return started ? Error(ErrorKind::validation, "it is connected") : started.error();
 }
 
 TEST(GatewayConfig, AVariableThatIsNotSetFailsItsServerAndNotTheFile) {
   ::unsetenv("FAIRLEAD_TEST_UNSET");
   const std::pair<std::string, std::string> cases[] = {
       {"url='http://h'\nheaders={Authorization='Bearer ${FAIRLEAD_TEST_UNSET}'}",
-       "`headers.Authorization` cannot be resolved: the environment variable FAIRLEAD_TEST_UNSET is not set"},
+       "server a: `headers.Authorization` cannot be resolved: the environment variable FAIRLEAD_TEST_UNSET "
+       "is not set"},
       {"url='http://h/?key=${FAIRLEAD_TEST_UNSET}'",
-       "`url` cannot be resolved: the environment variable FAIRLEAD_TEST_UNSET is not set"},
+       "server a: `url` cannot be resolved: the environment variable FAIRLEAD_TEST_UNSET is not set"},
       {"url='http://h'\nheaders={A='${file:/no/such/file}'}",
-       "`headers.A` cannot be resolved: the file /no/such/file cannot be read"}};
+       "server a: `headers.A` cannot be resolved: the file /no/such/file cannot be read: No such file or "
+       "directory"},
+      {"command='true'\nargs=['x', '--key=${FAIRLEAD_TEST_UNSET}']",
+       "server a: `args[1]` cannot be resolved: the environment variable FAIRLEAD_TEST_UNSET is not set"},
+      {"command='true'\nenv={KEY='${env:FAIRLEAD_TEST_UNSET}'}",
+       "server a: `env.KEY` cannot be resolved: the environment variable FAIRLEAD_TEST_UNSET is not set"},
+      {"command='true'\nenv={KEY='${secret:github}'}",
+       "server a: `env.KEY` cannot be resolved: there is no secret store to look github up in; use "
+       "${env:NAME} "
+       "or ${file:/path}"},
+      {"command='true'\nargs=['${input:key}']",
+       "server a: `args[0]` cannot be resolved: `${input:key` is not a reference: ${NAME}, ${NAME:-default}, "
+       "${secret:NAME} or ${file:/path}; write $$ for a dollar"}};
   for (const auto& [keys, message] : cases) {
     const Error error = connecting_fails("[servers.a]\n" + keys);
     EXPECT_EQ(error.kind(), ErrorKind::connection_failed);

@@ -169,8 +169,10 @@ class GatewayTest : public ::testing::Test {
     spec.sharing = sharing;
     spec.pinned = revision;
     spec.restart.initial = 1ms;
-    spec.reach = Connector(
-        [this, name, instances](Loop& on, ConnectOptions) { return open(this, name, instances, &on); });
+    spec.reach = pool::NamedConnector{name};
+    config.connectors[name] = [this, name, instances](Loop& on, ConnectOptions) {
+      return open(this, name, instances, &on);
+    };
     config.servers.push_back(spec);
   }
   Instance& instance(const std::string& server, std::size_t number) { return *servers[server]->at(number); }

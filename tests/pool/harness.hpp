@@ -78,7 +78,7 @@ class PoolTest : public ::testing::Test {
   }
 
   ServerSpec spec(const std::string& name, const std::string& mode = "serve") {
-    ProcessSpec process;
+    Program process;
     process.command = std::string(FAIRLEAD_FIXTURE_DIR) + "/mcp_server";
     process.args = {mode, journal(name), gate};
     process.env["FAIRLEAD_POOL_TEST"] = cookie.substr(cookie.find('=') + 1);
@@ -88,6 +88,12 @@ class PoolTest : public ::testing::Test {
     made.reach = process;
     made.restart.initial = 1ms;
     return made;
+  }
+  // Has `given` connected by `connector`. Call it before add().
+  void connect_by(ServerSpec& given, Connector connector) {
+    if (!pool) open_pool();
+    given.reach = NamedConnector{given.name};
+    pool->set_connector(given.name, std::move(connector));
   }
   void add(ServerSpec given) {
     if (!pool) open_pool();

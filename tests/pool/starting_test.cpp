@@ -49,7 +49,7 @@ TEST_F(PoolTest, a_server_that_ends_before_it_has_answered_says_so_whatever_it_i
        {std::optional<mcp::Revision>(), std::optional(mcp::Revision::r2025_06_18),
         std::optional(mcp::kNewest)}) {
     ServerSpec leaving = spec("a");
-    std::get<ProcessSpec>(leaving.reach).command = "false";
+    std::get<Program>(leaving.reach).command = "false";
     leaving.pinned = pinned;
     open_pool();
     add(leaving);
@@ -63,7 +63,7 @@ TEST_F(PoolTest, a_server_that_ends_before_it_has_answered_says_so_whatever_it_i
 
 TEST_F(PoolTest, a_command_that_is_not_there_is_a_connection_that_failed) {
   ServerSpec missing = spec("a");
-  std::get<ProcessSpec>(missing.reach).command = "no-such-program-anywhere";
+  std::get<Program>(missing.reach).command = "no-such-program-anywhere";
   add(missing);
   const Result<rpc::Message> answer = call("a", "pid");
   ASSERT_FALSE(answer);
@@ -77,7 +77,7 @@ TEST_F(PoolTest, a_command_that_is_not_there_is_a_connection_that_failed) {
 
 TEST_F(PoolTest, an_address_where_nobody_listens_fails_with_code_and_remedy) {
   ServerSpec nobody = spec("a");
-  nobody.reach = "http://127.0.0.1:1/mcp";
+  nobody.reach = Address{"http://127.0.0.1:1/mcp", {}};
   add(nobody);
   const Result<rpc::Message> answer = call("a", "pid");
   ASSERT_FALSE(answer);
@@ -104,8 +104,8 @@ TEST_F(PoolTest, a_program_that_is_no_server_is_told_of_with_its_command_and_a_r
       {"yes", failure::noise_on_stdout}};
   for (const auto& [program, code] : programs) {
     ServerSpec wrong = spec(program);
-    std::get<ProcessSpec>(wrong.reach).command = program;
-    std::get<ProcessSpec>(wrong.reach).args.clear();
+    std::get<Program>(wrong.reach).command = program;
+    std::get<Program>(wrong.reach).args.clear();
     add(wrong);
     const Result<rpc::Message> answer = call(program, "pid");
     ASSERT_FALSE(answer);
@@ -126,7 +126,7 @@ TEST_F(PoolTest, a_connection_that_is_never_made_fails_by_the_spawns_clock_with_
   const auto told = std::make_shared<Event>();
   ServerSpec slow = spec("a");
   slow.clocks.spawn = 50ms;
-  slow.reach = Connector([told](Loop& on, ConnectOptions) { return connect_when(on, told); });
+  connect_by(slow, [told](Loop& on, ConnectOptions) { return connect_when(on, told); });
   add(slow);
   const Result<rpc::Message> answer = call("a", "pid");
   told->set();
@@ -363,7 +363,7 @@ TEST_F(PoolTest, a_connector_reaches_what_is_neither_program_nor_address) {
   std::shared_ptr<Connection> far;
   ServerSpec own = spec("a");
   own.clocks.handshake = 100ms;
-  own.reach = Connector([&](Loop& on, ConnectOptions) -> Task<ConnectResult> {
+  connect_by(own, [&](Loop& on, ConnectOptions) -> Task<ConnectResult> {
     auto [near, other] = make_channel(on, on);
     far = other;
     const auto made = [](std::shared_ptr<Connection> end) -> Task<ConnectResult> { co_return end; };
@@ -403,7 +403,7 @@ struct HttpUpstream {
 TEST_F(PoolTest, a_server_behind_http_is_an_upstream_like_any_other_and_its_death_is_noticed) {
   HttpUpstream far(loop);
   ServerSpec remote = spec("a");
-  remote.reach = "http://" + far.listener->address() + "/mcp";
+  remote.reach = Address{"http://" + far.listener->address() + "/mcp", {}};
   remote.pinned = mcp::kNewestLegacy;
   add(remote);
   EXPECT_EQ(text_of(call("a", "hello")), "world");

@@ -48,7 +48,8 @@ TEST(Secrets, OneThatIsNotThereSaysWhichAndNotMore) {
   Redactor redactor;
   const Error variable = resolve_secret("T", "${FAIRLEAD_TEST_TOKEN}", redactor).error();
   EXPECT_EQ(variable.detail().code, failure::secret_unavailable);
-  EXPECT_EQ(variable.message(), "no secret for the variable T: the variable FAIRLEAD_TEST_TOKEN is not set");
+  EXPECT_EQ(variable.message(),
+            "no secret for the variable T: the environment variable FAIRLEAD_TEST_TOKEN is not set");
   EXPECT_EQ(resolve_secret("T", "file:/nowhere", redactor).error().detail().code,
             failure::secret_unavailable);
   const std::string nul = dir.write("nul", std::string("a\0b", 3), 0600);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fairlead/base/duration.hpp"
 #include "fairlead/base/result.hpp"
 #include "fairlead/pool/pool.hpp"
 #include "fairlead/pool/server_spec.hpp"
@@ -35,8 +36,10 @@ struct Config {
   std::uint64_t max_body_bytes = 4u << 20;    // of a client's HTTP request
   pool::PoolLimits limits;
   std::vector<pool::ServerSpec> servers;  // those that are enabled
-  // The text of each server in the file, by name: a server whose text is the same has not changed.
-  std::map<std::string, std::string> definitions;
+  // What servers that are a NamedConnector are connected with. Not part of a file.
+  std::map<std::string, Connector> connectors;
+  // What ${secret:NAME} is looked up in. Not part of a file.
+  pool::SecretStore secrets;
 };
 
 // Kind validation, with the line or the key that is wrong. JSON when it begins with `{` or a comment of
@@ -46,8 +49,5 @@ Result<Config> load_config(const std::string& path);
 
 // Permissions of a file in octal, such as 0660. Kind validation otherwise.
 Result<unsigned> parse_file_mode(std::string_view text);
-
-// 250ms, 30s, 10m, 1h; a bare number is seconds. Kind validation otherwise.
-Result<std::chrono::milliseconds> parse_duration(std::string_view text);
 
 }  // namespace fairlead::gateway

@@ -46,7 +46,7 @@ class Gateway {
   // Nothing of a disabled server is offered, and calls to it fail and say that it is disabled.
   virtual Result<void> disable_server(std::string_view name) = 0;
   // Applies the servers, list_wait and list_retry of a new configuration; its other keys are ignored. New
-  // servers are added, missing ones removed, and those whose definition has changed replaced; calls under way
+  // servers are added, missing ones removed, and those whose spec has changed replaced; calls under way
   // finish (clocks.drain). Kind validation if a server's name cannot be used; then nothing has changed.
   virtual Result<void> reload(Config config) = 0;
   // Lets calls under way finish, for `grace` at most, and stops all servers.

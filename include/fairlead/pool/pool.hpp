@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -19,6 +20,7 @@
 
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
+#include "fairlead/connection/connect.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/mcp/client.hpp"
 #include "fairlead/pool/server_spec.hpp"
@@ -110,12 +112,19 @@ struct PoolLimits {
   bool operator==(const PoolLimits&) const = default;
 };
 
+// Returns the value that ${secret:NAME} stands for. Asked at each start of a server that refers to it, within
+// the server's spawn clock.
+using SecretStore = std::function<Task<Result<std::string>>(std::string name)>;
+
 struct PoolOptions {
   PoolOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
 
   PoolLimits limits;
   mcp::ClientOptions client;  // name, limits and log of all connections; its handlers are the pool's
   UpstreamHandlers handlers;
+  std::map<std::string, Connector> connectors;  // what a NamedConnector names
+  SecretStore secrets;                          // without it, a server that has ${secret:NAME} is not started
+  ManifestOptions manifest;                     // of every process that is started
 };
 
 // What is known of one upstream now.
@@ -171,6 +180,8 @@ class Pool {
   virtual Result<void> remove(std::string_view server) = 0;
   virtual Result<void> disable(std::string_view server) = 0;
   virtual Result<void> enable(std::string_view server) = 0;
+  // What servers that name it are connected with from their next start on.
+  virtual void set_connector(std::string name, Connector connector) = 0;
 
   // ---- calls ----
   // Sends a request as it is, under an id and a progress token of our own, and returns the answer as it came

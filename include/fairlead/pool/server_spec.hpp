@@ -1,14 +1,16 @@
 // ServerSpec: one server as configuration has it: how it is reached, who shares it, how long to wait for
-// what. docs/pool.md explains each.
+// what. Plain data: comparable, and readable and writable as JSON (server_spec_json.hpp). docs/pool.md
+// explains each member.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
-#include "fairlead/connection/connect.hpp"
 #include "fairlead/pool/supervisor.hpp"
 #include "fairlead/process/child.hpp"
 #include "fairlead/protocol/revision.hpp"
@@ -37,22 +39,59 @@ struct Clocks {
   ms health{30'000};      // without a sign of life for this long it is pinged; 0: never
   ms idle_stop{600'000};  // without a call for this long it is stopped; 0: never
   ms drain{60'000};       // calls under way when it is removed, disabled or updated
+
+  bool operator==(const Clocks&) const = default;
+};
+
+// In `args`, the values of `env` and `headers`, and `url`, references (fairlead/base/references.hpp) stand
+// for values that are kept elsewhere. They are resolved at each start of the server and are never kept in a
+// spec.
+
+// A program that is started as a child process. See ProcessSpec.
+struct Program {
+  std::string command;
+  std::vector<std::string> args;
+  std::map<std::string, std::string> env;
+  std::optional<std::vector<std::string>> inherit_env;  // if set, only these variables are inherited
+  std::string cwd;
+  StderrMode stderr_mode = StderrMode::log;
+  Containment containment;
+
+  bool operator==(const Program&) const = default;
+};
+
+// Any address that http::connect() knows; the headers are for http, https, ws and wss.
+struct Address {
+  std::string url;
+  std::map<std::string, std::string> headers;
+
+  bool operator==(const Address&) const = default;
+};
+
+// A connector of PoolOptions::connectors, by its name: for tests, and for connections that a program that
+// embeds the pool makes itself.
+struct NamedConnector {
+  std::string name;
+
+  bool operator==(const NamedConnector&) const = default;
 };
 
 struct ServerSpec {
   ServerSpec() {}  // NOLINT: not an aggregate, see ConnectOptions
 
   std::string name;
-  std::variant<ProcessSpec, std::string, Connector> reach;  // a program, an address, or anything
+  std::variant<Program, Address, NamedConnector> reach;
   Sharing sharing = Sharing::automatic;
   std::optional<mcp::Revision> pinned;  // speak this and nothing else
   RestartPolicy restart;
   Clocks clocks;
   std::size_t max_calls = 1024;  // under way at once; further ones wait for clocks.queue
   bool keep_running = false;     // start it at once, and again after each end; never stop it for being idle
+  bool enabled = true;           // otherwise calls are refused
 
   // Whether a start of it takes one of max_stdio_processes.
   bool is_process() const;
+  bool operator==(const ServerSpec&) const = default;
 };
 
 }  // namespace fairlead::pool

@@ -42,6 +42,8 @@ struct RestartPolicy {
   // are served; 0: never.
   unsigned tool_crash_after = 3;
   std::chrono::milliseconds tool_crash_pause{60'000};
+
+  bool operator==(const RestartPolicy&) const = default;
 };
 
 class Supervisor {

@@ -48,6 +48,11 @@ struct ProcessSpec {
   // file's content as a whole. Laid over `env`. What they resolve to appears in no log, error, description or
   // manifest.
   std::map<std::string, std::string> secret_env;
+  // Values that are redacted likewise, wherever they are used: in `args`, in `env`, in a file the child
+  // reads.
+  std::vector<std::string> secrets;
+  // Variables that are not inherited, unless `inherit_only` names them.
+  std::vector<std::string> withheld_env;
   std::string cwd;  // empty: ours
   StderrMode stderr_mode = StderrMode::relay;
   std::string name;  // for logs and errors; the command when empty

@@ -30,6 +30,7 @@ struct ResourceLimits {
   bool any() const noexcept {
     return address_space || open_files || processes || cpu_seconds || core_bytes || file_bytes;
   }
+  bool operator==(const ResourceLimits&) const = default;
 };
 
 // Files the child may reach; all else is refused to it and to whatever it starts. A path allows what is below
@@ -42,6 +43,8 @@ struct FileAccess {
   // /dev/null and the like. The program itself and its working directory's contents are not part of it; the
   // program is always allowed, the directory is not.
   bool system_paths = true;
+
+  bool operator==(const FileAccess&) const = default;
 };
 
 struct Containment {
@@ -62,6 +65,8 @@ struct Containment {
 
   FileAccess files;
   Requirement landlock = Requirement::off;  // whether `files` is enforced; implies no_new_privs
+
+  bool operator==(const Containment&) const = default;
 };
 
 // What holds a child.

@@ -1,5 +1,5 @@
-// Reads the members of a JSON object into a configuration, one after the other; the first that is wrong is
-// remembered with the path to it, and what nobody asked for is wrong too.
+// Reads the members of a JSON object into a configuration, one after the other. The first error is kept, with
+// the path to its key; a member that nobody read is an error too.
 #pragma once
 
 #include <chrono>
@@ -16,12 +16,12 @@
 #include "fairlead/base/error.hpp"
 #include "fairlead/json/view.hpp"
 
-namespace fairlead::gateway {
+namespace fairlead::json {
 
 class ConfigReader {
  public:
   // `problem` is shared by a reader and those made of its members.
-  ConfigReader(json::View object, std::string where, std::optional<Error>& problem);
+  ConfigReader(View object, std::string where, std::optional<Error>& problem);
 
   ConfigReader& string(std::string_view key, std::string& into);
   ConfigReader& flag(std::string_view key, bool& into);
@@ -66,20 +66,21 @@ class ConfigReader {
   ConfigReader& ignore(std::string_view key);
 
   bool has(std::string_view key) { return !member(key).absent(); }
-  json::View view() const noexcept { return object_; }
+  View view() const noexcept { return object_; }
   const std::string& where() const noexcept { return where_; }
   void fail(std::string_view key, const std::string& what);
-  // Every member that nobody asked for is an error.
+  // Every member that was not read is an error, with the known key that is closest to it.
   void finish();
 
  private:
-  json::View member(std::string_view key);
+  View member(std::string_view key);
+  void fail_unknown(const std::string& key);
   std::optional<double> number_at(std::string_view key, bool whole, double most);
 
-  json::View object_;
+  View object_;
   std::string where_;
   std::optional<Error>& problem_;
   std::set<std::string, std::less<>> known_;
 };
 
-}  // namespace fairlead::gateway
+}  // namespace fairlead::json

@@ -1,12 +1,13 @@
-#include "gateway/config_reader.hpp"
+#include "json/config_reader.hpp"
 
-#include "fairlead/gateway/config.hpp"
+#include "fairlead/base/duration.hpp"
+#include "fairlead/base/suggestion.hpp"
 
-namespace fairlead::gateway {
+namespace fairlead::json {
 
-ConfigReader::ConfigReader(json::View object, std::string where, std::optional<Error>& problem)
+ConfigReader::ConfigReader(View object, std::string where, std::optional<Error>& problem)
     : object_(object), where_(std::move(where)), problem_(problem) {
-  if (!object_.is(json::Type::object)) fail("", "is not a table");
+  if (!object_.is(Type::object)) fail("", "is not a table");
 }
 
 void ConfigReader::fail(std::string_view key, const std::string& what) {
@@ -19,10 +20,10 @@ void ConfigReader::fail(std::string_view key, const std::string& what) {
 }
 
 // What is null is not there: programs that write JSON have it so.
-json::View ConfigReader::member(std::string_view key) {
+View ConfigReader::member(std::string_view key) {
   known_.emplace(key);
-  const json::View value = object_[key];
-  return value.is(json::Type::null) ? json::View() : value;
+  const View value = object_[key];
+  return value.is(Type::null) ? View() : value;
 }
 
 ConfigReader& ConfigReader::ignore(std::string_view key) {
@@ -31,7 +32,7 @@ ConfigReader& ConfigReader::ignore(std::string_view key) {
 }
 
 ConfigReader& ConfigReader::string(std::string_view key, std::string& into) {
-  const json::View value = member(key);
+  const View value = member(key);
   if (value.absent()) return *this;
   if (std::optional<std::string> text = value.as_string()) {
     into = std::move(*text);
@@ -42,7 +43,7 @@ ConfigReader& ConfigReader::string(std::string_view key, std::string& into) {
 }
 
 ConfigReader& ConfigReader::flag(std::string_view key, bool& into) {
-  const json::View value = member(key);
+  const View value = member(key);
   if (value.absent()) return *this;
   const std::optional<bool> read = value.as_bool();
   if (read) into = *read;
@@ -51,7 +52,7 @@ ConfigReader& ConfigReader::flag(std::string_view key, bool& into) {
 }
 
 std::optional<double> ConfigReader::number_at(std::string_view key, bool whole, double most) {
-  const json::View value = member(key);
+  const View value = member(key);
   if (value.absent()) return std::nullopt;
   const std::optional<double> read = whole && !value.as_int() ? std::nullopt : value.as_double();
   if (read && *read >= 0 && *read < most) return read;
@@ -61,7 +62,7 @@ std::optional<double> ConfigReader::number_at(std::string_view key, bool whole, 
 
 // 65536, or "512M".
 ConfigReader& ConfigReader::bytes(std::string_view key, std::optional<std::uint64_t>& into) {
-  const json::View value = member(key);
+  const View value = member(key);
   if (value.absent()) return *this;
   if (const auto plain = value.as_int(); plain && *plain >= 0) {
     into = static_cast<std::uint64_t>(*plain);
@@ -86,7 +87,7 @@ ConfigReader& ConfigReader::bytes(std::string_view key, std::optional<std::uint6
 
 ConfigReader& ConfigReader::not_zero(std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys) {
-    const json::View value = member(key);
+    const View value = member(key);
     const Result<std::chrono::milliseconds> read = parse_duration(value.as_string().value_or("1"));
     if (value.as_double() == 0.0 || (read && read->count() == 0)) fail(key, "must be more than 0");
   }
@@ -102,20 +103,20 @@ ConfigReader& ConfigReader::only_if(bool sensible, std::initializer_list<std::st
 }
 
 ConfigReader& ConfigReader::duration(std::string_view key, std::chrono::milliseconds& into) {
-  const json::View value = member(key);
+  const View value = member(key);
   if (value.absent()) return *this;
   const Result<std::chrono::milliseconds> read =
-      parse_duration(value.is(json::Type::string) ? *value.as_string() : std::string(value.text()));
+      parse_duration(value.is(Type::string) ? *value.as_string() : std::string(value.text()));
   if (read) into = *read;
   if (!read) fail(key, "is not a duration such as 250ms, 30s, 10m or 1h");
   return *this;
 }
 
 ConfigReader& ConfigReader::strings(std::string_view key, std::vector<std::string>& into) {
-  const json::View value = member(key);
+  const View value = member(key);
   if (value.absent()) return *this;
-  bool fits = value.is(json::Type::array);
-  value.each_element([&](json::View element) {
+  bool fits = value.is(Type::array);
+  value.each_element([&](View element) {
     std::optional<std::string> text = element.as_string();
     fits = fits && text;
     if (text) into.push_back(std::move(*text));
@@ -126,16 +127,16 @@ ConfigReader& ConfigReader::strings(std::string_view key, std::vector<std::strin
 }
 
 ConfigReader& ConfigReader::map(std::string_view key, std::map<std::string, std::string>& into) {
-  const json::View value = member(key);
+  const View value = member(key);
   if (value.absent()) return *this;
-  if (!value.is(json::Type::object)) fail(key, "is not a table of strings");
-  value.each_member([&](std::string_view name, bool escaped, json::View element) {
-    const std::string entry = escaped ? json::unescape(name) : std::string(name);
+  if (!value.is(Type::object)) fail(key, "is not a table of strings");
+  value.each_member([&](std::string_view name, bool escaped, View element) {
+    const std::string entry = escaped ? unescape(name) : std::string(name);
     if (std::optional<std::string> text = element.as_string()) {
       into[entry] = std::move(*text);
-    } else if (element.is(json::Type::number) || element.is(json::Type::boolean)) {
+    } else if (element.is(Type::number) || element.is(Type::boolean)) {
       into[entry] = element.text();
-    } else if (!element.is(json::Type::null)) {
+    } else if (!element.is(Type::null)) {
       fail(std::string(key) + "." + entry, "is not a string");
     }
     return true;
@@ -144,7 +145,7 @@ ConfigReader& ConfigReader::map(std::string_view key, std::map<std::string, std:
 }
 
 ConfigReader& ConfigReader::table(std::string_view key, const std::function<void(ConfigReader&)>& read) {
-  const json::View value = member(key);
+  const View value = member(key);
   if (value.absent()) return *this;
   ConfigReader inner(value, where_.empty() ? std::string(key) : where_ + "." + std::string(key), problem_);
   read(inner);
@@ -152,11 +153,20 @@ ConfigReader& ConfigReader::table(std::string_view key, const std::function<void
 }
 
 void ConfigReader::finish() {
-  object_.each_member([&](std::string_view key, bool escaped, json::View) {
-    const std::string name = escaped ? json::unescape(key) : std::string(key);
-    if (!known_.contains(name)) fail(name, "is not a key that there is");
-    return true;
+  if (problem_) return;
+  object_.each_member([&](std::string_view key, bool escaped, View) {
+    const std::string name = escaped ? unescape(key) : std::string(key);
+    if (!known_.contains(name)) fail_unknown(name);
+    return !problem_;
   });
 }
 
-}  // namespace fairlead::gateway
+void ConfigReader::fail_unknown(const std::string& key) {
+  const std::vector<std::string> known(known_.begin(), known_.end());
+  const std::string_view meant = closest_word(key, known);
+  problem_ = Error(ErrorKind::validation,
+                   "unknown key `" + key + "`" + (where_.empty() ? "" : " in [" + where_ + "]") +
+                       (meant.empty() ? "" : " (did you mean `" + std::string(meant) + "`?)"));
+}
+
+}  // namespace fairlead::json

@@ -1,0 +1,106 @@
+#include "fairlead/base/references.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace fairlead {
+
+namespace {
+
+constexpr std::size_t kMaxShownBytes = 64;  // of a malformed reference, in an error
+
+bool is_variable_name(std::string_view name) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  return !name.empty() && !(name.front() >= '0' && name.front() <= '9') && std::ranges::all_of(name, plain);
+}
+
+// Names of secrets may have a path: team/github.token.
+bool is_secret_name(std::string_view name) {
+  return !name.empty() && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.' || c == '/';
+  });
+}
+
+Error malformed(std::string_view inside, std::string_view what) {
+  const std::string shown(inside.substr(0, kMaxShownBytes));
+  return Error(ErrorKind::validation, "`${" + shown + (shown.size() < inside.size() ? "…" : "") + "` " +
+                                          std::string(what) + "; write $$ for a dollar");
+}
+
+Result<Reference> environment_reference(std::string_view inside, std::string_view text) {
+  Reference reference;
+  const std::size_t colon = text.find(":-");
+  reference.name = text.substr(0, colon);
+  if (colon != std::string_view::npos) reference.fallback = text.substr(colon + 2);
+  if (reference.fallback && reference.fallback->contains("${"))
+    return malformed(inside, "is a reference inside a reference, which is not supported");
+  if (is_variable_name(reference.name)) return reference;
+  return malformed(inside, "is not a reference: ${NAME}, ${NAME:-default}, ${secret:NAME} or ${file:/path}");
+}
+
+// `inside` is what stands between `${` and `}`.
+Result<Reference> parse_reference(std::string_view inside) {
+  if (inside.starts_with("env:")) return environment_reference(inside, inside.substr(4));
+  Reference reference;
+  if (inside.starts_with("secret:")) {
+    reference.source = Reference::Source::secret;
+    reference.name = inside.substr(7);
+    if (!is_secret_name(reference.name)) return malformed(inside, "is not a name of a secret");
+    return reference;
+  }
+  if (inside.starts_with("file:")) {
+    reference.source = Reference::Source::file;
+    reference.name = inside.substr(5);
+    if (!reference.name.starts_with('/')) return malformed(inside, "is not an absolute path");
+    return reference;
+  }
+  return environment_reference(inside, inside);
+}
+
+}  // namespace
+
+Result<std::vector<TextPiece>> parse_references(std::string_view text) {
+  std::vector<TextPiece> pieces;
+  std::string plain;
+  while (!text.empty()) {
+    const std::size_t dollar = std::min(text.find('$'), text.size());
+    plain += text.substr(0, dollar);
+    text.remove_prefix(dollar);
+    if (!text.starts_with("${")) {
+      if (!text.empty()) plain += '$';
+      text.remove_prefix(std::min<std::size_t>(text.starts_with("$$") ? 2 : 1, text.size()));
+      continue;
+    }
+    const std::size_t end = text.find('}');
+    if (end == std::string_view::npos) return malformed(text.substr(2), "has no closing brace");
+    Result<Reference> reference = parse_reference(text.substr(2, end - 2));
+    if (!reference) return reference.error();
+    if (!plain.empty()) pieces.emplace_back(std::exchange(plain, {}));
+    pieces.emplace_back(std::move(*reference));
+    text.remove_prefix(end + 1);
+  }
+  if (!plain.empty()) pieces.emplace_back(std::move(plain));
+  return pieces;
+}
+
+Result<std::string> expand_references(std::string_view text,
+                                      const std::function<Result<std::string>(const Reference&)>& value_of) {
+  Result<std::vector<TextPiece>> pieces = parse_references(text);
+  if (!pieces) return pieces.error();
+  std::string out;
+  for (const TextPiece& piece : *pieces) {
+    if (const auto* plain = std::get_if<std::string>(&piece)) {
+      out += *plain;
+      continue;
+    }
+    const Result<std::string> value = value_of(std::get<Reference>(piece));
+    if (!value) return value.error();
+    out += *value;
+  }
+  return out;
+}
+
+}  // namespace fairlead

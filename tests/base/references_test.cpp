@@ -1,0 +1,88 @@
+// References in configuration values, and the durations and words around them.
+#include "fairlead/base/references.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "fairlead/base/duration.hpp"
+#include "fairlead/base/suggestion.hpp"
+
+namespace fairlead {
+namespace {
+
+// "source:name" or "source:name|fallback" in place of each reference; the error's message otherwise.
+std::string expanded(std::string_view text) {
+  const Result<std::string> out = expand_references(text, [](const Reference& reference) {
+    const char* const sources[] = {"env", "secret", "file"};
+    std::string shown = std::string("<") + sources[static_cast<int>(reference.source)] + ":" + reference.name;
+    if (reference.fallback) shown += "|" + *reference.fallback;
+    return Result<std::string>(shown + ">");
+  });
+  return out ? *out : "error: " + out.error().message();
+}
+
+TEST(References, EachFormIsParsed) {
+  EXPECT_EQ(expanded("a ${NAME} b"), "a <env:NAME> b");
+  EXPECT_EQ(expanded("${env:NAME}"), "<env:NAME>");
+  EXPECT_EQ(expanded("${NAME:-x y}${env:_N1:-}"), "<env:NAME|x y><env:_N1|>");
+  EXPECT_EQ(expanded("${secret:team/github.token-2}"), "<secret:team/github.token-2>");
+  EXPECT_EQ(expanded("${file:/run/my secrets/a:-b}"), "<file:/run/my secrets/a:-b>");
+}
+
+TEST(References, DollarsThatBeginNoReferenceStay) {
+  EXPECT_EQ(expanded("$"), "$");
+  EXPECT_EQ(expanded("$HOME costs $5 or 5$"), "$HOME costs $5 or 5$");
+  EXPECT_EQ(expanded("$$"), "$");
+  EXPECT_EQ(expanded("$${NAME}"), "${NAME}");
+  EXPECT_EQ(expanded("$$$${NAME}"), "$${NAME}");
+  EXPECT_EQ(expanded("$$${NAME}"), "$<env:NAME>");
+  EXPECT_EQ(expanded(""), "");
+}
+
+TEST(References, WhatIsNoReferenceFailsAndShowsTheRemedy) {
+  for (const char* text : {"${", "${}", "${ NAME}", "${1A}", "${A-B}", "${input:key}", "${secret:}",
+                           "${secret:a b}", "${secret:a:-b}", "${file:}", "${file:relative}", "${env:}",
+                           "${:-x}", "a${b", "${A:-${B}}", "${${A}}", "${A%.*}"}) {
+    const std::string result = expanded(text);
+    EXPECT_TRUE(result.starts_with("error: `${")) << text << ": " << result;
+    EXPECT_TRUE(result.ends_with("; write $$ for a dollar")) << text << ": " << result;
+  }
+}
+
+TEST(References, HostileTextOfAMegabyteFailsOrPassesInOnePass) {
+  const std::size_t megabyte = 1u << 20;
+  std::string opened;
+  while (opened.size() < megabyte) opened += "${";
+  const std::string error = expanded(opened);
+  EXPECT_TRUE(error.starts_with("error: ")) << error.substr(0, 100);
+  EXPECT_LT(error.size(), 300u);
+  EXPECT_LT(expanded("${" + std::string(megabyte, 'A')).size(), 300u);
+  EXPECT_EQ(expanded(std::string(megabyte, '$')).size(), megabyte / 2);
+  EXPECT_EQ(expanded("${" + std::string(megabyte, 'A') + "}").size(), megabyte + 6);
+  std::string many;
+  while (many.size() < megabyte) many += "${A}";
+  EXPECT_EQ(expanded(many).size(), many.size() / 4 * 7);
+}
+
+TEST(Durations, AreReadBackAsTheyWereWritten) {
+  for (const std::int64_t ms :
+       {0ll, 1ll, 999ll, 1000ll, 1500ll, 60'000ll, 90'000ll, 3'600'000ll, 5'400'000ll}) {
+    const std::chrono::milliseconds duration(ms);
+    EXPECT_EQ(*parse_duration(format_duration(duration)), duration) << format_duration(duration);
+  }
+  EXPECT_EQ(format_duration(std::chrono::minutes(10)), "10m");
+}
+
+TEST(Suggestions, AreTheClosestWordOrNone) {
+  const std::vector<std::string> known = {"timeout", "command", "cwd", "args"};
+  EXPECT_EQ(closest_word("timeot", known), "timeout");
+  EXPECT_EQ(closest_word("comand", known), "command");
+  EXPECT_EQ(closest_word("arg", known), "args");
+  EXPECT_EQ(closest_word("zzz", known), "");
+  EXPECT_EQ(closest_word("", known), "");
+  EXPECT_EQ(closest_word(std::string(1u << 20, 'x'), known), "");
+}
+
+}  // namespace
+}  // namespace fairlead
