@@ -34,6 +34,10 @@ struct CountArgs {
   int to;
 };
 BOOST_DESCRIBE_STRUCT(CountArgs, (), (to))
+struct LargeArgs {
+  std::size_t bytes;
+};
+BOOST_DESCRIBE_STRUCT(LargeArgs, (), (bytes))
 
 constexpr std::string_view kPixel =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
@@ -62,6 +66,16 @@ Task<Result<std::string>> count(mcp::Context context, CountArgs args) {
   context.log(mcp::LoggingLevel::debug, json::string("done"), "counter");
   const bool told = co_await released.wait(*loop_of_main, std::chrono::seconds(30));
   co_return told ? "counted to " + std::to_string(args.to) : "nobody released it";
+}
+
+// Like count, but ends by itself.
+Task<Result<std::string>> steps(mcp::Context context, CountArgs args) {
+  for (int i = 1; i <= args.to; ++i) {
+    context.progress(i, args.to, "step " + std::to_string(i));
+    context.log(mcp::LoggingLevel::info, json::string("at step " + std::to_string(i)), "steps");
+  }
+  context.log(mcp::LoggingLevel::debug, json::string("done"), "steps");
+  co_return std::to_string(args.to) + " steps";
 }
 
 std::string fail(const Nothing&) {
@@ -172,6 +186,9 @@ void add_tools(mcp::Server& server) {
   mcp::tool(server, "echo", "Returns its message", [](const EchoArgs& in) { return in.message; });
   mcp::tool(server, "add", "Adds two numbers", [](const AddArgs& in) { return Sum{in.a + in.b}; });
   mcp::tool(server, "count", "Counts, with progress and log messages", &count);
+  mcp::tool(server, "steps", "Counts likewise, and does not wait for release", &steps);
+  mcp::tool(server, "large", "Returns a text of so many bytes",
+            [](const LargeArgs& in) { return std::string(in.bytes, 'x'); });
   mcp::tool(server, "media", "One of each kind of content", &media);
   mcp::tool(server, "fail", "Fails", &fail);
   mcp::tool(server, "confirm", "Asks two questions", &confirm);

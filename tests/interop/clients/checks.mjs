@@ -20,7 +20,7 @@ async function every(list, key) {
 const text = (result) => result.content.map((one) => one.text).join('|');
 const names = (list) => list.map((one) => one.name).sort();
 
-const TOOLS = ['add', 'cancelled', 'confirm', 'count', 'echo', 'fail', 'grow', 'media', 'release', 'sample', 'touch', 'visit', 'wait', 'where'];
+const TOOLS = ['add', 'cancelled', 'confirm', 'count', 'echo', 'fail', 'grow', 'large', 'media', 'release', 'sample', 'steps', 'touch', 'visit', 'wait', 'where'];
 
 export async function check(kind, [transport, revision, fixture, weather, ask]) {
   const modern = revision === '2026-07-28' || revision === 'auto';

@@ -1,0 +1,83 @@
+"""The peers, what is tried with each, and why a cell of the matrix is empty."""
+import dataclasses
+
+FEATURES = ["list", "call", "error", "structured", "progress", "log", "cancel", "elicit", "sample", "roots", "resources",
+            "templates", "subscribe", "prompts", "completion", "pagination", "large", "unicode", "concurrent"]  # fmt: skip
+
+LEGACY, MODERN = "2025-11-25", "2026-07-28"
+
+# The ways two programs meet. `json` is Streamable HTTP with a server that answers with JSON only.
+CLIENT, SERVER, GATEWAY = "client", "server", "gateway"
+PATHS = {CLIENT: "its client, our server", SERVER: "our client, its server", GATEWAY: "its client, gateway, its server"}
+TRANSPORTS = {"stdio": "stdio", "http": "HTTP", "json": "HTTP, JSON only", "sse": "HTTP+SSE"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Peer:
+    """A foreign SDK: its name here and in versions.json, how it is installed, and what it speaks."""
+
+    name: str
+    title: str
+    toolchain: str  # install.py
+    programs: str = ""  # for Python: the suffix of its scripts
+    transports: tuple = ("stdio", "http", "json", "sse")
+    revisions: tuple = (LEGACY,)
+
+
+PEERS = {peer.name: peer for peer in (
+    Peer("mcp-1", "Python SDK 1.x", "python", "v1"),
+    Peer("mcp-2", "Python SDK 2.x", "python", "v2", revisions=(LEGACY, MODERN)),
+    Peer("fastmcp", "fastmcp", "python", "fastmcp", revisions=(LEGACY, MODERN)),
+)}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One row of the matrix."""
+
+    peer: str
+    path: str
+    transport: str
+    revision: str  # of the client
+
+    @property
+    def title(self):
+        return f"{PATHS[self.path]}, {TRANSPORTS[self.transport]}, {self.revision}"
+
+
+def runs_of(peer):
+    for revision in peer.revisions:
+        for path in PATHS:
+            for transport in peer.transports:
+                # A client does not choose how it is answered. The pair has no place in the modern era.
+                if (path == CLIENT and transport == "json") or (transport == "sse" and revision == MODERN):
+                    continue
+                yield Run(peer.name, path, transport, revision)
+
+
+@dataclasses.dataclass(frozen=True)
+class Empty:
+    """Cells that are empty, and why. `fails`: tried, and expected to fail; otherwise not tried."""
+
+    features: tuple
+    reason: str
+    peers: tuple = ()  # empty tuples: all
+    paths: tuple = ()
+    transports: tuple = ()
+    revisions: tuple = ()
+    fails: bool = False
+
+    def holds(self, run, feature):
+        return feature in self.features and all(
+            not wanted or got in wanted
+            for wanted, got in ((self.peers, run.peer), (self.paths, run.path), (self.transports, run.transport),
+                                (self.revisions, run.revision))
+        )  # fmt: skip
+
+
+EMPTY = [
+]
+
+
+def empty(run, feature):
+    return next((one for one in EMPTY if one.holds(run, feature)), None)
