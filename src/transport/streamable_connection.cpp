@@ -264,7 +264,8 @@ Task<Result<void>> StreamableConnection::take_refusal(PostPtr post,
           detail.http_status = status;
         });
   }
-  on_message(message, post.get());
+  // The body of an error status is about the request it answers. The Python SDK names it "server-error".
+  on_message(message.id() == post->id ? message : with_id(message, post->id), post.get());
   wake_receiver();
   co_return Result<void>();
 }

@@ -96,6 +96,8 @@ class StreamableConnection final : public Connection {
   Task<void> wait_for_room(std::shared_ptr<http::Interrupt> interrupt);
   void on_message(const rpc::Message& message, Post* post);
   void on_answer(const rpc::Message& message, Post* post);
+  // The same error as the answer to the request `id`.
+  static rpc::Message with_id(const rpc::Message& error, std::string_view id);
   Clock::duration pause_before(Resume& at, std::size_t attempt) const;
 
   // ---- the legacy era (streamable_legacy.cpp) ----

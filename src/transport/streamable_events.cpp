@@ -38,15 +38,18 @@ void StreamableConnection::on_message(const rpc::Message& message, Post* post) {
   }
 }
 
+rpc::Message StreamableConnection::with_id(const rpc::Message& error, std::string_view id) {
+  const Error reason = error.remote_error();
+  const ErrorDetail& detail = reason.detail();
+  return rpc::Message::parse(
+      rpc::make_error(id, detail.rpc_code.value_or(0), reason.message(), detail.rpc_data).joined());
+}
+
 // An error without an id, on the stream of a request, is about that request.
 void StreamableConnection::on_answer(const rpc::Message& message, Post* post) {
   if (post && !post->answered && message.is(rpc::Kind::error) && message.id() != post->id &&
       (message.id().empty() || message.id() == "null")) {
-    const Error error = message.remote_error();
-    const ErrorDetail& detail = error.detail();
-    const rpc::Rope named =
-        rpc::make_error(post->id, detail.rpc_code.value_or(0), error.message(), detail.rpc_data);
-    return on_answer(rpc::Message::parse(named.joined()), post);
+    return on_answer(with_id(message, post->id), post);
   }
   const auto found = calls_.find(message.id());
   if (found == calls_.end()) return deliver(message);

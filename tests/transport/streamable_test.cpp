@@ -214,10 +214,11 @@ TEST_F(StreamableTest, AnErrorInJsonRpcIsTheAnswerWhateverItsId) {
     const std::string error = R"("error":{"code":-32020,"message":"no","data":{"a":1}}})";
     if (asked.has("null")) return reply.json(400, R"({"jsonrpc":"2.0","id":null,)" + error);
     if (asked.has("none")) return reply.json(400, R"({"jsonrpc":"2.0",)" + error);
+    if (asked.has("foreign")) return reply.json(400, R"({"jsonrpc":"2.0","id":"server-error",)" + error);
     reply.json(404, R"({"jsonrpc":"2.0","id":)" + asked.id() + "," + error);
   });
   connect(server.url());
-  for (const char* const method : {"null", "none", "own"}) {
+  for (const char* const method : {"null", "none", "foreign", "own"}) {
     const Result<json::Raw> answer = call(method, kModern);
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error().kind(), ErrorKind::remote) << method;
