@@ -106,7 +106,9 @@ class Matrix:
     # ---- one row ----
 
     def row(self, run, server, client):
-        plan = {"mode": "legacy" if run.revision == LEGACY else "auto", "least_pages": 1 if run.path == GATEWAY else 2}
+        # Where there is a choice, the client is told which era it has to speak; otherwise it has to find out.
+        choice = run.revision == LEGACY and MODERN in PEERS[run.peer].revisions
+        plan = {"mode": "legacy" if choice else "auto", "least_pages": 1 if run.path == GATEWAY else 2}
         not_tried = [feature for feature in FEATURES if (rule := empty(run, feature)) and not rule.fails]
         plan["skip"] = not_tried
         try:

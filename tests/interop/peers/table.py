@@ -75,7 +75,10 @@ class Empty:
         )  # fmt: skip
 
 
+NO_STREAM = "answers as JSON have no stream for what a server says or asks during a call"
+
 EMPTY = [
+    Empty(("progress", "log", "cancel", "elicit", "sample"), NO_STREAM, transports=("json",), revisions=(LEGACY,)),
 ]
 
 
