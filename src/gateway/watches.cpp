@@ -159,7 +159,8 @@ Task<Result<std::shared_ptr<Watches::Watch>>> Watches::watch(pool::Lease lease, 
     if (watch->failed) co_return *watch->failed;
     co_return watch;
   }
-  if (lease.client().capabilities()["resources"]["subscribe"].as_bool() != true) {
+  // A legacy server is asked even if it does not declare `subscribe`: the Python SDK 1.x never does.
+  if (lease.client().capabilities()["resources"].absent()) {
     co_return Error::rpc(rpc::kMethodNotFound, "Server `" + lease.upstream()->spec().name +
                                                    "` does not tell of changes of its resources");
   }

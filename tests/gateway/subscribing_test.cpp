@@ -121,6 +121,66 @@ TEST_F(GatewayTest, a_session_that_ends_takes_its_subscriptions_along) {
   })) << "its upstream too";
 }
 
+// A legacy server with a resource that declares no subscriptions, and has them, or not.
+class Undeclared : public std::enable_shared_from_this<Undeclared> {
+ public:
+  explicit Undeclared(bool subscribes) : subscribes_(subscribes) {}
+  bool subscribed = false;
+
+  Connector connector() {
+    return [self = shared_from_this()](Loop& on, ConnectOptions) { return open(self, &on); };
+  }
+  static Task<void> update(std::shared_ptr<Undeclared> self) {
+    const Result<void> sent =
+        co_await self->peer_->notify("notifications/resources/updated", raw(R"({"uri":"memo://one"})"));
+    EXPECT_TRUE(sent);
+  }
+
+ private:
+  static Task<ConnectResult> open(std::shared_ptr<Undeclared> self, Loop* on) {
+    auto [near_end, far_end] = make_channel(*on, *on);
+    auto methods = std::make_shared<Methods>();
+    methods->otherwise([self](Request request) { return serve(self, std::move(request)); });
+    self->peer_ = Peer::start(far_end, methods, PeerOptions());
+    co_return near_end;
+  }
+  static Task<Answer> serve(std::shared_ptr<Undeclared> self, Request request) {
+    const std::string method(request.method());
+    if (method == "initialize") {
+      co_return raw(R"({"protocolVersion":"2025-11-25","capabilities":{"resources":{"subscribe":false}},)"
+                    R"("serverInfo":{"name":"u","version":"1"}})");
+    }
+    if (method == "resources/list") co_return raw(R"({"resources":[{"name":"one","uri":"memo://one"}]})");
+    self->subscribed = self->subscribes_ && method == "resources/subscribe";
+    if (self->subscribed) co_return raw("{}");
+    co_return Error::rpc(rpc::kMethodNotFound, "Method not found");
+  }
+
+  bool subscribes_;
+  std::shared_ptr<Peer> peer_;
+};
+
+TEST_F(GatewayTest, SubscriptionReachesServerThatDoesNotDeclareIt) {
+  const auto server = std::make_shared<Undeclared>(true);
+  add("a", Sharing::shared);
+  config.servers.front().reach = server->connector();
+  const auto one = enter();
+  subscribe(one);
+  EXPECT_TRUE(server->subscribed);
+  loop.block_on(Undeclared::update(server));
+  EXPECT_TRUE(comes_true([&] { return one->count(kUpdated) == 1; }));
+}
+
+TEST_F(GatewayTest, SubscriptionFailsWithTheServersErrorWhenItHasNoSubscriptions) {
+  const auto server = std::make_shared<Undeclared>(false);
+  add("a", Sharing::shared);
+  config.servers.front().reach = server->connector();
+  const auto one = enter();
+  const Result<std::uint64_t> number = loop.block_on(one->client->subscribe(kMemo));
+  ASSERT_FALSE(number);
+  EXPECT_EQ(number.error().detail().rpc_code, rpc::kMethodNotFound);
+}
+
 TEST_F(GatewayTest, what_nobody_has_cannot_be_subscribed_to) {
   add("a", Sharing::shared);
   add("b", Sharing::shared);
