@@ -5,12 +5,18 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 mkdir -p build/test
 
-passed=0 total=0 failures=() rows=()
+passed=0 total=0 failures=() rows=() untried=()
 begin=$SECONDS
 
 # What ctest said last, "<failed> <total>"; nothing when it never came to that.
 counts() { sed -nE 's/.*% tests passed, ([0-9]+) tests failed out of ([0-9]+).*/\1 \2/p' "$1" | tail -n 1; }
 skipped() { grep -cE '^ *[0-9]+/[0-9]+ Test +#.*\*\*\*Skipped' "$1"; }
+# The foreign SDKs that were skipped, with the reason; tests/interop/peers/run.py leaves it in the build folder.
+not_tried() {
+  sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: interop\.peer\.([^ ]+) .*\*\*\*Skipped.*/\1/p' "$1" | while read -r peer; do
+    printf '%s (%s)\n' "$peer" "$(cat "build/release/interop/peers/$peer.absent" 2>/dev/null || echo "no reason given")"
+  done
+}
 # The names below "The following tests FAILED:", with the reason.
 failed_names() { sed -nE '/^The following tests FAILED:/,/^$/ s/^[[:space:]]+[0-9]+ - (.*)/\1/p' "$1"; }
 
@@ -27,6 +33,7 @@ for target in "$@"; do
     step_failed=1 step_total=$((step_total + 1))
     failures+=("$target: make $target ended with status $status, see $log")
   fi
+  while read -r line; do untried+=("$line"); done < <(not_tried "$log")
   total=$((total + step_total))
   passed=$((passed + step_total - step_failed))
   rows+=("$(printf '  %-12s %6d passed %6d failed %6d skipped %7d sec' "$target" \
@@ -35,6 +42,9 @@ done
 
 printf '\n=== Summary\n'
 printf '%s\n' "${rows[@]}"
+if ((${#untried[@]})); then
+  printf '  not tried here: %s\n' "${untried[@]}"
+fi
 failed=$((total - passed))
 printf '\n%d%% tests passed, %d tests failed out of %d\n' $((total ? passed * 100 / total : 0)) "$failed" "$total"
 printf '\nTotal Test time (real) = %d sec\n' $((SECONDS - begin))

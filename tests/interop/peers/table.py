@@ -76,9 +76,18 @@ class Empty:
 
 
 NO_STREAM = "answers as JSON have no stream for what a server says or asks during a call"
+NO_PROGRESS = "the check cancels at the first progress, and answers as JSON have none"
+BIG_EVENT = "the client ends the connection when an event has more than 1 MiB"
 
 EMPTY = [
-    Empty(("progress", "log", "cancel", "elicit", "sample"), NO_STREAM, transports=("json",), revisions=(LEGACY,)),
+    Empty(("progress", "log"), NO_STREAM, transports=("json",)),
+    Empty(("cancel",), NO_PROGRESS, transports=("json",)),
+    # The gateway speaks 2026-07-28 with a server that has it, and asks a legacy client itself.
+    Empty(("elicit", "sample"), NO_STREAM, transports=("json",), revisions=(LEGACY,), paths=(SERVER,)),
+    Empty(("elicit", "sample"), NO_STREAM, transports=("json",), peers=("mcp-1",)),
+    Empty(("roots",), NO_STREAM, transports=("json",), revisions=(LEGACY,), paths=(SERVER,), peers=("mcp-2",), fails=True),
+    Empty(("large",), BIG_EVENT, transports=("sse",), paths=(CLIENT, GATEWAY), peers=("mcp-2", "fastmcp")),
+    Empty(("subscribe",), "the server has no subscriptions", paths=(SERVER,), peers=("fastmcp",), fails=True),
 ]
 
 
