@@ -163,7 +163,7 @@ class Undeclared : public std::enable_shared_from_this<Undeclared> {
 TEST_F(GatewayTest, SubscriptionReachesServerThatDoesNotDeclareIt) {
   const auto server = std::make_shared<Undeclared>(true);
   add("a", Sharing::shared);
-  config.servers.front().reach = server->connector();
+  config.connectors["a"] = server->connector();
   const auto one = enter();
   subscribe(one);
   EXPECT_TRUE(server->subscribed);
@@ -174,7 +174,7 @@ TEST_F(GatewayTest, SubscriptionReachesServerThatDoesNotDeclareIt) {
 TEST_F(GatewayTest, SubscriptionFailsWithTheServersErrorWhenItHasNoSubscriptions) {
   const auto server = std::make_shared<Undeclared>(false);
   add("a", Sharing::shared);
-  config.servers.front().reach = server->connector();
+  config.connectors["a"] = server->connector();
   const auto one = enter();
   const Result<std::uint64_t> number = loop.block_on(one->client->subscribe(kMemo));
   ASSERT_FALSE(number);
