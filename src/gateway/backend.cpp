@@ -44,10 +44,10 @@ Task<Answer> GatewayBackend::serve(mcp::BackendRequest request) {
   const Result<Requested> requested = requested_in(request.message);
   if (!requested) co_return requested.error();
   const mcp::Context& context = request.context;
-  Result<Route> found = router_.route(*requested, context.session(), context.user());
+  Result<Route> found = router_.route(*requested, context.session(), *context.principal());
   if (!found) {
-    Task<Result<Route>> waiting = wait_for_route(*requested, std::string(context.session()),
-                                                 std::string(context.user()), context.stop());
+    Task<Result<Route>> waiting =
+        wait_for_route(*requested, std::string(context.session()), context.principal(), context.stop());
     found = co_await waiting;
   }
   if (!found) co_return found.error();
@@ -57,9 +57,9 @@ Task<Answer> GatewayBackend::serve(mcp::BackendRequest request) {
 }
 
 Task<Result<Route>> GatewayBackend::wait_for_route(const Requested& requested, std::string session,
-                                                   std::string user, std::stop_token stop) {
+                                                   PrincipalPtr principal, std::stop_token stop) {
   while (true) {
-    const Result<Route> found = router_.route(requested, session, user);
+    const Result<Route> found = router_.route(requested, session, *principal);
     if (found || stop.stop_requested()) co_return found;
     if (const auto owner = router_.unlisted_owner(requested)) {
       Task<Result<void>> listing = units_.listing->list_for_request(owner, requested.kind, stop);
@@ -81,7 +81,7 @@ Task<Answer> GatewayBackend::list(Kind kind, mcp::BackendRequest request) {
   const bool all = co_await units_.catalogue->complete().wait(loop_, list_wait_);
   // Those that are late come with a change of the list.
   if (!all) units_.catalogue->complete().set();
-  const auto catalogue = units_.catalogue->view(context.session(), context.user());
+  const auto catalogue = units_.catalogue->view(context.session(), *context.principal());
   const Page page = page_of(*catalogue, *from, context.revision());
   mcp::ResultWriter result(*front_.state(), context.revision());
   result.out().key(member_of(kind)).begin_array();
@@ -98,11 +98,11 @@ Task<Result<std::shared_ptr<void>>> GatewayBackend::subscribe(mcp::BackendSubscr
   requested.kind = Kind::resources;
   requested.name = subscription.uri;
   Task<Result<Route>> routing =
-      wait_for_route(requested, subscription.session, subscription.user, subscription.stop);
+      wait_for_route(requested, subscription.session, subscription.principal, subscription.stop);
   const Result<Route> found = co_await routing;
   if (!found) co_return found.error();
   const std::string server = found->server->name();
-  pool::Target target(server, std::move(subscription.session), std::move(subscription.user));
+  pool::Target target(server, std::move(subscription.session), subscription.principal->user);
   Task<Result<std::shared_ptr<void>>> subscribing =
       units_.watches->subscribe(std::move(target), std::move(subscription.uri), std::move(subscription.stop),
                                 std::move(subscription.updated));

@@ -46,7 +46,7 @@ class GatewayBackend final : public mcp::Backend, public std::enable_shared_from
   Task<Answer> list(Kind kind, mcp::BackendRequest request);
   // As Router::route(), after waiting for the lists that the route depends on. `requested` is kept by the
   // caller.
-  Task<Result<Route>> wait_for_route(const Requested& requested, std::string session, std::string user,
+  Task<Result<Route>> wait_for_route(const Requested& requested, std::string session, PrincipalPtr principal,
                                      std::stop_token stop);
 
   Loop& loop_;

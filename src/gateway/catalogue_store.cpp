@@ -44,9 +44,10 @@ void CatalogueStore::publish(ServerEntry& entry, std::shared_ptr<const Listed> l
   rebuild();
   log_left_out(log_, or_nothing(before), *entry.shared.listed);
   loop_.spawn(log_duplicate_uris(loop_, log_, current_, entry.name(), before));
-  announce(
-      or_nothing(before), *entry.shared.listed,
-      [&entry](std::string_view session, std::string_view user) { return !entry.own_lists(session, user); });
+  announce(or_nothing(before), *entry.shared.listed,
+           [&entry](std::string_view session, const Principal& principal) {
+             return !entry.own_lists(session, principal.user);
+           });
 }
 
 void CatalogueStore::publish_own(const ServerEntry& entry, const std::string& key, ListCache& cache,
@@ -60,14 +61,14 @@ void CatalogueStore::publish_own(const ServerEntry& entry, const std::string& ke
   cache.listed = usual ? entry.shared.listed : std::move(listed);
   drop_views();
   announce(or_nothing(before), *cache.listed,
-           [&entry, &key](std::string_view session, std::string_view user) {
-             return (entry.per_user() ? user : session) == key;
+           [&entry, &key](std::string_view session, const Principal& principal) {
+             return (entry.per_user() ? std::string_view(principal.user) : session) == key;
            });
 }
 
 void CatalogueStore::withdraw(const std::shared_ptr<const Listed>& before) {
   rebuild();
-  if (before) announce(*before, Listed(), [](std::string_view, std::string_view) { return true; });
+  if (before) announce(*before, Listed(), [](std::string_view, const Principal&) { return true; });
 }
 
 void CatalogueStore::rebuild() {
@@ -90,14 +91,14 @@ void CatalogueStore::announce(const Listed& before, const Listed& now, const mcp
 
 // ---- views -----------------------------------------------------------------------------------------------
 
-std::shared_ptr<const Catalogue> CatalogueStore::view(std::string_view session, std::string_view user) {
+std::shared_ptr<const Catalogue> CatalogueStore::view(std::string_view session, const Principal& principal) {
   if (!views_differ_) return current_;
-  std::pair<std::string, std::string> key(session, user);
+  std::pair<std::string, std::string> key(session, principal.user);
   if (const auto found = views_.find(key); found != views_.end()) return found->second;
   Lists lists;
   bool differs = false;
   for (const auto& entry : servers_->all()) {
-    const std::shared_ptr<const Listed> own = entry->own_lists(session, user);
+    const std::shared_ptr<const Listed> own = entry->own_lists(session, principal.user);
     differs = differs || (own && own != entry->shared.listed);
     if (own || entry->shared.listed) lists[entry->name()] = own ? own : entry->shared.listed;
   }

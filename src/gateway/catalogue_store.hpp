@@ -26,7 +26,7 @@ class CatalogueStore {
 
   // The catalogue of clients that have no upstream of their own.
   const std::shared_ptr<const Catalogue>& current() const noexcept { return current_; }
-  std::shared_ptr<const Catalogue> view(std::string_view session, std::string_view user);
+  std::shared_ptr<const Catalogue> view(std::string_view session, const Principal& principal);
 
   // `entry` has listed: for all, or for the session or user `key` by the upstream whose lists `cache` has.
   void publish(ServerEntry& entry, std::shared_ptr<const Listed> listed);

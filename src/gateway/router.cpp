@@ -51,9 +51,9 @@ Result<Requested> requested_in(const rpc::Message& message) {
 }
 
 Result<Route> Router::route(const Requested& requested, std::string_view session,
-                            std::string_view user) const {
-  if (requested.kind == Kind::resources) return route_resource(requested, session, user);
-  const auto catalogue = catalogue_->view(session, user);
+                            const Principal& principal) const {
+  if (requested.kind == Kind::resources) return route_resource(requested, session, principal);
+  const auto catalogue = catalogue_->view(session, principal);
   const bool is_tool = requested.kind == Kind::tools;
   const Offer* const offer = is_tool ? catalogue->tool(requested.name) : catalogue->prompt(requested.name);
   const auto server = offer ? servers_->find(offer->server) : nullptr;
@@ -63,8 +63,8 @@ Result<Route> Router::route(const Requested& requested, std::string_view session
 }
 
 Result<Route> Router::route_resource(const Requested& requested, std::string_view session,
-                                     std::string_view user) const {
-  const auto catalogue = catalogue_->view(session, user);
+                                     const Principal& principal) const {
+  const auto catalogue = catalogue_->view(session, principal);
   const Result<const std::string*> found =
       catalogue->server_of_resource(requested.name, !may_be_listed_yet(requested));
   if (!found) return found.error();

@@ -38,7 +38,7 @@ class Router {
       : servers_(std::move(servers)), catalogue_(std::move(catalogue)) {}
 
   // Fails with the error to answer the client with, if no list that is to be waited for can change that.
-  Result<Route> route(const Requested& requested, std::string_view session, std::string_view user) const;
+  Result<Route> route(const Requested& requested, std::string_view session, const Principal& principal) const;
   // For a request without a route: the server that its tool's or prompt's name says it is for, if that may
   // have it without having listed it. Null if there is none.
   std::shared_ptr<ServerEntry> unlisted_owner(const Requested& requested) const;
@@ -47,7 +47,7 @@ class Router {
 
  private:
   Result<Route> route_resource(const Requested& requested, std::string_view session,
-                               std::string_view user) const;
+                               const Principal& principal) const;
   Error unknown_name(const Requested& requested) const;
   Error unknown_resource(std::string_view uri) const;
 

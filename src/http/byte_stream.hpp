@@ -36,7 +36,8 @@ class ByteStream {
   // stream may have bytes in hand that the descriptor no longer shows: read until `again`.
   virtual Io read(std::span<char> into) = 0;
   virtual Io write(std::span<const iovec> parts) = 0;
-  // Once each; not called after close() or destruction.
+  // Once each; not called after close() or destruction. A later callback replaces one that waits; null
+  // removes it.
   virtual void when_readable(Descriptor::Ready ready) = 0;
   virtual void when_writable(Descriptor::Ready ready) = 0;
   virtual bool waiting_to_read() const noexcept = 0;

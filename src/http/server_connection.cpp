@@ -371,6 +371,8 @@ Exchange::Upgraded ServerConnection::upgrade(ServerExchange& exchange, const Res
   }
   exchange.state_ = ServerExchange::State::done;
   current_ = nullptr;
+  // We wait for input when the answer was not given at once; the new owner waits for itself.
+  if (stream_->waiting_to_read()) stream_->when_readable(nullptr);
   Exchange::Upgraded upgraded{std::move(stream_), pending_.substr(pending_done_)};
   core_->forget(*this);
   return upgraded;

@@ -87,8 +87,12 @@ const std::stop_token& Context::stop() const noexcept {
 std::string_view Context::session() const noexcept {
   return state_->link->session();
 }
+const PrincipalPtr& Context::principal() const noexcept {
+  return state_->link->principal();
+}
+
 std::string_view Context::user() const noexcept {
-  return state_->link->user();
+  return state_->link->principal()->user;
 }
 
 void Context::progress(double progress, std::optional<double> total, std::string_view message) const {

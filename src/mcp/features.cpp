@@ -40,11 +40,13 @@ Result<std::map<std::string, std::string>> string_members(json::View object, std
 
 // ---- questions (modern era) -----------------------------------------------------------------------------
 
-// What a request's state is bound to: it cannot be carried over to another tool or other arguments.
+// What a request's state is bound to: it is refused for another endpoint, principal, tool or other arguments.
 std::string binding(const FeatureCall& call) {
   const json::View args = call.args();
   const json::View name = args["name"].absent() ? args["uri"] : args["name"];
-  return call.method + "\n" + std::string(name.text()) + "\n" + json::minify(args["arguments"].text());
+  const std::string& endpoint = call.server->endpoint_name();
+  return std::to_string(endpoint.size()) + ":" + endpoint + identity_key(*call.state->link->principal()) +
+         "\n" + call.method + "\n" + std::string(name.text()) + "\n" + json::minify(args["arguments"].text());
 }
 
 }  // namespace

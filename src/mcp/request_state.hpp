@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "fairlead/base/principal.hpp"
 #include "fairlead/json/raw.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/loop/task.hpp"
@@ -31,8 +32,8 @@ class ClientLink {
   // Lets go of the stream on which the messages about a request go; the client comes back for the rest. Does
   // nothing where a connection carries them all.
   virtual void close_stream(std::string_view about) { static_cast<void>(about); }
-  // Who asks, as far as is known; empty: nobody in particular.
-  virtual std::string_view user() const noexcept { return {}; }
+  // Who asks; never null.
+  virtual const PrincipalPtr& principal() const noexcept = 0;
   // What it has in common with the other requests of its connection; empty: nothing.
   virtual std::string_view session() const noexcept { return {}; }
 };

@@ -1,5 +1,7 @@
 #include "fairlead/mcp/serve.hpp"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 
@@ -10,8 +12,10 @@
 namespace fairlead::mcp {
 
 std::shared_ptr<Peer> serve(const Server& server, std::shared_ptr<Connection> connection, Limits limits,
-                            Log log) {
-  return ServerSession::start(server.state(), std::move(connection), limits, std::move(log));
+                            Log log, PrincipalPtr principal) {
+  if (!principal) principal = Principal::anonymous(connection->description());
+  return ServerSession::start(server.state(), std::move(connection), limits, std::move(log),
+                              std::move(principal));
 }
 
 int serve_stdio(const Server& server, Log log) {
@@ -26,7 +30,7 @@ int serve_stdio(const Server& server, Log log) {
     std::fprintf(stderr, "%s\n", problem.to_string().c_str());
     return 1;
   }
-  peer = serve(server, *stdio, Limits(), std::move(log));
+  peer = serve(server, *stdio, Limits(), std::move(log), Principal::local(::getuid(), "stdio"));
   loop.run_until([&] { return peer->finished().is_set(); });
   return 0;
 }

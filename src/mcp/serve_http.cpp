@@ -24,7 +24,7 @@ class StandaloneLink final : public ClientLink {
   Task<Result<json::Raw>> request(std::string, json::Raw, std::string, std::stop_token) override {
     co_return Error(ErrorKind::validation, "a modern client is not sent requests");
   }
-  std::string_view user() const noexcept override { return request_->identity().user; }
+  const PrincipalPtr& principal() const noexcept override { return request_->principal(); }
 
  private:
   std::shared_ptr<transport::Standalone> request_;
@@ -40,9 +40,9 @@ class HttpApplication final : public transport::Application {
             std::make_shared<Subscriptions>(options_.max_subscriptions, "on this server: max_subscriptions"),
             options_.log)) {}
 
-  void serve(std::shared_ptr<Connection> connection, transport::Identity identity) override {
+  void serve(std::shared_ptr<Connection> connection, PrincipalPtr principal) override {
     peers_.add(ServerSession::start(server_, std::move(connection), options_.limits, options_.log,
-                                    std::move(identity.user)));
+                                    std::move(principal)));
   }
 
   Task<Answer> serve(std::shared_ptr<transport::Standalone> request) override {

@@ -28,7 +28,7 @@ void ServerState::tell_updated(const std::string& uri) {
 
 void ServerState::tell_changed(ListKind kind, const Concerns& concerns) {
   for (const auto& listener : listeners()) {
-    if (!concerns || concerns(listener->session(), listener->user())) listener->list_changed(kind);
+    if (!concerns || concerns(listener->session(), *listener->principal())) listener->list_changed(kind);
   }
 }
 
@@ -114,6 +114,11 @@ Server& Server::instructions(std::string text) {
   state_->instructions = std::move(text);
   return *this;
 }
+Server& Server::endpoint(std::string name) {
+  state_->endpoint = std::move(name);
+  return *this;
+}
+
 Server& Server::page_size(std::size_t entries) {
   state_->page_size = entries;
   return *this;

@@ -100,7 +100,7 @@ Task<std::vector<std::shared_ptr<void>>> subscribe_at_backend(std::shared_ptr<co
   const std::set<std::string> uris = subscription->wanted().uris;
   for (const std::string& uri : uris) {
     if (state->stop.stop_requested()) break;
-    BackendSubscription wish(uri, std::string(state->link->session()), std::string(state->link->user()));
+    BackendSubscription wish(uri, std::string(state->link->session()), state->link->principal());
     wish.stop = state->stop;
     wish.updated = [weak = std::weak_ptr(subscription)](const std::string& changed) {
       if (const auto told = weak.lock()) told->part_updated(changed);

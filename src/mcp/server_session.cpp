@@ -20,13 +20,13 @@ bool is_only_modern(std::string_view method) {
 
 }  // namespace
 
-ServerSession::ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Log log, std::string user)
+ServerSession::ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Log log, PrincipalPtr principal)
     : server_(server),
       modern_(std::make_shared<const ModernServer>(
           std::move(server), std::make_shared<Subscriptions>(kMostSubscriptions, "on one connection"), log)),
       loop_(loop),
       log_(std::move(log)),
-      user_(std::move(user)),
+      principal_(std::move(principal)),
       session_(server_->next_session()) {}
 
 ServerSession::~ServerSession() {
@@ -36,8 +36,9 @@ ServerSession::~ServerSession() {
 
 std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,
                                            std::shared_ptr<Connection> connection, Limits limits, Log log,
-                                           std::string user) {
-  std::shared_ptr<ServerSession> session(new ServerSession(server, connection->loop(), log, std::move(user)));
+                                           PrincipalPtr principal) {
+  std::shared_ptr<ServerSession> session(
+      new ServerSession(server, connection->loop(), log, std::move(principal)));
   auto methods = std::make_shared<Methods>();
   methods->otherwise([session](Request request) { return session->handle(std::move(request)); });
   PeerOptions options;
@@ -192,7 +193,7 @@ Task<Answer> ServerSession::subscribe(Request request) {
 
 Task<Result<std::shared_ptr<void>>> ServerSession::subscribe_at_backend(std::string uri,
                                                                         std::stop_token stop) {
-  BackendSubscription subscription(std::move(uri), session_, user_);
+  BackendSubscription subscription(std::move(uri), session_, principal_);
   subscription.stop = std::move(stop);
   subscription.updated = [weak = weak_from_this()](const std::string& changed) {
     if (const auto self = weak.lock()) self->tell_updated(changed);

@@ -27,7 +27,7 @@ class ServerSession final : public ChangeListener,
   // Serves until the connection ends. The session is kept by its peer.
   static std::shared_ptr<Peer> start(std::shared_ptr<ServerState> server,
                                      std::shared_ptr<Connection> connection, Limits limits, Log log,
-                                     std::string user = std::string());
+                                     PrincipalPtr principal);
 
   // ClientLink
   Loop& loop() noexcept override { return loop_; }
@@ -35,10 +35,10 @@ class ServerSession final : public ChangeListener,
   Task<Result<json::Raw>> request(std::string method, json::Raw params, std::string about,
                                   std::stop_token stop) override;
   void close_stream(std::string_view about) override;
-  std::string_view user() const noexcept override { return user_; }
+  const PrincipalPtr& principal() const noexcept override { return principal_; }
   std::string_view session() const noexcept override { return session_; }
 
-  // ChangeListener, from any thread; session() and user() are its too
+  // ChangeListener, from any thread; session() and principal() are its too
   void list_changed(ListKind kind) override;
   void resource_updated(const std::string& uri) override;
 
@@ -53,7 +53,7 @@ class ServerSession final : public ChangeListener,
     std::map<std::string, std::shared_ptr<std::shared_ptr<void>>> subscriptions;
   };
 
-  ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Log log, std::string user);
+  ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Log log, PrincipalPtr principal);
 
   Task<Answer> handle(Request request);
 
@@ -73,7 +73,7 @@ class ServerSession final : public ChangeListener,
   std::shared_ptr<const ModernServer> modern_;
   Loop& loop_;
   Log log_;
-  std::string user_;
+  PrincipalPtr principal_;
   std::string session_;
   std::weak_ptr<Peer> peer_;
   std::optional<Legacy> legacy_;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "fairlead/base/principal.hpp"
 #include "fairlead/mcp/backend.hpp"
 #include "fairlead/mcp/types.hpp"
 #include "fairlead/protocol/extension.hpp"
@@ -26,7 +27,7 @@ class ChangeListener {
   virtual ~ChangeListener() = default;
   // Whose ears these are; see Context.
   virtual std::string_view session() const noexcept = 0;
-  virtual std::string_view user() const noexcept = 0;
+  virtual const PrincipalPtr& principal() const noexcept = 0;
   virtual void list_changed(ListKind kind) = 0;
   virtual void resource_updated(const std::string& uri) = 0;
   // `detailed` is the task as notifications/tasks has it.
@@ -44,6 +45,7 @@ struct ServerState {
   // Set before serving, not changed afterwards.
   Implementation info;
   std::string instructions;
+  std::string endpoint;  // see Server::endpoint()
   std::size_t page_size = 0;
   CacheHint cache_hint;
   Extensions extensions;
@@ -54,6 +56,8 @@ struct ServerState {
 
   std::shared_ptr<TaskStore> tasks = std::make_shared<TaskStore>(TaskOptions());
   std::atomic<bool> offers_tasks = false;  // from the first tool on that may run as one
+
+  const std::string& endpoint_name() const noexcept { return endpoint.empty() ? info.name : endpoint; }
 
   std::shared_ptr<const Catalogue> catalogue() const {
     const std::lock_guard lock(mutex_);

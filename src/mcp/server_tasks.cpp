@@ -21,7 +21,7 @@ Error tasks_needed() {
 TaskOwner owner_of(const RequestState& state) {
   TaskOwner owner;
   owner.form = is_modern(state.revision) ? TaskForm::extension : TaskForm::core;
-  owner.user = state.link->user();
+  owner.identity = identity_key(*state.link->principal());
   if (owner.form == TaskForm::core) owner.session = state.link->session();
   return owner;
 }

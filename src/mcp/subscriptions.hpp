@@ -50,7 +50,7 @@ class Subscription final : public ChangeListener, public std::enable_shared_from
 
   // ChangeListener, from any thread
   std::string_view session() const noexcept override { return link_->session(); }
-  std::string_view user() const noexcept override { return link_->user(); }
+  const PrincipalPtr& principal() const noexcept override { return link_->principal(); }
   void list_changed(ListKind kind) override;
   void resource_updated(const std::string& uri) override;
   // The same, of a resource inside of one that is wanted.

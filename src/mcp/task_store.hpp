@@ -26,8 +26,8 @@ enum class TaskForm : std::uint8_t { core, extension };
 // Whose a task is. Nobody else is told that it exists.
 struct TaskOwner {
   TaskForm form = TaskForm::core;
-  std::string user;     // empty: nobody in particular
-  std::string session;  // core only: there tasks belong to a session
+  std::string identity;  // identity_key() of its principal
+  std::string session;   // core only: there tasks belong to a session
   bool operator==(const TaskOwner&) const = default;
 };
 

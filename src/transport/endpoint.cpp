@@ -132,28 +132,15 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     return copies;
   }
 
-  // Who asks; nullopt when they have been turned away.
-  std::optional<Identity> identify(http::Exchange& exchange) const {
-    if (!options_->authenticate) return Identity();
-    Result<Identity> identity = options_->authenticate(exchange.request());
-    if (identity) return std::move(*identity);
-    const bool unknown = identity.error().kind() == ErrorKind::authorization;
-    exchange.respond(refuse(Refusal{unknown ? 401 : 500, kRefused, identity.error().message()}));
-    return std::nullopt;
-  }
-
   void take(std::shared_ptr<http::Exchange> exchange) {
-    std::optional<Identity> identity = identify(*exchange);
-    if (!identity) return;
     const http::Request& request = exchange->request();
-    if (request.method == "POST") return take_post(std::move(exchange), std::move(*identity));
-    if (options_->websocket && wants_websocket(request))
-      return take_websocket(std::move(exchange), std::move(*identity));
+    if (request.method == "POST") return take_post(std::move(exchange));
+    if (options_->websocket && wants_websocket(request)) return take_websocket(std::move(exchange));
     const bool known = request.method == "GET" || request.method == "DELETE";
     if (!known) return exchange->respond(not_allowed("GET, POST, DELETE"));
     // The modern era has neither.
     if (!has_legacy_version(request.headers)) return exchange->respond(not_allowed("POST"));
-    const std::shared_ptr<LegacySession> session = find_session(*exchange, *identity, {});
+    const std::shared_ptr<LegacySession> session = find_session(*exchange, {});
     if (!session) return;
     if (request.method == "GET") return session->take_get(std::move(exchange));
     session->take_delete(exchange);
@@ -171,45 +158,46 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     return rpc::Message::parse(request.body, options_->limits);
   }
 
-  void take_post(std::shared_ptr<http::Exchange> exchange, Identity identity) {
+  void take_post(std::shared_ptr<http::Exchange> exchange) {
     std::optional<rpc::Message> message = read_message(*exchange);
     if (!message) return;
     const Verdict verdict = judge(exchange->request().headers, *message, params_of_);
     if (verdict.refusal) return exchange->respond(refuse(*verdict.refusal, message->id()));
-    if (verdict.era == Era::modern)
-      return take_modern(std::move(exchange), std::move(*message), std::move(identity));
-    take_legacy(std::move(exchange), *message, std::move(identity));
+    if (verdict.era == Era::modern) return take_modern(std::move(exchange), std::move(*message));
+    take_legacy(std::move(exchange), *message);
   }
 
-  void take_modern(std::shared_ptr<http::Exchange> exchange, rpc::Message message, Identity identity) {
+  void take_modern(std::shared_ptr<http::Exchange> exchange, rpc::Message message) {
     // There is nothing a modern client could have to notify of over HTTP; it may all the same.
     if (message.is(rpc::Kind::notification)) return exchange->respond(http::Response(202));
-    auto request = std::make_shared<ModernRequest>(std::move(exchange), std::move(message),
-                                                   std::move(identity), *options_);
+    auto request = std::make_shared<ModernRequest>(std::move(exchange), std::move(message), *options_);
     ModernRequest::serve(request, application_, ticker_);
   }
 
-  void take_legacy(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message, Identity identity) {
+  void take_legacy(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message) {
     const bool begins = message.is(rpc::Kind::request) && message.method() == "initialize" &&
                         !exchange->request().headers.has(mcp::kSessionHeader);
     const std::shared_ptr<LegacySession> session =
-        begins ? begin_session(*exchange, message, std::move(identity))
-               : find_session(*exchange, identity, message.id());
+        begins ? begin_session(*exchange, message) : find_session(*exchange, message.id());
     if (session) session->take_post(std::move(exchange), message);
   }
 
   // ---- sessions ----
 
-  // A session of another user does not exist for this one.
-  std::shared_ptr<LegacySession> find_session(http::Exchange& exchange, const Identity& identity,
-                                              std::string_view request_id) {
+  // A session of another principal does not exist for this one.
+  template <class Session>
+  static bool is_owner(const http::Exchange& exchange, const Session& session) {
+    return same_identity(*exchange.request().principal, *session.principal());
+  }
+
+  std::shared_ptr<LegacySession> find_session(http::Exchange& exchange, std::string_view request_id) {
     const http::Headers& headers = exchange.request().headers;
     if (!headers.has(mcp::kSessionHeader)) {
       exchange.respond(refuse(Refusal{400, kRefused, "Bad Request: Mcp-Session-Id is missing"}, request_id));
       return nullptr;
     }
     const auto found = sessions_.find(std::string(headers.get(mcp::kSessionHeader)));
-    if (found != sessions_.end() && found->second->identity().user == identity.user) return found->second;
+    if (found != sessions_.end() && is_owner(exchange, *found->second)) return found->second;
     exchange.respond(refuse(no_session(), request_id));
     return nullptr;
   }
@@ -227,44 +215,41 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     return false;
   }
 
-  std::shared_ptr<LegacySession> begin_session(http::Exchange& exchange, const rpc::Message& message,
-                                               Identity identity) {
+  std::shared_ptr<LegacySession> begin_session(http::Exchange& exchange, const rpc::Message& message) {
     if (!has_room(exchange, message.id())) return nullptr;
-    auto session = std::make_shared<LegacySession>(loop_, make_session_id(), identity, options_, total_,
+    const PrincipalPtr principal = exchange.request().principal;
+    auto session = std::make_shared<LegacySession>(loop_, make_session_id(), principal, options_, total_,
                                                    [weak = weak_from_this()](const std::string& id) {
                                                      if (const auto self = weak.lock())
                                                        self->sessions_.erase(id);
                                                    });
     sessions_.emplace(session->id(), session);
     ticker_.add(*session);
-    application_->serve(session, std::move(identity));
+    application_->serve(session, principal);
     return session;
   }
 
   // ---- HTTP+SSE ----
 
   void take_pair_get(std::shared_ptr<http::Exchange> exchange, const std::string& messages_path) {
-    std::optional<Identity> identity = identify(*exchange);
-    if (!identity) return;
     if (exchange->request().method != "GET") return exchange->respond(not_allowed("GET"));
     if (!has_room(*exchange, {})) return;
     const std::string id = make_session_id();
-    auto pair = std::make_shared<PairSession>(loop_, id, *identity,
+    const PrincipalPtr principal = exchange->request().principal;
+    auto pair = std::make_shared<PairSession>(loop_, id, principal,
                                               [weak = weak_from_this()](const std::string& over) {
                                                 if (const auto self = weak.lock()) self->pairs_.erase(over);
                                               });
     pairs_.emplace(id, pair);
     ticker_.add(*pair);
     pair->open(std::move(exchange), messages_path + "?sessionId=" + id);
-    application_->serve(pair, std::move(*identity));
+    application_->serve(pair, principal);
   }
 
   void take_pair_post(std::shared_ptr<http::Exchange> exchange) {
-    const std::optional<Identity> identity = identify(*exchange);
-    if (!identity) return;
     if (exchange->request().method != "POST") return exchange->respond(not_allowed("POST"));
     const auto found = pairs_.find(std::string(query_value(exchange->request().query(), "sessionId")));
-    if (found == pairs_.end() || found->second->identity().user != identity->user)
+    if (found == pairs_.end() || !is_owner(*exchange, *found->second))
       return exchange->respond(refuse(no_session()));
     const std::optional<rpc::Message> message = read_message(*exchange);
     if (!message) return;
@@ -278,7 +263,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
 
   // ---- WebSocket ----
 
-  void take_websocket(std::shared_ptr<http::Exchange> exchange, Identity identity) {
+  void take_websocket(std::shared_ptr<http::Exchange> exchange) {
     const http::Headers& headers = exchange->request().headers;
     const std::string key(headers.get("Sec-WebSocket-Key"));
     const std::optional<std::string> raw = base64_decode(key);
@@ -296,6 +281,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     head.headers.add("Sec-WebSocket-Accept", websocket::accept_of(key));
     if (lists_token(headers.get("Sec-WebSocket-Protocol"), "mcp"))
       head.headers.add("Sec-WebSocket-Protocol", "mcp");
+    const PrincipalPtr principal = exchange->request().principal;
     http::Exchange::Upgraded upgraded = exchange->upgrade(std::move(head));
     if (!upgraded.stream) return;
     auto socket =
@@ -305,7 +291,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     socket->when_ended([weak = weak_from_this(), it = socket.get()] {
       if (const auto self = weak.lock()) self->sockets_.erase(it);
     });
-    application_->serve(socket, std::move(identity));
+    application_->serve(socket, principal);
   }
 
   Loop& loop_;

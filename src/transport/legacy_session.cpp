@@ -44,12 +44,12 @@ std::optional<Refusal> batch_problem(const rpc::Message& message, mcp::Revision 
 
 }  // namespace
 
-LegacySession::LegacySession(Loop& loop, std::string id, Identity identity,
+LegacySession::LegacySession(Loop& loop, std::string id, PrincipalPtr principal,
                              std::shared_ptr<const EndpointOptions> options,
                              std::shared_ptr<EventStore::Total> total, Ended ended)
     : Connection(loop),
       id_(std::move(id)),
-      identity_(std::move(identity)),
+      principal_(std::move(principal)),
       options_(std::move(options)),
       ended_(std::move(ended)),
       store_(options_->max_session_events, options_->max_session_event_bytes, std::move(total)) {}

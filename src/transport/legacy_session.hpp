@@ -24,11 +24,13 @@ class LegacySession final : public Connection, public Ticked {
   // Called once, when the session is over: nobody shall find it any more.
   using Ended = std::function<void(const std::string& id)>;
 
-  LegacySession(Loop& loop, std::string id, Identity identity, std::shared_ptr<const EndpointOptions> options,
-                std::shared_ptr<EventStore::Total> total, Ended ended);
+  LegacySession(Loop& loop, std::string id, PrincipalPtr principal,
+                std::shared_ptr<const EndpointOptions> options, std::shared_ptr<EventStore::Total> total,
+                Ended ended);
 
   const std::string& id() const noexcept { return id_; }
-  const Identity& identity() const noexcept { return identity_; }
+  // All its requests are those of this principal.
+  const PrincipalPtr& principal() const noexcept { return principal_; }
 
   // A POST that has been judged to be of the legacy era. The first one is `initialize`.
   void take_post(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message);
@@ -88,7 +90,7 @@ class LegacySession final : public Connection, public Ticked {
   http::Response head_of(const Stream& stream) const;
 
   std::string id_;
-  Identity identity_;
+  PrincipalPtr principal_;
   std::shared_ptr<const EndpointOptions> options_;
   Ended ended_;
   mcp::Revision revision_ = mcp::Revision::r2025_03_26;  // negotiated

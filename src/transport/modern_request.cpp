@@ -6,11 +6,11 @@
 namespace fairlead::transport {
 
 ModernRequest::ModernRequest(std::shared_ptr<http::Exchange> exchange, rpc::Message message,
-                             Identity identity, const EndpointOptions& options)
+                             const EndpointOptions& options)
     : loop_(exchange->loop()),
       exchange_(std::move(exchange)),
       message_(std::move(message)),
-      identity_(std::move(identity)),
+      principal_(exchange_->request().principal),
       log_(options.log),
       timeout_(options.request_timeout),
       keep_alive_(options.keep_alive),

@@ -15,7 +15,7 @@ class ModernRequest final : public Standalone,
                             public Ticked,
                             public std::enable_shared_from_this<ModernRequest> {
  public:
-  ModernRequest(std::shared_ptr<http::Exchange> exchange, rpc::Message message, Identity identity,
+  ModernRequest(std::shared_ptr<http::Exchange> exchange, rpc::Message message,
                 const EndpointOptions& options);
 
   // Starts it. What is not answered on the spot is looked after by `ticker`.
@@ -23,7 +23,7 @@ class ModernRequest final : public Standalone,
                     const std::shared_ptr<Application>& application, Ticker& ticker);
 
   const rpc::Message& message() const noexcept override { return message_; }
-  const Identity& identity() const noexcept override { return identity_; }
+  const PrincipalPtr& principal() const noexcept override { return principal_; }
   std::stop_token stop() const noexcept override { return stop_.get_token(); }
   Loop& loop() const noexcept override { return loop_; }
   void notify(rpc::Rope notification) override;
@@ -41,7 +41,7 @@ class ModernRequest final : public Standalone,
   Loop& loop_;
   std::shared_ptr<http::Exchange> exchange_;  // until it is answered
   rpc::Message message_;
-  Identity identity_;
+  PrincipalPtr principal_;
   Log log_;
   std::stop_source stop_;
   std::chrono::milliseconds timeout_;

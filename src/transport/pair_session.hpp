@@ -15,10 +15,10 @@ class PairSession final : public Connection, public Ticked {
  public:
   using Ended = std::function<void(const std::string& id)>;
 
-  PairSession(Loop& loop, std::string id, Identity identity, Ended ended)
-      : Connection(loop), id_(std::move(id)), identity_(std::move(identity)), ended_(std::move(ended)) {}
+  PairSession(Loop& loop, std::string id, PrincipalPtr principal, Ended ended)
+      : Connection(loop), id_(std::move(id)), principal_(std::move(principal)), ended_(std::move(ended)) {}
 
-  const Identity& identity() const noexcept { return identity_; }
+  const PrincipalPtr& principal() const noexcept { return principal_; }
   // Answers the GET with the stream and says where to post to.
   void open(std::shared_ptr<http::Exchange> exchange, const std::string& messages_uri);
   void take_post(const std::shared_ptr<http::Exchange>& exchange, const rpc::Message& message);
@@ -34,7 +34,7 @@ class PairSession final : public Connection, public Ticked {
   void release() override;
 
   std::string id_;
-  Identity identity_;
+  PrincipalPtr principal_;
   Ended ended_;
   std::shared_ptr<http::Exchange> exchange_;
   bool quiet_ = false;

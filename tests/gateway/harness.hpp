@@ -218,7 +218,9 @@ class GatewayTest : public ::testing::Test {
                               view[log ? "data" : "uri"].as_string().value_or(""));
     };
     auto [near_end, far_end] = make_channel(loop, loop);
-    front->serve(far_end, transport::Identity{user});
+    auto principal = std::make_shared<Principal>();
+    principal->user = user;
+    front->serve(far_end, principal);
     Result<std::shared_ptr<mcp::Client>> opened =
         loop.block_on(mcp::Client::on(near_end, std::move(options)));
     EXPECT_TRUE(opened) << opened.error().to_string();

@@ -182,9 +182,9 @@ TEST_F(BackendTest, ALegacyClientCanBeSpokenToUnasked) {
 }
 
 TEST_F(BackendTest, AListChangeIsToldToThoseItConcerns) {
-  server.tools_changed([](std::string_view, std::string_view) { return false; });
+  server.tools_changed([](std::string_view, const Principal&) { return false; });
   server.tools_changed(
-      [this](std::string_view session, std::string_view) { return session == backend->session; });
+      [this](std::string_view session, const Principal&) { return session == backend->session; });
   EXPECT_EQ(hear(), R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
   EXPECT_EQ(ask(R"({"jsonrpc":"2.0","id":9,"method":"ping"})"), R"({"jsonrpc":"2.0","id":9,"result":{}})");
 }

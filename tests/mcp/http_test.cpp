@@ -1,5 +1,6 @@
 // An MCP server over real HTTP: what a client sees of sessions, events, polling, subscriptions and
 // WebSockets.
+#include "fairlead/http/authenticator.hpp"
 #include "http/raw_client.hpp"
 #include "http/websocket.hpp"
 #include "mcp/harness.hpp"
@@ -14,10 +15,25 @@ namespace websocket = http::websocket;
 struct Nothing {};
 BOOST_DESCRIBE_STRUCT(Nothing, (), ())
 
+class AlwaysAlice final : public http::Authenticator {
+ public:
+  Task<http::Authentication> authenticate(const http::Request&) override {
+    auto alice = std::make_shared<Principal>();
+    alice->user = "alice";
+    co_return http::Authentication(PrincipalPtr(std::move(alice)));
+  }
+};
+
+http::ServerOptions everybody_is_alice() {
+  http::ServerOptions options;
+  options.authenticator = std::make_shared<AlwaysAlice>();
+  return options;
+}
+
 class HttpTest : public ::testing::Test {
  public:
   Server server{"test", "1"};
-  test::HttpServer listener;
+  test::HttpServer listener{everybody_is_alice()};
   std::shared_ptr<transport::Endpoint> endpoint;
   std::string session;
   Event release;  // of the loop's thread
@@ -49,9 +65,6 @@ class HttpTest : public ::testing::Test {
     ASSERT_TRUE(server.add_tool(spec, Server::CoroutineTool([](Context c, json::Raw) { return ask(c); })));
     transport::EndpointOptions options;
     options.retry = 10ms;
-    options.authenticate = [](const http::Request&) -> Result<transport::Identity> {
-      return transport::Identity{"alice"};
-    };
     listener.thread().run([&] {
       endpoint = transport::Endpoint::create(listener.thread().loop(), http_application(server), options);
     });

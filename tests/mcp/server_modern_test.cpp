@@ -19,10 +19,13 @@ class RecordingLink final : public ClientLink {
     co_return Error(ErrorKind::closed, "nobody is asked here");
   }
 
+  const PrincipalPtr& principal() const noexcept override { return principal_; }
+
   std::vector<std::string> heard;
 
  private:
   Loop& loop_;
+  PrincipalPtr principal_ = Principal::anonymous();
 };
 
 class ModernTest : public ServerTest {

@@ -17,7 +17,9 @@ namespace fairlead::transport {
 
 class FakeExchange final : public http::Exchange {
  public:
-  FakeExchange(Loop& loop, http::Request request) : loop_(loop), request_(std::move(request)) {}
+  FakeExchange(Loop& loop, http::Request request) : loop_(loop), request_(std::move(request)) {
+    if (!request_.principal) request_.principal = Principal::anonymous();
+  }
 
   const http::Request& request() const noexcept override { return request_; }
   Loop& loop() const noexcept override { return loop_; }
@@ -81,8 +83,8 @@ class TestApplication final : public Application {
  public:
   explicit TestApplication(Loop& loop) : loop_(loop) {}
 
-  void serve(std::shared_ptr<Connection> connection, Identity identity) override {
-    users.push_back(identity.user);
+  void serve(std::shared_ptr<Connection> connection, PrincipalPtr principal) override {
+    users.push_back(principal->user);
     auto methods = std::make_shared<Methods>();
     methods->on("initialize", [](const fairlead::Request& r) -> Answer {
       if (r.args()["protocolVersion"].absent()) return rpc::invalid_params("protocolVersion is missing");
@@ -112,7 +114,7 @@ class TestApplication final : public Application {
 
   Task<Answer> serve(std::shared_ptr<Standalone> request) override {
     const std::string_view method = request->message().method();
-    users.push_back(request->identity().user);
+    users.push_back(request->principal()->user);
     if (method == "throw") throw std::runtime_error("as told");
     if (method == "gone") co_return rpc::method_not_found(method);
     if (method == "capability") co_return Error::rpc(-32021, "Client capability required");
@@ -159,15 +161,9 @@ class EndpointTest : public ::testing::Test {
   std::shared_ptr<TestApplication> application = std::make_shared<TestApplication>(loop);
   EndpointOptions options;
   std::shared_ptr<Endpoint> endpoint;
+  PrincipalPtr principal = Principal::anonymous();  // who sends the next request
 
-  EndpointTest() {
-    options.retry = std::chrono::milliseconds(500);
-    options.authenticate = [](const http::Request& request) -> Result<Identity> {
-      if (request.headers.get("Authorization") == "nobody")
-        return Error(ErrorKind::authorization, "who are you?");
-      return Identity{std::string(request.headers.get("Authorization"))};
-    };
-  }
+  EndpointTest() { options.retry = std::chrono::milliseconds(500); }
   void TearDown() override {
     application->release();
     if (endpoint) loop.post([this] { endpoint->close(); });
@@ -195,6 +191,7 @@ class EndpointTest : public ::testing::Test {
     request.method = method;
     request.target = "/mcp";
     request.headers = std::move(headers);
+    request.principal = principal;
     request.body = Bytes::copy_of(body);
     auto exchange = std::make_shared<FakeExchange>(loop, std::move(request));
     on_loop([&] { endpoint->handler()(exchange); });

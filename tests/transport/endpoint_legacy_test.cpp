@@ -249,21 +249,28 @@ TEST_F(LegacyEndpointTest, BatchesAreSplitAndGathered) {
   EXPECT_EQ(post("[" + request("1", "echo") + "]")->status, 400);
 }
 
-TEST_F(LegacyEndpointTest, SessionsBelongToTheirUser) {
-  http::Headers alice = headers();
-  alice.add("Authorization", "alice");
-  const FakePtr begun =
-      send("POST", alice, request("0", "initialize", R"({"protocolVersion":"2025-11-25"})"));
-  session = begun->header("Mcp-Session-Id");
+PrincipalPtr someone(const std::string& issuer, const std::string& user, const std::string& token = "") {
+  auto made = std::make_shared<Principal>();
+  made->issuer = issuer;
+  made->subject = user;
+  made->user = user;
+  made->token_id = token;
+  return made;
+}
+
+TEST_F(LegacyEndpointTest, SessionOfAnotherPrincipalIsNotFound) {
+  const PrincipalPtr alice = someone("a", "alice");
+  principal = alice;
+  initialize("2025-11-25");
   EXPECT_EQ(application->users, std::vector<std::string>{"alice"});
-  EXPECT_EQ(call("1", "echo")->status, 404);
-  EXPECT_EQ(get()->status, 404);
-  EXPECT_EQ(send("DELETE", headers())->status, 404);
-  alice = headers();
-  alice.add("Authorization", "alice");
-  EXPECT_EQ(send("POST", alice, request("1", "echo"))->status, 200);
-  alice.set("Authorization", "nobody");
-  EXPECT_EQ(send("POST", alice, request("1", "echo"))->status, 401);
+  for (const PrincipalPtr& other : {someone("a", "bob"), someone("b", "alice"), Principal::anonymous()}) {
+    principal = other;
+    EXPECT_EQ(call("1", "echo")->status, 404);
+    EXPECT_EQ(get()->status, 404);
+    EXPECT_EQ(send("DELETE", headers())->status, 404);
+  }
+  principal = someone("a", "alice", "a fresh token");
+  EXPECT_EQ(call("1", "echo")->status, 200);
 }
 
 TEST_F(LegacyEndpointTest, OneSessionTooManyIsRefused) {
@@ -361,6 +368,7 @@ TEST_F(LegacyEndpointTest, TheOldPairTalksOnOneStream) {
     posted.target = target;
     posted.headers = http::Headers{{"Content-Type", "application/json"}};
     posted.body = Bytes::copy_of(body);
+    posted.principal = principal;
     auto exchange = std::make_shared<FakeExchange>(loop, posted);
     on_loop([&] { endpoint->messages_handler()(exchange); });
     return exchange;
@@ -371,6 +379,9 @@ TEST_F(LegacyEndpointTest, TheOldPairTalksOnOneStream) {
   EXPECT_EQ(post_to("/messages?x=1&sessionId=" + id, "{")->status, 400);
   EXPECT_EQ(post_to("/messages?sessionId=other", echo)->status, 404);
   EXPECT_EQ(post_to("/messages", echo)->status, 404);
+  principal = someone("a", "bob");
+  EXPECT_EQ(post_to("/messages?sessionId=" + id, echo)->status, 404) << "of another principal";
+  principal = Principal::anonymous();
   on_loop([&] { stream->leave(); });
   EXPECT_EQ(endpoint->sessions(), 0u);
   EXPECT_EQ(post_to("/messages?sessionId=" + id, echo)->status, 404);

@@ -29,12 +29,12 @@ struct BackendRequest {
 
 // A client's wish to hear of a resource.
 struct BackendSubscription {
-  BackendSubscription(std::string resource, std::string of_session, std::string of_user)
-      : uri(std::move(resource)), session(std::move(of_session)), user(std::move(of_user)) {}
+  BackendSubscription(std::string resource, std::string of_session, PrincipalPtr of_principal)
+      : uri(std::move(resource)), session(std::move(of_session)), principal(std::move(of_principal)) {}
 
   std::string uri;
   std::string session;  // see Context::session()
-  std::string user;
+  PrincipalPtr principal;
   std::stop_token stop;  // it is not wanted any more, while it is being made
   // Called whenever the resource, or one inside it, has changed; with the URI of that one.
   std::function<void(const std::string& uri)> updated;

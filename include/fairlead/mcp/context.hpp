@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fairlead/base/principal.hpp"
 #include "fairlead/base/result.hpp"
 #include "fairlead/json/raw.hpp"
 #include "fairlead/json/view.hpp"
@@ -22,8 +23,8 @@ namespace fairlead::mcp {
 
 struct RequestState;
 
-// Whether something concerns a client; see Context::session() and user().
-using Concerns = std::function<bool(std::string_view session, std::string_view user)>;
+// Whether something concerns a client; see Context::session() and principal().
+using Concerns = std::function<bool(std::string_view session, const Principal& principal)>;
 
 class Context {
  public:
@@ -37,7 +38,9 @@ class Context {
   json::View client_info() const noexcept;
   // The request's `_meta`; absent when it had none.
   json::View meta() const noexcept;
-  // Who asks, as authentication found out; empty: nobody in particular.
+  // Who asks, as authentication found out; never null.
+  const PrincipalPtr& principal() const noexcept;
+  // The principal's user; empty: none.
   std::string_view user() const noexcept;
   // The connection or HTTP session it came on: the same for all requests on it, and no other's. Empty where
   // every request stands for itself.

@@ -7,15 +7,17 @@
 
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
+#include "fairlead/base/principal.hpp"
 #include "fairlead/mcp/server.hpp"
 #include "fairlead/peer/peer.hpp"
 #include "fairlead/transport/endpoint.hpp"
 
 namespace fairlead::mcp {
 
-// Serves one client. The peer ends with the connection; peer->shutdown() ends it in an orderly way.
+// Serves one client; without a principal it is anonymous. The peer ends with the connection; peer->shutdown()
+// ends it in an orderly way.
 std::shared_ptr<Peer> serve(const Server& server, std::shared_ptr<Connection> connection, Limits limits = {},
-                            Log log = {});
+                            Log log = {}, PrincipalPtr principal = nullptr);
 
 // The whole of main(): serves on stdin and stdout until the client closes them, or SIGTERM or SIGINT. Returns
 // an exit status.

@@ -57,10 +57,15 @@ class Server {
   Server& instructions(std::string text);
   // Lists longer than this are paginated. 0: never.
   Server& page_size(std::size_t entries);
+  // Names where this server is served, for servers that share state_keys(): state of one endpoint is refused
+  // at another. The server's own name by default. Before serving.
+  Server& endpoint(std::string name);
   // For results of lists and resources in the modern era.
   Server& cache_hint(CacheHint hint);
   // Keys that protect what a modern client carries between two rounds, the newest first; each at least 32
-  // bytes. Without them the server makes one of its own when it starts: enough for one process.
+  // bytes. What is sealed is bound to the endpoint, the principal, the method, the tool and its arguments:
+  // anything else is refused with -32602. Without keys the server makes one of its own when it starts: enough
+  // for one process.
   Server& state_keys(std::vector<std::string> keys, std::chrono::seconds lifetime = std::chrono::minutes(10));
 
   // Declares an extension, with its settings if it has any; its methods are served from then on, before none

@@ -19,17 +19,12 @@
 
 namespace fairlead::transport {
 
-// Who asks, as far as authentication has found out. Sessions and event ids belong to one of these.
-struct Identity {
-  std::string user;  // empty: nobody in particular
-};
-
 // A modern request: it stands for itself. Envelope and headers have been checked.
 class Standalone {
  public:
   virtual ~Standalone() = default;
   virtual const rpc::Message& message() const noexcept = 0;
-  virtual const Identity& identity() const noexcept = 0;
+  virtual const PrincipalPtr& principal() const noexcept = 0;
   virtual Loop& loop() const noexcept = 0;
   // Set when the client has gone: there is nobody to answer.
   virtual std::stop_token stop() const noexcept = 0;
@@ -41,8 +36,9 @@ class Application {
  public:
   virtual ~Application() = default;
   // A client of the legacy era, or one on a WebSocket: its messages come and go on `connection`, for as long
-  // as that lasts. Messages are sent with what they concern (see Concerning).
-  virtual void serve(std::shared_ptr<Connection> connection, Identity identity) = 0;
+  // as that lasts, and all of them are the principal's. Messages are sent with what they concern (see
+  // Concerning).
+  virtual void serve(std::shared_ptr<Connection> connection, PrincipalPtr principal) = 0;
   // The answer becomes 200, or the status that goes with its code.
   virtual Task<Answer> serve(std::shared_ptr<Standalone> request) = 0;
   // The arguments of a tool that travel as Mcp-Param-* headers; null if there is no such tool, or none does.
@@ -59,8 +55,6 @@ struct EndpointOptions {
 
   Limits limits;
   Log log;
-  // Who is asking? An error of kind authorization is answered with 401. Absent: nobody in particular.
-  std::function<Result<Identity>(const http::Request&)> authenticate;
 
   std::size_t max_sessions = 10'000;  // of the legacy era, and WebSockets; one more gets 503
   std::chrono::milliseconds session_idle{30 * 60 * 1000};   // without a request or an open stream
