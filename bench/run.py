@@ -111,6 +111,7 @@ PROGRAMS = {
     "memory": ("idle_peers", []),
     "json": ("json_bench", ["--json"]),
     "spawn": ("spawn_bench", ["--json"]),
+    "catalogue": ("catalogue_bench", ["--json"]),
 }
 
 TARGETS = [
@@ -209,6 +210,8 @@ TARGETS = [
         1.25,
         quotient("spawn", ("with_1_gib", "ours_ms"), ("small", "ours_ms"), "must not matter; 25 % is for noise"),
     ),
+    Target("catalogue", "catalogue of 100,000 tools built and listed", 1000, figure("catalogue", "all_ms"), unit="ms"),
+    Target("catalogue", "change of one server of 1,000 tools", 20, figure("catalogue", "change_ms"), unit="ms"),
 ]
 
 

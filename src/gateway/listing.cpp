@@ -41,6 +41,18 @@ Error shutting_down() {
   return with_failure_code(Error(ErrorKind::closed, "the gateway is shutting down"), failure::draining);
 }
 
+// Charges a list to what the lists of its server may still have.
+Result<std::vector<json::Raw>> within(std::size_t& budget, std::vector<json::Raw> entries) {
+  std::size_t bytes = 0;
+  for (const json::Raw& entry : entries) bytes += entry.text().size();
+  if (bytes > budget)
+    return Error(ErrorKind::resource_exhausted,
+                 "the server's lists together are over the limit max_server_list_bytes (" +
+                     std::to_string(mcp::ListLimits().max_server_list_bytes) + ")");
+  budget -= bytes;
+  return entries;
+}
+
 }  // namespace
 
 void Listing::refresh(const EntryPtr& entry, const std::shared_ptr<pool::Upstream>& changed) {
@@ -216,12 +228,14 @@ Task<Result<Listing::ListOutcome>> Listing::ask(pool::Lease lease, ListCache& ca
   co_await listening;
   const std::shared_ptr<Listed> listed = catalogue_->make_part();
   ListOutcome outcome;
+  std::size_t budget = mcp::ListLimits().max_server_list_bytes;
   for (const Kind kind : kKinds) {
     const std::string_view capability = kind == Kind::templates ? "resources" : member_of(kind);
     if (client->capabilities()[capability].absent()) continue;
     Task<Result<std::vector<json::Raw>>> asking =
         client->list(std::string(list_method(kind)), std::string(member_of(kind)));
     Result<std::vector<json::Raw>> entries = co_await asking;
+    if (entries) entries = within(budget, std::move(*entries));
     if (entries) {
       listed->of(kind) = std::move(*entries);
       continue;

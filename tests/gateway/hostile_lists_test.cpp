@@ -8,12 +8,18 @@ namespace {
 // A server that lists what is written here.
 class ListingBackend final : public mcp::Backend {
  public:
-  std::map<std::string, json::Raw, std::less<>> results;  // by method
+  std::map<std::string, json::Raw, std::less<>> results;             // by method
+  std::map<std::string, std::vector<json::Raw>, std::less<>> pages;  // by method; the cursor is the number
 
   bool has_capability(std::string_view capability) const override {
-    return results.contains(std::string(capability) + "/list");
+    const std::string method = std::string(capability) + "/list";
+    return results.contains(method) || pages.contains(method);
   }
   Task<Answer> serve(mcp::BackendRequest request) override {
+    if (const auto paged = pages.find(request.message.method()); paged != pages.end()) {
+      const json::View cursor = json::View(request.message.params_text())["cursor"];
+      co_return paged->second.at(std::stoul(cursor.as_string().value_or("0")));
+    }
     const auto result = results.find(request.message.method());
     if (result == results.end()) co_return Error::rpc(rpc::kMethodNotFound, "not listed");
     co_return result->second;
@@ -39,12 +45,25 @@ class HostileListTest : public GatewayTest {
         Log(LogLevel::warning, LogFormat::text, [this](std::string_view line) { logged.emplace_back(line); });
     furnish = [this](Instance& instance) { instance.server.backend(backend); };
   }
+  // Servers list this, in pages that fit into a frame.
+  void put(const std::string& method, const std::string& member, const std::vector<std::string>& entries) {
+    constexpr std::size_t kPageBytes = 9u << 20;
+    std::vector<json::Raw>& pages = backend->pages[method];
+    std::string text;
+    for (const std::string& entry : entries) {
+      if (text.size() + entry.size() > kPageBytes) {
+        const std::string next = std::to_string(pages.size() + 1);
+        pages.push_back(raw(R"({"nextCursor":")" + next + R"(",")" + member + R"(":[)" + text + "]}"));
+        text.clear();
+      }
+      text += (text.empty() ? "" : ",") + entry;
+    }
+    pages.push_back(raw(R"({")" + member + R"(":[)" + text + "]}"));
+  }
   // Starts a gateway in front of one server that lists this, and waits until it is listed.
   void list(const std::string& method, const std::string& member, const std::vector<std::string>& entries,
             mcp::Revision revision = mcp::kNewestLegacy) {
-    std::string text = R"({")" + member + R"(":[)";
-    for (const std::string& entry : entries) text += (text.back() == '[' ? "" : ",") + entry;
-    backend->results[method] = raw(text + "]}");
+    put(method, member, entries);
     add("s", Sharing::shared, revision);
     loop.turns().reset();
     client = enter(revision);
@@ -96,7 +115,7 @@ TEST_F(HostileListTest, UriOverItsLimitIsRefused) {
 TEST_F(HostileListTest, ManyTemplatesAndALongUriDoNotHoldTheLoop) {
   backend->results["resources/list"] = raw(R"({"resources":[]})");
   std::vector<std::string> entries;
-  for (int i = 0; i < 10'000; ++i)
+  for (int i = 0; i < 99'990; ++i)
     entries.push_back(template_entry("x://{+a}b{+b}b{+c}b{+d}" + std::to_string(i) + "{+e}"));
   list("resources/templates/list", "resourceTemplates", entries);
   loop.turns().reset();
@@ -151,30 +170,30 @@ TEST_P(HostileToolsTest, ToolWithALargeSchemaIsLeftOut) {
 
 TEST_P(HostileToolsTest, ServerThatListsTooManyToolsListsNone) {
   std::vector<std::string> many;
-  for (int i = 0; i < 100'000; ++i) many.push_back(tool_entry("t" + std::to_string(i), kAnySchema));
+  for (int i = 0; i < 110'000; ++i) many.push_back(tool_entry("t" + std::to_string(i), kAnySchema));
   list_tools(many);
   EXPECT_TRUE(tools(client).empty());
-  EXPECT_TRUE(was_logged("max_list_entries (10000)"));
+  EXPECT_TRUE(was_logged("max_list_entries (100000)"));
   test::expect_short_turns(loop);
 }
 
 TEST_P(HostileToolsTest, ServerThatListsTooManyBytesListsNone) {
   list_tools(std::vector<std::string>(
-      2, tool_entry("t", kAnySchema, R"(,"_meta":{"a":")" + std::string(4'500'000, 'x') + "\"}")));
+      9, tool_entry("t", kAnySchema, R"(,"_meta":{"a":")" + std::string(4'500'000, 'x') + "\"}")));
   EXPECT_TRUE(tools(client).empty());
-  EXPECT_TRUE(was_logged("max_list_bytes (8388608)"));
+  EXPECT_TRUE(was_logged("max_list_bytes (33554432)"));
   test::expect_short_turns(loop);
 }
 
 // As much as is allowed, each with a schema that costs as much as is allowed.
 TEST_P(HostileToolsTest, LargestListDoesNotHoldTheLoop) {
   std::string members;
-  for (int i = 0; i < 60; ++i) members += R"(,"a\n":1)";
+  for (int i = 0; i < 20; ++i) members += R"(,"a\n":1)";
   const std::string schema = R"({"type":"object","x":"x-mcp-h")" + members + "}";
   std::vector<std::string> many;
-  for (int i = 0; i < 9'990; ++i) many.push_back(tool_entry("t" + std::to_string(i), schema));
+  for (int i = 0; i < 99'990; ++i) many.push_back(tool_entry("t" + std::to_string(i), schema));
   list_tools(many);
-  EXPECT_EQ(tools(client).size(), 9'990u);
+  EXPECT_EQ(tools(client).size(), 99'990u);
   test::expect_short_turns(loop);
 }
 
@@ -208,6 +227,24 @@ TEST_P(HostileToolsTest, ServerThatPagesForEverListsNone) {
   client = enter(GetParam());
   EXPECT_TRUE(tools(client).empty());
   EXPECT_TRUE(was_logged("max_list_pages (1000)"));
+  test::expect_short_turns(loop);
+}
+
+TEST_F(HostileListTest, ListThatExceedsTheLimitOfAllListsOfItsServerIsLeftOut) {
+  const std::string large = R"(,"_meta":{"a":")" + std::string(500'000, 'x') + "\"}";
+  std::vector<std::string> tools_of_it;
+  std::vector<std::string> prompts_of_it;
+  for (int i = 0; i < 40; ++i) {
+    tools_of_it.push_back(tool_entry("t" + std::to_string(i), kAnySchema, large));
+    prompts_of_it.push_back(R"({"name":"p)" + std::to_string(i) + "\"" + large + "}");
+  }
+  put("prompts/list", "prompts", prompts_of_it);
+  list("tools/list", "tools", tools_of_it);
+  EXPECT_EQ(tools(client).size(), 40u);
+  const Result<std::vector<json::Raw>> prompts = loop.block_on(client->client->prompts());
+  ASSERT_TRUE(prompts);
+  EXPECT_TRUE(prompts->empty());
+  EXPECT_TRUE(was_logged("max_server_list_bytes (33554432)"));
   test::expect_short_turns(loop);
 }
 
@@ -252,6 +289,22 @@ TEST_F(ManyServersTest, ChangeOfOneOfTenLargestListsDoesNotHoldTheLoop) {
   ASSERT_TRUE(instance("s3", 0).peer->post_notification("notifications/tools/list_changed", json::Raw()));
   EXPECT_TRUE(comes_true([&] { return client->count(kToolsChanged) == 1; }));
   EXPECT_EQ(count_tools(), static_cast<std::size_t>(kServers * kTools + 1));
+  test::expect_short_turns(loop);
+}
+
+TEST_F(ManyServersTest, SameUrisOfManyServersDoNotHoldTheLoop) {
+  std::vector<std::string> resources;
+  for (int i = 0; i < kTools; ++i)
+    resources.push_back(R"({"uri":"x://)" + std::string(200, 'u') + std::to_string(i) + R"(","name":"n"})");
+  put("resources/list", "resources", resources);
+  for (int i = 0; i < kServers; ++i) add("s" + std::to_string(i), Sharing::shared);
+  config.list_wait = 1h;
+  loop.turns().reset();
+  client = enter();
+  const Result<std::vector<json::Raw>> listed = loop.block_on(client->client->resources());
+  ASSERT_TRUE(listed) << listed.error().to_string();
+  EXPECT_EQ(listed->size(), static_cast<std::size_t>(kTools));
+  EXPECT_TRUE(comes_true([&] { return was_logged("is taken by `s0`"); }));
   test::expect_short_turns(loop);
 }
 

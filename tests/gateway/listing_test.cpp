@@ -67,6 +67,42 @@ TEST_F(GatewayTest, ListThatIsIncompleteAfterListWaitNamesTheMissingServers) {
   EXPECT_EQ(missing(), R"(["dead"])");
 }
 
+TEST_F(GatewayTest, ListThatOneServerCannotGiveNamesItAlthoughItsOtherListsAreThere) {
+  furnish = [this](Instance& instance) {
+    auto broken = std::make_shared<Scripted>(loop);
+    broken->results["prompts/list"] = R"({"prompts":[{"name":"p"}]})";
+    instance.server.backend(broken);
+  };
+  add("a", Sharing::shared);
+  const auto one = enter();
+  const auto list = [&](const std::string& method) {
+    const Result<json::Raw> page = loop.block_on(one->client->request(method, json::Raw()));
+    return page ? std::string(json::View(*page)["_meta"]["fairlead/incomplete"].text()) : "failed";
+  };
+  EXPECT_EQ(list("tools/list"), R"(["a"])");
+  EXPECT_EQ(list("prompts/list"), "");
+}
+
+TEST_F(GatewayTest, UriThatTwoServersListIsLoggedAsTakenByTheFirstByName) {
+  std::vector<std::string> logged;
+  gateway_log =
+      Log(LogLevel::warning, LogFormat::text, [&](std::string_view line) { logged.emplace_back(line); });
+  const auto told = [&](std::string_view what) {
+    return std::ranges::count_if(
+        logged, [&](const std::string& line) { return line.find(what) != std::string::npos; });
+  };
+  add("a", Sharing::shared);
+  add("b", Sharing::shared);
+  held["a"];
+  const auto one = enter();
+  EXPECT_EQ(call(one, "b__which"), "0");
+  EXPECT_EQ(told("is taken"), 0);
+  held["a"].set();
+  EXPECT_EQ(call(one, "a__which"), "0");
+  EXPECT_TRUE(comes_true(
+      [&] { return told("b: one of its resources is left out: `memo://one` is taken by `a`") == 1; }));
+}
+
 TEST_F(GatewayTest, CompleteListSaysNothingOfMissingServers) {
   add("a", Sharing::shared);
   const auto one = enter();

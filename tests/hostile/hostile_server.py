@@ -49,7 +49,7 @@ def list_tools(id):
     if ATTACK == "deep_schema":
         tools += b',{"name":"deep","inputSchema":' + deep_schema() + b"}"
     if ATTACK == "many_tools":
-        tools += b"".join(b',{"name":"t%d","inputSchema":{"type":"object"}}' % n for n in range(100_000))
+        tools += b"".join(b',{"name":"t%d","inputSchema":{"type":"object"}}' % n for n in range(110_000))
     if ATTACK == "bad_output_schema":
         pattern = "(a+)+" * 20 + "$"
         schema = {"type": "object", "properties": {"x": {"type": "string", "pattern": pattern}}}

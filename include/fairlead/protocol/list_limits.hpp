@@ -8,8 +8,11 @@ namespace fairlead::mcp {
 struct ListLimits {
   // Of a list, all its pages together. Reaching one is an error of the listing, which names it.
   std::size_t max_list_pages = 1000;
-  std::size_t max_list_entries = 10'000;
-  std::size_t max_list_bytes = 8u << 20;
+  std::size_t max_list_entries = 100'000;
+  std::size_t max_list_bytes = 32u << 20;
+  // Of the entries of all lists of one server together, in the gateway. The list that exceeds it is an error
+  // likewise.
+  std::size_t max_server_list_bytes = 32u << 20;
 
   // Of one entry. One over it is left out.
   std::size_t max_entry_bytes = 512u << 10;
