@@ -103,6 +103,10 @@ Result<const std::string*> Catalogue::server_of_resource(std::string_view uri, b
   for (const Kind kind : {Kind::resources, Kind::templates}) {
     if (const Offer* const listed = find_uri(kind, key)) return &listed->server;
   }
+  return server_by_template(uri, complete);
+}
+
+Result<const std::string*> Catalogue::server_by_template(std::string_view uri, bool complete) const {
   const TemplateMatches matches = match_templates(parts_, uri, limits_.max_template_steps);
   if (matches.specific.size() == 1) return matches.specific.front();
   if (matches.specific.size() > 1)

@@ -46,6 +46,7 @@ class Catalogue {
 
  private:
   const Offer* find(Kind kind, std::string_view offered) const;
+  Result<const std::string*> server_by_template(std::string_view uri, bool complete) const;
 
   mcp::ListLimits limits_;
   std::vector<Part> parts_;

@@ -49,11 +49,39 @@ std::size_t resume_position(const Listed& listed, const Cursor& from) {
   return moved ? *moved + 1 : from.position;
 }
 
-// Whether another server, earlier by name, has the same URI. Names of tools and prompts are unique.
-bool hidden(const Catalogue& catalogue, Kind kind, const Offer& offer) {
-  if (kind == Kind::tools || kind == Kind::prompts) return false;
-  return catalogue.find_uri(kind, OfferKey(offer.offered)) != &offer;
-}
+class PageBuilder {
+ public:
+  PageBuilder(const Catalogue& catalogue, Kind kind, mcp::Revision revision, const PageLimits& limits)
+      : catalogue_(catalogue), kind_(kind), modern_(mcp::is_modern(revision)), limits_(limits) {}
+
+  // False: the page is full without it.
+  bool add(const Offer& offer) {
+    const json::Raw& entry = modern_ ? offer.entry : offer.legacy;
+    const std::size_t size = entry.text().size();
+    if (seen_ == limits_.max_page_entries || (seen_ > 0 && bytes_ + size > limits_.max_page_bytes))
+      return false;
+    ++seen_;
+    bytes_ += size;
+    if (!entry.absent() && !hidden(offer)) entries_.push_back(entry);
+    return true;
+  }
+  Page finish(std::string next_cursor) { return Page{std::move(entries_), std::move(next_cursor)}; }
+
+ private:
+  // Whether another server, earlier by name, has the same URI. Names of tools and prompts are unique.
+  bool hidden(const Offer& offer) const {
+    if (kind_ == Kind::tools || kind_ == Kind::prompts) return false;
+    return catalogue_.find_uri(kind_, OfferKey(offer.offered)) != &offer;
+  }
+
+  const Catalogue& catalogue_;
+  Kind kind_;
+  bool modern_;
+  const PageLimits& limits_;
+  std::vector<json::Raw> entries_;
+  std::size_t seen_ = 0;
+  std::size_t bytes_ = 0;
+};
 
 Cursor cursor_at(const Catalogue::Part& part, Kind kind, std::size_t position) {
   const std::deque<Offer>& offers = part.listed->offers_of(kind);
@@ -77,28 +105,17 @@ std::string Cursor::text() const {
 
 Page page_of(const Catalogue& catalogue, const Cursor& from, mcp::Revision revision,
              const PageLimits& limits) {
-  Page page;
-  std::size_t seen = 0;
-  std::size_t bytes = 0;
+  PageBuilder page(catalogue, from.kind, revision, limits);
   const auto parts = catalogue.parts();
   for (auto part = std::ranges::lower_bound(parts, from.server, {}, &Catalogue::Part::server);
        part != parts.end(); ++part) {
     const std::deque<Offer>& offers = part->listed->offers_of(from.kind);
     std::size_t at = part->server == from.server ? resume_position(*part->listed, from) : 0;
     for (; at < offers.size(); ++at) {
-      const json::Raw& entry = mcp::is_modern(revision) ? offers[at].entry : offers[at].legacy;
-      const bool full = seen == limits.max_page_entries ||
-                        (seen > 0 && bytes + entry.text().size() > limits.max_page_bytes);
-      if (full) {
-        page.next_cursor = cursor_at(*part, from.kind, at).text();
-        return page;
-      }
-      ++seen;
-      bytes += entry.text().size();
-      if (!entry.absent() && !hidden(catalogue, from.kind, offers[at])) page.entries.push_back(entry);
+      if (!page.add(offers[at])) return page.finish(cursor_at(*part, from.kind, at).text());
     }
   }
-  return page;
+  return page.finish({});
 }
 
 }  // namespace fairlead::gateway
