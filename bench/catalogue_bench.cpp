@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fairlead/json/writer.hpp"
 #include "gateway/catalogue_pages.hpp"
 
 namespace {
