@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures MCP over HTTP and gateways, side by side, and prints one table (README.md says what it means).
 
-    mcp_http.py [--rounds N] [--seconds S] [--upstream-seconds S] [--only mcp|gateway|large|in_flight|upstream|idle]…
+    mcp_http.py [--rounds N] [--seconds S] [--upstream-seconds S] [--only mcp|gateway|structured|large|in_flight|upstream|idle]…
                 BUILD-DIR FAIRLEAD
 """
 import argparse
@@ -28,6 +28,7 @@ ENVELOPE = (
 COMMON = ("--header", "Content-Type: application/json", "--header", "Accept: application/json, text/event-stream")
 LARGE = 5 << 20
 IN_FLIGHT_BYTES = 3_000_000
+STRUCTURED = 1 << 20
 UPSTREAM_WINDOWS = 12
 
 
@@ -40,6 +41,13 @@ def modern(tool):
 def legacy(tool, arguments='{"message":"%s"}' % ("x" * 100)):
     body = '{"jsonrpc":"2.0","id":@ID@,"method":"tools/call","params":{"name":"%s","arguments":%s}}' % (tool, arguments)
     return body, ["--session", "--header", "MCP-Protocol-Version: 2025-06-18"]
+
+
+def structured(size):
+    """Arguments of about `size` bytes: objects, arrays, numbers and strings. The C echo answers with the message alone."""
+    row = {"id": 12345, "name": "a name of a row", "tags": ["red", "green"], "size": {"width": 1.5, "height": -2}, "ok": True}
+    one = len(json.dumps(row, separators=(",", ":"))) + 1
+    return {"message": "hello", "rows": [row] * ((size - 50) // one)}
 
 
 def resident_mib(pid):
@@ -295,7 +303,7 @@ def main():
     problem = bench.machine.install_sdks(os.path.join(HERE, "js"))
     if problem:
         print(f"without the servers of others: {problem}", file=sys.stderr)
-    wanted = arguments.only or ["mcp", "gateway", "large", "in_flight", "upstream", "idle"]
+    wanted = arguments.only or ["mcp", "gateway", "structured", "large", "in_flight", "upstream", "idle"]
     print(f"Medians of {arguments.rounds} rounds, systems taking turns; the load on core 0, servers on core 1.")
 
     if "mcp" in wanted:
@@ -323,6 +331,13 @@ def main():
             show("calls/s, to the bare epoll gateway", bench.ratio(section, "calls_per_s", "ours", "bare epoll"), 0.35)
             show("resident idle, MiB", bench.median(section, "ours", "idle_mib"), 20, at_most=True)
             show("resident under load, MiB", bench.median(section, "ours", "loaded_mib"), 50, at_most=True)
+    if "structured" in wanted:
+        arguments_text = json.dumps(structured(STRUCTURED), separators=(",", ":"))
+        systems = {name: how for name, how in bench.gateway_systems(arguments_text).items() if name in ("bare epoll", "ours")}
+        section = "gateways, 1 MiB of structured arguments, 4 connections"
+        bench.measure(section, systems, 4, warm_up=20)
+        bench.print_section(section, systems)
+        show("calls/s, to the bare epoll gateway", bench.ratio(section, "calls_per_s", "ours", "bare epoll"), 0.7)
     if "large" in wanted:
         systems = {name: how for name, how in bench.gateway_systems('{"bytes":%d}' % LARGE).items() if name in ("bare epoll", "ours")}
         section = "gateways, results of 5 MiB, 4 connections"
@@ -345,4 +360,5 @@ def main():
         show("10,000 idle sessions with an open stream each, resident MiB", idle_sessions(bench), 400, at_most=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

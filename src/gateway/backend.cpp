@@ -41,7 +41,7 @@ Task<Answer> GatewayBackend::serve(mcp::BackendRequest request) {
     Answer answer = co_await listing;
     co_return answer;
   }
-  const Result<Requested> requested = requested_in(request.message);
+  const Result<Requested> requested = requested_in(*request.facts);
   if (!requested) co_return requested.error();
   const mcp::Context& context = request.context;
   Result<Route> found = router_.route(*requested, context.session(), *context.principal());
@@ -76,7 +76,7 @@ Task<Result<Route>> GatewayBackend::wait_for_route(const Requested& requested, s
 
 Task<Answer> GatewayBackend::list(Kind kind, mcp::BackendRequest request) {
   const mcp::Context context = request.context;
-  const Result<Cursor> from = Cursor::parse(kind, json::View(request.message.params_text())["cursor"]);
+  const Result<Cursor> from = Cursor::parse(kind, request.facts->cursor);
   if (!from) co_return from.error();
   const bool all = co_await units_.catalogue->complete().wait(loop_, list_wait_);
   // Those that are late come with a change of the list.

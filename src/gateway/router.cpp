@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "fairlead/json/members.hpp"
 #include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/failure.hpp"
@@ -32,21 +31,17 @@ std::optional<Error> resource_problem(const ServerEntry& entry) {
 
 }  // namespace
 
-Result<Requested> requested_in(const rpc::Message& message) {
-  const json::View params(message.params_text());
-  const std::string_view method = message.method();
-  const json::Members ref(method == "completion/complete" ? params["ref"] : params, {"type", "name", "uri"});
-  const bool is_resource = method == "resources/read" || ref["type"].as_string() == "ref/resource";
-  const json::View where = ref[is_resource ? "uri" : "name"];
-  if (!is_resource && where.text().size() > kMaxNameBytes)
+Result<Requested> requested_in(const mcp::CallFacts& call) {
+  const bool is_resource = call.is_about_resource();
+  if (!is_resource && call.target().text().size() > kMaxNameBytes)
     return invalid_request("name is over the limit max_name_bytes (" + std::to_string(kMaxNameBytes) + ")");
-  std::optional<std::string> name = where.as_string();
+  const std::optional<std::string_view> name = call.target_text();
   if (!name)
     return invalid_request(std::string(is_resource ? "uri" : "name") + " is missing or not a string");
   Requested requested;
-  requested.kind = is_resource ? Kind::resources : method == "tools/call" ? Kind::tools : Kind::prompts;
-  requested.name = std::move(*name);
-  requested.where = where;
+  requested.kind = is_resource ? Kind::resources : call.method == "tools/call" ? Kind::tools : Kind::prompts;
+  requested.name = *name;
+  requested.where = call.target();
   return requested;
 }
 

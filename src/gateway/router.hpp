@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "fairlead/mcp/context.hpp"
-#include "fairlead/rpc/message.hpp"
+#include "fairlead/protocol/call_facts.hpp"
 #include "gateway/catalogue_store.hpp"
 #include "gateway/passing.hpp"
 #include "gateway/server_table.hpp"
@@ -22,7 +22,7 @@ struct Requested {
   json::View where;  // the name in the message
 };
 // Reads a request that is not for a list. Fails with the error to answer the client with.
-Result<Requested> requested_in(const rpc::Message& message);
+Result<Requested> requested_in(const mcp::CallFacts& call);
 
 // Where a request goes.
 struct Route {

@@ -101,7 +101,7 @@ void Context::progress(double progress, std::optional<double> total, std::string
     if (!message.empty()) status(message);
     return;
   }
-  const json::View token = meta()["progressToken"];
+  const json::View token = state_->facts ? state_->facts->progress_token : json::View();
   if (token.absent() || token.is(json::Type::null) || state_->stop.stop_requested()) return;
   json::Writer params;
   params.begin_object().key("progressToken").raw(token.text()).key("progress").number(progress);

@@ -14,7 +14,7 @@ Task<Answer> dispatch(FeatureCall call, const MethodInfo& method) {
   if (call.message.frame().size() > Slices::kLargeMessage)
     co_await sleep_for(call.state->link->loop(), Slices::kPause);
   if (const std::shared_ptr<Backend> backend = call.server->backend) {
-    BackendRequest request(call.message, Context(call.state));
+    BackendRequest request(call.message, call.state->facts, Context(call.state));
     Task<Answer> passing = backend->serve(std::move(request));
     Answer answer = co_await passing;
     co_return answer;
@@ -96,11 +96,13 @@ Error too_many_members(std::string_view what) {
                              std::to_string(ListLimits().max_message_members) + ")");
 }
 
-std::optional<Error> problem_of(json::View params, json::View meta) {
-  if (!params.absent() && !params.is(json::Type::object))
+std::optional<Error> problem_of(const CallFacts& facts) {
+  if (facts.problem()) return facts.problem();
+  if (!facts.params.absent() && !facts.params.is(json::Type::object))
     return rpc::invalid_params("params is not an object");
-  if (!meta.absent() && !meta.is(json::Type::object)) return rpc::invalid_params("_meta is not an object");
-  const json::View token = meta["progressToken"];
+  if (!facts.meta.absent() && !facts.meta.is(json::Type::object))
+    return rpc::invalid_params("_meta is not an object");
+  const json::View token = facts.progress_token;
   const bool fits =
       token.absent() || token.is(json::Type::null) || token.is(json::Type::string) || token.as_int();
   if (!fits) return rpc::invalid_params("progressToken is neither a string nor an integer");

@@ -20,7 +20,7 @@ void write_capabilities(json::Writer& out, const ServerState& server, Revision r
 Task<Answer> dispatch(FeatureCall call, const MethodInfo& method);
 
 // What is wrong with the parts that all requests share.
-std::optional<Error> problem_of(json::View params, json::View meta);
+std::optional<Error> problem_of(const CallFacts& facts);
 
 inline json::Raw part_of(const rpc::Message& message, json::View view) {
   return view.absent() ? json::Raw() : json::Raw::trusted(message.frame().part(view.text()));

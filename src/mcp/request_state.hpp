@@ -14,6 +14,7 @@
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/loop/task.hpp"
 #include "fairlead/mcp/types.hpp"
+#include "fairlead/protocol/call_facts.hpp"
 #include "fairlead/protocol/revision.hpp"
 #include "mcp/task_store.hpp"
 
@@ -53,7 +54,8 @@ struct RequestState {
   json::Raw client_capabilities;
   json::Raw client_info;
   json::Raw meta;
-  std::optional<LoggingLevel> log_level;  // least that is sent; nothing is sent without it
+  std::shared_ptr<const CallFacts> facts;  // of the request; null outside of one
+  std::optional<LoggingLevel> log_level;   // least that is sent; nothing is sent without it
   std::stop_token stop;
 
   // Modern era: answers given so far, and the question that was asked without one.

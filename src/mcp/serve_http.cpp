@@ -47,7 +47,9 @@ class HttpApplication final : public transport::Application {
 
   Task<Answer> serve(std::shared_ptr<transport::Standalone> request) override {
     Request asked(nullptr, request->message(), request->stop());
-    return serve_modern(modern_, std::move(asked), std::make_shared<StandaloneLink>(std::move(request)));
+    auto facts = CallFacts::of(request->message());
+    auto link = std::make_shared<StandaloneLink>(std::move(request));
+    return serve_modern(modern_, std::move(asked), std::move(facts), std::move(link));
   }
 
   HeaderParams header_params(std::string_view tool) const override {

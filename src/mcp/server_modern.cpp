@@ -24,17 +24,11 @@ Error bad_envelope(std::string_view key, std::string_view what) {
 }
 
 // Everything is judged from this request alone; nothing is remembered from an earlier one.
-Result<std::shared_ptr<RequestState>> state_of(const Request& request, json::View meta,
+Result<std::shared_ptr<RequestState>> state_of(const Request& request, std::shared_ptr<const CallFacts> facts,
                                                std::shared_ptr<ClientLink> link) {
-  json::View named, capabilities, info, level;
-  meta.each_member([&](std::string_view key, bool escaped, json::View value) {
-    if (json::key_equals(key, escaped, kVersionKey)) named = value;
-    if (json::key_equals(key, escaped, kCapabilitiesKey)) capabilities = value;
-    if (json::key_equals(key, escaped, kClientInfoKey)) info = value;
-    if (json::key_equals(key, escaped, kLogLevelKey)) level = value;
-    return true;
-  });
-  const std::optional<std::string> version = named.as_string();
+  const json::View capabilities = facts->client_capabilities;
+  const json::View info = facts->client_info;
+  const std::optional<std::string> version = facts->protocol_version.as_string();
   if (!version) return bad_envelope(kVersionKey, "is missing or not a string");
   if (!capabilities.is(json::Type::object))
     return bad_envelope(kCapabilitiesKey, "is missing or not an object");
@@ -42,8 +36,8 @@ Result<std::shared_ptr<RequestState>> state_of(const Request& request, json::Vie
   const std::optional<Revision> revision = revision_named(*version);
   if (!revision || !is_modern(*revision)) return unsupported_version(*version);
   auto state = std::make_shared<RequestState>();
-  if (!level.absent()) {
-    state->log_level = logging_level_named(level.as_string().value_or(""));
+  if (!facts->log_level.absent()) {
+    state->log_level = logging_level_named(facts->log_level.as_string().value_or(""));
     if (!state->log_level) return bad_envelope(kLogLevelKey, "is not a logging level");
   }
   state->revision = *revision;
@@ -51,7 +45,8 @@ Result<std::shared_ptr<RequestState>> state_of(const Request& request, json::Vie
   state->id = request.id();
   state->client_capabilities = part_of(request.message(), capabilities);
   state->client_info = part_of(request.message(), info);
-  state->meta = part_of(request.message(), meta);
+  state->meta = part_of(request.message(), facts->meta);
+  state->facts = std::move(facts);
   state->stop = request.stop();
   return state;
 }
@@ -156,14 +151,12 @@ Task<Answer> listen(std::shared_ptr<const ModernServer> modern, Request request,
 }  // namespace
 
 Task<Answer> serve_modern(std::shared_ptr<const ModernServer> modern, Request request,
-                          std::shared_ptr<ClientLink> link) {
+                          std::shared_ptr<const CallFacts> facts, std::shared_ptr<ClientLink> link) {
   if (request.is_notification()) co_return json::Raw::null();
-  const json::View args = request.args();
-  const json::View meta = args["_meta"];
-  const std::optional<Error> problem = problem_of(args, meta);
+  const std::optional<Error> problem = problem_of(*facts);
   if (problem) co_return *problem;
   if (request.id() == "null") co_return rpc::invalid_request("Invalid Request: a null id is not allowed");
-  const Result<std::shared_ptr<RequestState>> state = state_of(request, meta, std::move(link));
+  const Result<std::shared_ptr<RequestState>> state = state_of(request, std::move(facts), std::move(link));
   if (!state) co_return state.error();
   const ServerState& server = *modern->server;
   const MethodInfo* method = find_method(request.method(), (*state)->revision);

@@ -20,8 +20,9 @@ struct ModernServer {
   Log log;
 };
 
-// Serves one request (its peer is not asked for); `link` leads back to whoever sent it.
+// Serves one request (its peer is not asked for), of which `facts` are known; `link` leads back to whoever
+// sent it.
 Task<Answer> serve_modern(std::shared_ptr<const ModernServer> modern, Request request,
-                          std::shared_ptr<ClientLink> link);
+                          std::shared_ptr<const CallFacts> facts, std::shared_ptr<ClientLink> link);
 
 }  // namespace fairlead::mcp

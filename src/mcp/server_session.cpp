@@ -1,6 +1,5 @@
 #include "mcp/server_session.hpp"
 
-#include "fairlead/json/members.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/dialect.hpp"
 #include "mcp/dispatch.hpp"
@@ -64,23 +63,22 @@ std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,
 
 // A request that says which revision it speaks is modern; every other one belongs to the legacy session.
 Task<Answer> ServerSession::handle(Request request) {
-  const json::Members params(request.args(), {"_meta"}, ListLimits().max_message_members);
-  if (params.exceeded()) co_return too_many_members("params");
-  const json::View meta = params["_meta"];
-  const bool modern = !meta[kVersionKey].absent() || !meta[kCapabilitiesKey].absent() ||
+  const std::shared_ptr<const CallFacts> facts = CallFacts::of(request.message());
+  if (facts->problem()) co_return *facts->problem();
+  const bool modern = !facts->protocol_version.absent() || !facts->client_capabilities.absent() ||
                       (!legacy_ && is_only_modern(request.method()));
   Task<Answer> handling =
-      modern ? serve_modern(modern_, request, shared_from_this()) : handle_legacy(request, meta);
+      modern ? serve_modern(modern_, request, facts, shared_from_this()) : handle_legacy(request, facts);
   Answer answer = co_await handling;
   co_return answer;
 }
 
 // ---- legacy era -----------------------------------------------------------------------------------------
 
-Task<Answer> ServerSession::handle_legacy(Request request, json::View meta) {
+Task<Answer> ServerSession::handle_legacy(Request request, std::shared_ptr<const CallFacts> facts) {
   const std::string_view name = request.method();
   if (!request.is_notification()) {
-    const std::optional<Error> problem = problem_of(request.args(), meta);
+    const std::optional<Error> problem = problem_of(*facts);
     if (problem) co_return *problem;
   }
   if (request.id() == "null") co_return rpc::invalid_request("Invalid Request: a null id is not allowed");
@@ -104,7 +102,8 @@ Task<Answer> ServerSession::handle_legacy(Request request, json::View meta) {
 
   std::shared_ptr<RequestState> state = legacy_state();
   state->id = request.id();
-  state->meta = part_of(request.message(), meta);
+  state->meta = part_of(request.message(), facts->meta);
+  state->facts = std::move(facts);
   state->stop = request.stop();
   FeatureCall call{server_, std::move(state), std::string(name), request.params(), log_, request.message()};
   Task<Answer> dispatching = dispatch(std::move(call), *method);

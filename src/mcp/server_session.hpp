@@ -58,7 +58,7 @@ class ServerSession final : public ChangeListener,
   Task<Answer> handle(Request request);
 
   // Legacy era.
-  Task<Answer> handle_legacy(Request request, json::View meta);
+  Task<Answer> handle_legacy(Request request, std::shared_ptr<const CallFacts> facts);
   Answer initialize(const Request& request);
   Answer set_level(json::View params);
   Task<Answer> subscribe(Request request);

@@ -65,7 +65,9 @@ Error with_code(Error problem) {
 // itself.
 class EnvelopeReader {
  public:
-  EnvelopeReader(json::Scanner& scanner, Message& message) : scanner_(scanner), message_(message) {}
+  // `text` is what the scanner reads.
+  EnvelopeReader(json::Scanner& scanner, std::string_view text, Message& message)
+      : scanner_(scanner), text_(text), message_(message) {}
 
   void read() {
     if (scanner_.peek() != json::Type::object) {
@@ -84,13 +86,16 @@ class EnvelopeReader {
     bool escaped = false;
     scanner_.begin_object();
     while (scanner_.next_member(key, escaped)) {
-      if (!scanner_.value(value)) return;
-      if (escaped) {
-        take(member_named(json::unescape(key)), value);
-      } else {
-        take(member_named(key), value);
-      }
+      const Member member = escaped ? member_named(json::unescape(key)) : member_named(key);
+      if (!read_value(member, value)) return;
+      take(member, value);
     }
+  }
+
+  bool read_value(Member member, std::string_view& value) {
+    const bool indexed = member == Member::params || member == Member::result;
+    if (!indexed || scanner_.peek() != json::Type::object) return scanner_.value(value);
+    return message_.members_.scan(scanner_, text_, value);
   }
 
   void take(Member member, std::string_view value) {
@@ -157,6 +162,7 @@ class EnvelopeReader {
   }
 
   json::Scanner& scanner_;
+  std::string_view text_;
   Message& message_;
   unsigned seen_ = 0;
 
@@ -182,7 +188,7 @@ bool EnvelopeReader::read_batch(json::Scanner& scanner, Message& batch, const Li
     Message& message = messages->emplace_back();
     scanner.peek();  // to the element's first byte
     const std::size_t from = scanner.offset();
-    EnvelopeReader(scanner, message).read();
+    EnvelopeReader(scanner, batch.frame_.view(), message).read();
     message.frame_ = batch.frame_.part(batch.frame_.view().substr(from, scanner.offset() - from));
     message.line_break_ = scanner.saw_line_break();
     message.valid_json_ = true;  // where it is not, the whole frame is refused
@@ -213,7 +219,7 @@ Message EnvelopeReader::parse(Bytes frame, const Limits& limits) {
   if (scanner.peek() == json::Type::array) {
     if (!read_batch(scanner, message, limits)) return over_limit(std::move(message), limits);
   } else {
-    EnvelopeReader(scanner, message).read();
+    EnvelopeReader(scanner, message.frame_.view(), message).read();
   }
   if (!scanner.finish()) return Message::malformed(scanner.error(), std::move(message.frame_));
   message.valid_json_ = true;

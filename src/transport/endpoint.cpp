@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fairlead/base/base64.hpp"
+#include "fairlead/protocol/call_facts.hpp"
 #include "fairlead/protocol/header_values.hpp"
 #include "transport/legacy_session.hpp"
 #include "transport/modern_request.hpp"
@@ -161,6 +162,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   void take_post(std::shared_ptr<http::Exchange> exchange) {
     std::optional<rpc::Message> message = read_message(*exchange);
     if (!message) return;
+    if (message->is(rpc::Kind::request)) mcp::CallFacts::attach(*message);
     const Verdict verdict = judge(exchange->request().headers, *message, params_of_);
     if (verdict.refusal) return exchange->respond(refuse(*verdict.refusal, message->id()));
     if (verdict.era == Era::modern) return take_modern(std::move(exchange), std::move(*message));

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "fairlead/json/members.hpp"
 #include "fairlead/json/writer.hpp"
+#include "fairlead/protocol/call_facts.hpp"
 #include "fairlead/protocol/header_values.hpp"
 #include "fairlead/protocol/revision.hpp"
 #include "fairlead/rpc/codes.hpp"
@@ -15,28 +15,9 @@ namespace fairlead::transport {
 
 namespace {
 
-// The parts of a request that the rules look at, found in one pass.
-struct Envelope {
-  explicit Envelope(const rpc::Message& message) : args(message.params_text()), meta(args["_meta"]) {
-    meta.each_member([this](std::string_view key, bool escaped, json::View value) {
-      if (json::key_equals(key, escaped, mcp::kVersionKey)) version = value;
-      if (json::key_equals(key, escaped, mcp::kCapabilitiesKey)) capabilities = value;
-      if (json::key_equals(key, escaped, mcp::kClientInfoKey)) client_info = value;
-      return true;
-    });
-  }
-  // Says that it is of the modern era.
-  bool claims() const noexcept { return !version.absent(); }
-
-  json::View args;
-  json::View meta;
-  json::View version;
-  json::View capabilities;
-  json::View client_info;
-};
-
-bool has_claim(const rpc::Message& message) {
-  return Envelope(message).claims();
+// Whether a message says that it is of the modern era.
+bool claims_modern(const rpc::Message& message) {
+  return !mcp::CallFacts::of(message)->protocol_version.absent();
 }
 
 // A header that may stand there once.
@@ -58,12 +39,12 @@ Refusal bad_envelope(std::string_view key, std::string_view what) {
   return Refusal{400, rpc::kInvalidParams, "_meta: " + std::string(key) + " " + std::string(what)};
 }
 
-std::optional<Refusal> envelope_problem(const Envelope& envelope) {
-  if (!envelope.version.is(json::Type::string))
+std::optional<Refusal> envelope_problem(const mcp::CallFacts& facts) {
+  if (!facts.protocol_version.is(json::Type::string))
     return bad_envelope(mcp::kVersionKey, "is missing or not a string");
-  if (!envelope.capabilities.is(json::Type::object))
+  if (!facts.client_capabilities.is(json::Type::object))
     return bad_envelope(mcp::kCapabilitiesKey, "is missing or not an object");
-  if (!envelope.client_info.absent() && !envelope.client_info.is(json::Type::object))
+  if (!facts.client_info.absent() && !facts.client_info.is(json::Type::object))
     return bad_envelope(mcp::kClientInfoKey, "is not an object");
   return std::nullopt;
 }
@@ -86,7 +67,7 @@ std::optional<Refusal> method_problem(const Single& header, std::string_view met
 }
 
 std::optional<Refusal> name_problem(const Single& header, std::string_view member,
-                                    const std::optional<std::string>& name) {
+                                    std::optional<std::string_view> name) {
   if (!name && header.count == 0) return std::nullopt;  // for the method itself to refuse
   if (header.count == 0) return mismatch(mcp::kNameHeader, "is missing");
   if (header.count > 1 || !name || mcp::decode_header_value(header.value) != name)
@@ -107,37 +88,34 @@ std::optional<Refusal> param_problem(const http::Headers& headers, json::View ar
 }
 
 std::optional<Refusal> modern_problem(const http::Headers& headers, const rpc::Message& message,
-                                      const Envelope& envelope, const HeaderParamsOf& params_of) {
-  if (std::optional<Refusal> bad = envelope_problem(envelope)) return bad;
+                                      const mcp::CallFacts& facts, const HeaderParamsOf& params_of) {
+  if (std::optional<Refusal> bad = envelope_problem(facts)) return bad;
   const Single version(headers, mcp::kVersionHeader);
-  if (std::optional<Refusal> bad = version_problem(version, *envelope.version.as_string())) return bad;
+  if (std::optional<Refusal> bad = version_problem(version, *facts.protocol_version.as_string())) return bad;
   const Single method(headers, mcp::kMethodHeader);
   if (std::optional<Refusal> bad = method_problem(method, message.method())) return bad;
   const std::string_view member = mcp::named_by(message.method());
   if (member.empty()) return std::nullopt;
-  const std::optional<std::string> name = envelope.args[member].as_string();
+  const std::optional<std::string_view> name = facts.target_text();
   if (std::optional<Refusal> bad = name_problem(Single(headers, mcp::kNameHeader), member, name)) return bad;
   if (message.method() != "tools/call" || !name) return std::nullopt;
   const mcp::HeaderParams params = params_of(*name);
-  return params ? param_problem(headers, envelope.args["arguments"], *params) : std::nullopt;
+  return params ? param_problem(headers, facts.arguments, *params) : std::nullopt;
 }
 
 Verdict judge_request(const http::Headers& headers, const rpc::Message& message,
                       const HeaderParamsOf& params_of) {
   if (message.id() == "null")
     return {Era::legacy, Refusal{400, rpc::kInvalidRequest, "Invalid Request: a null id is not allowed"}};
-  const std::size_t most = mcp::ListLimits().max_message_members;
-  if (json::has_more_members(json::View(message.params_text()), most))
-    return {Era::legacy, Refusal{400, rpc::kInvalidParams,
-                                 "params has more than max_message_members (" + std::to_string(most) + ")"}};
-  const Envelope envelope(message);
-  if (!envelope.claims()) {
+  const std::shared_ptr<const mcp::CallFacts> facts = mcp::CallFacts::of(message);
+  if (facts->problem()) return {Era::legacy, Refusal{400, rpc::kInvalidParams, facts->problem()->message()}};
+  if (facts->protocol_version.absent()) {
     if (has_legacy_version(headers) && message.method() != "server/discover") return {};
     // That method is gone, envelope or not.
     if (message.method() == "initialize")
       return {Era::modern, Refusal{404, rpc::kMethodNotFound, "Method not found: initialize"}};
   }
-  return {Era::modern, modern_problem(headers, message, envelope, params_of)};
+  return {Era::modern, modern_problem(headers, message, *facts, params_of)};
 }
 
 // Whether a list of media ranges has this one, or all of its kind; a quality of zero is not looked at.
@@ -171,12 +149,13 @@ Verdict judge(const http::Headers& headers, const rpc::Message& message, const H
       return {Era::legacy, Refusal{400, error.code, error.message, error.data}};
     }
     case rpc::Kind::batch:
-      if (!has_legacy_version(headers) || std::ranges::any_of(message.batch(), has_claim))
+      if (!has_legacy_version(headers) || std::ranges::any_of(message.batch(), claims_modern))
         return {Era::modern,
                 Refusal{400, rpc::kInvalidRequest, "Invalid Request: batches are not allowed here"}};
       return {};
     case rpc::Kind::notification:
-      return {has_claim(message) || !has_legacy_version(headers) ? Era::modern : Era::legacy, std::nullopt};
+      return {claims_modern(message) || !has_legacy_version(headers) ? Era::modern : Era::legacy,
+              std::nullopt};
     case rpc::Kind::response:
     case rpc::Kind::error:
       if (has_legacy_version(headers)) return {};

@@ -35,7 +35,7 @@ class ModernTest : public ServerTest {
 
   static Task<void> run(ModernTest& test, Request request, std::shared_ptr<ClientLink> link) {
     auto modern = std::make_shared<const ModernServer>(test.server.state(), test.subscriptions, Log());
-    Task<Answer> serving = serve_modern(modern, request, link);
+    Task<Answer> serving = serve_modern(modern, request, CallFacts::of(request.message()), link);
     const Answer answer = co_await serving;
     test.answers.push_back(answer ? std::string(answer->text()) : answer.error().message());
   }

@@ -387,5 +387,51 @@ TEST(Message, ValueIsAnyJsonAndAbsentWhereItIsNone) {
   EXPECT_EQ(value("{\"a\":"), "");
 }
 
+std::string members_of(const Message& message, std::string_view object) {
+  std::string all;
+  message.members().each(object, [&](std::string_view key, bool escaped, std::string_view value) {
+    all += std::string(key) + (escaped ? "!" : "=") + std::string(value) + ";";
+    return true;
+  });
+  return all;
+}
+
+TEST(Message, KnowsTheMembersOfParamsAndOfAResult) {
+  const Message request =
+      parse(with_version(R"("id":1,"params": {"a" : [1, {"b":2}] ,"\u0062":"x","c":null},"method":"m")"));
+  EXPECT_EQ(request.members().count(), 3u);
+  EXPECT_EQ(members_of(request, request.params_text()), R"(a=[1, {"b":2}];\u0062!"x";c=null;)");
+  const Message answer = parse(with_version(R"("id":1,"result":{"content":[]})"));
+  EXPECT_EQ(members_of(answer, answer.result_text()), "content=[];");
+}
+
+TEST(Message, MembersOfEachMessageOfABatchAreItsOwn) {
+  const Message batch = parse(
+      R"([{"jsonrpc":"2.0","method":"m","params":{"a":1}}, {"jsonrpc":"2.0","method":"m","params":[1]},)"
+      R"({"jsonrpc":"2.0","method":"m","params":{"b":2,"c":3}}])");
+  ASSERT_EQ(batch.kind(), Kind::batch);
+  EXPECT_EQ(members_of(batch.batch()[0], batch.batch()[0].params_text()), "a=1;");
+  EXPECT_EQ(batch.batch()[1].members().count(), 0u);
+  EXPECT_EQ(members_of(batch.batch()[2], batch.batch()[2].params_text()), "b=2;c=3;");
+}
+
+TEST(Message, MembersBeyondThoseThatAreIndexedAreVisitedInOrder) {
+  std::string params;
+  std::string expected;
+  for (int i = 0; i < 30; ++i) {
+    params += (i > 0 ? ",\"k" : "\"k") + std::to_string(i) + "\":" + std::to_string(i);
+    expected += "k" + std::to_string(i) + "=" + std::to_string(i) + ";";
+  }
+  const Message request = parse(with_version("\"id\":1,\"method\":\"m\",\"params\":{" + params + "}"));
+  EXPECT_EQ(request.members().count(), 30u);
+  EXPECT_EQ(members_of(request, request.params_text()), expected);
+}
+
+TEST(Message, ErrorsInsideTheMembersOfParamsAreFound) {
+  EXPECT_EQ(problem_with(with_version(R"("id":1,"method":"m","params":{"a":1,})")).substr(0, 6), "parse ");
+  EXPECT_EQ(problem_with(with_version(R"("id":1,"method":"m","params":{"a":tru})")).substr(0, 6), "parse ");
+  EXPECT_EQ(problem_with(R"({"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1)").substr(0, 6), "parse ");
+}
+
 }  // namespace
 }  // namespace fairlead::rpc

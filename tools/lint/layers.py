@@ -13,7 +13,7 @@ LAYERS = {
     "base": [],
     "json": ["base"],
     "rpc": ["base", "json"],
-    "protocol": ["base", "json"],
+    "protocol": ["base", "json", "rpc"],
     "loop": ["base"],
     "peer": ["base", "json", "rpc", "loop"],
     "process": ["base", "json", "loop"],

@@ -14,17 +14,19 @@
 #include "fairlead/loop/task.hpp"
 #include "fairlead/mcp/context.hpp"
 #include "fairlead/peer/methods.hpp"
+#include "fairlead/protocol/call_facts.hpp"
 #include "fairlead/protocol/header_annotations.hpp"
 #include "fairlead/rpc/message.hpp"
 
 namespace fairlead::mcp {
 
 struct BackendRequest {
-  BackendRequest(rpc::Message request, Context asking)
-      : message(std::move(request)), context(std::move(asking)) {}
+  BackendRequest(rpc::Message request, std::shared_ptr<const CallFacts> found, Context asking)
+      : message(std::move(request)), facts(std::move(found)), context(std::move(asking)) {}
 
   rpc::Message message;  // as it came: any request of tools, resources, prompts and completion
-  Context context;       // who asks, and the way back to them
+  std::shared_ptr<const CallFacts> facts;  // of the message; never null, and without a problem
+  Context context;                         // who asks, and the way back to them
 };
 
 // A client's wish to hear of a resource.

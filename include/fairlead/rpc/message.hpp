@@ -15,6 +15,7 @@
 #include "fairlead/base/bytes.hpp"
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/result.hpp"
+#include "fairlead/json/member_index.hpp"
 #include "fairlead/json/raw.hpp"
 
 namespace fairlead::rpc {
@@ -26,6 +27,16 @@ enum class Kind : std::uint8_t {
   error,         // an error, with an id, a null id or none
   batch,         // an array of messages
   malformed,     // none of these; problem() says why
+};
+
+// What a layer above has read in a message, carried with it so that it is read once.
+class Annotation {
+ public:
+  virtual ~Annotation() = default;
+
+ protected:
+  Annotation() = default;
+  Annotation(const Annotation&) = default;
 };
 
 class Message {
@@ -62,6 +73,13 @@ class Message {
   }
   std::string_view params_text() const noexcept { return params_; }
   std::string_view result_text() const noexcept { return result_; }
+  // The members of `params` or of `result`, whichever the message has, as the scan found them; no members if
+  // that is no object.
+  const json::MemberIndex& members() const noexcept { return members_; }
+
+  // Travels with the message and its copies. Null: nothing was attached.
+  const std::shared_ptr<const Annotation>& annotation() const noexcept { return annotation_; }
+  void annotate(std::shared_ptr<const Annotation> annotation) { annotation_ = std::move(annotation); }
 
   // The remote error of a kind `error` message, as an Error of kind remote.
   Error remote_error() const;
@@ -91,9 +109,11 @@ class Message {
   std::string_view params_;
   std::string_view result_;
   std::string_view error_;
+  json::MemberIndex members_;
   std::shared_ptr<const std::string> unescaped_method_;  // only when the spelling has escapes
   std::shared_ptr<const Error> problem_;
   std::shared_ptr<const std::vector<Message>> batch_;
+  std::shared_ptr<const Annotation> annotation_;
 };
 
 }  // namespace fairlead::rpc
