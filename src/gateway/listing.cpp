@@ -111,21 +111,32 @@ Task<Result<void>> Listing::list_for_request(EntryPtr entry, Kind kind, std::sto
   const std::shared_ptr<pool::Upstream> upstream = started->upstream();
   // Released: it counts as a call, of which the server may allow only one.
   started = Error(ErrorKind::closed, "released");
-  if (!entry->unlisted(kind)) co_return Result<void>();
-  refresh(entry, upstream);
-  if (!entry->shared.asking) co_return shutting_down();
+  // An attempt that was under way before may have failed for a reason that is gone.
+  bool fresh = false;
+  while (!fresh && entry->unlisted(kind) && !entry->retired) {
+    fresh = !entry->shared.asking;
+    if (fresh) refresh(entry, upstream);
+    Task<Result<void>> waiting = wait_for_attempt(entry, stop);
+    const Result<void> ended = co_await waiting;
+    if (!ended) co_return ended.error();
+  }
+  if (entry->retired || !entry->unlisted(kind)) co_return Result<void>();
+  const std::optional<Error>& error = entry->listing.errors[static_cast<std::size_t>(kind)];
+  co_return error ? *error : *entry->listing.failure;
+}
+
+Task<Result<void>> Listing::wait_for_attempt(EntryPtr entry, std::stop_token stop) {
+  if (stopping_) co_return shutting_down();
   const auto waiter = std::make_shared<pool::Waiter>(loop_);
   entry->listing.waiters.push_back(waiter);
-  Task<bool> waiting = pool::Waiter::wait(waiter, entry->spec.clocks.absolute, stop);
+  const Clock::duration timeout = entry->spec.clocks.absolute;
+  Task<bool> waiting = pool::Waiter::wait(waiter, timeout, stop);
   const bool called = co_await waiting;
-  if (!called) std::erase(entry->listing.waiters, waiter);
-  if (entry->retired) co_return Result<void>();
   if (stopping_) co_return shutting_down();
-  if (entry->listing.failure) co_return *entry->listing.failure;
-  const std::optional<Error>& error = entry->listing.errors[static_cast<std::size_t>(kind)];
-  if (error) co_return *error;
-  if (!called) co_return Error::timeout("the lists of server " + entry->name(), entry->spec.clocks.absolute);
-  co_return Result<void>();
+  if (called) co_return Result<void>();
+  std::erase(entry->listing.waiters, waiter);
+  if (stop.stop_requested()) co_return with_failure_code(Error(ErrorKind::cancelled, "given up"));
+  co_return Error::timeout("the lists of server " + entry->name(), entry->spec.clocks.absolute);
 }
 
 // ---- asking ----------------------------------------------------------------------------------------------
@@ -137,10 +148,14 @@ Task<void> Listing::list_shared(std::shared_ptr<Listing> self, EntryPtr entry) {
     goes_on = co_await listing;
   }
   entry->shared.asking = false;
-  entry->listing.attempted = true;
   if (!entry->listing.problem.empty()) self->retry_later(entry);
-  entry->call_waiters();
-  self->check_complete();
+  self->end_attempt(*entry);
+}
+
+void Listing::end_attempt(ServerEntry& entry) {
+  entry.listing.attempted = true;
+  entry.call_waiters();
+  check_complete();
 }
 
 Task<bool> Listing::list_once(EntryPtr entry) {
@@ -159,8 +174,10 @@ Task<bool> Listing::list_once(EntryPtr entry) {
   const Result<ListOutcome> asked = co_await asking;
   if (entry->retired) co_return false;
   note_outcome(*entry, asked);
-  if (asked) catalogue_->publish(*entry, asked->listed);
-  co_return asked.has_value();
+  if (!asked) co_return false;
+  catalogue_->publish(*entry, asked->listed);
+  end_attempt(*entry);  // now: a server that always has changed is asked again and again
+  co_return true;
 }
 
 void Listing::note_outcome(ServerEntry& entry, const Result<ListOutcome>& outcome) {

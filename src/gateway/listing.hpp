@@ -76,6 +76,10 @@ class Listing : public std::enable_shared_from_this<Listing> {
   // Makes offers of what `server` has listed, in slices that let the loop serve others in between.
   Task<void> make_offers(std::string server, std::shared_ptr<Listed> listed);
   void note_outcome(ServerEntry& entry, const Result<ListOutcome>& outcome);
+  // An attempt of `entry` has ended, with whatever outcome.
+  void end_attempt(ServerEntry& entry);
+  // Until an attempt of `entry` has ended, or it is retired. Kind timeout, cancelled or closed otherwise.
+  Task<Result<void>> wait_for_attempt(EntryPtr entry, std::stop_token stop);
   void call_waiters();
   void retry_later(const EntryPtr& entry);
 

@@ -247,6 +247,30 @@ class OthersAreServed(FaultTest):
         gateway.text("waits__pid")
         self.assert_ends_clean(gateway)
 
+    def test_call_waits_for_a_server_that_starts_later_than_list_wait(self):
+        gate = self.path("gate")
+        gateway = self.check(f"waits:{gate}")
+        answers = []
+        caller = threading.Thread(target=lambda: answers.append(gateway.text("waits__pid")))
+        caller.start()
+        self.assertTrue(until(lambda: any(server["name"] == "waits" and server["waiting"] > 1
+                                          for server in json.loads(gateway.ask("GET", "/health"))["servers"])))
+        self.assertNotIn("waits__pid", gateway.tools())
+        self.assertEqual(answers, [])
+        with open(gate, "w", encoding="utf-8"):
+            pass
+        caller.join(DEADLINE)
+        self.assertEqual(len(answers), 1)
+        self.assert_ends_clean(gateway)
+
+    def test_call_to_a_server_that_dies_in_the_handshake_fails_with_its_last_words(self):
+        gateway = self.check("dies_in_handshake")
+        error = gateway.call("dies-in-handshake__pid")["error"]
+        self.assertEqual(error["code"], -32603)
+        self.assertIn("no licence", json.dumps(error))
+        self.assertEqual(gateway.call("nobody__pid")["error"]["code"], -32602)
+        self.assert_ends_clean(gateway)
+
     def test_one_prints_a_hundred_megabytes_of_banner(self):
         self.assert_ends_clean(self.check("banner"))
 

@@ -158,6 +158,22 @@ TEST_F(UnlistedServerTest, ResourceThatOnlyAFailedServerCouldHaveIsNotCalledUnkn
   EXPECT_TRUE(mentions(outcome, "not yet")) << outcome.text;
 }
 
+TEST_F(UnlistedServerTest, CallDoesNotWaitForAServerToStopAnnouncingChanges) {
+  auto scripted = script();
+  scripted->results["tools/list"] = kToolList;
+  scripted->results["prompts/list"] = R"({"prompts":[]})";
+  scripted->results["tools/call"] = R"({"content":[{"type":"text","text":"called"}]})";
+  scripted->on_asked = [this](std::string_view method) {
+    if (method == "tools/list") {
+      EXPECT_TRUE(instance("a", 0).peer->post_notification("notifications/tools/list_changed", json::Raw()));
+    }
+  };
+  add("a", Sharing::shared);
+  const auto one = enter();
+  EXPECT_EQ(call_tool(one, "a__nothing").code, rpc::kInvalidParams);
+  EXPECT_TRUE(mentions(call_tool(one, "a__t"), "called"));
+}
+
 TEST_F(UnlistedServerTest, CallToADisabledServerSaysThatItIsDisabledUntilItIsEnabled) {
   add("a", Sharing::shared);
   add("b", Sharing::shared);

@@ -1,0 +1,152 @@
+// Changes of the servers at every suspension point of what the gateway does meanwhile. Between two callbacks
+// of the loop every coroutine of the gateway is suspended, so each operation is run once for every such
+// moment until it ends, and the change is made there.
+#include <iostream>
+
+#include "gateway/harness.hpp"
+
+namespace fairlead::gateway {
+namespace {
+
+enum class Operation : std::uint8_t { handshake, list, call, subscribe };
+enum class Change : std::uint8_t { add, update, remove, disable, enable, replace };
+
+constexpr std::array kOperations = {"handshake", "list", "call", "subscribe"};
+constexpr std::array kChanges = {"add", "update", "remove", "disable", "enable", "replace"};
+
+// A gateway with servers `a`, which is changed, and `b`, which is not.
+class World final : public GatewayTest {
+ public:
+  World(Operation operation, Change change) : operation_(operation), change_(change) {
+    config.list_wait = 20s;
+    if (operation == Operation::handshake) held["a"];  // it starts when the operation begins
+    add("a", Sharing::automatic);
+    add("b", Sharing::shared);
+    add("c", Sharing::shared);
+    spare_ = config.servers.back();
+    config.servers.pop_back();
+    client_ = enter();
+    if (operation == Operation::handshake) return;
+    EXPECT_TRUE(has(client_, "a__which"));
+    EXPECT_EQ(call(client_, "a__which"), "0");
+  }
+  ~World() override { World::TearDown(); }
+  World(const World&) = delete;
+  void TestBody() override {}
+
+  // Makes the change when the loop has run `turns` callbacks since the operation began. False if the
+  // operation ended earlier.
+  bool change_after(std::size_t turns) {
+    begin();
+    std::size_t seen = 0;
+    loop.run_until([&] { return ended() || seen++ == turns; });
+    if (ended()) return false;
+    make_change();
+    return true;
+  }
+  // The gateway must have survived it, whatever came of the operation.
+  void check() {
+    if (operation_ == Operation::list) over_ = !tools(client_).empty();
+    EXPECT_TRUE(comes_true([&] { return over_; })) << "the operation has ended";
+    EXPECT_EQ(call(client_, "b__which"), "0") << "the other server is served";
+    check_a();
+    if (change_ == Change::add) {
+      EXPECT_EQ(call(client_, "c__which"), "0");
+    }
+    TearDown();
+    EXPECT_EQ(gateway->pool().processes(), 0u);
+    const std::weak_ptr<Gateway> weak = gateway;
+    gateway.reset();
+    EXPECT_TRUE(weak.expired()) << "something keeps the gateway";
+  }
+
+ private:
+  void check_a() {
+    const std::string answer = call(client_, "a__which");
+    if (change_ == Change::remove) {
+      EXPECT_TRUE(answer.starts_with("<Unknown tool")) << answer;
+    } else if (change_ == Change::disable) {
+      EXPECT_NE(answer.find("disabled"), std::string::npos) << answer;
+    } else {
+      EXPECT_FALSE(answer.starts_with("<")) << answer;
+    }
+  }
+  static Task<void> call_a(std::shared_ptr<mcp::Client> client, bool* over) {
+    Task<Result<mcp::ToolResult>> calling = client->call_tool("a__touch", raw("{}"));
+    const Result<mcp::ToolResult> result = co_await calling;
+    static_cast<void>(result);
+    *over = true;
+  }
+  static Task<void> subscribe_to_memo(std::shared_ptr<mcp::Client> client, bool* over) {
+    Task<Result<std::uint64_t>> subscribing = client->subscribe(kMemo);
+    const Result<std::uint64_t> number = co_await subscribing;
+    static_cast<void>(number);
+    *over = true;
+  }
+  void begin() {
+    switch (operation_) {
+      case Operation::handshake: held.at("a").set(); [[fallthrough]];
+      case Operation::call: return loop.spawn(call_a(client_->client, &over_));
+      case Operation::subscribe: return loop.spawn(subscribe_to_memo(client_->client, &over_));
+      case Operation::list: break;
+    }
+    mcp::tool(instance("a", 0).server, "grown", "", [](const Nothing&) { return "grown"; });
+  }
+  bool ended() const { return operation_ == Operation::list ? client_->count(kToolsChanged) > 0 : over_; }
+
+  void make_change() {
+    const pool::ServerSpec& spec = config.servers.front();
+    switch (change_) {
+      case Change::add: EXPECT_TRUE(gateway->add_server(spare_)); break;
+      case Change::update: EXPECT_TRUE(gateway->update_server(spec)); break;
+      case Change::remove: EXPECT_TRUE(gateway->remove_server("a")); break;
+      case Change::disable: EXPECT_TRUE(gateway->disable_server("a")); break;
+      case Change::enable:
+        EXPECT_TRUE(gateway->disable_server("a"));
+        EXPECT_TRUE(gateway->enable_server("a"));
+        break;
+      case Change::replace:
+        EXPECT_TRUE(gateway->remove_server("a"));
+        EXPECT_TRUE(gateway->add_server(spec));
+        break;
+    }
+  }
+
+  Operation operation_;
+  Change change_;
+  pool::ServerSpec spare_;
+  std::shared_ptr<Client> client_;
+  bool over_ = false;
+};
+
+class SuspensionTest : public ::testing::TestWithParam<std::tuple<Operation, Change>> {};
+
+TEST_P(SuspensionTest, ServersCanBeChangedAtEveryPoint) {
+  const auto [operation, change] = GetParam();
+  std::size_t visited = 0;
+  for (bool reached = true; reached && !HasFailure(); ++visited) {
+    World world(operation, change);
+    reached = world.change_after(visited);
+    if (reached) world.check();
+    if (HasFailure()) ADD_FAILURE() << "at suspension point " << visited;
+  }
+  --visited;  // the last one was not reached
+  std::cout << "visited " << visited << " suspension points of " << kOperations.at(std::size_t(operation))
+            << " with " << kChanges.at(std::size_t(change)) << '\n';
+  RecordProperty("suspension_points", static_cast<int>(visited));
+  EXPECT_GE(visited, 3u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Changes, SuspensionTest,
+                         ::testing::Combine(::testing::Values(Operation::handshake, Operation::list,
+                                                              Operation::call, Operation::subscribe),
+                                            ::testing::Values(Change::add, Change::update, Change::remove,
+                                                              Change::disable, Change::enable,
+                                                              Change::replace)),
+                         [](const auto& info) {
+                           return std::string(kOperations.at(std::size_t(std::get<0>(info.param)))) + "_" +
+                                  kChanges.at(std::size_t(std::get<1>(info.param)));
+                         });
+
+}  // namespace
+}  // namespace fairlead::gateway
