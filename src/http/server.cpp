@@ -132,6 +132,7 @@ Result<std::shared_ptr<Server>> Server::listen(Loop& loop, const std::string& ad
     if (!made) return made.error();
     tls = std::move(*made);
   }
+  if (!options.budget) options.budget = ByteBudget::create();
   Result<Listening> listening = open_listening(address, options.socket_mode);
   if (!listening) return listening.error();
   auto server = std::make_shared<SocketServer>(loop, *listening, std::move(options), std::move(tls));

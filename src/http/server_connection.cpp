@@ -79,6 +79,7 @@ bool ServerConnection::read_body() {
   const std::size_t missing = reader_.missing();
   if (missing >= kLeastRead) reader_.lend(core_->loop.large_buffer());
   const std::size_t room = std::min(missing, std::clamp(reader_.body_bytes(), kLeastRead, kLargestRead));
+  if (!charge_body(reader_.body_bytes() + room)) return false;
   ByteStream::Io io;
   reader_.fill(room, [&](std::span<char> into) {
     io = stream_->read(into);
@@ -220,6 +221,7 @@ void ServerConnection::dispatch() {
   if (admission.principal) request.principal = std::move(admission.principal);
   request.remote = remote_;
   request.secure = core_->options.tls.has_value();
+  const std::optional<Response> over_budget = charge_request(*exchange);
   exchange->connection_ = shared_from_this();
   exchange->state_ = ServerExchange::State::pending;
   exchange->head_only_ = request.method == "HEAD";
@@ -230,6 +232,7 @@ void ServerConnection::dispatch() {
   }
   exchange->origin_allowed_ = request.headers.has("Origin");
   if (admission.refusal) return respond(*exchange, *admission.refusal);
+  if (over_budget) return respond(*exchange, *over_budget);
   const std::shared_ptr<const Handler> handler = core_->routes.find(request.path());
   if (!handler) return respond(*exchange, refusal_response(404, "there is nothing at this path"));
   if (Gate::is_preflight(request)) return respond(*exchange, Gate::preflight(request));
@@ -290,6 +293,11 @@ void ServerConnection::put_head(const Response& response, HeadFraming framing) {
 }
 
 void ServerConnection::respond(ServerExchange& exchange, const Response& response) {
+  const std::optional<Response> over_budget = charge_answer(response);
+  put_answer(exchange, over_budget ? *over_budget : response);
+}
+
+void ServerConnection::put_answer(ServerExchange& exchange, const Response& response) {
   HeadFraming framing;
   framing.http_1_0 = reader_.http_1_0();
   framing.keep_alive = keeps_alive();
@@ -321,6 +329,7 @@ void ServerConnection::write_chunk(const ServerExchange& exchange, const std::ve
   std::size_t size = 0;
   for (const Bytes& part : parts) size += part.size();
   if (size == 0 || exchange.head_only_) return;  // an empty chunk would be the last one
+  if (!charge_chunk(size)) return close();
   const bool chunked = exchange.body_ == HeadFraming::Body::chunked;
   if (chunked) {
     std::array<char, 18> line;
@@ -351,6 +360,7 @@ void ServerConnection::finish_answer(ServerExchange& exchange, bool keep_alive) 
   const auto self = shared_from_this();
   exchange.state_ = ServerExchange::State::done;
   exchange.told_ = nullptr;
+  exchange.charge_.set(0);
   current_ = nullptr;
   if (!keep_alive) closing_ = true;
   if (pumping_) return;
@@ -370,6 +380,7 @@ Exchange::Upgraded ServerConnection::upgrade(ServerExchange& exchange, const Res
     return {};
   }
   exchange.state_ = ServerExchange::State::done;
+  exchange.charge_.set(0);
   current_ = nullptr;
   // We wait for input when the answer was not given at once; the new owner waits for itself.
   if (stream_->waiting_to_read()) stream_->when_readable(nullptr);
@@ -395,6 +406,7 @@ void ServerConnection::flush_soon() {
 void ServerConnection::flush() {
   if (!stream_ || queue_.empty() || blocked()) return;
   const ByteStream::State state = write_queued(*stream_, queue_).state;
+  answer_charge_.set(queue_.bytes());
   if (state == ByteStream::State::ok) return;
   if (state != ByteStream::State::again) return close();
   stream_->when_writable([self = shared_from_this()] {
@@ -414,7 +426,8 @@ void ServerConnection::close() {
   const auto self = shared_from_this();
   stream_->close();
   stream_.reset();
-  core_->buffered_body_bytes -= std::exchange(counted_body_, 0);
+  body_charge_.set(0);
+  answer_charge_.set(0);
   admission_ = Admission();
   deadline_ = Clock::time_point::max();
   pending_ = std::string();
@@ -430,69 +443,6 @@ bool ServerConnection::is_idle() const noexcept {
 
 void ServerConnection::close_if_idle() {
   if (is_idle() && !pumping_) close();
-}
-
-// ---- the exchange ----------------------------------------------------------------------------------------
-
-ServerExchange::~ServerExchange() {
-  if (state_ == State::pending) {
-    connection_->abandoned(*this);
-  } else if (state_ == State::streaming) {
-    connection_->close();
-  }
-}
-
-void ServerExchange::reset() noexcept {
-  connection_.reset();
-  gone_ = false;
-  origin_allowed_ = false;
-  told_ = nullptr;
-}
-
-void ServerExchange::respond(Response response) {
-  if (state_ == State::pending) connection_->respond(*this, response);
-}
-
-void ServerExchange::start(Response head) {
-  if (state_ == State::pending) connection_->start_stream(*this, head);
-}
-
-void ServerExchange::write(std::vector<Bytes> parts) {
-  if (state_ == State::streaming) connection_->write_chunk(*this, parts);
-}
-
-void ServerExchange::finish() {
-  if (state_ == State::streaming) connection_->finish_stream(*this);
-}
-
-void ServerExchange::abort() {
-  if (state_ == State::done) return;
-  told_ = nullptr;
-  connection_->close();
-}
-
-std::size_t ServerExchange::backlog() const noexcept {
-  return state_ == State::streaming ? connection_->backlog() : 0;
-}
-
-Exchange::Upgraded ServerExchange::upgrade(Response head) {
-  if (state_ != State::pending) return {};
-  return connection_->upgrade(*this, head);
-}
-
-void ServerExchange::when_gone(std::function<void()> told) {
-  if (gone_) {
-    loop().post(std::move(told));
-  } else if (state_ != State::done) {
-    told_ = std::move(told);
-  }
-}
-
-// Told later: whoever is told may drop the exchange, in the midst of the connection's end.
-void ServerExchange::lost() {
-  state_ = State::done;
-  gone_ = true;
-  if (told_) loop().post(std::exchange(told_, nullptr));
 }
 
 }  // namespace fairlead::http

@@ -43,6 +43,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   Exchange::Upgraded upgrade(ServerExchange& exchange, const Response& head);
   void abandoned(ServerExchange& exchange);
   std::size_t backlog() const noexcept { return queue_.bytes(); }
+  // The account that requests of this principal are charged to (server_budget.cpp).
+  std::shared_ptr<ByteAccount> account_of(const PrincipalPtr& principal);
   ServerCore& core() noexcept { return *core_; }
 
  private:
@@ -63,7 +65,6 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // Reading. The reads say whether there may be more.
   void pump();
   void end_turn();
-  void count_body();
   void give_up_request(int status, const std::string& why);
   bool read_once();
   bool read_some();
@@ -97,8 +98,17 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void refuse(int status, std::string_view message);
   void put_last(const Response& response, std::string_view origin = {});
   void put_head(const Response& response, HeadFraming framing);
+  void put_answer(ServerExchange& exchange, const Response& response);
   void finish_answer(ServerExchange& exchange, bool keep_alive);
   bool keeps_alive() const noexcept;
+
+  // Charging (server_budget.cpp).
+  void count_body();
+  bool charge_body(std::size_t bytes);
+  std::optional<Response> charge_request(ServerExchange& exchange);
+  std::optional<Response> charge_answer(const Response& response);
+  bool charge_chunk(std::size_t bytes);
+  ChargeOutcome charge_output(std::size_t bytes);
 
   // Writing.
   void flush_soon();
@@ -133,7 +143,10 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   Phase last_phase_ = Phase::linger;
   std::size_t turn_bytes_ = 0;  // read, and requests served, since the loop last had its turn
   int turn_requests_ = 0;
-  std::size_t counted_body_ = 0;  // in the server's buffered_body_bytes
+  ByteCharge body_charge_;    // for the request that is being read
+  ByteCharge answer_charge_;  // for what is queued
+  PrincipalPtr charged_principal_;
+  std::shared_ptr<ByteAccount> account_;  // of that principal
   bool surplus_;
   bool served_ = false;  // at least one request
   bool pumping_ = false;
@@ -160,6 +173,8 @@ class ServerExchange final : public Exchange, public std::enable_shared_from_thi
   Upgraded upgrade(Response head) override;
   void when_gone(std::function<void()> told) override;
   bool gone() const noexcept override { return gone_; }
+  std::shared_ptr<ByteAccount> account() const override;
+  void release_charge() override { charge_.set(0); }
 
  private:
   friend class ServerConnection;
@@ -168,6 +183,7 @@ class ServerExchange final : public Exchange, public std::enable_shared_from_thi
 
   std::shared_ptr<ServerConnection> connection_;
   Request request_;
+  ByteCharge charge_;  // for its body, until it is answered
   State state_ = State::done;
   HeadFraming::Body body_ = HeadFraming::Body::sized;  // of a stream
   bool keep_alive_ = true;                             // after it

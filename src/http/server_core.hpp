@@ -47,7 +47,6 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   std::string head;                       // where heads are put together
   std::shared_ptr<ServerExchange> spare;  // used again when a handler has answered on the spot
   bool draining = false;
-  std::size_t buffered_body_bytes = 0;  // of requests that are not complete yet
 
   void add(std::shared_ptr<ServerConnection> connection);
   void forget(ServerConnection& connection);

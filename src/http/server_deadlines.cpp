@@ -1,4 +1,4 @@
-// The deadlines of a ServerConnection, the budget for request bodies, and what happens beyond them.
+// The deadlines of a ServerConnection, and what happens beyond them.
 #include <algorithm>
 
 #include "http/server_connection.hpp"
@@ -104,26 +104,12 @@ void ServerConnection::expire() {
   }
 }
 
-// Keeps the server's sum of incomplete bodies; over max_buffered_body_bytes this one is refused.
-void ServerConnection::count_body() {
-  const bool incomplete = stream_ && (reader_.state() == RequestReader::State::body ||
-                                      admission_.stage == Admission::Stage::waiting);
-  const std::size_t held = incomplete ? reader_.body_bytes() : 0;
-  core_->buffered_body_bytes += held;
-  core_->buffered_body_bytes -= std::exchange(counted_body_, held);
-  const ServerOptions& options = core_->options;
-  const std::size_t most = std::max(options.max_buffered_body_bytes, options.max_body_bytes);
-  if (held == 0 || core_->buffered_body_bytes <= most) return;
-  give_up_request(503, "the bodies of all requests are over max_buffered_body_bytes (" +
-                           std::to_string(most) + " bytes)");
-}
-
 // Refuses a request that is not complete and frees what there is of it.
 void ServerConnection::give_up_request(int status, const std::string& why) {
   reader_.refuse(status, why);
   refuse(status, why);
   flush();
-  core_->buffered_body_bytes -= std::exchange(counted_body_, 0);
+  body_charge_.set(0);
 }
 
 void ServerConnection::time_out(const std::string& why) {

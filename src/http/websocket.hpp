@@ -23,6 +23,7 @@ inline constexpr std::uint16_t kNoCode = 1005;       // a close frame without on
 inline constexpr std::uint16_t kNotUtf8 = 1007;
 inline constexpr std::uint16_t kTooBig = 1009;
 inline constexpr std::uint16_t kInternal = 1011;
+inline constexpr std::uint16_t kTryAgainLater = 1013;
 
 // Takes frames apart and puts messages together. After `failed` and `closed` nothing more is read.
 class Decoder {

@@ -95,12 +95,14 @@ void Peer::start_serving(const Methods::Handler& handler, const rpc::Message& me
   const bool is_request = message.is(rpc::Kind::request);
   const std::size_t limit = options_.limits.max_requests_in_progress;
   if (in_progress_.size() >= limit) {
-    const std::string why = "max_requests_in_progress (" + std::to_string(limit) + ") requests are under way";
-    if (is_request) return refuse(message, busy(why), batch);
-    return fault_log_.write(options_.log, LogLevel::warning, "notification dropped",
-                            {{"method", message.method()}, {"reason", why}});
+    return turn_away(
+        message, "max_requests_in_progress (" + std::to_string(limit) + ") requests are under way", batch);
   }
+  ByteCharge charge(connection_->account());
+  const ChargeOutcome charged = charge.resize(message.frame().size());
+  if (charged != ChargeOutcome::charged) return turn_away(message, charge.refusal(charged).message(), batch);
   auto serving = std::make_shared<Serving>();
+  serving->charge = std::move(charge);
   serving->key =
       is_request ? std::string(message.id()) : "notification " + std::to_string(++notification_keys_);
   serving->message = message;
@@ -116,6 +118,14 @@ void Peer::start_serving(const Methods::Handler& handler, const rpc::Message& me
   } else {
     loop().spawn(serve(shared_from_this(), std::move(serving), handler));
   }
+}
+
+// A message that a limit leaves no room for: a request is answered, a notification dropped.
+void Peer::turn_away(const rpc::Message& message, const std::string& why,
+                     const std::shared_ptr<Batch>& batch) {
+  if (message.is(rpc::Kind::request)) return refuse(message, busy(why), batch);
+  fault_log_.write(options_.log, LogLevel::warning, "notification dropped",
+                   {{"method", message.method()}, {"reason", why}});
 }
 
 Task<void> Peer::serve(std::shared_ptr<Peer> self, std::shared_ptr<Serving> serving,
@@ -154,6 +164,7 @@ void Peer::serve_blocking(const Methods::Handler& handler, const std::shared_ptr
 void Peer::finish_serving(const std::shared_ptr<Serving>& serving, const Answer& result) {
   const rpc::Message& message = serving->message;
   in_progress_.erase(serving->key);
+  serving->charge.set(0);
   if (options_.log.enabled(options_.request_log_level)) log_request(message, result, serving->started);
   if (message.is(rpc::Kind::request)) {
     if (!serving->cancelled) {

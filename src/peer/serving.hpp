@@ -14,6 +14,7 @@ struct Peer::Serving {
   rpc::Message message;
   std::shared_ptr<Batch> batch;
   std::stop_source stop;
+  ByteCharge charge;  // for the message, while it is served
   Clock::time_point started = Clock::now();
   bool cancelled = false;
 };

@@ -225,6 +225,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
                                                      if (const auto self = weak.lock())
                                                        self->sessions_.erase(id);
                                                    });
+    session->set_account(exchange.account());
     sessions_.emplace(session->id(), session);
     ticker_.add(*session);
     application_->serve(session, principal);
@@ -284,11 +285,13 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     if (lists_token(headers.get("Sec-WebSocket-Protocol"), "mcp"))
       head.headers.add("Sec-WebSocket-Protocol", "mcp");
     const PrincipalPtr principal = exchange->request().principal;
+    const std::shared_ptr<ByteAccount> account = exchange->account();
     http::Exchange::Upgraded upgraded = exchange->upgrade(std::move(head));
     if (!upgraded.stream) return;
     auto socket =
         WebSocketConnection::create(loop_, std::move(upgraded.stream), std::move(upgraded.early),
                                     websocket::Role::server, options_->limits, options_->keep_alive);
+    socket->charge_to(account);
     sockets_.emplace(socket.get(), socket);
     socket->when_ended([weak = weak_from_this(), it = socket.get()] {
       if (const auto self = weak.lock()) self->sockets_.erase(it);

@@ -84,6 +84,8 @@ void LegacySession::take_post(std::shared_ptr<http::Exchange> exchange, const rp
   if (!stream->accepts.json && stream->accepts.events && !stream->initializes) start_events(stream);
   if (stream->waiting == 0) return answer_at_once(stream);  // a batch of nothing but nonsense
   stream->since = last_used_;
+  // Its requests may go on without this exchange, so whoever serves them charges them.
+  if (stream->exchange) stream->exchange->release_charge();
   take_in(message);
 }
 

@@ -7,6 +7,7 @@ namespace fairlead::transport {
 
 void PairSession::open(std::shared_ptr<http::Exchange> exchange, const std::string& messages_uri) {
   exchange_ = std::move(exchange);
+  set_account(exchange_->account());
   exchange_->when_gone([weak = weak_from_this()] {
     if (const auto self = weak.lock())
       static_cast<PairSession&>(*self).fail(Error(ErrorKind::closed, "the client has closed its stream"));

@@ -97,6 +97,11 @@ std::size_t WebSocketConnection::read_once() {
     return 0;
   }
   heard_ = true;
+  const ChargeOutcome charged = input_charge_.resize(decoder_.buffered() + io.bytes);
+  if (charged != ChargeOutcome::charged) {
+    hang_up(websocket::kTryAgainLater, input_charge_.refusal(charged));
+    return 0;
+  }
   decoder_.feed(std::string_view(scratch.data(), io.bytes));
   return io.bytes;
 }
@@ -109,6 +114,7 @@ bool WebSocketConnection::decode(int& frames) {
     if (step.what == websocket::Decoder::What::more) break;
     take(std::move(step));
   }
+  input_charge_.set(decoder_.buffered());
   return true;
 }
 
@@ -138,21 +144,43 @@ void WebSocketConnection::take(websocket::Decoder::Step step) {
 
 void WebSocketConnection::hang_up(std::uint16_t code, Error reason) {
   input_ended_ = true;
-  say_goodbye(code);
+  say_goodbye(code, code == websocket::kTryAgainLater ? reason.message() : std::string());
   fail(std::move(reason));
 }
 
 // The last frame there is; what was queued before it leaves with it, if the socket takes it at once.
-void WebSocketConnection::say_goodbye(std::uint16_t code) {
+void WebSocketConnection::say_goodbye(std::uint16_t code, std::string_view why) {
   if (!stream_ || stream_->waiting_to_write()) return;
-  queue_.put(websocket::close_frame(role_, code, {}));
+  queue_.put(websocket::close_frame(role_, code, why));
   static_cast<void>(http::write_queued(*stream_, queue_));
   stream_->shut_output();
 }
 
 // ---- writing ---------------------------------------------------------------------------------------------
 
-Result<void> WebSocketConnection::enqueue(const rpc::Rope& message, Waiter* waiter, Concerning) {
+void WebSocketConnection::charge_to(const std::shared_ptr<ByteAccount>& account) {
+  set_account(account);
+  input_charge_ = ByteCharge(account);
+  output_charge_ = ByteCharge(account);
+}
+
+// A client that leaves an answer unread for which there is no room loses its connection: it waits for that
+// answer.
+Result<void> WebSocketConnection::charge_output(std::size_t bytes, bool answers) {
+  const ChargeOutcome charged = output_charge_.resize(queue_.bytes() + bytes);
+  if (charged == ChargeOutcome::charged) return {};
+  const Error refused = output_charge_.refusal(charged);
+  if (answers) {
+    loop().post([me = self(), refused] {
+      if (!me->reason()) me->hang_up(websocket::kTryAgainLater, refused);
+    });
+  }
+  return refused;
+}
+
+Result<void> WebSocketConnection::enqueue(const rpc::Rope& message, Waiter* waiter, Concerning concerning) {
+  Result<void> charged = charge_output(message.size(), concerning.answers);
+  if (!charged) return charged;
   websocket::text_frame(role_, message).each([&](const Bytes& part) { queue_.put(part); });
   if (waiter) waiter->until = queue_.pushed();
   flush_soon();
@@ -176,6 +204,7 @@ void WebSocketConnection::flush() {
   const auto me = self();
   if (stream_ && !stream_->waiting_to_write()) {
     const http::ByteStream::Io io = http::write_queued(*stream_, queue_);
+    output_charge_.set(queue_.bytes());
     if (io.state == http::ByteStream::State::again) {
       wait_for_output();
     } else if (io.state != http::ByteStream::State::ok) {
@@ -209,6 +238,8 @@ void WebSocketConnection::beat() {
 void WebSocketConnection::release() {
   heart_.cancel();
   stall_.cancel();
+  input_charge_.set(0);
+  output_charge_.set(0);
   if (ended_) std::exchange(ended_, nullptr)();
   if (!stream_) return;
   if (!input_ended_) say_goodbye(websocket::kNormal);  // it was we who closed

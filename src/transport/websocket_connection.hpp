@@ -28,6 +28,9 @@ class WebSocketConnection final : public Connection {
                                                      std::chrono::milliseconds keep_alive);
 
   // Told once, on the loop, when the connection has ended.
+  // Charges the client with half-sent messages and unread answers. Call it before the loop runs on.
+  void charge_to(const std::shared_ptr<ByteAccount>& account);
+
   void when_ended(std::function<void()> told) { ended_ = std::move(told); }
 
   std::size_t backlog() const noexcept override { return queue_.bytes(); }
@@ -52,7 +55,8 @@ class WebSocketConnection final : public Connection {
   bool decode(int& frames);
   void take(websocket::Decoder::Step step);
   void hang_up(std::uint16_t code, Error reason);
-  void say_goodbye(std::uint16_t code);
+  Result<void> charge_output(std::size_t bytes, bool answers);
+  void say_goodbye(std::uint16_t code, std::string_view why = {});
   void flush_soon();
   void flush();
   void wait_for_output();
@@ -66,6 +70,8 @@ class WebSocketConnection final : public Connection {
   std::chrono::milliseconds keep_alive_;
   websocket::Decoder decoder_;
   rpc::ByteQueue queue_;
+  ByteCharge input_charge_;   // for what the decoder holds
+  ByteCharge output_charge_;  // for what is queued
   Timer heart_;
   Timer stall_;
   std::uint64_t written_at_stall_ = 0;

@@ -135,7 +135,9 @@ TEST(HttpLimits, RateOfABodyIsNotThatOfTheOneBefore) {
 TEST(HttpLimits, IncompleteBodiesOfAllConnectionsAreBoundedTogether) {
   HttpServer server(with([](ServerOptions& o) {
     o.max_body_bytes = 1'000'000;
-    o.max_buffered_body_bytes = 2'000'000;
+    ByteBudgetLimits limits;
+    limits.max_buffer_bytes = 2'000'000;
+    o.budget = ByteBudget::create(limits);
   }));
   server.route("/x", answer_at_once);
   const std::string head = "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n";
@@ -154,7 +156,7 @@ TEST(HttpLimits, IncompleteBodiesOfAllConnectionsAreBoundedTogether) {
   }));
   const auto answer = clients[refused].answer();
   EXPECT_EQ(answer.status, 503);
-  EXPECT_NE(answer.body.find("max_buffered_body_bytes (2000000 bytes)"), std::string::npos) << answer.body;
+  EXPECT_NE(answer.body.find("max_buffer_bytes (2000000 bytes)"), std::string::npos) << answer.body;
   // The others go on, and what they held is free again.
   for (std::size_t i = 0; i < clients.size(); ++i) {
     if (i == refused) continue;

@@ -306,6 +306,25 @@ TEST_F(Serving, RequestsOverTheLimitAreRefusedByName) {
   gate.set();
 }
 
+TEST_F(Serving, RequestIsRefusedByNameWhenItsClientIsOverItsBudget) {
+  ByteBudgetLimits limits;
+  limits.max_client_buffer_bytes = 100;
+  const auto budget = ByteBudget::create(limits);
+  auto [near_end, far_end] = make_channel(loop, loop);
+  near_end->set_account(budget->account("a"));
+  far = far_end;
+  peer = Peer::start(near_end, methods, options);
+  const std::string first = R"({"jsonrpc":"2.0","id":1,"method":"slow","params":["0123456789"]})";
+  run(say(first));
+  loop.run_until([&] { return budget->used() == first.size(); });
+  run(exchange(
+      R"({"jsonrpc":"2.0","id":2,"method":"slow"})",
+      R"x({"jsonrpc":"2.0","id":2,"error":{"code":-32004,"message":"resource exhausted: this client is over max_client_buffer_bytes (100 bytes)"}})x"));
+  gate.set();
+  EXPECT_NE(loop.block_on(hear()).find(R"("result":"done")"), std::string::npos);
+  EXPECT_EQ(budget->used(), 0u);
+}
+
 TEST_F(Serving, BlockingHandlersRunBesideEachOtherAndOffTheLoop) {
   options.workers = std::make_shared<Workers>();
   std::latch together(2);

@@ -133,6 +133,44 @@ TEST_F(WebSocketConnectionTest, LargeMessagesAreWhole) {
   }
 }
 
+std::shared_ptr<ByteBudget> budget_of(std::size_t bytes) {
+  ByteBudgetLimits limits;
+  limits.max_client_buffer_bytes = bytes;
+  return ByteBudget::create(limits);
+}
+
+TEST_F(WebSocketConnectionTest, HalfSentMessageIsRefusedWhenTheClientIsOverItsBudget) {
+  start_raw();
+  const auto budget = budget_of(50'000);
+  server->charge_to(budget->account("a"));
+  std::string frame(
+      websocket::text_frame(websocket::Role::client, test::rope(std::string(90'000, 'x'))).joined().view());
+  frame.resize(40'000);
+  write_raw(frame);
+  loop.run_until([&] { return budget->used() == 40'000; });
+  write_raw(std::string(20'000, 'x'));
+  const websocket::Decoder::Step closed = read_raw();
+  EXPECT_EQ(closed.what, websocket::Decoder::What::closed);
+  EXPECT_EQ(closed.code, websocket::kTryAgainLater);
+  EXPECT_NE(closed.payload.find("max_client_buffer_bytes (50000 bytes)"), std::string::npos)
+      << closed.payload;
+  EXPECT_EQ(budget->used(), 0u);
+}
+
+TEST_F(WebSocketConnectionTest, ClientThatLeavesAnswersUnreadLosesItsConnectionWhenItIsOverItsBudget) {
+  start_raw();
+  const auto budget = budget_of(5'000'000);
+  server->charge_to(budget->account("a"));
+  const rpc::Rope answer = test::rope(std::string(3'000'000, '1'));
+  ASSERT_TRUE(server->post(answer, Concerning{.request = "1", .answers = true}));
+  const Result<void> second = server->post(answer, Concerning{.request = "2", .answers = true});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().kind(), ErrorKind::resource_exhausted);
+  const std::string end = receive(server);
+  EXPECT_NE(end.find("max_client_buffer_bytes (5000000 bytes)"), std::string::npos) << end;
+  EXPECT_EQ(budget->used(), 0u);
+}
+
 TEST_F(WebSocketConnectionTest, WhatWasReadWithTheHandshakeCounts) {
   start_raw(
       std::string(websocket::text_frame(websocket::Role::client, test::rope(ping_text(1))).joined().view()));

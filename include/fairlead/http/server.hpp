@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "fairlead/base/byte_budget.hpp"
 #include "fairlead/base/bytes.hpp"
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
@@ -85,6 +86,12 @@ class Exchange {
   // sending counts as having gone; further requests on the connection do not.
   virtual void when_gone(std::function<void()> told) = 0;
   virtual bool gone() const noexcept = 0;
+
+  // What the client is charged with in the server's budget; null where there is none.
+  virtual std::shared_ptr<ByteAccount> account() const { return nullptr; }
+  // The body is no longer charged to it by this exchange: a handler that keeps the body longer than the
+  // exchange, or shorter, charges it itself.
+  virtual void release_charge() {}
 };
 
 using Handler = std::function<void(std::shared_ptr<Exchange>)>;
@@ -100,8 +107,9 @@ struct ServerOptions {
   Log log;
   // Limits; each refusal names its own. A time of 0 is none.
   std::size_t max_body_bytes = 4u << 20;  // 413
-  // Of all connections together, in bodies that are not complete yet: 503. Never less than max_body_bytes.
-  std::size_t max_buffered_body_bytes = 256u << 20;
+  // Charged with request bodies, until they are answered, and with unread answers: over the limit of a client
+  // 429, over that of all clients 503. Absent: one with the default limits. Servers may share one.
+  std::shared_ptr<ByteBudget> budget;
   std::size_t max_header_bytes = 32u << 10;          // request line and fields: 431
   std::size_t max_connections = 10'000;              // then a newcomer gets 503 and is hung up on
   std::size_t max_stream_backlog_bytes = 16u << 20;  // of one answer: a client that does not read loses it

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "fairlead/base/byte_budget.hpp"
 #include "fairlead/base/result.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/loop/task.hpp"
@@ -79,6 +80,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Where every request has a stream of its own: closes that of the request with this id, early. The other
   // side comes back for what is still to be said about it.
   virtual void close_stream_of(std::string_view request) { static_cast<void>(request); }
+
+  // The account of the client at the other side: what it makes us hold is charged to it. Null: it is not
+  // bounded by a budget. Set before the first message is received.
+  void set_account(std::shared_ptr<ByteAccount> account) { account_ = std::move(account); }
+  const std::shared_ptr<ByteAccount>& account() const noexcept { return account_; }
 
   void close() noexcept;
   bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
@@ -147,6 +153,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::deque<rpc::Message> inbox_;
   std::coroutine_handle<> receiver_;
   CallFailed call_failed_;
+  std::shared_ptr<ByteAccount> account_;
   std::deque<Waiter*> waiters_;  // in no particular order of `until`
 };
 

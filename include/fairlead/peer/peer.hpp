@@ -159,6 +159,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void ignore(const rpc::Message& message, const std::shared_ptr<Batch>& batch);
   void refuse(const rpc::Message& message, const Error& why, const std::shared_ptr<Batch>& batch);
   Answer run_plain(const Methods::Handler& handler, const Request& request) const;
+  void turn_away(const rpc::Message& message, const std::string& why, const std::shared_ptr<Batch>& batch);
   void start_serving(const Methods::Handler& handler, const rpc::Message& message,
                      const std::shared_ptr<Batch>& batch);
   static Task<void> serve(std::shared_ptr<Peer> self, std::shared_ptr<Serving> serving,

@@ -1,0 +1,91 @@
+// What a ServerConnection charges to its clients' accounts: the body of a request from its first byte until
+// the request is answered, and answers that the client has not read.
+#include "base/uri.hpp"
+#include "http/server_connection.hpp"
+
+namespace fairlead::http {
+
+namespace {
+
+// An answer this small is sent over budget too: it is an error more often than not.
+constexpr std::size_t kSmallAnswer = 1024;
+
+// "127.0.0.1:4711" without the port; "unix" as it is.
+std::string host_of_remote(const std::string& remote) {
+  const Result<HostAndPort> parts = split_host_and_port(remote);
+  return parts ? std::string(parts->host) : remote;
+}
+
+int status_of(ChargeOutcome outcome) {
+  return outcome == ChargeOutcome::client_exhausted ? 429 : 503;
+}
+
+Response refusal_of(const ByteCharge& charge, ChargeOutcome outcome) {
+  return refusal_response(status_of(outcome), charge.refusal(outcome).message());
+}
+
+}  // namespace
+
+std::shared_ptr<ByteAccount> ServerConnection::account_of(const PrincipalPtr& principal) {
+  if (account_ && principal == charged_principal_) return account_;
+  const std::string identity = identity_key(*principal);
+  const std::string key = identity.empty() ? "address " + host_of_remote(remote_) : "principal " + identity;
+  charged_principal_ = principal;
+  account_ = core_->options.budget->account(key);
+  return account_;
+}
+
+// Returns false when the request has been refused.
+bool ServerConnection::charge_body(std::size_t bytes) {
+  if (body_charge_.bytes() == 0)
+    body_charge_ = ByteCharge(account_of(admission_.principal ? admission_.principal : peer_));
+  const ChargeOutcome outcome = body_charge_.resize(bytes);
+  if (outcome == ChargeOutcome::charged) return true;
+  give_up_request(status_of(outcome), body_charge_.refusal(outcome).message());
+  return false;
+}
+
+// At the end of a turn, when no more is read than there is.
+void ServerConnection::count_body() {
+  const bool incomplete = stream_ && (reader_.state() == RequestReader::State::body ||
+                                      admission_.stage == Admission::Stage::waiting);
+  if (incomplete && reader_.body_bytes() > 0) {
+    static_cast<void>(charge_body(reader_.body_bytes()));
+  } else {
+    body_charge_.set(0);
+  }
+}
+
+// A whole request: from here on its exchange holds the charge. Returns the refusal when it does not fit.
+std::optional<Response> ServerConnection::charge_request(ServerExchange& exchange) {
+  body_charge_.set(0);
+  exchange.charge_ = ByteCharge(account_of(exchange.request_.principal));
+  const ChargeOutcome outcome = exchange.charge_.resize(exchange.request_.body.size());
+  if (outcome == ChargeOutcome::charged) return std::nullopt;
+  Response refused = refusal_of(exchange.charge_, outcome);
+  exchange.request_.body = Bytes();
+  return refused;
+}
+
+ChargeOutcome ServerConnection::charge_output(std::size_t bytes) {
+  if (answer_charge_.bytes() == 0 && account_) answer_charge_ = ByteCharge(account_);
+  return answer_charge_.resize(queue_.bytes() + bytes);
+}
+
+std::optional<Response> ServerConnection::charge_answer(const Response& response) {
+  std::size_t bytes = 0;
+  for (const Bytes& part : response.body) bytes += part.size();
+  const ChargeOutcome outcome = charge_output(bytes);
+  if (outcome == ChargeOutcome::charged || bytes < kSmallAnswer) return std::nullopt;
+  return refusal_of(answer_charge_, outcome);
+}
+
+bool ServerConnection::charge_chunk(std::size_t bytes) {
+  const ChargeOutcome outcome = charge_output(bytes);
+  if (outcome == ChargeOutcome::charged) return true;
+  core_->options.log.warning("closed a connection whose client does not read its answer",
+                             {{"client", remote_}, {"reason", answer_charge_.refusal(outcome).message()}});
+  return false;
+}
+
+}  // namespace fairlead::http

@@ -1,0 +1,82 @@
+#include "fairlead/base/byte_budget.hpp"
+
+#include <gtest/gtest.h>
+
+namespace fairlead {
+namespace {
+
+std::shared_ptr<ByteBudget> budget_of(std::size_t client, std::size_t total) {
+  ByteBudgetLimits limits;
+  limits.max_client_buffer_bytes = client;
+  limits.max_buffer_bytes = total;
+  return ByteBudget::create(limits);
+}
+
+TEST(ByteBudget, ChargeIsRefusedByNameWhenClientIsOverItsLimit) {
+  const auto budget = budget_of(100, 1000);
+  ByteCharge first(budget->account("a"));
+  ByteCharge second(budget->account("a"));
+  EXPECT_EQ(first.resize(60), ChargeOutcome::charged);
+  EXPECT_EQ(second.resize(41), ChargeOutcome::client_exhausted);
+  EXPECT_EQ(second.bytes(), 0u);
+  EXPECT_EQ(second.resize(40), ChargeOutcome::charged);
+  EXPECT_EQ(second.refusal(ChargeOutcome::client_exhausted).message(),
+            "resource exhausted: this client is over max_client_buffer_bytes (100 bytes)");
+  EXPECT_EQ(second.refusal(ChargeOutcome::client_exhausted).kind(), ErrorKind::resource_exhausted);
+}
+
+TEST(ByteBudget, ChargeIsRefusedByNameWhenAllClientsTogetherAreOverTheTotal) {
+  const auto budget = budget_of(100, 150);
+  ByteCharge a(budget->account("a"));
+  ByteCharge b(budget->account("b"));
+  EXPECT_EQ(a.resize(100), ChargeOutcome::charged);
+  EXPECT_EQ(b.resize(51), ChargeOutcome::total_exhausted);
+  EXPECT_EQ(b.resize(50), ChargeOutcome::charged);
+  EXPECT_EQ(budget->used(), 150u);
+  EXPECT_EQ(b.refusal(ChargeOutcome::total_exhausted).message(),
+            "resource exhausted: all clients together are over max_buffer_bytes (150 bytes)");
+}
+
+TEST(ByteBudget, DestroyedAndShrunkChargesAreFreeAgain) {
+  const auto budget = budget_of(100, 100);
+  ByteCharge kept(budget->account("a"));
+  {
+    ByteCharge gone(budget->account("a"));
+    EXPECT_EQ(gone.resize(100), ChargeOutcome::charged);
+    EXPECT_EQ(kept.resize(1), ChargeOutcome::client_exhausted);
+  }
+  EXPECT_EQ(kept.resize(100), ChargeOutcome::charged);
+  EXPECT_EQ(kept.resize(30), ChargeOutcome::charged);
+  EXPECT_EQ(budget->used(), 30u);
+  ByteCharge moved = std::move(kept);
+  EXPECT_EQ(moved.bytes(), 30u);
+  moved = ByteCharge();
+  EXPECT_EQ(budget->used(), 0u);
+}
+
+TEST(ByteBudget, ChargeWithoutAskingMayExceedAndThenEverythingElseIsRefused) {
+  const auto budget = budget_of(100, 1000);
+  ByteCharge charge(budget->account("a"));
+  charge.set(300);
+  ByteCharge other(budget->account("a"));
+  EXPECT_EQ(other.resize(1), ChargeOutcome::client_exhausted);
+  EXPECT_EQ(charge.resize(200), ChargeOutcome::charged);
+  EXPECT_EQ(budget->account("a")->used(), 200u);
+}
+
+TEST(ByteBudget, AccountIsForgottenWithItsLastHolder) {
+  const auto budget = budget_of(100, 1000);
+  for (int i = 0; i < 1000; ++i) {
+    ByteCharge charge(budget->account(std::to_string(i)));
+    EXPECT_EQ(charge.resize(1), ChargeOutcome::charged);
+  }
+  EXPECT_EQ(budget->accounts(), 0u);
+}
+
+TEST(ByteBudget, ChargeWithoutAccountAcceptsEverything) {
+  ByteCharge charge;
+  EXPECT_EQ(charge.resize(~std::size_t{0}), ChargeOutcome::charged);
+}
+
+}  // namespace
+}  // namespace fairlead

@@ -1,0 +1,184 @@
+// Bodies, waiting requests and unread answers are charged to their client, and to all clients together.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "http/raw_client.hpp"
+
+namespace fairlead::http {
+namespace {
+
+using namespace std::chrono_literals;
+using test::holds_soon;
+using test::HttpServer;
+using test::RawClient;
+using ExchangePtr = std::shared_ptr<Exchange>;
+
+ServerOptions with_budget(std::size_t client, std::size_t total) {
+  ServerOptions options;
+  options.header_timeout = options.body_timeout = options.keep_alive_timeout = options.write_stall = 1h;
+  options.max_body_bytes = 10'000'000;
+  ByteBudgetLimits limits;
+  limits.max_client_buffer_bytes = client;
+  limits.max_buffer_bytes = total;
+  options.budget = ByteBudget::create(limits);
+  return options;
+}
+
+std::string post(std::size_t body, std::size_t sent) {
+  return "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body) + "\r\n\r\n" +
+         std::string(sent, 'x');
+}
+
+std::size_t used(HttpServer& server, const ServerOptions& options) {
+  return server.thread().run([&] { return options.budget->used(); });
+}
+
+// Keeps the exchanges it is given; they are answered, and dropped, on the loop.
+class Keeper {
+ public:
+  explicit Keeper(HttpServer& server) : server_(server) {
+    server.route("/x", [this](ExchangePtr exchange) { kept_.push_back(std::move(exchange)); });
+  }
+  ~Keeper() { answer_all(); }
+
+  std::size_t count() {
+    return server_.thread().run([&] { return kept_.size(); });
+  }
+  void answer_all() {
+    server_.thread().run([&] {
+      for (const ExchangePtr& exchange : kept_) exchange->respond(Response::text(200, "late"));
+      kept_.clear();
+    });
+  }
+
+ private:
+  HttpServer& server_;
+  std::vector<ExchangePtr> kept_;
+};
+
+TEST(HttpBudget, BodyIsRefusedWith429WhenItsClientIsOverItsBudget) {
+  const ServerOptions options = with_budget(2'000'000, 100'000'000);
+  HttpServer server(options, "127.0.0.1:0");
+  server.route("/x", [](const ExchangePtr& exchange) { exchange->respond(Response::text(200, "x")); });
+  RawClient first = server.client();
+  ASSERT_TRUE(first.send(post(1'900'000, 1'800'000)));
+  ASSERT_TRUE(holds_soon([&] { return used(server, options) >= 1'800'000; }));
+  RawClient second = server.client();
+  ASSERT_TRUE(second.send(post(1'900'000, 900'000)));
+  const auto refused = second.answer();
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_NE(refused.body.find("max_client_buffer_bytes (2000000 bytes)"), std::string::npos) << refused.body;
+  ASSERT_TRUE(first.send(std::string(100'000, 'x')));
+  EXPECT_EQ(first.answer().status, 200);
+  EXPECT_EQ(used(server, options), 0u);
+}
+
+TEST(HttpBudget, BodyIsRefusedWith503WhenAllClientsAreOverTheTotal) {
+  const ServerOptions options = with_budget(100'000'000, 2'000'000);
+  HttpServer server(options);
+  RawClient first = server.client();
+  ASSERT_TRUE(first.send(post(1'900'000, 1'800'000)));
+  ASSERT_TRUE(holds_soon([&] { return used(server, options) >= 1'800'000; }));
+  RawClient second = server.client();
+  ASSERT_TRUE(second.send(post(1'900'000, 900'000)));
+  const auto refused = second.answer();
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_NE(refused.body.find("max_buffer_bytes (2000000 bytes)"), std::string::npos) << refused.body;
+}
+
+TEST(HttpBudget, ClientsOfOtherAddressesHaveBudgetsOfTheirOwn) {
+  const ServerOptions options = with_budget(1'000'000, 100'000'000);
+  HttpServer server(options, "localhost:0");
+  Keeper keeper(server);
+  const std::string port = server.address().substr(server.address().rfind(':'));
+  RawClient v4("127.0.0.1" + port);
+  RawClient v6("[::1]" + port);
+  ASSERT_TRUE(v4.send(post(900'000, 900'000)));
+  ASSERT_TRUE(v6.send(post(900'000, 900'000)));
+  EXPECT_TRUE(holds_soon([&] { return keeper.count() == 2; }));
+  EXPECT_EQ(used(server, options), 1'800'000u);
+}
+
+TEST(HttpBudget, RequestIsChargedUntilItIsAnswered) {
+  const ServerOptions options = with_budget(1'000'000, 100'000'000);
+  HttpServer server(options);
+  Keeper keeper(server);
+  RawClient waiting = server.client();
+  ASSERT_TRUE(waiting.send(post(900'000, 900'000)));
+  ASSERT_TRUE(holds_soon([&] { return keeper.count() == 1; }));
+  EXPECT_EQ(used(server, options), 900'000u);
+
+  // A small body that comes with its head in one piece is refused too, and the connection goes on.
+  RawClient other = server.client();
+  const auto refused = other.ask(post(150'000, 150'000));
+  EXPECT_EQ(refused.status, 429) << refused.body;
+  EXPECT_NE(refused.body.find("resource exhausted"), std::string::npos) << refused.body;
+  EXPECT_EQ(keeper.count(), 1u);
+
+  keeper.answer_all();
+  EXPECT_EQ(waiting.answer().status, 200);
+  EXPECT_EQ(used(server, options), 0u);
+}
+
+TEST(HttpBudget, RequestOfAClientThatHasGoneIsNoLongerCharged) {
+  const ServerOptions options = with_budget(1'000'000, 100'000'000);
+  HttpServer server(options);
+  Keeper keeper(server);
+  {
+    RawClient gone = server.client();
+    ASSERT_TRUE(gone.send(post(900'000, 900'000)));
+    ASSERT_TRUE(holds_soon([&] { return keeper.count() == 1; }));
+  }
+  EXPECT_TRUE(holds_soon([&] { return used(server, options) == 0; }));
+}
+
+TEST(HttpBudget, AnswerIsReplacedByARefusalWhenUnreadAnswersFillTheBudget) {
+  const ServerOptions options = with_budget(40'000'000, 100'000'000);
+  HttpServer server(options);
+  const Bytes large = Bytes::adopt(std::string(30'000'000, 'x'));
+  server.route("/x", [large](const ExchangePtr& exchange) {
+    Response response(200);
+    response.body.push_back(large);
+    exchange->respond(std::move(response));
+  });
+  RawClient deaf = server.client();
+  ASSERT_TRUE(deaf.send(post(0, 0)));
+  ASSERT_TRUE(holds_soon([&] { return used(server, options) > 10'000'000; }));
+  const auto refused = server.client().ask(post(0, 0));
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_NE(refused.body.find("max_client_buffer_bytes (40000000 bytes)"), std::string::npos)
+      << refused.body.substr(0, 200);
+  // What is read is free again.
+  EXPECT_EQ(deaf.answer().body.size(), large.size());
+  EXPECT_TRUE(holds_soon([&] { return used(server, options) == 0; }));
+}
+
+TEST(HttpBudget, StreamIsClosedWhenItsClientDoesNotReadAndTheBudgetIsFull) {
+  ServerOptions options = with_budget(10'000'000, 100'000'000);
+  options.max_stream_backlog_bytes = 1'000'000'000;
+  HttpServer server(options);
+  Keeper keeper(server);
+  RawClient deaf = server.client();
+  ASSERT_TRUE(deaf.send(post(0, 0)));
+  ASSERT_TRUE(holds_soon([&] { return keeper.count() == 1; }));
+  ExchangePtr stream;
+  server.route("/x", [&](ExchangePtr exchange) { stream = std::move(exchange); });
+  RawClient listener = server.client();
+  ASSERT_TRUE(listener.send(post(0, 0)));
+  ASSERT_TRUE(holds_soon([&] { return server.thread().run([&] { return stream != nullptr; }); }));
+  server.thread().run([&] { stream->start(Response(200)); });
+  const Bytes part = Bytes::adopt(std::string(1'000'000, 'x'));
+  const bool closed = holds_soon([&] {
+    return server.thread().run([&] {
+      stream->write({part});
+      return stream->gone();
+    });
+  });
+  EXPECT_TRUE(closed);
+  server.thread().run([&] { stream.reset(); });
+  EXPECT_TRUE(holds_soon([&] { return used(server, options) == 0; }));
+}
+
+}  // namespace
+}  // namespace fairlead::http
