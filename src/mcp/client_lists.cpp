@@ -68,6 +68,7 @@ Task<std::vector<json::Raw>> ClientSession::check_tools(std::vector<json::Raw> t
     if (slices.due(bytes)) co_await sleep_for(loop_, Slices::kPause);
   }
   output_schemas_ = std::move(schemas);
+  compiled_schema_bytes_ = 0;
   task_only_ = std::move(task_only);
   tools_seen_ = true;
   co_return valid;
@@ -90,8 +91,11 @@ std::optional<std::string> ClientSession::tool_problem(json::View tool) const {
 const json::Schema* ClientSession::output_schema(const std::string& tool) {
   const auto found = output_schemas_.find(tool);
   if (found == output_schemas_.end()) return nullptr;
+  found->second.last_used = ++schema_uses_;
   std::optional<json::Schema>& compiled = found->second.compiled;
   if (!compiled) {
+    const std::size_t bytes = found->second.text.text().size();
+    make_room_for_schema(bytes);
     Result<json::Schema> made = json::Schema::compile(found->second.text.text());
     if (!made) {
       options_.connect.log.warning("a tool's output schema is not usable",
@@ -100,14 +104,38 @@ const json::Schema* ClientSession::output_schema(const std::string& tool) {
       return nullptr;
     }
     compiled = std::move(*made);
+    compiled_schema_bytes_ += bytes;
   }
   return &*compiled;
+}
+
+void ClientSession::make_room_for_schema(std::size_t bytes) {
+  const std::size_t most = options_.lists.max_compiled_schema_bytes;
+  while (compiled_schema_bytes_ > 0 && compiled_schema_bytes_ + bytes > most) {
+    OutputSchema* oldest = nullptr;
+    for (auto& [tool, schema] : output_schemas_) {
+      if (schema.compiled && (!oldest || schema.last_used < oldest->last_used)) oldest = &schema;
+    }
+    if (!oldest) return;
+    oldest->compiled.reset();
+    compiled_schema_bytes_ -= oldest->text.text().size();
+  }
+}
+
+// Compiled between the request and its answer: two turns of the loop from now the request has been written.
+void ClientSession::compile_soon(const std::string& tool) {
+  if (!output_schemas_.contains(tool)) return;
+  loop_.post([weak = std::weak_ptr<ClientSession>(self()), tool] {
+    const auto session = weak.lock();
+    if (!session) return;
+    session->loop_.post([session, tool] { static_cast<void>(session->output_schema(tool)); });
+  });
 }
 
 Task<Result<ToolResult>> ClientSession::call_tool(std::string name, json::Raw arguments,
                                                   ToolCallOptions options) {
   const auto keep = self();
-  static_cast<void>(output_schema(name));  // compiled before the answer is there: each takes its time
+  compile_soon(name);
   json::Writer params;
   params.begin_object().key("name").string(name);
   if (!arguments.absent()) params.key("arguments").raw(arguments);

@@ -159,9 +159,14 @@ class ClientSession final : public Client {
   struct OutputSchema {
     json::Raw text;
     std::optional<json::Schema> compiled;
+    std::uint64_t last_used = 0;
   };
   using OutputSchemas = std::map<std::string, OutputSchema>;  // by tool
   OutputSchemas output_schemas_;
+  std::size_t compiled_schema_bytes_ = 0;
+  std::uint64_t schema_uses_ = 0;
+  void make_room_for_schema(std::size_t bytes);
+  void compile_soon(const std::string& tool);
   ClientCache cache_;
 
   // Skills (client_skills.cpp).

@@ -19,7 +19,9 @@ struct ListLimits {
 
   // Of a tool's input or output schema. A tool over one is left out.
   std::size_t max_schema_bytes = 256u << 10;
-  std::size_t max_schema_depth = 64;   // nesting of arrays and objects in its text
+  std::size_t max_schema_depth = 64;  // nesting of arrays and objects in its text
+  // Of the text of all output schemas that a client has compiled. The longest unused one makes room.
+  std::size_t max_compiled_schema_bytes = 4u << 20;
   std::size_t max_header_params = 32;  // arguments that travel as headers
 
   // Of a resource's URI or URI template. A listed one over it is left out; a request with one is refused.
