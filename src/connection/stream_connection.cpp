@@ -75,6 +75,18 @@ void StreamConnection::pump() {
   loop().turns().label(options_.description);
   pumping_ = true;
   frames_in_turn_ = 0;
+  try {
+    read_frames();
+  } catch (const std::bad_alloc&) {
+    fail(Error(ErrorKind::resource_exhausted,
+               "resource exhausted: out of memory for what " + description() + " sends"));
+  }
+  pumping_ = false;
+  if (receiver_waiting()) wait_for_input();
+  if (!queue_.empty()) flush_soon();
+}
+
+void StreamConnection::read_frames() {
   for (int round = 0; round < kReadsPerTurn && !turn_is_over(); ++round) {
     frames_read_ = 0;
     const Got got = read_once();
@@ -84,9 +96,6 @@ void StreamConnection::pump() {
     if (got == Got::ended || reason() || !receiver_waiting()) break;
     if (got == Got::drained && !bundle) break;
   }
-  pumping_ = false;
-  if (receiver_waiting()) wait_for_input();
-  if (!queue_.empty()) flush_soon();
 }
 
 bool StreamConnection::turn_is_over() const noexcept {

@@ -70,6 +70,7 @@ class StreamConnection : public Connection {
   void wait_and_discard();
   void discard();
   void pump();
+  void read_frames();
   Got read_once();
   Got read_into_scratch();
   Got read_into_partial();

@@ -13,6 +13,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/intrusive/list.hpp>
 #include <mutex>
+#include <new>
+#include <string_view>
 #include <vector>
 
 namespace fairlead {
@@ -25,6 +27,22 @@ constexpr std::size_t kFirstScratch = 64u << 10;
 constexpr std::size_t kLargestScratch = 1u << 20;
 constexpr std::size_t kLargestRemembered = 4u << 20;
 
+// Allocates nothing.
+void report_out_of_memory() noexcept {
+  constexpr std::string_view kLine = "fairlead: out of memory: a task was given up\n";
+  if (::write(STDERR_FILENO, kLine.data(), kLine.size()) < 0) return;
+}
+
+// One callback. One for which there is no memory is given up; the loop goes on.
+std::size_t run_callback(asio::io_context& context) {
+  try {
+    return context.run_one();
+  } catch (const std::bad_alloc&) {
+    report_out_of_memory();
+    return 1;
+  }
+}
+
 // A spawned task's outermost frame. It is linked into its loop while it lives, so that a loop that ends
 // can destroy what is still suspended.
 struct Root {
@@ -34,7 +52,16 @@ struct Root {
     std::suspend_always initial_suspend() const noexcept { return {}; }
     std::suspend_never final_suspend() const noexcept { return {}; }
     void return_void() const noexcept {}
-    [[noreturn]] void unhandled_exception() noexcept { std::terminate(); }
+    // A task for which there is no memory ends; everything else goes on.
+    void unhandled_exception() noexcept {
+      try {
+        throw;
+      } catch (const std::bad_alloc&) {
+        report_out_of_memory();
+      } catch (...) {
+        std::terminate();
+      }
+    }
   };
   std::coroutine_handle<promise_type> handle;
 };
@@ -124,7 +151,7 @@ void Loop::run() {
   const std::lock_guard lock(impl_->runner);
   const SigpipeBlocked blocked;
   impl_->turns.begin();
-  while (impl_->context.run_one() > 0) impl_->turns.end_turn();
+  while (run_callback(impl_->context) > 0) impl_->turns.end_turn();
 }
 
 void Loop::run_until(const std::function<bool()>& done) {
@@ -132,7 +159,7 @@ void Loop::run_until(const std::function<bool()>& done) {
   const SigpipeBlocked blocked;
   impl_->turns.begin();
   while (!done() && !impl_->context.stopped()) {
-    impl_->context.run_one();
+    run_callback(impl_->context);
     impl_->turns.end_turn();
   }
 }
@@ -167,8 +194,14 @@ std::span<char> Loop::scratch() {
   return impl_->scratch;
 }
 
+// Where there is no memory for more, what there is has to do.
 void Loop::grow_scratch() {
-  if (impl_->scratch.size() < kLargestScratch) impl_->scratch.resize(impl_->scratch.size() * 2);
+  if (impl_->scratch.size() >= kLargestScratch) return;
+  try {
+    impl_->scratch.resize(impl_->scratch.size() * 2);
+  } catch (const std::bad_alloc&) {
+    report_out_of_memory();
+  }
 }
 
 std::string Loop::large_buffer() {

@@ -16,6 +16,7 @@
 
 #include "fairlead/process/failure.hpp"
 #include "process/above_stdio.hpp"
+#include "process/descriptor_limit.hpp"
 #include "process/files.hpp"
 #include "process/keeper/protocol.hpp"
 #include "process/keeper_image.hpp"
@@ -121,6 +122,7 @@ Result<KeeperProcess> start_keeper() {
   const Result<pid_t> pid = run_program(theirs.get());
   if (!pid) return pid.error();
   process.pid = *pid;
+  restore_descriptor_limit(*pid);  // it has started nothing yet
   process.pidfd = above_stdio(UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0))));
   if (!process.pidfd) {
     const int os_error = errno;

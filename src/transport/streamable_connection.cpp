@@ -116,8 +116,12 @@ void StreamableConnection::mark_written(Post& post) {
 Task<void> StreamableConnection::carry(std::shared_ptr<StreamableConnection> self, PostPtr post) {
   Result<void> outcome;
   if (!post->interrupt->raised()) {
-    Task<Result<void>> performing = self->perform(post);
-    outcome = co_await performing;
+    try {
+      Task<Result<void>> performing = self->perform(post);
+      outcome = co_await performing;
+    } catch (const std::bad_alloc&) {
+      outcome = Error(ErrorKind::resource_exhausted, "resource exhausted: out of memory");
+    }
   }
   self->finish(post, outcome);
 }

@@ -36,6 +36,31 @@ Task<int> failing() {
   co_return 0;
 }
 
+Task<void> out_of_memory(bool* begun) {
+  *begun = true;
+  throw std::bad_alloc();
+  co_return;
+}
+
+TEST(Task, SpawnedTaskThatRunsOutOfMemoryEndsAlone) {
+  Loop loop;
+  bool begun = false;
+  bool other = false;
+  loop.post([&] { loop.spawn(out_of_memory(&begun)); });
+  loop.post([&] { other = true; });
+  loop.run_until([&] { return other; });
+  EXPECT_TRUE(begun);
+}
+
+TEST(Loop, CallbackThatRunsOutOfMemoryIsGivenUpAlone) {
+  Loop loop;
+  bool other = false;
+  loop.post([] { throw std::bad_alloc(); });
+  loop.post([&] { other = true; });
+  loop.run_until([&] { return other; });
+  EXPECT_TRUE(other);
+}
+
 TEST(Task, AwaitingAMillionReadyTasksDoesNotGrowTheStack) {
   Loop loop;
   EXPECT_EQ(loop.block_on(sum_of(1'000'000)), 1'000'000);

@@ -1,0 +1,15 @@
+// The process's own limit on open descriptors (RLIMIT_NOFILE).
+#pragma once
+
+#include <cstddef>
+
+#include "fairlead/base/result.hpp"
+
+namespace fairlead {
+
+// Raises the soft limit to the hard limit and returns it. Child processes that are started later get the soft
+// limit from before: programs that use select() fail on higher descriptors. Call it once, before threads are
+// started. A limit is the process's, and so is the memory of the one before.
+Result<std::size_t> raise_descriptor_limit();
+
+}  // namespace fairlead
