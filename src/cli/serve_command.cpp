@@ -15,6 +15,7 @@
 #include "fairlead/loop/event.hpp"
 #include "fairlead/loop/signals.hpp"
 #include "fairlead/mcp/serve.hpp"
+#include "fairlead/process/descriptor_limit.hpp"
 #include "fairlead/transport/endpoint.hpp"
 
 namespace fairlead::cli {
@@ -75,7 +76,7 @@ std::string keys_for_restart(const gateway::Config& now, const gateway::Config& 
   compare("terminator_manifest", now.terminator_manifest == next.terminator_manifest);
   compare("drain_grace", now.drain_grace == next.drain_grace);
   compare("limits", now.limits == next.limits && now.max_frame_bytes == next.max_frame_bytes &&
-                        now.max_body_bytes == next.max_body_bytes &&
+                        now.max_body_bytes == next.max_body_bytes && now.buffers == next.buffers &&
                         now.max_noise_frames == next.max_noise_frames);
   return keys;
 }
@@ -108,6 +109,7 @@ class Serving {
         config_(std::move(config)),
         command_(command),
         log_(command.common.log()),
+        budget_(ByteBudget::create(config_.buffers)),
         stdio_(command.stdio) {}
 
   int run() {
@@ -121,6 +123,7 @@ class Serving {
     if (!signals) return report(signals.error());
     loop_.turns().observe(TurnMeter::kDefaultBudget,
                           [this](const TurnMeter::SlowTurn& turn) { on_slow_turn(turn); });
+    raise_descriptors();
     const Result<void> opened = stdio_ ? open_stdio() : listen();  // where it cannot be, nothing is started
     if (!opened) return report(opened.error());
     Result<std::shared_ptr<gateway::Gateway>> made = gateway::Gateway::create(loop_, config_, log_);
@@ -136,12 +139,20 @@ class Serving {
   }
 
  private:
+  // Every client and every server takes some. Servers get the limit from before.
+  void raise_descriptors() {
+    const Result<std::size_t> raised = raise_descriptor_limit();
+    if (!raised) return log_.warning("descriptor limit not raised", {{"reason", raised.error().message()}});
+    descriptors_ = *raised;
+  }
+
   Result<void> open_stdio() {
     ConnectOptions options;
     options.limits = gateway::frame_limits(config_);
     ConnectResult stdio = connect_own_stdio(loop_, std::move(options));
     if (!stdio) return stdio.error();
     client_ = std::move(*stdio);
+    client_->set_account(budget_->account("stdio"));
     return {};
   }
 
@@ -159,6 +170,9 @@ class Serving {
     options.log = log_;
     options.drain_grace = config_.drain_grace + kLastWords;
     options.max_body_bytes = config_.max_body_bytes;
+    options.budget = budget_;
+    // The rest is for servers.
+    options.max_connections = std::min(options.max_connections, descriptors_ / 4 * 3);
     options.socket_mode = config_.socket_mode;
     options.max_stream_backlog_bytes =
         std::max<std::size_t>(options.max_stream_backlog_bytes, 2 * config_.max_frame_bytes);
@@ -285,8 +299,10 @@ class Serving {
   gateway::Config config_;  // as it was at the start
   ServeCommand command_;
   Log log_;
+  std::shared_ptr<ByteBudget> budget_;
   bool stdio_;
   std::shared_ptr<gateway::Gateway> gateway_;
+  std::size_t descriptors_ = 1024;
   std::shared_ptr<http::Server> http_;
   std::shared_ptr<transport::Endpoint> endpoint_;
   std::shared_ptr<Connection> client_;

@@ -19,6 +19,8 @@ void read_limits(ConfigReader& in, Config& config) {
   pool::PoolLimits& limits = config.limits;
   std::optional<std::uint64_t> frame;
   std::optional<std::uint64_t> body;
+  std::optional<std::uint64_t> client_buffer;
+  std::optional<std::uint64_t> buffer;
   in.number("max_stdio_processes", limits.max_stdio_processes)
       .number("max_start_queue", limits.max_start_queue)
       .number("max_concurrent_starts", limits.max_concurrent_starts)
@@ -27,12 +29,16 @@ void read_limits(ConfigReader& in, Config& config) {
       .duration("evict_after", limits.evict_after)
       .bytes("max_frame_bytes", frame)
       .bytes("max_body_bytes", body)
+      .bytes("max_client_buffer_bytes", client_buffer)
+      .bytes("max_buffer_bytes", buffer)
       .number("max_noise_frames", config.max_noise_frames)
-      .not_zero(
-          {"max_stdio_processes", "max_concurrent_starts", "max_calls", "max_frame_bytes", "max_body_bytes"})
+      .not_zero({"max_stdio_processes", "max_concurrent_starts", "max_calls", "max_frame_bytes",
+                 "max_body_bytes", "max_client_buffer_bytes", "max_buffer_bytes"})
       .finish();
   config.max_frame_bytes = frame.value_or(config.max_frame_bytes);
   config.max_body_bytes = body.value_or(config.max_body_bytes);
+  config.buffers.max_client_buffer_bytes = client_buffer.value_or(config.buffers.max_client_buffer_bytes);
+  config.buffers.max_buffer_bytes = buffer.value_or(config.buffers.max_buffer_bytes);
   for (const auto& [key, bytes] : {std::pair("max_frame_bytes", config.max_frame_bytes),
                                    std::pair("max_body_bytes", config.max_body_bytes)}) {
     if (bytes > Limits::kMaxFrameCeiling) in.fail(key, "is more than 2G");

@@ -9,6 +9,8 @@
 #include <array>
 #include <cerrno>
 
+#include "base/uri.hpp"
+
 namespace fairlead::http {
 
 namespace {
@@ -88,6 +90,11 @@ std::string name_of_remote(int socket) {
     return "[" + std::string(text.data()) + "]:" + std::to_string(ntohs(v6->sin6_port));
   }
   return "unix";
+}
+
+std::string host_of_remote(const std::string& remote) {
+  const Result<HostAndPort> parts = split_host_and_port(remote);
+  return parts ? std::string(parts->host) : remote;
 }
 
 PrincipalPtr principal_of_peer(int socket) {

@@ -53,6 +53,8 @@ ByteStream::Io write_queued(ByteStream& stream, rpc::ByteQueue& queue);
 
 // "127.0.0.1:4711", "[::1]:4711" or "unix".
 std::string name_of_remote(int socket);
+// The same without the port.
+std::string host_of_remote(const std::string& remote);
 // Who is at the other end without authentication: the user of a Unix socket's other end, otherwise anonymous.
 PrincipalPtr principal_of_peer(int socket);
 

@@ -1,6 +1,5 @@
 // What a ServerConnection charges to its clients' accounts: the body of a request from its first byte until
 // the request is answered, and answers that the client has not read.
-#include "base/uri.hpp"
 #include "http/server_connection.hpp"
 
 namespace fairlead::http {
@@ -9,12 +8,6 @@ namespace {
 
 // An answer this small is sent over budget too: it is an error more often than not.
 constexpr std::size_t kSmallAnswer = 1024;
-
-// "127.0.0.1:4711" without the port; "unix" as it is.
-std::string host_of_remote(const std::string& remote) {
-  const Result<HostAndPort> parts = split_host_and_port(remote);
-  return parts ? std::string(parts->host) : remote;
-}
 
 int status_of(ChargeOutcome outcome) {
   return outcome == ChargeOutcome::client_exhausted ? 429 : 503;
@@ -29,7 +22,7 @@ Response refusal_of(const ByteCharge& charge, ChargeOutcome outcome) {
 std::shared_ptr<ByteAccount> ServerConnection::account_of(const PrincipalPtr& principal) {
   if (account_ && principal == charged_principal_) return account_;
   const std::string identity = identity_key(*principal);
-  const std::string key = identity.empty() ? "address " + host_of_remote(remote_) : "principal " + identity;
+  const std::string key = identity.empty() ? "address " + host_ : "principal " + identity;
   charged_principal_ = principal;
   account_ = core_->options.budget->account(key);
   return account_;

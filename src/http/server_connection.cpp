@@ -23,6 +23,7 @@ ServerConnection::ServerConnection(std::shared_ptr<ServerCore> core, std::unique
     : core_(std::move(core)),
       stream_(std::move(stream)),
       remote_(stream_->remote()),
+      host_(host_of_remote(remote_)),
       peer_(std::move(peer)),
       reader_(core_->options.max_header_bytes, core_->options.max_body_bytes),
       surplus_(surplus) {}
@@ -42,13 +43,29 @@ void ServerConnection::start() {
 void ServerConnection::pump() {
   const auto self = shared_from_this();
   core_->loop.turns().label(remote_);
+  try {
+    read_requests();
+  } catch (const std::bad_alloc&) {
+    give_up_memory();
+  }
+  end_turn();
+}
+
+void ServerConnection::read_requests() {
   pumping_ = true;
   for (int round = 0; round < kReadsPerTurn && turn_bytes_ < kBytesPerTurn && stream_; ++round) {
     const bool more = read_once();
     flush();
     if (!more) break;
   }
-  end_turn();
+}
+
+// There is no memory for what the client sends. It is told so where that is still possible.
+void ServerConnection::give_up_memory() {
+  core_->options.log.error("out of memory: a request was given up", {{"client", remote_}});
+  if (current_ || !stream_) return close();
+  body_charge_.set(0);
+  give_up_request(503, "resource exhausted: out of memory");
 }
 
 void ServerConnection::end_turn() {
@@ -175,8 +192,12 @@ void ServerConnection::after_feed() {
 void ServerConnection::resume() {
   const auto self = shared_from_this();
   pumping_ = true;
-  take_pending();
-  flush();
+  try {
+    take_pending();
+    flush();
+  } catch (const std::bad_alloc&) {
+    give_up_memory();
+  }
   end_turn();
 }
 
@@ -439,6 +460,12 @@ void ServerConnection::close() {
 
 bool ServerConnection::is_idle() const noexcept {
   return !current_ && queue_.empty() && pending_.empty() && reader_.state() == RequestReader::State::idle;
+}
+
+bool ServerConnection::may_be_evicted() const noexcept {
+  const bool unread =
+      reader_.state() == RequestReader::State::idle || reader_.state() == RequestReader::State::head;
+  return !surplus_ && !current_ && !pumping_ && queue_.empty() && unread;
 }
 
 void ServerConnection::close_if_idle() {

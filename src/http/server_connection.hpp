@@ -33,7 +33,11 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
 
   Clock::time_point deadline() const noexcept { return deadline_; }
   void expire();
-  std::size_t place = 0;  // in the core's list
+  std::size_t place = 0;                    // in the core's list
+  std::shared_ptr<std::size_t> host_count;  // the core's: connections of the same host
+  const std::string& host() const noexcept { return host_; }
+  // No request is under way, and none has been read.
+  bool may_be_evicted() const noexcept;
 
   // For the exchange under way.
   void respond(ServerExchange& exchange, const Response& response);
@@ -64,6 +68,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
 
   // Reading. The reads say whether there may be more.
   void pump();
+  void read_requests();
+  void give_up_memory();
   void end_turn();
   void give_up_request(int status, const std::string& why);
   bool read_once();
@@ -126,6 +132,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   std::shared_ptr<ServerCore> core_;
   std::unique_ptr<ByteStream> stream_;  // empty: closed, or handed over
   std::string remote_;
+  std::string host_;  // of it, without the port
   PrincipalPtr peer_;
   PrincipalPtr given_;      // by the authenticator, last
   PrincipalPtr addressed_;  // the same with this connection's address

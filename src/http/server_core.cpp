@@ -32,6 +32,10 @@ std::shared_ptr<const Handler> Routes::find(std::string_view path) const {
 void ServerCore::add(std::shared_ptr<ServerConnection> connection) {
   connection->place = connections_.size();
   if (connection->surplus()) ++surplus_;
+  std::shared_ptr<std::size_t>& count = by_host_[connection->host()];
+  if (!count) count = std::make_shared<std::size_t>(0);
+  ++*count;
+  connection->host_count = count;
   connections_.push_back(std::move(connection));
 }
 
@@ -39,6 +43,7 @@ void ServerCore::forget(ServerConnection& connection) {
   const std::size_t place = connection.place;
   if (place >= connections_.size() || connections_[place].get() != &connection) return;
   if (connection.surplus()) --surplus_;
+  if (--*connection.host_count == 0) by_host_.erase(connection.host());
   const auto last = std::move(connections_[place]);
   if (place + 1 != connections_.size()) {
     connections_[place] = std::move(connections_.back());
@@ -46,6 +51,20 @@ void ServerCore::forget(ServerConnection& connection) {
   }
   connections_.pop_back();
   if (connections_.empty() && draining) say_emptied();
+}
+
+bool ServerCore::evict_for(const std::string& host) {
+  const std::size_t share = options.max_client_connections;
+  const auto own = by_host_.find(host);
+  if (own != by_host_.end() && *own->second >= share) return false;
+  for (std::size_t looked = 0; looked < connections_.size(); ++looked) {
+    evict_from_ = (evict_from_ + 1) % connections_.size();
+    const std::shared_ptr<ServerConnection> one = connections_[evict_from_];
+    if (*one->host_count <= share || !one->may_be_evicted()) continue;
+    one->close();
+    return true;
+  }
+  return false;
 }
 
 // Not from here: whoever waits may end the server, in the midst of a connection's end.

@@ -208,13 +208,47 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     std::string why;
     if (winding_down_) {
       why = "the server is shutting down";
-    } else if (sessions() >= options_->max_sessions) {
+    } else if (sessions() >= options_->max_sessions && !evict_for(exchange.account().get())) {
       why = "max_sessions (" + std::to_string(options_->max_sessions) + ") are open";
       options_->log.warning("session refused", {{"reason", why}});
     }
     if (why.empty()) return true;
     exchange.respond(refuse(Refusal{503, kRefused, why}, request_id));
     return false;
+  }
+
+  // Ends a session to make room for one of `client`. Returns false when no session has to give way.
+  bool evict_for(const ByteAccount* client) {
+    const SessionCounts counts = count_sessions();
+    const auto held = [&](const ByteAccount* by) { return counts.contains(by) ? counts.at(by) : 0; };
+    const bool below_share = held(client) < options_->max_client_sessions;
+    std::shared_ptr<LegacySession> victim;
+    const auto better = [&](const LegacySession& one) {
+      if (!victim || one.used() != victim->used()) return !victim || !one.used();
+      const std::size_t ours = held(one.account().get());
+      const std::size_t theirs = held(victim->account().get());
+      return ours != theirs ? ours > theirs : one.last_used() < victim->last_used();
+    };
+    for (const auto& [id, session] : sessions_) {
+      const bool over_share = held(session->account().get()) > options_->max_client_sessions;
+      if (!session->idle() || (session->used() && !(below_share && over_share))) continue;
+      if (better(*session)) victim = session;
+    }
+    if (!victim) return false;
+    options_->log.debug("session evicted: max_sessions are open", {{"session", victim->description()}});
+    victim->close();
+    return true;
+  }
+
+  using SessionCounts = std::unordered_map<const ByteAccount*, std::size_t>;
+  SessionCounts count_sessions() const {
+    SessionCounts counts;
+    for (const auto& [id, session] : sessions_) ++counts[session->account().get()];
+    for (const auto& [id, pair] : pairs_) ++counts[pair->account().get()];
+    for (const auto& [it, weak] : sockets_) {
+      if (const auto socket = weak.lock()) ++counts[socket->account().get()];
+    }
+    return counts;
   }
 
   std::shared_ptr<LegacySession> begin_session(http::Exchange& exchange, const rpc::Message& message) {

@@ -76,6 +76,7 @@ void LegacySession::take_post(std::shared_ptr<http::Exchange> exchange, const rp
     return stream->exchange->respond(refuse(neither, message.id()));
   }
   if (!register_requests(stream, message)) return;
+  if (stream->waiting > 0 && !stream->initializes) used_ = true;
   if (stream->waiting == 0 && stream->answers.empty()) {
     stream->exchange->respond(http::Response(202));
     return take_in(message);

@@ -38,6 +38,11 @@ class LegacySession final : public Connection, public Ticked {
   void take_delete(const std::shared_ptr<http::Exchange>& exchange);
 
   void tick(Clock::time_point now) override;
+  // Nothing is under way and no stream is open.
+  bool idle() const noexcept;
+  // It has had a request since its handshake.
+  bool used() const noexcept { return used_; }
+  Clock::time_point last_used() const noexcept { return last_used_; }
   // Ends the stream that nothing else would end; requests under way go on.
   void end_standalone();
 
@@ -86,7 +91,6 @@ class LegacySession final : public Connection, public Ticked {
   void time_out(Clock::time_point now);
   void become_streams(Clock::time_point now);
   bool primes() const noexcept { return revision_ >= mcp::Revision::r2025_11_25; }
-  bool idle() const noexcept;
   http::Response head_of(const Stream& stream) const;
 
   std::string id_;
@@ -95,6 +99,7 @@ class LegacySession final : public Connection, public Ticked {
   Ended ended_;
   mcp::Revision revision_ = mcp::Revision::r2025_03_26;  // negotiated
   bool initialized_ = false;
+  bool used_ = false;
   EventStore store_;
   StreamPtr standalone_;
   std::uint64_t told_ = 0;  // the last event of the standalone stream that was sent to somebody

@@ -65,6 +65,19 @@ void WebSocketConnection::pump_soon() {
 void WebSocketConnection::pump() {
   const auto me = self();
   pumping_ = true;
+  try {
+    read_frames();
+  } catch (const std::bad_alloc&) {
+    hang_up(websocket::kTryAgainLater,
+            Error(ErrorKind::resource_exhausted, "resource exhausted: out of memory"));
+  }
+  pumping_ = false;
+  // flush() wakes senders, and what they send next was queued behind the last flush.
+  if (!queue_.empty()) flush_soon();
+  wait_for_input();
+}
+
+void WebSocketConnection::read_frames() {
   std::size_t bytes = 0;
   int frames = kFramesPerTurn;
   for (int round = 0; round < http::kReadsPerTurn && bytes < http::kBytesPerTurn && stream_ && !input_ended_;
@@ -79,10 +92,6 @@ void WebSocketConnection::pump() {
     flush();
     if (undecoded_ || (!inbox_empty() && !receiver_waiting())) break;
   }
-  pumping_ = false;
-  // flush() wakes senders, and what they send next was queued behind the last flush.
-  if (!queue_.empty()) flush_soon();
-  wait_for_input();
 }
 
 // Returns how many bytes were fed to the decoder; 0 when there are none now, or no more.

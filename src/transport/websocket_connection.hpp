@@ -51,6 +51,7 @@ class WebSocketConnection final : public Connection {
   void wait_for_input();
   void pump_soon();
   void pump();
+  void read_frames();
   std::size_t read_once();
   bool decode(int& frames);
   void take(websocket::Decoder::Step step);

@@ -15,6 +15,15 @@ std::string problem_of(std::string_view text) {
   return config ? "" : config.error().message();
 }
 
+TEST(GatewayConfig, BuffersOfClientsAreRead) {
+  const Result<Config> config =
+      parse_config("[limits]\nmax_client_buffer_bytes = \"2M\"\nmax_buffer_bytes = \"8M\"\n", "x.toml");
+  ASSERT_TRUE(config) << config.error().message();
+  EXPECT_EQ(config->buffers.max_client_buffer_bytes, 2u << 20);
+  EXPECT_EQ(config->buffers.max_buffer_bytes, 8u << 20);
+  EXPECT_FALSE(parse_config("[limits]\nmax_buffer_bytes = 0\n", "x.toml"));
+}
+
 TEST(GatewayConfig, TomlWithEverything) {
   const Result<Config> config = parse_config(R"(
 listen = "127.0.0.1:9000"

@@ -100,6 +100,28 @@ TEST(HttpBudget, ClientsOfOtherAddressesHaveBudgetsOfTheirOwn) {
   EXPECT_EQ(used(server, options), 1'800'000u);
 }
 
+TEST(HttpBudget, IdleConnectionOfAnAddressOverItsShareMakesRoomForAnotherAddress) {
+  ServerOptions options = with_budget(1'000'000, 100'000'000);
+  options.max_connections = 3;
+  options.max_client_connections = 2;
+  HttpServer server(options, "localhost:0");
+  server.route("/x", [](const ExchangePtr& exchange) { exchange->respond(Response::text(200, "x")); });
+  const std::string port = server.address().substr(server.address().rfind(':'));
+  std::vector<RawClient> many;
+  for (int i = 0; i < 3; ++i) {
+    many.emplace_back("127.0.0.1" + port);
+    EXPECT_EQ(many.back().ask(post(0, 0)).status, 200);
+  }
+  const auto refused = RawClient("127.0.0.1" + port).ask(post(0, 0));
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_NE(refused.body.find("max_connections (3)"), std::string::npos) << refused.body;
+  RawClient other("[::1]" + port);
+  EXPECT_EQ(other.ask(post(0, 0)).status, 200);
+  // The first address is not over its share any more.
+  EXPECT_EQ(RawClient("[::1]" + port).ask(post(0, 0)).status, 503);
+  EXPECT_EQ(other.ask(post(0, 0)).status, 200);
+}
+
 TEST(HttpBudget, RequestIsChargedUntilItIsAnswered) {
   const ServerOptions options = with_budget(1'000'000, 100'000'000);
   HttpServer server(options);

@@ -47,6 +47,7 @@ class FakeExchange final : public http::Exchange {
   Upgraded upgrade(http::Response) override { return {}; }
   void when_gone(std::function<void()> told) override { told_ = std::move(told); }
   bool gone() const noexcept override { return gone_; }
+  std::shared_ptr<ByteAccount> account() const override { return charged; }
 
   // The client hangs up.
   void leave() {
@@ -56,6 +57,7 @@ class FakeExchange final : public http::Exchange {
   bool answered() const { return status != 0; }
   std::string header(std::string_view name) const { return std::string(headers.get(name)); }
 
+  std::shared_ptr<ByteAccount> charged;
   int status = 0;
   http::Headers headers;
   std::string body;
@@ -162,6 +164,7 @@ class EndpointTest : public ::testing::Test {
   EndpointOptions options;
   std::shared_ptr<Endpoint> endpoint;
   PrincipalPtr principal = Principal::anonymous();  // who sends the next request
+  std::shared_ptr<ByteAccount> client;              // whom it is charged to
 
   EndpointTest() { options.retry = std::chrono::milliseconds(500); }
   void TearDown() override {
@@ -194,6 +197,7 @@ class EndpointTest : public ::testing::Test {
     request.principal = principal;
     request.body = Bytes::copy_of(body);
     auto exchange = std::make_shared<FakeExchange>(loop, std::move(request));
+    exchange->charged = client;
     on_loop([&] { endpoint->handler()(exchange); });
     return exchange;
   }

@@ -276,10 +276,56 @@ TEST_F(LegacyEndpointTest, SessionOfAnotherPrincipalIsNotFound) {
 TEST_F(LegacyEndpointTest, OneSessionTooManyIsRefused) {
   options.max_sessions = 1;
   initialize("2025-11-25");
+  EXPECT_EQ(call("1", "echo")->status, 200);
   session.clear();
   const FakePtr refused = call("0", "initialize", R"({"protocolVersion":"2025-11-25"})");
   EXPECT_EQ(refused->status, 503);
   EXPECT_NE(refused->body.find("max_sessions (1)"), std::string::npos);
+}
+
+TEST_F(LegacyEndpointTest, SessionWithoutARequestMakesRoomWhenMaxSessionsAreOpen) {
+  options.max_sessions = 3;
+  std::vector<std::string> sessions;
+  for (int i = 0; i < 3; ++i) {
+    initialize("2025-11-25");
+    sessions.push_back(session);
+  }
+  session = sessions[0];
+  EXPECT_EQ(call("1", "echo")->status, 200);
+  session = sessions[2];
+  const FakePtr stream = get();  // listens, so it does something
+  initialize("2025-11-25");
+  sessions.push_back(session);
+  EXPECT_EQ(endpoint->sessions(), 3u);
+  for (const int kept : {0, 2, 3}) {
+    session = sessions[static_cast<std::size_t>(kept)];
+    EXPECT_EQ(call("2", "echo")->status, 200) << kept;
+  }
+  session = sessions[1];
+  EXPECT_EQ(call("2", "echo")->status, 404);
+}
+
+TEST_F(LegacyEndpointTest, ClientBelowItsShareGetsRoomFromOneThatIsOverIt) {
+  options.max_sessions = 3;
+  options.max_client_sessions = 2;
+  const auto budget = ByteBudget::create();
+  client = budget->account("many");
+  std::vector<std::string> sessions;
+  for (int i = 0; i < 3; ++i) {
+    initialize("2025-11-25");
+    EXPECT_EQ(call("1", "echo")->status, 200);
+    sessions.push_back(session);
+  }
+  session.clear();
+  EXPECT_EQ(call("0", "initialize", R"({"protocolVersion":"2025-11-25"})")->status, 503);
+
+  client = budget->account("few");
+  initialize("2025-11-25");
+  EXPECT_EQ(call("1", "echo")->status, 200);
+  EXPECT_EQ(endpoint->sessions(), 3u);
+  // Nobody is over its share now.
+  session.clear();
+  EXPECT_EQ(call("0", "initialize", R"({"protocolVersion":"2025-11-25"})")->status, 503);
 }
 
 TEST_F(LegacyEndpointTest, IdleSessionsEndAndBusyOnesDoNot) {

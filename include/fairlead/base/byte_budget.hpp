@@ -21,6 +21,8 @@ class ByteAccount;
 struct ByteBudgetLimits {
   std::size_t max_client_buffer_bytes = 64u << 20;  // of one principal, or of one address without a principal
   std::size_t max_buffer_bytes = 256u << 20;        // of all clients
+
+  bool operator==(const ByteBudgetLimits&) const = default;
 };
 
 class ByteBudget : public std::enable_shared_from_this<ByteBudget> {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fairlead/base/byte_budget.hpp"
 #include "fairlead/base/duration.hpp"
 #include "fairlead/base/result.hpp"
 #include "fairlead/pool/pool.hpp"
@@ -34,6 +35,7 @@ struct Config {
   std::uint64_t max_frame_bytes = 10u << 20;  // of a message, of clients and of servers, on streams
   std::size_t max_noise_frames = 1000;        // in a row, of one server; 0: no limit
   std::uint64_t max_body_bytes = 4u << 20;    // of a client's HTTP request
+  ByteBudgetLimits buffers;                   // what clients make the gateway hold
   pool::PoolLimits limits;
   std::vector<pool::ServerSpec> servers;  // those that are enabled
   // What servers that are a NamedConnector are connected with. Not part of a file.

@@ -110,8 +110,11 @@ struct ServerOptions {
   // Charged with request bodies, until they are answered, and with unread answers: over the limit of a client
   // 429, over that of all clients 503. Absent: one with the default limits. Servers may share one.
   std::shared_ptr<ByteBudget> budget;
-  std::size_t max_header_bytes = 32u << 10;          // request line and fields: 431
-  std::size_t max_connections = 10'000;              // then a newcomer gets 503 and is hung up on
+  std::size_t max_header_bytes = 32u << 10;  // request line and fields: 431
+  std::size_t max_connections = 10'000;      // then a newcomer gets 503 and is hung up on
+  // When max_connections are open, a newcomer from an address with fewer than this gets the place of an idle
+  // connection from an address with more.
+  std::size_t max_client_connections = 2'500;
   std::size_t max_stream_backlog_bytes = 16u << 20;  // of one answer: a client that does not read loses it
   std::chrono::milliseconds header_timeout{10'000};  // from the first byte to the end of the head: 408
   std::chrono::milliseconds body_timeout{30'000};    // without a byte of the body: 408

@@ -56,7 +56,11 @@ struct EndpointOptions {
   Limits limits;
   Log log;
 
-  std::size_t max_sessions = 10'000;  // of the legacy era, and WebSockets; one more gets 503
+  // Of the legacy era, and WebSockets. When they are all taken, a session without a request since its
+  // handshake makes room for a new one; or else, for a client that has less than max_client_sessions, an idle
+  // session of a client that has more. Otherwise the new one gets 503.
+  std::size_t max_sessions = 10'000;
+  std::size_t max_client_sessions = 2'500;
   std::chrono::milliseconds session_idle{30 * 60 * 1000};   // without a request or an open stream
   std::size_t max_session_events = 1'000;                   // kept for replay, in all streams of a session
   std::chrono::milliseconds finished_stream_grace{30'000};  // events are kept after their stream's answer

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""Clients that make the gateway hold more than their budget, and a gateway that runs out of memory or descriptors: the attacker
+is refused with the name of the limit, and others are served. Run as `budget_test.py PROGRAM [TEST…]`."""
+import contextlib
+import json
+import os
+import re
+import resource
+import socket
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+
+from harness import DEADLINE, META, SANITIZED, HostileTest, enter_namespace, until
+
+ATTACKERS = ["127.0.0.2", "127.0.0.3", "127.0.0.4"]  # not the address of well-behaved clients
+HEAD = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+def attacker(gateway, address=ATTACKERS[0]):
+    client = socket.create_connection(("127.0.0.1", gateway.port), DEADLINE, source_address=(address, 0))
+    client.settimeout(DEADLINE)
+    return client
+
+
+def half_a_body(gateway, size, address=ATTACKERS[0]):
+    """A client that has sent `size` bytes of a larger body. The gateway may have hung up on it."""
+    client = attacker(gateway, address)
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        client.sendall(f"{HEAD}Content-Length: {size + 1000}\r\n\r\n".encode() + b"x" * size)
+    return client
+
+
+def call_head(tool, size):
+    return (
+        f"{HEAD}Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n"
+        f"Mcp-Method: tools/call\r\nMcp-Name: {tool}\r\nContent-Length: {size}\r\n\r\n"
+    ).encode()
+
+
+def large_call(gateway, tool, size, address=ATTACKERS[0]):
+    arguments = {"padding": "x" * size}
+    params = {"name": tool, "arguments": arguments, "_meta": META}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    client = attacker(gateway, address)
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        client.sendall(call_head(tool, len(body)) + body)
+    return client
+
+
+def answer_of(client):
+    """What comes until the connection ends or its answer is complete."""
+    answer = b""
+    with contextlib.suppress(ConnectionResetError):
+        while piece := client.recv(65536):
+            answer += piece
+            head, _, body = answer.partition(b"\r\n\r\n")
+            length = re.search(rb"(?i)content-length: (\d+)", head)
+            if length and len(body) >= int(length[1]):
+                break
+    return answer.decode(errors="replace")
+
+
+class Budgets(HostileTest):
+    def limited(self, client="2M", total="64M"):
+        return f'[limits]\nmax_client_buffer_bytes = "{client}"\nmax_buffer_bytes = "{total}"\n'
+
+    def test_bodies_of_one_address_are_refused_with_429_and_others_are_served(self):
+        gateway = self.start(head=self.limited())
+
+        def attack():
+            with contextlib.ExitStack() as clients:
+                first = clients.enter_context(half_a_body(gateway, 1_500_000))
+                answers = [answer_of(clients.enter_context(half_a_body(gateway, 1_000_000))) for _ in range(3)]
+                first.sendall(b"x")  # still open
+            return answers
+
+        for answer in self.assert_others_served_during(gateway, attack):
+            self.assertIn("HTTP/1.1 429 ", answer)
+            self.assertIn("max_client_buffer_bytes (2097152 bytes)", answer)
+        self.assert_ends_clean(gateway)
+
+    def test_bodies_of_many_addresses_are_refused_with_503(self):
+        gateway = self.start(head=self.limited("4M", "4M"))
+        with contextlib.ExitStack() as clients:
+            for address in ATTACKERS[:2]:
+                clients.enter_context(half_a_body(gateway, 1_900_000, address))
+            answer = answer_of(clients.enter_context(half_a_body(gateway, 1_900_000, ATTACKERS[2])))
+        self.assertIn("HTTP/1.1 503 ", answer)
+        self.assertIn("max_buffer_bytes (4194304 bytes)", answer)
+        self.assertTrue(until(lambda: "result" in gateway.call("good__go")))
+        self.assert_ends_clean(gateway)
+
+    def test_calls_that_wait_are_charged_until_they_end(self):
+        gateway = self.start_listed(self.server("bad", "none"), head=self.limited())
+        with contextlib.ExitStack() as clients:
+            waiting = clients.enter_context(large_call(gateway, "bad__wait", 1_500_000))
+            self.assertTrue(until(lambda: self.calls_at(gateway, "bad") == 1))
+            refused = answer_of(clients.enter_context(large_call(gateway, "bad__wait", 1_000_000)))
+            self.assertIn("HTTP/1.1 429 ", refused)
+            self.assertIn("max_client_buffer_bytes (2097152 bytes)", refused)
+            self.assertTrue(gateway.text("good__go"))
+            waiting.close()  # that is how a client of this era cancels
+            self.assertTrue(until(lambda: self.calls_at(gateway, "bad") == 0))
+        with large_call(gateway, "bad__go", 1_000_000) as client:
+            answer = answer_of(client)
+        self.assertIn("HTTP/1.1 200 ", answer)
+        self.assert_ends_clean(gateway)
+
+    def calls_at(self, gateway, server):
+        return next(one for one in gateway.health()["servers"] if one["name"] == server)["calls"]
+
+
+class Exhaustion(HostileTest):
+    def limits_of(self, pid, name):
+        with open(f"/proc/{pid}/limits", encoding="utf-8") as file:
+            soft, hard = re.search(rf"{name}\s+(\S+)\s+(\S+)", file.read()).groups()
+        return soft, hard
+
+    def test_descriptor_limit_is_raised_and_children_keep_theirs(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        low = 300
+        if hard != resource.RLIM_INFINITY and hard <= low:
+            self.skipTest(f"the hard limit of descriptors is {hard}")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (low, hard))
+        try:
+            gateway = self.start()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        self.assertTrue(gateway.text("good__go"))
+        raised, ceiling = self.limits_of(gateway.process.pid, "Max open files")
+        self.assertEqual(raised, ceiling)
+        children = self.survivors()
+        self.assertTrue(children)
+        for child in children:
+            self.assertEqual(self.limits_of(child, "Max open files"), (str(low), ceiling))
+        self.assert_ends_clean(gateway)
+
+    @unittest.skipIf(SANITIZED, "a sanitizer reserves more address space than a limit leaves")
+    def test_gateway_out_of_address_space_fails_the_request_and_goes_on(self):
+        gateway = self.start(head='[limits]\nmax_client_buffer_bytes = "1G"\nmax_buffer_bytes = "1G"\n')
+        with open(f"/proc/{gateway.process.pid}/status", encoding="utf-8") as file:
+            used = int(re.search(r"VmSize:\s+(\d+)", file.read())[1]) * 1024
+        resource.prlimit(gateway.process.pid, resource.RLIMIT_AS, (used + (16 << 20), resource.RLIM_INFINITY))
+        with contextlib.ExitStack() as clients:
+            held = [clients.enter_context(half_a_body(gateway, 3_000_000, ATTACKERS[i % 3])) for i in range(20)]
+            self.assert_logged(gateway, "out of memory")
+            self.assertIsNone(gateway.process.poll())
+            for client in held:
+                client.close()
+        self.assertTrue(until(lambda: self.is_served(gateway)), gateway.log[-5:])
+        self.assertIsNone(gateway.process.poll(), gateway.log[-5:])
+        self.assert_ends_clean(gateway)
+
+    def is_served(self, gateway):
+        try:
+            return "result" in gateway.call("good__go")
+        except (OSError, ValueError, AssertionError):
+            return False
+
+
+if __name__ == "__main__":
+    enter_namespace(__file__)
+    unittest.main()
