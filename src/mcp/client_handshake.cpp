@@ -152,8 +152,12 @@ Task<Result<ClientSession::Probe>> ClientSession::probe() {
   if (!answer) co_return judge(answer.error());
   const json::View versions = json::View(*answer)["supportedVersions"];
   if (!versions.is(json::Type::array)) co_return Probe::legacy;  // some legacy servers answer anything
-  if (!names_newest(versions))
+  if (!names_newest(versions)) {
+    // The Go SDK answers so where it keeps sessions over HTTP: it can discover, but speaks legacy revisions
+    // only.
+    if (names_legacy(versions)) co_return Probe::legacy;
     co_return Error(ErrorKind::connection_failed, "the server speaks no revision that this client knows");
+  }
   learn(*answer);
   co_return Probe::modern;
 }

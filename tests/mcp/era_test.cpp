@@ -191,6 +191,30 @@ TEST_F(EraTest, ServerThatRefusesInitializeOnAFreshConnectionIsNotTriedAThirdTim
   EXPECT_EQ(starts.size(), 2u);
 }
 
+TEST_F(EraTest, ServerThatDiscoversLegacyRevisionsOnlyIsInitialized) {
+  serve = [](EraTest& test, Start& start, const rpc::Message& request) {
+    if (request.method() == "server/discover")
+      return test.answer(
+          start, request,
+          R"({"resultType":"complete","supportedVersions":["2025-11-25","2025-06-18"],"capabilities":{}})");
+    test.answer(start, request, hello_result("1"));
+  };
+  const auto made = connect();
+  ASSERT_TRUE(made) << made.error().to_string();
+  EXPECT_EQ(client->revision(), kNewestLegacy);
+  EXPECT_EQ(starts.size(), 1u);
+}
+
+TEST_F(EraTest, ServerThatDiscoversUnknownRevisionsOnlyIsRefused) {
+  serve = [](EraTest& test, Start& start, const rpc::Message& request) {
+    test.answer(start, request,
+                R"({"resultType":"complete","supportedVersions":["2999-01-01"],"capabilities":{}})");
+  };
+  const auto made = connect();
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().kind(), ErrorKind::connection_failed);
+}
+
 // ---- what is remembered ---------------------------------------------------------------------------------
 
 TEST_F(EraTest, LegacyServerIsProbedAgainAfterADay) {
