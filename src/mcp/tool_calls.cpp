@@ -34,17 +34,19 @@ FoundTool find_tool(const FeatureCall& call) {
   FoundTool found;
   const std::optional<std::string> name = call.args()["name"].as_string();
   const json::View arguments = call.args()["arguments"];
+  // The Go SDK sends null for a nil map.
+  const bool none = arguments.absent() || arguments.is(json::Type::null);
   found.catalogue = call.server->catalogue();
   if (!name) {
     found.refused = rpc::invalid_params("name is not a string");
   } else if (!(found.entry = found.catalogue->tools.find(*name))) {
     found.refused = rpc::invalid_params("Unknown tool: " + *name);
-  } else if (!arguments.absent() && !arguments.is(json::Type::object)) {
+  } else if (!none && !arguments.is(json::Type::object)) {
     found.refused = rpc::invalid_params("arguments is not an object");
   } else {
-    found.arguments = arguments.absent() ? json::Raw::trusted(Bytes::constant("{}"), true)
-                                         : json::Raw::trusted(call.params.bytes().part(arguments.text()),
-                                                              call.params.one_line());
+    found.arguments =
+        none ? json::Raw::trusted(Bytes::constant("{}"), true)
+             : json::Raw::trusted(call.params.bytes().part(arguments.text()), call.params.one_line());
     const auto violation =
         found.entry->input ? found.entry->input->validate(found.arguments.text()) : std::nullopt;
     if (!violation) return found;

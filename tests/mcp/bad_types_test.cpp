@@ -29,7 +29,7 @@ TEST_F(BadInputTest, WrongTypesAreRefusedInEveryField) {
       {"resources/templates/list", R"("cursor":%)", ""},
       {"prompts/list", R"("cursor":%)", ""},
       {"tools/call", R"("name":%,"arguments":{"message":""})", ""},
-      {"tools/call", R"("name":"echo","arguments":%)", "o"},
+      {"tools/call", R"("name":"echo","arguments":%)", "oz"},
       {"resources/read", R"("uri":%)", "s"},
       {"resources/subscribe", R"("uri":%)", "s"},
       {"resources/unsubscribe", R"("uri":%)", "s"},

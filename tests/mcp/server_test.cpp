@@ -160,6 +160,14 @@ TEST_F(ServerTest, ArgumentsAreValidatedBeforeTheToolRuns) {
   EXPECT_FALSE(ran);
 }
 
+TEST_F(ServerTest, ArgumentsThatAreNullAreTakenAsAbsent) {
+  start();
+  initialize("2025-11-25");
+  const std::string absent = legacy("tools/call", R"({"name":"echo"})");
+  EXPECT_EQ(legacy("tools/call", R"({"name":"echo","arguments":null})"), absent);
+  EXPECT_EQ(absent.find("is not an object"), std::string::npos) << absent;
+}
+
 TEST_F(ServerTest, UnknownToolsAndBrokenCallsAreRefused) {
   start();
   initialize("2025-11-25");
