@@ -82,9 +82,38 @@ def python(root, name):
         return interpreter
 
 
+def copied(language, directory):
+    """A fresh copy of our programs in a language, and what they consist of, for the stamp."""
+    sources = directory / "source"
+    shutil.rmtree(sources, ignore_errors=True)
+    shutil.copytree(HERE / language, sources)
+    return sources
+
+
+def sources_of(language):
+    return {str(file.relative_to(HERE)): file.read_text() for file in sorted((HERE / language).rglob("*")) if file.is_file()}
+
+
+def go(root, name):
+    """The program `peer`, built with the modules; returns its path."""
+    modules = VERSIONS[name]
+    with Directory(root, name, {"modules": modules, "sources": sources_of("go")}) as directory:
+        program = directory.path / "peer"
+        if directory.stale:
+            command = needed("go")
+            sources = copied("go", directory.path)
+            required = "".join(f"\t{module} {version}\n" for module, version in modules.items())
+            (sources / "go.mod").write_text(f"module peer\n\ngo 1.25\n\nrequire (\n{required})\n")
+            environment = {"GOMODCACHE": str(directory.path / "modules"), "GOFLAGS": "-mod=mod -modcacherw", "GOTOOLCHAIN": "local"}
+            build([command, "build", "-o", program, "."], "go build", sources, environment)
+            directory.done()
+        return program
+
+
 def programs(peer, root):
     """(server, client): the commands of a peer's two programs, without arguments."""
     if peer.toolchain == "python":
         interpreter = python(root, peer.name)
         return tuple([str(interpreter), "-B", str(HERE / "python" / f"{role}_{peer.programs}.py")] for role in ("server", "client"))
-    raise Absent(f"there is no toolchain {peer.toolchain}")
+    program = {"go": go}[peer.toolchain](root, peer.name)
+    return [str(program), "server"], [str(program), "client"]

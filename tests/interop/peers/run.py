@@ -167,9 +167,9 @@ class Matrix:
             with self.behind(run, server) as config, self.gateway(run, config) as target:
                 yield {**target, "prefix": PREFIX}
         elif run.transport == "stdio":
-            yield self.stdio([self.our_server] if ours else [*server, "stdio"])
+            yield self.stdio([self.our_server] if ours else [*server, "stdio", run.revision])
         else:
-            command = [self.our_server, "--http"] if ours else [*server, run.transport]
+            command = [self.our_server, "--http"] if ours else [*server, run.transport, run.revision]
             with listening(command, r"listening on (http://\S+)") as base:
                 yield self.http(run, base)
 
@@ -189,10 +189,10 @@ class Matrix:
         name = PREFIX.removesuffix("__")
         with contextlib.ExitStack() as stack:
             if run.transport == "stdio":
-                arguments = ", ".join(json.dumps(word) for word in [*server[1:], "stdio"])
+                arguments = ", ".join(json.dumps(word) for word in [*server[1:], "stdio", run.revision])
                 entry = f"command = {json.dumps(server[0])}\nargs = [{arguments}]\n"
             else:
-                base = stack.enter_context(listening([*server, run.transport], r"listening on (http://\S+)"))
+                base = stack.enter_context(listening([*server, run.transport, run.revision], r"listening on (http://\S+)"))
                 entry = f"url = {json.dumps(self.http(run, base)['url'])}\n"
             file = stack.enter_context(tempfile.NamedTemporaryFile("w", suffix=".toml"))
             file.write(f"[servers.{name}]\n{entry}")

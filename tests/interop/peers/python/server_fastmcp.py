@@ -1,4 +1,4 @@
-"""server_fastmcp.py stdio|http|json|sse: the fixture on fastmcp, in both eras. It has no subscriptions to resources."""
+"""server_fastmcp.py stdio|http|json|sse REVISION: the fixture on fastmcp, in both eras. It has no subscriptions to resources."""
 import sys
 import warnings
 

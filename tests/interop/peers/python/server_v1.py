@@ -1,4 +1,4 @@
-"""server_v1.py stdio|http|json|sse: the fixture on the Python SDK, 1.x."""
+"""server_v1.py stdio|http|json|sse REVISION: the fixture on the Python SDK, 1.x."""
 import sys
 
 import anyio

@@ -1,4 +1,4 @@
-"""server_v2.py stdio|http|json|sse: the fixture on the Python SDK, 2.x, in both eras."""
+"""server_v2.py stdio|http|json|sse REVISION: the fixture on the Python SDK, 2.x, in both eras."""
 import sys
 import warnings
 from typing import Annotated
