@@ -112,10 +112,16 @@ Result<void> GatewayImpl::add_server(pool::ServerSpec spec) {
 }
 
 Result<void> GatewayImpl::update_server(pool::ServerSpec spec) {
+  const auto former = servers_->find(spec.name);
   const auto updated = servers_->update(std::move(spec));
   if (!updated) return updated.error();
   log_.info("server changed", {{"server", (*updated)->name()}});
-  catalogue_->drop_views();
+  if ((*updated)->enabled) {
+    catalogue_->drop_views();
+  } else {
+    catalogue_->withdraw(former->shared.listed);
+  }
+  listing_->check_complete();
   listing_->refresh(*updated, nullptr);
   return {};
 }

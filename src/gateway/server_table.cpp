@@ -57,7 +57,8 @@ Result<ServerTable::EntryPtr> ServerTable::update(pool::ServerSpec spec) {
   const bool disabled = (*former)->spec.enabled && !(*former)->enabled;  // by disable()
   next->enabled = next->enabled && !disabled;
   next->revision = (*former)->revision;
-  next->shared.listed = (*former)->shared.listed;
+  next->listing.attempted = !next->enabled;
+  if (next->enabled) next->shared.listed = (*former)->shared.listed;
   return replace(*former, std::move(next));
 }
 

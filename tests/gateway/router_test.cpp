@@ -30,7 +30,7 @@ class RouterTest : public ::testing::Test {
     return made;
   }
   Result<Route> route(Kind kind, const std::string& name) {
-    return router.route(requested(kind, name), "", "");
+    return router.route(requested(kind, name), "", Principal());
   }
   static std::int64_t code(const Result<Route>& route) {
     return route ? 0 : *route.error().detail().rpc_code;
@@ -38,7 +38,7 @@ class RouterTest : public ::testing::Test {
 
   Loop loop;
   std::shared_ptr<pool::Pool> pool = pool::Pool::create(loop);
-  std::shared_ptr<ServerTable> servers = std::make_shared<ServerTable>(pool, "");
+  std::shared_ptr<ServerTable> servers = std::make_shared<ServerTable>(pool);
   std::shared_ptr<CatalogueStore> catalogue =
       std::make_shared<CatalogueStore>(loop, servers, mcp::Server("front", "1"), Log());
   Router router{servers, catalogue};
@@ -102,23 +102,24 @@ TEST_F(RouterTest, UnknownResourceFailsWithTheReasonOfTheServerThatCouldHaveIt) 
   EXPECT_NE(refused.error().message().find("no such program"), std::string::npos);
 }
 
-rpc::Message message(const std::string& method, const std::string& params) {
-  return rpc::Message::parse(
-      Bytes::copy_of(R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":)" + params + "}"));
+mcp::CallFacts facts(const std::string& method, const std::string& params) {
+  return mcp::CallFacts(rpc::Message::parse(
+      Bytes::copy_of(R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":)" + params + "}")));
 }
 
 TEST(RequestedName, IsReadFromTheParamsOfEachMethod) {
-  const auto tool = requested_in(message("tools/call", R"({"name":"a__t"})"));
+  const mcp::CallFacts call = facts("tools/call", R"({"name":"a__t"})");
+  const auto tool = requested_in(call);
   ASSERT_TRUE(tool);
   EXPECT_EQ(tool->kind, Kind::tools);
   EXPECT_EQ(tool->name, "a__t");
   EXPECT_EQ(tool->where.text(), R"("a__t")");
   const auto prompt =
-      requested_in(message("completion/complete", R"({"ref":{"type":"ref/prompt","name":"a__p"}})"));
+      requested_in(facts("completion/complete", R"({"ref":{"type":"ref/prompt","name":"a__p"}})"));
   ASSERT_TRUE(prompt);
   EXPECT_EQ(prompt->kind, Kind::prompts);
   const auto resource =
-      requested_in(message("completion/complete", R"({"ref":{"type":"ref/resource","uri":"memo://{x}"}})"));
+      requested_in(facts("completion/complete", R"({"ref":{"type":"ref/resource","uri":"memo://{x}"}})"));
   ASSERT_TRUE(resource);
   EXPECT_EQ(resource->kind, Kind::resources);
   EXPECT_EQ(resource->name, "memo://{x}");
@@ -126,11 +127,11 @@ TEST(RequestedName, IsReadFromTheParamsOfEachMethod) {
 
 TEST(RequestedName, IsRefusedWhenMissingNotAStringOrTooLong) {
   for (const std::string params : {R"({})", R"({"name":1})", R"({"uri":"memo://1"})"}) {
-    const auto refused = requested_in(message("tools/call", params));
+    const auto refused = requested_in(facts("tools/call", params));
     ASSERT_FALSE(refused) << params;
     EXPECT_EQ(refused.error().detail().rpc_code, rpc::kInvalidParams);
   }
-  const auto refused = requested_in(message("tools/call", R"({"name":")" + std::string(2000, 'x') + R"("})"));
+  const auto refused = requested_in(facts("tools/call", R"({"name":")" + std::string(2000, 'x') + R"("})"));
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message().find("max_name_bytes"), std::string::npos);
 }

@@ -12,12 +12,11 @@ class ServerTableTest : public ::testing::Test {
   static pool::ServerSpec spec(const std::string& name) {
     pool::ServerSpec made;
     made.name = name;
-    made.reach = ProcessSpec();
     return made;
   }
   Loop loop;
   std::shared_ptr<pool::Pool> pool = pool::Pool::create(loop);
-  ServerTable table{pool, "/run/manifest"};
+  ServerTable table{pool};
 };
 
 TEST_F(ServerTableTest, FindReturnsNullForUnknownNamesAndInsertsNothing) {
@@ -34,11 +33,9 @@ TEST_F(ServerTableTest, OwnerIsTheServerNamedBeforeTheFirstDoubleUnderscore) {
   EXPECT_EQ(table.owner_of("ab__c"), nullptr);
 }
 
-TEST_F(ServerTableTest, AddRecordsTheManifestAndRefusesTakenAndUnusableNames) {
-  const auto added = table.add(spec("a"), "text");
+TEST_F(ServerTableTest, AddRefusesTakenAndUnusableNamesAndChangesNothing) {
+  const auto added = table.add(spec("a"));
   ASSERT_TRUE(added);
-  EXPECT_EQ(std::get<ProcessSpec>((*added)->spec.reach).manifest.path, "/run/manifest");
-  EXPECT_EQ((*added)->definition, "text");
   const auto taken = table.add(spec("a"));
   ASSERT_FALSE(taken);
   EXPECT_EQ(taken.error().kind(), ErrorKind::validation);
@@ -51,7 +48,7 @@ TEST_F(ServerTableTest, UpdateRetiresTheFormerEntryAndKeepsItsLists) {
   const auto former = *table.add(spec("a"));
   former->shared.listed = std::make_shared<const Listed>();
   former->listing.attempted = true;
-  const auto updated = table.update(spec("a"), "new");
+  const auto updated = table.update(spec("a"));
   ASSERT_TRUE(updated);
   EXPECT_TRUE(former->retired);
   EXPECT_FALSE((*updated)->retired);

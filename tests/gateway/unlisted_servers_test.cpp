@@ -191,6 +191,20 @@ TEST_F(UnlistedServerTest, CallToADisabledServerSaysThatItIsDisabledUntilItIsEna
   EXPECT_TRUE(has(one, "a__which"));
 }
 
+TEST_F(UnlistedServerTest, ServerWhoseNewSpecIsDisabledIsNotOffered) {
+  add("a", Sharing::shared);
+  const auto one = enter();
+  EXPECT_TRUE(has(one, "a__which"));
+  pool::ServerSpec spec = config.servers.front();
+  spec.enabled = false;
+  ASSERT_TRUE(gateway->update_server(spec));
+  EXPECT_FALSE(has(one, "a__which"));
+  EXPECT_TRUE(mentions(call_tool(one, "a__which"), "disabled"));
+  spec.enabled = true;
+  ASSERT_TRUE(gateway->update_server(spec));
+  EXPECT_EQ(call(one, "a__which"), "1");
+}
+
 TEST_F(UnlistedServerTest, WaitingCallEndsWhenItsServerIsRemovedOrDisabled) {
   add("a", Sharing::shared);
   add("b", Sharing::shared);
