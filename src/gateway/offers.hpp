@@ -79,7 +79,7 @@ class Listed {
   const std::set<std::string>& problems() const noexcept { return problems_; }
   std::size_t further_problems() const noexcept { return further_problems_; }
 
-  // Frees up to `count` offers, or the entries once there are no offers left. False: nothing is left. For
+  // Frees up to `count` entries of the index, offers and entries. Returns false once nothing is left. For
   // PartReaper.
   bool free_some(std::size_t count);
 

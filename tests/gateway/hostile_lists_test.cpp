@@ -308,6 +308,27 @@ TEST_F(ManyServersTest, SameUrisOfManyServersDoNotHoldTheLoop) {
   test::expect_short_turns(loop);
 }
 
+TEST_F(ManyServersTest, GatewayBehindAGatewayOffersAllItsTools) {
+  constexpr std::size_t kInner = 3;
+  backend->results["tools/list"] = tools_result(kTools);
+  backend->results["tools/call"] = raw(R"({"content":[],"resultType":"complete"})");
+  for (std::size_t i = 0; i < kInner; ++i) add("s" + std::to_string(i), Sharing::shared);
+  config.list_wait = 1h;
+  const Result<std::shared_ptr<Gateway>> inner = Gateway::create(loop, config, gateway_log);
+  ASSERT_TRUE(inner) << inner.error().to_string();
+  EXPECT_TRUE(comes_true([&] {
+    return std::ranges::all_of(servers, [](const auto& server) { return !server.second->empty(); });
+  }));
+  config.servers.clear();
+  furnish = [&](Instance& instance) { instance.server = (*inner)->front(); };
+  add("inner", Sharing::shared);
+  client = enter();
+  EXPECT_EQ(tools(client).size(), kInner * kTools);
+  const std::string last = "inner__s2__t" + std::to_string(kTools - 1);
+  EXPECT_TRUE(loop.block_on(client->client->call_tool(last, raw("{}"))));
+  loop.block_on((*inner)->shutdown(0ms));
+}
+
 // ---- calls -----------------------------------------------------------------------------------------------
 
 // `text` repeated up to so many bytes, nearly as many as a frame may have, and the last comma left out.
