@@ -18,8 +18,11 @@ std::string_view trimmed(std::string_view text) noexcept {
 
 }  // namespace
 
-bool same_name(std::string_view a, std::string_view b) noexcept {
-  return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
+bool same_letters(std::string_view a, std::string_view b) noexcept {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i] && lower(a[i]) != lower(b[i])) return false;
+  }
+  return true;
 }
 
 void Headers::set(std::string name, std::string value) {

@@ -34,6 +34,9 @@ class Headers {
   std::vector<Field> fields_;
 };
 
-bool same_name(std::string_view a, std::string_view b) noexcept;
+bool same_letters(std::string_view a, std::string_view b) noexcept;  // REQUIRES: of one size
+inline bool same_name(std::string_view a, std::string_view b) noexcept {
+  return a.size() == b.size() && same_letters(a, b);
+}
 
 }  // namespace fairlead::http
