@@ -1,6 +1,6 @@
-// View: looks into valid JSON without building a tree. A View is two pointers; it reads what it is
-// asked for and nothing else, so looking up one member costs one pass over what stands before it.
-// Views do not own: keep the Raw or the string they look into.
+// View: looks into valid JSON without building a tree. A View is two pointers; looking up one member costs
+// one pass over the object, several are found in one pass by Members, and those of a message's params or
+// result are in its MemberIndex. Views do not own: keep the Raw or the string they look into.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,9 @@ class View {
   Type type() const noexcept { return type_of(text_); }  // REQUIRES: !absent()
   bool is(Type type) const noexcept { return !absent() && this->type() == type; }
 
-  // Member of an object by its (unescaped) name; the last one wins where a key is repeated, as most
-  // parsers have it. Absent when there is none, or this is no object.
+  // Member of an object by its (unescaped) name; absent when there is none, or this is no object. Reads to
+  // the end of the object even when it has found the key: of a repeated key the last value counts, as nearly
+  // every other parser has it, and a reader that stopped at the first would disagree with them.
   View operator[](std::string_view key) const;
   // Element of an array.
   View operator[](std::size_t index) const;
