@@ -9,6 +9,8 @@
 #include <span>
 #include <utility>
 
+#include "base/comma_list.hpp"
+
 namespace fairlead::http {
 
 namespace {
@@ -68,16 +70,13 @@ bool matches(const Url& url, std::string entry) {
   return url.host == entry || url.host.ends_with("." + entry);
 }
 
+// Blanks separate too.
 std::vector<std::string> split_list(const std::string& text) {
+  std::string list = lower(text);
+  std::ranges::replace_if(
+      list, [](char c) { return c == ' ' || c == '\t'; }, ',');
   std::vector<std::string> all;
-  std::string one;
-  for (const char c : lower(text) + ",") {
-    if (c != ',' && c != ' ' && c != '\t') {
-      one += c;
-    } else if (!one.empty()) {
-      all.push_back(std::exchange(one, std::string()));
-    }
-  }
+  each_list_element(list, [&](std::string_view one) { all.emplace_back(one); });
   return all;
 }
 

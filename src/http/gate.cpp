@@ -103,7 +103,7 @@ Response Gate::preflight(const Request& request) {
   response.headers.add("Access-Control-Allow-Methods", std::string(kMethods));
   // Names of tools' own header fields cannot be known here: those that are asked for are allowed.
   std::string fields(kFields);
-  each_element(request.headers.get("Access-Control-Request-Headers"), [&](std::string_view name) {
+  each_list_element(request.headers.get("Access-Control-Request-Headers"), [&](std::string_view name) {
     if (is_token(name) && same_name(name.substr(0, kParameterField.size()), kParameterField)) {
       fields.append(", ").append(name);
     }

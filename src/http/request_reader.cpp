@@ -206,7 +206,7 @@ bool RequestReader::take_coding(std::string_view value) {
 }
 
 void RequestReader::take_connection(std::string_view value) {
-  each_element(value, [this](std::string_view option) {
+  each_list_element(value, [this](std::string_view option) {
     if (same_name(option, "close")) keep_alive_ = false;
     if (http_1_0_ && same_name(option, "keep-alive")) keep_alive_ = true;
   });

@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "base/comma_list.hpp"
+
 namespace fairlead::http {
 
 inline constexpr auto kTokenChars = [] {
@@ -29,23 +31,6 @@ inline bool is_field_value(std::string_view text) noexcept {
     if ((byte < 0x20 && byte != '\t') || byte == 0x7f) return false;
   }
   return true;
-}
-
-inline std::string_view without_blanks(std::string_view text) noexcept {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
-// Calls `each` for every element of a list, "a, b,c".
-template <class Each>
-void each_element(std::string_view list, Each&& each) {
-  while (!list.empty()) {
-    const std::size_t comma = list.find(',');
-    const std::string_view element = without_blanks(list.substr(0, comma));
-    if (!element.empty()) each(element);
-    list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
-  }
 }
 
 }  // namespace fairlead::http

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/comma_list.hpp"
 #include "fairlead/base/base64.hpp"
 #include "fairlead/protocol/call_facts.hpp"
 #include "fairlead/protocol/header_values.hpp"
@@ -36,14 +37,7 @@ http::Response not_allowed(std::string allow) {
 }
 
 bool lists_token(std::string_view list, std::string_view token) {
-  while (!list.empty()) {
-    std::string_view one = list.substr(0, list.find(','));
-    list.remove_prefix(std::min(list.size(), one.size() + 1));
-    const std::size_t from = std::min(one.find_first_not_of(" \t"), one.size());
-    one = one.substr(from, one.find_last_not_of(" \t") + 1 - from);
-    if (http::same_name(one, token)) return true;
-  }
-  return false;
+  return any_list_element(list, [&](std::string_view one) { return http::same_name(one, token); });
 }
 
 bool wants_websocket(const http::Request& request) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/comma_list.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/protocol/call_facts.hpp"
 #include "fairlead/protocol/header_values.hpp"
@@ -121,17 +122,11 @@ Verdict judge_request(const http::Headers& headers, const rpc::Message& message,
 // Whether a list of media ranges has this one, or all of its kind; a quality of zero is not looked at.
 bool lists(std::string_view accept, std::string_view type) {
   const std::string_view kind = type.substr(0, type.find('/'));
-  while (!accept.empty()) {
-    std::string_view one = accept.substr(0, accept.find(','));
-    accept.remove_prefix(std::min(accept.size(), one.size() + 1));
-    one = one.substr(0, one.find(';'));
-    const std::size_t from = std::min(one.find_first_not_of(" \t"), one.size());
-    one = one.substr(from, one.find_last_not_of(" \t") + 1 - from);
-    if (http::same_name(one, type) || one == "*/*" ||
-        (one.ends_with("/*") && http::same_name(one.substr(0, one.size() - 2), kind)))
-      return true;
-  }
-  return false;
+  return any_list_element(accept, [&](std::string_view one) {
+    one = without_blanks(one.substr(0, one.find(';')));
+    return http::same_name(one, type) || one == "*/*" ||
+           (one.ends_with("/*") && http::same_name(one.substr(0, one.size() - 2), kind));
+  });
 }
 
 }  // namespace
