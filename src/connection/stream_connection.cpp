@@ -52,7 +52,8 @@ StreamConnection::StreamConnection(Loop& loop, Descriptor in, std::optional<Desc
       out_(std::move(out)),
       decoder_(rpc::make_decoder(options_.framing, options_.limits, options_.on_framing_error)),
       http_ruled_out_(!options_.refuse_http),
-      queue_(options_.framing) {}
+      queue_(options_.framing),
+      stall_(loop, options_.limits.write_stall, [this] { on_stall(); }) {}
 
 // ---- reading ---------------------------------------------------------------------------------------------
 
@@ -311,9 +312,10 @@ void StreamConnection::flush() {
     }
   }
   flushing_ = false;
+  if (problem != EAGAIN) stall_.flushed();
   const auto self = std::static_pointer_cast<StreamConnection>(shared_from_this());
   if (problem == EAGAIN) {
-    if (queue_.written() != before || !stall_timer_) watch_stall();
+    stall_.blocked(queue_.written() != before);
     out().when_writable([self] { self->flush(); });
   } else if (problem == 0 && !queue_.empty()) {
     flush_soon();
@@ -334,19 +336,7 @@ long StreamConnection::write_once() {
   return n >= 0 ? n : -errno;
 }
 
-// The clock runs while the other side takes nothing at all; every byte it takes starts it anew. The timer
-// stays armed meanwhile and looks at the clock when it fires: taking bytes is frequent, stalling is not.
-void StreamConnection::watch_stall() {
-  stalled_since_ = Clock::now();
-  if (stall_timer_) return;
-  stall_timer_.emplace(loop());
-  stall_timer_->arm(stalled_since_ + options_.limits.write_stall, [this] { check_stall(); });
-}
-
-void StreamConnection::check_stall() {
-  if (!out().waiting_to_write()) return stall_timer_.reset();
-  const Clock::time_point end = stalled_since_ + options_.limits.write_stall;
-  if (Clock::now() < end) return stall_timer_->arm(end, [this] { check_stall(); });
+void StreamConnection::on_stall() {
   lost(Error::timeout(options_.description + " has not read anything: write_stall; what was sent",
                       options_.limits.write_stall));
 }
@@ -354,13 +344,13 @@ void StreamConnection::check_stall() {
 void StreamConnection::release() {
   in_.close();
   if (out_) out_->close();
-  stall_timer_.reset();
+  stall_.stop();
   partial_ = std::string();
 }
 
 void StreamConnection::close_output_and_discard_input() {
   if (out_) out_->close();
-  stall_timer_.reset();
+  stall_.stop();
   partial_ = std::string();
   // A wait that is outstanding belongs to pump(), which is over: closed connections read nothing. Start anew.
   if (in_.open()) wait_and_discard();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "connection/write_stall.hpp"
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
 #include "fairlead/loop/descriptor.hpp"
@@ -87,8 +88,7 @@ class StreamConnection : public Connection {
   void flush_soon();
   void flush();
   long write_once();
-  void watch_stall();
-  void check_stall();
+  void on_stall();
 
   StreamOptions options_;
   Descriptor in_;
@@ -107,8 +107,7 @@ class StreamConnection : public Connection {
   bool flush_posted_ = false;
   bool flushing_ = false;
   bool output_broken_ = false;
-  std::optional<Timer> stall_timer_;
-  Clock::time_point stalled_since_;
+  WriteStall stall_;
 };
 
 }  // namespace fairlead

@@ -37,7 +37,7 @@ WebSocketConnection::WebSocketConnection(Loop& loop, std::unique_ptr<http::ByteS
       keep_alive_(keep_alive),
       decoder_(role, limits.max_frame_bytes),
       heart_(loop),
-      stall_(loop) {}
+      stall_(loop, limits.write_stall, [this] { on_stall(); }) {}
 
 // ---- reading ---------------------------------------------------------------------------------------------
 
@@ -212,27 +212,24 @@ void WebSocketConnection::flush_soon() {
 void WebSocketConnection::flush() {
   const auto me = self();
   if (stream_ && !stream_->waiting_to_write()) {
+    const std::uint64_t before = queue_.written();
     const http::ByteStream::Io io = http::write_queued(*stream_, queue_);
     output_charge_.set(queue_.bytes());
     if (io.state == http::ByteStream::State::again) {
-      wait_for_output();
+      stall_.blocked(queue_.written() != before);
+      stream_->when_writable([me] { me->flush(); });
     } else if (io.state != http::ByteStream::State::ok) {
       return fail(io.error ? *io.error
                            : Error(ErrorKind::closed, description() + " no longer reads what it is sent"));
     }
   }
-  if (queue_.empty()) stall_.cancel();
+  if (queue_.empty()) stall_.flushed();
   if (!reason()) notify_written(queue_.written());
 }
 
-void WebSocketConnection::wait_for_output() {
-  stream_->when_writable([me = self()] { me->flush(); });
-  written_at_stall_ = queue_.written();
-  stall_.arm_after(limits_.write_stall, [this] {
-    if (queue_.empty() || queue_.written() != written_at_stall_) return;
-    fail(Error::timeout(description() + " has not read anything: write_stall; what was sent",
-                        limits_.write_stall));
-  });
+void WebSocketConnection::on_stall() {
+  fail(Error::timeout(description() + " has not read anything: write_stall; what was sent",
+                      limits_.write_stall));
 }
 
 void WebSocketConnection::beat() {
@@ -246,7 +243,7 @@ void WebSocketConnection::beat() {
 
 void WebSocketConnection::release() {
   heart_.cancel();
-  stall_.cancel();
+  stall_.stop();
   input_charge_.set(0);
   output_charge_.set(0);
   if (ended_) std::exchange(ended_, nullptr)();

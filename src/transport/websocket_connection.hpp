@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "connection/write_stall.hpp"
 #include "fairlead/base/limits.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/peer/connection.hpp"
@@ -60,7 +61,7 @@ class WebSocketConnection final : public Connection {
   void say_goodbye(std::uint16_t code, std::string_view why = {});
   void flush_soon();
   void flush();
-  void wait_for_output();
+  void on_stall();
   void beat();
 
   std::unique_ptr<http::ByteStream> stream_;
@@ -74,8 +75,7 @@ class WebSocketConnection final : public Connection {
   ByteCharge input_charge_;   // for what the decoder holds
   ByteCharge output_charge_;  // for what is queued
   Timer heart_;
-  Timer stall_;
-  std::uint64_t written_at_stall_ = 0;
+  WriteStall stall_;
   bool heard_ = true;       // anything, since the last ping
   bool undecoded_ = false;  // the decoder may have frames that were left for the next turn
   bool pumping_ = false;
