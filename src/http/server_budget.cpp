@@ -38,6 +38,18 @@ bool ServerConnection::charge_body(std::size_t bytes) {
   return false;
 }
 
+// Requests behind one that is not answered yet. A client over its budget that sends them all the same is cut
+// off.
+bool ServerConnection::charge_read_ahead(std::size_t bytes) {
+  if (read_ahead_charge_.bytes() == 0)
+    read_ahead_charge_ = ByteCharge(account_ ? account_ : account_of(peer_));
+  const ChargeOutcome outcome = read_ahead_charge_.resize(bytes);
+  if (outcome == ChargeOutcome::charged) return true;
+  core_->options.log.debug("closed a connection",
+                           {{"client", remote_}, {"reason", read_ahead_charge_.refusal(outcome).message()}});
+  return false;
+}
+
 // At the end of a turn, when no more is read than there is.
 void ServerConnection::count_body() {
   const bool incomplete = stream_ && (reader_.state() == RequestReader::State::body ||

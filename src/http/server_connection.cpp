@@ -114,6 +114,10 @@ bool ServerConnection::read_ahead() {
   std::span<char> scratch = core_->loop.scratch();
   scratch = scratch.first(std::min(scratch.size(), kReadAhead - have));
   const ByteStream::Io io = stream_->read(scratch);
+  if (!charge_read_ahead(pending_.size() + io.bytes)) {
+    close();
+    return false;
+  }
   pending_.append(scratch.data(), io.bytes);
   return after_read(io, scratch.size());
 }
@@ -163,6 +167,7 @@ void ServerConnection::take_pending() {
   if (pending_done_ < pending_.size()) return;
   pending_ = std::string();
   pending_done_ = 0;
+  read_ahead_charge_.set(0);
 }
 
 bool ServerConnection::may_take_next() const noexcept {
@@ -449,6 +454,7 @@ void ServerConnection::close() {
   stream_.reset();
   body_charge_.set(0);
   answer_charge_.set(0);
+  read_ahead_charge_.set(0);
   admission_ = Admission();
   deadline_ = Clock::time_point::max();
   pending_ = std::string();

@@ -111,6 +111,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // Charging (server_budget.cpp).
   void count_body();
   bool charge_body(std::size_t bytes);
+  bool charge_read_ahead(std::size_t bytes);
   std::optional<Response> charge_request(ServerExchange& exchange);
   std::optional<Response> charge_answer(const Response& response);
   bool charge_chunk(std::size_t bytes);
@@ -150,8 +151,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   Phase last_phase_ = Phase::linger;
   std::size_t turn_bytes_ = 0;  // read, and requests served, since the loop last had its turn
   int turn_requests_ = 0;
-  ByteCharge body_charge_;    // for the request that is being read
-  ByteCharge answer_charge_;  // for what is queued
+  ByteCharge body_charge_;        // for the request that is being read
+  ByteCharge read_ahead_charge_;  // for pending_
+  ByteCharge answer_charge_;      // for what is queued
   PrincipalPtr charged_principal_;
   std::shared_ptr<ByteAccount> account_;  // of that principal
   bool surplus_;

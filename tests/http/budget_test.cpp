@@ -143,6 +143,20 @@ TEST(HttpBudget, RequestIsChargedUntilItIsAnswered) {
   EXPECT_EQ(used(server, options), 0u);
 }
 
+TEST(HttpBudget, RequestsReadAheadAreChargedAndOverTheBudgetTheConnectionEnds) {
+  const ServerOptions options = with_budget(20'000, 100'000'000);
+  HttpServer server(options);
+  Keeper keeper(server);
+  RawClient client = server.client();
+  ASSERT_TRUE(client.send(post(0, 0)));
+  ASSERT_TRUE(holds_soon([&] { return keeper.count() == 1; }));
+  ASSERT_TRUE(client.send(std::string(10'000, 'x')));
+  EXPECT_TRUE(holds_soon([&] { return used(server, options) == 10'000; }));
+  ASSERT_TRUE(client.send(std::string(15'000, 'x')));
+  EXPECT_TRUE(holds_soon([&] { return server.connections() == 0; }));
+  EXPECT_EQ(used(server, options), 0u);
+}
+
 TEST(HttpBudget, RequestOfAClientThatHasGoneIsNoLongerCharged) {
   const ServerOptions options = with_budget(1'000'000, 100'000'000);
   HttpServer server(options);
