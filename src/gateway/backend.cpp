@@ -15,8 +15,8 @@ GatewayBackend::GatewayBackend(Loop& loop, mcp::Server front, Units units)
     : loop_(loop),
       front_(std::move(front)),
       units_(std::move(units)),
-      router_(units_.servers, units_.catalogue),
-      forwarder_(std::make_shared<Forwarder>(loop, units_.pool, units_.sessions)) {}
+      router_(units_.servers, units_.catalogue, units_.failures),
+      forwarder_(std::make_shared<Forwarder>(loop, units_.pool, units_.sessions, units_.failures)) {}
 
 // Advertised from the beginning: what servers have is known only when they have been started, and clients ask
 // once.
@@ -64,7 +64,8 @@ Task<Result<Route>> GatewayBackend::wait_for_route(const Requested& requested, s
     if (const auto owner = router_.unlisted_owner(requested)) {
       Task<Result<void>> listing = units_.listing->list_for_request(owner, requested.kind, stop);
       const Result<void> listed = co_await listing;
-      if (!listed) co_return failure_of(owner->name(), listed.error());
+      if (!listed)
+        co_return failure_of(owner->name(), listed.error(), units_.failures.tells_details(*principal));
     } else if (router_.may_be_listed_yet(requested)) {
       Task<void> waiting = units_.listing->next_attempt(stop);
       co_await waiting;
@@ -107,7 +108,8 @@ Task<Result<std::shared_ptr<void>>> GatewayBackend::subscribe(mcp::BackendSubscr
       units_.watches->subscribe(std::move(target), std::move(subscription.uri), std::move(subscription.stop),
                                 std::move(subscription.updated));
   Result<std::shared_ptr<void>> made = co_await subscribing;
-  if (!made && made.error().kind() != ErrorKind::remote) co_return failure_of(server, made.error());
+  if (!made && made.error().kind() != ErrorKind::remote)
+    co_return failure_of(server, made.error(), units_.failures.tells_details(*subscription.principal));
   co_return made;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "fairlead/mcp/backend.hpp"
+#include "gateway/failure.hpp"
 #include "gateway/forwarding.hpp"
 #include "gateway/listing.hpp"
 #include "gateway/log_levels.hpp"
@@ -28,11 +29,14 @@ class GatewayBackend final : public mcp::Backend, public std::enable_shared_from
     std::shared_ptr<SessionTable> sessions;
     std::shared_ptr<LogLevels> levels;
     std::shared_ptr<Watches> watches;
+    FailurePolicy failures;
   };
   GatewayBackend(Loop& loop, mcp::Server front, Units units);
 
   // How long a list waits for servers that have not listed yet.
   void set_list_wait(std::chrono::milliseconds wait) { list_wait_ = wait; }
+
+  const FailurePolicy& failures() const noexcept { return units_.failures; }
 
   bool has_capability(std::string_view capability) const override;
   Task<Answer> serve(mcp::BackendRequest request) override;

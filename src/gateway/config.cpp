@@ -116,6 +116,10 @@ void read_own(ConfigReader& in, Config& config) {
       .duration("list_wait", config.list_wait)
       .duration("list_retry", config.list_retry)
       .duration("drain_grace", config.drain_grace)
+      .choice("failure_details", config.failure_details,
+              {{"auto", FailureDetails::automatic},
+               {"everyone", FailureDetails::everyone},
+               {"administrators", FailureDetails::administrators}})
       .table("limits", [&](ConfigReader& table) { read_limits(table, config); })
       .table("servers",
              [&](ConfigReader& servers) {

@@ -96,7 +96,7 @@ Task<Answer> Forwarder::forward(mcp::BackendRequest request, Route route) {
       // When a server ends, many calls fail in one turn: what is said of each is written in a turn of its
       // own.
       co_await sleep_for(loop_, mcp::Slices::kPause);
-      co_return failure_of(call.server(), answer.error());
+      co_return failure_of(call.server(), answer.error(), failures_.tells_details(*call.context.principal()));
     }
     if (answer->is(rpc::Kind::error)) co_return remote_error(call, answer->remote_error());
     const json::Raw result = answer->result();

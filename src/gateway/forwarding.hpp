@@ -9,6 +9,7 @@
 
 #include "fairlead/mcp/backend.hpp"
 #include "fairlead/pool/pool.hpp"
+#include "gateway/failure.hpp"
 #include "gateway/passing.hpp"
 #include "gateway/router.hpp"
 #include "gateway/session_table.hpp"
@@ -28,8 +29,9 @@ struct ForwardedCall {
 
 class Forwarder : public std::enable_shared_from_this<Forwarder> {
  public:
-  Forwarder(Loop& loop, std::shared_ptr<pool::Pool> pool, std::shared_ptr<SessionTable> sessions)
-      : loop_(loop), pool_(std::move(pool)), sessions_(std::move(sessions)) {}
+  Forwarder(Loop& loop, std::shared_ptr<pool::Pool> pool, std::shared_ptr<SessionTable> sessions,
+            FailurePolicy failures)
+      : loop_(loop), pool_(std::move(pool)), sessions_(std::move(sessions)), failures_(failures) {}
 
   Task<Answer> forward(mcp::BackendRequest request, Route route);
 
@@ -56,6 +58,7 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   Loop& loop_;
   std::shared_ptr<pool::Pool> pool_;
   std::shared_ptr<SessionTable> sessions_;
+  FailurePolicy failures_;
 };
 
 }  // namespace fairlead::gateway

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "fairlead/http/server.hpp"
 #include "gateway/gateway_impl.hpp"
 #include "gateway/health.hpp"
 #include "gateway/names.hpp"
@@ -31,6 +32,13 @@ Result<void> compact(const std::string& manifest, const Log& log) {
   if (locked) log.warning("manifest not compacted", {{"reason", compacted.error().message()}});
   if (!compacted && !locked) return compacted.error();
   return {};
+}
+
+bool tells_everyone(const Config& config) {
+  if (config.failure_details != FailureDetails::automatic)
+    return config.failure_details == FailureDetails::everyone;
+  const Result<bool> local = http::is_local_address(config.listen);
+  return local && *local;
 }
 
 bool names_server(const Config& config, const std::string& name) {
@@ -70,7 +78,8 @@ GatewayImpl::GatewayImpl(Loop& loop, const Config& config, Log log)
   backend_ = std::make_shared<GatewayBackend>(
       loop, front_,
       GatewayBackend::Units{pool_, servers_, catalogue_, listing_,
-                            std::make_shared<MissingLists>(servers_, log_), sessions_, levels, watches_});
+                            std::make_shared<MissingLists>(servers_, log_), sessions_, levels, watches_,
+                            FailurePolicy(tells_everyone(config))});
   front_.backend(weak_backend(backend_));
 }
 
@@ -88,12 +97,22 @@ Result<void> GatewayImpl::start(const Config& config) {
 }
 
 json::Raw GatewayImpl::health() const {
-  return health_report(stopping_ ? "draining" : "ok", *pool_, *servers_, loop_.turns());
+  return health_report(true).report;
+}
+
+Health GatewayImpl::health_for(const Principal& reader) const {
+  return health_report(backend_->failures().tells_details(reader));
+}
+
+Health GatewayImpl::health_report(bool details) const {
+  return gateway::health_report(HealthInputs{*pool_, *servers_, *catalogue_->current(), loop_.turns(),
+                                             sessions_->size(), Clock::now() - running_.since,
+                                             running_.stopping, details});
 }
 
 Task<void> GatewayImpl::shutdown(std::chrono::milliseconds grace) {
   const auto keep = shared_from_this();
-  stopping_ = true;
+  running_.stopping = true;
   // Of what is under way only what clients wait for is waited for.
   watches_->stop();
   listing_->stop();
@@ -165,7 +184,7 @@ Result<void> GatewayImpl::reload(Config next) {
     if (const std::optional<std::string> problem = server_name_problem(spec.name))
       return Error(ErrorKind::validation, *problem);
   }
-  if (stopping_) return {};
+  if (running_.stopping) return {};
   set_clocks(next);
   for (const auto& entry : servers_->all()) {
     if (names_server(next, entry->name())) continue;

@@ -19,6 +19,7 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
   const mcp::Server& front() const noexcept override { return front_; }
   pool::Pool& pool() const noexcept override { return *pool_; }
   json::Raw health() const override;
+  Health health_for(const Principal& reader) const override;
   Result<void> add_server(pool::ServerSpec spec) override;
   Result<void> update_server(pool::ServerSpec spec) override;
   Result<void> remove_server(std::string_view name) override;
@@ -29,6 +30,7 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
 
  private:
   void set_clocks(const Config& config);
+  Health health_report(bool details) const;
   void apply(const pool::ServerSpec& spec);
 
   Loop& loop_;
@@ -42,7 +44,11 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
   std::shared_ptr<Listing> listing_;
   std::shared_ptr<Watches> watches_;
   std::shared_ptr<GatewayBackend> backend_;
-  bool stopping_ = false;
+  struct Running {
+    Clock::time_point since = Clock::now();
+    bool stopping = false;
+  };
+  Running running_;
 };
 
 }  // namespace fairlead::gateway

@@ -18,7 +18,7 @@ Error invalid_request(std::string message) {
 
 Error disabled(const std::string& server) {
   const Error error(ErrorKind::connection_failed, "it is disabled");
-  return failure_of(server, with_failure_code(error, failure::server_stopped));
+  return failure_of(server, with_failure_code(error, failure::server_stopped), true);
 }
 
 // Why a server that may have resources has not listed them; nullopt if it has.
@@ -64,7 +64,7 @@ Result<Route> Router::route_resource(const Requested& requested, std::string_vie
       catalogue->server_of_resource(requested.name, !may_be_listed_yet(requested));
   if (!found) return found.error();
   const auto server = *found ? servers_->find(**found) : nullptr;
-  if (!server) return unknown_resource(requested.name);
+  if (!server) return unknown_resource(requested.name, principal);
   return Route{server, nullptr, std::nullopt, json::View()};
 }
 
@@ -87,10 +87,10 @@ Error Router::unknown_name(const Requested& requested) const {
 }
 
 // A server that has not listed its resources may have it.
-Error Router::unknown_resource(std::string_view uri) const {
+Error Router::unknown_resource(std::string_view uri, const Principal& principal) const {
   for (const auto& entry : servers_->all()) {
     if (const std::optional<Error> problem = resource_problem(*entry))
-      return failure_of(entry->name(), *problem);
+      return failure_of(entry->name(), *problem, failures_.tells_details(principal));
   }
   return refusal_of(rpc::kInvalidParams, "Resource not found: no server here has `" + std::string(uri) + "`",
                     failure::unknown_name);

@@ -10,6 +10,7 @@
 #include "fairlead/mcp/context.hpp"
 #include "fairlead/protocol/call_facts.hpp"
 #include "gateway/catalogue_store.hpp"
+#include "gateway/failure.hpp"
 #include "gateway/passing.hpp"
 #include "gateway/server_table.hpp"
 
@@ -34,8 +35,9 @@ struct Route {
 
 class Router {
  public:
-  Router(std::shared_ptr<const ServerTable> servers, std::shared_ptr<CatalogueStore> catalogue)
-      : servers_(std::move(servers)), catalogue_(std::move(catalogue)) {}
+  Router(std::shared_ptr<const ServerTable> servers, std::shared_ptr<CatalogueStore> catalogue,
+         FailurePolicy failures)
+      : servers_(std::move(servers)), catalogue_(std::move(catalogue)), failures_(failures) {}
 
   // Fails with the error to answer the client with, if no list that is to be waited for can change that.
   Result<Route> route(const Requested& requested, std::string_view session, const Principal& principal) const;
@@ -49,10 +51,11 @@ class Router {
   Result<Route> route_resource(const Requested& requested, std::string_view session,
                                const Principal& principal) const;
   Error unknown_name(const Requested& requested) const;
-  Error unknown_resource(std::string_view uri) const;
+  Error unknown_resource(std::string_view uri, const Principal& principal) const;
 
   std::shared_ptr<const ServerTable> servers_;
   std::shared_ptr<CatalogueStore> catalogue_;
+  FailurePolicy failures_;
 };
 
 }  // namespace fairlead::gateway

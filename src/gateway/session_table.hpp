@@ -23,6 +23,7 @@ class SessionTable {
   void remove(std::string_view session);
   // The way to its client; nullopt if the session is unknown or its client is gone.
   std::optional<mcp::Context> find(std::string_view session) const;
+  std::size_t size() const noexcept { return sessions_.size(); }
 
   void set_level(std::string_view session, mcp::LoggingLevel level);
   // The least severe level that this session, or any if it is empty, has set; kDefaultLevel if that is lower.

@@ -187,6 +187,32 @@ class Http(ServeTest):
         self.assertEqual(state["s"]["state"], "ready")
         self.assertIn("/no/such/program", state["broken"]["lastError"])
 
+    def test_health_is_degraded_with_one_dead_server_and_failed_with_dead_servers_only(self):
+        dead = '[servers.dead]\ncommand = "/no/such/program"\n'
+        with Gateway(*self.config(dead + self.server())) as gateway:
+            gateway.post("tools/list", {})  # waits until every server has been asked
+            status, body = gateway.ask("GET", "/health")
+        health = json.loads(body)
+        self.assertEqual((status, health["status"]), (200, "degraded"), body)
+        self.assertEqual(health["counts"]["servers"], {"ready": 1, "starting": 0, "degraded": 0, "failed": 1, "disabled": 0})
+        self.assertGreater(health["counts"]["tools"], 0)
+        self.assertEqual(health["revision"], "2026-07-28")
+        self.assertIn(health["version"], program.run("version").stdout.decode())
+        with Gateway(*self.config(dead)) as gateway:
+            gateway.post("tools/list", {})
+            status, body = gateway.ask("GET", "/health")
+        self.assertEqual((status, json.loads(body)["status"]), (503, "failed"), body)
+
+    def test_failures_tell_clients_no_command_line_when_details_are_for_administrators(self):
+        dead = 'failure_details = "administrators"\n[servers.dead]\ncommand = "/no/such/program"\n'
+        with Gateway(*self.config(dead)) as gateway:
+            error = json.loads(gateway.call("dead__any"))["error"]
+            health = gateway.get("/health")
+        self.assertEqual(error["data"]["code"], "command_not_found")
+        self.assertTrue(error["data"]["remedy"])
+        for shown in (json.dumps(error), health):
+            self.assertNotIn("/no/such/program", shown)
+
     def test_a_server_that_cannot_be_started_fails_by_itself_and_says_why_in_its_calls(self):
         broken = (
             '[servers.header]\nurl = "http://127.0.0.1:1/mcp"\nheaders = { Authorization = "Bearer ${FAIRLEAD_TEST_UNSET}" }\n'

@@ -24,6 +24,17 @@ TEST(GatewayConfig, BuffersOfClientsAreRead) {
   EXPECT_FALSE(parse_config("[limits]\nmax_buffer_bytes = 0\n", "x.toml"));
 }
 
+TEST(GatewayConfig, FailureDetailsIsOneOfThreeWords) {
+  EXPECT_EQ(parse_config("", "f")->failure_details, FailureDetails::automatic);
+  EXPECT_EQ(parse_config("failure_details='auto'", "f")->failure_details, FailureDetails::automatic);
+  EXPECT_EQ(parse_config("failure_details='everyone'", "f")->failure_details, FailureDetails::everyone);
+  EXPECT_EQ(parse_config("failure_details='administrators'", "f")->failure_details,
+            FailureDetails::administrators);
+  EXPECT_NE(problem_of("failure_details='nobody'").find("is none of auto, everyone, administrators"),
+            std::string::npos)
+      << problem_of("failure_details='nobody'");
+}
+
 TEST(GatewayConfig, TomlWithEverything) {
   const Result<Config> config = parse_config(R"(
 listen = "127.0.0.1:9000"

@@ -13,7 +13,7 @@ std::string member(const Error& error, std::string_view key) {
 
 TEST(GatewayFailure, EveryKindHasCodeAndRemedyInItsData) {
   for (int kind = 0; kind <= static_cast<int>(ErrorKind::validation); ++kind) {
-    const Error told = failure_of("files", Error(static_cast<ErrorKind>(kind), "why"));
+    const Error told = failure_of("files", Error(static_cast<ErrorKind>(kind), "why"), true);
     EXPECT_EQ(told.detail().rpc_code, rpc::kInternalError);
     EXPECT_EQ(member(told, "server"), "files");
     EXPECT_EQ(member(told, "kind"), to_string(static_cast<ErrorKind>(kind)));
@@ -24,7 +24,7 @@ TEST(GatewayFailure, EveryKindHasCodeAndRemedyInItsData) {
 
 TEST(GatewayFailure, ACodeOfTheErrorItselfIsKept) {
   const Error told =
-      failure_of("files", with_failure_code(Error(ErrorKind::closed, "why"), failure::draining));
+      failure_of("files", with_failure_code(Error(ErrorKind::closed, "why"), failure::draining), true);
   EXPECT_EQ(member(told, "code"), failure::draining);
 }
 

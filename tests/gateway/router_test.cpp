@@ -41,7 +41,7 @@ class RouterTest : public ::testing::Test {
   std::shared_ptr<ServerTable> servers = std::make_shared<ServerTable>(pool);
   std::shared_ptr<CatalogueStore> catalogue =
       std::make_shared<CatalogueStore>(loop, servers, mcp::Server("front", "1"), Log());
-  Router router{servers, catalogue};
+  Router router{servers, catalogue, FailurePolicy(true)};
 };
 
 TEST_F(RouterTest, ListedToolIsRoutedToItsServerUnderItsOwnName) {

@@ -18,6 +18,14 @@
 
 namespace fairlead::gateway {
 
+// Who is told the command line, PATH, stderr and addresses of a server that fails. Everybody else gets the
+// code, a sentence and the remedy.
+enum class FailureDetails : std::uint8_t {
+  automatic,  // everyone if only this machine can reach the gateway and it has no authenticator
+  everyone,
+  administrators,  // clients with the role "admin"
+};
+
 struct Config {
   Config() {}  // NOLINT: not an aggregate, see ConnectOptions
 
@@ -36,6 +44,7 @@ struct Config {
   std::size_t max_noise_frames = 1000;        // in a row, of one server; 0: no limit
   std::uint64_t max_body_bytes = 4u << 20;    // of a client's HTTP request
   ByteBudgetLimits buffers;                   // what clients make the gateway hold
+  FailureDetails failure_details = FailureDetails::automatic;
   pool::PoolLimits limits;
   std::vector<pool::ServerSpec> servers;  // those that are enabled
   // What servers that are a NamedConnector are connected with. Not part of a file.

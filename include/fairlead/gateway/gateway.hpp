@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "fairlead/base/log.hpp"
+#include "fairlead/base/principal.hpp"
 #include "fairlead/gateway/config.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/mcp/server.hpp"
@@ -24,6 +25,20 @@ Limits frame_limits(const Config& config);
 // The key in the `_meta` of a list result that lacks the lists of some servers: the array of their names.
 inline constexpr std::string_view kIncompleteKey = "fairlead/incomplete";
 
+// How well a gateway serves (docs/gateway.md, "Health").
+enum class HealthStatus : std::uint8_t {
+  ok,        // no enabled server has failed; some may be starting
+  degraded,  // some server has failed, does not answer, or lacks some of its lists
+  failed,    // every enabled server has failed
+  draining,  // the gateway is being shut down
+};
+std::string_view to_string(HealthStatus status) noexcept;
+
+struct Health {
+  HealthStatus status;
+  json::Raw report;  // with counts and the state of every server
+};
+
 class Gateway {
  public:
   // Starts to ask the servers what they have. Kind validation for names that cannot be used.
@@ -33,8 +48,11 @@ class Gateway {
   // What clients see; serve it on as many connections and endpoints as you like, on the gateway's loop.
   virtual const mcp::Server& front() const noexcept = 0;
   virtual pool::Pool& pool() const noexcept = 0;
-  // State of every server, as JSON.
+  // The whole report, as JSON.
   virtual json::Raw health() const = 0;
+  // As far as `reader` may know it: error texts, connections and users are for those who are told failures in
+  // detail (Config::failure_details).
+  virtual Health health_for(const Principal& reader) const = 0;
   // Changes of the servers, at any time. Kind validation for a name that cannot be used, is taken, or is
   // unknown; then nothing has changed. Clients are told of lists that change; calls under way finish
   // (clocks.drain).

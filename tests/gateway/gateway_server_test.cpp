@@ -1,0 +1,302 @@
+// A gateway behind its listener: routes, authentication, health, what failures tell, and the order of the
+// end.
+#include "fairlead/gateway/gateway_server.hpp"
+
+#include <thread>
+
+#include "gateway/harness.hpp"
+#include "http/raw_client.hpp"
+
+namespace fairlead::gateway {
+namespace {
+
+using namespace std::chrono_literals;
+using http::StaticTokenAuthenticator;
+using test::RawClient;
+
+const std::string kAdminToken = "admin-0123456789abcdef";
+const std::string kUserToken = "user-0123456789abcdef";
+const std::string kSecretAddress = "upstream.internal:4711";
+
+class GatewayServerTest : public GatewayTest {
+ protected:
+  GatewayServerOptions options;
+  std::shared_ptr<GatewayServer> server;
+
+  GatewayServerTest() {
+    config.listen = "127.0.0.1:0";
+    config.list_wait = 10s;
+  }
+  void TearDown() override {
+    if (server && !server->stopping()) server->stop();
+    if (server) loop.run_until([&] { return server->stopped().is_set(); });
+    server.reset();
+    GatewayTest::TearDown();
+  }
+
+  void authenticate() {
+    auto tokens = std::make_shared<StaticTokenAuthenticator>();
+    Principal user;
+    user.issuer = "test";
+    user.subject = user.user = "someone";
+    Principal admin = user;
+    admin.subject = admin.user = "operator";
+    admin.roles = {std::string(kAdminRole)};
+    ASSERT_TRUE(tokens->add(kUserToken, user));
+    ASSERT_TRUE(tokens->add(kAdminToken, admin));
+    options.authenticator = std::move(tokens);
+  }
+  void start() {
+    Result<std::shared_ptr<GatewayServer>> made = GatewayServer::listen(loop, config, options);
+    ASSERT_TRUE(made) << made.error().to_string();
+    server = *made;
+  }
+  // A server that cannot be reached, and whose error names where it would be.
+  void add_dead(const std::string& name) {
+    pool::ServerSpec spec;
+    spec.name = name;
+    spec.reach = pool::NamedConnector{name};
+    config.connectors[name] = [](Loop&, ConnectOptions) { return fail(); };
+    config.servers.push_back(spec);
+  }
+  static Task<ConnectResult> fail() {
+    co_return Error(ErrorKind::connection_failed, "cannot connect to " + kSecretAddress)
+        .with([](ErrorDetail& detail) {
+          detail.command_line = "/opt/secret/command";
+          detail.stderr_lines = {"a line of stderr"};
+        });
+  }
+
+  std::string address() const {
+    const std::string url = server->url();
+    return url.substr(7, url.size() - 7 - 4);  // "http://…/mcp"
+  }
+  // Asks from a thread of its own, while the loop runs here.
+  RawClient::Answer send(const std::string& request) {
+    RawClient::Answer answer;
+    std::atomic<bool> done = false;
+    std::thread client([&, at = address()] {
+      answer = RawClient(at).ask(request);
+      done = true;
+      loop.post([] {});
+    });
+    loop.run_until([&] { return done.load(); });
+    client.join();
+    return answer;
+  }
+  RawClient::Answer get(const std::string& path, const std::string& token = "") {
+    return send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + credentials(token) +
+                "\r\n");
+  }
+  std::string call_tool(const std::string& tool, const std::string& token = "") {
+    const std::string body =
+        R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":")" + tool +
+        R"(","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+        R"("io.modelcontextprotocol/clientCapabilities":{}}}})";
+    return send("POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + credentials(token) +
+                "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
+                "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: " +
+                tool + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body)
+        .body;
+  }
+  static std::string credentials(const std::string& token) {
+    return token.empty() ? "" : "Authorization: Bearer " + token + "\r\n";
+  }
+  // /health once its status is `status`.
+  RawClient::Answer health_when(const std::string& status, const std::string& token = "") {
+    RawClient::Answer answer = get("/health", token);
+    const auto until = Clock::now() + 10s;
+    while (Clock::now() < until && answer.body.find(R"({"status":")" + status + "\"") == std::string::npos)
+      answer = get("/health", token);
+    EXPECT_NE(answer.body.find(R"({"status":")" + status + "\""), std::string::npos) << answer.body;
+    return answer;
+  }
+};
+
+bool tells_details(const std::string& text) {
+  return text.find(kSecretAddress) != std::string::npos || text.find("/opt/secret") != std::string::npos ||
+         text.find("a line of stderr") != std::string::npos;
+}
+
+// ---- listening -------------------------------------------------------------------------------------------
+
+TEST_F(GatewayServerTest, AddressBeyondThisMachineIsRefusedWithoutAuthentication) {
+  add("s", Sharing::shared);
+  config.listen = "0.0.0.0:0";
+  const auto refused = GatewayServer::listen(loop, config, options);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind(), ErrorKind::validation);
+  EXPECT_TRUE(servers["s"]->empty()) << "nothing is started";
+  authenticate();
+  start();
+}
+
+TEST_F(GatewayServerTest, NothingIsStartedWhereItCannotListen) {
+  add("s", Sharing::shared);
+  start();
+  const std::size_t instances = servers["s"]->size();
+  config.listen = address();
+  EXPECT_FALSE(GatewayServer::listen(loop, config, options));
+  EXPECT_EQ(servers["s"]->size(), instances);
+}
+
+TEST_F(GatewayServerTest, EveryRouteAsksTheAuthenticator) {
+  add("s", Sharing::shared);
+  authenticate();
+  start();
+  for (const char* path : {"/mcp", "/sse", "/messages", "/health", "/nothing"}) {
+    const auto answer = get(path);
+    EXPECT_EQ(answer.status, 401) << path;
+    EXPECT_TRUE(answer.has("WWW-Authenticate: Bearer")) << path;
+  }
+  EXPECT_EQ(get("/health", kUserToken).status, 200);
+}
+
+// ---- health ----------------------------------------------------------------------------------------------
+
+TEST_F(GatewayServerTest, HealthCountsWhatThereIs) {
+  add("s", Sharing::shared);
+  start();
+  EXPECT_NE(call_tool("s__which").find(R"("text":"0")"), std::string::npos);
+  const auto answer = health_when("ok");
+  EXPECT_EQ(answer.status, 200);
+  const json::View health(answer.body);
+  EXPECT_EQ(health["revision"].as_string(), "2026-07-28");
+  EXPECT_FALSE(health["version"].as_string().value_or("").empty());
+  EXPECT_GE(health["uptimeSeconds"].as_int().value_or(-1), 0);
+  EXPECT_EQ(health["counts"]["servers"]["ready"].as_int(), 1);
+  EXPECT_EQ(health["counts"]["servers"]["failed"].as_int(), 0);
+  EXPECT_GE(health["counts"]["tools"].as_int().value_or(0), 5);
+  EXPECT_EQ(health["counts"]["calls"].as_int(), 0);
+}
+
+TEST_F(GatewayServerTest, HealthIsDegradedWhenOneServerIsDead) {
+  add("s", Sharing::shared);
+  add_dead("dead");
+  start();
+  const auto answer = health_when("degraded");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(json::View(answer.body)["counts"]["servers"]["failed"].as_int(), 1);
+}
+
+TEST_F(GatewayServerTest, HealthIsFailedWith503WhenAllServersAreDead) {
+  add_dead("dead");
+  add_dead("dead-too");
+  start();
+  EXPECT_EQ(health_when("failed").status, 503);
+}
+
+TEST_F(GatewayServerTest, HealthIsDegradedWhenAllToolsAreDropped) {
+  add("s", Sharing::shared);
+  auto scripted = std::make_shared<Scripted>(loop);
+  scripted->results = {{"tools/list", R"({"tools":[{"name":"no schema"}]})"},
+                       {"prompts/list", R"({"prompts":[]})"}};
+  furnish = [&](Instance& instance) { instance.server.backend(scripted); };
+  start();
+  const auto answer = health_when("degraded");
+  EXPECT_NE(answer.body.find("none of its 1 tools can be offered"), std::string::npos) << answer.body;
+  EXPECT_NE(answer.body.find(R"("healthy":false)"), std::string::npos) << answer.body;
+}
+
+TEST_F(GatewayServerTest, HealthIsOkWithoutServers) {
+  start();
+  EXPECT_EQ(health_when("ok").status, 200);
+}
+
+// ---- what failures tell ----------------------------------------------------------------------------------
+
+TEST_F(GatewayServerTest, FailuresTellEveryoneOnLoopbackWithoutAuthentication) {
+  add_dead("dead");
+  start();
+  EXPECT_TRUE(tells_details(call_tool("dead__x")));
+  EXPECT_TRUE(tells_details(health_when("failed").body));
+}
+
+TEST_F(GatewayServerTest, FailuresTellNobodyOnLoopbackWhenSwitchedOff) {
+  config.failure_details = FailureDetails::administrators;
+  add_dead("dead");
+  start();
+  const std::string answer = call_tool("dead__x");
+  EXPECT_FALSE(tells_details(answer)) << answer;
+  EXPECT_NE(answer.find("it could not be reached"), std::string::npos) << answer;
+  EXPECT_NE(answer.find(R"("code":"connection_failed")"), std::string::npos) << answer;
+  EXPECT_NE(answer.find(R"("remedy":")"), std::string::npos) << answer;
+  const std::string health = health_when("failed").body;
+  EXPECT_FALSE(tells_details(health)) << health;
+  EXPECT_NE(health.find(R"("lastErrorCode":"connection_failed")"), std::string::npos) << health;
+}
+
+TEST_F(GatewayServerTest, FailuresTellOnlyAdministratorsWithAuthentication) {
+  authenticate();
+  add_dead("dead");
+  start();
+  EXPECT_FALSE(tells_details(call_tool("dead__x", kUserToken)));
+  EXPECT_TRUE(tells_details(call_tool("dead__x", kAdminToken)));
+  EXPECT_FALSE(tells_details(health_when("failed", kUserToken).body));
+  EXPECT_TRUE(tells_details(health_when("failed", kAdminToken).body));
+}
+
+TEST_F(GatewayServerTest, FailuresTellEveryoneWithAuthenticationWhenConfigured) {
+  authenticate();
+  config.failure_details = FailureDetails::everyone;
+  add_dead("dead");
+  start();
+  EXPECT_TRUE(tells_details(call_tool("dead__x", kUserToken)));
+}
+
+// ---- the end ---------------------------------------------------------------------------------------------
+
+TEST_F(GatewayServerTest, CallUnderWayIsAnsweredBeforeTheConnectionsEnd) {
+  add("s", Sharing::shared);
+  config.drain_grace = 50ms;
+  start();
+  std::string answer;
+  std::atomic<bool> done = false;
+  const std::string body =
+      R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s__wait","arguments":{},)"
+      R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+      R"("io.modelcontextprotocol/clientCapabilities":{}}}})";
+  std::thread client([&, at = address()] {
+    answer =
+        RawClient(at)
+            .ask(
+                "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n"
+                "Content-Type: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\n"
+                "Mcp-Method: tools/call\r\nMcp-Name: s__wait\r\nContent-Length: " +
+                std::to_string(body.size()) + "\r\n\r\n" + body)
+            .body;
+    done = true;
+    loop.post([] {});
+  });
+  loop.run_until([&] { return !servers["s"]->empty() && instance("s", 0).waiting; });
+  server->stop();
+  loop.run_until([&] { return server->gateway().health_for(Principal()).status == HealthStatus::draining; });
+  loop.run_until([&] { return server->stopped().is_set() && done.load(); });
+  client.join();
+  EXPECT_NE(answer.find(R"("code":"draining")"), std::string::npos) << answer;
+}
+
+TEST_F(GatewayServerTest, ServerOfOneConnectionStopsWhenItEnds) {
+  add("s", Sharing::shared);
+  auto [near_end, far_end] = make_channel(loop, loop);
+  auto made = GatewayServer::serve(loop, config, far_end, Principal::local(1, "stdio"), options);
+  ASSERT_TRUE(made);
+  server = *made;
+  EXPECT_EQ(server->url(), "");
+  near_end->close();
+  loop.run_until([&] { return server->stopped().is_set(); });
+}
+
+TEST_F(GatewayServerTest, ReloadNamesTheKeysThatNeedARestart) {
+  add("s", Sharing::shared);
+  start();
+  Config next = config;
+  next.drain_grace = 1s;
+  next.failure_details = FailureDetails::everyone;
+  const Result<std::string> restart = server->reload(next);
+  ASSERT_TRUE(restart);
+  EXPECT_EQ(*restart, "drain_grace, failure_details");
+}
+
+}  // namespace
+}  // namespace fairlead::gateway
