@@ -75,6 +75,17 @@ Task<Result<Route>> GatewayBackend::wait_for_route(const Requested& requested, s
   }
 }
 
+// They come first, on the first page.
+void GatewayBackend::write_own_tools(json::Writer& out, mcp::Revision revision) const {
+  if (!front_.state()->has_tools) return;
+  const auto own = front_.state()->catalogue();
+  const json::Raw entries = own->encoded(mcp::ListKind::tools, revision, 0, own->size(mcp::ListKind::tools));
+  json::View(entries).each_element([&](json::View entry) {
+    out.raw(entry.text());
+    return true;
+  });
+}
+
 Task<Answer> GatewayBackend::list(Kind kind, mcp::BackendRequest request) {
   const mcp::Context context = request.context;
   const Result<Cursor> from = Cursor::parse(kind, request.facts->cursor);
@@ -86,6 +97,8 @@ Task<Answer> GatewayBackend::list(Kind kind, mcp::BackendRequest request) {
   const Page page = page_of(*catalogue, *from, context.revision());
   mcp::ResultWriter result(*front_.state(), context.revision());
   result.out().key(member_of(kind)).begin_array();
+  if (kind == Kind::tools && request.facts->cursor.absent())
+    write_own_tools(result.out(), context.revision());
   for (const json::Raw& entry : page.entries) result.out().raw(entry);
   result.out().end_array();
   if (!page.next_cursor.empty()) result.out().key("nextCursor").string(page.next_cursor);

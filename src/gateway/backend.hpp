@@ -48,6 +48,8 @@ class GatewayBackend final : public mcp::Backend, public std::enable_shared_from
 
  private:
   Task<Answer> list(Kind kind, mcp::BackendRequest request);
+  // The tools of the gateway itself, as elements of an array.
+  void write_own_tools(json::Writer& out, mcp::Revision revision) const;
   // As Router::route(), after waiting for the lists that the route depends on. `requested` is kept by the
   // caller.
   Task<Result<Route>> wait_for_route(const Requested& requested, std::string session, PrincipalPtr principal,

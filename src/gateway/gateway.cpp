@@ -120,6 +120,14 @@ Task<void> GatewayImpl::shutdown(std::chrono::milliseconds grace) {
   co_await stopping;
 }
 
+Result<void> GatewayImpl::add_tool(mcp::ToolSpec spec, mcp::Server::CoroutineTool handler) {
+  if (spec.name.find("__") != std::string::npos)
+    return Error(ErrorKind::validation, "tool `" + spec.name +
+                                            "` of the gateway has `__` in its name, which separates a "
+                                            "server's name from its tool's");
+  return front_.add_tool(std::move(spec), std::move(handler));
+}
+
 // ---- servers ---------------------------------------------------------------------------------------------
 
 Result<void> GatewayImpl::add_server(pool::ServerSpec spec) {

@@ -20,6 +20,8 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
   pool::Pool& pool() const noexcept override { return *pool_; }
   json::Raw health() const override;
   Health health_for(const Principal& reader) const override;
+  Result<void> add_tool(mcp::ToolSpec spec, mcp::Server::CoroutineTool handler) override;
+  bool remove_tool(const std::string& name) override { return front_.remove_tool(name); }
   Result<void> add_server(pool::ServerSpec spec) override;
   Result<void> update_server(pool::ServerSpec spec) override;
   Result<void> remove_server(std::string_view name) override;

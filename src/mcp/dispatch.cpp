@@ -10,10 +10,23 @@
 
 namespace fairlead::mcp {
 
+namespace {
+
+// Whether the tool that is called is registered with the server itself: then its backend does not see the
+// call.
+bool is_own_tool(const FeatureCall& call, const MethodInfo& method) {
+  if (!call.server->has_tools || method.name != "tools/call") return false;
+  const std::optional<std::string_view> name = call.state->facts->target_text();
+  return name && call.server->catalogue()->tools.find(*name);
+}
+
+}  // namespace
+
 Task<Answer> dispatch(FeatureCall call, const MethodInfo& method) {
   if (call.message.frame().size() > Slices::kLargeMessage)
     co_await sleep_for(call.state->link->loop(), Slices::kPause);
-  if (const std::shared_ptr<Backend> backend = call.server->backend) {
+  const std::shared_ptr<Backend> backend = call.server->backend;
+  if (backend && !is_own_tool(call, method)) {
     BackendRequest request(call.message, call.state->facts, Context(call.state));
     Task<Answer> passing = backend->serve(std::move(request));
     Answer answer = co_await passing;

@@ -53,10 +53,11 @@ class HttpApplication final : public transport::Application {
   }
 
   HeaderParams header_params(std::string_view tool) const override {
-    if (server_->backend) return server_->backend->header_params(tool);
-    const auto catalogue = server_->catalogue();
-    const ToolEntry* entry = catalogue->tools.find(tool);
-    return entry ? entry->header_params : nullptr;
+    if (server_->has_tools) {
+      const auto catalogue = server_->catalogue();
+      if (const ToolEntry* entry = catalogue->tools.find(tool)) return entry->header_params;
+    }
+    return server_->backend ? server_->backend->header_params(tool) : nullptr;
   }
 
   void ending() override { modern_->subscriptions->end_all(); }

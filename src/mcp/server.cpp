@@ -100,6 +100,7 @@ Result<void> add(ServerState& state, ToolEntry entry) {
   const bool added =
       state.change(ListKind::tools, [&](Catalogue& c) { return c.tools.add(name, std::move(entry)); });
   if (!added) return taken("tool", name);
+  state.has_tools = true;
   return {};
 }
 

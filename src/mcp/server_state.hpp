@@ -55,6 +55,7 @@ struct ServerState {
   std::shared_ptr<Backend> backend;  // answers instead of the catalogue, when there is one
 
   std::shared_ptr<TaskStore> tasks = std::make_shared<TaskStore>(TaskOptions());
+  std::atomic<bool> has_tools = false;     // from the first tool on that is registered
   std::atomic<bool> offers_tasks = false;  // from the first tool on that may run as one
 
   const std::string& endpoint_name() const noexcept { return endpoint.empty() ? info.name : endpoint; }

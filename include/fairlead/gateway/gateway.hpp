@@ -53,6 +53,12 @@ class Gateway {
   // As far as `reader` may know it: error texts, connections and users are for those who are told failures in
   // detail (Config::failure_details).
   virtual Health health_for(const Principal& reader) const = 0;
+  // A tool of the gateway itself, offered beside those of servers, at any time; clients are told that the
+  // list has changed. `handler` finds the client in Context::principal(). Kind validation for a schema that
+  // is none, a name that is taken, and a name with `__`, which separates a server's name from its tool's.
+  virtual Result<void> add_tool(mcp::ToolSpec spec, mcp::Server::CoroutineTool handler) = 0;
+  // Returns whether there was one.
+  virtual bool remove_tool(const std::string& name) = 0;
   // Changes of the servers, at any time. Kind validation for a name that cannot be used, is taken, or is
   // unknown; then nothing has changed. Clients are told of lists that change; calls under way finish
   // (clocks.drain).

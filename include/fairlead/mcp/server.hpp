@@ -101,7 +101,8 @@ class Server {
   // Context::require_url(). From any thread.
   void elicitation_complete(const std::string& elicitation_id);
 
-  // From now on `backend` answers, and nothing that is registered here counts. Before serving.
+  // From now on `backend` answers. Of what is registered here only tools count: calls to them do not reach
+  // the backend, which has to list them itself. Before serving.
   Server& backend(std::shared_ptr<Backend> backend);
   // For a backend: tells clients that a list has changed; all of them, or those `concerns` says yes to.
   void tools_changed(const Concerns& concerns = nullptr);
