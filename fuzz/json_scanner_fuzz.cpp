@@ -42,7 +42,22 @@ bool walk(Scanner& scanner) {
   return scanner.value(part);
 }
 
+// A scan that pauses comes to the same end.
+void check_pauses(std::string_view text, std::size_t bytes) {
+  ScanPauses pauses(bytes);
+  Scanner scanner(text);
+  scanner.pause_with(pauses);
+  std::string_view value;
+  for (std::size_t parts = 0; !scanner.value(value) && scanner.paused(); ++parts)
+    require(parts <= text.size());
+  const bool valid = !scanner.failed() && scanner.finish();
+  const auto error = validate(text);
+  require(valid == !error && (valid || scanner.error().message() == error->message()));
+}
+
 void check_agreement(std::string_view text, bool valid) {
+  check_pauses(text, 1);
+  check_pauses(text, 9);
   require(is_valid(text) == valid);
   Scanner scanner(text);
   require((walk(scanner) && scanner.finish()) == valid);

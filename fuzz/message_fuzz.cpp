@@ -2,12 +2,14 @@
 // another id with every other part as it was.
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "fairlead/json/scanner.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "fairlead/rpc/message.hpp"
+#include "fairlead/rpc/message_parser.hpp"
 #include "fairlead/rpc/rope.hpp"
 #include "fairlead/rpc/write_queue.hpp"
 
@@ -88,8 +90,23 @@ void check_one(const Message& message) {
   check_as_line(message);
 }
 
+// Parsing in steps comes to the same end.
+void check_steps(const Message& whole, std::string_view text, const Limits& limits) {
+  MessageParser parser(Bytes::copy_of(text), limits, 3);
+  std::optional<Message> stepped = parser.step();
+  for (std::size_t steps = 0; !stepped; ++steps) {
+    require(steps <= 3 * text.size());
+    stepped = parser.step();
+  }
+  require(same_but_id(whole, *stepped) && whole.id() == stepped->id() &&
+          whole.has_line_break() == stepped->has_line_break());
+  if (whole.is(Kind::malformed)) require(whole.problem().message() == stepped->problem().message());
+  if (whole.is(Kind::batch)) require(whole.batch().size() == stepped->batch().size());
+}
+
 void check(std::string_view text, const Limits& limits) {
   const Message message = Message::parse(Bytes::copy_of(text), limits);
+  check_steps(message, text, limits);
   const bool valid = !json::validate(text, limits.max_depth);
   require(valid == !(message.is(Kind::malformed) && message.problem().kind() == ErrorKind::parse));
   if (!message.is(Kind::batch)) return check_one(message);

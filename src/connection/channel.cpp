@@ -56,7 +56,7 @@ class ChannelEnd final : public Connection {
   }
 
   void hand_over() {
-    for (Bytes& bytes : arrived_) deliver(rpc::Message::parse(std::move(bytes), limits_));
+    for (Bytes& bytes : arrived_) deliver_frame(std::move(bytes), limits_);
     arrived_.clear();
     const std::size_t taken = std::exchange(arrived_bytes_, 0);
     if (const auto other = other_.lock()) {
@@ -79,7 +79,7 @@ class ChannelEnd final : public Connection {
 
   void other_closed() {
     if (reason()) return;
-    for (Bytes& bytes : arrived_) deliver(rpc::Message::parse(std::move(bytes), limits_));
+    for (Bytes& bytes : arrived_) deliver_frame(std::move(bytes), limits_);
     fail(Error(ErrorKind::closed, "the other end of the channel was closed"));
   }
 

@@ -250,7 +250,7 @@ bool StreamConnection::adopt_large_frame(std::string_view frame, std::size_t con
   const Bytes whole = Bytes::adopt(std::move(partial_));
   loop().remember_large(whole);
   partial_ = std::move(rest);
-  deliver(rpc::Message::parse(whole.part(whole.view().substr(at, frame.size())), options_.limits));
+  deliver_frame(whole.part(whole.view().substr(at, frame.size())), options_.limits);
   return true;
 }
 
@@ -259,9 +259,7 @@ bool StreamConnection::take_step(const rpc::Decoder::Step& step) {
   ++frames_read_;
   ++frames_in_turn_;
   switch (step.what) {
-    case rpc::Decoder::What::frame:
-      deliver(rpc::Message::parse(Bytes::copy_of(step.frame), options_.limits));
-      return true;
+    case rpc::Decoder::What::frame: deliver_frame(Bytes::copy_of(step.frame), options_.limits); return true;
     case rpc::Decoder::What::skipped: deliver(rpc::Message::too_large(*step.error, step.frame)); return true;
     case rpc::Decoder::What::broken:
       input_ended_ = true;

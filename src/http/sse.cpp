@@ -13,7 +13,9 @@ constexpr std::size_t kShareFrom = 4u << 10;  // below it a message is copied ne
 bool has_line_break(const rpc::Rope& message) {
   bool found = false;
   message.each([&](const Bytes& part) {
-    found = found || part.view().find_first_of("\r\n") != std::string_view::npos;
+    const std::string_view text = part.view();
+    // Not find_first_of, which is much slower.
+    found = found || text.find('\n') != std::string_view::npos || text.find('\r') != std::string_view::npos;
   });
   return found;
 }
@@ -22,7 +24,7 @@ bool has_line_break(const rpc::Rope& message) {
 
 rpc::Rope one_line(const rpc::Rope& message) {
   if (message.one_line() || !has_line_break(message)) return message;
-  return rpc::Rope(Bytes::adopt(json::minify(message.joined().view())), true);
+  return rpc::Rope(Bytes::adopt(json::one_line(message.joined().view())), true);
 }
 
 Response json_response(int status, const rpc::Rope& message) {

@@ -1,32 +1,37 @@
 #include "fairlead/json/member_index.hpp"
 
 #include <limits>
+#include <utility>
 
 namespace fairlead::json {
 
-bool MemberIndex::scan(Scanner& scanner, std::string_view text, std::string_view& object) {
-  *this = MemberIndex();
+void MemberIndex::Indexing::begin(Scanner& scanner) {
+  index_ = MemberIndex();
   scanner.peek();  // to the first byte
-  const std::size_t from = scanner.offset();
-  std::string_view key;
-  std::string_view value;
-  bool escaped = false;
+  from_ = scanner.offset();
   scanner.begin_object();
-  const auto offset = [&](std::string_view part) {
-    return static_cast<std::uint32_t>(part.data() - text.data() - static_cast<std::ptrdiff_t>(from));
-  };
-  while (scanner.next_member(key, escaped)) {
+}
+
+void MemberIndex::Indexing::add(std::string_view value) {
+  const std::size_t at = index_.count_++;
+  if (at >= kHeld) return;
+  index_.members_[at] = Member{offset(key_), static_cast<std::uint32_t>(key_.size()), offset(value),
+                               static_cast<std::uint32_t>(value.size())};
+  index_.escaped_ = static_cast<std::uint8_t>(index_.escaped_ | (escaped_ ? 1u << at : 0u));
+}
+
+bool MemberIndex::Indexing::scan(Scanner& scanner, std::string_view& object) {
+  if (!std::exchange(begun_, true)) begin(scanner);
+  std::string_view value;
+  while (has_key_ || scanner.next_member(key_, escaped_)) {
+    has_key_ = true;
     if (!scanner.value(value)) return false;
-    if (count_ < kHeld) {
-      members_[count_] = Member{offset(key), static_cast<std::uint32_t>(key.size()), offset(value),
-                                static_cast<std::uint32_t>(value.size())};
-      escaped_ = static_cast<std::uint8_t>(escaped_ | (escaped ? 1u << count_ : 0u));
-    }
-    ++count_;
+    has_key_ = false;
+    add(value);
   }
-  if (scanner.failed()) return false;
-  object = text.substr(from, scanner.offset() - from);
-  held_ = count_ <= kHeld && object.size() <= std::numeric_limits<std::uint32_t>::max();
+  if (scanner.failed() || scanner.paused()) return false;
+  object = text_.substr(from_, scanner.offset() - from_);
+  index_.held_ = index_.count_ <= kHeld && object.size() <= std::numeric_limits<std::uint32_t>::max();
   return true;
 }
 

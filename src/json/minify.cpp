@@ -25,4 +25,10 @@ std::string minify(std::string_view text) {
   return out;
 }
 
+std::string one_line(std::string_view text) {
+  std::string out(text);
+  replace_line_breaks(out.data(), out.data() + out.size());
+  return out;
+}
+
 }  // namespace fairlead::json

@@ -1,9 +1,10 @@
 #include "fairlead/json/scanner.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
-#include <vector>
+#include <utility>
 
 #include "json/text_scan.hpp"
 #include "json/utf8.hpp"
@@ -30,30 +31,6 @@ constexpr std::array<bool, 256> kShortEscapes = [] {
 constexpr char closing(char open) noexcept {
   return static_cast<char>(open + 2);
 }
-
-// The kinds of the containers open in scan_container, a bit each: 64 levels are in a register there, and
-// the levels around those are here. No allocation up to the default depth; only trusted text goes deeper.
-class OuterLevels {
- public:
-  void push(std::uint64_t levels) {
-    if (count_ < inline_.size()) {
-      inline_[count_++] = levels;
-    } else {
-      more_.push_back(levels);
-    }
-  }
-  std::uint64_t pop() noexcept {
-    if (more_.empty()) return inline_[--count_];
-    const std::uint64_t levels = more_.back();
-    more_.pop_back();
-    return levels;
-  }
-
- private:
-  std::array<std::uint64_t, kDefaultMaxDepth / 64> inline_;
-  std::size_t count_ = 0;
-  std::vector<std::uint64_t> more_;
-};
 
 std::optional<Type> type_from(char c) noexcept {
   switch (c) {
@@ -91,10 +68,8 @@ inline bool Scanner::fail(const char* at, Problem problem) noexcept {
 }
 
 const char* Scanner::skip_space(const char* p) noexcept {
-  for (; p != end_ && is_space(*p); p = skip_blanks(p + 1, end_)) {
-    if (*p == '\n' || *p == '\r') line_break_ = true;
-  }
-  return p;
+  if (p != end_ && static_cast<unsigned char>(*p) > ' ') return p;
+  return skip_white_space(p, end_, line_break_);
 }
 
 bool Scanner::check_utf8(const char* from) noexcept {
@@ -145,14 +120,25 @@ const char* Scanner::find_stop_beyond(const char* p, std::size_t ahead) noexcept
   }
 }
 
+// The first stop in the string whose opening quote is at `p`, or, of one that the scan paused in, the next.
+template <bool kPauses>
+[[gnu::always_inline]] inline const char* Scanner::first_stop(const char* p) noexcept {
+  if constexpr (kPauses) {
+    if (pauses_->string_ != nullptr) return std::exchange(pauses_->string_, nullptr);
+  }
+  return find_stop(p + 1);
+}
+
 // `p` is at the opening quote.
+template <bool kPauses>
 [[gnu::always_inline]] inline const char* Scanner::scan_string(const char* p) noexcept {
-  p = find_stop(p + 1);
+  p = first_stop<kPauses>(p);
   if (p != end_ && *p == '"') return p + 1;
-  return scan_string_rest(p);
+  return scan_string_rest<kPauses>(p);
 }
 
 // `p` is at the first byte that is neither plain nor the closing quote.
+template <bool kPauses>
 const char* Scanner::scan_string_rest(const char* p) noexcept {
   while (p != end_ && *p != '"') {
     if (*p == '\\') {
@@ -165,6 +151,9 @@ const char* Scanner::scan_string_rest(const char* p) noexcept {
       return nullptr;
     }
     p = find_stop(p);
+    if constexpr (kPauses) {
+      if (p >= pauses_->until_ && p != end_) return pauses_->string_ = pauses_->until_ = p, nullptr;
+    }
   }
   if (p == end_) return fail(p, Problem::end_in_string), nullptr;
   return p + 1;
@@ -228,8 +217,9 @@ const char* Scanner::scan_any_number(const char* p) noexcept {
 }
 
 // `c` is the byte at `p`.
+template <bool kPauses>
 [[gnu::always_inline]] inline const char* Scanner::scan_scalar(const char* p, char c) noexcept {
-  if (c == '"') return scan_string(p);
+  if (c == '"') return scan_string<kPauses>(p);
   if (is_digit(c) || c == '-') return scan_number(p, c);
   if (c == 't') return scan_literal(p, "true");
   if (c == 'f') return scan_literal(p, "false");
@@ -238,16 +228,17 @@ const char* Scanner::scan_any_number(const char* p) noexcept {
 }
 
 // From a key to the value after it; `c` is the byte at `p`, before and after.
+template <bool kPauses>
 [[gnu::always_inline]] inline const char* Scanner::scan_key(const char* p, char& c) noexcept {
   if (c != '"') return fail(p, Problem::unexpected), nullptr;
-  p = find_stop(p + 1);
+  p = first_stop<kPauses>(p);
   if (end_ - p > 2 && p[0] == '"' && p[1] == ':') {  // as nearly every key looks
     p += 2;
     c = *p;
     if (static_cast<unsigned char>(c) <= ' ') c = next(p);
     return p;
   }
-  p = scan_string_rest(p);
+  p = scan_string_rest<kPauses>(p);
   if (p == nullptr) return nullptr;
   if (next(p) != ':') return fail(p, Problem::unexpected), nullptr;
   ++p;
@@ -256,19 +247,42 @@ const char* Scanner::scan_any_number(const char* p) noexcept {
 }
 
 // `p` is at an opening bracket. One turn of the loop is one value, with its key where it has one: it may
-// open a container, or it closes those that end after it.
+// open a container, or it closes those that end after it. The scan pauses before a value or inside a string.
+template <bool kPauses>
 const char* Scanner::scan_container(const char* p) {
   const std::size_t max_depth = max_depth_ - depth_;
   std::size_t depth = 0;
   std::uint64_t objects = 0;  // a bit for each open container, innermost lowest: 1 for an object
   OuterLevels outer;
   char close = 0;  // the closing bracket of the innermost container
-  char c = *p;
-  for (;;) {
-    if (close == '}') {
-      p = scan_key(p, c);
-      if (p == nullptr) return nullptr;
+  bool after_key = false;
+  if constexpr (kPauses) {
+    if (pauses_->depth_ != 0) {
+      depth = std::exchange(pauses_->depth_, 0);
+      objects = pauses_->objects_;
+      outer = std::move(pauses_->outer_);
+      after_key = pauses_->after_key_;
+      close = objects & 1 ? '}' : ']';
     }
+  }
+  const auto stopped = [&]([[maybe_unused]] const char* token,
+                           [[maybe_unused]] bool key_scanned) -> const char* {
+    if constexpr (kPauses) {
+      if (!failed()) pauses_->keep(token, key_scanned, depth, objects, std::move(outer));
+    }
+    return nullptr;
+  };
+  char c = head(p);
+  for (;;) {
+    const char* token = p;
+    if constexpr (kPauses) {
+      if (p >= pauses_->until_ && p != end_) return pauses_->until_ = p, stopped(token, false);
+    }
+    if (close == '}' && !(kPauses && after_key)) {
+      p = scan_key<kPauses>(p, c);
+      if (p == nullptr) return stopped(token, false);
+    }
+    after_key = false;
     if (c == '{' || c == '[') {
       if (depth == max_depth) return fail(p, Problem::too_deep), nullptr;
       if (depth % 64 == 0 && depth != 0) outer.push(objects);
@@ -279,8 +293,9 @@ const char* Scanner::scan_container(const char* p) {
       c = next(p);
       if (c != close) continue;
     } else {
-      p = scan_scalar(p, c);
-      if (p == nullptr) return nullptr;
+      token = p;
+      p = scan_scalar<kPauses>(p, c);
+      if (p == nullptr) return stopped(token, close == '}');
       c = next(p);
     }
     while (c == close) {
@@ -298,13 +313,41 @@ const char* Scanner::scan_container(const char* p) {
 
 bool Scanner::value(std::string_view& out) {
   if (failed()) return false;
+  if (pauses_ != nullptr) return paused_value(out);
   const char* from = p_;
   const char c = next(from);
-  const char* to = c == '{' || c == '[' ? scan_container(from) : scan_scalar(from, c);
+  const char* to = c == '{' || c == '[' ? scan_container<false>(from) : scan_scalar<false>(from, c);
   if (to == nullptr) return false;
   out = std::string_view(from, static_cast<std::size_t>(to - from));
   p_ = to;
   return true;
+}
+
+bool Scanner::paused_value(std::string_view& out) {
+  const bool resumes = paused();
+  if (resumes) go_on();
+  const char* from = resumes ? std::exchange(pauses_->begun_, nullptr) : p_;
+  const char c = next(from);
+  const bool container = c == '{' || c == '[';
+  const char* to =
+      container ? scan_container<true>(resumes ? pauses_->at_ : from) : scan_scalar<true>(from, c);
+  if (to == nullptr) {
+    if (!failed()) pauses_->begun_ = from;
+    return false;
+  }
+  out = std::string_view(from, static_cast<std::size_t>(to - from));
+  p_ = to;
+  return true;
+}
+
+void Scanner::pause_with(ScanPauses& pauses) noexcept {
+  pauses_ = &pauses;
+  pauses.until_ = p_;
+  go_on();
+}
+
+void Scanner::go_on() noexcept {
+  pauses_->until_ += std::min(pauses_->bytes_, static_cast<std::size_t>(end_ - pauses_->until_));
 }
 
 bool Scanner::begin_container(char open) noexcept {
@@ -345,14 +388,38 @@ bool Scanner::begin_array() {
 }
 
 bool Scanner::next_member(std::string_view& key, bool& escaped) {
+  if (pauses_ != nullptr) return next_paused_member(key, escaped);
   const char* p = nullptr;
   if (!next_item('}', p)) return false;
   if (next(p) != '"') return fail(p, Problem::unexpected);
-  const char* const from = p + 1;
   saw_escape_ = false;
-  p = scan_string(p);
+  return end_key(p, scan_string<false>(p), key, escaped);
+}
+
+// Pauses before a member or inside its key.
+bool Scanner::next_paused_member(std::string_view& key, bool& escaped) {
+  const bool resumes = paused();
+  if (resumes) go_on();
+  const char* p = std::exchange(pauses_->begun_, nullptr);
+  if (pauses_->string_ == nullptr) {
+    if (!resumes && !failed() && p_ >= pauses_->until_ && p_ != end_) {
+      pauses_->until_ = pauses_->begun_ = p_;
+      return false;
+    }
+    if (!next_item('}', p)) return false;
+    if (next(p) != '"') return fail(p, Problem::unexpected);
+    saw_escape_ = false;
+  }
+  const char* const after = scan_string<true>(p);
+  if (after == nullptr && !failed()) pauses_->begun_ = p;
+  return end_key(p, after, key, escaped);
+}
+
+// `from` is at a key's opening quote, `p` behind its closing quote or null.
+[[gnu::always_inline]] inline bool Scanner::end_key(const char* from, const char* p, std::string_view& key,
+                                                    bool& escaped) noexcept {
   if (p == nullptr) return false;
-  key = std::string_view(from, static_cast<std::size_t>(p - 1 - from));
+  key = std::string_view(from + 1, static_cast<std::size_t>(p - from - 2));
   escaped = saw_escape_;
   if (next(p) != ':') return fail(p, Problem::unexpected);
   p_ = p + 1;

@@ -28,7 +28,8 @@ constexpr std::array<std::uint8_t, 256> kNumberBytes = [] {
 // The byte after white space, or NUL at the end.
 inline char next_token(const char*& p, const char* end) noexcept {
   if (p != end && static_cast<unsigned char>(*p) > ' ') return *p;
-  while (p != end && is_space(*p)) p = skip_blanks(p + 1, end);
+  bool line_break = false;
+  p = skip_white_space(p, end, line_break);
   return p != end ? *p : '\0';
 }
 

@@ -107,21 +107,44 @@ inline std::uint64_t window_stops(const char* begin, const char* p, const char* 
          (block_stops<kPlain>(p + 48) << 48);
 }
 
-// The first byte from `p` on that is no space, or `end`: for indented text.
-inline const char* skip_blanks(const char* p, const char* end) noexcept {
+// The first byte from `p` on that is no white space, or `end`. Sets `line_break` where it passes a CR or LF.
+inline const char* skip_white_space(const char* p, const char* end, bool& line_break) noexcept {
   while (end - p >= 16) {
-    const std::uint64_t others = bits_of(_mm_cmpeq_epi8(load_block(p), _mm_set1_epi8(' '))) ^ 0xffff;
+    const __m128i block = load_block(p);
+    const __m128i breaks =
+        _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('\n')), _mm_cmpeq_epi8(block, _mm_set1_epi8('\r')));
+    const __m128i blanks =
+        _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8(' ')), _mm_cmpeq_epi8(block, _mm_set1_epi8('\t')));
+    const std::uint64_t others = bits_of(_mm_or_si128(breaks, blanks)) ^ 0xffff;
+    const std::uint64_t passed = others == 0 ? 0xffff : (others & -others) - 1;
+    line_break = line_break || (bits_of(breaks) & passed) != 0;
     if (others != 0) return p + std::countr_zero(others);
     p += 16;
   }
-  while (p != end && *p == ' ') ++p;
+  for (; p != end && is_space(*p); ++p) line_break = line_break || *p == '\n' || *p == '\r';
   return p;
+}
+
+// Writes a space over every CR and LF in [p, end).
+inline void replace_line_breaks(char* p, char* end) noexcept {
+  for (; end - p >= 16; p += 16) {
+    const __m128i block = load_block(p);
+    const __m128i breaks =
+        _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('\n')), _mm_cmpeq_epi8(block, _mm_set1_epi8('\r')));
+    const __m128i spaces = _mm_and_si128(breaks, _mm_set1_epi8(' '));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_or_si128(_mm_andnot_si128(breaks, block), spaces));
+  }
+  for (; p != end; ++p) *p = *p == '\n' || *p == '\r' ? ' ' : *p;
 }
 
 #else
 
-inline const char* skip_blanks(const char* p, const char* end) noexcept {
-  while (p != end && *p == ' ') ++p;
+inline void replace_line_breaks(char* p, char* end) noexcept {
+  for (; p != end; ++p) *p = *p == '\n' || *p == '\r' ? ' ' : *p;
+}
+
+inline const char* skip_white_space(const char* p, const char* end, bool& line_break) noexcept {
+  for (; p != end && is_space(*p); ++p) line_break = line_break || *p == '\n' || *p == '\r';
   return p;
 }
 

@@ -30,7 +30,18 @@ inline int utf8_length(const char* p, const char* end) noexcept {
 // The first byte of the first sequence that is not UTF-8, or `end`.
 inline const char* find_invalid_utf8(const char* p, const char* end) noexcept {
 #if defined(FAIRLEAD_UTF8_SIMD)
-  if (__builtin_cpu_supports("ssse3") && utf8_simd::is_valid(p, end)) return end;
+  // Block by block, so that only the block with the error is looked at byte by byte.
+  constexpr std::ptrdiff_t kBlock = 16 << 10;
+  const bool fast = __builtin_cpu_supports("ssse3");
+  while (fast && p != end) {
+    const char* to = end;
+    if (end - p > kBlock) {
+      to = p + kBlock;
+      for (int i = 0; i < 3 && (*to & 0xc0) == 0x80; ++i) --to;  // a sequence is not cut
+    }
+    if (!utf8_simd::is_valid(p, to)) break;
+    p = to;
+  }
 #endif
   while (p != end) {
     const int length = utf8_length(p, end);

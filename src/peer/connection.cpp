@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "fairlead/rpc/message_parser.hpp"
+
 namespace fairlead {
 
 Result<void> Connection::post(const rpc::Rope& message, Concerning concerning) {
@@ -26,8 +28,34 @@ Task<void> Connection::settled() {
   co_return;
 }
 
+void Connection::deliver_frame(Bytes frame, const Limits& limits) {
+  if (frame.size() <= rpc::MessageParser::kBytesPerStep)
+    return deliver(rpc::Message::parse(std::move(frame), limits));
+  inbox_.push_back(Arrival{rpc::Message(), std::make_shared<rpc::MessageParser>(std::move(frame), limits)});
+  parse_soon();
+}
+
+void Connection::parse_soon() {
+  if (std::exchange(parse_posted_, true)) return;
+  loop_.post([self = shared_from_this()] {
+    self->parse_posted_ = false;
+    self->parse_step();
+  });
+}
+
+void Connection::parse_step() {
+  const auto next =
+      std::ranges::find_if(inbox_, [](const Arrival& arrival) { return arrival.parser != nullptr; });
+  if (next == inbox_.end()) return;  // closed meanwhile
+  if (std::optional<rpc::Message> message = next->parser->step())
+    *next = Arrival{std::move(*message), nullptr};
+  // Looks for the next one when its turn comes: in most cases there is none.
+  parse_soon();
+  wake_receiver();
+}
+
 void Connection::wake_receiver() {
-  if (!receiver_ || (inbox_.empty() && !input_end_)) return;
+  if (!receiver_ || !can_receive()) return;
   std::exchange(receiver_, nullptr).resume();
 }
 
@@ -110,13 +138,13 @@ Connection::Receive::~Receive() {
 void Connection::Receive::await_suspend(std::coroutine_handle<> handle) {
   suspended_ = true;
   connection_.receiver_ = handle;
-  connection_.want_input();
+  if (connection_.inbox_.empty()) connection_.want_input();
 }
 
 Result<rpc::Message> Connection::Receive::await_resume() {
   suspended_ = false;
   if (connection_.inbox_.empty()) return *connection_.input_end_;
-  Result<rpc::Message> message = std::move(connection_.inbox_.front());
+  Result<rpc::Message> message = std::move(connection_.inbox_.front().message);
   connection_.inbox_.pop_front();
   return message;
 }

@@ -4,6 +4,7 @@
 
 #include "fairlead/json/view.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "fairlead/rpc/message_parser.hpp"
 #include "rpc/cut_frame.hpp"
 
 namespace fairlead::rpc {
@@ -12,6 +13,7 @@ namespace {
 
 // A larger error object is not decoded: its code is kept, message and data are not.
 constexpr std::size_t kMaxErrorBytes = 1u << 20;
+constexpr std::size_t kMaxMethodBytes = 64u << 10;
 
 enum class Member : std::uint8_t { jsonrpc, id, method, params, result, error, other };
 
@@ -69,33 +71,47 @@ class EnvelopeReader {
   EnvelopeReader(json::Scanner& scanner, std::string_view text, Message& message)
       : scanner_(scanner), text_(text), message_(message) {}
 
-  void read() {
-    if (scanner_.peek() != json::Type::object) {
+  // Returns false when the scanner has paused: call it again.
+  bool read() {
+    if (!begun_ && scanner_.peek() != json::Type::object) {
       std::string_view skipped;
       if (scanner_.value(skipped)) refuse("not an object");
-      return;
+      return !scanner_.paused();
     }
+    if (!std::exchange(begun_, true)) scanner_.begin_object();
     read_members();
+    if (scanner_.paused()) return false;
     if (!scanner_.failed() && !message_.problem_) classify();
+    return true;
   }
 
  private:
   void read_members() {
-    std::string_view key;
     std::string_view value;
-    bool escaped = false;
-    scanner_.begin_object();
-    while (scanner_.next_member(key, escaped)) {
-      const Member member = escaped ? member_named(json::unescape(key)) : member_named(key);
-      if (!read_value(member, value)) return;
-      take(member, value);
+    while (has_key_ || scanner_.next_member(key_, escaped_)) {
+      if (!std::exchange(has_key_, true)) member_ = member();
+      if (!read_value(value)) return;
+      has_key_ = false;
+      take(member_, value);
     }
   }
 
-  bool read_value(Member member, std::string_view& value) {
-    const bool indexed = member == Member::params || member == Member::result;
-    if (!indexed || scanner_.peek() != json::Type::object) return scanner_.value(value);
-    return message_.members_.scan(scanner_, text_, value);
+  bool read_value(std::string_view& value) {
+    if (!indexing_) {
+      const bool indexed = member_ == Member::params || member_ == Member::result;
+      if (!indexed || scanner_.paused() || scanner_.peek() != json::Type::object)
+        return scanner_.value(value);
+      indexing_.emplace(message_.members_, text_);
+    }
+    if (!indexing_->scan(scanner_, value)) return false;
+    indexing_.reset();
+    return true;
+  }
+
+  Member member() const {
+    if (!escaped_) return member_named(key_);
+    constexpr std::size_t kLongestSpelling = 6 * 7;  // of a name of seven characters, each as \uXXXX
+    return key_.size() > kLongestSpelling ? Member::other : member_named(json::unescape(key_));
   }
 
   void take(Member member, std::string_view value) {
@@ -108,7 +124,7 @@ class EnvelopeReader {
     seen_ |= bit(member);
     switch (member) {
       case Member::jsonrpc:
-        if (value != "\"2.0\"" && json::View(value).as_string() != "2.0") refuse("jsonrpc is not \"2.0\"");
+        if (!is_version(value)) refuse("jsonrpc is not \"2.0\"");
         break;
       case Member::id:
         if (!is_id(value)) return refuse("id is neither a string nor a number");
@@ -128,8 +144,14 @@ class EnvelopeReader {
     }
   }
 
+  static bool is_version(std::string_view value) {
+    constexpr std::size_t kLongestSpelling = 6 * 3 + 2;
+    return value == "\"2.0\"" || (value.size() <= kLongestSpelling && json::View(value).as_string() == "2.0");
+  }
+
   void take_method(std::string_view value) {
     if (value.front() != '"') return refuse("method is not a string");
+    if (value.size() > kMaxMethodBytes) return refuse("method is over the limit max_method_bytes (65536)");
     message_.method_ = value.substr(1, value.size() - 2);
     if (message_.method_.find('\\') != std::string_view::npos) {
       message_.unescaped_method_ = std::make_shared<const std::string>(json::unescape(message_.method_));
@@ -165,71 +187,135 @@ class EnvelopeReader {
   std::string_view text_;
   Message& message_;
   unsigned seen_ = 0;
-
- public:
-  static Message parse(Bytes frame, const Limits& limits);
-  // False for a batch over max_batch_messages, whose other elements are not read one by one: millions of them
-  // would take too long.
-  static bool read_batch(json::Scanner& scanner, Message& batch, const Limits& limits);
-  static Message over_limit(Message batch, const Limits& limits);
+  bool begun_ = false;
+  bool has_key_ = false;  // of a member whose value is not scanned yet
+  bool escaped_ = false;
+  Member member_ = Member::other;
+  std::string_view key_;
+  std::optional<json::MemberIndex::Indexing> indexing_;  // of params or result, as long as it is scanned
 };
 
-bool EnvelopeReader::read_batch(json::Scanner& scanner, Message& batch, const Limits& limits) {
-  auto messages = std::make_shared<std::vector<Message>>();
-  std::string problem;
-  scanner.begin_array();
-  while (scanner.next_element()) {
-    if (messages->size() == limits.max_batch_messages) {
-      batch.problem_ =
-          std::make_shared<const Error>(not_a_message("more messages in a batch than max_batch_messages (" +
-                                                      std::to_string(limits.max_batch_messages) + ")"));
-      return false;
-    }
-    Message& message = messages->emplace_back();
-    scanner.peek();  // to the element's first byte
-    const std::size_t from = scanner.offset();
-    EnvelopeReader(scanner, batch.frame_.view(), message).read();
-    message.frame_ = batch.frame_.part(batch.frame_.view().substr(from, scanner.offset() - from));
-    message.line_break_ = scanner.saw_line_break();
-    message.valid_json_ = true;  // where it is not, the whole frame is refused
+// Reads one frame: an envelope, or a batch of them.
+class FrameReader {
+ public:
+  // `message` and `limits` must outlive it.
+  FrameReader(Message& message, Bytes frame, const Limits& limits)
+      : message_(message), limits_(limits), scanner_(frame.view(), limits.max_depth) {
+    message_.frame_ = std::move(frame);
   }
-  if (messages->empty()) problem = "an empty batch";
-  if (!problem.empty()) {
-    batch.problem_ = std::make_shared<const Error>(not_a_message(problem));
+
+  void pause_with(json::ScanPauses& pauses) {
+    pauses_ = &pauses;
+    scanner_.pause_with(pauses);
+  }
+
+  // Returns false when the scanner has paused: call it again. Otherwise the message is complete.
+  bool read() {
+    const bool whole = validating_ ? validate() : batch_ ? read_batch() : read_first();
+    if (whole) finish();
+    return whole;
+  }
+
+ private:
+  bool read_first() {
+    if (!envelope_ && scanner_.peek() == json::Type::array) {
+      scanner_.begin_array();
+      batch_ = std::make_shared<std::vector<Message>>();
+      return read_batch();
+    }
+    if (!envelope_) envelope_.emplace(scanner_, message_.frame_.view(), message_);
+    return envelope_->read();
+  }
+
+  bool read_batch() {
+    while (envelope_ || scanner_.next_element()) {
+      if (!envelope_) {
+        if (batch_->size() == limits_.max_batch_messages) return refuse_batch();
+        scanner_.peek();  // to the element's first byte
+        from_ = scanner_.offset();
+        envelope_.emplace(scanner_, message_.frame_.view(), batch_->emplace_back());
+      }
+      if (!envelope_->read()) return false;
+      envelope_.reset();
+      finish_element(batch_->back());
+    }
+    if (batch_->empty()) {
+      message_.problem_ = std::make_shared<const Error>(not_a_message("an empty batch"));
+    } else {
+      message_.kind_ = Kind::batch;
+      message_.batch_ = std::move(batch_);
+    }
     return true;
   }
-  batch.kind_ = Kind::batch;
-  batch.batch_ = std::move(messages);
-  return true;
-}
 
-// What is not JSON is a parse error first.
-Message EnvelopeReader::over_limit(Message batch, const Limits& limits) {
-  std::optional<Error> wrong = json::validate(batch.frame_.view(), limits.max_depth);
-  if (wrong) return Message::malformed(std::move(*wrong), std::move(batch.frame_));
-  batch.valid_json_ = true;
-  batch.kind_ = Kind::malformed;
-  return batch;
-}
-
-Message EnvelopeReader::parse(Bytes frame, const Limits& limits) {
-  Message message;
-  message.frame_ = std::move(frame);
-  json::Scanner scanner(message.frame_.view(), limits.max_depth);
-  if (scanner.peek() == json::Type::array) {
-    if (!read_batch(scanner, message, limits)) return over_limit(std::move(message), limits);
-  } else {
-    EnvelopeReader(scanner, message.frame_.view(), message).read();
+  void finish_element(Message& element) {
+    element.frame_ = message_.frame_.part(message_.frame_.view().substr(from_, scanner_.offset() - from_));
+    element.line_break_ = scanner_.saw_line_break();
+    element.valid_json_ = true;  // where it is not, the whole frame is refused
   }
-  if (!scanner.finish()) return Message::malformed(scanner.error(), std::move(message.frame_));
-  message.valid_json_ = true;
-  if (message.problem_) message.kind_ = Kind::malformed;
-  message.line_break_ = scanner.saw_line_break();
+
+  // The other elements are not read one by one: millions of them would take too long. But what is not JSON is
+  // a parse error first.
+  bool refuse_batch() {
+    message_.problem_ =
+        std::make_shared<const Error>(not_a_message("more messages in a batch than max_batch_messages (" +
+                                                    std::to_string(limits_.max_batch_messages) + ")"));
+    scanner_ = json::Scanner(message_.frame_.view(), limits_.max_depth);
+    if (pauses_) scanner_.pause_with(*pauses_);
+    validating_ = true;
+    return validate();
+  }
+
+  bool validate() {
+    std::string_view skipped;
+    scanner_.value(skipped);
+    return !scanner_.paused();
+  }
+
+  void finish() {
+    if (!scanner_.finish()) {
+      message_ = Message::malformed(scanner_.error(), std::move(message_.frame_));
+      return;
+    }
+    message_.valid_json_ = true;
+    if (message_.problem_) message_.kind_ = Kind::malformed;
+    message_.line_break_ = scanner_.saw_line_break();
+  }
+
+  Message& message_;
+  const Limits& limits_;
+  json::Scanner scanner_;
+  json::ScanPauses* pauses_ = nullptr;
+  bool validating_ = false;
+  std::optional<EnvelopeReader> envelope_;  // the one that is being read
+  std::size_t from_ = 0;                    // where it begins, in a batch
+  std::shared_ptr<std::vector<Message>> batch_;
+};
+
+Message Message::parse(Bytes frame, const Limits& limits) {
+  Message message;
+  FrameReader(message, std::move(frame), limits).read();
   return message;
 }
 
-Message Message::parse(Bytes frame, const Limits& limits) {
-  return EnvelopeReader::parse(std::move(frame), limits);
+struct MessageParser::State {
+  State(Bytes frame, const Limits& given, std::size_t bytes_per_step)
+      : limits(given), pauses(bytes_per_step), reader(message, std::move(frame), limits) {
+    reader.pause_with(pauses);
+  }
+  Limits limits;
+  json::ScanPauses pauses;
+  Message message;
+  FrameReader reader;
+};
+
+MessageParser::MessageParser(Bytes frame, const Limits& limits, std::size_t bytes_per_step)
+    : state_(std::make_unique<State>(std::move(frame), limits, bytes_per_step)) {}
+MessageParser::~MessageParser() = default;
+
+std::optional<Message> MessageParser::step() {
+  if (!state_->reader.read()) return std::nullopt;
+  return std::move(state_->message);
 }
 
 Message Message::malformed(Error problem, Bytes excerpt) {

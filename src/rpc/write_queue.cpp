@@ -26,7 +26,7 @@ bool has_line_break(const Rope& message) {
 
 Result<void> WriteQueue::push(const Rope& message) {
   if (framing_ == Framing::line && !message.one_line() && has_line_break(message)) {
-    return push(Rope(Bytes::adopt(json::minify(message.joined().view())), true));
+    return push(Rope(Bytes::adopt(json::one_line(message.joined().view())), true));
   }
   const std::size_t size = message.size();
   if (size > largest_payload(framing_)) {

@@ -10,6 +10,7 @@
 #include "fairlead/base/base64.hpp"
 #include "fairlead/protocol/call_facts.hpp"
 #include "fairlead/protocol/header_values.hpp"
+#include "peer/parse_in_steps.hpp"
 #include "transport/legacy_session.hpp"
 #include "transport/modern_request.hpp"
 #include "transport/pair_session.hpp"
@@ -143,24 +144,44 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
 
   // ---- POST ----
 
-  std::optional<rpc::Message> read_message(http::Exchange& exchange) const {
-    const http::Request& request = exchange.request();
+  // Calls then(exchange, message) with the message in the body of a request, at once unless it is large.
+  template <class Then>
+  void read_message(std::shared_ptr<http::Exchange> exchange, Then then) {
+    const http::Request& request = exchange->request();
     if (!has_json_body(request.headers)) {
-      exchange.respond(
+      return exchange->respond(
           refuse(Refusal{415, kRefused, "Unsupported Media Type: Content-Type must be application/json"}));
-      return std::nullopt;
     }
-    return rpc::Message::parse(request.body, options_->limits);
+    if (is_large_frame(request.body)) {
+      loop_.spawn(read_large<Then>(shared_from_this(), std::move(exchange), std::move(then)));
+      return;
+    }
+    rpc::Message message = rpc::Message::parse(request.body, options_->limits);
+    then(std::move(exchange), std::move(message));
+  }
+
+  template <class Then>
+  static Task<void> read_large(std::shared_ptr<EndpointImpl> self, std::shared_ptr<http::Exchange> exchange,
+                               Then then) {
+    const Bytes body = exchange->request().body;
+    Task<rpc::Message> parsing = parse_in_steps(self->loop_, body, self->options_->limits);
+    rpc::Message message = co_await parsing;
+    if (!exchange->gone()) then(std::move(exchange), std::move(message));
   }
 
   void take_post(std::shared_ptr<http::Exchange> exchange) {
-    std::optional<rpc::Message> message = read_message(*exchange);
-    if (!message) return;
-    if (message->is(rpc::Kind::request)) mcp::CallFacts::attach(*message);
-    const Verdict verdict = judge(exchange->request().headers, *message, params_of_);
-    if (verdict.refusal) return exchange->respond(refuse(*verdict.refusal, message->id()));
-    if (verdict.era == Era::modern) return take_modern(std::move(exchange), std::move(*message));
-    take_legacy(std::move(exchange), *message);
+    read_message(std::move(exchange),
+                 [self = shared_from_this()](std::shared_ptr<http::Exchange> read, rpc::Message message) {
+                   self->take_message(std::move(read), std::move(message));
+                 });
+  }
+
+  void take_message(std::shared_ptr<http::Exchange> exchange, rpc::Message message) {
+    if (message.is(rpc::Kind::request)) mcp::CallFacts::attach(message);
+    const Verdict verdict = judge(exchange->request().headers, message, params_of_);
+    if (verdict.refusal) return exchange->respond(refuse(*verdict.refusal, message.id()));
+    if (verdict.era == Era::modern) return take_modern(std::move(exchange), std::move(message));
+    take_legacy(std::move(exchange), message);
   }
 
   void take_modern(std::shared_ptr<http::Exchange> exchange, rpc::Message message) {
@@ -282,14 +303,14 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     const auto found = pairs_.find(std::string(query_value(exchange->request().query(), "sessionId")));
     if (found == pairs_.end() || !is_owner(*exchange, *found->second))
       return exchange->respond(refuse(no_session()));
-    const std::optional<rpc::Message> message = read_message(*exchange);
-    if (!message) return;
-    if (message->is(rpc::Kind::malformed)) {
-      const Verdict verdict = judge({}, *message, params_of_);
-      return exchange->respond(refuse(*verdict.refusal, message->id()));
-    }
-    const std::shared_ptr<PairSession> pair = found->second;
-    pair->take_post(exchange, *message);
+    read_message(std::move(exchange), [self = shared_from_this(), pair = found->second](
+                                          std::shared_ptr<http::Exchange> read, const rpc::Message& message) {
+      if (message.is(rpc::Kind::malformed)) {
+        const Verdict verdict = judge({}, message, self->params_of_);
+        return read->respond(refuse(*verdict.refusal, message.id()));
+      }
+      pair->take_post(read, message);
+    });
   }
 
   // ---- WebSocket ----

@@ -5,6 +5,7 @@
 #include "fairlead/json/view.hpp"
 #include "fairlead/protocol/header_values.hpp"
 #include "fairlead/rpc/rope.hpp"
+#include "peer/parse_in_steps.hpp"
 #include "process/secrets.hpp"
 #include "protocol/envelope.hpp"
 
@@ -222,7 +223,15 @@ Task<Result<void>> StreamableConnection::take_json(PostPtr post, std::shared_ptr
   Task<Result<std::string>> reading = incoming->read_all(client_->options().max_response_bytes);
   Result<std::string> body = co_await reading;
   if (!body) co_return body.error();
-  const rpc::Message message = rpc::Message::parse(Bytes::adopt(std::move(*body)), client_->options().limits);
+  const Bytes frame = Bytes::adopt(std::move(*body));
+  rpc::Message message;
+  if (is_large_frame(frame)) {
+    Task<rpc::Message> parsing = parse_in_steps(loop(), frame, client_->options().limits);
+    message = co_await parsing;
+    if (reason()) co_return *reason();
+  } else {
+    message = rpc::Message::parse(frame, client_->options().limits);
+  }
   if (message.is(rpc::Kind::malformed)) {
     co_return Error(ErrorKind::parse,
                     url_.shown() + " answered with what is no message: " + message.problem().message());
@@ -243,7 +252,10 @@ Task<Result<void>> StreamableConnection::take_refusal(PostPtr post,
   const auto quoted = [this](std::string_view said) {
     return without_secrets(said.substr(0, kExcerptBytes), client_->options().headers);
   };
-  const rpc::Message message = rpc::Message::parse(Bytes::copy_of(text), client_->options().limits);
+  const Bytes frame = Bytes::copy_of(text);
+  Task<rpc::Message> parsing = parse_in_steps(loop(), frame, client_->options().limits);
+  const rpc::Message message = co_await parsing;
+  if (reason()) co_return *reason();
   const bool said = message.is(rpc::Kind::error);
   const std::int64_t code = said ? message.remote_error().detail().rpc_code.value_or(0) : 0;
   const bool old_server = (status == 400 || status == 404 || status == 405) && !is_modern_code(code);

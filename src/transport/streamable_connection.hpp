@@ -92,7 +92,7 @@ class StreamableConnection final : public Connection {
   Task<Result<void>> read_events(std::shared_ptr<http::Incoming> incoming,
                                  std::shared_ptr<http::Interrupt> interrupt, Resume& at, Post* post,
                                  Stream* stream);
-  void take_event(http::SseEvent event, Post* post, Stream* stream);
+  void take_event(const rpc::Message& message, Post* post);
   Task<void> wait_for_room(std::shared_ptr<http::Interrupt> interrupt);
   void on_message(const rpc::Message& message, Post* post);
   void on_answer(const rpc::Message& message, Post* post);

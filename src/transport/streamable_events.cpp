@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "fairlead/rpc/rope.hpp"
+#include "peer/parse_in_steps.hpp"
 #include "transport/streamable_connection.hpp"
 
 namespace fairlead::transport {
@@ -84,13 +85,7 @@ Task<void> StreamableConnection::wait_for_room(std::shared_ptr<http::Interrupt> 
 
 // ---- streams ---------------------------------------------------------------------------------------------
 
-void StreamableConnection::take_event(http::SseEvent event, Post* post, Stream* stream) {
-  if (!event.type.empty() && event.type != "message") {
-    if (stream && stream->on_event) stream->on_event(event);
-    return;
-  }
-  const rpc::Message message =
-      rpc::Message::parse(Bytes::adopt(std::move(event.data)), client_->options().limits);
+void StreamableConnection::take_event(const rpc::Message& message, Post* post) {
   if (message.is(rpc::Kind::malformed)) {
     deliver(message);
   } else {
@@ -115,7 +110,17 @@ Task<Result<void>> StreamableConnection::read_events(std::shared_ptr<http::Incom
     if (parser.retry()) at.retry = parser.retry();
     at.events = parser.events();
     for (std::size_t i = 0; i < events.size(); ++i) {
-      take_event(std::move(events[i]), post, stream);
+      const bool is_message = events[i].type.empty() || events[i].type == "message";
+      if (!is_message && stream && stream->on_event) stream->on_event(events[i]);
+      const Bytes data = Bytes::adopt(std::move(events[i].data));
+      if (is_message && is_large_frame(data)) {
+        Task<rpc::Message> parsing = parse_in_steps(loop(), data, limits);
+        const rpc::Message message = co_await parsing;
+        if (interrupt->raised()) co_return interrupt->error();
+        take_event(message, post);
+      } else if (is_message) {
+        take_event(rpc::Message::parse(data, limits), post);
+      }
       if ((i + 1) % kEventsPerTurn != 0) continue;
       wake_receiver();
       Task<void> yielding = interrupt->yield();

@@ -130,7 +130,7 @@ bool WebSocketConnection::decode(int& frames) {
 void WebSocketConnection::take(websocket::Decoder::Step step) {
   using What = websocket::Decoder::What;
   switch (step.what) {
-    case What::message: return deliver(rpc::Message::parse(Bytes::adopt(std::move(step.payload)), limits_));
+    case What::message: return deliver_frame(Bytes::adopt(std::move(step.payload)), limits_);
     case What::ping:
       // One who sends pings and reads nothing gets no more answers than fit.
       if (queue_.bytes() < limits_.backlog_pause_bytes)

@@ -10,7 +10,9 @@
 #include "fairlead/connection/listen.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/loop/event.hpp"
+#include "support/hostile_json.hpp"
 #include "support/support.hpp"
+#include "support/turns.hpp"
 
 namespace fairlead {
 namespace {
@@ -138,6 +140,78 @@ TEST_P(Contract, AnyJsonValueTravels) {
     ASSERT_TRUE(got) << got.error().to_string();
     EXPECT_EQ(got->value().text(), value);
   }
+}
+
+Task<void> send_text(std::shared_ptr<Connection> c, std::string text) {
+  const Result<void> sent = co_await c->send(rope(text));
+  EXPECT_TRUE(sent);
+}
+
+// The largest frames there may be, of everything that is costly to scan.
+TEST_P(Contract, LargestFramesDoNotHoldTheLoop) {
+  for (const std::string& value : test::hostile_values(test::kLargestFrame)) {
+    SCOPED_TRACE(value.substr(0, 40));
+    const std::string text = R"({"jsonrpc":"2.0","method":"m","params":{"a":)" + value + "}}";
+    loop.turns().reset();
+    loop.spawn(send_text(a, text));
+    const Result<rpc::Message> got = loop.block_on(receive_message(b));
+    ASSERT_TRUE(got) << got.error().to_string();
+    EXPECT_EQ(got->kind(), rpc::Kind::notification);
+    EXPECT_TRUE(got->frame().view() == text);
+    test::expect_short_turns(loop);
+  }
+}
+
+TEST_P(Contract, LargeFrameIsReceivedBeforeWhatFollowsIt) {
+  const std::string large = R"({"jsonrpc":"2.0","method":"m","params":)" +
+                            test::shuffled("[", {"[],", "1,"}, "1", "]", 3u << 20) + "}";
+  const std::vector<std::string> texts = {message(1), large, message(2), large, large, message(3)};
+  auto body = [](std::shared_ptr<Connection> c, std::vector<std::string> all) -> Task<void> {
+    for (const std::string& text : all) {
+      const Result<void> sent = co_await c->send(rope(text));
+      EXPECT_TRUE(sent);
+    }
+  };
+  loop.spawn(body(a, texts));
+  for (const std::string& text : texts) EXPECT_TRUE(receive(b) == text);
+}
+
+TEST_P(Contract, LargeFrameBeforeTheEndIsReceived) {
+  if (a == b) GTEST_SKIP() << "a child ends only when its input does";
+  const std::string large = R"({"jsonrpc":"2.0","method":"m","params":)" +
+                            test::shuffled("[", {"[],", "1,"}, "1", "]", 3u << 20) + "}";
+  auto body = [](std::shared_ptr<Connection> c, std::string text) -> Task<void> {
+    const Result<void> sent = co_await c->send(rope(text));
+    EXPECT_TRUE(sent);
+    c->close();
+  };
+  loop.spawn(body(a, large));
+  EXPECT_TRUE(receive(b) == large);
+  const Result<rpc::Message> after = loop.block_on(receive_message(b));
+  ASSERT_FALSE(after);
+  EXPECT_EQ(after.error().kind(), ErrorKind::closed);
+}
+
+TEST_P(Contract, ClosingWhileALargeFrameIsParsedEndsTheReceiver) {
+  const std::string large = R"({"jsonrpc":"2.0","method":"m","params":)" +
+                            test::shuffled("[", {"[],", "1,"}, "1", "]", 8u << 20) + "}";
+  bool sent = false;
+  auto body = [](std::shared_ptr<Connection> c, std::string text, bool& done) -> Task<void> {
+    const Result<void> outcome = co_await c->send(rope(text));
+    static_cast<void>(outcome);
+    done = true;
+  };
+  loop.spawn(body(a, large, sent));
+  bool received = false;
+  auto receiver = [](std::shared_ptr<Connection> c, bool& done) -> Task<void> {
+    const Result<rpc::Message> got = co_await c->receive();
+    EXPECT_FALSE(got);
+    done = true;
+  };
+  loop.spawn(receiver(b, received));
+  loop.run_until([&] { return sent; });
+  b->close();
+  loop.run_until([&] { return received; });
 }
 
 TEST_P(Contract, ConcurrentSendersNeverInterleave) {  // R3.4

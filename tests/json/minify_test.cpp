@@ -64,5 +64,20 @@ TEST(Minify, LeavesNoLineBreak) {
   EXPECT_EQ(small.find_first_of("\r\n"), std::string::npos);
 }
 
+TEST(OneLine, ReplacesLineBreaksAndNothingElse) {
+  for (std::size_t before = 0; before < 40; ++before) {
+    for (std::size_t after = 0; after < 40; ++after) {
+      const std::string plain = std::string(before, '1') + "%, \"\\n\",%" + std::string(after, '2');
+      std::string broken = plain;
+      std::string expected = plain;
+      for (const char c : {'\n', '\r'}) {
+        broken[broken.find('%')] = c;
+        expected[expected.find('%')] = ' ';
+      }
+      ASSERT_EQ(one_line(broken), expected);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fairlead::json

@@ -8,11 +8,43 @@
 
 #include "fairlead/rpc/codes.hpp"
 #include "fairlead/rpc/message.hpp"
+#include "fairlead/rpc/message_parser.hpp"
 
 namespace fairlead::rpc {
 
+inline void expect_same(const Message& a, const Message& b) {
+  EXPECT_EQ(a.kind(), b.kind());
+  EXPECT_EQ(a.frame().view(), b.frame().view());
+  EXPECT_EQ(a.id(), b.id());
+  EXPECT_EQ(a.method(), b.method());
+  EXPECT_EQ(a.params_text(), b.params_text());
+  EXPECT_EQ(a.result_text(), b.result_text());
+  EXPECT_EQ(a.error_object().text(), b.error_object().text());
+  EXPECT_EQ(a.has_line_break(), b.has_line_break());
+  EXPECT_EQ(a.lacks_result(), b.lacks_result());
+  EXPECT_EQ(a.members().count(), b.members().count());
+  EXPECT_EQ(a.value().text(), b.value().text());
+  if (a.kind() != b.kind()) return;
+  if (a.is(Kind::malformed)) {
+    EXPECT_EQ(a.problem().to_string(), b.problem().to_string());
+  }
+  if (!a.is(Kind::batch)) return;
+  ASSERT_EQ(a.batch().size(), b.batch().size());
+  for (std::size_t i = 0; i < a.batch().size(); ++i) expect_same(a.batch()[i], b.batch()[i]);
+}
+
+// Parses `text` at once and in the smallest steps, and expects the same of both.
 inline Message parse(std::string_view text, const Limits& limits = {}) {
-  return Message::parse(Bytes::copy_of(text), limits);
+  Message whole = Message::parse(Bytes::copy_of(text), limits);
+  MessageParser parser(Bytes::copy_of(text), limits, 1);
+  std::optional<Message> stepped = parser.step();
+  for (std::size_t steps = 0; !stepped && steps <= 3 * text.size(); ++steps) stepped = parser.step();
+  if (stepped) {
+    expect_same(*stepped, whole);
+  } else {
+    ADD_FAILURE() << "the steps do not end";
+  }
+  return whole;
 }
 
 // The envelope around some members.

@@ -182,11 +182,11 @@ TEST(WriteQueue, TellsWhenAMessageIsWritten) {  // R3.4
 
 // ---- line breaks -----------------------------------------------------------------------------------------
 
-TEST(WriteQueue, MinifiesLineBreaksInLineFramingOnly) {  // R2.1
+TEST(WriteQueue, ReplacesLineBreaksInLineFramingOnly) {  // R2.1
   const std::string pretty = "{\r\n  \"a\": [1,\n 2], \"s\": \" \\n \"\n}";
   WriteQueue line(Framing::line);
   ASSERT_TRUE(line.push(rope(pretty)));
-  EXPECT_EQ(next_bytes(line), "{\"a\":[1,2],\"s\":\" \\n \"}\n");
+  EXPECT_EQ(next_bytes(line), "{    \"a\": [1,  2], \"s\": \" \\n \" }\n");
   EXPECT_EQ(line.bytes(), next_bytes(line).size());
   for (const Framing framing : {Framing::length, Framing::header}) {
     WriteQueue other(framing);
@@ -195,10 +195,10 @@ TEST(WriteQueue, MinifiesLineBreaksInLineFramingOnly) {  // R2.1
   }
 }
 
-TEST(WriteQueue, MinifiesALoneCarriageReturn) {  // some readers take it for the end of a line
+TEST(WriteQueue, ReplacesALoneCarriageReturn) {  // some readers take it for the end of a line
   WriteQueue queue(Framing::line);
   ASSERT_TRUE(queue.push(rope("[1,\r2]")));
-  EXPECT_EQ(next_bytes(queue), "[1,2]\n");
+  EXPECT_EQ(next_bytes(queue), "[1, 2]\n");
 }
 
 TEST(WriteQueue, LeavesAMessageWithoutLineBreaksUntouched) {  // R1.6
@@ -208,24 +208,25 @@ TEST(WriteQueue, LeavesAMessageWithoutLineBreaksUntouched) {  // R1.6
   EXPECT_EQ(next_bytes(queue), spaced + "\n");
 }
 
-TEST(WriteQueue, MinifiesAcrossThePartsOfARope) {
+TEST(WriteQueue, ReplacesLineBreaksAcrossThePartsOfARope) {
   const std::string filler(10'000, 'x');
   const Message message = Message::parse(Bytes::copy_of(
       "{\"jsonrpc\":\"2.0\",\n\"id\":1,\"method\":\"m\",\"params\":[ \"" + filler + "\",\n1]}"));
   WriteQueue queue(Framing::line);
   ASSERT_TRUE(queue.push(with_id(message, "22")));
   EXPECT_EQ(next_bytes(queue),
-            "{\"jsonrpc\":\"2.0\",\"id\":22,\"method\":\"m\",\"params\":[\"" + filler + "\",1]}\n");
+            "{\"jsonrpc\":\"2.0\", \"id\":22,\"method\":\"m\",\"params\":[ \"" + filler + "\", 1]}\n");
 }
 
 TEST(WriteQueue,
-     MinifiesAMessageOfAPrettyPrintedBatch) {  // R2.1: a pretty HTTP body that goes to a child's stdin
+     ReplacesLineBreaksInAMessageOfAPrettyPrintedBatch) {  // R2.1: a pretty HTTP body that goes to a child's
+                                                           // stdin
   const Message batch = Message::parse(
       Bytes::copy_of("[\n  {\n    \"jsonrpc\": \"2.0\",\n    \"id\": 1,\n    \"method\": \"m\"\n  }\n]"));
   ASSERT_EQ(batch.kind(), Kind::batch);
   WriteQueue queue(Framing::line);
   ASSERT_TRUE(queue.push(with_id(batch.batch()[0], "5")));
-  EXPECT_EQ(next_bytes(queue), "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"m\"}\n");
+  EXPECT_EQ(next_bytes(queue), "{     \"jsonrpc\": \"2.0\",     \"id\": 5,     \"method\": \"m\"   }\n");
 }
 
 // ---- limits ----------------------------------------------------------------------------------------------

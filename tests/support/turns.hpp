@@ -26,6 +26,11 @@ inline constexpr int kTurnFactor = 1;
 // In thread CPU time, at release optimisation; more where the build is slower.
 inline constexpr std::chrono::milliseconds kTurnBound = std::chrono::milliseconds(50) * kTurnFactor;
 
+// Nearly as many bytes as a frame and a request body may have. Where the build is slower, and times say
+// little, fewer, but still several steps of a parser.
+inline constexpr std::size_t kLargestFrame = kTurnFactor == 1 ? (10u << 20) - 2000 : 1u << 20;
+inline constexpr std::size_t kLargestBody = kTurnFactor == 1 ? (4u << 20) - 2000 : 1u << 20;
+
 inline void expect_short_turns(Loop& loop) {
   const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(loop.turns().longest());
   ::testing::Test::RecordProperty("longest_turn_us", std::to_string(longest.count()));

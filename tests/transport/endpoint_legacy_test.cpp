@@ -1,4 +1,6 @@
 // Streamable HTTP of the legacy revisions (PROTOCOL §8.4, CONFORMANCE §2.1).
+#include "support/hostile_json.hpp"
+#include "support/turns.hpp"
 #include "transport/endpoint_harness.hpp"
 
 namespace fairlead::transport {
@@ -10,6 +12,32 @@ class LegacyEndpointTest : public EndpointTest {};
 
 std::string notification(const std::string& params) {
   return R"({"jsonrpc":"2.0","method":"notifications/message","params":)" + params + "}";
+}
+
+TEST_F(LegacyEndpointTest, LargestBodiesDoNotHoldTheLoop) {
+  initialize("2025-11-25");
+  for (const std::string& value : test::hostile_values(test::kLargestBody)) {
+    SCOPED_TRACE(value.substr(0, 40));
+    loop.turns().reset();
+    const FakePtr answer = call("1", "echo", R"({"a":)" + value + "}");
+    loop.run_until([&] { return answer->finished; });
+    EXPECT_EQ(answer->status, 200);
+    EXPECT_NE(answer->body.find(value), std::string::npos);
+    test::expect_short_turns(loop);
+  }
+}
+
+TEST_F(LegacyEndpointTest, LargeBodyOfAClientThatLeavesIsDropped) {
+  initialize("2025-11-25");
+  const std::string params = test::shuffled("[", {"[],", "1,"}, "1", "]", 40u << 20);
+  const FakePtr exchange = call("1", "echo", params);
+  ASSERT_FALSE(exchange->answered()) << "the body is not large enough";
+  exchange->leave();
+  settle();
+  const FakePtr next = call("2", "echo", R"({"b":1})");
+  EXPECT_EQ(next->status, 200);
+  for (int i = 0; i < 20; ++i) settle();
+  EXPECT_FALSE(exchange->answered());
 }
 
 TEST_F(LegacyEndpointTest, ASessionBeginsAndEnds) {

@@ -18,7 +18,7 @@ TEST_F(ModernEndpointTest, AnAnswerIsJsonUnlessSomethingIsSaidAheadOfIt) {
   EXPECT_EQ(events->header("X-Accel-Buffering"), "no");
   // On one line, and without ids: there is no coming back.
   EXPECT_EQ(events->body,
-            event("", R"({"jsonrpc":"2.0","method":"notifications/message","params":{"a":1}})") +
+            event("", R"({"jsonrpc":"2.0","method":"notifications/message","params":{ "a":1}})") +
                 event("", result("7", R"({"ok":true})")));
   EXPECT_TRUE(events->finished);
   EXPECT_FALSE(json->headers.has("Mcp-Session-Id"));

@@ -6,7 +6,9 @@
 #include "fairlead/peer/peer.hpp"
 #include "fairlead/transport/connect.hpp"
 #include "http/script_server.hpp"
+#include "support/hostile_json.hpp"
 #include "support/support.hpp"
+#include "support/turns.hpp"
 
 namespace fairlead::transport {
 namespace {
@@ -105,6 +107,29 @@ ScriptServer::Script legacy(ScriptServer::Script otherwise, bool stream = false)
 }
 
 // ---- the modern era ----
+
+TEST_F(StreamableTest, LargestAnswersDoNotHoldTheLoop) {
+  std::string value;
+  bool as_event = false;
+  ScriptServer server([&](const Asked& asked, Reply& reply) {
+    const std::string answer = result_of(asked, value);
+    if (!as_event) return reply.answer(200, "application/json", answer);
+    reply.answer(200, "text/event-stream", event(answer));
+  });
+  connect(server.url());
+  for (const std::string& hostile : test::hostile_values(test::kLargestFrame)) {
+    SCOPED_TRACE(hostile.substr(0, 40));
+    value = hostile;
+    for (const bool event_stream : {false, true}) {
+      as_event = event_stream;
+      loop.turns().reset();
+      const Result<json::Raw> answer = call("tools/call", kModern);
+      ASSERT_TRUE(answer) << answer.error().to_string();
+      EXPECT_TRUE(answer->text() == hostile);
+      test::expect_short_turns(loop);
+    }
+  }
+}
 
 TEST_F(StreamableTest, AModernCallIsOnePost) {
   ScriptServer server([](const Asked& asked, Reply& reply) { reply.result(asked, R"({"ok":1})"); });

@@ -6,7 +6,9 @@
 
 #include <vector>
 
+#include "support/hostile_json.hpp"
 #include "support/support.hpp"
+#include "support/turns.hpp"
 
 namespace fairlead::transport {
 namespace {
@@ -88,6 +90,24 @@ class WebSocketConnectionTest : public ::testing::Test {
 
 std::string ping_text(int id) {
   return R"({"jsonrpc":"2.0","id":)" + std::to_string(id) + R"(,"method":"ping"})";
+}
+
+TEST_F(WebSocketConnectionTest, LargestMessagesDoNotHoldTheLoop) {
+  start();
+  for (const std::string& value : test::hostile_values(test::kLargestFrame)) {
+    SCOPED_TRACE(value.substr(0, 40));
+    const std::string text = R"({"jsonrpc":"2.0","method":"m","params":{"a":)" + value + "}}";
+    for (const bool upwards : {true, false}) {
+      loop.turns().reset();
+      auto body = [](std::shared_ptr<Connection> to, std::string what) -> Task<void> {
+        const Result<void> sent = co_await to->send(test::rope(what));
+        EXPECT_TRUE(sent);
+      };
+      loop.spawn(body(upwards ? client : server, text));
+      EXPECT_TRUE(receive(upwards ? server : client) == text);
+      test::expect_short_turns(loop);
+    }
+  }
 }
 
 TEST_F(WebSocketConnectionTest, MessagesGoBothWays) {

@@ -18,6 +18,8 @@
 #include <string_view>
 
 #include "fairlead/base/byte_budget.hpp"
+#include "fairlead/base/bytes.hpp"
+#include "fairlead/base/limits.hpp"
 #include "fairlead/base/result.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/loop/task.hpp"
@@ -25,6 +27,10 @@
 #include "fairlead/rpc/rope.hpp"
 
 namespace fairlead {
+
+namespace rpc {
+class MessageParser;
+}
 
 // Which request of the other side a message belongs to. On a stream it makes no difference; a transport that
 // carries every request by itself, as HTTP does, sends the message back where that request came from.
@@ -123,9 +129,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // The connection has just become closed: release what it holds. Called once, on the loop.
   virtual void release() = 0;
 
-  void deliver(rpc::Message message) { inbox_.push_back(std::move(message)); }
+  void deliver(rpc::Message message) { inbox_.push_back(Arrival{std::move(message), nullptr}); }
+  // Delivers the message of a frame. A large frame is parsed in steps, a turn of the loop each; what is
+  // delivered after it is received after it.
+  void deliver_frame(Bytes frame, const Limits& limits);
   bool inbox_empty() const noexcept { return inbox_.empty(); }
-  bool receiver_waiting() const noexcept { return static_cast<bool>(receiver_); }
+  // Whether the receiver waits for input. False while it waits for a frame that is being parsed: an
+  // implementation reads nothing then.
+  bool receiver_waiting() const noexcept { return receiver_ && inbox_.empty(); }
   // Resumes the receiver, if it waits and has something to get. May destroy what the receiver owns.
   void wake_receiver();
   // Nothing more will be delivered; sending goes on.
@@ -143,6 +154,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const std::optional<Error>& reason() const noexcept { return reason_; }
 
  private:
+  struct Arrival {
+    rpc::Message message;
+    std::shared_ptr<rpc::MessageParser> parser;  // until the message is parsed
+  };
+  // Whether a receiver gets something at once: a message, or the reason why there are no more.
+  bool can_receive() const noexcept {
+    return inbox_.empty() ? input_end_.has_value() : !inbox_.front().parser;
+  }
+  void parse_soon();
+  void parse_step();
   void add_waiter(Waiter& waiter);
   void remove_waiter(Waiter& waiter) noexcept;
 
@@ -150,7 +171,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::atomic<bool> closed_ = false;
   std::optional<Error> reason_;     // why closed
   std::optional<Error> input_end_;  // why nothing more is delivered
-  std::deque<rpc::Message> inbox_;
+  std::deque<Arrival> inbox_;
+  bool parse_posted_ = false;
   std::coroutine_handle<> receiver_;
   CallFailed call_failed_;
   std::shared_ptr<ByteAccount> account_;
@@ -179,7 +201,7 @@ class Connection::Receive {
   Receive(const Receive&) = delete;
   ~Receive();
 
-  bool await_ready() const noexcept { return !connection_.inbox_.empty() || connection_.input_end_; }
+  bool await_ready() const noexcept { return connection_.can_receive(); }
   void await_suspend(std::coroutine_handle<> handle);
   Result<rpc::Message> await_resume();
 

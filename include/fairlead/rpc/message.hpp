@@ -42,7 +42,8 @@ class Annotation {
 class Message {
  public:
   Message() = default;
-  // Scans `frame` and classifies it. Never fails: what is wrong is in problem().
+  // Scans `frame` and classifies it. Never fails: what is wrong is in problem(). MessageParser does the same
+  // in steps, for large frames.
   static Message parse(Bytes frame, const Limits& limits = {});
   // For a frame that could not even be read.
   static Message malformed(Error problem, Bytes excerpt = {});
@@ -90,11 +91,12 @@ class Message {
   // The messages of a batch, each a part of this frame.
   const std::vector<Message>& batch() const noexcept { return *batch_; }
 
-  // Raw line breaks between tokens: must be minified before it can travel as one line.
+  // Raw line breaks between tokens: they are replaced before it can travel as one line.
   bool has_line_break() const noexcept { return line_break_; }
 
  private:
   friend class EnvelopeReader;
+  friend class FrameReader;
   json::Raw slice(std::string_view part) const {
     return part.empty() ? json::Raw() : json::Raw::trusted(frame_.part(part), !line_break_);
   }
