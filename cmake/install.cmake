@@ -27,7 +27,7 @@ endif()
 
 # Whatever a layer links, a program that links us statically must link too, so each is named in fairlead-config.cmake.in
 # and fairlead.pc.in.
-set(known_links Threads::Threads OpenSSL::SSL OpenSSL::Crypto)
+set(known_links Threads::Threads OpenSSL::SSL OpenSSL::Crypto yaml)
 foreach(library IN LISTS FAIRLEAD_LINKS)
   if(NOT library IN_LIST known_links)
     message(FATAL_ERROR "${library} is linked by a layer: name it in fairlead-config.cmake.in and fairlead.pc.in")
@@ -35,7 +35,7 @@ foreach(library IN LISTS FAIRLEAD_LINKS)
 endforeach()
 find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED)
-target_link_libraries(libfairlead PUBLIC Threads::Threads OpenSSL::SSL OpenSSL::Crypto)
+target_link_libraries(libfairlead PUBLIC Threads::Threads OpenSSL::SSL OpenSSL::Crypto yaml)
 
 if(FAIRLEAD_SANITIZE)
   return()   # not for anybody's machine

@@ -17,7 +17,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)                  # Depends: what the program is linked with
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++ (>= 4:12), libboost1.81-dev")    # to use the library; Boost for mcp/typed.hpp
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++ (>= 4:12), libboost1.81-dev, libssl-dev, libyaml-dev")    # to use the library; Boost for mcp/typed.hpp
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ${BUILD_SHARED_LIBS})

@@ -75,7 +75,7 @@ Result<json::Raw> read_front_matter(std::string_view markdown) {
     if (take_line(markdown) != "---") continue;
     const std::string_view inside = body.substr(0, length);
     if (!is_text(inside)) return no_front_matter("it is not UTF-8 text");
-    Result<json::Raw> parsed = Yaml(inside, 2).parse();
+    Result<json::Raw> parsed = read_yaml(inside, 2);
     if (!parsed) return no_front_matter(parsed.error().message());
     return parsed;
   }

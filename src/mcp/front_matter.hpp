@@ -1,7 +1,6 @@
-// The YAML at the top of a SKILL.md, read as JSON. A strict part of YAML 1.2 that is enough for front matter:
-// mappings and lists, in blocks and in brackets; plain, quoted and block scalars, over several lines too;
-// comments; values as the core schema has them. Anchors, aliases, tags, directives, merge keys and complex
-// keys are refused, with the line they stand on, and so is whatever else is not understood.
+// The YAML at the top of a SKILL.md, read as JSON: a mapping, its plain scalars resolved by the core schema
+// of YAML 1.2. What could mean another value elsewhere is refused, with its line: anchors, aliases, tags,
+// directives, merge keys, repeated keys and keys that are not text.
 #pragma once
 
 #include <string_view>
