@@ -1,4 +1,4 @@
-// fairlead: the program. One file a command; this one only puts them together.
+// fairlead: the program. This file only puts the commands together.
 #include <CLI/CLI.hpp>
 
 #include "cli/common.hpp"

@@ -1,4 +1,5 @@
-// Every bound in one place, with its default. Error messages name the limit by the name it has here.
+// The limits of connections, peers and processes, with their defaults. Error messages name a limit by the
+// name it has here. Other layers have limits of their own, in their options (docs/limits.md).
 #pragma once
 
 #include <chrono>
