@@ -7,8 +7,7 @@ namespace fairlead::json {
 
 void MemberIndex::Indexing::begin(Scanner& scanner) {
   index_ = MemberIndex();
-  scanner.peek();  // to the first byte
-  from_ = scanner.offset();
+  from_ = scanner.offset();  // peek() has moved to the first byte
   scanner.begin_object();
 }
 

@@ -68,7 +68,6 @@ inline bool Scanner::fail(const char* at, Problem problem) noexcept {
 }
 
 const char* Scanner::skip_space(const char* p) noexcept {
-  if (p != end_ && static_cast<unsigned char>(*p) > ' ') return p;
   return skip_white_space(p, end_, line_break_);
 }
 
@@ -313,7 +312,8 @@ const char* Scanner::scan_container(const char* p) {
 
 bool Scanner::value(std::string_view& out) {
   if (failed()) return false;
-  if (pauses_ != nullptr) return paused_value(out);
+  if (pauses_ != nullptr) [[unlikely]]
+    return paused_value(out);
   const char* from = p_;
   const char c = next(from);
   const char* to = c == '{' || c == '[' ? scan_container<false>(from) : scan_scalar<false>(from, c);
@@ -323,7 +323,7 @@ bool Scanner::value(std::string_view& out) {
   return true;
 }
 
-bool Scanner::paused_value(std::string_view& out) {
+[[gnu::noinline]] bool Scanner::paused_value(std::string_view& out) {
   const bool resumes = paused();
   if (resumes) go_on();
   const char* from = resumes ? std::exchange(pauses_->begun_, nullptr) : p_;
@@ -388,16 +388,24 @@ bool Scanner::begin_array() {
 }
 
 bool Scanner::next_member(std::string_view& key, bool& escaped) {
-  if (pauses_ != nullptr) return next_paused_member(key, escaped);
+  if (pauses_ != nullptr) [[unlikely]]
+    return next_paused_member(key, escaped);
   const char* p = nullptr;
   if (!next_item('}', p)) return false;
   if (next(p) != '"') return fail(p, Problem::unexpected);
+  const char* const from = p + 1;
   saw_escape_ = false;
-  return end_key(p, scan_string<false>(p), key, escaped);
+  p = scan_string<false>(p);
+  if (p == nullptr) return false;
+  key = std::string_view(from, static_cast<std::size_t>(p - 1 - from));
+  escaped = saw_escape_;
+  if (next(p) != ':') return fail(p, Problem::unexpected);
+  p_ = p + 1;
+  return true;
 }
 
 // Pauses before a member or inside its key.
-bool Scanner::next_paused_member(std::string_view& key, bool& escaped) {
+[[gnu::noinline]] bool Scanner::next_paused_member(std::string_view& key, bool& escaped) {
   const bool resumes = paused();
   if (resumes) go_on();
   const char* p = std::exchange(pauses_->begun_, nullptr);
@@ -437,13 +445,13 @@ bool Scanner::next_element() {
 
 std::optional<Type> Scanner::peek() {
   if (failed()) return std::nullopt;
-  p_ = skip_space(p_);
+  if (static_cast<unsigned char>(head(p_)) <= ' ') p_ = skip_space(p_);
   return type_from(head(p_));
 }
 
 bool Scanner::finish() {
   if (failed()) return false;
-  p_ = skip_space(p_);
+  if (p_ != end_) p_ = skip_space(p_);
   return p_ == end_ || fail(p_, Problem::trailing);
 }
 

@@ -46,7 +46,8 @@ class MemberIndex::Indexing {
   // The scanners of scan() read `text`. `index` must outlive this.
   Indexing(MemberIndex& index, std::string_view text) noexcept : index_(index), text_(text) {}
 
-  // Scans the object that comes next; `object` is its exact bytes. REQUIRES: peek() is Type::object. Returns
+  // Scans the object that comes next; `object` is its exact bytes. REQUIRES: peek() has just returned
+  // Type::object. Returns
   // false after an error of the scanner, and when it has paused: call it again then.
   bool scan(Scanner& scanner, std::string_view& object);
 
