@@ -1,6 +1,7 @@
 #include "fairlead/peer/connection.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "fairlead/rpc/message_parser.hpp"
 
@@ -39,7 +40,13 @@ void Connection::parse_soon() {
   if (std::exchange(parse_posted_, true)) return;
   loop_.post([self = shared_from_this()] {
     self->parse_posted_ = false;
-    self->parse_step();
+    try {
+      self->parse_step();
+    } catch (const std::bad_alloc&) {
+      self->inbox_.clear();
+      self->fail(Error(ErrorKind::resource_exhausted,
+                       "resource exhausted: out of memory for what " + self->description() + " sends"));
+    }
   });
 }
 
