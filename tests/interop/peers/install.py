@@ -110,10 +110,36 @@ def go(root, name):
         return program
 
 
+# Without default features where that saves the build of what the programs do not use.
+CRATE_OPTIONS = {
+    "rmcp": ', features = ["client", "server", "elicitation", "transport-io", "transport-child-process", '
+            '"transport-streamable-http-client-reqwest", "transport-streamable-http-server"]',
+    "axum": ', default-features = false, features = ["http1", "tokio"]',
+    "tokio": ', features = ["rt-multi-thread", "macros", "io-std", "process", "net", "sync", "time"]',
+}  # fmt: skip
+
+
+def rust(root, name):
+    """The program `peer`, built with the crates; returns its path. The registry's cache is Cargo's own."""
+    crates = VERSIONS[name]
+    with Directory(root, name, {"crates": crates, "sources": sources_of("rust")}) as directory:
+        target = directory.path / "target"
+        if directory.stale:
+            command = needed("cargo")
+            sources = copied("rust", directory.path)
+            lines = "".join(f'{crate} = {{ version = "={version}"{CRATE_OPTIONS.get(crate, "")} }}\n' for crate, version in crates.items())
+            package = '[package]\nname = "peer"\nversion = "0.0.0"\nedition = "2024"\n\n[workspace]\n\n[profile.dev]\ndebug = false\n'
+            (sources / "Cargo.toml").write_text(f"{package}\n[dependencies]\n{lines}")
+            environment = {"CARGO_TARGET_DIR": str(target), "CARGO_BUILD_JOBS": "2"}
+            build([command, "build", "--quiet"], "cargo build", sources, environment)
+            directory.done()
+        return target / "debug" / "peer"
+
+
 def programs(peer, root):
     """(server, client): the commands of a peer's two programs, without arguments."""
     if peer.toolchain == "python":
         interpreter = python(root, peer.name)
         return tuple([str(interpreter), "-B", str(HERE / "python" / f"{role}_{peer.programs}.py")] for role in ("server", "client"))
-    program = {"go": go}[peer.toolchain](root, peer.name)
+    program = {"go": go, "rust": rust}[peer.toolchain](root, peer.name)
     return [str(program), "server"], [str(program), "client"]

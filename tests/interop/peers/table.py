@@ -29,6 +29,7 @@ PEERS = {peer.name: peer for peer in (
     Peer("mcp-2", "Python SDK 2.x", "python", "v2", revisions=(LEGACY, MODERN)),
     Peer("fastmcp", "fastmcp", "python", "fastmcp", revisions=(LEGACY, MODERN)),
     Peer("go", "Go SDK", "go", revisions=(LEGACY, MODERN)),
+    Peer("rust", "Rust SDK", "rust", transports=("stdio", "http", "json"), revisions=(LEGACY, MODERN)),
 )}  # fmt: skip
 
 
@@ -96,6 +97,8 @@ EMPTY = [
     Empty(("elicit", "sample"), NO_STREAM, transports=("json",), revisions=(LEGACY,), paths=(SERVER,), peers=PYTHON),
     Empty(("elicit", "sample"), NO_STREAM, transports=("json",), peers=("mcp-1",)),
     Empty(("roots",), NO_STREAM, transports=("json",), revisions=(LEGACY,), paths=(SERVER,), peers=("mcp-2",), fails=True),
+    Empty(("elicit", "sample", "roots", "subscribe"), "a server that answers with JSON has no sessions, so that it can neither ask nor tell",
+          transports=("json",), revisions=(LEGACY,), paths=(SERVER,), peers=("rust",)),
     Empty(("large",), BIG_EVENT, transports=("sse",), paths=(CLIENT, GATEWAY), peers=("mcp-2", "fastmcp")),
     Empty(("cancel",), "the server does not notice that the client has closed the stream of the call", transports=("http",),
           revisions=(MODERN,), paths=(SERVER, GATEWAY), peers=("go",), fails=True),
