@@ -2,7 +2,44 @@
 
 #include <algorithm>
 
+#include "fairlead/json/writer.hpp"
+
 namespace fairlead::gateway {
+
+namespace {
+
+// What clients can be asked for.
+struct Askable {
+  bool roots = false;
+  bool sampling = false;
+  bool form = false;  // elicitation
+  bool url = false;
+
+  void add(json::View capabilities) {
+    const json::View elicitation = capabilities["elicitation"];
+    roots = roots || !capabilities["roots"].absent();
+    sampling = sampling || !capabilities["sampling"].absent();
+    url = url || !elicitation["url"].absent();
+    // An empty object stands for forms.
+    form = form || !elicitation["form"].absent() || (!elicitation.absent() && elicitation["url"].absent());
+  }
+  json::Raw written() const {
+    json::Writer out;
+    out.begin_object();
+    if (roots) out.key("roots").raw("{}");
+    if (sampling) out.key("sampling").raw("{}");
+    if (form || url) {
+      out.key("elicitation").begin_object();
+      if (form) out.key("form").raw("{}");
+      if (url) out.key("url").raw("{}");
+      out.end_object();
+    }
+    out.end_object();
+    return out.finish();
+  }
+};
+
+}  // namespace
 
 void SessionTable::add(std::string_view session, Reach reach) {
   sessions_.insert_or_assign(std::string(session), std::move(reach));
@@ -16,6 +53,15 @@ void SessionTable::remove(std::string_view session) {
 std::optional<mcp::Context> SessionTable::find(std::string_view session) const {
   const auto found = sessions_.find(session);
   return found == sessions_.end() ? std::nullopt : found->second();
+}
+
+json::Raw SessionTable::capabilities(const std::function<bool(const mcp::Context&)>& concerns) const {
+  Askable all;
+  for (const auto& [session, reach] : sessions_) {
+    const std::optional<mcp::Context> context = reach();
+    if (context && concerns(*context)) all.add(context->client_capabilities());
+  }
+  return all.written();
 }
 
 void SessionTable::set_level(std::string_view session, mcp::LoggingLevel level) {

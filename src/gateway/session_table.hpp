@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -24,6 +25,10 @@ class SessionTable {
   // The way to its client; nullopt if the session is unknown or its client is gone.
   std::optional<mcp::Context> find(std::string_view session) const;
   std::size_t size() const noexcept { return sessions_.size(); }
+
+  // The union of what the clients that `concerns` picks can be asked for: roots, sampling and elicitation, as
+  // an object of client capabilities.
+  json::Raw capabilities(const std::function<bool(const mcp::Context&)>& concerns) const;
 
   void set_level(std::string_view session, mcp::LoggingLevel level);
   // The least severe level that this session, or any if it is empty, has set; kDefaultLevel if that is lower.

@@ -9,9 +9,6 @@ namespace fairlead::gateway {
 
 namespace {
 
-// Everything; whether a client can do it is seen when it is asked.
-constexpr std::string_view kCapabilities = R"({"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}})";
-
 bool of_one_session(const std::vector<pool::RunningCall>& calls) {
   return calls.size() == 1 || std::ranges::all_of(calls, [&](const pool::RunningCall& call) {
            return !call.session.empty() && call.session == calls.front().session;
@@ -23,8 +20,9 @@ bool of_one_session(const std::vector<pool::RunningCall>& calls) {
 pool::UpstreamHandlers UpstreamEvents::handlers() {
   const std::weak_ptr<UpstreamEvents> weak = weak_from_this();
   pool::UpstreamHandlers handlers;
-  handlers.capabilities = [](const pool::Upstream&) {
-    return json::Raw::trusted(Bytes::constant(kCapabilities), true);
+  handlers.capabilities = [weak](const pool::Upstream& upstream) {
+    const auto self = weak.lock();
+    return self ? self->capabilities_for(upstream) : json::Raw();
   };
   handlers.log_level = [weak](const pool::Upstream& upstream) {
     const auto self = weak.lock();
@@ -64,6 +62,14 @@ std::optional<mcp::Context> UpstreamEvents::client_for(const pool::Upstream& ups
   }
   if (upstream.spec().sharing == pool::Sharing::per_user) return std::nullopt;
   return sessions_->find(upstream.key());
+}
+
+json::Raw UpstreamEvents::capabilities_for(const pool::Upstream& upstream) const {
+  const bool per_user = upstream.spec().sharing == pool::Sharing::per_user;
+  return sessions_->capabilities([&](const mcp::Context& context) {
+    const std::string_view key = per_user ? context.user() : context.session();
+    return upstream.key().empty() || upstream.key() == key;
+  });
 }
 
 // ---- notifications ---------------------------------------------------------------------------------------

@@ -109,7 +109,9 @@ Task<Result<PoolImpl::UpstreamPtr>> PoolImpl::ready_upstream(const Target& targe
     if (stop.stop_requested())
       co_return with_failure_code(Error(ErrorKind::cancelled, "given up before it was sent"));
     const Result<UpstreamPtr> upstream = upstream_of(target);
-    if (!upstream || (*upstream)->ready()) co_return upstream;
+    if (!upstream) co_return upstream;
+    if ((*upstream)->ready() && priority == StartPriority::call) (*upstream)->stop_if_uninformed();
+    if ((*upstream)->ready()) co_return upstream;
     Task<Result<void>> readying = (*upstream)->become_ready(stop, priority);
     const Result<void> ready = co_await readying;
     if (ready) co_return upstream;
@@ -138,6 +140,7 @@ Task<Result<rpc::Message>> PoolImpl::call(Target target, rpc::Message request, F
     Result<UpstreamPtr> found = upstream_of(target);
     std::optional<Error> refused = found ? (*found)->tool_refusal(request) : std::nullopt;
     if (refused) co_return first_failure ? *first_failure : *refused;
+    if (found && (*found)->ready()) (*found)->stop_if_uninformed();
     if (found && !(*found)->ready()) {
       Task<Result<UpstreamPtr>> readying = ready_upstream(target, options.stop);
       found = co_await readying;

@@ -60,6 +60,10 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   // The same without waiting.
   void begin_attempt();
 
+  // A server learns what its clients can be asked for only when it is started. If one that no client has used
+  // yet lacks something that its clients have by now, it is stopped, to be started anew. REQUIRES: ready().
+  void stop_if_uninformed();
+
   // ---- ending (upstream.cpp) ----
   void rest(std::string_view why);
   void retire(std::string_view why, std::chrono::milliseconds grace);
@@ -116,6 +120,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   bool unused() const noexcept { return calls_.empty() && holds_ == 0; }
   void became_idle();
 
+  bool between_calls() const noexcept;
   Error refusal() const;
   Error spawn_timeout(std::chrono::milliseconds patience) const;
   Error still_waiting() const;
@@ -168,6 +173,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   std::uint64_t last_number_ = 0;
   std::uint64_t asked_ = 0;     // by the server, ever
   std::uint64_t answered_ = 0;  // calls, by this connection
+  json::Raw declared_;          // the capabilities of clients that it was told of
   std::optional<std::string> only_session_ = "";
   bool used_ = false;
 

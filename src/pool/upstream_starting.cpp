@@ -67,6 +67,16 @@ Error start_failure(const Error& reason) {
   });
 }
 
+// Whether `declared` has every capability of `wanted`, as it is there.
+bool covers(json::View declared, json::View wanted) {
+  bool all = true;
+  wanted.each_member([&](std::string_view key, bool, json::View value) {
+    all = declared[key].text() == value.text();
+    return all;
+  });
+  return all;
+}
+
 }  // namespace
 
 bool ServerSpec::is_process() const {
@@ -288,6 +298,13 @@ Task<ConnectResult> ManagedUpstream::open(std::weak_ptr<ManagedUpstream> weak, s
   co_return made;
 }
 
+void ManagedUpstream::stop_if_uninformed() {
+  const auto& capabilities = core_->options.handlers.capabilities;
+  if (used_ || !unused() || !capabilities || mcp::is_modern(client_->revision())) return;
+  if (!covers(json::View(declared_), json::View(capabilities(*this))))
+    rest("clients have capabilities that it was not told of");
+}
+
 mcp::ClientOptions ManagedUpstream::client_options(std::uint64_t generation) {
   const UpstreamHandlers& given = core_->options.handlers;
   mcp::ClientOptions options = core_->options.client;
@@ -298,7 +315,8 @@ mcp::ClientOptions ManagedUpstream::client_options(std::uint64_t generation) {
   options.reconnect = mcp::Reconnect::never;
   options.handshake_timeout = spec().clocks.handshake;
   options.handlers = mcp::ClientHandlers();
-  options.handlers.capabilities = given.capabilities ? given.capabilities(*this) : json::Raw();
+  declared_ = given.capabilities ? given.capabilities(*this) : json::Raw();
+  options.handlers.capabilities = declared_;
   if (given.log_level) options.log_level = given.log_level(*this);
   const std::weak_ptr<ManagedUpstream> weak = weak_from_this();
   options.handlers.request = [weak](Request request) {

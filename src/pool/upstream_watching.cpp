@@ -1,4 +1,5 @@
 // Whether an upstream is alive: what it says, how its calls end, and the ping it gets when it says nothing.
+#include <algorithm>
 #include <set>
 
 #include "fairlead/process/failure.hpp"
@@ -38,11 +39,17 @@ Task<Answer> ManagedUpstream::refuse_request(Request request) {
   co_return rpc::method_not_found(request.method());
 }
 
+bool ManagedUpstream::between_calls() const noexcept {
+  return std::ranges::all_of(calls_, [](const Running& call) { return !call.request_; });
+}
+
 Task<Answer> ManagedUpstream::on_request(Request request) {
   ++asked_;
   sign_of_life();
   // Posted: it may take the upstream from those who share it.
-  if (asks_a_session(request.method()) && server_->keeps_state) {
+  // Asking for roots between calls, as many do when they are started, keeps nothing of one session.
+  const bool harmless = request.method() == "roots/list" && between_calls();
+  if (asks_a_session(request.method()) && !harmless && server_->keeps_state) {
     core_->loop.post([server = server_, why = "it sends " + std::string(request.method())] {
       if (server->keeps_state) server->keeps_state(why);
     });

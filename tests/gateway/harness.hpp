@@ -190,9 +190,9 @@ class GatewayTest : public ::testing::Test {
   static Task<Result<json::Raw>> answer_model(std::string model) {
     co_return raw(R"({"role":"assistant","content":{"type":"text","text":"!"},"model":")" + model + R"("})");
   }
-  // `model` is what it answers when it is asked.
+  // `model` is what it answers when it is asked; empty: it cannot be asked.
   std::shared_ptr<Client> enter(mcp::Revision revision = mcp::kNewestLegacy, const std::string& user = "",
-                                const std::string& model = "someone") {
+                                const std::string& model = "") {
     if (!gateway) {
       Result<std::shared_ptr<Gateway>> made = Gateway::create(loop, config, gateway_log);
       EXPECT_TRUE(made) << made.error().to_string();
@@ -204,9 +204,9 @@ class GatewayTest : public ::testing::Test {
     options.pinned = revision;
     options.log_level = mcp::LoggingLevel::info;
     options.cache = false;
-    options.handlers.sample = [model](json::Raw) { return answer_model(model); };
+    if (!model.empty()) options.handlers.sample = [model](json::Raw) { return answer_model(model); };
     if (answers) {
-      options.handlers.capabilities = raw(R"({"sampling":{},"roots":{}})");
+      options.handlers.capabilities = raw(R"({"sampling":{},"roots":{},"elicitation":{"form":{},"url":{}}})");
       options.handlers.request = answers;
     }
     options.handlers.notified = [weak = std::weak_ptr(entered)](std::string_view method,

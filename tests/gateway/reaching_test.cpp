@@ -201,15 +201,15 @@ TEST_F(GatewayTest, what_a_sessions_own_server_says_of_itself_is_for_that_sessio
   const auto other = enter();
   const std::size_t mine = std::stoul(call(one, "own__which"));
   call(other, "own__which");
-  call(one, "shared__which");
+  const std::size_t ours = std::stoul(call(one, "shared__which"));
   const json::Raw message = raw(R"({"level":"info","data":"said"})");
-  for (Instance* const at : {&instance("own", mine), &instance("shared", 0)})
+  for (Instance* const at : {&instance("own", mine), &instance("shared", ours)})
     ASSERT_TRUE(at->peer->post_notification("notifications/message", message));
   EXPECT_TRUE(comes_true([&] { return one->count(kSaid) == 1; }));
   std::string own_answer;
   std::string shared_answer;
   loop.spawn(ask_unasked(instance("own", mine).peer, {}, &own_answer));
-  loop.spawn(ask_unasked(instance("shared", 0).peer, {}, &shared_answer));
+  loop.spawn(ask_unasked(instance("shared", ours).peer, {}, &shared_answer));
   EXPECT_TRUE(comes_true([&] { return !own_answer.empty() && !shared_answer.empty(); }));
   EXPECT_EQ(own_answer, R"({"roots":[]})");
   EXPECT_NE(shared_answer.find("cannot be told which client"), std::string::npos) << shared_answer;
@@ -257,7 +257,7 @@ TEST_F(GatewayTest, that_a_url_is_done_with_is_told_to_whoever_was_sent_there) {
       loop.block_on(one->client->request("tools/call", raw(R"({"name":"a__sign_in","arguments":{}})")));
   ASSERT_FALSE(refused);
   ASSERT_EQ(refused.error().detail().rpc_code, -32042) << refused.error().message();
-  instance("a", 0).server.elicitation_complete("sign-in");
+  instance("a", std::stoul(call(one, "a__which"))).server.elicitation_complete("sign-in");
   EXPECT_TRUE(comes_true([&] { return one->count(completed) == 1; }));
   settle("a");
   EXPECT_EQ(other->count(completed), 0);

@@ -74,8 +74,8 @@ TEST_P(Subscribing, a_lost_server_is_subscribed_to_again_and_what_was_missed_is_
 
 TEST_F(GatewayTest, subscribers_follow_when_a_server_is_no_longer_shared) {
   add("a", Sharing::automatic);
-  const auto one = enter();
-  const auto other = enter();
+  const auto one = enter(mcp::kNewestLegacy, "", "someone");
+  const auto other = enter(mcp::kNewestLegacy, "", "another");
   subscribe(one);
   subscribe(other);
   EXPECT_EQ(call(one, "a__ask"), "someone");
