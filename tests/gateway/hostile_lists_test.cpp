@@ -41,6 +41,7 @@ class HostileListTest : public GatewayTest {
   std::vector<std::string> logged;
 
   void SetUp() override {
+    config.list_wait = 1h;
     gateway_log =
         Log(LogLevel::warning, LogFormat::text, [this](std::string_view line) { logged.emplace_back(line); });
     furnish = [this](Instance& instance) { instance.server.backend(backend); };
@@ -60,6 +61,12 @@ class HostileListTest : public GatewayTest {
     }
     pages.push_back(raw(R"({")" + member + R"(":[)" + text + "]}"));
   }
+  // However long it takes: builds with sanitizers are slow.
+  void wait_until_listed() {
+    mcp::ToolCallOptions options;
+    options.timeout = 1h;
+    EXPECT_TRUE(loop.block_on(client->client->request("tools/list", json::Raw(), options)));
+  }
   // Starts a gateway in front of one server that lists this, and waits until it is listed.
   void list(const std::string& method, const std::string& member, const std::vector<std::string>& entries,
             mcp::Revision revision = mcp::kNewestLegacy) {
@@ -67,7 +74,7 @@ class HostileListTest : public GatewayTest {
     add("s", Sharing::shared, revision);
     loop.turns().reset();
     client = enter(revision);
-    tools(client);
+    wait_until_listed();
   }
   bool was_logged(std::string_view what) const {
     return std::ranges::any_of(logged,
@@ -222,7 +229,6 @@ TEST_P(HostileToolsTest, ManyInvalidToolsAreLoggedAsOneNumber) {
 TEST_P(HostileToolsTest, ServerThatPagesForEverListsNone) {
   backend->results["tools/list"] =
       raw(R"({"tools":[{"name":"t","inputSchema":{"type":"object"}}],"nextCursor":"more"})");
-  config.list_wait = 1h;
   add("s", Sharing::shared, GetParam());
   client = enter(GetParam());
   EXPECT_TRUE(tools(client).empty());
@@ -279,9 +285,9 @@ class ManyServersTest : public HostileListTest {
 TEST_F(ManyServersTest, ChangeOfOneOfTenLargestListsDoesNotHoldTheLoop) {
   backend->results["tools/list"] = tools_result(kTools);
   for (int i = 0; i < kServers; ++i) add("s" + std::to_string(i), Sharing::shared);
-  config.list_wait = 1h;
   loop.turns().reset();
   client = enter();
+  wait_until_listed();
   EXPECT_EQ(count_tools(), static_cast<std::size_t>(kServers * kTools));
   test::expect_short_turns(loop);
   loop.turns().reset();
@@ -298,9 +304,9 @@ TEST_F(ManyServersTest, SameUrisOfManyServersDoNotHoldTheLoop) {
     resources.push_back(R"({"uri":"x://)" + std::string(200, 'u') + std::to_string(i) + R"(","name":"n"})");
   put("resources/list", "resources", resources);
   for (int i = 0; i < kServers; ++i) add("s" + std::to_string(i), Sharing::shared);
-  config.list_wait = 1h;
   loop.turns().reset();
   client = enter();
+  wait_until_listed();
   const Result<std::vector<json::Raw>> listed = loop.block_on(client->client->resources());
   ASSERT_TRUE(listed) << listed.error().to_string();
   EXPECT_EQ(listed->size(), static_cast<std::size_t>(kTools));
@@ -309,11 +315,11 @@ TEST_F(ManyServersTest, SameUrisOfManyServersDoNotHoldTheLoop) {
 }
 
 TEST_F(ManyServersTest, GatewayBehindAGatewayOffersAllItsTools) {
-  constexpr std::size_t kInner = 3;
-  backend->results["tools/list"] = tools_result(kTools);
+  constexpr std::size_t kInner = 2;
+  constexpr int kInnerTools = 6'000;
+  backend->results["tools/list"] = tools_result(kInnerTools);
   backend->results["tools/call"] = raw(R"({"content":[],"resultType":"complete"})");
   for (std::size_t i = 0; i < kInner; ++i) add("s" + std::to_string(i), Sharing::shared);
-  config.list_wait = 1h;
   const Result<std::shared_ptr<Gateway>> inner = Gateway::create(loop, config, gateway_log);
   ASSERT_TRUE(inner) << inner.error().to_string();
   EXPECT_TRUE(comes_true([&] {
@@ -323,8 +329,9 @@ TEST_F(ManyServersTest, GatewayBehindAGatewayOffersAllItsTools) {
   furnish = [&](Instance& instance) { instance.server = (*inner)->front(); };
   add("inner", Sharing::shared);
   client = enter();
-  EXPECT_EQ(tools(client).size(), kInner * kTools);
-  const std::string last = "inner__s2__t" + std::to_string(kTools - 1);
+  wait_until_listed();
+  EXPECT_EQ(tools(client).size(), kInner * kInnerTools);
+  const std::string last = "inner__s1__t" + std::to_string(kInnerTools - 1);
   EXPECT_TRUE(loop.block_on(client->client->call_tool(last, raw("{}"))));
   loop.block_on((*inner)->shutdown(0ms));
 }
