@@ -25,6 +25,7 @@ import time
 sys.dont_write_bytecode = True  # the tree stays as it is
 
 import install
+import servers
 from table import CLIENT, FEATURES, GATEWAY, LEGACY, MODERN, PATHS, PEERS, SERVER, TRANSPORTS, empty, runs_of
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -80,16 +81,29 @@ class Matrix:
         self.our_client = [str(build / "tests" / "interop_client")]
         self.fairlead = str(build / "fairlead")
 
-    def peer(self, peer):
-        """All rows of a peer. Returns whether all is as the table says."""
-        absent = self.kept / f"{peer.name}.absent"
+    def tried(self, name, run):
+        """What run() returns; None if something that it needs is absent, which is kept and said."""
+        absent = self.kept / f"{name}.absent"
         absent.unlink(missing_ok=True)
         try:
-            server, client = install.programs(peer, self.kept)
+            return run()
         except install.Absent as reason:
             absent.write_text(f"{reason}\n")
-            print(f"not tried here: {peer.name} ({reason})")
+            print(f"not tried here: {name} ({reason})")
             return None
+
+    def servers(self):
+        """Real servers behind the gateway. Returns whether every call was answered as it should be."""
+        outcomes = servers.run(self, listening)
+        for server, tool, problem in outcomes:
+            print(f"{'FAIL' if problem else 'ok  '} {server}: {tool}{': ' + problem if problem else ''}", flush=True)
+        kept = {"versions": servers.versions(), "calls": [outcome[:2] for outcome in outcomes]}
+        (self.kept / f"{servers.NAME}.json").write_text(json.dumps(kept, indent=1))
+        return not any(problem for _, _, problem in outcomes)
+
+    def peer(self, peer):
+        """All rows of a peer. Returns whether all is as the table says."""
+        server, client = install.programs(peer, self.kept)
         results, problems = [], []
         for run in runs_of(peer):
             began = time.monotonic()
@@ -220,7 +234,7 @@ class Matrix:
         """Compares the tables of the peers that were tried; those of others stay as they are."""
         text = DOCS.read_text()
         made, compared = text, []
-        for name, peer in PEERS.items():
+        for name in [*PEERS, servers.NAME]:
             results = self.results(name)
             if results is None:
                 continue
@@ -228,7 +242,7 @@ class Matrix:
             pattern = re.compile(rf"(<!-- peer {re.escape(name)}: [^\n]*-->\n).*?(<!-- end -->)", re.DOTALL)
             if not pattern.search(made):
                 raise Wrong(f"docs/{DOCS.name} has no place for the peer {name}")
-            body = section(peer, results)
+            body = section(PEERS[name], results) if name in PEERS else servers.section(results)
             made = pattern.sub(lambda match, body=body: match[1] + "\n" + body + "\n" + match[2], made)
         print(f"compared: {', '.join(compared) or 'nothing'}")
         if write:
@@ -272,13 +286,14 @@ def main():
     arguments = parser.parse_args()
     words = arguments.words
     if words == ["list"]:
-        print("\n".join(PEERS))
+        print("\n".join([*PEERS, servers.NAME]))
         return 0
     if len(words) < 2:
         parser.error("see --help")
     matrix = Matrix(pathlib.Path(words[0]).resolve(), arguments.verbose)
-    if words[1] == "run" and len(words) == 3 and words[2] in PEERS:
-        good = matrix.peer(PEERS[words[2]])
+    if words[1] == "run" and len(words) == 3 and words[2] in [*PEERS, servers.NAME]:
+        run = (lambda: matrix.peer(PEERS[words[2]])) if words[2] in PEERS else matrix.servers
+        good = matrix.tried(words[2], run)
         return NOT_TRIED if good is None else 0 if good else 1
     if words[1:] == ["docs"]:
         return 0 if matrix.docs(arguments.write) else 1
