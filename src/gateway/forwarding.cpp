@@ -18,9 +18,9 @@ namespace {
 constexpr int kMaxRounds = 10;
 constexpr std::size_t kMaxMembers = mcp::ListLimits().max_message_members;
 
-PassedRequest::Asker asker_of(const mcp::Context& context) {
-  return PassedRequest::Asker{context.revision(), context.client_capabilities(), context.client_info(),
-                              context.log_level()};
+ClientDescription client_of(const mcp::Context& context) {
+  return ClientDescription{context.revision(), context.client_capabilities(), context.client_info(),
+                           context.log_level()};
 }
 
 Error server_refusal(const std::string& server, const std::string& what, std::string_view code) {
@@ -29,6 +29,12 @@ Error server_refusal(const std::string& server, const std::string& what, std::st
 
 std::string max_members_text() {
   return "max_message_members (" + std::to_string(kMaxMembers) + ")";
+}
+
+bool asks_for_input(const rpc::Message& answer) {
+  const json::View result(answer.result_text());
+  return json::Members(answer.members(), result, {"resultType"})["resultType"].as_string() ==
+         "input_required";
 }
 
 using Questions = std::vector<std::pair<std::string, json::View>>;
@@ -59,49 +65,40 @@ std::string_view capability_for(std::string_view method) noexcept {
 }
 
 struct Forwarder::Call {
-  Call(const mcp::BackendRequest& request, Route found)
-      : context(request.context),
+  Call(mcp::BackendRequest asked, Route found)
+      : request(std::move(asked)),
+        context(request.context),
         route(std::move(found)),
-        method(request.message.method()),
-        revision(route.server->revision),
-        passed(request.message, route.rename),
-        running(std::make_shared<ForwardedCall>(context)),
-        large(request.message.frame().size() > mcp::Slices::kLargeMessage) {}
+        running(std::make_shared<ForwardedCall>(context)) {}
 
   const std::string& server() const noexcept { return route.server->name(); }
+  const std::string& method() const noexcept { return request.facts->method; }
 
+  mcp::BackendRequest request;
   mcp::Context context;
   Route route;
-  std::string method;
-  mcp::Revision revision;  // the server's
-  PassedRequest passed;
   std::shared_ptr<ForwardedCall> running;
-  bool large;
 };
 
 Task<Answer> Forwarder::forward(mcp::BackendRequest request, Route route) {
   const auto keep = shared_from_this();
-  const Call call(request, std::move(route));
+  const Call call(std::move(request), std::move(route));
   Round round;
-  if (call.large) co_await sleep_for(loop_, mcp::Slices::kPause);
   for (int number = 0; number < kMaxRounds; ++number) {
     pool::Target target(call.server(), std::string(call.context.session()), std::string(call.context.user()));
-    rpc::Message message =
-        call.passed.for_server(call.revision, asker_of(call.context), round.answers, round.state);
-    if (call.large) co_await sleep_for(loop_, mcp::Slices::kPause);
-    Task<Result<rpc::Message>> calling =
-        pool_->call(std::move(target), std::move(message), options_for(call));
-    const Result<rpc::Message> answer = co_await calling;
+    Task<Result<pool::ForwardedAnswer>> calling =
+        pool_->forward(std::move(target), outgoing(call, round), options_for(call));
+    const Result<pool::ForwardedAnswer> answer = co_await calling;
     if (!answer) {
       // When a server ends, many calls fail in one turn: what is said of each is written in a turn of its
       // own.
       co_await sleep_for(loop_, mcp::Slices::kPause);
       co_return failure_of(call.server(), answer.error(), failures_.tells_details(*call.context.principal()));
     }
-    if (answer->is(rpc::Kind::error)) co_return remote_error(call, answer->remote_error());
-    const json::Raw result = answer->result();
+    if (answer->message.is(rpc::Kind::error)) co_return remote_error(call, answer->message.remote_error());
+    const json::Raw result = answer->message.result();
     if (result.text().size() > mcp::Slices::kLargeMessage) co_await sleep_for(loop_, mcp::Slices::kPause);
-    std::optional<Answer> done = answer_for_client(call, result);
+    std::optional<Answer> done = answer_for_client(call, *answer);
     if (done) co_return std::move(*done);
     Task<Result<void>> asking = next_round(call, result, round);
     const Result<void> asked = co_await asking;
@@ -112,27 +109,35 @@ Task<Answer> Forwarder::forward(mcp::BackendRequest request, Route route) {
                            failure::too_many_rounds);
 }
 
+std::shared_ptr<const mcp::OutgoingRequest> Forwarder::outgoing(const Call& call, const Round& round) const {
+  auto made = std::make_shared<PassedRequest>(call.request.message, call.request.facts, call.route.target,
+                                              client_of(call.context));
+  made->set_answers(round.answers, round.state);
+  return made;
+}
+
 pool::ForwardOptions Forwarder::options_for(const Call& call) const {
   pool::ForwardOptions options;
   options.stop = call.context.stop();
-  options.repeatable = pool::repeatable(call.method, call.route.entry);
+  options.tool = call.route.entry;
+  options.repeatable = options.tool.absent() && pool::repeatable(call.method());
   options.caller = call.running;
-  options.on_progress = [context = call.context](const json::Raw& params) {
-    context.notify("notifications/progress", params);
+  options.on_progress = [&call](const json::Raw& params) {
+    call.context.notify("notifications/progress", params);
   };
   return options;
 }
 
-std::optional<Answer> Forwarder::answer_for_client(const Call& call, const json::Raw& result) const {
-  const json::View view(result);
-  if (json::has_more_members(view, kMaxMembers))
+std::optional<Answer> Forwarder::answer_for_client(const Call& call,
+                                                   const pool::ForwardedAnswer& answer) const {
+  if (answer.message.members().count() > kMaxMembers)
     return server_refusal(call.server(), "answered with more than " + max_members_text(),
                           failure::resource_exhausted);
   const mcp::Revision client = call.context.revision();
-  const bool asks = mcp::is_modern(call.revision) && !mcp::is_modern(client) &&
-                    view["resultType"].as_string() == "input_required";
-  if (asks) return std::nullopt;
-  return result_for_client(result, call.method, call.revision, client, gateway_info());
+  const bool may_ask = mcp::is_modern(answer.revision) && !mcp::is_modern(client);
+  if (may_ask && asks_for_input(answer.message)) return std::nullopt;
+  if (mcp::is_modern(answer.revision) == mcp::is_modern(client)) return answer.message.result();
+  return result_for_client(answer.message, call.method(), answer.revision, client, gateway_info());
 }
 
 Task<Result<void>> Forwarder::next_round(const Call& call, const json::Raw& result, Round& round) const {

@@ -48,8 +48,9 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
 
   // References below are to objects in the frame of forward(), which waits for all of them.
   pool::ForwardOptions options_for(const Call& call) const;
+  std::shared_ptr<const mcp::OutgoingRequest> outgoing(const Call& call, const Round& round) const;
   // The answer for the client; nullopt if the server asks for input first.
-  std::optional<Answer> answer_for_client(const Call& call, const json::Raw& result) const;
+  std::optional<Answer> answer_for_client(const Call& call, const pool::ForwardedAnswer& answer) const;
   Error remote_error(const Call& call, Error error) const;
   // Asks the client what `result` asks for.
   Task<Result<void>> next_round(const Call& call, const json::Raw& result, Round& round) const;

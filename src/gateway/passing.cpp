@@ -32,56 +32,50 @@ std::string without_extensions(json::View capabilities) {
 
 }  // namespace
 
-rpc::Message PassedRequest::for_server(mcp::Revision server, const Asker& asker, const json::Raw& answers,
-                                       const json::Raw& state) const {
-  const json::View params(request_.params_text());
-  const json::Members members(params, {"_meta", "task", "inputResponses", "requestState"});
-  const json::View meta = members["_meta"];
-  const bool from_modern = is_modern(asker.revision);
-  const bool to_modern = is_modern(server);
-  json::Splice splice(request_.frame());
-  if (rename_) splice.replace(rename_->where.text(), json::string(rename_->to).bytes());
-  remove(splice, members["task"]);
-  if (from_modern && to_modern) {
-    remove(splice, meta[mcp::kCapabilitiesKey]["extensions"]);
-  } else if (from_modern) {
-    for (const std::string_view key :
-         {mcp::kVersionKey, mcp::kCapabilitiesKey, mcp::kClientInfoKey, mcp::kLogLevelKey})
-      remove(splice, meta[key]);
-    remove(splice, members["inputResponses"]);
-    remove(splice, members["requestState"]);
-  } else if (to_modern) {
-    json::Writer envelope;
-    envelope.begin_object();
-    envelope.key(mcp::kVersionKey).string(to_string(server));
-    envelope.key(mcp::kCapabilitiesKey).raw(without_extensions(asker.capabilities));
-    if (!asker.info.absent()) envelope.key(mcp::kClientInfoKey).raw(asker.info.text());
-    if (asker.log_level) envelope.key(mcp::kLogLevelKey).string(to_string(*asker.log_level));
-    envelope.end_object();
-    const json::Raw made = envelope.finish();
-    if (params.absent()) {
-      splice.insert_member(json::View(request_.frame().view()).text(), "params",
-                           "{\"_meta\":" + std::string(made.text()) + "}");
-    } else if (meta.absent()) {
-      splice.insert_member(params.text(), "_meta", made.text());
-    } else {
-      json::View(made).each_member([&](std::string_view key, bool, json::View value) {
-        splice.insert_member(meta.text(), key, value.text());
-        return true;
-      });
-    }
-    if (!answers.absent()) splice.insert_member(params.text(), "inputResponses", answers.text());
-    if (!state.absent()) splice.insert_member(params.text(), "requestState", state.text());
-  }
-  return rpc::Message::parse(splice.joined());
+std::string_view PassedRequest::target() const noexcept {
+  return target_ ? std::string_view(*target_) : facts()->target_text().value_or(std::string_view());
 }
 
-json::Raw result_for_client(const json::Raw& result, std::string_view method, mcp::Revision server,
+rpc::Rope PassedRequest::encode(mcp::Revision server, Sending sending) const {
+  mcp::RequestSplice splice(request_, *facts(), sending);
+  if (target_) splice.replace(facts()->target(), json::string(*target_).bytes());
+  splice.remove(facts()->task);
+  const bool from_modern = is_modern(client_.revision);
+  if (from_modern && is_modern(server)) {
+    splice.remove(facts()->extensions);
+  } else if (from_modern) {
+    remove_modern(splice);
+  } else if (is_modern(server)) {
+    add_modern(splice, server);
+  }
+  return splice.finish();
+}
+
+void PassedRequest::remove_modern(mcp::RequestSplice& splice) const {
+  for (const json::View value :
+       {facts()->protocol_version, facts()->client_capabilities, facts()->client_info, facts()->log_level,
+        facts()->input_responses, facts()->request_state})
+    splice.remove(value);
+}
+
+void PassedRequest::add_modern(mcp::RequestSplice& splice, mcp::Revision server) const {
+  splice.add_to_meta(mcp::kVersionKey, json::string(to_string(server)).text());
+  splice.add_to_meta(mcp::kCapabilitiesKey, without_extensions(client_.capabilities));
+  if (!client_.info.absent()) splice.add_to_meta(mcp::kClientInfoKey, client_.info.text());
+  if (client_.log_level)
+    splice.add_to_meta(mcp::kLogLevelKey, json::string(to_string(*client_.log_level)).text());
+  if (!answers_.absent()) splice.add_to_params("inputResponses", answers_.text());
+  if (!state_.absent()) splice.add_to_params("requestState", state_.text());
+}
+
+json::Raw result_for_client(const rpc::Message& answer, std::string_view method, mcp::Revision server,
                             mcp::Revision client, const mcp::Implementation& gateway) {
+  json::Raw result = answer.result();
   const json::View view(result);
   // What is no object is no result of MCP's; nothing can be added to it or taken from it.
   if (is_modern(server) == is_modern(client) || !view.is(json::Type::object)) return result;
-  const json::Members members(view, {"_meta", "resultType", "ttlMs", "cacheScope", "structuredContent"});
+  const json::Members members(answer.members(), view,
+                              {"_meta", "resultType", "ttlMs", "cacheScope", "structuredContent"});
   const json::View meta = members["_meta"];
   json::Splice splice(result.bytes());
   if (is_modern(client)) {

@@ -5,46 +5,59 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "fairlead/json/view.hpp"
-#include "fairlead/mcp/context.hpp"
+#include "fairlead/mcp/outgoing_request.hpp"
 #include "fairlead/mcp/types.hpp"
 #include "fairlead/protocol/revision.hpp"
 #include "fairlead/rpc/message.hpp"
+#include "mcp/request_splice.hpp"
 
 namespace fairlead::gateway {
 
-// One value of the request to be replaced: where it stands, and what comes there.
-struct Rename {
-  json::View where;
-  std::string to;
+// The client as a server of the other era has to be told of it.
+struct ClientDescription {
+  mcp::Revision revision;
+  json::View capabilities;
+  json::View info;
+  std::optional<mcp::LoggingLevel> log_level;
 };
 
-// The request as the server gets it.
-class PassedRequest {
+// A client's request as the server gets it: under the server's own name for what it is about, and in the
+// server's era.
+class PassedRequest final : public mcp::OutgoingRequest {
  public:
-  PassedRequest(rpc::Message request, std::optional<Rename> rename)
-      : request_(std::move(request)), rename_(std::move(rename)) {}
+  // `target` is the server's own name of the tool or prompt; nullopt leaves what is there.
+  PassedRequest(rpc::Message request, std::shared_ptr<const mcp::CallFacts> facts,
+                std::optional<std::string> target, ClientDescription client)
+      : OutgoingRequest(std::move(facts)),
+        request_(std::move(request)),
+        target_(std::move(target)),
+        client_(std::move(client)) {}
 
-  // What clients of another era would say, from what is known of this one.
-  struct Asker {
-    mcp::Revision revision;
-    json::View capabilities;
-    json::View info;
-    std::optional<mcp::LoggingLevel> log_level;
-  };
-  // `answers` and `state` are those of an earlier round, when a legacy client is asked for a modern server.
-  rpc::Message for_server(mcp::Revision server, const Asker& asker, const json::Raw& answers = json::Raw(),
-                          const json::Raw& state = json::Raw()) const;
+  // Answers to the server's questions and the state that came with them, from an earlier round: for a modern
+  // server that a legacy client calls.
+  void set_answers(json::Raw answers, json::Raw state) {
+    answers_ = std::move(answers);
+    state_ = std::move(state);
+  }
+
+  rpc::Rope encode(mcp::Revision server, Sending sending) const override;
+  std::string_view target() const noexcept override;
 
  private:
+  void remove_modern(mcp::RequestSplice& splice) const;
+  void add_modern(mcp::RequestSplice& splice, mcp::Revision server) const;
+
   rpc::Message request_;
-  std::optional<Rename> rename_;
+  std::optional<std::string> target_;
+  ClientDescription client_;
+  json::Raw answers_;
+  json::Raw state_;
 };
 
-// The result as the client gets it.
-json::Raw result_for_client(const json::Raw& result, std::string_view method, mcp::Revision server,
+// The result as the client gets it. REQUIRES: `answer` is a response.
+json::Raw result_for_client(const rpc::Message& answer, std::string_view method, mcp::Revision server,
                             mcp::Revision client, const mcp::Implementation& gateway);
 
 }  // namespace fairlead::gateway

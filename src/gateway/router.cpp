@@ -41,7 +41,6 @@ Result<Requested> requested_in(const mcp::CallFacts& call) {
   Requested requested;
   requested.kind = is_resource ? Kind::resources : call.method == "tools/call" ? Kind::tools : Kind::prompts;
   requested.name = *name;
-  requested.where = call.target();
   return requested;
 }
 
@@ -53,8 +52,7 @@ Result<Route> Router::route(const Requested& requested, std::string_view session
   const Offer* const offer = is_tool ? catalogue->tool(requested.name) : catalogue->prompt(requested.name);
   const auto server = offer ? servers_->find(offer->server) : nullptr;
   if (!server) return unknown_name(requested);
-  return Route{server, catalogue, Rename{requested.where, offer->name},
-               is_tool ? json::View(offer->entry) : json::View()};
+  return Route{server, catalogue, offer->name, is_tool ? json::View(offer->entry) : json::View()};
 }
 
 Result<Route> Router::route_resource(const Requested& requested, std::string_view session,

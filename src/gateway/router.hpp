@@ -11,7 +11,6 @@
 #include "fairlead/protocol/call_facts.hpp"
 #include "gateway/catalogue_store.hpp"
 #include "gateway/failure.hpp"
-#include "gateway/passing.hpp"
 #include "gateway/server_table.hpp"
 
 namespace fairlead::gateway {
@@ -20,7 +19,6 @@ namespace fairlead::gateway {
 struct Requested {
   Kind kind = Kind::tools;  // resources for templates too
   std::string name;
-  json::View where;  // the name in the message
 };
 // Reads a request that is not for a list. Fails with the error to answer the client with.
 Result<Requested> requested_in(const mcp::CallFacts& call);
@@ -29,7 +27,7 @@ Result<Requested> requested_in(const mcp::CallFacts& call);
 struct Route {
   std::shared_ptr<ServerEntry> server;
   std::shared_ptr<const Catalogue> catalogue;  // what `entry` is part of
-  std::optional<Rename> rename;                // of a tool or prompt: to the server's own name
+  std::optional<std::string> target;           // of a tool or prompt: the server's own name
   json::View entry;                            // the tool as it is offered; absent for anything else
 };
 

@@ -7,18 +7,28 @@ namespace fairlead::json {
 Members::Members(View object, std::initializer_list<std::string_view> keys, std::size_t most) {
   for (const std::string_view key : keys) found_.emplace_back(key, View());
   if (!object.is(Type::object)) return;
-  std::string unescaped;
   std::size_t count = 0;
   walk_members(object.text(), [&](std::string_view spelled, bool escaped, std::string_view value) {
     exceeded_ = count++ == most;
     if (exceeded_) return false;
-    if (escaped) unescaped = unescape(spelled);
-    const std::string_view name = escaped ? std::string_view(unescaped) : spelled;
-    for (auto& [key, found] : found_) {
-      if (name == key) found = View(value);
-    }
+    take(spelled, escaped, value);
     return true;
   });
+}
+
+Members::Members(const MemberIndex& index, View object, std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) found_.emplace_back(key, View());
+  if (!object.is(Type::object)) return;
+  index.each(object.text(), [&](std::string_view spelled, bool escaped, std::string_view value) {
+    take(spelled, escaped, value);
+    return true;
+  });
+}
+
+void Members::take(std::string_view spelled, bool escaped, std::string_view value) {
+  for (auto& [key, found] : found_) {
+    if (key_equals(spelled, escaped, key)) found = View(value);
+  }
 }
 
 View Members::operator[](std::string_view key) const noexcept {

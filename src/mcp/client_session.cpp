@@ -3,6 +3,7 @@
 #include "fairlead/json/members.hpp"
 #include "fairlead/json/splice.hpp"
 #include "fairlead/loop/timer.hpp"
+#include "fairlead/protocol/encoded_call.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "protocol/envelope.hpp"
 #include "protocol/slices.hpp"
@@ -211,41 +212,44 @@ Task<Result<json::Raw>> ClientSession::rounds(std::string method, json::Raw para
 
 namespace {
 
-// The request under `id`, which is its progress token too; the token it came with is at `token`.
-rpc::Rope forwarded(const rpc::Message& request, std::string_view id, json::View token) {
-  const Bytes own = Bytes::copy_of(id);
-  json::Splice splice(request.frame());
-  splice.replace(request.id(), own);
-  const json::View params(request.params_text());
-  const json::View meta = params["_meta"];
-  const std::string member = "{\"progressToken\":" + std::string(id) + "}";
-  if (!token.absent()) {
-    splice.replace(token.text(), own);
-  } else if (meta.is(json::Type::object)) {
-    splice.insert_member(meta.text(), "progressToken", id);
-  } else if (params.is(json::Type::object) && meta.absent()) {
-    splice.insert_member(params.text(), "_meta", member);
-  } else if (params.absent()) {
-    splice.insert_member(json::View(request.frame().view()).text(), "params", "{\"_meta\":" + member + "}");
-  }
-  return rpc::Rope(splice.parts(), !request.has_line_break());
+// The token that the sender of a request knows, in the place of ours, wherever a server has put it.
+json::Raw with_token_of(const OutgoingRequest& request, const json::Raw& params) {
+  const Bytes token = Bytes::copy_of(request.facts()->progress_token.text());
+  json::Splice splice(params.bytes());
+  json::View(params).each_member([&](std::string_view key, bool escaped, json::View value) {
+    if (json::key_equals(key, escaped, "progressToken")) splice.replace(value.text(), token);
+    return true;
+  });
+  return json::Raw::trusted(splice.joined(), params.one_line());
 }
 
 }  // namespace
 
-Peer::Forward ClientSession::forward(rpc::Message request, CallOptions options) {
-  const json::View token = json::View(request.params_text())["_meta"]["progressToken"];
-  if (token.absent() && !options.on_progress) return peer_->forward(std::move(request), std::move(options));
-  if (options.on_progress && !token.absent()) {
-    options.on_progress = [report = std::move(options.on_progress),
-                           own = Bytes::copy_of(token.text())](const json::Raw& params) {
-      json::Splice splice(params.bytes());
-      splice.replace(json::View(params)["progressToken"].text(), own);
-      report(json::Raw::trusted(splice.joined(), params.one_line()));
+Peer::Forward ClientSession::forward(const OutgoingRequest& request, CallOptions options) {
+  if (!options.on_progress) {
+    options.request_for_id = [this, &request](std::string_view id) {
+      return encode_request(request, {id, false});
+    };
+    return peer_->forward(request.method(), std::move(options));
+  }
+  options.request_for_id = [this, &request](std::string_view id) {
+    return encode_request(request, {id, true});
+  };
+  if (request.wants_progress()) {
+    options.on_progress = [report = std::move(options.on_progress), &request](const json::Raw& params) {
+      report(with_token_of(request, params));
     };
   }
-  options.request_for_id = [request, token](std::string_view id) { return forwarded(request, id, token); };
-  return peer_->forward(std::move(request), std::move(options));
+  return peer_->forward(request.method(), std::move(options));
+}
+
+rpc::Rope ClientSession::encode_request(const OutgoingRequest& request,
+                                        OutgoingRequest::Sending sending) const {
+  rpc::Rope rope = request.encode(revision_, sending);
+  if (connection_->carries_each_request())
+    rope.annotate(std::make_shared<const EncodedCall>(request.facts(), std::string(sending.id),
+                                                      std::string(request.target()), revision_));
+  return rope;
 }
 
 Task<Result<void>> ClientSession::set_log_level(LoggingLevel level) {

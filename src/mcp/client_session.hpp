@@ -51,7 +51,7 @@ class ClientSession final : public Client {
   json::View capabilities() const noexcept override { return json::View(capabilities_); }
   std::string instructions() const override { return instructions_; }
   Task<Result<json::Raw>> request(std::string method, json::Raw params, ToolCallOptions options) override;
-  Peer::Forward forward(rpc::Message request, CallOptions options) override;
+  Peer::Forward forward(const OutgoingRequest& request, CallOptions options) override;
   Result<void> notify(std::string_view method, const json::Raw& params) override {
     return peer_->post_notification(method, params);
   }
@@ -79,6 +79,9 @@ class ClientSession final : public Client {
   std::shared_ptr<ClientSession> self() {
     return std::static_pointer_cast<ClientSession>(shared_from_this());
   }
+
+  // As this connection carries it.
+  rpc::Rope encode_request(const OutgoingRequest& request, OutgoingRequest::Sending sending) const;
 
   // Connecting (client_connecting.cpp).
   struct Return {  // to a server that was lost

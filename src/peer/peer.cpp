@@ -173,7 +173,13 @@ Peer::Call Peer::call(std::string_view method, json::Raw params, CallOptions opt
 }
 
 Peer::Forward Peer::forward(rpc::Message request, CallOptions options) {
-  return Forward(shared_from_this(), std::move(request), std::move(options));
+  if (!options.request_for_id)
+    options.request_for_id = [request](std::string_view id) { return rpc::with_id(request, id); };
+  return Forward(shared_from_this(), request.method(), std::move(options));
+}
+
+Peer::Forward Peer::forward(std::string_view method, CallOptions options) {
+  return Forward(shared_from_this(), method, std::move(options));
 }
 
 Connection::Send Peer::notify(std::string_view method, const json::Raw& params) {

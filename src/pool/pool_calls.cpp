@@ -8,8 +8,22 @@ namespace fairlead::pool {
 
 namespace {
 
-bool wants_progress(const rpc::Message& request) {
-  return !json::View(request.params_text())["_meta"]["progressToken"].absent();
+// What comes of one sending of a call, for its progress.
+struct SentCall {
+  ManagedUpstream::Running& running;
+  const mcp::OutgoingRequest& request;
+  const ForwardOptions& options;
+
+  void on_progress(const json::Raw& params) {
+    running.upstream().sign_of_life();
+    if (!request.wants_progress()) return;
+    running.progressed = true;
+    if (options.on_progress) options.on_progress(params);
+  }
+};
+
+bool may_repeat(const mcp::OutgoingRequest& request, const ForwardOptions& options) {
+  return options.repeatable || (!options.tool.absent() && repeatable(request.method(), options.tool));
 }
 
 }  // namespace
@@ -124,7 +138,19 @@ Task<Result<PoolImpl::UpstreamPtr>> PoolImpl::ready_upstream(const Target& targe
 
 // ---- calls -----------------------------------------------------------------------------------------------
 
-Task<Result<rpc::Message>> PoolImpl::call(Target target, rpc::Message request, ForwardOptions options) {
+Task<Result<rpc::Message>> Pool::call(Target target, rpc::Message request, ForwardOptions options) {
+  std::shared_ptr<const mcp::OutgoingRequest> outgoing =
+      std::make_shared<const mcp::VerbatimRequest>(std::move(request));
+  Task<Result<ForwardedAnswer>> forwarding =
+      forward(std::move(target), std::move(outgoing), std::move(options));
+  const Result<ForwardedAnswer> answer = co_await forwarding;
+  if (!answer) co_return answer.error();
+  co_return answer->message;
+}
+
+Task<Result<ForwardedAnswer>> PoolImpl::forward(Target target,
+                                                std::shared_ptr<const mcp::OutgoingRequest> request,
+                                                ForwardOptions options) {
   const auto self = shared_from_this();
   Admission admission = admit_at_once(target);
   if (!admission.all) {
@@ -134,11 +160,11 @@ Task<Result<rpc::Message>> PoolImpl::call(Target target, rpc::Message request, F
     if (!admitted) co_return admitted.error();
     admission = std::move(*admitted);
   }
-  look_for_state(target, request.method());
+  look_for_state(target, request->method());
   std::optional<Error> first_failure;  // of a call that may have run
   for (unsigned attempt = 1;; ++attempt) {
     Result<UpstreamPtr> found = upstream_of(target);
-    std::optional<Error> refused = found ? (*found)->tool_refusal(request) : std::nullopt;
+    std::optional<Error> refused = found ? (*found)->tool_refusal(request->tool()) : std::nullopt;
     if (refused) co_return first_failure ? *first_failure : *refused;
     if (found && (*found)->ready()) (*found)->stop_if_uninformed();
     if (found && !(*found)->ready()) {
@@ -154,29 +180,25 @@ Task<Result<rpc::Message>> PoolImpl::call(Target target, rpc::Message request, F
       co_return with_failure_code(
           Error(ErrorKind::closed, "server " + target.server + " was lost before the call was sent"));
     }
-    ManagedUpstream::Running running(*found, target, request.method(), options.caller, &request);
+    ManagedUpstream::Running running(*found, target, request->method(), options.caller, request.get());
+    SentCall sent{running, *request, options};
     CallOptions sending;
     sending.timeout = options.idle.value_or(upstream.spec().clocks.idle);
     sending.max_total = options.absolute.value_or(upstream.spec().clocks.absolute);
     sending.stop = options.stop;
     // Set for every call, so that every call has a progress token and progress re-arms its idle clock.
-    sending.on_progress = [&running, &options, &request](const json::Raw& params) {
-      running.upstream().sign_of_life();
-      if (!wants_progress(request)) return;
-      running.progressed = true;
-      if (options.on_progress) options.on_progress(params);
-    };
-    Result<rpc::Message> answer = co_await client->forward(request, std::move(sending));
+    sending.on_progress = [&sent](const json::Raw& params) { sent.on_progress(params); };
+    Result<rpc::Message> answer = co_await client->forward(*request, std::move(sending));
     if (answer) {
-      upstream.call_answered(request);
+      upstream.call_answered(request->tool());
       if (first_failure)
-        co_return mark_retried(*answer, attempt, *first_failure, core_->options.client.connect.limits);
-      co_return answer;
+        answer = mark_retried(*answer, attempt, *first_failure, core_->options.client.connect.limits);
+      co_return ForwardedAnswer(std::move(*answer), client->revision());
     }
     const Error error = upstream.call_failed(client, answer.error());
     const bool unsent = error.detail().unsent;
     const bool again = attempt == 1 && cut_off(error) && !options.stop.stop_requested() &&
-                       (unsent || (options.repeatable && !running.part_seen()));
+                       (unsent || (may_repeat(*request, options) && !running.part_seen()));
     if (!again) co_return error;
     if (!unsent) first_failure = error;
     core_->log().info("a call is sent once more", {{"server", target.server}, {"reason", error.message()}});

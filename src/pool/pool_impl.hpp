@@ -28,7 +28,8 @@ class PoolImpl final : public Pool, public std::enable_shared_from_this<PoolImpl
     core_->options.connectors.insert_or_assign(std::move(name), std::move(connector));
   }
 
-  Task<Result<rpc::Message>> call(Target target, rpc::Message request, ForwardOptions options) override;
+  Task<Result<ForwardedAnswer>> forward(Target target, std::shared_ptr<const mcp::OutgoingRequest> request,
+                                        ForwardOptions options) override;
   Task<Result<Lease>> acquire(Target target, std::stop_token stop, StartPriority priority) override;
   Result<Lease> hold(const std::shared_ptr<Upstream>& upstream) override;
   Result<void> notify(const Target& target, std::string_view method, const json::Raw& params) override;

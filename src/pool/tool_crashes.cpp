@@ -2,16 +2,10 @@
 
 #include <algorithm>
 
-#include "fairlead/json/view.hpp"
 #include "fairlead/process/failure.hpp"
 #include "pool/core.hpp"
 
 namespace fairlead::pool {
-
-std::optional<std::string> ToolCrashes::tool_of(const rpc::Message& request) {
-  if (request.method() != "tools/call") return std::nullopt;
-  return json::View(request.params_text())["name"].as_string();
-}
 
 void ToolCrashes::crashed(const std::string& tool, const Error& reason, Clock::time_point now) {
   if (policy_.tool_crash_after == 0) return;
@@ -25,23 +19,19 @@ void ToolCrashes::crashed(const std::string& tool, const Error& reason, Clock::t
   if (record.crashes >= policy_.tool_crash_after) record.refused_until = now + policy_.tool_crash_pause;
 }
 
-void ToolCrashes::answered(const rpc::Message& request) {
-  if (records_.empty()) return;
-  const std::optional<std::string> tool = tool_of(request);
-  if (tool) records_.erase(*tool);
+void ToolCrashes::answered(std::string_view tool) {
+  if (const auto found = records_.find(tool); found != records_.end()) records_.erase(found);
 }
 
-std::optional<Error> ToolCrashes::refusal(const std::string& server, const rpc::Message& request,
+std::optional<Error> ToolCrashes::refusal(const std::string& server, std::string_view tool,
                                           Clock::time_point now) const {
-  if (records_.empty()) return std::nullopt;
-  const std::optional<std::string> tool = tool_of(request);
-  const auto found = tool ? records_.find(*tool) : records_.end();
+  const auto found = records_.find(tool);
   if (found == records_.end() || now >= found->second.refused_until) return std::nullopt;
   const Record& record = found->second;
   const Clock::duration left = record.refused_until - now;
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(left).count();
-  Error refused(record.reason->kind(), "tool " + *tool + " ended the process of server " + server + " " +
-                                           std::to_string(record.crashes) +
+  Error refused(record.reason->kind(), "tool " + std::string(tool) + " ended the process of server " +
+                                           server + " " + std::to_string(record.crashes) +
                                            " times in a row and is refused for another " +
                                            std::to_string(seconds) + " s: " + record.reason->message());
   refused = std::move(refused).with([&](ErrorDetail& d) {

@@ -10,7 +10,6 @@
 #include "fairlead/base/error.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/pool/supervisor.hpp"
-#include "fairlead/rpc/message.hpp"
 
 namespace fairlead::pool {
 
@@ -20,15 +19,11 @@ class ToolCrashes {
 
   // The process ended with `reason` while calls of this tool were under way.
   void crashed(const std::string& tool, const Error& reason, Clock::time_point now);
-  // The server answered `request`: its tool starts again at zero.
-  void answered(const rpc::Message& request);
-  // The error to refuse `request` with; nullopt if it may be sent. After the pause calls are sent again, and
-  // the next crash refuses the tool again.
-  std::optional<Error> refusal(const std::string& server, const rpc::Message& request,
-                               Clock::time_point now) const;
-
-  // The name of the tool that `request` calls; nullopt if it calls none.
-  static std::optional<std::string> tool_of(const rpc::Message& request);
+  // The server answered a call of this tool, which starts again at zero.
+  void answered(std::string_view tool);
+  // The error to refuse a call of this tool with; nullopt if it may be sent. After the pause calls are sent
+  // again, and the next crash refuses the tool again.
+  std::optional<Error> refusal(const std::string& server, std::string_view tool, Clock::time_point now) const;
 
   // Beyond it the tool whose last crash is longest ago is forgotten.
   static constexpr std::size_t kMaxTools = 1'000;

@@ -18,7 +18,7 @@ std::uint32_t seed_of(const ManagedUpstream* upstream) {
 
 ManagedUpstream::Running::Running(std::shared_ptr<ManagedUpstream> at, const Target& target,
                                   std::string_view method, std::shared_ptr<void> caller,
-                                  const rpc::Message* request)
+                                  const mcp::OutgoingRequest* request)
     : upstream_(std::move(at)),
       number_(++upstream_->last_number_),
       asked_before_(upstream_->asked_),

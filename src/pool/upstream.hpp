@@ -20,7 +20,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
    public:
     // `target`, `method` and `request` live as long as this. `request` is null for a lease.
     Running(std::shared_ptr<ManagedUpstream> at, const Target& target, std::string_view method,
-            std::shared_ptr<void> caller, const rpc::Message* request = nullptr);
+            std::shared_ptr<void> caller, const mcp::OutgoingRequest* request = nullptr);
     ~Running();
     Running(const Running&) = delete;
 
@@ -37,7 +37,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
     const Target& target_;
     std::string_view method_;
     std::shared_ptr<void> caller_;
-    const rpc::Message* request_;
+    const mcp::OutgoingRequest* request_;
   };
 
   static std::shared_ptr<ManagedUpstream> make(std::shared_ptr<Core> core,
@@ -76,9 +76,10 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   Clock::time_point idle_since() const noexcept { return idle_since_; }
 
   // ---- watching (upstream_watching.cpp) ----
-  void call_answered(const rpc::Message& request);
-  // The error of a tool that has ended the process too often; nullopt if `request` may be sent.
-  std::optional<Error> tool_refusal(const rpc::Message& request) const;
+  // `tool` is the one that was called; empty if none was.
+  void call_answered(std::string_view tool);
+  // The error of a tool that has ended the process too often; nullopt if it may be called.
+  std::optional<Error> tool_refusal(std::string_view tool) const;
   void sign_of_life();
   // A call sent to `client` has failed. Returns the reason as it is best told.
   Error call_failed(const std::shared_ptr<mcp::Client>& client, Error error);

@@ -63,10 +63,10 @@ void ManagedUpstream::on_notification(std::string_view method, const json::Raw& 
   if (core_->options.handlers.notified) core_->options.handlers.notified(shared_from_this(), method, params);
 }
 
-void ManagedUpstream::call_answered(const rpc::Message& request) {
+void ManagedUpstream::call_answered(std::string_view tool) {
   ++answered_;
   supervisor_.served();
-  server_->tool_crashes.answered(request);
+  server_->tool_crashes.answered(tool);
   sign_of_life();
 }
 
@@ -89,8 +89,8 @@ Error ManagedUpstream::call_failed(const std::shared_ptr<mcp::Client>& client, E
   return Error(*close_reason_).with([&](ErrorDetail& d) { d.unsent = error.detail().unsent; });
 }
 
-std::optional<Error> ManagedUpstream::tool_refusal(const rpc::Message& request) const {
-  return server_->tool_crashes.refusal(spec().name, request, Clock::now());
+std::optional<Error> ManagedUpstream::tool_refusal(std::string_view tool) const {
+  return server_->tool_crashes.refusal(spec().name, tool, Clock::now());
 }
 
 // With calls of several tools under way nobody can tell which of them ended the process, so it counts for
@@ -99,9 +99,7 @@ void ManagedUpstream::count_crashes(const Error& reason) {
   if (reason.kind() != ErrorKind::process_exited) return;
   std::set<std::string> tools;
   for (const Running& call : calls_) {
-    if (!call.request_) continue;
-    if (std::optional<std::string> tool = ToolCrashes::tool_of(*call.request_))
-      tools.insert(std::move(*tool));
+    if (call.request_ && !call.request_->tool().empty()) tools.emplace(call.request_->tool());
   }
   for (const std::string& tool : tools) server_->tool_crashes.crashed(tool, reason, Clock::now());
 }

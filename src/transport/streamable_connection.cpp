@@ -16,10 +16,6 @@ namespace {
 constexpr std::size_t kExcerptBytes = 200;
 constexpr std::chrono::milliseconds kRefusalTimeout{5'000};  // for the body of an error status
 
-bool is_handshake(const rpc::Message& message) {
-  return message.is(rpc::Kind::request) && message.method() == "initialize";
-}
-
 bool is_modern_code(std::int64_t code) {
   return code <= mcp::kHeaderMismatch && code >= mcp::kUnsupportedVersion;
 }
@@ -62,17 +58,17 @@ StreamableConnection::StreamableConnection(Loop& loop, http::Url url,
 // ---- queueing --------------------------------------------------------------------------------------------
 
 Result<void> StreamableConnection::enqueue(const rpc::Rope& rope, Waiter* waiter, Concerning /*not needed*/) {
-  rpc::Message message = rpc::Message::parse(rope.joined(), client_->options().limits);
-  if (message.is(rpc::Kind::malformed)) return Error(ErrorKind::serialize, message.problem().message());
-  const std::size_t size = message.frame().size();
+  Result<OutgoingMessage> message = OutgoingMessage::of(rope, client_->options().limits);
+  if (!message) return message.error();
+  const std::size_t size = message->size();
   pushed_ += size;
   if (waiter) waiter->until = pushed_;
-  if (swallows_cancel(message)) {
+  if (swallows_cancel(*message)) {
     loop().post([self = self()] { self->notify_written(self->written()); });
     return {};
   }
-  const bool modern = state_.sending(message);
-  auto post = std::make_shared<Post>(loop(), std::move(message), modern);
+  const bool modern = state_.sending(*message);
+  auto post = std::make_shared<Post>(loop(), std::move(*message), modern);
   post->position = pushed_;
   unsent_.emplace(pushed_, size);
   backlog_ += size;
@@ -85,14 +81,14 @@ Result<void> StreamableConnection::enqueue(const rpc::Rope& rope, Waiter* waiter
 
 // To cancel a request of the modern era, or one that has not left yet, is to close its stream; nothing is
 // sent. In the legacy era the stream is closed too, as there will be no answer, but the server is told.
-bool StreamableConnection::swallows_cancel(const rpc::Message& message) {
-  if (!message.is(rpc::Kind::notification) || message.method() != "notifications/cancelled") return false;
-  const auto found = calls_.find(json::View(message.params_text())["requestId"].text());
+bool StreamableConnection::swallows_cancel(const OutgoingMessage& message) {
+  if (!message.is_notification() || message.method() != "notifications/cancelled") return false;
+  const auto found = calls_.find(json::View(message.message().params_text())["requestId"].text());
   if (found == calls_.end()) return true;  // answered meanwhile, or never sent
   const PostPtr post = found->second;
   calls_.erase(found);
   post->interrupt->raise();
-  return post->modern || !post->written || is_handshake(post->message);
+  return post->modern || !post->written || post->message.is_handshake();
 }
 
 std::uint64_t StreamableConnection::written() const noexcept {
@@ -149,7 +145,7 @@ void StreamableConnection::finish(const PostPtr& post, const Result<void>& outco
 Task<Result<void>> StreamableConnection::perform(PostPtr post) {
   for (bool again = false;; again = true) {
     const std::uint64_t generation = generation_;
-    const bool in_session = !post->modern && !state_.session().empty() && !is_handshake(post->message);
+    const bool in_session = !post->modern && !state_.session().empty() && !post->message.is_handshake();
     Task<Answered> sending = send(post);
     const Answered incoming = co_await sending;
     if (!incoming) co_return incoming.error();
@@ -169,7 +165,7 @@ Task<Result<void>> StreamableConnection::perform(PostPtr post) {
 Task<StreamableConnection::Answered> StreamableConnection::send(PostPtr post) {
   http::Outgoing request("POST", pair_ ? *pair_ : url_);
   request.headers = state_.headers_for(post->message);
-  request.body.push_back(post->message.frame());
+  request.body = post->message.body();
   request.response_timeout = client_->options().response_timeout;
   // A call has a deadline, and ends with it; nobody watches over the rest.
   if (request.response_timeout.count() == 0 && (post->id.empty() || post->internal))
@@ -193,7 +189,7 @@ Task<Result<void>> StreamableConnection::take_answer(PostPtr post, std::shared_p
     }
     co_return Result<void>();
   }
-  if (is_handshake(post->message) && incoming->headers().has(mcp::kSessionHeader) &&
+  if (post->message.is_handshake() && incoming->headers().has(mcp::kSessionHeader) &&
       !state_.name_session(incoming->headers().get(mcp::kSessionHeader))) {
     log_.warning("the server's session id is not one", {{"connection", description()}});
   }
@@ -259,7 +255,7 @@ Task<Result<void>> StreamableConnection::take_refusal(PostPtr post,
   const bool said = message.is(rpc::Kind::error);
   const std::int64_t code = said ? message.remote_error().detail().rpc_code.value_or(0) : 0;
   const bool old_server = (status == 400 || status == 404 || status == 405) && !is_modern_code(code);
-  if (is_handshake(post->message) && old_server && !pair_) {
+  if (post->message.is_handshake() && old_server && !pair_) {
     Task<Result<void>> opening = open_pair();
     const Result<void> opened = co_await opening;
     if (opened) {

@@ -15,6 +15,7 @@
 #include "fairlead/transport/connect.hpp"
 #include "http/client.hpp"
 #include "http/sse_parser.hpp"
+#include "transport/outgoing_message.hpp"
 #include "transport/streamable_state.hpp"
 
 namespace fairlead::transport {
@@ -32,11 +33,11 @@ class StreamableConnection final : public Connection {
  private:
   // A message on its way, and what is to come back for it.
   struct Post {
-    Post(Loop& loop, rpc::Message sent, bool modern_era)
+    Post(Loop& loop, OutgoingMessage sent, bool modern_era)
         : message(std::move(sent)), modern(modern_era), interrupt(std::make_shared<http::Interrupt>(loop)) {
-      if (message.is(rpc::Kind::request)) id = message.id();
+      if (message.is_request()) id = message.id();
     }
-    rpc::Message message;
+    OutgoingMessage message;
     std::string id;  // of a request; empty for everything else
     bool modern;
     std::shared_ptr<http::Interrupt> interrupt;
@@ -75,7 +76,7 @@ class StreamableConnection final : public Connection {
   }
 
   // ---- one message (streamable_connection.cpp) ----
-  bool swallows_cancel(const rpc::Message& message);
+  bool swallows_cancel(const OutgoingMessage& message);
   static Task<void> carry(std::shared_ptr<StreamableConnection> self, PostPtr post);
   void finish(const PostPtr& post, const Result<void>& outcome);
   void mark_written(Post& post);

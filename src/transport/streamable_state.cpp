@@ -4,40 +4,28 @@
 
 #include "fairlead/json/members.hpp"
 #include "fairlead/protocol/header_values.hpp"
-#include "protocol/envelope.hpp"
 
 namespace fairlead::transport {
 
-namespace {
-
-// What a message of the modern era says its revision is.
-std::optional<std::string> claimed_version(const rpc::Message& message) {
-  return json::View(message.params_text())["_meta"][mcp::kVersionKey].as_string();
-}
-
-}  // namespace
-
-bool StreamableState::sending(const rpc::Message& message) {
-  if (message.is(rpc::Kind::request)) {
-    const std::optional<std::string> claimed = claimed_version(message);
+bool StreamableState::sending(const OutgoingMessage& message) {
+  if (message.is_request()) {
+    const std::optional<std::string> claimed = message.version();
     modern_ = claimed.has_value();
     if (claimed) modern_version_ = *claimed;
-    if (!modern_ && message.method() == "initialize") {
-      handshake_ = message;
+    if (!modern_ && message.is_handshake()) {
+      handshake_ = message.message();
       forget_session();
     }
   }
   return modern_;
 }
 
-http::Headers StreamableState::headers_for(const rpc::Message& message) {
+http::Headers StreamableState::headers_for(const OutgoingMessage& message) {
   http::Headers headers{{"Content-Type", "application/json"},
                         {"Accept", "application/json, text/event-stream"}};
-  const bool asks = message.is(rpc::Kind::request) || message.is(rpc::Kind::notification);
-  const std::optional<std::string> claimed = asks ? claimed_version(message) : std::nullopt;
-  if (claimed) {
+  if (const std::optional<std::string> claimed = message.version()) {
     add_modern(headers, message, *claimed);
-  } else if (modern_ && message.is(rpc::Kind::notification)) {
+  } else if (modern_ && message.is_notification()) {
     add_modern(headers, message, modern_version_);
   } else if (message.method() != "initialize") {
     for (const auto& [name, value] : session_headers()) headers.add(name, value);
@@ -52,19 +40,17 @@ http::Headers StreamableState::session_headers() const {
   return headers;
 }
 
-void StreamableState::add_modern(http::Headers& headers, const rpc::Message& message,
+void StreamableState::add_modern(http::Headers& headers, const OutgoingMessage& message,
                                  std::string_view version) {
   headers.add(std::string(mcp::kVersionHeader), mcp::encode_header_value(version));
   headers.add(std::string(mcp::kMethodHeader), mcp::encode_header_value(message.method()));
-  const json::View params(message.params_text());
-  const std::string_view member = mcp::named_by(message.method());
-  const std::optional<std::string> name = member.empty() ? std::nullopt : params[member].as_string();
+  const std::optional<std::string_view> name = message.target();
   if (!name) return;
   headers.add(std::string(mcp::kNameHeader), mcp::encode_header_value(*name));
   if (message.method() != "tools/call") return;
   const mcp::HeaderParams annotated = params_of(*name);
   if (!annotated) return;
-  for (auto& [header, value] : mcp::param_headers(*annotated, params["arguments"]))
+  for (auto& [header, value] : mcp::param_headers(*annotated, message.arguments()))
     headers.add(std::move(header), std::move(value));
 }
 
@@ -81,15 +67,15 @@ mcp::HeaderParams StreamableState::params_of(std::string_view tool) {
   return known.params;
 }
 
-void StreamableState::answered(const rpc::Message& request, const rpc::Message& answer) {
+void StreamableState::answered(const OutgoingMessage& request, const rpc::Message& answer) {
   if (!answer.is(rpc::Kind::response)) return;
   if (request.method() == "initialize")
     agreed_version_ = json::View(answer.result_text())["protocolVersion"].as_string().value_or("");
-  if (request.method() == "tools/list" && claimed_version(request)) learn_tools(request, answer);
+  if (request.method() == "tools/list" && request.version()) learn_tools(request, answer);
 }
 
-void StreamableState::learn_tools(const rpc::Message& request, const rpc::Message& answer) {
-  if (json::View(request.params_text())["cursor"].absent()) {  // the first page
+void StreamableState::learn_tools(const OutgoingMessage& request, const rpc::Message& answer) {
+  if (request.is_first_page()) {
     annotated_.clear();
     annotated_bytes_ = 0;
   }

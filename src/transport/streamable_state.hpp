@@ -11,6 +11,7 @@
 #include "fairlead/http/headers.hpp"
 #include "fairlead/protocol/header_annotations.hpp"
 #include "fairlead/rpc/message.hpp"
+#include "transport/outgoing_message.hpp"
 
 namespace fairlead::transport {
 
@@ -21,15 +22,15 @@ class StreamableState {
   explicit StreamableState(const mcp::ListLimits& limits = {}) : limits_(limits) {}
 
   // A message is about to leave: whether it is one of the modern era. The handshake begins a session anew.
-  bool sending(const rpc::Message& message);
+  bool sending(const OutgoingMessage& message);
   // The headers it is sent with.
-  http::Headers headers_for(const rpc::Message& message);
+  http::Headers headers_for(const OutgoingMessage& message);
   // Those of the session, for requests that carry no message (GET, DELETE).
   http::Headers session_headers() const;
 
   // The answer to a request has come: remembers the revision that was agreed on, and which arguments of
   // listed tools are headers.
-  void answered(const rpc::Message& request, const rpc::Message& answer);
+  void answered(const OutgoingMessage& request, const rpc::Message& answer);
   // The head of the answer to the handshake names the session. False when that is no name for one.
   bool name_session(std::string_view id);
   // The server has forgotten the session.
@@ -48,8 +49,8 @@ class StreamableState {
     mcp::HeaderParams params;
   };
 
-  void add_modern(http::Headers& headers, const rpc::Message& message, std::string_view version);
-  void learn_tools(const rpc::Message& request, const rpc::Message& answer);
+  void add_modern(http::Headers& headers, const OutgoingMessage& message, std::string_view version);
+  void learn_tools(const OutgoingMessage& request, const rpc::Message& answer);
   mcp::HeaderParams params_of(std::string_view tool);
 
   bool modern_ = false;

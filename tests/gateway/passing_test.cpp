@@ -11,14 +11,13 @@ constexpr auto kModern = mcp::kNewest;
 
 std::string passed(const std::string& text, mcp::Revision client, mcp::Revision server,
                    std::optional<std::string> name = "tool",
-                   const std::string& capabilities = R"({"roots":{}})") {
+                   const std::string& capabilities = R"({"roots":{}})", bool add_token = false) {
   const rpc::Message message = rpc::Message::parse(Bytes::copy_of(text));
-  std::optional<Rename> rename;
-  if (name) rename = Rename{json::View(message.params_text())["name"], *name};
   const std::string info = R"({"name":"c","version":"1"})";
-  const PassedRequest::Asker asker{client, json::View(capabilities), json::View(info),
-                                   mcp::LoggingLevel::warning};
-  return std::string(PassedRequest(message, rename).for_server(server, asker).frame().view());
+  const ClientDescription described{client, json::View(capabilities), json::View(info),
+                                    mcp::LoggingLevel::warning};
+  const PassedRequest request(message, mcp::CallFacts::of(message), name, described);
+  return std::string(request.encode(server, {message.id(), add_token}).joined().view());
 }
 
 const std::string kEnvelope =
@@ -29,7 +28,7 @@ TEST(Passing, WithinOneEraOnlyTheNameChanges) {
       passed(
           R"({"jsonrpc":"2.0","id":"42","method":"tools/call", "params":{"arguments":{"name":"s__tool","n":1.0e+2},"name":"s__tool","_meta":{"progressToken":7}}})",
           kLegacy, kLegacy),
-      R"({"jsonrpc":"2.0","id":"42","method":"tools/call", "params":{"arguments":{"name":"s__tool","n":1.0e+2},"name":"tool","_meta":{"progressToken":7}}})");
+      R"({"jsonrpc":"2.0","id":"42","method":"tools/call", "params":{"arguments":{"name":"s__tool","n":1.0e+2},"name":"tool","_meta":{"progressToken":"42"}}})");
   const std::string modern =
       R"({"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"a:b","requestState":"x",)" +
       kEnvelope + "}}";
@@ -66,10 +65,30 @@ TEST(Passing, ALegacyRequestIsPutIntoAnEnvelopeForAModernServer) {
                 kEnvelope.substr(9) + "}}");
 }
 
+// Envelope, name and token change in one splice, whatever of `_meta` goes and comes.
+TEST(Passing, TokenIsAddedBesideWhateverChangesInTheEnvelope) {
+  const auto with_token = [](const std::string& params, mcp::Revision client, mcp::Revision server) {
+    return passed(R"({"jsonrpc":"2.0","id":5,"method":"x","params":)" + params + "}", client, server,
+                  std::nullopt, R"({"roots":{}})", true);
+  };
+  const auto sent = [](const std::string& params) {
+    return R"({"jsonrpc":"2.0","id":5,"method":"x","params":)" + params + "}";
+  };
+  EXPECT_EQ(with_token("{" + kEnvelope + "}", kModern, kLegacy), sent(R"({"_meta":{"progressToken":5}})"));
+  EXPECT_EQ(with_token(R"({"_meta":{"a":1,)" + kEnvelope.substr(9) + "}", kModern, kLegacy),
+            sent(R"({"_meta":{"a":1,"progressToken":5}})"));
+  EXPECT_EQ(with_token(R"({"_meta":{"progressToken":"t",)" + kEnvelope.substr(9) + "}", kModern, kLegacy),
+            sent(R"({"_meta":{"progressToken":5}})"));
+  EXPECT_EQ(with_token("{}", kLegacy, kModern),
+            sent(R"({"_meta":{"progressToken":5,)" + kEnvelope.substr(9) + "}"));
+  EXPECT_EQ(with_token(R"({"task":{}})", kLegacy, kLegacy), sent(R"({"_meta":{"progressToken":5}})"));
+}
+
 std::string result(const std::string& text, mcp::Revision server, mcp::Revision client,
                    std::string_view method = "tools/call") {
-  return std::string(
-      result_for_client(*json::Raw::parse(text), method, server, client, {"g", "1", {}, {}, {}, {}}).text());
+  const rpc::Message answer =
+      rpc::Message::parse(Bytes::copy_of(R"({"jsonrpc":"2.0","id":1,"result":)" + text + "}"));
+  return std::string(result_for_client(answer, method, server, client, {"g", "1", {}, {}, {}, {}}).text());
 }
 
 TEST(Passing, WithinOneEraAResultIsTheSameBytes) {

@@ -50,7 +50,7 @@ TEST_F(RouterTest, ListedToolIsRoutedToItsServerUnderItsOwnName) {
   const Result<Route> found = route(Kind::tools, "a__t");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->server, entry);
-  EXPECT_EQ(found->rename->to, "t");
+  EXPECT_EQ(found->target, "t");
   EXPECT_EQ(code(route(Kind::prompts, "a__t")), rpc::kInvalidParams);
   EXPECT_EQ(code(route(Kind::tools, "b__t")), rpc::kInvalidParams);
 }
@@ -113,7 +113,6 @@ TEST(RequestedName, IsReadFromTheParamsOfEachMethod) {
   ASSERT_TRUE(tool);
   EXPECT_EQ(tool->kind, Kind::tools);
   EXPECT_EQ(tool->name, "a__t");
-  EXPECT_EQ(tool->where.text(), R"("a__t")");
   const auto prompt =
       requested_in(facts("completion/complete", R"({"ref":{"type":"ref/prompt","name":"a__p"}})"));
   ASSERT_TRUE(prompt);

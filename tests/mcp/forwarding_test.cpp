@@ -6,7 +6,8 @@ namespace {
 
 Task<void> forward_one(std::shared_ptr<Client> client, rpc::Message request, CallOptions options,
                        bool& answered) {
-  const Result<rpc::Message> answer = co_await client->forward(std::move(request), std::move(options));
+  const VerbatimRequest outgoing(std::move(request));
+  const Result<rpc::Message> answer = co_await client->forward(outgoing, std::move(options));
   answered = answer.has_value();
 }
 

@@ -15,13 +15,13 @@ TEST(ToolCrashes, AnAnsweredCallSetsItsToolBackToZero) {
   const Error reason(ErrorKind::process_exited, "killed");
   crashes.crashed("a", reason, now);
   crashes.crashed("b", reason, now);
-  crashes.answered(tool_call("a"));
+  crashes.answered("a");
   crashes.crashed("a", reason, now);
   crashes.crashed("b", reason, now);
-  EXPECT_FALSE(crashes.refusal("s", tool_call("a"), now));
-  EXPECT_TRUE(crashes.refusal("s", tool_call("b"), now));
-  EXPECT_FALSE(crashes.refusal("s", tool_call("b"), now + policy.tool_crash_pause));
-  EXPECT_FALSE(crashes.refusal("s", message(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"), now));
+  EXPECT_FALSE(crashes.refusal("s", "a", now));
+  EXPECT_TRUE(crashes.refusal("s", "b", now));
+  EXPECT_FALSE(crashes.refusal("s", "b", now + policy.tool_crash_pause));
+  EXPECT_FALSE(crashes.refusal("s", "", now));
 }
 
 TEST_F(PoolTest, an_answer_is_passed_on_byte_for_byte) {
@@ -269,7 +269,8 @@ TEST_F(PoolTest, an_upstream_that_is_held_and_no_longer_answers_is_replaced) {
 }
 
 Task<void> forward_beside(std::shared_ptr<mcp::Client> client, std::optional<Result<rpc::Message>>& answer) {
-  Result<rpc::Message> got = co_await client->forward(tool_call("hang"));
+  const mcp::VerbatimRequest hanging(tool_call("hang"));
+  Result<rpc::Message> got = co_await client->forward(hanging);
   answer = std::move(got);
 }
 

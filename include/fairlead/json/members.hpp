@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "fairlead/json/member_index.hpp"
 #include "fairlead/json/view.hpp"
 
 namespace fairlead::json {
@@ -19,6 +20,9 @@ class Members {
   Members(View object, std::initializer_list<std::string_view> keys,
           std::size_t most = static_cast<std::size_t>(-1));
 
+  // The same from the index of an object that was scanned, which need not be read again.
+  Members(const MemberIndex& index, View object, std::initializer_list<std::string_view> keys);
+
   // Whether there are more than `most` members.
   bool exceeded() const noexcept { return exceeded_; }
 
@@ -26,6 +30,8 @@ class Members {
   View operator[](std::string_view key) const noexcept;
 
  private:
+  void take(std::string_view spelled, bool escaped, std::string_view value);
+
   std::vector<std::pair<std::string_view, View>> found_;
   bool exceeded_ = false;
 };

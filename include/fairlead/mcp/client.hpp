@@ -14,6 +14,7 @@
 
 #include "fairlead/loop/task.hpp"
 #include "fairlead/mcp/era_cache.hpp"
+#include "fairlead/mcp/outgoing_request.hpp"
 #include "fairlead/mcp/skill.hpp"
 #include "fairlead/mcp/types.hpp"
 #include "fairlead/peer/peer.hpp"
@@ -139,11 +140,11 @@ class Client : public std::enable_shared_from_this<Client> {
   virtual Task<Result<json::Raw>> request(std::string method, json::Raw params = json::Raw(),
                                           ToolCallOptions options = ToolCallOptions()) = 0;
 
-  // co_await: Result<Message>. Sends a request that came from elsewhere, under an id of our own, and returns
-  // the answer as it came. The request gets a progress token of our own where it has one or
-  // options.on_progress is set; every other byte stays. on_progress receives the params of each notification,
-  // with the token of the request where that has one.
-  virtual Peer::Forward forward(rpc::Message request, CallOptions options = CallOptions()) = 0;
+  // co_await: Result<Message>. Sends a request that came from elsewhere, encoded for this connection under an
+  // id and a progress token of our own, and returns the answer as it came. on_progress receives the params of
+  // each notification, with the token of the request where that has one. `request` lives until the call has
+  // ended.
+  virtual Peer::Forward forward(const OutgoingRequest& request, CallOptions options = CallOptions()) = 0;
   // Without waiting; refused over max_backlog_bytes.
   virtual Result<void> notify(std::string_view method, const json::Raw& params = json::Raw()) = 0;
 

@@ -108,6 +108,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   // co_await: Result<Message>, the answer as it came. Sends a request that came from elsewhere under an id of
   // our own and otherwise untouched.
   Forward forward(rpc::Message request, CallOptions options = CallOptions());
+  // The same for a request of this method that options.request_for_id makes.
+  Forward forward(std::string_view method, CallOptions options);
   // co_await: Result<void>, when it is with the operating system.
   Connection::Send notify(std::string_view method, const json::Raw& params = json::Raw());
   // The same without waiting; refused over max_backlog_bytes.
@@ -264,17 +266,16 @@ class Peer::Call final : public Pending {
 
 class Peer::Forward final : public Pending {
  public:
-  Forward(std::shared_ptr<Peer> peer, rpc::Message request, CallOptions options)
-      : Pending(std::move(peer), std::move(options)), request_(std::move(request)) {}
+  // REQUIRES: options.request_for_id.
+  Forward(std::shared_ptr<Peer> peer, std::string_view method, CallOptions options)
+      : Pending(std::move(peer), std::move(options)), method_(method) {}
   Result<rpc::Message> await_resume() { return std::move(*outcome_); }
 
  private:
-  rpc::Rope encode(std::string_view own_id) const override {
-    return options_.request_for_id ? options_.request_for_id(own_id) : rpc::with_id(request_, own_id);
-  }
-  std::string_view method() const noexcept override { return request_.method(); }
+  rpc::Rope encode(std::string_view own_id) const override { return options_.request_for_id(own_id); }
+  std::string_view method() const noexcept override { return method_; }
 
-  rpc::Message request_;
+  std::string method_;
 };
 
 }  // namespace fairlead

@@ -4,7 +4,7 @@
 //
 //   auto pool = Pool::create(loop);
 //   pool->add(spec);
-//   Result<rpc::Message> answer = co_await pool->call(target, request, options);
+//   Result<ForwardedAnswer> answer = co_await pool->forward(target, request, options);
 //
 // A pool and its upstreams live on one loop.
 #pragma once
@@ -47,10 +47,19 @@ class ForwardOptions {
   std::optional<std::chrono::milliseconds> absolute;
   std::stop_token stop;     // gives the call up: it is cancelled at the server
   bool repeatable = false;  // running it twice does no harm; see repeatable()
+  json::View tool;          // as its server listed it: decides the same, if a call was cut off
   // The params of each progress notification, with the token the request came with. Not called for a request
   // without a token.
   std::function<void(const json::Raw& params)> on_progress;
   std::shared_ptr<void> caller;  // yours: found again in RunningCall
+};
+
+struct ForwardedAnswer {
+  ForwardedAnswer(rpc::Message from_server, mcp::Revision of_server)
+      : message(std::move(from_server)), revision(of_server) {}
+
+  rpc::Message message;
+  mcp::Revision revision;  // of the connection that it came on
 };
 
 // A call that an upstream is busy with.
@@ -184,12 +193,16 @@ class Pool {
   virtual void set_connector(std::string name, Connector connector) = 0;
 
   // ---- calls ----
-  // Sends a request as it is, under an id and a progress token of our own, and returns the answer as it came
-  // (a result or an error of the server; its id is ours). Errors are what kept it from being answered:
-  // validation (no such server), resource_exhausted (a limit of ours; detail().retry_after), spawn,
-  // connection_failed, timeout, cancelled, process_exited, closed.
-  virtual Task<Result<rpc::Message>> call(Target target, rpc::Message request,
-                                          ForwardOptions options = ForwardOptions()) = 0;
+  // Sends a request under an id and a progress token of our own, encoded for the connection that it goes out
+  // on, and returns the answer as it came (a result or an error of the server; its id is ours). Errors are
+  // what kept it from being answered: validation (no such server), resource_exhausted (a limit of ours;
+  // detail().retry_after), spawn, connection_failed, timeout, cancelled, process_exited, closed.
+  virtual Task<Result<ForwardedAnswer>> forward(Target target,
+                                                std::shared_ptr<const mcp::OutgoingRequest> request,
+                                                ForwardOptions options = ForwardOptions()) = 0;
+  // The same for a request that is sent as it is.
+  Task<Result<rpc::Message>> call(Target target, rpc::Message request,
+                                  ForwardOptions options = ForwardOptions());
   // For internal requests such as tools/list. Counts as a call under way.
   virtual Task<Result<Lease>> acquire(Target target, std::stop_token stop = {},
                                       StartPriority priority = StartPriority::call) = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -27,6 +28,10 @@ class Rope {
     rest_.push_back(std::move(part));
     one_line_ = one_line_ && one_line;
   }
+  // What a layer above knows of it; travels with the rope. Null: nothing.
+  const std::shared_ptr<const Annotation>& annotation() const noexcept { return annotation_; }
+  void annotate(std::shared_ptr<const Annotation> annotation) { annotation_ = std::move(annotation); }
+
   std::size_t size() const noexcept;
   bool one_line() const noexcept { return one_line_; }
 
@@ -40,6 +45,7 @@ class Rope {
  private:
   Bytes head_;
   std::vector<Bytes> rest_;  // empty for nearly every small message
+  std::shared_ptr<const Annotation> annotation_;
   bool one_line_ = true;
 };
 

@@ -1,0 +1,54 @@
+#include "fairlead/mcp/outgoing_request.hpp"
+
+#include "fairlead/json/writer.hpp"
+#include "mcp/request_splice.hpp"
+
+namespace fairlead::mcp {
+
+rpc::Rope VerbatimRequest::encode(Revision, Sending sending) const {
+  return RequestSplice(message_, *facts(), sending).finish();
+}
+
+RequestSplice::RequestSplice(const rpc::Message& request, const CallFacts& facts,
+                             OutgoingRequest::Sending sending)
+    : request_(request), facts_(facts), splice_(request.frame()) {
+  const Bytes own = Bytes::copy_of(sending.id);
+  splice_.replace(request.id(), own);
+  if (!facts.progress_token.absent()) {
+    splice_.replace(facts.progress_token.text(), own);
+  } else if (sending.add_token) {
+    add_to_meta("progressToken", sending.id);
+  }
+}
+
+void RequestSplice::remove(json::View value) {
+  if (!value.absent()) splice_.remove_member(value.text());
+}
+
+// What is no object cannot be added to: the server is left to refuse it.
+void RequestSplice::add_to_meta(std::string_view key, std::string_view value) {
+  if (facts_.meta.is(json::Type::object)) {
+    splice_.insert_member(facts_.meta.text(), key, value);
+  } else if (facts_.meta.absent()) {
+    new_meta_ += new_meta_.empty() ? '{' : ',';
+    json::append_string(new_meta_, key);
+    new_meta_ += ':';
+    new_meta_ += value;
+  }
+}
+
+void RequestSplice::add_to_params(std::string_view key, std::string_view value) {
+  splice_.insert_member(facts_.params.text(), key, value);
+}
+
+rpc::Rope RequestSplice::finish() {
+  if (!new_meta_.empty() && facts_.params.is(json::Type::object)) {
+    splice_.insert_member(facts_.params.text(), "_meta", new_meta_ + "}");
+  } else if (!new_meta_.empty() && facts_.params.absent()) {
+    const json::View whole(request_.frame().view());
+    splice_.insert_member(whole.text(), "params", "{\"_meta\":" + new_meta_ + "}}");
+  }
+  return rpc::Rope(splice_.parts(), !request_.has_line_break());
+}
+
+}  // namespace fairlead::mcp

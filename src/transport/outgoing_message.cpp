@@ -1,0 +1,37 @@
+#include "transport/outgoing_message.hpp"
+
+#include "fairlead/protocol/header_values.hpp"
+
+namespace fairlead::transport {
+
+OutgoingMessage::OutgoingMessage(rpc::Message message) : message_(std::move(message)) {
+  if (is_request() || is_notification()) facts_ = mcp::CallFacts::of(message_);
+  body_.push_back(message_.frame());
+  size_ = message_.frame().size();
+}
+
+OutgoingMessage::OutgoingMessage(const rpc::Rope& rope, std::shared_ptr<const mcp::EncodedCall> call)
+    : call_(std::move(call)), facts_(call_->facts), size_(rope.size()) {
+  rope.each([this](const Bytes& part) { body_.push_back(part); });
+}
+
+Result<OutgoingMessage> OutgoingMessage::of(const rpc::Rope& rope, const Limits& limits) {
+  if (auto call = std::dynamic_pointer_cast<const mcp::EncodedCall>(rope.annotation()))
+    return OutgoingMessage(rope, std::move(call));
+  rpc::Message message = rpc::Message::parse(rope.joined(), limits);
+  if (message.is(rpc::Kind::malformed)) return Error(ErrorKind::serialize, message.problem().message());
+  return OutgoingMessage(std::move(message));
+}
+
+std::optional<std::string> OutgoingMessage::version() const {
+  if (!call_) return facts_ ? facts_->protocol_version.as_string() : std::nullopt;
+  if (!mcp::is_modern(call_->revision)) return std::nullopt;
+  return std::string(mcp::to_string(call_->revision));
+}
+
+std::optional<std::string_view> OutgoingMessage::target() const noexcept {
+  if (!facts_ || mcp::named_by(method()).empty()) return std::nullopt;
+  return call_ ? std::string_view(call_->target) : facts_->target_text();
+}
+
+}  // namespace fairlead::transport

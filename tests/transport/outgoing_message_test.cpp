@@ -1,0 +1,67 @@
+// What the transport knows of a message before it is sent, and that it does not read what others have read.
+#include "transport/outgoing_message.hpp"
+
+#include <gtest/gtest.h>
+
+#include "transport/streamable_state.hpp"
+
+namespace fairlead::transport {
+namespace {
+
+rpc::Message parsed(std::string_view text) {
+  return rpc::Message::parse(Bytes::copy_of(text));
+}
+
+// The body is no JSON, so whoever read it would refuse it.
+rpc::Rope encoded(const rpc::Message& request, mcp::Revision revision, std::string target) {
+  std::vector<Bytes> parts;
+  parts.push_back(Bytes::constant("not "));
+  parts.push_back(Bytes::constant("read"));
+  rpc::Rope rope(std::move(parts), true);
+  rope.annotate(std::make_shared<const mcp::EncodedCall>(mcp::CallFacts::of(request), "7", std::move(target),
+                                                         revision));
+  return rope;
+}
+
+TEST(OutgoingMessage, EncodedCallIsSentInItsPartsWithoutBeingRead) {
+  const rpc::Message request = parsed(
+      R"({"jsonrpc":"2.0","id":"theirs","method":"tools/call","params":{"name":"s__t","arguments":{"a":1}}})");
+  const Result<OutgoingMessage> sent = OutgoingMessage::of(encoded(request, mcp::kNewest, "t"), Limits());
+  ASSERT_TRUE(sent) << sent.error().message();
+  EXPECT_TRUE(sent->is_request());
+  EXPECT_EQ(sent->id(), "7");
+  EXPECT_EQ(sent->method(), "tools/call");
+  EXPECT_EQ(sent->version(), "2026-07-28");
+  EXPECT_EQ(sent->target(), "t");
+  EXPECT_EQ(sent->arguments().text(), R"({"a":1})");
+  EXPECT_EQ(sent->body().size(), 2u);
+  EXPECT_EQ(sent->size(), 8u);
+  const http::Headers headers = StreamableState().headers_for(*sent);
+  EXPECT_EQ(headers.get("Mcp-Name"), "t");
+  EXPECT_EQ(headers.get("Mcp-Method"), "tools/call");
+  EXPECT_EQ(headers.get("MCP-Protocol-Version"), "2026-07-28");
+}
+
+TEST(OutgoingMessage, EncodedCallForALegacyServerSaysNoVersionOfItsOwn) {
+  const rpc::Message request = parsed(
+      R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}})");
+  const Result<OutgoingMessage> sent =
+      OutgoingMessage::of(encoded(request, mcp::kNewestLegacy, "t"), Limits());
+  ASSERT_TRUE(sent);
+  EXPECT_EQ(sent->version(), std::nullopt);
+  EXPECT_FALSE(StreamableState().headers_for(*sent).has("Mcp-Name"));
+}
+
+TEST(OutgoingMessage, AnyOtherRopeIsReadAndRefusedIfItIsNoMessage) {
+  const Result<OutgoingMessage> sent = OutgoingMessage::of(
+      rpc::Rope(Bytes::constant(R"({"jsonrpc":"2.0","method":"notifications/x"})")), Limits());
+  ASSERT_TRUE(sent);
+  EXPECT_TRUE(sent->is_notification());
+  const Result<OutgoingMessage> refused =
+      OutgoingMessage::of(rpc::Rope(Bytes::constant("not read")), Limits());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind(), ErrorKind::serialize);
+}
+
+}  // namespace
+}  // namespace fairlead::transport
