@@ -8,9 +8,12 @@
 #include <climits>
 #include <ctime>
 #include <mutex>
+#include <span>
+#include <vector>
 
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/printable.hpp"
+#include "fairlead/base/redactor.hpp"
 
 namespace fairlead {
 
@@ -78,7 +81,7 @@ bool needs_quotes(std::string_view value) {
          });
 }
 
-std::string text_line(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
+std::string text_line(LogLevel level, std::string_view message, std::span<const LogField> fields) {
   std::string line;
   append_timestamp(line);
   line += ' ';
@@ -104,7 +107,7 @@ std::string text_line(LogLevel level, std::string_view message, std::initializer
   return line;
 }
 
-std::string json_line(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
+std::string json_line(LogLevel level, std::string_view message, std::span<const LogField> fields) {
   std::string line = "{\"time\":\"";
   append_timestamp(line);
   line += "\",\"level\":\"";
@@ -125,6 +128,21 @@ std::string json_line(LogLevel level, std::string_view message, std::initializer
   }
   line += "}\n";
   return line;
+}
+
+// Only what is written is searched, and a little more: a secret that the truncation cuts is found whole.
+std::vector<LogField> redacted_fields(std::span<const LogField> fields, const Redactor& redactor) {
+  constexpr std::size_t kSearched = 2 * Limits::kMaxLogFieldBytes;
+  std::vector<LogField> redacted(fields.begin(), fields.end());
+  for (LogField& field : redacted) {
+    if (field.literal) continue;
+    if (field.value.size() > kSearched) {
+      field.omitted += field.value.size() - kSearched;
+      field.value.resize(kSearched);
+    }
+    field.value = redactor.redact(field.value);
+  }
+  return redacted;
 }
 
 }  // namespace
@@ -166,14 +184,27 @@ Log Log::to_stderr(LogLevel level, LogFormat format) {
   return Log(level, format, [](std::string_view line) { write_without_blocking(STDERR_FILENO, line); });
 }
 
+Log Log::redacting(std::shared_ptr<const SharedRedactor> redactor) const {
+  Log log = *this;
+  log.redactor_ = std::move(redactor);
+  return log;
+}
+
 bool Log::enabled(LogLevel level) const noexcept {
   return target_ && level >= level_;
 }
 
 void Log::write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) const {
   if (!enabled(level)) return;
-  const std::string line = target_->format == LogFormat::json ? json_line(level, message, fields)
-                                                              : text_line(level, message, fields);
+  const std::shared_ptr<const Redactor> redactor = redactor_ ? redactor_->current() : nullptr;
+  const bool plain = !redactor || redactor->empty();
+  const std::string clean = plain ? std::string() : redactor->redact(message);
+  const std::vector<LogField> redacted =
+      plain ? std::vector<LogField>() : redacted_fields({fields.begin(), fields.size()}, *redactor);
+  const std::span<const LogField> written =
+      plain ? std::span(fields.begin(), fields.size()) : std::span<const LogField>(redacted);
+  const auto line_of = target_->format == LogFormat::json ? &json_line : &text_line;
+  const std::string line = line_of(level, plain ? message : std::string_view(clean), written);
   const std::lock_guard lock(target_->mutex);
   target_->sink(line);
 }

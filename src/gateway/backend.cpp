@@ -7,6 +7,7 @@
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/catalogue_pages.hpp"
 #include "gateway/failure.hpp"
+#include "json/redact.hpp"
 #include "mcp/features.hpp"
 
 namespace fairlead::gateway {
@@ -30,6 +31,10 @@ mcp::HeaderParams GatewayBackend::header_params(std::string_view tool) const {
   return offer ? offer->header_params : nullptr;
 }
 
+Error GatewayBackend::redacted(const Error& error) const {
+  return json::redact(*units_.pool->redactor(), error);
+}
+
 // ---- requests --------------------------------------------------------------------------------------------
 
 Task<Answer> GatewayBackend::serve(mcp::BackendRequest request) {
@@ -50,9 +55,10 @@ Task<Answer> GatewayBackend::serve(mcp::BackendRequest request) {
         wait_for_route(*requested, std::string(context.session()), context.principal(), context.stop());
     found = co_await waiting;
   }
-  if (!found) co_return found.error();
+  if (!found) co_return redacted(found.error());
   Task<Answer> forwarding = forwarder_->forward(std::move(request), std::move(*found));
   Answer answer = co_await forwarding;
+  if (!answer) co_return redacted(answer.error());
   co_return answer;
 }
 
@@ -114,16 +120,17 @@ Task<Result<std::shared_ptr<void>>> GatewayBackend::subscribe(mcp::BackendSubscr
   Task<Result<Route>> routing =
       wait_for_route(requested, subscription.session, subscription.principal, subscription.stop);
   const Result<Route> found = co_await routing;
-  if (!found) co_return found.error();
+  if (!found) co_return redacted(found.error());
   const std::string server = found->server->name();
   pool::Target target(server, std::move(subscription.session), subscription.principal->user);
   Task<Result<std::shared_ptr<void>>> subscribing =
       units_.watches->subscribe(std::move(target), std::move(subscription.uri), std::move(subscription.stop),
                                 std::move(subscription.updated));
   Result<std::shared_ptr<void>> made = co_await subscribing;
-  if (!made && made.error().kind() != ErrorKind::remote)
-    co_return failure_of(server, made.error(), units_.failures.tells_details(*subscription.principal));
-  co_return made;
+  if (made) co_return made;
+  if (made.error().kind() == ErrorKind::remote) co_return redacted(made.error());
+  co_return redacted(
+      failure_of(server, made.error(), units_.failures.tells_details(*subscription.principal)));
 }
 
 // ---- sessions --------------------------------------------------------------------------------------------

@@ -47,6 +47,8 @@ class GatewayBackend final : public mcp::Backend, public std::enable_shared_from
   void session_ended(std::string_view session) override;
 
  private:
+  // Errors of servers may show the secrets that they were connected with.
+  Error redacted(const Error& error) const;
   Task<Answer> list(Kind kind, mcp::BackendRequest request);
   // The tools of the gateway itself, as elements of an array.
   void write_own_tools(json::Writer& out, mcp::Revision revision) const;

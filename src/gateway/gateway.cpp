@@ -57,17 +57,18 @@ Limits frame_limits(const Config& config) {
 }
 
 Result<std::shared_ptr<Gateway>> Gateway::create(Loop& loop, Config config, Log log) {
-  auto made = std::make_shared<GatewayImpl>(loop, config, std::move(log));
+  auto made = std::make_shared<GatewayImpl>(loop, config, log);
   const Result<void> started = made->start(config);
   if (!started) return started.error();
   return made;
 }
 
-GatewayImpl::GatewayImpl(Loop& loop, const Config& config, Log log)
-    : loop_(loop), log_(std::move(log)), front_(gateway_info()) {
+GatewayImpl::GatewayImpl(Loop& loop, const Config& config, const Log& log)
+    : loop_(loop), log_(log.redacting(redactor_)), front_(gateway_info()) {
   events_ = std::make_shared<UpstreamEvents>(loop, sessions_, log_);
   pool::PoolOptions options = pool_options(config, log_);
   options.handlers = events_->handlers();
+  options.redactor = redactor_;
   pool_ = pool::Pool::create(loop, std::move(options));
   servers_ = std::make_shared<ServerTable>(pool_);
   catalogue_ = std::make_shared<CatalogueStore>(loop, servers_, front_, log_);

@@ -13,7 +13,7 @@ namespace fairlead::gateway {
 
 class GatewayImpl final : public Gateway, public std::enable_shared_from_this<GatewayImpl> {
  public:
-  GatewayImpl(Loop& loop, const Config& config, Log log);
+  GatewayImpl(Loop& loop, const Config& config, const Log& log);
   Result<void> start(const Config& config);
 
   const mcp::Server& front() const noexcept override { return front_; }
@@ -36,6 +36,7 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
   void apply(const pool::ServerSpec& spec);
 
   Loop& loop_;
+  std::shared_ptr<SharedRedactor> redactor_ = std::make_shared<SharedRedactor>();
   Log log_;
   mcp::Server front_;
   std::shared_ptr<SessionTable> sessions_ = std::make_shared<SessionTable>();

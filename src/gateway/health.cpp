@@ -9,6 +9,7 @@
 
 #include "fairlead/json/writer.hpp"
 #include "fairlead/process/failure.hpp"
+#include "json/redact.hpp"
 
 namespace fairlead::gateway {
 
@@ -187,7 +188,7 @@ std::string_view to_string(HealthStatus status) noexcept {
 
 Health health_report(const HealthInputs& inputs) {
   Report report(inputs);
-  return Health{report.status(), report.write()};
+  return Health{report.status(), json::redact(*inputs.pool.redactor(), report.write())};
 }
 
 }  // namespace fairlead::gateway

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fairlead/process/failure.hpp"
+#include "json/redact.hpp"
 #include "protocol/slices.hpp"
 
 namespace fairlead::gateway {
@@ -259,11 +260,12 @@ Task<Result<Listing::ListOutcome>> Listing::ask(pool::Lease lease, ListCache& ca
     }
     // Many servers have resources and no templates, and do not know the method.
     if (kind == Kind::templates && entries.error().kind() == ErrorKind::remote) continue;
-    outcome.problem = std::string(list_method(kind)) + ": " + entries.error().to_string();
-    outcome.errors[static_cast<std::size_t>(kind)] = entries.error();
+    const Error error = json::redact(*pool_->redactor(), entries.error());
+    outcome.problem = std::string(list_method(kind)) + ": " + error.to_string();
+    outcome.errors[static_cast<std::size_t>(kind)] = error;
     if (client->end_reason()) {
       cache.lease.reset();
-      co_return entries.error();
+      co_return error;
     }
     // What it says of the others still counts, and what it said of this before.
     if (cache.listed) listed->of(kind) = cache.listed->of(kind);

@@ -28,6 +28,18 @@ bool is_compressed(const Headers& headers) {
   return !encoding.empty() && !same_name(encoding, "identity");
 }
 
+// A value such as `Bearer …` is a secret as a whole and without its scheme.
+Redactor redactor_of(const ClientOptions& options, const Headers& authorization = {}) {
+  std::vector<std::string> secrets = options.secrets;
+  for (const Headers* headers : {&options.headers, &authorization}) {
+    for (const auto& [name, value] : *headers) {
+      secrets.push_back(value);
+      secrets.push_back(value.substr(value.rfind(' ') + 1));
+    }
+  }
+  return Redactor(secrets);
+}
+
 Error redirected(const Url& from, int status, std::string_view location, bool follow) {
   const std::string why = follow ? " which is not followed" : "; redirects are not followed";
   return Error(ErrorKind::http_status, from.shown() + " answered " + std::to_string(status) +
@@ -105,6 +117,10 @@ Task<Result<std::string>> Incoming::read_all(std::size_t limit) {
   co_return std::exchange(body_, std::string());
 }
 
+const Redactor& Incoming::redactor() const noexcept {
+  return client_->redactor();
+}
+
 std::unique_ptr<ByteStream> Incoming::upgrade(std::string& early) {
   early = parser_->take_rest();
   return wire_->release();
@@ -120,7 +136,9 @@ Result<std::shared_ptr<HttpClient>> HttpClient::create(Loop& loop, ClientOptions
   }
   Result<Proxies> proxies = options.proxies_from_environment ? Proxies::from_environment() : Proxies();
   if (!proxies) return proxies.error();
-  return std::shared_ptr<HttpClient>(new HttpClient(loop, std::move(options), std::move(*proxies)));
+  std::shared_ptr<HttpClient> client(new HttpClient(loop, std::move(options), std::move(*proxies)));
+  client->redactor_ = redactor_of(client->options_);
+  return client;
 }
 
 // Redirects are followed only where asked for, within the origin, and with the method they were meant for.
@@ -134,7 +152,7 @@ Task<HttpClient::Answered> HttpClient::ask(Outgoing request, std::shared_ptr<Int
     if (is_compressed((*answer)->headers())) {
       co_return Error(ErrorKind::invalid_content_type,
                       request.url.shown() + " answered with a body in encoding `" +
-                          std::string((*answer)->headers().get("Content-Encoding").substr(0, 50)) +
+                          redactor_.redact((*answer)->headers().get("Content-Encoding").substr(0, 50)) +
                           "`, which was not asked for");
     }
     if (!is_redirect(status)) co_return answer;
@@ -144,7 +162,7 @@ Task<HttpClient::Answered> HttpClient::ask(Outgoing request, std::shared_ptr<Int
     const Result<Url> next = request.url.resolve(location);
     if (!options_.follow_redirects || !fits || !next || !next->same_origin(request.url) ||
         redirects == kMostRedirects) {
-      co_return redirected(request.url, status, location, options_.follow_redirects);
+      co_return redirected(request.url, status, redactor_.redact(location), options_.follow_redirects);
     }
     request.url = *next;
     if (keeps_method) continue;
@@ -163,6 +181,7 @@ Task<HttpClient::Answered> HttpClient::ask_authorized(Outgoing& request,
       const Result<Headers> extra = co_await authorizing;
       if (!extra) co_return extra.error();
       for (const auto& [name, value] : *extra) request.headers.set(name, value);
+      redactor_ = redactor_of(options_, *extra);
     }
     Task<Answered> asking = ask_once(request, interrupt);
     Answered answer = co_await asking;

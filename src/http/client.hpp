@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "fairlead/base/redactor.hpp"
 #include "fairlead/http/client_options.hpp"
 #include "http/client_proxy.hpp"
 #include "http/client_wire.hpp"
@@ -43,6 +44,8 @@ class Incoming {
   int status() const noexcept { return head_.status; }
   const std::string& reason() const noexcept { return head_.reason; }
   const Headers& headers() const noexcept { return head_.headers; }
+  // What an error must not show of this answer.
+  const Redactor& redactor() const noexcept;
   // Of the Content-Type, without parameters and in lower case.
   std::string media_type() const;
 
@@ -85,6 +88,8 @@ class HttpClient : public std::enable_shared_from_this<HttpClient> {
   std::size_t idle() const noexcept;
 
   const ClientOptions& options() const noexcept { return options_; }
+  // The values of the headers that are sent: a server may repeat them.
+  const Redactor& redactor() const noexcept { return redactor_; }
 
  private:
   friend class Incoming;
@@ -112,6 +117,7 @@ class HttpClient : public std::enable_shared_from_this<HttpClient> {
   Loop& loop_;
   ClientOptions options_;
   Proxies proxies_;
+  Redactor redactor_;
   std::shared_ptr<TlsContext> tls_;
   std::map<std::string, std::list<std::unique_ptr<Idle>>> idle_;  // by origin; the latest last
   std::size_t under_way_ = 0;

@@ -29,6 +29,8 @@ Core::Core(Loop& on, PoolOptions given)
       calls(std::make_shared<Gate>(on, options.limits.max_calls)),
       room_timer_(on) {
   quiet_.set();
+  if (!options.redactor) options.redactor = std::make_shared<SharedRedactor>();
+  options.client.connect.log = options.client.connect.log.redacting(options.redactor);
 }
 
 std::vector<std::string> Core::withheld_from(const std::string& server) const {

@@ -38,6 +38,7 @@ class PoolImpl final : public Pool, public std::enable_shared_from_this<PoolImpl
 
   std::vector<UpstreamStatus> status() const override;
   std::size_t processes() const noexcept override { return core_->processes->inside(); }
+  std::shared_ptr<const Redactor> redactor() const override { return core_->options.redactor->current(); }
   Task<void> shutdown(std::chrono::milliseconds grace) override;
 
  private:

@@ -201,7 +201,7 @@ UpstreamStatus ManagedUpstream::status() const {
   status.key = key_;
   status.state = state();
   status.generation = generation();
-  if (client_) status.connection = client_->connection().description();
+  if (client_) status.connection = core_->options.redactor->redact(client_->connection().description());
   status.healthy =
       ready() && !suspect_ && (clocks.health.count() == 0 || now - last_sign_ <= clocks.health + clocks.ping);
   status.since = supervisor_.since();

@@ -140,6 +140,9 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   void on_connected(std::uint64_t generation, const std::shared_ptr<Connection>& connection);
   void on_start_failed(const Error& reason);
   void on_no_place(const Error& error);
+  // Redacts them from now on, and those of the connection before this one.
+  void use_secrets(std::vector<std::string> secrets);
+  Error redacted(Error error) const;
   void on_ready(std::shared_ptr<mcp::Client> client, Place place);
 
   void on_lost(std::uint64_t generation, const Error& lost);
@@ -165,7 +168,9 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   // The connection there is.
   std::shared_ptr<mcp::Client> client_;
   std::optional<Place> place_;
-  std::weak_ptr<Connection> opening_;  // while it is starting
+  std::weak_ptr<Connection> opening_;     // while it is starting
+  std::shared_ptr<void> secrets_;         // of the connection there is: redacted while they are held
+  std::shared_ptr<void> former_secrets_;  // and of the one before, which may still be ending
   std::optional<Error> last_error_;
   std::optional<Error> close_reason_;  // why we closed it with calls under way
   bool leaving_process_ = false;       // being closed, and will give its place to another

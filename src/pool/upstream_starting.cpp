@@ -1,6 +1,7 @@
 // How an upstream is started: once, however many want it, and what those who wait for it are told.
 #include "fairlead/process/failure.hpp"
 #include "fairlead/transport/connect.hpp"
+#include "json/redact.hpp"
 #include "pool/reference_resolver.hpp"
 #include "pool/upstream.hpp"
 
@@ -33,11 +34,13 @@ Task<ConnectResult> start_program(Core& core, const ServerSpec& spec, ResolvedRe
   return connect_child(core.loop, std::move(process), std::move(options));
 }
 
-Task<ConnectResult> connect_address(Core& core, Address address, ConnectOptions options) {
+Task<ConnectResult> connect_address(Core& core, ResolvedReach resolved, ConnectOptions options) {
+  Address address = std::get<Address>(std::move(resolved.reach));
   transport::ConnectOptions any;
   static_cast<ConnectOptions&>(any) = std::move(options);
   any.max_response_bytes =
       any.limits.max_frame_bytes;  // a larger one would hold the loop while it is scanned
+  any.secrets = std::move(resolved.secrets);
   for (auto& [name, value] : address.headers) any.headers.add(name, std::move(value));
   return transport::connect(core.loop, std::move(address.url), std::move(any));
 }
@@ -51,8 +54,8 @@ Task<ConnectResult> reach(Core& core, const ServerSpec& spec, ResolvedReach reso
   if (std::holds_alternative<Program>(resolved.reach))
     return start_program(core, spec, std::move(resolved), std::move(options));
   options.limits.connect_timeout = spec.clocks.spawn;
-  if (auto* address = std::get_if<Address>(&resolved.reach))
-    return connect_address(core, std::move(*address), std::move(options));
+  if (std::holds_alternative<Address>(resolved.reach))
+    return connect_address(core, std::move(resolved), std::move(options));
   const std::string& name = std::get<NamedConnector>(resolved.reach).name;
   const auto found = core.options.connectors.find(name);
   if (found == core.options.connectors.end()) return no_connector(name);
@@ -292,6 +295,7 @@ Task<ConnectResult> ManagedUpstream::open(std::weak_ptr<ManagedUpstream> weak, s
   Result<ResolvedReach> resolved = co_await resolving;
   if (!resolved) co_return resolved.error();
   if (!self->opening(generation)) co_return Error(ErrorKind::closed, "no longer wanted");
+  self->use_secrets(resolved->secrets);
   Task<ConnectResult> reaching = reach(*self->core_, self->spec(), std::move(*resolved), std::move(options));
   ConnectResult made = co_await reaching;
   if (made) self->on_connected(generation, *made);
@@ -339,8 +343,16 @@ void ManagedUpstream::on_connected(std::uint64_t generation, const std::shared_p
   tell(Event::connected);
 }
 
+void ManagedUpstream::use_secrets(std::vector<std::string> secrets) {
+  former_secrets_ = std::exchange(secrets_, core_->options.redactor->add(std::move(secrets)));
+}
+
+Error ManagedUpstream::redacted(Error error) const {
+  return json::redact(*core_->options.redactor->current(), std::move(error));
+}
+
 void ManagedUpstream::on_start_failed(const Error& reason) {
-  const Error error = start_failure(reason);
+  const Error error = redacted(start_failure(reason));
   last_error_ = error;
   core_->log().warning("server does not start", {{"server", spec().name}, {"reason", error.to_string()}});
   tell(Event::failed, error.message());

@@ -81,7 +81,7 @@ void ManagedUpstream::sign_of_life() {
 
 Error ManagedUpstream::call_failed(const std::shared_ptr<mcp::Client>& client, Error error) {
   if (client == client_ && client->end_reason()) on_lost(generation(), Error(*client->end_reason()));
-  error = with_last_words(*client, std::move(error));
+  error = redacted(with_last_words(*client, std::move(error)));
   // Over HTTP a call may be cut off, or find nobody, without the connection being any the wiser.
   if (client == client_ && (error.kind() == ErrorKind::timeout || cut_off(error))) ping();
   const bool by_us = error.kind() == ErrorKind::closed && close_reason_ && client != client_;
@@ -107,7 +107,7 @@ void ManagedUpstream::count_crashes(const Error& reason) {
 // A server that exits with status 0 after having served, and with nothing under way, has not failed.
 void ManagedUpstream::on_lost(std::uint64_t generation, const Error& lost) {
   if (generation != this->generation() || !client_) return;
-  const Error reason = with_last_words(*client_, lost);
+  const Error reason = redacted(with_last_words(*client_, lost));
   const bool polite = reason.detail().exit_status == 0 && calls_.empty() && answered_ > 0;
   last_error_ = reason;
   close_reason_ = reason;  // for calls that end because we close what is no good any more

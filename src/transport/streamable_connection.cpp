@@ -6,7 +6,6 @@
 #include "fairlead/protocol/header_values.hpp"
 #include "fairlead/rpc/rope.hpp"
 #include "peer/parse_in_steps.hpp"
-#include "process/secrets.hpp"
 #include "protocol/envelope.hpp"
 
 namespace fairlead::transport {
@@ -20,17 +19,6 @@ bool is_modern_code(std::int64_t code) {
   return code <= mcp::kHeaderMismatch && code >= mcp::kUnsupportedVersion;
 }
 
-// A server may repeat what it was sent. A value such as `Bearer …` is hidden as a whole and without its
-// scheme.
-std::string without_secrets(std::string_view text, const http::Headers& sent) {
-  process::Redactor redactor;
-  for (const auto& [name, value] : sent) {
-    redactor.add(value);
-    redactor.add(std::string_view(value).substr(value.rfind(' ') + 1));
-  }
-  return redactor.redact(text);
-}
-
 }  // namespace
 
 Error status_error(const http::Url& url, const http::Incoming& incoming, std::string_view body) {
@@ -39,8 +27,9 @@ Error status_error(const http::Url& url, const http::Incoming& incoming, std::st
       excerpt, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
   const int status = incoming.status();
   std::string message = url.shown() + " answered " + std::to_string(status);
-  if (!incoming.reason().empty()) message += " " + incoming.reason().substr(0, 100);
-  if (!excerpt.empty()) message += ": " + excerpt;
+  const Redactor& redactor = incoming.redactor();  // a server may repeat what it was sent
+  if (!incoming.reason().empty()) message += " " + redactor.redact(incoming.reason().substr(0, 100));
+  if (!excerpt.empty()) message += ": " + redactor.redact(excerpt);
   const bool forbidden = status == 401 || status == 403;
   return Error(forbidden ? ErrorKind::authorization : ErrorKind::http_status, std::move(message))
       .with([&](ErrorDetail& detail) { detail.http_status = status; });
@@ -245,9 +234,6 @@ Task<Result<void>> StreamableConnection::take_refusal(PostPtr post,
   Task<Result<std::string>> reading = incoming->read_all(client_->options().max_response_bytes);
   Result<std::string> body = co_await reading;
   const std::string text = body ? std::move(*body) : std::string();
-  const auto quoted = [this](std::string_view said) {
-    return without_secrets(said.substr(0, kExcerptBytes), client_->options().headers);
-  };
   const Bytes frame = Bytes::copy_of(text);
   Task<rpc::Message> parsing = parse_in_steps(loop(), frame, client_->options().limits);
   const rpc::Message message = co_await parsing;
@@ -265,12 +251,14 @@ Task<Result<void>> StreamableConnection::take_refusal(PostPtr post,
     }
     log_.debug("no HTTP+SSE either", {{"connection", description()}, {"problem", opened.error().message()}});
   }
-  Error refused = status_error(url_, *incoming, said ? std::string() : quoted(text));
+  Error refused = status_error(url_, *incoming, said ? std::string() : text);
   if (!said || refused.kind() == ErrorKind::authorization) co_return refused;
   // A server's own failure says nothing about the request, whatever form it has.
   if (status >= 500 || post->id.empty()) {
     const Error remote = message.remote_error();
-    co_return Error(refused.kind(), refused.message() + ": " + quoted(remote.message()))
+    co_return Error(
+        refused.kind(),
+        refused.message() + ": " + incoming->redactor().redact(remote.message().substr(0, kExcerptBytes)))
         .with([&](ErrorDetail& detail) {
           detail = remote.detail();
           detail.http_status = status;

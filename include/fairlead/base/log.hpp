@@ -13,6 +13,8 @@
 
 namespace fairlead {
 
+class SharedRedactor;
+
 enum class LogLevel : std::uint8_t { trace, debug, info, warning, error, off };
 enum class LogFormat : std::uint8_t { text, json };
 
@@ -46,6 +48,9 @@ class Log {
   Log(LogLevel level, LogFormat format, Sink sink);
   static Log to_stderr(LogLevel level, LogFormat format = LogFormat::text);
 
+  // This log with the secrets of `redactor` replaced in messages and values.
+  Log redacting(std::shared_ptr<const SharedRedactor> redactor) const;
+
   bool enabled(LogLevel level) const noexcept;
   void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {}) const;
 
@@ -65,6 +70,7 @@ class Log {
  private:
   struct Target;
   std::shared_ptr<Target> target_;
+  std::shared_ptr<const SharedRedactor> redactor_;
   LogLevel level_ = LogLevel::off;
 };
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "fairlead/connection/connect.hpp"
 #include "fairlead/http/headers.hpp"
@@ -13,7 +14,8 @@ namespace fairlead::http {
 struct ClientOptions : fairlead::ConnectOptions {
   ClientOptions() {}  // NOLINT: not defaulted, see fairlead::ConnectOptions
 
-  Headers headers;  // sent with every request
+  Headers headers;                   // sent with every request
+  std::vector<std::string> secrets;  // that errors must not show, beside the values of the headers
   // Asked before each request for what to put into Authorization (and DPoP …); and again, with the answer's
   // status and headers, when that was 401 or 403: true means "try once more".
   struct Authorization {

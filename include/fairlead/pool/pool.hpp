@@ -20,6 +20,7 @@
 
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
+#include "fairlead/base/redactor.hpp"
 #include "fairlead/connection/connect.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/mcp/client.hpp"
@@ -134,6 +135,9 @@ struct PoolOptions {
   std::map<std::string, Connector> connectors;  // what a NamedConnector names
   SecretStore secrets;                          // without it, a server that has ${secret:NAME} is not started
   ManifestOptions manifest;                     // of every process that is started
+  // Where the values of references are added, for as long as a server is connected with them. The pool
+  // replaces them in its errors and in the log of `client`. Null: one of its own.
+  std::shared_ptr<SharedRedactor> redactor;
 };
 
 // What is known of one upstream now.
@@ -219,6 +223,9 @@ class Pool {
   // ---- looking on ----
   virtual std::vector<UpstreamStatus> status() const = 0;
   virtual std::size_t processes() const noexcept = 0;  // of max_stdio_processes, in use
+  // The secrets that servers are connected with now: for text of servers that did not come as an error of the
+  // pool's.
+  virtual std::shared_ptr<const Redactor> redactor() const = 0;
 
   // Refuses new calls, lets those under way finish for `grace`, stops everything, and ends when all of it is
   // gone.

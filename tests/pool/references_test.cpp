@@ -1,0 +1,147 @@
+// References are resolved at each start, and the variables they name are withheld from other servers.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "fairlead/process/failure.hpp"
+#include "pool/harness.hpp"
+
+namespace fairlead::pool {
+namespace {
+
+class ReferencesTest : public PoolTest {
+ protected:
+  void SetUp() override {
+    PoolTest::SetUp();
+    ::setenv("POOL_TEST_TOKEN", "token-1", 1);
+    ::setenv("POOL_TEST_PLAIN", "plain", 1);
+  }
+  void TearDown() override {
+    PoolTest::TearDown();
+    ::unsetenv("POOL_TEST_TOKEN");
+    ::unsetenv("POOL_TEST_PLAIN");
+  }
+
+  // A server whose process writes its arguments and its environment to a file before it serves.
+  ServerSpec observed(const std::string& name) {
+    ServerSpec made = spec(name);
+    auto& program = std::get<Program>(made.reach);
+    program.args.insert(program.args.begin(),
+                        {"-c", "f=$1; shift; { echo \"$0\"; env; } > \"$f\"; exec \"$@\"", "-",
+                         observation(name), program.command});
+    program.command = "sh";
+    return made;
+  }
+  std::string observation(const std::string& name) { return journal(name) + ".env"; }
+  // Starts it, if need be.
+  std::string environment_of(const std::string& name) {
+    pid_of(name);
+    std::ifstream file(observation(name));
+    return "\n" + std::string(std::istreambuf_iterator<char>(file), {});
+  }
+};
+
+TEST_F(ReferencesTest, AVariableThatOneServerRefersToIsNotInheritedByOthersUnlessTheyNameIt) {
+  ServerSpec referring = observed("referring");
+  std::get<Program>(referring.reach).env["T"] = "${POOL_TEST_TOKEN}";
+  ServerSpec naming = observed("naming");
+  std::get<Program>(naming.reach).args[2] = "${env:POOL_TEST_TOKEN:-none}";
+  ServerSpec listing = observed("listing");
+  std::get<Program>(listing.reach).inherit_env = {"PATH", "POOL_TEST_TOKEN"};
+  add(referring);
+  add(naming);
+  add(listing);
+  add(observed("other"));
+  EXPECT_TRUE(environment_of("referring").contains("\nT=token-1\n"));
+  EXPECT_TRUE(environment_of("naming").contains("\nPOOL_TEST_TOKEN=token-1\n"));
+  EXPECT_TRUE(environment_of("listing").contains("\nPOOL_TEST_TOKEN=token-1\n"));
+  const std::string other = environment_of("other");
+  EXPECT_FALSE(other.contains("token-1")) << other;
+  EXPECT_TRUE(other.contains("\nPOOL_TEST_PLAIN=plain\n")) << other;
+  EXPECT_TRUE(other.contains("\nPATH=")) << other;
+}
+
+TEST_F(ReferencesTest, AVariableThatEveryProgramExpectsIsInheritedThoughAServerRefersToIt) {
+  ServerSpec referring = observed("referring");
+  std::get<Program>(referring.reach).env["MY_PATH"] = "${PATH}";
+  add(referring);
+  add(observed("other"));
+  EXPECT_TRUE(environment_of("referring").contains("\nMY_PATH=/"));
+  EXPECT_TRUE(environment_of("other").contains("\nPATH=/"));
+}
+
+TEST_F(ReferencesTest, ReferencesAreResolvedAnewAtEachStart) {
+  ServerSpec changing = observed("a");
+  std::get<Program>(changing.reach).args[2] = "<${POOL_TEST_TOKEN}>";
+  add(changing);
+  EXPECT_TRUE(environment_of("a").starts_with("\n<token-1>\n"));
+  ::setenv("POOL_TEST_TOKEN", "token-2", 1);
+  EXPECT_FALSE(call("a", "crash"));
+  EXPECT_TRUE(environment_of("a").starts_with("\n<token-2>\n"));
+  const Result<Lease> lease = loop.block_on(pool->acquire(Target("a")));
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(lease->upstream()->spec(), changing) << "a spec never has what its references stand for";
+}
+
+Task<Result<std::string>> stored(std::string name) {
+  if (name == "github") co_return "from-the-store";
+  co_return Error(ErrorKind::validation, "no such entry");
+}
+
+TEST_F(ReferencesTest, SecretsComeFromTheStoreOfThePool) {
+  options.secrets = &stored;
+  ServerSpec known = observed("known");
+  std::get<Program>(known.reach).args[2] = "${secret:github}";
+  ServerSpec unknown = observed("unknown");
+  std::get<Program>(unknown.reach).args[2] = "${secret:gitlab}";
+  add(known);
+  add(unknown);
+  EXPECT_TRUE(environment_of("known").starts_with("\nfrom-the-store\n"));
+  const Result<rpc::Message> refused = call("unknown", "pid");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(
+      refused.error().message(),
+      "server unknown: `args[2]` cannot be resolved: the secret gitlab is not available: no such entry");
+  EXPECT_EQ(refused.error().detail().code, failure::secret_unavailable);
+}
+
+TEST_F(ReferencesTest, AFileThatIsTooLargeOrMissingIsAnErrorThatNamesServerKeyAndPath) {
+  const std::string large = journal("large");
+  std::ofstream(large) << std::string((64u << 10) + 1, 'x');
+  ServerSpec first = spec("a");
+  std::get<Program>(first.reach).env["K"] = "${file:" + large + "}";
+  add(first);
+  const Result<rpc::Message> refused = call("a", "pid");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(),
+            "server a: `env.K` cannot be resolved: the file " + large + " has over 64 KiB");
+}
+
+TEST_F(ReferencesTest, ALineBreakInAHeaderFromAFileIsRefused) {
+  const std::string file = journal("header");
+  std::ofstream(file) << "one\r\nX-Evil: two\n";
+  ServerSpec web = spec("a");
+  web.reach = Address{"http://127.0.0.1:1/mcp", {{"X-Key", "${file:" + file + "}"}}};
+  add(web);
+  const Result<rpc::Message> refused = call("a", "pid");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(),
+            "server a: `headers.X-Key` cannot be resolved: its value has a line break or a NUL byte");
+}
+
+TEST_F(ReferencesTest, AMegabyteOfHostileReferencesIsAnErrorOfItsServer) {
+  std::string hostile;
+  while (hostile.size() < (1u << 20)) hostile += "${";
+  ServerSpec bad = spec("a");
+  std::get<Program>(bad.reach).env["K"] = hostile;
+  add(bad);
+  add(spec("b"));
+  const Result<rpc::Message> refused = call("a", "pid");
+  ASSERT_FALSE(refused);
+  EXPECT_LT(refused.error().message().size(), 400u);
+  EXPECT_GT(pid_of("b"), 0);
+}
+
+}  // namespace
+}  // namespace fairlead::pool
