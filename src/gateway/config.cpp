@@ -48,6 +48,7 @@ void read_limits(ConfigReader& in, Config& config) {
 void add_server(ConfigReader& in, pool::ServerSpec spec, Config& config) {
   if (!spec.enabled) return;
   if (const auto problem = server_name_problem(spec.name)) in.fail("", "cannot be used: " + *problem);
+  if (const auto problem = sharing_problem(spec, config.authenticated)) in.fail("sharing", *problem);
   config.servers.push_back(std::move(spec));
 }
 
@@ -145,10 +146,17 @@ Result<unsigned> parse_file_mode(std::string_view text) {
   return mode;
 }
 
-Result<Config> parse_config(std::string_view text, const std::string& name) {
+std::optional<std::string> sharing_problem(const pool::ServerSpec& spec, bool authenticated) {
+  if (spec.sharing != pool::Sharing::per_user || authenticated) return std::nullopt;
+  return "is per_user, but clients are not authenticated, so all of them would be one user; use per_session "
+         "or shared";
+}
+
+Result<Config> parse_config(std::string_view text, const std::string& name, bool authenticated) {
   const Result<ConfigText> read = config_text(text, name);
   if (!read) return read.error();
   Config config;
+  config.authenticated = authenticated;
   std::optional<Error> problem;
   ConfigReader reader{json::View(read->json), "", problem};
   if (reader.has("mcpServers")) {
@@ -163,10 +171,10 @@ Result<Config> parse_config(std::string_view text, const std::string& name) {
   return config;
 }
 
-Result<Config> load_config(const std::string& path) {
+Result<Config> load_config(const std::string& path, bool authenticated) {
   const Result<std::string> text = read_config_file(path);
   if (!text) return text.error();
-  return parse_config(*text, path);
+  return parse_config(*text, path, authenticated);
 }
 
 }  // namespace fairlead::gateway

@@ -70,7 +70,7 @@ GatewayImpl::GatewayImpl(Loop& loop, const Config& config, const Log& log)
   options.handlers = events_->handlers();
   options.redactor = redactor_;
   pool_ = pool::Pool::create(loop, std::move(options));
-  servers_ = std::make_shared<ServerTable>(pool_);
+  servers_ = std::make_shared<ServerTable>(pool_, config.authenticated);
   catalogue_ = std::make_shared<CatalogueStore>(loop, servers_, front_, log_);
   listing_ = std::make_shared<Listing>(loop, pool_, servers_, catalogue_, log_);
   watches_ = std::make_shared<Watches>(loop, pool_, log_);
@@ -190,8 +190,8 @@ void GatewayImpl::set_clocks(const Config& config) {
 
 Result<void> GatewayImpl::reload(Config next) {
   for (const pool::ServerSpec& spec : next.servers) {
-    if (const std::optional<std::string> problem = server_name_problem(spec.name))
-      return Error(ErrorKind::validation, *problem);
+    const Result<void> usable = servers_->check(spec);
+    if (!usable) return usable.error();
   }
   if (running_.stopping) return {};
   set_clocks(next);

@@ -2,6 +2,7 @@
 
 #include <variant>
 
+#include "fairlead/gateway/config.hpp"
 #include "fairlead/process/failure.hpp"
 #include "gateway/names.hpp"
 
@@ -36,11 +37,19 @@ ServerTable::EntryPtr ServerTable::replace(const EntryPtr& former, EntryPtr next
   return next;
 }
 
+Result<void> ServerTable::check(const pool::ServerSpec& spec) const {
+  if (const std::optional<std::string> problem = server_name_problem(spec.name))
+    return Error(ErrorKind::validation, *problem);
+  if (const std::optional<std::string> problem = sharing_problem(spec, authenticated_))
+    return Error(ErrorKind::validation, "server " + spec.name + " " + *problem);
+  return {};
+}
+
 // ---- changes ---------------------------------------------------------------------------------------------
 
 Result<ServerTable::EntryPtr> ServerTable::add(pool::ServerSpec spec) {
-  if (const std::optional<std::string> problem = server_name_problem(spec.name))
-    return Error(ErrorKind::validation, *problem);
+  const Result<void> usable = check(spec);
+  if (!usable) return usable.error();
   auto entry = std::make_shared<ServerEntry>(std::move(spec));
   const Result<void> added = pool_->add(entry->spec);
   if (!added) return added.error();
@@ -51,6 +60,8 @@ Result<ServerTable::EntryPtr> ServerTable::add(pool::ServerSpec spec) {
 Result<ServerTable::EntryPtr> ServerTable::update(pool::ServerSpec spec) {
   const Result<EntryPtr> former = require(spec.name);
   if (!former) return former.error();
+  const Result<void> usable = check(spec);
+  if (!usable) return usable.error();
   auto next = std::make_shared<ServerEntry>(std::move(spec));
   const Result<void> updated = pool_->update(next->spec);
   if (!updated) return updated.error();

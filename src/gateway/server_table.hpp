@@ -17,7 +17,9 @@ class ServerTable {
  public:
   using EntryPtr = std::shared_ptr<ServerEntry>;
 
-  explicit ServerTable(std::shared_ptr<pool::Pool> pool) : pool_(std::move(pool)) {}
+  // `authenticated`: see sharing_problem().
+  explicit ServerTable(std::shared_ptr<pool::Pool> pool, bool authenticated = false)
+      : pool_(std::move(pool)), authenticated_(authenticated) {}
 
   // Null if there is no such server.
   EntryPtr find(std::string_view name) const;
@@ -27,8 +29,10 @@ class ServerTable {
   // By name.
   std::vector<EntryPtr> all() const;
 
-  // Each returns the entry that has become current, and retires the one that was. Kind validation for a name
-  // that cannot be used, is taken, or is unknown; then nothing has changed.
+  // Kind validation for a name that cannot be used, or a sharing that needs authentication.
+  Result<void> check(const pool::ServerSpec& spec) const;
+  // Each returns the entry that has become current, and retires the one that was. Kind validation for a spec
+  // that check() refuses, and a name that is taken or unknown; then nothing has changed.
   Result<EntryPtr> add(pool::ServerSpec spec);
   // The new entry begins with the lists of the former one, which are offered until the server has listed
   // anew.
@@ -43,6 +47,7 @@ class ServerTable {
   EntryPtr replace(const EntryPtr& former, EntryPtr next);
 
   std::shared_ptr<pool::Pool> pool_;
+  bool authenticated_;
   std::map<std::string, EntryPtr, std::less<>> entries_;
 };
 

@@ -104,6 +104,7 @@ struct ServerState {
   std::shared_ptr<Gate> calls;
   Sharing sharing = Sharing::shared;  // as it is practised
   std::string evidence;
+  bool warned_of_missing_session = false;
   std::shared_ptr<mcp::EraCache> eras;  // of this server alone: whether its next start must probe it
   ToolCrashes tool_crashes{spec.restart};
   // The server, or what is asked of it, shows that it keeps something of one session for itself.

@@ -28,6 +28,7 @@ ManagedUpstream::Running::Running(std::shared_ptr<ManagedUpstream> at, const Tar
       request_(request) {
   upstream_->calls_.push_back(*this);
   if (method.empty()) return;  // a lease
+  if (target.session.empty()) upstream_->warn_of_missing_session(target);
   if (!std::exchange(upstream_->used_, true)) {
     upstream_->only_session_ = target.session;
   } else if (upstream_->only_session_ && *upstream_->only_session_ != target.session) {
@@ -37,6 +38,14 @@ ManagedUpstream::Running::Running(std::shared_ptr<ManagedUpstream> at, const Tar
 
 ManagedUpstream::Running::~Running() {
   upstream_->end_running(*this);
+}
+
+void ManagedUpstream::warn_of_missing_session(const Target& target) {
+  if (server_->sharing != Sharing::per_session || std::exchange(server_->warned_of_missing_session, true))
+    return;
+  core_->log().warning(
+      "clients without a session share one process",
+      {{"server", target.server}, {"sharing", std::string(to_string(Sharing::per_session))}});
 }
 
 void ManagedUpstream::end_running(Running& call) {

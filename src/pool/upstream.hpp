@@ -118,6 +118,8 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   static Task<void> close_down(std::shared_ptr<ManagedUpstream> self, std::shared_ptr<mcp::Client> client,
                                Place place, std::uint64_t generation);
   void end_running(Running& call);
+  // Logs, once for a server, that it is per_session and a client has no session.
+  void warn_of_missing_session(const Target& target);
   bool unused() const noexcept { return calls_.empty() && holds_ == 0; }
   void became_idle();
 

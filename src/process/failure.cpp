@@ -23,8 +23,8 @@ constexpr FailureCode kCodes[] = {
     {out_of_descriptors, "Raise the limit of open files (ulimit -n), or start fewer servers."},
     {out_of_memory, "Raise memory_max or address_space of the server, or give the machine more memory."},
     {secret_unavailable,
-     "Set the variable, or make the file readable for this user; references are `${NAME}` and "
-     "`${file:/path}`."},
+     "Set the variable, or make the file readable for this user; references are `${NAME}`, "
+     "`${NAME:-default}`, `${secret:NAME}` and `${file:/path}`; write $$ for a dollar."},
     {manifest_unavailable,
      "Name a file that is a manifest or does not exist, on a file system that can be written, owned by this "
      "user."},

@@ -288,6 +288,41 @@ TEST(GatewayConfig, AValueThatMakesTheUrlUnusableIsNotShown) {
   ::unsetenv("FAIRLEAD_TEST_KEY");
 }
 
+TEST(GatewayConfig, PerUserIsRefusedUnlessClientsAreAuthenticated) {
+  const std::string text = "[servers.a]\ncommand='x'\nsharing='per_user'";
+  EXPECT_EQ(
+      problem_of(text),
+      "f: `servers.a.sharing` is per_user, but clients are not authenticated, so all of them would be one "
+      "user; use per_session or shared");
+  const Result<Config> config = parse_config(text, "f", true);
+  ASSERT_TRUE(config) << config.error().message();
+  EXPECT_TRUE(config->authenticated);
+  EXPECT_EQ(problem_of(text + "\nenabled=false"), "");
+}
+
+TEST(GatewayConfig, AServerWrittenAsTomlIsReadBackTheSame) {
+  pool::ServerSpec spec;
+  spec.name = "files";
+  pool::Program program;
+  program.command = "npx";
+  program.args = {"-y", "", "quote \" slash \\ line\nbreak \x7f \x01 ü ${KEY} $$", "'"};
+  program.env = {{"A.B", "x"}, {"TOKEN", "${env:TOKEN}"}};
+  program.containment.memory_max = 512u << 20;
+  program.containment.landlock = Requirement::best_effort;
+  program.containment.files.read = {"/srv"};
+  spec.reach = program;
+  spec.restart.factor = 2.5;
+  spec.clocks.idle = std::chrono::milliseconds(1500);
+  spec.keep_running = true;
+  const Result<Config> program_read = parse_config(to_toml(spec), "f");
+  ASSERT_TRUE(program_read) << program_read.error().message() << "\n" << to_toml(spec);
+  EXPECT_EQ(program_read->servers, std::vector{spec}) << to_toml(spec);
+  spec.reach = pool::Address{"https://h/mcp?k=${KEY}", {{"X-Key", "${file:/run/key}"}}};
+  const Result<Config> address_read = parse_config(to_toml(spec), "f");
+  ASSERT_TRUE(address_read) << address_read.error().message() << "\n" << to_toml(spec);
+  EXPECT_EQ(address_read->servers, std::vector{spec}) << to_toml(spec);
+}
+
 TEST(GatewayConfig, ToolsThatCrashHaveKeysOfTheirOwn) {
   const Result<Config> config = parse_config(
       "[servers.a]\ncommand='x'\nrestart.tool_crash_after=7\nrestart.tool_crash_pause='5s'", "f");

@@ -82,6 +82,7 @@ TEST_F(GatewayTest, a_server_that_lists_anew_after_a_restart_is_told_of) {
 }
 
 TEST_F(GatewayTest, sessions_of_one_user_share_what_is_kept_per_user) {
+  config.authenticated = true;
   add("a", Sharing::per_user);
   const auto one = enter(mcp::kNewestLegacy, "ann");
   const auto again = enter(mcp::kNewestLegacy, "ann");
@@ -304,6 +305,20 @@ TEST_F(GatewayTest, a_client_that_cancels_cancels_at_the_server) {
       instance(server, 0).waiting = instance(server, 0).cancelled = false;
     }
   }
+}
+
+TEST_F(GatewayTest, PerUserServersAreRefusedWithoutAuthentication) {
+  add("a", Sharing::per_user);
+  const Result<std::shared_ptr<Gateway>> made = Gateway::create(loop, config, gateway_log);
+  ASSERT_FALSE(made);
+  EXPECT_TRUE(made.error().message().starts_with("server a is per_user, but")) << made.error().message();
+  const pool::ServerSpec spec = config.servers.front();
+  config.servers.clear();
+  enter();
+  EXPECT_FALSE(gateway->add_server(spec));
+  Config next = config;
+  next.servers = {spec};
+  EXPECT_FALSE(gateway->reload(next));
 }
 
 }  // namespace

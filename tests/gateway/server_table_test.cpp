@@ -33,7 +33,7 @@ TEST_F(ServerTableTest, OwnerIsTheServerNamedBeforeTheFirstDoubleUnderscore) {
   EXPECT_EQ(table.owner_of("ab__c"), nullptr);
 }
 
-TEST_F(ServerTableTest, AddRefusesTakenAndUnusableNamesAndChangesNothing) {
+TEST_F(ServerTableTest, AddRefusesTakenAndUnusableNamesAndPerUserWithoutAuthentication) {
   const auto added = table.add(spec("a"));
   ASSERT_TRUE(added);
   const auto taken = table.add(spec("a"));
@@ -41,6 +41,9 @@ TEST_F(ServerTableTest, AddRefusesTakenAndUnusableNamesAndChangesNothing) {
   EXPECT_EQ(taken.error().kind(), ErrorKind::validation);
   EXPECT_EQ(table.find("a"), *added) << "nothing has changed";
   EXPECT_FALSE(table.add(spec("a__b")));
+  pool::ServerSpec per_user = spec("b");
+  per_user.sharing = pool::Sharing::per_user;
+  EXPECT_FALSE(table.add(per_user));
   EXPECT_EQ(table.all().size(), 1u);
 }
 

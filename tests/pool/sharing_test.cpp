@@ -222,5 +222,21 @@ TEST_F(PoolTest, shutting_down_stops_what_is_starting_what_serves_and_what_hangs
   EXPECT_FALSE(call("serves", "pid"));
 }
 
+TEST_F(PoolTest, CallsWithoutASessionAtAPerSessionServerAreWarnedAboutOnce) {
+  std::string logged;
+  options.client.connect.log =
+      Log(LogLevel::warning, LogFormat::text, [&](std::string_view line) { logged += line; });
+  ServerSpec own = spec("a");
+  own.sharing = Sharing::per_session;
+  add(own);
+  pid_of("a", "session");
+  EXPECT_EQ(logged, "");
+  const pid_t shared = pid_of("a");
+  EXPECT_EQ(pid_of("a"), shared);
+  const std::size_t warning = logged.find("clients without a session share one process server=a");
+  ASSERT_NE(warning, std::string::npos) << logged;
+  EXPECT_EQ(logged.find("without a session", warning + 20), std::string::npos) << logged;
+}
+
 }  // namespace
 }  // namespace fairlead::pool

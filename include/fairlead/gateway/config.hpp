@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,12 +52,22 @@ struct Config {
   std::map<std::string, Connector> connectors;
   // What ${secret:NAME} is looked up in. Not part of a file.
   pool::SecretStore secrets;
+  // Clients are authenticated, so that there are users to tell apart. Not part of a file.
+  bool authenticated = false;
 };
 
 // Kind validation, with the line or the key that is wrong. JSON when it begins with `{` or a comment of
 // JavaScript's, otherwise TOML.
-Result<Config> parse_config(std::string_view text, const std::string& name);
-Result<Config> load_config(const std::string& path);
+// `authenticated` becomes that of the configuration; without it a server that is `per_user` is refused.
+Result<Config> parse_config(std::string_view text, const std::string& name, bool authenticated = false);
+Result<Config> load_config(const std::string& path, bool authenticated = false);
+
+// The server as a table [servers.NAME] of a TOML file.
+std::string to_toml(const pool::ServerSpec& spec);
+
+// Why a server cannot be shared as its spec says: `per_user` without authentication, where all clients would
+// be one user. Nullopt if it can.
+std::optional<std::string> sharing_problem(const pool::ServerSpec& spec, bool authenticated);
 
 // Permissions of a file in octal, such as 0660. Kind validation otherwise.
 Result<unsigned> parse_file_mode(std::string_view text);

@@ -41,7 +41,8 @@ struct Health {
 
 class Gateway {
  public:
-  // Starts to ask the servers what they have. Kind validation for names that cannot be used.
+  // Starts to ask the servers what they have. Kind validation for names that cannot be used, and for servers
+  // that are per_user unless config.authenticated.
   static Result<std::shared_ptr<Gateway>> create(Loop& loop, Config config, Log log = {});
   virtual ~Gateway() = default;
 
