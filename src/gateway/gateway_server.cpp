@@ -125,6 +125,7 @@ Result<void> GatewayServer::open_listener() {
 
 Result<void> GatewayServer::start_gateway() {
   Config config = config_;
+  config.authenticated = config.authenticated || options_.authenticator != nullptr;
   if (options_.authenticator && config.failure_details == FailureDetails::automatic)
     config.failure_details = FailureDetails::administrators;
   Result<std::shared_ptr<Gateway>> made = Gateway::create(loop_, std::move(config), options_.log);
