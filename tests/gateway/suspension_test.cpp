@@ -143,9 +143,9 @@ INSTANTIATE_TEST_SUITE_P(Changes, SuspensionTest,
                                             ::testing::Values(Change::add, Change::update, Change::remove,
                                                               Change::disable, Change::enable,
                                                               Change::replace)),
-                         [](const auto& info) {
-                           return std::string(kOperations.at(std::size_t(std::get<0>(info.param)))) + "_" +
-                                  kChanges.at(std::size_t(std::get<1>(info.param)));
+                         [](const auto& tested) {
+                           return std::string(kOperations.at(std::size_t(std::get<0>(tested.param)))) + "_" +
+                                  kChanges.at(std::size_t(std::get<1>(tested.param)));
                          });
 
 }  // namespace
