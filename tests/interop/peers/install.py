@@ -119,10 +119,10 @@ CRATE_OPTIONS = {
 }  # fmt: skip
 
 
-def rust(root, name):
+def rust(root, name, release=False):
     """The program `peer`, built with the crates; returns its path. The registry's cache is Cargo's own."""
     crates = VERSIONS[name]
-    with Directory(root, name, {"crates": crates, "sources": sources_of("rust")}) as directory:
+    with Directory(root, name, {"crates": crates, "sources": sources_of("rust"), "release": release}) as directory:
         target = directory.path / "target"
         if directory.stale:
             command = needed("cargo")
@@ -131,15 +131,15 @@ def rust(root, name):
             package = '[package]\nname = "peer"\nversion = "0.0.0"\nedition = "2024"\n\n[workspace]\n\n[profile.dev]\ndebug = false\n'
             (sources / "Cargo.toml").write_text(f"{package}\n[dependencies]\n{lines}")
             environment = {"CARGO_TARGET_DIR": str(target), "CARGO_BUILD_JOBS": "2"}
-            build([command, "build", "--quiet"], "cargo build", sources, environment)
+            build([command, "build", "--quiet", *(["--release"] if release else [])], "cargo build", sources, environment)
             directory.done()
-        return target / "debug" / "peer"
+        return target / ("release" if release else "debug") / "peer"
 
 
-def programs(peer, root):
-    """(server, client): the commands of a peer's two programs, without arguments."""
+def programs(peer, root, release=False):
+    """(server, client): the commands of a peer's two programs, without arguments. `release`: optimized, for measuring."""
     if peer.toolchain == "python":
         interpreter = python(root, peer.name)
         return tuple([str(interpreter), "-B", str(HERE / "python" / f"{role}_{peer.programs}.py")] for role in ("server", "client"))
-    program = {"go": go, "rust": rust}[peer.toolchain](root, peer.name)
+    program = rust(root, peer.name, release) if peer.toolchain == "rust" else go(root, peer.name)
     return [str(program), "server"], [str(program), "client"]

@@ -152,6 +152,8 @@ async def set_level(level: types.LoggingLevel) -> None:
 @lowlevel.list_tools()
 async def list_tools(request: types.ListToolsRequest) -> types.ListToolsResult:
     tools = await server.list_tools()
+    if request is None:  # the SDK itself, before a call of a tool that nobody has listed
+        return types.ListToolsResult(tools=tools)
     begin = int(request.params.cursor) if request.params and request.params.cursor else 0
     end = begin + PAGE
     return types.ListToolsResult(tools=tools[begin:end], nextCursor=str(end) if end < len(tools) else None)
