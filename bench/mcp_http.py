@@ -18,6 +18,7 @@ import time
 
 sys.dont_write_bytecode = True  # the tree stays as it is
 
+from foreign import Foreign
 from measuring import FOREIGN_LIMIT, Machine, run_json
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -102,6 +103,8 @@ class Bench:
         self.machine = Machine(arguments.build)
         self.fairlead = os.path.abspath(arguments.fairlead)
         self.arguments = arguments
+        only = arguments.only or ["mcp", "gateway"]
+        self.foreign = Foreign(arguments.build, wanted={"mcp", "gateway"} & set(only))
         self.scratch = tempfile.TemporaryDirectory(prefix="fairlead-bench-")
         self.figures = {}  # (section, system) -> list of dicts
 
@@ -125,7 +128,18 @@ class Bench:
             "TS SDK 1.x, events": (lambda: Running(self.machine, ["node", f"{js}/http_v1.mjs", "sse"]), legacy("echo")),
             "TS SDK 2.x, JSON": (lambda: Running(self.machine, ["node", f"{js}/http_v2.mjs"]), modern("echo")),
             "TS SDK 2.x, events": (lambda: Running(self.machine, ["node", f"{js}/http_v2.mjs", "sse"]), modern("echo")),
+            **self.sdk_systems(),
         }
+
+    def sdk_systems(self):
+        """The SDKs of other languages that are installed. 1.x of Python, and Go with sessions, know no modern era."""
+        systems = {}
+        for name, command in self.foreign.servers.items():
+            era, revision = (legacy, "2025-11-25") if name in ("Python SDK 1.x", "Go SDK") else (modern, "2026-07-28")
+            for form, transport in (("JSON", "json"), ("events", "http")):
+                start = lambda command=command, transport=transport, revision=revision: Running(self.machine, [*command, transport, revision])
+                systems[f"{name}, {form}"] = (start, era("echo"))
+        return systems
 
     def gateway_systems(self, arguments=None):
         child = self.machine.program("c_echo")
@@ -138,7 +152,15 @@ class Bench:
             port = free_port()
             return Running(self.machine, make(port), port)
 
+        fastmcp = self.foreign.python("fastmcp")
+        proxy = {
+            "fastmcp proxy": (
+                lambda: on_port(lambda port: [fastmcp, "-B", f"{HERE}/py/fastmcp_gateway.py", str(port), child]),
+                legacy("echo", **say),
+            )
+        }
         return {
+            **(proxy if fastmcp and not arguments else {}),
             "bare epoll": (lambda: Running(self.machine, [self.machine.program("epoll_gateway"), child]), legacy("echo", **say)),
             "ours": (lambda: on_port(lambda port: [*ours, f"127.0.0.1:{port}", "--log-level", "error"]), legacy("e__echo", **say)),
             "mcp-proxy": (
@@ -193,7 +215,8 @@ class Bench:
         for number in range(self.arguments.rounds):
             shift = number % len(names)
             for name in names[shift:] + names[:shift]:
-                self.one(section, name, *systems[name], connections, warm_up)
+                slow = name.startswith(("Python", "fastmcp"))  # they would need a minute for it
+                self.one(section, name, *systems[name], connections, min(warm_up, 300) if slow else warm_up)
 
     def median(self, section, name, key):
         values = [one[key] for one in self.figures.get((section, name), [])]
@@ -305,6 +328,8 @@ def main():
         print(f"without the servers of others: {problem}", file=sys.stderr)
     wanted = arguments.only or ["mcp", "gateway", "structured", "large", "in_flight", "upstream", "idle"]
     print(f"Medians of {arguments.rounds} rounds, systems taking turns; the load on core 0, servers on core 1.")
+    for name, reason in bench.foreign.missing.items():
+        print(f"  {name}: {reason}")
 
     if "mcp" in wanted:
         systems = bench.mcp_systems()

@@ -17,6 +17,7 @@ class System:
     name: str
     command: tuple
     client: bool = False
+    warm_up: int = 0  # calls, where the section's are too many for a slow server
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Machine:
             "--line-bytes", str(section.line_bytes),
             "--in-flight", str(section.in_flight),
             "--seconds", str(seconds),
-            "--warm-up", str(section.warm_up),
+            "--warm-up", str(system.warm_up or section.warm_up),
             "--own-core", self.core(section.cores[0]),
             "--server-core", self.core(section.cores[1]),
             "--", *system.command,

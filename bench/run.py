@@ -10,6 +10,7 @@ import sys
 
 sys.dont_write_bytecode = True  # the tree stays as it is
 
+from foreign import NAMES, Foreign
 from measuring import FOREIGN_LIMIT, Machine, Results, Section, System, run_json
 from report import Target, figure, print_noise, print_section, print_targets, quotient, ratio
 
@@ -18,7 +19,7 @@ KIB = 1 << 10
 HTTP_CONNECTIONS = (1, 16, 64, 256)
 
 
-def sections_of(machine):
+def sections_of(machine, foreign):
     c_echo = System("C echo", (machine.program("c_echo"),))
     asio = System("bare Asio", (machine.program("asio_echo"),))
     ours = System("ours", (machine.program("peer_server"),))
@@ -30,13 +31,20 @@ def sections_of(machine):
     epoll = System("bare epoll", (machine.program("http_epoll"),))
     beast = System("bare Beast", (machine.program("http_beast"),))
     http = System("our HTTP", (machine.program("http_server"),))
+    # Python's SDKs need seconds for the warm-up of the others.
+    stdio = {
+        name: System(name, (*foreign.servers.get(name, (name,)), "stdio", "2025-11-25"), warm_up=500 if name not in ("Go SDK", "Rust SDK") else 0)
+        for name in NAMES.values()
+    }
+    legacy_sdks = tuple(stdio.values())
+    modern_sdks = tuple(system for name, system in stdio.items() if name != "Python SDK 1.x")
     v1_500 = System("TS SDK 1.x", (*v1.command, "500"))
     v2_500 = System("TS SDK 2.x", (*v2.command, "500"))
     return [
         Section(
             "sequential",
             "One call after the other, 200 bytes, driver and server each on a core of its own",
-            (c_echo, asio, ours, client, v1, v2),
+            (c_echo, asio, ours, client, v1, v2, *legacy_sdks),
             phase="sequential",
         ),
         Section(
@@ -66,13 +74,13 @@ def sections_of(machine):
         Section(
             "mcp",
             "A typed tool with validated arguments, legacy era, 64 calls under way, 200 bytes",
-            (c_echo, mcp, v1, v2),
+            (c_echo, mcp, v1, v2, *legacy_sdks),
             warm_up=4000,
         ),
         Section(
             "mcp_modern",
             "The same in the modern era: the same text, and an envelope with every request",
-            (c_echo, mcp, v2),
+            (c_echo, mcp, v2, *modern_sdks),
             warm_up=4000,
             say="modern",
         ),
@@ -273,7 +281,10 @@ def write_json(path, results, rows):
 def main():
     arguments = parse_arguments()
     machine = Machine(arguments.build)
-    everything = sections_of(machine)
+    # What is not measured need not be installed.
+    measured = not arguments.only or {"sequential", "mcp", "mcp_modern"} & set(arguments.only)
+    foreign = Foreign(arguments.build, wanted=measured)
+    everything = sections_of(machine, foreign)
     names = [section.name for section in everything] + list(PROGRAMS)
     wanted = arguments.only or names
     for name in wanted:
@@ -283,6 +294,7 @@ def main():
     rounds = arguments.rounds or (3 if arguments.quick else 7)
 
     results = Results()
+    results.missing |= foreign.missing
     if any("TS SDK" in system.name for section in sections for system in section.systems):
         problem = machine.install_sdks(os.path.join(HERE, "js"))
         if problem:

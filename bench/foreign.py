@@ -1,0 +1,28 @@
+"""The servers of the SDKs of other languages: the fixtures of tests/interop/peers, in the versions of tests/interop/versions.json."""
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "interop", "peers"))
+
+import install
+from table import PEERS
+
+NAMES = {"mcp-1": "Python SDK 1.x", "mcp-2": "Python SDK 2.x", "fastmcp": "fastmcp", "go": "Go SDK", "rust": "Rust SDK"}
+
+
+class Foreign:
+    """Installs the peers into BUILD/peers. `servers` has the commands, `missing` says why something is not tried here."""
+
+    def __init__(self, build, wanted=True):
+        root = pathlib.Path(build).resolve() / "peers"
+        self.servers, self.missing = {}, {}
+        for peer, name in NAMES.items() if wanted else ():
+            try:
+                self.servers[name] = tuple(install.programs(PEERS[peer], root, release=True)[0])
+            except install.Absent as reason:
+                self.missing[name] = f"not tried here: {reason}"
+
+    def python(self, name):
+        """The interpreter that has the packages of a Python peer; None if it is missing."""
+        return self.servers[name][0] if name in self.servers else None
