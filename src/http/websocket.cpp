@@ -108,7 +108,10 @@ std::optional<Decoder::Step> Decoder::head_problem(const Head& head) const {
                role_ == Role::server ? "a client's frame is not masked" : "a server's frame is masked");
   if (is_control(head.opcode)) {
     if (!head.final) return bad(kProtocolError, "a control frame in fragments");
-    if (head.length > kMostControlBytes) return bad(kProtocolError, "a control frame over 125 bytes");
+    // By the first byte of the length: a longer form of a short length is refused too, wherever the head is
+    // cut.
+    if ((static_cast<unsigned char>(input_[at_ + 1]) & 0x7fu) > kMostControlBytes)
+      return bad(kProtocolError, "a control frame over 125 bytes");
     return std::nullopt;
   }
   if (head.opcode == Opcode::binary) return bad(kUnsupported, "a binary message");
