@@ -105,18 +105,15 @@ Task<void> Listing::next_attempt(std::stop_token stop) {
 Task<Result<void>> Listing::list_for_request(EntryPtr entry, Kind kind, std::stop_token stop) {
   const auto keep = shared_from_this();
   pool::Target target(entry->name());
-  Task<Result<pool::Lease>> starting = pool_->acquire(std::move(target), stop);
-  Result<pool::Lease> started = co_await starting;
+  Task<Result<std::shared_ptr<pool::Upstream>>> starting = pool_->warm(std::move(target), stop);
+  const Result<std::shared_ptr<pool::Upstream>> started = co_await starting;
   if (entry->retired) co_return Result<void>();
   if (!started) co_return started.error();
-  const std::shared_ptr<pool::Upstream> upstream = started->upstream();
-  // Released: it counts as a call, of which the server may allow only one.
-  started = Error(ErrorKind::closed, "released");
   // An attempt that was under way before may have failed for a reason that is gone.
   bool fresh = false;
   while (!fresh && entry->unlisted(kind) && !entry->retired) {
     fresh = !entry->shared.asking;
-    if (fresh) refresh(entry, upstream);
+    if (fresh) refresh(entry, *started);
     Task<Result<void>> waiting = wait_for_attempt(entry, stop);
     const Result<void> ended = co_await waiting;
     if (!ended) co_return ended.error();

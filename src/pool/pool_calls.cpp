@@ -258,12 +258,12 @@ Result<void> PoolImpl::notify(const Target& target, std::string_view method, con
   return (*upstream)->client()->notify(method, params);
 }
 
-Task<Result<void>> PoolImpl::warm(Target target) {
+Task<Result<std::shared_ptr<Upstream>>> PoolImpl::warm(Target target, std::stop_token stop) {
   const auto self = shared_from_this();
-  Task<Result<UpstreamPtr>> readying = ready_upstream(target, std::stop_token());
+  Task<Result<UpstreamPtr>> readying = ready_upstream(target, std::move(stop));
   const Result<UpstreamPtr> found = co_await readying;
   if (!found) co_return found.error();
-  co_return Result<void>();
+  co_return std::shared_ptr<Upstream>(*found);
 }
 
 }  // namespace fairlead::pool

@@ -33,7 +33,7 @@ class PoolImpl final : public Pool, public std::enable_shared_from_this<PoolImpl
   Task<Result<Lease>> acquire(Target target, std::stop_token stop, StartPriority priority) override;
   Result<Lease> hold(const std::shared_ptr<Upstream>& upstream) override;
   Result<void> notify(const Target& target, std::string_view method, const json::Raw& params) override;
-  Task<Result<void>> warm(Target target) override;
+  Task<Result<std::shared_ptr<Upstream>>> warm(Target target, std::stop_token stop) override;
   void end_session(std::string_view session) override;
 
   std::vector<UpstreamStatus> status() const override;

@@ -245,7 +245,7 @@ Error connecting_fails(const std::string& text) {
   Loop loop;
   const std::shared_ptr<pool::Pool> pool = pool::Pool::create(loop);
   EXPECT_TRUE(pool->add(config->servers.at(0)));
-  const Result<void> started = loop.block_on(pool->warm(pool::Target("a")));
+  const auto started = loop.block_on(pool->warm(pool::Target("a")));
   EXPECT_FALSE(started);
   return started ? Error(ErrorKind::validation, "it is connected") : started.error();
 }
