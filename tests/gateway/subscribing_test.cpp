@@ -140,7 +140,8 @@ class Undeclared : public std::enable_shared_from_this<Undeclared> {
   static Task<ConnectResult> open(std::shared_ptr<Undeclared> self, Loop* on) {
     auto [near_end, far_end] = make_channel(*on, *on);
     auto methods = std::make_shared<Methods>();
-    methods->otherwise([self](Request request) { return serve(self, std::move(request)); });
+    methods->otherwise(
+        [weak = self->weak_from_this()](Request request) { return serve(weak.lock(), std::move(request)); });
     self->peer_ = Peer::start(far_end, methods, PeerOptions());
     co_return near_end;
   }

@@ -72,11 +72,11 @@ TEST_F(BackendTest, ItsCapabilitiesAreAdvertisedAndNoOthers) {
 }
 
 TEST_F(BackendTest, ARequestReachesItWholeAndItsAnswerIsTheResultByteForByte) {
-  say(R"({"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo", "arguments":{"n":1.50e1}}})");
+  say(R"({"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"remote", "arguments":{"n":1.50e1}}})");
   EXPECT_EQ(
       hear(),
       R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":1}})");
-  EXPECT_EQ(hear(), R"({"jsonrpc":"2.0","id":2,"result":{"name":"echo", "arguments":{"n":1.50e1}}})");
+  EXPECT_EQ(hear(), R"({"jsonrpc":"2.0","id":2,"result":{"name":"remote", "arguments":{"n":1.50e1}}})");
   EXPECT_FALSE(backend->session.empty());
 }
 
