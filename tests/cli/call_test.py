@@ -112,7 +112,7 @@ class Requests(program.ProgramTest):
 
     def test_params_come_from_stdin(self):
         result, line = self.sent("m", "-", input=b'[1,\n "two"]\n')
-        self.assertEqual(line, b'{"jsonrpc":"2.0","id":1,"method":"m","params":[1,"two"]}\n')
+        self.assertEqual(line, b'{"jsonrpc":"2.0","id":1,"method":"m","params":[1,  "two"]}\n')
         self.assertEqual(result.returncode, 0)
         large = b'["' + b"x" * 5_000_000 + b'"]'
         _, line = self.sent("m", "-", input=large)
@@ -136,7 +136,7 @@ class Framings(program.ProgramTest):
         for framing in ("line", "length", "header"):
             expected = params.encode() + b"\n"
             if framing == "line":
-                expected = b'{"text":"two\\nlines","n":[1,2]}\n'
+                expected = b'{"text": "two\\nlines", "n": [1, 2]}\n'
             how = ["system.echo", params, "--framing", framing]
             child = stdio(program.PROGRAM, "rpc", "--framing", framing)
             self.assert_ended(run("call", child, *how), 0, expected)

@@ -22,9 +22,12 @@ TEST(SseWriter, AMessageIsOneEvent) {
 }
 
 TEST(SseWriter, LineBreaksBetweenTokensDoNotEndTheEvent) {
-  for (const char* spelled : {"{\n\"a\":\"x y\"}", "{\"a\":\r\"x y\"}", "{\"a\":\r\n\"x y\"}"}) {
-    EXPECT_EQ(text(sse::message(rope(spelled))), "event: message\ndata: {\"a\":\"x y\"}\n\n");
-    EXPECT_EQ(text(json_response(200, rope(spelled)).body), R"({"a":"x y"})");
+  const std::pair<const char*, const char*> cases[] = {{"{\n\"a\":\"x y\"}", R"({ "a":"x y"})"},
+                                                       {"{\"a\":\r\"x y\"}", R"({"a": "x y"})"},
+                                                       {"{\"a\":\r\n\"x y\"}", R"({"a":  "x y"})"}};
+  for (const auto& [spelled, sent] : cases) {
+    EXPECT_EQ(text(sse::message(rope(spelled))), "event: message\ndata: " + std::string(sent) + "\n\n");
+    EXPECT_EQ(text(json_response(200, rope(spelled)).body), sent);
   }
 }
 

@@ -29,7 +29,7 @@ TEST(Blocking, PrettyPrintedParamsTravelAsOneLine) {
   ASSERT_TRUE(peer);
   const auto echoed = peer->call("echo", "{\n  \"a\": \"x y\\n\"\n}");
   ASSERT_TRUE(echoed) << echoed.error().to_string();
-  EXPECT_EQ(echoed->text(), R"({"a":"x y\n"})");
+  EXPECT_EQ(echoed->text(), R"({   "a": "x y\n" })");
 }
 
 TEST(Blocking, ErrorsAreValues) {
