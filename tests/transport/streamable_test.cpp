@@ -122,11 +122,11 @@ TEST_F(StreamableTest, LargestAnswersDoNotHoldTheLoop) {
     value = hostile;
     for (const bool event_stream : {false, true}) {
       as_event = event_stream;
-      loop.turns().reset();
-      const Result<json::Raw> answer = call("tools/call", kModern);
-      ASSERT_TRUE(answer) << answer.error().to_string();
-      EXPECT_TRUE(answer->text() == hostile);
-      test::expect_short_turns(loop);
+      test::expect_short_turns(loop, [&] {
+        const Result<json::Raw> answer = call("tools/call", kModern);
+        ASSERT_TRUE(answer) << answer.error().to_string();
+        EXPECT_TRUE(answer->text() == hostile);
+      });
     }
   }
 }

@@ -98,14 +98,14 @@ TEST_F(WebSocketConnectionTest, LargestMessagesDoNotHoldTheLoop) {
     SCOPED_TRACE(value.substr(0, 40));
     const std::string text = R"({"jsonrpc":"2.0","method":"m","params":{"a":)" + value + "}}";
     for (const bool upwards : {true, false}) {
-      loop.turns().reset();
       auto body = [](std::shared_ptr<Connection> to, std::string what) -> Task<void> {
         const Result<void> sent = co_await to->send(test::rope(what));
         EXPECT_TRUE(sent);
       };
-      loop.spawn(body(upwards ? client : server, text));
-      EXPECT_TRUE(receive(upwards ? server : client) == text);
-      test::expect_short_turns(loop);
+      test::expect_short_turns(loop, [&] {
+        loop.spawn(body(upwards ? client : server, text));
+        EXPECT_TRUE(receive(upwards ? server : client) == text);
+      });
     }
   }
 }
