@@ -332,7 +332,8 @@ TEST(GatewayConfig, ToolsThatCrashHaveKeysOfTheirOwn) {
 }
 
 TEST(GatewayConfig, MalformedTomlThatTheParserAssertsAgainstIsAnError) {
-  for (const char* text : {"[[[", "[[", "[.", "a = [[[", "= 1", "[a\n[[b]", "\"", "a = \"\\u", "[\xff"})
+  for (const char* text :
+       {"[[[", "[[", "[.", "a = [[[", "= 1", "[a\n[[b]", "\"", "a = \"\\u", "[\xff", "\xcf\xba,\xcf\xba:"})
     EXPECT_NE(problem_of(text), "") << text;
 }
 
