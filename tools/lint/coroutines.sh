@@ -40,9 +40,10 @@ check() {
     return 1
   fi
   # Headers, sources of no target and those compiled several at once have the flags of a neighbour, which may lack an include
-  # directory or the version.
+  # directory or a definition.
   export EXTRA="--extra-arg=-w --extra-arg=-I$PWD/include --extra-arg=-I$PWD/src --extra-arg=-I$PWD/tests"
-  EXTRA+=" --extra-arg=-DFAIRLEAD_VERSION=\"\""
+  local name
+  for name in VERSION ECHO_SERVER FIXTURE_DIR SHARED_DIR SOURCE_DIR; do EXTRA+=" --extra-arg=-DFAIRLEAD_$name=\"\""; done
   mapfile -t files < <(tools/lint/files.sh '*.cpp' '*.hpp' | grep -v '^tools/' | xargs grep -lE '\bco_(await|return|yield)\b')
   # A header that one of the sources names is looked at there. (Those of the benchmarks may be left out.)
   included=$(printf '%s\n' "${files[@]}" | grep '\.cpp$' | grep -v '^bench/' |
