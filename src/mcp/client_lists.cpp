@@ -143,10 +143,26 @@ Task<Result<ToolResult>> ClientSession::call_tool(std::string name, json::Raw ar
   Task<Result<json::Raw>> asking = request("tools/call", params.finish(), std::move(options));
   const Result<json::Raw> answer = co_await asking;
   if (!answer) co_return answer.error();
-  co_return tool_result(name, *answer);
+  // Reading and validating a large result take their time: each has a turn of its own.
+  const bool large = answer->text().size() > Slices::kLargeMessage;
+  if (large) co_await sleep_for(loop_, Slices::kPause);
+  Result<ToolResult> result = read_tool_result(name, *answer);
+  if (!result) co_return result;
+  if (large) co_await sleep_for(loop_, Slices::kPause);
+  const Result<void> valid = check_output(name, *result);
+  if (!valid) co_return valid.error();
+  co_return result;
 }
 
 Result<ToolResult> ClientSession::tool_result(const std::string& name, const json::Raw& answer) {
+  Result<ToolResult> result = read_tool_result(name, answer);
+  if (!result) return result;
+  const Result<void> valid = check_output(name, *result);
+  if (!valid) return valid.error();
+  return result;
+}
+
+Result<ToolResult> ClientSession::read_tool_result(const std::string& name, const json::Raw& answer) {
   const json::Members view(json::View(answer), {"content", "structuredContent", "isError", "_meta"});
   const std::size_t most = options_.lists.max_list_entries;
   ToolResult result;
@@ -158,17 +174,19 @@ Result<ToolResult> ClientSession::tool_result(const std::string& name, const jso
   result.structured = sub(answer, view["structuredContent"]);
   result.is_error = view["isError"].as_bool().value_or(false);
   result.meta = sub(answer, view["_meta"]);
-  const json::Schema* const schema = result.is_error ? nullptr : output_schema(name);
-  if (schema) {
-    if (result.structured.absent())
-      return Error(ErrorKind::validation,
-                   "tool " + name + " has an output schema but returned no structured content");
-    if (const auto violation = schema->validate(result.structured.text())) {
-      return Error(ErrorKind::validation,
-                   "the structured content of tool " + name + " breaks its schema: " + violation->message);
-    }
-  }
   return result;
+}
+
+Result<void> ClientSession::check_output(const std::string& name, const ToolResult& result) {
+  const json::Schema* const schema = result.is_error ? nullptr : output_schema(name);
+  if (!schema) return {};
+  if (result.structured.absent())
+    return Error(ErrorKind::validation,
+                 "tool " + name + " has an output schema but returned no structured content");
+  if (const auto violation = schema->validate(result.structured.text()))
+    return Error(ErrorKind::validation,
+                 "the structured content of tool " + name + " breaks its schema: " + violation->message);
+  return {};
 }
 
 }  // namespace fairlead::mcp

@@ -188,6 +188,9 @@ class ClientSession final : public Client {
   Task<Result<void>> answer_task(TaskInfo task, std::set<std::string>& answered);
   Task<bool> go_to_urls(json::Raw data);
   Result<ToolResult> tool_result(const std::string& name, const json::Raw& answer);
+  // Without its schema.
+  Result<ToolResult> read_tool_result(const std::string& name, const json::Raw& answer);
+  Result<void> check_output(const std::string& name, const ToolResult& result);
   Answer keep_request(const Request& request);
   static Task<void> run_kept(std::shared_ptr<ClientSession> self, TaskPtr task, std::string method,
                              json::Raw params);

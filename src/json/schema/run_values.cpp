@@ -8,7 +8,7 @@ namespace fairlead::json::schema {
 
 namespace {
 
-constexpr std::size_t kStatesPerStep = 8;  // of patterns
+constexpr std::size_t kStatesPerStep = 4;  // of patterns
 constexpr std::size_t kStepsPerSearch = 4;
 
 std::uint32_t as_detail(std::uint64_t count) {
