@@ -125,9 +125,7 @@ TEST_F(HostileListTest, ManyTemplatesAndALongUriDoNotHoldTheLoop) {
   for (int i = 0; i < 99'990; ++i)
     entries.push_back(template_entry("x://{+a}b{+b}b{+c}b{+d}" + std::to_string(i) + "{+e}"));
   list("resources/templates/list", "resourceTemplates", entries);
-  loop.turns().reset();
-  read("x://" + std::string(8000, 'b'));
-  test::expect_short_turns(loop);
+  test::expect_short_turns(loop, [&] { read("x://" + std::string(8000, 'b')); });
 }
 
 // ---- tools -----------------------------------------------------------------------------------------------

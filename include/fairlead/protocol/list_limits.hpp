@@ -30,7 +30,7 @@ struct ListLimits {
   std::size_t max_template_variables = 64;
   // Of looking up whose template a URI fits: bytes of the URI times parts of templates, for all templates
   // together. Each server has an equal share of it.
-  std::size_t max_template_steps = 12'000'000;
+  std::size_t max_template_steps = 6'000'000;
 
   // Of an object that a request or a result is looked up in by name: its params, the result, the arguments of
   // a prompt, answers to questions. A message over it is refused. The arguments of a tool are not bounded.
