@@ -31,7 +31,7 @@ class ByteBudget : public std::enable_shared_from_this<ByteBudget> {
 
   static std::shared_ptr<ByteBudget> create(Limits limits = Limits());
 
-  // The account of a client. Equal keys share one for as long as anybody holds it.
+  // Returns the account of a client. Equal keys share one account while a reference to it exists.
   std::shared_ptr<ByteAccount> account(const std::string& key);
 
   const Limits& limits() const noexcept { return limits_; }

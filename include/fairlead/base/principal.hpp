@@ -11,7 +11,7 @@ namespace fairlead {
 
 // The role whose holders may read what only operators need: command lines, stderr, upstream addresses.
 inline constexpr std::string_view kAdminRole = "admin";
-// Issuer of principals that the operating system vouches for: clients on stdio and on Unix sockets.
+// Issuer of principals that the operating system authenticates: clients on stdio and on Unix sockets.
 inline constexpr std::string_view kLocalIssuer = "local";
 
 struct Principal;
@@ -20,7 +20,7 @@ using PrincipalPtr = std::shared_ptr<const Principal>;
 struct Principal {
   Principal() {}  // NOLINT: not an aggregate, see ConnectOptions
 
-  std::string issuer;               // who vouches for `subject`; empty: nobody does
+  std::string issuer;               // the authority that authenticated `subject`; empty: not authenticated
   std::string subject;              // the issuer's identifier of the client; empty: anonymous
   std::string user;                 // the account it acts for, unique across issuers; empty: none
   std::vector<std::string> groups;  // of the account
@@ -34,7 +34,7 @@ struct Principal {
   bool is_anonymous() const noexcept { return issuer.empty() && subject.empty() && user.empty(); }
   bool has_role(std::string_view role) const noexcept;
 
-  // A client that nobody vouches for.
+  // A client that is not authenticated.
   static PrincipalPtr anonymous(std::string client_address = std::string());
   // A process of the operating system's user `uid` on this machine.
   static PrincipalPtr local(unsigned uid, std::string client_address);

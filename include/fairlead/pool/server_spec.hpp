@@ -60,7 +60,7 @@ struct Program {
   bool operator==(const Program&) const = default;
 };
 
-// Any address that http::connect() knows; the headers are for http, https, ws and wss.
+// Any address that transport::connect() knows; the headers are for http, https, ws and wss.
 struct Address {
   std::string url;
   std::map<std::string, std::string> headers;
