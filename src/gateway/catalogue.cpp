@@ -1,6 +1,7 @@
 #include "gateway/catalogue.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 #include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
@@ -37,28 +38,38 @@ struct TemplateMatches {
   const std::string* over_limit = nullptr;  // one whose templates could not all be compared
 };
 
+enum class Fit : std::uint8_t { none, catch_all, specific };
+
+// The best fit among the templates of one server that the budget allows to compare.
+Fit best_fit(const Listed& listed, std::string_view uri, mcp::MatchBudget& budget) {
+  Fit best = Fit::none;
+  for (const Offer& offer : listed.offers_of(Kind::templates)) {
+    if (!budget.spend_on_template()) break;
+    const bool specific = offer.pattern->names_scheme();
+    if ((best == Fit::catch_all && !specific) || !offer.pattern->fits(uri, budget)) continue;
+    if (specific) return Fit::specific;
+    best = Fit::catch_all;
+  }
+  return best;
+}
+
+// Each server has an equal share of the steps that those before it have left over.
 TemplateMatches match_templates(std::span<const Catalogue::Part> parts, std::string_view uri,
                                 std::size_t max_steps) {
-  const auto has_templates = [](const auto& part) {
+  const auto has_templates = [](const Catalogue::Part& part) {
     return !part.listed->offers_of(Kind::templates).empty();
   };
-  const auto servers = static_cast<std::size_t>(std::ranges::count_if(parts, has_templates));
+  auto servers = static_cast<std::size_t>(std::ranges::count_if(parts, has_templates));
+  std::size_t steps = max_steps;
   TemplateMatches matches;
-  for (const auto& [server, listed] : parts) {
-    mcp::MatchBudget budget(max_steps / std::max<std::size_t>(servers, 1));
-    bool catch_all = false;
-    const bool specific = std::ranges::any_of(listed->offers_of(Kind::templates), [&](const Offer& offer) {
-      if (catch_all && !offer.pattern->names_scheme()) return false;
-      if (!offer.pattern->fits(uri, budget)) return false;
-      catch_all = catch_all || !offer.pattern->names_scheme();
-      return offer.pattern->names_scheme();
-    });
-    if (specific) {
-      matches.specific.push_back(&server);
-    } else if (catch_all) {
-      matches.catch_all.push_back(&server);
-    }
-    if (budget.exhausted()) matches.over_limit = &server;
+  for (const Catalogue::Part& part : parts | std::views::filter(has_templates)) {
+    const std::size_t share = steps / servers--;
+    mcp::MatchBudget budget(share);
+    const Fit fit = best_fit(*part.listed, uri, budget);
+    steps -= share - budget.left();
+    if (fit == Fit::specific) matches.specific.push_back(&part.server);
+    if (fit == Fit::catch_all) matches.catch_all.push_back(&part.server);
+    if (budget.exhausted()) matches.over_limit = &part.server;
   }
   return matches;
 }

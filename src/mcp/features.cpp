@@ -211,6 +211,7 @@ Result<std::optional<Readable>> find_readable(const Catalogue& catalogue, const 
     return Readable{reader_of(file->second), {}};
   MatchBudget budget(limits.max_template_steps);
   for (const auto& entry : catalogue.templates.entries) {
+    if (!budget.spend_on_template()) break;
     auto variables = entry->pattern.match(uri, budget);
     if (variables) return Readable{entry->read, std::move(*variables)};
   }

@@ -16,10 +16,15 @@
 namespace fairlead::mcp {
 
 // The work that matching one URI against many templates may still cause. A step is one byte of the URI
-// examined for one part of a template.
+// examined for one part of a template; fetching a template from memory takes as long as kStepsPerTemplate.
 class MatchBudget {
  public:
+  static constexpr std::size_t kStepsPerTemplate = 128;
+
   explicit MatchBudget(std::size_t steps) noexcept : left_(steps) {}
+
+  // To be called before each template: false if no more may be compared.
+  bool spend_on_template() noexcept { return spend(kStepsPerTemplate); }
 
   // False, now and from then on, if fewer than `steps` are left.
   bool spend(std::size_t steps) noexcept {
@@ -28,6 +33,7 @@ class MatchBudget {
     return !exhausted_;
   }
   bool exhausted() const noexcept { return exhausted_; }
+  std::size_t left() const noexcept { return left_; }
 
  private:
   std::size_t left_;

@@ -13,7 +13,7 @@ namespace fairlead::gateway {
 namespace {
 
 std::shared_ptr<Listed> listed(const std::string& server, Kind kind,
-                               std::initializer_list<std::string> entries) {
+                               const std::vector<std::string>& entries) {
   auto made = std::make_shared<Listed>();
   for (const std::string& entry : entries) {
     made->of(kind).push_back(*json::Raw::parse(entry));
@@ -173,6 +173,39 @@ TEST(GatewayCatalogue, CatchAllTemplateOfTheOnlyServerWithResourcesTakesAnyUri) 
 TEST(GatewayCatalogue, CatchAllTemplateWaitsForServersThatHaveNotListedYet) {
   const Catalogue catalogue({{"greedy", with_templates("greedy", {"{+uri}"})}});
   EXPECT_EQ(*catalogue.server_of_resource("file:///b", false), nullptr);
+}
+
+std::shared_ptr<Listed> templates(const std::string& server, const std::vector<std::string>& schemes) {
+  std::vector<std::string> entries;
+  for (const std::string& scheme : schemes)
+    entries.push_back(R"({"name":"n","uriTemplate":")" + scheme + R"(://{x}"})");
+  return listed(server, Kind::templates, entries);
+}
+constexpr std::size_t kPerTemplate = mcp::MatchBudget::kStepsPerTemplate;
+
+TEST(GatewayCatalogue, TemplatesBeyondTheLimitOfALookupAreNotCompared) {
+  mcp::ListLimits limits;
+  limits.max_template_steps = 3 * kPerTemplate;
+  const Catalogue catalogue({{"a", templates("a", {"p", "q", "r", "s"})}, {"b", templates("b", {"t"})}},
+                            limits);
+  const Result<const std::string*> found = catalogue.server_of_resource("s://1");
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().message(),
+            "Resource not found: comparing the uri with all templates of server `a` takes more than its "
+            "share of max_template_steps (384)");
+}
+
+TEST(GatewayCatalogue, LookupStepsThatServersLeaveOverGoToTheNextServers) {
+  mcp::ListLimits limits;
+  limits.max_template_steps = 9 * kPerTemplate;  // an equal share is that of three templates
+  const Catalogue catalogue({{"a", templates("a", {"p"})},
+                             {"b", templates("b", {"q"})},
+                             {"c", templates("c", {"r", "s", "t", "u", "v"})}},
+                            limits);
+  const Result<const std::string*> found = catalogue.server_of_resource("v://1");
+  ASSERT_TRUE(found) << found.error().message();
+  ASSERT_NE(*found, nullptr);
+  EXPECT_EQ(**found, "c");
 }
 
 TEST(GatewayCatalogue, EachEraSeesWhatItMay) {

@@ -28,8 +28,8 @@ struct ListLimits {
   std::size_t max_uri_bytes = 8u << 10;
   // Of a URI template. One over it is left out.
   std::size_t max_template_variables = 64;
-  // Of looking up whose template a URI fits: bytes of the URI times parts of templates, for all templates
-  // together. Each server has an equal share of it.
+  // Of looking up whose template a URI fits: 128 for each template, and bytes of the URI times parts of the
+  // template. Each server has an equal share of the steps that those before it have left over.
   std::size_t max_template_steps = 6'000'000;
 
   // Of an object that a request or a result is looked up in by name: its params, the result, the arguments of
