@@ -24,10 +24,15 @@ if(FAIRLEAD_SANITIZE)
     add_compile_options(-fno-sanitize=vptr)
   endif()
   add_link_options(-fsanitize=${FAIRLEAD_SANITIZE})
-  # Half of a source's time goes into its headers: several are compiled as one. (Names of anonymous namespaces must then
-  # differ within a layer.)
+endif()
+
+# Half of a source's time goes into its headers. (Names of anonymous namespaces must then differ within a layer.)
+option(FAIRLEAD_JOIN_SOURCES "compile several sources as one: sooner from nothing, later after a change")
+if(FAIRLEAD_JOIN_SOURCES)
   set(CMAKE_UNITY_BUILD ON)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 6)
+  # g++ takes the anonymous namespaces of joined sources for those of a header, and warns of what is made of them.
+  add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
   # Of sources compiled so, addr2line gets the first one's name wrong in DWARF 5.
   add_compile_options($<$<CXX_COMPILER_ID:Clang>:-fdebug-default-version=4>)
 endif()

@@ -22,14 +22,14 @@ Task<Elicited> ask_name(const mcp::Context& context) {
   return context.elicit("What is your name?", form("name", "string"), "user_name");
 }
 
-Task<Result<std::string>> elicitation(mcp::Context context, Nothing) {
+Task<Result<std::string>> asks_user(mcp::Context context, Nothing) {
   Task<Elicited> asking = ask_name(context);
   const Elicited name = co_await asking;
   if (!name) co_return name.error();
   co_return "Hello, " + text_of(*name, "name") + "!";
 }
 
-Task<Result<std::string>> sampling(mcp::Context context, Nothing) {
+Task<Result<std::string>> asks_model(mcp::Context context, Nothing) {
   Task<Result<json::Raw>> asking =
       context.sample(one_message("What is the capital of France?", 100), "capital_question");
   const Result<json::Raw> answer = co_await asking;
@@ -79,15 +79,15 @@ Task<Result<std::string>> multi_round(mcp::Context context, Nothing) {
 // Asks in whichever way the client can answer.
 Task<Result<std::string>> capabilities(mcp::Context context, Nothing) {
   const bool has_user = !context.client_capabilities()["elicitation"].absent();
-  return has_user ? elicitation(std::move(context), Nothing()) : sampling(std::move(context), Nothing());
+  return has_user ? asks_user(std::move(context), Nothing()) : asks_model(std::move(context), Nothing());
 }
 
 }  // namespace
 
 void add_input_tools(mcp::Server& server) {
   const std::string prefix = "test_input_required_result_";
-  mcp::tool(server, prefix + "elicitation", "Asks for a name", &elicitation);
-  mcp::tool(server, prefix + "sampling", "Asks the model", &sampling);
+  mcp::tool(server, prefix + "elicitation", "Asks for a name", &asks_user);
+  mcp::tool(server, prefix + "sampling", "Asks the model", &asks_model);
   mcp::tool(server, prefix + "list_roots", "Asks for the roots", &list_roots);
   mcp::tool(server, prefix + "request_state", "Has the client carry state", &request_state);
   mcp::tool(server, prefix + "multiple_inputs", "Asks three questions in one round", &multiple_inputs);
