@@ -33,24 +33,40 @@ self_test() {
   return "$wrong"
 }
 
+# units BUILD-DIR: what the compile commands name, each with the sources that it consists of: several where CMake has joined
+# them, and otherwise itself. "unit source", a line each.
+units() {
+  local unit
+  sed -nE 's/^ *"file": "(.*)",?$/\1/p' "$1/compile_commands.json" | sort -u | while read -r unit; do
+    if [[ $unit == */Unity/unity_* ]]; then
+      sed -nE "s|^#include \"$PWD/(.*)\"|$unit \\1|p" "$unit"
+    else
+      echo "$unit ${unit#"$PWD"/}"
+    fi
+  done
+}
+
 check() {
   local build=$1 files included violations
   if [[ ! -f $build/compile_commands.json ]]; then
     echo "$build has no compile_commands.json: configure it first" >&2
     return 1
   fi
-  # Headers, sources of no target and those compiled several at once have the flags of a neighbour, which may lack an include
-  # directory or a definition.
-  export EXTRA="--extra-arg=-w --extra-arg=-I$PWD/include --extra-arg=-I$PWD/src --extra-arg=-I$PWD/tests"
+  # Headers and sources of no target have the flags of a neighbour, which may lack an include directory or a definition.
+  export EXTRA="--extra-arg=-w --extra-arg=-fexceptions --extra-arg=-I$PWD/include --extra-arg=-I$PWD/src --extra-arg=-I$PWD/tests"
   local name
-  for name in VERSION ECHO_SERVER FIXTURE_DIR SHARED_DIR SOURCE_DIR; do EXTRA+=" --extra-arg=-DFAIRLEAD_$name=\"\""; done
+  for name in VERSION ECHO_SERVER FIXTURE_DIR INTEROP_DIR SHARED_DIR SOURCE_DIR; do EXTRA+=" --extra-arg=-DFAIRLEAD_$name=\"\""; done
   mapfile -t files < <(tools/lint/files.sh '*.cpp' '*.hpp' | grep -v '^tools/' | xargs grep -lE '\bco_(await|return|yield)\b')
   # A header that one of the sources names is looked at there. (Those of the benchmarks may be left out.)
   included=$(printf '%s\n' "${files[@]}" | grep '\.cpp$' | grep -v '^bench/' |
     xargs sed -nE 's|^#include ["<](.*\.hpp)[">].*|include/\1\nsrc/\1\ntests/\1|p')
   mapfile -t files < <(printf '%s\n' "${files[@]}" | grep -vxF "$included")
+  # Joined sources are looked at together: most of the time goes into what they include.
+  local units
+  mapfile -t units < <(awk 'NR == FNR { unit[$2] = $1; next } { print ($1 in unit) ? unit[$1] : $1 }' \
+    <(units "$build") <(printf '%s\n' "${files[@]}") | sort -u)
   # shellcheck disable=SC2016  # expanded by the inner shell
-  violations=$(printf '%s\n' "${files[@]}" |
+  violations=$(printf '%s\n' "${units[@]}" |
     xargs -P "$(nproc)" -I{} bash -c 'query "$1" -p "$2" $EXTRA' _ {} "$build")
   if [[ -n $violations ]]; then
     echo "$violations"
