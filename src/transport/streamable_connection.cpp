@@ -132,16 +132,21 @@ void StreamableConnection::finish(const PostPtr& post, const Result<void>& outco
 }
 
 Task<Result<void>> StreamableConnection::perform(PostPtr post) {
+  const bool legacy = !post->modern && !post->internal && !post->message.is_handshake();
   for (bool again = false;; again = true) {
+    if (legacy && lost_revision_) {
+      Task<Result<void>> renewing = renew_session();
+      const Result<void> renewed = co_await renewing;
+      if (!renewed) co_return renewed.error();
+      if (post->interrupt->raised()) co_return post->interrupt->error();
+    }
     const std::uint64_t generation = generation_;
-    const bool in_session = !post->modern && !state_.session().empty() && !post->message.is_handshake();
+    const bool in_session = legacy && !state_.session().empty();
     Task<Answered> sending = send(post);
     const Answered incoming = co_await sending;
     if (!incoming) co_return incoming.error();
     if ((*incoming)->status() == 404 && in_session && !again && !pair_) {
-      Task<Result<void>> renewing = renew_session(generation);
-      const Result<void> renewed = co_await renewing;
-      if (!renewed) co_return renewed.error();
+      if (generation == generation_ && !lost_revision_) lost_revision_ = state_.revision();
       continue;
     }
     const bool accepted = (*incoming)->status() / 100 == 2;

@@ -44,7 +44,7 @@ class StreamableConnection final : public Connection {
     std::uint64_t position = 0;  // 0: nobody waits for it to be sent
     bool written = false;
     bool answered = false;
-    bool internal = false;               // not sent by our user, who does not hear of the answer either
+    bool internal = false;               // part of beginning a session again: the user sees no answer
     std::optional<rpc::Message> answer;  // of an internal one
   };
   using PostPtr = std::shared_ptr<Post>;
@@ -105,7 +105,7 @@ class StreamableConnection final : public Connection {
   Task<void> open_stream();
   static Task<void> keep_stream(std::shared_ptr<StreamableConnection> self, StreamPtr stream);
   Task<Answered> get(std::string last_event_id, std::shared_ptr<http::Interrupt> interrupt);
-  Task<Result<void>> renew_session(std::uint64_t generation);
+  Task<Result<void>> renew_session();
   Task<Result<void>> begin_again();
   Task<Result<void>> open_pair();
   static Task<void> keep_pair(std::shared_ptr<StreamableConnection> self, StreamPtr stream);
@@ -124,11 +124,11 @@ class StreamableConnection final : public Connection {
   std::map<std::string, PostPtr, std::less<>> calls_;     // those that wait for an answer, by id
   std::vector<std::shared_ptr<http::Interrupt>> paused_;  // readers that wait for the receiver
 
-  StreamPtr stream_;               // the one beside the requests
-  std::optional<http::Url> pair_;  // where to post in the HTTP+SSE pair
-  std::uint64_t generation_ = 0;   // counts sessions
-  bool renewing_ = false;
-  std::shared_ptr<Event> renewed_;
+  StreamPtr stream_;                          // the one beside the requests
+  std::optional<http::Url> pair_;             // where to post in the HTTP+SSE pair
+  std::uint64_t generation_ = 0;              // counts sessions
+  std::optional<std::string> lost_revision_;  // of a lost session, until a new one has begun
+  std::shared_ptr<Event> renewed_;            // exists while a new one is begun; set at the end of that
   std::optional<Error> renewal_failed_;
   std::uint64_t internal_ids_ = 0;
   Event settled_;

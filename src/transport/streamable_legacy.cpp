@@ -1,4 +1,6 @@
 // What only the legacy era has: sessions, the stream beside the requests, and the HTTP+SSE pair.
+#include <utility>
+
 #include "fairlead/json/view.hpp"
 #include "fairlead/rpc/rope.hpp"
 #include "transport/streamable_connection.hpp"
@@ -80,26 +82,29 @@ Task<void> StreamableConnection::keep_stream(std::shared_ptr<StreamableConnectio
 
 // ---- sessions --------------------------------------------------------------------------------------------
 
-// The server has forgotten us: shake hands again. Whoever finds out first does it; the others wait for it.
-Task<Result<void>> StreamableConnection::renew_session(std::uint64_t generation) {
-  if (generation != generation_) co_return Result<void>();
-  if (renewing_) {
+// The server has lost the session: begins a new one. One caller does so; the others wait for it.
+Task<Result<void>> StreamableConnection::renew_session() {
+  if (renewed_) {
     const std::shared_ptr<Event> renewed = renewed_;
     const Clock::duration for_ever = Clock::duration::max();
     const bool set = co_await renewed->wait(loop(), for_ever);
     static_cast<void>(set);
   } else {
-    renewing_ = true;
     renewed_ = std::make_shared<Event>();
     renewal_failed_.reset();
     log_.info("the server has lost the session; a new one is begun", {{"connection", description()}});
-    Task<Result<void>> beginning = begin_again();
-    const Result<void> begun = co_await beginning;
-    if (!begun) renewal_failed_ = begun.error();
-    ++generation_;
-    renewing_ = false;
-    const std::shared_ptr<Event> renewed = renewed_;
-    renewed->set();
+    try {
+      Task<Result<void>> beginning = begin_again();
+      const Result<void> begun = co_await beginning;
+      if (!begun) renewal_failed_ = begun.error();
+    } catch (const std::bad_alloc&) {
+      renewal_failed_ = Error(ErrorKind::resource_exhausted, "resource exhausted: out of memory");
+    }
+    if (!renewal_failed_) {
+      lost_revision_.reset();
+      ++generation_;
+    }
+    std::exchange(renewed_, nullptr)->set();
   }
   if (renewal_failed_) {
     co_return Error(renewal_failed_->kind(),
@@ -111,7 +116,6 @@ Task<Result<void>> StreamableConnection::renew_session(std::uint64_t generation)
 Task<Result<void>> StreamableConnection::begin_again() {
   if (!state_.handshake()) co_return Error(ErrorKind::closed, "there was no handshake");
   const std::string id = "\"fairlead-again-" + std::to_string(++internal_ids_) + "\"";
-  const std::string agreed(state_.session_headers().get("MCP-Protocol-Version"));
   const rpc::Message original = *state_.handshake();
   const Bytes frame = rpc::with_id(original, id).joined();
   auto handshake = std::make_shared<Post>(loop(), rpc::Message::parse(frame), false);
@@ -126,10 +130,13 @@ Task<Result<void>> StreamableConnection::begin_again() {
   if (!shaken) co_return shaken.error();
   if (!handshake->answer) co_return Error(ErrorKind::closed, "the handshake was not answered");
   if (handshake->answer->is(rpc::Kind::error)) co_return handshake->answer->remote_error();
-  if (state_.session_headers().get("MCP-Protocol-Version") != agreed)
-    co_return Error(ErrorKind::connection_failed, "the server now speaks another revision than " + agreed);
+  if (state_.revision() != *lost_revision_) {
+    co_return Error(ErrorKind::connection_failed,
+                    "the server now speaks another revision than " + *lost_revision_);
+  }
   const Bytes initialized = rpc::make_notification("notifications/initialized", json::Raw()).joined();
   auto confirmation = std::make_shared<Post>(loop(), rpc::Message::parse(initialized), false);
+  confirmation->internal = true;
   posts_.insert(confirmation);
   Task<Result<void>> confirming = perform(confirmation);
   Result<void> confirmed = co_await confirming;

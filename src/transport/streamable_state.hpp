@@ -38,6 +38,8 @@ class StreamableState {
 
   bool modern() const noexcept { return modern_; }
   const std::string& session() const noexcept { return session_; }
+  // Legacy era: the revision the handshake has agreed on; empty before.
+  const std::string& revision() const noexcept { return agreed_version_; }
   // Legacy era: the handshake, to begin the session once more.
   const std::optional<rpc::Message>& handshake() const noexcept { return handshake_; }
 

@@ -11,6 +11,7 @@
 #include "fairlead/json/writer.hpp"
 #include "fairlead/peer/peer.hpp"
 #include "support/support.hpp"
+#include "support/turns.hpp"
 
 namespace fairlead {
 namespace {
@@ -158,7 +159,7 @@ TEST_P(Flooding, OtherConnectionsOnTheLoopAreAnsweredMeanwhile) {
     loop.run_until([&] { return flood.bytes() > (1u << 20); });
     loop.turns().reset();
     loop.block_on(ping_often(client, flood, answered));
-    EXPECT_LT(loop.turns().longest(), 50ms * test::kSlowdown);
+    EXPECT_LT(loop.turns().longest(), test::kTurnBound);
   }
   EXPECT_GE(answered, 100);
   close_all(loop, {flooded, server, client});

@@ -8,8 +8,8 @@
 #include <ctime>
 
 #include "http/raw_client.hpp"
-#include "http/turns.hpp"
 #include "support/support.hpp"
+#include "support/turns.hpp"
 
 namespace fairlead::http {
 namespace {
@@ -204,7 +204,7 @@ TEST(HttpLimits, PipelinedRequestsDoNotStarveTheLoop) {
     RawClient other = server.client();
     for (int i = 0; i < 200; ++i) EXPECT_EQ(other.ask(kGet).status, 200);
     const auto longest = server.thread().run([&] { return server.thread().loop().turns().longest(); });
-    EXPECT_LT(longest, test::kLongestTurn);
+    EXPECT_LT(longest, test::kTurnBound);
     over = true;
   }
 }
@@ -294,7 +294,7 @@ TEST(HttpLimits, PipelinedRequestsAreNotReadWithoutEnd) {
   const int flags = ::fcntl(client.fd(), F_GETFL);
   ::fcntl(client.fd(), F_SETFL, flags | O_NONBLOCK);
   std::size_t sent = 0;
-  const std::size_t before = test::resident_bytes();
+  const std::size_t before = test::allocated_bytes();
   std::string many;
   while (many.size() < (1u << 20)) many += kGet;
   // Until the buffers of the kernel are full, too.
@@ -305,7 +305,7 @@ TEST(HttpLimits, PipelinedRequestsAreNotReadWithoutEnd) {
     if (n <= 0) std::this_thread::sleep_for(1ms);
     ASSERT_LT(sent, 1u << 30);
   }
-  EXPECT_LT(test::resident_bytes(), before + (8u << 20));
+  EXPECT_LT(test::allocated_bytes(), before + (8u << 20));
   ::fcntl(client.fd(), F_SETFL, flags);
   server.thread().run([&] { std::exchange(held, nullptr)->respond(Response::text(200, "first")); });
   EXPECT_EQ(client.answer().body, "first");
