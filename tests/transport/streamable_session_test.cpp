@@ -1,5 +1,7 @@
 // R8.3, R8.5: MCP over HTTP as a client sees it: sessions of the legacy era, their streams and their loss,
 // HTTP+SSE and refused WebSockets. Real sockets.
+#include <future>
+
 #include "transport/streamable_harness.hpp"
 
 namespace fairlead::transport {
@@ -263,6 +265,72 @@ TEST_F(StreamableTest, ASessionThatCannotBeBegunAgainFailsTheCall) {
   const Error error = call("tools/list").error();
   EXPECT_EQ(error.kind(), ErrorKind::http_status);
   EXPECT_NE(error.message().find("cannot be begun again"), std::string::npos) << error.message();
+}
+
+// A legacy server that loses its first session with the first call. `renewal` answers what begins the next.
+ScriptServer::Script loses_first_session(ScriptServer::Script renewal) {
+  return [renewal](const Asked& asked, Reply& reply) {
+    if (asked.has("\"fairlead-again-")) return renewal(asked, reply);
+    if (asked.has("\"initialize\"")) return reply.result(asked, kHello, "Mcp-Session-Id: 1\r\n");
+    if (asked.method == "GET") return reply.answer(405, "", "");
+    if (asked.has("notifications/") && asked.headers.get("Mcp-Session-Id") == "2")
+      return renewal(asked, reply);
+    if (asked.id().empty()) return reply.answer(asked.method == "DELETE" ? 200 : 202, "", "");
+    if (asked.headers.get("Mcp-Session-Id") != "2") return reply.answer(404, "", "");
+    reply.result(asked, "{}");
+  };
+}
+
+TEST_F(StreamableTest, CallsMadeWhileASessionIsRenewedWaitForTheNewOne) {
+  std::promise<void> release;
+  ScriptServer server(
+      loses_first_session([released = release.get_future().share()](const Asked& asked, Reply& reply) {
+        released.wait();
+        if (asked.id().empty()) return reply.answer(202, "", "");
+        reply.result(asked, kHello, "Mcp-Session-Id: 2\r\n");
+      }));
+  connect(server.url());
+  shake_hands();
+  int answered = 0;
+  const auto call_once = [](StreamableTest& test, int& count) -> Task<void> {
+    const Result<json::Raw> answer = co_await test.peer->call("tools/list");
+    EXPECT_TRUE(answer) << answer.error().to_string();
+    ++count;
+  };
+  loop.spawn(call_once(*this, answered));
+  EXPECT_TRUE(eventually([&] { return server.asked("fairlead-again").size() == 1; }));
+  for (int i = 0; i < 4; ++i) loop.spawn(call_once(*this, answered));
+  int turns = 0;
+  loop.run_until([&] { return loop.post([] {}), ++turns == 100; });
+  release.set_value();
+  EXPECT_TRUE(eventually([&] { return answered == 5; }));
+  EXPECT_EQ(server.asked("fairlead-again").size(), 1U);
+}
+
+TEST_F(StreamableTest, CallFailsWhenConfirmationOfARenewedSessionIsRefused) {
+  ScriptServer server(loses_first_session([](const Asked& asked, Reply& reply) {
+    if (asked.id().empty()) return reply.answer(404, "", "");
+    reply.result(asked, kHello, "Mcp-Session-Id: 2\r\n");
+  }));
+  connect(server.url());
+  shake_hands();
+  const Error error = call("tools/list").error();
+  EXPECT_EQ(error.kind(), ErrorKind::http_status);
+  EXPECT_NE(error.message().find("cannot be begun again"), std::string::npos) << error.message();
+}
+
+TEST_F(StreamableTest, NextCallRenewsTheSessionAfterARenewalHasFailed) {
+  std::atomic<int> renewals = 0;
+  ScriptServer server(loses_first_session([&renewals](const Asked& asked, Reply& reply) {
+    if (asked.id().empty()) return reply.answer(202, "", "");
+    if (++renewals == 1) return reply.answer(503, "", "");
+    reply.result(asked, kHello, "Mcp-Session-Id: 2\r\n");
+  }));
+  connect(server.url());
+  shake_hands();
+  EXPECT_FALSE(call("tools/list"));
+  EXPECT_TRUE(call("tools/list"));
+  EXPECT_EQ(renewals, 2);
 }
 
 // ---- HTTP+SSE ----
