@@ -1,5 +1,5 @@
-// ByteBudget: how many bytes all clients of a server may make it hold, together and each. Request bodies,
-// unread answers, half-sent messages and waiting calls are charged before memory is allocated for them.
+// ByteBudget: limits the memory that the clients of a server make it use, per client and in total. Request
+// bodies, unread answers, incomplete messages and waiting calls are charged before memory is allocated.
 //
 // Not thread-safe: a budget, its accounts and their charges belong to one loop.
 #pragma once
@@ -48,7 +48,7 @@ class ByteBudget : public std::enable_shared_from_this<ByteBudget> {
   std::unordered_map<std::string, std::weak_ptr<ByteAccount>> accounts_;
 };
 
-// What one client has been charged with. Keeps its budget alive.
+// The bytes charged to one client. Keeps its budget alive.
 class ByteAccount {
  public:
   ByteAccount(std::shared_ptr<ByteBudget> budget, std::string key)
@@ -88,7 +88,7 @@ class ByteCharge {
   // Charges `bytes` instead of what is charged now. When that does not fit, nothing changes. Less always
   // fits.
   [[nodiscard]] ChargeOutcome resize(std::size_t bytes) noexcept;
-  // The same without asking, for bytes that are allocated already.
+  // The same without a check, for bytes that are allocated already.
   void set(std::size_t bytes) noexcept;
   std::size_t bytes() const noexcept { return bytes_; }
 

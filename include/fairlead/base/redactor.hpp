@@ -13,7 +13,7 @@
 
 namespace fairlead {
 
-// A set of secrets. Cheap to ask when it is empty.
+// A set of secrets. Calls are cheap when it is empty.
 class Redactor {
  public:
   // Shorter values are not redacted: they occur in too much other text.
@@ -44,7 +44,7 @@ class Redactor {
   std::array<std::uint32_t, 257> first_{};  // where the secrets with this first byte begin
 };
 
-// The secrets that are in use by anybody. Thread-safe.
+// The secrets that are in use now. Thread-safe.
 class SharedRedactor : public std::enable_shared_from_this<SharedRedactor> {
  public:
   // Redacts `secrets` until the handle is released.

@@ -1,4 +1,4 @@
-// What a gateway is told to be: a TOML file of its own, or the `mcpServers` JSON of desktop clients.
+// The configuration of a gateway: a TOML file, or the `mcpServers` JSON of desktop clients.
 // docs/gateway.md lists the keys.
 #pragma once
 
@@ -19,8 +19,8 @@
 
 namespace fairlead::gateway {
 
-// Who is told the command line, PATH, stderr and addresses of a server that fails. Everybody else gets the
-// code, a sentence and the remedy.
+// Which clients get the command line, PATH, stderr and addresses of a server that failed. The other clients
+// get the code, a sentence and the remedy.
 enum class FailureDetails : std::uint8_t {
   automatic,  // everyone if only this machine can reach the gateway and it has no authenticator
   everyone,
@@ -41,10 +41,10 @@ struct Config {
   std::chrono::milliseconds list_retry{
       1'000};  // until one that could not list is asked again; then twice that
   std::chrono::milliseconds drain_grace{5'000};
-  std::uint64_t max_frame_bytes = 10u << 20;  // of a message, of clients and of servers, on streams
+  std::uint64_t max_frame_bytes = 10u << 20;  // of a message of a client or a server
   std::size_t max_noise_frames = 1000;        // in a row, of one server; 0: no limit
   std::uint64_t max_body_bytes = 4u << 20;    // of a client's HTTP request
-  ByteBudgetLimits buffers;                   // what clients make the gateway hold
+  ByteBudgetLimits buffers;                   // memory that clients make the gateway use
   FailureDetails failure_details = FailureDetails::automatic;
   pool::PoolLimits limits;
   std::vector<pool::ServerSpec> servers;  // those that are enabled
@@ -52,7 +52,7 @@ struct Config {
   std::map<std::string, Connector> connectors;
   // What ${secret:NAME} is looked up in. Not part of a file.
   pool::SecretStore secrets;
-  // Clients are authenticated, so that there are users to tell apart. Not part of a file.
+  // Clients are authenticated, so that `per_user` has users to distinguish. Not part of a file.
   bool authenticated = false;
 };
 

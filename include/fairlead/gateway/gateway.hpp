@@ -1,5 +1,5 @@
-// Gateway: many MCP servers behind one. What they offer is gathered under names of its own, calls are passed
-// through the pool to the server they belong to, and what servers say comes to the client it is meant for.
+// Gateway: many MCP servers behind one. It offers their tools, resources and prompts under names of its own,
+// forwards each call through the pool to its server, and messages of servers to the client they are for.
 //
 //   auto gateway = Gateway::create(loop, config);
 //   mcp::serve(gateway->front(), connection);
@@ -19,7 +19,7 @@
 
 namespace fairlead::gateway {
 
-// What connections to clients need to carry what those to servers may.
+// The limits for connections to clients, large enough for messages of servers.
 Limits frame_limits(const Config& config);
 
 // The key in the `_meta` of a list result that lacks the lists of some servers: the array of their names.
@@ -41,7 +41,7 @@ struct Health {
 
 class Gateway {
  public:
-  // Starts to ask the servers what they have. Kind validation for names that cannot be used, and for servers
+  // Begins to list the servers. Kind validation for names that cannot be used, and for servers
   // that are per_user unless config.authenticated.
   static Result<std::shared_ptr<Gateway>> create(Loop& loop, Config config, Log log = {});
   virtual ~Gateway() = default;
@@ -49,14 +49,14 @@ class Gateway {
   // What clients see; serve it on as many connections and endpoints as you like, on the gateway's loop.
   virtual const mcp::Server& front() const noexcept = 0;
   virtual pool::Pool& pool() const noexcept = 0;
-  // The whole report, as JSON.
+  // The report with all details, as JSON.
   virtual json::Raw health() const = 0;
-  // As far as `reader` may know it: error texts, connections and users are for those who are told failures in
-  // detail (Config::failure_details).
+  // The report for `reader`. Error texts, connections and users are included only for clients that get
+  // failure details (Config::failure_details).
   virtual Health health_for(const Principal& reader) const = 0;
   // A tool of the gateway itself, offered beside those of servers, at any time; clients are told that the
-  // list has changed. `handler` finds the client in Context::principal(). Kind validation for a schema that
-  // is none, a name that is taken, and a name with `__`, which separates a server's name from its tool's.
+  // list has changed. `handler` finds the client in Context::principal(). Kind validation for an invalid
+  // schema, a name that is taken, and a name with `__`, which separates a server's name from its tool's.
   virtual Result<void> add_tool(mcp::ToolSpec spec, mcp::Server::CoroutineTool handler) = 0;
   // Returns whether there was one.
   virtual bool remove_tool(const std::string& name) = 0;

@@ -1,4 +1,4 @@
-// Authenticator: finds out who sends a request, before its body is read and whatever its route. Give one to
+// Authenticator: establishes which client sends a request, before its body is read, on every route. Set it as
 // ServerOptions::authenticator; handlers then find the client's identity in Request::principal.
 #pragma once
 

@@ -28,7 +28,7 @@ struct ClientOptions : fairlead::ConnectOptions {
   bool follow_redirects = false;
   std::string ca_file;               // beside the system's authorities
   bool verify = true;                // of the server's certificate
-  std::size_t max_connections = 16;  // kept to one origin while nobody uses them
+  std::size_t max_connections = 16;  // idle connections kept per origin
   std::size_t max_exchanges = 1000;  // under way at once, each on a connection of its own; then refused
   std::size_t max_response_bytes = 64u << 20;
   std::chrono::milliseconds idle_connection{60'000};

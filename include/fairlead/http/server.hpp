@@ -34,8 +34,8 @@ struct Request {
   Bytes body;          // whole, chunks taken apart
   std::string remote;  // who asks, for logs: "127.0.0.1:4711"
   bool secure = false;
-  // Who asks, as the server's authenticator found out; without one anonymous, or the user at the other end of
-  // a Unix socket. Never null in a handler.
+  // The client, as the authenticator established it; without one anonymous, or the user at the other end of a
+  // Unix socket. Never null in a handler.
   PrincipalPtr principal;
 
   std::string_view path() const noexcept;   // of the target, without the query
@@ -111,7 +111,7 @@ struct ServerOptions {
   // 429, over that of all clients 503. Absent: one with the default limits. Servers may share one.
   std::shared_ptr<ByteBudget> budget;
   std::size_t max_header_bytes = 32u << 10;  // request line and fields: 431
-  std::size_t max_connections = 10'000;      // then a newcomer gets 503 and is hung up on
+  std::size_t max_connections = 10'000;      // a further connection gets 503 and is closed
   // When max_connections are open, a newcomer from an address with fewer than this gets the place of an idle
   // connection from an address with more.
   std::size_t max_client_connections = 2'500;

@@ -38,7 +38,7 @@ class Context {
   json::View client_info() const noexcept;
   // The request's `_meta`; absent when it had none.
   json::View meta() const noexcept;
-  // Who asks, as authentication found out; never null.
+  // The client, as authentication established it; never null.
   const PrincipalPtr& principal() const noexcept;
   // The principal's user; empty: none.
   std::string_view user() const noexcept;

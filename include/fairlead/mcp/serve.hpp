@@ -23,7 +23,7 @@ std::shared_ptr<Peer> serve(const Server& server, std::shared_ptr<Connection> co
 // an exit status.
 int serve_stdio(const Server& server, Log log = {});
 
-// The server as what stands behind an transport::Endpoint.
+// The server as the Application of a transport::Endpoint.
 struct HttpApplicationOptions {
   HttpApplicationOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
   Limits limits;
