@@ -10,21 +10,9 @@ import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { PassThrough } from 'node:stream';
 import { z } from 'zod';
+import { MEDIA, PIXEL, named, text } from './contents.mjs';
 import { EventStore, listen, wasCut } from './listen.mjs';
 
-const text = (words) => ({ content: [{ type: 'text', text: words }] });
-const NAMES = ['alice', 'albert', 'bob'];
-const named = (value) => NAMES.filter((one) => one.startsWith(value ?? ''));
-
-// One of each kind of content that is not plain text.
-const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
-const MEDIA = [
-  { type: 'image', data: PIXEL, mimeType: 'image/png' },
-  { type: 'audio', data: 'AAECAw==', mimeType: 'audio/wav' },
-  { type: 'resource', resource: { uri: 'memo://one', mimeType: 'text/plain', text: 'the first memo' } },
-  { type: 'resource', resource: { uri: 'pixel://red', mimeType: 'image/png', blob: PIXEL } },
-  { type: 'resource_link', uri: 'memo://one', name: 'one' },
-];
 function make() {
   const server = new McpServer(
     { name: 'v1', version: '1.0.0' },
