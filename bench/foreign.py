@@ -18,11 +18,14 @@ class Foreign:
         root = pathlib.Path(build).resolve() / "peers"
         self.servers, self.missing = {}, {}
         for peer, name in NAMES.items() if wanted else ():
+            install.install(PEERS[peer].installation, root, release=True)
             try:
                 self.servers[name] = tuple(install.programs(PEERS[peer], root, release=True)[0])
             except install.Absent as reason:
                 self.missing[name] = f"not tried here: {reason}"
+            except install.Broken as reason:
+                self.missing[name] = f"does not build: {reason}"
 
     def python(self, name):
-        """The interpreter that has the packages of a Python peer; None if it is missing."""
-        return self.servers[name][0] if name in self.servers else None
+        """The command of the interpreter that has the packages of a Python peer; None if it is missing."""
+        return self.servers[name][:-1] if name in self.servers else None

@@ -2,7 +2,7 @@
 """Measures MCP over HTTP and gateways, side by side, and prints one table (README.md says what it means).
 
     mcp_http.py [--rounds N] [--seconds S] [--upstream-seconds S] [--only mcp|gateway|structured|large|in_flight|upstream|idle]…
-                BUILD-DIR FAIRLEAD
+                [--system NAME]… [--connections N]… BUILD-DIR FAIRLEAD
 """
 import argparse
 import json
@@ -155,7 +155,7 @@ class Bench:
         fastmcp = self.foreign.python("fastmcp")
         proxy = {
             "fastmcp proxy": (
-                lambda: on_port(lambda port: [fastmcp, "-B", f"{HERE}/py/fastmcp_gateway.py", str(port), child]),
+                lambda: on_port(lambda port: [*fastmcp, f"{HERE}/py/fastmcp_gateway.py", str(port), child]),
                 legacy("echo", **say),
             )
         }
@@ -211,7 +211,7 @@ class Bench:
             running.end()
 
     def measure(self, section, systems, connections, warm_up=2000):
-        names = list(systems)
+        names = chosen(systems, self.arguments.system)
         for number in range(self.arguments.rounds):
             shift = number % len(names)
             for name in names[shift:] + names[:shift]:
@@ -230,13 +230,18 @@ class Bench:
     def print_section(self, section, systems):
         print(f"\n{section}")
         print(f"  {'':22}{'calls/s':>10}{'CPU us':>9}{'p50 us':>10}{'p99 us':>10}{'idle MiB':>10}{'loaded':>9}{'foreign':>9}")
-        for name in systems:
+        for name in chosen(systems, self.arguments.system):
             row = [self.median(section, name, key) for key in
                    ("calls_per_s", "server_cpu_us", "p50_us", "p99_us", "idle_mib", "loaded_mib", "foreign")]  # fmt: skip
             if row[0] is None:
                 print(f"  {name:22}{'-':>10}")
                 continue
             print(f"  {name:22}{row[0]:10.0f}{row[1]:9.2f}{row[2]:10.0f}{row[3]:10.0f}{row[4]:10.1f}{row[5]:9.1f}{row[6]:9.2f}")
+
+
+def chosen(systems, words):
+    """The names of the systems to measure: all, or those that begin with one of the words."""
+    return [name for name in systems if not words or name.startswith(tuple(words))]
 
 
 def show(title, value, bound, at_most=False):
@@ -321,6 +326,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--upstream-seconds", type=float, default=60.0)
     parser.add_argument("--only", action="append")
+    parser.add_argument("--system", action="append", help="measure only systems whose names begin with this; may be repeated")
+    parser.add_argument("--connections", action="append", type=int, help="of the sections mcp and gateway; may be repeated")
     arguments = parser.parse_args()
     bench = Bench(arguments)
     problem = bench.machine.install_sdks(os.path.join(HERE, "js"))
@@ -333,7 +340,7 @@ def main():
 
     if "mcp" in wanted:
         systems = bench.mcp_systems()
-        for connections in (16, 64, 256):
+        for connections in arguments.connections or (16, 64, 256):
             section = f"MCP over HTTP, {connections} connections"
             bench.measure(section, systems, connections)
             bench.print_section(section, systems)
@@ -347,7 +354,7 @@ def main():
                 show(title, bench.ratio(section, "calls_per_s", ours, other), bound)
     if "gateway" in wanted:
         systems = bench.gateway_systems()
-        for connections in (16, 64):
+        for connections in arguments.connections or (16, 64):
             section = f"gateways, {connections} connections"
             bench.measure(section, systems, connections)
             bench.print_section(section, systems)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Measures everything side by side and prints one table (README.md says what it means).
 
-    run.py [--quick] [--only NAME]… [--rounds N] [--json FILE] BUILD-DIR
+    run.py [--quick] [--only NAME]… [--system NAME]… [--rounds N] [--json FILE] BUILD-DIR
 """
 import argparse
+import dataclasses
 import json
 import os
 import sys
@@ -229,8 +230,14 @@ def parse_arguments():
     parser.add_argument("--quick", action="store_true", help="three short rounds instead of seven")
     parser.add_argument("--rounds", type=int, help="how many rounds")
     parser.add_argument("--only", action="append", help="a section or program by name; may be repeated")
+    parser.add_argument("--system", action="append", help="measure only systems whose names begin with this; may be repeated")
     parser.add_argument("--json", metavar="FILE", help="write all figures of all rounds there, too")
     return parser.parse_args()
+
+
+def chosen(section, words):
+    """The section with the systems to measure: all, or those whose names begin with one of the words."""
+    return dataclasses.replace(section, systems=tuple(one for one in section.systems if not words or one.name.startswith(tuple(words))))
 
 
 def progress(text):
@@ -290,7 +297,7 @@ def main():
     for name in wanted:
         if name not in names:
             sys.exit(f"run.py: no {name}; there are {', '.join(names)}")
-    sections = [section for section in everything if section.name in wanted]
+    sections = [chosen(section, arguments.system) for section in everything if section.name in wanted]
     rounds = arguments.rounds or (3 if arguments.quick else 7)
 
     results = Results()
