@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Foreign SDKs as clients of our server, as servers of our client, and on both sides of the gateway.
 
-  run.py BUILD run PEER [-v]     installs the peer if need be, runs its rows of the matrix, and keeps what came of it
+  run.py BUILD install           installs what is not installed yet
+  run.py BUILD run PEER [-v]     runs the peer's rows of the matrix and keeps the results
   run.py BUILD docs [--write]    compares the results kept with the tables in docs/interop.md, or writes these
   run.py list                    the names of the peers
 
 A peer whose toolchain or registry is absent is not tried: exit status 77, and the reason in BUILD/interop/peers/PEER.absent.
+A peer that cannot be installed or built although both are there has failed.
 README.md beside this file says what the programs of a peer do.
 """
 import argparse
@@ -31,8 +33,8 @@ from table import CLIENT, FEATURES, GATEWAY, LEGACY, MODERN, PATHS, PEERS, SERVE
 HERE = pathlib.Path(__file__).resolve().parent
 DOCS = HERE.parent.parent.parent / "docs" / "interop.md"
 NOT_TRIED = 77
-START_SECONDS = 60
-RUN_SECONDS = 240
+START_SECONDS = 120
+RUN_SECONDS = 600
 PREFIX = "peer__"  # of the names behind the gateway
 
 
@@ -91,6 +93,8 @@ class Matrix:
             absent.write_text(f"{reason}\n")
             print(f"not tried here: {name} ({reason})")
             return None
+        except install.Broken as reason:
+            raise Wrong(f"{name} cannot be run: {reason}") from None
 
     def servers(self):
         """Real servers behind the gateway. Returns whether every call was answered as it should be."""
@@ -114,7 +118,7 @@ class Matrix:
             print(f"{'FAIL' if wrong else 'ok  '} {run.title}: {passed} of {len(FEATURES)}, {time.monotonic() - began:.1f} s", flush=True)
             for line in wrong:
                 print(f"     {line}")
-        (self.kept / f"{peer.name}.json").write_text(json.dumps({"versions": install.VERSIONS[peer.name], "runs": results}, indent=1))
+        (self.kept / f"{peer.name}.json").write_text(json.dumps({"versions": versions_of(peer), "runs": results}, indent=1))
         return not problems
 
     # ---- one row ----
@@ -209,7 +213,7 @@ class Matrix:
                 base = stack.enter_context(listening([*server, run.transport, run.revision], r"listening on (http://\S+)"))
                 entry = f"url = {json.dumps(self.http(run, base)['url'])}\n"
             file = stack.enter_context(tempfile.NamedTemporaryFile("w", suffix=".toml"))
-            file.write(f"[servers.{name}]\n{entry}")
+            file.write(f'list_wait = "{START_SECONDS}s"\n[servers.{name}]\n{entry}[servers.{name}.clocks]\nhandshake = "{START_SECONDS}s"\n')
             file.flush()
             yield file.name
 
@@ -252,6 +256,11 @@ class Matrix:
         return True
 
 
+def versions_of(peer):
+    packages = install.VERSIONS[peer.installation]
+    return {peer.package: packages[peer.package]} if peer.package else packages
+
+
 def table(rows):
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     lines.insert(1, "|" + "---|" * len(rows[0]))
@@ -291,6 +300,9 @@ def main():
     if len(words) < 2:
         parser.error("see --help")
     matrix = Matrix(pathlib.Path(words[0]).resolve(), arguments.verbose)
+    if words[1:] == ["install"]:
+        install.install_all(matrix.kept)
+        return 0
     if words[1] == "run" and len(words) == 3 and words[2] in [*PEERS, servers.NAME]:
         run = (lambda: matrix.peer(PEERS[words[2]])) if words[2] in PEERS else matrix.servers
         good = matrix.tried(words[2], run)

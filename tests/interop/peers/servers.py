@@ -42,13 +42,15 @@ def repository(directory):
         subprocess.run([*git, *words], check=True, stdin=subprocess.DEVNULL, timeout=CALL_SECONDS)
 
 
+def packages():
+    """{server: (the installation it is in, its version)}."""
+    return {package: (name, version) for name, packages in install.VERSIONS.items()
+            for package, version in packages.items() if package.startswith("mcp-server-")}  # fmt: skip
+
+
 def programs(root):
-    """{server: the directory of its program}; mcp-server-sqlite is of the time of the Python SDK 1.x."""
-    bins = {}
-    for name in (NAME, f"{NAME}-1"):
-        directory = install.python(root, name).parent
-        bins |= {package: directory for package in install.VERSIONS[name] if package.startswith("mcp-server-")}
-    return bins
+    """{server: its program}."""
+    return {package: install.directory_of(name, root) / "venv" / "bin" / package for package, (name, _) in packages().items()}
 
 
 def entry(name, command, *arguments):
@@ -72,13 +74,13 @@ def calls(directory, url):
 
 def run(matrix, listening):
     """[(server, tool, problem)]: each tool called once through one gateway with all servers."""
-    bins = programs(matrix.kept)
+    installed = programs(matrix.kept)
     with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
         directory = pathlib.Path(scratch)
         repository(directory / "repository")
         url = stack.enter_context(page(directory))
         config = directory / "servers.toml"
-        program = lambda name: bins[f"mcp-server-{name}"] / f"mcp-server-{name}"
+        program = lambda name: installed[f"mcp-server-{name}"]
         config.write_text(
             entry("time", program("time"))
             + entry("git", program("git"))
@@ -101,7 +103,7 @@ def call(fairlead, base, tool, arguments, wanted):
 
 
 def versions():
-    return {**install.VERSIONS[NAME], **install.VERSIONS[f"{NAME}-1"]}
+    return {package: version for package, (_, version) in packages().items()}
 
 
 def section(results):

@@ -2,7 +2,8 @@
 import dataclasses
 
 FEATURES = ["list", "call", "error", "structured", "progress", "log", "cancel", "elicit", "sample", "roots", "resources",
-            "templates", "subscribe", "prompts", "completion", "pagination", "large", "unicode", "concurrent"]  # fmt: skip
+            "templates", "subscribe", "prompts", "completion", "pagination", "large", "unicode", "concurrent",
+            "authorization"]  # fmt: skip
 
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
 
@@ -14,22 +15,24 @@ TRANSPORTS = {"stdio": "stdio", "http": "HTTP", "json": "HTTP, JSON only", "sse"
 
 @dataclasses.dataclass(frozen=True)
 class Peer:
-    """A foreign SDK: its name here and in versions.json, how it is installed, and what it speaks."""
+    """A foreign SDK: its name here, where it is installed, and what it speaks."""
 
     name: str
     title: str
-    toolchain: str  # install.py
+    installation: str  # a member of versions.json
     programs: str = ""  # for Python: the suffix of its scripts
+    package: str = ""  # the one that matters, of an installation that peers share
     transports: tuple = ("stdio", "http", "json", "sse")
     revisions: tuple = (LEGACY,)
 
 
 PEERS = {peer.name: peer for peer in (
-    Peer("mcp-1", "Python SDK 1.x", "python", "v1"),
-    Peer("mcp-2", "Python SDK 2.x", "python", "v2", revisions=(LEGACY, MODERN)),
-    Peer("fastmcp", "fastmcp", "python", "fastmcp", revisions=(LEGACY, MODERN)),
+    Peer("mcp-1", "Python SDK 1.x", "python-1", "v1", "mcp"),
+    Peer("mcp-2", "Python SDK 2.x", "python-2", "v2", "mcp", revisions=(LEGACY, MODERN)),
+    Peer("fastmcp", "fastmcp", "python-2", "fastmcp", "fastmcp", revisions=(LEGACY, MODERN)),
     Peer("go", "Go SDK", "go", revisions=(LEGACY, MODERN)),
     Peer("rust", "Rust SDK", "rust", transports=("stdio", "http", "json"), revisions=(LEGACY, MODERN)),
+    Peer("java", "Java SDK", "java", transports=("stdio", "http")),
 )}  # fmt: skip
 
 
@@ -82,9 +85,13 @@ NO_PROGRESS = "the check cancels at the first progress, and answers as JSON have
 OVERTAKEN = "it comes on another stream than the answer, which may overtake it"
 BIG_EVENT = "the client ends the connection when an event has more than 1 MiB"
 
+NO_OAUTH = "Fairlead does not have OAuth yet, neither as client nor as server"
+
 PYTHON = ("mcp-1", "mcp-2", "fastmcp")
 
 EMPTY = [
+    Empty(("authorization",), "authorization is for HTTP only", transports=("stdio",)),
+    Empty(("authorization",), NO_OAUTH),
     # The Go SDK puts it on the stream that the client has opened with GET, which 2026-07-28 does not have.
     Empty(("progress", "log"), NO_STREAM, transports=("json",), peers=PYTHON),
     Empty(("cancel",), NO_PROGRESS, transports=("json",), peers=PYTHON),
@@ -103,6 +110,8 @@ EMPTY = [
     Empty(("cancel",), "the server does not notice that the client has closed the stream of the call", transports=("http",),
           revisions=(MODERN,), paths=(SERVER, GATEWAY), peers=("go",), fails=True),
     Empty(("subscribe",), "the server has no subscriptions", paths=(SERVER,), peers=("fastmcp",), fails=True),
+    Empty(("cancel",), "the SDK has no cancellation", paths=(SERVER,), peers=("java",), fails=True),
+    Empty(("pagination",), "the server lists everything on one page", paths=(SERVER,), peers=("java",), fails=True),
 ]
 
 

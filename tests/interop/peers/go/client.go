@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-const featureSeconds = 20
+const featureSeconds = 60
 const large = 1 << 20
 const unicode = "h\u00e9llo\n\U0001f600 \u6f22\u5b57 \u2028 \"\\ \u0001"
 

@@ -7,7 +7,7 @@ import json
 import sys
 import traceback
 
-FEATURE_SECONDS = 20
+FEATURE_SECONDS = 60
 UNICODE = "h\u00e9llo\n\U0001f600 \u6f22\u5b57 \u2028 \"\\ \u0001"
 LARGE = 1 << 20
 TOOLS = {"add", "cancelled", "confirm", "echo", "fail", "large", "sample", "steps", "touch", "wait", "where"}

@@ -1,60 +1,29 @@
 """client_v2.py PLAN: the checks with the client of the Python SDK, 2.x, in the era that the plan's `mode` says."""
 import asyncio
 import contextlib
-import warnings
 
 import mcp_types as types
-from checks import Session, main
+from checks import main
 from mcp import StdioServerParameters
 from mcp.client import Client
 from mcp.client.sse import sse_client
-
-warnings.simplefilter("ignore")  # logging and the like are deprecated, and still there
-
-
-def plain(result):
-    return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+from sdk_session import SdkSession, by_transport, ending
 
 
-class V2(Session):
-    client = None
+class V2(SdkSession):
+    types = types
     listening = None
 
-    async def page(self, what, cursor):
-        method = {"tools": "list_tools", "resources": "list_resources", "prompts": "list_prompts",
-                  "resourceTemplates": "list_resource_templates"}[what]  # fmt: skip
-        return plain(await getattr(self.client, method)(cursor=cursor))
-
-    async def call(self, name, arguments, on_progress=None):
-        return plain(await self.client.call_tool(name, arguments, progress_callback=on_progress))
-
-    async def cancel_after_progress(self, name):
-        begun = asyncio.Event()
-
-        async def on_progress(*_):
-            begun.set()
-
-        calling = asyncio.ensure_future(self.client.call_tool(name, {}, progress_callback=on_progress))
-        await begun.wait()
-        calling.cancel()
-        await asyncio.gather(calling, return_exceptions=True)
-
-    async def read(self, uri):
-        return plain(await self.client.read_resource(uri))
-
-    async def prompt(self, name, arguments):
-        return plain(await self.client.get_prompt(name, arguments))
-
-    async def complete(self, prompt, argument, value):
-        reference = types.PromptReference(type="ref/prompt", name=prompt)
-        return plain(await self.client.complete(reference, {"name": argument, "value": value}))
+    @property
+    def modern(self):
+        return self.revision >= "2026-07-28"
 
     async def set_level(self, level):
-        if self.revision < "2026-07-28":  # there it is the Client's log_level
-            await self.client.set_logging_level(level)
+        if not self.modern:  # there it is the Client's log_level
+            await super().set_level(level)
 
     async def subscribe(self, uri):
-        if self.revision < "2026-07-28":
+        if not self.modern:
             await self.client.subscribe_resource(uri)
             return
         entered = asyncio.Event()
@@ -72,43 +41,24 @@ class V2(Session):
             waiting.cancel()
             self.listening.result()
 
+    async def filled_in(self, context, params):
+        return self.accept(params.requested_schema)
 
-def target_of(plan):
-    if plan["transport"] == "stdio":
-        program, *arguments = plan["command"]
-        return StdioServerParameters(command=program, args=arguments)
-    return sse_client(plan["url"]) if plan["transport"] == "sse" else plan["url"]
+    async def heard(self, message):
+        if isinstance(message, types.ResourceUpdatedNotification) and not self.modern:
+            self.updates.put_nowait(str(message.params.uri))
 
 
 @contextlib.asynccontextmanager
 async def connect(plan):
     session = V2()
-
-    async def sampled(context, params):
-        return types.CreateMessageResult(role="assistant", model="parrot", content=params.messages[0].content)
-
-    async def elicited(context, params):
-        return types.ElicitResult(action="accept", content=session.elicited(params.requested_schema))
-
-    async def rooted(context):
-        return types.ListRootsResult(roots=[types.Root(uri="file:///one"), types.Root(uri="file:///two")])
-
-    async def logged(params):
-        session.logs.put_nowait(plain(params))
-
-    async def heard(message):
-        if isinstance(message, types.ResourceUpdatedNotification) and session.revision < "2026-07-28":
-            session.updates.put_nowait(str(message.params.uri))
-
     async with Client(
-        target_of(plan), sampling_callback=sampled, elicitation_callback=elicited, list_roots_callback=rooted,
-        logging_callback=logged, message_handler=heard, mode=plan.get("mode", "auto"), log_level="info",
-    ) as session.client:  # fmt: skip
+        by_transport(plan, StdioServerParameters, sse_client, str), sampling_callback=session.sampled,
+        elicitation_callback=session.filled_in, list_roots_callback=session.rooted, logging_callback=session.logged,
+        message_handler=session.heard, mode=plan.get("mode", "auto"), log_level="info",
+    ) as session.client, ending(lambda: session.listening):  # fmt: skip
         session.revision = session.client.protocol_version
         yield session
-        if session.listening:
-            session.listening.cancel()
-            await asyncio.gather(session.listening, return_exceptions=True)
 
 
 main(connect)

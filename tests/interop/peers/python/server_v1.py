@@ -1,82 +1,21 @@
 """server_v1.py stdio|http|json|sse REVISION: the fixture on the Python SDK, 1.x."""
-import sys
-
-import anyio
 import mcp.types as types
-from listening import serve
+from fixture import TRANSPORT, Name, Sdk, Sure, add_common, completions, main, page, sentence
 from mcp.server.fastmcp import Context, FastMCP
 from mcp.server.fastmcp.exceptions import ToolError
-from pydantic import AnyUrl, BaseModel
+from pydantic import AnyUrl
 
-PIXEL = bytes.fromhex("89504e470d0a1a0a")
-PAGE = 5
-server = FastMCP("mcp-1", json_response=sys.argv[1] == "json")
+server = FastMCP("mcp-1", json_response=TRANSPORT == "json")
 subscribed = set()
-cancellations = 0
 level_wanted = "debug"
 
 
-class Sum(BaseModel):
-    sum: float
+def text(words):
+    return types.CallToolResult(content=[types.TextContent(type="text", text=words)])
 
 
-class Name(BaseModel):
-    name: str
-
-
-class Sure(BaseModel):
-    sure: bool
-
-
-@server.tool()
-def echo(message: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=message)])
-
-
-@server.tool()
-def add(a: float, b: float) -> Sum:
-    return Sum(sum=a + b)
-
-
-@server.tool()
-def fail() -> str:
-    raise ToolError("it does not work")
-
-
-@server.tool()
-def large(bytes: int) -> types.CallToolResult:
-    return echo("x" * bytes)
-
-
-@server.tool()
-async def steps(to: int, ctx: Context) -> str:
-    for number in range(1, to + 1):
-        await ctx.report_progress(number, to, f"step {number}")
-        await ctx.info(f"at step {number}")
-    if level_wanted == "debug":
-        await ctx.debug("done")
-    return f"{to} steps"
-
-
-@server.tool()
-async def wait(ctx: Context) -> str:
-    global cancellations
-    await ctx.report_progress(1)
-    try:
-        await anyio.sleep(60)
-    except anyio.get_cancelled_exc_class():
-        cancellations += 1
-        raise
-    return "nobody cancelled it"
-
-
-@server.tool()
-async def cancelled() -> str:
-    for _ in range(500):
-        if cancellations:
-            return str(cancellations)
-        await anyio.sleep(0.01)
-    return "never"
+# 1.x leaves it to the server what to do with the level; the fixture has one message below "info".
+add_common(Sdk(server, Context, ToolError, types.CallToolResult, text, lambda: level_wanted == "debug"))
 
 
 @server.tool()
@@ -85,7 +24,7 @@ async def confirm(ctx: Context) -> str:
     if name.action != "accept":
         return name.action
     sure = await ctx.elicit("Are you sure?", Sure)
-    return f"{name.data.name} is {'sure' if sure.data.sure else 'not sure'}"
+    return sentence(name.data.name, sure.data.sure)
 
 
 @server.tool()
@@ -107,29 +46,9 @@ async def touch(ctx: Context) -> str:
     return "touched"
 
 
-@server.resource("memo://one", mime_type="text/plain")
-def memo() -> str:
-    return "the first memo"
-
-
-@server.resource("pixel://red", mime_type="image/png")
-def pixel() -> bytes:
-    return PIXEL
-
-
-@server.resource("memos://{name}")
-def memos(name: str) -> str:
-    return f"memo {name}"
-
-
-@server.prompt()
-def greet(name: str) -> str:
-    return f"Say hello to {name}"
-
-
 @server.completion()
 async def complete(ref, argument, context):
-    values = [name for name in ("alice", "albert", "bob") if name.startswith(argument.value)]
+    values = completions(argument.value)
     return types.Completion(values=values, total=len(values), hasMore=False)
 
 
@@ -144,7 +63,6 @@ async def subscribe(uri: AnyUrl) -> None:
 
 @lowlevel.set_logging_level()
 async def set_level(level: types.LoggingLevel) -> None:
-    """1.x leaves it to the server what to do with it; the fixture has one message below "info"."""
     global level_wanted
     level_wanted = level
 
@@ -154,16 +72,8 @@ async def list_tools(request: types.ListToolsRequest) -> types.ListToolsResult:
     tools = await server.list_tools()
     if request is None:  # the SDK itself, before a call of a tool that nobody has listed
         return types.ListToolsResult(tools=tools)
-    begin = int(request.params.cursor) if request.params and request.params.cursor else 0
-    end = begin + PAGE
-    return types.ListToolsResult(tools=tools[begin:end], nextCursor=str(end) if end < len(tools) else None)
+    some, cursor = page(tools, request.params and request.params.cursor)
+    return types.ListToolsResult(tools=some, nextCursor=cursor)
 
 
-async def main(transport):
-    if transport == "stdio":
-        await server.run_stdio_async()
-    else:
-        await serve(server.sse_app() if transport == "sse" else server.streamable_http_app())
-
-
-anyio.run(main, sys.argv[1])
+main(server.run_stdio_async, server.sse_app, lambda _: server.streamable_http_app())

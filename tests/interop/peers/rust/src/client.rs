@@ -13,7 +13,7 @@ use crate::made;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
-const FEATURE_SECONDS: u64 = 20;
+const FEATURE_SECONDS: u64 = 60;
 const LARGE: usize = 1 << 20;
 const UNICODE: &str = "h\u{e9}llo\n\u{1f600} \u{6f22}\u{5b57} \u{2028} \"\\ \u{1}";
 const TOOLS: [&str; 11] = ["add", "cancelled", "confirm", "echo", "fail", "large", "sample", "steps", "touch", "wait", "where"];
