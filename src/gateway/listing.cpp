@@ -167,7 +167,7 @@ Task<bool> Listing::list_once(EntryPtr entry) {
     note_outcome(*entry, lease.error());
     co_return false;
   }
-  entry->revision = lease->client().revision();
+  entry->revision = lease->connection()->server().revision;
   Task<Result<ListOutcome>> asking = ask(std::move(*lease), entry->shared);
   const Result<ListOutcome> asked = co_await asking;
   if (entry->retired) co_return false;
@@ -235,20 +235,20 @@ Task<bool> Listing::wait_for_rate_limit(ListCache& cache) {
 // ---- one upstream ----------------------------------------------------------------------------------------
 
 Task<Result<Listing::ListOutcome>> Listing::ask(pool::Lease lease, ListCache& cache) {
-  const std::shared_ptr<mcp::Client> client = lease.upstream()->client();
+  const std::shared_ptr<pool::UpstreamConnection> connection = lease.connection();
   const std::string server = lease.upstream()->spec().name;
   // Kept where stop() can take it away.
   cache.lease.emplace(std::move(lease));
-  Task<void> listening = ask_for_changes(client, cache);
+  Task<void> listening = ask_for_changes(connection, cache);
   co_await listening;
   const std::shared_ptr<Listed> listed = catalogue_->make_part();
   ListOutcome outcome;
   std::size_t budget = mcp::ListLimits().max_server_list_bytes;
   for (const Kind kind : kKinds) {
     const std::string_view capability = kind == Kind::templates ? "resources" : member_of(kind);
-    if (client->capabilities()[capability].absent()) continue;
+    if (json::View(connection->server().capabilities)[capability].absent()) continue;
     Task<Result<std::vector<json::Raw>>> asking =
-        client->list(std::string(list_method(kind)), std::string(member_of(kind)));
+        connection->list(std::string(list_method(kind)), std::string(member_of(kind)));
     Result<std::vector<json::Raw>> entries = co_await asking;
     if (entries) entries = within(budget, std::move(*entries));
     if (entries) {
@@ -260,7 +260,7 @@ Task<Result<Listing::ListOutcome>> Listing::ask(pool::Lease lease, ListCache& ca
     const Error error = json::redact(*pool_->redactor(), entries.error());
     outcome.problem = std::string(list_method(kind)) + ": " + error.to_string();
     outcome.errors[static_cast<std::size_t>(kind)] = error;
-    if (client->end_reason()) {
+    if (connection->end_reason()) {
       cache.lease.reset();
       co_return error;
     }
@@ -280,12 +280,12 @@ Task<Result<Listing::ListOutcome>> Listing::ask(pool::Lease lease, ListCache& ca
 }
 
 // Without it changes are seen only when the server is started anew.
-Task<void> Listing::ask_for_changes(std::shared_ptr<mcp::Client> client, ListCache& cache) {
-  if (!mcp::is_modern(client->revision()) || cache.listening.lock() == client) co_return;
-  cache.listening = client;
+Task<void> Listing::ask_for_changes(std::shared_ptr<pool::UpstreamConnection> connection, ListCache& cache) {
+  if (!mcp::is_modern(connection->server().revision) || cache.listening.lock() == connection) co_return;
+  cache.listening = connection;
   mcp::ListenFilter filter;
   filter.tools = filter.prompts = filter.resources = true;
-  Task<Result<std::uint64_t>> listening = client->listen(std::move(filter));
+  Task<Result<std::uint64_t>> listening = connection->subscribe(std::move(filter));
   const Result<std::uint64_t> number = co_await listening;
   static_cast<void>(number);
 }

@@ -72,7 +72,7 @@ class Listing : public std::enable_shared_from_this<Listing> {
   Task<bool> wait_for_rate_limit(ListCache& cache);
   // `cache` is kept alive by the caller.
   Task<Result<ListOutcome>> ask(pool::Lease lease, ListCache& cache);
-  Task<void> ask_for_changes(std::shared_ptr<mcp::Client> client, ListCache& cache);
+  Task<void> ask_for_changes(std::shared_ptr<pool::UpstreamConnection> connection, ListCache& cache);
   // Makes offers of what `server` has listed, in slices that let the loop serve others in between.
   Task<void> make_offers(std::string server, std::shared_ptr<Listed> listed);
   void note_outcome(ServerEntry& entry, const Result<ListOutcome>& outcome);

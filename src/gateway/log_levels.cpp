@@ -28,8 +28,10 @@ void LogLevels::adjust() {
 Task<void> LogLevels::set_level(std::shared_ptr<LogLevels> self, std::shared_ptr<pool::Upstream> upstream,
                                 mcp::LoggingLevel level) {
   const Result<pool::Lease> lease = self->pool_->hold(upstream);
-  if (!lease || lease->client().capabilities()["logging"].absent()) co_return;
-  Task<Result<void>> setting = lease->client().set_log_level(level);
+  if (!lease) co_return;
+  pool::UpstreamConnection& connection = *lease->connection();
+  if (json::View(connection.server().capabilities)["logging"].absent()) co_return;
+  Task<Result<void>> setting = connection.set_log_level(level);
   const Result<void> set = co_await setting;
   if (!set)
     self->log_.info("server does not set its log level",

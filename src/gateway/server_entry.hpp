@@ -23,8 +23,9 @@ namespace fairlead::gateway {
 
 // The lists of one upstream, and the requests that keep them current.
 struct ListCache {
-  std::shared_ptr<const Listed> listed;   // null: it has not listed yet
-  std::weak_ptr<mcp::Client> listening;   // the connection that was asked to announce changes (2026-07-28)
+  std::shared_ptr<const Listed> listed;  // null: it has not listed yet
+  // The connection that was asked to announce changes (2026-07-28).
+  std::weak_ptr<pool::UpstreamConnection> listening;
   Clock::time_point next{};               // not asked before this
   bool asking = false;                    // a coroutine asks for the lists
   bool again = false;                     // the lists have changed since that coroutine began

@@ -9,7 +9,7 @@ namespace fairlead::gateway {
 struct Watches::Held {
   Held(std::shared_ptr<Watches> watches, pool::Lease lease)
       : all(std::move(watches)), kept(std::move(lease)) {}
-  ~Held() { all->held_.erase(&kept.client()); }
+  ~Held() { all->held_.erase(kept.connection().get()); }
 
   std::shared_ptr<Watches> all;
   pool::Lease kept;
@@ -20,12 +20,12 @@ struct Watches::Watch {
   Watch(std::shared_ptr<Held> at, std::string resource) : held(std::move(at)), uri(std::move(resource)) {}
   ~Watch() {
     Watches& all = *held->all;
-    all.watches_.erase(Key(&held->kept.client(), uri));
+    all.watches_.erase(Key(held->kept.connection().get(), uri));
     if (number && !all.stopping_) all.loop_.spawn(unsubscribe(held, *number));
   }
   bool lost() const {
     const pool::Upstream& upstream = *held->kept.upstream();
-    return upstream.state() != pool::State::ready || upstream.client().get() != &held->kept.client();
+    return upstream.state() != pool::State::ready || upstream.connection() != held->kept.connection();
   }
 
   std::shared_ptr<Held> held;
@@ -151,8 +151,8 @@ Task<Result<void>> Watches::settle(std::shared_ptr<Subscriber> subscriber) {
 }
 
 Task<Result<std::shared_ptr<Watches::Watch>>> Watches::watch(pool::Lease lease, std::string uri) {
-  const mcp::Client* const client = &lease.client();
-  if (const auto known = watches_.find(Key(client, uri)); known != watches_.end()) {
+  const std::shared_ptr<pool::UpstreamConnection> connection = lease.connection();
+  if (const auto known = watches_.find(Key(connection.get(), uri)); known != watches_.end()) {
     const std::shared_ptr<Watch> watch = known->second.lock();
     const bool settled = co_await watch->settled.wait(loop_, Clock::duration::max());
     static_cast<void>(settled);
@@ -160,22 +160,24 @@ Task<Result<std::shared_ptr<Watches::Watch>>> Watches::watch(pool::Lease lease, 
     co_return watch;
   }
   // A legacy server is asked even if it does not declare `subscribe`: the Python SDK 1.x never does.
-  if (lease.client().capabilities()["resources"].absent()) {
+  if (json::View(connection->server().capabilities)["resources"].absent()) {
     co_return Error::rpc(rpc::kMethodNotFound, "Server `" + lease.upstream()->spec().name +
                                                    "` does not tell of changes of its resources");
   }
-  const auto known = held_.find(client);
+  const auto known = held_.find(connection.get());
   std::shared_ptr<Held> held = known == held_.end() ? nullptr : known->second.lock();
   if (!held) {
     // The lease would count as a call for as long as somebody listens.
     Result<pool::Lease> hold = pool_->hold(lease.upstream());
     if (!hold) co_return hold.error();
     held = std::make_shared<Held>(shared_from_this(), std::move(*hold));
-    held_[client] = held;
+    held_[connection.get()] = held;
   }
   const auto watch = std::make_shared<Watch>(held, uri);
-  watches_[Key(client, uri)] = watch;
-  Task<Result<std::uint64_t>> subscribing = held->kept.client().subscribe(uri);
+  watches_[Key(connection.get(), uri)] = watch;
+  mcp::ListenFilter filter;
+  filter.uris.push_back(uri);
+  Task<Result<std::uint64_t>> subscribing = connection->subscribe(std::move(filter));
   const Result<std::uint64_t> number = co_await subscribing;
   if (number) {
     watch->number = *number;
@@ -211,7 +213,7 @@ Task<void> Watches::settle_again(std::shared_ptr<Watches> self, std::shared_ptr<
 }
 
 Task<void> Watches::unsubscribe(std::shared_ptr<Held> held, std::uint64_t number) {
-  Task<Result<void>> letting_go = held->kept.client().unlisten(number);
+  Task<Result<void>> letting_go = held->kept.connection()->unsubscribe(number);
   const Result<void> done = co_await letting_go;
   static_cast<void>(done);  // a server that is gone has forgotten it
 }

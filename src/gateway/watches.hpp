@@ -38,7 +38,7 @@ class Watches : public std::enable_shared_from_this<Watches> {
   struct Watch;       // one resource of one upstream
   struct Subscriber;  // one who wants to hear of it
   struct Wish;        // what keeps it so
-  using Key = std::pair<const mcp::Client*, std::string>;
+  using Key = std::pair<const pool::UpstreamConnection*, std::string>;
 
   Task<Result<void>> settle(std::shared_ptr<Subscriber> subscriber);
   Task<Result<std::shared_ptr<Watch>>> watch(pool::Lease lease, std::string uri);
@@ -49,7 +49,7 @@ class Watches : public std::enable_shared_from_this<Watches> {
   std::shared_ptr<pool::Pool> pool_;
   Log log_;
   std::set<Subscriber*> subscribers_;
-  std::map<const mcp::Client*, std::weak_ptr<Held>> held_;
+  std::map<const pool::UpstreamConnection*, std::weak_ptr<Held>> held_;
   std::map<Key, std::weak_ptr<Watch>> watches_;
   bool stopping_ = false;
 };

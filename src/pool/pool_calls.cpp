@@ -173,8 +173,8 @@ Task<Result<ForwardedAnswer>> PoolImpl::forward(Target target,
     }
     if (!found) co_return first_failure ? *first_failure : found.error();
     ManagedUpstream& upstream = **found;
-    const std::shared_ptr<mcp::Client> client = upstream.client();
-    if (!upstream.ready() || !client) {
+    const std::shared_ptr<UpstreamConnection> connection = upstream.connection();
+    if (!upstream.ready() || !connection) {
       // Lost again since we were told.
       if (attempt == 1) continue;
       co_return with_failure_code(
@@ -188,14 +188,14 @@ Task<Result<ForwardedAnswer>> PoolImpl::forward(Target target,
     sending.stop = options.stop;
     // Set for every call, so that every call has a progress token and progress re-arms its idle clock.
     sending.on_progress = [&sent](const json::Raw& params) { sent.on_progress(params); };
-    Result<rpc::Message> answer = co_await client->forward(*request, std::move(sending));
+    Result<rpc::Message> answer = co_await connection->call(request, std::move(sending));
     if (answer) {
       upstream.call_answered(request->tool());
       if (first_failure)
         answer = mark_retried(*answer, attempt, *first_failure, core_->options.client.connect.limits);
-      co_return ForwardedAnswer(std::move(*answer), client->revision());
+      co_return ForwardedAnswer(std::move(*answer), connection->server().revision);
     }
-    const Error error = upstream.call_failed(client, answer.error());
+    const Error error = upstream.call_failed(connection, answer.error());
     const bool unsent = error.detail().unsent;
     const bool again = attempt == 1 && cut_off(error) && !options.stop.stop_requested() &&
                        (unsent || (may_repeat(*request, options) && !running.part_seen()));
@@ -235,27 +235,27 @@ Task<Result<Lease>> PoolImpl::acquire(Target target, std::stop_token stop, Start
   Task<Result<UpstreamPtr>> readying = ready_upstream(target, stop, priority);
   const Result<UpstreamPtr> found = co_await readying;
   if (!found) co_return found.error();
-  std::shared_ptr<mcp::Client> client = (*found)->client();
-  if (!(*found)->ready() || !client)
+  std::shared_ptr<UpstreamConnection> connection = (*found)->connection();
+  if (!(*found)->ready() || !connection)
     co_return with_failure_code(
         Error(ErrorKind::closed, "server " + target.server + " was lost as soon as it was ready"));
   auto held = std::make_unique<Held>(std::move(*admitted), std::move(target), *found);
-  co_return Lease(*found, std::move(client), std::move(held));
+  co_return Lease(*found, std::move(connection), std::move(held));
 }
 
 Result<Lease> PoolImpl::hold(const std::shared_ptr<Upstream>& upstream) {
   const auto held = std::static_pointer_cast<ManagedUpstream>(upstream);
-  std::shared_ptr<mcp::Client> client = held->client();
-  if (!held->ready() || !client)
+  std::shared_ptr<UpstreamConnection> connection = held->connection();
+  if (!held->ready() || !connection)
     return with_failure_code(Error(ErrorKind::closed, "server " + held->spec().name + " is not ready"));
-  return Lease(held, std::move(client), std::make_unique<Hold>(held));
+  return Lease(held, std::move(connection), std::make_unique<Hold>(held));
 }
 
 Result<void> PoolImpl::notify(const Target& target, std::string_view method, const json::Raw& params) {
   const Result<UpstreamPtr> upstream = upstream_of(target);
   if (!upstream) return upstream.error();
   if (!(*upstream)->ready()) return {};
-  return (*upstream)->client()->notify(method, params);
+  return (*upstream)->connection()->notify(method, params);
 }
 
 Task<Result<std::shared_ptr<Upstream>>> PoolImpl::warm(Target target, std::stop_token stop) {

@@ -102,7 +102,7 @@ ManagedUpstream::ManagedUpstream(std::shared_ptr<Core> core, std::shared_ptr<Ser
 // A pool that is not shut down first leaves nothing running either.
 ManagedUpstream::~ManagedUpstream() {
   core_->dismiss(*this);
-  if (client_) client_->connection().close();
+  if (connection_) connection_->abort();
 }
 
 ManagedUpstream::Action ManagedUpstream::tell(Event event, std::string_view reason) {
@@ -181,21 +181,23 @@ void ManagedUpstream::close_connection() {
   ping_timer_.cancel();
   drain_timer_.cancel();
   start_slot_ = Gate::Pass();
-  if (client_) {
+  if (connection_) {
     leaving_process_ = static_cast<bool>(place_->process);
     Place place = std::move(*place_);
     place_.reset();
     core_->loop.spawn(
-        close_down(shared_from_this(), std::exchange(client_, nullptr), std::move(place), generation()));
-  } else if (const std::shared_ptr<Connection> opening = opening_.lock()) {
-    opening->close();  // and bring_up() says when it is gone
+        close_down(shared_from_this(), std::exchange(connection_, nullptr), std::move(place), generation()));
+  } else {
+    // bring_up() says when it is gone.
+    opening_stop_.request_stop();
+    if (const std::shared_ptr<Connection> opening = opening_.lock()) opening->close();
   }
 }
 
 Task<void> ManagedUpstream::close_down(std::shared_ptr<ManagedUpstream> self,
-                                       std::shared_ptr<mcp::Client> client, Place place,
+                                       std::shared_ptr<UpstreamConnection> connection, Place place,
                                        std::uint64_t generation) {
-  Task<void> closing = client->close();
+  Task<void> closing = connection->close();
   co_await closing;
   { const Place left = std::move(place); }
   self->leaving_process_ = false;
@@ -210,7 +212,7 @@ UpstreamStatus ManagedUpstream::status() const {
   status.key = key_;
   status.state = state();
   status.generation = generation();
-  if (client_) status.connection = core_->options.redactor->redact(client_->connection().description());
+  if (connection_) status.connection = core_->options.redactor->redact(connection_->server().connection);
   status.healthy =
       ready() && !suspect_ && (clocks.health.count() == 0 || now - last_sign_ <= clocks.health + clocks.ping);
   status.since = supervisor_.since();

@@ -48,7 +48,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   const std::string& key() const noexcept override { return key_; }
   State state() const noexcept override { return supervisor_.state(); }
   std::uint64_t generation() const noexcept override { return supervisor_.generation(); }
-  std::shared_ptr<mcp::Client> client() const noexcept override { return client_; }
+  std::shared_ptr<UpstreamConnection> connection() const noexcept override { return connection_; }
   std::vector<RunningCall> calls() const override;
   UpstreamStatus status() const;
 
@@ -81,8 +81,8 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   // The error of a tool that has ended the process too often; nullopt if it may be called.
   std::optional<Error> tool_refusal(std::string_view tool) const;
   void sign_of_life();
-  // A call sent to `client` has failed. Returns the reason as it is best told.
-  Error call_failed(const std::shared_ptr<mcp::Client>& client, Error error);
+  // A call sent on `connection` has failed. Returns the reason as it is best told.
+  Error call_failed(const std::shared_ptr<UpstreamConnection>& connection, Error error);
 
   // ---- sharing ----
   // Whose calls it has had: those of one session, or nullopt when there were several. Empty: nobody's yet.
@@ -97,7 +97,6 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   using Event = Supervisor::Event;
   using Action = Supervisor::Action;
   using Calls = boost::intrusive::list<Running>;
-  using Made = Result<std::shared_ptr<mcp::Client>>;
 
   // A start and those who wait for it.
   struct Attempt {
@@ -115,8 +114,9 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   // Tells the pool, after what runs now, if there is nothing left to wait for: it may forget this one.
   void settle_soon();
   void close_connection();
-  static Task<void> close_down(std::shared_ptr<ManagedUpstream> self, std::shared_ptr<mcp::Client> client,
-                               Place place, std::uint64_t generation);
+  static Task<void> close_down(std::shared_ptr<ManagedUpstream> self,
+                               std::shared_ptr<UpstreamConnection> connection, Place place,
+                               std::uint64_t generation);
   void end_running(Running& call);
   // Logs, once for a server, that it is per_session and a client has no session.
   void warn_of_missing_session(const Target& target);
@@ -134,7 +134,10 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
                                                       std::shared_ptr<Attempt> attempt,
                                                       Clock::time_point latest);
   static Task<void> bring_up(std::shared_ptr<ManagedUpstream> self, Place place, std::uint64_t generation);
-  static Task<Made> connect(std::shared_ptr<ManagedUpstream> self, std::uint64_t generation);
+  static Task<OpenedUpstream> connect(std::shared_ptr<ManagedUpstream> self, std::uint64_t generation);
+  // That of PoolOptions::openers for this server; null: the pool makes the client itself.
+  const UpstreamOpener* opener() const;
+  void arm_spawn_timer(std::chrono::milliseconds patience, std::uint64_t generation);
   static Task<ConnectResult> open(std::weak_ptr<ManagedUpstream> weak, std::uint64_t generation,
                                   ConnectOptions options);
   mcp::ClientOptions client_options(std::uint64_t generation);
@@ -145,7 +148,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   // Redacts them from now on, and those of the connection before this one.
   void use_secrets(std::vector<std::string> secrets);
   Error redacted(Error error) const;
-  void on_ready(std::shared_ptr<mcp::Client> client, Place place);
+  void on_ready(std::shared_ptr<UpstreamConnection> connection, Place place);
 
   void on_lost(std::uint64_t generation, const Error& lost);
   void count_crashes(const Error& reason);
@@ -155,9 +158,9 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   void watch();
   void look_after();
   void ping();
-  static Task<void> await_ping(std::weak_ptr<ManagedUpstream> weak, std::shared_ptr<mcp::Client> client,
-                               std::uint64_t generation);
-  void ping_answered(const Result<json::Raw>& answer);
+  static Task<void> await_ping(std::weak_ptr<ManagedUpstream> weak,
+                               std::shared_ptr<UpstreamConnection> connection, std::uint64_t generation);
+  void ping_answered(const Result<void>& answer);
   void on_silence();
   void replace_if_dead();
 
@@ -168,9 +171,10 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   fairlead::Event changed_;  // its state, once
 
   // The connection there is.
-  std::shared_ptr<mcp::Client> client_;
+  std::shared_ptr<UpstreamConnection> connection_;
   std::optional<Place> place_;
   std::weak_ptr<Connection> opening_;     // while it is starting
+  std::stop_source opening_stop_;         // the same, for an opener
   std::shared_ptr<void> secrets_;         // of the connection there is: redacted while they are held
   std::shared_ptr<void> former_secrets_;  // and of the one before, which may still be ending
   std::optional<Error> last_error_;

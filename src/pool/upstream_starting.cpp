@@ -255,8 +255,8 @@ bool ManagedUpstream::opening(std::uint64_t generation) const noexcept {
 
 Task<void> ManagedUpstream::bring_up(std::shared_ptr<ManagedUpstream> self, Place place,
                                      std::uint64_t generation) {
-  Task<Made> connecting = connect(self, generation);
-  Made made = co_await connecting;
+  Task<OpenedUpstream> connecting = connect(self, generation);
+  OpenedUpstream made = co_await connecting;
   if (self->opening(generation)) {
     self->spawn_timer_.cancel();
     if (made) co_return self->on_ready(std::move(*made), std::move(place));
@@ -275,22 +275,41 @@ Task<void> ManagedUpstream::bring_up(std::shared_ptr<ManagedUpstream> self, Plac
 }
 
 // The connector is called twice for a server that must not be probed.
-Task<ManagedUpstream::Made> ManagedUpstream::connect(std::shared_ptr<ManagedUpstream> self,
-                                                     std::uint64_t generation) {
+Task<OpenedUpstream> ManagedUpstream::connect(std::shared_ptr<ManagedUpstream> self,
+                                              std::uint64_t generation) {
+  self->opening_stop_ = std::stop_source();
+  UpstreamOpening opening;
+  opening.client = self->client_options(generation);
+  opening.stop = self->opening_stop_.get_token();
+  if (const UpstreamOpener* const opener = self->opener()) {
+    const Clocks& clocks = self->spec().clocks;
+    self->arm_spawn_timer(clocks.spawn + clocks.handshake, generation);
+    return (*opener)(self->core_->loop, std::move(opening));
+  }
   Connector connector = [weak = self->weak_from_this(), generation](Loop&, ConnectOptions options) {
     return open(weak, generation, std::move(options));
   };
-  return mcp::Client::connect(self->core_->loop, std::move(connector), self->client_options(generation));
+  return open_client(std::move(connector))(self->core_->loop, std::move(opening));
+}
+
+const UpstreamOpener* ManagedUpstream::opener() const {
+  const auto* const named = std::get_if<NamedConnector>(&spec().reach);
+  if (!named) return nullptr;
+  const auto found = core_->options.openers.find(named->name);
+  return found == core_->options.openers.end() ? nullptr : &found->second;
+}
+
+void ManagedUpstream::arm_spawn_timer(std::chrono::milliseconds patience, std::uint64_t generation) {
+  spawn_timer_.arm_after(patience, [this, generation, patience] {
+    if (opening(generation)) on_start_failed(spawn_timeout(patience));
+  });
 }
 
 Task<ConnectResult> ManagedUpstream::open(std::weak_ptr<ManagedUpstream> weak, std::uint64_t generation,
                                           ConnectOptions options) {
   const std::shared_ptr<ManagedUpstream> self = weak.lock();
   if (!self || !self->opening(generation)) co_return Error(ErrorKind::closed, "no longer wanted");
-  const std::chrono::milliseconds patience = self->spec().clocks.spawn;
-  self->spawn_timer_.arm_after(patience, [at = self.get(), generation, patience] {
-    if (at->opening(generation)) at->on_start_failed(at->spawn_timeout(patience));
-  });
+  self->arm_spawn_timer(self->spec().clocks.spawn, generation);
   Task<Result<ResolvedReach>> resolving = resolve_references(self->spec(), self->core_->options.secrets);
   Result<ResolvedReach> resolved = co_await resolving;
   if (!resolved) co_return resolved.error();
@@ -304,7 +323,7 @@ Task<ConnectResult> ManagedUpstream::open(std::weak_ptr<ManagedUpstream> weak, s
 
 void ManagedUpstream::stop_if_uninformed() {
   const auto& capabilities = core_->options.handlers.capabilities;
-  if (used_ || !unused() || !capabilities || mcp::is_modern(client_->revision())) return;
+  if (used_ || !unused() || !capabilities || mcp::is_modern(connection_->server().revision)) return;
   if (!covers(json::View(declared_), json::View(capabilities(*this))))
     rest("clients have capabilities that it was not told of");
 }
@@ -359,8 +378,8 @@ void ManagedUpstream::on_start_failed(const Error& reason) {
   finish_attempt(error);
 }
 
-void ManagedUpstream::on_ready(std::shared_ptr<mcp::Client> client, Place place) {
-  client_ = std::move(client);
+void ManagedUpstream::on_ready(std::shared_ptr<UpstreamConnection> connection, Place place) {
+  connection_ = std::move(connection);
   place_.emplace(std::move(place));
   opening_.reset();
   answered_ = 0;
@@ -373,7 +392,8 @@ void ManagedUpstream::on_ready(std::shared_ptr<mcp::Client> client, Place place)
   tell(Event::answered);
   watch();
   finish_attempt(std::nullopt);
-  if (client_ && client_->end_reason()) on_lost(generation(), Error(*client_->end_reason()));
+  if (!connection_) return;
+  if (const std::optional<Error> ended = connection_->end_reason()) on_lost(generation(), *ended);
 }
 
 }  // namespace fairlead::pool

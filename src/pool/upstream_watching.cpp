@@ -4,28 +4,13 @@
 
 #include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "pool/client_connection.hpp"
 #include "pool/retry.hpp"
 #include "pool/upstream.hpp"
 
 namespace fairlead::pool {
 
 namespace {
-
-// Longer than anybody waits: whether a ping is late is decided by a clock of ours, and a late answer still
-// counts.
-constexpr std::chrono::minutes kPingKept{10};
-
-// A failure that does not come from the end of the process has no code yet.
-Error with_last_words(const mcp::Client& client, Error error) {
-  if (!error.detail().code.empty()) return with_failure_code(std::move(error));
-  const bool timed_out = error.kind() == ErrorKind::timeout;
-  const std::string_view code = timed_out                          ? failure::call_timeout
-                                : error.kind() == ErrorKind::parse ? failure::noise_on_stdout
-                                                                   : failure_code(error.kind());
-  // Only a child has a stdout to write noise to.
-  return with_failure_code(client.connection().explained(std::move(error), code),
-                           timed_out ? code : std::string_view());
-}
 
 bool asks_a_session(std::string_view method) {
   return method == "sampling/createMessage" || method == "elicitation/create" || method == "roots/list";
@@ -79,12 +64,13 @@ void ManagedUpstream::sign_of_life() {
 
 // ---- its end ---------------------------------------------------------------------------------------------
 
-Error ManagedUpstream::call_failed(const std::shared_ptr<mcp::Client>& client, Error error) {
-  if (client == client_ && client->end_reason()) on_lost(generation(), Error(*client->end_reason()));
-  error = redacted(with_last_words(*client, std::move(error)));
+Error ManagedUpstream::call_failed(const std::shared_ptr<UpstreamConnection>& connection, Error error) {
+  const std::optional<Error> ended = connection->end_reason();
+  if (connection == connection_ && ended) on_lost(generation(), *ended);
+  error = redacted(with_server_context(*connection, std::move(error)));
   // Over HTTP a call may be cut off, or find nobody, without the connection being any the wiser.
-  if (client == client_ && (error.kind() == ErrorKind::timeout || cut_off(error))) ping();
-  const bool by_us = error.kind() == ErrorKind::closed && close_reason_ && client != client_;
+  if (connection == connection_ && (error.kind() == ErrorKind::timeout || cut_off(error))) ping();
+  const bool by_us = error.kind() == ErrorKind::closed && close_reason_ && connection != connection_;
   if (!by_us) return error;
   return Error(*close_reason_).with([&](ErrorDetail& d) { d.unsent = error.detail().unsent; });
 }
@@ -106,8 +92,8 @@ void ManagedUpstream::count_crashes(const Error& reason) {
 
 // A server that exits with status 0 after having served, and with nothing under way, has not failed.
 void ManagedUpstream::on_lost(std::uint64_t generation, const Error& lost) {
-  if (generation != this->generation() || !client_) return;
-  const Error reason = redacted(with_last_words(*client_, lost));
+  if (generation != this->generation() || !connection_) return;
+  const Error reason = redacted(with_server_context(*connection_, lost));
   const bool polite = reason.detail().exit_status == 0 && calls_.empty() && answered_ > 0;
   last_error_ = reason;
   close_reason_ = reason;  // for calls that end because we close what is no good any more
@@ -143,26 +129,24 @@ void ManagedUpstream::ping() {
   pinging_ = true;
   pinged_after_ = last_number_;
   ping_timer_.arm_after(spec().clocks.ping, [this] { on_silence(); });
-  core_->loop.spawn(await_ping(weak_from_this(), client_, generation()));
+  core_->loop.spawn(await_ping(weak_from_this(), connection_, generation()));
 }
 
 Task<void> ManagedUpstream::await_ping(std::weak_ptr<ManagedUpstream> weak,
-                                       std::shared_ptr<mcp::Client> client, std::uint64_t generation) {
-  mcp::ToolCallOptions options;
-  options.timeout = kPingKept;
-  Task<Result<json::Raw>> asking = client->request(
-      mcp::is_modern(client->revision()) ? "server/discover" : "ping", json::Raw(), std::move(options));
-  const Result<json::Raw> answer = co_await asking;
+                                       std::shared_ptr<UpstreamConnection> connection,
+                                       std::uint64_t generation) {
+  Task<Result<void>> asking = connection->ping();
+  const Result<void> answer = co_await asking;
   const auto self = weak.lock();
   if (!self || self->generation() != generation) co_return;
   if (answer || !cut_off(answer.error()))
     self->ping_answered(answer);
-  else if (self->client_ == client)
+  else if (self->connection_ == connection)
     self->on_lost(generation, answer.error());
 }
 
 // With a refusal too, of whatever kind, but not with having waited in vain.
-void ManagedUpstream::ping_answered(const Result<json::Raw>& answer) {
+void ManagedUpstream::ping_answered(const Result<void>& answer) {
   const bool said = answer || answer.error().kind() == ErrorKind::remote ||
                     answer.error().kind() == ErrorKind::http_status ||
                     answer.error().kind() == ErrorKind::authorization;
@@ -184,7 +168,7 @@ void ManagedUpstream::replace_if_dead() {
   if (!calls_.empty() && calls_.front().number_ <= pinged_after_) return;
   const std::chrono::milliseconds waited = spec().clocks.ping;
   suspect_ = false;
-  const Connection& connection = client_->connection();
+  const UpstreamConnection& connection = *connection_;
   last_error_ =
       connection.explained(Error::timeout("a ping to server " + spec().name, waited), failure::unresponsive);
   close_reason_ = connection.explained(

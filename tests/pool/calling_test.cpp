@@ -226,7 +226,8 @@ TEST_F(PoolTest, a_lease_holds_a_ready_upstream) {
   add(brief);
   std::optional<Result<Lease>> lease = loop.block_on(pool->acquire(Target("a"), {}));
   ASSERT_TRUE(*lease);
-  const Result<std::vector<json::Raw>> tools = loop.block_on((*lease)->client().tools());
+  const Result<std::vector<json::Raw>> tools =
+      loop.block_on((*lease)->connection()->list("tools/list", "tools"));
   ASSERT_TRUE(tools);
   EXPECT_EQ(tools->size(), 4u);
   EXPECT_TRUE(repeatable("tools/call", json::View((*tools)[0])));
@@ -268,9 +269,12 @@ TEST_F(PoolTest, an_upstream_that_is_held_and_no_longer_answers_is_replaced) {
   EXPECT_TRUE(comes_true([&] { return status("a").state != State::ready; }));
 }
 
-Task<void> forward_beside(std::shared_ptr<mcp::Client> client, std::optional<Result<rpc::Message>>& answer) {
-  const mcp::VerbatimRequest hanging(tool_call("hang"));
-  Result<rpc::Message> got = co_await client->forward(hanging);
+Task<void> forward_beside(std::shared_ptr<UpstreamConnection> connection,
+                          std::optional<Result<rpc::Message>>& answer) {
+  const std::shared_ptr<const mcp::OutgoingRequest> hanging =
+      std::make_shared<const mcp::VerbatimRequest>(tool_call("hang"));
+  CallOptions unbounded;
+  Result<rpc::Message> got = co_await connection->call(hanging, std::move(unbounded));
   answer = std::move(got);
 }
 
@@ -282,12 +286,12 @@ TEST_F(PoolTest, a_call_that_never_left_is_known_from_one_that_did) {
     std::optional<Result<Lease>> lease = loop.block_on(pool->acquire(Target("a"), {}));
     ASSERT_TRUE(*lease);
     loop.post([&] {
-      loop.spawn(forward_beside((*lease)->upstream()->client(), answer));
-      if (!leaves) (*lease)->client().connection().close();
+      loop.spawn(forward_beside((*lease)->connection(), answer));
+      if (!leaves) (*lease)->connection()->abort();
     });
     if (leaves) {
       ASSERT_TRUE(comes_true([&] { return noted("a", "got \"tools/call\"") == 1; }));
-      (*lease)->client().connection().close();
+      (*lease)->connection()->abort();
     }
     ASSERT_TRUE(comes_true([&] { return answer.has_value(); }));
     ASSERT_FALSE(*answer);

@@ -415,11 +415,28 @@ TEST_F(PoolTest, a_server_behind_http_is_an_upstream_like_any_other_and_its_deat
   EXPECT_TRUE(comes_true([&] { return status("a").state != State::ready; })) << "its health lies";
 }
 
+Task<ConnectResult> connect_and_note(Loop& on, ProcessSpec process, ConnectOptions how,
+                                     std::weak_ptr<Connection>* made) {
+  Task<ConnectResult> connecting = connect_child(on, std::move(process), std::move(how));
+  const ConnectResult connected = co_await connecting;
+  if (connected) *made = *connected;
+  co_return connected;
+}
+
 TEST_F(PoolTest, a_pool_that_is_dropped_leaves_nothing_running) {
-  add(spec("a"));
+  ServerSpec child = spec("a");
+  ProcessSpec process;
+  process.command = std::get<Program>(child.reach).command;
+  process.args = std::get<Program>(child.reach).args;
+  process.env = std::get<Program>(child.reach).env;
+  std::weak_ptr<Connection> connection;
+  connect_by(child, [&](Loop& on, ConnectOptions how) {
+    return connect_and_note(on, process, std::move(how), &connection);
+  });
+  add(child);
   std::optional<Result<Lease>> lease = loop.block_on(pool->acquire(Target("a"), {}));
   ASSERT_TRUE(*lease);
-  const std::weak_ptr<Connection> connection = (*lease)->client().connection().weak_from_this();
+  EXPECT_FALSE(connection.expired());
   lease.reset();
   pool.reset();
   EXPECT_TRUE(comes_true([&] { return connection.expired(); }));

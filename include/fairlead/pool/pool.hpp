@@ -23,9 +23,9 @@
 #include "fairlead/base/redactor.hpp"
 #include "fairlead/connection/connect.hpp"
 #include "fairlead/loop/loop.hpp"
-#include "fairlead/mcp/client.hpp"
 #include "fairlead/pool/server_spec.hpp"
 #include "fairlead/pool/supervisor.hpp"
+#include "fairlead/pool/upstream_connection.hpp"
 
 namespace fairlead::pool {
 
@@ -83,7 +83,7 @@ class Upstream {
   virtual State state() const noexcept = 0;
   virtual std::uint64_t generation() const noexcept = 0;
   // Null unless ready or draining.
-  virtual std::shared_ptr<mcp::Client> client() const noexcept = 0;
+  virtual std::shared_ptr<UpstreamConnection> connection() const noexcept = 0;
   // In the order in which they were sent.
   virtual std::vector<RunningCall> calls() const = 0;
 };
@@ -133,8 +133,11 @@ struct PoolOptions {
   mcp::ClientOptions client;  // name, limits and log of all connections; its handlers are the pool's
   UpstreamHandlers handlers;
   std::map<std::string, Connector> connectors;  // what a NamedConnector names
-  SecretStore secrets;                          // without it, a server that has ${secret:NAME} is not started
-  ManifestOptions manifest;                     // of every process that is started
+  // What a NamedConnector names where the pool does not make the mcp::Client itself. A name in both maps is
+  // opened by the opener. Opening is bounded by the server's clocks spawn and handshake together.
+  std::map<std::string, UpstreamOpener> openers;
+  SecretStore secrets;       // without it, a server that has ${secret:NAME} is not started
+  ManifestOptions manifest;  // of every process that is started
   // Where the values of references are added, for as long as a server is connected with them. The pool
   // replaces them in its errors and in the log of `client`. Null: one of its own.
   std::shared_ptr<SharedRedactor> redactor;
@@ -166,15 +169,17 @@ class Lease {
    public:
     virtual ~Held() = default;
   };
-  Lease(std::shared_ptr<Upstream> upstream, std::shared_ptr<mcp::Client> client, std::unique_ptr<Held> held)
-      : upstream_(std::move(upstream)), client_(std::move(client)), held_(std::move(held)) {}
+  Lease(std::shared_ptr<Upstream> upstream, std::shared_ptr<UpstreamConnection> connection,
+        std::unique_ptr<Held> held)
+      : upstream_(std::move(upstream)), connection_(std::move(connection)), held_(std::move(held)) {}
 
   const std::shared_ptr<Upstream>& upstream() const noexcept { return upstream_; }
-  mcp::Client& client() const noexcept { return *client_; }
+  // The one that was ready when the lease was made; never null.
+  const std::shared_ptr<UpstreamConnection>& connection() const noexcept { return connection_; }
 
  private:
   std::shared_ptr<Upstream> upstream_;
-  std::shared_ptr<mcp::Client> client_;
+  std::shared_ptr<UpstreamConnection> connection_;
   std::unique_ptr<Held> held_;
 };
 
