@@ -5,6 +5,7 @@ The toolchains are a script of ours, so that nothing is installed and every mach
 """
 import os
 import pathlib
+import select
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,18 @@ case "$*" in
 esac
 """
 ALL, NONE = "*", ""
+
+
+def ends(pid):
+    """Waits for the end of a process that is not our child. Returns whether it came."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([process], [], [], 60)[0])
+    finally:
+        os.close(process)
 
 
 class DriverTest(unittest.TestCase):
@@ -99,6 +112,12 @@ class DriverTest(unittest.TestCase):
     def test_java_is_broken_when_it_does_not_compile_whatever_the_registry_says(self):
         self.toolchain("java", registry=False, broken="*/javac")
         self.assertEqual(self.outcome("java"), ("broken", "javac failed: error: as told"))
+
+    def test_command_that_takes_too_long_fails_and_leaves_no_process(self):
+        left = self.build / "pid"
+        succeeded, output = install.execute(["/bin/sh", "-c", f"sleep 600 & echo $! > {left}; wait"], seconds=5)
+        self.assertEqual((succeeded, output), (False, "not finished in 5 s"))
+        self.assertTrue(ends(int(left.read_text())))
 
     def test_installation_is_kept_and_not_repeated(self):
         for name in PROGRAMS:

@@ -5,6 +5,7 @@ installed; absent (no toolchain, or no registry: its peers are not tried); broke
 built: the tests of its peers fail). The outcome is kept in ROOT/NAME/outcome.json, which programs() reads.
 """
 import concurrent.futures
+import contextlib
 import dataclasses
 import fcntl
 import json
@@ -12,6 +13,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -39,19 +41,24 @@ def last_line(output):
 
 
 def cause(output):
-    """The first line that speaks of an error; otherwise the last."""
+    """The first line that begins with "error"; otherwise the last."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", output)
-    return next((line.strip()[:300] for line in plain.splitlines() if re.search("error", line, re.IGNORECASE)), last_line(plain))
+    return next((line.strip()[:300] for line in plain.splitlines() if re.match(r"\W*error\b", line, re.IGNORECASE)), last_line(plain))
 
 
 def execute(command, cwd=None, environment=None, seconds=INSTALL_SECONDS):
     """(whether it succeeded, what it said)."""
+    process = subprocess.Popen(command, cwd=cwd, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)  # fmt: skip
     try:
-        done = subprocess.run(command, cwd=cwd, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=seconds)  # fmt: skip
+        output, _ = process.communicate(timeout=seconds)
+        return process.returncode == 0, output
     except subprocess.TimeoutExpired:
         return False, f"not finished in {seconds} s"
-    return done.returncode == 0, done.stdout
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # what it has started, too
+        process.wait()
 
 
 def build(command, what, cwd=None, environment=None, registry_answers=lambda: True):
