@@ -101,9 +101,9 @@ class Matrix:
         outcomes = servers.run(self, listening)
         for server, tool, problem in outcomes:
             print(f"{'FAIL' if problem else 'ok  '} {server}: {tool}{': ' + problem if problem else ''}", flush=True)
-        kept = {"versions": servers.versions(), "calls": [outcome[:2] for outcome in outcomes]}
-        (self.kept / f"{servers.NAME}.json").write_text(json.dumps(kept, indent=1))
-        return not any(problem for _, _, problem in outcomes)
+        good = not any(problem for _, _, problem in outcomes)
+        self.keep(servers.NAME, {"versions": servers.versions(), "calls": [outcome[:2] for outcome in outcomes]}, good)
+        return good
 
     def peer(self, peer):
         """All rows of a peer. Returns whether all is as the table says."""
@@ -118,8 +118,16 @@ class Matrix:
             print(f"{'FAIL' if wrong else 'ok  '} {run.title}: {passed} of {len(FEATURES)}, {time.monotonic() - began:.1f} s", flush=True)
             for line in wrong:
                 print(f"     {line}")
-        (self.kept / f"{peer.name}.json").write_text(json.dumps({"versions": versions_of(peer), "runs": results}, indent=1))
+        self.keep(peer.name, {"versions": versions_of(peer), "runs": results}, good=not problems)
         return not problems
+
+    def keep(self, name, results, good):
+        """Keeps results for the documentation, which has no place for those that are wrong."""
+        kept = self.kept / f"{name}.json"
+        if good:
+            kept.write_text(json.dumps(results, indent=1))
+        else:
+            kept.unlink(missing_ok=True)
 
     # ---- one row ----
 
