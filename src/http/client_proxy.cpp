@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/comma_list.hpp"
+#include "base/uri.hpp"
 
 namespace fairlead::http {
 
@@ -52,22 +53,15 @@ bool is_in_network(const std::string& host, const std::string& network) {
 }
 
 // "example.com" is that and what lies below it; ".example.com" only the latter.
-bool matches(const Url& url, std::string entry) {
-  if (entry == "*") return true;
-  if (is_in_network(url.host, entry)) return true;
-  if (entry.starts_with('[')) {
-    const std::size_t end = entry.find(']');
-    if (end == std::string::npos) return false;
-    const std::string port = entry.substr(end + 1);
-    return url.host == entry.substr(1, end - 1) && (port.empty() || port == ":" + std::to_string(url.port));
-  }
-  if (const std::size_t colon = entry.find(':'); colon != std::string::npos && colon == entry.rfind(':')) {
-    if (entry.substr(colon + 1) != std::to_string(url.port)) return false;
-    entry.resize(colon);
-  }
-  if (entry.starts_with("*.")) entry.erase(0, 1);
-  if (entry.starts_with('.')) return url.host.ends_with(entry);
-  return url.host == entry || url.host.ends_with("." + entry);
+bool matches(const Url& url, const std::string& entry) {
+  if (entry == "*" || is_in_network(url.host, entry)) return true;
+  const Result<HostAndPort> parts = split_host_and_port(entry);
+  if (!parts) return url.host == entry;  // an IPv6 address without brackets
+  if (parts->port && *parts->port != url.port) return false;
+  std::string domain(parts->host);
+  if (domain.starts_with("*.")) domain.erase(0, 1);
+  if (domain.starts_with('.')) return url.host.ends_with(domain);
+  return url.host == domain || url.host.ends_with("." + domain);
 }
 
 // Blanks separate too.

@@ -5,28 +5,18 @@
 #include <algorithm>
 #include <array>
 
+#include "base/uri.hpp"
 #include "http/syntax.hpp"
 
 namespace fairlead::http {
 
 namespace {
 
-bool is_port(std::string_view text) {
-  return text.size() <= 5 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
-
-// "host:port", "[::1]:port" or without port: the host; absent when it is neither.
+// Returns the host of "host:port" or "[::1]:port", with its brackets; nullopt for anything else.
 std::optional<std::string_view> host_of(std::string_view authority) {
-  std::size_t end = authority.starts_with('[') ? authority.find(']') : authority.find(':');
-  if (authority.starts_with('[')) {
-    if (end == std::string_view::npos) return std::nullopt;
-    ++end;
-  }
-  const std::string_view host = authority.substr(0, end);
-  const std::string_view port = authority.substr(host.size());
-  if (host.empty() || host.find_first_of("/@?#\\ ") != std::string_view::npos) return std::nullopt;
-  if (!port.empty() && (port.front() != ':' || !is_port(port.substr(1)))) return std::nullopt;
-  return host;
+  const Result<HostAndPort> parts = split_host_and_port(authority);
+  if (!parts || parts->host.find_first_of("/@?#\\ ") != std::string_view::npos) return std::nullopt;
+  return authority.starts_with('[') ? authority.substr(0, parts->host.size() + 2) : parts->host;
 }
 
 // "192.0.2.1" or "[2001:db8::1]".
@@ -82,15 +72,14 @@ bool Gate::allows_host(std::string_view host) const {
 
 bool Gate::allows_origin(std::string_view origin, std::string_view authority) const {
   if (contains(origins_, origin) || contains(origins_, "*")) return true;
-  const std::size_t colon = origin.find("://");
-  if (colon == std::string_view::npos) return false;
-  const std::string_view scheme = origin.substr(0, colon);
-  const std::string_view rest = origin.substr(colon + 3);
-  if (!same_name(scheme, "http") && !same_name(scheme, "https")) return false;
-  const std::optional<std::string_view> host = host_of(rest);
+  const UriParts parts = split_uri(origin);
+  if (!same_name(parts.scheme, "http:") && !same_name(parts.scheme, "https:")) return false;
+  if (parts.authority.empty() || parts.scheme.size() + parts.authority.size() != origin.size()) return false;
+  const std::string_view own = parts.authority.substr(2);
+  const std::optional<std::string_view> host = host_of(own);
   if (!host) return false;
   // Without a list of names, a page may ask the server it came from.
-  return names_ == Names::listed ? allows_host(*host) : same_name(rest, authority);
+  return names_ == Names::listed ? allows_host(*host) : same_name(own, authority);
 }
 
 bool Gate::is_preflight(const Request& request) {

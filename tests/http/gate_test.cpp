@@ -37,9 +37,9 @@ TEST(HttpGate, ALoopbackServerAnswersToItsOwnNamesOnly) {
        {"localhost", "LOCALHOST:1234", "127.0.0.1", "127.0.0.1:80", "[::1]", "[::1]:8080"}) {
     EXPECT_EQ(ask(server, host, "").status, 200) << host;
   }
-  for (const char* host :
-       {"evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example",
-        "localhost:80:80", "localhost:x", "[::1", "[::1]x", "", "localhost@evil.example", "0.0.0.0"}) {
+  for (const char* host : {"evil.example", "evil.example:80", "localhost.evil.example",
+                           "127.0.0.1.evil.example", "localhost:80:80", "localhost:x", "localhost:65536",
+                           "[::1", "[::1]x", "[localhost]", "[]", "", "localhost@evil.example", "0.0.0.0"}) {
     const auto answer = ask(server, host, "");
     EXPECT_EQ(answer.status, 403) << host;
     EXPECT_NE(answer.body.find("Host"), std::string::npos);
@@ -67,8 +67,9 @@ TEST(HttpGate, ForeignPagesAreRefused) {
   }
   for (const char* origin :
        {"https://evil.example", "http://app.example", "https://app.example:8443", "https://app.example.evil",
-        "null", "localhost", "file://localhost", "http://", "http://localhost/path",
-        "http://evil.example@localhost", "http://localhost, http://x"}) {
+        "null", "localhost", "file://localhost", "http://", "http:localhost", "http://localhost/path",
+        "http://localhost?x", "http://localhost#x", "//localhost", "http://evil.example@localhost",
+        "http://localhost, http://x"}) {
     const auto answer = ask(server, "localhost", origin);
     EXPECT_EQ(answer.status, 403) << origin;
     EXPECT_FALSE(answer.has("Access-Control"));

@@ -77,14 +77,18 @@ TEST(HttpProxies, LoopbackAddressesAreReachedDirectly) {
 }
 
 TEST(HttpProxies, ExceptionsAreNamesNetworksAndPorts) {
-  const Proxies all =
-      proxies({{"HTTP_PROXY", "http://one:1"},
-               {"NO_PROXY", "example.test, .below.test,10.0.0.0/8 ported.test:8080,2001:db8::/32"}});
-  for (const char* const text : {"http://example.test/", "http://a.example.test/", "http://x.below.test/",
-                                 "http://10.2.3.4/", "http://ported.test:8080/", "http://[2001:db8::1]/"})
+  const Proxies all = proxies({{"HTTP_PROXY", "http://one:1"},
+                               {"NO_PROXY",
+                                "example.test, .below.test,10.0.0.0/8 ported.test:8080,2001:db8::/32,"
+                                "2001:db7::1,[2001:db7::2],[2001:db7::3]:8080,*.star.test"}});
+  for (const char* const text :
+       {"http://example.test/", "http://a.example.test/", "http://x.below.test/", "http://10.2.3.4/",
+        "http://ported.test:8080/", "http://[2001:db8::1]/", "http://[2001:db7::1]/",
+        "http://[2001:db7::2]:99/", "http://[2001:db7::3]:8080/", "http://a.star.test/"})
     EXPECT_EQ(proxy_of(all, text), "none") << text;
-  for (const char* const text : {"http://notexample.test/", "http://below.test/", "http://11.2.3.4/",
-                                 "http://ported.test/", "http://[2001:db9::1]/"})
+  for (const char* const text :
+       {"http://notexample.test/", "http://below.test/", "http://11.2.3.4/", "http://ported.test/",
+        "http://[2001:db9::1]/", "http://[2001:db7::3]/", "http://star.test/"})
     EXPECT_EQ(proxy_of(all, text), "http://one:1") << text;
   EXPECT_EQ(proxy_of(proxies({{"HTTP_PROXY", "http://one:1"}, {"NO_PROXY", "*"}}), "http://a.test/"), "none");
 }
