@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -92,9 +93,17 @@ std::string name_of_remote(int socket) {
   return "unix";
 }
 
-std::string host_of_remote(const std::string& remote) {
+std::string network_of_remote(const std::string& remote) {
   const Result<HostAndPort> parts = split_host_and_port(remote);
-  return parts ? std::string(parts->host) : remote;
+  if (!parts) return remote;
+  const std::string host(parts->host);
+  in6_addr address{};
+  if (::inet_pton(AF_INET6, host.c_str(), &address) != 1) return host;
+  if (IN6_IS_ADDR_V4MAPPED(&address)) return host.substr(host.rfind(':') + 1);
+  std::fill_n(address.s6_addr + 8, 8, std::uint8_t{0});
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  ::inet_ntop(AF_INET6, &address, text.data(), text.size());
+  return std::string(text.data()) + "/64";
 }
 
 PrincipalPtr principal_of_peer(int socket) {

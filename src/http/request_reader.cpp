@@ -26,11 +26,13 @@ std::optional<std::string_view> behind(std::string_view text, std::string_view p
 }  // namespace
 
 std::size_t RequestReader::feed(std::string_view bytes) {
-  std::size_t done = 0;
+  const std::size_t head = feed_until_body(bytes);
+  return state_ == State::body ? head + feed_body(bytes.substr(head)) : head;
+}
+
+std::size_t RequestReader::feed_until_body(std::string_view bytes) {
   if (state_ == State::idle && !bytes.empty()) begin();
-  if (state_ == State::head) done = feed_head(bytes);
-  if (state_ == State::body) done += feed_body(bytes.substr(done));
-  return done;
+  return state_ == State::head ? feed_head(bytes) : 0;
 }
 
 void RequestReader::begin() {

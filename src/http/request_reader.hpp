@@ -3,6 +3,7 @@
 // smuggle a request past a proxy in front of us. Sans I/O.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -29,6 +30,14 @@ class RequestReader {
 
   // Takes as much as belongs to the present request and returns how much that was.
   std::size_t feed(std::string_view bytes);
+  // The same, but stops before the body, in state `body`: feed() takes the rest.
+  std::size_t feed_until_body(std::string_view bytes);
+  // body: how much feed() of so many bytes may add to what is buffered. 0 if they hold the whole body.
+  std::size_t would_buffer(std::size_t bytes) const noexcept {
+    if (chunks_) return bytes;
+    const std::size_t left = body_size_ - body_.size();
+    return body_.empty() && bytes >= left ? 0 : std::min(bytes, left);
+  }
   State state() const noexcept { return state_; }
   const Refusal& refusal() const noexcept { return refusal_; }
 

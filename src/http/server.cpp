@@ -74,7 +74,7 @@ class SocketServer final : public Server, public std::enable_shared_from_this<So
 
   void take(UniqueFd fd) {
     const bool full = core_->count() >= core_->options.max_connections;
-    const bool surplus = full && !core_->evict_for(host_of_remote(name_of_remote(fd.get())));
+    const bool surplus = full && !core_->evict_for(network_of_remote(name_of_remote(fd.get())));
     if (surplus) warn_of_surplus();
     if (surplus && tls_) return;  // a handshake for a refusal is more than there is to give
     if (surplus && core_->surplus() >= kMaxSurplus) return turn_away(fd.get());

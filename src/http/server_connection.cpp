@@ -23,7 +23,7 @@ ServerConnection::ServerConnection(std::shared_ptr<ServerCore> core, std::unique
     : core_(std::move(core)),
       stream_(std::move(stream)),
       remote_(stream_->remote()),
-      host_(host_of_remote(remote_)),
+      network_(network_of_remote(remote_)),
       peer_(std::move(peer)),
       reader_(core_->options.max_header_bytes, core_->options.max_body_bytes),
       surplus_(surplus) {}
@@ -149,8 +149,21 @@ void ServerConnection::end_of_input() {
   closing_ = true;
 }
 
+// Feeds the reader. A body that comes in pieces or in chunks is charged first, to the principal that sends it
+// where that can be told from the head alone. A body that is there as a whole is charged by dispatch().
+std::size_t ServerConnection::feed(std::string_view bytes) {
+  const std::size_t head = reader_.feed_until_body(bytes);
+  if (reader_.state() != RequestReader::State::body) return head;
+  const std::string_view rest = bytes.substr(head);
+  if (const std::size_t more = reader_.would_buffer(rest.size()); more > 0) {
+    static_cast<void>(is_decided());
+    if (!charge_body(reader_.body_bytes() + more)) return bytes.size();
+  }
+  return head + reader_.feed(rest);
+}
+
 void ServerConnection::take(std::string_view bytes) {
-  const std::size_t done = reader_.feed(bytes);
+  const std::size_t done = feed(bytes);
   // Before a handler runs: the bytes are in a buffer that is everybody's.
   if (reader_.state() == RequestReader::State::complete) pending_.assign(bytes.substr(done));
   after_feed();
@@ -160,7 +173,7 @@ void ServerConnection::take(std::string_view bytes) {
 void ServerConnection::take_pending() {
   if (pending_.empty()) return;
   while (pending_done_ < pending_.size() && may_take_next()) {
-    pending_done_ += reader_.feed(std::string_view(pending_).substr(pending_done_));
+    pending_done_ += feed(std::string_view(pending_).substr(pending_done_));
     after_feed();
     if (queue_.bytes() >= kAnswersAhead) flush();
   }
@@ -180,7 +193,9 @@ void ServerConnection::after_feed() {
     case RequestReader::State::complete:
       if (is_decided()) dispatch();
       return;
-    case RequestReader::State::refused: return refuse(reader_.refusal().status, reader_.refusal().message);
+    case RequestReader::State::refused:
+      if (!closing_) refuse(reader_.refusal().status, reader_.refusal().message);
+      return;
     case RequestReader::State::body:
       if (!is_decided()) return;
       if (admission_.refusal) return refuse_unread();

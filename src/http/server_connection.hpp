@@ -33,9 +33,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
 
   Clock::time_point deadline() const noexcept { return deadline_; }
   void expire();
-  std::size_t place = 0;                    // in the core's list
-  std::shared_ptr<std::size_t> host_count;  // the core's: connections of the same host
-  const std::string& host() const noexcept { return host_; }
+  std::size_t place = 0;                       // in the core's list
+  std::shared_ptr<std::size_t> network_count;  // the core's: connections of the same network
+  const std::string& network() const noexcept { return network_; }
   // No request is under way, and none has been read.
   bool may_be_evicted() const noexcept;
 
@@ -79,6 +79,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   bool discard();
   bool after_read(const ByteStream::Io& io, std::size_t room);
   void end_of_input();
+  std::size_t feed(std::string_view bytes);
   void take(std::string_view bytes);
   void take_pending();
   void after_feed();
@@ -133,7 +134,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   std::shared_ptr<ServerCore> core_;
   std::unique_ptr<ByteStream> stream_;  // empty: closed, or handed over
   std::string remote_;
-  std::string host_;  // of it, without the port
+  std::string network_;  // of it, see network_of_remote()
   PrincipalPtr peer_;
   PrincipalPtr given_;      // by the authenticator, last
   PrincipalPtr addressed_;  // the same with this connection's address

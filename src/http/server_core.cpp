@@ -32,10 +32,10 @@ std::shared_ptr<const Handler> Routes::find(std::string_view path) const {
 void ServerCore::add(std::shared_ptr<ServerConnection> connection) {
   connection->place = connections_.size();
   if (connection->surplus()) ++surplus_;
-  std::shared_ptr<std::size_t>& count = by_host_[connection->host()];
+  std::shared_ptr<std::size_t>& count = by_network_[connection->network()];
   if (!count) count = std::make_shared<std::size_t>(0);
   ++*count;
-  connection->host_count = count;
+  connection->network_count = count;
   connections_.push_back(std::move(connection));
 }
 
@@ -43,7 +43,7 @@ void ServerCore::forget(ServerConnection& connection) {
   const std::size_t place = connection.place;
   if (place >= connections_.size() || connections_[place].get() != &connection) return;
   if (connection.surplus()) --surplus_;
-  if (--*connection.host_count == 0) by_host_.erase(connection.host());
+  if (--*connection.network_count == 0) by_network_.erase(connection.network());
   const auto last = std::move(connections_[place]);
   if (place + 1 != connections_.size()) {
     connections_[place] = std::move(connections_.back());
@@ -53,14 +53,14 @@ void ServerCore::forget(ServerConnection& connection) {
   if (connections_.empty() && draining) say_emptied();
 }
 
-bool ServerCore::evict_for(const std::string& host) {
+bool ServerCore::evict_for(const std::string& network) {
   const std::size_t share = options.max_client_connections;
-  const auto own = by_host_.find(host);
-  if (own != by_host_.end() && *own->second >= share) return false;
+  const auto own = by_network_.find(network);
+  if (own != by_network_.end() && *own->second >= share) return false;
   for (std::size_t looked = 0; looked < connections_.size(); ++looked) {
     evict_from_ = (evict_from_ + 1) % connections_.size();
     const std::shared_ptr<ServerConnection> one = connections_[evict_from_];
-    if (*one->host_count <= share || !one->may_be_evicted()) continue;
+    if (*one->network_count <= share || !one->may_be_evicted()) continue;
     one->close();
     return true;
   }

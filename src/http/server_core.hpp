@@ -53,9 +53,9 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   void forget(ServerConnection& connection);
   std::size_t count() const noexcept { return connections_.size() - surplus_; }
   std::size_t surplus() const noexcept { return surplus_; }
-  // Closes an idle connection of an address that has more than its share, for one of `host`. Returns false
-  // when there is none, or `host` has its share.
-  bool evict_for(const std::string& host);
+  // Closes an idle connection of a network that has more than its share, for one of `network`. Returns false
+  // when there is none, or `network` has its share.
+  bool evict_for(const std::string& network);
   Event& emptied() noexcept { return emptied_; }
   // Everything that is idle is closed; what is under way may finish.
   void drain();
@@ -71,8 +71,8 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   std::vector<std::shared_ptr<ServerConnection>> connections_;
   std::size_t surplus_ = 0;  // of them: only there to be told that there are too many
   Event emptied_;
-  std::unordered_map<std::string, std::shared_ptr<std::size_t>> by_host_;  // how many connections
-  std::size_t evict_from_ = 0;                                             // where the last search ended
+  std::unordered_map<std::string, std::shared_ptr<std::size_t>> by_network_;  // how many connections
+  std::size_t evict_from_ = 0;                                                // where the last search ended
   Timer clock_;
   Clock::time_point next_check_ = Clock::time_point::max();
 };

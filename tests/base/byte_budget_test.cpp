@@ -2,15 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "support/byte_budget.hpp"
+
 namespace fairlead {
 namespace {
 
-std::shared_ptr<ByteBudget> budget_of(std::size_t client, std::size_t total) {
-  ByteBudgetLimits limits;
-  limits.max_client_buffer_bytes = client;
-  limits.max_buffer_bytes = total;
-  return ByteBudget::create(limits);
-}
+using test::budget_of;
 
 TEST(ByteBudget, ChargeIsRefusedByNameWhenClientIsOverItsLimit) {
   const auto budget = budget_of(100, 1000);

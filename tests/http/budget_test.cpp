@@ -3,7 +3,9 @@
 
 #include <vector>
 
+#include "http/byte_stream.hpp"
 #include "http/raw_client.hpp"
+#include "support/byte_budget.hpp"
 
 namespace fairlead::http {
 namespace {
@@ -18,10 +20,7 @@ ServerOptions with_budget(std::size_t client, std::size_t total) {
   ServerOptions options;
   options.header_timeout = options.body_timeout = options.keep_alive_timeout = options.write_stall = 1h;
   options.max_body_bytes = 10'000'000;
-  ByteBudgetLimits limits;
-  limits.max_client_buffer_bytes = client;
-  limits.max_buffer_bytes = total;
-  options.budget = ByteBudget::create(limits);
+  options.budget = test::budget_of(client, total);
   return options;
 }
 
@@ -57,16 +56,22 @@ class Keeper {
   std::vector<ExchangePtr> kept_;
 };
 
+// Sends most of a body of 1,900,000 bytes, waits until it is charged, and returns the answer to another such
+// request.
+RawClient::Answer answer_to_second_body(HttpServer& server, const ServerOptions& options, RawClient& first) {
+  EXPECT_TRUE(first.send(post(1'900'000, 1'800'000)));
+  EXPECT_TRUE(holds_soon([&] { return used(server, options) >= 1'800'000; }));
+  RawClient second = server.client();
+  EXPECT_TRUE(second.send(post(1'900'000, 900'000)));
+  return second.answer();
+}
+
 TEST(HttpBudget, BodyIsRefusedWith429WhenItsClientIsOverItsBudget) {
   const ServerOptions options = with_budget(2'000'000, 100'000'000);
   HttpServer server(options, "127.0.0.1:0");
   server.route("/x", [](const ExchangePtr& exchange) { exchange->respond(Response::text(200, "x")); });
   RawClient first = server.client();
-  ASSERT_TRUE(first.send(post(1'900'000, 1'800'000)));
-  ASSERT_TRUE(holds_soon([&] { return used(server, options) >= 1'800'000; }));
-  RawClient second = server.client();
-  ASSERT_TRUE(second.send(post(1'900'000, 900'000)));
-  const auto refused = second.answer();
+  const auto refused = answer_to_second_body(server, options, first);
   EXPECT_EQ(refused.status, 429);
   EXPECT_NE(refused.body.find("max_client_buffer_bytes (2000000 bytes)"), std::string::npos) << refused.body;
   ASSERT_TRUE(first.send(std::string(100'000, 'x')));
@@ -78,13 +83,33 @@ TEST(HttpBudget, BodyIsRefusedWith503WhenAllClientsAreOverTheTotal) {
   const ServerOptions options = with_budget(100'000'000, 2'000'000);
   HttpServer server(options);
   RawClient first = server.client();
-  ASSERT_TRUE(first.send(post(1'900'000, 1'800'000)));
-  ASSERT_TRUE(holds_soon([&] { return used(server, options) >= 1'800'000; }));
-  RawClient second = server.client();
-  ASSERT_TRUE(second.send(post(1'900'000, 900'000)));
-  const auto refused = second.answer();
+  const auto refused = answer_to_second_body(server, options, first);
   EXPECT_EQ(refused.status, 503);
   EXPECT_NE(refused.body.find("max_buffer_bytes (2000000 bytes)"), std::string::npos) << refused.body;
+}
+
+// The reader has not buffered it, so where the next request begins is unknown: the connection ends.
+TEST(HttpBudget, BodyInChunksIsRefusedBeforeItIsBuffered) {
+  const ServerOptions options = with_budget(5'000, 100'000'000);
+  HttpServer server(options);
+  server.route("/x", [](const ExchangePtr& exchange) { exchange->respond(Response::text(200, "x")); });
+  const auto chunked = [](const std::string& body) {
+    return "POST /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" + body + "0\r\n\r\n";
+  };
+  const auto refused = server.client().ask(chunked("1770\r\n" + std::string(6'000, 'x') + "\r\n"));
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_TRUE(refused.has("Connection: close")) << refused.head;
+  EXPECT_EQ(server.client().ask(chunked("3\r\nabc\r\n")).status, 200);
+  EXPECT_EQ(used(server, options), 0u);
+}
+
+TEST(HttpBudget, ClientsAreCountedByAddressAndIn6ByPrefix) {
+  EXPECT_EQ(network_of_remote("192.0.2.7:4711"), "192.0.2.7");
+  EXPECT_EQ(network_of_remote("[::ffff:192.0.2.7]:4711"), "192.0.2.7");
+  EXPECT_EQ(network_of_remote("[2001:db8:1:2:3:4:5:6]:1"), "2001:db8:1:2::/64");
+  EXPECT_EQ(network_of_remote("[2001:db8:1:2:ffff::1]:2"), "2001:db8:1:2::/64");
+  EXPECT_NE(network_of_remote("[2001:db8:1:3::1]:2"), network_of_remote("[2001:db8:1:2::1]:2"));
+  EXPECT_EQ(network_of_remote("unix"), "unix");
 }
 
 TEST(HttpBudget, ClientsOfOtherAddressesHaveBudgetsOfTheirOwn) {

@@ -202,7 +202,9 @@ TEST(HttpLimits, PipelinedRequestsDoNotStarveTheLoop) {
       server.thread().loop().turns().reset();
     });
     RawClient other = server.client();
-    for (int i = 0; i < 200; ++i) EXPECT_EQ(other.ask(kGet).status, 200);
+    // Fewer where the build is slower: each of them waits for turns of the flood.
+    const int calls = test::kTurnFactor == 1 ? 200 : 20;
+    for (int i = 0; i < calls; ++i) EXPECT_EQ(other.ask(kGet).status, 200);
     const auto longest = server.thread().run([&] { return server.thread().loop().turns().longest(); });
     EXPECT_LT(longest, test::kTurnBound);
     over = true;
