@@ -274,7 +274,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
                                                      if (const auto self = weak.lock())
                                                        self->sessions_.erase(id);
                                                    });
-    session->set_account(exchange.account());
+    session->charge_to(exchange.account());
     sessions_.emplace(session->id(), session);
     ticker_.add(*session);
     application_->serve(session, principal);

@@ -1,11 +1,17 @@
 #include "transport/event_store.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace fairlead::transport {
 
 EventStore::~EventStore() {
   total_->bytes -= bytes_;
+}
+
+void EventStore::charge_to(const std::shared_ptr<ByteAccount>& account) {
+  account_ = account;
+  charge_ = ByteCharge(account);
 }
 
 EventStore::Place EventStore::next(std::uint64_t stream) {
@@ -19,10 +25,17 @@ void EventStore::keep(Place place, const http::sse::Parts& event) {
   ++streams_[place.stream].kept;
   bytes_ += size;
   total_->bytes += size;
-  while (!events_.empty() &&
-         (events_.size() > max_events_ || bytes_ > max_bytes_ || total_->bytes > total_->most_bytes)) {
-    drop_oldest();
-  }
+  while (!events_.empty() && !fits()) drop_oldest();
+}
+
+bool EventStore::fits() {
+  if (events_.size() > max_events_ || bytes_ > max_bytes_ || total_->bytes > total_->most_bytes) return false;
+  if (!account_) return true;
+  const ByteBudget& budget = account_->budget();
+  const std::size_t more = bytes_ - std::min(bytes_, charge_.bytes());
+  return account_->used() + more <= budget.limits().max_client_buffer_bytes / 2 &&
+         budget.used() + more <= budget.limits().max_buffer_bytes / 2 &&
+         charge_.resize(bytes_) == ChargeOutcome::charged;
 }
 
 void EventStore::drop_oldest() {
@@ -37,6 +50,7 @@ void EventStore::drop_oldest() {
 void EventStore::forget_bytes(const Event& event) noexcept {
   bytes_ -= event.bytes;
   total_->bytes -= event.bytes;
+  if (charge_.bytes() > bytes_) charge_.set(bytes_);
 }
 
 void EventStore::end(std::uint64_t stream, Clock::time_point now) {

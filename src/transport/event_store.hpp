@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fairlead/base/byte_budget.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "http/sse.hpp"
 
@@ -33,6 +34,10 @@ class EventStore {
       : max_events_(max_events), max_bytes_(max_bytes), total_(std::move(total)) {}
   EventStore(const EventStore&) = delete;
   ~EventStore();
+
+  // Charges what is kept to this client. Events take at most half of what the client, and all clients
+  // together, may make a server hold, so that they leave room for calls. Call it before the first event.
+  void charge_to(const std::shared_ptr<ByteAccount>& account);
 
   // Makes a stream known that has no events yet.
   void begin(std::uint64_t stream) { streams_[stream]; }
@@ -71,12 +76,15 @@ class EventStore {
     bool ended = false;
   };
 
+  bool fits();
   void drop_oldest();
   void forget_bytes(const Event& event) noexcept;
 
   std::size_t max_events_;
   std::size_t max_bytes_;
   std::shared_ptr<Total> total_;
+  std::shared_ptr<ByteAccount> account_;
+  ByteCharge charge_;
   std::size_t bytes_ = 0;
   std::list<Event> events_;                                        // the oldest first
   std::deque<std::pair<Clock::time_point, std::uint64_t>> ended_;  // streams with events, the oldest first

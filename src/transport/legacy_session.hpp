@@ -28,6 +28,12 @@ class LegacySession final : public Connection, public Ticked {
                 std::shared_ptr<const EndpointOptions> options, std::shared_ptr<EventStore::Total> total,
                 Ended ended);
 
+  // Charges the client with its requests and its kept events. Call it before the session serves.
+  void charge_to(const std::shared_ptr<ByteAccount>& account) {
+    set_account(account);
+    store_.charge_to(account);
+  }
+
   const std::string& id() const noexcept { return id_; }
   // All its requests are those of this principal.
   const PrincipalPtr& principal() const noexcept { return principal_; }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/byte_budget.hpp"
+
 namespace fairlead::transport {
 namespace {
 
@@ -82,6 +84,40 @@ TEST_F(EventStoreTest, AllSessionsTogetherAreBounded) {
     put(second, 1, std::string(100, 'x'));
   }
   EXPECT_EQ(total->bytes, first.bytes());
+}
+
+TEST_F(EventStoreTest, EventsAreChargedToTheirClientAndLeaveHalfOfItsBudget) {
+  const auto budget = test::budget_of(10'000, 1'000'000);
+  const auto account = budget->account("a");
+  EventStore first(100, 1u << 20, total);
+  EventStore second(100, 1u << 20, total);
+  first.charge_to(account);
+  second.charge_to(account);
+  put(first, 1, std::string(3000, 'x'));
+  EXPECT_EQ(account->used(), first.bytes());
+  put(second, 1, std::string(3000, 'x'));  // more than half with that of the first
+  EXPECT_EQ(second.events(), 0u);
+  EXPECT_EQ(first.events(), 1u);
+  put(second, 1, std::string(1000, 'x'));
+  EXPECT_EQ(account->used(), first.bytes() + second.bytes());
+  for (int i = 0; i < 10; ++i) put(first, 1, std::string(1000, 'x'));
+  EXPECT_LE(account->used(), 5'000u);
+  EXPECT_GT(first.events(), 0u);
+  first.end(1, Clock::time_point());
+  first.drop_ended(Clock::time_point());
+  EXPECT_EQ(account->used(), second.bytes());
+}
+
+TEST_F(EventStoreTest, EventsLeaveHalfOfTheBudgetOfAllClients) {
+  const auto budget = test::budget_of(10'000, 8'000);
+  EventStore store(100, 1u << 20, total);
+  store.charge_to(budget->account("a"));
+  put(store, 1, std::string(3'000, 'x'));
+  ByteCharge other(budget->account("b"));
+  EXPECT_EQ(other.resize(2'000), ChargeOutcome::charged);
+  put(store, 1, "y");  // makes the first one go
+  EXPECT_EQ(store.events(), 1u);
+  EXPECT_EQ(budget->used(), 2'000 + store.bytes());
 }
 
 TEST_F(EventStoreTest, AStreamThatEndedIsForgottenWithItsLastEvent) {
