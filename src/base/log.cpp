@@ -145,6 +145,43 @@ std::vector<LogField> redacted_fields(std::span<const LogField> fields, const Re
   return redacted;
 }
 
+// Writes lines to stderr. Called under the mutex of its log.
+class StderrSink {
+ public:
+  explicit StderrSink(LogFormat format) : format_(format) {}
+
+  void operator()(std::string_view line) {
+    if (!end_torn_line() || !report_dropped() || !write(line)) ++dropped_;
+  }
+
+ private:
+  bool write(std::string_view line) {
+    const std::size_t written = write_without_blocking(STDERR_FILENO, line);
+    torn_ = torn_ || (written > 0 && written < line.size());
+    return written == line.size();
+  }
+
+  // A line of which only a part was accepted must not run into the next one.
+  bool end_torn_line() {
+    if (torn_) torn_ = write_without_blocking(STDERR_FILENO, "\n") == 0;
+    return !torn_;
+  }
+
+  bool report_dropped() {
+    if (dropped_ == 0) return true;
+    const LogField count("lines", dropped_);
+    const auto line_of = format_ == LogFormat::json ? &json_line : &text_line;
+    if (!write(line_of(LogLevel::warning, "log lines dropped: stderr was not read", {&count, 1})))
+      return false;
+    dropped_ = 0;
+    return true;
+  }
+
+  LogFormat format_;
+  std::size_t dropped_ = 0;
+  bool torn_ = false;  // the last line was written in part
+};
+
 }  // namespace
 
 std::string_view to_string(LogLevel level) noexcept {
@@ -181,7 +218,7 @@ Log::Log(LogLevel level, LogFormat format, Sink sink)
     : target_(std::make_shared<Target>(format, std::move(sink))), level_(level) {}
 
 Log Log::to_stderr(LogLevel level, LogFormat format) {
-  return Log(level, format, [](std::string_view line) { write_without_blocking(STDERR_FILENO, line); });
+  return Log(level, format, StderrSink(format));
 }
 
 Log Log::redacting(std::shared_ptr<const SharedRedactor> redactor) const {

@@ -180,6 +180,55 @@ TEST(Log, FullPipeDropsInsteadOfBlocking) {
   ::close(ends[1]);
 }
 
+// stderr, replaced by a pipe that nothing reads until the test does.
+class UnreadStderr {
+ public:
+  UnreadStderr() : saved_(::dup(STDERR_FILENO)) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) std::abort();
+    ::dup2(ends[1], STDERR_FILENO);
+    ::close(ends[1]);
+    read_end_ = ends[0];
+  }
+  ~UnreadStderr() {
+    ::dup2(saved_, STDERR_FILENO);
+    ::close(saved_);
+    ::close(read_end_);
+  }
+
+  std::string take() const {
+    std::string all(1 << 20, '\0');
+    const ssize_t n = ::read(read_end_, all.data(), all.size());
+    all.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+    return all;
+  }
+
+ private:
+  int saved_;
+  int read_end_;
+};
+
+TEST(Log, LinesThatStderrDoesNotAcceptAreCountedInTheNextLine) {
+  constexpr int kLines = 2000;  // more than a pipe holds
+  std::string before;
+  std::string after;
+  {
+    const UnreadStderr pipe;
+    const Log log = Log::to_stderr(LogLevel::info);
+    for (int i = 0; i < kLines; ++i) log.info(std::string(1000, 'x'));
+    before = pipe.take();
+    log.info("once more");
+    after = pipe.take();
+  }
+  const auto whole_lines = std::count(before.begin(), before.end(), '\n');
+  EXPECT_LT(whole_lines, kLines);
+  EXPECT_NE(after.find("log lines dropped: stderr was not read lines=" +
+                       std::to_string(kLines - whole_lines) + "\n"),
+            std::string::npos)
+      << after;
+  EXPECT_TRUE(after.ends_with(" info once more\n")) << after;
+}
+
 TEST(LogRateLimit, AdmitsSomeLinesPerIntervalAndCountsTheSuppressedOnes) {
   using std::chrono::seconds;
   LogRateLimit limit(2, seconds(10));

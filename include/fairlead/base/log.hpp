@@ -1,5 +1,5 @@
-// Log: structured lines for people (text) or machines (JSON lines). A line that cannot be written at
-// once is dropped and counted: logging never blocks the loop it is called from.
+// Log: structured lines for people (text) or machines (JSON lines). Logging never blocks: a line that stderr
+// does not accept at once is dropped, and the next line that it accepts says how many were.
 #pragma once
 
 #include <concepts>
