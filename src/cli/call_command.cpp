@@ -89,8 +89,8 @@ int execute(const CallCommand& command) {
     const Result<http::Url> url = http::Url::parse(command.target);
     if (!url) return report(url.error());
   }
-  Result<json::Raw> params = json_argument(command.params);
-  if (!params) return usage("PARAMS is not JSON: " + params.error().message());
+  Result<json::Raw> params = json_argument("PARAMS", command.params);
+  if (!params) return usage(params.error().message());
   const json::View view(*params);
   if (!view.absent() && !view.is(json::Type::object) && !view.is(json::Type::array))
     return usage("PARAMS is neither an object nor an array");

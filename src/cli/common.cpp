@@ -185,10 +185,12 @@ void add_socket_mode(CLI::App& command, std::optional<unsigned>& mode) {
       ->envname("FAIRLEAD_SOCKET_MODE");
 }
 
-Result<json::Raw> json_argument(const std::string& given) {
-  if (given != "-") return json::Raw::parse_optional(given);
-  const std::string text(std::istreambuf_iterator<char>(std::cin), {});
-  return json::Raw::parse(text);
+Result<json::Raw> json_argument(std::string_view name, const std::string& given) {
+  const bool piped = given == "-";
+  const std::string text = piped ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : given;
+  Result<json::Raw> parsed = piped ? json::Raw::parse(text) : json::Raw::parse_optional(text);
+  if (parsed) return parsed;
+  return Error(ErrorKind::validation, std::string(name) + " is not JSON: " + parsed.error().message());
 }
 
 }  // namespace fairlead::cli

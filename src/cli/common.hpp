@@ -16,7 +16,8 @@
 
 namespace CLI {
 class App;
-}
+class Error;
+}  // namespace CLI
 
 namespace fairlead::cli {
 
@@ -76,8 +77,11 @@ void add_duration(CLI::App& command, const std::string& name, std::chrono::milli
 // Adds --socket-mode, the permissions of a listener's Unix socket, to a command.
 void add_socket_mode(CLI::App& command, std::optional<unsigned>& mode);
 
-// Reads a parameter that is JSON, or - for stdin. Absent when empty.
-Result<json::Raw> json_argument(const std::string& given);
+// Reads the argument `name`, which is JSON, or - for stdin. Absent when empty. Kind validation otherwise.
+Result<json::Raw> json_argument(std::string_view name, const std::string& given);
+
+// What to tell a user whose command line cannot be parsed: the word that is wrong, and where help is.
+std::string usage_message(const CLI::App* program, const CLI::Error& problem);
 
 // One function a command: adds it to the program. `status` becomes the exit status of the command that ran.
 void add_rpc(CLI::App& program, int& status);

@@ -6,6 +6,7 @@
 int main(int argc, char** argv) {
   CLI::App program("A JSON-RPC 2.0 and Model Context Protocol runtime.", "fairlead");
   program.require_subcommand(1);
+  program.failure_message(fairlead::cli::usage_message);
   program.set_version_flag("--version", "fairlead " FAIRLEAD_VERSION);
   program.footer(
       "Addresses: stdio:CMD ARG…, stdio: (own streams), tcp:HOST:PORT, unix:/PATH,\n"

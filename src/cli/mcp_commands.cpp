@@ -75,7 +75,9 @@ Task<Counts> count_all(ClientPtr client) {
 }
 
 std::string milliseconds(Clock::duration duration) {
-  return std::to_string(std::chrono::duration<double, std::milli>(duration).count()).substr(0, 6) + " ms";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f ms", std::chrono::duration<double, std::milli>(duration).count());
+  return text;
 }
 
 void print_inspection(const mcp::Client& client, const Counts& counts, Clock::duration connected,
@@ -207,8 +209,11 @@ struct NamedCommand {
   using Use = Task<Result<int>> (*)(const McpTarget&, std::string name, json::Raw arguments, ClientPtr);
 
   int run(const std::string& listed, const std::string& key, Use use) const {
-    const Result<json::Raw> parsed = json_argument(arguments);
+    const Result<json::Raw> parsed = json_argument("ARGS", arguments);
     if (!parsed) return report(parsed.error());
+    const json::View view(*parsed);
+    if (!view.absent() && !view.is(json::Type::object))
+      return report(Error(ErrorKind::validation, "ARGS is not a JSON object"));
     return with_client(target, [&](ClientPtr client) {
       return name.empty() ? list_entries(target, listed + "/list", listed, key, std::move(client))
                           : use(target, name, *parsed, std::move(client));

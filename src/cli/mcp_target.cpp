@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <iostream>
-#include <iterator>
 
 namespace fairlead::cli {
 
@@ -103,6 +101,12 @@ Task<int> run(Loop& loop, const McpTarget& target, const McpBody& body) {
   co_return status ? *status : report(status.error());
 }
 
+std::vector<std::string> revision_names() {
+  std::vector<std::string> names;
+  for (const mcp::Revision one : mcp::kRevisions) names.emplace_back(to_string(one));
+  return names;
+}
+
 }  // namespace
 
 void McpTarget::add_to(CLI::App& command) {
@@ -111,7 +115,7 @@ void McpTarget::add_to(CLI::App& command) {
                   "Address of the server, e.g. \"stdio:npx -y some-server\" or https://host/mcp")
       ->required();
   command.add_option("--revision", revision, "Speak this revision and no other")
-      ->check(CLI::IsMember({"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}));
+      ->check(CLI::IsMember(revision_names()));
   command.add_flag("--json", json, "Print JSON, as the server sent it");
   add_duration(command, "--timeout", timeout, "How long to wait for each answer [30s]");
   web.add_to(command);

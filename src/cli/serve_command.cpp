@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <climits>
 #include <csignal>
 
@@ -109,7 +110,12 @@ class Serving {
   }
 
   ServerResult listen(gateway::Config config) {
-    return gateway::GatewayServer::listen(loop_, std::move(config), options());
+    ServerResult made = gateway::GatewayServer::listen(loop_, std::move(config), options());
+    if (made || made.error().detail().os_error != EADDRINUSE) return made;
+    return Error(made.error()).with([](ErrorDetail& detail) {
+      detail.remedy =
+          "End the program that listens there, or choose another address with --listen HOST:PORT.";
+    });
   }
 
   // docs/gateway.md, "Reloading". A terminal that closes may be told of more than once.

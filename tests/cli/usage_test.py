@@ -46,6 +46,26 @@ class Usage(program.ProgramTest):
             self.assert_ended(result, 2)
             self.assertNotEqual(result.stderr, "", args)
 
+    def test_the_word_that_is_wrong_is_named_with_the_closest_one(self):
+        for args, message, help_of in (
+            ([], "a command is missing", "fairlead --help"),
+            (["tool", "x"], "unknown command `tool` (did you mean `tools`?)", "fairlead --help"),
+            (["frobnicate"], "unknown command `frobnicate`", "fairlead --help"),
+            (["--frobnicate"], "unknown option `--frobnicate`", "fairlead --help"),
+            (["serve", "--confg", "x"], "unknown option `--confg` (did you mean `--config`?)", "fairlead serve --help"),
+            (["rpc", "surplus"], "unexpected argument `surplus`", "fairlead rpc --help"),
+            (["call"], "TARGET is required", "fairlead call --help"),
+        ):
+            result = program.run(*args)
+            self.assert_ended(result, 2)
+            self.assertEqual(result.stderr, f"fairlead: {message}\nSee `{help_of}`.\n", args)
+
+    def test_arguments_that_are_no_json_object_are_refused_before_connecting(self):
+        for given, message in (('{"a":1', "ARGS is not JSON: text ends too early at byte 6"), ("[1]", "ARGS is not a JSON object")):
+            result = program.run("tools", "tcp:127.0.0.1:1", "add", given)
+            self.assert_ended(result, 2)
+            self.assertEqual(result.stderr, f"fairlead: invalid: {message}\n")
+
     def test_a_bad_value_in_the_environment_is_misuse_too(self):
         self.assert_ended(program.run("rpc", env={"FAIRLEAD_FRAMING": "morse"}), 2)
         self.assert_ended(program.run("rpc", env={"FAIRLEAD_LOG_LEVEL": "loud"}), 2)
