@@ -109,7 +109,7 @@ Error explain_refusal(const std::string& name, const std::string& path, const st
 
 std::string explain_manifest(const std::string& path, int os_error) {
   switch (os_error) {
-    case EBADMSG: return path + " is not a manifest: its first line is another";
+    case EBADMSG: return path + " is not a manifest: its first line is not {\"fairlead_manifest\":1}";
     case EPERM: return path + " belongs to another user";
     case ELOOP: return path + " is a symbolic link";
     case EWOULDBLOCK: return path + " is locked by another process";

@@ -117,7 +117,7 @@ TEST_F(Manifest, AForeignFileIsRefusedAndNotTouched) {
     Loop loop;
     const Error error = start_error(loop, spec());
     EXPECT_EQ(error.detail().code, failure::manifest_unavailable);
-    EXPECT_EQ(error.message(), path_ + " is not a manifest: its first line is another");
+    EXPECT_EQ(error.message(), path_ + " is not a manifest: its first line is not {\"fairlead_manifest\":1}");
     EXPECT_FALSE(compact_manifest(path_));
     EXPECT_EQ(text(), content);
   }
@@ -129,8 +129,8 @@ TEST_F(Manifest, AForeignFileThatTakesItsPlaceIsNamedAsOne) {
   dir_.write("manifest", "precious\n", 0600);
   const Error error = start_error(loop, spec());
   EXPECT_EQ(error.detail().code, failure::manifest_unavailable);
-  EXPECT_EQ(error.message(),
-            "cannot enter `cat` in its manifest: " + path_ + " is not a manifest: its first line is another");
+  EXPECT_EQ(error.message(), "cannot enter `cat` in its manifest: " + path_ +
+                                 " is not a manifest: its first line is not {\"fairlead_manifest\":1}");
   EXPECT_EQ(text(), "precious\n");
 }
 
