@@ -14,6 +14,8 @@ import unittest
 sys.dont_write_bytecode = True
 
 from harness import DEADLINE, META, SANITIZED, HostileTest, enter_namespace, until
+from hostile_upstream import Upstream
+from websocket import WebSocket
 
 ATTACKERS = ["127.0.0.2", "127.0.0.3", "127.0.0.4"]  # not the address of well-behaved clients
 HEAD = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -137,18 +139,19 @@ class Exhaustion(HostileTest):
             self.assertEqual(self.limits_of(child, "Max open files"), (str(low), ceiling))
         self.assert_ends_clean(gateway)
 
-    @unittest.skipIf(SANITIZED, "a sanitizer reserves more address space than a limit leaves")
-    def test_gateway_out_of_address_space_fails_the_request_and_goes_on(self):
-        gateway = self.start(head='[limits]\nmax_client_buffer_bytes = "1G"\nmax_buffer_bytes = "1G"\n')
+
+@unittest.skipIf(SANITIZED, "a sanitizer reserves more address space than a limit leaves")
+class OutOfMemory(HostileTest):
+    """An allocation of 64 KiB or more that fails ends what needed it, and nothing else."""
+
+    HEAD = '[limits]\nmax_client_buffer_bytes = "1G"\nmax_buffer_bytes = "1G"\n'
+
+    def limit_memory(self, gateway):
         with open(f"/proc/{gateway.process.pid}/status", encoding="utf-8") as file:
             used = int(re.search(r"VmSize:\s+(\d+)", file.read())[1]) * 1024
         resource.prlimit(gateway.process.pid, resource.RLIMIT_AS, (used + (16 << 20), resource.RLIM_INFINITY))
-        with contextlib.ExitStack() as clients:
-            held = [clients.enter_context(half_a_body(gateway, 3_000_000, ATTACKERS[i % 3])) for i in range(20)]
-            self.assert_logged(gateway, "out of memory")
-            self.assertIsNone(gateway.process.poll())
-            for client in held:
-                client.close()
+
+    def assert_goes_on(self, gateway):
         self.assertTrue(until(lambda: self.is_served(gateway)), gateway.log[-5:])
         self.assertIsNone(gateway.process.poll(), gateway.log[-5:])
         self.assert_ends_clean(gateway)
@@ -158,6 +161,57 @@ class Exhaustion(HostileTest):
             return "result" in gateway.call("good__go")
         except (OSError, ValueError, AssertionError):
             return False
+
+    def test_request_bodies_that_do_not_fit_are_refused_and_the_gateway_goes_on(self):
+        gateway = self.start(head=self.HEAD)
+        self.limit_memory(gateway)
+        with contextlib.ExitStack() as clients:
+            for i in range(20):
+                clients.enter_context(half_a_body(gateway, 3_000_000, ATTACKERS[i % 3]))
+            self.assert_logged(gateway, "out of memory")
+        self.assert_goes_on(gateway)
+
+    def test_websocket_message_that_does_not_fit_ends_its_connection_and_the_gateway_goes_on(self):
+        gateway = self.start(head=self.HEAD)
+        self.limit_memory(gateway)
+        with contextlib.ExitStack() as clients:
+            sockets = [clients.enter_context(WebSocket(gateway.port)) for _ in range(8)]
+            for client in sockets:
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    client.socket.sendall(b"\x81\xff" + (9_000_000).to_bytes(8, "big") + bytes(4) + b"x" * 8_000_000)
+            closed, _, _ = select.select([client.socket for client in sockets], [], [], DEADLINE)
+            self.assertTrue(closed)  # a close frame (1013, out of memory), or an end where that could not be sent
+        self.assert_goes_on(gateway)
+
+    def call_often(self, gateway, tool, count):
+        """That many calls at once, whose answers are read to their end."""
+        with contextlib.ExitStack() as clients:
+            waiting = [clients.enter_context(large_call(gateway, tool, 10, ATTACKERS[i % 3])) for i in range(count)]
+            return [answer_of(client) for client in waiting]
+
+    def test_answer_of_a_stdio_server_that_does_not_fit_fails_and_the_gateway_goes_on(self):
+        gateway = self.start_listed(self.server("bad", "large_answer"), head=self.HEAD)
+        self.limit_memory(gateway)
+        answers = self.call_often(gateway, "bad__go", 8)
+        self.assertTrue(any("out of memory" in answer for answer in answers), [answer[:300] for answer in answers])
+        self.assert_goes_on(gateway)
+
+    def test_answer_of_an_http_server_that_does_not_fit_fails_and_the_gateway_goes_on(self):
+        upstream = Upstream("large_answer")
+        self.addCleanup(upstream.stop)
+        gateway = self.start_listed(f'[servers.bad]\nurl = "{upstream.url}"\n', head=self.HEAD)
+        self.limit_memory(gateway)
+        answers = self.call_often(gateway, "bad__go", 8)
+        self.assertTrue(any("out of memory" in answer for answer in answers), [answer[:300] for answer in answers])
+        self.assert_goes_on(gateway)
+
+    def test_list_that_does_not_fit_is_given_up_and_the_gateway_goes_on(self):
+        gateway = self.start_listed(self.server("bad", "list_grows"), head=self.HEAD)
+        self.limit_memory(gateway)
+        with contextlib.suppress(AssertionError):
+            gateway.call("bad__go")  # from here on the list has 10 MB
+        self.assert_logged(gateway, "out of memory")
+        self.assert_goes_on(gateway)
 
 
 if __name__ == "__main__":

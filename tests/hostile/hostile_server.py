@@ -14,6 +14,7 @@ import time
 ATTACK = sys.argv[1]
 ARGUMENT = sys.argv[2] if len(sys.argv) > 2 else ""
 FLOOD_BYTES = 64 << 20
+went = False  # whether `go` was called
 
 
 def write(data):
@@ -48,6 +49,9 @@ def list_tools(id):
         tools += b',{"name":"crash","inputSchema":{"type":"object"}}'
     if ATTACK == "deep_schema":
         tools += b',{"name":"deep","inputSchema":' + deep_schema() + b"}"
+    if ATTACK == "list_grows" and went:
+        schema = b'{"type":"object","description":"%s"}' % (b"d" * 90_000)
+        tools += b"".join(b',{"name":"t%d","inputSchema":%s}' % (n, schema) for n in range(100))
     if ATTACK == "many_tools":
         tools += b"".join(b',{"name":"t%d","inputSchema":{"type":"object"}}' % n for n in range(110_000))
     if ATTACK == "bad_output_schema":
@@ -76,6 +80,8 @@ def wait_for_file(name):
 def attack():
     if ATTACK == "notifications":
         repeat(b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"x"}}\n')
+    elif ATTACK == "list_grows":
+        write(b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n')
     elif ATTACK == "list_changes":
         repeat(b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n', 4 << 20)
     elif ATTACK == "noise":
@@ -131,11 +137,12 @@ def call(id, params):
     if name == "wait":
         return
     if name == "go":
+        globals()["went"] = True
         attack()
     if ATTACK == "huge_error":
         error = b'{"code":-1,"message":"%s","data":{%s}}' % (rb"\u001b" * 700_000, b",".join(b'"%d":0' % n for n in range(400_000)))
         return write(b'{"jsonrpc":"2.0","id":%s,"error":%s}\n' % (json.dumps(id).encode(), error))
-    text = params.get("arguments", {}).get("text", str(os.getpid()))
+    text = "x" * 9_000_000 if ATTACK == "large_answer" else params.get("arguments", {}).get("text", str(os.getpid()))
     say({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": text}],
                                                  "structuredContent": {"x": "a" * 5000}}})  # fmt: skip
 

@@ -97,8 +97,8 @@ class Upstream:
             connection.sendall(head + b"data: ")
             self.repeat(connection, b"z" * 65536)
             return False
-        if self.attack == "huge_answer":
-            text = "x" * (12 << 20)
+        if self.attack in ("huge_answer", "large_answer"):  # over the limit, and just below it
+            text = "x" * (12 << 20 if self.attack == "huge_answer" else 9_000_000)
             self.json(connection, {"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": text}]}})
             return False
         return True
