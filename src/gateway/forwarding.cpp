@@ -7,6 +7,7 @@
 #include "fairlead/json/writer.hpp"
 #include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "gateway/client_link.hpp"
 #include "gateway/failure.hpp"
 #include "protocol/envelope.hpp"
 #include "protocol/slices.hpp"
@@ -122,8 +123,8 @@ pool::ForwardOptions Forwarder::options_for(const Call& call) const {
   options.tool = call.route.entry;
   options.repeatable = options.tool.absent() && pool::repeatable(call.method());
   options.caller = call.running;
-  options.on_progress = [&call](const json::Raw& params) {
-    call.context.notify("notifications/progress", params);
+  options.on_progress = [&loop = loop_, &call](const json::Raw& params) {
+    ClientLink(loop, call.context).notify("notifications/progress", params);
   };
   return options;
 }
@@ -171,6 +172,7 @@ Task<Result<json::Raw>> Forwarder::ask_client(const Call& call, json::Raw questi
                              failure::resource_exhausted);
   }
   const Questions open = questions_in(json::View(questions));
+  const ClientLink client(loop_, call.context);
   json::Writer answers;
   answers.begin_object();
   for (const auto& [key, question] : open) {
@@ -180,7 +182,7 @@ Task<Result<json::Raw>> Forwarder::ask_client(const Call& call, json::Raw questi
       co_return server_refusal(call.server(), "asks for `" + method + "`, which this client cannot be asked",
                                failure::unsupported_by_client);
     }
-    Task<Result<json::Raw>> asking = call.context.ask_legacy(method, part_of(questions, question["params"]));
+    Task<Result<json::Raw>> asking = client.ask(method, part_of(questions, question["params"]));
     const Result<json::Raw> answer = co_await asking;
     if (!answer) co_return answer.error();
     answers.key(key).raw(*answer);

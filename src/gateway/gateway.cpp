@@ -19,6 +19,7 @@ pool::PoolOptions pool_options(const Config& config, const Log& log) {
   options.client.connect.log = log;
   options.client.connect.limits = frame_limits(config);
   options.connectors = config.connectors;
+  options.openers = config.openers;
   options.secrets = config.secrets;
   options.manifest.path = config.terminator_manifest;
   return options;
@@ -63,12 +64,13 @@ Result<std::shared_ptr<Gateway>> Gateway::create(Loop& loop, Config config, Log 
   return made;
 }
 
-GatewayImpl::GatewayImpl(Loop& loop, const Config& config, const Log& log)
-    : loop_(loop), log_(log.redacting(redactor_)), front_(gateway_info()) {
+GatewayImpl::GatewayImpl(Loop& loop, const Config& config, const Log& log,
+                         std::shared_ptr<SharedRedactor> redactor)
+    : loop_(loop), log_(log.redacting(redactor)), front_(gateway_info()) {
   events_ = std::make_shared<UpstreamEvents>(loop, sessions_, log_);
   pool::PoolOptions options = pool_options(config, log_);
   options.handlers = events_->handlers();
-  options.redactor = redactor_;
+  options.redactor = std::move(redactor);
   pool_ = pool::Pool::create(loop, std::move(options));
   servers_ = std::make_shared<ServerTable>(pool_, config.authenticated);
   catalogue_ = std::make_shared<CatalogueStore>(loop, servers_, front_, log_);

@@ -13,7 +13,8 @@ namespace fairlead::gateway {
 
 class GatewayImpl final : public Gateway, public std::enable_shared_from_this<GatewayImpl> {
  public:
-  GatewayImpl(Loop& loop, const Config& config, const Log& log);
+  GatewayImpl(Loop& loop, const Config& config, const Log& log)
+      : GatewayImpl(loop, config, log, std::make_shared<SharedRedactor>()) {}
   Result<void> start(const Config& config);
 
   const mcp::Server& front() const noexcept override { return front_; }
@@ -31,12 +32,13 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
   Task<void> shutdown(std::chrono::milliseconds grace) override;
 
  private:
+  // `redactor` is that of the pool and of all logs.
+  GatewayImpl(Loop& loop, const Config& config, const Log& log, std::shared_ptr<SharedRedactor> redactor);
   void set_clocks(const Config& config);
   Health health_report(bool details) const;
   void apply(const pool::ServerSpec& spec);
 
   Loop& loop_;
-  std::shared_ptr<SharedRedactor> redactor_ = std::make_shared<SharedRedactor>();
   Log log_;
   mcp::Server front_;
   std::shared_ptr<SessionTable> sessions_ = std::make_shared<SessionTable>();

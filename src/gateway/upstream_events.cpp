@@ -102,7 +102,7 @@ void UpstreamEvents::on_log(const pool::Upstream& upstream, const json::Raw& par
   const std::optional<mcp::Context> context = client_for(upstream);
   if (!context || !level) return;
   const std::optional<mcp::LoggingLevel> wanted = context->log_level();
-  if (wanted && *level >= *wanted) context->notify("notifications/message", params);
+  if (wanted && *level >= *wanted) link_to(*context).notify("notifications/message", params);
 }
 
 void UpstreamEvents::on_url_completed(const pool::Upstream& upstream, const json::Raw& params) {
@@ -116,7 +116,7 @@ void UpstreamEvents::on_url_completed(const pool::Upstream& upstream, const json
                          (per_user ? context->user() : context->session()) != upstream.key();
     if (another) continue;
     sessions_->forget_url(server, elicitation, session);
-    if (context) context->notify("notifications/elicitation/complete", params);
+    if (context) link_to(*context).notify("notifications/elicitation/complete", params);
   }
 }
 
@@ -146,8 +146,9 @@ Task<Answer> UpstreamEvents::on_request(std::shared_ptr<UpstreamEvents> self,
   if (context.client_capabilities()[capability].absent()) co_return rpc::method_not_found(request.method());
   if (const auto id = request.args()["elicitationId"].as_string())
     self->sessions_->note_url(server, *id, context.session());
+  const ClientLink client = self->link_to(context);
   Task<Result<json::Raw>> asking =
-      context.ask_legacy(std::string(request.method()), request.params(), request.stop());
+      client.ask(std::string(request.method()), request.params(), request.stop());
   Answer answer = co_await asking;
   co_return answer;
 }

@@ -9,6 +9,7 @@
 
 #include "fairlead/base/log.hpp"
 #include "fairlead/pool/pool.hpp"
+#include "gateway/client_link.hpp"
 #include "gateway/listing.hpp"
 #include "gateway/log_levels.hpp"
 #include "gateway/session_table.hpp"
@@ -31,6 +32,7 @@ class UpstreamEvents : public std::enable_shared_from_this<UpstreamEvents> {
   // The client that a server means when it says something of its own: the one whose requests it is busy with,
   // if they are one client's only, or else the one it runs for. With several there is no telling.
   std::optional<mcp::Context> client_for(const pool::Upstream& upstream) const;
+  ClientLink link_to(const mcp::Context& client) const { return ClientLink(loop_, client); }
   // What the clients that `upstream` is for can be asked for.
   json::Raw capabilities_for(const pool::Upstream& upstream) const;
   void on_notification(const std::shared_ptr<pool::Upstream>& upstream, std::string_view method,

@@ -84,6 +84,9 @@ json::View Context::meta() const noexcept {
 const std::stop_token& Context::stop() const noexcept {
   return state_->stop;
 }
+Loop& Context::loop() const noexcept {
+  return state_->link->loop();
+}
 std::string_view Context::session() const noexcept {
   return state_->link->session();
 }

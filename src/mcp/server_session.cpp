@@ -195,7 +195,10 @@ Task<Result<std::shared_ptr<void>>> ServerSession::subscribe_at_backend(std::str
   BackendSubscription subscription(std::move(uri), session_, principal_);
   subscription.stop = std::move(stop);
   subscription.updated = [weak = weak_from_this()](const std::string& changed) {
-    if (const auto self = weak.lock()) self->tell_updated(changed);
+    const auto self = weak.lock();
+    if (!self) return;
+    if (self->loop_.here()) return self->tell_updated(changed);
+    self->loop_.post([self, changed] { self->tell_updated(changed); });
   };
   return server_->backend->subscribe(std::move(subscription));
 }

@@ -50,6 +50,9 @@ struct Config {
   std::vector<pool::ServerSpec> servers;  // those that are enabled
   // What servers that are a NamedConnector are connected with. Not part of a file.
   std::map<std::string, Connector> connectors;
+  // The same for servers that the pool does not make the client of, such as those on another loop; see
+  // pool::PoolOptions::openers. Read once, when the gateway is created. Not part of a file.
+  std::map<std::string, pool::UpstreamOpener> openers;
   // What ${secret:NAME} is looked up in. Not part of a file.
   pool::SecretStore secrets;
   // Clients are authenticated, so that `per_user` has users to distinguish. Not part of a file.

@@ -38,7 +38,7 @@ struct BackendSubscription {
   std::string session;  // see Context::session()
   PrincipalPtr principal;
   std::stop_token stop;  // it is not wanted any more, while it is being made
-  // Called whenever the resource, or one inside it, has changed; with the URI of that one.
+  // Called whenever the resource, or one inside it, has changed; with the URI of that one. From any thread.
   std::function<void(const std::string& uri)> updated;
 };
 

@@ -19,6 +19,10 @@
 #include "fairlead/mcp/types.hpp"
 #include "fairlead/protocol/revision.hpp"
 
+namespace fairlead {
+class Loop;
+}
+
 namespace fairlead::mcp {
 
 struct RequestState;
@@ -47,6 +51,8 @@ class Context {
   std::string_view session() const noexcept;
   // Set when the client cancels the request or goes away.
   const std::stop_token& stop() const noexcept;
+  // The loop that the client's connection lives on: what speaks to the client is called there.
+  Loop& loop() const noexcept;
 
   // Sent only if the client asked for progress. `progress` must grow from call to call.
   void progress(double progress, std::optional<double> total = std::nullopt,
