@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "fairlead/process/failure.hpp"
+#include "json/redact.hpp"
 #include "pool/upstream.hpp"
 
 namespace fairlead::pool {
@@ -31,6 +32,10 @@ Core::Core(Loop& on, PoolOptions given)
   quiet_.set();
   if (!options.redactor) options.redactor = std::make_shared<SharedRedactor>();
   options.client.connect.log = options.client.connect.log.redacting(options.redactor);
+}
+
+Error Core::redacted(Error error) const {
+  return json::redact(*options.redactor->current(), std::move(error));
 }
 
 std::vector<std::string> Core::withheld_from(const std::string& server) const {
@@ -74,25 +79,27 @@ ManagedUpstream* Core::next_to_evict(Clock::time_point now, Clock::time_point& r
   ManagedUpstream* best = nullptr;
   for (ManagedUpstream* upstream : upstreams_) {
     if (!upstream->evictable()) continue;
-    const Clock::time_point ripe = upstream->idle_since() + options.limits.evict_after;
+    const Clock::time_point ripe = upstream->active.idle_since() + options.limits.evict_after;
     if (ripe > now) {
       ripe_at = std::min(ripe_at, ripe);
       continue;
     }
-    const auto rank = [](const ManagedUpstream& u) { return std::pair(!u.key().empty(), u.idle_since()); };
+    const auto rank = [](const ManagedUpstream& u) {
+      return std::pair(!u.key().empty(), u.active.idle_since());
+    };
     if (!best || rank(*upstream) < rank(*best)) best = upstream;
   }
   return best;
 }
 
 void Core::make_room() {
-  const auto leaving =
-      static_cast<std::size_t>(std::ranges::count_if(upstreams_, &ManagedUpstream::gives_place));
+  const auto gives_place = [](const ManagedUpstream* upstream) { return upstream->slot.gives_place(); };
+  const auto leaving = static_cast<std::size_t>(std::ranges::count_if(upstreams_, gives_place));
   Clock::time_point ripe_at = Clock::time_point::max();
   for (std::size_t due = leaving; due < processes->waiting(); ++due) {
     ManagedUpstream* idle = next_to_evict(Clock::now(), ripe_at);
     if (!idle) break;
-    idle->rest("its place among max_stdio_processes is needed");
+    idle->lifecycle.rest("its place among max_stdio_processes is needed");
   }
   if (processes->waiting() > 0 && ripe_at != Clock::time_point::max())
     room_timer_.arm(ripe_at, [this] { make_room(); });

@@ -35,6 +35,8 @@ class Core : public std::enable_shared_from_this<Core> {
   std::map<std::string, std::set<std::string>, std::less<>> referenced_variables;
 
   const Log& log() const noexcept { return options.client.connect.log; }
+  // Without the secrets that servers are connected with now.
+  Error redacted(Error error) const;
   // What the processes of a server must not inherit.
   std::vector<std::string> withheld_from(const std::string& server) const;
 

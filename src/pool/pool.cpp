@@ -1,11 +1,6 @@
-// The servers of a pool: added, updated, removed; and the end of it all.
 #include "fairlead/pool/pool.hpp"
 
-#include <algorithm>
-
-#include "fairlead/process/failure.hpp"
 #include "pool/pool_impl.hpp"
-#include "pool/reference_resolver.hpp"
 
 namespace fairlead::pool {
 
@@ -13,6 +8,14 @@ namespace {
 
 // What is left of the stop ladder after the last call is over, with room to spare.
 constexpr std::chrono::seconds kStopLadder{10};
+
+Task<void> shut_down(std::shared_ptr<Core> core, std::shared_ptr<ServerRegistry> registry,
+                     std::chrono::milliseconds grace) {
+  registry->shut_down(grace);
+  Task<bool> ending = core->all_gone(grace + kStopLadder);
+  const bool gone = co_await ending;
+  if (!gone) core->log().error("servers are still not gone", {});
+}
 
 }  // namespace
 
@@ -27,180 +30,26 @@ std::string_view to_string(Sharing sharing) noexcept {
 }
 
 std::shared_ptr<Pool> Pool::create(Loop& loop, PoolOptions options) {
-  auto pool = std::make_shared<PoolImpl>(loop, std::move(options));
-  pool->open();
-  return pool;
+  return std::make_shared<PoolImpl>(loop, std::move(options));
 }
 
-void PoolImpl::open() {
-  core_->settled = [weak = weak_from_this()](ManagedUpstream& upstream) {
-    if (const auto self = weak.lock()) self->forget(upstream);
-  };
-}
-
-// ---- servers ---------------------------------------------------------------------------------------------
-
-Result<PoolImpl::Server*> PoolImpl::find(std::string_view name) {
-  const auto found = servers_.find(name);
-  if (found == servers_.end()) {
-    return with_failure_code(Error(ErrorKind::validation, "there is no server " + std::string(name)),
-                             failure::unknown_server);
-  }
-  return &found->second;
-}
-
-PoolImpl::Server PoolImpl::make_server(ServerSpec spec) {
-  Server server;
-  server.state =
-      std::make_shared<ServerState>(core_->loop, std::move(spec), core_->options.client.era_max_age);
-  const ServerSpec& given = server.state->spec;
-  server.enabled = given.enabled;
-  core_->referenced_variables[given.name] = referenced_variables(given);
-  if (given.sharing != Sharing::automatic) {
-    server.state->sharing = given.sharing;
-  } else {
-    server.state->keeps_state = [weak = weak_from_this(), name = given.name](const std::string& evidence) {
-      if (const auto self = weak.lock()) self->keep_apart(name, evidence);
-    };
-  }
-  keep_running(server);
-  return server;
-}
-
-// Which session or user to start a private one for is known only when it calls.
-void PoolImpl::keep_running(Server& server) {
-  const bool shared = server.state->sharing == Sharing::shared;
-  if (server.enabled && server.state->spec.keep_running && shared && server.upstreams.empty())
-    server.upstreams.emplace("", ManagedUpstream::make(core_, server.state, ""));
-}
-
-Result<void> PoolImpl::add(ServerSpec spec) {
-  if (servers_.contains(spec.name))
-    return Error(ErrorKind::validation, "there is a server " + spec.name + " already");
-  std::string name = spec.name;
-  servers_.emplace(std::move(name), make_server(std::move(spec)));
-  return {};
-}
-
-Result<void> PoolImpl::update(ServerSpec spec) {
-  const Result<Server*> server = find(spec.name);
-  if (!server) return server.error();
-  retire(**server, "it was updated");
-  const bool disabled = (*server)->state->spec.enabled && !(*server)->enabled;  // by disable()
-  **server = make_server(std::move(spec));
-  if (disabled) return disable((*server)->state->spec.name);
-  return {};
-}
-
-Result<void> PoolImpl::remove(std::string_view name) {
-  const Result<Server*> server = find(name);
-  if (!server) return server.error();
-  retire(**server, "it was removed");
-  servers_.erase(servers_.find(name));
-  core_->referenced_variables.erase(std::string(name));
-  return {};
-}
-
-Result<void> PoolImpl::disable(std::string_view name) {
-  const Result<Server*> server = find(name);
-  if (!server) return server.error();
-  (*server)->enabled = false;
-  for (const auto& [key, upstream] : (*server)->upstreams)
-    upstream->retire("it was disabled", upstream->spec().clocks.drain);
-  return {};
-}
-
-Result<void> PoolImpl::enable(std::string_view name) {
-  const Result<Server*> server = find(name);
-  if (!server) return server.error();
-  (*server)->enabled = true;
-  for (const auto& [key, upstream] : (*server)->upstreams) upstream->restore();
-  keep_running(**server);
-  return {};
-}
-
-void PoolImpl::retire(Server& server, std::string_view why) {
-  for (auto& [key, upstream] : std::exchange(server.upstreams, {})) let_go(upstream, why);
-}
-
-void PoolImpl::let_go(UpstreamPtr upstream, std::string_view why) {
-  leaving_.push_back(upstream);
-  upstream->retire(why, upstream->spec().clocks.drain);
-}
-
-void PoolImpl::end_session(std::string_view session) {
-  if (session.empty()) return;
-  for (auto& [name, server] : servers_) {
-    for (const auto& [key, upstream] : server.upstreams) upstream->session_ended(session);
-    const auto found = server.upstreams.find(session);
-    if (server.state->sharing != Sharing::per_session || found == server.upstreams.end()) continue;
-    const UpstreamPtr upstream = found->second;
-    server.upstreams.erase(found);
-    let_go(upstream, "its session has ended");
-  }
-}
-
-// A server that was shared turns out to keep state: from now on every session has its own. The connection
-// there is stays with its session where it has served no other, and is let go of otherwise.
-void PoolImpl::keep_apart(const std::string& name, const std::string& evidence) {
-  const Result<Server*> found = find(name);
-  if (!found || (*found)->state->sharing != Sharing::shared) return;
-  Server& server = **found;
-  server.state->sharing = Sharing::per_session;
-  server.state->evidence = evidence;
-  core_->log().info("server is no longer shared", {{"server", name}, {"evidence", evidence}});
-  if (core_->options.handlers.kept_apart)
-    core_->loop.post([core = core_, name] { core->options.handlers.kept_apart(name); });
-  const auto shared = server.upstreams.find("");
-  if (shared == server.upstreams.end()) return;
-  const UpstreamPtr upstream = shared->second;
-  const std::optional<std::string> only = upstream->only_session();
-  if (only && only->empty()) return;  // nobody's session in particular
-  server.upstreams.erase(shared);
-  if (!only) return let_go(upstream, "it is no longer shared");
-  upstream->belong_to(*only);
-  server.upstreams.emplace(*only, upstream);
-}
-
-// What has come to rest and will not be asked for by its key again.
-void PoolImpl::forget(ManagedUpstream& upstream) {
-  if (upstream.state() == State::stopped)
-    std::erase_if(leaving_, [&](const UpstreamPtr& leaving) { return leaving.get() == &upstream; });
-  if (upstream.key().empty() || upstream.state() != State::idle) return;
-  const Result<Server*> server = find(upstream.spec().name);
-  if (!server) return;
-  const auto found = (*server)->upstreams.find(upstream.key());
-  if (found != (*server)->upstreams.end() && found->second.get() == &upstream)
-    (*server)->upstreams.erase(found);
-}
-
-// ---- looking on and ending -------------------------------------------------------------------------------
-
-std::vector<UpstreamStatus> PoolImpl::status() const {
-  std::vector<UpstreamStatus> all;
-  for (const auto& [name, server] : servers_) {
-    for (const auto& [key, upstream] : server.upstreams) all.push_back(upstream->status());
-    if (!server.upstreams.empty()) continue;
-    UpstreamStatus none;
-    none.server = name;
-    none.state = server.enabled ? State::idle : State::stopped;
-    none.sharing = server.state->sharing;
-    none.sharing_evidence = server.state->evidence;
-    all.push_back(std::move(none));
-  }
-  for (const UpstreamPtr& upstream : leaving_) all.push_back(upstream->status());
-  return all;
-}
+PoolImpl::PoolImpl(Loop& loop, PoolOptions options)
+    : core_(std::make_shared<Core>(loop, std::move(options))),
+      registry_(ServerRegistry::create(core_)),
+      forwarder_(std::make_shared<CallForwarder>(core_, registry_)) {}
 
 Task<void> PoolImpl::shutdown(std::chrono::milliseconds grace) {
-  const auto self = shared_from_this();
-  shutting_down_ = true;
-  for (auto& [name, server] : servers_) retire(server, "the pool shuts down");
-  const std::vector<UpstreamPtr> all = leaving_;
-  for (const UpstreamPtr& upstream : all) upstream->retire("the pool shuts down", grace);
-  Task<bool> ending = core_->all_gone(grace + kStopLadder);
-  const bool gone = co_await ending;
-  if (!gone) core_->log().error("servers are still not gone", {});
+  return shut_down(core_, registry_, grace);
+}
+
+Task<Result<rpc::Message>> Pool::call(Target target, rpc::Message request, ForwardOptions options) {
+  std::shared_ptr<const mcp::OutgoingRequest> outgoing =
+      std::make_shared<const mcp::VerbatimRequest>(std::move(request));
+  Task<Result<ForwardedAnswer>> forwarding =
+      forward(std::move(target), std::move(outgoing), std::move(options));
+  const Result<ForwardedAnswer> answer = co_await forwarding;
+  if (!answer) co_return answer.error();
+  co_return answer->message;
 }
 
 }  // namespace fairlead::pool

@@ -6,7 +6,7 @@
 //   pool->add(spec);
 //   Result<ForwardedAnswer> answer = co_await pool->forward(target, request, options);
 //
-// A pool and its upstreams live on one loop.
+// A pool lives on one loop. So do its upstreams, unless PoolOptions::openers open them elsewhere.
 #pragma once
 
 #include <functional>

@@ -1,0 +1,39 @@
+// CallForwarder: how a call gets to its server: admission, the right upstream, sending it, and sending it
+// again. Private to the layer.
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <string_view>
+
+#include "fairlead/pool/pool.hpp"
+#include "pool/call_admission.hpp"
+#include "pool/server_registry.hpp"
+
+namespace fairlead::pool {
+
+// The functions are those of Pool.
+class CallForwarder : public std::enable_shared_from_this<CallForwarder> {
+ public:
+  CallForwarder(std::shared_ptr<Core> core, std::shared_ptr<ServerRegistry> registry)
+      : core_(core), registry_(std::move(registry)), admission_(std::move(core)) {}
+
+  Task<Result<ForwardedAnswer>> forward(Target target, std::shared_ptr<const mcp::OutgoingRequest> request,
+                                        ForwardOptions options);
+  Task<Result<Lease>> acquire(Target target, std::stop_token stop, StartPriority priority);
+  Result<Lease> hold(const std::shared_ptr<Upstream>& upstream);
+  Result<void> notify(const Target& target, std::string_view method, const json::Raw& params);
+  Task<Result<std::shared_ptr<Upstream>>> warm(Target target, std::stop_token stop);
+
+ private:
+  using UpstreamPtr = ServerRegistry::UpstreamPtr;
+
+  Task<Result<UpstreamPtr>> ready_upstream(const Target& target, std::stop_token stop,
+                                           StartPriority priority = StartPriority::call);
+
+  std::shared_ptr<Core> core_;
+  std::shared_ptr<ServerRegistry> registry_;
+  CallAdmission admission_;
+};
+
+}  // namespace fairlead::pool
