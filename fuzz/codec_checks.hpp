@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fairlead/rpc/framing.hpp"
-#include "fairlead/rpc/write_queue.hpp"
+#include "rpc/write_queue.hpp"
 
 namespace fairlead::rpc::checks {
 

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "fairlead/protocol/header_values.hpp"
 #include "json/utf8.hpp"
+#include "protocol/header_values.hpp"
 
 using namespace fairlead;
 

@@ -11,7 +11,7 @@
 #include "fairlead/rpc/message.hpp"
 #include "fairlead/rpc/message_parser.hpp"
 #include "fairlead/rpc/rope.hpp"
-#include "fairlead/rpc/write_queue.hpp"
+#include "rpc/write_queue.hpp"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/references.hpp"
 #include "fairlead/base/redactor.hpp"
-#include "fairlead/base/references.hpp"
 
 using namespace fairlead;
 

@@ -1,4 +1,4 @@
-#include "fairlead/base/base64.hpp"
+#include "base/base64.hpp"
 
 #include <cstdint>
 

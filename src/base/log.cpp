@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "base/printable.hpp"
 #include "fairlead/base/limits.hpp"
-#include "fairlead/base/printable.hpp"
 #include "fairlead/base/redactor.hpp"
 
 namespace fairlead {

@@ -1,4 +1,4 @@
-#include "fairlead/base/printable.hpp"
+#include "base/printable.hpp"
 
 #include <algorithm>
 #include <cstdio>

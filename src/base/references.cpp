@@ -1,4 +1,4 @@
-#include "fairlead/base/references.hpp"
+#include "base/references.hpp"
 
 #include <algorithm>
 #include <utility>

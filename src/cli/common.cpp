@@ -9,7 +9,7 @@
 #include <iterator>
 #include <map>
 
-#include "fairlead/base/printable.hpp"
+#include "base/printable.hpp"
 #include "fairlead/gateway/config.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/process/subreaper.hpp"

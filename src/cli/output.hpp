@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fairlead/base/printable.hpp"
+#include "base/printable.hpp"
 #include "fairlead/json/raw.hpp"
 
 namespace fairlead::cli {

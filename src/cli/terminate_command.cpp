@@ -8,8 +8,8 @@
 #include <iostream>
 #include <limits>
 
+#include "base/printable.hpp"
 #include "cli/common.hpp"
-#include "fairlead/base/printable.hpp"
 #include "fairlead/json/raw.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/process/terminate.hpp"

@@ -13,7 +13,7 @@
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/peer/connection.hpp"
 #include "fairlead/rpc/framing.hpp"
-#include "fairlead/rpc/write_queue.hpp"
+#include "rpc/write_queue.hpp"
 
 namespace fairlead {
 

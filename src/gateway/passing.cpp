@@ -3,8 +3,8 @@
 #include "fairlead/json/members.hpp"
 #include "fairlead/json/splice.hpp"
 #include "fairlead/json/writer.hpp"
-#include "fairlead/protocol/method_table.hpp"
 #include "protocol/envelope.hpp"
+#include "protocol/method_table.hpp"
 
 namespace fairlead::gateway {
 

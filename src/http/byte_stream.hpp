@@ -12,7 +12,7 @@
 #include "fairlead/base/principal.hpp"
 #include "fairlead/base/result.hpp"
 #include "fairlead/loop/descriptor.hpp"
-#include "fairlead/rpc/write_queue.hpp"
+#include "rpc/write_queue.hpp"
 
 namespace fairlead::http {
 

@@ -10,10 +10,10 @@
 #include "fairlead/http/authenticator.hpp"
 #include "fairlead/http/server.hpp"
 #include "fairlead/loop/loop.hpp"
-#include "fairlead/rpc/write_queue.hpp"
 #include "http/byte_stream.hpp"
 #include "http/request_reader.hpp"
 #include "http/server_core.hpp"
+#include "rpc/write_queue.hpp"
 
 namespace fairlead::http {
 

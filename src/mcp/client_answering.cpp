@@ -1,10 +1,10 @@
 // What the server asks of a client, and tells it: requests of its own in the legacy era, questions inside
 // results in the modern one.
 #include "fairlead/json/splice.hpp"
-#include "fairlead/protocol/method_table.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/client_session.hpp"
 #include "mcp/task_messages.hpp"
+#include "protocol/method_table.hpp"
 
 namespace fairlead::mcp {
 

@@ -3,8 +3,8 @@
 #include "fairlead/json/members.hpp"
 #include "fairlead/json/splice.hpp"
 #include "fairlead/loop/timer.hpp"
-#include "fairlead/protocol/encoded_call.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "protocol/encoded_call.hpp"
 #include "protocol/envelope.hpp"
 #include "protocol/slices.hpp"
 

@@ -1,6 +1,6 @@
 // A client and the skills of its server: read one file at a time, and only believed when the entry vouches
 // for what was read.
-#include "fairlead/base/base64.hpp"
+#include "base/base64.hpp"
 #include "mcp/client_session.hpp"
 #include "mcp/front_matter.hpp"
 #include "mcp/skills.hpp"

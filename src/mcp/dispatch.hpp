@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "fairlead/json/writer.hpp"
-#include "fairlead/protocol/method_table.hpp"
 #include "mcp/features.hpp"
+#include "protocol/method_table.hpp"
 
 namespace fairlead::mcp {
 

@@ -1,6 +1,6 @@
 #include "pool/reference_resolver.hpp"
 
-#include "fairlead/base/references.hpp"
+#include "base/references.hpp"
 #include "fairlead/process/failure.hpp"
 #include "http/url.hpp"
 #include "process/secrets.hpp"

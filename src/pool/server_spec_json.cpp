@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "fairlead/base/references.hpp"
+#include "base/references.hpp"
 #include "fairlead/connection/uri.hpp"
 #include "http/url.hpp"
 #include "pool/server_spec_reader.hpp"

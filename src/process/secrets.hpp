@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/references.hpp"
 #include "fairlead/base/redactor.hpp"
-#include "fairlead/base/references.hpp"
 #include "fairlead/base/result.hpp"
 
 namespace fairlead::process {

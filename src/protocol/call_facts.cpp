@@ -2,11 +2,11 @@
 
 #include <span>
 
-#include "fairlead/protocol/header_values.hpp"
 #include "fairlead/protocol/list_limits.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "json/walk.hpp"
 #include "protocol/envelope.hpp"
+#include "protocol/header_values.hpp"
 
 namespace fairlead::mcp {
 

@@ -1,10 +1,10 @@
-#include "fairlead/protocol/header_values.hpp"
+#include "protocol/header_values.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <utility>
 
-#include "fairlead/base/base64.hpp"
+#include "base/base64.hpp"
 #include "json/utf8.hpp"
 #include "json/walk.hpp"
 

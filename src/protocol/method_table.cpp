@@ -1,4 +1,4 @@
-#include "fairlead/protocol/method_table.hpp"
+#include "protocol/method_table.hpp"
 
 #include "fairlead/protocol/extension.hpp"
 

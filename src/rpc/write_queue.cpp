@@ -1,4 +1,4 @@
-#include "fairlead/rpc/write_queue.hpp"
+#include "rpc/write_queue.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -6,11 +6,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/base64.hpp"
 #include "base/comma_list.hpp"
-#include "fairlead/base/base64.hpp"
 #include "fairlead/protocol/call_facts.hpp"
-#include "fairlead/protocol/header_values.hpp"
 #include "peer/parse_in_steps.hpp"
+#include "protocol/header_values.hpp"
 #include "transport/legacy_session.hpp"
 #include "transport/modern_request.hpp"
 #include "transport/pair_session.hpp"

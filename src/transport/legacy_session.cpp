@@ -4,8 +4,8 @@
 
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
-#include "fairlead/protocol/header_values.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "protocol/header_values.hpp"
 
 namespace fairlead::transport {
 

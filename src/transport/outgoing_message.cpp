@@ -1,6 +1,6 @@
 #include "transport/outgoing_message.hpp"
 
-#include "fairlead/protocol/header_values.hpp"
+#include "protocol/header_values.hpp"
 
 namespace fairlead::transport {
 

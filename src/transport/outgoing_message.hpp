@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "fairlead/base/limits.hpp"
-#include "fairlead/protocol/encoded_call.hpp"
 #include "fairlead/rpc/message.hpp"
 #include "fairlead/rpc/rope.hpp"
+#include "protocol/encoded_call.hpp"
 
 namespace fairlead::transport {
 

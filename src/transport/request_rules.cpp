@@ -5,12 +5,12 @@
 #include "base/comma_list.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/protocol/call_facts.hpp"
-#include "fairlead/protocol/header_values.hpp"
 #include "fairlead/protocol/revision.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "fairlead/rpc/rope.hpp"
 #include "http/sse.hpp"
 #include "protocol/envelope.hpp"
+#include "protocol/header_values.hpp"
 
 namespace fairlead::transport {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "fairlead/json/view.hpp"
-#include "fairlead/protocol/header_values.hpp"
 #include "fairlead/rpc/rope.hpp"
 #include "peer/parse_in_steps.hpp"
 #include "protocol/envelope.hpp"
+#include "protocol/header_values.hpp"
 
 namespace fairlead::transport {
 

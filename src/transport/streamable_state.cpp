@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "fairlead/json/members.hpp"
-#include "fairlead/protocol/header_values.hpp"
+#include "protocol/header_values.hpp"
 
 namespace fairlead::transport {
 

@@ -12,9 +12,9 @@
 #include "fairlead/base/limits.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/peer/connection.hpp"
-#include "fairlead/rpc/write_queue.hpp"
 #include "http/byte_stream.hpp"
 #include "http/websocket.hpp"
+#include "rpc/write_queue.hpp"
 
 namespace fairlead::transport {
 

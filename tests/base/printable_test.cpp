@@ -1,5 +1,5 @@
 // Text of others, made safe to show.
-#include "fairlead/base/printable.hpp"
+#include "base/printable.hpp"
 
 #include <gtest/gtest.h>
 

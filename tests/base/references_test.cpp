@@ -1,5 +1,5 @@
 // References in configuration values, and the durations and words around them.
-#include "fairlead/base/references.hpp"
+#include "base/references.hpp"
 
 #include <gtest/gtest.h>
 

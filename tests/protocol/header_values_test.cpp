@@ -1,5 +1,5 @@
 // Values in headers (PROTOCOL §8.3): what is written there, what is read back, and what is refused.
-#include "fairlead/protocol/header_values.hpp"
+#include "protocol/header_values.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The write queue (R2.4, R2.7): frames side by side, written in pieces of any size, nothing kept.
-#include "fairlead/rpc/write_queue.hpp"
+#include "rpc/write_queue.hpp"
 
 #include <gtest/gtest.h>
 #include <malloc.h>
