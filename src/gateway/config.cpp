@@ -77,20 +77,16 @@ std::string usable_name(std::string_view name) {
 // What other programs keep in there beside is not our business.
 void read_desktop(ConfigReader& in, Config& config) {
   std::set<std::string> taken;
-  in.view().each_member([&](std::string_view key, bool escaped, json::View) {
-    const std::string name = escaped ? json::unescape(key) : std::string(key);
-    in.table(name, [&](ConfigReader& server) {
-      bool disabled = false;
-      server.flag("disabled", disabled);
-      if (disabled) return;
-      pool::ServerSpec spec;
-      spec.name = usable_name(name);
-      pool::read_desktop_server(server, spec);
-      if (!taken.insert(spec.name).second)
-        server.fail("", "would be called `" + spec.name + "`, which another one is");
-      add_server(server, std::move(spec), config);
-    });
-    return true;
+  in.each_table([&](const std::string& name, ConfigReader& server) {
+    bool disabled = false;
+    server.flag("disabled", disabled);
+    if (disabled) return;
+    pool::ServerSpec spec;
+    spec.name = usable_name(name);
+    pool::read_desktop_server(server, spec);
+    if (!taken.insert(spec.name).second)
+      server.fail("", "would be called `" + spec.name + "`, which another one is");
+    add_server(server, std::move(spec), config);
   });
 }
 
@@ -124,11 +120,8 @@ void read_own(ConfigReader& in, Config& config) {
       .table("limits", [&](ConfigReader& table) { read_limits(table, config); })
       .table("servers",
              [&](ConfigReader& servers) {
-               servers.view().each_member([&](std::string_view key, bool escaped, json::View) {
-                 const std::string name = escaped ? json::unescape(key) : std::string(key);
-                 servers.table(name, [&](ConfigReader& server) { read_server(server, name, config); });
-                 return true;
-               });
+               servers.each_table(
+                   [&](const std::string& name, ConfigReader& server) { read_server(server, name, config); });
              })
       .finish();
   if (config.tls_certificate.empty() != config.tls_key.empty())

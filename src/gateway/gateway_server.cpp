@@ -6,6 +6,7 @@
 
 #include "fairlead/mcp/serve.hpp"
 #include "gateway/slow_turn_log.hpp"
+#include "http/response_head.hpp"
 
 namespace fairlead::gateway {
 
@@ -23,9 +24,10 @@ Result<void> check_address(const std::string& address, const GatewayServerOption
                  "refusing to listen on " + address +
                      ": other machines can reach this address, and the gateway does not authenticate its "
                      "clients. Listen on 127.0.0.1, localhost, [::1] or a Unix socket, or pass "
-                     "--insecure-no-auth if something else keeps strangers away");
+                     "--insecure-no-auth if a firewall or a proxy restricts access");
   options.log.warning(
-      "listening beyond this machine without authentication: whoever reaches it may use every server",
+      "listening beyond this machine without authentication: every client that reaches it can use every "
+      "server",
       {{"address", address}, {"flag", "--insecure-no-auth"}});
   return {};
 }
@@ -148,6 +150,9 @@ void GatewayServer::add_routes() {
   http_->route("/messages", endpoint_->messages_handler());
   http_->route("/health", [weak = weak_from_this()](const std::shared_ptr<http::Exchange>& exchange) {
     if (const auto self = weak.lock()) self->answer_health(*exchange);
+  });
+  http_->route("/*", [](const std::shared_ptr<http::Exchange>& exchange) {
+    exchange->respond(http::refusal_response(404, "Not Found: MCP is at /mcp, the status at /health"));
   });
   options_.log.info("serving", {{"endpoint", url()}, {"servers", config_.servers.size()}});
 }

@@ -140,8 +140,9 @@ Task<Answer> UpstreamEvents::on_request(std::shared_ptr<UpstreamEvents> self,
   if (!found) co_return self->no_client(server, request.method());
   const mcp::Context context = *found;
   if (mcp::is_modern(context.revision())) {
-    co_return Error::rpc(rpc::kInternalError,
-                         "The client speaks revision 2026-07-28, which has no requests from servers");
+    co_return Error::rpc(rpc::kInternalError, "The client speaks revision " +
+                                                  std::string(to_string(context.revision())) +
+                                                  ", which has no requests from servers");
   }
   if (context.client_capabilities()[capability].absent()) co_return rpc::method_not_found(request.method());
   if (const auto id = request.args()["elicitationId"].as_string())

@@ -152,6 +152,16 @@ ConfigReader& ConfigReader::table(std::string_view key, const std::function<void
   return *this;
 }
 
+void ConfigReader::each_table(const std::function<void(const std::string& key, ConfigReader&)>& read) {
+  object_.each_member([&](std::string_view spelled, bool escaped, View value) {
+    if (value.is(Type::null)) return true;
+    const std::string key = escaped ? unescape(spelled) : std::string(spelled);
+    ConfigReader inner(value, where_.empty() ? key : where_ + "." + key, problem_);
+    read(key, inner);
+    return !problem_;
+  });
+}
+
 void ConfigReader::finish() {
   if (problem_) return;
   object_.each_member([&](std::string_view key, bool escaped, View) {

@@ -1,5 +1,5 @@
 // Reads the members of a JSON object into a configuration, one after the other. The first error is kept, with
-// the path to its key; a member that nobody read is an error too.
+// the path to its key; a member that was not read is an error too.
 #pragma once
 
 #include <chrono>
@@ -55,6 +55,9 @@ class ConfigReader {
   }
   // A member that is an object; not called when it is not there.
   ConfigReader& table(std::string_view key, const std::function<void(ConfigReader&)>& read);
+  // Every member, each of which is an object. Takes time linear in the text, where table() for each would
+  // not.
+  void each_table(const std::function<void(const std::string& key, ConfigReader&)>& read);
 
   // Of what was read already: nothing works with none of it.
   ConfigReader& not_zero(std::initializer_list<std::string_view> keys);
@@ -62,7 +65,7 @@ class ConfigReader {
   ConfigReader& only_if(bool sensible, std::initializer_list<std::string_view> keys,
                         const std::string& why_not);
 
-  // One that others have a use for.
+  // Accepted for compatibility and ignored.
   ConfigReader& ignore(std::string_view key);
 
   bool has(std::string_view key) { return !member(key).absent(); }

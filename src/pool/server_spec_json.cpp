@@ -70,7 +70,9 @@ struct AnyReach {
 };
 
 void choose_reach(ConfigReader& in, AnyReach any, ServerSpec& spec) {
-  if (any.given() != 1 && spec.enabled) return in.fail("", "needs either a command or a url");
+  if (any.given() == 0 && spec.enabled) return in.fail("", "needs a `command` or a `url`");
+  if (any.given() > 1 && spec.enabled)
+    return in.fail("", "has more than one of `command`, `url` and `connector`");
   if (!any.address.url.empty()) {
     if (spec.enabled) check_address(in, any.address.url);
     spec.reach = std::move(any.address);
@@ -81,12 +83,19 @@ void choose_reach(ConfigReader& in, AnyReach any, ServerSpec& spec) {
   }
 }
 
+std::string known_revisions() {
+  std::string names;
+  for (const mcp::Revision revision : mcp::kRevisions)
+    names += (names.empty() ? "" : ", ") + std::string(to_string(revision));
+  return names;
+}
+
 void read_revision(ConfigReader& in, ServerSpec& spec) {
   std::string revision;
   in.string("revision", revision);
   if (revision.empty()) return;
   spec.pinned = mcp::revision_named(revision);
-  if (!spec.pinned) in.fail("revision", "is not a revision of MCP that there is");
+  if (!spec.pinned) in.fail("revision", "is none of " + known_revisions());
 }
 
 void write_table(json::Writer& out, std::string_view key, const auto& value) {

@@ -382,6 +382,20 @@ class Http(ServeTest):
         self.assertEqual(result.returncode, 2, result.stderr)
         self.assertIn("refusing to listen on 0.0.0.0:0", result.stderr)
 
+    def test_an_address_in_use_is_named_with_a_remedy(self):
+        with Gateway() as gateway:
+            result = program.run("serve", "--listen", f"127.0.0.1:{gateway.port}")
+            self.assertEqual(result.returncode, 3, result.stderr)
+            self.assertIn(f"cannot listen on 127.0.0.1:{gateway.port}: Address already in use", result.stderr)
+            self.assertIn("remedy: End the program that listens there, or choose another address with --listen", result.stderr)
+
+    def test_another_path_is_answered_with_the_path_of_mcp(self):
+        with Gateway() as gateway:
+            for path in ("/", "/wrong", "/mcp/more"):
+                status, body = gateway.ask("GET", path, None, {})
+                self.assertEqual(status, 404, path)
+                self.assertIn("MCP is at /mcp", str(body))
+
     def test_what_is_no_address_is_not_refused_as_one_of_others(self):
         result = program.run("serve", "--listen", "nonsense")
         self.assertIn("cannot listen on `nonsense`", result.stderr)

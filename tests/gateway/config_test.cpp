@@ -108,9 +108,11 @@ TEST(GatewayConfig, TheJsonOfADesktopClientWithWhateverElseIsInIt) {
 TEST(GatewayConfig, WhatIsWrongIsNamed) {
   EXPECT_EQ(problem_of("servers.a.comand = 'x'\nservers.a.command = 'y'"),
             "f: unknown key `comand` in [servers.a] (did you mean `command`?)");
-  EXPECT_EQ(problem_of("[servers.a]"), "f: `servers.a` needs either a command or a url");
+  EXPECT_EQ(problem_of("[servers.a]"), "f: `servers.a` needs a `command` or a `url`");
   EXPECT_EQ(problem_of("[servers.a]\ncommand='x'\nurl='http://h'"),
-            "f: `servers.a` needs either a command or a url");
+            "f: `servers.a` has more than one of `command`, `url` and `connector`");
+  EXPECT_EQ(problem_of("[servers.a]\ncommand='x'\nrevision='2025-01-01'"),
+            "f: `servers.a.revision` is none of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28");
   EXPECT_EQ(problem_of("listen = 5"), "f: `listen` is not a string");
   EXPECT_EQ(problem_of("[servers.a]\ncommand='x'\nargs='y'"), "f: `servers.a.args` is not a list of strings");
   EXPECT_EQ(problem_of("[servers.a]\ncommand='x'\nsharing='all'"),

@@ -95,7 +95,8 @@ TEST(ServerSpec, WhatIsWrongIsNamedWithItsKey) {
   EXPECT_EQ(problem(R"({"command":"x","clocks":{"idel":1}})"),
             "unknown key `idel` in [clocks] (did you mean `idle`?)");
   EXPECT_EQ(problem(R"({"command":"x","frobnicate":1})"), "unknown key `frobnicate`");
-  EXPECT_EQ(problem(R"({"command":"x","connector":"y"})"), "the file needs either a command or a url");
+  EXPECT_EQ(problem(R"({"command":"x","connector":"y"})"),
+            "the file has more than one of `command`, `url` and `connector`");
   EXPECT_EQ(problem(R"([])"), "the file is not a table");
   EXPECT_EQ(problem(R"({"command":"x","stderr":"loud"})"),
             "`stderr` is none of log, relay, discard, inherit");
