@@ -156,14 +156,6 @@ HeaderAnnotations read_header_annotations(json::View input_schema, const ListLim
   return AnnotationReader(input_schema, limits).read();
 }
 
-std::optional<std::string> header_annotation_problem(json::View input_schema) {
-  return read_header_annotations(input_schema).problem;
-}
-
-std::vector<HeaderParam> header_params(json::View input_schema) {
-  return read_header_annotations(input_schema).params;
-}
-
 std::optional<std::string> schema_limit_problem(std::string_view which, json::View schema,
                                                 const ListLimits& limits) {
   const auto over = [&](std::string_view limit, std::size_t value) {

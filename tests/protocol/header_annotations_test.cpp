@@ -7,7 +7,7 @@ namespace fairlead::mcp {
 namespace {
 
 std::string problem(const std::string& schema) {
-  return header_annotation_problem(json::View(schema)).value_or("");
+  return read_header_annotations(json::View(schema)).problem.value_or("");
 }
 std::string property(const std::string& inside) {
   return R"({"type":"object","properties":{"a":{)" + inside + "}}}";

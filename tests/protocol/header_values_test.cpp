@@ -48,34 +48,38 @@ const char* const kSchema = R"({"type":"object","properties":{
   "deep":{"type":"object","properties":{"on":{"type":"boolean","x-mcp-header":"On"}}},
   "plain":{"type":"string"}}})";
 
+std::vector<HeaderParam> params_of(json::View schema) {
+  return read_header_annotations(schema).params;
+}
+
 std::string problem(const std::string& arguments, std::map<std::string, std::string> headers) {
   const auto lookup = [&](std::string_view name) -> std::optional<std::string_view> {
     const auto found = headers.find(std::string(name));
     if (found == headers.end()) return std::nullopt;
     return found->second;
   };
-  return param_header_problem(header_params(json::View(kSchema)), json::View(arguments), lookup).value_or("");
+  return param_header_problem(params_of(json::View(kSchema)), json::View(arguments), lookup).value_or("");
 }
 
 TEST(HeaderValues, TheTableOfASchemaSaysWhatTravels) {
-  const std::vector<HeaderParam> params = header_params(json::View(kSchema));
+  const std::vector<HeaderParam> params = params_of(json::View(kSchema));
   ASSERT_EQ(params.size(), 3u);
   EXPECT_EQ(params[0].header, "Mcp-Param-Region");
   EXPECT_EQ(params[2].path, (std::vector<std::string>{"deep", "on"}));
   EXPECT_EQ(params[2].type, HeaderParam::Type::boolean);
-  EXPECT_TRUE(header_params(json::View(R"({"x-mcp-header":"A"})")).empty());
+  EXPECT_TRUE(params_of(json::View(R"({"x-mcp-header":"A"})")).empty());
 }
 
 TEST(HeaderValues, ArgumentsBecomeHeaders) {
   const auto headers =
-      param_headers(header_params(json::View(kSchema)),
+      param_headers(params_of(json::View(kSchema)),
                     json::View(R"({"region":"süd","n":42.0,"deep":{"on":true},"plain":"x"})"));
   EXPECT_EQ(
       headers,
       (std::vector<std::pair<std::string, std::string>>{
           {"Mcp-Param-Region", "=?base64?c8O8ZA==?="}, {"Mcp-Param-N", "42"}, {"Mcp-Param-On", "true"}}));
   // Null, absent, of the wrong type, and not exact in every language.
-  EXPECT_TRUE(param_headers(header_params(json::View(kSchema)),
+  EXPECT_TRUE(param_headers(params_of(json::View(kSchema)),
                             json::View(R"({"region":null,"n":9007199254740992,"deep":{"on":"yes"}})"))
                   .empty());
 }
@@ -83,7 +87,7 @@ TEST(HeaderValues, ArgumentsBecomeHeaders) {
 TEST(HeaderValues, ArgumentIsFoundWhateverStandsAroundIt) {
   const auto headers = [](const char* arguments) {
     std::string all;
-    for (const auto& [name, value] : param_headers(header_params(json::View(kSchema)), json::View(arguments)))
+    for (const auto& [name, value] : param_headers(params_of(json::View(kSchema)), json::View(arguments)))
       all += name + "=" + value + " ";
     return all;
   };

@@ -38,11 +38,6 @@ HeaderAnnotations read_header_annotations(json::View input_schema, const ListLim
 // False for a schema that certainly has no annotation. Much cheaper than reading them.
 bool may_have_header_annotations(json::View input_schema) noexcept;
 
-// What is wrong with the annotations of a tool's input schema; nullopt when nothing is.
-std::optional<std::string> header_annotation_problem(json::View input_schema);
-// All of a schema's; none when its annotations are not valid.
-std::vector<HeaderParam> header_params(json::View input_schema);
-
 // Which limit the schema named `which` is over, as in "its outputSchema is over the limit max_schema_bytes
 // (262144)"; nullopt if none.
 std::optional<std::string> schema_limit_problem(std::string_view which, json::View schema,
