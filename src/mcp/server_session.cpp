@@ -1,5 +1,6 @@
 #include "mcp/server_session.hpp"
 
+#include "fairlead/json/members.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/dialect.hpp"
 #include "mcp/dispatch.hpp"
@@ -15,6 +16,25 @@ Error unknown_method(const Request& request) {
 
 bool is_only_modern(std::string_view method) {
   return find_method(method, kNewest) && !find_method(method, kNewestLegacy);
+}
+
+// What a session keeps of its client for as long as it lasts.
+constexpr std::size_t kMaxClientDescription = 64u << 10;
+
+// Not a part of the frame, which may be much larger.
+json::Raw copy_of(json::View value) {
+  return value.absent() ? json::Raw() : json::Raw::trusted(Bytes::copy_of(value.text()));
+}
+
+Result<ByteCharge> charge_description(std::shared_ptr<ByteAccount> account, std::size_t bytes) {
+  if (bytes > kMaxClientDescription)
+    return rpc::invalid_params(
+        "capabilities and clientInfo are over the limit max_client_description_bytes (" +
+        std::to_string(kMaxClientDescription) + ")");
+  ByteCharge charge(std::move(account));
+  const ChargeOutcome outcome = charge.resize(bytes);
+  if (outcome == ChargeOutcome::charged) return charge;
+  return Error::rpc(rpc::kInternalError, charge.refusal(outcome).message());
 }
 
 }  // namespace
@@ -53,6 +73,7 @@ std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,
     session->modern_->subscriptions->end_all();
     session->server_->tasks->end_session(session->session_);
   };
+  session->account_ = connection->account();
   auto peer = Peer::start(std::move(connection), std::move(methods), std::move(options));
   session->peer_ = peer;
   server->listen(session);
@@ -123,20 +144,24 @@ std::shared_ptr<RequestState> ServerSession::legacy_state() {
 }
 
 Answer ServerSession::initialize(const Request& request) {
-  const json::View params = request.args();
+  const json::Members params(request.message().members(), request.args(),
+                             {"protocolVersion", "capabilities", "clientInfo"});
   const std::optional<std::string> asked = params["protocolVersion"].as_string();
   if (!asked) return rpc::invalid_params("protocolVersion is not a string");
-  if (!params["capabilities"].is(json::Type::object))
-    return rpc::invalid_params("capabilities is not an object");
+  const json::View capabilities = params["capabilities"];
+  if (!capabilities.is(json::Type::object)) return rpc::invalid_params("capabilities is not an object");
   const json::View info = params["clientInfo"];
   if (!info.absent() && !info.is(json::Type::object))
     return rpc::invalid_params("clientInfo is not an object");
+  Result<ByteCharge> charge = charge_description(account_, capabilities.text().size() + info.text().size());
+  if (!charge) return charge.error();
   // The two lists never mix: a modern version is not negotiated here.
   const std::optional<Revision> known = revision_named(*asked);
   const Revision revision = known && !is_modern(*known) ? *known : kNewestLegacy;
   legacy_ = Legacy{.revision = revision,
-                   .capabilities = part_of(request.message(), params["capabilities"]),
-                   .client_info = part_of(request.message(), info),
+                   .capabilities = copy_of(capabilities),
+                   .client_info = copy_of(info),
+                   .charge = std::move(*charge),
                    .log_level = LoggingLevel::debug,
                    .subscriptions = {}};
   if (server_->backend) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "fairlead/base/byte_budget.hpp"
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
 #include "fairlead/peer/peer.hpp"
@@ -48,6 +49,7 @@ class ServerSession final : public ChangeListener,
     Revision revision;
     json::Raw capabilities;
     json::Raw client_info;
+    ByteCharge charge;  // of both
     LoggingLevel log_level = LoggingLevel::debug;
     // By URI. With a backend, what keeps its subscription, once that is made.
     std::map<std::string, std::shared_ptr<std::shared_ptr<void>>> subscriptions;
@@ -76,6 +78,7 @@ class ServerSession final : public ChangeListener,
   PrincipalPtr principal_;
   std::string session_;
   std::weak_ptr<Peer> peer_;
+  std::shared_ptr<ByteAccount> account_;  // of the client; null: without a budget
   std::optional<Legacy> legacy_;
 };
 

@@ -110,6 +110,31 @@ class Budgets(HostileTest):
         self.assertIn("HTTP/1.1 200 ", answer)
         self.assert_ends_clean(gateway)
 
+    def initialize(self, gateway, **params):
+        body = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}, **params}
+        message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": body}).encode()
+        with attacker(gateway) as client:
+            client.sendall(f"{HEAD}Accept: application/json, text/event-stream\r\nContent-Length: {len(message)}\r\n\r\n".encode() + message)
+            return answer_of(client)
+
+    def test_sessions_keep_no_more_of_their_handshake_than_a_small_description(self):
+        gateway = self.start()
+        before = gateway.resident_mib()
+        for _ in range(60):
+            self.assertIn("HTTP/1.1 200 ", self.initialize(gateway, padding="x" * (3 << 20)))
+        if not SANITIZED:  # a sanitizer keeps freed memory
+            self.assertLess(gateway.resident_mib() - before, 60)
+        self.assertIn("max_client_description_bytes (65536)", self.initialize(gateway, capabilities={"experimental": {"a": "x" * 70_000}}))
+        self.assert_ends_clean(gateway)
+
+    def test_descriptions_of_the_clients_of_sessions_are_charged(self):
+        gateway = self.start(head=self.limited("1M"))
+        described = {"experimental": {"a": "x" * 60_000}}
+        answers = [self.initialize(gateway, capabilities=described) for _ in range(20)]
+        self.assertIn("protocolVersion", answers[0])
+        self.assertIn("max_client_buffer_bytes (1048576 bytes)", answers[-1])
+        self.assert_ends_clean(gateway)
+
     def calls_at(self, gateway, server):
         return next(one for one in gateway.health()["servers"] if one["name"] == server)["calls"]
 
