@@ -79,6 +79,7 @@ mcp::LoggingLevel SessionTable::lowest_level(std::string_view session) const {
 void SessionTable::note_url(const std::string& server, const std::string& elicitation,
                             std::string_view session) {
   if (session.empty()) return;  // its client cannot be told
+  if (elicitation.size() > kMaxElicitationIdBytes) return;
   const auto [at, first] = urls_.emplace(server, elicitation, session);
   if (first) url_order_.push_back(*at);
   if (url_order_.size() <= kMaxUrls) return;

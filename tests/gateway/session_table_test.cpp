@@ -54,5 +54,14 @@ TEST(SessionTable, OldestUrlIsForgottenBeyondTheLimit) {
   EXPECT_EQ(table.sessions_at_url("s", std::to_string(SessionTable::kMaxUrls)).size(), 1u);
 }
 
+TEST(SessionTable, UrlOfAnElicitationWithALongIdIsNotRemembered) {
+  SessionTable table;
+  const std::string longest(SessionTable::kMaxElicitationIdBytes, 'x');
+  table.note_url("s", longest, "a");
+  table.note_url("s", longest + "x", "a");
+  EXPECT_EQ(table.sessions_at_url("s", longest).size(), 1u);
+  EXPECT_TRUE(table.sessions_at_url("s", longest + "x").empty());
+}
+
 }  // namespace
 }  // namespace fairlead::gateway
