@@ -148,7 +148,8 @@ def go(directory, packages, _):
     (sources / "go.mod").write_text(f"module peer\n\ngo {least}\n\nrequire (\n{required})\n")
     environment = {"GOMODCACHE": str(directory / "modules"), "GOFLAGS": "-mod=mod -modcacherw", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
     probe = [command, "list", "-m", "-versions", f"{next(iter(packages))}@latest"]
-    build([command, "build", "-o", directory / "peer", "."], "go build", sources, environment,
+    # Without symbols for a debugger it takes an eighth less.
+    build([command, "build", "-ldflags=-s -w", "-gcflags=all=-dwarf=false", "-o", directory / "peer", "."], "go build", sources, environment,
           lambda: execute(probe, sources, environment, PROBE_SECONDS)[0])  # fmt: skip
 
 
