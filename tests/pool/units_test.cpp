@@ -1,0 +1,144 @@
+// Units of an upstream that need no server.
+#include "pool/active_calls.hpp"
+#include "pool/connection_use.hpp"
+#include "pool/harness.hpp"
+#include "pool/health_monitor.hpp"
+
+namespace fairlead::pool {
+namespace {
+
+class ActiveCallsTest : public ::testing::Test {
+ protected:
+  const Target target{"server", "session", "user"};
+  const mcp::VerbatimRequest request{tool_call("echo")};
+  ActiveCalls calls;
+  ActiveCalls::Entry call{target, "tools/call", nullptr, &request};
+  ActiveCalls::Entry lease{target, "", nullptr, nullptr};
+
+  void TearDown() override {
+    if (call.is_linked()) calls.remove(call);
+    if (lease.is_linked()) calls.remove(lease);
+  }
+};
+
+TEST_F(ActiveCallsTest, IsUnusedOnlyWithoutCallsAndHolds) {
+  EXPECT_TRUE(calls.unused());
+  calls.add(call);
+  calls.begin_hold();
+  calls.remove(call);
+  EXPECT_TRUE(calls.empty());
+  EXPECT_FALSE(calls.unused());
+  calls.end_hold();
+  EXPECT_TRUE(calls.unused());
+}
+
+TEST_F(ActiveCallsTest, ToolsAndRunningCallsAreThoseUnderWay) {
+  calls.add(lease);
+  EXPECT_TRUE(calls.only_leases());
+  EXPECT_TRUE(calls.tools().empty());
+  calls.add(call);
+  EXPECT_FALSE(calls.only_leases());
+  EXPECT_EQ(calls.tools(), std::set<std::string>{"echo"});
+  ASSERT_EQ(calls.running().size(), 2u);
+  EXPECT_EQ(calls.running().at(1).session, "session");
+  EXPECT_EQ(calls.running().at(1).method, "tools/call");
+}
+
+TEST_F(ActiveCallsTest, AnyUntilCountsOnlyCallsThatWereAddedBefore) {
+  calls.add(lease);
+  const std::uint64_t before = calls.last_number();
+  calls.add(call);
+  EXPECT_TRUE(calls.any_until(before));
+  calls.remove(lease);
+  EXPECT_FALSE(calls.any_until(before));
+}
+
+TEST(ConnectionUseTest, BelongsToASessionUntilAnotherCallsOrItEnds) {
+  ConnectionUse use;
+  EXPECT_EQ(use.only_session(), "");
+  use.note_call("one");
+  EXPECT_EQ(use.only_session(), "one");
+  use.session_ended("another");
+  EXPECT_EQ(use.only_session(), "one");
+  use.note_call("another");
+  EXPECT_EQ(use.only_session(), std::nullopt);
+  use.reset();
+  EXPECT_FALSE(use.used());
+  use.note_call("one");
+  use.session_ended("one");
+  EXPECT_EQ(use.only_session(), std::nullopt);
+}
+
+class HealthMonitorTest : public ActiveCallsTest {
+ protected:
+  Loop loop;
+  ServerSpec spec;
+  std::vector<std::string> done;
+  std::optional<HealthMonitor> monitor;
+
+  // `ping` is answered at once if `answers`.
+  void start(bool answers) {
+    HealthMonitor::Actions actions;
+    actions.ping = [this, answers] {
+      done.emplace_back("ping");
+      if (answers) monitor->sign_of_life();
+    };
+    actions.silent = [this] { done.emplace_back("silent"); };
+    actions.unresponsive = [this] { done.emplace_back("unresponsive"); };
+    actions.idle = [this] {
+      done.emplace_back("idle");
+      monitor->stop();
+    };
+    monitor.emplace(loop, spec, calls, std::move(actions));
+    monitor->start();
+  }
+  bool comes_to(const std::vector<std::string>& expected) {
+    return loop.block_on(eventually(
+        loop, [&] { return done == expected; }, kPatience));
+  }
+};
+
+TEST_F(HealthMonitorTest, SilentConnectionIsUnresponsiveOnlyWhenEarlierCallsHaveEnded) {
+  spec.clocks.ping = 1ms;
+  calls.add(call);
+  start(false);
+  monitor->ping();
+  EXPECT_TRUE(comes_to({"ping", "silent"}));
+  EXPECT_FALSE(monitor->healthy(Clock::now()));
+  calls.remove(call);
+  monitor->replace_if_unresponsive();
+  EXPECT_EQ(done.back(), "unresponsive");
+}
+
+TEST_F(HealthMonitorTest, SignOfLifeAfterASilentPingKeepsTheConnection) {
+  spec.clocks.ping = 1ms;
+  calls.add(call);
+  start(false);
+  monitor->ping();
+  EXPECT_TRUE(comes_to({"ping", "silent"}));
+  monitor->sign_of_life();
+  calls.remove(call);
+  monitor->replace_if_unresponsive();
+  EXPECT_EQ(done.back(), "silent");
+  EXPECT_TRUE(monitor->healthy(Clock::now()));
+}
+
+TEST_F(HealthMonitorTest, ConnectionWithoutASignOfLifeIsPingedAndStaysWhenItAnswers) {
+  spec.clocks.health = 1ms;
+  spec.clocks.idle_stop = 0ms;
+  start(true);
+  EXPECT_TRUE(loop.block_on(eventually(
+      loop, [&] { return done.size() >= 2; }, kPatience)));
+  EXPECT_EQ(std::set<std::string>(done.begin(), done.end()), std::set<std::string>{"ping"});
+}
+
+TEST_F(HealthMonitorTest, UnusedConnectionIsIdleAfterIdleStop) {
+  spec.clocks.health = 0ms;
+  spec.clocks.idle_stop = 1ms;
+  calls.mark_idle(Clock::now());
+  start(true);
+  EXPECT_TRUE(comes_to({"idle"}));
+}
+
+}  // namespace
+}  // namespace fairlead::pool
