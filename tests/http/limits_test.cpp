@@ -101,15 +101,15 @@ TEST(HttpLimits, BytesBesideTheBodyAreNoProgress) {
 
 TEST(HttpLimits, BodyThatKeepsTheRateIsTakenHoweverLongItIs) {
   HttpServer server(with([](ServerOptions& o) {
-    o.body_rate_window = 300ms;
+    o.body_rate_window = 1s;
     o.min_body_bytes_per_second = 100;
   }));
   server.route("/x", answer_at_once);
   RawClient client = server.client();
   ASSERT_TRUE(client.send("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50000\r\n\r\n"));
-  for (int i = 0; i < 50; ++i) {  // one and a half seconds: five windows
+  for (int i = 0; i < 50; ++i) {  // two and a half seconds: more than two windows
     ASSERT_TRUE(client.send(std::string(1000, 'x')));
-    std::this_thread::sleep_for(30ms);
+    std::this_thread::sleep_for(50ms);
   }
   EXPECT_EQ(client.answer().status, 200);
 }
@@ -124,7 +124,7 @@ TEST(HttpLimits, RateOfABodyIsNotThatOfTheOneBefore) {
   RawClient client = server.client();
   const std::string head = "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60\r\n\r\n";
   ASSERT_TRUE(client.send(head));
-  std::this_thread::sleep_for(1600ms);
+  std::this_thread::sleep_for(1200ms);
   ASSERT_TRUE(client.send(std::string(60, 'x') + head));
   EXPECT_EQ(client.answer().status, 200);
   std::this_thread::sleep_for(1200ms);

@@ -86,6 +86,17 @@ class ClientFloodTest : public ::testing::Test {
     EXPECT_LT(test::allocated_bytes(), memory + (64u << 20));
     client->close();
   }
+  // The same while a server repeats `event` on its stream.
+  void expect_others_are_served_during(const std::string& event) {
+    ScriptServer server([&](const Asked&, Reply& reply) {
+      reply.begin_events();
+      flood(reply, repeated(event, 64u << 10), true);
+    });
+    connect(server.url());
+    expect_others_are_served();
+    over = true;
+    hostile->close();
+  }
   void TearDown() override {
     over = true;
     if (!hostile) return;
@@ -95,37 +106,15 @@ class ClientFloodTest : public ::testing::Test {
 };
 
 TEST_F(ClientFloodTest, CommentsOfAnEventStreamDoNotStarveTheLoop) {
-  ScriptServer server([this](const Asked&, Reply& reply) {
-    reply.begin_events();
-    flood(reply, repeated(":\n", 64u << 10), true);
-  });
-  connect(server.url());
-  expect_others_are_served();
-  over = true;
-  hostile->close();
+  expect_others_are_served_during(":\n");
 }
 
 TEST_F(ClientFloodTest, NotificationsDoNotStarveTheLoop) {
-  const std::string event = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\n";
-  ScriptServer server([&](const Asked&, Reply& reply) {
-    reply.begin_events();
-    flood(reply, repeated(event, 64u << 10), true);
-  });
-  connect(server.url());
-  expect_others_are_served();
-  over = true;
-  hostile->close();
+  expect_others_are_served_during("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\n");
 }
 
 TEST_F(ClientFloodTest, EventsThatAreNoMessagesDoNotStarveTheLoop) {
-  ScriptServer server([this](const Asked&, Reply& reply) {
-    reply.begin_events();
-    flood(reply, repeated("data:x\n\n", 64u << 10), true);
-  });
-  connect(server.url());
-  expect_others_are_served();
-  over = true;
-  hostile->close();
+  expect_others_are_served_during("data:x\n\n");
 }
 
 TEST_F(ClientFloodTest, FramesOfAWebSocketDoNotStarveTheLoop) {
