@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use axum::serve::ListenerExt;
 use rmcp::{
     ErrorData, Peer, RoleServer, ServerHandler, ServiceExt,
     model::*,
@@ -341,6 +342,8 @@ pub async fn serve(transport: &str) -> Result<(), Box<dyn Error>> {
     let service: StreamableHttpService<Fixture, LocalSessionManager> = StreamableHttpService::new(make, Default::default(), config);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     eprintln!("listening on http://{}", listener.local_addr()?);
+    // Without it every answer as events waits for the client's delayed acknowledgement.
+    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     axum::serve(listener, axum::Router::new().nest_service("/mcp", service)).await?;
     Ok(())
 }
