@@ -70,7 +70,7 @@ Authentication StaticTokenAuthenticator::refuse(int status, std::string_view err
   Response response = refusal_response(status, message);
   std::string challenge = "Bearer realm=\"" + realm_ + "\"";
   if (!error.empty()) challenge += ", error=\"" + std::string(error) + "\"";
-  response.headers.add("WWW-Authenticate", std::move(challenge));
+  response.headers.add("WWW-Authenticate", challenge);
   return Authentication(std::move(response));
 }
 

@@ -33,8 +33,8 @@ Redactor redactor_of(const ClientOptions& options, const Headers& authorization 
   std::vector<std::string> secrets = options.secrets;
   for (const Headers* headers : {&options.headers, &authorization}) {
     for (const auto& [name, value] : *headers) {
-      secrets.push_back(value);
-      secrets.push_back(value.substr(value.rfind(' ') + 1));
+      secrets.emplace_back(value);
+      secrets.emplace_back(value.substr(value.rfind(' ') + 1));
     }
   }
   return Redactor(secrets);
@@ -132,7 +132,7 @@ Result<std::shared_ptr<HttpClient>> HttpClient::create(Loop& loop, ClientOptions
   for (const auto& [name, value] : options.headers) {
     if (name.empty() || name.find_first_of(" \t:\r\n") != std::string::npos || !is_safe(name) ||
         !is_safe(value))
-      return Error(ErrorKind::validation, "`" + name + "` is not a header that can be sent");
+      return Error(ErrorKind::validation, "`" + std::string(name) + "` is not a header that can be sent");
   }
   Result<Proxies> proxies = options.proxies_from_environment ? Proxies::from_environment() : Proxies();
   if (!proxies) return proxies.error();
@@ -272,7 +272,7 @@ Result<std::vector<Bytes>> HttpClient::encode(const Outgoing& request) const {
   for (const auto& [name, value] : fields) {
     if (!is_safe(name) || !is_safe(value))
       return Error(ErrorKind::validation,
-                   "the header " + name.substr(0, 50) + " has a value that cannot be sent");
+                   "the header " + std::string(name.substr(0, 50)) + " has a value that cannot be sent");
     head.append(name).append(": ").append(value).append("\r\n");
   }
   head += "\r\n";

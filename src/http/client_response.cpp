@@ -37,7 +37,7 @@ class Parser final : public beast::http::basic_parser<false> {
     head.reason = std_view(reason);
   }
   void on_field_impl(beast::http::field, string_view name, string_view value, error_code&) override {
-    head.headers.add(std::string(std_view(name)), std::string(std_view(value)));
+    head.headers.add(std_view(name), std_view(value));
   }
   void on_header_impl(error_code&) override {}
   void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}

@@ -89,7 +89,7 @@ bool Gate::is_preflight(const Request& request) {
 
 Response Gate::preflight(const Request& request) {
   Response response(204);
-  response.headers.add("Access-Control-Allow-Methods", std::string(kMethods));
+  response.headers.add("Access-Control-Allow-Methods", kMethods);
   // Names of tools' own header fields cannot be known here: those that are asked for are allowed.
   std::string fields(kFields);
   each_list_element(request.headers.get("Access-Control-Request-Headers"), [&](std::string_view name) {
@@ -97,7 +97,7 @@ Response Gate::preflight(const Request& request) {
       fields.append(", ").append(name);
     }
   });
-  response.headers.add("Access-Control-Allow-Headers", std::move(fields));
+  response.headers.add("Access-Control-Allow-Headers", fields);
   response.headers.add("Access-Control-Max-Age", "600");
   return response;
 }

@@ -10,7 +10,7 @@ namespace fairlead::http {
 
 namespace {
 
-constexpr std::size_t kUsualFields = 8;
+constexpr std::size_t kUsualFields = 12;
 constexpr std::size_t kEagerBody = 64u << 10;  // a body grows with what has come, not with what was announced
 
 bool is_target(std::string_view text) noexcept {
@@ -40,7 +40,6 @@ void RequestReader::begin() {
   head_.clear();
   scanned_ = 0;
   request_ = Request();
-  request_.headers.reserve(kUsualFields);
   authority_.clear();
   body_.clear();
   body_size_ = 0;
@@ -96,16 +95,19 @@ std::size_t RequestReader::feed_head(std::string_view bytes) {
   return bytes.size();
 }
 
-// `head` is whole lines; the last one is empty.
+// `head` is whole lines, each of which ends with CR LF; the last one is empty.
 bool RequestReader::parse_head(std::string_view head) {
+  const auto next_line = [&head] {
+    const std::size_t newline = head.find('\n');
+    const std::string_view line = head.substr(0, newline - 1);
+    head.remove_prefix(newline + 1);
+    return line;
+  };
   if (head.starts_with("\r\n")) head.remove_prefix(2);
-  std::size_t end = head.find("\r\n");
-  if (!parse_request_line(head.substr(0, end))) return false;
-  head.remove_prefix(end + 2);
-  while (!head.starts_with("\r\n")) {
-    end = head.find("\r\n");
-    if (!parse_field(head.substr(0, end))) return false;
-    head.remove_prefix(end + 2);
+  request_.headers.reserve(kUsualFields, head.size());
+  if (!parse_request_line(next_line())) return false;
+  for (std::string_view line = next_line(); !line.empty(); line = next_line()) {
+    if (!parse_field(line)) return false;
   }
   return check_fields();
 }
@@ -155,7 +157,7 @@ bool RequestReader::parse_field(std::string_view line) {
   const std::string_view value = without_blanks(line.substr(colon + 1));
   if (!is_field_value(value)) return refuse(400, "a field has control characters in its value");
   if (!known_field(name, value)) return false;
-  request_.headers.add(std::string(name), std::string(value));
+  request_.headers.add(name, value);
   return true;
 }
 

@@ -35,23 +35,23 @@ http::Headers StreamableState::headers_for(const OutgoingMessage& message) {
 
 http::Headers StreamableState::session_headers() const {
   http::Headers headers;
-  if (!session_.empty()) headers.add(std::string(mcp::kSessionHeader), session_);
-  if (!agreed_version_.empty()) headers.add(std::string(mcp::kVersionHeader), agreed_version_);
+  if (!session_.empty()) headers.add(mcp::kSessionHeader, session_);
+  if (!agreed_version_.empty()) headers.add(mcp::kVersionHeader, agreed_version_);
   return headers;
 }
 
 void StreamableState::add_modern(http::Headers& headers, const OutgoingMessage& message,
                                  std::string_view version) {
-  headers.add(std::string(mcp::kVersionHeader), mcp::encode_header_value(version));
-  headers.add(std::string(mcp::kMethodHeader), mcp::encode_header_value(message.method()));
+  headers.add(mcp::kVersionHeader, mcp::encode_header_value(version));
+  headers.add(mcp::kMethodHeader, mcp::encode_header_value(message.method()));
   const std::optional<std::string_view> name = message.target();
   if (!name) return;
-  headers.add(std::string(mcp::kNameHeader), mcp::encode_header_value(*name));
+  headers.add(mcp::kNameHeader, mcp::encode_header_value(*name));
   if (message.method() != "tools/call") return;
   const mcp::HeaderParams annotated = params_of(*name);
   if (!annotated) return;
   for (auto& [header, value] : mcp::param_headers(*annotated, message.arguments()))
-    headers.add(std::move(header), std::move(value));
+    headers.add(header, value);
 }
 
 mcp::HeaderParams StreamableState::params_of(std::string_view tool) {

@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "http/syntax.hpp"
+
 namespace fairlead::http {
 namespace {
 
@@ -25,6 +31,70 @@ TEST(HttpHeaders, AnEmptyValueIsThere) {
   const Headers headers{{"Empty", "  "}};
   EXPECT_TRUE(headers.has("Empty"));
   EXPECT_EQ(headers.get("Empty"), "");
+}
+
+TEST(HttpHeaders, NamesOfAnyLengthCompareByLettersAlone) {
+  const std::string other = "0123456789-_ABYZabyz@[`{";
+  for (std::size_t size = 1; size <= other.size(); ++size) {
+    const std::string_view name = std::string_view(other).substr(0, size);
+    std::string upper(name);
+    for (char& c : upper) {
+      if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    }
+    EXPECT_TRUE(same_name(name, upper)) << name;
+    for (std::size_t at = 0; at < size; ++at) {
+      std::string changed(name);
+      changed[at] = static_cast<char>(changed[at] ^ 0x80);
+      EXPECT_FALSE(same_name(name, changed)) << size << " " << at;
+      changed[at] = static_cast<char>(name[at] ^ 0x20);
+      const bool letter = (changed[at] >= 'a' && changed[at] <= 'z') || (name[at] >= 'a' && name[at] <= 'z');
+      EXPECT_EQ(same_name(name, changed), letter) << size << " " << at;
+    }
+  }
+}
+
+TEST(HttpHeaders, FieldsKeepTheirOrderAndEverythingInThem) {
+  Headers headers;
+  const std::string longest(5000, 'x');
+  headers.add("First", "");
+  headers.add("", "no name");
+  headers.add("Long", longest);
+  headers.add("first", std::string_view("a\0b", 3));
+  std::vector<std::pair<std::string, std::string>> seen;
+  for (const auto& [name, value] : headers) seen.emplace_back(name, value);
+  const std::vector<std::pair<std::string, std::string>> expected{
+      {"First", ""}, {"", "no name"}, {"Long", longest}, {"first", std::string("a\0b", 3)}};
+  EXPECT_EQ(seen, expected);
+}
+
+TEST(HttpHeaders, ErasedNamesAreGoneAndOthersStay) {
+  Headers headers{{"A", "1"}, {"B", "2"}, {"a", "3"}, {"C", "4"}};
+  headers.erase("A");
+  EXPECT_FALSE(headers.has("a"));
+  EXPECT_EQ(headers.get("B"), "2");
+  EXPECT_EQ(headers.get("C"), "4");
+  headers.erase("D");
+  EXPECT_EQ(headers.count("C"), 1U);
+}
+
+TEST(HttpHeaders, CopiesAreIndependentOfTheirOriginal) {
+  Headers headers{{"A", "1"}};
+  const Headers copy = headers;
+  headers.set("A", "2");
+  EXPECT_EQ(copy.get("A"), "1");
+}
+
+TEST(HttpSyntax, ControlCharactersAreFoundAtEveryPlaceOfAValue) {
+  for (std::size_t size = 1; size <= 20; ++size) {
+    for (std::size_t at = 0; at < size; ++at) {
+      for (int byte = 0; byte < 256; ++byte) {
+        std::string value(size, '~');
+        value[at] = static_cast<char>(byte);
+        const bool allowed = byte == '\t' || (byte >= 0x20 && byte != 0x7f);
+        ASSERT_EQ(is_field_value(value), allowed) << size << " " << at << " " << byte;
+      }
+    }
+  }
 }
 
 }  // namespace
