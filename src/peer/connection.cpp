@@ -32,7 +32,7 @@ Task<void> Connection::settled() {
 void Connection::deliver_frame(Bytes frame, const Limits& limits) {
   if (frame.size() <= rpc::MessageParser::kBytesPerStep)
     return deliver(rpc::Message::parse(std::move(frame), limits));
-  inbox_.push_back(Arrival{rpc::Message(), std::make_shared<rpc::MessageParser>(std::move(frame), limits)});
+  inbox_.push(Arrival{rpc::Message(), std::make_shared<rpc::MessageParser>(std::move(frame), limits)});
   parse_soon();
 }
 
@@ -152,7 +152,7 @@ Result<rpc::Message> Connection::Receive::await_resume() {
   suspended_ = false;
   if (connection_.inbox_.empty()) return *connection_.input_end_;
   Result<rpc::Message> message = std::move(connection_.inbox_.front().message);
-  connection_.inbox_.pop_front();
+  connection_.inbox_.pop();
   return message;
 }
 

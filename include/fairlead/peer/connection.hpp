@@ -19,6 +19,7 @@
 
 #include "fairlead/base/byte_budget.hpp"
 #include "fairlead/base/bytes.hpp"
+#include "fairlead/base/fifo.hpp"
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/result.hpp"
 #include "fairlead/loop/loop.hpp"
@@ -129,7 +130,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // The connection has just become closed: release what it holds. Called once, on the loop.
   virtual void release() = 0;
 
-  void deliver(rpc::Message message) { inbox_.push_back(Arrival{std::move(message), nullptr}); }
+  void deliver(rpc::Message message) { inbox_.push(Arrival{std::move(message), nullptr}); }
   // Delivers the message of a frame. A large frame is parsed in steps, a turn of the loop each; what is
   // delivered after it is received after it.
   void deliver_frame(Bytes frame, const Limits& limits);
@@ -171,7 +172,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::atomic<bool> closed_ = false;
   std::optional<Error> reason_;     // why closed
   std::optional<Error> input_end_;  // why nothing more is delivered
-  std::deque<Arrival> inbox_;
+  Fifo<Arrival> inbox_;
   bool parse_posted_ = false;
   std::coroutine_handle<> receiver_;
   CallFailed call_failed_;
