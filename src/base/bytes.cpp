@@ -58,7 +58,7 @@ std::string Bytes::reclaim() noexcept {
 }
 
 void Bytes::release() noexcept {
-  if (!block_ || block_->count.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (block_->count.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   if (block_->adopted) reinterpret_cast<std::string*>(storage(block_))->~basic_string();
   block_->~Block();
   ::operator delete(block_);

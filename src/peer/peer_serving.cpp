@@ -130,7 +130,7 @@ void Peer::turn_away(const rpc::Message& message, const std::string& why,
 
 Task<void> Peer::serve(std::shared_ptr<Peer> self, std::shared_ptr<Serving> serving,
                        const Methods::Handler& handler) {
-  Answer result = Error::rpc(rpc::kInternalError, "Internal error");
+  std::optional<Answer> result;
   try {
     Task<Answer> task = handler.coroutine(Request(self, serving->message, serving->stop.get_token()));
     result = co_await task;
@@ -140,7 +140,8 @@ Task<void> Peer::serve(std::shared_ptr<Peer> self, std::shared_ptr<Serving> serv
   } catch (...) {
     self->options_.log.error("handler threw", {{"method", std::string(serving->message.method())}});
   }
-  self->finish_serving(serving, result);
+  if (!result) result = Error::rpc(rpc::kInternalError, "Internal error");
+  self->finish_serving(serving, *result);
 }
 
 void Peer::serve_blocking(const Methods::Handler& handler, const std::shared_ptr<Serving>& serving) {

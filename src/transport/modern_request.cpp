@@ -28,7 +28,7 @@ void ModernRequest::serve(const std::shared_ptr<ModernRequest>& request,
 }
 
 Task<void> ModernRequest::run(std::shared_ptr<ModernRequest> self, std::shared_ptr<Application> application) {
-  Answer answer = Error::rpc(rpc::kInternalError, "Internal error");
+  std::optional<Answer> answer;
   try {
     Task<Answer> serving = application->serve(self);
     answer = co_await serving;
@@ -38,7 +38,8 @@ Task<void> ModernRequest::run(std::shared_ptr<ModernRequest> self, std::shared_p
   } catch (...) {
     self->log_.error("handler threw", {{"method", std::string(self->message_.method())}});
   }
-  self->finish(answer);
+  if (!answer) answer = Error::rpc(rpc::kInternalError, "Internal error");
+  self->finish(*answer);
 }
 
 void ModernRequest::notify(rpc::Rope notification) {

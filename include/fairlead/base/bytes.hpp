@@ -21,7 +21,9 @@ class Bytes {
     std::swap(view_, other.view_);
     return *this;
   }
-  ~Bytes() { release(); }
+  ~Bytes() {
+    if (block_) release();
+  }
 
   static Bytes copy_of(std::string_view text);
   // One block holding all parts, one after the other.
@@ -52,7 +54,7 @@ class Bytes {
   Bytes(Block* block, std::string_view view) noexcept : block_(block), view_(view) {}
   static Bytes allocate(std::size_t size, char*& data);
   void retain() const noexcept;
-  void release() noexcept;
+  void release() noexcept;  // REQUIRES: there is a block
 
   Block* block_ = nullptr;
   std::string_view view_;
