@@ -8,6 +8,7 @@
 
 #include "base/base64.hpp"
 #include "base/comma_list.hpp"
+#include "fairlead/base/string_map.hpp"
 #include "fairlead/protocol/call_facts.hpp"
 #include "peer/parse_in_steps.hpp"
 #include "protocol/header_values.hpp"
@@ -31,9 +32,9 @@ Refusal no_session() {
   return Refusal{404, kNoSession, "Session not found"};
 }
 
-http::Response not_allowed(std::string allow) {
+http::Response not_allowed(std::string_view allow) {
   http::Response response = refuse(Refusal{405, kRefused, "Method Not Allowed"});
-  response.headers.add("Allow", std::move(allow));
+  response.headers.add("Allow", allow);
   return response;
 }
 
@@ -213,7 +214,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
       exchange.respond(refuse(Refusal{400, kRefused, "Bad Request: Mcp-Session-Id is missing"}, request_id));
       return nullptr;
     }
-    const auto found = sessions_.find(std::string(headers.get(mcp::kSessionHeader)));
+    const auto found = sessions_.find(headers.get(mcp::kSessionHeader));
     if (found != sessions_.end() && is_owner(exchange, *found->second)) return found->second;
     exchange.respond(refuse(no_session(), request_id));
     return nullptr;
@@ -300,7 +301,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
 
   void take_pair_post(std::shared_ptr<http::Exchange> exchange) {
     if (exchange->request().method != "POST") return exchange->respond(not_allowed("POST"));
-    const auto found = pairs_.find(std::string(query_value(exchange->request().query(), "sessionId")));
+    const auto found = pairs_.find(query_value(exchange->request().query(), "sessionId"));
     if (found == pairs_.end() || !is_owner(*exchange, *found->second))
       return exchange->respond(refuse(no_session()));
     read_message(std::move(exchange), [self = shared_from_this(), pair = found->second](
@@ -355,8 +356,8 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   Ticker ticker_;
   HeaderParamsOf params_of_;
   bool winding_down_ = false;
-  std::unordered_map<std::string, std::shared_ptr<LegacySession>> sessions_;
-  std::unordered_map<std::string, std::shared_ptr<PairSession>> pairs_;
+  StringMap<std::shared_ptr<LegacySession>> sessions_;
+  StringMap<std::shared_ptr<PairSession>> pairs_;
   std::unordered_map<WebSocketConnection*, std::weak_ptr<WebSocketConnection>> sockets_;
 };
 

@@ -92,9 +92,8 @@ void LegacySession::take_post(std::shared_ptr<http::Exchange> exchange, const rp
 
 // Notes which requests this POST waits for. Two at a time cannot have the same id.
 bool LegacySession::register_requests(const StreamPtr& stream, const rpc::Message& message) {
-  std::vector<std::string> added;
   std::optional<Refusal> problem;
-  std::string bad_id;
+  std::string_view bad_id;
   each_message(message, [&](const rpc::Message& one) {
     if (one.is(rpc::Kind::malformed)) {
       const rpc::WireError error = rpc::to_wire(one.problem());
@@ -102,21 +101,17 @@ bool LegacySession::register_requests(const StreamPtr& stream, const rpc::Messag
       stream->answers.push_back(rpc::make_error(id, error.code, error.message, error.data));
     }
     if (!one.is(rpc::Kind::request) || problem) return;
-    std::string id(one.id());
-    if (id == "null") {
+    if (one.id() == "null") {
       problem = Refusal{400, rpc::kInvalidRequest, "Invalid Request: a null id is not allowed"};
-    } else if (!by_request_.emplace(id, stream).second) {
-      problem = Refusal{400, rpc::kInvalidRequest, "Invalid Request: a request with this id is under way"};
-      bad_id = id;
+    } else if (by_request_.try_emplace(std::string(one.id()), stream).second) {
+      ++stream->waiting;
     } else {
-      added.push_back(std::move(id));
+      problem = Refusal{400, rpc::kInvalidRequest, "Invalid Request: a request with this id is under way"};
+      bad_id = one.id();
     }
   });
-  if (!problem) {
-    stream->waiting = added.size();
-    return true;
-  }
-  for (const std::string& id : added) by_request_.erase(id);
+  if (!problem) return true;
+  std::erase_if(by_request_, [&](const auto& entry) { return entry.second == stream; });
   stream->exchange->respond(refuse(*problem, bad_id));
   return false;
 }
@@ -211,20 +206,28 @@ void LegacySession::answer(const StreamPtr& stream, const rpc::Rope& message) {
     if (stream->waiting == 0) finish(stream);
     return;
   }
+  if (!stream->batch && answers_with_json(*stream)) return respond(stream, message);
   stream->answers.push_back(message);
   if (stream->waiting == 0) answer_at_once(stream);
 }
 
-// All answers of a POST that has said nothing so far: JSON if the client takes it.
+// Whether a POST that has said nothing so far is answered with JSON: if the client takes it.
+bool LegacySession::answers_with_json(const Stream& stream) noexcept {
+  return !stream.started && (stream.accepts.json || !stream.accepts.events);
+}
+
+void LegacySession::respond(const StreamPtr& stream, const rpc::Rope& answer) {
+  const std::shared_ptr<http::Exchange> exchange = std::move(stream->exchange);
+  if (!exchange) return;
+  http::Response response = http::json_response(200, answer);
+  if (stream->initializes) response.headers.add(mcp::kSessionHeader, id_);
+  exchange->respond(std::move(response));
+}
+
+// All answers of a POST that has said nothing so far.
 void LegacySession::answer_at_once(const StreamPtr& stream) {
-  if (!stream->started && (stream->accepts.json || !stream->accepts.events)) {
-    const std::shared_ptr<http::Exchange> exchange = std::move(stream->exchange);
-    if (!exchange) return;
-    http::Response response =
-        http::json_response(200, stream->batch ? array_of(stream->answers) : stream->answers.front());
-    if (stream->initializes) response.headers.add(std::string(mcp::kSessionHeader), id_);
-    return exchange->respond(std::move(response));
-  }
+  if (answers_with_json(*stream))
+    return respond(stream, stream->batch ? array_of(stream->answers) : stream->answers.front());
   if (!stream->started) start_events(stream);
   for (const rpc::Rope& one : stream->answers) send_event(stream, one);
   finish(stream);
@@ -244,7 +247,7 @@ bool LegacySession::learn_revision(const rpc::Rope& answer) {
 
 http::Response LegacySession::head_of(const Stream& stream) const {
   http::Response head = http::sse::head();
-  if (stream.initializes) head.headers.add(std::string(mcp::kSessionHeader), id_);
+  if (stream.initializes) head.headers.add(mcp::kSessionHeader, id_);
   return head;
 }
 

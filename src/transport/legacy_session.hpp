@@ -85,6 +85,8 @@ class LegacySession final : public Connection, public Ticked {
   bool can_say(const Stream& stream) const;
   void say(const StreamPtr& stream, const rpc::Rope& message);
   void answer(const StreamPtr& stream, const rpc::Rope& message);
+  static bool answers_with_json(const Stream& stream) noexcept;
+  void respond(const StreamPtr& stream, const rpc::Rope& answer);
   void answer_at_once(const StreamPtr& stream);
   bool learn_revision(const rpc::Rope& answer);
   void start_events(const StreamPtr& stream);

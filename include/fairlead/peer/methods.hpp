@@ -14,9 +14,9 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <unordered_map>
 
 #include "fairlead/base/result.hpp"
+#include "fairlead/base/string_map.hpp"
 #include "fairlead/json/raw.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/loop/task.hpp"
@@ -105,13 +105,7 @@ class Methods {
   }
   Methods& set(std::string method, Handler handler);
 
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const noexcept {
-      return std::hash<std::string_view>()(text);
-    }
-  };
-  std::unordered_map<std::string, Handler, Hash, std::equal_to<>> handlers_;
+  StringMap<Handler> handlers_;
   Handler fallback_;
 };
 
