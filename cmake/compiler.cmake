@@ -15,6 +15,8 @@ add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 reports moved-from and coroutine-frame members as maybe uninitialized: false alarms.
   add_compile_options(-Wno-maybe-uninitialized)
+  # Nobody replaces our functions at run time, so calls between them may be inlined in position-independent code too.
+  add_compile_options(-fno-semantic-interposition)
 endif()
 
 if(FAIRLEAD_SANITIZE)

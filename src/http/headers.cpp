@@ -10,28 +10,20 @@ namespace fairlead::http {
 
 namespace {
 
-// What stands in the block before a field.
-struct Sizes {
-  std::size_t name;
-  std::size_t value;
-};
-
-Sizes sizes_at(const char* field) noexcept {
-  Sizes sizes;
-  std::memcpy(&sizes, field, sizeof sizes);
-  return sizes;
-}
-
 char lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-// Eight characters at a time. A byte of each sum below has its highest bit set if the character, without its
-// own highest bit, is at least 'A', or beyond 'Z'.
-std::uint64_t lower_of_eight(const char* text) noexcept {
-  constexpr std::uint64_t kEach = 0x0101010101010101;
+std::uint64_t eight_of(const char* text) noexcept {
   std::uint64_t word = 0;
   std::memcpy(&word, text, sizeof word);
+  return word;
+}
+
+// Eight characters in lower case. A byte of each sum below has its highest bit set if the character, without
+// its own highest bit, is at least 'A', or beyond 'Z'.
+std::uint64_t lower(std::uint64_t word) noexcept {
+  constexpr std::uint64_t kEach = 0x0101010101010101;
   const std::uint64_t low = word & (0x7f * kEach);
   const std::uint64_t from_a = low + (0x80 - 'A') * kEach;
   const std::uint64_t beyond_z = low + (0x7f - 'Z') * kEach;
@@ -42,13 +34,16 @@ std::uint64_t lower_of_eight(const char* text) noexcept {
 }  // namespace
 
 bool same_letters(std::string_view a, std::string_view b) noexcept {
-  if (a.size() < 8)
-    return std::ranges::equal(a, b, [](char one, char other) { return lower(one) == lower(other); });
-  const std::size_t last = a.size() - 8;  // the last eight overlap those before
-  for (std::size_t i = 0; i < last; i += 8) {
-    if (lower_of_eight(a.data() + i) != lower_of_eight(b.data() + i)) return false;
+  std::size_t i = 0;
+  for (; i + 8 <= a.size(); i += 8) {
+    const std::uint64_t one = eight_of(a.data() + i);
+    const std::uint64_t other = eight_of(b.data() + i);
+    if (one != other && lower(one) != lower(other)) return false;
   }
-  return lower_of_eight(a.data() + last) == lower_of_eight(b.data() + last);
+  for (; i < a.size(); ++i) {
+    if (a[i] != b[i] && lower(a[i]) != lower(b[i])) return false;
+  }
+  return true;
 }
 
 Headers::Headers(std::initializer_list<Field> fields) {
@@ -57,16 +52,9 @@ Headers::Headers(std::initializer_list<Field> fields) {
 
 void Headers::add(std::string_view name, std::string_view value) {
   const Sizes sizes{name.size(), value.size()};
-  const std::size_t begin = block_.size();
-  const std::size_t end = begin + sizeof sizes + name.size() + value.size();
-  if (end > block_.capacity()) block_.reserve(std::max(end, 2 * block_.capacity()));
-  block_.resize_and_overwrite(end, [&](char* block, std::size_t size) {
-    char* at = block + begin;
-    std::memcpy(at, &sizes, sizeof sizes);
-    at = std::ranges::copy(name, at + sizeof sizes).out;
-    std::ranges::copy(value, at);
-    return size;
-  });
+  char bytes[sizeof sizes];
+  std::memcpy(bytes, &sizes, sizeof sizes);
+  block_.append(bytes, sizeof bytes).append(name).append(value);
 }
 
 void Headers::reserve(std::size_t fields, std::size_t bytes) {
@@ -101,18 +89,6 @@ bool Headers::has(std::string_view name) const noexcept {
 std::size_t Headers::count(std::string_view name) const noexcept {
   return static_cast<std::size_t>(
       std::ranges::count_if(*this, [&](const Field& field) { return same_name(field.first, name); }));
-}
-
-Headers::Field Headers::Iterator::operator*() const noexcept {
-  const Sizes sizes = sizes_at(field_);
-  const char* const name = field_ + sizeof sizes;
-  return {std::string_view(name, sizes.name), std::string_view(name + sizes.name, sizes.value)};
-}
-
-Headers::Iterator& Headers::Iterator::operator++() noexcept {
-  const Sizes sizes = sizes_at(field_);
-  field_ += sizeof sizes + sizes.name + sizes.value;
-  return *this;
 }
 
 }  // namespace fairlead::http

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -36,7 +37,12 @@ class Headers {
   Iterator end() const noexcept;
 
  private:
-  std::string block_;  // for each field the sizes of its name and value, then both
+  struct Sizes {
+    std::size_t name;
+    std::size_t value;
+  };
+
+  std::string block_;  // for each field its Sizes, its name, its value
 };
 
 class Headers::Iterator {
@@ -45,8 +51,16 @@ class Headers::Iterator {
   using difference_type = std::ptrdiff_t;
 
   Iterator() = default;
-  Field operator*() const noexcept;
-  Iterator& operator++() noexcept;
+  Field operator*() const noexcept {
+    const Sizes size = sizes();
+    const char* const name = field_ + sizeof size;
+    return {std::string_view(name, size.name), std::string_view(name + size.name, size.value)};
+  }
+  Iterator& operator++() noexcept {
+    const Sizes size = sizes();
+    field_ += sizeof size + size.name + size.value;
+    return *this;
+  }
   Iterator operator++(int) noexcept {
     const Iterator before = *this;
     ++*this;
@@ -57,6 +71,11 @@ class Headers::Iterator {
  private:
   friend class Headers;
   explicit Iterator(const char* field) noexcept : field_(field) {}
+  Sizes sizes() const noexcept {
+    Sizes size;
+    std::memcpy(&size, field_, sizeof size);
+    return size;
+  }
 
   const char* field_ = nullptr;
 };
