@@ -89,8 +89,10 @@ class MemoryConnection final : public UpstreamConnection,
       options.on_progress(test::raw(R"({"progressToken":"t","progress":1})"));
       handlers.notified("notifications/message", test::raw(R"("after")"));
     } else if (tool == "die" && self->number_ == 1) {
-      self->end(Error(ErrorKind::closed, "died"));
-      co_return Error(ErrorKind::closed, "died");
+      // As with an mcp::Client, calls fail before the end of the connection is told.
+      self->end_reason_ = Error(ErrorKind::closed, "died");
+      self->loop_.post([self] { self->handlers_.ended(*self->end_reason_); });
+      co_return *self->end_reason_;
     } else if (tool == "flood") {
       const json::Raw large = test::raw('"' + std::string(1u << 20, 'x') + '"');
       for (int i = 0; i < 64; ++i) handlers.notified("notifications/message", large);
