@@ -26,8 +26,10 @@ bool GatewayBackend::has_capability(std::string_view capability) const {
          capability == "logging" || capability == "completions";
 }
 
-mcp::HeaderParams GatewayBackend::header_params(std::string_view tool) const {
-  const Offer* const offer = units_.catalogue->current()->tool(tool);
+mcp::HeaderParams GatewayBackend::header_params(std::string_view tool, const Principal& principal) const {
+  // Headers repeat arguments in the modern era only, which has no sessions.
+  const auto catalogue = units_.catalogue->view(std::string_view(), principal);
+  const Offer* const offer = catalogue->tool(tool);
   return offer ? offer->header_params : nullptr;
 }
 
@@ -171,9 +173,9 @@ class WeakBackend final : public mcp::Backend {
     const auto backend = backend_.lock();
     return backend ? backend->serve(std::move(request)) : refuse_request();
   }
-  mcp::HeaderParams header_params(std::string_view tool) const override {
+  mcp::HeaderParams header_params(std::string_view tool, const Principal& principal) const override {
     const auto backend = backend_.lock();
-    return backend ? backend->header_params(tool) : nullptr;
+    return backend ? backend->header_params(tool, principal) : nullptr;
   }
   Task<Result<std::shared_ptr<void>>> subscribe(mcp::BackendSubscription subscription) override {
     const auto backend = backend_.lock();

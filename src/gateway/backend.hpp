@@ -40,7 +40,7 @@ class GatewayBackend final : public mcp::Backend, public std::enable_shared_from
 
   bool has_capability(std::string_view capability) const override;
   Task<Answer> serve(mcp::BackendRequest request) override;
-  mcp::HeaderParams header_params(std::string_view tool) const override;
+  mcp::HeaderParams header_params(std::string_view tool, const Principal& principal) const override;
   Task<Result<std::shared_ptr<void>>> subscribe(mcp::BackendSubscription subscription) override;
   void session_began(std::string_view session, Reach reach) override;
   void log_level_set(std::string_view session, mcp::LoggingLevel level) override;

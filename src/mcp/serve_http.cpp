@@ -52,12 +52,12 @@ class HttpApplication final : public transport::Application {
     return serve_modern(modern_, std::move(asked), std::move(facts), std::move(link));
   }
 
-  HeaderParams header_params(std::string_view tool) const override {
+  HeaderParams header_params(std::string_view tool, const Principal& principal) const override {
     if (server_->has_tools) {
       const auto catalogue = server_->catalogue();
       if (const ToolEntry* entry = catalogue->tools.find(tool)) return entry->header_params;
     }
-    return server_->backend ? server_->backend->header_params(tool) : nullptr;
+    return server_->backend ? server_->backend->header_params(tool, principal) : nullptr;
   }
 
   void ending() override { modern_->subscriptions->end_all(); }

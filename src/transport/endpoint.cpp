@@ -63,8 +63,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
         application_(std::move(application)),
         options_(std::make_shared<const EndpointOptions>(std::move(options))),
         total_(std::make_shared<EventStore::Total>(EventStore::Total{options_->max_event_bytes, 0})),
-        ticker_(loop, period_of(*options_)),
-        params_of_([this](std::string_view tool) { return application_->header_params(tool); }) {}
+        ticker_(loop, period_of(*options_)) {}
 
   // What hangs on a route may outlive us; we outlive what we have begun.
   http::Handler handler() override {
@@ -179,7 +178,11 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
 
   void take_message(std::shared_ptr<http::Exchange> exchange, rpc::Message message) {
     if (message.is(rpc::Kind::request)) mcp::CallFacts::attach(message);
-    const Verdict verdict = judge(exchange->request().headers, message, params_of_);
+    const HeaderParamsOf params_of = [this,
+                                      &principal = *exchange->request().principal](std::string_view tool) {
+      return application_->header_params(tool, principal);
+    };
+    const Verdict verdict = judge(exchange->request().headers, message, params_of);
     if (verdict.refusal) return exchange->respond(refuse(*verdict.refusal, message.id()));
     if (verdict.era == Era::modern) return take_modern(std::move(exchange), std::move(message));
     take_legacy(std::move(exchange), message);
@@ -307,7 +310,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     read_message(std::move(exchange), [self = shared_from_this(), pair = found->second](
                                           std::shared_ptr<http::Exchange> read, const rpc::Message& message) {
       if (message.is(rpc::Kind::malformed)) {
-        const Verdict verdict = judge({}, message, self->params_of_);
+        const Verdict verdict = judge({}, message, HeaderParamsOf());
         return read->respond(refuse(*verdict.refusal, message.id()));
       }
       pair->take_post(read, message);
@@ -354,7 +357,6 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   std::shared_ptr<const EndpointOptions> options_;
   std::shared_ptr<EventStore::Total> total_;
   Ticker ticker_;
-  HeaderParamsOf params_of_;
   bool winding_down_ = false;
   StringMap<std::shared_ptr<LegacySession>> sessions_;
   StringMap<std::shared_ptr<PairSession>> pairs_;

@@ -67,7 +67,7 @@ class Scripted final : public mcp::Backend {
     static_cast<void>(ended);
     co_return Error::rpc(rpc::kInternalError, "too late");
   }
-  mcp::HeaderParams header_params(std::string_view) const override { return nullptr; }
+  mcp::HeaderParams header_params(std::string_view, const Principal&) const override { return nullptr; }
   Task<Result<std::shared_ptr<void>>> subscribe(mcp::BackendSubscription) override {
     co_return Error::rpc(rpc::kInternalError, "not in the script");
   }

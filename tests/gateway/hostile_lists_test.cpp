@@ -24,7 +24,7 @@ class ListingBackend final : public mcp::Backend {
     if (result == results.end()) co_return Error::rpc(rpc::kMethodNotFound, "not listed");
     co_return result->second;
   }
-  mcp::HeaderParams header_params(std::string_view) const override { return nullptr; }
+  mcp::HeaderParams header_params(std::string_view, const Principal&) const override { return nullptr; }
   Task<Result<std::shared_ptr<void>>> subscribe(mcp::BackendSubscription) override {
     co_return Error::rpc(rpc::kInternalError, "no subscriptions");
   }

@@ -29,7 +29,7 @@ class Recording final : public Backend {
                            *json::Raw::parse(R"({"progressToken":7,"progress":1})"));
     co_return request.message.params();
   }
-  HeaderParams header_params(std::string_view) const override { return nullptr; }
+  HeaderParams header_params(std::string_view, const Principal&) const override { return nullptr; }
   Task<Result<std::shared_ptr<void>>> subscribe(BackendSubscription subscription) override {
     if (subscription.uri == "no:such") co_return rpc::invalid_params("there is no such thing");
     if (held_back) {

@@ -132,7 +132,7 @@ class TestApplication final : public Application {
     co_return *json::Raw::parse(R"({"ok":true})");
   }
 
-  mcp::HeaderParams header_params(std::string_view) const override { return nullptr; }
+  mcp::HeaderParams header_params(std::string_view, const Principal&) const override { return nullptr; }
   void ending() override { ended = true; }
 
   // Lets go of all that hang.

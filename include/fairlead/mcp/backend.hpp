@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "fairlead/base/principal.hpp"
 #include "fairlead/json/raw.hpp"
 #include "fairlead/loop/task.hpp"
 #include "fairlead/mcp/context.hpp"
@@ -51,9 +52,9 @@ class Backend {
   virtual bool has_capability(std::string_view capability) const = 0;
   // The whole result, as the revision of the request has it.
   virtual Task<Answer> serve(BackendRequest request) = 0;
-  // The arguments of a tool that travel as HTTP headers; null if the tool is unknown, or none does. Asked for
-  // each call over HTTP.
-  virtual HeaderParams header_params(std::string_view tool) const = 0;
+  // The arguments of a tool that travel as HTTP headers; null if the tool is unknown to this principal, or
+  // none does. Called for each tools/call over HTTP.
+  virtual HeaderParams header_params(std::string_view tool, const Principal& principal) const = 0;
   // Ends when changes are sure to be told. The subscription lasts for as long as what it yields is kept.
   virtual Task<Result<std::shared_ptr<void>>> subscribe(BackendSubscription subscription) = 0;
   // A client of the legacy era has introduced itself: it can be spoken to from now on without having asked.

@@ -41,9 +41,9 @@ class Application {
   virtual void serve(std::shared_ptr<Connection> connection, PrincipalPtr principal) = 0;
   // The answer becomes 200, or the status that goes with its code.
   virtual Task<Answer> serve(std::shared_ptr<Standalone> request) = 0;
-  // The arguments of a tool that travel as Mcp-Param-* headers; null if there is no such tool, or none does.
-  // Asked for each call: implementations compute it once.
-  virtual mcp::HeaderParams header_params(std::string_view tool) const = 0;
+  // The arguments of a tool that travel as Mcp-Param-* headers; null if this principal has no such tool, or
+  // none does. Called for each request: implementations compute it once.
+  virtual mcp::HeaderParams header_params(std::string_view tool, const Principal& principal) const = 0;
   // The end is near: what would go on for ever, such as subscriptions, is to be ended in its orderly way.
   virtual void ending() {}
   // Lets what is under way on its connections finish and the answers leave, for `grace` at most; closes them.
