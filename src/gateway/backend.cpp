@@ -17,7 +17,8 @@ GatewayBackend::GatewayBackend(Loop& loop, mcp::Server front, Units units)
       front_(std::move(front)),
       units_(std::move(units)),
       router_(units_.servers, units_.catalogue, units_.failures),
-      forwarder_(std::make_shared<Forwarder>(loop, units_.pool, units_.sessions, units_.failures)) {}
+      forwarder_(std::make_shared<Forwarder>(loop, units_.pool, units_.sessions, RequestStates(front_),
+                                             units_.failures)) {}
 
 // Advertised from the beginning: what servers have is known only when they have been started, and clients ask
 // once.

@@ -74,6 +74,7 @@ struct Forwarder::Call {
 
   const std::string& server() const noexcept { return route.server->name(); }
   const std::string& method() const noexcept { return request.facts->method; }
+  StateBinding binding() const { return StateBinding{*context.principal(), server(), *request.facts}; }
 
   mcp::BackendRequest request;
   mcp::Context context;
@@ -85,6 +86,12 @@ Task<Answer> Forwarder::forward(mcp::BackendRequest request, Route route) {
   const auto keep = shared_from_this();
   const Call call(std::move(request), std::move(route));
   Round round;
+  // A legacy client's state stays with its call, in the rounds below.
+  if (mcp::is_modern(call.context.revision())) {
+    Result<json::Raw> state = states_.open(call.binding());
+    if (!state) co_return state.error();
+    round.state = std::move(*state);
+  }
   for (int number = 0; number < kMaxRounds; ++number) {
     pool::Target target(call.server(), std::string(call.context.session()), std::string(call.context.user()));
     Task<Result<pool::ForwardedAnswer>> calling =
@@ -135,8 +142,10 @@ std::optional<Answer> Forwarder::answer_for_client(const Call& call,
     return server_refusal(call.server(), "answered with more than " + max_members_text(),
                           failure::resource_exhausted);
   const mcp::Revision client = call.context.revision();
-  const bool may_ask = mcp::is_modern(answer.revision) && !mcp::is_modern(client);
-  if (may_ask && asks_for_input(answer.message)) return std::nullopt;
+  if (mcp::is_modern(answer.revision) && asks_for_input(answer.message)) {
+    if (!mcp::is_modern(client)) return std::nullopt;
+    return states_.seal(answer.message, call.binding());
+  }
   if (mcp::is_modern(answer.revision) == mcp::is_modern(client)) return answer.message.result();
   return result_for_client(answer.message, call.method(), answer.revision, client, gateway_info());
 }

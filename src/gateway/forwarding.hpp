@@ -11,6 +11,7 @@
 #include "fairlead/pool/pool.hpp"
 #include "gateway/failure.hpp"
 #include "gateway/passing.hpp"
+#include "gateway/request_states.hpp"
 #include "gateway/router.hpp"
 #include "gateway/session_table.hpp"
 
@@ -30,8 +31,12 @@ struct ForwardedCall {
 class Forwarder : public std::enable_shared_from_this<Forwarder> {
  public:
   Forwarder(Loop& loop, std::shared_ptr<pool::Pool> pool, std::shared_ptr<SessionTable> sessions,
-            FailurePolicy failures)
-      : loop_(loop), pool_(std::move(pool)), sessions_(std::move(sessions)), failures_(failures) {}
+            RequestStates states, FailurePolicy failures)
+      : loop_(loop),
+        pool_(std::move(pool)),
+        sessions_(std::move(sessions)),
+        states_(std::move(states)),
+        failures_(failures) {}
 
   Task<Answer> forward(mcp::BackendRequest request, Route route);
 
@@ -59,6 +64,7 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   Loop& loop_;
   std::shared_ptr<pool::Pool> pool_;
   std::shared_ptr<SessionTable> sessions_;
+  RequestStates states_;
   FailurePolicy failures_;
 };
 

@@ -43,6 +43,7 @@ rpc::Rope PassedRequest::encode(mcp::Revision server, Sending sending) const {
   const bool from_modern = is_modern(client_.revision);
   if (from_modern && is_modern(server)) {
     splice.remove(facts()->extensions);
+    if (!state_.absent()) splice.replace(facts()->request_state, state_.bytes());
   } else if (from_modern) {
     remove_modern(splice);
   } else if (is_modern(server)) {
@@ -59,6 +60,7 @@ void PassedRequest::remove_modern(mcp::RequestSplice& splice) const {
 }
 
 void PassedRequest::add_modern(mcp::RequestSplice& splice, mcp::Revision server) const {
+  remove_modern(splice);  // a legacy client does not speak for itself with these
   splice.add_to_meta(mcp::kVersionKey, json::string(to_string(server)).text());
   splice.add_to_meta(mcp::kCapabilitiesKey, without_extensions(client_.capabilities));
   if (!client_.info.absent()) splice.add_to_meta(mcp::kClientInfoKey, client_.info.text());

@@ -35,8 +35,8 @@ class PassedRequest final : public mcp::OutgoingRequest {
         target_(std::move(target)),
         client_(std::move(client)) {}
 
-  // Answers to the server's questions and the state that came with them, from an earlier round: for a modern
-  // server that a legacy client calls.
+  // From an earlier round, for a modern server: the state that it gave, and, of a legacy client, the answers
+  // to its questions. A modern client's answers are in its request.
   void set_answers(json::Raw answers, json::Raw state) {
     answers_ = std::move(answers);
     state_ = std::move(state);

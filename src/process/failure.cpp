@@ -93,6 +93,10 @@ constexpr FailureCode kCodes[] = {
     {invalid_content_type, "See whether the url is that of an MCP endpoint: it answered, but not as one."},
     {protocol_violation, "The server sent what is not JSON-RPC; see its own log, or update it."},
     {invalid_request, "Correct the request."},
+    {invalid_request_state,
+     "Send the request again without requestState and inputResponses: a state is for the client and the "
+     "request it was "
+     "given for, and expires."},
     {io_error, "See the system's error in the message."},
     {server_error, "See the server's own message and log."},
     {too_many_rounds,

@@ -65,6 +65,14 @@ TEST(Passing, ALegacyRequestIsPutIntoAnEnvelopeForAModernServer) {
                 kEnvelope.substr(9) + "}}");
 }
 
+TEST(Passing, ModernMembersOfALegacyRequestAreNotPassedToAModernServer) {
+  EXPECT_EQ(
+      passed(
+          R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"requestState":"x","a":1,"inputResponses":{},"_meta":{"io.modelcontextprotocol/logLevel":"debug","b":2}}})",
+          kLegacy, kModern, std::nullopt),
+      R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1,"_meta":{"b":2,)" + kEnvelope.substr(9) + "}}");
+}
+
 // Envelope, name and token change in one splice, whatever of `_meta` goes and comes.
 TEST(Passing, TokenIsAddedBesideWhateverChangesInTheEnvelope) {
   const auto with_token = [](const std::string& params, mcp::Revision client, mcp::Revision server) {

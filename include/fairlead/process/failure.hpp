@@ -69,6 +69,7 @@ inline constexpr std::string_view unauthorized = "unauthorized";
 inline constexpr std::string_view invalid_content_type = "invalid_content_type";
 inline constexpr std::string_view protocol_violation = "protocol_violation";
 inline constexpr std::string_view invalid_request = "invalid_request";
+inline constexpr std::string_view invalid_request_state = "invalid_request_state";
 inline constexpr std::string_view io_error = "io_error";
 inline constexpr std::string_view server_error = "server_error";
 inline constexpr std::string_view too_many_rounds = "too_many_rounds";
