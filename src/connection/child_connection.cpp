@@ -47,6 +47,10 @@ std::optional<ChildInfo> ChildConnection::child() const {
     info.exit_code = status->code;
     info.signal = status->signal;
   }
+  for (const BeltState& state : child_->belts()) {
+    if (!state.in_force)
+      info.missing_containment.push_back({std::string(to_string(state.belt)), state.why_not});
+  }
   return info;
 }
 

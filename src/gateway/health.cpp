@@ -147,6 +147,7 @@ class Report {
     out_.key("calls").unsigned_integer(one.calls).key("waiting").unsigned_integer(one.waiting);
     out_.key("failures").unsigned_integer(one.failures);
     write_entry(entry);
+    write_missing(one.missing_containment);
     if (one.last_error) {
       out_.key("lastErrorCode").string(with_failure_code(*one.last_error).detail().code);
       if (in_.details) out_.key("lastError").string(one.last_error->to_string());
@@ -164,6 +165,17 @@ class Report {
     }
     if (const std::string missing = missing_protection(entry); !missing.empty())
       out_.key("missingProtection").string(missing);
+  }
+
+  void write_missing(const std::vector<MissingContainment>& missing) {
+    if (missing.empty()) return;
+    out_.key("missingContainment").begin_array();
+    for (const MissingContainment& one : missing) {
+      out_.begin_object().key("step").string(one.step);
+      if (in_.details) out_.key("reason").string(one.reason);
+      out_.end_object();
+    }
+    out_.end_array();
   }
 
   const HealthInputs& in_;

@@ -43,6 +43,8 @@ ClientConnection::ClientConnection(std::shared_ptr<mcp::Client> client) : client
   server_.revision = client_->revision();
   server_.capabilities = json::Raw::trusted(Bytes::copy_of(client_->capabilities().text()));
   server_.connection = client_->connection().description();
+  if (std::optional<ChildInfo> child = client_->connection().child())
+    server_.missing_containment = std::move(child->missing_containment);
 }
 
 UpstreamCall ClientConnection::call(const std::shared_ptr<const mcp::OutgoingRequest>& request,

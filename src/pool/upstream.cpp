@@ -117,8 +117,10 @@ UpstreamStatus ManagedUpstream::status() const {
   status.key = key_;
   status.state = state();
   status.generation = generation();
-  if (const auto connected = connection())
+  if (const auto connected = connection()) {
     status.connection = core->options.redactor->redact(connected->server().connection);
+    status.missing_containment = connected->server().missing_containment;
+  }
   status.healthy = ready() && health.healthy(Clock::now());
   status.since = supervisor.since();
   status.last_sign = health.last_sign();

@@ -154,6 +154,36 @@ TEST_F(GatewayServerTest, EveryRouteAsksTheAuthenticator) {
 
 // ---- health ----------------------------------------------------------------------------------------------
 
+// Containment that is wanted, and that a directory which is no cgroup cannot give.
+TEST_F(GatewayServerTest, HealthNamesContainmentThatIsConfiguredAndNotInForce) {
+  const test::TempDir plain;
+  pool::ServerSpec spec;
+  spec.name = "contained";
+  pool::Program program;
+  program.command = std::string(FAIRLEAD_FIXTURE_DIR) + "/mcp_server";
+  program.containment.cgroup_parent = plain / "none";
+  program.containment.memory_max = 1u << 30;
+  spec.reach = program;
+  config.servers.push_back(spec);
+  config.failure_details = FailureDetails::administrators;
+  authenticate();
+  start();
+  const auto missing = [&](const std::string& token) {
+    const std::string health = health_when("ok", token).body;
+    return std::string(json::View(health)["servers"][0]["missingContainment"].text());
+  };
+  ASSERT_TRUE(comes_true([&] {
+    const json::Raw health = server->gateway().health();
+    return json::View(health)["counts"]["servers"]["ready"].as_int() == 1;
+  }));
+  EXPECT_EQ(missing(kUserToken), R"([{"step":"cgroup"},{"step":"memory_max"}])");
+  const std::string reason = (plain / "none") + " is not a cgroup";
+  EXPECT_TRUE(
+      missing(kAdminToken)
+          .starts_with(R"([{"step":"cgroup","reason":")" + reason + R"("},{"step":"memory_max","reason":")"))
+      << missing(kAdminToken);
+}
+
 TEST_F(GatewayServerTest, HealthCountsWhatThereIs) {
   add("s", Sharing::shared);
   start();

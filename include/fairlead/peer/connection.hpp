@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fairlead/base/byte_budget.hpp"
 #include "fairlead/base/bytes.hpp"
@@ -40,12 +41,19 @@ struct Concerning {
   bool answers = false;      // this is its answer, the last message about it
 };
 
+// A step of a child's containment that was wanted and is not in force (see process/containment.hpp).
+struct MissingContainment {
+  std::string step;  // "cgroup", "landlock" …
+  std::string reason;
+};
+
 // The process behind a connection to a child.
 struct ChildInfo {
   int pid = 0;
   bool is_running = false;
   std::optional<int> exit_code;  // once it has ended: exit(n)
   std::optional<int> signal;     // or the signal that killed it
+  std::vector<MissingContainment> missing_containment{};
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {

@@ -149,7 +149,8 @@ struct UpstreamStatus {
   std::string key;
   State state = State::idle;
   std::uint64_t generation = 0;
-  std::string connection;         // "server (pid 12)", "tcp:…"; empty when there is none
+  std::string connection;  // "server (pid 12)", "tcp:…"; empty when there is none
+  std::vector<MissingContainment> missing_containment;  // of its process
   bool healthy = false;           // ready, and this very connection has answered within the interval
   Clock::time_point since{};      // of its state
   Clock::time_point last_sign{};  // of life

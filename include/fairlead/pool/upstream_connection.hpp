@@ -21,7 +21,8 @@ namespace fairlead::pool {
 struct ServerDescription {
   mcp::Revision revision = mcp::kNewestLegacy;
   json::Raw capabilities;
-  std::string connection;  // "server (pid 12)", "tcp:…"
+  std::string connection;                               // "server (pid 12)", "tcp:…"
+  std::vector<MissingContainment> missing_containment;  // of a child process
 };
 
 // co_await: Result<rpc::Message>, the answer as it came. Awaited once, where it was made.
