@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/uri.hpp"
+
 namespace fairlead {
 
 bool Principal::has_role(std::string_view role) const noexcept {
@@ -34,6 +36,11 @@ std::string identity_key(const Principal& principal) {
   for (const std::string* part : {&principal.issuer, &principal.subject, &principal.user})
     key += std::to_string(part->size()) + ':' + *part;
   return key;
+}
+
+std::string client_key(const Principal& principal) {
+  if (!principal.is_anonymous()) return "principal " + identity_key(principal);
+  return "address " + network_of_remote(principal.client_address);
 }
 
 }  // namespace fairlead

@@ -1,6 +1,10 @@
 #include "base/uri.hpp"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace fairlead {
@@ -125,6 +129,19 @@ std::string join_host_and_port(std::string_view host, std::uint16_t port) {
   const bool brackets = host.find(':') != std::string_view::npos;
   std::string text = brackets ? "[" + std::string(host) + "]" : std::string(host);
   return text + ":" + std::to_string(port);
+}
+
+std::string network_of_remote(const std::string& remote) {
+  const Result<HostAndPort> parts = split_host_and_port(remote);
+  if (!parts) return remote;
+  const std::string host(parts->host);
+  in6_addr address{};
+  if (::inet_pton(AF_INET6, host.c_str(), &address) != 1) return host;
+  if (IN6_IS_ADDR_V4MAPPED(&address)) return host.substr(host.rfind(':') + 1);
+  std::fill_n(address.s6_addr + 8, 8, std::uint8_t{0});
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  ::inet_ntop(AF_INET6, &address, text.data(), text.size());
+  return std::string(text.data()) + "/64";
 }
 
 std::optional<std::string> percent_decode_strictly(std::string_view text) {

@@ -6,11 +6,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
-
-#include "base/uri.hpp"
 
 namespace fairlead::http {
 
@@ -91,19 +88,6 @@ std::string name_of_remote(int socket) {
     return "[" + std::string(text.data()) + "]:" + std::to_string(ntohs(v6->sin6_port));
   }
   return "unix";
-}
-
-std::string network_of_remote(const std::string& remote) {
-  const Result<HostAndPort> parts = split_host_and_port(remote);
-  if (!parts) return remote;
-  const std::string host(parts->host);
-  in6_addr address{};
-  if (::inet_pton(AF_INET6, host.c_str(), &address) != 1) return host;
-  if (IN6_IS_ADDR_V4MAPPED(&address)) return host.substr(host.rfind(':') + 1);
-  std::fill_n(address.s6_addr + 8, 8, std::uint8_t{0});
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  ::inet_ntop(AF_INET6, &address, text.data(), text.size());
-  return std::string(text.data()) + "/64";
 }
 
 PrincipalPtr principal_of_peer(int socket) {

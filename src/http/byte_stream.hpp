@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "base/uri.hpp"
 #include "fairlead/base/principal.hpp"
 #include "fairlead/base/result.hpp"
 #include "fairlead/loop/descriptor.hpp"
@@ -53,9 +54,6 @@ ByteStream::Io write_queued(ByteStream& stream, rpc::ByteQueue& queue);
 
 // "127.0.0.1:4711", "[::1]:4711" or "unix".
 std::string name_of_remote(int socket);
-// What the clients of one network are counted as: an IPv4 address, or the first 64 bits of an IPv6 address,
-// as in "2001:db8:0:1::/64". Anybody with one IPv6 address can use all addresses of that prefix.
-std::string network_of_remote(const std::string& remote);
 // Who is at the other end without authentication: the user of a Unix socket's other end, otherwise anonymous.
 PrincipalPtr principal_of_peer(int socket);
 

@@ -21,10 +21,8 @@ Response refusal_of(const ByteCharge& charge, ChargeOutcome outcome) {
 
 std::shared_ptr<ByteAccount> ServerConnection::account_of(const PrincipalPtr& principal) {
   if (account_ && principal == charged_principal_) return account_;
-  const std::string identity = identity_key(*principal);
-  const std::string key = identity.empty() ? "address " + network_ : "principal " + identity;
   charged_principal_ = principal;
-  account_ = core_->options.budget->account(key);
+  account_ = core_->options.budget->account(client_key(*principal));
   return account_;
 }
 

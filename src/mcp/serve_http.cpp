@@ -35,14 +35,14 @@ class HttpApplication final : public transport::Application {
   HttpApplication(std::shared_ptr<ServerState> server, HttpApplicationOptions options)
       : server_(server),
         options_(std::move(options)),
+        shares_(std::make_shared<SubscriptionShares>(
+            SubscriptionLimits{options_.max_subscriptions, options_.max_client_subscriptions})),
         modern_(std::make_shared<const ModernServer>(
-            std::move(server),
-            std::make_shared<Subscriptions>(options_.max_subscriptions, "on this server: max_subscriptions"),
-            options_.log)) {}
+            std::move(server), std::make_shared<Subscriptions>(shares_), options_.log)) {}
 
   void serve(std::shared_ptr<Connection> connection, PrincipalPtr principal) override {
     peers_.add(ServerSession::start(server_, std::move(connection), options_.limits, options_.log,
-                                    std::move(principal)));
+                                    std::move(principal), shares_));
   }
 
   Task<Answer> serve(std::shared_ptr<transport::Standalone> request) override {
@@ -75,6 +75,7 @@ class HttpApplication final : public transport::Application {
 
   std::shared_ptr<ServerState> server_;
   HttpApplicationOptions options_;
+  std::shared_ptr<SubscriptionShares> shares_;
   std::shared_ptr<const ModernServer> modern_;
   WeakList<Peer> peers_;
 };

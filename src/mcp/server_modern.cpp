@@ -1,6 +1,7 @@
 // The modern half of a server: every request stands for itself.
 #include "mcp/server_modern.hpp"
 
+#include <algorithm>
 #include <tuple>
 
 #include "fairlead/rpc/codes.hpp"
@@ -123,6 +124,9 @@ Task<Answer> listen(std::shared_ptr<const ModernServer> modern, Request request,
   if (const std::optional<Error> problem = read_task_filter(*modern->server, *state, filter, wanted))
     co_return *problem;
   if (const std::optional<Error> problem = modern->subscriptions->refusal(wanted)) co_return *problem;
+  const Result<SubscriptionShares::Share> share = modern->subscriptions->shares().take(
+      *state->link->principal(), std::max<std::size_t>(wanted.uris.size(), 1));
+  if (!share) co_return share.error();
   const std::string id(request.id());
   auto subscription = std::make_shared<Subscription>(state->link, id, std::move(wanted));
   const Subscriptions::Place place(modern->subscriptions, subscription);

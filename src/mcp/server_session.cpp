@@ -39,10 +39,12 @@ Result<ByteCharge> charge_description(std::shared_ptr<ByteAccount> account, std:
 
 }  // namespace
 
-ServerSession::ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Log log, PrincipalPtr principal)
+ServerSession::ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Log log, PrincipalPtr principal,
+                             std::shared_ptr<SubscriptionShares> shares)
     : server_(server),
       modern_(std::make_shared<const ModernServer>(
-          std::move(server), std::make_shared<Subscriptions>(kMostSubscriptions, "on one connection"), log)),
+          std::move(server),
+          std::make_shared<Subscriptions>(kMostSubscriptions, "on one connection", std::move(shares)), log)),
       loop_(loop),
       log_(std::move(log)),
       principal_(std::move(principal)),
@@ -55,9 +57,10 @@ ServerSession::~ServerSession() {
 
 std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,
                                            std::shared_ptr<Connection> connection, Limits limits, Log log,
-                                           PrincipalPtr principal) {
+                                           PrincipalPtr principal,
+                                           std::shared_ptr<SubscriptionShares> shares) {
   std::shared_ptr<ServerSession> session(
-      new ServerSession(server, connection->loop(), log, std::move(principal)));
+      new ServerSession(server, connection->loop(), log, std::move(principal), std::move(shares)));
   auto methods = std::make_shared<Methods>();
   methods->otherwise([session](Request request) { return session->handle(std::move(request)); });
   PeerOptions options;
@@ -194,13 +197,13 @@ Task<Answer> ServerSession::subscribe(Request request) {
   if (uri->size() > kMostUriBytes) co_return rpc::invalid_params("uri is longer than 8192 bytes");
   if (legacy_->subscriptions.size() >= kMostUris && !legacy_->subscriptions.contains(*uri))
     co_return Error::rpc(rpc::kInternalError, "Subscription limit reached (10000 resources)");
-  std::shared_ptr<std::shared_ptr<void>>& entry = legacy_->subscriptions[*uri];
-  // One that is only being made does not count: it may come to nothing, or be cancelled.
-  const bool there = entry && entry->use_count() > 0;
-  if (!there) entry = std::make_shared<std::shared_ptr<void>>();
-  if (server_->backend && !there) {
+  if (is_subscribed(*uri)) co_return json::Raw::trusted(Bytes::constant("{}"), true);
+  Result<SubscriptionShares::Share> share = modern_->subscriptions->shares().take(*principal_, 1);
+  if (!share) co_return share.error();
+  const auto place = std::make_shared<LegacySubscription>(std::move(*share));
+  legacy_->subscriptions.insert_or_assign(*uri, place);
+  if (server_->backend) {
     // The client may unsubscribe meanwhile, or subscribe once more: then what is made is let go of here.
-    const std::shared_ptr<std::shared_ptr<void>> place = entry;
     Task<Result<std::shared_ptr<void>>> subscribing = subscribe_at_backend(*uri, request.stop());
     Result<std::shared_ptr<void>> made = co_await subscribing;
     if (made && request.stop().stop_requested()) made = Error(ErrorKind::cancelled, "given up");
@@ -210,9 +213,15 @@ Task<Answer> ServerSession::subscribe(Request request) {
         legacy_->subscriptions.erase(still);
       co_return made.error();
     }
-    *place = std::move(*made);
+    place->at_backend = std::move(*made);
   }
   co_return json::Raw::trusted(Bytes::constant("{}"), true);
+}
+
+// One that is only being made does not count: it may come to nothing, or be cancelled.
+bool ServerSession::is_subscribed(const std::string& uri) const {
+  const auto known = legacy_->subscriptions.find(uri);
+  return known != legacy_->subscriptions.end() && (!server_->backend || known->second->made_at_backend());
 }
 
 Task<Result<std::shared_ptr<void>>> ServerSession::subscribe_at_backend(std::string uri,

@@ -25,10 +25,11 @@ class ServerSession final : public ChangeListener,
                             public std::enable_shared_from_this<ServerSession> {
  public:
   ~ServerSession() override;
-  // Serves until the connection ends. The session is kept by its peer.
+  // Serves until the connection ends. The session is kept by its peer. Its subscriptions are counted in
+  // `shares`.
   static std::shared_ptr<Peer> start(std::shared_ptr<ServerState> server,
                                      std::shared_ptr<Connection> connection, Limits limits, Log log,
-                                     PrincipalPtr principal);
+                                     PrincipalPtr principal, std::shared_ptr<SubscriptionShares> shares);
 
   // ClientLink
   Loop& loop() noexcept override { return loop_; }
@@ -44,6 +45,13 @@ class ServerSession final : public ChangeListener,
   void resource_updated(const std::string& uri) override;
 
  private:
+  struct LegacySubscription {
+    explicit LegacySubscription(SubscriptionShares::Share taken) : share(std::move(taken)) {}
+    bool made_at_backend() const noexcept { return at_backend.use_count() > 0; }
+
+    SubscriptionShares::Share share;
+    std::shared_ptr<void> at_backend;  // keeps the backend's subscription, once that is made
+  };
   // What the legacy era knows of its client once it has initialized.
   struct Legacy {
     Revision revision;
@@ -51,11 +59,11 @@ class ServerSession final : public ChangeListener,
     json::Raw client_info;
     ByteCharge charge;  // of both
     LoggingLevel log_level = LoggingLevel::debug;
-    // By URI. With a backend, what keeps its subscription, once that is made.
-    std::map<std::string, std::shared_ptr<std::shared_ptr<void>>> subscriptions;
+    std::map<std::string, std::shared_ptr<LegacySubscription>> subscriptions;  // by URI
   };
 
-  ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Log log, PrincipalPtr principal);
+  ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Log log, PrincipalPtr principal,
+                std::shared_ptr<SubscriptionShares> shares);
 
   Task<Answer> handle(Request request);
 
@@ -64,6 +72,7 @@ class ServerSession final : public ChangeListener,
   Answer initialize(const Request& request);
   Answer set_level(json::View params);
   Task<Answer> subscribe(Request request);
+  bool is_subscribed(const std::string& uri) const;
   Task<Result<std::shared_ptr<void>>> subscribe_at_backend(std::string uri, std::stop_token stop);
   Answer unsubscribe(json::View params);
   std::shared_ptr<RequestState> legacy_state();

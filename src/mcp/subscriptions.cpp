@@ -84,7 +84,7 @@ std::optional<Error> Subscriptions::refusal(const Subscription::Wanted& wanted) 
     return Error::rpc(rpc::kInternalError,
                       "Subscription limit reached (" + std::to_string(most_) + " " + where_ + ")");
   }
-  if (uris_ + wanted.uris.size() > kMostUris)
+  if (wanted.uris.size() > kMostUris || wanted.uris.size() > most_uris_ - uris_)
     return Error::rpc(rpc::kInternalError, "Subscription limit reached (10000 resources)");
   return std::nullopt;
 }

@@ -2,6 +2,7 @@
 // difference whether one connection carries many of them or every one has a stream of its own.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <set>
 #include <string>
@@ -10,11 +11,12 @@
 #include "fairlead/loop/event.hpp"
 #include "mcp/request_state.hpp"
 #include "mcp/server_state.hpp"
+#include "mcp/subscription_shares.hpp"
 #include "protocol/envelope.hpp"
 
 namespace fairlead::mcp {
 
-// Resources one client may be subscribed to, and the length of the URI of each.
+// Resources of one connection, and of one subscriptions/listen, and the length of the URI of each.
 inline constexpr std::size_t kMostUris = 10'000;
 inline constexpr std::size_t kMostUriBytes = 8192;
 
@@ -71,8 +73,14 @@ class Subscription final : public ChangeListener, public std::enable_shared_from
 // be.
 class Subscriptions {
  public:
-  // `where` is for the refusal: "on one connection".
-  Subscriptions(std::size_t most, std::string where) : most_(most), where_(std::move(where)) {}
+  // Without limits of its own; `shares` has those of all that share it.
+  explicit Subscriptions(std::shared_ptr<SubscriptionShares> shares) : shares_(std::move(shares)) {}
+  // With `most` streams and kMostUris resources. `where` is for the refusal: "on one connection".
+  Subscriptions(std::size_t most, std::string where, std::shared_ptr<SubscriptionShares> shares)
+      : most_(most), most_uris_(kMostUris), where_(std::move(where)), shares_(std::move(shares)) {}
+
+  // For legacy subscriptions too.
+  SubscriptionShares& shares() const noexcept { return *shares_; }
 
   // nullopt when there is room for one more.
   std::optional<Error> refusal(const Subscription::Wanted& wanted) const;
@@ -92,8 +100,10 @@ class Subscriptions {
   std::size_t size() const noexcept { return open_.size(); }
 
  private:
-  std::size_t most_;
+  std::size_t most_ = std::numeric_limits<std::size_t>::max();
+  std::size_t most_uris_ = std::numeric_limits<std::size_t>::max();
   std::string where_;
+  std::shared_ptr<SubscriptionShares> shares_;
   std::size_t uris_ = 0;
   std::unordered_set<std::shared_ptr<Subscription>> open_;
 };

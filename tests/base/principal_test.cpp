@@ -55,5 +55,17 @@ TEST(Principal, KeysOfIdentitiesThatRunTogetherDiffer) {
   EXPECT_NE(identity_key(identified("1:a", "", "")), identity_key(identified("", "1:a", "")));
 }
 
+TEST(Principal, AnonymousClientsAreToldApartByAddressWithoutPort) {
+  EXPECT_EQ(client_key(*Principal::anonymous("10.0.0.1:1")), client_key(*Principal::anonymous("10.0.0.1:2")));
+  EXPECT_EQ(client_key(*Principal::anonymous("[::1]:1")), client_key(*Principal::anonymous("[::1]:2")));
+  EXPECT_NE(client_key(*Principal::anonymous("10.0.0.1:1")), client_key(*Principal::anonymous("10.0.0.2:1")));
+  Principal ann = identified("https://a", "s", "ann");
+  ann.client_address = "10.0.0.1:1";
+  Principal elsewhere = ann;
+  elsewhere.client_address = "10.0.0.2:1";
+  EXPECT_EQ(client_key(ann), client_key(elsewhere));
+  EXPECT_NE(client_key(ann), client_key(*Principal::anonymous("10.0.0.1:1")));
+}
+
 }  // namespace
 }  // namespace fairlead

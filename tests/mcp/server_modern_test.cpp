@@ -30,7 +30,8 @@ class RecordingLink final : public ClientLink {
 
 class ModernTest : public ServerTest {
  public:
-  std::shared_ptr<Subscriptions> subscriptions = std::make_shared<Subscriptions>(2, "in this test");
+  std::shared_ptr<Subscriptions> subscriptions = std::make_shared<Subscriptions>(
+      2, "in this test", std::make_shared<SubscriptionShares>(SubscriptionLimits()));
   std::vector<std::string> answers;
 
   static Task<void> run(ModernTest& test, Request request, std::shared_ptr<ClientLink> link) {

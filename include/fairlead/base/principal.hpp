@@ -47,4 +47,8 @@ bool same_identity(const Principal& a, const Principal& b) noexcept;
 // Text that is equal exactly for principals of the same identity; empty for anonymous ones.
 std::string identity_key(const Principal& principal);
 
+// Names the client that shares of a limit are counted for: its identity, or, if it is anonymous, its IPv4
+// address or the /64 prefix of its IPv6 address.
+std::string client_key(const Principal& principal);
+
 }  // namespace fairlead

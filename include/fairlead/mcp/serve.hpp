@@ -28,7 +28,9 @@ struct HttpApplicationOptions {
   HttpApplicationOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
   Limits limits;
   Log log;
-  std::size_t max_subscriptions = 10'000;  // modern ones, of all clients together
+  // Resources that are subscribed to, and streams of changes without resources; on all connections.
+  std::size_t max_subscriptions = 40'000;         // of all clients together
+  std::size_t max_client_subscriptions = 10'000;  // of one principal, or address if it is anonymous
 };
 std::shared_ptr<transport::Application> http_application(
     const Server& server, HttpApplicationOptions options = HttpApplicationOptions());
