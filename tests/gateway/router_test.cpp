@@ -1,28 +1,13 @@
 #include "gateway/router.hpp"
 
-#include <gtest/gtest.h>
-
 #include "fairlead/rpc/codes.hpp"
-#include "support/support.hpp"
+#include "gateway/units.hpp"
 
 namespace fairlead::gateway {
 namespace {
 
-class RouterTest : public ::testing::Test {
+class RouterTest : public UnitsTest {
  protected:
-  std::shared_ptr<ServerEntry> add(const std::string& name) {
-    pool::ServerSpec spec;
-    spec.name = name;
-    return *servers->add(spec);
-  }
-  // The server has listed this; nothing else.
-  void list(const std::shared_ptr<ServerEntry>& entry, Kind kind, const std::string& text) {
-    auto listed = std::make_shared<Listed>();
-    listed->of(kind).push_back(test::raw(text));
-    listed->add_offer(entry->name(), kind, listed->of(kind).front(), mcp::ListLimits());
-    entry->listing.attempted = true;
-    catalogue->publish(*entry, listed);
-  }
   static Requested requested(Kind kind, const std::string& name) {
     Requested made;
     made.kind = kind;
@@ -36,11 +21,6 @@ class RouterTest : public ::testing::Test {
     return route ? 0 : *route.error().detail().rpc_code;
   }
 
-  Loop loop;
-  std::shared_ptr<pool::Pool> pool = pool::Pool::create(loop);
-  std::shared_ptr<ServerTable> servers = std::make_shared<ServerTable>(pool);
-  std::shared_ptr<CatalogueStore> catalogue =
-      std::make_shared<CatalogueStore>(loop, servers, mcp::Server("front", "1"), Log());
   Router router{servers, catalogue, FailurePolicy(true)};
 };
 

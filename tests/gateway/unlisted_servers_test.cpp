@@ -138,6 +138,36 @@ TEST_F(UnlistedServerTest, ResourceIsReadFromAServerThatStartsLate) {
   held["other"].set();
 }
 
+// Two servers have a template that matches the URI, and the one that lists it starts late.
+TEST_F(UnlistedServerTest, AmbiguousUriWaitsForServersThatHaveNotListed) {
+  int started = 0;
+  furnish = [&started](Instance& instance) {
+    mcp::ResourceSpec spec;
+    spec.name = "note";
+    spec.uri = ++started < 3 ? "note://{id}" : "note://7";
+    ASSERT_TRUE(started < 3 ? instance.server.add_resource_template(spec, &read)
+                            : instance.server.add_resource(spec, &read));
+  };
+  for (const char* name : {"a", "b", "late"}) add(name, Sharing::shared);
+  held["late"];
+  config.list_wait = 1ms;
+  const auto one = enter();
+  while (!has(one, "a__which") || !has(one, "b__which")) {
+  }  // both list without being waited for
+  const auto read = begin(one, "resources/read", R"({"uri":"note://7"})");
+  const auto subscribed = begin(one, "resources/subscribe", R"({"uri":"note://7"})");
+  EXPECT_EQ(call_tool(one, "nobody__t").code, rpc::kInvalidParams);
+  EXPECT_FALSE(read->ended) << read->text;
+  EXPECT_FALSE(subscribed->ended) << subscribed->text;
+  held["late"].set();
+  EXPECT_TRUE(comes_true([&] { return read->ended && subscribed->ended; }));
+  EXPECT_EQ(read->code, 0) << read->text;
+  EXPECT_EQ(subscribed->code, 0) << subscribed->text;
+  const Outcome ambiguous = request(one, "resources/subscribe", R"({"uri":"note://8"})");
+  EXPECT_EQ(ambiguous.code, rpc::kInvalidParams);
+  EXPECT_TRUE(mentions(ambiguous, "ambiguous")) << ambiguous.text;
+}
+
 TEST_F(UnlistedServerTest, ResourceThatOnlyAFailedServerCouldHaveIsNotCalledUnknown) {
   furnish = [](Instance& instance) {
     mcp::ResourceSpec spec;

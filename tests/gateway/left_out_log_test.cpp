@@ -1,0 +1,64 @@
+#include "gateway/left_out_log.hpp"
+
+#include "gateway/units.hpp"
+
+namespace fairlead::gateway {
+namespace {
+
+class LeftOutLogTest : public UnitsTest {
+ protected:
+  // Lists of server `a` with so many tools that cannot be offered, for as many reasons.
+  static std::shared_ptr<Listed> with_problems(std::size_t count) {
+    auto listed = std::make_shared<Listed>();
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string text = R"({"name":"t)" + std::to_string(i) + R"(","inputSchema":7})";
+      listed->add_offer("a", Kind::tools, test::raw(text), mcp::ListLimits());
+    }
+    return listed;
+  }
+  // The catalogue of servers that each list these resources.
+  static std::shared_ptr<const Catalogue> with_resources(
+      const std::map<std::string, std::vector<std::string>>& uris) {
+    Lists lists;
+    for (const auto& [server, own] : uris) {
+      auto listed = std::make_shared<Listed>();
+      for (const std::string& uri : own)
+        listed->add_offer(server, Kind::resources, test::raw(R"({"uri":")" + uri + R"(","name":"n"})"),
+                          mcp::ListLimits());
+      lists[server] = listed;
+    }
+    return std::make_shared<const Catalogue>(lists);
+  }
+};
+
+TEST_F(LeftOutLogTest, ReasonThatIsNewIsLoggedOnce) {
+  const auto one = with_problems(1);
+  log_left_out(log, Listed(), *one);
+  ASSERT_EQ(logged.size(), 1u);
+  EXPECT_NE(logged.front().find("one of its tools is left out"), std::string::npos) << logged.front();
+  log_left_out(log, *one, *with_problems(1));
+  EXPECT_EQ(logged.size(), 1u);
+  log_left_out(log, *one, *with_problems(2));
+  EXPECT_EQ(logged.size(), 2u);
+}
+
+TEST_F(LeftOutLogTest, ReasonsBeyondTheLimitAreCounted) {
+  log_left_out(log, Listed(), *with_problems(Listed::kMaxProblems + 7));
+  ASSERT_EQ(logged.size(), Listed::kMaxProblems + 1);
+  EXPECT_NE(logged.back().find("7 more entries are left out"), std::string::npos) << logged.back();
+}
+
+TEST_F(LeftOutLogTest, UriThatTwoServersListIsLoggedAsTheFirstOnes) {
+  const auto both = with_resources({{"a", {"x://1", "x://2"}}, {"b", {"x://1"}}});
+  loop.block_on(log_duplicate_uris(loop, log, both, "b", nullptr));
+  ASSERT_EQ(logged.size(), 1u);
+  EXPECT_NE(logged.front().find("`x://1` is taken by `a`"), std::string::npos) << logged.front();
+  logged.clear();
+  loop.block_on(log_duplicate_uris(loop, log, both, "b", both->part_of("b")->listed));
+  EXPECT_TRUE(logged.empty()) << "it listed that before";
+  loop.block_on(log_duplicate_uris(loop, log, with_resources({{"b", {"x://1"}}}), "b", nullptr));
+  EXPECT_TRUE(logged.empty()) << "there is no other server";
+}
+
+}  // namespace
+}  // namespace fairlead::gateway
