@@ -96,7 +96,9 @@ const json::Schema* ClientSession::output_schema(const std::string& tool) {
   if (!compiled) {
     const std::size_t bytes = found->second.text.text().size();
     make_room_for_schema(bytes);
-    Result<json::Schema> made = json::Schema::compile(found->second.text.text());
+    json::SchemaOptions options;
+    options.max_pattern_states = options_.lists.max_schema_pattern_states;
+    Result<json::Schema> made = json::Schema::compile(found->second.text.text(), options);
     if (!made) {
       options_.connect.log.warning("a tool's output schema is not usable",
                                    {{"tool", tool}, {"problem", made.error().message()}});

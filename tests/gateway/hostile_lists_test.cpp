@@ -392,7 +392,8 @@ TEST_P(HostileToolsTest, LargestResultDoesNotHoldTheLoop) {
 
 TEST_P(HostileToolsTest, OutputSchemasAndResultsDoNotHoldTheLoop) {
   std::string patterns;
-  for (int i = 0; i < 3000; ++i) patterns += R"({"pattern":"[a-z]+)" + std::to_string(i) + "\"},";
+  // As many as max_schema_pattern_states allows.
+  for (int i = 0; i < 1400; ++i) patterns += R"({"pattern":"[a-z]+)" + std::to_string(i) + "\"},";
   patterns.pop_back();
   const std::vector<std::string> properties = {R"("a":{"uniqueItems":true})",
                                                R"("a":{"items":{"anyOf":[)" + patterns + "]}}",
@@ -418,6 +419,24 @@ TEST_P(HostileToolsTest, OutputSchemasAndResultsDoNotHoldTheLoop) {
       });
     }
   }
+}
+
+// As large as max_schema_bytes and max_schema_pattern_states allow.
+TEST_P(HostileToolsTest, LargestOutputSchemaIsCompiledInAShortTurn) {
+  std::string required;
+  for (int i = 0; required.size() < 200'000; ++i) required += ",\"m" + std::to_string(i) + '"';
+  list_tools({tool_entry("t", kAnySchema,
+                         R"(,"outputSchema":{"type":"object","properties":{"a":{"pattern":"(a|b){1,4000}"}},)"
+                         R"("required":["a")" +
+                             required + "]}")});
+  ASSERT_EQ(tools(client).size(), 1u);
+  backend->results["tools/call"] =
+      raw(R"({"resultType":"complete","content":[],"structuredContent":{"a":"ab"}})");
+  loop.turns().reset();
+  const auto answer = loop.block_on(client->client->call_tool("s__t", raw("{}")));
+  test::expect_short_turns(loop);
+  ASSERT_FALSE(answer) << "the schema is not in use";
+  EXPECT_NE(answer.error().message().find("m0"), std::string::npos) << answer.error().message();
 }
 
 }  // namespace

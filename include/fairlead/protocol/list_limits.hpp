@@ -20,6 +20,8 @@ struct ListLimits {
   // Of a tool's input or output schema. A tool over one is left out.
   std::size_t max_schema_bytes = 256u << 10;
   std::size_t max_schema_depth = 64;  // nesting of arrays and objects in its text
+  // Of all patterns of an output schema together (see json::SchemaOptions). One over it is not used.
+  std::size_t max_schema_pattern_states = 25'000;
   // Of the text of all output schemas that a client has compiled. The longest unused one makes room.
   std::size_t max_compiled_schema_bytes = 4u << 20;
   std::size_t max_header_params = 32;  // arguments that travel as headers
