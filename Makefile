@@ -48,9 +48,8 @@ asan: bootstrap-test build/asan/build.ninja ## unit tests and attacks under the 
 	cmake --build build/asan -j $(JOBS) --target unit_tests fairlead
 	$(CTEST) --test-dir build/asan -L '^(unit|hostile)$$'
 
-# The layers that know of threads or promise that they can be called from any thread, and the gateway's servers being
-# changed at every suspension point.
-TSAN_TESTS = base loop peer process connection http mcp gateway_changes
+# The layers that know of threads, and http, which can be called from any thread.
+TSAN_TESTS = base loop peer process connection http
 tsan: bootstrap-test build/tsan/build.ninja ## unit tests of what threads touch under the thread sanitizer
 	cmake --build build/tsan -j $(JOBS) --target $(TSAN_TESTS:%=test_%)
 	$(CTEST) --test-dir build/tsan -L unit -R '^($(subst $(eval) ,|,$(TSAN_TESTS)))\.'
