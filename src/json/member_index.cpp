@@ -1,7 +1,10 @@
 #include "fairlead/json/member_index.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
+
+#include "json/walk.hpp"
 
 namespace fairlead::json {
 
@@ -11,12 +14,48 @@ void MemberIndex::Indexing::begin(Scanner& scanner) {
   scanner.begin_object();
 }
 
-void MemberIndex::Indexing::add(std::string_view value) {
-  const std::size_t at = index_.count_++;
-  if (at >= kHeld) return;
-  index_.members_[at] = Member{offset(key_), static_cast<std::uint32_t>(key_.size()), offset(value),
-                               static_cast<std::uint32_t>(value.size())};
-  index_.escaped_ = static_cast<std::uint8_t>(index_.escaped_ | (escaped_ ? 1u << at : 0u));
+void MemberIndex::add(const Member& member, bool escaped) {
+  const std::size_t at = count_++;
+  if (at < kInline) {
+    members_[at] = member;
+    escaped_ = static_cast<std::uint8_t>(escaped_ | (escaped ? 1u << at : 0u));
+    return;
+  }
+  if (at > kMaxMembers) return;
+  if (at == kMaxMembers) return further_.reset();
+  if (!further_) further_ = std::make_shared<std::vector<FurtherMember>>();
+  further_->push_back(FurtherMember{member, escaped});
+}
+
+MemberIndex MemberIndex::of(View object) {
+  std::string_view whole;
+  return object.is(Type::object) ? of_first(object.text(), whole) : MemberIndex();
+}
+
+MemberIndex MemberIndex::of_first(std::string_view text, std::string_view& object) {
+  MemberIndex index;
+  const auto offset = [&](std::string_view part) {
+    return static_cast<std::uint32_t>(part.data() - text.data());
+  };
+  const auto size = [](std::string_view part) { return static_cast<std::uint32_t>(part.size()); };
+  MemberWalk walk(text);
+  while (index.count_ <= kMaxMembers && walk.next())
+    index.add(Member{offset(walk.key()), size(walk.key()), offset(walk.value()), size(walk.value())},
+              walk.escaped());
+  index.held_ = index.count_ <= kMaxMembers && text.size() <= std::numeric_limits<std::uint32_t>::max();
+  const char* const end = text.data() + text.size();
+  const char* const after = index.held_ ? walk.rest().data() + 1 : skip_container(text.data(), end);
+  object = text.substr(0, static_cast<std::size_t>(std::min(after, end) - text.data()));
+  return index;
+}
+
+View MemberIndex::find(std::string_view object, std::string_view key) const {
+  std::string_view found;
+  each(object, [&](std::string_view spelled, bool escaped, std::string_view value) {
+    if (key_equals(spelled, escaped, key)) found = value;
+    return true;
+  });
+  return View(found);
 }
 
 bool MemberIndex::Indexing::scan(Scanner& scanner, std::string_view& object) {
@@ -26,11 +65,13 @@ bool MemberIndex::Indexing::scan(Scanner& scanner, std::string_view& object) {
     has_key_ = true;
     if (!scanner.value(value)) return false;
     has_key_ = false;
-    add(value);
+    index_.add(Member{offset(key_), static_cast<std::uint32_t>(key_.size()), offset(value),
+                      static_cast<std::uint32_t>(value.size())},
+               escaped_);
   }
   if (scanner.failed() || scanner.paused()) return false;
   object = text_.substr(from_, scanner.offset() - from_);
-  index_.held_ = index_.count_ <= kHeld && object.size() <= std::numeric_limits<std::uint32_t>::max();
+  index_.held_ = index_.count_ <= kMaxMembers && object.size() <= std::numeric_limits<std::uint32_t>::max();
   return true;
 }
 

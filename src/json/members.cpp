@@ -4,8 +4,13 @@
 
 namespace fairlead::json {
 
-Members::Members(View object, std::initializer_list<std::string_view> keys, std::size_t most) {
+Members::Members(std::initializer_list<std::string_view> keys) {
+  found_.reserve(keys.size());
   for (const std::string_view key : keys) found_.emplace_back(key, View());
+}
+
+Members::Members(View object, std::initializer_list<std::string_view> keys, std::size_t most)
+    : Members(keys) {
   if (!object.is(Type::object)) return;
   std::size_t count = 0;
   walk_members(object.text(), [&](std::string_view spelled, bool escaped, std::string_view value) {
@@ -16,8 +21,8 @@ Members::Members(View object, std::initializer_list<std::string_view> keys, std:
   });
 }
 
-Members::Members(const MemberIndex& index, View object, std::initializer_list<std::string_view> keys) {
-  for (const std::string_view key : keys) found_.emplace_back(key, View());
+Members::Members(const MemberIndex& index, View object, std::initializer_list<std::string_view> keys)
+    : Members(keys) {
   if (!object.is(Type::object)) return;
   index.each(object.text(), [&](std::string_view spelled, bool escaped, std::string_view value) {
     take(spelled, escaped, value);

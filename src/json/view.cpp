@@ -144,6 +144,18 @@ View View::operator[](std::size_t index) const {
   return View(found);
 }
 
+void View::walk(MemberVisitor* visitor, void* visit) const {
+  if (!is(Type::object)) return;
+  walk_members(text_, [&](std::string_view key, bool escaped, std::string_view value) {
+    return visitor(visit, key, escaped, value);
+  });
+}
+
+void View::walk(ElementVisitor* visitor, void* visit) const {
+  if (!is(Type::array)) return;
+  walk_elements(text_, [&](std::string_view value) { return visitor(visit, value); });
+}
+
 std::size_t View::size() const {
   std::size_t count = 0;
   if (is(Type::object))

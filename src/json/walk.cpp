@@ -68,6 +68,25 @@ class EscapeFinder {
   std::uint64_t carried_ = 0;  // 1: the first byte of the next window is escaped
 };
 
+// What four bytes do to the depth of nesting: the change behind them, and the lowest change on the way.
+// Indexed by a bit for each opening bracket, and by 16 times a bit for each closing one.
+struct Nesting {
+  std::int8_t change = 0;
+  std::int8_t lowest = 0;
+};
+constexpr std::array<Nesting, 256> kNesting = [] {
+  std::array<Nesting, 256> table{};
+  for (unsigned both = 0; both < table.size(); ++both) {
+    Nesting& nesting = table[both];
+    for (int i = 0; i < 4; ++i) {
+      const int change = static_cast<int>(both >> i & 1) - static_cast<int>(both >> (i + 4) & 1);
+      nesting.change = static_cast<std::int8_t>(nesting.change + change);
+      nesting.lowest = std::min(nesting.lowest, nesting.change);
+    }
+  }
+  return table;
+}();
+
 // Follows a container window by window: what is in strings, and how deep it is nested.
 class ContainerSkipper {
  public:
@@ -78,7 +97,7 @@ class ContainerSkipper {
     const std::uint64_t opening = classes.opening & ~strings;
     const std::uint64_t closing = classes.closing & ~strings;
     const auto closed = static_cast<std::size_t>(std::popcount(closing));
-    if (closed >= depth_) return step_by_step(opening, closing);
+    if (closed >= depth_ && may_end(opening, closing)) return step_by_step(opening, closing);
     depth_ += static_cast<std::size_t>(std::popcount(opening)) - closed;
     return -1;
   }
@@ -91,6 +110,18 @@ class ContainerSkipper {
     inside ^= string_carried_;
     string_carried_ = inside >> 63 != 0 ? ~std::uint64_t{0} : 0;
     return inside;
+  }
+
+  // Whether the container ends in a window with these brackets: many shallow values close as often as open.
+  bool may_end(std::uint64_t opening, std::uint64_t closing) const noexcept {
+    int depth = static_cast<int>(std::min(depth_, std::size_t{64}));
+    int lowest = depth;
+    for (; (opening | closing) != 0; opening >>= 4, closing >>= 4) {
+      const Nesting& nesting = kNesting[(opening & 15) | (closing & 15) << 4];
+      lowest = std::min(lowest, depth + nesting.lowest);
+      depth += nesting.change;
+    }
+    return lowest <= 0;
   }
 
   int step_by_step(std::uint64_t opening, std::uint64_t closing) noexcept {
@@ -131,7 +162,26 @@ const char* find_far_quote(const char* p, const char* end, bool& escaped) noexce
   return end;
 }
 
+namespace {
+
+// The position after a container of a few bytes without strings; null for others.
+const char* skip_small_container(const char* p, const char* end) noexcept {
+  constexpr std::ptrdiff_t kSmall = 16;
+  if (end - p < kSmall) return nullptr;
+  int depth = 0;
+  for (const char* const last = p + kSmall; p < last; ++p) {
+    if (*p == '"') return nullptr;
+    const char folded = static_cast<char>(*p | 0x20);
+    depth += int{folded == '{'} - int{folded == '}'};
+    if (depth == 0) return p + 1;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 const char* skip_container(const char* p, const char* end) noexcept {
+  if (const char* after = skip_small_container(p, end)) return after;
   ContainerSkipper skipper;
   for (; end - p >= kWindow; p += kWindow) {
     const int size = skipper.window(p);

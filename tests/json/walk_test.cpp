@@ -17,14 +17,17 @@ using Parts = std::vector<std::string>;
 
 Parts scanned(View view) {
   Parts parts;
-  view.each_member([&](std::string_view key, bool escaped, View value) {
-    parts.push_back(std::string(key) + (escaped ? "\\" : "") + std::string(value.text()));
-    return true;
-  });
-  view.each_element([&](View value) {
-    parts.emplace_back(value.text());
-    return true;
-  });
+  Scanner scanner(view.text());
+  std::string_view key;
+  std::string_view value;
+  bool escaped = false;
+  if (view.is(Type::object) && scanner.begin_object()) {
+    while (scanner.next_member(key, escaped) && scanner.value(value))
+      parts.push_back(std::string(key) + (escaped ? "\\" : "") + std::string(value));
+  }
+  if (view.is(Type::array) && scanner.begin_array()) {
+    while (scanner.next_element() && scanner.value(value)) parts.emplace_back(value);
+  }
   return parts;
 }
 
@@ -106,6 +109,57 @@ TEST(Walk, RunsOfBackslashesMayCrossWindows) {
 TEST(Walk, NestingMayEndAtAnyPlaceOfAWindow) {
   for (std::size_t depth = 1; depth < 200; ++depth)
     expect_same("[" + std::string(depth, '[') + std::string(depth, ']') + ",2]");
+}
+
+TEST(Walk, ManyShallowValuesDoNotEndTheirContainer) {
+  for (std::size_t before = 0; before < 70; ++before) {
+    for (const char* value : {"[]", "[[]]", "{}", R"([{"]":"["}])", "[1,[2,[3]]]"}) {
+      std::string text = "[" + std::string(before, ' ') + "[";
+      for (int i = 0; i < 60; ++i) text += std::string(value) + ",";
+      expect_same(text + value + "],[]]");
+    }
+  }
+}
+
+// The members of an index as a Scanner finds them.
+Parts indexed(const MemberIndex& index, std::string_view text) {
+  Parts parts;
+  index.each(text, [&](std::string_view key, bool escaped, std::string_view value) {
+    parts.push_back(std::string(key) + (escaped ? "\\" : "") + std::string(value));
+    return true;
+  });
+  return parts;
+}
+
+TEST(MemberIndex, HasWhatAScannerFindsHoweverManyMembersThereAre) {
+  for (const std::size_t count : {0u, 1u, 8u, 9u, 10u, 1023u, 1024u, 1025u, 3000u}) {
+    std::string text = "{";
+    for (std::size_t i = 0; i < count; ++i)
+      text += (i == 0 ? "\"k" : " , \"k") + std::string(i % 3 == 0 ? "\\n" : "") + std::to_string(i) +
+              "\" : [" + std::to_string(i) + "]";
+    text += "}";
+    MemberIndex by_scan;
+    Scanner scanner(text);
+    std::string_view object;
+    ASSERT_EQ(scanner.peek(), Type::object);
+    ASSERT_TRUE(MemberIndex::Indexing(by_scan, text).scan(scanner, object));
+    EXPECT_EQ(by_scan.count(), count);
+    EXPECT_EQ(indexed(by_scan, text), scanned(View(text)));
+    const MemberIndex by_walk = MemberIndex::of(View(text));
+    EXPECT_EQ(by_walk.count(), std::min(count, MemberIndex::kMaxMembers + 1));
+    EXPECT_EQ(indexed(by_walk, text), scanned(View(text)));
+    const std::string last = "k" + std::to_string(count - 1);
+    if (count > 0 && (count - 1) % 3 != 0) {
+      EXPECT_EQ(by_scan.find(text, last).text(), "[" + std::to_string(count - 1) + "]");
+    }
+  }
+  EXPECT_EQ(MemberIndex::of(View("[1]")).count(), 0u);
+}
+
+TEST(MemberIndex, LastValueOfARepeatedKeyCounts) {
+  const std::string text = R"({"a":1,"b":2,"\u0061":3})";
+  EXPECT_EQ(MemberIndex::of(View(text)).find(text, "a").text(), "3");
+  EXPECT_TRUE(MemberIndex::of(View(text)).find(text, "c").absent());
 }
 
 TEST(Members, CountsUpToALimit) {

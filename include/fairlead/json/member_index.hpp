@@ -5,7 +5,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
+#include <vector>
 
 #include "fairlead/json/scanner.hpp"
 #include "fairlead/json/view.hpp"
@@ -14,20 +16,30 @@ namespace fairlead::json {
 
 class MemberIndex {
  public:
+  // An object with more members is not indexed.
+  static constexpr std::size_t kMaxMembers = 1024;
+
   // Scans one object and indexes it.
   class Indexing;
+  // Indexes an object that was validated before. Reads no further than kMaxMembers + 1 members, which is
+  // then the count. The index of what is no object is empty.
+  static MemberIndex of(View object);
+  // The same for the object that `text` begins with; `object` is its exact bytes.
+  static MemberIndex of_first(std::string_view text, std::string_view& object);
 
   // Members of the object; 0 if none was scanned.
   std::size_t count() const noexcept { return count_; }
 
   // Calls visit(key, escaped, value) for each member of `object`, in order, the key as spelled, until it
-  // returns false. Reads the text of `object` only if there are more members than the index holds.
+  // returns false. Reads the text of `object` only if it has more than kMaxMembers.
   // REQUIRES: `object` is what was indexed, or a copy of those bytes.
   template <class Visit>
   void each(std::string_view object, Visit&& visit) const;
+  // The member of that name, as View::operator[] finds it; reads the text when each() does.
+  View find(std::string_view object, std::string_view key) const;
 
  private:
-  static constexpr std::size_t kHeld = 8;
+  static constexpr std::size_t kInline = 8;  // more need an allocation
   struct Member {
     std::uint32_t key = 0;  // offsets in the object
     std::uint32_t key_size = 0;
@@ -35,9 +47,17 @@ class MemberIndex {
     std::uint32_t value_size = 0;
   };
 
-  std::array<Member, kHeld> members_;
+  struct FurtherMember {
+    Member where;
+    bool escaped = false;
+  };
+
+  void add(const Member& member, bool escaped);
+
+  std::array<Member, kInline> members_;
+  std::shared_ptr<std::vector<FurtherMember>> further_;  // shared by copies; complete before there is one
   std::size_t count_ = 0;
-  std::uint8_t escaped_ = 0;  // a bit for each member: its key has escapes
+  std::uint8_t escaped_ = 0;  // a bit for each of members_: its key has escapes
   bool held_ = false;         // all members are in the index
 };
 
@@ -53,7 +73,6 @@ class MemberIndex::Indexing {
 
  private:
   void begin(Scanner& scanner);
-  void add(std::string_view value);
   std::uint32_t offset(std::string_view part) const noexcept {
     return static_cast<std::uint32_t>(part.data() - text_.data() - static_cast<std::ptrdiff_t>(from_));
   }
@@ -74,11 +93,15 @@ void MemberIndex::each(std::string_view object, Visit&& visit) const {
         [&](std::string_view key, bool escaped, View value) { return visit(key, escaped, value.text()); });
     return;
   }
-  for (std::size_t i = 0; i < count_; ++i) {
-    const Member& one = members_[i];
-    if (!visit(object.substr(one.key, one.key_size), (escaped_ >> i & 1) != 0,
-               object.substr(one.value, one.value_size)))
-      return;
+  const auto visit_member = [&](const Member& one, bool escaped) {
+    return visit(object.substr(one.key, one.key_size), escaped, object.substr(one.value, one.value_size));
+  };
+  for (std::size_t i = 0; i < count_ && i < kInline; ++i) {
+    if (!visit_member(members_[i], (escaped_ >> i & 1) != 0)) return;
+  }
+  if (!further_) return;
+  for (const FurtherMember& one : *further_) {
+    if (!visit_member(one.where, one.escaped)) return;
   }
 }
 

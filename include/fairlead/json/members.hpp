@@ -15,6 +15,8 @@ namespace fairlead::json {
 
 class Members {
  public:
+  // All are absent; take() finds them. The keys must outlive this.
+  explicit Members(std::initializer_list<std::string_view> keys);
   // The keys must outlive this. Of a key that is repeated the last value counts, as with View::operator[].
   // All are absent if this is no object. Reads no further than `most` members.
   Members(View object, std::initializer_list<std::string_view> keys,
@@ -29,9 +31,10 @@ class Members {
   // Absent if there is no such member, or `key` is not one of those asked for.
   View operator[](std::string_view key) const noexcept;
 
- private:
+  // A member of the object, its key as spelled.
   void take(std::string_view spelled, bool escaped, std::string_view value);
 
+ private:
   std::vector<std::pair<std::string_view, View>> found_;
   bool exceeded_ = false;
 };

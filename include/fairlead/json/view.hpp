@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "fairlead/json/raw.hpp"
 
@@ -45,6 +47,11 @@ class View {
   void each_element(Visit&& visit) const;
 
  private:
+  using MemberVisitor = bool(void* visit, std::string_view key, bool escaped, std::string_view value);
+  using ElementVisitor = bool(void* visit, std::string_view value);
+  void walk(MemberVisitor* visitor, void* visit) const;
+  void walk(ElementVisitor* visitor, void* visit) const;
+
   std::string_view text_;
 };
 
@@ -57,26 +64,17 @@ bool key_equals(std::string_view spelled, bool escaped, std::string_view name);
 
 template <class Visit>
 void View::each_member(Visit&& visit) const {
-  if (!is(Type::object)) return;
-  Scanner scanner = Scanner::trusted(text_);
-  std::string_view key;
-  std::string_view value;
-  bool escaped = false;
-  scanner.begin_object();
-  while (scanner.next_member(key, escaped) && scanner.value(value)) {
-    if (!visit(key, escaped, View(value))) return;
-  }
+  using Visited = std::remove_reference_t<Visit>;
+  walk([](void* to, std::string_view key, bool escaped,
+          std::string_view value) -> bool { return (*static_cast<Visited*>(to))(key, escaped, View(value)); },
+       const_cast<void*>(static_cast<const void*>(std::addressof(visit))));
 }
 
 template <class Visit>
 void View::each_element(Visit&& visit) const {
-  if (!is(Type::array)) return;
-  Scanner scanner = Scanner::trusted(text_);
-  std::string_view value;
-  scanner.begin_array();
-  while (scanner.next_element() && scanner.value(value)) {
-    if (!visit(View(value))) return;
-  }
+  using Visited = std::remove_reference_t<Visit>;
+  walk([](void* to, std::string_view value) -> bool { return (*static_cast<Visited*>(to))(View(value)); },
+       const_cast<void*>(static_cast<const void*>(std::addressof(visit))));
 }
 
 }  // namespace fairlead::json
