@@ -44,11 +44,12 @@ void Peer::Pending::finish(Result<rpc::Message> outcome) {
   std::exchange(handle_, nullptr).resume();
 }
 
-void Peer::Pending::progress(const json::Raw& params) {
+void Peer::Pending::progress(const rpc::Message& notification) {
   if (options_.timeout && latest_ > deadline) deadline = std::min(latest_, Clock::now() + *options_.timeout);
   if (!options_.on_progress) return;
-  const json::View value = json::View(params)[peer_->options_.dialect.progress_value_key];
-  options_.on_progress(value.absent() ? params : json::Raw::trusted(params.bytes().part(value.text())));
+  const json::View value = notification.param(peer_->options_.dialect.progress_value_key);
+  options_.on_progress(value.absent() ? notification.params()
+                                      : json::Raw::trusted(notification.frame().part(value.text())));
 }
 
 void Peer::Pending::Stop::operator()() const {
@@ -179,11 +180,11 @@ void Peer::report_mismatch(const rpc::Message& message) {
 
 bool Peer::on_progress(const rpc::Message& message) {
   if (message.method() != options_.dialect.progress_method) return false;
-  const json::View token = json::View(message.params_text())[options_.dialect.progress_token_key];
+  const json::View token = message.param(options_.dialect.progress_token_key);
   const std::optional<std::uint64_t> id = rpc::own_id(token.text());
   rpc::PendingCall* call = id ? in_flight_.find(*id) : nullptr;
   if (!call) return false;
-  call->progress(message.params());
+  call->progress(message);
   return true;
 }
 

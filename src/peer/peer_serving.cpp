@@ -223,7 +223,7 @@ void Peer::on_notification(const rpc::Message& message) {
 
 bool Peer::on_cancel(const rpc::Message& message) {
   if (message.method() != options_.dialect.cancel_method) return false;
-  const json::View id = json::View(message.params_text())[options_.dialect.cancel_id_key];
+  const json::View id = message.param(options_.dialect.cancel_id_key);
   const auto found = in_progress_.find(std::string(id.text()));
   if (found != in_progress_.end()) {
     // Keeps it alive: stopping may finish it.

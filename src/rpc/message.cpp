@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "fairlead/json/members.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "fairlead/rpc/message_parser.hpp"
+#include "json/walk.hpp"
 #include "rpc/cut_frame.hpp"
 
 namespace fairlead::rpc {
@@ -13,6 +15,7 @@ namespace {
 
 // A larger error object is not decoded: its code is kept, message and data are not.
 constexpr std::size_t kMaxErrorBytes = 1u << 20;
+constexpr std::size_t kMaxErrorMembers = 1000;  // what comes behind them is not read
 constexpr std::size_t kMaxMethodBytes = 64u << 10;
 
 enum class Member : std::uint8_t { jsonrpc, id, method, params, result, error, other };
@@ -60,59 +63,26 @@ Error with_code(Error problem) {
   }
 }
 
+bool is_indexed(Member member) noexcept {
+  return member == Member::params || member == Member::result;
+}
+
 }  // namespace
 
-// Reads one envelope with a scanner that stands before it. Grammar errors stick in the scanner; what is
-// wrong with an envelope is noted and the scan goes on, so that one bad message in a batch spoils only
-// itself.
-class EnvelopeReader {
+// Makes a message of the members of an envelope. What is wrong is noted, so that one bad message in a batch
+// spoils only itself.
+class Envelope {
  public:
-  // `text` is what the scanner reads.
-  EnvelopeReader(json::Scanner& scanner, std::string_view text, Message& message)
-      : scanner_(scanner), text_(text), message_(message) {}
+  explicit Envelope(Message& message) : message_(message) {}
 
-  // Returns false when the scanner has paused: call it again.
-  bool read() {
-    if (!begun_ && scanner_.peek() != json::Type::object) {
-      std::string_view skipped;
-      if (scanner_.value(skipped)) refuse("not an object");
-      return !scanner_.paused();
-    }
-    if (!std::exchange(begun_, true)) scanner_.begin_object();
-    read_members();
-    if (scanner_.paused()) return false;
-    if (!scanner_.failed() && !message_.problem_) classify();
-    return true;
-  }
-
- private:
-  void read_members() {
-    std::string_view value;
-    while (has_key_ || scanner_.next_member(key_, escaped_)) {
-      if (!std::exchange(has_key_, true)) member_ = member();
-      if (!read_value(value)) return;
-      has_key_ = false;
-      take(member_, value);
-    }
-  }
-
-  bool read_value(std::string_view& value) {
-    if (!indexing_) {
-      const bool indexed = member_ == Member::params || member_ == Member::result;
-      if (!indexed || scanner_.paused() || scanner_.peek() != json::Type::object)
-        return scanner_.value(value);
-      indexing_.emplace(message_.members_, text_);
-    }
-    if (!indexing_->scan(scanner_, value)) return false;
-    indexing_.reset();
-    return true;
-  }
-
-  Member member() const {
-    if (!escaped_) return member_named(key_);
+  static Member member(std::string_view key, bool escaped) {
+    if (!escaped) return member_named(key);
     constexpr std::size_t kLongestSpelling = 6 * 7;  // of a name of seven characters, each as \uXXXX
-    return key_.size() > kLongestSpelling ? Member::other : member_named(json::unescape(key_));
+    return key.size() > kLongestSpelling ? Member::other : member_named(json::unescape(key));
   }
+
+  // The index of `params` or `result`.
+  json::MemberIndex& index() noexcept { return message_.members_; }
 
   void take(Member member, std::string_view value) {
     if (member == Member::other) return;
@@ -144,6 +114,15 @@ class EnvelopeReader {
     }
   }
 
+  void finish() {
+    if (!message_.problem_) classify();
+  }
+
+  void refuse(const char* what) {
+    if (!message_.problem_) message_.problem_ = std::make_shared<const Error>(not_a_message(what));
+  }
+
+ private:
   static bool is_version(std::string_view value) {
     constexpr std::size_t kLongestSpelling = 6 * 3 + 2;
     return value == "\"2.0\"" || (value.size() <= kLongestSpelling && json::View(value).as_string() == "2.0");
@@ -179,14 +158,56 @@ class EnvelopeReader {
     }
   }
 
-  void refuse(const char* what) {
-    if (!message_.problem_) message_.problem_ = std::make_shared<const Error>(not_a_message(what));
+  Message& message_;
+  unsigned seen_ = 0;
+};
+
+// Reads one envelope with a scanner that stands before it. Grammar errors stick in the scanner.
+class EnvelopeReader {
+ public:
+  // `text` is what the scanner reads.
+  EnvelopeReader(json::Scanner& scanner, std::string_view text, Message& message)
+      : scanner_(scanner), text_(text), envelope_(message) {}
+
+  // Returns false when the scanner has paused: call it again.
+  bool read() {
+    if (!begun_ && scanner_.peek() != json::Type::object) {
+      std::string_view skipped;
+      if (scanner_.value(skipped)) envelope_.refuse("not an object");
+      return !scanner_.paused();
+    }
+    if (!std::exchange(begun_, true)) scanner_.begin_object();
+    read_members();
+    if (scanner_.paused()) return false;
+    if (!scanner_.failed()) envelope_.finish();
+    return true;
+  }
+
+ private:
+  void read_members() {
+    std::string_view value;
+    while (has_key_ || scanner_.next_member(key_, escaped_)) {
+      if (!std::exchange(has_key_, true)) member_ = Envelope::member(key_, escaped_);
+      if (!read_value(value)) return;
+      has_key_ = false;
+      envelope_.take(member_, value);
+    }
+  }
+
+  bool read_value(std::string_view& value) {
+    if (!indexing_) {
+      if (!is_indexed(member_) || scanner_.paused() || scanner_.peek() != json::Type::object)
+        return scanner_.value(value);
+      indexing_.emplace(envelope_.index(), text_);
+    }
+    if (!indexing_->scan(scanner_, value)) return false;
+    indexing_.reset();
+    return true;
   }
 
   json::Scanner& scanner_;
   std::string_view text_;
-  Message& message_;
-  unsigned seen_ = 0;
+  Envelope envelope_;
   bool begun_ = false;
   bool has_key_ = false;  // of a member whose value is not scanned yet
   bool escaped_ = false;
@@ -298,6 +319,33 @@ Message Message::parse(Bytes frame, const Limits& limits) {
   return message;
 }
 
+Message Message::of_valid(Bytes frame, bool one_line) {
+  Message message;
+  message.frame_ = std::move(frame);
+  message.line_break_ = !one_line;
+  message.valid_json_ = true;
+  Envelope envelope(message);
+  const json::View whole(message.frame_.view());
+  if (whole.is(json::Type::object)) {
+    json::MemberWalk walk(whole.text());
+    while (walk.next_key()) {
+      const Member member = Envelope::member(walk.key(), walk.escaped());
+      std::string_view value = walk.rest();
+      if (is_indexed(member) && value.front() == '{') {
+        envelope.index() = json::MemberIndex::of_first(value, value);
+        walk.value_ends_at(value.data() + value.size());
+      } else {
+        walk.value_ends_at(json::skip_trusted(value.data(), value.data() + value.size()));
+      }
+      envelope.take(member, walk.value());
+    }
+    envelope.finish();
+  } else {
+    envelope.refuse("not an object");
+  }
+  return message;
+}
+
 struct MessageParser::State {
   State(Bytes frame, const Limits& given, std::size_t bytes_per_step)
       : limits(given), pauses(bytes_per_step), reader(message, std::move(frame), limits) {
@@ -336,10 +384,15 @@ Message Message::too_large(Error problem, std::string_view frame) {
   return message;
 }
 
+json::View Message::param(std::string_view key) const {
+  if (members_.count() > json::MemberIndex::kMaxMembers) return json::View();
+  return members_.find(params_, key);
+}
+
 Error Message::remote_error() const {
-  const json::View object(error_);
+  const json::Members object(json::View(error_), {"code", "message", "data"}, kMaxErrorMembers);
   std::int64_t code = object["code"].as_int().value_or(0);
-  if (object.text().size() > kMaxErrorBytes) {
+  if (error_.size() > kMaxErrorBytes) {
     return Error::rpc(code, "the other side answered with an error of more than max_error_bytes (" +
                                 std::to_string(kMaxErrorBytes) + ")");
   }

@@ -22,6 +22,14 @@ Rope around(std::string_view head, const json::Raw& body) {
   return Rope(std::move(parts), one_line);
 }
 
+std::string request_head(std::string_view id, std::string_view method) {
+  std::string head = "{\"jsonrpc\":\"2.0\",\"id\":";
+  head.reserve(64 + id.size() + method.size());
+  head += id;
+  head += ',';
+  return head;
+}
+
 // The rest of a request or notification, behind what `head` begins with.
 Rope with_method(std::string head, std::string_view method, const json::Raw& params) {
   head += "\"method\":";
@@ -51,11 +59,16 @@ Bytes Rope::joined() const {
 }
 
 Rope make_request(std::string_view id, std::string_view method, const json::Raw& params) {
-  std::string head = "{\"jsonrpc\":\"2.0\",\"id\":";
-  head.reserve(64 + id.size() + method.size());
-  head += id;
-  head += ',';
-  return with_method(std::move(head), method, params);
+  return with_method(request_head(id, method), method, params);
+}
+
+Rope make_request(std::string_view id, std::string_view method, std::vector<Bytes> params, bool one_line) {
+  std::string head = request_head(id, method) + "\"method\":";
+  json::append_string(head, method);
+  head += ",\"params\":";
+  params.insert(params.begin(), Bytes::adopt(std::move(head)));
+  params.push_back(Bytes::constant("}"));
+  return Rope(std::move(params), one_line);
 }
 
 Rope make_notification(std::string_view method, const json::Raw& params) {

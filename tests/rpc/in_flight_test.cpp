@@ -22,7 +22,7 @@ constexpr Time at(int ms) {
 struct Call final : PendingCall {
   explicit Call(Time due = Time::max()) { deadline = due; }
   void finish(Result<Message>) override {}
-  void progress(const json::Raw&) override {}
+  void progress(const Message&) override {}
 };
 
 using Ids = std::vector<std::uint64_t>;

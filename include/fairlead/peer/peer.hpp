@@ -238,7 +238,7 @@ class Peer::Pending : private rpc::PendingCall {
   };
 
   void finish(Result<rpc::Message> outcome) final;
-  void progress(const json::Raw& params) final;
+  void progress(const rpc::Message& notification) final;
 
   std::shared_ptr<Peer> peer_;
   Clock::time_point latest_ = Clock::time_point::max();  // no progress moves the deadline beyond this

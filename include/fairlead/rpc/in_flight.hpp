@@ -27,7 +27,7 @@ class PendingCall {
   // Called once, after the call has left the table.
   virtual void finish(Result<Message> outcome) = 0;
   // The other side reports progress. The deadline may be moved here.
-  virtual void progress(const json::Raw& params) = 0;
+  virtual void progress(const Message& notification) = 0;
 
  protected:
   virtual ~PendingCall() = default;

@@ -15,6 +15,7 @@
 #include "fairlead/base/bytes.hpp"
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/result.hpp"
+#include "fairlead/json/indexed.hpp"
 #include "fairlead/json/member_index.hpp"
 #include "fairlead/json/raw.hpp"
 
@@ -45,6 +46,9 @@ class Message {
   // Scans `frame` and classifies it. Never fails: what is wrong is in problem(). MessageParser does the same
   // in steps, for large frames.
   static Message parse(Bytes frame, const Limits& limits = {});
+  // For a frame that is known to be valid JSON, such as a message of our own: finds the same parts several
+  // times faster. A batch is malformed. `one_line` promises that the frame has no raw line break.
+  static Message of_valid(Bytes frame, bool one_line);
   // For a frame that could not even be read.
   static Message malformed(Error problem, Bytes excerpt = {});
   // For one that was refused for its size: the beginning and the end of `frame` are kept and tell, mostly, id
@@ -77,6 +81,11 @@ class Message {
   // The members of `params` or of `result`, whichever the message has, as the scan found them; no members if
   // that is no object.
   const json::MemberIndex& members() const noexcept { return members_; }
+  // The member of that name of an object in `params`; absent also if there are more members than are indexed
+  // (json::MemberIndex::kMaxMembers). Does not read the text.
+  json::View param(std::string_view key) const;
+  // The result and its members.
+  json::Indexed indexed_result() const { return json::Indexed(result(), members_); }
 
   // Travels with the message and its copies. Null: nothing was attached.
   const std::shared_ptr<const Annotation>& annotation() const noexcept { return annotation_; }
@@ -95,7 +104,7 @@ class Message {
   bool has_line_break() const noexcept { return line_break_; }
 
  private:
-  friend class EnvelopeReader;
+  friend class Envelope;
   friend class FrameReader;
   json::Raw slice(std::string_view part) const {
     return part.empty() ? json::Raw() : json::Raw::trusted(frame_.part(part), !line_break_);

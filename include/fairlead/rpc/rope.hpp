@@ -51,6 +51,8 @@ class Rope {
 
 // The messages this library writes itself. `params`, `result` and `data` may be absent.
 Rope make_request(std::string_view id, std::string_view method, const json::Raw& params);
+// The same with params that a Splice left in parts.
+Rope make_request(std::string_view id, std::string_view method, std::vector<Bytes> params, bool one_line);
 Rope make_notification(std::string_view method, const json::Raw& params);
 Rope make_response(std::string_view id, const json::Raw& result);
 // An empty id leaves the member out; plain JSON-RPC passes `null`.
