@@ -1,6 +1,10 @@
 #include "fairlead/mcp/client.hpp"
 
+#include "fairlead/json/members.hpp"
+#include "fairlead/loop/timer.hpp"
+#include "json/walk.hpp"
 #include "mcp/client_session.hpp"
+#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 
@@ -69,12 +73,21 @@ Task<Result<std::vector<ResourceContents>>> Client::read_resource(std::string ur
   const Result<json::Raw> answer = co_await asking;
   if (!answer) co_return answer.error();
   std::vector<ResourceContents> all;
-  json::View(*answer)["contents"].each_element([&](json::View entry) {
+  const json::View contents = json::View(*answer)["contents"];
+  if (!contents.is(json::Type::array)) co_return all;
+  const ListLimits limits;
+  Slices slices;
+  json::ElementWalk walk(contents.text());
+  while (walk.next()) {
+    if (all.size() == limits.max_list_entries)
+      co_return list_over("resources/read", "max_list_entries", limits.max_list_entries);
+    const json::Members entry(json::View(walk.value()), {"uri", "mimeType", "text", "blob"},
+                              limits.max_message_members);
     all.push_back(ResourceContents{entry["uri"].as_string().value_or(""),
                                    entry["mimeType"].as_string().value_or(""), entry["text"].as_string(),
                                    entry["blob"].as_string()});
-    return true;
-  });
+    if (slices.due(walk.value().size())) co_await sleep_for(connection().loop(), Slices::kPause);
+  }
   co_return all;
 }
 
@@ -90,15 +103,20 @@ Task<Result<PromptResult>> Client::get_prompt(std::string name,
   const Result<json::Raw> answer = co_await asking;
   if (!answer) co_return answer.error();
   PromptResult result;
-  const json::View view(*answer);
+  const json::Members view(json::View(*answer), {"description", "messages"});
   result.description = view["description"].as_string().value_or("");
-  view["messages"].each_element([&](json::View message) {
-    const json::View content = message["content"];
+  if (!view["messages"].is(json::Type::array)) co_return result;
+  const ListLimits limits;
+  Slices slices;
+  json::ElementWalk walk(view["messages"].text());
+  while (walk.next()) {
+    if (result.messages.size() == limits.max_list_entries)
+      co_return list_over("prompts/get", "max_list_entries", limits.max_list_entries);
+    const json::Members message(json::View(walk.value()), {"role", "content"}, limits.max_message_members);
     result.messages.push_back(
-        PromptMessage{message["role"].as_string().value_or(""),
-                      Content(json::Raw::trusted(answer->bytes().part(content.text())))});
-    return true;
-  });
+        PromptMessage{message["role"].as_string().value_or(""), Content(sub(*answer, message["content"]))});
+    if (slices.due(walk.value().size())) co_await sleep_for(connection().loop(), Slices::kPause);
+  }
   co_return result;
 }
 

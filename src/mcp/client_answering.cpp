@@ -1,5 +1,6 @@
 // What the server asks of a client, and tells it: requests of its own in the legacy era, questions inside
 // results in the modern one.
+#include "fairlead/json/members.hpp"
 #include "fairlead/json/splice.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/client_session.hpp"
@@ -14,10 +15,13 @@ Task<Result<json::Raw>> ClientSession::answer_questions(json::Raw questions) {
     std::string method;
     json::Raw params;
   };
+  const std::size_t most = options_.lists.max_message_members;
+  if (json::has_more_members(json::View(questions), most)) co_return too_many_questions(most);
   std::vector<Question> all;
   json::View(questions).each_member([&](std::string_view key, bool escaped, json::View question) {
+    const json::Members members(question, {"method", "params"}, most);
     all.push_back(Question{escaped ? json::unescape(key) : std::string(key),
-                           question["method"].as_string().value_or(""), sub(questions, question["params"])});
+                           members["method"].as_string().value_or(""), sub(questions, members["params"])});
     return true;
   });
   json::Writer answers;
@@ -33,11 +37,11 @@ Task<Result<json::Raw>> ClientSession::answer_questions(json::Raw questions) {
 }
 
 void ClientSession::on_notification(const Request& request) {
-  if (request.method() == "notifications/subscriptions/acknowledged") on_acknowledged(request.args());
+  if (request.method() == "notifications/subscriptions/acknowledged") on_acknowledged(request.message());
   if (request.method() == "notifications/elicitation/complete") {
     constexpr std::size_t kMost = 1000;
     if (completed_urls_.size() >= kMost) completed_urls_.clear();
-    completed_urls_.insert(request.args()["elicitationId"].as_string().value_or(""));
+    completed_urls_.insert(request.message().param("elicitationId").as_string().value_or(""));
     url_completed_.set();
   }
   tell(request.method(), request.params());
@@ -45,10 +49,19 @@ void ClientSession::on_notification(const Request& request) {
 
 Task<Answer> ClientSession::serve(Request request) {
   const auto keep = self();
+  const std::size_t most = options_.lists.max_message_members;
+  const bool too_many = request.message().members().count() > most;
   if (request.is_notification()) {
-    on_notification(request);
+    if (too_many) {
+      options_.connect.log.warning("a notification has more than max_message_members",
+                                   {{"method", std::string(request.method())}, {"limit", most}});
+    } else {
+      on_notification(request);
+    }
     co_return json::Raw::null();
   }
+  if (too_many)
+    co_return rpc::invalid_params("params has more than max_message_members (" + std::to_string(most) + ")");
   if (request.method() == "ping") co_return empty_object();
   if (options_.handlers.request) {
     Task<Answer> asking = options_.handlers.request(std::move(request));
@@ -128,11 +141,16 @@ json::Raw encode(const ElicitResult& result, json::View schema) {
 
 Task<Result<json::Raw>> ClientSession::elicit(json::Raw params) {
   const ClientHandlers& handlers = options_.handlers;
-  const json::View view(params);
+  const json::Members view(json::View(params), {"mode", "message", "requestedSchema", "url"},
+                           options_.lists.max_message_members);
   const std::string mode = view["mode"].as_string().value_or("form");
   std::string message = view["message"].as_string().value_or("");
+  const json::View schema = view["requestedSchema"];
+  const std::size_t most = options_.lists.max_schema_bytes;
+  if (schema.text().size() > most)
+    co_return rpc::invalid_params("requestedSchema is over the limit max_schema_bytes (" +
+                                  std::to_string(most) + ")");
   if (mode == "form" && handlers.elicit) {
-    const json::View schema = view["requestedSchema"];
     Task<Result<ElicitResult>> asking = handlers.elicit(std::move(message), sub(params, schema));
     const Result<ElicitResult> result = co_await asking;
     if (!result) co_return result.error();

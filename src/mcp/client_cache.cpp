@@ -20,7 +20,7 @@ std::optional<std::string_view> telling_member(std::string_view method) {
 // of, such as the answers and the state of a round of questions.
 std::optional<std::string> key_of(std::string_view method, json::View params) {
   const std::optional<std::string_view> telling = telling_member(method);
-  if (!telling) return std::nullopt;
+  if (!telling || params.text().size() > ClientCache::kMaxParamsBytes) return std::nullopt;
   bool known = true;
   params.each_member([&](std::string_view key, bool escaped, json::View) {
     known = known && (json::key_equals(key, escaped, "_meta") || json::key_equals(key, escaped, *telling));
@@ -36,28 +36,28 @@ std::optional<std::string> key_of(std::string_view method, json::View params) {
 
 }  // namespace
 
-std::optional<json::Raw> ClientCache::find(std::string_view method, json::View params, Time now) const {
+std::optional<json::Indexed> ClientCache::find(std::string_view method, json::View params, Time now) const {
   const std::optional<std::string> key = key_of(method, params);
   const auto found = key ? entries_.find(*key) : entries_.end();
   if (found == entries_.end() || now >= found->second.fresh_until) return std::nullopt;
   return found->second.result;
 }
 
-std::optional<json::Raw> ClientCache::find_stale(std::string_view method, json::View params) const {
+std::optional<json::Indexed> ClientCache::find_stale(std::string_view method, json::View params) const {
   const std::optional<std::string> key = key_of(method, params);
   const auto found = key ? entries_.find(*key) : entries_.end();
   if (found == entries_.end()) return std::nullopt;
   return found->second.result;
 }
 
-void ClientCache::store(std::string_view method, json::View params, const json::Raw& result, Time now,
+void ClientCache::store(std::string_view method, json::View params, const json::Indexed& result, Time now,
                         std::uint64_t asked_at) {
   const std::optional<std::string> key = key_of(method, params);
   if (!key || asked_at != generation_) return;
   if (const auto old = entries_.find(*key); old != entries_.end()) erase(old);
-  const json::View view(result);
-  const std::int64_t ttl = view["ttlMs"].as_int().value_or(0);
-  const bool complete = view["resultType"].absent() || view["resultType"].as_string() == "complete";
+  const std::int64_t ttl = result["ttlMs"].as_int().value_or(0);
+  const json::View type = result["resultType"];
+  const bool complete = type.absent() || type.as_string() == "complete";
   const std::size_t size = key->size() + result.text().size();
   if (ttl <= 0 || !complete || size > kMostBytes / 4) return;
   make_room(size, now);

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "fairlead/json/raw.hpp"
+#include "fairlead/json/indexed.hpp"
 #include "fairlead/json/view.hpp"
 
 namespace fairlead::mcp {
@@ -21,15 +21,17 @@ class ClientCache {
   static constexpr std::size_t kMostEntries = 1000;
   static constexpr std::size_t kMostBytes = 16u << 20;
   static constexpr std::chrono::hours kLongest{24};
+  // Results of requests with larger params are not kept.
+  static constexpr std::size_t kMaxParamsBytes = 64u << 10;
 
   // The result of such a request, while it is fresh.
-  std::optional<json::Raw> find(std::string_view method, json::View params, Time now) const;
+  std::optional<json::Indexed> find(std::string_view method, json::View params, Time now) const;
   // Keeps a complete result, if it may be kept. `asked_at` is generation() as it was when the request was
   // sent: what was asked for before a change and answered after it is not kept.
-  void store(std::string_view method, json::View params, const json::Raw& result, Time now,
+  void store(std::string_view method, json::View params, const json::Indexed& result, Time now,
              std::uint64_t asked_at);
   // The result of such a request, however old.
-  std::optional<json::Raw> find_stale(std::string_view method, json::View params) const;
+  std::optional<json::Indexed> find_stale(std::string_view method, json::View params) const;
   // What was learned on another connection: changes may have been missed since.
   void clear() { drop(""); }
   std::uint64_t generation() const noexcept { return generation_; }
@@ -44,7 +46,7 @@ class ClientCache {
 
  private:
   struct Entry {
-    json::Raw result;
+    json::Indexed result;
     Time fresh_until;
   };
   using Entries = std::map<std::string, Entry, std::less<>>;

@@ -1,4 +1,5 @@
 // The handshake: finds out which era a server speaks, and greets it.
+#include "fairlead/json/members.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/client_session.hpp"
 #include "protocol/envelope.hpp"
@@ -14,11 +15,15 @@ struct ClientSession::Greeting {
   std::shared_ptr<Asked> discover = std::make_shared<Asked>();
   Event answered;  // set by the next answer; replaced each time
 
-  // Sends a request and stores its answer. Runs beside its caller.
+  // Sends a request and stores its answer, which has `most` bytes at most. Runs beside its caller.
   static Task<void> ask(std::shared_ptr<Peer> peer, std::shared_ptr<Greeting> greeting,
                         std::shared_ptr<Asked> asked, std::string method, json::Raw params,
-                        CallOptions options) {
+                        CallOptions options, std::size_t most) {
     Result<json::Raw> answer = co_await peer->call(method, std::move(params), std::move(options));
+    if (answer && answer->text().size() > most)
+      answer = Error(
+          ErrorKind::resource_exhausted,
+          "`" + method + "` was answered with more than max_handshake_bytes (" + std::to_string(most) + ")");
     asked->answer = std::move(answer);
     std::exchange(greeting->answered, Event()).set();
   }
@@ -175,8 +180,8 @@ Task<Result<json::Raw>> ClientSession::discover() {
   greeting->discover = asked;
   CallOptions call_options(handshake_left());
   call_options.stop = asked->stop.get_token();
-  loop_.spawn(Greeting::ask(peer_, greeting, asked, "server/discover",
-                            enveloped(json::Raw(), false, json::Raw(), {}), std::move(call_options)));
+  loop_.spawn(Greeting::ask(peer_, greeting, asked, "server/discover", enveloped(json::Raw()),
+                            std::move(call_options), options_.lists.max_handshake_bytes));
   const auto patience = std::min(options_.probe_timeout, options_.handshake_timeout / 2);
   // Over HTTP even a server that does not understand says so.
   const bool waits = connection_->carries_each_request() || options_.pinned;
@@ -231,8 +236,8 @@ Task<Result<json::Raw>> ClientSession::ask_initialize(json::Raw params) {
   const std::shared_ptr<Greeting::Asked> discover = greeting->discover;
   const auto asked = std::make_shared<Greeting::Asked>();
   CallOptions call_options(handshake_left());
-  loop_.spawn(
-      Greeting::ask(peer_, greeting, asked, "initialize", std::move(params), std::move(call_options)));
+  loop_.spawn(Greeting::ask(peer_, greeting, asked, "initialize", std::move(params), std::move(call_options),
+                            options_.lists.max_handshake_bytes));
   while (!asked->answer && !is_modern_answer(discover->answer)) {
     Event answered = greeting->answered;
     const bool woken = co_await answered.wait(loop_, Clock::duration::max());
@@ -286,7 +291,7 @@ void ClientSession::learn(const json::Raw& result) {
   const auto replace = [](json::Raw& known, json::Raw said) {
     if (known.text() != said.text()) known = std::move(said);
   };
-  const json::View view(result);
+  const json::Members view(json::View(result), {"capabilities", "_meta", "serverInfo", "instructions"});
   replace(capabilities_, sub(result, view["capabilities"]));
   const json::View modern_info = view["_meta"]["io.modelcontextprotocol/serverInfo"];
   replace(server_info_, sub(result, modern_info.absent() ? view["serverInfo"] : modern_info));

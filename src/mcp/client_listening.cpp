@@ -1,6 +1,7 @@
 // How a client hears of changes: in the legacy era list changes come unasked and resources are subscribed to
 // one by one; in the modern era there is one request for all of it, which stays under way for as long as it
 // is wanted.
+#include "fairlead/json/members.hpp"
 #include "fairlead/loop/event.hpp"
 #include "mcp/client_session.hpp"
 #include "protocol/envelope.hpp"
@@ -92,8 +93,8 @@ Task<void> ClientSession::listen_again() {
 
 Task<Result<void>> ClientSession::listen_modern(std::shared_ptr<Subscription> subscription) {
   beginning_.push_back(subscription);
-  connection_->loop().spawn(keep_listening(
-      self(), peer_, subscription, enveloped(filter_params(subscription->filter), false, json::Raw(), {})));
+  connection_->loop().spawn(
+      keep_listening(self(), peer_, subscription, enveloped(filter_params(subscription->filter))));
   const bool settled = co_await subscription->settled.wait(connection_->loop(), options_.handshake_timeout);
   std::erase(beginning_, subscription);
   if (subscription->acknowledged && subscription->honoured) co_return Result<void>();
@@ -170,14 +171,16 @@ void ClientSession::tell(std::string_view method, const json::Raw& params) {
   if (options_.handlers.notified) options_.handlers.notified(method, params);
 }
 
-void ClientSession::on_acknowledged(json::View params) {
-  const std::string_view id = params["_meta"][kSubscriptionKey].text();
+void ClientSession::on_acknowledged(const rpc::Message& notification) {
+  const json::Members meta(notification.param("_meta"), {kSubscriptionKey},
+                           options_.lists.max_message_members);
+  const std::string_view id = meta[kSubscriptionKey].text();
   // A copy: whoever is woken takes itself out of the list.
   const std::vector<std::shared_ptr<Subscription>> waiting = beginning_;
   for (const auto& subscription : waiting) {
     if (subscription->request_id != id) continue;
     subscription->acknowledged = true;
-    subscription->honoured = params["notifications"].size() > 0;
+    subscription->honoured = json::has_more_members(notification.param("notifications"), 0);
     subscription->settled.set();
   }
 }
@@ -186,9 +189,9 @@ Task<Result<void>> ClientSession::listen_legacy(std::shared_ptr<Subscription> su
   for (const std::string& uri : subscription->filter.uris) {
     if (++subscribed_[uri] == 1) {
       ToolCallOptions options;
-      Task<Result<json::Raw>> asking =
+      Task<Result<json::Indexed>> asking =
           request_now("resources/subscribe", uri_params(uri), std::move(options));
-      const Result<json::Raw> answer = co_await asking;
+      const Result<json::Indexed> answer = co_await asking;
       if (!answer) {
         if (--subscribed_[uri] == 0) subscribed_.erase(uri);
         Task<Result<void>> undoing = unlisten_legacy(subscription);
@@ -208,9 +211,9 @@ Task<Result<void>> ClientSession::unlisten_legacy(std::shared_ptr<Subscription> 
     if (--subscribed_[uri] > 0) continue;
     subscribed_.erase(uri);
     ToolCallOptions options;
-    Task<Result<json::Raw>> asking =
+    Task<Result<json::Indexed>> asking =
         request_now("resources/unsubscribe", uri_params(uri), std::move(options));
-    const Result<json::Raw> answer = co_await asking;
+    const Result<json::Indexed> answer = co_await asking;
     if (!answer) outcome = answer.error();
   }
   co_return outcome;

@@ -3,6 +3,7 @@
 #include "fairlead/json/members.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/protocol/header_annotations.hpp"
+#include "json/walk.hpp"
 #include "mcp/client_session.hpp"
 #include "protocol/slices.hpp"
 
@@ -16,21 +17,23 @@ Task<Result<std::vector<json::Raw>>> ClientSession::list(std::string method, std
   json::Raw params;
   for (std::size_t page = 0; page < limits.max_list_pages; ++page) {
     ToolCallOptions options;
-    Task<Result<json::Raw>> asking = request(method, params, std::move(options));
-    const Result<json::Raw> answer = co_await asking;
+    Task<Result<json::Indexed>> asking = ask(method, params, std::move(options));
+    const Result<json::Indexed> answer = co_await asking;
     if (!answer) co_return answer.error();
     bytes += answer->text().size();
     if (bytes > limits.max_list_bytes) co_return list_over(method, "max_list_bytes", limits.max_list_bytes);
-    const json::Members members(json::View(*answer), {member, "nextCursor"});
-    if (!members[member].is(json::Type::array))
+    const json::View entries = (*answer)[member];
+    if (!entries.is(json::Type::array))
       co_return Error(ErrorKind::validation, method + " was answered without `" + member + "`");
-    members[member].each_element([&](json::View entry) {
-      all.push_back(sub(*answer, entry));
-      return all.size() <= limits.max_list_entries;
-    });
+    Slices slices;
+    json::ElementWalk walk(entries.text());
+    while (all.size() <= limits.max_list_entries && walk.next()) {
+      all.push_back(sub(answer->raw(), json::View(walk.value())));
+      if (slices.due(walk.value().size())) co_await sleep_for(loop_, Slices::kPause);
+    }
     if (all.size() > limits.max_list_entries)
       co_return list_over(method, "max_list_entries", limits.max_list_entries);
-    const json::View next = members["nextCursor"];
+    const json::View next = (*answer)["nextCursor"];
     if (!next.is(json::Type::string)) {
       if (method != "tools/list") co_return all;
       Task<std::vector<json::Raw>> checking = check_tools(std::move(all));
@@ -142,41 +145,36 @@ Task<Result<ToolResult>> ClientSession::call_tool(std::string name, json::Raw ar
   params.begin_object().key("name").string(name);
   if (!arguments.absent()) params.key("arguments").raw(arguments);
   params.end_object();
-  Task<Result<json::Raw>> asking = request("tools/call", params.finish(), std::move(options));
-  const Result<json::Raw> answer = co_await asking;
+  Task<Result<json::Indexed>> asking = ask("tools/call", params.finish(), std::move(options));
+  Result<json::Indexed> answer = co_await asking;
   if (!answer) co_return answer.error();
-  // Reading and validating a large result take their time: each has a turn of its own.
-  const bool large = answer->text().size() > Slices::kLargeMessage;
-  if (large) co_await sleep_for(loop_, Slices::kPause);
-  Result<ToolResult> result = read_tool_result(name, *answer);
-  if (!result) co_return result;
-  if (large) co_await sleep_for(loop_, Slices::kPause);
-  const Result<void> valid = check_output(name, *result);
-  if (!valid) co_return valid.error();
+  Task<Result<ToolResult>> reading = tool_result(name, std::move(*answer));
+  Result<ToolResult> result = co_await reading;
   co_return result;
 }
 
-Result<ToolResult> ClientSession::tool_result(const std::string& name, const json::Raw& answer) {
-  Result<ToolResult> result = read_tool_result(name, answer);
-  if (!result) return result;
-  const Result<void> valid = check_output(name, *result);
-  if (!valid) return valid.error();
-  return result;
-}
-
-Result<ToolResult> ClientSession::read_tool_result(const std::string& name, const json::Raw& answer) {
-  const json::Members view(json::View(answer), {"content", "structuredContent", "isError", "_meta"});
-  const std::size_t most = options_.lists.max_list_entries;
+Task<Result<ToolResult>> ClientSession::tool_result(std::string name, json::Indexed answer) {
+  const auto keep = self();
   ToolResult result;
-  view["content"].each_element([&](json::View block) {
-    result.content.push_back(Content(sub(answer, block)));
-    return result.content.size() <= most;
-  });
-  if (result.content.size() > most) return list_over("the content of tool " + name, "max_list_entries", most);
-  result.structured = sub(answer, view["structuredContent"]);
-  result.is_error = view["isError"].as_bool().value_or(false);
-  result.meta = sub(answer, view["_meta"]);
-  return result;
+  const json::View content = answer["content"];
+  if (content.is(json::Type::array)) {
+    const std::size_t most = options_.lists.max_list_entries;
+    Slices slices;
+    json::ElementWalk walk(content.text());
+    while (walk.next()) {
+      if (result.content.size() == most)
+        co_return list_over("the content of tool " + name, "max_list_entries", most);
+      result.content.push_back(Content(sub(answer.raw(), json::View(walk.value()))));
+      if (slices.due(walk.value().size())) co_await sleep_for(loop_, Slices::kPause);
+    }
+  }
+  result.structured = answer.part("structuredContent");
+  result.is_error = answer["isError"].as_bool().value_or(false);
+  result.meta = answer.part("_meta");
+  if (answer.text().size() > Slices::kLargeMessage) co_await sleep_for(loop_, Slices::kPause);
+  const Result<void> valid = check_output(name, result);
+  if (!valid) co_return valid.error();
+  co_return result;
 }
 
 Result<void> ClientSession::check_output(const std::string& name, const ToolResult& result) {

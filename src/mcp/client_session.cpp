@@ -13,6 +13,7 @@ namespace fairlead::mcp {
 namespace {
 
 constexpr int kMostRounds = 10;
+constexpr std::size_t kShownType = 100;  // bytes of an unknown resultType that an error message shows
 const std::chrono::milliseconds kComeBack{250};
 
 }  // namespace
@@ -55,60 +56,83 @@ void ClientSession::write_capabilities(json::Writer& out, Revision revision) con
 
 // ---- requests -------------------------------------------------------------------------------------------
 
-Task<Result<json::Raw>> ClientSession::send(std::string method, json::Raw params, CallOptions call_options) {
-  Result<json::Raw> answer = co_await peer_->call(method, std::move(params), std::move(call_options));
-  if (answer && answer->text().size() > Slices::kLargeMessage) co_await sleep_for(loop_, Slices::kPause);
+Task<Result<json::Indexed>> ClientSession::send(std::string method, CallOptions call_options) {
+  const Result<rpc::Message> answer = co_await peer_->forward(method, std::move(call_options));
+  if (!answer) co_return answer.error();
+  if (answer->is(rpc::Kind::error)) co_return answer->remote_error();
   const std::size_t most = options_.lists.max_message_members;
-  if (answer && json::has_more_members(json::View(*answer), most))
+  if (answer->members().count() > most)
     co_return Error(
         ErrorKind::resource_exhausted,
         method + " was answered with more than max_message_members (" + std::to_string(most) + ")");
-  co_return answer;
+  co_return answer->indexed_result();
 }
 
-// Adds what the era wants to a request's params and leaves the rest as it is.
-json::Raw ClientSession::enveloped(const json::Raw& params, bool wants_progress, const json::Raw& answers,
-                                   const std::string& state) const {
-  json::Writer meta;
-  meta.begin_object();
-  const json::View given = json::View(params)["_meta"];
-  given.each_member([&](std::string_view key, bool escaped, json::View value) {
-    meta.key(escaped ? json::unescape(key) : std::string(key)).raw(value.text());
-    return true;
-  });
+std::vector<std::pair<std::string_view, json::Raw>> ClientSession::envelope(std::string_view token) const {
+  std::vector<std::pair<std::string_view, json::Raw>> meta;
   if (is_modern(revision_)) {
-    meta.key("io.modelcontextprotocol/protocolVersion").string(to_string(revision_));
-    meta.key("io.modelcontextprotocol/clientInfo");
-    write(meta, options_.info, revision_);
-    meta.key("io.modelcontextprotocol/clientCapabilities");
-    write_capabilities(meta, revision_);
-    if (options_.log_level)
-      meta.key("io.modelcontextprotocol/logLevel").string(to_string(*options_.log_level));
+    json::Writer info;
+    write(info, options_.info, revision_);
+    json::Writer capabilities;
+    write_capabilities(capabilities, revision_);
+    meta.emplace_back(kVersionKey, json::string(to_string(revision_)));
+    meta.emplace_back(kClientInfoKey, info.finish());
+    meta.emplace_back(kCapabilitiesKey, capabilities.finish());
+    if (options_.log_level) meta.emplace_back(kLogLevelKey, json::string(to_string(*options_.log_level)));
   }
-  // The token is filled in by whoever knows the call's id.
-  if (wants_progress) meta.key("progressToken").raw("0");
-  meta.end_object();
-  if (meta.text() == "{}") return params;
-  const json::Raw base = params.absent() ? empty_object() : params;
-  json::Splice splice(base.bytes());
-  if (given.absent()) {
-    splice.insert_member(base.text(), "_meta", meta.text());
-  } else {
-    splice.replace(json::View(base)["_meta"].text(), Bytes::copy_of(meta.text()));
-  }
-  if (!answers.absent()) splice.insert_member(base.text(), "inputResponses", answers.text());
-  if (!state.empty()) splice.insert_member(base.text(), "requestState", json::string(state).text());
-  return json::Raw::trusted(splice.joined(), base.one_line());
+  if (!token.empty()) meta.emplace_back("progressToken", json::Raw::trusted(Bytes::copy_of(token), true));
+  return meta;
 }
 
 namespace {
 
-// Puts a call's own id in the place of the progress token.
-json::Raw with_token(const json::Raw& params, std::string_view id) {
-  json::Splice splice(params.bytes());
-  splice.replace(json::View(params)["_meta"]["progressToken"].text(), Bytes::copy_of(id));
-  return json::Raw::trusted(splice.joined(), params.one_line());
+// The text of a value that is put into a message which is one line.
+std::string one_line_of(const json::Raw& value) {
+  return value.one_line() ? std::string(value.text()) : json::one_line(value.text());
 }
+
+}  // namespace
+
+// Adds what the era wants to a request's params and leaves the rest as it is.
+json::Splice ClientSession::enveloped(const RequestParams& params, const Round& round) const {
+  const json::Raw base = params.raw().absent() ? empty_object() : params.raw();
+  const std::string_view object = json::View(base).text();
+  json::Splice splice(base.bytes());
+  if (!json::View(base).is(json::Type::object)) return splice;
+  const auto meta = envelope(round.token);
+  if (params.meta().is(json::Type::object)) {
+    for (const auto& [key, value] : meta) splice.insert_member(params.meta().text(), key, one_line_of(value));
+  } else if (!meta.empty()) {
+    json::Writer fresh;
+    fresh.begin_object();
+    for (const auto& [key, value] : meta) fresh.key(key).raw(one_line_of(value));
+    fresh.end_object();
+    if (params.meta().absent()) {
+      splice.insert_member(object, "_meta", fresh.text());
+    } else {
+      splice.replace(params.meta().text(), fresh.finish().bytes());
+    }
+  }
+  if (!round.answers.absent()) splice.insert_member(object, "inputResponses", one_line_of(round.answers));
+  if (!round.state.empty()) splice.insert_member(object, "requestState", json::string(round.state).text());
+  return splice;
+}
+
+json::Raw ClientSession::enveloped(const json::Raw& params) const {
+  const RequestParams given(params);
+  const bool unchanged = params.absent() && !is_modern(revision_);
+  return unchanged ? params : json::Raw::trusted(enveloped(given, Round()).joined(), params.one_line());
+}
+
+rpc::Rope ClientSession::encode_round(std::string_view id, std::string_view method,
+                                      const RequestParams& params, Round round) const {
+  if (params.raw().absent() && !is_modern(revision_) && !round.wants_progress)
+    return rpc::make_request(id, method, params.raw());
+  if (round.wants_progress) round.token = id;
+  return rpc::make_request(id, method, enveloped(params, round).parts(), params.raw().one_line());
+}
+
+namespace {
 
 CallOptions call_options_of(const ToolCallOptions& options) {
   CallOptions made;
@@ -117,7 +141,7 @@ CallOptions call_options_of(const ToolCallOptions& options) {
   made.stop = options.stop;
   if (options.on_progress) {
     made.on_progress = [report = options.on_progress](const json::Raw& params) {
-      const json::View view(params);
+      const json::Members view(json::View(params), {"progress", "total", "message"});
       report(view["progress"].as_double().value_or(0), view["total"].as_double(),
              view["message"].as_string().value_or(""));
     };
@@ -129,9 +153,17 @@ CallOptions call_options_of(const ToolCallOptions& options) {
 
 Task<Result<json::Raw>> ClientSession::request(std::string method, json::Raw params,
                                                ToolCallOptions options) {
+  Task<Result<json::Indexed>> asking = ask(std::move(method), std::move(params), std::move(options));
+  const Result<json::Indexed> answer = co_await asking;
+  if (!answer) co_return answer.error();
+  co_return answer->raw();
+}
+
+Task<Result<json::Indexed>> ClientSession::ask(std::string method, json::Raw params,
+                                               ToolCallOptions options) {
   const auto keep = self();
   if (options_.cache && is_modern(revision_)) {
-    if (std::optional<json::Raw> known = cache_.find(method, json::View(params), Clock::now()))
+    if (std::optional<json::Indexed> known = cache_.find(method, json::View(params), Clock::now()))
       co_return *known;
   }
   if (away()) {
@@ -139,42 +171,40 @@ Task<Result<json::Raw>> ClientSession::request(std::string method, json::Raw par
     const Result<void> returned = co_await returning;
     if (!returned) co_return stale_or(returned.error(), method, params);
   }
-  Task<Result<json::Raw>> asking = request_now(method, params, std::move(options));
-  Result<json::Raw> answer = co_await asking;
+  Task<Result<json::Indexed>> asking = request_now(method, params, std::move(options));
+  Result<json::Indexed> answer = co_await asking;
   if (answer || !options_.stale_on_error) co_return answer;
   co_return stale_or(std::move(answer), method, params);
 }
 
 // What was once the answer, in the place of none: a server that answers, even with an error, is believed.
-Result<json::Raw> ClientSession::stale_or(Result<json::Raw> answer, std::string_view method,
-                                          const json::Raw& params) const {
+Result<json::Indexed> ClientSession::stale_or(Result<json::Indexed> answer, std::string_view method,
+                                              const json::Raw& params) const {
   const ErrorKind kind = answer.error().kind();
   if (!options_.stale_on_error || kind == ErrorKind::remote || kind == ErrorKind::cancelled) return answer;
-  std::optional<json::Raw> known = cache_.find_stale(method, json::View(params));
+  std::optional<json::Indexed> known = cache_.find_stale(method, json::View(params));
   if (!known) return answer;
   options_.connect.log.warning("a stale result is used",
                                {{"method", std::string(method)}, {"reason", answer.error().to_string()}});
   return *known;
 }
 
-Task<Result<json::Raw>> ClientSession::rounds(std::string method, json::Raw params, ToolCallOptions options) {
-  json::Raw answers;
-  std::string state;
+Task<Result<json::Indexed>> ClientSession::rounds(std::string method, RequestParams params,
+                                                  ToolCallOptions options) {
+  Round round;
+  round.wants_progress = static_cast<bool>(options.on_progress);
   const bool may_cache = options_.cache && is_modern(revision_);
   const std::uint64_t asked_at = cache_.generation();
   bool listed_again = false;
-  for (int round = 0; round <= kMostRounds; ++round) {
-    const bool wants_progress = static_cast<bool>(options.on_progress);
-    json::Raw sent_params = enveloped(params, wants_progress, answers, state);
+  for (int count = 0; count <= kMostRounds; ++count) {
     CallOptions call_options = call_options_of(options);
-    if (wants_progress)
-      call_options.params_for_id = [sent_params](std::string_view id) { return with_token(sent_params, id); };
-    Task<Result<json::Raw>> sending = send(method, std::move(sent_params), std::move(call_options));
-    Result<json::Raw> answer = co_await sending;
-    if (!answer && answer.error().detail().rpc_code == rpc::kInvalidParams &&
-        !json::View(params)["cursor"].absent()) {
+    call_options.request_for_id = [&](std::string_view id) {
+      return encode_round(id, method, params, round);
+    };
+    Task<Result<json::Indexed>> sending = send(method, std::move(call_options));
+    Result<json::Indexed> answer = co_await sending;
+    if (!answer && answer.error().detail().rpc_code == rpc::kInvalidParams && !params.cursor().absent())
       cache_.on_bad_cursor(method);
-    }
     // The tool's arguments travel as other headers than we think: look, and try once more.
     if (!answer && !listed_again && method == "tools/call" && connection_->carries_each_request() &&
         answer.error().detail().rpc_code == kHeaderMismatch) {
@@ -185,27 +215,27 @@ Task<Result<json::Raw>> ClientSession::rounds(std::string method, json::Raw para
       if (tools) continue;
     }
     if (!answer || !is_modern(revision_)) co_return answer;
-    const json::View view(*answer);
-    const std::string type = view["resultType"].as_string().value_or("complete");
+    const std::string type = (*answer)["resultType"].as_string().value_or("complete");
     if (type == "complete") {
-      if (may_cache && answers.absent() && state.empty())
-        cache_.store(method, json::View(params), *answer, Clock::now(), asked_at);
+      if (may_cache && round.answers.absent() && round.state.empty())
+        cache_.store(method, params.view(), *answer, Clock::now(), asked_at);
       co_return answer;
     }
     if (type == "task" && method == "tools/call" && options_.tasks) co_return answer;
     if (type != "input_required")
-      co_return Error(ErrorKind::validation, "the server answered with an unknown resultType `" + type + "`");
-    state = view["requestState"].as_string().value_or("");
-    const json::View questions = view["inputRequests"];
+      co_return Error(ErrorKind::validation,
+                      "the server answered with an unknown resultType `" + type.substr(0, kShownType) + "`");
+    round.state = (*answer)["requestState"].as_string().value_or("");
+    round.answers = json::Raw();
+    const json::Raw questions = answer->part("inputRequests");
     if (questions.absent()) {
-      answers = json::Raw();
       co_await sleep_for(connection_->loop(), kComeBack);
       continue;
     }
-    Task<Result<json::Raw>> answering = answer_questions(sub(*answer, questions));
+    Task<Result<json::Raw>> answering = answer_questions(questions);
     Result<json::Raw> answered = co_await answering;
     if (!answered) co_return answered.error();
-    answers = std::move(*answered);
+    round.answers = std::move(*answered);
   }
   co_return Error(ErrorKind::resource_exhausted, "the server asked more than 10 rounds of questions");
 }
@@ -271,8 +301,8 @@ Task<Result<void>> ClientSession::set_level_now(std::optional<std::chrono::milli
   params.begin_object().key("level").string(to_string(*options_.log_level)).end_object();
   ToolCallOptions options;
   options.timeout = timeout;
-  Task<Result<json::Raw>> asking = request_now("logging/setLevel", params.finish(), std::move(options));
-  const Result<json::Raw> answer = co_await asking;
+  Task<Result<json::Indexed>> asking = request_now("logging/setLevel", params.finish(), std::move(options));
+  const Result<json::Indexed> answer = co_await asking;
   if (!answer) co_return answer.error();
   co_return Result<void>();
 }

@@ -4,10 +4,13 @@
 #include <map>
 #include <set>
 
+#include "fairlead/json/indexed.hpp"
 #include "fairlead/json/schema.hpp"
+#include "fairlead/json/splice.hpp"
 #include "fairlead/loop/event.hpp"
 #include "fairlead/mcp/client.hpp"
 #include "mcp/client_cache.hpp"
+#include "mcp/request_params.hpp"
 #include "mcp/task_store.hpp"
 
 namespace fairlead::mcp {
@@ -22,6 +25,11 @@ inline json::Raw sub(const json::Raw& whole, json::View part) {
 inline Error list_over(const std::string& method, std::string_view limit, std::size_t value) {
   return Error(ErrorKind::resource_exhausted,
                method + " has more than " + std::string(limit) + " (" + std::to_string(value) + ")");
+}
+// The error of questions of a server that are over max_message_members.
+inline Error too_many_questions(std::size_t most) {
+  return Error(ErrorKind::resource_exhausted,
+               "the server asks more than max_message_members (" + std::to_string(most) + ") at once");
 }
 inline json::Raw empty_object() {
   return json::Raw::trusted(Bytes::constant("{}"), true);
@@ -116,17 +124,30 @@ class ClientSession final : public Client {
   std::string server_version() const;
 
   void write_capabilities(json::Writer& out, Revision revision) const;
-  Task<Result<json::Raw>> send(std::string method, json::Raw params, CallOptions call_options);
+  // What one round of a request adds to its params.
+  struct Round {
+    json::Raw answers;  // to the questions of the round before
+    std::string state;  // of that round
+    bool wants_progress = false;
+    std::string_view token;  // of progress; empty: none
+  };
+  // request(), with the index of the result.
+  Task<Result<json::Indexed>> ask(std::string method, json::Raw params, ToolCallOptions options);
+  Task<Result<json::Indexed>> send(std::string method, CallOptions call_options);
   // A request on the connection there is. In the modern era perhaps several, each answering what the one
   // before asked. A tool call may yield a task.
-  Task<Result<json::Raw>> rounds(std::string method, json::Raw params, ToolCallOptions options);
+  Task<Result<json::Indexed>> rounds(std::string method, RequestParams params, ToolCallOptions options);
   // The same, with what is between it and a result: tasks and URLs (client_tasks.cpp).
-  Task<Result<json::Raw>> request_now(std::string method, json::Raw params, ToolCallOptions options);
+  Task<Result<json::Indexed>> request_now(std::string method, json::Raw params, ToolCallOptions options);
   Task<Result<void>> set_level_now(std::optional<std::chrono::milliseconds> timeout);
-  Result<json::Raw> stale_or(Result<json::Raw> answer, std::string_view method,
-                             const json::Raw& params) const;
-  json::Raw enveloped(const json::Raw& params, bool wants_progress, const json::Raw& answers,
-                      const std::string& state) const;
+  Result<json::Indexed> stale_or(Result<json::Indexed> answer, std::string_view method,
+                                 const json::Raw& params) const;
+  // What the era adds to `_meta`.
+  std::vector<std::pair<std::string_view, json::Raw>> envelope(std::string_view token) const;
+  json::Splice enveloped(const RequestParams& params, const Round& round) const;
+  json::Raw enveloped(const json::Raw& params) const;
+  rpc::Rope encode_round(std::string_view id, std::string_view method, const RequestParams& params,
+                         Round round) const;
   Task<Result<json::Raw>> answer_questions(json::Raw questions);
   Task<Answer> serve(Request request);
   Task<Result<json::Raw>> answer_one(std::string method, json::Raw params);
@@ -183,13 +204,13 @@ class ClientSession final : public Client {
   Task<bool> is_task_only(std::string tool);
   std::set<std::string> task_only_;  // tools that run as tasks only (2025-11-25)
   bool tools_seen_ = false;          // and whether we have looked
-  std::optional<TaskInfo> task_in(const json::Raw& answer) const;
-  Task<Result<json::Raw>> follow(TaskInfo task, ToolCallOptions options);
+  std::optional<TaskInfo> task_in(const json::Indexed& answer) const;
+  Task<Result<json::Indexed>> follow(TaskInfo task, ToolCallOptions options);
   Task<Result<void>> answer_task(TaskInfo task, std::set<std::string>& answered);
   Task<bool> go_to_urls(json::Raw data);
-  Result<ToolResult> tool_result(const std::string& name, const json::Raw& answer);
-  // Without its schema.
-  Result<ToolResult> read_tool_result(const std::string& name, const json::Raw& answer);
+  // The result of a tool, checked with its output schema. Reading and validating a large one have a turn of
+  // the loop each.
+  Task<Result<ToolResult>> tool_result(std::string name, json::Indexed answer);
   Result<void> check_output(const std::string& name, const ToolResult& result);
   Answer keep_request(const Request& request);
   static Task<void> run_kept(std::shared_ptr<ClientSession> self, TaskPtr task, std::string method,
@@ -212,7 +233,7 @@ class ClientSession final : public Client {
   std::shared_ptr<Subscription>* place_of(const std::shared_ptr<Subscription>& subscription);
   void tell_missed(const ListenFilter& filter);
   void tell(std::string_view method, const json::Raw& params);
-  void on_acknowledged(json::View params);
+  void on_acknowledged(const rpc::Message& notification);
 
   std::uint64_t last_subscription_ = 0;
   std::map<std::uint64_t, std::shared_ptr<Subscription>> subscriptions_;

@@ -1,9 +1,13 @@
 // A client and the skills of its server: read one file at a time, and only believed when the entry vouches
 // for what was read.
 #include "base/base64.hpp"
+#include "fairlead/json/members.hpp"
+#include "fairlead/loop/timer.hpp"
+#include "json/walk.hpp"
 #include "mcp/client_session.hpp"
 #include "mcp/front_matter.hpp"
 #include "mcp/skills.hpp"
+#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 
@@ -59,6 +63,7 @@ Task<Result<std::vector<SkillEntry>>> ClientSession::skills() {
   const Result<std::vector<json::Raw>> listed = co_await listing;
   if (!listed) co_return listed.error();
   std::vector<SkillEntry> all;
+  Slices slices;
   for (const json::Raw& one : *listed) {
     Result<SkillEntry> entry = SkillEntry::parse(one);
     if (entry) {
@@ -66,6 +71,7 @@ Task<Result<std::vector<SkillEntry>>> ClientSession::skills() {
     } else {
       options_.connect.log.warning("a skill is left out", {{"problem", entry.error().message()}});
     }
+    if (slices.due(one.text().size())) co_await sleep_for(loop_, Slices::kPause);
   }
   co_return all;
 }
@@ -142,14 +148,19 @@ Task<Result<std::vector<json::Raw>>> Client::read_directory(std::string uri) {
     bytes += answer->text().size();
     if (bytes > limits.max_list_bytes)
       co_return list_over("resources/directory/read", "max_list_bytes", limits.max_list_bytes);
-    const json::View entries = json::View(*answer)["resources"];
+    const json::Members members(json::View(*answer), {"resources", "nextCursor"});
+    const json::View entries = members["resources"];
     if (!entries.is(json::Type::array))
       co_return Error(ErrorKind::validation, "resources/directory/read was answered without `resources`");
-    entries.each_element([&](json::View entry) {
-      all.push_back(sub(*answer, entry));
-      return true;
-    });
-    const json::View next = json::View(*answer)["nextCursor"];
+    Slices slices;
+    json::ElementWalk walk(entries.text());
+    while (all.size() <= limits.max_list_entries && walk.next()) {
+      all.push_back(sub(*answer, json::View(walk.value())));
+      if (slices.due(walk.value().size())) co_await sleep_for(connection().loop(), Slices::kPause);
+    }
+    if (all.size() > limits.max_list_entries)
+      co_return list_over("resources/directory/read", "max_list_entries", limits.max_list_entries);
+    const json::View next = members["nextCursor"];
     if (!next.is(json::Type::string)) co_return all;
     params = uri_params(uri, next);
   }

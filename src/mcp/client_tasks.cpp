@@ -2,11 +2,13 @@
 // those it keeps itself for what the server asks (2025-11-25 only).
 #include <algorithm>
 
-#include "fairlead/json/splice.hpp"
+#include "fairlead/json/members.hpp"
+#include "fairlead/loop/timer.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/client_session.hpp"
 #include "mcp/task_messages.hpp"
 #include "protocol/envelope.hpp"
+#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 
@@ -15,6 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kMostUrlRounds = 10;
+constexpr std::size_t kMostErrorMembers = 1000;  // what comes behind them is not read
 // Whatever the server says, it is asked neither more often than this nor less.
 constexpr std::chrono::milliseconds kShortestPoll = 20ms;
 constexpr std::chrono::milliseconds kLongestPoll = 60s;
@@ -34,11 +37,8 @@ json::Raw tool_params(const std::string& name, const json::Raw& arguments) {
   return params.finish();
 }
 
-json::Raw as_task(const json::Raw& params, std::optional<std::chrono::milliseconds> ttl) {
-  json::Splice splice(params.bytes());
-  const std::string task = ttl ? R"({"ttl":)" + std::to_string(ttl->count()) + "}" : "{}";
-  splice.insert_member(params.text(), "task", task);
-  return json::Raw::trusted(splice.joined(), params.one_line());
+std::string task_member(std::optional<std::chrono::milliseconds> ttl) {
+  return ttl ? R"({"ttl":)" + std::to_string(ttl->count()) + "}" : "{}";
 }
 
 Error no_task() {
@@ -61,15 +61,28 @@ Task<void> wait_until(Loop& loop, Clock::duration time, std::stop_token stop) {
   static_cast<void>(set);
 }
 
+json::Indexed index_of(json::Raw value) {
+  json::MemberIndex members = json::MemberIndex::of(json::View(value));
+  return json::Indexed(std::move(value), std::move(members));
+}
+
 // What a modern task came to.
-Result<json::Raw> outcome_of(const TaskInfo& task) {
-  const json::View view(task.raw);
+Result<json::Indexed> outcome_of(const TaskInfo& task) {
   if (task.status == TaskStatus::cancelled) return Error(ErrorKind::cancelled, "the task was cancelled");
-  if (task.status == TaskStatus::completed && !view["result"].absent()) return sub(task.raw, view["result"]);
-  const json::View error = view["error"];
+  const json::Members view(json::View(task.raw), {"result", "error"});
+  if (task.status == TaskStatus::completed && !view["result"].absent())
+    return index_of(sub(task.raw, view["result"]));
+  const json::Members error(view["error"], {"code", "message", "data"}, kMostErrorMembers);
   return Error::rpc(error["code"].as_int().value_or(rpc::kInternalError),
                     error["message"].as_string().value_or("the task failed"),
                     std::string(error["data"].text()));
+}
+
+// A result that was followed to its end is as bounded as one that came at once.
+std::optional<Error> too_many_members(const json::Indexed& result, std::size_t most) {
+  if (result.members().count() <= most) return std::nullopt;
+  return Error(ErrorKind::resource_exhausted,
+               "the task ended with more than max_message_members (" + std::to_string(most) + ")");
 }
 
 // The task that is to be given up is told so; nobody waits for that.
@@ -120,9 +133,11 @@ Task<Result<std::vector<TaskInfo>>> Client::task_list() {
   const Result<std::vector<json::Raw>> entries = co_await listing;
   if (!entries) co_return entries.error();
   std::vector<TaskInfo> tasks;
+  Slices slices;
   for (const json::Raw& entry : *entries) {
     std::optional<TaskInfo> task = TaskInfo::from(entry);
     if (task) tasks.push_back(std::move(*task));
+    if (slices.due(entry.text().size())) co_await sleep_for(connection().loop(), Slices::kPause);
   }
   co_return tasks;
 }
@@ -133,11 +148,10 @@ bool ClientSession::server_takes_tasks() const {
   return revision_ == Revision::r2025_11_25 && !capabilities()["tasks"]["requests"]["tools"]["call"].absent();
 }
 
-std::optional<TaskInfo> ClientSession::task_in(const json::Raw& answer) const {
-  const json::View view(answer);
+std::optional<TaskInfo> ClientSession::task_in(const json::Indexed& answer) const {
   if (is_modern(revision_))
-    return view["resultType"].as_string() == "task" ? TaskInfo::from(answer) : std::nullopt;
-  return TaskInfo::from(sub(answer, view["task"]));
+    return answer["resultType"].as_string() == "task" ? TaskInfo::from(answer.raw()) : std::nullopt;
+  return TaskInfo::from(answer.part("task"));
 }
 
 // A server of 2025-11-25 says so in the list of its tools, which is looked at once if nobody has.
@@ -153,17 +167,19 @@ Task<bool> ClientSession::is_task_only(std::string tool) {
 }
 
 // One request as its caller sees it.
-Task<Result<json::Raw>> ClientSession::request_now(std::string method, json::Raw params,
-                                                   ToolCallOptions options) {
+Task<Result<json::Indexed>> ClientSession::request_now(std::string method, json::Raw raw_params,
+                                                       ToolCallOptions options) {
+  Task<RequestParams> reading = RequestParams::read(loop_, std::move(raw_params));
+  RequestParams params = co_await reading;
   const bool is_call = method == "tools/call";
-  if (is_call && json::View(params)["task"].absent()) {
-    Task<bool> looking = is_task_only(json::View(params)["name"].as_string().value_or(""));
+  if (is_call && params.task().absent() && params.view().is(json::Type::object)) {
+    Task<bool> looking = is_task_only(params.name().as_string().value_or(""));
     const bool task_only = co_await looking;
-    if (task_only) params = as_task(params, std::nullopt);
+    if (task_only) params = params.with_task(task_member(std::nullopt));
   }
   for (int round = 0; round < kMostUrlRounds; ++round) {
-    Task<Result<json::Raw>> asking = rounds(method, params, options);
-    Result<json::Raw> answer = co_await asking;
+    Task<Result<json::Indexed>> asking = rounds(method, params, options);
+    Result<json::Indexed> answer = co_await asking;
     const std::int64_t code = answer ? 0 : answer.error().detail().rpc_code.value_or(0);
     if (code == kUrlElicitationRequired && revision_ == Revision::r2025_11_25 &&
         options_.handlers.elicit_url) {
@@ -175,10 +191,10 @@ Task<Result<json::Raw>> ClientSession::request_now(std::string method, json::Raw
     }
     if (!answer || !is_call) co_return answer;
     std::optional<TaskInfo> task = task_in(*answer);
-    if (!task && json::View(*answer)["resultType"].as_string() == "task") co_return no_task();
+    if (!task && (*answer)["resultType"].as_string() == "task") co_return no_task();
     if (!task) co_return answer;
-    Task<Result<json::Raw>> following = follow(std::move(*task), std::move(options));
-    Result<json::Raw> result = co_await following;
+    Task<Result<json::Indexed>> following = follow(std::move(*task), std::move(options));
+    Result<json::Indexed> result = co_await following;
     co_return result;
   }
   co_return Error(ErrorKind::resource_exhausted, "the server sent us to a URL more than 10 times");
@@ -188,15 +204,16 @@ Task<Result<TaskInfo>> ClientSession::call_tool_as_task(std::string name, json::
                                                         ToolCallOptions options,
                                                         std::optional<std::chrono::milliseconds> ttl) {
   const auto keep = self();
-  json::Raw params = tool_params(name, arguments);
-  if (server_takes_tasks()) params = as_task(params, ttl);
-  Task<Result<json::Raw>> asking = rounds("tools/call", std::move(params), std::move(options));
-  const Result<json::Raw> answer = co_await asking;
+  Task<RequestParams> reading = RequestParams::read(loop_, tool_params(name, arguments));
+  RequestParams params = co_await reading;
+  if (server_takes_tasks()) params = params.with_task(task_member(ttl));
+  Task<Result<json::Indexed>> asking = rounds("tools/call", std::move(params), std::move(options));
+  const Result<json::Indexed> answer = co_await asking;
   if (!answer) co_return answer.error();
   std::optional<TaskInfo> task = task_in(*answer);
   if (task) co_return std::move(*task);
   json::Writer out;
-  out.begin_object().key("result").raw(*answer).end_object();
+  out.begin_object().key("result").raw(answer->raw()).end_object();
   TaskInfo at_once;
   at_once.status = TaskStatus::completed;
   at_once.raw = out.finish();
@@ -205,16 +222,22 @@ Task<Result<TaskInfo>> ClientSession::call_tool_as_task(std::string name, json::
 
 Task<Result<ToolResult>> ClientSession::task_result(TaskInfo task, ToolCallOptions options) {
   const auto keep = self();
-  if (task.id.empty()) co_return tool_result({}, sub(task.raw, json::View(task.raw)["result"]));
-  Task<Result<json::Raw>> following = follow(std::move(task), std::move(options));
-  const Result<json::Raw> answer = co_await following;
+  Result<json::Indexed> answer = Error(ErrorKind::validation, "the task has no result");
+  if (task.id.empty()) {
+    answer = index_of(sub(task.raw, json::View(task.raw)["result"]));
+  } else {
+    Task<Result<json::Indexed>> following = follow(std::move(task), std::move(options));
+    answer = co_await following;
+  }
   if (!answer) co_return answer.error();
-  co_return tool_result({}, *answer);
+  Task<Result<ToolResult>> reading = tool_result(std::string(), std::move(*answer));
+  Result<ToolResult> result = co_await reading;
+  co_return result;
 }
 
 // Asks after a task until it has ended. In 2025-11-25 its questions come as requests, and its result is
 // fetched.
-Task<Result<json::Raw>> ClientSession::follow(TaskInfo task, ToolCallOptions options) {
+Task<Result<json::Indexed>> ClientSession::follow(TaskInfo task, ToolCallOptions options) {
   const auto keep = self();
   const Clock::time_point latest =
       options.max_total ? Clock::now() + *options.max_total : Clock::time_point::max();
@@ -224,16 +247,23 @@ Task<Result<json::Raw>> ClientSession::follow(TaskInfo task, ToolCallOptions opt
     if (options.on_task && seen != task.raw.text()) options.on_task(task);
     seen = task.raw.text();
     const bool fetch = task.ended() || (task.status == TaskStatus::input_required && !is_modern(revision_));
-    if (is_modern(revision_) && task.ended()) co_return outcome_of(task);
+    if (is_modern(revision_) && task.ended()) {
+      if (task.raw.text().size() > Slices::kLargeMessage) co_await sleep_for(loop_, Slices::kPause);
+      Result<json::Indexed> outcome = outcome_of(task);
+      std::optional<Error> over =
+          outcome ? too_many_members(*outcome, options_.lists.max_message_members) : std::nullopt;
+      if (over) co_return *over;
+      co_return outcome;
+    }
     if (fetch) {
       ToolCallOptions waiting_options;
       waiting_options.timeout = latest == Clock::time_point::max()
                                     ? kForEver
                                     : std::chrono::ceil<std::chrono::milliseconds>(latest - Clock::now());
       waiting_options.stop = options.stop;
-      Task<Result<json::Raw>> fetching =
-          rounds("tasks/result", id_params(task.id), std::move(waiting_options));
-      Result<json::Raw> result = co_await fetching;
+      const RequestParams params(id_params(task.id));
+      Task<Result<json::Indexed>> fetching = rounds("tasks/result", params, std::move(waiting_options));
+      Result<json::Indexed> result = co_await fetching;
       const ErrorKind kind = result ? ErrorKind::remote : result.error().kind();
       if (kind == ErrorKind::timeout || kind == ErrorKind::cancelled) loop_.spawn(cancel_task(keep, task.id));
       co_return result;
@@ -254,10 +284,11 @@ Task<Result<json::Raw>> ClientSession::follow(TaskInfo task, ToolCallOptions opt
     }
     ToolCallOptions polling_options;
     polling_options.timeout = options.timeout;
-    Task<Result<json::Raw>> polling = rounds("tasks/get", id_params(task.id), std::move(polling_options));
-    const Result<json::Raw> now = co_await polling;
+    const RequestParams params(id_params(task.id));
+    Task<Result<json::Indexed>> polling = rounds("tasks/get", params, std::move(polling_options));
+    const Result<json::Indexed> now = co_await polling;
     if (!now) co_return now.error();
-    std::optional<TaskInfo> next = TaskInfo::from(*now);
+    std::optional<TaskInfo> next = TaskInfo::from(now->raw());
     if (!next) co_return no_task();
     task = std::move(*next);
   }
@@ -268,13 +299,15 @@ Task<Result<void>> ClientSession::answer_task(TaskInfo task, std::set<std::strin
   json::Writer open;
   open.begin_object();
   bool any = false;
-  json::View(task.raw)["inputRequests"].each_member(
-      [&](std::string_view key, bool escaped, json::View question) {
-        const std::string name = escaped ? json::unescape(key) : std::string(key);
-        if (!answered.insert(name).second) return true;
-        open.key(name).raw(question.text());
-        return any = true;
-      });
+  const json::View questions = json::View(task.raw)["inputRequests"];
+  if (json::has_more_members(questions, options_.lists.max_message_members))
+    co_return too_many_questions(options_.lists.max_message_members);
+  questions.each_member([&](std::string_view key, bool escaped, json::View question) {
+    const std::string name = escaped ? json::unescape(key) : std::string(key);
+    if (!answered.insert(name).second) return true;
+    open.key(name).raw(question.text());
+    return any = true;
+  });
   open.end_object();
   if (!any) co_return Result<void>();
   Task<Result<json::Raw>> answering = answer_questions(open.finish());

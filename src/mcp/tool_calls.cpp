@@ -1,8 +1,11 @@
 #include "mcp/tool_calls.hpp"
 
+#include "fairlead/json/members.hpp"
+#include "fairlead/loop/timer.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/running.hpp"
 #include "mcp/server_tasks.hpp"
+#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 
@@ -32,8 +35,9 @@ json::Raw encode(const FeatureCall& call, const ToolResult& result) {
 
 FoundTool find_tool(const FeatureCall& call) {
   FoundTool found;
-  const std::optional<std::string> name = call.args()["name"].as_string();
-  const json::View arguments = call.args()["arguments"];
+  const json::Members args(call.message.members(), call.args(), {"name", "arguments"});
+  const std::optional<std::string> name = args["name"].as_string();
+  const json::View arguments = args["arguments"];
   // The Go SDK sends null for a nil map.
   const bool none = arguments.absent() || arguments.is(json::Type::null);
   found.catalogue = call.server->catalogue();
@@ -104,8 +108,12 @@ Answer call_plain(const FeatureCall& call, const FoundTool& found) {
 }  // namespace
 
 Task<Answer> call_tool(FeatureCall call) {
+  // Reading, validating and decoding large arguments have a turn of the loop each.
+  const bool large = call.params.text().size() > Slices::kLargeMessage;
+  if (large) co_await sleep_for(call.state->link->loop(), Slices::kPause);
   FoundTool found = find_tool(call);
   if (found.refused) co_return std::move(*found.refused);
+  if (large) co_await sleep_for(call.state->link->loop(), Slices::kPause);
   const Result<bool> at_once = starts_as_task(call, *found.entry);
   if (!at_once) co_return at_once.error();
   if (*at_once) co_return start_task(call, found);

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "fairlead/json/members.hpp"
+
 namespace fairlead::mcp {
 
 namespace {
@@ -179,7 +181,11 @@ std::optional<TaskStatus> task_status_named(std::string_view name) noexcept {
 }
 
 std::optional<TaskInfo> TaskInfo::from(const json::Raw& raw) {
-  const json::View view(raw);
+  constexpr std::size_t kMostMembers = 1000;
+  const json::Members view(
+      json::View(raw),
+      {"taskId", "status", "statusMessage", "ttlMs", "ttl", "pollIntervalMs", "pollInterval"}, kMostMembers);
+  if (view.exceeded()) return std::nullopt;
   const auto milliseconds = [&](const char* modern, const char* legacy) -> std::optional<std::uint64_t> {
     const std::optional<double> value = (view[modern].absent() ? view[legacy] : view[modern]).as_double();
     if (!value || !(*value >= 0 && *value < 1e15)) return std::nullopt;

@@ -15,6 +15,9 @@ class Slices {
   // A message of more bytes is worth a pause between reading it and each thing that is done with it.
   static constexpr std::size_t kLargeMessage = 1u << 20;
 
+  // So many bytes are worked on between two pauses.
+  static constexpr std::size_t kBytes = 256u << 10;
+
   // Whether enough has been done since the last pause; called after an entry of this size.
   bool due(std::size_t entry_bytes) noexcept {
     done_ += entry_bytes + kEntryOverhead;
@@ -24,7 +27,6 @@ class Slices {
   }
 
  private:
-  static constexpr std::size_t kBytes = 256u << 10;
   static constexpr std::size_t kEntryOverhead = 500;  // what an entry costs besides its bytes
 
   std::size_t done_ = 0;

@@ -8,13 +8,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
+json::Indexed indexed(const std::string& text) {
+  return json::Indexed(test::raw(text), json::MemberIndex::of(json::View(text)));
+}
+
 class ClientCacheTest : public ::testing::Test {
  public:
   ClientCache cache;
   ClientCache::Time now{1000h};
 
   void store(const std::string& method, const std::string& params, const std::string& body) {
-    cache.store(method, json::View(params), test::raw(body), now, cache.generation());
+    cache.store(method, json::View(params), indexed(body), now, cache.generation());
   }
   bool has(const std::string& method, const std::string& params = "{}") const {
     return cache.find(method, json::View(params), now).has_value();
@@ -100,7 +104,7 @@ TEST_F(ClientCacheTest, ChangesMakeItForget) {
 TEST_F(ClientCacheTest, WhatWasAskedForBeforeAChangeIsNotKept) {
   const std::uint64_t asked_at = cache.generation();
   cache.on_notification("notifications/tools/list_changed", json::View());
-  cache.store("tools/list", json::View("{}"), test::raw(kFresh), now, asked_at);
+  cache.store("tools/list", json::View("{}"), indexed(kFresh), now, asked_at);
   EXPECT_FALSE(has("tools/list"));
 }
 

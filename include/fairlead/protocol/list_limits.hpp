@@ -34,6 +34,10 @@ struct ListLimits {
   // template. Each server has an equal share of the steps that those before it have left over.
   std::size_t max_template_steps = 6'000'000;
 
+  // Of what a server says of itself: its answer to `initialize` or `server/discover`. One over it is an error
+  // of the handshake.
+  std::size_t max_handshake_bytes = 512u << 10;
+
   // Of an object that a request or a result is looked up in by name: its params, the result, the arguments of
   // a prompt, answers to questions. A message over it is refused. The arguments of a tool are not bounded.
   std::size_t max_message_members = 1000;

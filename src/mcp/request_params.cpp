@@ -1,0 +1,59 @@
+#include "mcp/request_params.hpp"
+
+#include <array>
+#include <utility>
+
+#include "fairlead/json/splice.hpp"
+#include "fairlead/loop/timer.hpp"
+#include "json/walk.hpp"
+#include "protocol/slices.hpp"
+
+namespace fairlead::mcp {
+
+void RequestParams::take(std::string_view key, bool escaped, std::string_view value) {
+  const std::array<std::pair<std::string_view, json::View*>, 4> wanted = {
+      {{"name", &name_}, {"task", &task_}, {"cursor", &cursor_}, {"_meta", &meta_}}};
+  for (const auto& [name, found] : wanted) {
+    if (json::key_equals(key, escaped, name)) *found = json::View(value);
+  }
+}
+
+RequestParams::RequestParams(json::Raw params) : raw_(std::move(params)) {
+  view().each_member([this](std::string_view key, bool escaped, json::View value) {
+    take(key, escaped, value.text());
+    return true;
+  });
+}
+
+Task<RequestParams> RequestParams::read(Loop& loop, json::Raw params) {
+  if (params.text().size() <= Slices::kBytes) co_return RequestParams(std::move(params));
+  RequestParams read;
+  read.raw_ = std::move(params);
+  if (!read.view().is(json::Type::object)) co_return read;
+  Slices slices;
+  json::MemberWalk walk(read.view().text());
+  while (walk.next()) {
+    read.take(walk.key(), walk.escaped(), walk.value());
+    if (slices.due(walk.value().size())) co_await sleep_for(loop, Slices::kPause);
+  }
+  co_return read;
+}
+
+RequestParams RequestParams::with_task(std::string_view task) const {
+  json::Splice splice(raw_.bytes());
+  splice.insert_member(view().text(), "task", task);
+  RequestParams made;
+  made.raw_ = json::Raw::trusted(splice.joined(), raw_.one_line());
+  // The member is inserted behind all others, which stay where they were.
+  const auto moved = [&](json::View part) {
+    if (part.absent()) return part;
+    const auto at = static_cast<std::size_t>(part.text().data() - raw_.text().data());
+    return json::View(made.raw_.text().substr(at, part.text().size()));
+  };
+  made.name_ = moved(name_);
+  made.cursor_ = moved(cursor_);
+  made.meta_ = moved(meta_);
+  return made;
+}
+
+}  // namespace fairlead::mcp
