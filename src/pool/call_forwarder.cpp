@@ -131,8 +131,7 @@ Task<Result<ForwardedAnswer>> CallForwarder::forward(Target target,
     Result<rpc::Message> answer = co_await connection->call(request, std::move(sending));
     if (answer) {
       upstream.call_answered(request->tool());
-      if (first_failure)
-        answer = mark_retried(*answer, attempt, *first_failure, core_->options.client.connect.limits);
+      if (first_failure) answer = mark_retried(*answer, attempt, *first_failure);
       co_return ForwardedAnswer(std::move(*answer), connection->server().revision);
     }
     const Error error = upstream.failures.call_failed(connection, answer.error());

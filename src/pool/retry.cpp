@@ -30,14 +30,14 @@ bool cut_off(const Error& error) noexcept {
   }
 }
 
-rpc::Message mark_retried(const rpc::Message& answer, unsigned attempts, const Error& reason,
-                          const Limits& limits) {
+rpc::Message mark_retried(const rpc::Message& answer, unsigned attempts, const Error& reason) {
   const json::View result(answer.result_text());
   if (!answer.is(rpc::Kind::response) || !result.is(json::Type::object)) return answer;
   json::Writer mark;
   mark.begin_object().key("attempts").unsigned_integer(attempts);
   mark.key("reason").string(to_string(reason.kind())).end_object();
-  const json::View meta = result["_meta"];
+  if (answer.members().count() > json::MemberIndex::kMaxMembers) return answer;
+  const json::View meta = answer.members().find(answer.result_text(), "_meta");
   json::Splice splice(answer.frame());
   if (meta.is(json::Type::object)) {
     splice.insert_member(meta.text(), kRetriedKey, mark.text());
@@ -48,7 +48,7 @@ rpc::Message mark_retried(const rpc::Message& answer, unsigned attempts, const E
   } else {
     return answer;
   }
-  return rpc::Message::parse(splice.joined(), limits);
+  return rpc::Message::of_valid(splice.joined(), !answer.has_line_break());
 }
 
 }  // namespace fairlead::pool

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "fairlead/base/error.hpp"
-#include "fairlead/base/limits.hpp"
 #include "fairlead/rpc/message.hpp"
 
 namespace fairlead::pool {
@@ -11,8 +10,7 @@ namespace fairlead::pool {
 bool cut_off(const Error& error) noexcept;
 
 // The answer with kRetriedKey in its result's `_meta`, every other byte as it was. An answer that is an
-// error, or whose result has no room for it, is returned as it is.
-rpc::Message mark_retried(const rpc::Message& answer, unsigned attempts, const Error& reason,
-                          const Limits& limits);
+// error, whose result has no room for it, or more members than are indexed, is returned as it is.
+rpc::Message mark_retried(const rpc::Message& answer, unsigned attempts, const Error& reason);
 
 }  // namespace fairlead::pool

@@ -128,7 +128,7 @@ void LegacySession::take_in(const rpc::Message& message) {
 // A cancelled request is not answered, so its stream would never end by itself.
 void LegacySession::hear_cancelled(const rpc::Message& message) {
   if (!message.is(rpc::Kind::notification) || message.method() != "notifications/cancelled") return;
-  forget_request(std::string(json::View(message.params_text())["requestId"].text()));
+  forget_request(std::string(message.param("requestId").text()));
 }
 
 void LegacySession::forget_request(const std::string& id) {
@@ -237,7 +237,7 @@ void LegacySession::answer_at_once(const StreamPtr& stream) {
 bool LegacySession::learn_revision(const rpc::Rope& answer) {
   const rpc::Message message = rpc::Message::parse(answer.joined());
   if (!message.is(rpc::Kind::response)) return false;
-  const auto version = json::View(message.result_text())["protocolVersion"].as_string();
+  const auto version = message.indexed_result()["protocolVersion"].as_string();
   revision_ = mcp::revision_named(version.value_or("")).value_or(mcp::Revision::r2025_03_26);
   initialized_ = true;
   return true;

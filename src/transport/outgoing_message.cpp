@@ -1,8 +1,16 @@
 #include "transport/outgoing_message.hpp"
 
+#include "fairlead/rpc/message_parser.hpp"
 #include "protocol/header_values.hpp"
 
 namespace fairlead::transport {
+
+namespace {
+
+// A larger rope is not validated, which would take too long for one turn of the loop.
+constexpr std::size_t kStrictBytes = rpc::MessageParser::kBytesPerStep;
+
+}  // namespace
 
 OutgoingMessage::OutgoingMessage(rpc::Message message) : message_(std::move(message)) {
   if (is_request() || is_notification()) facts_ = mcp::CallFacts::of(message_);
@@ -18,7 +26,8 @@ OutgoingMessage::OutgoingMessage(const rpc::Rope& rope, std::shared_ptr<const mc
 Result<OutgoingMessage> OutgoingMessage::of(const rpc::Rope& rope, const Limits& limits) {
   if (auto call = std::dynamic_pointer_cast<const mcp::EncodedCall>(rope.annotation()))
     return OutgoingMessage(rope, std::move(call));
-  rpc::Message message = rpc::Message::parse(rope.joined(), limits);
+  rpc::Message message = rope.size() > kStrictBytes ? rpc::Message::of_valid(rope.joined(), rope.one_line())
+                                                    : rpc::Message::parse(rope.joined(), limits);
   if (message.is(rpc::Kind::malformed)) return Error(ErrorKind::serialize, message.problem().message());
   return OutgoingMessage(std::move(message));
 }

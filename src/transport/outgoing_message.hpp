@@ -19,7 +19,7 @@ class OutgoingMessage {
  public:
   OutgoingMessage(rpc::Message message);  // NOLINT: a message is one
   // Reads the rope, unless it is an encoded call, of which all is known. Fails with kind serialize for what
-  // is no message.
+  // is no message. One of more than 256 KiB is trusted to be valid JSON.
   static Result<OutgoingMessage> of(const rpc::Rope& rope, const Limits& limits);
 
   rpc::Kind kind() const noexcept { return call_ ? rpc::Kind::request : message_.kind(); }

@@ -72,7 +72,7 @@ Result<void> StreamableConnection::enqueue(const rpc::Rope& rope, Waiter* waiter
 // sent. In the legacy era the stream is closed too, as there will be no answer, but the server is told.
 bool StreamableConnection::swallows_cancel(const OutgoingMessage& message) {
   if (!message.is_notification() || message.method() != "notifications/cancelled") return false;
-  const auto found = calls_.find(json::View(message.message().params_text())["requestId"].text());
+  const auto found = calls_.find(message.message().param("requestId").text());
   if (found == calls_.end()) return true;  // answered meanwhile, or never sent
   const PostPtr post = found->second;
   calls_.erase(found);

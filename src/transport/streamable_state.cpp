@@ -70,7 +70,7 @@ mcp::HeaderParams StreamableState::params_of(std::string_view tool) {
 void StreamableState::answered(const OutgoingMessage& request, const rpc::Message& answer) {
   if (!answer.is(rpc::Kind::response)) return;
   if (request.method() == "initialize")
-    agreed_version_ = json::View(answer.result_text())["protocolVersion"].as_string().value_or("");
+    agreed_version_ = answer.indexed_result()["protocolVersion"].as_string().value_or("");
   if (request.method() == "tools/list" && request.version()) learn_tools(request, answer);
 }
 
@@ -80,7 +80,10 @@ void StreamableState::learn_tools(const OutgoingMessage& request, const rpc::Mes
     annotated_bytes_ = 0;
   }
   if (answer.result_text().size() > limits_.max_list_bytes) return;  // the listing fails
-  json::View(answer.result_text())["tools"].each_element([&](json::View tool) {
+  if (answer.members().count() > json::MemberIndex::kMaxMembers) return;
+  std::size_t count = 0;
+  answer.indexed_result()["tools"].each_element([&](json::View tool) {
+    if (++count > limits_.max_list_entries) return false;
     if (tool.text().size() > limits_.max_entry_bytes) return true;
     const json::Members members(tool, {"name", "inputSchema"});
     const std::optional<std::string> name = members["name"].as_string();

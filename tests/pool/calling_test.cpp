@@ -3,6 +3,8 @@
 #include "pool/harness.hpp"
 #include "pool/retry.hpp"
 #include "pool/tool_crashes.hpp"
+#include "support/hostile_json.hpp"
+#include "support/turns.hpp"
 
 namespace fairlead::pool {
 namespace {
@@ -312,15 +314,35 @@ TEST(Retry, only_what_reads_or_says_so_is_repeatable) {
 TEST(Retry, the_mark_disturbs_nothing_else) {
   const Error reason(ErrorKind::closed, "gone");
   const auto marked = [&](const std::string& result) {
-    return std::string(
-        mark_retried(message(R"({"id":1,"jsonrpc":"2.0","result":)" + result + "}"), 2, reason, Limits())
-            .result_text());
+    return std::string(mark_retried(message(R"({"id":1,"jsonrpc":"2.0","result":)" + result + "}"), 2, reason)
+                           .result_text());
   };
   EXPECT_EQ(marked("{}"), R"({"_meta":{"fairlead/retried":{"attempts":2,"reason":"connection closed"}}})");
   EXPECT_EQ(marked(R"({"_meta": {"a":1.0} ,"b":[]})"),
             R"({"_meta": {"a":1.0,"fairlead/retried":{"attempts":2,"reason":"connection closed"}} ,"b":[]})");
   EXPECT_EQ(marked(R"({"_meta":7})"), R"({"_meta":7})");
   EXPECT_EQ(marked("null"), "null");
+}
+
+TEST(Retry, MarkOfTheLargestAnswersDoesNotHoldTheLoop) {
+  Loop loop;
+  const Error reason(ErrorKind::closed, "gone");
+  for (const std::string& value : test::hostile_values(test::kLargestFrame)) {
+    SCOPED_TRACE(value.substr(0, 40));
+    const rpc::Message answer = message(R"({"id":1,"jsonrpc":"2.0","result":{"a":)" + value + "}}");
+    const std::string expected =
+        R"({"a":)" + value + R"(,"_meta":{"fairlead/retried":{"attempts":2,"reason":"connection closed"}}})";
+    test::expect_short_turns(loop, [&] {
+      bool done = false;
+      loop.post([&] {
+        const rpc::Message marked = mark_retried(answer, 2, reason);
+        EXPECT_EQ(marked.members().count(), 2u);
+        EXPECT_TRUE(marked.result_text() == expected);
+        done = true;
+      });
+      loop.run_until([&] { return done; });
+    });
+  }
 }
 
 }  // namespace

@@ -63,5 +63,26 @@ TEST(OutgoingMessage, AnyOtherRopeIsReadAndRefusedIfItIsNoMessage) {
   EXPECT_EQ(refused.error().kind(), ErrorKind::serialize);
 }
 
+TEST(OutgoingMessage, LargeRopeHasTheSameHeadersAsASmallOne) {
+  for (const std::size_t bytes : {10u, 1u << 20}) {
+    const std::string text =
+        R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"arguments":{"a":")" +
+        std::string(bytes, 'x') +
+        R"("},"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}})";
+    const Result<OutgoingMessage> sent = OutgoingMessage::of(rpc::Rope(Bytes::copy_of(text)), Limits());
+    ASSERT_TRUE(sent) << sent.error().message();
+    EXPECT_TRUE(sent->is_request());
+    EXPECT_EQ(sent->id(), "7");
+    EXPECT_EQ(sent->target(), "t");
+    EXPECT_EQ(sent->version(), "2026-07-28");
+    EXPECT_EQ(sent->arguments().text().size(), bytes + 8);
+    EXPECT_EQ(sent->size(), text.size());
+  }
+  const Result<OutgoingMessage> refused =
+      OutgoingMessage::of(rpc::Rope(Bytes::copy_of("\"" + std::string(1u << 20, 'x') + "\"")), Limits());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind(), ErrorKind::serialize);
+}
+
 }  // namespace
 }  // namespace fairlead::transport

@@ -32,6 +32,24 @@ TEST_F(StreamableTest, LargestAnswersDoNotHoldTheLoop) {
   }
 }
 
+TEST_F(StreamableTest, LargestRequestsDoNotHoldTheLoop) {
+  std::string body;
+  ScriptServer server([&](const Asked& asked, Reply& reply) {
+    body = asked.body;
+    reply.result(asked, "{}");
+  });
+  connect(server.url());
+  for (const std::string& hostile : test::hostile_values(test::kLargestFrame)) {
+    SCOPED_TRACE(hostile.substr(0, 40));
+    const json::Raw params = test::raw(R"({"arguments":{"a":)" + hostile + "}," + kModern.substr(1));
+    test::expect_short_turns(loop, [&] {
+      const Result<json::Raw> answer = loop.block_on(calling("tools/call", params, CallOptions()));
+      ASSERT_TRUE(answer) << answer.error().to_string();
+    });
+    EXPECT_NE(body.find(hostile), std::string::npos);
+  }
+}
+
 TEST_F(StreamableTest, AModernCallIsOnePost) {
   ScriptServer server([](const Asked& asked, Reply& reply) { reply.result(asked, R"({"ok":1})"); });
   connect(server.url());
