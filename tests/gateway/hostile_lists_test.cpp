@@ -1,5 +1,6 @@
 // Servers that list what is costly to process, and clients that use it. No input may hold the loop.
 #include "gateway/harness.hpp"
+#include "support/hostile_json.hpp"
 #include "support/turns.hpp"
 
 namespace fairlead::gateway {
@@ -338,7 +339,7 @@ TEST_F(ManyServersTest, GatewayBehindAGatewayOffersAllItsTools) {
 // ---- calls -----------------------------------------------------------------------------------------------
 
 // `text` repeated up to so many bytes, nearly as many as a frame may have, and the last comma left out.
-std::string filled(std::string_view text, std::size_t bytes = (10u << 20) - 2000) {
+std::string filled(std::string_view text, std::size_t bytes = test::kLargestFrame) {
   std::string all;
   while (all.size() < bytes) all += text;
   all.pop_back();
@@ -348,24 +349,27 @@ std::string filled(std::string_view text, std::size_t bytes = (10u << 20) - 2000
 TEST_P(HostileToolsTest, LargestCallDoesNotHoldTheLoop) {
   backend->results["tools/call"] = raw(R"({"content":[],"resultType":"complete"})");
   list_tools({tool_entry("t", kAnySchema)});
-  for (const std::string& params :
-       {R"({"name":"s__t","arguments":{)" + filled(R"("a":1,)") + "}}",
-        R"({"name":"s__t","arguments":{"a":[)" + filled("1.5,") + "]}}",
-        R"({"arguments":{"a":")" + filled(R"(\n\",)") + R"("},"name":"s__t"})",
-        R"({"arguments":{"a":[)" + filled("[[]],", 6u << 20) + R"(]},"name":"s__t"})"}) {
-    const json::Raw message = raw(params);
-    SCOPED_TRACE(params.substr(0, 40));
-    test::expect_short_turns(loop, [&] {
-      const Result<json::Raw> answer = loop.block_on(client->client->request("tools/call", message));
-      EXPECT_TRUE(answer) << answer.error().to_string();
-    });
+  // More members than an index of the usual size holds.
+  std::string others;
+  for (int i = 0; i < 100; ++i) others += R"("m)" + std::to_string(i) + R"(":0,)";
+  for (const std::string& value : test::hostile_values(test::kLargestFrame)) {
+    SCOPED_TRACE(value.substr(0, 40));
+    const std::string arguments = R"("arguments":{"a":)" + value + "}";
+    for (const std::string& params :
+         {R"({"name":"s__t",)" + arguments + "}", "{" + others + arguments + R"(,"name":"s__t"})"}) {
+      const json::Raw message = raw(params);
+      test::expect_short_turns(loop, [&] {
+        const Result<json::Raw> answer = loop.block_on(client->client->request("tools/call", message));
+        EXPECT_TRUE(answer) << answer.error().to_string();
+      });
+    }
   }
 }
 
 TEST_P(HostileToolsTest, CallWithTooManyMembersIsRefused) {
   list_tools({tool_entry("t", kAnySchema)});
   for (const char* member : {R"("a":1,)", R"("a\n":1,)"}) {
-    const json::Raw message = raw(R"({"name":"s__t",)" + filled(member, 6u << 20) + "}");
+    const json::Raw message = raw(R"({"name":"s__t",)" + filled(member) + "}");
     test::expect_short_turns(loop, [&] {
       const Result<json::Raw> answer = loop.block_on(client->client->request("tools/call", message));
       ASSERT_FALSE(answer);
@@ -377,11 +381,12 @@ TEST_P(HostileToolsTest, CallWithTooManyMembersIsRefused) {
 
 TEST_P(HostileToolsTest, LargestResultDoesNotHoldTheLoop) {
   list_tools({tool_entry("t", kAnySchema)});
-  for (const std::string& result :
-       {R"({"resultType":"complete","content":[],"structuredContent":{"a":[)" + filled("1.5,") + "]}}",
-        R"({"resultType":"complete","content":[],"structuredContent":{)" + filled(R"("a":1,)") + "}}",
-        R"({"resultType":"complete","content":[)" + filled("1,") + "]}",
-        R"({"resultType":"complete","content":[],)" + filled(R"("a\n":1,)") + "}"}) {
+  std::vector<std::string> results = {
+      R"({"resultType":"complete","content":[)" + filled("1,") + "]}",
+      R"({"resultType":"complete","content":[],)" + filled(R"("a\n":1,)") + "}"};
+  for (const std::string& value : test::hostile_values(test::kLargestFrame))
+    results.push_back(R"({"resultType":"complete","content":[],"structuredContent":{"a":)" + value + "}}");
+  for (const std::string& result : results) {
     backend->results["tools/call"] = raw(result);
     SCOPED_TRACE(result.substr(0, 80));
     test::expect_short_turns(loop, [&] {
