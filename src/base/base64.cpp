@@ -1,4 +1,4 @@
-#include "base/base64.hpp"
+#include "fairlead/base/base64.hpp"
 
 #include <cstdint>
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/base64.hpp"
+#include "fairlead/base/base64.hpp"
 #include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/failure.hpp"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/base64.hpp"
 #include "base/uri.hpp"
+#include "fairlead/base/base64.hpp"
 
 namespace fairlead::http {
 

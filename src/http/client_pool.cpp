@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "base/base64.hpp"
 #include "base/uri.hpp"
+#include "fairlead/base/base64.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "http/client.hpp"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/base64.hpp"
+#include "fairlead/base/base64.hpp"
 #include "json/utf8.hpp"
 
 namespace fairlead::http::websocket {

@@ -1,6 +1,6 @@
 // A client and the skills of its server: read one file at a time, and only believed when the entry vouches
 // for what was read.
-#include "base/base64.hpp"
+#include "fairlead/base/base64.hpp"
 #include "fairlead/json/members.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "json/walk.hpp"

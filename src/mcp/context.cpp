@@ -1,6 +1,6 @@
 #include "fairlead/mcp/context.hpp"
 
-#include "base/base64.hpp"
+#include "fairlead/base/base64.hpp"
 #include "fairlead/loop/event.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/request_state.hpp"

@@ -5,7 +5,7 @@
 #include <openssl/hmac.h>
 #include <sys/random.h>
 
-#include "base/base64.hpp"
+#include "fairlead/base/base64.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/rpc/codes.hpp"

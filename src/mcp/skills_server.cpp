@@ -1,5 +1,5 @@
 // A server's skills: what is asked for by skills/list, skills/get and resources/directory/read.
-#include "base/base64.hpp"
+#include "fairlead/base/base64.hpp"
 #include "fairlead/protocol/extension.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/dispatch.hpp"

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "base/base64.hpp"
+#include "fairlead/base/base64.hpp"
 #include "fairlead/json/splice.hpp"
 #include "fairlead/rpc/codes.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <ctime>
 
-#include "base/base64.hpp"
+#include "fairlead/base/base64.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/seal.hpp"
 

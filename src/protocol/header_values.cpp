@@ -4,7 +4,7 @@
 #include <charconv>
 #include <utility>
 
-#include "base/base64.hpp"
+#include "fairlead/base/base64.hpp"
 #include "json/utf8.hpp"
 #include "json/walk.hpp"
 

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/base64.hpp"
 #include "base/comma_list.hpp"
+#include "fairlead/base/base64.hpp"
 #include "fairlead/base/string_map.hpp"
 #include "fairlead/protocol/call_facts.hpp"
 #include "peer/parse_in_steps.hpp"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/base64.hpp"
+#include "fairlead/base/base64.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/rpc/codes.hpp"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/base64.hpp"
+#include "fairlead/base/base64.hpp"
 
 namespace fairlead::mcp {
 namespace {

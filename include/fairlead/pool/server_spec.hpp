@@ -43,9 +43,9 @@ struct Clocks {
   bool operator==(const Clocks&) const = default;
 };
 
-// In `args`, the values of `env` and `headers`, and `url`, references (fairlead/base/references.hpp) stand
-// for values that are kept elsewhere. They are resolved at each start of the server and are never kept in a
-// spec.
+// In `args`, the values of `env` and `headers`, and `url`, references (`${env:NAME}`, `${file:/path}`,
+// `${secret:NAME}`) stand for values that are kept elsewhere. They are resolved at each start of the server
+// and are never kept in a spec.
 
 // A program that is started as a child process. See ProcessSpec.
 struct Program {
