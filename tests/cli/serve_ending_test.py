@@ -167,7 +167,9 @@ class Beginning(ServeTest):
             address = "127.0.0.1:%d" % taken.getsockname()[1]
             result = program.run("serve", "--listen", address, *self.config(self.server()))
         self.assertEqual(result.returncode, 3)
-        self.assertEqual(result.stderr, f"fairlead: connection failed: cannot listen on {address}: Address already in use\n")
+        self.assertEqual(result.stderr.splitlines(),
+                         [f"fairlead: connection failed: cannot listen on {address}: Address already in use",
+                          "remedy: End the program that listens there, or choose another address with --listen HOST:PORT."])
 
 
 if __name__ == "__main__":
