@@ -24,6 +24,17 @@ def answers(count):
     return b"".join(b'{"jsonrpc":"2.0","id":%d,"result":"pong"}\n' % i for i in range(count))
 
 
+def wait_until_blocked(process):
+    """Until its output pipe is full: what is left it can only keep."""
+    full = fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ) - 4096
+    until = time.monotonic() + DEADLINE
+    waiting = 0
+    while waiting < full and time.monotonic() < until:
+        time.sleep(0.001)
+        waiting = int.from_bytes(fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)), "little")
+    assert waiting >= full, f"only {waiting} bytes of output"
+
+
 class Streams(program.ProgramTest):
     def test_from_file_to_file(self):
         with open(self.path("in"), "wb") as file:
@@ -133,7 +144,7 @@ class Streams(program.ProgramTest):
                 file.write(b'{"jsonrpc":"2.0","id":%d,"method":"system.echo","params":["%s"]}\n' % (i, text))
         with open(self.path("in"), "rb") as source:
             process = start("rpc", stdin=source, stderr=subprocess.DEVNULL)
-        time.sleep(0.5)
+        wait_until_blocked(process)
         lines = 0
         for line in process.stdout:
             self.assertEqual(line, b'{"jsonrpc":"2.0","id":%d,"result":["%s"]}\n' % (lines, text))
@@ -213,7 +224,7 @@ class Endings(program.ProgramTest):
         large = b'{"jsonrpc":"2.0","id":1,"method":"system.echo","params":["' + b"x" * 4_000_000 + b'"]}\n'
         process.stdin.write(large)
         process.stdin.flush()
-        time.sleep(0.3)
+        wait_until_blocked(process)
         began = time.monotonic()
         process.terminate()
         self.assertEqual(process.wait(DEADLINE), 0)

@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <random>
+#include <iostream>
 
 #include "process/cgroup_home.hpp"
 #include "process/keeper/manifest_append.hpp"
@@ -418,22 +418,35 @@ std::vector<pid_t> marked(const std::string& mark) {
   return found;
 }
 
-[[noreturn]] void start_and_stop_for_ever(const std::function<ProcessSpec(int)>& spec) {
-  Loop loop;
+Task<void> start_and_stop(Loop& loop, std::function<ProcessSpec(int)> spec, bool& done) {
   std::vector<std::shared_ptr<Child>> running;
-  for (int i = 0;; ++i) {
-    auto child = loop.block_on(Child::spawn(loop, spec(i)));
+  for (int i = 0; i < 8; ++i) {
+    Task<Result<std::shared_ptr<Child>>> spawning = Child::spawn(loop, spec(i));
+    const Result<std::shared_ptr<Child>> child = co_await spawning;
     if (child) running.push_back(*child);
     if (running.size() < 4) continue;
     if (i % 2 == 0) running.front()->kill();
     running.erase(running.begin());
   }
+  done = true;
 }
 
-// R11.3: killed at a hundred moments of starting and stopping, every other time with the keeper
+// Starts and stops children and stands still, for ever, when the loop has run `steps` callbacks. Says 1 then,
+// or 2 if all was done before.
+void stand_still_after(int steps, const std::function<ProcessSpec(int)>& spec, int report) {
+  Loop loop;
+  bool done = false;
+  int seen = 0;
+  loop.spawn(start_and_stop(loop, spec, done));
+  loop.run_until([&] { return done || seen++ == steps; });
+  say(report, done ? 2 : 1);
+  for (;;) ::pause();
+}
+
+// R11.3: killed at every step of starting and stopping, every other time with the keeper. Which step the
+// keeper is at, a process of its own, is the scheduler's choice.
 TEST_F(Terminate, NothingIsLeftWhereverWeAreKilled) {
   const std::string mark = "TEST_TERMINATE_MARK=" + path_;
-  std::mt19937 random(20240611);
   const char* const fixtures[] = {"leaves_grandchild", "ignores_eof_and_term", "escapes_session",
                                   "double_forks"};
   const auto specs = [&](int i) {
@@ -441,11 +454,12 @@ TEST_F(Terminate, NothingIsLeftWhereverWeAreKilled) {
     one.env["TEST_TERMINATE_MARK"] = path_;
     return one;
   };
-  for (int round = 0; round < 100; ++round) {
-    Victim gateway([&](int) { start_and_stop_for_ever(specs); });
-    ::usleep(static_cast<useconds_t>(random() % 25'000));
+  int steps = 0;
+  for (bool done = false; !done; ++steps) {
+    Victim gateway([&](int report) { stand_still_after(steps, specs, report); });
+    done = gateway.number() == 2;
     const std::vector<Watched> keepers = gateway.stop();
-    const bool with_keeper = round % 2 == 1;
+    const bool with_keeper = steps % 2 == 1;
     with_keeper ? gateway.kill_with_keeper() : gateway.kill_alone();
     for (const Watched& keeper : keepers) EXPECT_TRUE(keeper.ends_within(kPatience));
     if (with_keeper && std::filesystem::exists(path_)) {
@@ -455,8 +469,10 @@ TEST_F(Terminate, NothingIsLeftWhereverWeAreKilled) {
             << one.pid << ' ' << one.name << ' ' << one.by << ' ' << to_string(one.ending);
       }
     }
-    ASSERT_EQ(marked(mark), std::vector<pid_t>{}) << "round " << round;
+    ASSERT_EQ(marked(mark), std::vector<pid_t>{}) << "step " << steps;
   }
+  std::cout << "killed at " << steps << " steps\n";
+  EXPECT_GE(steps, 16) << "each start and each stop is a step at least";
 }
 
 }  // namespace
