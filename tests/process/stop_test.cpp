@@ -241,8 +241,12 @@ TEST(Stop, AnAbandonedSpawnLeavesNoProcess) {
   {
     auto task = std::make_unique<Task<Result<std::shared_ptr<Child>>>>(Child::spawn(loop, spec_of("cat")));
     // Begun, then dropped while the keeper is at it.
-    loop.post([&] { task->await_suspend(std::noop_coroutine()).resume(); });
-    loop.run_until([turns = 0]() mutable { return ++turns > 1; });
+    bool begun = false;
+    loop.post([&] {
+      task->await_suspend(std::noop_coroutine()).resume();
+      begun = true;
+    });
+    loop.run_until([&] { return begun; });
     task.reset();
   }
   // The keeper takes requests in order: when this one has come and gone, the other has come.
