@@ -67,11 +67,10 @@ Splice& Splice::remove_member(std::string_view value_range) {
 Splice& Splice::insert_member(std::string_view object_range, std::string_view key, std::string_view value) {
   assert(object_range.size() >= 2 && object_range.back() == '}');
   const std::size_t brace = offset_of(object_range) + object_range.size() - 1;
-  std::string member = ",";
-  append_string(member, key);
-  member.append(":").append(value);
+  std::string quoted;
+  append_string(quoted, key);
   const std::size_t at = back_over_space(text_.view(), brace);
-  return add(Edit{Kind::insert, at, at, Bytes::adopt(std::move(member))});
+  return add(Edit{Kind::insert, at, at, Bytes::join(",", quoted, ":", value)});
 }
 
 // Turns the removals of neighbouring members that begin at edit `first` into one cut that takes the

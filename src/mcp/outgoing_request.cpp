@@ -30,10 +30,9 @@ void RequestSplice::add_to_meta(std::string_view key, std::string_view value) {
   if (facts_.meta.is(json::Type::object)) {
     splice_.insert_member(facts_.meta.text(), key, value);
   } else if (facts_.meta.absent()) {
-    new_meta_ += new_meta_.empty() ? '{' : ',';
-    json::append_string(new_meta_, key);
-    new_meta_ += ':';
-    new_meta_ += value;
+    if (new_meta_.empty()) new_meta_.reserve(64);
+    new_meta_ += new_meta_.empty() ? "{\"" : ",\"";
+    new_meta_.append(key).append("\":").append(value);
   }
 }
 
@@ -42,11 +41,12 @@ void RequestSplice::add_to_params(std::string_view key, std::string_view value) 
 }
 
 rpc::Rope RequestSplice::finish() {
+  if (!new_meta_.empty()) new_meta_ += '}';
   if (!new_meta_.empty() && facts_.params.is(json::Type::object)) {
-    splice_.insert_member(facts_.params.text(), "_meta", new_meta_ + "}");
+    splice_.insert_member(facts_.params.text(), "_meta", new_meta_);
   } else if (!new_meta_.empty() && facts_.params.absent()) {
     const json::View whole(request_.frame().view());
-    splice_.insert_member(whole.text(), "params", "{\"_meta\":" + new_meta_ + "}}");
+    splice_.insert_member(whole.text(), "params", "{\"_meta\":" + new_meta_ + "}");
   }
   return rpc::Rope(splice_.parts(), !request_.has_line_break());
 }

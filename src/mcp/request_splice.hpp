@@ -18,7 +18,7 @@ class RequestSplice {
   // The arguments are values of `facts`; absent ones are left alone.
   void replace(json::View value, Bytes with) { splice_.replace(value.text(), std::move(with)); }
   void remove(json::View value);
-  // Adds a member to `_meta`, which is made if there is none.
+  // Adds a member to `_meta`, which is made if there is none. REQUIRES: the key has nothing to escape.
   void add_to_meta(std::string_view key, std::string_view value);
   // Adds a member to `params`. REQUIRES: the request has an object there.
   void add_to_params(std::string_view key, std::string_view value);
