@@ -41,27 +41,27 @@ Error GatewayBackend::redacted(const Error& error) const {
 // ---- requests --------------------------------------------------------------------------------------------
 
 Task<Answer> GatewayBackend::serve(mcp::BackendRequest request) {
-  const auto keep = shared_from_this();
   const std::string_view method = request.message.method();
   for (const Kind kind : kKinds) {
-    if (method != list_method(kind)) continue;
-    Task<Answer> listing = list(kind, std::move(request));
-    Answer answer = co_await listing;
-    co_return answer;
+    if (method == list_method(kind)) return list(kind, std::move(request));
   }
-  const Result<Requested> requested = requested_in(*request.facts);
-  if (!requested) co_return requested.error();
+  Result<Requested> requested = requested_in(*request.facts);
+  if (!requested) return ready_task<Answer>(requested.error());
   const mcp::Context& context = request.context;
   Result<Route> found = router_.route(*requested, context.session(), *context.principal());
-  if (!found) {
-    Task<Result<Route>> waiting =
-        wait_for_route(*requested, std::string(context.session()), context.principal(), context.stop());
-    found = co_await waiting;
-  }
+  if (found) return forwarder_->forward(std::move(request), std::move(*found));
+  return serve_when_listed(std::move(request), std::move(*requested));
+}
+
+Task<Answer> GatewayBackend::serve_when_listed(mcp::BackendRequest request, Requested requested) {
+  const auto keep = shared_from_this();
+  const mcp::Context& context = request.context;
+  Task<Result<Route>> waiting =
+      wait_for_route(requested, std::string(context.session()), context.principal(), context.stop());
+  Result<Route> found = co_await waiting;
   if (!found) co_return redacted(found.error());
   Task<Answer> forwarding = forwarder_->forward(std::move(request), std::move(*found));
   Answer answer = co_await forwarding;
-  if (!answer) co_return redacted(answer.error());
   co_return answer;
 }
 
@@ -96,6 +96,7 @@ void GatewayBackend::write_own_tools(json::Writer& out, mcp::Revision revision) 
 }
 
 Task<Answer> GatewayBackend::list(Kind kind, mcp::BackendRequest request) {
+  const auto keep = shared_from_this();
   const mcp::Context context = request.context;
   const Result<Cursor> from = Cursor::parse(kind, request.facts->cursor);
   if (!from) co_return from.error();

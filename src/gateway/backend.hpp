@@ -50,6 +50,8 @@ class GatewayBackend final : public mcp::Backend, public std::enable_shared_from
   // Errors of servers may show the secrets that they were connected with.
   Error redacted(const Error& error) const;
   Task<Answer> list(Kind kind, mcp::BackendRequest request);
+  // Serves a request that has no route yet.
+  Task<Answer> serve_when_listed(mcp::BackendRequest request, Requested requested);
   // The tools of the gateway itself, as elements of an array.
   void write_own_tools(json::Writer& out, mcp::Revision revision) const;
   // As Router::route(), after waiting for the lists that the route depends on. `requested` is kept by the

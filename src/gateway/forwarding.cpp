@@ -9,6 +9,7 @@
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/client_link.hpp"
 #include "gateway/failure.hpp"
+#include "json/redact.hpp"
 #include "protocol/envelope.hpp"
 #include "protocol/slices.hpp"
 
@@ -65,26 +66,26 @@ std::string_view capability_for(std::string_view method) noexcept {
   return method == "roots/list" ? "roots" : "";
 }
 
-struct Forwarder::Call {
+struct Forwarder::Call : ForwardedCall {
   Call(mcp::BackendRequest asked, Route found)
-      : request(std::move(asked)),
-        context(request.context),
-        route(std::move(found)),
-        running(std::make_shared<ForwardedCall>(context)) {}
+      : ForwardedCall(std::move(asked.context)),
+        message(std::move(asked.message)),
+        facts(std::move(asked.facts)),
+        route(std::move(found)) {}
 
   const std::string& server() const noexcept { return route.server->name(); }
-  const std::string& method() const noexcept { return request.facts->method; }
-  StateBinding binding() const { return StateBinding{*context.principal(), server(), *request.facts}; }
+  const std::string& method() const noexcept { return facts->method; }
+  StateBinding binding() const { return StateBinding{*context.principal(), server(), *facts}; }
 
-  mcp::BackendRequest request;
-  mcp::Context context;
+  rpc::Message message;
+  std::shared_ptr<const mcp::CallFacts> facts;
   Route route;
-  std::shared_ptr<ForwardedCall> running;
 };
 
 Task<Answer> Forwarder::forward(mcp::BackendRequest request, Route route) {
   const auto keep = shared_from_this();
-  const Call call(std::move(request), std::move(route));
+  const auto shared_call = std::make_shared<Call>(std::move(request), std::move(route));
+  const Call& call = *shared_call;
   Round round;
   // A legacy client's state stays with its call, in the rounds below.
   if (mcp::is_modern(call.context.revision())) {
@@ -95,41 +96,48 @@ Task<Answer> Forwarder::forward(mcp::BackendRequest request, Route route) {
   for (int number = 0; number < kMaxRounds; ++number) {
     pool::Target target(call.server(), std::string(call.context.session()), std::string(call.context.user()));
     Task<Result<pool::ForwardedAnswer>> calling =
-        pool_->forward(std::move(target), outgoing(call, round), options_for(call));
+        pool_->forward(std::move(target), outgoing(call, round), options_for(shared_call));
     const Result<pool::ForwardedAnswer> answer = co_await calling;
     if (!answer) {
       // When a server ends, many calls fail in one turn: what is said of each is written in a turn of its
       // own.
       co_await sleep_for(loop_, mcp::Slices::kPause);
-      co_return failure_of(call.server(), answer.error(), failures_.tells_details(*call.context.principal()));
+      const bool details = failures_.tells_details(*call.context.principal());
+      co_return redacted(failure_of(call.server(), answer.error(), details));
     }
-    if (answer->message.is(rpc::Kind::error)) co_return remote_error(call, answer->message.remote_error());
+    if (answer->message.is(rpc::Kind::error))
+      co_return redacted(remote_error(call, answer->message.remote_error()));
     const json::Raw result = answer->message.result();
     if (result.text().size() > mcp::Slices::kLargeMessage) co_await sleep_for(loop_, mcp::Slices::kPause);
     std::optional<Answer> done = answer_for_client(call, *answer);
     if (done) co_return std::move(*done);
     Task<Result<void>> asking = next_round(call, result, round);
     const Result<void> asked = co_await asking;
-    if (!asked) co_return asked.error();
+    if (!asked) co_return redacted(asked.error());
   }
-  co_return server_refusal(call.server(),
-                           "asked for input more than " + std::to_string(kMaxRounds) + " times",
-                           failure::too_many_rounds);
+  co_return redacted(server_refusal(call.server(),
+                                    "asked for input more than " + std::to_string(kMaxRounds) + " times",
+                                    failure::too_many_rounds));
+}
+
+Error Forwarder::redacted(const Error& error) const {
+  return json::redact(*pool_->redactor(), error);
 }
 
 std::shared_ptr<const mcp::OutgoingRequest> Forwarder::outgoing(const Call& call, const Round& round) const {
-  auto made = std::make_shared<PassedRequest>(call.request.message, call.request.facts, call.route.target,
-                                              client_of(call.context));
+  auto made =
+      std::make_shared<PassedRequest>(call.message, call.facts, call.route.target, client_of(call.context));
   made->set_answers(round.answers, round.state);
   return made;
 }
 
-pool::ForwardOptions Forwarder::options_for(const Call& call) const {
+pool::ForwardOptions Forwarder::options_for(const std::shared_ptr<Call>& shared_call) const {
+  const Call& call = *shared_call;
   pool::ForwardOptions options;
   options.stop = call.context.stop();
   options.tool = call.route.entry;
   options.repeatable = options.tool.absent() && pool::repeatable(call.method());
-  options.caller = call.running;
+  options.caller = std::shared_ptr<ForwardedCall>(shared_call);
   options.on_progress = [&loop = loop_, &call](const json::Raw& params) {
     ClientLink(loop, call.context).notify("notifications/progress", params);
   };
@@ -139,8 +147,8 @@ pool::ForwardOptions Forwarder::options_for(const Call& call) const {
 std::optional<Answer> Forwarder::answer_for_client(const Call& call,
                                                    const pool::ForwardedAnswer& answer) const {
   if (answer.message.members().count() > kMaxMembers)
-    return server_refusal(call.server(), "answered with more than " + max_members_text(),
-                          failure::resource_exhausted);
+    return redacted(server_refusal(call.server(), "answered with more than " + max_members_text(),
+                                   failure::resource_exhausted));
   const mcp::Revision client = call.context.revision();
   if (mcp::is_modern(answer.revision) && asks_for_input(answer.message)) {
     if (!mcp::is_modern(client)) return std::nullopt;

@@ -38,6 +38,7 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
         states_(std::move(states)),
         failures_(failures) {}
 
+  // Errors are redacted: those of servers may show the secrets that they were connected with.
   Task<Answer> forward(mcp::BackendRequest request, Route route);
 
  private:
@@ -52,11 +53,12 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   };
 
   // References below are to objects in the frame of forward(), which waits for all of them.
-  pool::ForwardOptions options_for(const Call& call) const;
+  pool::ForwardOptions options_for(const std::shared_ptr<Call>& shared_call) const;
   std::shared_ptr<const mcp::OutgoingRequest> outgoing(const Call& call, const Round& round) const;
   // The answer for the client; nullopt if the server asks for input first.
   std::optional<Answer> answer_for_client(const Call& call, const pool::ForwardedAnswer& answer) const;
   Error remote_error(const Call& call, Error error) const;
+  Error redacted(const Error& error) const;
   // Asks the client what `result` asks for.
   Task<Result<void>> next_round(const Call& call, const json::Raw& result, Round& round) const;
   Task<Result<json::Raw>> ask_client(const Call& call, json::Raw questions) const;

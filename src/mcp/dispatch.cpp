@@ -20,34 +20,39 @@ bool is_own_tool(const FeatureCall& call, const MethodInfo& method) {
   return name && call.server->catalogue()->tools.find(*name);
 }
 
+Task<Answer> start(FeatureCall call, const MethodInfo& method) {
+  if (call.server->backend && !is_own_tool(call, method)) {
+    BackendRequest request(std::move(call.message), call.state->facts, Context(call.state));
+    return call.server->backend->serve(std::move(request));
+  }
+  const std::string_view name = method.name;
+  if (name == "tools/list") return ready_task(list(call, ListKind::tools));
+  if (name == "resources/list") return ready_task(list(call, ListKind::resources));
+  if (name == "resources/templates/list") return ready_task(list(call, ListKind::templates));
+  if (name == "prompts/list") return ready_task(list(call, ListKind::prompts));
+  if (name == "completion/complete") return ready_task(complete(call));
+  call.state->server = call.server;
+  if (method.extension == kSkillsExtension) return ready_task(serve_skills(call));
+  const bool tasks = name.starts_with("tasks/");
+  if (!method.extension.empty() && !tasks) return ready_task<Answer>(rpc::method_not_found(name));
+  if (tasks) return serve_tasks(std::move(call));
+  if (name == "tools/call") return call_tool(std::move(call));
+  return name == "resources/read" ? read_resource(std::move(call)) : get_prompt(std::move(call));
+}
+
+Task<Answer> start_in_next_turn(FeatureCall call, const MethodInfo& method) {
+  co_await sleep_for(call.state->link->loop(), Slices::kPause);
+  Task<Answer> started = start(std::move(call), method);
+  Answer answer = co_await started;
+  co_return answer;
+}
+
 }  // namespace
 
+// No coroutine of its own: most requests go straight on to whoever serves them.
 Task<Answer> dispatch(FeatureCall call, const MethodInfo& method) {
-  if (call.message.frame().size() > Slices::kLargeMessage)
-    co_await sleep_for(call.state->link->loop(), Slices::kPause);
-  const std::shared_ptr<Backend> backend = call.server->backend;
-  if (backend && !is_own_tool(call, method)) {
-    BackendRequest request(call.message, call.state->facts, Context(call.state));
-    Task<Answer> passing = backend->serve(std::move(request));
-    Answer answer = co_await passing;
-    co_return answer;
-  }
-  if (method.name == "tools/list") co_return list(call, ListKind::tools);
-  if (method.name == "resources/list") co_return list(call, ListKind::resources);
-  if (method.name == "resources/templates/list") co_return list(call, ListKind::templates);
-  if (method.name == "prompts/list") co_return list(call, ListKind::prompts);
-  if (method.name == "completion/complete") co_return complete(call);
-  const std::string_view name = method.name;
-  call.state->server = call.server;
-  if (method.extension == kSkillsExtension) co_return serve_skills(call);
-  const bool tasks = name.starts_with("tasks/");
-  if (!method.extension.empty() && !tasks) co_return rpc::method_not_found(name);
-  Task<Answer> running = tasks                      ? serve_tasks(std::move(call))
-                         : name == "tools/call"     ? call_tool(std::move(call))
-                         : name == "resources/read" ? read_resource(std::move(call))
-                                                    : get_prompt(std::move(call));
-  Answer answer = co_await running;
-  co_return answer;
+  const bool large = call.message.frame().size() > Slices::kLargeMessage;
+  return large ? start_in_next_turn(std::move(call), method) : start(std::move(call), method);
 }
 
 bool has_capability(const ServerState& server, std::string_view capability) {

@@ -156,28 +156,24 @@ Task<Answer> listen(std::shared_ptr<const ModernServer> modern, Request request,
 
 Task<Answer> serve_modern(std::shared_ptr<const ModernServer> modern, Request request,
                           std::shared_ptr<const CallFacts> facts, std::shared_ptr<ClientLink> link) {
-  if (request.is_notification()) co_return json::Raw::null();
+  if (request.is_notification()) return ready_task<Answer>(json::Raw::null());
   const std::optional<Error> problem = problem_of(*facts);
-  if (problem) co_return *problem;
-  if (request.id() == "null") co_return rpc::invalid_request("Invalid Request: a null id is not allowed");
-  const Result<std::shared_ptr<RequestState>> state = state_of(request, std::move(facts), std::move(link));
-  if (!state) co_return state.error();
+  if (problem) return ready_task<Answer>(*problem);
+  if (request.id() == "null")
+    return ready_task<Answer>(rpc::invalid_request("Invalid Request: a null id is not allowed"));
+  Result<std::shared_ptr<RequestState>> state = state_of(request, std::move(facts), std::move(link));
+  if (!state) return ready_task<Answer>(state.error());
   const ServerState& server = *modern->server;
   const MethodInfo* method = find_method(request.method(), (*state)->revision);
   const bool served = method && method->sender != Sender::server && !method->notification &&
                       has_extension(server, method->extension) && has_capability(server, method->capability);
-  if (!served) co_return rpc::method_not_found(request.method());
-  if (method->name == "server/discover") co_return discover(server, (*state)->revision);
-  if (method->name == "subscriptions/listen") {
-    Task<Answer> listening = listen(modern, request, *state);
-    Answer answer = co_await listening;
-    co_return answer;
-  }
-  FeatureCall call{modern->server,   *state,      std::string(request.method()),
-                   request.params(), modern->log, request.message()};
-  Task<Answer> dispatching = dispatch(std::move(call), *method);
-  Answer answer = co_await dispatching;
-  co_return answer;
+  if (!served) return ready_task<Answer>(rpc::method_not_found(request.method()));
+  if (method->name == "server/discover") return ready_task(discover(server, (*state)->revision));
+  if (method->name == "subscriptions/listen")
+    return listen(std::move(modern), std::move(request), std::move(*state));
+  FeatureCall call{modern->server,   std::move(*state), std::string(request.method()),
+                   request.params(), modern->log,       request.message()};
+  return dispatch(std::move(call), *method);
 }
 
 }  // namespace fairlead::mcp

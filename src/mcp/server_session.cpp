@@ -87,42 +87,33 @@ std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,
 
 // A request that says which revision it speaks is modern; every other one belongs to the legacy session.
 Task<Answer> ServerSession::handle(Request request) {
-  const std::shared_ptr<const CallFacts> facts = CallFacts::of(request.message());
-  if (facts->problem()) co_return *facts->problem();
+  std::shared_ptr<const CallFacts> facts = CallFacts::of(request.message());
+  if (facts->problem()) return ready_task<Answer>(*facts->problem());
   const bool modern = !facts->protocol_version.absent() || !facts->client_capabilities.absent() ||
                       (!legacy_ && is_only_modern(request.method()));
-  Task<Answer> handling =
-      modern ? serve_modern(modern_, request, facts, shared_from_this()) : handle_legacy(request, facts);
-  Answer answer = co_await handling;
-  co_return answer;
+  return modern ? serve_modern(modern_, std::move(request), std::move(facts), shared_from_this())
+                : handle_legacy(std::move(request), std::move(facts));
 }
 
 // ---- legacy era -----------------------------------------------------------------------------------------
 
 Task<Answer> ServerSession::handle_legacy(Request request, std::shared_ptr<const CallFacts> facts) {
+  if (request.is_notification()) return ready_task<Answer>(json::Raw::null());
+  if (std::optional<Error> problem = problem_of(*facts)) return ready_task<Answer>(std::move(*problem));
+  if (request.id() == "null")
+    return ready_task<Answer>(rpc::invalid_request("Invalid Request: a null id is not allowed"));
   const std::string_view name = request.method();
-  if (!request.is_notification()) {
-    const std::optional<Error> problem = problem_of(*facts);
-    if (problem) co_return *problem;
-  }
-  if (request.id() == "null") co_return rpc::invalid_request("Invalid Request: a null id is not allowed");
-  if (name == "initialize") co_return initialize(request);
-  if (name == "ping") co_return json::Raw::trusted(Bytes::constant("{}"), true);
-  const Revision revision = legacy_ ? legacy_->revision : kNewestLegacy;
-  const MethodInfo* method = find_method(name, revision);
-  if (request.is_notification()) co_return json::Raw::null();
+  if (name == "initialize") return ready_task(initialize(request));
+  if (name == "ping") return ready_task<Answer>(json::Raw::trusted(Bytes::constant("{}"), true));
+  const MethodInfo* method = find_method(name, legacy_ ? legacy_->revision : kNewestLegacy);
   if (!method || method->sender == Sender::server || method->notification ||
       !has_capability(*server_, method->capability)) {
-    co_return unknown_method(request);
+    return ready_task<Answer>(unknown_method(request));
   }
-  if (!legacy_) co_return rpc::invalid_request("Invalid Request: initialize comes first");
-  if (name == "logging/setLevel") co_return set_level(request.args());
-  if (name == "resources/unsubscribe") co_return unsubscribe(request.args());
-  if (name == "resources/subscribe") {
-    Task<Answer> subscribing = subscribe(request);
-    Answer answer = co_await subscribing;
-    co_return answer;
-  }
+  if (!legacy_) return ready_task<Answer>(rpc::invalid_request("Invalid Request: initialize comes first"));
+  if (name == "logging/setLevel") return ready_task(set_level(request.args()));
+  if (name == "resources/unsubscribe") return ready_task(unsubscribe(request.args()));
+  if (name == "resources/subscribe") return subscribe(std::move(request));
 
   std::shared_ptr<RequestState> state = legacy_state();
   state->id = request.id();
@@ -130,9 +121,7 @@ Task<Answer> ServerSession::handle_legacy(Request request, std::shared_ptr<const
   state->facts = std::move(facts);
   state->stop = request.stop();
   FeatureCall call{server_, std::move(state), std::string(name), request.params(), log_, request.message()};
-  Task<Answer> dispatching = dispatch(std::move(call), *method);
-  Answer answer = co_await dispatching;
-  co_return answer;
+  return dispatch(std::move(call), *method);
 }
 
 // What is known of the client whatever it asks for.

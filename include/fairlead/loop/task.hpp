@@ -102,4 +102,11 @@ inline Task<void> TaskPromise<void>::get_return_object() noexcept {
 }
 
 }  // namespace detail
+
+// A task that ends with `value` as soon as it is awaited.
+template <class T>
+Task<T> ready_task(T value) {
+  co_return value;
+}
+
 }  // namespace fairlead
