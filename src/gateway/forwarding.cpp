@@ -35,8 +35,9 @@ std::string max_members_text() {
 
 bool asks_for_input(const rpc::Message& answer) {
   const json::View result(answer.result_text());
-  return json::Members(answer.members(), result, {"resultType"})["resultType"].as_string() ==
-         "input_required";
+  constexpr std::string_view kAsks = "input_required";
+  return json::Members(answer.members(), result, {"resultType"})["resultType"].as_string(kAsks.size()) ==
+         kAsks;
 }
 
 using Questions = std::vector<std::pair<std::string, json::View>>;
@@ -175,7 +176,7 @@ Task<Result<void>> Forwarder::next_round(const Call& call, const json::Raw& resu
 Error Forwarder::remote_error(const Call& call, Error error) const {
   if (error.detail().rpc_code != mcp::kUrlElicitationRequired) return error;
   json::View(error.detail().rpc_data)["elicitations"].each_element([&](json::View one) {
-    if (const auto id = one["elicitationId"].as_string())
+    if (const auto id = one["elicitationId"].as_string(SessionTable::kMaxElicitationIdBytes))
       sessions_->note_url(call.server(), *id, call.context.session());
     return true;
   });

@@ -6,43 +6,41 @@
 
 namespace fairlead::gateway {
 
-namespace {
+void SessionTable::Askable::add(json::View capabilities) {
+  const json::View elicitation = capabilities["elicitation"];
+  roots = roots || !capabilities["roots"].absent();
+  sampling = sampling || !capabilities["sampling"].absent();
+  url = url || !elicitation["url"].absent();
+  // An empty object stands for forms.
+  form = form || !elicitation["form"].absent() || (!elicitation.absent() && elicitation["url"].absent());
+}
 
-// What clients can be asked for.
-struct Askable {
-  bool roots = false;
-  bool sampling = false;
-  bool form = false;  // elicitation
-  bool url = false;
+void SessionTable::Askable::add(const Askable& other) {
+  roots = roots || other.roots;
+  sampling = sampling || other.sampling;
+  form = form || other.form;
+  url = url || other.url;
+}
 
-  void add(json::View capabilities) {
-    const json::View elicitation = capabilities["elicitation"];
-    roots = roots || !capabilities["roots"].absent();
-    sampling = sampling || !capabilities["sampling"].absent();
-    url = url || !elicitation["url"].absent();
-    // An empty object stands for forms.
-    form = form || !elicitation["form"].absent() || (!elicitation.absent() && elicitation["url"].absent());
-  }
-  json::Raw written() const {
-    json::Writer out;
-    out.begin_object();
-    if (roots) out.key("roots").raw("{}");
-    if (sampling) out.key("sampling").raw("{}");
-    if (form || url) {
-      out.key("elicitation").begin_object();
-      if (form) out.key("form").raw("{}");
-      if (url) out.key("url").raw("{}");
-      out.end_object();
-    }
+json::Raw SessionTable::Askable::written() const {
+  json::Writer out;
+  out.begin_object();
+  if (roots) out.key("roots").raw("{}");
+  if (sampling) out.key("sampling").raw("{}");
+  if (form || url) {
+    out.key("elicitation").begin_object();
+    if (form) out.key("form").raw("{}");
+    if (url) out.key("url").raw("{}");
     out.end_object();
-    return out.finish();
   }
-};
-
-}  // namespace
+  out.end_object();
+  return out.finish();
+}
 
 void SessionTable::add(std::string_view session, Reach reach) {
-  sessions_.insert_or_assign(std::string(session), std::move(reach));
+  Askable askable;
+  if (const std::optional<mcp::Context> context = reach()) askable.add(context->client_capabilities());
+  sessions_.insert_or_assign(std::string(session), Session{std::move(reach), askable});
 }
 
 void SessionTable::remove(std::string_view session) {
@@ -52,14 +50,14 @@ void SessionTable::remove(std::string_view session) {
 
 std::optional<mcp::Context> SessionTable::find(std::string_view session) const {
   const auto found = sessions_.find(session);
-  return found == sessions_.end() ? std::nullopt : found->second();
+  return found == sessions_.end() ? std::nullopt : found->second.reach();
 }
 
 json::Raw SessionTable::capabilities(const std::function<bool(const mcp::Context&)>& concerns) const {
   Askable all;
-  for (const auto& [session, reach] : sessions_) {
-    const std::optional<mcp::Context> context = reach();
-    if (context && concerns(*context)) all.add(context->client_capabilities());
+  for (const auto& [id, session] : sessions_) {
+    const std::optional<mcp::Context> context = session.reach();
+    if (context && concerns(*context)) all.add(session.askable);
   }
   return all.written();
 }
@@ -80,10 +78,11 @@ void SessionTable::note_url(const std::string& server, const std::string& elicit
                             std::string_view session) {
   if (session.empty()) return;  // its client cannot be told
   if (elicitation.size() > kMaxElicitationIdBytes) return;
-  const auto [at, first] = urls_.emplace(server, elicitation, session);
-  if (first) url_order_.push_back(*at);
-  if (url_order_.size() <= kMaxUrls) return;
-  urls_.erase(url_order_.front());
+  const auto [at, first] = urls_.try_emplace(Url(server, elicitation, session));
+  if (!first) return;
+  at->second = url_order_.insert(url_order_.end(), &at->first);
+  if (urls_.size() <= kMaxUrls) return;
+  urls_.erase(urls_.find(*url_order_.front()));
   url_order_.pop_front();
 }
 
@@ -91,7 +90,7 @@ std::vector<std::string> SessionTable::sessions_at_url(const std::string& server
                                                        const std::string& elicitation) const {
   std::vector<std::string> sessions;
   for (auto at = urls_.lower_bound(Url(server, elicitation, "")); at != urls_.end(); ++at) {
-    const auto& [of_server, of_elicitation, session] = *at;
+    const auto& [of_server, of_elicitation, session] = at->first;
     if (of_server != server || of_elicitation != elicitation) break;
     sessions.push_back(session);
   }
@@ -100,9 +99,10 @@ std::vector<std::string> SessionTable::sessions_at_url(const std::string& server
 
 void SessionTable::forget_url(const std::string& server, const std::string& elicitation,
                               const std::string& session) {
-  const Url url(server, elicitation, session);
-  std::erase(url_order_, url);
-  urls_.erase(url);
+  const auto found = urls_.find(Url(server, elicitation, session));
+  if (found == urls_.end()) return;
+  url_order_.erase(found->second);
+  urls_.erase(found);
 }
 
 }  // namespace fairlead::gateway

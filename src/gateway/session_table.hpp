@@ -2,11 +2,10 @@
 // its user was sent to (2025-11-25). Private to the layer.
 #pragma once
 
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -20,6 +19,7 @@ class SessionTable {
  public:
   using Reach = mcp::Backend::Reach;
 
+  // A client whose handshake is done.
   void add(std::string_view session, Reach reach);
   void remove(std::string_view session);
   // The way to its client; nullopt if the session is unknown or its client is gone.
@@ -46,12 +46,27 @@ class SessionTable {
   static constexpr std::size_t kMaxElicitationIdBytes = 1024;
 
  private:
+  // What clients can be asked for.
+  struct Askable {
+    bool roots = false;
+    bool sampling = false;
+    bool form = false;  // elicitation
+    bool url = false;
+
+    void add(json::View capabilities);
+    void add(const Askable& other);
+    json::Raw written() const;
+  };
+  struct Session {
+    Reach reach;
+    Askable askable;
+  };
   using Url = std::tuple<std::string, std::string, std::string>;  // server, elicitation, session
 
-  std::map<std::string, Reach, std::less<>> sessions_;
+  std::map<std::string, Session, std::less<>> sessions_;
   std::map<std::string, mcp::LoggingLevel, std::less<>> levels_;  // of those that set one
-  std::set<Url> urls_;
-  std::deque<Url> url_order_;
+  std::map<Url, std::list<const Url*>::iterator> urls_;           // with their places in url_order_
+  std::list<const Url*> url_order_;                               // oldest first
 };
 
 }  // namespace fairlead::gateway

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fairlead/json/members.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/forwarding.hpp"
 
@@ -79,7 +80,8 @@ void UpstreamEvents::on_notification(const std::shared_ptr<pool::Upstream>& upst
   if (method.ends_with("/list_changed")) return on_list_changed(upstream);
   if (method == "notifications/message") return on_log(*upstream, params);
   if (method == "notifications/resources/updated") {
-    if (const auto uri = json::View(params)["uri"].as_string()) watches_->tell(*upstream, *uri);
+    const auto uri = json::View(params)["uri"].as_string(mcp::ListLimits().max_uri_bytes);
+    if (uri) watches_->tell(*upstream, *uri);
     return;
   }
   if (method == "notifications/elicitation/complete") return on_url_completed(*upstream, params);
@@ -94,11 +96,13 @@ void UpstreamEvents::on_list_changed(const std::shared_ptr<pool::Upstream>& upst
 }
 
 void UpstreamEvents::on_log(const pool::Upstream& upstream, const json::Raw& params) {
-  const json::View view(params);
-  const auto level = mcp::logging_level_named(view["level"].as_string().value_or(""));
+  constexpr std::size_t kMaxLevelBytes = 100;
+  const json::Members members(json::View(params), {"level", "data"});
+  const std::string named = members["level"].as_string(kMaxLevelBytes).value_or("");
+  const auto level = mcp::logging_level_named(named);
   log_.debug("server says", {{"server", upstream.spec().name},
-                             {"level", view["level"].as_string().value_or("")},
-                             {"data", std::string(view["data"].text().substr(0, 1000))}});
+                             {"level", named},
+                             {"data", std::string(members["data"].text().substr(0, 1000))}});
   const std::optional<mcp::Context> context = client_for(upstream);
   if (!context || !level) return;
   const std::optional<mcp::LoggingLevel> wanted = context->log_level();
@@ -107,7 +111,8 @@ void UpstreamEvents::on_log(const pool::Upstream& upstream, const json::Raw& par
 
 void UpstreamEvents::on_url_completed(const pool::Upstream& upstream, const json::Raw& params) {
   const std::string& server = upstream.spec().name;
-  const std::string elicitation = json::View(params)["elicitationId"].as_string().value_or("");
+  const std::string elicitation =
+      json::View(params)["elicitationId"].as_string(SessionTable::kMaxElicitationIdBytes).value_or("");
   const bool per_user = upstream.spec().sharing == pool::Sharing::per_user;
   for (const std::string& session : sessions_->sessions_at_url(server, elicitation)) {
     const std::optional<mcp::Context> context = sessions_->find(session);
@@ -145,7 +150,7 @@ Task<Answer> UpstreamEvents::on_request(std::shared_ptr<UpstreamEvents> self,
                                                   ", which has no requests from servers");
   }
   if (context.client_capabilities()[capability].absent()) co_return rpc::method_not_found(request.method());
-  if (const auto id = request.args()["elicitationId"].as_string())
+  if (const auto id = request.args()["elicitationId"].as_string(SessionTable::kMaxElicitationIdBytes))
     self->sessions_->note_url(server, *id, context.session());
   const ClientLink client = self->link_to(context);
   Task<Result<json::Raw>> asking =

@@ -205,6 +205,13 @@ std::optional<std::string> View::as_string() const {
   return unescape(text_.substr(1, text_.size() - 2));
 }
 
+std::optional<std::string> View::as_string(std::size_t max_bytes) const {
+  constexpr std::size_t kLongestEscape = 6;  // of one byte: \u0041
+  if (text_.size() / kLongestEscape > max_bytes) return std::nullopt;
+  std::optional<std::string> decoded = as_string();
+  return decoded && decoded->size() <= max_bytes ? decoded : std::nullopt;
+}
+
 std::string unescape(std::string_view inside) {
   std::string out;
   out.reserve(inside.size());

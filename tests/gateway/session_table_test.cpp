@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/turns.hpp"
+
 namespace fairlead::gateway {
 namespace {
 
@@ -52,6 +54,23 @@ TEST(SessionTable, OldestUrlIsForgottenBeyondTheLimit) {
   EXPECT_TRUE(table.sessions_at_url("s", "0").empty());
   EXPECT_EQ(table.sessions_at_url("s", "1").size(), 1u);
   EXPECT_EQ(table.sessions_at_url("s", std::to_string(SessionTable::kMaxUrls)).size(), 1u);
+}
+
+TEST(SessionTable, ForgettingManyUrlsDoesNotHoldTheLoop) {
+  const std::string prefix(SessionTable::kMaxElicitationIdBytes - 10, 'x');
+  SessionTable table;
+  for (std::size_t i = 0; i < SessionTable::kMaxUrls; ++i)
+    table.note_url("s", prefix + std::to_string(i), "a");
+  Loop loop;
+  bool over = false;
+  loop.post([&] {
+    for (int i = 0; i < 2000; ++i) table.forget_url("s", prefix + std::to_string(i), "a");
+    over = true;
+  });
+  loop.run_until([&] { return over; });
+  test::expect_short_turns(loop);
+  EXPECT_TRUE(table.sessions_at_url("s", prefix + "1999").empty());
+  EXPECT_EQ(table.sessions_at_url("s", prefix + "2000").size(), 1u);
 }
 
 TEST(SessionTable, UrlOfAnElicitationWithALongIdIsNotRemembered) {

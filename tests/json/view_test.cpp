@@ -178,5 +178,14 @@ TEST(Raw, RefusesWhatIsNoJson) {
   EXPECT_FALSE(Raw::parse("[[]]", 1).has_value());
 }
 
+TEST(View, StringOverTheLimitIsNotDecoded) {
+  const std::string escaped = R"("\u0041\u0041\u0041")";
+  EXPECT_EQ(View(escaped).as_string(3), "AAA");
+  EXPECT_EQ(View(escaped).as_string(2), std::nullopt);
+  EXPECT_EQ(View(R"("")").as_string(0), "");
+  EXPECT_EQ(View(R"("abc")").as_string(2), std::nullopt);
+  EXPECT_EQ(View("123").as_string(100), std::nullopt);
+}
+
 }  // namespace
 }  // namespace fairlead::json

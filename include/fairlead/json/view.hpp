@@ -39,6 +39,8 @@ class View {
   std::optional<std::int64_t> as_int() const noexcept;  // 3, 3.0 and 3e0 are all the integer 3
   std::optional<double> as_double() const noexcept;
   std::optional<std::string> as_string() const;  // escapes decoded
+  // The same, but nullopt also for a string of more than `max_bytes`, which is not decoded.
+  std::optional<std::string> as_string(std::size_t max_bytes) const;
 
   // Walks members or elements without allocating; `visit` returns false to stop.
   template <class Visit>
