@@ -69,7 +69,7 @@ std::string what_was_thrown(const std::exception_ptr& thrown) {
 // Takes in what earlier rounds and this one have answered.
 Result<void> take_answers(const FeatureCall& call) {
   if (!is_modern(call.state->revision)) return {};
-  const json::View sealed = call.args()["requestState"];
+  const json::View sealed = call.arg("requestState");
   if (!sealed.absent()) {
     const std::optional<std::string> text = sealed.as_string();
     if (!text) return rpc::invalid_params("requestState is not a string");
@@ -82,7 +82,7 @@ Result<void> take_answers(const FeatureCall& call) {
       return true;
     });
   }
-  const json::View responses = call.args()["inputResponses"];
+  const json::View responses = call.arg("inputResponses");
   if (!responses.absent() && !responses.is(json::Type::object))
     return rpc::invalid_params("inputResponses is not an object");
   if (const std::optional<Error> problem = members_problem("inputResponses", responses)) return *problem;
@@ -173,7 +173,7 @@ Result<std::size_t> read_cursor(json::View cursor, std::size_t total) {
 Answer list(const FeatureCall& call, ListKind kind) {
   const auto catalogue = call.server->catalogue();
   const std::size_t total = catalogue->size(kind);
-  const Result<std::size_t> from = read_cursor(call.args()["cursor"], total);
+  const Result<std::size_t> from = read_cursor(call.arg("cursor"), total);
   if (!from) return from.error();
   const std::size_t page = call.server->page_size == 0 ? total : call.server->page_size;
   ResultWriter result(*call.server, call.state->revision);
@@ -226,7 +226,7 @@ Result<std::optional<Readable>> find_readable(const Catalogue& catalogue, const 
 }  // namespace
 
 Task<Answer> read_resource(FeatureCall call) {
-  const std::optional<std::string> uri = call.args()["uri"].as_string();
+  const std::optional<std::string> uri = call.arg("uri").as_string();
   if (!uri) co_return rpc::invalid_params("uri is not a string");
   const Result<std::optional<Readable>> found = find_readable(*call.server->catalogue(), *uri);
   if (!found) co_return found.error();
@@ -252,12 +252,12 @@ Task<Answer> read_resource(FeatureCall call) {
 // ---- prompts and completion -----------------------------------------------------------------------------
 
 Task<Answer> get_prompt(FeatureCall call) {
-  const std::optional<std::string> name = call.args()["name"].as_string();
+  const std::optional<std::string> name = call.arg("name").as_string();
   if (!name) co_return rpc::invalid_params("name is not a string");
   const auto catalogue = call.server->catalogue();
   const PromptEntry* prompt = catalogue->prompts.find(*name);
   if (!prompt) co_return rpc::invalid_params("Unknown prompt: " + *name);
-  const Result<Server::Variables> arguments = string_members(call.args()["arguments"], "arguments");
+  const Result<Server::Variables> arguments = string_members(call.arg("arguments"), "arguments");
   if (!arguments) co_return arguments.error();
   for (const PromptArgument& argument : prompt->spec.arguments) {
     if (argument.required && !arguments->contains(argument.name)) {
@@ -285,13 +285,13 @@ Task<Answer> get_prompt(FeatureCall call) {
 
 Answer complete(const FeatureCall& call) {
   constexpr std::size_t kMostValues = 100;
-  const json::View ref = call.args()["ref"];
-  const json::View argument = call.args()["argument"];
+  const json::View ref = call.arg("ref");
+  const json::View argument = call.arg("argument");
   const std::optional<std::string> name = argument["name"].as_string();
   const std::optional<std::string> value = argument["value"].as_string();
   const std::string type = ref["type"].as_string().value_or("");
   if (!name || !value) return rpc::invalid_params("argument needs a name and a value");
-  const json::View context = call.args()["context"];
+  const json::View context = call.arg("context");
   if (!context.absent() && !context.is(json::Type::object))
     return rpc::invalid_params("context is not an object");
   const Result<Server::Variables> chosen = string_members(context["arguments"], "context.arguments");

@@ -23,6 +23,8 @@ struct FeatureCall {
   rpc::Message message;  // the whole of it
 
   json::View args() const noexcept { return json::View(params); }
+  // A member of params, by the index of the scan; absent if there is none.
+  json::View arg(std::string_view key) const { return message.members().find(args().text(), key); }
 };
 
 // -32602 for an object, named `what`, of more than `max_message_members`; nullopt for any other value

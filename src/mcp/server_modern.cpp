@@ -116,7 +116,7 @@ Task<std::vector<std::shared_ptr<void>>> subscribe_at_backend(std::shared_ptr<co
 // Stays under way until the client cancels it or goes away.
 Task<Answer> listen(std::shared_ptr<const ModernServer> modern, Request request,
                     std::shared_ptr<RequestState> state) {
-  const json::View filter = request.args()["notifications"];
+  const json::View filter = request.message().param("notifications");
   if (!filter.is(json::Type::object))
     co_return rpc::invalid_params("notifications is missing or not an object");
   Subscription::Wanted wanted;

@@ -181,7 +181,7 @@ Answer ServerSession::set_level(json::View params) {
 }
 
 Task<Answer> ServerSession::subscribe(Request request) {
-  const std::optional<std::string> uri = request.args()["uri"].as_string();
+  const std::optional<std::string> uri = request.message().param("uri").as_string();
   if (!uri) co_return rpc::invalid_params("uri is not a string");
   if (uri->size() > kMostUriBytes) co_return rpc::invalid_params("uri is longer than 8192 bytes");
   if (legacy_->subscriptions.size() >= kMostUris && !legacy_->subscriptions.contains(*uri))

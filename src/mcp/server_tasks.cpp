@@ -126,7 +126,7 @@ Result<bool> starts_as_task(const FeatureCall& call, const ToolEntry& tool) {
   }
   // Where no task is offered the member means nothing.
   const bool offered = state.revision == Revision::r2025_11_25 && call.server->offers_tasks;
-  const bool asked = offered && !call.args()["task"].absent();
+  const bool asked = offered && !call.arg("task").absent();
   if (asked && support == TaskSupport::never)
     return Error::rpc(rpc::kMethodNotFound, "Tool " + tool.spec.name + " does not run as a task");
   if (!asked && support == TaskSupport::required)
@@ -137,7 +137,7 @@ Result<bool> starts_as_task(const FeatureCall& call, const ToolEntry& tool) {
 Answer start_task(const FeatureCall& call, const FoundTool& found) {
   std::optional<std::chrono::milliseconds> ttl;
   if (!is_modern(call.state->revision)) {
-    const auto wanted = wanted_ttl(call.args()["task"]);
+    const auto wanted = wanted_ttl(call.arg("task"));
     if (!wanted) return wanted.error();
     ttl = *wanted;
   }
@@ -253,7 +253,7 @@ Task<Result<json::Raw>> ask_legacy_client(std::shared_ptr<RequestState> state, s
 namespace {
 
 Answer update(const FeatureCall& call, const TaskPtr& task) {
-  const json::View responses = call.args()["inputResponses"];
+  const json::View responses = call.arg("inputResponses");
   bool fits = responses.is(json::Type::object);
   responses.each_member(
       [&](std::string_view, bool, json::View value) { return fits = fits && value.is(json::Type::object); });
@@ -268,7 +268,7 @@ Answer update(const FeatureCall& call, const TaskPtr& task) {
 
 Answer serve_extension(const FeatureCall& call) {
   if (!client_knows_tasks(*call.state)) return tasks_needed();
-  const std::optional<std::string> id = call.args()["taskId"].as_string();
+  const std::optional<std::string> id = call.arg("taskId").as_string();
   if (!id) return rpc::invalid_params("taskId is not a string");
   const TaskPtr task = call.server->tasks->find(*id, owner_of(*call.state));
   if (!task) return unknown_task();

@@ -33,7 +33,7 @@ struct Page {
 };
 
 Result<Page> page_of(const FeatureCall& call, std::size_t total) {
-  const Result<std::size_t> from = read_cursor(call.args()["cursor"], total);
+  const Result<std::size_t> from = read_cursor(call.arg("cursor"), total);
   if (!from) return from.error();
   const std::size_t size = call.server->page_size == 0 ? total : call.server->page_size;
   return Page{*from, std::min(total, *from + size), total};
@@ -125,7 +125,7 @@ Answer serve_skills(const FeatureCall& call) {
   if (call.method == "skills/list") return list_skills(call);
   const bool directory = call.method == "resources/directory/read";
   if (directory && !may_read_directories(*call.server)) return rpc::method_not_found(call.method);
-  const std::optional<std::string> uri = call.args()["uri"].as_string();
+  const std::optional<std::string> uri = call.arg("uri").as_string();
   if (!uri) return rpc::invalid_params("uri is not a string");
   return directory ? read_directory(call, *uri) : get_skill(call, *uri);
 }

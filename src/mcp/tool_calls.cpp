@@ -1,6 +1,5 @@
 #include "mcp/tool_calls.hpp"
 
-#include "fairlead/json/members.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/running.hpp"
@@ -35,9 +34,8 @@ json::Raw encode(const FeatureCall& call, const ToolResult& result) {
 
 FoundTool find_tool(const FeatureCall& call) {
   FoundTool found;
-  const json::Members args(call.message.members(), call.args(), {"name", "arguments"});
-  const std::optional<std::string> name = args["name"].as_string();
-  const json::View arguments = args["arguments"];
+  const std::optional<std::string> name = call.arg("name").as_string();
+  const json::View arguments = call.arg("arguments");
   // The Go SDK sends null for a nil map.
   const bool none = arguments.absent() || arguments.is(json::Type::null);
   found.catalogue = call.server->catalogue();

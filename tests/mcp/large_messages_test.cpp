@@ -1,4 +1,4 @@
-// The largest messages there may be, sent to a client: none of them holds the loop.
+// The largest messages there may be, sent to a client and to a server: none of them holds the loop.
 #include "mcp/harness.hpp"
 #include "support/hostile_json.hpp"
 #include "support/turns.hpp"
@@ -205,6 +205,42 @@ TEST_P(LargeMessagesTest, QuestionsOfTooManyMembersAreRefused) {
   ASSERT_FALSE(called);
   EXPECT_EQ(called.error().message(), "the server asks more than max_message_members (1000) at once");
   test::expect_short_turns(loop);
+}
+
+// ---- the server's side -----------------------------------------------------------------------------------
+
+// Members of tools/call.
+std::string large_call(const std::string& value) {
+  return R"("name":"add","arguments":{"a":1,"b":2,"c":)" + value + "}";
+}
+
+// Arguments that take too long to validate are refused.
+bool served_or_refused(const std::string& answer) {
+  return answer.find(R"("sum":3)") != std::string::npos ||
+         answer.find("max_validation_steps (1000000)") != std::string::npos;
+}
+
+TEST_F(ServerTest, LargestLegacyArgumentsDoNotHoldTheLoop) {
+  start();
+  initialize("2025-11-25");
+  for (const std::string& value : test::hostile_values(test::kLargestFrame)) {
+    SCOPED_TRACE(value.substr(0, 40));
+    loop.turns().reset();
+    const std::string answer = legacy("tools/call", "{" + large_call(value) + "}");
+    EXPECT_TRUE(served_or_refused(answer)) << answer.substr(0, 200);
+    test::expect_short_turns(loop);
+  }
+}
+
+TEST_F(ServerTest, LargestModernArgumentsDoNotHoldTheLoop) {
+  start();
+  for (const std::string& value : test::hostile_values(test::kLargestFrame)) {
+    SCOPED_TRACE(value.substr(0, 40));
+    loop.turns().reset();
+    const std::string answer = modern("tools/call", large_call(value));
+    EXPECT_TRUE(served_or_refused(answer)) << answer.substr(0, 200);
+    test::expect_short_turns(loop);
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Decoding: a JSON value, once the schema has accepted it, becomes a value of a C++ type.
 #pragma once
 
+#include <array>
 #include <utility>
 
 #include "fairlead/json/view.hpp"
@@ -28,9 +29,20 @@ bool decode_member(json::View in, Member& out, const std::optional<value_of<Memb
 template <DescribedStruct T>
 bool decode_struct(json::View in, T& out) {
   bool good = in.is(json::Type::object);
+  // All members in one pass: a lookup for each would read large arguments as often.
+  std::array<json::View, boost::mp11::mp_size<Members<T>>::value> values;
+  in.each_member([&](std::string_view key, bool escaped, json::View value) {
+    auto place = values.begin();
+    boost::mp11::mp_for_each<Members<T>>([&](auto member) {
+      if (json::key_equals(key, escaped, member.name)) *place = value;
+      ++place;
+    });
+    return true;
+  });
+  auto value = values.begin();
   boost::mp11::mp_for_each<Members<T>>([&](auto member) {
     const auto* field = field_of<T>(member.pointer);
-    good = good && decode_member(in[member.name], out.*member.pointer, field ? &field->fallback() : nullptr);
+    good = good && decode_member(*value++, out.*member.pointer, field ? &field->fallback() : nullptr);
   });
   return good;
 }
