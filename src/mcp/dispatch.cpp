@@ -49,7 +49,7 @@ Task<Answer> start_in_next_turn(FeatureCall call, const MethodInfo& method) {
 
 }  // namespace
 
-// No coroutine of its own: most requests go straight on to whoever serves them.
+// Not a coroutine: most requests are passed on to the function that serves them.
 Task<Answer> dispatch(FeatureCall call, const MethodInfo& method) {
   const bool large = call.message.frame().size() > Slices::kLargeMessage;
   return large ? start_in_next_turn(std::move(call), method) : start(std::move(call), method);

@@ -17,7 +17,7 @@ bool has_capability(const ServerState& server, std::string_view capability);
 bool has_extension(const ServerState& server, std::string_view id);
 void write_capabilities(json::Writer& out, const ServerState& server, Revision revision);
 
-// `method` is an entry of the method table. The server is kept alive by whoever awaits the answer.
+// `method` is an entry of the method table. The caller keeps the server alive until it has the answer.
 Task<Answer> dispatch(FeatureCall call, const MethodInfo& method);
 
 // What is wrong with the parts that all requests share.

@@ -17,7 +17,7 @@ class ManagedUpstream;
 
 class ActiveCalls {
  public:
-  // What is known of a call. Lives with whoever makes it.
+  // What is known of a call. Its maker owns it.
   struct Entry : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::safe_link>> {
     // `of`, `called` and `sent` outlive it. `sent` is null for a lease.
     Entry(const Target& of, std::string_view called, std::shared_ptr<void> by,

@@ -62,12 +62,12 @@ std::optional<Error> refusal_of_tool(const ManagedUpstream& upstream, std::strin
 
 }  // namespace
 
-// A server that is updated while somebody waits for its start is waited for as it is now.
+// If a server is updated while a caller waits for its start, the caller waits for the updated one.
 Task<Result<CallForwarder::UpstreamPtr>> CallForwarder::ready_upstream(const Target& target,
                                                                        std::stop_token stop,
                                                                        StartPriority priority) {
   while (true) {
-    // Whoever gives up may be the last of a session that has ended: no upstream is made for it.
+    // A caller that gives up may be the last of a session that has ended: no upstream is made for it.
     if (stop.stop_requested())
       co_return with_failure_code(Error(ErrorKind::cancelled, "given up before it was sent"));
     const Result<UpstreamPtr> upstream = registry_->upstream_of(target);

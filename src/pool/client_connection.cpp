@@ -6,8 +6,7 @@ namespace fairlead::pool {
 
 namespace {
 
-// Longer than anybody waits: whether a ping is late is decided by a clock of the pool, and a late answer
-// still counts.
+// Much longer than Clocks::ping: the pool decides whether a ping is late, and a late answer still counts.
 constexpr std::chrono::minutes kPingKept{10};
 
 // Constructs an object that cannot be moved in the place of the conversion.

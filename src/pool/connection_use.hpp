@@ -27,7 +27,7 @@ class ConnectionUse {
     }
   }
   bool used() const noexcept { return used_; }
-  // The session whose calls it has had; nullopt when there were several. Empty: nobody's yet.
+  // The session whose calls it has had; nullopt when there were several. Empty: it has had no calls.
   const std::optional<std::string>& only_session() const noexcept { return only_session_; }
   // The connection cannot be kept for this session any more.
   void session_ended(std::string_view session) {

@@ -11,7 +11,7 @@ Error FailureRecord::call_failed(const std::shared_ptr<UpstreamConnection>& conn
   const std::optional<Error> ended = connection->end_reason();
   if (connection == upstream_.connection() && ended) connection_lost(upstream_.generation(), *ended);
   error = upstream_.core->redacted(with_server_context(*connection, std::move(error)));
-  // Over HTTP a call may be cut off, or find nobody, without the connection being any the wiser.
+  // Over HTTP a call may be cut off, or be refused, without an end of the connection.
   const bool current = connection == upstream_.connection();
   if (current && (error.kind() == ErrorKind::timeout || cut_off(error))) upstream_.health.ping();
   const bool by_us =
@@ -20,7 +20,7 @@ Error FailureRecord::call_failed(const std::shared_ptr<UpstreamConnection>& conn
   return Error(*close_reason_).with([&](ErrorDetail& d) { d.unsent = error.detail().unsent; });
 }
 
-// With calls of several tools under way nobody can tell which of them ended the process, so it counts for
+// With calls of several tools under way it is unknown which of them ended the process, so it counts for
 // each of them. A tool that is not to blame starts again at zero when one of its calls is answered.
 void FailureRecord::count_crashes(const Error& reason) {
   if (reason.kind() != ErrorKind::process_exited) return;
@@ -36,7 +36,7 @@ void FailureRecord::connection_lost(std::uint64_t generation, const Error& lost)
   const bool polite =
       reason.detail().exit_status == 0 && upstream_.active.empty() && upstream_.use.answers() > 0;
   last_error_ = reason;
-  close_reason_ = reason;  // for calls that end because we close what is no good any more
+  close_reason_ = reason;  // for calls that end because this connection is closed
   if (!polite)
     upstream_.core->log().warning("server lost",
                                   {{"server", upstream_.spec().name}, {"reason", reason.to_string()}});

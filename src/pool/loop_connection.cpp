@@ -9,7 +9,7 @@ namespace {
 
 using FarConnection = std::shared_ptr<UpstreamConnection>;
 
-// Stops what runs on the other loop when nobody here waits for it any more.
+// Stops what runs on the other loop when it is not awaited here any more.
 struct FarStop {
   explicit FarStop(const std::stop_token& given) : stop(given, Forward{&source}) {}
   FarStop(const FarStop&) = delete;

@@ -170,7 +170,7 @@ void ServerRegistry::keep_apart(const std::string& name, const std::string& evid
   if (shared == server.upstreams.end()) return;
   const UpstreamPtr upstream = shared->second;
   const std::optional<std::string> only = upstream->use.only_session();
-  if (only && only->empty()) return;  // nobody's session in particular
+  if (only && only->empty()) return;  // of no particular session
   server.upstreams.erase(shared);
   if (!only) return let_go(upstream, "it is no longer shared");
   upstream->belong_to(*only);

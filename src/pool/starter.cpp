@@ -97,8 +97,8 @@ bool Starter::wanted(const Attempt& attempt) const noexcept {
   return upstream_.spec().keep_running || !attempt.waiting.empty();
 }
 
-// Starts that a call waits for go first, and wait until `latest` at most. What nobody waits for any more
-// leaves the queue: kind cancelled. Otherwise kind resource_exhausted, or that of refusal().
+// Starts that a call waits for go first, and wait until `latest` at most. A start that no call waits for
+// any more leaves the queue: kind cancelled. Otherwise kind resource_exhausted, or that of refusal().
 Task<Result<Gate::Pass>> Starter::wait_for_slot(std::shared_ptr<ManagedUpstream> self,
                                                 std::shared_ptr<Attempt> attempt, Clock::time_point latest) {
   const Starter& starter = self->starter;
@@ -115,7 +115,7 @@ Task<Result<Gate::Pass>> Starter::wait_for_slot(std::shared_ptr<ManagedUpstream>
     if (slot) co_return slot;
     if (!starter.wanted(*attempt)) {
       co_return with_failure_code(
-          Error(ErrorKind::cancelled, "nobody waits for server " + self->spec().name + " any more"));
+          Error(ErrorKind::cancelled, "no call waits for server " + self->spec().name + " any more"));
     }
     if (!requeued.stop_requested()) {
       co_return limit_reached("max_concurrent_starts (" + std::to_string(starts->limit()) +
@@ -167,7 +167,7 @@ Task<void> Starter::run(std::shared_ptr<ManagedUpstream> self) {
   self->core->loop.spawn(ConnectionOpener::bring_up(self, std::move(place), self->generation()));
 }
 
-// For one that is to be kept running nobody else may ask again.
+// A server that is kept running may get no further call that would start it: it is tried again later.
 void Starter::on_no_place(const Error& error) {
   const ServerSpec& spec = upstream_.spec();
   upstream_.failures.set_last_error(error);

@@ -46,7 +46,7 @@ class Starter {
     std::optional<Error> error;
     StartPriority priority = StartPriority::background;
     bool queued = false;       // for max_concurrent_starts
-    std::stop_source requeue;  // wakes it there: its priority has changed, or nobody waits for it any more
+    std::stop_source requeue;  // wakes it there: its priority has changed, or no call waits for it any more
   };
 
   static Task<void> run(std::shared_ptr<ManagedUpstream> self);

@@ -22,7 +22,7 @@ class MemberIndex {
   // Scans one object and indexes it.
   class Indexing;
   // Indexes an object that was validated before. Reads no further than kMaxMembers + 1 members, which is
-  // then the count. The index of what is no object is empty.
+  // then the count. The index of a value that is not an object is empty.
   static MemberIndex of(View object);
   // The same for the object that `text` begins with; `object` is its exact bytes.
   static MemberIndex of_first(std::string_view text, std::string_view& object);

@@ -106,7 +106,7 @@ struct TaskInfo {
   json::Raw raw;  // all of it; in the modern era with `inputRequests`, `result` or `error`
 
   bool ended() const noexcept { return status >= TaskStatus::completed; }
-  // nullopt for what is no task, or has more than 1,000 members.
+  // nullopt if it is not a task, or has more than 1,000 members.
   static std::optional<TaskInfo> from(const json::Raw& raw);
 };
 
