@@ -44,6 +44,9 @@ class PassedRequest final : public mcp::OutgoingRequest {
 
   rpc::Rope encode(mcp::Revision server, Sending sending) const override;
   std::string_view target() const noexcept override;
+  std::size_t size() const noexcept override {
+    return OutgoingRequest::size() + answers_.text().size() + state_.text().size();
+  }
 
  private:
   void remove_modern(mcp::RequestSplice& splice) const;

@@ -106,7 +106,15 @@ void UpstreamEvents::on_log(const pool::Upstream& upstream, const json::Raw& par
   const std::optional<mcp::Context> context = client_for(upstream);
   if (!context || !level) return;
   const std::optional<mcp::LoggingLevel> wanted = context->log_level();
-  if (wanted && *level >= *wanted) link_to(*context).notify("notifications/message", params);
+  if (wanted && *level >= *wanted) tell(*context, "notifications/message", params);
+}
+
+void UpstreamEvents::tell(const mcp::Context& client, std::string_view method,
+                          const json::Raw& params) const {
+  const Result<void> sent = link_to(client).notify(method, params);
+  if (!sent)
+    log_.debug("notification not sent",
+               {{"method", std::string(method)}, {"reason", sent.error().message()}});
 }
 
 void UpstreamEvents::on_url_completed(const pool::Upstream& upstream, const json::Raw& params) {
@@ -121,7 +129,7 @@ void UpstreamEvents::on_url_completed(const pool::Upstream& upstream, const json
                          (per_user ? context->user() : context->session()) != upstream.key();
     if (another) continue;
     sessions_->forget_url(server, elicitation, session);
-    if (context) link_to(*context).notify("notifications/elicitation/complete", params);
+    if (context) tell(*context, "notifications/elicitation/complete", params);
   }
 }
 

@@ -33,6 +33,7 @@ class UpstreamEvents : public std::enable_shared_from_this<UpstreamEvents> {
   // if they are one client's only, or else the one it runs for. With several there is no telling.
   std::optional<mcp::Context> client_for(const pool::Upstream& upstream) const;
   ClientLink link_to(const mcp::Context& client) const { return ClientLink(loop_, client); }
+  void tell(const mcp::Context& client, std::string_view method, const json::Raw& params) const;
   // What the clients that `upstream` is for can be asked for.
   json::Raw capabilities_for(const pool::Upstream& upstream) const;
   void on_notification(const std::shared_ptr<pool::Upstream>& upstream, std::string_view method,

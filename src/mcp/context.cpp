@@ -87,6 +87,9 @@ const std::stop_token& Context::stop() const noexcept {
 Loop& Context::loop() const noexcept {
   return state_->link->loop();
 }
+const PostedBytes& Context::posted() const noexcept {
+  return state_->link->posted();
+}
 std::string_view Context::session() const noexcept {
   return state_->link->session();
 }

@@ -12,6 +12,7 @@
 #include "fairlead/base/principal.hpp"
 #include "fairlead/json/raw.hpp"
 #include "fairlead/loop/loop.hpp"
+#include "fairlead/loop/posted_bytes.hpp"
 #include "fairlead/loop/task.hpp"
 #include "fairlead/mcp/types.hpp"
 #include "fairlead/protocol/call_facts.hpp"
@@ -25,6 +26,8 @@ class ClientLink {
  public:
   virtual ~ClientLink() = default;
   virtual Loop& loop() noexcept = 0;
+  // Limits what is posted to loop() from elsewhere.
+  virtual const PostedBytes& posted() const noexcept = 0;
   // `about` is the id of the request it is said for, see Concerning; empty when it is for none.
   virtual void notify(std::string_view method, const json::Raw& params, std::string_view about) = 0;
   // Legacy era only. Given up, and cancelled at the client, when `stop` says so.

@@ -15,9 +15,11 @@ namespace {
 // The way back to a modern client: notifications ahead of the answer, nothing else.
 class StandaloneLink final : public ClientLink {
  public:
-  explicit StandaloneLink(std::shared_ptr<transport::Standalone> request) : request_(std::move(request)) {}
+  StandaloneLink(std::shared_ptr<transport::Standalone> request, PostedBytes posted)
+      : request_(std::move(request)), posted_(std::move(posted)) {}
 
   Loop& loop() noexcept override { return request_->loop(); }
+  const PostedBytes& posted() const noexcept override { return posted_; }
   void notify(std::string_view method, const json::Raw& params, std::string_view) override {
     request_->notify(rpc::make_notification(method, params));
   }
@@ -28,6 +30,7 @@ class StandaloneLink final : public ClientLink {
 
  private:
   std::shared_ptr<transport::Standalone> request_;
+  const PostedBytes posted_;
 };
 
 class HttpApplication final : public transport::Application {
@@ -48,7 +51,8 @@ class HttpApplication final : public transport::Application {
   Task<Answer> serve(std::shared_ptr<transport::Standalone> request) override {
     Request asked(nullptr, request->message(), request->stop());
     auto facts = CallFacts::of(request->message());
-    auto link = std::make_shared<StandaloneLink>(std::move(request));
+    PostedBytes posted(options_.limits.max_backlog_bytes);
+    auto link = std::make_shared<StandaloneLink>(std::move(request), std::move(posted));
     return serve_modern(modern_, std::move(asked), std::move(facts), std::move(link));
   }
 

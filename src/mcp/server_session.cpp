@@ -39,13 +39,14 @@ Result<ByteCharge> charge_description(std::shared_ptr<ByteAccount> account, std:
 
 }  // namespace
 
-ServerSession::ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Log log, PrincipalPtr principal,
-                             std::shared_ptr<SubscriptionShares> shares)
+ServerSession::ServerSession(std::shared_ptr<ServerState> server, Loop& loop, PostedBytes posted, Log log,
+                             PrincipalPtr principal, std::shared_ptr<SubscriptionShares> shares)
     : server_(server),
       modern_(std::make_shared<const ModernServer>(
           std::move(server),
           std::make_shared<Subscriptions>(kMostSubscriptions, "on one connection", std::move(shares)), log)),
       loop_(loop),
+      posted_(std::move(posted)),
       log_(std::move(log)),
       principal_(std::move(principal)),
       session_(server_->next_session()) {}
@@ -59,8 +60,9 @@ std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,
                                            std::shared_ptr<Connection> connection, Limits limits, Log log,
                                            PrincipalPtr principal,
                                            std::shared_ptr<SubscriptionShares> shares) {
-  std::shared_ptr<ServerSession> session(
-      new ServerSession(server, connection->loop(), log, std::move(principal), std::move(shares)));
+  std::shared_ptr<ServerSession> session(new ServerSession(server, connection->loop(),
+                                                           PostedBytes(limits.max_backlog_bytes), log,
+                                                           std::move(principal), std::move(shares)));
   auto methods = std::make_shared<Methods>();
   methods->otherwise([session](Request request) { return session->handle(std::move(request)); });
   PeerOptions options;

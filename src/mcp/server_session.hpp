@@ -33,6 +33,7 @@ class ServerSession final : public ChangeListener,
 
   // ClientLink
   Loop& loop() noexcept override { return loop_; }
+  const PostedBytes& posted() const noexcept override { return posted_; }
   void notify(std::string_view method, const json::Raw& params, std::string_view about) override;
   Task<Result<json::Raw>> request(std::string method, json::Raw params, std::string about,
                                   std::stop_token stop) override;
@@ -62,8 +63,8 @@ class ServerSession final : public ChangeListener,
     std::map<std::string, std::shared_ptr<LegacySubscription>> subscriptions;  // by URI
   };
 
-  ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Log log, PrincipalPtr principal,
-                std::shared_ptr<SubscriptionShares> shares);
+  ServerSession(std::shared_ptr<ServerState> server, Loop& loop, PostedBytes posted, Log log,
+                PrincipalPtr principal, std::shared_ptr<SubscriptionShares> shares);
 
   Task<Answer> handle(Request request);
 
@@ -83,6 +84,7 @@ class ServerSession final : public ChangeListener,
   std::shared_ptr<ServerState> server_;
   std::shared_ptr<const ModernServer> modern_;
   Loop& loop_;
+  const PostedBytes posted_;
   Log log_;
   PrincipalPtr principal_;
   std::string session_;

@@ -37,11 +37,38 @@ struct EndProgress {
 };
 
 struct CallOutcome {
+  explicit CallOutcome(Error error) : answer(std::move(error)) {}
   CallOutcome(Result<rpc::Message> of_call, std::optional<Error> of_connection)
       : answer(std::move(of_call)), end_reason(std::move(of_connection)) {}
   Result<rpc::Message> answer;
   std::optional<Error> end_reason;  // of the connection, where that is why the call has failed
 };
+
+std::size_t bytes_of(const Error& error) {
+  return error.message().size();
+}
+std::size_t bytes_of_call(const CallOutcome& outcome) {
+  const Result<rpc::Message>& answer = outcome.answer;
+  return answer ? answer->frame().size() : bytes_of(answer.error());
+}
+std::size_t bytes_of_list(const Result<std::vector<json::Raw>>& list) {
+  if (!list) return bytes_of(list.error());
+  std::size_t bytes = 0;
+  for (const json::Raw& entry : *list) bytes += sizeof(entry) + entry.text().size();
+  return bytes;
+}
+std::size_t bytes_of_answer(const Answer& answer) {
+  return answer ? answer->text().size() : bytes_of(answer.error());
+}
+template <class T>
+std::size_t bytes_of_small(const Result<T>& outcome) {
+  return outcome ? sizeof(outcome) : bytes_of(outcome.error());
+}
+std::size_t bytes_of_filter(const mcp::ListenFilter& filter) {
+  std::size_t bytes = 0;
+  for (const std::string& uri : filter.uris) bytes += uri.size();
+  return bytes;
+}
 
 // ---- on the other loop -----------------------------------------------------------------------------------
 
@@ -106,10 +133,10 @@ Task<Result<void>> close_far(FarConnection far) {
 // ---- on the loop that the connection is opened for
 // ---------------------------------------------------------
 
-template <class T>
-Task<T> await_far(Loop& here, Loop& other, Task<T> task) {
-  RunOn<T> running(here, other, std::move(task));
-  T outcome = co_await running;
+// For what frees memory there: it is never refused.
+Task<Result<void>> await_far(Loop& here, Loop& other, Task<Result<void>> task) {
+  RunOn<Result<void>> running(here, other, std::move(task));
+  const Result<void> outcome = co_await running;
   co_return outcome;
 }
 
@@ -138,8 +165,10 @@ Task<Result<rpc::Message>> call_for(Loop& here, FarPtr far, std::shared_ptr<Loop
       if (progress->handler) progress->handler(params);
     });
   };
+  const std::size_t bytes = request->size();
   Task<CallOutcome> calling = call_far(far->connection, std::move(request), std::move(options));
-  RunOn<CallOutcome> running(here, far->other, std::move(calling));
+  Task<CallOutcome> running =
+      run_charged(here, far->other, relay->posted(), bytes, std::move(calling), bytes_of_call);
   CallOutcome outcome = co_await running;
   if (outcome.end_reason) relay->note_end(*outcome.end_reason);
   co_return std::move(outcome.answer);
@@ -168,16 +197,14 @@ mcp::ClientHandlers LoopRelay::handlers() {
 }
 
 void LoopRelay::post(std::size_t bytes, Loop::Callback callback) {
-  if (queued_bytes_.fetch_add(bytes) + bytes > max_bytes_) {
-    queued_bytes_ -= bytes;
-    relay_end(Error(
-        ErrorKind::resource_exhausted,
-        "what the server sends by itself exceeds max_backlog_bytes (" + std::to_string(max_bytes_) + ")"));
+  Result<PostedBytes::Charge> charge = posted_.charge(bytes);
+  if (!charge) {
+    relay_end(charge.error());
     if (const auto connection = connection_.lock()) connection->abort();
     return;
   }
-  here_.post([self = shared_from_this(), bytes, callback = std::move(callback)]() mutable {
-    self->queued_bytes_ -= bytes;
+  here_.post([charge = std::move(*charge), callback = std::move(callback)]() mutable {
+    charge.release();
     callback();
   });
 }
@@ -186,7 +213,9 @@ void LoopRelay::post(std::size_t bytes, Loop::Callback callback) {
 Task<Answer> LoopRelay::relay_request(std::shared_ptr<LoopRelay> self, Request request) {
   Request portable(nullptr, request.message(), request.stop());
   Task<Answer> handling = handle_request(self, std::move(portable));
-  RunOn<Answer> running(self->other_, self->here_, std::move(handling));
+  const std::size_t bytes = request.message().frame().size();
+  Task<Answer> running =
+      run_charged(self->other_, self->here_, self->posted_, bytes, std::move(handling), bytes_of_answer);
   Answer answer = co_await running;
   co_return answer;
 }
@@ -225,11 +254,15 @@ UpstreamCall LoopConnection::call(const std::shared_ptr<const mcp::OutgoingReque
 }
 
 Task<Result<std::vector<json::Raw>>> LoopConnection::list(std::string method, std::string member) {
-  return await_far(here_, far_->other, list_far(far_->connection, std::move(method), std::move(member)));
+  const std::size_t bytes = method.size() + member.size();
+  return run_charged(here_, far_->other, relay_->posted(), bytes,
+                     list_far(far_->connection, std::move(method), std::move(member)), bytes_of_list);
 }
 
 Task<Result<std::uint64_t>> LoopConnection::subscribe(mcp::ListenFilter filter) {
-  return await_far(here_, far_->other, subscribe_far(far_->connection, std::move(filter)));
+  const std::size_t bytes = bytes_of_filter(filter);
+  return run_charged(here_, far_->other, relay_->posted(), bytes,
+                     subscribe_far(far_->connection, std::move(filter)), bytes_of_small<std::uint64_t>);
 }
 
 Task<Result<void>> LoopConnection::unsubscribe(std::uint64_t subscription) {
@@ -237,11 +270,16 @@ Task<Result<void>> LoopConnection::unsubscribe(std::uint64_t subscription) {
 }
 
 Task<Result<void>> LoopConnection::set_log_level(mcp::LoggingLevel level) {
-  return await_far(here_, far_->other, set_log_level_far(far_->connection, level));
+  return run_charged(here_, far_->other, relay_->posted(), sizeof(level),
+                     set_log_level_far(far_->connection, level), bytes_of_small<void>);
 }
 
 Result<void> LoopConnection::notify(std::string_view method, const json::Raw& params) {
-  far_->other.post([connection = far_->connection, method = std::string(method), params] {
+  Result<PostedBytes::Charge> charge = relay_->posted().charge(method.size() + params.text().size());
+  if (!charge) return charge.error();
+  far_->other.post([charge = std::move(*charge), connection = far_->connection, method = std::string(method),
+                    params]() mutable {
+    charge.release();
     const Result<void> sent = connection->notify(method, params);
     static_cast<void>(sent);  // refused over max_backlog_bytes of the connection
   });
@@ -249,7 +287,8 @@ Result<void> LoopConnection::notify(std::string_view method, const json::Raw& pa
 }
 
 Task<Result<void>> LoopConnection::ping() {
-  return await_far(here_, far_->other, ping_far(far_->connection));
+  return run_charged(here_, far_->other, relay_->posted(), 0, ping_far(far_->connection),
+                     bytes_of_small<void>);
 }
 
 void LoopConnection::abort() noexcept {

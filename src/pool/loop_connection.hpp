@@ -1,23 +1,26 @@
 // LoopConnection: an UpstreamConnection whose other half lives on another loop. Private to the layer.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "fairlead/loop/posted_bytes.hpp"
 #include "fairlead/pool/upstream_connection.hpp"
 
 namespace fairlead::pool {
 
-// What a connection on another loop says by itself, on its way to the loop that it was opened for. Requests,
-// notifications and progress that wait there are bounded by max_backlog_bytes; the connection that exceeds it
-// is aborted.
+// What a connection on another loop says by itself, on its way to the loop that it was opened for. What waits
+// for either loop is bounded by max_backlog_bytes. A connection whose notifications or progress exceed it is
+// aborted; everything else fails with `resource exhausted`.
 class LoopRelay : public std::enable_shared_from_this<LoopRelay> {
  public:
   LoopRelay(Loop& here, Loop& other, mcp::ClientHandlers handlers, std::size_t max_bytes)
-      : here_(here), other_(other), handlers_(std::move(handlers)), max_bytes_(max_bytes) {}
+      : here_(here), other_(other), handlers_(std::move(handlers)), posted_(max_bytes) {}
+
+  // From any thread: what waits for either loop.
+  const PostedBytes& posted() const noexcept { return posted_; }
 
   // ---- on the other loop ----
   // To be given to the connection there.
@@ -42,8 +45,7 @@ class LoopRelay : public std::enable_shared_from_this<LoopRelay> {
   Loop& here_;
   Loop& other_;
   const mcp::ClientHandlers handlers_;  // of the pool; called on here_
-  const std::size_t max_bytes_;
-  std::atomic<std::size_t> queued_bytes_ = 0;
+  const PostedBytes posted_;
   std::weak_ptr<UpstreamConnection> connection_;  // used on other_
   std::optional<Error> end_reason_;               // used on here_
 };

@@ -4,29 +4,10 @@
 #include <vector>
 
 #include "mcp/harness.hpp"
+#include "mcp/recording_link.hpp"
 
 namespace fairlead::mcp {
 namespace {
-
-class RecordingLink final : public ClientLink {
- public:
-  explicit RecordingLink(Loop& loop) : loop_(loop) {}
-  Loop& loop() noexcept override { return loop_; }
-  void notify(std::string_view method, const json::Raw& params, std::string_view) override {
-    heard.push_back(std::string(method) + " " + std::string(params.text()));
-  }
-  Task<Result<json::Raw>> request(std::string, json::Raw, std::string, std::stop_token) override {
-    co_return Error(ErrorKind::closed, "nobody is asked here");
-  }
-
-  const PrincipalPtr& principal() const noexcept override { return principal_; }
-
-  std::vector<std::string> heard;
-
- private:
-  Loop& loop_;
-  PrincipalPtr principal_ = Principal::anonymous();
-};
 
 class ModernTest : public ServerTest {
  public:

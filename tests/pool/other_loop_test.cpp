@@ -1,5 +1,6 @@
 // Upstreams that live on another loop, in another thread.
 #include <atomic>
+#include <latch>
 #include <mutex>
 
 #include "fairlead/loop/event.hpp"
@@ -28,9 +29,9 @@ class Journal {
   std::vector<std::string> notes_;
 };
 
-// An upstream in memory. Of its tools `report` sends a notification, progress and another notification before
-// it answers, `hang` answers when it is cancelled, `die` ends the first connection, and `flood` sends more
-// notifications than may wait.
+// An upstream in memory. Its tool `large` answers with 1 MiB, `report` sends a notification, progress and
+// another notification before it answers, `hang` answers when it is cancelled, `die` ends the first
+// connection, and `flood` sends more notifications than may wait.
 class MemoryConnection final : public UpstreamConnection,
                                public std::enable_shared_from_this<MemoryConnection> {
  public:
@@ -93,6 +94,9 @@ class MemoryConnection final : public UpstreamConnection,
       self->end_reason_ = Error(ErrorKind::closed, "died");
       self->loop_.post([self] { self->handlers_.ended(*self->end_reason_); });
       co_return *self->end_reason_;
+    } else if (tool == "large") {
+      co_return message(R"({"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":")" +
+                        std::string(1u << 20, 'x') + R"("}]}})");
     } else if (tool == "flood") {
       const json::Raw large = test::raw('"' + std::string(1u << 20, 'x') + '"');
       for (int i = 0; i < 64; ++i) handlers.notified("notifications/message", large);
@@ -231,6 +235,43 @@ TEST_F(OtherLoopTest, StartFailsAndIsGivenUpWhenTheConnectionDoesNotOpenInTime) 
   EXPECT_NE(answer.find("starting server far got no answer within 50 ms"), std::string::npos) << answer;
   EXPECT_TRUE(comes_true([&] { return journal->notes().size() == 2; }));
   EXPECT_EQ(noted(), (std::vector<std::string>{"open", "given up"}));
+}
+
+TEST_F(OtherLoopTest, CallsAndNotificationsThatWouldWaitOverMaxBacklogBytesAreRefused) {
+  options.client.connect.limits.max_backlog_bytes = 64u << 10;
+  add_memory();
+  EXPECT_EQ(text_of(call("far", "report")), "done");
+  const std::string large(40u << 10, 'x');
+  const std::string meta = R"({"padding":")" + large + "\"}";
+  std::latch release(1);
+  other.loop.post([&] { release.wait(); });
+  const auto waiting = std::make_shared<Beside>();
+  const auto refused = std::make_shared<Beside>();
+  loop.spawn(run_beside(pool, Target("far"), tool_call("report", meta), {}, waiting));
+  loop.spawn(run_beside(pool, Target("far"), tool_call("report", meta), {}, refused));
+  const std::string refusal = finish(refused);
+  const Result<void> notified =
+      pool->notify(Target("far"), "notifications/progress", test::raw('"' + large + '"'));
+  const bool waits = !waiting->answer.has_value();
+  release.count_down();
+  EXPECT_NE(refusal.find("resource exhausted: more than max_backlog_bytes (65536)"), std::string::npos)
+      << refusal;
+  ASSERT_FALSE(notified);
+  EXPECT_EQ(notified.error().kind(), ErrorKind::resource_exhausted) << notified.error().to_string();
+  EXPECT_TRUE(waits);
+  EXPECT_EQ(finish(waiting), "done");
+  EXPECT_EQ(text_of(loop.block_on(pool->call(Target("far"), tool_call("report", meta), {}))), "done");
+  EXPECT_EQ(status("far").generation, 1u);
+}
+
+TEST_F(OtherLoopTest, CallFailsWhenItsAnswerWouldWaitOverMaxBacklogBytes) {
+  options.client.connect.limits.max_backlog_bytes = 1u << 20;
+  add_memory();
+  const Result<rpc::Message> refused = call("far", "large");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind(), ErrorKind::resource_exhausted) << refused.error().to_string();
+  EXPECT_EQ(text_of(call("far", "report")), "done");
+  EXPECT_EQ(status("far").generation, 1u);
 }
 
 TEST_F(OtherLoopTest, ConnectionIsLostWhenMoreNotificationsWaitThanMaxBacklogBytes) {

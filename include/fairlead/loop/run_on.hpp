@@ -2,6 +2,8 @@
 //
 //   RunOn<Result<int>> elsewhere(here, other, std::move(task));
 //   Result<int> outcome = co_await elsewhere;
+//
+// run_charged(): the same with a limit of the bytes that wait for either loop.
 #pragma once
 
 #include <coroutine>
@@ -10,6 +12,7 @@
 #include <utility>
 
 #include "fairlead/loop/loop.hpp"
+#include "fairlead/loop/posted_bytes.hpp"
 
 namespace fairlead {
 
@@ -54,5 +57,43 @@ class RunOn {
   Loop& other_;
   Task<T> task_;
 };
+
+// An outcome on its way back. T is made of an Error, too.
+template <class T>
+struct ChargedOutcome {
+  ChargedOutcome(T value, PostedBytes::Charge charged)
+      : outcome(std::move(value)), charge(std::move(charged)) {}
+  T outcome;
+  PostedBytes::Charge charge;
+};
+
+template <class T>
+using OutcomeBytes = std::size_t (*)(const T& outcome);
+
+// On `other`.
+template <class T>
+Task<ChargedOutcome<T>> charge_outcome(PostedBytes posted, PostedBytes::Charge arguments, Task<T> task,
+                                       OutcomeBytes<T> outcome_bytes) {
+  arguments.release();
+  T outcome = co_await task;
+  Result<PostedBytes::Charge> charge = posted.charge(outcome_bytes(outcome));
+  if (!charge) co_return ChargedOutcome<T>(T(charge.error()), PostedBytes::Charge());
+  co_return ChargedOutcome<T>(std::move(outcome), std::move(*charge));
+}
+
+// Awaits on `here` the outcome of a task that runs on `other`. The task's arguments of `argument_bytes` are
+// charged to `posted` until `other` starts the task, its outcome until `here` has received it. If one of them
+// does not fit, the outcome is that error instead; the task has not been started then, or has ended.
+template <class T>
+Task<T> run_charged(Loop& here, Loop& other, PostedBytes posted, std::size_t argument_bytes, Task<T> task,
+                    OutcomeBytes<T> outcome_bytes) {
+  Result<PostedBytes::Charge> charge = posted.charge(argument_bytes);
+  if (!charge) co_return T(charge.error());
+  Task<ChargedOutcome<T>> charged =
+      charge_outcome(posted, std::move(*charge), std::move(task), outcome_bytes);
+  RunOn<ChargedOutcome<T>> running(here, other, std::move(charged));
+  ChargedOutcome<T> received = co_await running;
+  co_return std::move(received.outcome);
+}
 
 }  // namespace fairlead

@@ -21,7 +21,8 @@
 
 namespace fairlead {
 class Loop;
-}
+class PostedBytes;
+}  // namespace fairlead
 
 namespace fairlead::mcp {
 
@@ -53,6 +54,8 @@ class Context {
   const std::stop_token& stop() const noexcept;
   // The loop that the client's connection lives on: what speaks to the client is called there.
   Loop& loop() const noexcept;
+  // Limits what other threads post to loop() for this client, to max_backlog_bytes.
+  const PostedBytes& posted() const noexcept;
 
   // Sent only if the client asked for progress. `progress` must grow from call to call.
   void progress(double progress, std::optional<double> total = std::nullopt,

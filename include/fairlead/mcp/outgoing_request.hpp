@@ -27,6 +27,8 @@ class OutgoingRequest {
   virtual rpc::Rope encode(Revision revision, Sending sending) const = 0;
   // The tool, prompt or URI it is for, by the server's own name; empty if it is for none.
   virtual std::string_view target() const noexcept = 0;
+  // About as many bytes as encode() makes.
+  virtual std::size_t size() const noexcept { return method().size() + facts_->params.text().size(); }
 
   // Of the request as it came.
   const std::shared_ptr<const CallFacts>& facts() const noexcept { return facts_; }

@@ -103,8 +103,9 @@ UpstreamOpener open_client(Connector connector);
 
 // Runs `opener` on another loop, and everything that its connections do. Requests, notifications and the end
 // of the connection are posted to the loop that the connection is opened for, in the order in which they
-// happened, and ahead of the answers that came after them. `other` outlives the connections and runs until
-// they are closed.
+// happened, and ahead of the answers that came after them. What waits for either loop is limited by
+// max_backlog_bytes per connection: beyond it a request, notification or answer fails with `resource
+// exhausted`. `other` outlives the connections and runs until they are closed.
 UpstreamOpener on_loop(Loop& other, UpstreamOpener opener);
 
 }  // namespace fairlead::pool
