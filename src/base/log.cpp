@@ -65,9 +65,8 @@ void append_quoted(std::string& out, std::string_view value) {
 // The beginning of a text that is longer than a log line should be, and how much is missing.
 std::string truncated(std::string_view text, std::size_t omitted) {
   const std::size_t whole = text.size() + omitted;
-  std::size_t end = std::min(text.size(), Limits::kMaxLogFieldBytes);
-  while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  return std::string(text.substr(0, end)) + "... (truncated, " + std::to_string(whole) + " bytes)";
+  return std::string(utf8_prefix(text, Limits::kMaxLogFieldBytes)) + "... (truncated, " +
+         std::to_string(whole) + " bytes)";
 }
 
 bool is_long(std::string_view text, std::size_t omitted) {

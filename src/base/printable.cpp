@@ -54,6 +54,18 @@ CodePoint first_code_point(std::string_view text) noexcept {
   return {value, length};
 }
 
+std::string_view utf8_prefix(std::string_view text, std::size_t max_bytes) noexcept {
+  if (text.size() <= max_bytes) return text;
+  std::size_t end = max_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
+std::string shortened(std::string_view text, std::size_t max_bytes) {
+  std::string prefix(utf8_prefix(text, max_bytes));
+  return prefix.size() < text.size() ? prefix + "..." : prefix;
+}
+
 bool is_control(std::uint32_t c) noexcept {
   const bool controls = c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029;
   const bool directions = c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||

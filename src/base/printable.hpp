@@ -20,6 +20,11 @@ CodePoint first_code_point(std::string_view text) noexcept;
 // Whether a terminal acts on this character instead of showing it.
 bool is_control(std::uint32_t code_point) noexcept;
 
+// The longest beginning of `text` that has at most `max_bytes` and splits no UTF-8 character.
+std::string_view utf8_prefix(std::string_view text, std::size_t max_bytes) noexcept;
+// The same, followed by "..." if something is missing.
+std::string shortened(std::string_view text, std::size_t max_bytes);
+
 // "\x1b" for C0, DEL and bytes that are not UTF-8, "\u202e" for others. Keeps line feeds and tabs, and reads
 // CR LF as a line feed.
 std::string printable_text(std::string_view text);

@@ -20,6 +20,14 @@ TEST(Printable, BytesThatAreNotUtf8BecomeEscapes) {
   EXPECT_EQ(printable_text("\xc0\x80\xed\xa0\x80"), R"(\xc0\x80\xed\xa0\x80)");
 }
 
+TEST(Printable, ShortenedTextSplitsNoCharacter) {
+  EXPECT_EQ(shortened("abc", 3), "abc");
+  EXPECT_EQ(shortened("abcd", 3), "abc...");
+  EXPECT_EQ(shortened("ab\u00e9", 3), "ab...");
+  EXPECT_EQ(shortened("ab\u00e9", 4), "ab\u00e9");
+  EXPECT_EQ(utf8_prefix("\u20ac", 2), "");
+}
+
 TEST(Printable, OrdinaryTextStaysAsItIs) {
   const std::string text = "naïve – 日本語 🙂\n\tindented \\x1b";
   EXPECT_EQ(printable_text(text), text);
