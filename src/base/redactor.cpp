@@ -1,7 +1,8 @@
 #include "fairlead/base/redactor.hpp"
 
 #include <algorithm>
-#include <tuple>
+
+#include "base/uri.hpp"
 
 namespace fairlead {
 
@@ -9,12 +10,26 @@ namespace {
 
 constexpr std::string_view kRedacted = "***";
 
-unsigned char first_byte(std::string_view text) {
-  return static_cast<unsigned char>(text.front());
+constexpr unsigned char lower_case(char c) noexcept {
+  return static_cast<unsigned char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
-bool comes_before(std::string_view a, std::string_view b) {
-  return std::tuple(first_byte(a), b.size(), a) < std::tuple(first_byte(b), a.size(), b);
+std::string in_lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(lower_case(c));
+  return text;
+}
+
+// As inside a JSON string.
+std::string json_escaped(std::string_view text) {
+  constexpr std::string_view kEscaped = "\"\\\n\r\t";
+  constexpr std::string_view kLetters = "\"\\nrt";
+  std::string escaped;
+  for (const char c : text) {
+    const std::size_t found = kEscaped.find(c);
+    if (found != std::string_view::npos) escaped += '\\';
+    escaped += found != std::string_view::npos ? kLetters[found] : c;
+  }
+  return escaped;
 }
 
 }  // namespace
@@ -41,50 +56,99 @@ void Redactor::add_lines(std::string_view secret) {
 
 void Redactor::insert(std::string_view secret) {
   if (secret.ends_with('\r')) secret.remove_suffix(1);
-  if (secret.size() >= kMinSecret) secrets_.emplace_back(secret);
+  if (secret.size() < kMinSecret) return;
+  secrets_.push_back(in_lower_case(std::string(secret)));
+  if (secret.size() > kMaxEncodedSecret) return;
+  secrets_.push_back(in_lower_case(percent_encoded(secret)));
+  secrets_.push_back(in_lower_case(json_escaped(secret)));
 }
+
+// ---- the automaton ---------------------------------------------------------------------------------------
 
 void Redactor::index() {
-  std::ranges::sort(secrets_, comes_before);
+  std::ranges::sort(secrets_);
   const auto repeated = std::ranges::unique(secrets_);
   secrets_.erase(repeated.begin(), repeated.end());
-  first_.fill(0);
-  for (const std::string& secret : secrets_) ++first_[first_byte(secret) + 1u];
-  for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
+  states_.assign(1, State());
+  children_of_first_.fill(0);
+  std::vector<Range> secrets_of = {{0, secrets_.size()}};  // by state: those that begin with what was read
+  for (std::uint32_t state = 0; state < states_.size(); ++state)
+    add_children(state, secrets_of[state], secrets_of);
 }
 
-std::string_view Redactor::secret_at(std::string_view text) const {
-  const unsigned char byte = first_byte(text);
-  for (std::uint32_t i = first_[byte]; i < first_[byte + 1u]; ++i) {
-    const std::string_view secret = secrets_[i];
-    if (text.starts_with(secret)) return text.substr(0, secret.size());
-    if (text.size() >= kMinSecret && secret.starts_with(text)) return text;
+void Redactor::add_children(std::uint32_t parent, Range secrets, std::vector<Range>& secrets_of) {
+  const std::uint32_t depth = states_[parent].depth;
+  const bool complete = secrets.begin < secrets.end && secrets_[secrets.begin].size() == depth;
+  states_[parent].match = complete ? depth : states_[states_[parent].fallback].match;
+  states_[parent].first_child = static_cast<std::uint32_t>(states_.size());
+  for (std::size_t at = secrets.begin + (complete ? 1 : 0); at < secrets.end;) {
+    State state;
+    state.depth = depth + 1;
+    state.last_byte = static_cast<unsigned char>(secrets_[at][depth]);
+    state.fallback = parent == 0 ? 0 : next(states_[parent].fallback, state.last_byte);
+    std::size_t end = at + 1;
+    while (end < secrets.end && static_cast<unsigned char>(secrets_[end][depth]) == state.last_byte) ++end;
+    if (parent == 0) children_of_first_[state.last_byte] = static_cast<std::uint32_t>(states_.size());
+    secrets_of.push_back({at, end});
+    states_.push_back(state);
+    ++states_[parent].children;
+    at = end;
   }
-  return {};
 }
 
-std::size_t Redactor::next_secret(std::string_view text, std::size_t from) const {
-  for (std::size_t at = from; at < text.size(); ++at) {
-    const auto byte = static_cast<unsigned char>(text[at]);
-    if (first_[byte] != first_[byte + 1u] && !secret_at(text.substr(at)).empty()) return at;
-  }
-  return text.size();
+std::uint32_t Redactor::child(std::uint32_t state, unsigned char byte) const noexcept {
+  if (state == 0) return children_of_first_[byte];
+  const State* const first = states_.data() + states_[state].first_child;
+  const State* const last = first + states_[state].children;
+  const State* const found = std::ranges::lower_bound(first, last, byte, {}, &State::last_byte);
+  return found != last && found->last_byte == byte ? static_cast<std::uint32_t>(found - states_.data()) : 0;
 }
+
+std::uint32_t Redactor::next(std::uint32_t state, unsigned char byte) const noexcept {
+  std::uint32_t found = child(state, byte);
+  while (found == 0 && state != 0) {
+    state = states_[state].fallback;
+    found = child(state, byte);
+  }
+  return found;
+}
+
+Redactor::Found Redactor::find(std::string_view text) const {
+  Found found;
+  std::uint32_t state = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    state = next(state, lower_case(text[at]));
+    const std::uint32_t match = states_[state].match;
+    if (match > 0) add_found(found.secrets, {at + 1 - match, at + 1});
+  }
+  if (states_[state].depth >= kMinSecret) found.truncated = states_[state].depth;
+  return found;
+}
+
+void Redactor::add_found(std::vector<Range>& found, Range secret) {
+  for (; !found.empty() && secret.begin < found.back().end; found.pop_back())
+    secret.begin = std::min(secret.begin, found.back().begin);
+  found.push_back(secret);
+}
+
+// ---- text ------------------------------------------------------------------------------------------------
 
 bool Redactor::finds_secret(std::string_view text) const {
-  return !empty() && next_secret(text, 0) < text.size();
+  return !empty() && !find(text).secrets.empty();
 }
 
 std::string Redactor::redact(std::string_view text) const {
   if (empty()) return std::string(text);
+  Found found = find(text);
+  if (found.truncated > 0) add_found(found.secrets, {text.size() - found.truncated, text.size()});
   std::string clean;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t found = next_secret(text, at);
-    clean += text.substr(at, found - at);
-    if (found == text.size()) break;
+  std::size_t copied = 0;  // how much of `text` is in `clean`
+  for (const Range& secret : found.secrets) {
+    clean += text.substr(copied, secret.begin - copied);
     clean += kRedacted;
-    at = found + secret_at(text.substr(found)).size();
+    copied = secret.end;
   }
+  clean += text.substr(copied);
   return clean;
 }
 

@@ -40,12 +40,14 @@ Result<HostAndPort> split_host_and_port(std::string_view text);
 // The reverse: brackets around an IPv6 address, and always the port.
 std::string join_host_and_port(std::string_view host, std::uint16_t port);
 // What the clients of one network are counted as: an IPv4 address, or the first 64 bits of an IPv6 address,
-// as in "2001:db8:0:1::/64". Anybody with one IPv6 address can use all addresses of that prefix.
+// as in "2001:db8:0:1::/64". A client with one IPv6 address can use all addresses of that prefix.
 std::string network_of_remote(const std::string& remote);
 
 // Decodes %XX. nullopt if a % is not followed by two hexadecimal digits.
 std::optional<std::string> percent_decode_strictly(std::string_view text);
 // The same, but a % that begins no escape stays as it is.
 std::string percent_decoded(std::string_view text);
+// Encodes everything but letters, digits and -._~ as %XX.
+std::string percent_encoded(std::string_view text);
 
 }  // namespace fairlead

@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/printable.hpp"
+#include "fairlead/base/limits.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/process/failure.hpp"
 #include "json/redact.hpp"
@@ -62,6 +64,11 @@ std::string missing_protection(const ServerEntry& entry) {
   if (!program) return {};
   const std::string why = signal_exposure(program->containment);
   return why.empty() ? why : "the server can stop or kill the gateway and its keeper: " + why;
+}
+
+// A server decides how long its errors are. REQUIRES: `text` has been redacted.
+std::string shown_error(std::string_view text) {
+  return shortened(text, Limits::kMaxLogFieldBytes);
 }
 
 class Report {
@@ -150,7 +157,7 @@ class Report {
     write_missing(one.missing_containment);
     if (one.last_error) {
       out_.key("lastErrorCode").string(with_failure_code(*one.last_error).detail().code);
-      if (in_.details) out_.key("lastError").string(one.last_error->to_string());
+      if (in_.details) out_.key("lastError").string(shown_error(one.last_error->to_string()));
     }
     out_.end_object();
   }
@@ -159,7 +166,7 @@ class Report {
     out_.key("status").string(name_of(health_.at(entry.name())));
     const std::string dropped = dropped_lists(entry);
     if (in_.details && !entry.listing.problem.empty()) {
-      out_.key("lists").string(entry.listing.problem);
+      out_.key("lists").string(shown_error(entry.listing.problem));
     } else if (!dropped.empty() || !entry.listing.problem.empty()) {
       out_.key("lists").string(dropped.empty() ? "not all of its lists could be had" : dropped);
     }
@@ -200,7 +207,7 @@ std::string_view to_string(HealthStatus status) noexcept {
 
 Health health_report(const HealthInputs& inputs) {
   Report report(inputs);
-  return Health{report.status(), json::redact(*inputs.pool.redactor(), report.write())};
+  return Health{report.status(), json::redact_strings(*inputs.pool.redactor(), report.write())};
 }
 
 }  // namespace fairlead::gateway

@@ -1,5 +1,8 @@
 #include "json/redact.hpp"
 
+#include <algorithm>
+#include <optional>
+
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
 
@@ -7,36 +10,60 @@ namespace fairlead::json {
 
 namespace {
 
-// Where the string that begins at `open` ends: at its closing quote. REQUIRES: valid JSON.
-std::size_t closing_quote(std::string_view text, std::size_t open) {
+// Where the string that begins at `open` ends: behind its closing quote. REQUIRES: valid JSON.
+std::size_t end_of_string(std::string_view text, std::size_t open) {
   std::size_t at = open + 1;
   while (text[at] != '"') at += text[at] == '\\' ? 2 : 1;
-  return at;
+  return at + 1;
+}
+
+constexpr std::string_view kQuote = "\"";
+constexpr std::string_view kStartOfStringOrNumber = "\"-0123456789";
+constexpr std::string_view kInNumber = "+-.0123456789eE";
+
+std::size_t end_of_token(std::string_view text, std::size_t at) {
+  return text[at] == '"' ? end_of_string(text, at)
+                         : std::min(text.find_first_not_of(kInNumber, at), text.size());
+}
+
+// Replaces a string or a number; nullopt if there is no secret in it. A number is never truncated, so only a
+// complete secret counts.
+std::optional<std::string> redacted_token(const Redactor& redactor, std::string_view token) {
+  const std::optional<std::string> text = View(token).as_string();
+  if (!text) return redactor.finds_secret(token) ? std::optional<std::string>(R"("***")") : std::nullopt;
+  const std::string clean = redactor.redact(*text);
+  if (clean == *text) return std::nullopt;
+  std::string written;
+  append_string(written, clean);
+  return written;
+}
+
+Raw redact_tokens(const Redactor& redactor, const Raw& value, std::string_view starts) {
+  if (redactor.empty() || value.absent()) return value;
+  const std::string_view text = value.text();
+  std::string clean;
+  std::size_t copied = 0;  // how much of `text` is in `clean`
+  for (std::size_t at = text.find_first_of(starts); at < text.size();) {
+    const std::size_t end = end_of_token(text, at);
+    if (const auto token = redacted_token(redactor, text.substr(at, end - at))) {
+      (clean += text.substr(copied, at - copied)) += *token;
+      copied = end;
+    }
+    at = text.find_first_of(starts, end);
+  }
+  if (copied == 0) return value;
+  clean += text.substr(copied);
+  return Raw::trusted(Bytes::adopt(std::move(clean)), value.one_line());
 }
 
 }  // namespace
 
 Raw redact(const Redactor& redactor, const Raw& value) {
-  if (redactor.empty() || value.absent()) return value;
-  const std::string_view text = value.text();
-  std::string clean;
-  std::size_t copied = 0;  // how much of `text` is in `clean`
-  for (std::size_t open = text.find('"'); open != std::string_view::npos;) {
-    const std::size_t close = closing_quote(text, open);
-    const std::string_view spelled = text.substr(open + 1, close - open - 1);
-    const bool escaped = spelled.contains('\\');
-    const std::string decoded = escaped ? unescape(spelled) : std::string();
-    const std::string_view inside = escaped ? decoded : spelled;
-    if (redactor.finds_secret(inside)) {
-      clean += text.substr(copied, open - copied);
-      append_string(clean, redactor.redact(inside));
-      copied = close + 1;
-    }
-    open = text.find('"', close + 1);
-  }
-  if (copied == 0) return value;
-  clean += text.substr(copied);
-  return Raw::trusted(Bytes::adopt(std::move(clean)), value.one_line());
+  return redact_tokens(redactor, value, kStartOfStringOrNumber);
+}
+
+Raw redact_strings(const Redactor& redactor, const Raw& value) {
+  return redact_tokens(redactor, value, kQuote);
 }
 
 Error redact(const Redactor& redactor, Error error) {

@@ -14,7 +14,7 @@ namespace fairlead::rpc {
 namespace {
 
 // A larger error object is not decoded: its code is kept, message and data are not.
-constexpr std::size_t kMaxErrorBytes = 1u << 20;
+constexpr std::size_t kMaxErrorBytes = 256u << 10;
 constexpr std::size_t kMaxErrorMembers = 1000;  // what comes behind them is not read
 constexpr std::size_t kMaxMethodBytes = 64u << 10;
 

@@ -65,5 +65,12 @@ TEST_F(HealthTest, ProblemsAreToldInDetailOnlyToThoseWhoMayKnow) {
   EXPECT_EQ(terse.report.text().find("/secret"), std::string_view::npos);
 }
 
+TEST_F(HealthTest, LongErrorOfAServerIsTruncated) {
+  const auto broken = add("broken");
+  fail(broken);
+  broken->listing.problem = std::string(100'000, 'x');
+  EXPECT_EQ(server_says(report(), "lists"), std::string(Limits::kMaxLogFieldBytes, 'x') + "...");
+}
+
 }  // namespace
 }  // namespace fairlead::gateway

@@ -2,9 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <memory>
+#include <optional>
 
+#include "fairlead/json/writer.hpp"
 #include "gateway/harness.hpp"
 #include "http/script_server.hpp"
+#include "json/redact.hpp"
+#include "support/turns.hpp"
 
 namespace fairlead::gateway {
 namespace {
@@ -131,6 +136,50 @@ TEST_F(RedactionTest, StderrAndCommandLineOfAProgramAreRedacted) {
 
 TEST_F(RedactionTest, AProgramThatIsNotFoundDoesNotShowItsArguments) {
   expect_redacted(seen("command='no-such-program-anywhere'\nargs=['${GATEWAY_TEST_TOKEN}']"));
+}
+
+// ---- cost ------------------------------------------------------------------------------------------------
+
+constexpr std::size_t kLargestSecret = 64u << 10;
+constexpr std::size_t kLargestError = 256u << 10;
+
+// As large as the file of a secret may be. All lines begin alike, and need the longest forms.
+std::string lines_with_the_same_beginning() {
+  std::string file;
+  for (int i = 100'000; file.size() < kLargestSecret - 20; ++i) file += "    ++++" + std::to_string(i) + "\n";
+  return file;
+}
+
+TEST(Redaction, LargestErrorAndLargestSecretDoNotHoldTheLoop) {
+  Loop loop;
+  const Redactor redactor({lines_with_the_same_beginning()});
+  std::string beginnings;
+  while (beginnings.size() < kLargestError) beginnings += "    ++++1000";
+  std::string encoded;
+  while (encoded.size() < kLargestError) encoded += "%20";
+  for (const std::string& text : {std::string(kLargestError, ' '), encoded, beginnings,
+                                  lines_with_the_same_beginning() + lines_with_the_same_beginning()}) {
+    std::string data;
+    json::append_string(data, text);
+    const Error error = Error::rpc(-1, text, data);
+    std::optional<Error> clean;
+    loop.post([&] { clean = json::redact(redactor, error); });
+    loop.run_until([&] { return clean.has_value(); });
+    EXPECT_TRUE(clean->message().ends_with("***"));
+    EXPECT_TRUE(clean->detail().rpc_data.ends_with("***\""));
+  }
+  test::expect_short_turns(loop);
+}
+
+TEST(Redaction, LargestSecretNeedsLittleTimeAndMemory) {
+  Loop loop;
+  const std::string secret = lines_with_the_same_beginning();
+  const std::size_t before = test::allocated_bytes();
+  std::unique_ptr<Redactor> redactor;
+  loop.post([&] { redactor = std::make_unique<Redactor>(std::vector{secret}); });
+  loop.run_until([&] { return redactor != nullptr; });
+  test::expect_short_turns(loop);
+  EXPECT_LT(test::allocated_bytes() - before, 16u << 20);
 }
 
 }  // namespace

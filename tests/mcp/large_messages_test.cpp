@@ -132,7 +132,7 @@ TEST_P(LargeMessagesTest, ErrorsOfManyMembersDoNotHoldTheLoop) {
   raw_answer = R"("error":)" + many_members() + "}";
   loop.turns().reset();
   EXPECT_EQ(call("answered/by/hand"),
-            "the other side answered with an error of more than max_error_bytes (1048576)");
+            "the other side answered with an error of more than max_error_bytes (262144)");
   test::expect_short_turns(loop);
 }
 

@@ -18,30 +18,60 @@ class Redactor {
  public:
   // Shorter values are not redacted: they occur in too much other text.
   static constexpr std::size_t kMinSecret = 4;
+  // Longer secrets are redacted as they are, but not in the forms that they have in URLs and in JSON.
+  static constexpr std::size_t kMaxEncodedSecret = 8u << 10;
 
   Redactor() = default;
   explicit Redactor(const std::vector<std::string>& secrets);
 
-  // Each line of a secret with several lines is a secret too, because text is often seen line by line.
+  // Each line of a secret with several lines is a secret too, because text is often seen line by line. So are
+  // the forms that a secret has in URLs (percent-encoded) and inside JSON text that is the value of a string.
+  // The case of ASCII letters is ignored: hosts of URLs and percent-encoding are written in either.
+  // Needs about 20 bytes of memory for each byte of a secret and of its forms.
   void add(std::string_view secret);
   bool empty() const noexcept { return secrets_.empty(); }
 
-  // Returns `text` with each secret replaced by `***`. At the end of `text`, where it may have been
-  // truncated, the beginning of a secret is replaced too.
+  // Returns `text` with each secret replaced by `***`, and overlapping ones by a single one. At the end of
+  // `text`, where it may have been truncated, the beginning of a secret is replaced too. Takes time
+  // proportional to the text, whatever the number of secrets.
   std::string redact(std::string_view text) const;
-  // Whether redact() would change `text`.
+  // Whether `text` contains a complete secret.
   bool finds_secret(std::string_view text) const;
 
  private:
+  // A state of the Aho-Corasick automaton: the text read so far ends with the first `depth` bytes of a
+  // secret, and with no longer beginning of one. States are in breadth-first order, those of one parent side
+  // by side.
+  struct State {
+    std::uint32_t depth = 0;
+    std::uint32_t match = 0;     // size of the longest secret that the text ends with; 0: none
+    std::uint32_t fallback = 0;  // the state for the longest shorter beginning of a secret
+    std::uint32_t first_child = 0;
+    std::uint16_t children = 0;  // by last_byte
+    unsigned char last_byte = 0;
+  };
+  struct Range {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+  struct Found {
+    std::vector<Range> secrets;  // in order; overlapping ones as one
+    std::size_t truncated = 0;   // size of the beginning of a secret at the end of the text
+  };
+
   void insert(std::string_view secret);
   void add_lines(std::string_view secret);
   void index();
-  // The secret that `text` begins with, or all of `text` if it is the beginning of a secret; empty: neither.
-  std::string_view secret_at(std::string_view text) const;
-  std::size_t next_secret(std::string_view text, std::size_t from) const;
+  void add_children(std::uint32_t parent, Range secrets, std::vector<Range>& secrets_of);
+  // 0: none.
+  std::uint32_t child(std::uint32_t state, unsigned char byte) const noexcept;
+  std::uint32_t next(std::uint32_t state, unsigned char byte) const noexcept;
+  Found find(std::string_view text) const;
+  static void add_found(std::vector<Range>& found, Range secret);
 
-  std::vector<std::string> secrets_;        // by first byte, then longest first
-  std::array<std::uint32_t, 257> first_{};  // where the secrets with this first byte begin
+  std::vector<std::string> secrets_;                    // in lower case, sorted
+  std::vector<State> states_;                           // the first: nothing of a secret has been read
+  std::array<std::uint32_t, 256> children_of_first_{};  // by byte; 0: none
 };
 
 // The secrets that are in use now. Thread-safe.
