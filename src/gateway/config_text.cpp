@@ -8,6 +8,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "base/printable.hpp"
+#include "gateway/toml_depth.hpp"
 #include "gateway/toml_parser.hpp"
 
 namespace fairlead::gateway {
@@ -16,20 +18,23 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kBlanks = " \t\r\n";
+constexpr std::size_t kMaxConfigBytes = 1u << 20;
+constexpr std::size_t kMaxConfigDepth = 64;
+constexpr std::size_t kMaxSyntaxErrorBytes = 500;
 
-// Where the comment or string that begins at `at` ends; `at` when none begins there.
+// Where the comment or string that begins at `at` ends; `at` if none begins there, npos if it does not end.
 std::size_t end_of_piece(std::string_view text, std::size_t at) {
   if (text.substr(at, 2) == "//") return std::min(text.find('\n', at), text.size());
   if (text.substr(at, 2) == "/*") {
     const std::size_t end = text.find("*/", at + 2);
-    return end == std::string_view::npos ? at : end + 2;
+    return end == std::string_view::npos ? end : end + 2;
   }
   if (text[at] != '"') return at;
   for (std::size_t i = at + 1; i < text.size(); ++i) {
     if (text[i] == '"') return i + 1;
     if (text[i] == '\\') ++i;
   }
-  return at;
+  return std::string_view::npos;
 }
 
 // Blanks for the comments, and for commas with nothing behind them: every byte stays where it is.
@@ -37,6 +42,7 @@ std::string plain_json(std::string text) {
   std::size_t comma = std::string::npos;  // the last one, while only blanks have followed it
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = end_of_piece(text, at);
+    if (end == std::string::npos) break;  // the scanner says where it begins
     if (end > at && text[at] == '/') {
       std::replace_if(
           text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end),
@@ -53,19 +59,26 @@ std::string plain_json(std::string text) {
 }
 
 Error at_line(const std::string& name, std::size_t line, std::string_view what) {
-  return Error(ErrorKind::validation, name + ":" + std::to_string(line) + ": " + std::string(what));
+  return Error(ErrorKind::validation,
+               name + ":" + std::to_string(line) + ": " + shortened(what, kMaxSyntaxErrorBytes));
+}
+
+std::size_t line_at(std::string_view text, std::size_t offset) {
+  return static_cast<std::size_t>(std::ranges::count(text.substr(0, offset), '\n')) + 1;
 }
 
 Result<json::Raw> read_json(const std::string& text, const std::string& name) {
   json::Scanner scanner(text);
   std::string_view value;
   if (scanner.value(value) && scanner.finish()) return json::Raw::parse(value);
-  const auto before = std::string_view(text).substr(0, scanner.offset());
-  return at_line(name, static_cast<std::size_t>(std::ranges::count(before, '\n')) + 1,
-                 scanner.error().message());
+  return at_line(name, line_at(text, scanner.offset()), scanner.error().message());
 }
 
 Result<json::Raw> read_toml(std::string_view text, const std::string& name) {
+  if (const auto too_deep = TomlDepth(text).first_beyond(kMaxConfigDepth)) {
+    return at_line(name, line_at(text, *too_deep),
+                   "nests deeper than max_config_depth (" + std::to_string(kMaxConfigDepth) + ")");
+  }
   try {
     const toml::table table = toml::parse(text, name);
     std::ostringstream json;
@@ -81,6 +94,10 @@ Result<json::Raw> read_toml(std::string_view text, const std::string& name) {
 }  // namespace
 
 Result<ConfigText> config_text(std::string_view text, const std::string& name) {
+  if (text.size() > kMaxConfigBytes) {
+    return Error(ErrorKind::validation,
+                 name + ": has more than max_config_bytes (" + std::to_string(kMaxConfigBytes) + ")");
+  }
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   const std::size_t first = text.find_first_not_of(kBlanks);
   // TOML begins with neither: its comments have a #.
@@ -95,8 +112,10 @@ Result<std::string> read_config_file(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
   std::string text;
   char piece[4096];
-  for (std::size_t n = 0; file && (n = std::fread(piece, 1, sizeof piece, file.get())) > 0;)
+  for (std::size_t n = 0; file && (n = std::fread(piece, 1, sizeof piece, file.get())) > 0;) {
     text.append(piece, n);
+    if (text.size() > kMaxConfigBytes) return text;  // config_text() refuses it
+  }
   if (file && std::ferror(file.get()) == 0) return text;
   return Error(ErrorKind::validation, "cannot read `" + path + "`: " + std::strerror(errno));
 }

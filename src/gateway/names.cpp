@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 
+#include "base/printable.hpp"
+
 namespace fairlead::gateway {
 
 namespace {
@@ -35,7 +37,7 @@ std::string digest(std::string_view server, std::string_view name) {
 
 std::optional<std::string> server_name_problem(std::string_view server) {
   if (server.empty()) return "a server's name is empty";
-  const std::string quoted = "server name `" + std::string(server) + "`";
+  const std::string quoted = "server name `" + shortened(server, 2 * kMostServerNameBytes) + "`";
   if (server.size() > kMostServerNameBytes)
     return quoted + " is longer than " + std::to_string(kMostServerNameBytes) + " characters";
   if (!std::ranges::all_of(server, [](char c) { return is_plain(c) || c == '_'; }))

@@ -1,9 +1,19 @@
 #include "json/config_reader.hpp"
 
+#include "base/printable.hpp"
 #include "fairlead/base/duration.hpp"
 #include "fairlead/base/suggestion.hpp"
 
 namespace fairlead::json {
+
+namespace {
+
+std::string shown_key(std::string_view key) {
+  constexpr std::size_t kMaxShownKey = 100;
+  return shortened(key, kMaxShownKey);
+}
+
+}  // namespace
 
 ConfigReader::ConfigReader(View object, std::string where, std::optional<Error>& problem)
     : object_(object), where_(std::move(where)), problem_(problem) {
@@ -14,7 +24,7 @@ void ConfigReader::fail(std::string_view key, const std::string& what) {
   if (problem_) return;
   std::string path = where_;
   if (!path.empty() && !key.empty()) path += ".";
-  path += key;
+  path += shown_key(key);
   problem_ =
       Error(ErrorKind::validation, (path.empty() ? std::string("the file") : "`" + path + "`") + " " + what);
 }
@@ -147,7 +157,7 @@ ConfigReader& ConfigReader::map(std::string_view key, std::map<std::string, std:
 ConfigReader& ConfigReader::table(std::string_view key, const std::function<void(ConfigReader&)>& read) {
   const View value = member(key);
   if (value.absent()) return *this;
-  ConfigReader inner(value, where_.empty() ? std::string(key) : where_ + "." + std::string(key), problem_);
+  ConfigReader inner(value, where_.empty() ? shown_key(key) : where_ + "." + shown_key(key), problem_);
   read(inner);
   return *this;
 }
@@ -156,7 +166,7 @@ void ConfigReader::each_table(const std::function<void(const std::string& key, C
   object_.each_member([&](std::string_view spelled, bool escaped, View value) {
     if (value.is(Type::null)) return true;
     const std::string key = escaped ? unescape(spelled) : std::string(spelled);
-    ConfigReader inner(value, where_.empty() ? key : where_ + "." + key, problem_);
+    ConfigReader inner(value, where_.empty() ? shown_key(key) : where_ + "." + shown_key(key), problem_);
     read(key, inner);
     return !problem_;
   });
@@ -175,7 +185,7 @@ void ConfigReader::fail_unknown(const std::string& key) {
   const std::vector<std::string> known(known_.begin(), known_.end());
   const std::string_view meant = closest_word(key, known);
   problem_ = Error(ErrorKind::validation,
-                   "unknown key `" + key + "`" + (where_.empty() ? "" : " in [" + where_ + "]") +
+                   "unknown key `" + shown_key(key) + "`" + (where_.empty() ? "" : " in [" + where_ + "]") +
                        (meant.empty() ? "" : " (did you mean `" + std::string(meant) + "`?)"));
 }
 

@@ -120,13 +120,18 @@ class Reloading(ServeTest):
     def test_a_broken_file_keeps_the_old_configuration_and_says_why(self):
         with Gateway(*self.config(self.named("s"))) as gateway:
             pid = self.pid(gateway, "s")
-            for broken, why in (("[servers.s]\ncomand = 'x'\n", "comand"), ("[[[", "gateway.toml")):
+            for broken, why in (
+                ("[servers.s]\ncomand = 'x'\n", "comand"),
+                ("[[[", "gateway.toml"),
+                ("[" + "a." * 100_000 + "a]\n", "gateway.toml:1: nests deeper than max_config_depth (64)"),
+                ("#" * (1 << 20) + "\n", "has more than max_config_bytes (1048576)"),
+            ):
                 self.reload(gateway, broken, "configuration not reloaded")
                 self.assertIn(why, [line for line in gateway.lines if "configuration not reloaded" in line][-1])
                 self.assertEqual(self.pid(gateway, "s"), pid)
             os.remove(self.path("gateway.toml"))
             gateway.process.send_signal(signal.SIGHUP)
-            self.until(lambda: sum("configuration not reloaded" in line for line in list(gateway.lines)) == 3)
+            self.until(lambda: sum("configuration not reloaded" in line for line in list(gateway.lines)) == 5)
             self.assertEqual(self.pid(gateway, "s"), pid)
 
     def test_keys_that_need_a_restart_are_named(self):

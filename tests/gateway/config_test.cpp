@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "fairlead/process/failure.hpp"
+#include "support/turns.hpp"
 
 namespace fairlead::gateway {
 namespace {
@@ -337,6 +338,87 @@ TEST(GatewayConfig, MalformedTomlThatTheParserAssertsAgainstIsAnError) {
   for (const char* text :
        {"[[[", "[[", "[.", "a = [[[", "= 1", "[a\n[[b]", "\"", "a = \"\\u", "[\xff", "\xcf\xba,\xcf\xba:"})
     EXPECT_NE(problem_of(text), "") << text;
+}
+
+// ---- limits ----------------------------------------------------------------------------------------------
+
+std::string repeated(std::string_view piece, std::size_t times) {
+  std::string text;
+  for (std::size_t i = 0; i < times; ++i) text += piece;
+  return text;
+}
+
+TEST(GatewayConfig, NestingBeyondMaxConfigDepthIsRefusedWithItsLine) {
+  const std::string problem = "nests deeper than max_config_depth (64)";
+  for (const std::size_t levels : {65u, 3'000u, 100'000u}) {
+    const std::string parts = repeated("a.", levels - 1);
+    EXPECT_EQ(problem_of("[" + parts + "a]"), "f:1: " + problem);
+    EXPECT_EQ(problem_of("x = 1\n" + parts + "a.b = 1"), "f:2: " + problem);
+    EXPECT_EQ(problem_of("x = " + repeated("[", levels) + repeated("]", levels)), "f:1: " + problem);
+    EXPECT_EQ(problem_of("x = " + repeated("{a=", levels) + "1" + repeated("}", levels)), "f:1: " + problem);
+  }
+  // Levels of a header, of dotted keys and of brackets add up.
+  const std::string half = repeated("a.", 31) + "a";
+  EXPECT_EQ(problem_of("[" + half + "]\n" + half + ".a = {}"), "f:2: " + problem);
+  EXPECT_EQ(problem_of("x = {" + half + ".x = [{" + half + " = 1}]}"), "f:1: " + problem);
+}
+
+TEST(GatewayConfig, NestingAsDeepAsMaxConfigDepthIsRead) {
+  const std::string half = repeated("a.", 31) + "a";
+  for (const std::string& text :
+       {"[" + half + "." + half + "]\n", "a = " + repeated("[", 64) + repeated("]", 64),
+        "[" + half + "]\n" + half + " = {}\n[a.b]\n" + half + " = 1"})
+    EXPECT_EQ(problem_of(text), "f: unknown key `a`") << text;
+}
+
+TEST(GatewayConfig, StringsCommentsAndSiblingsDoNotNest) {
+  const std::string many = repeated("[.{", 100);
+  for (const std::string& text :
+       {"a = \"\\\"" + many + "\"", "a = '" + many + "'", "a = \"\"\"\n\"" + many + "\\\"\"\"\"\"",
+        "a = '''\n'" + many + "'''''", "# " + many + "\na = 1 # " + many,
+        "a = [\n" + repeated("1.5,\n", 100) + "]", "a = [" + repeated("[{b.c = 1.5}, 2.5], ", 100) + "]"})
+    EXPECT_EQ(problem_of(text), "f: unknown key `a`") << text;
+}
+
+TEST(GatewayConfig, FileBeyondMaxConfigBytesIsRefused) {
+  const std::string problem = "has more than max_config_bytes (1048576)";
+  EXPECT_EQ(problem_of(std::string(1'048'576, '\n')), "");
+  EXPECT_EQ(problem_of(std::string(1'048'577, '\n')), "f: " + problem);
+  EXPECT_EQ(problem_of("{" + std::string(1'048'576, ' ')), "f: " + problem);
+  const Result<Config> endless = load_config("/dev/zero");
+  ASSERT_FALSE(endless);
+  EXPECT_EQ(endless.error().message(), "/dev/zero: " + problem);
+}
+
+TEST(GatewayConfig, LongKeysAreShortenedInMessages) {
+  const std::string key(100'000, 'k');
+  for (const std::string& text :
+       {key + " = 1", "[servers." + key + "]\ncommand = 'x'",
+        "[servers.a]\ncommand = 'x'\nenv." + key + " = {}", key + ".a = 1\n" + key + " = 2", key,
+        "{\"mcpServers\":{\"" + key + "\":{\"args\":1}}}"}) {
+    const std::string problem = problem_of(text);
+    EXPECT_NE(problem, "");
+    EXPECT_LT(problem.size(), 1'000u);
+  }
+  EXPECT_EQ(problem_of("\"" + std::string(99, 'k') + "\u00e9\" = 1"),
+            "f: unknown key `" + std::string(99, 'k') + "...`");
+}
+
+// Each is as large as a file may be.
+TEST(GatewayConfig, NoFileHoldsTheLoop) {
+  constexpr std::size_t kLargest = test::kTurnFactor == 1 ? 1u << 20 : 64u << 10;
+  const auto filled = [](const std::string& text, std::string_view piece) {
+    return text + repeated(piece, (kLargest - text.size()) / piece.size());
+  };
+  Loop loop;
+  for (const std::string& text :
+       {filled("{", "/*"), filled("{\"", "\\\""), filled("", "\""), filled("", "'''"), filled("a=", "["),
+        filled("[a", ".a"), filled("", "."), filled("{\"servers\":[", "1,")}) {
+    std::string problem;
+    loop.post([&] { problem = problem_of(text); });
+    loop.run_until([&] { return !problem.empty(); });
+  }
+  test::expect_short_turns(loop);
 }
 
 TEST(GatewayConfig, Durations) {
