@@ -190,11 +190,17 @@ void GatewayImpl::set_clocks(const Config& config) {
   backend_->set_list_wait(config.list_wait);
 }
 
-Result<void> GatewayImpl::reload(Config next) {
+Result<void> GatewayImpl::check_reload(const Config& next) const {
   for (const pool::ServerSpec& spec : next.servers) {
     const Result<void> usable = servers_->check(spec);
     if (!usable) return usable.error();
   }
+  return {};
+}
+
+Result<void> GatewayImpl::reload(Config next) {
+  const Result<void> usable = check_reload(next);
+  if (!usable) return usable.error();
   if (running_.stopping) return {};
   set_clocks(next);
   for (const auto& entry : servers_->all()) {

@@ -29,6 +29,7 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
   Result<void> enable_server(std::string_view name) override;
   Result<void> disable_server(std::string_view name) override;
   Result<void> reload(Config config) override;
+  Result<void> check_reload(const Config& config) const override;
   Task<void> shutdown(std::chrono::milliseconds grace) override;
 
  private:

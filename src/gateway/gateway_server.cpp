@@ -173,7 +173,10 @@ std::string GatewayServer::url() const {
 
 // ---- reloading -------------------------------------------------------------------------------------------
 
+// Whatever can fail comes before the first change.
 Result<std::string> GatewayServer::reload(Config next) {
+  const Result<void> usable = gateway_->check_reload(next);
+  if (!usable) return usable.error();
   if (http_ && !config_.tls_certificate.empty()) {
     const Result<void> read = http_->reload_tls();
     if (!read) return read.error();

@@ -18,7 +18,7 @@ namespace {
 constexpr int kPortTries = 16;  // for one that is free on both loopbacks
 
 Error not_an_address(const std::string& text) {
-  return Error(ErrorKind::connection_failed,
+  return Error(ErrorKind::validation,
                "cannot listen on `" + text + "`: want HOST:PORT, [V6]:PORT or unix:/PATH");
 }
 

@@ -397,8 +397,10 @@ class Http(ServeTest):
                 self.assertIn("MCP is at /mcp", str(body))
 
     def test_what_is_no_address_is_not_refused_as_one_of_others(self):
-        result = program.run("serve", "--listen", "nonsense")
-        self.assertIn("cannot listen on `nonsense`", result.stderr)
+        for address in ("nonsense", "127.0.0.1", "127.0.0.1:99999", "http://127.0.0.1:0", "unix:"):
+            result = program.run("serve", "--listen", address)
+            self.assertIn(f"cannot listen on `{address}`", result.stderr)
+            self.assertEqual(result.returncode, 2, address)
 
     def test_with_the_flag_it_listens_warns_and_answers_to_addresses_only(self):
         with Gateway("--insecure-no-auth", listen="0.0.0.0:0") as gateway:

@@ -2,10 +2,13 @@
 // end.
 #include "fairlead/gateway/gateway_server.hpp"
 
+#include <atomic>
 #include <thread>
 
 #include "gateway/harness.hpp"
+#include "http/certificate.hpp"
 #include "http/raw_client.hpp"
+#include "http/tls_client.hpp"
 
 namespace fairlead::gateway {
 namespace {
@@ -50,6 +53,20 @@ class GatewayServerTest : public GatewayTest {
     Result<std::shared_ptr<GatewayServer>> made = GatewayServer::listen(loop, config, options);
     ASSERT_TRUE(made) << made.error().to_string();
     server = *made;
+  }
+  // Of the certificate that a new connection gets.
+  std::string certificate_subject() {
+    const std::string address = server->url().substr(8, server->url().rfind('/') - 8);
+    std::atomic<bool> done = false;
+    std::string subject;
+    std::thread client([&] {
+      subject = test::TlsClient(address).subject();
+      done = true;
+      loop.post([] {});
+    });
+    loop.run_until([&] { return done.load(); });
+    client.join();
+    return subject;
   }
   // A server that cannot be reached, and whose error names where it would be.
   void add_dead(const std::string& name) {
@@ -326,6 +343,22 @@ TEST_F(GatewayServerTest, ReloadNamesTheKeysThatNeedARestart) {
   const Result<std::string> restart = server->reload(next);
   ASSERT_TRUE(restart);
   EXPECT_EQ(*restart, "drain_grace, failure_details");
+}
+
+TEST_F(GatewayServerTest, ReloadThatFailsKeepsTheCertificate) {
+  const test::TempDir directory;
+  const http::TlsFiles files = test::make_certificate(directory, "first", "IP:127.0.0.1");
+  config.tls_certificate = files.certificate;
+  config.tls_key = files.key;
+  start();
+  EXPECT_EQ(certificate_subject(), "first");
+  test::make_certificate(directory, "second", "IP:127.0.0.1");
+  Config next = config;
+  next.servers.emplace_back().name = "cannot__be";
+  EXPECT_FALSE(server->reload(next));
+  EXPECT_EQ(certificate_subject(), "first");
+  EXPECT_TRUE(server->reload(config));
+  EXPECT_EQ(certificate_subject(), "second");
 }
 
 }  // namespace

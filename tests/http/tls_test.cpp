@@ -9,6 +9,7 @@
 #include "http/byte_stream.hpp"
 #include "http/certificate.hpp"
 #include "http/raw_client.hpp"
+#include "http/tls_client.hpp"
 #include "support/support.hpp"
 
 namespace fairlead::http {
@@ -19,77 +20,8 @@ using test::HttpServer;
 using test::make_certificate;
 using test::Owned;
 using test::RawClient;
+using test::TlsClient;
 using ExchangePtr = std::shared_ptr<Exchange>;
-
-// A client that blocks, straight on OpenSSL.
-class TlsClient {
- public:
-  explicit TlsClient(const std::string& address, const std::string& protocol = "", int version = 0)
-      : socket_(address), context_(SSL_CTX_new(TLS_client_method())), session_(SSL_new(context_.get())) {
-    if (version != 0) SSL_set_max_proto_version(session_.get(), version);
-    if (version != 0) SSL_set_security_level(session_.get(), 0);
-    if (!protocol.empty()) {
-      const std::string list = static_cast<char>(protocol.size()) + protocol;
-      SSL_set_alpn_protos(session_.get(), reinterpret_cast<const unsigned char*>(list.data()),
-                          static_cast<unsigned>(list.size()));
-    }
-    SSL_set_fd(session_.get(), socket_.fd());
-    connected_ = SSL_connect(session_.get()) == 1;
-  }
-  bool connected() const { return connected_; }
-  std::string subject() const {
-    const Owned<X509, X509_free> certificate(SSL_get1_peer_certificate(session_.get()));
-    char text[100] = {};
-    if (certificate)
-      X509_NAME_get_text_by_NID(X509_get_subject_name(certificate.get()), NID_commonName, text, sizeof text);
-    return text;
-  }
-  std::string protocol() const {
-    const unsigned char* text = nullptr;
-    unsigned size = 0;
-    SSL_get0_alpn_selected(session_.get(), &text, &size);
-    return std::string(reinterpret_cast<const char*>(text), size);
-  }
-  bool send(std::string_view bytes) {
-    while (!bytes.empty()) {
-      std::size_t taken = 0;
-      if (SSL_write_ex(session_.get(), bytes.data(), bytes.size(), &taken) != 1) return false;
-      bytes.remove_prefix(taken);
-    }
-    return true;
-  }
-  std::string read() {
-    char piece[20000];
-    std::size_t got = 0;
-    const bool some = SSL_read_ex(session_.get(), piece, sizeof piece, &got) == 1;
-    return some ? std::string(piece, got) : std::string();
-  }
-  // `size` bytes behind the head of an answer; less when the connection ends before that.
-  std::string body(std::size_t size) {
-    std::string all;
-    std::size_t head = std::string::npos;
-    while (head == std::string::npos || all.size() < head + 4 + size) {
-      const std::string more = read();
-      if (more.empty()) break;
-      all += more;
-      head = all.find("\r\n\r\n");
-    }
-    return head == std::string::npos ? all : all.substr(head + 4);
-  }
-  // Whether the server has said goodbye (close_notify), and not only hung up.
-  bool ended() {
-    char c = 0;
-    std::size_t got = 0;
-    const int result = SSL_read_ex(session_.get(), &c, 1, &got);
-    return SSL_get_error(session_.get(), result) == SSL_ERROR_ZERO_RETURN;
-  }
-
- private:
-  RawClient socket_;
-  Owned<SSL_CTX, SSL_CTX_free> context_;
-  Owned<SSL, SSL_free> session_;
-  bool connected_ = false;
-};
 
 class HttpTls : public testing::Test {
  protected:

@@ -74,6 +74,8 @@ class Gateway {
   // servers are added, missing ones removed, and those whose spec has changed replaced; calls under way
   // finish (clocks.drain). Kind validation if a server's name cannot be used; then nothing has changed.
   virtual Result<void> reload(Config config) = 0;
+  // Fails as reload() would, and changes nothing.
+  virtual Result<void> check_reload(const Config& config) const = 0;
   // Lets calls under way finish, for `grace` at most, and stops all servers.
   virtual Task<void> shutdown(std::chrono::milliseconds grace) = 0;
 };
