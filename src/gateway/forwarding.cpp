@@ -40,19 +40,33 @@ bool asks_for_input(const rpc::Message& answer) {
          kAsks;
 }
 
+// A server's question: a request that its client must answer.
+struct Question {
+  std::string method;
+  json::Raw params;
+};
 using Questions = std::vector<std::pair<std::string, json::View>>;
 
-Questions questions_in(json::View questions) {
+// nullopt if there are more than max_message_members.
+std::optional<Questions> questions_in(json::View questions) {
   Questions open;
   questions.each_member([&](std::string_view key, bool escaped, json::View question) {
     open.emplace_back(escaped ? json::unescape(key) : std::string(key), question);
-    return true;
+    return open.size() <= kMaxMembers;
   });
+  if (open.size() > kMaxMembers) return std::nullopt;
   return open;
 }
 
 json::Raw part_of(const json::Raw& whole, json::View part) {
   return part.absent() ? json::Raw() : json::Raw::trusted(whole.bytes().part(part.text()));
+}
+
+Question question_in(const json::Raw& questions, json::View question) {
+  constexpr std::size_t kMaxShownMethod = 256;
+  const json::Members members(question, {"method", "params"});
+  return Question{members["method"].as_string(kMaxShownMethod).value_or(""),
+                  part_of(questions, members["params"])};
 }
 
 }  // namespace
@@ -108,11 +122,12 @@ Task<Answer> Forwarder::forward(mcp::BackendRequest request, Route route) {
     }
     if (answer->message.is(rpc::Kind::error))
       co_return redacted(remote_error(call, answer->message.remote_error()));
-    const json::Raw result = answer->message.result();
-    if (result.text().size() > mcp::Slices::kLargeMessage) co_await sleep_for(loop_, mcp::Slices::kPause);
+    if (answer->message.result_text().size() > mcp::Slices::kLargeMessage)
+      co_await sleep_for(loop_, mcp::Slices::kPause);
     std::optional<Answer> done = answer_for_client(call, *answer);
     if (done) co_return std::move(*done);
-    Task<Result<void>> asking = next_round(call, result, round);
+    const json::Indexed indexed = answer->message.indexed_result();
+    Task<Result<void>> asking = next_round(call, indexed, round);
     const Result<void> asked = co_await asking;
     if (!asked) co_return redacted(asked.error());
   }
@@ -160,13 +175,12 @@ std::optional<Answer> Forwarder::answer_for_client(const Call& call,
   return result_for_client(answer.message, call.method(), answer.revision, client, gateway_info());
 }
 
-Task<Result<void>> Forwarder::next_round(const Call& call, const json::Raw& result, Round& round) const {
-  const json::View view(result);
-  round.state = part_of(result, view["requestState"]);
+Task<Result<void>> Forwarder::next_round(const Call& call, const json::Indexed& result, Round& round) const {
+  round.state = result.part("requestState");
   round.answers = json::Raw();
-  const json::View questions = view["inputRequests"];
+  json::Raw questions = result.part("inputRequests");
   if (questions.absent()) co_return Result<void>();
-  Task<Result<json::Raw>> asking = ask_client(call, part_of(result, questions));
+  Task<Result<json::Raw>> asking = ask_client(call, std::move(questions));
   Result<json::Raw> answers = co_await asking;
   if (!answers) co_return answers.error();
   round.answers = std::move(*answers);
@@ -186,22 +200,24 @@ Error Forwarder::remote_error(const Call& call, Error error) const {
 
 // A modern server's questions, put to a legacy client as requests.
 Task<Result<json::Raw>> Forwarder::ask_client(const Call& call, json::Raw questions) const {
-  if (json::has_more_members(json::View(questions), kMaxMembers)) {
+  const std::optional<Questions> open = questions_in(json::View(questions));
+  if (!open) {
     co_return server_refusal(call.server(), "asks more than " + max_members_text() + " questions",
                              failure::resource_exhausted);
   }
-  const Questions open = questions_in(json::View(questions));
+  if (questions.text().size() > mcp::Slices::kLargeMessage) co_await sleep_for(loop_, mcp::Slices::kPause);
   const ClientLink client(loop_, call.context);
   json::Writer answers;
   answers.begin_object();
-  for (const auto& [key, question] : open) {
-    const std::string method = question["method"].as_string().value_or("");
-    const std::string_view capability = capability_for(method);
+  for (const auto& [key, view] : *open) {
+    const Question question = question_in(questions, view);
+    const std::string_view capability = capability_for(question.method);
     if (capability.empty() || call.context.client_capabilities()[capability].absent()) {
-      co_return server_refusal(call.server(), "asks for `" + method + "`, which this client cannot be asked",
+      co_return server_refusal(call.server(),
+                               "asks for `" + question.method + "`, which this client cannot be asked",
                                failure::unsupported_by_client);
     }
-    Task<Result<json::Raw>> asking = client.ask(method, part_of(questions, question["params"]));
+    Task<Result<json::Raw>> asking = client.ask(question.method, question.params);
     const Result<json::Raw> answer = co_await asking;
     if (!answer) co_return answer.error();
     answers.key(key).raw(*answer);

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "fairlead/json/indexed.hpp"
 #include "fairlead/mcp/backend.hpp"
 #include "fairlead/pool/pool.hpp"
 #include "gateway/failure.hpp"
@@ -60,7 +61,7 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   Error remote_error(const Call& call, Error error) const;
   Error redacted(const Error& error) const;
   // Asks the client what `result` asks for.
-  Task<Result<void>> next_round(const Call& call, const json::Raw& result, Round& round) const;
+  Task<Result<void>> next_round(const Call& call, const json::Indexed& result, Round& round) const;
   Task<Result<json::Raw>> ask_client(const Call& call, json::Raw questions) const;
 
   Loop& loop_;
