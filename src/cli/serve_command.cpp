@@ -12,6 +12,7 @@
 #include "fairlead/connection/connect.hpp"
 #include "fairlead/gateway/gateway_server.hpp"
 #include "fairlead/loop/signals.hpp"
+#include "fairlead/loop/workers.hpp"
 #include "fairlead/process/descriptor_limit.hpp"
 
 namespace fairlead::cli {
@@ -126,20 +127,36 @@ class Serving {
     if (!hangup_ignored_) server_->stop();
   }
 
-  // What cannot be used as a whole is not used in part.
+  // The file is read on another thread: that takes the longer the larger it is, and clients are served
+  // meanwhile.
   void reload() {
     const Result<void> reopened = stderr_file_.reopen();
     if (!reopened) log_.warning("log not reopened", {{"reason", reopened.error().message()}});
-    Result<gateway::Config> next = chosen_config(command_);
+    const Result<void> reading = reader_.submit(
+        [this] { loop_.post([this, next = chosen_config(command_)]() mutable { apply(std::move(next)); }); });
+    if (!reading) report_not_reloaded(reading.error());
+  }
+
+  // What cannot be used as a whole is not used in part.
+  void apply(Result<gateway::Config> next) {
+    if (server_->stopping()) return;
     const std::size_t servers = next ? next->servers.size() : 0;
     const Result<std::string> restart = next ? server_->reload(std::move(*next)) : next.error();
-    if (!restart) {
-      return log_.error("configuration not reloaded, the old one stays",
-                        {{"config", command_.config}, {"reason", restart.error().message()}});
-    }
+    if (!restart) return report_not_reloaded(restart.error());
     log_.info("configuration reloaded", {{"config", command_.config}, {"servers", std::to_string(servers)}});
     if (servers == 0) log_.warning("no server is configured", {{"config", command_.config}});
     if (!restart->empty()) log_.warning("changes need a restart", {{"keys", *restart}});
+  }
+
+  void report_not_reloaded(const Error& reason) {
+    log_.error("configuration not reloaded, the old one stays",
+               {{"config", command_.config}, {"reason", reason.message()}});
+  }
+
+  static Limits one_thread() {
+    Limits limits;
+    limits.max_blocking_threads = 1;
+    return limits;
   }
 
   Loop& loop_;
@@ -150,6 +167,7 @@ class Serving {
   ControllingTerminal terminal_;
   StderrFile stderr_file_;
   bool hangup_ignored_ = hangup_is_ignored();
+  Workers reader_{one_thread()};  // one thread, so that the file that was read last is used last
 };
 
 int execute(const ServeCommand& command) {

@@ -134,6 +134,15 @@ class Reloading(ServeTest):
             self.until(lambda: sum("configuration not reloaded" in line for line in list(gateway.lines)) == 5)
             self.assertEqual(self.pid(gateway, "s"), pid)
 
+    def test_a_large_file_does_not_hold_the_loop(self):
+        many = "".join(f'[servers.s{i}]\nurl = "http://127.0.0.1:1/mcp"\nenabled = false\n' for i in range(15_000))
+        self.assertGreater(len(many), 900_000)
+        with Gateway(*self.config(self.named("s"))) as gateway:
+            self.reload(gateway, self.named("s") + many)
+            health = json.loads(gateway.get("/health"))
+        # Reading it takes several times as long.
+        self.assertLess(health["loop"]["longest_turn_ms"], 100, health["loop"])
+
     def test_keys_that_need_a_restart_are_named(self):
         with Gateway(*self.config(self.named("s"))) as gateway:
             changed = 'drain_grace = "1s"\nsocket_mode = "0660"\nlimits.max_noise_frames = 7\n'

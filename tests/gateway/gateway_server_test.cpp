@@ -2,6 +2,8 @@
 // end.
 #include "fairlead/gateway/gateway_server.hpp"
 
+#include <time.h>
+
 #include <atomic>
 #include <thread>
 
@@ -343,6 +345,22 @@ TEST_F(GatewayServerTest, ReloadNamesTheKeysThatNeedARestart) {
   const Result<std::string> restart = server->reload(next);
   ASSERT_TRUE(restart);
   EXPECT_EQ(*restart, "drain_grace, failure_details");
+}
+
+TEST_F(GatewayServerTest, WhatHoldsTheLoopIsInTheLog) {
+  std::string logged;
+  options.log = Log(LogLevel::warning, LogFormat::text, [&](std::string_view line) { logged += line; });
+  start();
+  const auto cpu_ms = [] {
+    timespec now{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+  };
+  loop.post([&] {
+    for (const auto until = cpu_ms() + 60; cpu_ms() < until;) continue;
+  });
+  loop.run_until([&] { return loop.turns().slow_turns() > 0; });
+  EXPECT_NE(logged.find("slow turn of the loop"), std::string::npos) << logged;
 }
 
 TEST_F(GatewayServerTest, ReloadThatFailsKeepsTheCertificate) {
