@@ -12,9 +12,15 @@ namespace fairlead::json {
 
 namespace {
 
-constexpr bool is_hex(char c) noexcept {
-  return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
-}
+enum EscapeByte : std::uint8_t { kSimpleEscape = 1, kHexDigit = 2 };
+
+constexpr std::array<std::uint8_t, 256> kEscapeBytes = [] {
+  std::array<std::uint8_t, 256> table{};
+  for (const char c : std::string_view("\"\\/bfnrt")) table[static_cast<unsigned char>(c)] |= kSimpleEscape;
+  for (const char c : std::string_view("0123456789abcdefABCDEF"))
+    table[static_cast<unsigned char>(c)] |= kHexDigit;
+  return table;
+}();
 
 enum NumberByte : std::uint8_t { kNone, kDigit, kFraction };
 
@@ -33,12 +39,18 @@ inline char next_token(const char*& p, const char* end) noexcept {
   return p != end ? *p : '\0';
 }
 
-// `p` is at a backslash. Null when no escape follows: decoding relies on it.
-const char* skip_escape(const char* p, const char* end) noexcept {
-  if (end - p < 2) return nullptr;
-  if (p[1] != 'u') return std::strchr("\"\\/bfnrt", p[1]) != nullptr && p[1] != '\0' ? p + 2 : nullptr;
-  if (end - p < 6 || !std::all_of(p + 2, p + 6, is_hex)) return nullptr;
-  return p + 6;
+// `p` is at a backslash. Null when no escape follows: decoding relies on it. Which escape it is, is decided
+// without a branch: a processor cannot predict that of hostile text.
+inline const char* skip_escape(const char* p, const char* end) noexcept {
+  const auto left = static_cast<std::size_t>(end - p);
+  const auto byte = [&](std::size_t i) -> unsigned {
+    return i < left ? kEscapeBytes[static_cast<unsigned char>(p[i])] : 0;
+  };
+  const unsigned unicode = left > 1 && p[1] == 'u' ? 1 : 0;
+  const unsigned hex = (byte(2) & byte(3) & byte(4) & byte(5) & kHexDigit) / kHexDigit;
+  const unsigned simple = byte(1) & kSimpleEscape;
+  const unsigned valid = (unicode & hex) | ((unicode ^ 1) & simple);
+  return valid != 0 ? p + 2 + 4 * unicode : nullptr;
 }
 
 std::size_t literal_length(const char* p, const char* end) noexcept {
