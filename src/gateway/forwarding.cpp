@@ -191,7 +191,7 @@ Task<Result<void>> Forwarder::next_round(const Call& call, const json::Indexed& 
 Error Forwarder::remote_error(const Call& call, Error error) const {
   if (error.detail().rpc_code != mcp::kUrlElicitationRequired) return error;
   json::View(error.detail().rpc_data)["elicitations"].each_element([&](json::View one) {
-    if (const auto id = one["elicitationId"].as_string(SessionTable::kMaxElicitationIdBytes))
+    if (const auto id = one["elicitationId"].as_string(mcp::kMaxElicitationIdBytes))
       sessions_->note_url(call.server(), *id, call.context.session());
     return true;
   });

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fairlead/json/writer.hpp"
+#include "protocol/envelope.hpp"
 
 namespace fairlead::gateway {
 
@@ -77,7 +78,7 @@ mcp::LoggingLevel SessionTable::lowest_level(std::string_view session) const {
 void SessionTable::note_url(const std::string& server, const std::string& elicitation,
                             std::string_view session) {
   if (session.empty()) return;  // its client cannot be told
-  if (elicitation.size() > kMaxElicitationIdBytes) return;
+  if (elicitation.size() > mcp::kMaxElicitationIdBytes) return;
   const auto [at, first] = urls_.try_emplace(Url(server, elicitation, session));
   if (!first) return;
   at->second = url_order_.insert(url_order_.end(), &at->first);

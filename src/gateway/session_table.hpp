@@ -35,7 +35,7 @@ class SessionTable {
   mcp::LoggingLevel lowest_level(std::string_view session) const;
 
   // The user of `session` was sent to a URL by `server`. The last kMaxUrls are remembered; one whose
-  // elicitation has a longer id than kMaxElicitationIdBytes is not.
+  // elicitation has a longer id than mcp::kMaxElicitationIdBytes is not.
   void note_url(const std::string& server, const std::string& elicitation, std::string_view session);
   // The sessions whose users `server` sent to the URL of this elicitation.
   std::vector<std::string> sessions_at_url(const std::string& server, const std::string& elicitation) const;
@@ -43,7 +43,6 @@ class SessionTable {
 
   static constexpr mcp::LoggingLevel kDefaultLevel = mcp::LoggingLevel::info;
   static constexpr std::size_t kMaxUrls = 10'000;
-  static constexpr std::size_t kMaxElicitationIdBytes = 1024;
 
  private:
   // What clients can be asked for.

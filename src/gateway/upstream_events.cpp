@@ -5,6 +5,7 @@
 #include "fairlead/json/members.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/forwarding.hpp"
+#include "protocol/envelope.hpp"
 
 namespace fairlead::gateway {
 
@@ -120,7 +121,7 @@ void UpstreamEvents::tell(const mcp::Context& client, std::string_view method,
 void UpstreamEvents::on_url_completed(const pool::Upstream& upstream, const json::Raw& params) {
   const std::string& server = upstream.spec().name;
   const std::string elicitation =
-      json::View(params)["elicitationId"].as_string(SessionTable::kMaxElicitationIdBytes).value_or("");
+      json::View(params)["elicitationId"].as_string(mcp::kMaxElicitationIdBytes).value_or("");
   const bool per_user = upstream.spec().sharing == pool::Sharing::per_user;
   for (const std::string& session : sessions_->sessions_at_url(server, elicitation)) {
     const std::optional<mcp::Context> context = sessions_->find(session);
@@ -158,7 +159,7 @@ Task<Answer> UpstreamEvents::on_request(std::shared_ptr<UpstreamEvents> self,
                                                   ", which has no requests from servers");
   }
   if (context.client_capabilities()[capability].absent()) co_return rpc::method_not_found(request.method());
-  if (const auto id = request.args()["elicitationId"].as_string(SessionTable::kMaxElicitationIdBytes))
+  if (const auto id = request.args()["elicitationId"].as_string(mcp::kMaxElicitationIdBytes))
     self->sessions_->note_url(server, *id, context.session());
   const ClientLink client = self->link_to(context);
   Task<Result<json::Raw>> asking =

@@ -5,6 +5,7 @@
 #include "fairlead/rpc/codes.hpp"
 #include "mcp/client_session.hpp"
 #include "mcp/task_messages.hpp"
+#include "protocol/envelope.hpp"
 #include "protocol/method_table.hpp"
 
 namespace fairlead::mcp {
@@ -40,9 +41,9 @@ void ClientSession::on_notification(const Request& request) {
   if (request.method() == "notifications/subscriptions/acknowledged") on_acknowledged(request.message());
   if (request.method() == "notifications/elicitation/complete") {
     constexpr std::size_t kMost = 1000;
-    constexpr std::size_t kMaxIdBytes = 1024;
     if (completed_urls_.size() >= kMost) completed_urls_.clear();
-    completed_urls_.insert(request.message().param("elicitationId").as_string(kMaxIdBytes).value_or(""));
+    completed_urls_.insert(
+        request.message().param("elicitationId").as_string(kMaxElicitationIdBytes).value_or(""));
     url_completed_.set();
   }
   tell(request.method(), request.params());

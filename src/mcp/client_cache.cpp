@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "fairlead/protocol/list_limits.hpp"
-
 namespace fairlead::mcp {
 
 namespace {
@@ -77,7 +75,7 @@ void ClientCache::on_notification(std::string_view method, json::View params) {
     drop("skills/");
   }
   if (method != "notifications/resources/updated") return;
-  const std::optional<std::string> uri = params["uri"].as_string(ListLimits().max_uri_bytes);
+  const std::optional<std::string> uri = params["uri"].as_string(max_uri_bytes_);
   drop("skills/");  // entries have the digests of what they are about
   if (!uri) return drop("resources/read\n");
   const auto found = entries_.find("resources/read\n=" + *uri);

@@ -11,6 +11,7 @@
 
 #include "fairlead/json/indexed.hpp"
 #include "fairlead/json/view.hpp"
+#include "fairlead/protocol/list_limits.hpp"
 
 namespace fairlead::mcp {
 
@@ -23,6 +24,10 @@ class ClientCache {
   static constexpr std::chrono::hours kLongest{24};
   // Results of requests with larger params are not kept.
   static constexpr std::size_t kMaxParamsBytes = 64u << 10;
+
+  // A longer URI in a notification is not decoded: all resources that were read are forgotten.
+  explicit ClientCache(std::size_t max_uri_bytes = ListLimits().max_uri_bytes)
+      : max_uri_bytes_(max_uri_bytes) {}
 
   // The result of such a request, while it is fresh.
   std::optional<json::Indexed> find(std::string_view method, json::View params, Time now) const;
@@ -55,6 +60,7 @@ class ClientCache {
   Entries::iterator erase(Entries::iterator at);
   void make_room(std::size_t bytes, Time now);
 
+  std::size_t max_uri_bytes_;
   Entries entries_;  // by method, line end, and what tells its results apart
   std::size_t bytes_ = 0;
   std::uint64_t generation_ = 0;

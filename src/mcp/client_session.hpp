@@ -191,7 +191,7 @@ class ClientSession final : public Client {
   std::uint64_t schema_uses_ = 0;
   void make_room_for_schema(std::size_t bytes);
   void compile_soon(const std::string& tool);
-  ClientCache cache_;
+  ClientCache cache_{options_.lists.max_uri_bytes};
 
   // Skills (client_skills.cpp).
   Task<Result<SkillFile>> read_main_file(SkillEntry skill);

@@ -2,6 +2,7 @@
 // the library: the layers above this one use it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -17,5 +18,8 @@ inline constexpr std::int64_t kHeaderMismatch = -32020;
 inline constexpr std::int64_t kMissingCapability = -32021;
 inline constexpr std::int64_t kUnsupportedVersion = -32022;
 inline constexpr std::int64_t kUrlElicitationRequired = -32042;  // 2025-11-25 only
+
+// The completion of a URL elicitation with a longer id is not awaited.
+inline constexpr std::size_t kMaxElicitationIdBytes = 1024;
 
 }  // namespace fairlead::mcp

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "gateway/harness.hpp"
+#include "protocol/envelope.hpp"
 #include "support/turns.hpp"
 
 namespace fairlead::gateway {
@@ -57,7 +59,7 @@ TEST(SessionTable, OldestUrlIsForgottenBeyondTheLimit) {
 }
 
 TEST(SessionTable, ForgettingManyUrlsDoesNotHoldTheLoop) {
-  const std::string prefix(SessionTable::kMaxElicitationIdBytes - 10, 'x');
+  const std::string prefix(mcp::kMaxElicitationIdBytes - 10, 'x');
   SessionTable table;
   for (std::size_t i = 0; i < SessionTable::kMaxUrls; ++i)
     table.note_url("s", prefix + std::to_string(i), "a");
@@ -73,9 +75,45 @@ TEST(SessionTable, ForgettingManyUrlsDoesNotHoldTheLoop) {
   EXPECT_EQ(table.sessions_at_url("s", prefix + "2000").size(), 1u);
 }
 
+mcp::Context context_of_client(Loop& loop, const json::Raw& capabilities) {
+  mcp::Server server("s", "1");
+  std::optional<mcp::Context> context;
+  mcp::tool(server, "t", "", [&](const mcp::Context& given, const Nothing&) {
+    context = given;
+    return "";
+  });
+  auto [near_end, far_end] = make_channel(loop, loop);
+  const std::shared_ptr<Peer> peer = mcp::serve(server, far_end);
+  mcp::ClientOptions options;
+  options.pinned = mcp::kNewestLegacy;
+  options.handlers.capabilities = capabilities;
+  const auto client = loop.block_on(mcp::Client::on(near_end, std::move(options)));
+  EXPECT_TRUE(client) << client.error().to_string();
+  EXPECT_TRUE(loop.block_on((*client)->call_tool("t", raw("{}"))));
+  loop.block_on((*client)->close());
+  return context.value();
+}
+
+// A session keeps capabilities of up to 64 KiB.
+TEST(SessionTable, LargeCapabilitiesOfManySessionsDoNotHoldTheLoop) {
+  std::string values;
+  while (values.size() < 60'000) values += "1,";
+  Loop loop;
+  const mcp::Context context =
+      context_of_client(loop, raw(R"({"experimental":{"x":[)" + values + R"(1]},"sampling":{}})"));
+  SessionTable table;
+  for (int i = 0; i < 1000; ++i) table.add(std::to_string(i), [&] { return std::optional(context); });
+  std::optional<json::Raw> all;
+  loop.turns().reset();
+  loop.post([&] { all = table.capabilities([](const mcp::Context&) { return true; }); });
+  loop.run_until([&] { return all.has_value(); });
+  test::expect_short_turns(loop);
+  EXPECT_EQ(all->text(), R"({"sampling":{}})");
+}
+
 TEST(SessionTable, UrlOfAnElicitationWithALongIdIsNotRemembered) {
   SessionTable table;
-  const std::string longest(SessionTable::kMaxElicitationIdBytes, 'x');
+  const std::string longest(mcp::kMaxElicitationIdBytes, 'x');
   table.note_url("s", longest, "a");
   table.note_url("s", longest + "x", "a");
   EXPECT_EQ(table.sessions_at_url("s", longest).size(), 1u);

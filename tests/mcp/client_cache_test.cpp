@@ -101,6 +101,17 @@ TEST_F(ClientCacheTest, ChangesMakeItForget) {
   EXPECT_FALSE(has("tools/list") || has("tools/list", R"({"cursor":"2"})"));
 }
 
+TEST_F(ClientCacheTest, UpdateOfAUriOverTheLimitForgetsAllResources) {
+  cache = ClientCache(3);
+  store("resources/read", R"({"uri":"abc"})", kFresh);
+  store("resources/read", R"({"uri":"x"})", kFresh);
+  cache.on_notification("notifications/resources/updated", json::View(R"({"uri":"abc"})"));
+  EXPECT_FALSE(has("resources/read", R"({"uri":"abc"})"));
+  EXPECT_TRUE(has("resources/read", R"({"uri":"x"})"));
+  cache.on_notification("notifications/resources/updated", json::View(R"({"uri":"abcd"})"));
+  EXPECT_FALSE(has("resources/read", R"({"uri":"x"})"));
+}
+
 TEST_F(ClientCacheTest, WhatWasAskedForBeforeAChangeIsNotKept) {
   const std::uint64_t asked_at = cache.generation();
   cache.on_notification("notifications/tools/list_changed", json::View());
