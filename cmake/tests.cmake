@@ -64,7 +64,7 @@ function(fairlead_test name)
   add_dependencies(unit_tests ${target})
 
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 60)
+    set(ARG_TIMEOUT 180)
   endif()
   math(EXPR timeout "${ARG_TIMEOUT} * ${FAIRLEAD_TIMEOUT_FACTOR}")
   if(NOT ARG_LABEL)

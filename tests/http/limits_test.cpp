@@ -223,7 +223,7 @@ TEST(HttpLimits, RequestsBeyondATurnAreAnsweredBeforeTheEndOfTheInputCounts) {
 }
 
 TEST(HttpLimits, AnIdleConnectionIsClosedWithoutAWord) {
-  HttpServer server(with([](ServerOptions& o) { o.keep_alive_timeout = 100ms; }));
+  HttpServer server(with([](ServerOptions& o) { o.keep_alive_timeout = 500ms; }));
   server.route("/x", answer_at_once);
   RawClient never_asked = server.client();
   RawClient asked_once = server.client();
@@ -234,7 +234,7 @@ TEST(HttpLimits, AnIdleConnectionIsClosedWithoutAWord) {
 
 TEST(HttpLimits, ARequestUnderWayHasNoKeepAliveTimeout) {
   HttpServer server(
-      with([](ServerOptions& o) { o.keep_alive_timeout = o.header_timeout = o.body_timeout = 50ms; }));
+      with([](ServerOptions& o) { o.keep_alive_timeout = o.header_timeout = o.body_timeout = 500ms; }));
   ExchangePtr held;
   server.route("/wait", [&](ExchangePtr exchange) { held = std::move(exchange); });
   RawClient waiting = server.client();
