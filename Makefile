@@ -15,6 +15,8 @@ FUZZ_SECONDS ?= 600#        for each target
 FUZZ_SHORT_SECONDS ?= 5#    the same, in `make test`
 export FUZZ_SECONDS
 
+# The directory is locked: `make test` builds in one while the tests of another run.
+BUILD = tools/build.sh
 CTEST = ctest --no-tests=error --output-on-failure -j $(TEST_JOBS) --timeout $(TEST_TIMEOUT)
 
 # Line numbers in the sanitizers' reports, without a symbolizer of LLVM's being there.
@@ -24,43 +26,49 @@ export UBSAN_OPTIONS ?= print_stacktrace=1:$(SYMBOLIZER)
 export TSAN_OPTIONS ?= halt_on_error=1:second_deadlock_stack=1:$(SYMBOLIZER)
 
 .PHONY: build run test vm bench fuzz format lint package asan tsan debug install clean help
-.PHONY: bootstrap bootstrap-build bootstrap-test bootstrap-bench bootstrap-package bootstrap-vm check fuzz-short
+.PHONY: bootstrap bootstrap-build bootstrap-test bootstrap-bench bootstrap-package bootstrap-vm check sanitized fuzz-short
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name what; do \
 	  printf '  make %-9s %s\n' "$$name" "$$what"; done
 
 build: bootstrap-build build/release/build.ninja ## everything, optimized, into build/release (the default)
-	cmake --build build/release -j $(JOBS)
+	$(BUILD) build/release -j $(JOBS)
 
 run: bootstrap-build build/release/build.ninja ## build the program and start the gateway (CONFIG=FILE: with your servers; LISTEN=ADDRESS)
-	@cmake --build build/release -j $(JOBS) --target fairlead
+	@$(BUILD) build/release -j $(JOBS) --target fairlead
 	@tools/connect_help.sh "$(LISTEN)" "$(CURDIR)/build/release/fairlead" "$(CONFIG)"
 	@exec build/release/fairlead serve $(if $(LISTEN),--listen "$(LISTEN)") $(if $(CONFIG),--config "$(CONFIG)") $(if $(INSECURE_NO_AUTH),--insecure-no-auth)
 
 test: bootstrap-test ## all there is: tests, sanitizers, a short fuzz run, lint
-	@tools/test.sh check asan tsan fuzz-short lint
+	@tools/test.sh check asan tsan fuzz-short +sanitized +lint
 
 check: build ## the tests of the release build only
 	$(CTEST) --test-dir build/release -LE lint
 
 asan: bootstrap-test build/asan/build.ninja ## unit tests and attacks under the address and undefined-behaviour sanitizers
-	cmake --build build/asan -j $(JOBS) --target unit_tests fairlead
+	$(BUILD) build/asan -j $(JOBS) --target unit_tests fairlead
 	$(CTEST) --test-dir build/asan -L '^(unit|hostile)$$'
 
-# The layers that know of threads, and http, which can be called from any thread.
-TSAN_TESTS = base loop peer process connection http
+# The layers that know of threads, http and mcp, which can be called from any thread, and changes of a gateway at work.
+TSAN_TESTS = base loop peer process connection http mcp gateway_changes
 tsan: bootstrap-test build/tsan/build.ninja ## unit tests of what threads touch under the thread sanitizer
-	cmake --build build/tsan -j $(JOBS) --target $(TSAN_TESTS:%=test_%)
+	$(BUILD) build/tsan -j $(JOBS) --target $(TSAN_TESTS:%=test_%)
 	$(CTEST) --test-dir build/tsan -L unit -R '^($(subst $(eval) ,|,$(TSAN_TESTS)))\.'
+
+# What asan, tsan and fuzz-short need.
+sanitized: build/asan/build.ninja build/tsan/build.ninja
+	$(BUILD) build/asan -j $(JOBS) --target unit_tests fairlead
+	$(BUILD) build/tsan -j $(JOBS) --target $(TSAN_TESTS:%=test_%)
+	$(BUILD) build/asan -j $(JOBS) --target fuzzers
 
 fuzz: TEST_TIMEOUT = $(shell expr $(FUZZ_SECONDS) + 600)
 fuzz: bootstrap-test build/asan/build.ninja ## every fuzz target for FUZZ_SECONDS; what it finds joins the kept corpus
-	cmake --build build/asan -j $(JOBS) --target fuzzers
+	$(BUILD) build/asan -j $(JOBS) --target fuzzers
 	FUZZ_KEEP=1 $(CTEST) --test-dir build/asan -L fuzz
 
 fuzz-short: bootstrap-test build/asan/build.ninja
-	cmake --build build/asan -j $(JOBS) --target fuzzers
+	$(BUILD) build/asan -j $(JOBS) --target fuzzers
 	FUZZ_SECONDS=$(FUZZ_SHORT_SECONDS) $(CTEST) --test-dir build/asan -L fuzz
 
 vm: bootstrap-vm build/release/build.ninja ## cgroups on a kernel of their own, in a virtual machine (not part of test)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the named make targets one after the other, all of them even when one fails, and closes with one summary in
 # the manner of ctest. Fails when any of them failed. What each said is kept in build/test/<target>.log.
+# A target that is written +TARGET runs beside the others, at the lowest priority: tests wait more than they compute.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 mkdir -p build/test
@@ -20,12 +21,19 @@ not_tried() {
 # The names below "The following tests FAILED:", with the reason.
 failed_names() { sed -nE '/^The following tests FAILED:/,/^$/ s/^[[:space:]]+[0-9]+ - (.*)/\1/p' "$1"; }
 
-for target in "$@"; do
-  log=build/test/$target.log
-  printf '\n=== make %s\n' "$target"
-  step_begin=$SECONDS
-  "${MAKE:-make}" "$target" 2>&1 | tee "$log"
+# run TARGET: shows what it says, and keeps it with the exit status and the seconds it took.
+run() {
+  local start=$SECONDS status
+  printf '\n=== make %s\n' "$1"
+  "${MAKE:-make}" "$1" 2>&1 | tee "build/test/$1.log"
   status=${PIPESTATUS[0]}
+  echo "$status $((SECONDS - start))" >"build/test/$1.end"
+}
+
+# count TARGET: adds what it said to the summary.
+count() {
+  local target=$1 log=build/test/$1.log name line status seconds step_failed step_total
+  read -r status seconds <"build/test/$1.end"
   read -r step_failed step_total < <(counts "$log"; echo "0 0")
   while read -r name; do failures+=("$target: $name"); done < <(failed_names "$log")
   # A target that failed without a failing test (it did not build) counts as one.
@@ -37,7 +45,26 @@ for target in "$@"; do
   total=$((total + step_total))
   passed=$((passed + step_total - step_failed))
   rows+=("$(printf '  %-12s %6d passed %6d failed %6d skipped %7d sec' "$target" \
-    $((step_total - step_failed - $(skipped "$log"))) "$step_failed" "$(skipped "$log")" $((SECONDS - step_begin)))")
+    $((step_total - step_failed - $(skipped "$log"))) "$step_failed" "$(skipped "$log")" "$seconds")")
+}
+
+targets=() beside=()
+for target in "$@"; do
+  if [[ $target == +* ]]; then beside+=("${target#+}"); else targets+=("$target"); fi
+done
+trap 'trap - TERM; kill 0' INT TERM  # what runs beside ends too
+(
+  renice -n 19 -p "$BASHPID" >/dev/null
+  for target in "${beside[@]}"; do run "$target"; done
+) >/dev/null 2>&1 &
+for target in "${targets[@]}"; do
+  run "$target"
+  count "$target"
+done
+wait
+for target in "${beside[@]}"; do
+  cat "build/test/$target.log"
+  count "$target"
 done
 
 printf '\n=== Summary\n'
