@@ -1,0 +1,208 @@
+#include "gateway/watches.hpp"
+
+#include "gateway/memory_servers.hpp"
+
+namespace fairlead::gateway {
+namespace {
+
+constexpr const char* kOne = "memo://one";
+
+class WatchesTest : public MemoryServersTest {
+ protected:
+  using Asked = std::vector<std::string>;
+
+  // One client's subscription.
+  struct Watcher {
+    std::optional<Result<std::shared_ptr<void>>> outcome;
+    std::vector<std::string> told;
+    std::stop_source stop;
+    std::function<void()> on_told = [] {};
+
+    bool subscribed() const { return outcome && *outcome; }
+    void leave() { outcome.reset(); }
+  };
+  using WatcherPtr = std::shared_ptr<Watcher>;
+
+  void SetUp() override {
+    open_pool();
+    ASSERT_TRUE(pool->add(spec("a")));
+    watches = std::make_shared<Watches>(loop, pool, log);
+  }
+  void TearDown() override {
+    watches->stop();
+    for (const WatcherPtr& one : watchers) one->leave();
+    MemoryServersTest::TearDown();
+  }
+
+  static Task<void> run(std::shared_ptr<Watches> in, std::string uri, WatcherPtr watcher) {
+    const std::weak_ptr<Watcher> weak = watcher;
+    Watches::Updated updated = [weak](const std::string& changed) {
+      const WatcherPtr self = weak.lock();
+      if (!self) return;
+      self->told.push_back(changed);
+      self->on_told();
+    };
+    Task<Result<std::shared_ptr<void>>> subscribing =
+        in->subscribe(pool::Target("a"), std::move(uri), watcher->stop.get_token(), std::move(updated));
+    Result<std::shared_ptr<void>> outcome = co_await subscribing;
+    watcher->outcome = std::move(outcome);
+  }
+  // Begins to subscribe.
+  WatcherPtr begin(const std::string& uri = kOne) {
+    watchers.push_back(std::make_shared<Watcher>());
+    loop.spawn(run(watches, uri, watchers.back()));
+    settle();
+    return watchers.back();
+  }
+  WatcherPtr subscribe(const std::string& uri = kOne) {
+    const WatcherPtr made = begin(uri);
+    EXPECT_TRUE(comes_true([&] { return made->outcome.has_value(); }));
+    EXPECT_TRUE(made->subscribed()) << made->outcome->error().to_string();
+    return made;
+  }
+  void tell(const std::string& uri) { watches->tell(*start("a"), uri); }
+  const Asked& asked() { return memory["a"].asked; }
+
+  std::shared_ptr<Watches> watches;
+  std::vector<WatcherPtr> watchers;
+};
+
+TEST_F(WatchesTest, AllWhoSubscribeToAResourceShareOneSubscriptionUntilTheLastLeaves) {
+  const auto first = subscribe();
+  const auto second = subscribe();
+  EXPECT_EQ(asked(), (Asked{"subscribe memo://one"}));
+  first->leave();
+  settle();
+  EXPECT_EQ(asked(), (Asked{"subscribe memo://one"}));
+  second->leave();
+  settle();
+  EXPECT_EQ(asked(), (Asked{"subscribe memo://one", "unsubscribe 1"}));
+  subscribe();
+  EXPECT_EQ(asked(), (Asked{"subscribe memo://one", "unsubscribe 1", "subscribe memo://one"}));
+}
+
+TEST_F(WatchesTest, SubscribersAreToldOfTheirResourceAndOfThoseInsideIt) {
+  const auto one = subscribe();
+  const auto two = subscribe("memo://two");
+  for (const char* const uri : {"memo://one", "memo://one/part", "memo://one?q", "memo://one#f",
+                                "memo://oneself", "memo://on", "memo://two/"})
+    tell(uri);
+  EXPECT_EQ(one->told, (Asked{"memo://one", "memo://one/part", "memo://one?q", "memo://one#f"}));
+  EXPECT_EQ(two->told, (Asked{"memo://two/"}));
+}
+
+TEST_F(WatchesTest, UpdatesOfAnotherServerAreNotTold) {
+  ASSERT_TRUE(pool->add(spec("b")));
+  const auto one = subscribe();
+  watches->tell(*start("b"), kOne);
+  EXPECT_EQ(one->told, Asked());
+}
+
+TEST_F(WatchesTest, SubscriberThatLeavesWhileOthersAreToldIsNotTold) {
+  const auto first = subscribe();
+  const auto second = subscribe();
+  first->on_told = [&] { second->leave(); };
+  second->on_told = [&] { first->leave(); };
+  tell(kOne);
+  EXPECT_EQ(first->told.size() + second->told.size(), 1u);
+}
+
+TEST_F(WatchesTest, RefusalReachesAllWhoWaitForTheSameSubscriptionAndTheNextOneAsksAgain) {
+  start("a");
+  memory["a"].held.emplace();
+  memory["a"].refusal = Error::rpc(-32602, "no such resource");
+  const auto first = begin();
+  const auto second = begin();
+  EXPECT_EQ(asked(), (Asked{"subscribe memo://one"}));
+  EXPECT_FALSE(first->outcome || second->outcome);
+  memory["a"].held->set();
+  ASSERT_TRUE(comes_true([&] { return first->outcome && second->outcome; }));
+  for (const auto& one : {first, second}) {
+    ASSERT_FALSE(one->subscribed());
+    EXPECT_NE(one->outcome->error().message().find("no such resource"), std::string::npos);
+  }
+  memory["a"].refusal.reset();
+  subscribe();
+  EXPECT_EQ(asked(), (Asked{"subscribe memo://one", "subscribe memo://one"}));
+}
+
+TEST_F(WatchesTest, ServerWithoutResourcesIsNotAsked) {
+  memory["a"].capabilities = test::raw(R"({"tools":{}})");
+  const auto one = begin();
+  ASSERT_TRUE(comes_true([&] { return one->outcome.has_value(); }));
+  ASSERT_FALSE(one->subscribed());
+  EXPECT_EQ(one->outcome->error().message(), "Server `a` does not tell of changes of its resources");
+  EXPECT_EQ(asked(), Asked());
+}
+
+TEST_F(WatchesTest, SubscriptionIsGivenUpWhileItsServerStarts) {
+  memory["a"].held.emplace();
+  const auto one = begin();
+  one->stop.request_stop();
+  ASSERT_TRUE(comes_true([&] { return one->outcome.has_value(); }));
+  ASSERT_FALSE(one->subscribed());
+  EXPECT_EQ(one->outcome->error().kind(), ErrorKind::cancelled);
+  memory["a"].held->set();
+  start("a");
+  settle();
+  EXPECT_EQ(asked(), Asked());
+}
+
+TEST_F(WatchesTest, SubscriptionIsMadeAgainWhenItsServerWasLostAndTheSubscriberIsTold) {
+  const auto one = subscribe();
+  const auto upstream = start("a");
+  watches->renew("a");
+  watches->renew("b");
+  settle();
+  EXPECT_EQ(asked(), (Asked{"subscribe memo://one"})) << "its upstream is as it was";
+  lose("a", upstream);
+  watches->renew("a");
+  EXPECT_TRUE(comes_true([&] { return !one->told.empty(); }));
+  EXPECT_EQ(one->told, (Asked{kOne})) << "it may have changed meanwhile";
+  EXPECT_EQ(memory["a"].count("subscribe memo://one"), 2);
+  tell(kOne);
+  EXPECT_EQ(one->told.size(), 2u);
+}
+
+TEST_F(WatchesTest, ServerThatCannotBeReachedIsTriedAgainWhenItsUpstreamsChange) {
+  const auto one = subscribe();
+  const auto upstream = start("a");
+  memory["a"].unreachable = Error(ErrorKind::connection_failed, "not now");
+  lose("a", upstream);
+  watches->renew("a");
+  EXPECT_TRUE(comes_true([&] { return !logged.empty(); }));
+  EXPECT_NE(logged.at(0).find("cannot subscribe again"), std::string::npos) << logged.at(0);
+  memory["a"].unreachable.reset();
+  start("a");
+  watches->renew("a");
+  EXPECT_TRUE(comes_true([&] { return !one->told.empty(); }));
+  EXPECT_EQ(memory["a"].count("subscribe memo://one"), 2);
+}
+
+TEST_F(WatchesTest, ServerThatRefusesToRenewIsNotAskedAgain) {
+  const auto one = subscribe();
+  const auto upstream = start("a");
+  memory["a"].refusal = Error::rpc(-32602, "no such resource any more");
+  lose("a", upstream);
+  watches->renew("a");
+  EXPECT_TRUE(comes_true([&] { return !logged.empty(); }));
+  EXPECT_NE(logged.at(0).find("no such resource any more"), std::string::npos) << logged.at(0);
+  settle();
+  EXPECT_EQ(memory["a"].count("subscribe memo://one"), 2);
+  EXPECT_EQ(one->told, Asked());
+}
+
+TEST_F(WatchesTest, NobodyIsToldAndNoServerIsAskedAfterStop) {
+  const auto one = subscribe();
+  const auto upstream = start("a");
+  watches->stop();
+  watches->tell(*upstream, kOne);
+  watches->renew("a", true);
+  one->leave();
+  settle();
+  EXPECT_EQ(one->told, Asked());
+  EXPECT_EQ(asked(), (Asked{"subscribe memo://one"}));
+}
+
+}  // namespace
+}  // namespace fairlead::gateway
