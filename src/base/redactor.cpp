@@ -1,6 +1,7 @@
 #include "fairlead/base/redactor.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 #include "base/uri.hpp"
 
@@ -35,32 +36,30 @@ std::string json_escaped(std::string_view text) {
 }  // namespace
 
 Redactor::Redactor(const std::vector<std::string>& secrets) {
-  for (const std::string& secret : secrets) add_lines(secret);
+  for (const std::string& secret : secrets) add_forms(secret);
   index();
 }
 
 void Redactor::add(std::string_view secret) {
-  add_lines(secret);
+  add_forms(secret);
   index();
 }
 
-void Redactor::add_lines(std::string_view secret) {
+void Redactor::add_forms(std::string_view secret) {
+  if (secret.size() < kMinSecret) return;
   insert(secret);
-  while (secret.contains('\n')) {
-    const std::size_t newline = secret.find('\n');
-    insert(secret.substr(0, newline));
-    secret.remove_prefix(newline + 1);
-    if (!secret.contains('\n')) insert(secret);
+  if (secret.size() <= kMaxEncodedSecret && !secret.contains('\n')) insert(percent_encoded(secret));
+  for (const auto& part : std::views::split(secret, '\n')) {
+    std::string_view line(part.begin(), part.end());
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.size() < kMinSecret) continue;
+    insert(line);
+    if (line.size() <= kMaxEncodedSecret) insert(json_escaped(line));
   }
 }
 
-void Redactor::insert(std::string_view secret) {
-  if (secret.ends_with('\r')) secret.remove_suffix(1);
-  if (secret.size() < kMinSecret) return;
-  secrets_.push_back(in_lower_case(std::string(secret)));
-  if (secret.size() > kMaxEncodedSecret) return;
-  secrets_.push_back(in_lower_case(percent_encoded(secret)));
-  secrets_.push_back(in_lower_case(json_escaped(secret)));
+void Redactor::insert(std::string_view form) {
+  secrets_.push_back(in_lower_case(std::string(form)));
 }
 
 // ---- the automaton ---------------------------------------------------------------------------------------
@@ -69,9 +68,13 @@ void Redactor::index() {
   std::ranges::sort(secrets_);
   const auto repeated = std::ranges::unique(secrets_);
   secrets_.erase(repeated.begin(), repeated.end());
+  std::size_t bytes = 0;
+  for (const std::string& secret : secrets_) bytes += secret.size();
   states_.assign(1, State());
+  states_.reserve(bytes + 1);
   children_of_first_.fill(0);
   std::vector<Range> secrets_of = {{0, secrets_.size()}};  // by state: those that begin with what was read
+  secrets_of.reserve(bytes + 1);
   for (std::uint32_t state = 0; state < states_.size(); ++state)
     add_children(state, secrets_of[state], secrets_of);
 }

@@ -57,10 +57,16 @@ TEST(Redactor, FormsOfASecretInUrlsAndInNestedJsonAreReplaced) {
   EXPECT_EQ(redactor.redact(R"({"k":"Pa ss/\"word\""})"), R"({"k":"***"})");
 }
 
-TEST(Redactor, LinesOfASecretInNestedJsonAreReplacedTogether) {
-  const Redactor redactor({"ab\ncd"});
-  EXPECT_EQ(redactor.redact(R"({"k":"ab\ncd"})"), R"({"k":"***"})");
-  EXPECT_EQ(redactor.redact("ab\ncd, ab"), "***, ab");
+TEST(Redactor, LinesOfASecretInNestedJsonAreReplaced) {
+  const Redactor redactor({"a \"b\"\ncdef\nx"});
+  EXPECT_EQ(redactor.redact(R"({"k":"a \"b\"\ncdef\nx"})"), R"({"k":"***\n***\nx"})");
+  EXPECT_EQ(redactor.redact("a \"b\"\ncdef\nx, x"), "***, x");
+}
+
+TEST(Redactor, ShortSecretIsKeptInEveryForm) {
+  const Redactor redactor({"a b", "\"\"\""});
+  EXPECT_TRUE(redactor.empty());
+  EXPECT_EQ(redactor.redact(R"(a%20b \"\"\")"), R"(a%20b \"\"\")");
 }
 
 TEST(Redactor, OnlyACompleteSecretIsFound) {

@@ -146,7 +146,8 @@ constexpr std::size_t kLargestError = 256u << 10;
 // As large as the file of a secret may be. All lines begin alike, and need the longest forms.
 std::string lines_with_the_same_beginning() {
   std::string file;
-  for (int i = 100'000; file.size() < kLargestSecret - 20; ++i) file += "    ++++" + std::to_string(i) + "\n";
+  for (int i = 100'000; file.size() < kLargestSecret - 20; ++i)
+    file += "    \"+++" + std::to_string(i) + "\n";
   return file;
 }
 
@@ -154,10 +155,10 @@ TEST(Redaction, LargestErrorAndLargestSecretDoNotHoldTheLoop) {
   Loop loop;
   const Redactor redactor({lines_with_the_same_beginning()});
   std::string beginnings;
-  while (beginnings.size() < kLargestError) beginnings += "    ++++1000";
-  std::string encoded;
-  while (encoded.size() < kLargestError) encoded += "%20";
-  for (const std::string& text : {std::string(kLargestError, ' '), encoded, beginnings,
+  while (beginnings.size() < kLargestError) beginnings += "    \"+++1000";
+  std::string escaped;
+  while (escaped.size() < kLargestError) escaped += R"(    \"+++1000)";
+  for (const std::string& text : {std::string(kLargestError, ' '), escaped, beginnings,
                                   lines_with_the_same_beginning() + lines_with_the_same_beginning()}) {
     std::string data;
     json::append_string(data, text);

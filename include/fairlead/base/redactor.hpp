@@ -18,16 +18,16 @@ class Redactor {
  public:
   // Shorter values are not redacted: they occur in too much other text.
   static constexpr std::size_t kMinSecret = 4;
-  // Longer secrets are redacted as they are, but not in the forms that they have in URLs and in JSON.
+  // Longer secrets and lines are redacted as they are, but not in the forms that they have in URLs and JSON.
   static constexpr std::size_t kMaxEncodedSecret = 8u << 10;
 
   Redactor() = default;
   explicit Redactor(const std::vector<std::string>& secrets);
 
   // Each line of a secret with several lines is a secret too, because text is often seen line by line. So are
-  // the forms that a secret has in URLs (percent-encoded) and inside JSON text that is the value of a string.
-  // The case of ASCII letters is ignored: hosts of URLs and percent-encoding are written in either.
-  // Needs about 20 bytes of memory for each byte of a secret and of its forms.
+  // the form that a secret of one line has in URLs (percent-encoded), and the form of each line inside JSON
+  // text that is the value of a string. The case of ASCII letters is ignored: hosts of URLs and
+  // percent-encoding are written in either. Needs about 20 bytes of memory for each byte of these.
   void add(std::string_view secret);
   bool empty() const noexcept { return secrets_.empty(); }
 
@@ -59,8 +59,8 @@ class Redactor {
     std::size_t truncated = 0;   // size of the beginning of a secret at the end of the text
   };
 
-  void insert(std::string_view secret);
-  void add_lines(std::string_view secret);
+  void add_forms(std::string_view secret);
+  void insert(std::string_view form);
   void index();
   void add_children(std::uint32_t parent, Range secrets, std::vector<Range>& secrets_of);
   // 0: none.
