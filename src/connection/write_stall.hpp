@@ -13,7 +13,7 @@ namespace fairlead {
 
 class WriteStall {
  public:
-  // `stalled` is called once nothing was taken for `limit`.
+  // `stalled` is called once nothing was taken for `limit`. 0: never.
   WriteStall(Loop& loop, std::chrono::milliseconds limit, std::function<void()> stalled)
       : loop_(loop), limit_(limit), stalled_(std::move(stalled)) {}
 
@@ -21,15 +21,21 @@ class WriteStall {
   void blocked(bool moved) {
     if (moved || !waiting_) since_ = Clock::now();
     waiting_ = true;
-    if (timer_) return;
+    if (timer_ || limit_.count() == 0) return;
     timer_.emplace(loop_);
     timer_->arm(since_ + limit_, [this] { check(); });
   }
   // Nothing is left to be written. The timer stays armed: blocking again is frequent, stalling is not.
   void flushed() noexcept { waiting_ = false; }
-  void stop() {
+  void stop() noexcept {
     waiting_ = false;
     timer_.reset();
+  }
+  std::chrono::milliseconds limit() const noexcept { return limit_; }
+  // For what is written from now on.
+  void set_limit(std::chrono::milliseconds limit) noexcept {
+    if (limit != limit_) stop();
+    limit_ = limit;
   }
 
  private:

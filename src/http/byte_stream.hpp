@@ -1,15 +1,12 @@
-// ByteStream: a connected socket, plain or TLS, that never blocks. Both sides of HTTP read and write through
-// it; whoever uses it waits when it says so. Private to the layer.
+// The byte streams that both sides of HTTP read and write through: a connected socket, plain or TLS. Private
+// to the layer.
 #pragma once
 
-#include <sys/uio.h>
-
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
 
 #include "base/uri.hpp"
+#include "connection/byte_stream.hpp"
 #include "fairlead/base/principal.hpp"
 #include "fairlead/base/result.hpp"
 #include "fairlead/loop/descriptor.hpp"
@@ -21,33 +18,6 @@ namespace fairlead::http {
 // the loop run. A peer that sends without pause would starve them otherwise.
 inline constexpr int kReadsPerTurn = 16;
 inline constexpr std::size_t kBytesPerTurn = 256u << 10;
-
-class ByteStream {
- public:
-  enum class State : std::uint8_t { ok, again, ended, failed };
-  struct Io {
-    State state = State::ok;
-    std::size_t bytes = 0;       // ok: how many
-    std::optional<Error> error;  // failed: why
-  };
-
-  virtual ~ByteStream() = default;
-
-  // `again`: nothing can be had now; wait with when_readable() (or when_writable()) and try again. A TLS
-  // stream may have bytes in hand that the descriptor no longer shows: read until `again`.
-  virtual Io read(std::span<char> into) = 0;
-  virtual Io write(std::span<const iovec> parts) = 0;
-  // Once each; not called after close() or destruction. A later callback replaces one that waits; null
-  // removes it.
-  virtual void when_readable(Descriptor::Ready ready) = 0;
-  virtual void when_writable(Descriptor::Ready ready) = 0;
-  virtual bool waiting_to_read() const noexcept = 0;
-  virtual bool waiting_to_write() const noexcept = 0;
-  // No more will be written; the other side sees an end. (TLS: close_notify.)
-  virtual void shut_output() = 0;
-  virtual void close() = 0;
-  virtual std::string remote() const = 0;
-};
 
 // Writes as much of what is queued as the stream takes. `ok`: all of it.
 ByteStream::Io write_queued(ByteStream& stream, rpc::ByteQueue& queue);

@@ -39,7 +39,7 @@ Task<ConnectResult> connect_websocket(Loop& loop, http::Url url, std::shared_ptr
   if (!incoming) co_return incoming.error();
   if (std::optional<Error> problem = handshake_problem(url, **incoming, key)) co_return *problem;
   std::string early;
-  std::unique_ptr<http::ByteStream> stream = (*incoming)->upgrade(early);
+  std::unique_ptr<ByteStream> stream = (*incoming)->upgrade(early);
   co_return WebSocketConnection::create(loop, std::move(stream), std::move(early), websocket::Role::client,
                                         client->options().limits, kKeepAlive);
 }

@@ -12,7 +12,7 @@ constexpr int kFramesPerTurn = 512;
 }  // namespace
 
 std::shared_ptr<WebSocketConnection> WebSocketConnection::create(Loop& loop,
-                                                                 std::unique_ptr<http::ByteStream> stream,
+                                                                 std::unique_ptr<ByteStream> stream,
                                                                  std::string early, websocket::Role role,
                                                                  Limits limits,
                                                                  std::chrono::milliseconds keep_alive) {
@@ -26,7 +26,7 @@ std::shared_ptr<WebSocketConnection> WebSocketConnection::create(Loop& loop,
   return made;
 }
 
-WebSocketConnection::WebSocketConnection(Loop& loop, std::unique_ptr<http::ByteStream> stream,
+WebSocketConnection::WebSocketConnection(Loop& loop, std::unique_ptr<ByteStream> stream,
                                          websocket::Role role, Limits limits,
                                          std::chrono::milliseconds keep_alive)
     : Connection(loop),
@@ -98,9 +98,9 @@ void WebSocketConnection::read_frames() {
 std::size_t WebSocketConnection::read_once() {
   std::span<char> scratch = loop().scratch();
   scratch = scratch.first(std::min(scratch.size(), http::kBytesPerTurn));
-  const http::ByteStream::Io io = stream_->read(scratch);
-  if (io.state == http::ByteStream::State::again) return 0;
-  if (io.state != http::ByteStream::State::ok) {
+  const ByteStream::Io io = stream_->read(scratch);
+  if (io.state == ByteStream::State::again) return 0;
+  if (io.state != ByteStream::State::ok) {
     input_ended_ = true;
     fail(io.error ? *io.error : Error(ErrorKind::closed, description() + " closed the connection"));
     return 0;
@@ -213,12 +213,12 @@ void WebSocketConnection::flush() {
   const auto me = self();
   if (stream_ && !stream_->waiting_to_write()) {
     const std::uint64_t before = queue_.written();
-    const http::ByteStream::Io io = http::write_queued(*stream_, queue_);
+    const ByteStream::Io io = http::write_queued(*stream_, queue_);
     output_charge_.set(queue_.bytes());
-    if (io.state == http::ByteStream::State::again) {
+    if (io.state == ByteStream::State::again) {
       stall_.blocked(queue_.written() != before);
       stream_->when_writable([me] { me->flush(); });
-    } else if (io.state != http::ByteStream::State::ok) {
+    } else if (io.state != ByteStream::State::ok) {
       return fail(io.error ? *io.error
                            : Error(ErrorKind::closed, description() + " no longer reads what it is sent"));
     }

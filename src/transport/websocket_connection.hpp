@@ -24,7 +24,7 @@ class WebSocketConnection final : public Connection {
  public:
   // `early` is what had been read of the other side's frames already. Every `keep_alive` a ping is sent; who
   // is silent for two of them is gone. 0: never.
-  static std::shared_ptr<WebSocketConnection> create(Loop& loop, std::unique_ptr<http::ByteStream> stream,
+  static std::shared_ptr<WebSocketConnection> create(Loop& loop, std::unique_ptr<ByteStream> stream,
                                                      std::string early, websocket::Role role, Limits limits,
                                                      std::chrono::milliseconds keep_alive);
 
@@ -38,7 +38,7 @@ class WebSocketConnection final : public Connection {
   std::string description() const override { return "websocket " + remote_; }
 
  private:
-  WebSocketConnection(Loop& loop, std::unique_ptr<http::ByteStream> stream, websocket::Role role,
+  WebSocketConnection(Loop& loop, std::unique_ptr<ByteStream> stream, websocket::Role role,
                       Limits limits, std::chrono::milliseconds keep_alive);
 
   Result<void> enqueue(const rpc::Rope& message, Waiter* waiter, Concerning concerning) override;
@@ -64,7 +64,7 @@ class WebSocketConnection final : public Connection {
   void on_stall();
   void beat();
 
-  std::unique_ptr<http::ByteStream> stream_;
+  std::unique_ptr<ByteStream> stream_;
   std::function<void()> ended_;
   std::string remote_;
   websocket::Role role_;

@@ -22,9 +22,12 @@
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/loop/task.hpp"
 
+namespace fairlead {
+class ByteStream;  // private: a socket, plain or TLS
+}
+
 namespace fairlead::http {
 
-class ByteStream;  // private: a socket, plain or TLS
 class Authenticator;
 
 struct Request {
