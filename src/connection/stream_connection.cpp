@@ -1,12 +1,9 @@
 #include "connection/stream_connection.hpp"
 
-#include <sys/uio.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 
+#include "connection/descriptor_stream.hpp"
 #include "fairlead/rpc/codes.hpp"
 
 namespace fairlead {
@@ -16,11 +13,8 @@ namespace {
 constexpr std::size_t kDirectFrom = 64u
                                     << 10;  // from here a partial frame is read in place, not through scratch
 constexpr std::size_t kLargestRead = 1u << 20;
-// What one callback reads and decodes at most; then other users of the loop have their turn.
-constexpr int kReadsPerTurn = 16;
+// What one turn decodes at most; then other users of the loop have theirs.
 constexpr std::size_t kFramesPerTurn = 500;
-constexpr std::size_t kBytesWrittenPerTurn = 4u << 20;
-constexpr std::size_t kWriteParts = 64;
 
 // Where the frame boundaries are lost, whatever the reason, the answer is a parse error.
 rpc::Message parse_problem(Error error) {
@@ -48,72 +42,57 @@ StreamConnection::StreamConnection(Loop& loop, Descriptor in, std::optional<Desc
                                    StreamOptions options)
     : Connection(loop),
       options_(std::move(options)),
-      in_(std::move(in)),
-      out_(std::move(out)),
       decoder_(rpc::make_decoder(options_.framing, options_.limits, options_.on_framing_error)),
       http_ruled_out_(!options_.refuse_http),
       queue_(options_.framing),
-      stall_(loop, options_.limits.write_stall, [this] { on_stall(); }) {}
+      pump_(loop, *this, queue_,
+            std::make_unique<DescriptorStream>(std::move(in), std::move(out), options_.description),
+            options_.description, options_.limits.write_stall, StreamPump::kAnyBytes) {}
 
 // ---- reading ---------------------------------------------------------------------------------------------
 
 void StreamConnection::want_input() {
-  if (!pumping_) wait_for_input();
+  if (!pump_.in_turn()) wait_for_input();
 }
 
 void StreamConnection::wait_for_input() {
-  if (input_ended_ || reason() || in_.waiting_to_read()) return;
-  if (undecoded_) return pump_soon();
-  in_.when_readable(
-      [self = std::static_pointer_cast<StreamConnection>(shared_from_this())] { self->pump(); });
+  if (input_ended_ || reason()) return;
+  if (undecoded_) return pump_.run_soon();
+  pump_.wait_for_input();
 }
 
 // Reads what there is and hands it over, as long as the receiver keeps up; what its handlers answered leaves
 // in one write after each read. Where messages come in bundles the next bundle is often there by then: one
 // more read is cheaper than waiting for it through the loop.
-void StreamConnection::pump() {
-  const auto self = shared_from_this();
-  loop().turns().label(options_.description);
-  pumping_ = true;
-  frames_in_turn_ = 0;
-  try {
-    read_frames();
-  } catch (const std::bad_alloc&) {
-    fail(Error(ErrorKind::resource_exhausted,
-               "resource exhausted: out of memory for what " + description() + " sends"));
-  }
-  pumping_ = false;
-  if (receiver_waiting()) wait_for_input();
-  if (!queue_.empty()) flush_soon();
+bool StreamConnection::read_once() {
+  if (discarding_) return discard();
+  frames_read_ = 0;
+  const Got got = read_frames();
+  const bool bundle = frames_read_ > 1;
+  wake_receiver();
+  pump_.flush();
+  if (got == Got::ended || reason() || !receiver_waiting() || turn_is_over()) return false;
+  return bundle || got == Got::more;
 }
 
-void StreamConnection::read_frames() {
-  for (int round = 0; round < kReadsPerTurn && !turn_is_over(); ++round) {
-    frames_read_ = 0;
-    const Got got = read_once();
-    const bool bundle = frames_read_ > 1;
-    wake_receiver();
-    flush();
-    if (got == Got::ended || reason() || !receiver_waiting()) break;
-    if (got == Got::drained && !bundle) break;
-  }
+void StreamConnection::on_turn_end() {
+  frames_in_turn_ = 0;
+  if (discarding_) return pump_.wait_for_input();
+  if (receiver_waiting()) wait_for_input();
+}
+
+void StreamConnection::on_out_of_memory() {
+  fail(Error(ErrorKind::resource_exhausted,
+             "resource exhausted: out of memory for what " + description() + " sends"));
 }
 
 bool StreamConnection::turn_is_over() const noexcept {
   return frames_in_turn_ >= kFramesPerTurn;
 }
 
-void StreamConnection::pump_soon() {
-  if (std::exchange(pump_posted_, true)) return;
-  loop().post([self = std::static_pointer_cast<StreamConnection>(shared_from_this())] {
-    self->pump_posted_ = false;
-    if (!self->reason() && self->receiver_waiting()) self->pump();
-  });
-}
-
-StreamConnection::Got StreamConnection::read_once() {
+StreamConnection::Got StreamConnection::read_frames() {
   if (undecoded_) {
-    decode_partial();
+    if (receiver_waiting()) decode_partial();
     return input_ended_ ? Got::ended : Got::more;
   }
   return partial_.size() < kDirectFrom && want_ < kDirectFrom ? read_into_scratch() : read_into_partial();
@@ -121,9 +100,9 @@ StreamConnection::Got StreamConnection::read_once() {
 
 StreamConnection::Got StreamConnection::read_into_scratch() {
   const std::span<char> scratch = loop().scratch();
-  const ssize_t n = ::read(in_.fd(), scratch.data(), scratch.size());
-  if (n <= 0) return read_failed(n < 0 ? errno : 0);
-  const std::string_view got(scratch.data(), static_cast<std::size_t>(n));
+  ByteStream::Io io = pump_.read(scratch);
+  if (io.state != ByteStream::State::ok) return nothing_read(std::move(io));
+  const std::string_view got(scratch.data(), io.bytes);
   if (!http_ruled_out_ && is_http(partial_.empty() ? got : partial_ + std::string(got))) return refuse_http();
   if (partial_.empty()) {
     partial_ = got.substr(decode(got));
@@ -148,23 +127,23 @@ StreamConnection::Got StreamConnection::read_into_partial() {
   // Grows with what has come, not with what was announced: a length is cheap to claim.
   const std::size_t growth = std::clamp(have, kDirectFrom, kLargestRead);
   const std::size_t room = want_ > 0 ? std::min(want_, growth) : growth;
-  ssize_t n = 0;
+  ByteStream::Io io;
   partial_.resize_and_overwrite(have + room, [&](char* data, std::size_t) {
-    n = ::read(in_.fd(), data + have, room);
-    return have + static_cast<std::size_t>(std::max<ssize_t>(n, 0));
+    io = pump_.read(std::span(data + have, room));
+    return have + io.bytes;
   });
-  if (n <= 0) return read_failed(n < 0 ? errno : 0);
+  if (io.state != ByteStream::State::ok) return nothing_read(std::move(io));
   decode_partial();
-  return static_cast<std::size_t>(n) < room ? Got::drained : Got::more;
+  return io.bytes < room ? Got::drained : Got::more;
 }
 
-StreamConnection::Got StreamConnection::read_failed(int os_error) {
-  if (os_error == EAGAIN || os_error == EINTR) return Got::drained;
+StreamConnection::Got StreamConnection::nothing_read(ByteStream::Io io) {
+  if (io.state == ByteStream::State::again) return Got::drained;
   input_ended_ = true;
-  if (os_error == 0 || os_error == ECONNRESET || os_error == EIO) {
-    end_of_stream();
+  if (io.error) {
+    lost(std::move(*io.error));
   } else {
-    lost(Error::from_errno(ErrorKind::io, "cannot read from " + options_.description, os_error));
+    end_of_stream();
   }
   return Got::ended;
 }
@@ -277,7 +256,7 @@ Result<void> StreamConnection::enqueue(const rpc::Rope& message, Waiter* waiter,
   Result<void> pushed = queue_.push(message);
   if (!pushed) return pushed;
   if (waiter) waiter->until = queue_.pushed();
-  flush_soon();
+  pump_.flush_soon();
   return {};
 }
 
@@ -285,89 +264,22 @@ std::uint64_t StreamConnection::position_at_backlog(std::size_t bytes) const noe
   return queue_.pushed() - std::min<std::uint64_t>(bytes, queue_.pushed());
 }
 
-// While we pump, the end of the pump flushes; otherwise the loop's next turn does, with all that is queued by
-// then.
-void StreamConnection::flush_soon() {
-  if (pumping_ || flush_posted_ || out().waiting_to_write()) return;
-  flush_posted_ = true;
-  loop().post([self = std::static_pointer_cast<StreamConnection>(shared_from_this())] {
-    self->flush_posted_ = false;
-    self->flush();
-  });
-}
-
-void StreamConnection::flush() {
-  if (flushing_ || output_broken_ || reason() || queue_.empty() || out().waiting_to_write()) return;
-  flushing_ = true;
-  const std::uint64_t before = queue_.written();
-  int problem = 0;
-  while (!queue_.empty() && problem == 0 && queue_.written() - before < kBytesWrittenPerTurn) {
-    const long n = write_once();
-    if (n >= 0) {
-      queue_.advance(static_cast<std::size_t>(n));
-    } else if (n != -EINTR) {
-      problem = static_cast<int>(-n);
-    }
-  }
-  flushing_ = false;
-  if (problem != EAGAIN) stall_.flushed();
-  const auto self = std::static_pointer_cast<StreamConnection>(shared_from_this());
-  if (problem == EAGAIN) {
-    stall_.blocked(queue_.written() != before);
-    out().when_writable([self] { self->flush(); });
-  } else if (problem == 0 && !queue_.empty()) {
-    flush_soon();
-  } else if (problem == EPIPE || problem == ECONNRESET) {
-    output_broken_ = true;
-    lost(Error(ErrorKind::closed, options_.description + " no longer reads what it is sent"));
-  } else if (problem != 0) {
-    output_broken_ = true;
-    lost(Error::from_errno(ErrorKind::io, "cannot write to " + options_.description, problem));
-  }
-  notify_written(queue_.written());
-}
-
-long StreamConnection::write_once() {
-  std::array<iovec, kWriteParts> parts;
-  const std::size_t used = queue_.parts(parts);
-  const ssize_t n = ::writev(out().fd(), parts.data(), static_cast<int>(used));
-  return n >= 0 ? n : -errno;
-}
-
-void StreamConnection::on_stall() {
-  lost(Error::timeout(options_.description + " has not read anything: write_stall; what was sent",
-                      options_.limits.write_stall));
-}
-
 void StreamConnection::release() {
-  in_.close();
-  if (out_) out_->close();
-  stall_.stop();
+  pump_.close();
   partial_ = std::string();
 }
 
 void StreamConnection::close_output_and_discard_input() {
-  if (out_) out_->close();
-  stall_.stop();
+  discarding_ = true;
+  pump_.shut_output();
   partial_ = std::string();
-  // A wait that is outstanding belongs to pump(), which is over: closed connections read nothing. Start anew.
-  if (in_.open()) wait_and_discard();
+  pump_.wait_for_input();
 }
 
-void StreamConnection::wait_and_discard() {
-  in_.when_readable(
-      [self = std::static_pointer_cast<StreamConnection>(shared_from_this())] { self->discard(); });
-}
-
-void StreamConnection::discard() {
-  const std::span<char> scratch = loop().scratch();
-  for (int round = 0; round < kReadsPerTurn && in_.open(); ++round) {
-    const ssize_t n = ::read(in_.fd(), scratch.data(), scratch.size());
-    if (n > 0 || (n < 0 && errno == EINTR)) continue;
-    if (n < 0 && errno == EAGAIN) break;
-    return in_.close();
-  }
-  if (in_.open()) wait_and_discard();
+bool StreamConnection::discard() {
+  const ByteStream::State state = pump_.read(loop().scratch()).state;
+  if (state == ByteStream::State::ended || state == ByteStream::State::failed) pump_.close();
+  return state == ByteStream::State::ok;
 }
 
 }  // namespace fairlead

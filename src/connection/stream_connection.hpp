@@ -6,11 +6,10 @@
 #include <optional>
 #include <string>
 
-#include "connection/write_stall.hpp"
+#include "connection/stream_pump.hpp"
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
 #include "fairlead/loop/descriptor.hpp"
-#include "fairlead/loop/timer.hpp"
 #include "fairlead/peer/connection.hpp"
 #include "fairlead/rpc/framing.hpp"
 #include "rpc/write_queue.hpp"
@@ -31,7 +30,7 @@ struct StreamOptions {
   bool refuse_http = false;
 };
 
-class StreamConnection : public Connection {
+class StreamConnection : public Connection, private StreamPump::Owner {
  public:
   // `out` may be empty: then `in` is used both ways.
   static Result<std::shared_ptr<StreamConnection>> create(Loop& loop, UniqueFd in, UniqueFd out,
@@ -56,7 +55,7 @@ class StreamConnection : public Connection {
   // For what must see its output taken until it ends: closes our end of its input, reads on and forgets what
   // it reads.
   void close_output_and_discard_input();
-  void close_input() { in_.close(); }
+  void close_input() { pump_.close(); }
 
   // Whether bytes that were read are not decoded yet, because the turn was over.
   bool has_undecoded_input() const noexcept { return undecoded_; }
@@ -66,48 +65,41 @@ class StreamConnection : public Connection {
  private:
   enum class Got : std::uint8_t { more, drained, ended };
 
-  Descriptor& out() noexcept { return out_ ? *out_ : in_; }
+  // StreamPump::Owner.
+  std::shared_ptr<void> lifetime() override { return shared_from_this(); }
+  bool read_once() override;
+  void on_turn_end() override;
+  void on_out_of_memory() override;
+  void on_written() override { notify_written(queue_.written()); }
+  void on_output_failed(Error reason) override { lost(std::move(reason)); }
+
   void wait_for_input();
-  void wait_and_discard();
-  void discard();
-  void pump();
-  void read_frames();
-  Got read_once();
+  bool discard();
+  Got read_frames();
   Got read_into_scratch();
   Got read_into_partial();
-  Got read_failed(int os_error);
+  Got nothing_read(ByteStream::Io io);
   void end_of_stream();
   bool is_http(std::string_view first_bytes);
   Got refuse_http();
   bool turn_is_over() const noexcept;
-  void pump_soon();
   std::size_t decode(std::string_view input);
   void decode_partial();
   bool adopt_large_frame(std::string_view frame, std::size_t consumed);
   bool take_step(const rpc::Decoder::Step& step);
-  void flush_soon();
-  void flush();
-  long write_once();
-  void on_stall();
 
   StreamOptions options_;
-  Descriptor in_;
-  std::optional<Descriptor> out_;
   std::unique_ptr<rpc::Decoder> decoder_;
   std::string partial_;             // the beginning of a frame whose end has not come yet
   std::size_t want_ = 0;            // how much of it is missing, where that is known
   std::size_t frames_read_ = 0;     // by the read under way
-  std::size_t frames_in_turn_ = 0;  // by the pump() under way
+  std::size_t frames_in_turn_ = 0;  // by the turn under way
   bool undecoded_ = false;          // frames may be left in partial_ because the turn was over
-  bool pump_posted_ = false;
   bool http_ruled_out_ = false;
   bool input_ended_ = false;
-  bool pumping_ = false;
+  bool discarding_ = false;  // closed; what still comes is read and forgotten
   rpc::WriteQueue queue_;
-  bool flush_posted_ = false;
-  bool flushing_ = false;
-  bool output_broken_ = false;
-  WriteStall stall_;
+  StreamPump pump_;
 };
 
 }  // namespace fairlead
