@@ -16,109 +16,86 @@ std::shared_ptr<WebSocketConnection> WebSocketConnection::create(Loop& loop,
                                                                  std::string early, websocket::Role role,
                                                                  Limits limits,
                                                                  std::chrono::milliseconds keep_alive) {
+  std::string name = "websocket " + stream->remote();
   std::shared_ptr<WebSocketConnection> made(
-      new WebSocketConnection(loop, std::move(stream), role, limits, keep_alive));
+      new WebSocketConnection(loop, std::move(stream), std::move(name), role, limits, keep_alive));
   made->decoder_.feed(early);
   // Read from the start, not only when somebody receives: pings want their answer, and so does a close.
   made->undecoded_ = true;
-  made->pump_soon();
+  made->pump_.run_soon();
   if (keep_alive.count() > 0) made->heart_.arm_after(keep_alive, [it = made.get()] { it->beat(); });
   return made;
 }
 
-WebSocketConnection::WebSocketConnection(Loop& loop, std::unique_ptr<ByteStream> stream,
+WebSocketConnection::WebSocketConnection(Loop& loop, std::unique_ptr<ByteStream> stream, std::string name,
                                          websocket::Role role, Limits limits,
                                          std::chrono::milliseconds keep_alive)
     : Connection(loop),
-      stream_(std::move(stream)),
-      remote_(stream_->remote()),
       role_(role),
       limits_(limits),
       keep_alive_(keep_alive),
       decoder_(role, limits.max_frame_bytes),
       heart_(loop),
-      stall_(loop, limits.write_stall, [this] { on_stall(); }) {}
+      pump_(loop, *this, queue_, std::move(stream), std::move(name), limits.write_stall) {}
 
 // ---- reading ---------------------------------------------------------------------------------------------
 
 void WebSocketConnection::want_input() {
-  if (!pumping_) wait_for_input();
+  if (!pump_.in_turn()) wait_for_input();
 }
 
 // While the receiver lags behind, nothing more is read than it can bear.
 void WebSocketConnection::wait_for_input() {
-  if (!stream_ || input_ended_ || reason()) return;
-  if (!inbox_empty() && !receiver_waiting()) return;
-  if (undecoded_) return pump_soon();
-  if (!stream_->waiting_to_read()) stream_->when_readable([me = self()] { me->pump(); });
+  if (input_ended_ || reason() || receiver_lags()) return;
+  if (undecoded_) return pump_.run_soon();
+  pump_.wait_for_input();
 }
 
-void WebSocketConnection::pump_soon() {
-  if (std::exchange(pump_posted_, true)) return;
-  loop().post([me = self()] {
-    me->pump_posted_ = false;
-    me->pump();
-  });
+// One step of a turn, which handles up to kFramesPerTurn frames.
+bool WebSocketConnection::read_once() {
+  if (input_ended_) return false;
+  if (!undecoded_ && !read_some()) return false;
+  undecoded_ = !decode();
+  wake_receiver();
+  pump_.flush();
+  return !undecoded_ && !receiver_lags();
 }
 
-// One turn: reads and decodes up to kReadsPerTurn times, kBytesPerTurn bytes and kFramesPerTurn frames.
-void WebSocketConnection::pump() {
-  const auto me = self();
-  pumping_ = true;
-  try {
-    read_frames();
-  } catch (const std::bad_alloc&) {
-    hang_up(websocket::kTryAgainLater,
-            Error(ErrorKind::resource_exhausted, "resource exhausted: out of memory"));
-  }
-  pumping_ = false;
-  // flush() wakes senders, and what they send next was queued behind the last flush.
-  if (!queue_.empty()) flush_soon();
+void WebSocketConnection::on_turn_end() {
+  frames_in_turn_ = 0;
   wait_for_input();
 }
 
-void WebSocketConnection::read_frames() {
-  std::size_t bytes = 0;
-  int frames = kFramesPerTurn;
-  for (int round = 0; round < http::kReadsPerTurn && bytes < http::kBytesPerTurn && stream_ && !input_ended_;
-       ++round) {
-    if (!undecoded_) {
-      const std::size_t got = read_once();
-      if (got == 0) break;
-      bytes += got;
-    }
-    undecoded_ = !decode(frames);
-    wake_receiver();
-    flush();
-    if (undecoded_ || (!inbox_empty() && !receiver_waiting())) break;
-  }
+void WebSocketConnection::on_out_of_memory() {
+  hang_up(websocket::kTryAgainLater,
+          Error(ErrorKind::resource_exhausted, "resource exhausted: out of memory"));
 }
 
-// Returns how many bytes were fed to the decoder; 0 when there are none now, or no more.
-std::size_t WebSocketConnection::read_once() {
+// Returns whether bytes were fed to the decoder.
+bool WebSocketConnection::read_some() {
   std::span<char> scratch = loop().scratch();
-  scratch = scratch.first(std::min(scratch.size(), http::kBytesPerTurn));
-  const ByteStream::Io io = stream_->read(scratch);
-  if (io.state == ByteStream::State::again) return 0;
+  scratch = scratch.first(std::min(scratch.size(), StreamPump::kBytesPerTurn));
+  const ByteStream::Io io = pump_.read(scratch);
+  if (io.state == ByteStream::State::again) return false;
   if (io.state != ByteStream::State::ok) {
     input_ended_ = true;
     fail(io.error ? *io.error : Error(ErrorKind::closed, description() + " closed the connection"));
-    return 0;
+    return false;
   }
   heard_ = true;
   const ChargeOutcome charged = input_charge_.resize(decoder_.buffered() + io.bytes);
   if (charged != ChargeOutcome::charged) {
     hang_up(websocket::kTryAgainLater, input_charge_.refusal(charged));
-    return 0;
+    return false;
   }
   decoder_.feed(std::string_view(scratch.data(), io.bytes));
-  return io.bytes;
+  return true;
 }
 
-// Returns false when `frames` are used up and there may be more in the decoder.
-bool WebSocketConnection::decode(int& frames) {
+// Returns false when the turn has decoded its frames and there may be more in the decoder.
+bool WebSocketConnection::decode() {
   while (!input_ended_ && !reason()) {
-    if (frames-- <= 0) return false;
+    if (frames_in_turn_++ >= kFramesPerTurn) return false;
     websocket::Decoder::Step step = decoder_.next();
     if (step.what == websocket::Decoder::What::more) break;
     take(std::move(step));
@@ -135,7 +112,7 @@ void WebSocketConnection::take(websocket::Decoder::Step step) {
       // One who sends pings and reads nothing gets no more answers than fit.
       if (queue_.bytes() < limits_.backlog_pause_bytes)
         queue_.put(websocket::control_frame(role_, websocket::Opcode::pong, step.payload));
-      return flush_soon();
+      return pump_.flush_soon();
     case What::closed: {
       const bool normal = step.code == websocket::kNormal || step.code == websocket::kGoingAway ||
                           step.code == websocket::kNoCode;
@@ -159,10 +136,9 @@ void WebSocketConnection::hang_up(std::uint16_t code, Error reason) {
 
 // The last frame there is; what was queued before it leaves with it, if the socket takes it at once.
 void WebSocketConnection::say_goodbye(std::uint16_t code, std::string_view why) {
-  if (!stream_ || stream_->waiting_to_write()) return;
+  if (!pump_.open() || pump_.blocked()) return;
   queue_.put(websocket::close_frame(role_, code, why));
-  static_cast<void>(http::write_queued(*stream_, queue_));
-  stream_->shut_output();
+  pump_.finish_output();
 }
 
 // ---- writing ---------------------------------------------------------------------------------------------
@@ -192,7 +168,7 @@ Result<void> WebSocketConnection::enqueue(const rpc::Rope& message, Waiter* wait
   if (!charged) return charged;
   websocket::text_frame(role_, message).each([&](const Bytes& part) { queue_.put(part); });
   if (waiter) waiter->until = queue_.pushed();
-  flush_soon();
+  pump_.flush_soon();
   return {};
 }
 
@@ -200,36 +176,9 @@ std::uint64_t WebSocketConnection::position_at_backlog(std::size_t bytes) const 
   return queue_.pushed() - std::min<std::uint64_t>(bytes, queue_.pushed());
 }
 
-void WebSocketConnection::flush_soon() {
-  if (pumping_ || flush_posted_ || !stream_ || stream_->waiting_to_write()) return;
-  flush_posted_ = true;
-  loop().post([me = self()] {
-    me->flush_posted_ = false;
-    me->flush();
-  });
-}
-
-void WebSocketConnection::flush() {
-  const auto me = self();
-  if (stream_ && !stream_->waiting_to_write()) {
-    const std::uint64_t before = queue_.written();
-    const ByteStream::Io io = http::write_queued(*stream_, queue_);
-    output_charge_.set(queue_.bytes());
-    if (io.state == ByteStream::State::again) {
-      stall_.blocked(queue_.written() != before);
-      stream_->when_writable([me] { me->flush(); });
-    } else if (io.state != ByteStream::State::ok) {
-      return fail(io.error ? *io.error
-                           : Error(ErrorKind::closed, description() + " no longer reads what it is sent"));
-    }
-  }
-  if (queue_.empty()) stall_.flushed();
+void WebSocketConnection::on_written() {
+  output_charge_.set(queue_.bytes());
   if (!reason()) notify_written(queue_.written());
-}
-
-void WebSocketConnection::on_stall() {
-  fail(Error::timeout(description() + " has not read anything: write_stall; what was sent",
-                      limits_.write_stall));
 }
 
 void WebSocketConnection::beat() {
@@ -237,20 +186,17 @@ void WebSocketConnection::beat() {
     return fail(Error::timeout(description() + " has not been heard of; the last ping", keep_alive_));
   }
   queue_.put(websocket::control_frame(role_, websocket::Opcode::ping, {}));
-  flush_soon();
+  pump_.flush_soon();
   heart_.arm_after(keep_alive_, [this] { beat(); });
 }
 
 void WebSocketConnection::release() {
   heart_.cancel();
-  stall_.stop();
   input_charge_.set(0);
   output_charge_.set(0);
   if (ended_) std::exchange(ended_, nullptr)();
-  if (!stream_) return;
   if (!input_ended_) say_goodbye(websocket::kNormal);  // it was we who closed
-  stream_->close();
-  stream_.reset();
+  pump_.close();
 }
 
 }  // namespace fairlead::transport

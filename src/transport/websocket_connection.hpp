@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "connection/write_stall.hpp"
+#include "connection/stream_pump.hpp"
 #include "fairlead/base/limits.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/peer/connection.hpp"
@@ -20,7 +20,7 @@ namespace fairlead::transport {
 
 namespace websocket = http::websocket;
 
-class WebSocketConnection final : public Connection {
+class WebSocketConnection final : public Connection, private StreamPump::Owner {
  public:
   // `early` is what had been read of the other side's frames already. Every `keep_alive` a ping is sent; who
   // is silent for two of them is gone. 0: never.
@@ -35,10 +35,10 @@ class WebSocketConnection final : public Connection {
   void when_ended(std::function<void()> told) { ended_ = std::move(told); }
 
   std::size_t backlog() const noexcept override { return queue_.bytes(); }
-  std::string description() const override { return "websocket " + remote_; }
+  std::string description() const override { return pump_.name(); }
 
  private:
-  WebSocketConnection(Loop& loop, std::unique_ptr<ByteStream> stream, websocket::Role role,
+  WebSocketConnection(Loop& loop, std::unique_ptr<ByteStream> stream, std::string name, websocket::Role role,
                       Limits limits, std::chrono::milliseconds keep_alive);
 
   Result<void> enqueue(const rpc::Rope& message, Waiter* waiter, Concerning concerning) override;
@@ -46,27 +46,28 @@ class WebSocketConnection final : public Connection {
   void want_input() override;
   void release() override;
 
+  // StreamPump::Owner.
+  std::shared_ptr<void> lifetime() override { return shared_from_this(); }
+  bool read_once() override;
+  void on_turn_end() override;
+  void on_out_of_memory() override;
+  void on_written() override;
+  void on_output_failed(Error reason) override { fail(std::move(reason)); }
+
   std::shared_ptr<WebSocketConnection> self() {
     return std::static_pointer_cast<WebSocketConnection>(shared_from_this());
   }
   void wait_for_input();
-  void pump_soon();
-  void pump();
-  void read_frames();
-  std::size_t read_once();
-  bool decode(int& frames);
+  bool receiver_lags() const noexcept { return !inbox_empty() && !receiver_waiting(); }
+  bool read_some();
+  bool decode();
   void take(websocket::Decoder::Step step);
   void hang_up(std::uint16_t code, Error reason);
   Result<void> charge_output(std::size_t bytes, bool answers);
   void say_goodbye(std::uint16_t code, std::string_view why = {});
-  void flush_soon();
-  void flush();
-  void on_stall();
   void beat();
 
-  std::unique_ptr<ByteStream> stream_;
   std::function<void()> ended_;
-  std::string remote_;
   websocket::Role role_;
   Limits limits_;
   std::chrono::milliseconds keep_alive_;
@@ -75,13 +76,11 @@ class WebSocketConnection final : public Connection {
   ByteCharge input_charge_;   // for what the decoder holds
   ByteCharge output_charge_;  // for what is queued
   Timer heart_;
-  WriteStall stall_;
+  StreamPump pump_;
+  int frames_in_turn_ = 0;  // decoded by the turn under way
   bool heard_ = true;       // anything, since the last ping
   bool undecoded_ = false;  // the decoder may have frames that were left for the next turn
-  bool pumping_ = false;
-  bool pump_posted_ = false;
   bool input_ended_ = false;
-  bool flush_posted_ = false;
 };
 
 }  // namespace fairlead::transport
