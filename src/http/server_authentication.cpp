@@ -55,16 +55,17 @@ Authentication ServerConnection::failed_authentication(const std::string& what) 
 }
 
 void ServerConnection::finish_authentication() {
-  if (!stream_ || admission_.stage != Admission::Stage::waiting || !admission_.outcome) return;
+  if (!pump_.open() || admission_.stage != Admission::Stage::waiting || !admission_.outcome) return;
   const auto self = shared_from_this();
   admission_.task.reset();
   Authentication outcome = std::move(*admission_.outcome);
   decide(std::move(outcome));
-  pumping_ = true;
-  after_feed();
-  take_pending();
-  flush();
-  end_turn();
+  pump_.run_turn([this] {
+    after_feed();
+    take_pending();
+    pump_.flush();
+    return false;
+  });
 }
 
 void ServerConnection::decide(Authentication outcome) {

@@ -50,8 +50,8 @@ bool ServerConnection::charge_read_ahead(std::size_t bytes) {
 
 // At the end of a turn, when no more is read than there is.
 void ServerConnection::count_body() {
-  const bool incomplete = stream_ && (reader_.state() == RequestReader::State::body ||
-                                      admission_.stage == Admission::Stage::waiting);
+  const bool incomplete = pump_.open() && (reader_.state() == RequestReader::State::body ||
+                                           admission_.stage == Admission::Stage::waiting);
   if (incomplete && reader_.body_bytes() > 0) {
     static_cast<void>(charge_body(reader_.body_bytes()));
   } else {

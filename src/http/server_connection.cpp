@@ -21,64 +21,47 @@ constexpr std::size_t kAnswersAhead = 64u << 10;  // of pipelined answers, befor
 ServerConnection::ServerConnection(std::shared_ptr<ServerCore> core, std::unique_ptr<ByteStream> stream,
                                    PrincipalPtr peer, bool surplus)
     : core_(std::move(core)),
-      stream_(std::move(stream)),
-      remote_(stream_->remote()),
+      remote_(stream->remote()),
       network_(network_of_remote(remote_)),
       peer_(std::move(peer)),
       reader_(core_->options.max_header_bytes, core_->options.max_body_bytes),
+      pump_(core_->loop, *this, queue_, std::move(stream), remote_, core_->options.write_stall),
       surplus_(surplus) {}
 
 void ServerConnection::start() {
   if (surplus_) {
     refuse(503, surplus_message(core_->options));
-    flush();
+    pump_.flush();
   }
   settle();
 }
 
 // ---- reading ---------------------------------------------------------------------------------------------
 
-// Reads what there is, a bounded number of times. Answers that handlers give on the spot leave in one write
-// after each read.
-void ServerConnection::pump() {
-  const auto self = shared_from_this();
-  core_->loop.turns().label(remote_);
-  try {
-    read_requests();
-  } catch (const std::bad_alloc&) {
-    give_up_memory();
-  }
-  end_turn();
-}
-
-void ServerConnection::read_requests() {
-  pumping_ = true;
-  for (int round = 0; round < kReadsPerTurn && turn_bytes_ < kBytesPerTurn && stream_; ++round) {
-    const bool more = read_once();
-    flush();
-    if (!more) break;
-  }
+// Answers that handlers give on the spot leave in one write after each read.
+bool ServerConnection::read_once() {
+  const bool more = read_next();
+  pump_.flush();
+  return more;
 }
 
 // There is no memory for what the client sends. It is told so where that is still possible.
-void ServerConnection::give_up_memory() {
+void ServerConnection::on_out_of_memory() {
   core_->options.log.error("out of memory: a request was given up", {{"client", remote_}});
-  if (current_ || !stream_) return close();
+  if (current_ || !pump_.open()) return close();
   body_charge_.set(0);
   give_up_request(503, "resource exhausted: out of memory");
 }
 
-void ServerConnection::end_turn() {
-  pumping_ = false;
-  turn_bytes_ = 0;
+void ServerConnection::on_turn_end() {
   turn_requests_ = 0;
   count_body();
   settle();
 }
 
-bool ServerConnection::read_once() {
+bool ServerConnection::read_next() {
   take_pending();  // was read before what comes now
-  if (!stream_) return false;
+  if (!pump_.open()) return false;
   if (closing_) return discard();
   if (turn_requests_ >= kRequestsPerTurn) return false;
   if (!may_take_next()) return read_ahead();
@@ -87,7 +70,7 @@ bool ServerConnection::read_once() {
 
 bool ServerConnection::read_some() {
   const std::span<char> scratch = core_->loop.scratch();
-  const ByteStream::Io io = stream_->read(scratch);
+  const ByteStream::Io io = pump_.read(scratch);
   if (io.state == ByteStream::State::ok) take(std::string_view(scratch.data(), io.bytes));
   return after_read(io, scratch.size());
 }
@@ -99,7 +82,7 @@ bool ServerConnection::read_body() {
   if (!charge_body(reader_.body_bytes() + room)) return false;
   ByteStream::Io io;
   reader_.fill(room, [&](std::span<char> into) {
-    io = stream_->read(into);
+    io = pump_.read(into);
     return io.state == ByteStream::State::ok ? io.bytes : 0;
   });
   after_feed();
@@ -113,7 +96,7 @@ bool ServerConnection::read_ahead() {
   if (have >= kReadAhead) return false;
   std::span<char> scratch = core_->loop.scratch();
   scratch = scratch.first(std::min(scratch.size(), kReadAhead - have));
-  const ByteStream::Io io = stream_->read(scratch);
+  const ByteStream::Io io = pump_.read(scratch);
   if (!charge_read_ahead(pending_.size() + io.bytes)) {
     close();
     return false;
@@ -124,11 +107,10 @@ bool ServerConnection::read_ahead() {
 
 bool ServerConnection::discard() {
   const std::span<char> scratch = core_->loop.scratch();
-  return after_read(stream_->read(scratch), scratch.size());
+  return after_read(pump_.read(scratch), scratch.size());
 }
 
 bool ServerConnection::after_read(const ByteStream::Io& io, std::size_t room) {
-  turn_bytes_ += io.bytes;
   switch (io.state) {
     case ByteStream::State::ok: return io.bytes == room;
     case ByteStream::State::again: break;
@@ -175,7 +157,7 @@ void ServerConnection::take_pending() {
   while (pending_done_ < pending_.size() && may_take_next()) {
     pending_done_ += feed(std::string_view(pending_).substr(pending_done_));
     after_feed();
-    if (queue_.bytes() >= kAnswersAhead) flush();
+    if (queue_.bytes() >= kAnswersAhead) pump_.flush();
   }
   if (pending_done_ < pending_.size()) return;
   pending_ = std::string();
@@ -184,7 +166,7 @@ void ServerConnection::take_pending() {
 }
 
 bool ServerConnection::may_take_next() const noexcept {
-  return stream_ && !current_ && !closing_ && !blocked() && turn_requests_ < kRequestsPerTurn &&
+  return pump_.open() && !current_ && !closing_ && !pump_.blocked() && turn_requests_ < kRequestsPerTurn &&
          admission_.stage != Admission::Stage::waiting;
 }
 
@@ -210,38 +192,29 @@ void ServerConnection::after_feed() {
 
 // Goes on with what was read ahead.
 void ServerConnection::resume() {
-  const auto self = shared_from_this();
-  pumping_ = true;
-  try {
+  pump_.run_turn([this] {
     take_pending();
-    flush();
-  } catch (const std::bad_alloc&) {
-    give_up_memory();
-  }
-  end_turn();
+    pump_.flush();
+    return false;
+  });
 }
 
 // At the end of whatever happened to the connection: what does it wait for now?
 void ServerConnection::settle() {
-  if (!stream_ || pumping_) return;
+  if (!pump_.open() || pump_.in_turn()) return;
   if (core_->draining && is_idle()) closing_ = true;
   if (closing_ && queue_.empty() && !lingering_) linger();
-  if (!stream_) return;
-  const auto self = shared_from_this();
+  if (!pump_.open()) return;
   if (!resume_posted_ && pending_done_ < pending_.size() && may_take_next()) {
     resume_posted_ = true;
-    core_->loop.post([self] {
+    core_->loop.post([self = shared_from_this()] {
       self->resume_posted_ = false;
       self->resume();
     });
   }
   const bool full = pending_.size() - pending_done_ >= kReadAhead;
   // An end of the input must not be seen before the requests that came before it.
-  if (!full && !resume_posted_ && !input_ended_ && !stream_->waiting_to_read()) {
-    stream_->when_readable([self] {
-      if (self->stream_) self->pump();
-    });
-  }
+  if (!full && !resume_posted_ && !input_ended_) pump_.wait_for_input();
   update_deadline();
 }
 
@@ -363,7 +336,7 @@ void ServerConnection::start_stream(ServerExchange& exchange, const Response& he
   exchange.keep_alive_ = framing.keep_alive;
   put_head(head, framing);
   if (!head.body.empty()) write_chunk(exchange, head.body);
-  flush_soon();
+  pump_.flush_soon();
 }
 
 void ServerConnection::write_chunk(const ServerExchange& exchange, const std::vector<Bytes>& parts) {
@@ -387,7 +360,7 @@ void ServerConnection::write_chunk(const ServerExchange& exchange, const std::ve
                                {{"client", remote_}});
     return close();
   }
-  flush_soon();
+  pump_.flush_soon();
 }
 
 void ServerConnection::finish_stream(ServerExchange& exchange) {
@@ -404,8 +377,8 @@ void ServerConnection::finish_answer(ServerExchange& exchange, bool keep_alive) 
   exchange.charge_.set(0);
   current_ = nullptr;
   if (!keep_alive) closing_ = true;
-  if (pumping_) return;
-  flush();
+  if (pump_.in_turn()) return;
+  pump_.flush();
   settle();
 }
 
@@ -414,59 +387,38 @@ Exchange::Upgraded ServerConnection::upgrade(ServerExchange& exchange, const Res
   framing.body = HeadFraming::Body::none;
   framing.upgrade = true;
   put_head(head, framing);
-  flush();
+  pump_.flush();
   // Not even a head fits: it has not read what it was sent before, and need not be waited for.
-  if (!stream_ || !queue_.empty()) {
+  if (!pump_.open() || !queue_.empty()) {
     close();
     return {};
   }
   exchange.state_ = ServerExchange::State::done;
   exchange.charge_.set(0);
   current_ = nullptr;
-  // We wait for input when the answer was not given at once; the new owner waits for itself.
-  if (stream_->waiting_to_read()) stream_->when_readable(nullptr);
-  Exchange::Upgraded upgraded{std::move(stream_), pending_.substr(pending_done_)};
+  Exchange::Upgraded upgraded{pump_.release(), pending_.substr(pending_done_)};
   core_->forget(*this);
   return upgraded;
 }
 
-// ---- writing ---------------------------------------------------------------------------------------------
+// ---- the end ---------------------------------------------------------------------------------------------
 
-// While we pump, the end of the pump flushes; otherwise the loop's next turn does, with all that is queued by
-// then.
-void ServerConnection::flush_soon() {
-  if (pumping_ || flush_posted_ || blocked()) return;
-  flush_posted_ = true;
-  core_->loop.post([self = shared_from_this()] {
-    self->flush_posted_ = false;
-    self->flush();
-    self->settle();
-  });
-}
-
-void ServerConnection::flush() {
-  if (!stream_ || queue_.empty() || blocked()) return;
-  const ByteStream::State state = write_queued(*stream_, queue_).state;
-  answer_charge_.set(queue_.bytes());
-  if (state == ByteStream::State::ok) return;
-  if (state != ByteStream::State::again) return close();
-  stream_->when_writable([self = shared_from_this()] {
-    self->flush();
-    self->settle();
-  });
+void ServerConnection::on_output_failed(Error reason) {
+  if (reason.kind() == ErrorKind::timeout)
+    core_->options.log.warning("client stopped reading: write_stall exceeded", {{"client", remote_}});
+  close();
 }
 
 void ServerConnection::linger() {
   if (input_ended_) return close();
   lingering_ = true;
-  stream_->shut_output();
+  pump_.shut_output();
 }
 
 void ServerConnection::close() {
-  if (!stream_) return;
+  if (!pump_.open()) return;
   const auto self = shared_from_this();
-  stream_->close();
-  stream_.reset();
+  pump_.close();
   body_charge_.set(0);
   answer_charge_.set(0);
   read_ahead_charge_.set(0);
@@ -486,11 +438,11 @@ bool ServerConnection::is_idle() const noexcept {
 bool ServerConnection::may_be_evicted() const noexcept {
   const bool unread =
       reader_.state() == RequestReader::State::idle || reader_.state() == RequestReader::State::head;
-  return !surplus_ && !current_ && !pumping_ && queue_.empty() && unread;
+  return !surplus_ && !current_ && !pump_.in_turn() && queue_.empty() && unread;
 }
 
 void ServerConnection::close_if_idle() {
-  if (is_idle() && !pumping_) close();
+  if (is_idle() && !pump_.in_turn()) close();
 }
 
 }  // namespace fairlead::http

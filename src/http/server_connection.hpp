@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "connection/stream_pump.hpp"
 #include "fairlead/http/authenticator.hpp"
 #include "fairlead/http/server.hpp"
 #include "fairlead/loop/loop.hpp"
@@ -19,7 +20,8 @@ namespace fairlead::http {
 
 class ServerExchange;
 
-class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
+class ServerConnection final : public std::enable_shared_from_this<ServerConnection>,
+                               private StreamPump::Owner {
  public:
   // `peer` is what is known of the client without authentication.
   ServerConnection(std::shared_ptr<ServerCore> core, std::unique_ptr<ByteStream> stream, PrincipalPtr peer,
@@ -66,13 +68,18 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
     std::optional<Response> refusal;
   };
 
+  // StreamPump::Owner.
+  std::shared_ptr<void> lifetime() override { return shared_from_this(); }
+  bool read_once() override;
+  void on_turn_end() override;
+  void on_out_of_memory() override;
+  void on_written() override { answer_charge_.set(queue_.bytes()); }
+  void on_output_failed(Error reason) override;
+  void on_flushed() override { settle(); }
+
   // Reading. The reads say whether there may be more.
-  void pump();
-  void read_requests();
-  void give_up_memory();
-  void end_turn();
   void give_up_request(int status, const std::string& why);
-  bool read_once();
+  bool read_next();
   bool read_some();
   bool read_body();
   bool read_ahead();
@@ -118,10 +125,6 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   bool charge_chunk(std::size_t bytes);
   ChargeOutcome charge_output(std::size_t bytes);
 
-  // Writing.
-  void flush_soon();
-  void flush();
-  bool blocked() const noexcept { return stream_ && stream_->waiting_to_write(); }
   void linger();
   Phase phase() const noexcept;
   Clock::duration limit_of(Phase phase) const noexcept;
@@ -132,7 +135,6 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void time_out(const std::string& why);
 
   std::shared_ptr<ServerCore> core_;
-  std::unique_ptr<ByteStream> stream_;  // empty: closed, or handed over
   std::string remote_;
   std::string network_;  // of it, see network_of_remote()
   PrincipalPtr peer_;
@@ -141,6 +143,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   Admission admission_;
   RequestReader reader_;
   rpc::ByteQueue queue_;
+  StreamPump pump_;                    // not open: closed, or handed over
   ServerExchange* current_ = nullptr;  // the request that is not answered yet
   std::string pending_;                // read while that was so: the requests behind it
   std::size_t pending_done_ = 0;
@@ -148,10 +151,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   Clock::time_point since_;         // when what the deadline is for began
   Clock::time_point window_began_;  // the rate of a body is measured over windows
   std::size_t window_bytes_ = 0;    // of the body, before this one
-  std::uint64_t stalled_at_ = 0;
   Phase last_phase_ = Phase::linger;
-  std::size_t turn_bytes_ = 0;  // read, and requests served, since the loop last had its turn
-  int turn_requests_ = 0;
+  int turn_requests_ = 0;         // served since the loop last had its turn
   ByteCharge body_charge_;        // for the request that is being read
   ByteCharge read_ahead_charge_;  // for pending_
   ByteCharge answer_charge_;      // for what is queued
@@ -159,8 +160,6 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   std::shared_ptr<ByteAccount> account_;  // of that principal
   bool surplus_;
   bool served_ = false;  // at least one request
-  bool pumping_ = false;
-  bool flush_posted_ = false;
   bool resume_posted_ = false;
   bool input_ended_ = false;
   bool closing_ = false;    // when all is written

@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds kLinger{2'000};
 
 ServerConnection::Phase ServerConnection::phase() const noexcept {
   if (lingering_) return Phase::linger;
-  if (blocked()) return Phase::stall;
+  if (pump_.blocked()) return Phase::stall;
   if (current_ || closing_) return Phase::answer;
   if (admission_.stage == Admission::Stage::waiting) return Phase::authentication;
   switch (reader_.state()) {
@@ -34,8 +34,8 @@ Clock::duration ServerConnection::limit_of(Phase phase) const noexcept {
     case Phase::idle: return options.keep_alive_timeout;
     case Phase::authentication: return options.authentication_timeout;
     case Phase::body: return options.body_timeout;
-    case Phase::stall: return options.write_stall;
     case Phase::linger: return kLinger;
+    case Phase::stall:  // the pump has the clock
     case Phase::answer: break;
   }
   return Clock::duration::zero();
@@ -43,12 +43,10 @@ Clock::duration ServerConnection::limit_of(Phase phase) const noexcept {
 
 void ServerConnection::update_deadline() {
   const Phase now = phase();
-  const bool moved =
-      now == Phase::idle || now == Phase::body || (now == Phase::stall && stalled_at_ != queue_.written());
+  const bool moved = now == Phase::idle || now == Phase::body;
   if (now == Phase::body && last_phase_ != Phase::body) begin_rate_window();
   if (moved || now != last_phase_) since_ = Clock::now();
   last_phase_ = now;
-  stalled_at_ = queue_.written();
   set_deadline();
 }
 
@@ -94,11 +92,9 @@ void ServerConnection::expire() {
       return set_deadline();
     }
     case Phase::authentication: return time_out_authentication();
-    case Phase::stall:
-      core_->options.log.warning("client stopped reading: write_stall exceeded", {{"client", remote_}});
-      return close();
     case Phase::hello:
     case Phase::idle:
+    case Phase::stall:
     case Phase::linger:
     case Phase::answer: return close();
   }
@@ -108,7 +104,7 @@ void ServerConnection::expire() {
 void ServerConnection::give_up_request(int status, const std::string& why) {
   reader_.refuse(status, why);
   refuse(status, why);
-  flush();
+  pump_.flush();
   body_charge_.set(0);
 }
 
