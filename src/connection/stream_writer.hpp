@@ -52,6 +52,7 @@ class StreamWriter {
   // Whether queued bytes wait until the stream is writable.
   bool blocked() const noexcept { return stream_ && stream_->waiting_to_write(); }
   const std::string& name() const noexcept { return name_; }
+  std::chrono::milliseconds write_stall() const noexcept { return stall_.limit(); }
   void set_write_stall(std::chrono::milliseconds limit) noexcept { stall_.set_limit(limit); }
 
  private:

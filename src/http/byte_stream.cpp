@@ -60,17 +60,6 @@ class PlainStream final : public ByteStream {
 
 }  // namespace
 
-ByteStream::Io write_queued(ByteStream& stream, rpc::ByteQueue& queue) {
-  ByteStream::Io io;
-  while (io.state == ByteStream::State::ok && !queue.empty()) {
-    std::array<iovec, 64> parts;
-    const std::size_t used = queue.parts(parts);
-    io = stream.write(std::span(parts).first(used));
-    queue.advance(io.bytes);
-  }
-  return io;
-}
-
 std::string name_of_remote(int socket) {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;

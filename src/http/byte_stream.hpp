@@ -10,17 +10,8 @@
 #include "fairlead/base/principal.hpp"
 #include "fairlead/base/result.hpp"
 #include "fairlead/loop/descriptor.hpp"
-#include "rpc/write_queue.hpp"
 
 namespace fairlead::http {
-
-// One stream is read at most this often, and for at most about this many bytes, before the other callbacks of
-// the loop run. A peer that sends without pause would starve them otherwise.
-inline constexpr int kReadsPerTurn = 16;
-inline constexpr std::size_t kBytesPerTurn = 256u << 10;
-
-// Writes as much of what is queued as the stream takes. `ok`: all of it.
-ByteStream::Io write_queued(ByteStream& stream, rpc::ByteQueue& queue);
 
 // "127.0.0.1:4711", "[::1]:4711" or "unix".
 std::string name_of_remote(int socket);

@@ -4,28 +4,9 @@
 #include <array>
 
 #include "connection/sockets.hpp"
+#include "connection/stream_pump.hpp"
 
 namespace fairlead::http {
-
-namespace {
-
-constexpr std::size_t kRequestParts = 16;
-
-std::size_t gather(const std::vector<Bytes>& parts, std::size_t skip, std::array<iovec, kRequestParts>& out) {
-  std::size_t used = 0;
-  for (const Bytes& part : parts) {
-    if (skip >= part.size()) {
-      skip -= part.size();
-      continue;
-    }
-    if (used == out.size()) break;
-    out[used++] = iovec{const_cast<char*>(part.data()) + skip, part.size() - skip};
-    skip = 0;
-  }
-  return used;
-}
-
-}  // namespace
 
 void Interrupt::raise() {
   if (std::exchange(raised_, true)) return;
@@ -71,33 +52,53 @@ Task<void> Interrupt::yield() {
   static_cast<void>(woken);
 }
 
+Wire::Wire(Loop& loop, std::unique_ptr<ByteStream> stream)
+    : loop_(loop),
+      stream_(std::move(stream)),
+      writer_(loop, *this, queue_, *stream_, stream_->remote(), std::chrono::milliseconds(0)) {}
+
 Task<Result<void>> Wire::write(std::vector<Bytes> parts, std::shared_ptr<Interrupt> interrupt,
                                std::chrono::milliseconds stall) {
-  std::size_t done = 0;
-  while (true) {
-    std::array<iovec, kRequestParts> next;
-    const std::size_t count = gather(parts, done, next);
-    if (count == 0) co_return Result<void>();
-    ByteStream::Io io = stream_->write(std::span<const iovec>(next.data(), count));
-    done += io.bytes;
-    if (io.state == ByteStream::State::ok) continue;
-    if (io.state == ByteStream::State::failed) co_return *io.error;
-    if (io.state == ByteStream::State::ended)
-      co_return Error(ErrorKind::closed, stream_->remote() + " no longer reads what it is sent");
+  for (const Bytes& part : parts) queue_.put(part);
+  writer_.set_write_stall(stall);
+  writer_.flush();
+  writing_ = interrupt;
+  while (!queue_.empty() && !output_error_) {
     interrupt->prepare();
-    stream_->when_writable([interrupt] { interrupt->wake(); });
-    const Clock::time_point until = Clock::now() + stall;
-    const bool in_time = co_await interrupt->wait(until);
-    if (interrupt->raised()) co_return interrupt->error();
-    if (!in_time) co_return Error::timeout("sending to " + stream_->remote(), stall);
+    const Clock::time_point for_ever = Clock::time_point::max();
+    const bool woken = co_await interrupt->wait(for_ever);
+    static_cast<void>(woken);
+    if (!interrupt->raised()) continue;
+    writer_.stop();
+    co_return interrupt->error();
   }
+  writing_ = nullptr;
+  if (output_error_) co_return *output_error_;
+  co_return Result<void>();
+}
+
+// What is woken may destroy the wire, and the writer has not finished with it.
+void Wire::on_output_failed(Error reason) {
+  output_error_ = reason.kind() == ErrorKind::timeout
+                      ? Error::timeout("sending to " + writer_.name(), writer_.write_stall())
+                      : std::move(reason);
+  if (writing_) loop_.post([interrupt = writing_] { interrupt->wake(); });
+}
+
+void Wire::on_flushed() {
+  if (writing_) writing_->wake();
+}
+
+std::unique_ptr<ByteStream> Wire::release() {
+  writer_.stop();
+  return std::exchange(stream_, std::make_unique<Closed>());
 }
 
 Task<Result<void>> Wire::read(ResponseParser& parser, std::string& body, std::shared_ptr<Interrupt> interrupt,
                               Clock::time_point until) {
   while (true) {
     if (interrupt->raised()) co_return interrupt->error();
-    if (reads_ >= kReadsPerTurn || bytes_ >= kBytesPerTurn) {
+    if (reads_ >= StreamPump::kReadsPerTurn || bytes_ >= StreamPump::kBytesPerTurn) {
       Task<void> yielding = interrupt->yield();
       co_await yielding;
       reads_ = 0;
@@ -106,7 +107,7 @@ Task<Result<void>> Wire::read(ResponseParser& parser, std::string& body, std::sh
       continue;
     }
     const std::span<char> scratch = loop_.scratch();
-    ByteStream::Io io = stream_->read(scratch.first(std::min(scratch.size(), kBytesPerTurn)));
+    ByteStream::Io io = stream_->read(scratch.first(std::min(scratch.size(), StreamPump::kBytesPerTurn)));
     ++reads_;
     if (io.state == ByteStream::State::ok) {
       bytes_ += io.bytes;

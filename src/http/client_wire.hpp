@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "connection/stream_writer.hpp"
 #include "fairlead/base/bytes.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "http/byte_stream.hpp"
@@ -72,18 +73,18 @@ inline Interrupt::Wait Interrupt::wait(Clock::time_point until) {
   return Wait(shared_from_this(), until);
 }
 
-class Wire {
+class Wire final : private StreamWriter::Owner {
  public:
-  Wire(Loop& loop, std::unique_ptr<ByteStream> stream) : loop_(loop), stream_(std::move(stream)) {}
-  ~Wire() { stream_->close(); }
+  Wire(Loop& loop, std::unique_ptr<ByteStream> stream);
+  ~Wire() override { stream_->close(); }
   Wire(const Wire&) = delete;
 
   // Writes all of it; `stall` is how long the other side may take nothing.
   Task<Result<void>> write(std::vector<Bytes> parts, std::shared_ptr<Interrupt> interrupt,
                            std::chrono::milliseconds stall);
   // Reads once, waiting where it must, and feeds what came to `parser`, at whose end it fails. Suspends after
-  // kReadsPerTurn reads or kBytesPerTurn bytes in a row, so that a server that sends without pause cannot
-  // starve the loop.
+  // as many reads or bytes in a row as StreamPump has in a turn, so that a server that sends without pause
+  // cannot starve the loop.
   Task<Result<void>> read(ResponseParser& parser, std::string& body, std::shared_ptr<Interrupt> interrupt,
                           Clock::time_point until);
 
@@ -93,7 +94,7 @@ class Wire {
   void unwatch() noexcept { watched_ = false; }
   void close() { stream_->close(); }
   // The stream itself, for what speaks another protocol from here on.
-  std::unique_ptr<ByteStream> release() { return std::exchange(stream_, std::make_unique<Closed>()); }
+  std::unique_ptr<ByteStream> release();
 
   bool used = false;     // it has carried an exchange before
   bool reusable = true;  // and may carry another
@@ -112,10 +113,20 @@ class Wire {
     std::string remote() const override { return {}; }
   };
 
+  // StreamWriter::Owner. Nothing holds a wire while it writes: it closes the stream before it is destroyed.
+  std::shared_ptr<void> lifetime() override { return nullptr; }
+  void on_written() override {}
+  void on_output_failed(Error reason) override;
+  void on_flushed() override;
+
   Error late() const;
 
   Loop& loop_;
   std::unique_ptr<ByteStream> stream_;
+  rpc::ByteQueue queue_;
+  StreamWriter writer_;
+  std::shared_ptr<Interrupt> writing_;  // woken when a write goes on
+  std::optional<Error> output_error_;
   bool watched_ = false;
   int reads_ = 0;  // since the loop last had its turn
   std::size_t bytes_ = 0;
