@@ -1,7 +1,10 @@
 // R8.3: requests over kept connections, proxies, redirects, TLS, and servers that misbehave. Real sockets.
 #include "http/client.hpp"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include "http/certificate.hpp"
 #include "http/raw_client.hpp"
@@ -99,6 +102,48 @@ TEST_F(HttpClientTest, AConnectionTheServerClosesIsNotKept) {
   EXPECT_TRUE(get(server.url()));
   EXPECT_EQ(server.connections(), 2);
   EXPECT_EQ(client->idle(), 0U);
+}
+
+// A listener that accepts nobody: the system connects, and takes as much as its buffers hold.
+class Unaccepting {
+ public:
+  Unaccepting() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof name;
+    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&name), size), 0);
+    EXPECT_EQ(::listen(listener_.get(), 8), 0);
+    EXPECT_EQ(::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&name), &size), 0);
+    port_ = ntohs(name.sin_port);
+  }
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/"; }
+
+ private:
+  UniqueFd listener_;
+  int port_ = 0;
+};
+
+TEST_F(HttpClientTest, RequestFailsWithTimeoutWhenServerReadsNothing) {
+  const Unaccepting server;
+  options.limits.write_stall = 50ms;
+  const Result<Got> got = get(server.url(), "POST", std::string(64u << 20, 'x'));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().kind(), ErrorKind::timeout);
+  EXPECT_NE(got.error().message().find("sending to 127.0.0.1"), std::string::npos) << got.error().message();
+}
+
+TEST_F(HttpClientTest, RequestThatServerDoesNotReadEndsWhenItIsInterrupted) {
+  const Unaccepting server;
+  make();
+  const auto interrupt = std::make_shared<Interrupt>(loop);
+  Outgoing request("POST", Url::parse(server.url()).value());
+  request.body.push_back(Bytes::adopt(std::string(64u << 20, 'x')));
+  Timer timer(loop);
+  timer.arm_after(50ms, [&] { interrupt->raise(); });
+  const Result<std::shared_ptr<Incoming>> got = loop.block_on(client->ask(std::move(request), interrupt));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().kind(), ErrorKind::cancelled);
 }
 
 TEST_F(HttpClientTest, AKeptConnectionThatDiesIsForgotten) {

@@ -92,6 +92,16 @@ std::string ping_text(int id) {
   return R"({"jsonrpc":"2.0","id":)" + std::to_string(id) + R"(,"method":"ping"})";
 }
 
+TEST_F(WebSocketConnectionTest, SendFailsWithTimeoutThatNamesWriteStallWhenClientReadsNothing) {
+  limits.write_stall = 50ms;
+  start_raw();
+  const Result<void> sent = loop.block_on(send_one(server, '"' + std::string(8u << 20, 'x') + '"'));
+  ASSERT_FALSE(sent);
+  EXPECT_EQ(sent.error().kind(), ErrorKind::timeout);
+  EXPECT_NE(sent.error().message().find("write_stall"), std::string::npos) << sent.error().message();
+  EXPECT_TRUE(server->closed());
+}
+
 TEST_F(WebSocketConnectionTest, LargestMessagesDoNotHoldTheLoop) {
   start();
   for (const std::string& value : test::hostile_values(test::kLargestFrame)) {
