@@ -6,9 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "fairlead/base/error.hpp"
 #include "fairlead/loop/descriptor.hpp"
@@ -20,8 +21,8 @@ class ByteStream {
   enum class State : std::uint8_t { ok, again, ended, failed };
   struct Io {
     State state = State::ok;
-    std::size_t bytes = 0;       // ok: how many
-    std::optional<Error> error;  // failed: why
+    std::size_t bytes = 0;         // ok: how many
+    const Error* error = nullptr;  // failed: why; the stream's own, until it is read, written or closed
   };
 
   virtual ~ByteStream() = default;
@@ -40,6 +41,15 @@ class ByteStream {
   virtual void shut_output() = 0;
   virtual void close() = 0;
   virtual std::string remote() const = 0;
+
+ protected:
+  Io failed(Error why) {
+    error_ = std::make_unique<const Error>(std::move(why));
+    return Io{State::failed, 0, error_.get()};
+  }
+
+ private:
+  std::unique_ptr<const Error> error_;  // of the last operation that failed
 };
 
 }  // namespace fairlead

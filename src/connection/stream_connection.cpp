@@ -100,8 +100,8 @@ StreamConnection::Got StreamConnection::read_frames() {
 
 StreamConnection::Got StreamConnection::read_into_scratch() {
   const std::span<char> scratch = loop().scratch();
-  ByteStream::Io io = pump_.read(scratch);
-  if (io.state != ByteStream::State::ok) return nothing_read(std::move(io));
+  const ByteStream::Io io = pump_.read(scratch);
+  if (io.state != ByteStream::State::ok) return nothing_read(io);
   const std::string_view got(scratch.data(), io.bytes);
   if (!http_ruled_out_ && is_http(partial_.empty() ? got : partial_ + std::string(got))) return refuse_http();
   if (partial_.empty()) {
@@ -132,16 +132,16 @@ StreamConnection::Got StreamConnection::read_into_partial() {
     io = pump_.read(std::span(data + have, room));
     return have + io.bytes;
   });
-  if (io.state != ByteStream::State::ok) return nothing_read(std::move(io));
+  if (io.state != ByteStream::State::ok) return nothing_read(io);
   decode_partial();
   return io.bytes < room ? Got::drained : Got::more;
 }
 
-StreamConnection::Got StreamConnection::nothing_read(ByteStream::Io io) {
+StreamConnection::Got StreamConnection::nothing_read(const ByteStream::Io& io) {
   if (io.state == ByteStream::State::again) return Got::drained;
   input_ended_ = true;
   if (io.error) {
-    lost(std::move(*io.error));
+    lost(*io.error);
   } else {
     end_of_stream();
   }

@@ -78,7 +78,7 @@ class StreamConnection : public Connection, private StreamPump::Owner {
   Got read_frames();
   Got read_into_scratch();
   Got read_into_partial();
-  Got nothing_read(ByteStream::Io io);
+  Got nothing_read(const ByteStream::Io& io);
   void end_of_stream();
   bool is_http(std::string_view first_bytes);
   Got refuse_http();

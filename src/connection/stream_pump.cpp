@@ -13,13 +13,6 @@ StreamPump::StreamPump(Loop& loop, Owner& owner, rpc::ByteQueue& queue, std::uni
       writer_(loop, owner, queue, *stream_, std::move(name), write_stall),
       bytes_per_turn_(bytes_per_turn) {}
 
-ByteStream::Io StreamPump::read(std::span<char> into) {
-  if (!stream_) return ByteStream::Io{ByteStream::State::ended, 0, std::nullopt};
-  ByteStream::Io io = stream_->read(into);
-  turn_bytes_ += io.bytes;
-  return io;
-}
-
 void StreamPump::wait_for_input() {
   if (!stream_ || in_turn_ || stream_->waiting_to_read()) return;
   stream_->when_readable([self = self()] {

@@ -48,12 +48,18 @@ class StreamPump {
   const std::string& name() const noexcept { return writer_.name(); }
 
   // Reads once, at the expense of the turn. `ended` after close().
-  ByteStream::Io read(std::span<char> into);
+  ByteStream::Io read(std::span<char> into) {
+    if (!stream_) return ByteStream::Io{ByteStream::State::ended, 0, nullptr};
+    const ByteStream::Io io = stream_->read(into);
+    turn_bytes_ += io.bytes;
+    return io;
+  }
   // A turn begins when the stream is readable. Does nothing within a turn, and while it waits already.
   void wait_for_input();
   // A turn begins after the callbacks that wait for the loop now: for input that was read and is not handled.
   void run_soon();
-  // Runs a turn of steps, as described for read_once(): the owner's, or others.
+  // Runs a turn of steps, as described for read_once(): the owner's, or others. REQUIRES: the caller keeps
+  // the owner alive.
   void run_turn();
   template <class Step>
   void run_turn(Step step);
@@ -88,7 +94,6 @@ class StreamPump {
 
 template <class Step>
 void StreamPump::run_turn(Step step) {
-  const std::shared_ptr<void> alive = owner_.lifetime();
   loop_.turns().label(name());
   in_turn_ = true;
   turn_bytes_ = 0;

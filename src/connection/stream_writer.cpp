@@ -45,11 +45,10 @@ void StreamWriter::flush_by_loop() {
 void StreamWriter::flush() {
   if (!stream_ || queue_.empty() || stream_->waiting_to_write()) return;
   const std::uint64_t before = queue_.written();
-  ByteStream::Io io = write_queued(before + kBytesPerFlush);
+  const ByteStream::Io io = write_queued(before + kBytesPerFlush);
   if (is_failure(io.state)) {
     const std::shared_ptr<void> alive = owner_.lifetime();
-    fail(io.error ? std::move(*io.error)
-                  : Error(ErrorKind::closed, name_ + " no longer reads what it is sent"));
+    fail(io.error ? *io.error : Error(ErrorKind::closed, name_ + " no longer reads what it is sent"));
     return owner_.on_written();
   }
   if (queue_.empty()) {

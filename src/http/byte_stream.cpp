@@ -20,15 +20,15 @@ class PlainStream final : public ByteStream {
 
   Io read(std::span<char> into) override {
     const ssize_t n = ::recv(socket_.fd(), into.data(), into.size(), 0);
-    if (n > 0) return Io{State::ok, static_cast<std::size_t>(n), std::nullopt};
-    if (n == 0) return Io{into.empty() ? State::ok : State::ended, 0, std::nullopt};
-    return failed("cannot read from ", errno);
+    if (n > 0) return Io{State::ok, static_cast<std::size_t>(n), nullptr};
+    if (n == 0) return Io{into.empty() ? State::ok : State::ended, 0, nullptr};
+    return stopped("cannot read from ", errno);
   }
 
   Io write(std::span<const iovec> parts) override {
     const ssize_t n = parts.size() == 1 ? send_one(parts.front()) : send_all(parts);
-    if (n >= 0) return Io{State::ok, static_cast<std::size_t>(n), std::nullopt};
-    return failed("cannot write to ", errno);
+    if (n >= 0) return Io{State::ok, static_cast<std::size_t>(n), nullptr};
+    return stopped("cannot write to ", errno);
   }
 
   void when_readable(Descriptor::Ready ready) override { socket_.when_readable(std::move(ready)); }
@@ -49,9 +49,9 @@ class PlainStream final : public ByteStream {
     message.msg_iovlen = parts.size();
     return ::sendmsg(socket_.fd(), &message, MSG_NOSIGNAL);
   }
-  Io failed(std::string_view what, int os_error) const {
-    if (os_error == EAGAIN || os_error == EINTR) return Io{State::again, 0, std::nullopt};
-    return Io{State::failed, 0, Error::from_errno(ErrorKind::io, std::string(what) + remote_, os_error)};
+  Io stopped(std::string_view what, int os_error) {
+    if (os_error == EAGAIN || os_error == EINTR) return Io{State::again, 0, nullptr};
+    return failed(Error::from_errno(ErrorKind::io, std::string(what) + remote_, os_error));
   }
 
   Descriptor socket_;

@@ -102,8 +102,8 @@ class Wire final : private StreamWriter::Owner {
  private:
   // What is left when the stream has been taken out.
   class Closed final : public ByteStream {
-    Io read(std::span<char>) override { return Io{State::ended, 0, std::nullopt}; }
-    Io write(std::span<const iovec>) override { return Io{State::ended, 0, std::nullopt}; }
+    Io read(std::span<char>) override { return Io{State::ended, 0, nullptr}; }
+    Io write(std::span<const iovec>) override { return Io{State::ended, 0, nullptr}; }
     void when_readable(Descriptor::Ready) override {}
     void when_writable(Descriptor::Ready) override {}
     bool waiting_to_read() const noexcept override { return false; }

@@ -101,7 +101,7 @@ class TlsStream final : public ByteStream {
     std::size_t got = 0;
     ERR_clear_error();
     const int result = SSL_read_ex(session_.get(), into.data(), into.size(), &got);
-    if (result == 1) return Io{State::ok, got, std::nullopt};
+    if (result == 1) return Io{State::ok, got, nullptr};
     return outcome(result, read_waits_for_, "cannot read from ");
   }
 
@@ -112,7 +112,7 @@ class TlsStream final : public ByteStream {
     std::size_t taken = 0;
     ERR_clear_error();
     const int result = SSL_write_ex(session_.get(), next.data(), next.size(), &taken);
-    if (result == 1) return Io{State::ok, taken, std::nullopt};
+    if (result == 1) return Io{State::ok, taken, nullptr};
     return outcome(result, write_waits_for_, "cannot write to ");
   }
 
@@ -169,17 +169,17 @@ class TlsStream final : public ByteStream {
   Io outcome(int result, WaitsFor& waits_for, std::string_view what) {
     const int os_error = errno;
     switch (SSL_get_error(session_.get(), result)) {
-      case SSL_ERROR_WANT_READ: waits_for = WaitsFor::input; return Io{State::again, 0, std::nullopt};
-      case SSL_ERROR_WANT_WRITE: waits_for = WaitsFor::output; return Io{State::again, 0, std::nullopt};
-      case SSL_ERROR_ZERO_RETURN: return Io{State::ended, 0, std::nullopt};
+      case SSL_ERROR_WANT_READ: waits_for = WaitsFor::input; return Io{State::again, 0, nullptr};
+      case SSL_ERROR_WANT_WRITE: waits_for = WaitsFor::output; return Io{State::again, 0, nullptr};
+      case SSL_ERROR_ZERO_RETURN: return Io{State::ended, 0, nullptr};
       case SSL_ERROR_SYSCALL:
         broken_ = true;
-        if (os_error == 0) return Io{State::ended, 0, std::nullopt};
-        return Io{State::failed, 0, Error::from_errno(ErrorKind::io, std::string(what) + remote_, os_error)};
+        if (os_error == 0) return Io{State::ended, 0, nullptr};
+        return failed(Error::from_errno(ErrorKind::io, std::string(what) + remote_, os_error));
       default: break;
     }
     broken_ = true;
-    return Io{State::failed, 0, tls_error(what)};
+    return failed(tls_error(what));
   }
 
   Error tls_error(std::string_view what) const {

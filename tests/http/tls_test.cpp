@@ -180,7 +180,7 @@ class Talk {
     }
   }
   void fail(const ByteStream::Io& io) {
-    if (!done_) error_ = io.error.value_or(Error(ErrorKind::closed, "ended"));
+    if (!done_) error_ = io.error ? *io.error : Error(ErrorKind::closed, "ended");
     done_ = true;
   }
 
