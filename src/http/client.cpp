@@ -221,15 +221,15 @@ Task<HttpClient::Answered> HttpClient::ask_once(Outgoing& request, std::shared_p
 Task<HttpClient::Answered> HttpClient::exchange(std::unique_ptr<Wire> wire, Outgoing& request,
                                                 std::shared_ptr<Interrupt> interrupt,
                                                 std::shared_ptr<void> place, bool& untouched) {
-  Result<std::vector<Bytes>> encoded = encode(request);
-  if (!encoded) co_return encoded.error();
+  Result<std::string> head = encode_head(request);
+  if (!head) co_return head.error();
   const Limits& limits = options_.limits;
   const bool reused = std::exchange(wire->used, true);
   // A TLS handshake hides in the first write.
   const std::chrono::milliseconds stall = reused || !request.url.secure()
                                               ? limits.write_stall
                                               : std::min(limits.write_stall, limits.connect_timeout);
-  Task<Result<void>> writing = wire->write(std::move(*encoded), interrupt, stall);
+  Task<Result<void>> writing = wire->write(std::move(*head), request.body, interrupt, stall);
   const Result<void> written = co_await writing;
   if (interrupt->raised()) co_return interrupt->error();
   if (written && request.written) std::exchange(request.written, nullptr)();
@@ -255,7 +255,7 @@ Task<HttpClient::Answered> HttpClient::exchange(std::unique_ptr<Wire> wire, Outg
                                        std::move(parser), std::move(body), interrupt, std::move(place));
 }
 
-Result<std::vector<Bytes>> HttpClient::encode(const Outgoing& request) const {
+Result<std::string> HttpClient::encode_head(const Outgoing& request) const {
   const bool absolute = proxies_.for_url(request.url) && !needs_tunnel(request.url);
   std::size_t size = 0;
   for (const Bytes& part : request.body) size += part.size();
@@ -276,10 +276,7 @@ Result<std::vector<Bytes>> HttpClient::encode(const Outgoing& request) const {
     head.append(name).append(": ").append(value).append("\r\n");
   }
   head += "\r\n";
-  std::vector<Bytes> parts;
-  parts.push_back(Bytes::adopt(std::move(head)));
-  parts.insert(parts.end(), request.body.begin(), request.body.end());
-  return parts;
+  return head;
 }
 
 }  // namespace fairlead::http

@@ -104,7 +104,7 @@ class HttpClient : public std::enable_shared_from_this<HttpClient> {
                           std::shared_ptr<void> place, bool& untouched);
   Task<Result<std::unique_ptr<Wire>>> open(Url url, std::shared_ptr<Interrupt> interrupt);
   Task<Result<UniqueFd>> through_proxy(Url proxy, Url url, std::shared_ptr<Interrupt> interrupt);
-  Result<std::vector<Bytes>> encode(const Outgoing& request) const;
+  Result<std::string> encode_head(const Outgoing& request) const;
   // A proxy is told the whole of a plain request, and asked for a tunnel for everything else.
   static bool needs_tunnel(const Url& url) noexcept { return url.scheme != "http"; }
 

@@ -121,8 +121,9 @@ Task<Result<UniqueFd>> HttpClient::through_proxy(Url proxy, Url url, std::shared
   std::string head = "CONNECT " + url.host_and_port() + " HTTP/1.1\r\nHost: " + url.host_and_port() + "\r\n";
   if (!proxy.user.empty())
     head += "Proxy-Authorization: Basic " + base64_encode(percent_decoded(proxy.user)) + "\r\n";
-  std::vector<Bytes> request(1, Bytes::adopt(head + "\r\n"));
-  Task<Result<void>> writing = wire.write(std::move(request), interrupt, timeout);
+  head += "\r\n";
+  const std::vector<Bytes> no_body;
+  Task<Result<void>> writing = wire.write(std::move(head), no_body, interrupt, timeout);
   const Result<void> written = co_await writing;
   if (!written) co_return written.error();
   ResponseParser parser(true);

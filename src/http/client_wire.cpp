@@ -57,9 +57,10 @@ Wire::Wire(Loop& loop, std::unique_ptr<ByteStream> stream)
       stream_(std::move(stream)),
       writer_(loop, *this, queue_, *stream_, stream_->remote(), std::chrono::milliseconds(0)) {}
 
-Task<Result<void>> Wire::write(std::vector<Bytes> parts, std::shared_ptr<Interrupt> interrupt,
-                               std::chrono::milliseconds stall) {
-  for (const Bytes& part : parts) queue_.put(part);
+Task<Result<void>> Wire::write(std::string head, const std::vector<Bytes>& body,
+                               std::shared_ptr<Interrupt> interrupt, std::chrono::milliseconds stall) {
+  queue_.put(std::string_view(head));
+  for (const Bytes& part : body) queue_.put(part);
   writer_.set_write_stall(stall);
   writer_.flush();
   writing_ = interrupt;

@@ -79,9 +79,9 @@ class Wire final : private StreamWriter::Owner {
   ~Wire() override { stream_->close(); }
   Wire(const Wire&) = delete;
 
-  // Writes all of it; `stall` is how long the other side may take nothing.
-  Task<Result<void>> write(std::vector<Bytes> parts, std::shared_ptr<Interrupt> interrupt,
-                           std::chrono::milliseconds stall);
+  // Writes a request; `stall` is how long the other side may take nothing. `body` outlives the task.
+  Task<Result<void>> write(std::string head, const std::vector<Bytes>& body,
+                           std::shared_ptr<Interrupt> interrupt, std::chrono::milliseconds stall);
   // Reads once, waiting where it must, and feeds what came to `parser`, at whose end it fails. Suspends after
   // as many reads or bytes in a row as StreamPump has in a turn, so that a server that sends without pause
   // cannot starve the loop.
