@@ -8,9 +8,9 @@
 
 #include "../tests/json/reference_validator.hpp"
 #include "fairlead/json/scanner.hpp"
-#include "fairlead/json/splice.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
+#include "json/splice.hpp"
 
 namespace {
 

@@ -9,8 +9,8 @@
 #include "fairlead/json/scanner.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "fairlead/rpc/message.hpp"
-#include "fairlead/rpc/message_parser.hpp"
 #include "fairlead/rpc/rope.hpp"
+#include "rpc/message_parser.hpp"
 #include "rpc/write_queue.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "fairlead/base/suggestion.hpp"
+#include "base/suggestion.hpp"
 
 #include <algorithm>
 #include <vector>

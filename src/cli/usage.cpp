@@ -2,8 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "base/suggestion.hpp"
 #include "cli/common.hpp"
-#include "fairlead/base/suggestion.hpp"
 
 namespace fairlead::cli {
 

@@ -3,7 +3,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "fairlead/json/members.hpp"
+#include "json/members.hpp"
 
 namespace fairlead::gateway {
 

@@ -3,12 +3,12 @@
 #include <utility>
 #include <vector>
 
-#include "fairlead/json/members.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/client_link.hpp"
 #include "gateway/failure.hpp"
+#include "json/members.hpp"
 #include "json/redact.hpp"
 #include "protocol/envelope.hpp"
 #include "protocol/slices.hpp"

@@ -1,10 +1,10 @@
 #include "gateway/offers.hpp"
 
-#include "fairlead/json/members.hpp"
-#include "fairlead/json/splice.hpp"
 #include "fairlead/json/writer.hpp"
 #include "gateway/entry_rules.hpp"
 #include "gateway/names.hpp"
+#include "json/members.hpp"
+#include "json/splice.hpp"
 
 namespace fairlead::gateway {
 

@@ -1,8 +1,8 @@
 #include "gateway/passing.hpp"
 
-#include "fairlead/json/members.hpp"
-#include "fairlead/json/splice.hpp"
 #include "fairlead/json/writer.hpp"
+#include "json/members.hpp"
+#include "json/splice.hpp"
 #include "protocol/envelope.hpp"
 #include "protocol/method_table.hpp"
 

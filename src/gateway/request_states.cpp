@@ -2,12 +2,12 @@
 
 #include <chrono>
 
-#include "fairlead/json/members.hpp"
-#include "fairlead/json/splice.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/failure.hpp"
+#include "json/members.hpp"
+#include "json/splice.hpp"
 #include "mcp/server_state.hpp"
 
 namespace fairlead::gateway {

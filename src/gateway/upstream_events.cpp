@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "fairlead/json/members.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/forwarding.hpp"
+#include "json/members.hpp"
 #include "protocol/envelope.hpp"
 
 namespace fairlead::gateway {

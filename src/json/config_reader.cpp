@@ -1,8 +1,8 @@
 #include "json/config_reader.hpp"
 
 #include "base/printable.hpp"
+#include "base/suggestion.hpp"
 #include "fairlead/base/duration.hpp"
-#include "fairlead/base/suggestion.hpp"
 
 namespace fairlead::json {
 

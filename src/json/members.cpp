@@ -1,4 +1,4 @@
-#include "fairlead/json/members.hpp"
+#include "json/members.hpp"
 
 #include "json/walk.hpp"
 

@@ -1,4 +1,4 @@
-#include "fairlead/json/splice.hpp"
+#include "json/splice.hpp"
 
 #include <algorithm>
 #include <cassert>

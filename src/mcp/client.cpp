@@ -1,7 +1,7 @@
 #include "fairlead/mcp/client.hpp"
 
-#include "fairlead/json/members.hpp"
 #include "fairlead/loop/timer.hpp"
+#include "json/members.hpp"
 #include "json/walk.hpp"
 #include "mcp/client_session.hpp"
 #include "protocol/slices.hpp"

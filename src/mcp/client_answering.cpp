@@ -1,8 +1,8 @@
 // What the server asks of a client, and tells it: requests of its own in the legacy era, questions inside
 // results in the modern one.
-#include "fairlead/json/members.hpp"
-#include "fairlead/json/splice.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "json/members.hpp"
+#include "json/splice.hpp"
 #include "mcp/client_session.hpp"
 #include "mcp/task_messages.hpp"
 #include "protocol/envelope.hpp"

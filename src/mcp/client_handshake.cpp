@@ -1,6 +1,6 @@
 // The handshake: finds out which era a server speaks, and greets it.
-#include "fairlead/json/members.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "json/members.hpp"
 #include "mcp/client_session.hpp"
 #include "protocol/envelope.hpp"
 

@@ -1,8 +1,8 @@
 // How a client hears of changes: in the legacy era list changes come unasked and resources are subscribed to
 // one by one; in the modern era there is one request for all of it, which stays under way for as long as it
 // is wanted.
-#include "fairlead/json/members.hpp"
 #include "fairlead/loop/event.hpp"
+#include "json/members.hpp"
 #include "mcp/client_session.hpp"
 #include "protocol/envelope.hpp"
 

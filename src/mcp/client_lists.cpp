@@ -1,8 +1,8 @@
 // A client and the lists of its server: all pages of one, within limits, and the results of tools checked
 // with what was listed.
-#include "fairlead/json/members.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/protocol/header_annotations.hpp"
+#include "json/members.hpp"
 #include "json/walk.hpp"
 #include "mcp/client_session.hpp"
 #include "protocol/slices.hpp"

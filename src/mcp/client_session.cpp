@@ -1,9 +1,9 @@
 #include "mcp/client_session.hpp"
 
-#include "fairlead/json/members.hpp"
-#include "fairlead/json/splice.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "json/members.hpp"
+#include "json/splice.hpp"
 #include "protocol/encoded_call.hpp"
 #include "protocol/envelope.hpp"
 #include "protocol/slices.hpp"

@@ -6,9 +6,9 @@
 
 #include "fairlead/json/indexed.hpp"
 #include "fairlead/json/schema.hpp"
-#include "fairlead/json/splice.hpp"
 #include "fairlead/loop/event.hpp"
 #include "fairlead/mcp/client.hpp"
+#include "json/splice.hpp"
 #include "mcp/client_cache.hpp"
 #include "mcp/request_params.hpp"
 #include "mcp/task_store.hpp"

@@ -1,8 +1,8 @@
 // A client and the skills of its server: read one file at a time, and only believed when the entry vouches
 // for what was read.
 #include "fairlead/base/base64.hpp"
-#include "fairlead/json/members.hpp"
 #include "fairlead/loop/timer.hpp"
+#include "json/members.hpp"
 #include "json/walk.hpp"
 #include "mcp/client_session.hpp"
 #include "mcp/front_matter.hpp"

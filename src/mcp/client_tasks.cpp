@@ -2,9 +2,9 @@
 // those it keeps itself for what the server asks (2025-11-25 only).
 #include <algorithm>
 
-#include "fairlead/json/members.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "json/members.hpp"
 #include "mcp/client_session.hpp"
 #include "mcp/task_messages.hpp"
 #include "protocol/envelope.hpp"

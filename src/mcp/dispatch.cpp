@@ -1,9 +1,9 @@
 #include "mcp/dispatch.hpp"
 
-#include "fairlead/json/members.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/protocol/list_limits.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "json/members.hpp"
 #include "mcp/server_tasks.hpp"
 #include "mcp/skills.hpp"
 #include "protocol/slices.hpp"

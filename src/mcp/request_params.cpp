@@ -3,8 +3,8 @@
 #include <array>
 #include <utility>
 
-#include "fairlead/json/splice.hpp"
 #include "fairlead/loop/timer.hpp"
+#include "json/splice.hpp"
 #include "json/walk.hpp"
 #include "protocol/slices.hpp"
 

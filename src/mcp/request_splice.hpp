@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "fairlead/json/splice.hpp"
 #include "fairlead/mcp/outgoing_request.hpp"
+#include "json/splice.hpp"
 
 namespace fairlead::mcp {
 

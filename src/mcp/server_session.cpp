@@ -1,7 +1,7 @@
 #include "mcp/server_session.hpp"
 
-#include "fairlead/json/members.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "json/members.hpp"
 #include "mcp/dialect.hpp"
 #include "mcp/dispatch.hpp"
 #include "protocol/envelope.hpp"

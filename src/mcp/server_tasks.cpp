@@ -1,7 +1,7 @@
 #include "mcp/server_tasks.hpp"
 
-#include "fairlead/json/splice.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "json/splice.hpp"
 #include "mcp/task_messages.hpp"
 #include "protocol/envelope.hpp"
 

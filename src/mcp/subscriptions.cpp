@@ -1,8 +1,8 @@
 #include "mcp/subscriptions.hpp"
 
-#include "fairlead/json/splice.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "json/splice.hpp"
 
 namespace fairlead::mcp {
 

@@ -3,8 +3,8 @@
 #include <charconv>
 
 #include "fairlead/base/base64.hpp"
-#include "fairlead/json/splice.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "json/splice.hpp"
 
 namespace fairlead::mcp {
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "fairlead/json/members.hpp"
+#include "json/members.hpp"
 
 namespace fairlead::mcp {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-#include "fairlead/rpc/message_parser.hpp"
+#include "rpc/message_parser.hpp"
 
 namespace fairlead {
 

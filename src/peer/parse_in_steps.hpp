@@ -5,7 +5,7 @@
 #include "fairlead/base/limits.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/loop/task.hpp"
-#include "fairlead/rpc/message_parser.hpp"
+#include "rpc/message_parser.hpp"
 
 namespace fairlead {
 

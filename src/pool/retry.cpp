@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "fairlead/json/splice.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/pool/pool.hpp"
+#include "json/splice.hpp"
 
 namespace fairlead::pool {
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "fairlead/json/members.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/rpc/codes.hpp"
-#include "fairlead/rpc/message_parser.hpp"
+#include "json/members.hpp"
 #include "json/walk.hpp"
 #include "rpc/cut_frame.hpp"
+#include "rpc/message_parser.hpp"
 
 namespace fairlead::rpc {
 

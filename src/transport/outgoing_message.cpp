@@ -1,7 +1,7 @@
 #include "transport/outgoing_message.hpp"
 
-#include "fairlead/rpc/message_parser.hpp"
 #include "protocol/header_values.hpp"
+#include "rpc/message_parser.hpp"
 
 namespace fairlead::transport {
 

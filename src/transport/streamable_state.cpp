@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fairlead/json/members.hpp"
+#include "json/members.hpp"
 #include "protocol/header_values.hpp"
 
 namespace fairlead::transport {

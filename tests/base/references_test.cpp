@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "base/suggestion.hpp"
 #include "fairlead/base/duration.hpp"
-#include "fairlead/base/suggestion.hpp"
 
 namespace fairlead {
 namespace {

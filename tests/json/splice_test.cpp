@@ -1,5 +1,5 @@
 // Splice editing: everything but the edited values survives byte for byte (R1.3, R1.6).
-#include "fairlead/json/splice.hpp"
+#include "json/splice.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "fairlead/json/members.hpp"
 #include "fairlead/json/view.hpp"
+#include "json/members.hpp"
 
 namespace fairlead::json {
 namespace {

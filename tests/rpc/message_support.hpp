@@ -8,7 +8,7 @@
 
 #include "fairlead/rpc/codes.hpp"
 #include "fairlead/rpc/message.hpp"
-#include "fairlead/rpc/message_parser.hpp"
+#include "rpc/message_parser.hpp"
 
 namespace fairlead::rpc {
 
