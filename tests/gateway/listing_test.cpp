@@ -36,10 +36,20 @@ TEST_F(GatewayTest, ListWithAnInvalidCursorIsRefused) {
   EXPECT_EQ(page.error().message(), "Invalid cursor");
 }
 
-TEST_F(GatewayTest, ListThatIsIncompleteAfterListWaitNamesTheMissingServers) {
+class ListingLogTest : public GatewayTest {
+ protected:
+  ListingLogTest() {
+    gateway_log =
+        Log(LogLevel::warning, LogFormat::text, [this](std::string_view line) { logged.emplace_back(line); });
+  }
+  long told(std::string_view what) const {
+    return std::ranges::count_if(
+        logged, [&](const std::string& line) { return line.find(what) != std::string::npos; });
+  }
   std::vector<std::string> logged;
-  gateway_log =
-      Log(LogLevel::warning, LogFormat::text, [&](std::string_view line) { logged.emplace_back(line); });
+};
+
+TEST_F(ListingLogTest, ListThatIsIncompleteAfterListWaitNamesTheMissingServers) {
   add("quick", Sharing::shared);
   add("slow", Sharing::shared);
   add("dead", Sharing::shared);
@@ -55,10 +65,6 @@ TEST_F(GatewayTest, ListThatIsIncompleteAfterListWaitNamesTheMissingServers) {
   };
   EXPECT_EQ(missing(), R"(["dead","slow"])");
   EXPECT_EQ(missing(), R"(["dead","slow"])");
-  const auto told = [&](std::string_view what) {
-    return std::ranges::count_if(
-        logged, [&](const std::string& line) { return line.find(what) != std::string::npos; });
-  };
   EXPECT_EQ(told("list is incomplete"), 1) << "once, as long as the same servers are missing";
   EXPECT_EQ(told("slow: has not listed yet"), 1);
   EXPECT_EQ(told("dead: connection failed: not yet"), 1);
@@ -83,14 +89,7 @@ TEST_F(GatewayTest, ListThatOneServerCannotGiveNamesItAlthoughItsOtherListsAreTh
   EXPECT_EQ(list("prompts/list"), "");
 }
 
-TEST_F(GatewayTest, UriThatTwoServersListIsLoggedAsTakenByTheFirstByName) {
-  std::vector<std::string> logged;
-  gateway_log =
-      Log(LogLevel::warning, LogFormat::text, [&](std::string_view line) { logged.emplace_back(line); });
-  const auto told = [&](std::string_view what) {
-    return std::ranges::count_if(
-        logged, [&](const std::string& line) { return line.find(what) != std::string::npos; });
-  };
+TEST_F(ListingLogTest, UriThatTwoServersListIsLoggedAsTakenByTheFirstByName) {
   add("a", Sharing::shared);
   add("b", Sharing::shared);
   held["a"];

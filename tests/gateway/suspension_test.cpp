@@ -9,23 +9,30 @@ namespace fairlead::gateway {
 namespace {
 
 enum class Operation : std::uint8_t { handshake, list, call, subscribe };
-enum class Change : std::uint8_t { add, update, remove, disable, enable, replace };
+enum class Change : std::uint8_t { add, update, remove, disable, enable, enable_later, replace };
 
 constexpr std::array kOperations = {"handshake", "list", "call", "subscribe"};
-constexpr std::array kChanges = {"add", "update", "remove", "disable", "enable", "replace"};
+constexpr std::array kChanges = {"add", "update", "remove", "disable", "enable", "enable_later", "replace"};
+constexpr std::array kEras = {mcp::kNewestLegacy, mcp::kNewest};
 
-// A gateway with servers `a`, which is changed, and `b`, which is not.
+std::string era_name(mcp::Revision revision) {
+  return mcp::is_modern(revision) ? "modern" : "legacy";
+}
+
+// A gateway with servers `a`, which is changed, and `b`, which is not. All servers and the client are of one
+// era.
 class World final : public GatewayTest {
  public:
-  World(Operation operation, Change change) : operation_(operation), change_(change) {
+  World(mcp::Revision era, Operation operation, Change change) : operation_(operation), change_(change) {
     config.list_wait = 20s;
     if (operation == Operation::handshake) held["a"];  // it starts when the operation begins
-    add("a", Sharing::automatic);
-    add("b", Sharing::shared);
-    add("c", Sharing::shared);
+    add("a", Sharing::automatic, era);
+    add("b", Sharing::shared, era);
+    add("c", Sharing::shared, era);
     spare_ = config.servers.back();
     config.servers.pop_back();
-    client_ = enter();
+    client_ = enter(era);
+    if (mcp::is_modern(era)) listen(client_);
     if (operation == Operation::handshake) return;
     EXPECT_TRUE(has(client_, "a__which"));
     EXPECT_EQ(call(client_, "a__which"), "0");
@@ -50,6 +57,7 @@ class World final : public GatewayTest {
     EXPECT_TRUE(comes_true([&] { return over_; })) << "the operation has ended";
     EXPECT_EQ(call(client_, "b__which"), "0") << "the other server is served";
     check_a();
+    if (subscribed_ && change_ != Change::remove && change_ != Change::disable) check_subscription();
     if (change_ == Change::add) {
       EXPECT_EQ(call(client_, "c__which"), "0");
     }
@@ -71,23 +79,30 @@ class World final : public GatewayTest {
       EXPECT_FALSE(answer.starts_with("<")) << answer;
     }
   }
+  void check_subscription() {
+    const long before = client_->count(kUpdated);
+    // Both have the resource: `b` serves it while `a` is not listed.
+    EXPECT_EQ(call(client_, "a__touch"), "touched");
+    EXPECT_EQ(call(client_, "b__touch"), "touched");
+    EXPECT_TRUE(comes_true([&] { return client_->count(kUpdated) > before; })) << "it is still subscribed";
+  }
   static Task<void> call_a(std::shared_ptr<mcp::Client> client, bool* over) {
     Task<Result<mcp::ToolResult>> calling = client->call_tool("a__touch", raw("{}"));
     const Result<mcp::ToolResult> result = co_await calling;
     static_cast<void>(result);
     *over = true;
   }
-  static Task<void> subscribe_to_memo(std::shared_ptr<mcp::Client> client, bool* over) {
+  static Task<void> subscribe_to_memo(std::shared_ptr<mcp::Client> client, bool* over, bool* subscribed) {
     Task<Result<std::uint64_t>> subscribing = client->subscribe(kMemo);
     const Result<std::uint64_t> number = co_await subscribing;
-    static_cast<void>(number);
+    *subscribed = number.has_value();
     *over = true;
   }
   void begin() {
     switch (operation_) {
       case Operation::handshake: held.at("a").set(); [[fallthrough]];
       case Operation::call: return loop.spawn(call_a(client_->client, &over_));
-      case Operation::subscribe: return loop.spawn(subscribe_to_memo(client_->client, &over_));
+      case Operation::subscribe: return loop.spawn(subscribe_to_memo(client_->client, &over_, &subscribed_));
       case Operation::list: break;
     }
     mcp::tool(instance("a", 0).server, "grown", "", [](const Nothing&) { return "grown"; });
@@ -105,6 +120,11 @@ class World final : public GatewayTest {
         EXPECT_TRUE(gateway->disable_server("a"));
         EXPECT_TRUE(gateway->enable_server("a"));
         break;
+      case Change::enable_later:
+        EXPECT_TRUE(gateway->disable_server("a"));
+        run_one_callback();
+        EXPECT_TRUE(gateway->enable_server("a"));
+        break;
       case Change::replace:
         EXPECT_TRUE(gateway->remove_server("a"));
         EXPECT_TRUE(gateway->add_server(spec));
@@ -112,40 +132,49 @@ class World final : public GatewayTest {
     }
   }
 
+  void run_one_callback() {
+    loop.post([] {});  // there may be none
+    bool run = false;
+    loop.run_until([&] { return std::exchange(run, true); });
+  }
+
   Operation operation_;
   Change change_;
   pool::ServerSpec spare_;
   std::shared_ptr<Client> client_;
   bool over_ = false;
+  bool subscribed_ = false;
 };
 
-class SuspensionTest : public ::testing::TestWithParam<std::tuple<Operation, Change>> {};
+class SuspensionTest : public ::testing::TestWithParam<std::tuple<mcp::Revision, Operation, Change>> {};
 
 TEST_P(SuspensionTest, ServersCanBeChangedAtEveryPoint) {
-  const auto [operation, change] = GetParam();
+  const auto [era, operation, change] = GetParam();
   std::size_t visited = 0;
   for (bool reached = true; reached && !HasFailure(); ++visited) {
-    World world(operation, change);
+    World world(era, operation, change);
     reached = world.change_after(visited);
     if (reached) world.check();
     if (HasFailure()) ADD_FAILURE() << "at suspension point " << visited;
   }
   --visited;  // the last one was not reached
-  std::cout << "visited " << visited << " suspension points of " << kOperations.at(std::size_t(operation))
-            << " with " << kChanges.at(std::size_t(change)) << '\n';
+  std::cout << "visited " << visited << " suspension points of " << era_name(era) << ' '
+            << kOperations.at(std::size_t(operation)) << " with " << kChanges.at(std::size_t(change)) << '\n';
   RecordProperty("suspension_points", static_cast<int>(visited));
   EXPECT_GE(visited, 3u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Changes, SuspensionTest,
-                         ::testing::Combine(::testing::Values(Operation::handshake, Operation::list,
+                         ::testing::Combine(::testing::ValuesIn(kEras),
+                                            ::testing::Values(Operation::handshake, Operation::list,
                                                               Operation::call, Operation::subscribe),
                                             ::testing::Values(Change::add, Change::update, Change::remove,
                                                               Change::disable, Change::enable,
-                                                              Change::replace)),
+                                                              Change::enable_later, Change::replace)),
                          [](const auto& tested) {
-                           return std::string(kOperations.at(std::size_t(std::get<0>(tested.param)))) + "_" +
-                                  kChanges.at(std::size_t(std::get<1>(tested.param)));
+                           return era_name(std::get<0>(tested.param)) + "_" +
+                                  kOperations.at(std::size_t(std::get<1>(tested.param))) + "_" +
+                                  kChanges.at(std::size_t(std::get<2>(tested.param)));
                          });
 
 }  // namespace

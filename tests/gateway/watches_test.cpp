@@ -182,7 +182,9 @@ TEST_F(WatchesTest, ServerThatCannotBeReachedIsTriedAgainWhenItsUpstreamsChange)
 TEST_F(WatchesTest, ServerThatRefusesToRenewIsNotAskedAgain) {
   const auto one = subscribe();
   const auto upstream = start("a");
-  memory["a"].refusal = Error::rpc(-32602, "no such resource any more");
+  memory["a"].refusal = Error::rpc(-32602, "no such resource any more").with([](ErrorDetail& detail) {
+    detail.retry_after = 0ms;
+  });
   lose("a", upstream);
   watches->renew("a");
   EXPECT_TRUE(comes_true([&] { return !logged.empty(); }));

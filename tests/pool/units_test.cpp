@@ -96,14 +96,18 @@ class HealthMonitorTest : public ActiveCallsTest {
     return loop.block_on(eventually(
         loop, [&] { return done == expected; }, kPatience));
   }
+  // The server works on a call and does not answer a ping in time.
+  void fall_silent() {
+    spec.clocks.ping = 1ms;
+    calls.add(call);
+    start(false);
+    monitor->ping();
+    EXPECT_TRUE(comes_to({"ping", "silent"}));
+  }
 };
 
 TEST_F(HealthMonitorTest, SilentConnectionIsUnresponsiveOnlyWhenEarlierCallsHaveEnded) {
-  spec.clocks.ping = 1ms;
-  calls.add(call);
-  start(false);
-  monitor->ping();
-  EXPECT_TRUE(comes_to({"ping", "silent"}));
+  fall_silent();
   EXPECT_FALSE(monitor->healthy(Clock::now()));
   calls.remove(call);
   monitor->replace_if_unresponsive();
@@ -111,11 +115,7 @@ TEST_F(HealthMonitorTest, SilentConnectionIsUnresponsiveOnlyWhenEarlierCallsHave
 }
 
 TEST_F(HealthMonitorTest, SignOfLifeAfterASilentPingKeepsTheConnection) {
-  spec.clocks.ping = 1ms;
-  calls.add(call);
-  start(false);
-  monitor->ping();
-  EXPECT_TRUE(comes_to({"ping", "silent"}));
+  fall_silent();
   monitor->sign_of_life();
   calls.remove(call);
   monitor->replace_if_unresponsive();
