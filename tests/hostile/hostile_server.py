@@ -13,7 +13,7 @@ import time
 
 ATTACK = sys.argv[1]
 ARGUMENT = sys.argv[2] if len(sys.argv) > 2 else ""
-FLOOD_BYTES = 64 << 20
+FLOOD_BYTES = int(os.environ.get("TEST_FLOOD_BYTES", 64 << 20))
 went = False  # whether `go` was called
 
 

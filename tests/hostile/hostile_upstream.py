@@ -4,10 +4,11 @@ It completes the handshake (2025-11-25, no session), lists one tool `go`, and at
 stream is opened. Every attack ends by itself or with stop()."""
 import contextlib
 import json
+import os
 import socket
 import threading
 
-FLOOD_BYTES = 48 << 20
+FLOOD_BYTES = int(os.environ.get("TEST_FLOOD_BYTES", 48 << 20))
 
 
 class Upstream:
