@@ -59,7 +59,7 @@ std::optional<Questions> questions_in(json::View questions) {
 }
 
 json::Raw part_of(const json::Raw& whole, json::View part) {
-  return part.absent() ? json::Raw() : json::Raw::trusted(whole.bytes().part(part.text()));
+  return part.absent() ? json::Raw() : json::Raw::trusted(whole.bytes().part(part.text()), whole.one_line());
 }
 
 Question question_in(const json::Raw& questions, json::View question) {

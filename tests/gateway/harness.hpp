@@ -53,7 +53,7 @@ class Scripted final : public mcp::Backend {
   std::map<std::string, std::string, std::less<>> results;  // by method; empty: there never is one
   bool asked = false;
   std::function<void(std::string_view method)> on_asked = [](std::string_view) {};
-  std::function<std::string(const mcp::BackendRequest&)> call_result;  // of tools/call, instead of `results`
+  std::function<json::Raw(const mcp::BackendRequest&)> call_result;  // of tools/call, instead of `results`
 
   bool has_capability(std::string_view capability) const override {
     return capability == "tools" || capability == "prompts";
@@ -61,7 +61,7 @@ class Scripted final : public mcp::Backend {
   Task<Answer> serve(mcp::BackendRequest request) override {
     asked = true;
     on_asked(request.message.method());
-    if (call_result && request.message.method() == "tools/call") co_return raw(call_result(request));
+    if (call_result && request.message.method() == "tools/call") co_return call_result(request);
     const auto result = results.find(request.message.method());
     if (result == results.end()) co_return Error::rpc(rpc::kInternalError, "not in the script");
     if (!result->second.empty()) co_return raw(result->second);

@@ -1,4 +1,6 @@
 // Servers whose questions to clients are costly to process. No input may hold the loop.
+#include <ostream>
+
 #include "gateway/harness.hpp"
 #include "support/turns.hpp"
 
@@ -12,34 +14,37 @@ Task<Answer> declined(Request) {
   co_return raw(R"({"action":"decline"})");
 }
 
-std::string question_filled_with(std::string_view piece) {
-  std::string text;
-  while (text.size() < test::kLargestFrame - 2000) text += piece;
-  return text;
-}
+// The params of a question: `piece` between `head` and `tail`, as often as it takes.
+struct LargeParams {
+  const char* name;
+  const char* head;
+  const char* piece;
+  const char* tail;
 
-class HostileQuestionsTest : public GatewayTest,
-                             public ::testing::WithParamInterface<std::pair<std::string, std::string>> {
+  friend void PrintTo(const LargeParams& params, std::ostream* out) { *out << params.name; }
+};
+
+class HostileQuestionsTest : public GatewayTest, public ::testing::WithParamInterface<LargeParams> {
  protected:
-  // A modern server that asks with `questions` once, and is content with any answer.
-  void add_asking(const std::string& questions) {
-    furnish = [this, questions](Instance& instance) {
+  // A modern server that asks once, and is content with any answer.
+  HostileQuestionsTest() {
+    std::string text = R"({"resultType":"input_required","requestState":"s","inputRequests":{"q":)";
+    text += std::string(R"({"method":"elicitation/create","params":)") + GetParam().head;
+    while (text.size() < test::kLargestFrame - 1000) text += GetParam().piece;
+    asking = raw(text + GetParam().tail + "}}}");
+    furnish = [this](Instance& instance) {
       auto scripted = std::make_shared<Scripted>(loop);
       scripted->results["tools/list"] = kAskingTools;
-      scripted->call_result = [this, questions](const mcp::BackendRequest&) {
-        if (std::exchange(asked, true))
-          return std::string(R"({"resultType":"complete","content":[{"type":"text","text":"done"}]})");
-        return R"({"resultType":"input_required","inputRequests":)" + questions + R"(,"requestState":"s"})";
-      };
+      scripted->call_result = [this](const mcp::BackendRequest&) { return std::exchange(asking, done); };
       instance.server.backend(scripted);
     };
     add("a", Sharing::shared, mcp::kNewest);
   }
-  bool asked = false;
+  json::Raw asking;
+  const json::Raw done = raw(R"({"resultType":"complete","content":[{"type":"text","text":"done"}]})");
 };
 
 TEST_P(HostileQuestionsTest, LargestQuestionForALegacyClientDoesNotHoldTheLoop) {
-  add_asking(R"({"q":{"method":"elicitation/create","params":)" + GetParam().second + "}}");
   answers = declined;
   const auto client = enter();
   ASSERT_TRUE(has(client, "a__t"));
@@ -48,12 +53,11 @@ TEST_P(HostileQuestionsTest, LargestQuestionForALegacyClientDoesNotHoldTheLoop) 
   test::expect_short_turns(loop);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Params, HostileQuestionsTest,
-    ::testing::Values(std::pair("Empties", R"({"a":[)" + question_filled_with("{},") + "{}]}"),
-                      std::pair("Numbers", R"({"a":[)" + question_filled_with("1,") + "1]}"),
-                      std::pair("Escapes", R"({"message":")" + question_filled_with(R"(\n)") + "\"}")),
-    [](const auto& tested) { return tested.param.first; });
+INSTANTIATE_TEST_SUITE_P(Params, HostileQuestionsTest,
+                         ::testing::Values(LargeParams{"Empties", R"({"a":[)", "{},", "{}]}"},
+                                           LargeParams{"Numbers", R"({"a":[)", "1,", "1]}"},
+                                           LargeParams{"Escapes", R"({"message":")", R"(\n)", "\"}"}),
+                         [](const auto& tested) { return tested.param.name; });
 
 }  // namespace
 }  // namespace fairlead::gateway

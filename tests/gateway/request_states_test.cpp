@@ -136,10 +136,10 @@ class ServerStateTest : public GatewayTest {
       scripted->call_result = [this](const mcp::BackendRequest& request) {
         const std::string state(request.facts->request_state.text());
         if (state.empty())
-          return std::string(
+          return raw(
               R"({"resultType":"input_required","inputRequests":{"q":{"method":"roots/list","params":{}}},"requestState":"plain"})");
         received.push_back(state);
-        return std::string(R"({"resultType":"complete","content":[]})");
+        return raw(R"({"resultType":"complete","content":[]})");
       };
       instance.server.backend(scripted);
     };
