@@ -227,7 +227,7 @@ bool served_or_refused(const std::string& answer) {
 TEST_F(ServerTest, LargestLegacyArgumentsDoNotHoldTheLoop) {
   start();
   initialize("2025-11-25");
-  for (const std::string& value : test::hostile_values(test::kLargestFrame)) {
+  for (const std::string& value : test::hostile_values(test::kLargestBody)) {
     SCOPED_TRACE(value.substr(0, 40));
     loop.turns().reset();
     const std::string answer = legacy("tools/call", "{" + large_call(value) + "}");
@@ -238,7 +238,7 @@ TEST_F(ServerTest, LargestLegacyArgumentsDoNotHoldTheLoop) {
 
 TEST_F(ServerTest, LargestModernArgumentsDoNotHoldTheLoop) {
   start();
-  for (const std::string& value : test::hostile_values(test::kLargestFrame)) {
+  for (const std::string& value : test::hostile_values(test::kLargestBody)) {
     SCOPED_TRACE(value.substr(0, 40));
     loop.turns().reset();
     const std::string answer = modern("tools/call", large_call(value));
