@@ -235,6 +235,7 @@ bool StreamConnection::adopt_large_frame(std::string_view frame, std::size_t con
 
 // Returns whether there may be another step.
 bool StreamConnection::take_step(const rpc::Decoder::Step& step) {
+  if (step.what == rpc::Decoder::What::more) return false;
   ++frames_read_;
   ++frames_in_turn_;
   switch (step.what) {
@@ -245,7 +246,7 @@ bool StreamConnection::take_step(const rpc::Decoder::Step& step) {
       deliver(parse_problem(*step.error));  // a plain server answers it before the end
       end_input(*step.error);
       return false;
-    case rpc::Decoder::What::more: break;
+    case rpc::Decoder::What::more: break;  // handled above
   }
   return false;
 }
