@@ -4,10 +4,14 @@
 #include <algorithm>
 #include <tuple>
 
+#include "fairlead/loop/timer.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "json/members.hpp"
+#include "json/walk.hpp"
 #include "mcp/dispatch.hpp"
 #include "mcp/server_tasks.hpp"
 #include "protocol/envelope.hpp"
+#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 
@@ -62,8 +66,15 @@ Answer discover(const ServerState& server, Revision revision) {
   return result.finish();
 }
 
-// Takes from a filter what there is to hear of here.
-std::optional<Error> read_filter(const ServerState& server, json::View filter, Subscription::Wanted& wanted) {
+// What a filter may have.
+json::Members filter_members(json::View filter) {
+  return json::Members(filter, {"toolsListChanged", "promptsListChanged", "resourcesListChanged",
+                                "resourceSubscriptions", "taskIds"});
+}
+
+// Takes from a filter which lists to tell of.
+std::optional<Error> read_list_filter(const ServerState& server, const json::Members& filter,
+                                      Subscription::Wanted& wanted) {
   const std::tuple<const char*, const char*, bool&> kinds[] = {
       {"toolsListChanged", "tools", wanted.tools},
       {"promptsListChanged", "prompts", wanted.prompts},
@@ -74,18 +85,27 @@ std::optional<Error> read_filter(const ServerState& server, json::View filter, S
       return rpc::invalid_params(std::string(member) + " is not a boolean");
     wants = value.as_bool().value_or(false) && has_capability(server, capability);
   }
-  const json::View uris = filter["resourceSubscriptions"];
-  bool fits = uris.absent() || uris.is(json::Type::array);
-  uris.each_element([&](json::View uri) {
-    std::optional<std::string> text = uri.as_string();
-    fits = text && text->size() <= kMostUriBytes;
-    if (fits) wanted.uris.insert(std::move(*text));
-    return fits && wanted.uris.size() <= kMostUris;  // more are refused as a whole
-  });
-  if (!fits)
-    return rpc::invalid_params("resourceSubscriptions is not an array of strings of at most 8192 bytes");
-  if (!has_capability(server, "resources")) wanted.uris.clear();
   return std::nullopt;
+}
+
+// The resources that a filter names, or one more than there may be. Pauses between parts of a long list.
+Task<Result<std::set<std::string>>> read_uris(Loop& loop, json::View uris) {
+  std::set<std::string> read;
+  if (uris.absent()) co_return read;
+  bool fits = uris.is(json::Type::array);
+  if (fits) {
+    Slices slices;
+    json::ElementWalk walk(uris.text());
+    while (fits && read.size() <= kMostUris && walk.next()) {
+      std::optional<std::string> text = json::View(walk.value()).as_string(kMostUriBytes);
+      fits = text.has_value();
+      if (text) read.insert(std::move(*text));
+      if (slices.due(walk.value().size())) co_await sleep_for(loop, Slices::kPause);
+    }
+  }
+  if (!fits)
+    co_return rpc::invalid_params("resourceSubscriptions is not an array of strings of at most 8192 bytes");
+  co_return read;
 }
 
 // The backend's part in a subscription. What it cannot promise is left out.
@@ -94,7 +114,9 @@ Task<std::vector<std::shared_ptr<void>>> subscribe_at_backend(std::shared_ptr<co
                                                               std::shared_ptr<RequestState> state) {
   std::vector<std::shared_ptr<void>> kept;
   const std::set<std::string> uris = subscription->wanted().uris;
+  Slices slices;
   for (const std::string& uri : uris) {
+    if (slices.due(uri.size())) co_await sleep_for(state->link->loop(), Slices::kPause);
     if (state->stop.stop_requested()) break;
     BackendSubscription wish(uri, std::string(state->link->session()), state->link->principal());
     wish.stop = state->stop;
@@ -113,15 +135,33 @@ Task<std::vector<std::shared_ptr<void>>> subscribe_at_backend(std::shared_ptr<co
   co_return kept;
 }
 
+// Ends the backend's part in a subscription. Pauses, since each end may cost a request to a server.
+Task<void> unsubscribe_at_backend(Loop& loop, std::vector<std::shared_ptr<void>> kept) {
+  Slices slices;
+  while (!kept.empty()) {
+    kept.pop_back();
+    if (slices.due(0)) co_await sleep_for(loop, Slices::kPause);
+  }
+}
+
 // Stays under way until the client cancels it or goes away.
 Task<Answer> listen(std::shared_ptr<const ModernServer> modern, Request request,
                     std::shared_ptr<RequestState> state) {
   const json::View filter = request.message().param("notifications");
   if (!filter.is(json::Type::object))
     co_return rpc::invalid_params("notifications is missing or not an object");
+  Loop& loop = state->link->loop();
+  if (filter.text().size() > Slices::kLargeMessage) co_await sleep_for(loop, Slices::kPause);
+  const json::Members members = filter_members(filter);
   Subscription::Wanted wanted;
-  if (const std::optional<Error> problem = read_filter(*modern->server, filter, wanted)) co_return *problem;
-  if (const std::optional<Error> problem = read_task_filter(*modern->server, *state, filter, wanted))
+  if (const std::optional<Error> problem = read_list_filter(*modern->server, members, wanted))
+    co_return *problem;
+  Task<Result<std::set<std::string>>> reading = read_uris(loop, members["resourceSubscriptions"]);
+  Result<std::set<std::string>> uris = co_await reading;
+  if (!uris) co_return uris.error();
+  if (has_capability(*modern->server, "resources")) wanted.uris = std::move(*uris);
+  if (const std::optional<Error> problem =
+          read_task_filter(*modern->server, *state, members["taskIds"], wanted))
     co_return *problem;
   if (const std::optional<Error> problem = modern->subscriptions->refusal(wanted)) co_return *problem;
   const Result<SubscriptionShares::Share> share = modern->subscriptions->shares().take(
@@ -144,9 +184,11 @@ Task<Answer> listen(std::shared_ptr<const ModernServer> modern, Request request,
       if (!now.absent()) subscription->task_changed(task, now);
     }
     const std::stop_callback on_stop(state->stop, [subscription] { subscription->end(); });
-    const bool stopped = co_await subscription->ended().wait(state->link->loop(), Clock::duration::max());
+    const bool stopped = co_await subscription->ended().wait(loop, Clock::duration::max());
     static_cast<void>(stopped);
   }
+  Task<void> unsubscribing = unsubscribe_at_backend(loop, std::move(kept));
+  co_await unsubscribing;
   json::Writer meta;
   meta.begin_object().key(kSubscriptionKey).raw(id).end_object();
   co_return ResultWriter(*modern->server, state->revision).finish(meta.finish());

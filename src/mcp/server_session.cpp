@@ -175,7 +175,9 @@ Answer ServerSession::initialize(const Request& request) {
 }
 
 Answer ServerSession::set_level(json::View params) {
-  const std::optional<LoggingLevel> level = logging_level_named(params["level"].as_string().value_or(""));
+  constexpr std::size_t kLongestLevel = 16;
+  const std::optional<LoggingLevel> level =
+      logging_level_named(params["level"].as_string(kLongestLevel).value_or(""));
   if (!level) return rpc::invalid_params("level is not a logging level");
   legacy_->log_level = *level;
   if (server_->backend) server_->backend->log_level_set(session_, *level);
@@ -183,9 +185,10 @@ Answer ServerSession::set_level(json::View params) {
 }
 
 Task<Answer> ServerSession::subscribe(Request request) {
-  const std::optional<std::string> uri = request.message().param("uri").as_string();
-  if (!uri) co_return rpc::invalid_params("uri is not a string");
-  if (uri->size() > kMostUriBytes) co_return rpc::invalid_params("uri is longer than 8192 bytes");
+  const json::View given = request.message().param("uri");
+  if (!given.is(json::Type::string)) co_return rpc::invalid_params("uri is not a string");
+  const std::optional<std::string> uri = given.as_string(kMostUriBytes);
+  if (!uri) co_return rpc::invalid_params("uri is longer than 8192 bytes");
   if (legacy_->subscriptions.size() >= kMostUris && !legacy_->subscriptions.contains(*uri))
     co_return Error::rpc(rpc::kInternalError, "Subscription limit reached (10000 resources)");
   if (is_subscribed(*uri)) co_return json::Raw::trusted(Bytes::constant("{}"), true);
@@ -229,9 +232,11 @@ Task<Result<std::shared_ptr<void>>> ServerSession::subscribe_at_backend(std::str
 }
 
 Answer ServerSession::unsubscribe(json::View params) {
-  const std::optional<std::string> uri = params["uri"].as_string();
-  if (!uri) return rpc::invalid_params("uri is not a string");
-  legacy_->subscriptions.erase(*uri);
+  const json::View given = params["uri"];
+  if (!given.is(json::Type::string)) return rpc::invalid_params("uri is not a string");
+  // A longer one is that of no subscription.
+  if (const std::optional<std::string> uri = given.as_string(kMostUriBytes))
+    legacy_->subscriptions.erase(*uri);
   return json::Raw::trusted(Bytes::constant("{}"), true);
 }
 

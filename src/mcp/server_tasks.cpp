@@ -9,6 +9,8 @@ namespace fairlead::mcp {
 
 namespace {
 
+constexpr std::size_t kMaxTaskIdBytes = 1024;
+
 bool client_knows_tasks(const RequestState& state) {
   return json::View(state.client_capabilities)["extensions"][kTasksExtension].is(json::Type::object);
 }
@@ -297,16 +299,15 @@ Task<Answer> serve_tasks(FeatureCall call) {
   co_return answer;
 }
 
-std::optional<Error> read_task_filter(ServerState& server, const RequestState& state, json::View filter,
+std::optional<Error> read_task_filter(ServerState& server, const RequestState& state, json::View ids,
                                       Subscription::Wanted& wanted) {
-  const json::View ids = filter["taskIds"];
   if (ids.absent() || !server.offers_tasks) return std::nullopt;
   if (!client_knows_tasks(state)) return tasks_needed();
   bool fits = ids.is(json::Type::array);
   ids.each_element([&](json::View id) {
-    const std::optional<std::string> text = id.as_string();
-    fits = text.has_value();
-    if (fits && server.tasks->find(*text, owner_of(state))) wanted.tasks.insert(*text);
+    fits = id.is(json::Type::string);
+    const std::optional<std::string> text = id.as_string(kMaxTaskIdBytes);  // no task has a longer one
+    if (text && server.tasks->find(*text, owner_of(state))) wanted.tasks.insert(*text);
     return fits;
   });
   if (!fits) return rpc::invalid_params("taskIds is not an array of strings");

@@ -17,8 +17,8 @@ Answer keep_task(const FeatureCall& call, const FoundTool& found, GoesOn<ToolRes
 // tasks/…, in both forms.
 Task<Answer> serve_tasks(FeatureCall call);
 
-// The tasks a subscription asks for, those that there are. An error when the client may not ask.
-std::optional<Error> read_task_filter(ServerState& server, const RequestState& state, json::View filter,
+// The tasks a subscription asks for by `ids`, those that there are. An error when the client may not ask.
+std::optional<Error> read_task_filter(ServerState& server, const RequestState& state, json::View ids,
                                       Subscription::Wanted& wanted);
 // A task as notifications/tasks has it; absent when there is none (any more).
 json::Raw detailed_task(ServerState& server, const RequestState& state, const std::string& id);

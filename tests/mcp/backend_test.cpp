@@ -166,6 +166,20 @@ TEST_F(BackendTest, AListenPromisesWhatTheBackendDoes) {
   EXPECT_EQ(backend->seen.back(), "unsubscribed a:b");
 }
 
+TEST_F(BackendTest, LoopServesOthersWhileManySubscriptionsEnd) {
+  constexpr std::size_t kMany = 5000;
+  std::string uris = R"("a:0")";
+  for (std::size_t i = 1; i < kMany; ++i) uris += ",\"a:" + std::to_string(i) + '"';
+  say(R"({"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":[)" +
+      uris + "]}," + kEnvelope + "}}");
+  hear();
+  ASSERT_EQ(backend->seen.size(), kMany);
+  say(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"l"}})");
+  loop.run_until([&] { return backend->seen.size() > kMany; });
+  EXPECT_LT(backend->seen.size(), 2 * kMany);  // a turn has ended before all of them have
+  loop.run_until([&] { return backend->seen.size() == 2 * kMany; });
+}
+
 TEST_F(BackendTest, ItHearsOfTheLevelOfLogMessagesAClientWants) {
   ask(R"({"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"debug"}})");
   EXPECT_EQ(backend->seen, std::vector<std::string>({"level debug"}));

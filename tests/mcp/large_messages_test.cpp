@@ -1,5 +1,6 @@
 // The largest messages there may be, sent to a client and to a server: none of them holds the loop.
 #include "mcp/harness.hpp"
+#include "mcp/subscriptions.hpp"
 #include "support/hostile_json.hpp"
 #include "support/turns.hpp"
 
@@ -245,6 +246,37 @@ TEST_F(ServerTest, LargestModernArgumentsDoNotHoldTheLoop) {
     EXPECT_TRUE(served_or_refused(answer)) << answer.substr(0, 200);
     test::expect_short_turns(loop);
   }
+}
+
+// The members that a listener has, with these resources.
+std::string listening(const std::string& uris) {
+  return R"("notifications":{"resourceSubscriptions":[)" + uris + "]}";
+}
+
+TEST_F(ServerTest, LongestUriOfAListenerDoesNotHoldTheLoop) {
+  start();
+  std::string uri;
+  while (uri.size() < test::kLargestFrame) uri += "\\n";
+  test::expect_short_turns(loop, [&] {
+    const std::string answer = modern("subscriptions/listen", listening('"' + uri + '"'));
+    EXPECT_NE(answer.find("at most 8192 bytes"), std::string::npos) << answer.substr(0, 200);
+  });
+}
+
+TEST_F(ServerTest, MostUrisOfAListenerDoNotHoldTheLoop) {
+  start();
+  std::string escapes;
+  while (escapes.size() < test::kLargestFrame / kMostUris - 40) escapes += "\\n";
+  std::string uris;
+  for (std::size_t i = 0; i < kMostUris; ++i) {
+    if (i > 0) uris += ',';
+    uris += "\"x:" + std::to_string(i) + escapes + '"';
+  }
+  test::expect_short_turns(loop, [&] {
+    const std::string answer = modern("subscriptions/listen", listening(uris));
+    EXPECT_NE(answer.find("notifications/subscriptions/acknowledged"), std::string::npos)
+        << answer.substr(0, 200);
+  });
 }
 
 }  // namespace
