@@ -147,8 +147,9 @@ class AnnotationReader {
 
 // Hardly any schema has one.
 bool may_have_header_annotations(json::View schema) noexcept {
-  return schema.text().find("x-mcp-h") != std::string_view::npos ||
-         schema.text().find('\\') != std::string_view::npos;
+  const std::string_view text = schema.text();
+  return text.find("x-mcp-h") != std::string_view::npos ||
+         text.find("\\u") != std::string_view::npos;  // the only way to spell a letter with an escape
 }
 
 HeaderAnnotations read_header_annotations(json::View input_schema, const ListLimits& limits) {

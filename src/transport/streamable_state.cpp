@@ -82,9 +82,13 @@ void StreamableState::learn_tools(const OutgoingMessage& request, const rpc::Mes
   if (answer.result_text().size() > limits_.max_list_bytes) return;  // the listing fails
   if (answer.members().count() > json::MemberIndex::kMaxMembers) return;
   std::size_t count = 0;
+  std::size_t read = 0;
   answer.indexed_result()["tools"].each_element([&](json::View tool) {
     if (++count > limits_.max_list_entries) return false;
     if (tool.text().size() > limits_.max_entry_bytes) return true;
+    const bool annotated = mcp::may_have_header_annotations(tool);
+    if (!annotated && annotated_.empty()) return true;
+    if (annotated && ++read > kMostTools) return false;
     const json::Members members(tool, {"name", "inputSchema"});
     const std::optional<std::string> name = members["name"].as_string();
     const std::string_view schema = members["inputSchema"].text();

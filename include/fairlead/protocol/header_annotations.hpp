@@ -35,8 +35,8 @@ struct HeaderAnnotations {
 // Reads the schema in one pass. More than `max_header_params` annotations are a problem.
 HeaderAnnotations read_header_annotations(json::View input_schema, const ListLimits& limits = {});
 
-// False for a schema that certainly has no annotation. Much cheaper than reading them.
-bool may_have_header_annotations(json::View input_schema) noexcept;
+// False for a schema, or a tool, that certainly has no annotation. Much cheaper than reading them.
+bool may_have_header_annotations(json::View schema) noexcept;
 
 // Which limit the schema named `which` is over, as in "its outputSchema is over the limit max_schema_bytes
 // (262144)"; nullopt if none.
