@@ -32,12 +32,12 @@ run() {
 
 # count TARGET: adds what it said to the summary.
 count() {
-  local target=$1 log=build/test/$1.log name line status seconds step_failed step_total
-  read -r status seconds <"build/test/$1.end"
+  local target=$1 log=build/test/$1.log name line status=none seconds=0 step_failed step_total
+  if [[ -f build/test/$1.end ]]; then read -r status seconds <"build/test/$1.end"; fi
   read -r step_failed step_total < <(counts "$log"; echo "0 0")
   while read -r name; do failures+=("$target: $name"); done < <(failed_names "$log")
   # A target that failed without a failing test (it did not build) counts as one.
-  if ((status != 0 && step_failed == 0)); then
+  if [[ $status != 0 ]] && ((step_failed == 0)); then
     step_failed=1 step_total=$((step_total + 1))
     failures+=("$target: make $target ended with status $status, see $log")
   fi
@@ -52,6 +52,7 @@ targets=() beside=()
 for target in "$@"; do
   if [[ $target == +* ]]; then beside+=("${target#+}"); else targets+=("$target"); fi
 done
+rm -f build/test/*.end  # of an earlier run
 trap 'trap - TERM; kill 0' INT TERM  # what runs beside ends too
 (
   renice -n 19 -p "$BASHPID" >/dev/null
