@@ -17,7 +17,7 @@ namespace fairlead::transport {
 
 class StreamableState {
  public:
-  // Bounds the tools whose annotations are remembered.
+  // Bounds the tools of a list that are read for annotations, and those whose annotations are remembered.
   static constexpr std::size_t kMostTools = 10'000;
   explicit StreamableState(const mcp::ListLimits& limits = {}) : limits_(limits) {}
 

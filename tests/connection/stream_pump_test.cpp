@@ -187,7 +187,7 @@ TEST_F(StreamPumpTest, WriteStallOfZeroIsNoLimit) {
 TEST_F(StreamPumpTest, OutputFailsWithClosedWhenPeerHasClosed) {
   PumpedOwner& owner = make();
   peer_.reset();
-  owner.queue.put(std::string_view("nobody reads this"));
+  owner.queue.put(std::string_view("the peer has stopped reading"));
   owner.pump.flush_soon();  // a running loop blocks SIGPIPE
   loop_.run_until([&] { return owner.failure.has_value(); });
   EXPECT_EQ(owner.failure->kind(), ErrorKind::closed);

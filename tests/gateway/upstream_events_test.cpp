@@ -68,6 +68,11 @@ class UpstreamEventsTest : public MemoryServersTest {
     loop.spawn(forward(pool, pool::Target("a", std::string(asking.session())), how));
     EXPECT_TRUE(comes_true([&] { return server.count("call t") > before; }));
   }
+  // `updated` gets the URI of each update, for as long as what this returns is kept.
+  Result<std::shared_ptr<void>> subscribe(const std::string& server, const std::string& uri, Heard& updated) {
+    return loop.block_on(watches->subscribe(pool::Target(server), uri, std::stop_token(),
+                                            [&](const std::string& changed) { updated.push_back(changed); }));
+  }
   static Task<void> warm(std::shared_ptr<pool::Pool> in) {
     Task<Result<std::shared_ptr<pool::Upstream>>> starting = in->warm(pool::Target("a"));
     const Result<std::shared_ptr<pool::Upstream>> started = co_await starting;
@@ -114,11 +119,11 @@ TEST_F(UpstreamEventsTest, LogMessageGoesToTheOneClientWhoseCallsTheServerWorksO
   EXPECT_EQ(one->heard, (Heard{std::string(kMessage) + " " + kError}));
   call(context(two));
   say(kMessage, kError);
-  EXPECT_EQ(one->heard.size(), 1u) << "nobody can tell whom it is for";
+  EXPECT_EQ(one->heard.size(), 1u) << "the call it belongs to is unknown";
   EXPECT_EQ(two->heard, Heard());
 }
 
-TEST_F(UpstreamEventsTest, LogMessageGoesToNobodyWhileNoCallIsUnderWayAtASharedServer) {
+TEST_F(UpstreamEventsTest, LogMessageOfASharedServerIsDroppedWhileNoCallIsUnderWay) {
   ASSERT_TRUE(servers->add(spec("a")));
   const auto one = enter("one");
   start("a");
@@ -276,9 +281,7 @@ TEST_F(UpstreamEventsTest, NotificationsOfARemovedServerAreDropped) {
 TEST_F(UpstreamEventsTest, UpdateOfAResourceIsToldToItsSubscribers) {
   ASSERT_TRUE(servers->add(spec("a")));
   Heard updated;
-  const auto subscribed =
-      loop.block_on(watches->subscribe(pool::Target("a"), "memo://one", std::stop_token(),
-                                       [&](const std::string& uri) { updated.push_back(uri); }));
+  const auto subscribed = subscribe("a", "memo://one", updated);
   ASSERT_TRUE(subscribed);
   say("notifications/resources/updated", R"({"uri":"memo://one"})");
   say("notifications/resources/updated", R"({"uri":1})");
@@ -289,9 +292,7 @@ TEST_F(UpstreamEventsTest, UpdateOfAResourceIsToldToItsSubscribers) {
 TEST_F(UpstreamEventsTest, ServerThatWasStartedAnewIsListedAndSubscribedToAgain) {
   ASSERT_TRUE(servers->add(spec("a")));
   Heard updated;
-  const auto subscribed =
-      loop.block_on(watches->subscribe(pool::Target("a"), "memo://one", std::stop_token(),
-                                       [&](const std::string& uri) { updated.push_back(uri); }));
+  const auto subscribed = subscribe("a", "memo://one", updated);
   ASSERT_TRUE(subscribed);
   lose("a", start("a"));
   EXPECT_TRUE(comes_true([&] { return updated.size() == 1; }));

@@ -194,7 +194,7 @@ TEST_F(WatchesTest, ServerThatRefusesToRenewIsNotAskedAgain) {
   EXPECT_EQ(one->told, Asked());
 }
 
-TEST_F(WatchesTest, NobodyIsToldAndNoServerIsAskedAfterStop) {
+TEST_F(WatchesTest, NoSubscriberIsToldAndNoServerIsAskedAfterStop) {
   const auto one = subscribe();
   const auto upstream = start("a");
   watches->stop();

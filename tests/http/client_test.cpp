@@ -104,7 +104,7 @@ TEST_F(HttpClientTest, AConnectionTheServerClosesIsNotKept) {
   EXPECT_EQ(client->idle(), 0U);
 }
 
-// A listener that accepts nobody: the system connects, and takes as much as its buffers hold.
+// A listener that never accepts: the system connects, and takes as much as its buffers hold.
 class Unaccepting {
  public:
   Unaccepting() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

@@ -30,7 +30,7 @@ class RecordingLink final : public ClientLink {
 
   std::vector<std::string> heard;  // "method params"
   bool heard_elsewhere = false;    // something was sent by another thread than that of the client's loop
-  Result<json::Raw> answer = Error(ErrorKind::closed, "nobody is asked here");
+  Result<json::Raw> answer = Error(ErrorKind::closed, "this link has no client to ask");
 
  private:
   void note(std::string_view method, const json::Raw& params) {

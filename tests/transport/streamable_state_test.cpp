@@ -78,6 +78,26 @@ TEST(StreamableState, AnnotatedArgumentsBecomeHeaders) {
   EXPECT_FALSE(state.headers_for(call).has("Mcp-Param-Region"));
 }
 
+// A list with `before` tools that are spelled with an escape, and after them one with an annotation.
+rpc::Message list_with_annotation_after(std::size_t before) {
+  std::string tools;
+  for (std::size_t i = 0; i < before; ++i)
+    tools += R"({"n\u0061me":")" + std::to_string(i) + R"(","inputSchema":{"type":"object"}},)";
+  tools +=
+      R"({"name":"t","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-he\u0061der":"Region"}}}})";
+  return message(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[)" + tools + "]}}");
+}
+
+TEST(StreamableState, AnnotationsAreReadOfAtMostMostTools) {
+  StreamableState state;
+  const rpc::Message list = modern("tools/list");
+  const rpc::Message call = modern("tools/call", R"("name":"t","arguments":{"region":"eu"})");
+  state.answered(list, list_with_annotation_after(StreamableState::kMostTools - 1));
+  EXPECT_EQ(state.headers_for(call).get("Mcp-Param-Region"), "eu");
+  state.answered(list, list_with_annotation_after(StreamableState::kMostTools));
+  EXPECT_FALSE(state.headers_for(call).has("Mcp-Param-Region"));
+}
+
 TEST(StreamableState, LegacySessionsAreNamedFromTheHandshakeOn) {
   StreamableState state;
   EXPECT_FALSE(state.sending(initialize()));
