@@ -104,7 +104,8 @@ Task<Result<std::set<std::string>>> read_uris(Loop& loop, json::View uris) {
     }
   }
   if (!fits)
-    co_return rpc::invalid_params("resourceSubscriptions is not an array of strings of at most 8192 bytes");
+    co_return rpc::invalid_params("resourceSubscriptions is not an array of strings within max_uri_bytes (" +
+                                  std::to_string(kMostUriBytes) + ")");
   co_return read;
 }
 
@@ -113,9 +114,10 @@ Task<std::vector<std::shared_ptr<void>>> subscribe_at_backend(std::shared_ptr<co
                                                               std::shared_ptr<Subscription> subscription,
                                                               std::shared_ptr<RequestState> state) {
   std::vector<std::shared_ptr<void>> kept;
-  const std::set<std::string> uris = subscription->wanted().uris;
+  const std::set<std::string>& uris = subscription->wanted().uris;
   Slices slices;
-  for (const std::string& uri : uris) {
+  for (auto at = uris.begin(); at != uris.end();) {
+    const std::string uri = *at++;  // leave_out() may remove it
     if (slices.due(uri.size())) co_await sleep_for(state->link->loop(), Slices::kPause);
     if (state->stop.stop_requested()) break;
     BackendSubscription wish(uri, std::string(state->link->session()), state->link->principal());
@@ -160,9 +162,10 @@ Task<Answer> listen(std::shared_ptr<const ModernServer> modern, Request request,
   Result<std::set<std::string>> uris = co_await reading;
   if (!uris) co_return uris.error();
   if (has_capability(*modern->server, "resources")) wanted.uris = std::move(*uris);
-  if (const std::optional<Error> problem =
-          read_task_filter(*modern->server, *state, members["taskIds"], wanted))
-    co_return *problem;
+  Task<Result<std::set<std::string>>> filtering = read_task_filter(modern->server, state, members["taskIds"]);
+  Result<std::set<std::string>> tasks = co_await filtering;
+  if (!tasks) co_return tasks.error();
+  wanted.tasks = std::move(*tasks);
   if (const std::optional<Error> problem = modern->subscriptions->refusal(wanted)) co_return *problem;
   const Result<SubscriptionShares::Share> share = modern->subscriptions->shares().take(
       *state->link->principal(), std::max<std::size_t>(wanted.uris.size(), 1));
@@ -175,13 +178,16 @@ Task<Answer> listen(std::shared_ptr<const ModernServer> modern, Request request,
     Task<std::vector<std::shared_ptr<void>>> subscribing = subscribe_at_backend(modern, subscription, state);
     kept = co_await subscribing;
   }
-  subscription->acknowledge();
+  Task<void> acknowledging = subscription->acknowledge(state->stop);
+  co_await acknowledging;
   if (!subscription->wanted().nothing()) {
     modern->server->listen(subscription);
     // What a task has come to by now, since nothing more may come of it.
+    Slices slices;
     for (const std::string& task : subscription->wanted().tasks) {
       const json::Raw now = detailed_task(*modern->server, *state, task);
       if (!now.absent()) subscription->task_changed(task, now);
+      if (slices.due(now.text().size())) co_await sleep_for(loop, Slices::kPause);
     }
     const std::stop_callback on_stop(state->stop, [subscription] { subscription->end(); });
     const bool stopped = co_await subscription->ended().wait(loop, Clock::duration::max());

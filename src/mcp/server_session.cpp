@@ -43,8 +43,7 @@ ServerSession::ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Po
                              PrincipalPtr principal, std::shared_ptr<SubscriptionShares> shares)
     : server_(server),
       modern_(std::make_shared<const ModernServer>(
-          std::move(server),
-          std::make_shared<Subscriptions>(kMostSubscriptions, "on one connection", std::move(shares)), log)),
+          std::move(server), std::make_shared<Subscriptions>(kMostSubscriptions, std::move(shares)), log)),
       loop_(loop),
       posted_(std::move(posted)),
       log_(std::move(log)),
@@ -188,9 +187,11 @@ Task<Answer> ServerSession::subscribe(Request request) {
   const json::View given = request.message().param("uri");
   if (!given.is(json::Type::string)) co_return rpc::invalid_params("uri is not a string");
   const std::optional<std::string> uri = given.as_string(kMostUriBytes);
-  if (!uri) co_return rpc::invalid_params("uri is longer than 8192 bytes");
+  if (!uri)
+    co_return rpc::invalid_params("uri is over the limit max_uri_bytes (" + std::to_string(kMostUriBytes) +
+                                  ")");
   if (legacy_->subscriptions.size() >= kMostUris && !legacy_->subscriptions.contains(*uri))
-    co_return Error::rpc(rpc::kInternalError, "Subscription limit reached (10000 resources)");
+    co_return too_many_resources();
   if (is_subscribed(*uri)) co_return json::Raw::trusted(Bytes::constant("{}"), true);
   Result<SubscriptionShares::Share> share = modern_->subscriptions->shares().take(*principal_, 1);
   if (!share) co_return share.error();

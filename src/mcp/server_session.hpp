@@ -17,7 +17,7 @@
 
 namespace fairlead::mcp {
 
-// Modern subscriptions one connection may carry.
+// Modern subscriptions one connection may carry (max_listens).
 inline constexpr std::size_t kMostSubscriptions = 1024;
 
 class ServerSession final : public ChangeListener,

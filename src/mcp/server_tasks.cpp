@@ -1,9 +1,12 @@
 #include "mcp/server_tasks.hpp"
 
+#include "fairlead/loop/timer.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "json/splice.hpp"
+#include "json/walk.hpp"
 #include "mcp/task_messages.hpp"
 #include "protocol/envelope.hpp"
+#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 
@@ -299,19 +302,26 @@ Task<Answer> serve_tasks(FeatureCall call) {
   co_return answer;
 }
 
-std::optional<Error> read_task_filter(ServerState& server, const RequestState& state, json::View ids,
-                                      Subscription::Wanted& wanted) {
-  if (ids.absent() || !server.offers_tasks) return std::nullopt;
-  if (!client_knows_tasks(state)) return tasks_needed();
+Task<Result<std::set<std::string>>> read_task_filter(std::shared_ptr<ServerState> server,
+                                                     std::shared_ptr<RequestState> state, json::View ids) {
+  std::set<std::string> read;
+  if (ids.absent() || !server->offers_tasks) co_return read;
+  if (!client_knows_tasks(*state)) co_return tasks_needed();
+  Loop& loop = state->link->loop();
   bool fits = ids.is(json::Type::array);
-  ids.each_element([&](json::View id) {
-    fits = id.is(json::Type::string);
-    const std::optional<std::string> text = id.as_string(kMaxTaskIdBytes);  // no task has a longer one
-    if (text && server.tasks->find(*text, owner_of(state))) wanted.tasks.insert(*text);
-    return fits;
-  });
-  if (!fits) return rpc::invalid_params("taskIds is not an array of strings");
-  return std::nullopt;
+  if (fits) {
+    Slices slices;
+    json::ElementWalk walk(ids.text());
+    while (fits && walk.next()) {
+      const json::View id(walk.value());
+      fits = id.is(json::Type::string);
+      const std::optional<std::string> text = id.as_string(kMaxTaskIdBytes);  // no task has a longer one
+      if (text && server->tasks->find(*text, owner_of(*state))) read.insert(*text);
+      if (slices.due(walk.value().size())) co_await sleep_for(loop, Slices::kPause);
+    }
+  }
+  if (!fits) co_return rpc::invalid_params("taskIds is not an array of strings");
+  co_return read;
 }
 
 json::Raw detailed_task(ServerState& server, const RequestState& state, const std::string& id) {

@@ -18,8 +18,9 @@ Answer keep_task(const FeatureCall& call, const FoundTool& found, GoesOn<ToolRes
 Task<Answer> serve_tasks(FeatureCall call);
 
 // The tasks a subscription asks for by `ids`, those that there are. An error when the client may not ask.
-std::optional<Error> read_task_filter(ServerState& server, const RequestState& state, json::View ids,
-                                      Subscription::Wanted& wanted);
+// Pauses between parts of a long list; the caller keeps the text of `ids`.
+Task<Result<std::set<std::string>>> read_task_filter(std::shared_ptr<ServerState> server,
+                                                     std::shared_ptr<RequestState> state, json::View ids);
 // A task as notifications/tasks has it; absent when there is none (any more).
 json::Raw detailed_task(ServerState& server, const RequestState& state, const std::string& id);
 

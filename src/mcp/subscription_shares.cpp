@@ -6,14 +6,10 @@
 
 namespace fairlead::mcp {
 
-namespace {
-
-Error over_limit(std::string_view whose, std::string_view name, std::size_t limit) {
+Error subscription_limit_error(std::string_view whose, std::string_view name, std::size_t limit) {
   return Error::rpc(rpc::kInternalError, "Subscription limit reached: " + std::string(whose) + " over " +
                                              std::string(name) + " (" + std::to_string(limit) + ")");
 }
-
-}  // namespace
 
 SubscriptionShares::Share::Share(std::shared_ptr<SubscriptionShares> all, std::string client,
                                  std::size_t count)
@@ -35,9 +31,11 @@ Result<SubscriptionShares::Share> SubscriptionShares::take(const Principal& clie
   const auto known = by_client_.find(key);
   const std::size_t own = known == by_client_.end() ? 0 : known->second;
   if (count > limits_.max_client_subscriptions - own)
-    return over_limit("this client is", "max_client_subscriptions", limits_.max_client_subscriptions);
+    return subscription_limit_error("this client is", "max_client_subscriptions",
+                                    limits_.max_client_subscriptions);
   if (count > limits_.max_subscriptions - total_)
-    return over_limit("all clients together are", "max_subscriptions", limits_.max_subscriptions);
+    return subscription_limit_error("all clients together are", "max_subscriptions",
+                                    limits_.max_subscriptions);
   return Share(shared_from_this(), std::move(key), count);
 }
 

@@ -7,12 +7,17 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "fairlead/base/principal.hpp"
 #include "fairlead/base/result.hpp"
 
 namespace fairlead::mcp {
+
+// Error -32603 "Subscription limit reached: `whose` over `name` (`limit`)". `whose` has a verb: "this client
+// is".
+Error subscription_limit_error(std::string_view whose, std::string_view name, std::size_t limit);
 
 struct SubscriptionLimits {
   // A resource that is subscribed to counts as one, and so does a stream of changes without resources.

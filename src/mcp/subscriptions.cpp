@@ -1,8 +1,9 @@
 #include "mcp/subscriptions.hpp"
 
 #include "fairlead/json/writer.hpp"
-#include "fairlead/rpc/codes.hpp"
+#include "fairlead/loop/timer.hpp"
 #include "json/splice.hpp"
+#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 
@@ -16,25 +17,41 @@ std::string_view changed_method(ListKind kind) {
   return "notifications/resources/list_changed";
 }
 
-void Subscription::acknowledge() {
-  acknowledged_ = true;
+Task<void> Subscription::acknowledge(std::stop_token stop) {
+  const auto self = shared_from_this();
+  Loop& loop = link_->loop();
   json::Writer params;
   params.begin_object().key("notifications").begin_object();
   if (wanted_.tools) params.key("toolsListChanged").boolean(true);
   if (wanted_.prompts) params.key("promptsListChanged").boolean(true);
   if (wanted_.resources) params.key("resourcesListChanged").boolean(true);
   if (!wanted_.uris.empty()) {
-    params.key("resourceSubscriptions").begin_array();
-    for (const std::string& uri : wanted_.uris) params.string(uri);
-    params.end_array();
+    params.key("resourceSubscriptions");
+    Task<void> writing = write_array(params, wanted_.uris, loop, stop);
+    co_await writing;
   }
   if (!wanted_.tasks.empty()) {
-    params.key("taskIds").begin_array();
-    for (const std::string& id : wanted_.tasks) params.string(id);
-    params.end_array();
+    params.key("taskIds");
+    Task<void> writing = write_array(params, wanted_.tasks, loop, stop);
+    co_await writing;
   }
+  if (stop.stop_requested()) co_return;
   params.end_object().key("_meta").begin_object().key(kSubscriptionKey).raw(id_).end_object().end_object();
+  acknowledged_ = true;
   link_->notify("notifications/subscriptions/acknowledged", params.finish(), id_);
+}
+
+// The caller keeps `out`, `strings` and `loop`.
+Task<void> Subscription::write_array(json::Writer& out, const std::set<std::string>& strings, Loop& loop,
+                                     std::stop_token stop) {
+  out.begin_array();
+  Slices slices;
+  for (const std::string& text : strings) {
+    if (stop.stop_requested()) break;
+    out.string(text);
+    if (slices.due(text.size())) co_await sleep_for(loop, Slices::kPause);
+  }
+  out.end_array();
 }
 
 void Subscription::end() {
@@ -79,13 +96,13 @@ void Subscription::tell(std::string_view method, std::string_view uri) {
   link_->notify(method, params.finish(), id_);
 }
 
+Error too_many_resources() {
+  return subscription_limit_error("the resources are", "max_subscribed_resources", kMostUris);
+}
+
 std::optional<Error> Subscriptions::refusal(const Subscription::Wanted& wanted) const {
-  if (open_.size() >= most_) {
-    return Error::rpc(rpc::kInternalError,
-                      "Subscription limit reached (" + std::to_string(most_) + " " + where_ + ")");
-  }
-  if (wanted.uris.size() > kMostUris || wanted.uris.size() > most_uris_ - uris_)
-    return Error::rpc(rpc::kInternalError, "Subscription limit reached (10000 resources)");
+  if (open_.size() >= most_) return subscription_limit_error("this connection is", "max_listens", most_);
+  if (wanted.uris.size() > kMostUris || wanted.uris.size() > most_uris_ - uris_) return too_many_resources();
   return std::nullopt;
 }
 

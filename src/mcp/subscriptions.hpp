@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <unordered_set>
 
@@ -16,9 +17,13 @@
 
 namespace fairlead::mcp {
 
-// Resources of one connection, and of one subscriptions/listen, and the length of the URI of each.
+// Resources of one connection, and of one subscriptions/listen (max_subscribed_resources), and the length of
+// the URI of each (max_uri_bytes).
 inline constexpr std::size_t kMostUris = 10'000;
 inline constexpr std::size_t kMostUriBytes = 8192;
+
+// The refusal of more resources than kMostUris.
+Error too_many_resources();
 
 // The method that tells of a changed list.
 std::string_view changed_method(ListKind kind);
@@ -40,8 +45,9 @@ class Subscription final : public ChangeListener, public std::enable_shared_from
   Subscription(std::shared_ptr<ClientLink> link, std::string id, Wanted wanted)
       : link_(std::move(link)), id_(std::move(id)), wanted_(std::move(wanted)) {}
 
-  // Says what it will tell of; comes before all else.
-  void acknowledge();
+  // Tells the client what it will be told of; nothing is told before that. Pauses between parts of a long
+  // list. Sends nothing if `stop` is requested meanwhile. REQUIRES: leave_out() is not called any more.
+  Task<void> acknowledge(std::stop_token stop);
   const Wanted& wanted() const noexcept { return wanted_; }
   // Before that: takes back a promise that cannot be kept.
   void leave_out(const std::string& uri) { wanted_.uris.erase(uri); }
@@ -61,6 +67,8 @@ class Subscription final : public ChangeListener, public std::enable_shared_from
 
  private:
   void tell(std::string_view method, std::string_view uri = {});
+  static Task<void> write_array(json::Writer& out, const std::set<std::string>& strings, Loop& loop,
+                                std::stop_token stop);
 
   std::shared_ptr<ClientLink> link_;
   std::string id_;
@@ -75,9 +83,9 @@ class Subscriptions {
  public:
   // Without limits of its own; `shares` has those of all that share it.
   explicit Subscriptions(std::shared_ptr<SubscriptionShares> shares) : shares_(std::move(shares)) {}
-  // With `most` streams and kMostUris resources. `where` is for the refusal: "on one connection".
-  Subscriptions(std::size_t most, std::string where, std::shared_ptr<SubscriptionShares> shares)
-      : most_(most), most_uris_(kMostUris), where_(std::move(where)), shares_(std::move(shares)) {}
+  // Those of one connection: at most `most` streams (max_listens) and kMostUris resources.
+  Subscriptions(std::size_t most, std::shared_ptr<SubscriptionShares> shares)
+      : most_(most), most_uris_(kMostUris), shares_(std::move(shares)) {}
 
   // For legacy subscriptions too.
   SubscriptionShares& shares() const noexcept { return *shares_; }
@@ -102,7 +110,6 @@ class Subscriptions {
  private:
   std::size_t most_ = std::numeric_limits<std::size_t>::max();
   std::size_t most_uris_ = std::numeric_limits<std::size_t>::max();
-  std::string where_;
   std::shared_ptr<SubscriptionShares> shares_;
   std::size_t uris_ = 0;
   std::unordered_set<std::shared_ptr<Subscription>> open_;

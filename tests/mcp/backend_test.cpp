@@ -166,12 +166,29 @@ TEST_F(BackendTest, AListenPromisesWhatTheBackendDoes) {
   EXPECT_EQ(backend->seen.back(), "unsubscribed a:b");
 }
 
+// A listen, with id "l", to so many resources, whose URIs end with `suffix`.
+std::string listen_to(std::size_t many, const std::string& suffix = "") {
+  std::string uris;
+  for (std::size_t i = 0; i < many; ++i) uris += ",\"a:" + std::to_string(i) + suffix + '"';
+  return R"({"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{)"
+         R"("resourceSubscriptions":[)" +
+         uris.substr(1) + "]}," + kEnvelope + "}}";
+}
+
+TEST_F(BackendTest, ListenCancelledBeforeItsAcknowledgementLeavesNothingBehind) {
+  constexpr std::size_t kMany = 3000;
+  say(listen_to(kMany, std::string(1000, 'x')));
+  loop.run_until([&] { return backend->seen.size() == kMany; });
+  say(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"l"}})");
+  EXPECT_EQ(ask(R"({"jsonrpc":"2.0","id":9,"method":"ping"})"), R"({"jsonrpc":"2.0","id":9,"result":{}})");
+  loop.run_until([&] { return backend->seen.size() == 2 * kMany; });
+  EXPECT_EQ(std::ranges::count_if(backend->seen, [](const auto& line) { return line.starts_with("unsub"); }),
+            kMany);
+}
+
 TEST_F(BackendTest, LoopServesOthersWhileManySubscriptionsEnd) {
   constexpr std::size_t kMany = 5000;
-  std::string uris = R"("a:0")";
-  for (std::size_t i = 1; i < kMany; ++i) uris += ",\"a:" + std::to_string(i) + '"';
-  say(R"({"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":[)" +
-      uris + "]}," + kEnvelope + "}}");
+  say(listen_to(kMany));
   hear();
   ASSERT_EQ(backend->seen.size(), kMany);
   say(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"l"}})");

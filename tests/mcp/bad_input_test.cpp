@@ -167,8 +167,11 @@ TEST_F(BadInputTest, SubscriptionsHaveALimit) {
   start_legacy();
   const auto uri = [](int i) { return R"({"uri":"test://)" + std::to_string(i) + R"("})"; };
   for (int i = 0; i < 10'000; ++i) ASSERT_EQ(legacy("resources/subscribe", uri(i)), result("{}"));
-  EXPECT_EQ(legacy("resources/subscribe", uri(10'000)),
-            error(-32603, R"x("message":"Subscription limit reached (10000 resources)")x"));
+  EXPECT_EQ(
+      legacy("resources/subscribe", uri(10'000)),
+      error(
+          -32603,
+          R"x("message":"Subscription limit reached: the resources are over max_subscribed_resources (10000)")x"));
   EXPECT_EQ(legacy("resources/subscribe", uri(9'999)), result("{}"));  // it is there already
   EXPECT_EQ(legacy("resources/unsubscribe", uri(0)), result("{}"));
   EXPECT_EQ(legacy("resources/subscribe", uri(10'000)), result("{}"));
@@ -176,7 +179,7 @@ TEST_F(BadInputTest, SubscriptionsHaveALimit) {
   EXPECT_NE(hear().find("test://10000"), std::string::npos);
   const std::string endless(8193, 'x');
   EXPECT_EQ(legacy("resources/subscribe", R"({"uri":")" + endless + R"("})"),
-            error(-32602, R"("message":"uri is longer than 8192 bytes")"));
+            error(-32602, R"x("message":"uri is over the limit max_uri_bytes (8192)")x"));
 }
 
 TEST_F(BadInputTest, ListensHaveALimit) {
@@ -189,13 +192,17 @@ TEST_F(BadInputTest, ListensHaveALimit) {
   for (int id = 2; id < 1026; ++id)
     ASSERT_NE(listen(id, R"({"toolsListChanged":true})").find("acknowledged"), std::string::npos);
   EXPECT_EQ(listen(1, R"({"toolsListChanged":true})"),
-            error(-32603, R"x("message":"Subscription limit reached (1024 on one connection)")x"));
+            error(-32603,
+                  R"x("message":"Subscription limit reached: this connection is over max_listens (1024)")x"));
   say(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}})");
   EXPECT_NE(modern("tools/list").find(R"("tools":[)"), std::string::npos);
   std::string uris;
   for (int i = 0; i < 10'001; ++i) uris += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\"";
-  EXPECT_EQ(listen(1, R"({"resourceSubscriptions":[)" + uris + "]}"),
-            error(-32603, R"x("message":"Subscription limit reached (10000 resources)")x"));
+  EXPECT_EQ(
+      listen(1, R"({"resourceSubscriptions":[)" + uris + "]}"),
+      error(
+          -32603,
+          R"x("message":"Subscription limit reached: the resources are over max_subscribed_resources (10000)")x"));
   EXPECT_NE(listen(3, R"({"toolsListChanged":true})").find("a request with this id is under way"),
             std::string::npos);
   EXPECT_NE(listen(2, R"({"toolsListChanged":true})").find("acknowledged"), std::string::npos);

@@ -11,8 +11,8 @@ namespace {
 
 class ModernTest : public ServerTest {
  public:
-  std::shared_ptr<Subscriptions> subscriptions = std::make_shared<Subscriptions>(
-      2, "in this test", std::make_shared<SubscriptionShares>(SubscriptionLimits()));
+  std::shared_ptr<Subscriptions> subscriptions =
+      std::make_shared<Subscriptions>(2, std::make_shared<SubscriptionShares>(SubscriptionLimits()));
   std::vector<std::string> answers;
 
   static Task<void> run(ModernTest& test, Request request, std::shared_ptr<ClientLink> link) {
@@ -65,11 +65,63 @@ TEST_F(ModernTest, OneSubscriptionTooManyIsRefused) {
   std::stop_source stop;
   for (const char* id : {"1", "2", "3"}) serve_listen(id, link, stop.get_token());
   ASSERT_EQ(answers.size(), 1u);
-  EXPECT_EQ(answers.front(), "Subscription limit reached (2 in this test)");
+  EXPECT_EQ(answers.front(), "Subscription limit reached: this connection is over max_listens (2)");
   subscriptions->end_all();
   turn();
   EXPECT_EQ(answers.size(), 3u);
   EXPECT_EQ(subscriptions->size(), 0u);
+}
+
+// Subscribes to resources of 4 MB of URIs, which are acknowledged in several parts.
+class LongAcknowledgementTest : public ModernTest {
+ public:
+  std::shared_ptr<RecordingLink> link = std::make_shared<RecordingLink>(loop);
+  std::stop_source stop;
+  bool ended = false;
+
+  static std::set<std::string> many_uris() {
+    std::set<std::string> uris;
+    for (int i = 0; i < 4000; ++i) uris.insert("x:" + std::to_string(i) + std::string(1000, 'y'));
+    return uris;
+  }
+  std::shared_ptr<Subscription> subscription() {
+    Subscription::Wanted wanted;
+    wanted.uris = many_uris();
+    return std::make_shared<Subscription>(link, "7", std::move(wanted));
+  }
+  static Task<void> acknowledge(LongAcknowledgementTest& test, std::shared_ptr<Subscription> subscription) {
+    Task<void> acknowledging = subscription->acknowledge(test.stop.get_token());
+    co_await acknowledging;
+    test.ended = true;
+  }
+};
+
+TEST_F(LongAcknowledgementTest, LoopServesOthersBeforeItIsSentAndNothingIsToldBefore) {
+  const std::shared_ptr<Subscription> subscribed = subscription();
+  loop.spawn(acknowledge(*this, subscribed));
+  subscribed->part_updated("x:1");
+  turn();
+  EXPECT_FALSE(ended);
+  EXPECT_TRUE(link->heard.empty());
+  loop.run_until([&] { return ended; });
+  subscribed->part_updated("x:2");
+  turn();
+  ASSERT_EQ(link->heard.size(), 2u);
+  std::string expected =
+      R"(notifications/subscriptions/acknowledged {"notifications":{"resourceSubscriptions":[)";
+  for (const std::string& uri : many_uris()) expected += '"' + uri + "\",";
+  expected.back() = ']';
+  EXPECT_EQ(link->heard.front(), expected + R"(},"_meta":{"io.modelcontextprotocol/subscriptionId":7}})");
+  EXPECT_NE(link->heard.back().find(R"("uri":"x:2")"), std::string::npos);
+}
+
+TEST_F(LongAcknowledgementTest, NothingIsSentWhenTheListenIsCancelledMeanwhile) {
+  loop.spawn(acknowledge(*this, subscription()));
+  turn();
+  ASSERT_FALSE(ended);
+  stop.request_stop();
+  loop.run_until([&] { return ended; });
+  EXPECT_TRUE(link->heard.empty());
 }
 
 }  // namespace
