@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/reset_string.hpp"
 #include "connection/descriptor_stream.hpp"
 #include "fairlead/rpc/codes.hpp"
 
@@ -213,7 +214,7 @@ void StreamConnection::decode_partial() {
   }
   undecoded_ = more;
   if (done == partial_.size()) {
-    partial_ = std::string();  // gives the memory back
+    reset_string(partial_, kDirectFrom);
   } else {
     partial_.erase(0, done);
   }
@@ -267,13 +268,13 @@ std::uint64_t StreamConnection::position_at_backlog(std::size_t bytes) const noe
 
 void StreamConnection::release() {
   pump_.close();
-  partial_ = std::string();
+  reset_string(partial_);
 }
 
 void StreamConnection::close_output_and_discard_input() {
   discarding_ = true;
   pump_.shut_output();
-  partial_ = std::string();
+  reset_string(partial_);
   pump_.wait_for_input();
 }
 

@@ -17,6 +17,8 @@ class ChunkDecoder {
   // Appends data to `body`; returns how many of `bytes` were taken.
   std::size_t feed(std::string_view bytes, std::string& body);
   State state() const noexcept { return state_; }
+  // Bytes of memory that an incomplete line occupies.
+  std::size_t line_capacity() const noexcept { return line_.capacity(); }
 
  private:
   enum class At : std::uint8_t { size, data, data_end, trailer };

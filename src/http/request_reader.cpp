@@ -4,6 +4,7 @@
 #include <charconv>
 #include <limits>
 
+#include "base/reset_string.hpp"
 #include "http/syntax.hpp"
 
 namespace fairlead::http {
@@ -11,6 +12,7 @@ namespace fairlead::http {
 namespace {
 
 constexpr std::size_t kUsualFields = 12;
+constexpr std::size_t kKeptHead = 4u << 10;    // memory of a head that is used for the next one
 constexpr std::size_t kEagerBody = 64u << 10;  // a body grows with what has come, not with what was announced
 
 bool is_target(std::string_view text) noexcept {
@@ -53,8 +55,8 @@ void RequestReader::begin() {
 bool RequestReader::refuse(int status, std::string message) {
   state_ = State::refused;
   refusal_ = Refusal{status, std::move(message)};
-  head_ = std::string();
-  body_ = std::string();
+  reset_string(head_);
+  reset_string(body_);
   return false;
 }
 
@@ -267,8 +269,18 @@ void RequestReader::lend(std::string memory) {
 
 void RequestReader::take(Request& into) {
   if (!body_.empty()) request_.body = Bytes::adopt(std::exchange(body_, std::string()));
+  // Where `into` has memory of an earlier request, the two are exchanged.
   into = std::move(request_);
+  if (head_capacity() > kKeptHead) release();
   state_ = State::idle;
+}
+
+void RequestReader::release() {
+  const Request freed(std::move(request_));
+  reset_string(head_);
+  reset_string(body_);
+  reset_string(authority_);
+  chunks_.reset();
 }
 
 }  // namespace fairlead::http

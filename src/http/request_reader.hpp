@@ -55,6 +55,15 @@ class RequestReader {
     if (body_.size() == body_size_) state_ = State::complete;
   }
   std::size_t body_bytes() const noexcept { return body_.size(); }
+  // Bytes of memory that everything but the body occupies: an incomplete head or line of chunks, and what was
+  // parsed.
+  std::size_t head_capacity() const noexcept {
+    return head_.capacity() + capacity_of_head(request_) + authority_.capacity() +
+           (chunks_ ? chunks_->line_capacity() : 0);
+  }
+  static std::size_t capacity_of_head(const Request& request) noexcept {
+    return request.method.capacity() + request.target.capacity() + request.headers.capacity();
+  }
   // An empty string with memory, for a long body; used when it is larger than what there is.
   void lend(std::string memory);
 
@@ -65,12 +74,15 @@ class RequestReader {
   // body or complete: the request as far as its head goes.
   Request& head() noexcept { return request_; }
 
-  // complete: hands the request over; what is known about it stays until the next feed().
+  // complete: hands the request over; whether the connection stays open is known until the next feed().
   void take(Request& into);
   bool keep_alive() const noexcept { return keep_alive_; }
   bool http_1_0() const noexcept { return http_1_0_; }
-  // The authority the request is for: of an absolute target, or else of Host.
+  // The authority the request is for: of an absolute target, or else of Host. Valid until take().
   const std::string& authority() const noexcept { return authority_; }
+
+  // Frees all memory. Nothing is fed afterwards.
+  void release();
 
   // Ends it, for a reason that may lie elsewhere (a timeout). Returns false, for whoever returns that.
   bool refuse(int status, std::string message);

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/reset_string.hpp"
 namespace fairlead::http {
 
 namespace {
@@ -13,6 +14,7 @@ constexpr std::size_t kDirectFrom = 16u << 10;  // so much of a body missing is 
 constexpr std::size_t kLeastRead = 64u << 10;
 constexpr std::size_t kLargestRead = 1u << 20;
 constexpr std::size_t kReadAhead = 64u << 10;     // of requests behind one that is not answered yet
+constexpr std::size_t kLargestInput = 64u << 10;  // of one read that may bring several requests
 constexpr int kRequestsPerTurn = 64;              // of one connection; then others have their turn
 constexpr std::size_t kAnswersAhead = 64u << 10;  // of pipelined answers, before they are written
 
@@ -55,7 +57,8 @@ void ServerConnection::on_out_of_memory() {
 
 void ServerConnection::on_turn_end() {
   turn_requests_ = 0;
-  count_body();
+  count_request();
+  count_read_ahead();
   settle();
 }
 
@@ -69,7 +72,7 @@ bool ServerConnection::read_next() {
 }
 
 bool ServerConnection::read_some() {
-  const std::span<char> scratch = core_->loop.scratch();
+  const std::span<char> scratch = core_->loop.scratch().first(kLargestInput);
   const ByteStream::Io io = pump_.read(scratch);
   if (io.state == ByteStream::State::ok) take(std::string_view(scratch.data(), io.bytes));
   return after_read(io, scratch.size());
@@ -94,10 +97,10 @@ bool ServerConnection::read_body() {
 bool ServerConnection::read_ahead() {
   const std::size_t have = pending_.size() - pending_done_;
   if (have >= kReadAhead) return false;
-  std::span<char> scratch = core_->loop.scratch();
-  scratch = scratch.first(std::min(scratch.size(), kReadAhead - have));
+  const std::span<char> scratch = core_->loop.scratch().first(kReadAhead - have);
   const ByteStream::Io io = pump_.read(scratch);
-  if (!charge_read_ahead(pending_.size() + io.bytes)) {
+  pending_.erase(0, std::exchange(pending_done_, 0));
+  if (!charge_read_ahead(have + io.bytes)) {
     close();
     return false;
   }
@@ -136,6 +139,7 @@ void ServerConnection::end_of_input() {
 std::size_t ServerConnection::feed(std::string_view bytes) {
   const std::size_t head = reader_.feed_until_body(bytes);
   if (reader_.state() != RequestReader::State::body) return head;
+  if (reader_.body_bytes() == 0) body_charge_.set(0);  // the head was charged to the address
   const std::string_view rest = bytes.substr(head);
   if (const std::size_t more = reader_.would_buffer(rest.size()); more > 0) {
     static_cast<void>(is_decided());
@@ -160,7 +164,7 @@ void ServerConnection::take_pending() {
     if (queue_.bytes() >= kAnswersAhead) pump_.flush();
   }
   if (pending_done_ < pending_.size()) return;
-  pending_ = std::string();
+  reset_string(pending_);
   pending_done_ = 0;
   read_ahead_charge_.set(0);
 }
@@ -224,6 +228,8 @@ void ServerConnection::dispatch() {
   served_ = true;
   ++turn_requests_;
   last_phase_ = Phase::answer;  // the clocks of the next request start anew
+  const std::optional<std::string_view> host_refusal =
+      core_->gate.refuses(reader_.authority(), reader_.head().headers);
   auto exchange = core_->spare ? std::move(core_->spare) : std::make_shared<ServerExchange>();
   core_->spare = nullptr;
   Request& request = exchange->request_;
@@ -241,9 +247,7 @@ void ServerConnection::dispatch() {
   exchange->head_only_ = request.method == "HEAD";
   current_ = exchange.get();
 
-  if (const auto reason = core_->gate.refuses(reader_.authority(), request.headers)) {
-    return respond(*exchange, refusal_response(403, *reason));
-  }
+  if (host_refusal) return respond(*exchange, refusal_response(403, *host_refusal));
   exchange->origin_allowed_ = request.headers.has("Origin");
   if (admission.refusal) return respond(*exchange, *admission.refusal);
   if (over_budget) return respond(*exchange, *over_budget);
@@ -292,7 +296,7 @@ void ServerConnection::put_last(const Response& response, std::string_view origi
   put_head(response, framing);
   for (const Bytes& part : response.body) queue_.put(part);
   closing_ = true;
-  pending_ = std::string();
+  reset_string(pending_);
   pending_done_ = 0;
 }
 
@@ -412,6 +416,8 @@ void ServerConnection::on_output_failed(Error reason) {
 void ServerConnection::linger() {
   if (input_ended_) return close();
   lingering_ = true;
+  admission_ = Admission();  // uses what the reader has
+  reader_.release();
   pump_.shut_output();
 }
 
@@ -424,7 +430,7 @@ void ServerConnection::close() {
   read_ahead_charge_.set(0);
   admission_ = Admission();
   deadline_ = Clock::time_point::max();
-  pending_ = std::string();
+  reset_string(pending_);
   pending_done_ = 0;
   queue_ = rpc::ByteQueue();
   core_->forget(*this);

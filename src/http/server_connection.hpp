@@ -117,7 +117,8 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   bool keeps_alive() const noexcept;
 
   // Charging (server_budget.cpp).
-  void count_body();
+  void count_request();
+  void count_read_ahead();
   bool charge_body(std::size_t bytes);
   bool charge_read_ahead(std::size_t bytes);
   std::optional<Response> charge_request(ServerExchange& exchange);
@@ -153,7 +154,7 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   std::size_t window_bytes_ = 0;    // of the body, before this one
   Phase last_phase_ = Phase::linger;
   int turn_requests_ = 0;         // served since the loop last had its turn
-  ByteCharge body_charge_;        // for the request that is being read
+  ByteCharge body_charge_;        // for the request that is being read, with its head
   ByteCharge read_ahead_charge_;  // for pending_
   ByteCharge answer_charge_;      // for what is queued
   PrincipalPtr charged_principal_;
@@ -183,7 +184,7 @@ class ServerExchange final : public Exchange, public std::enable_shared_from_thi
   void when_gone(std::function<void()> told) override;
   bool gone() const noexcept override { return gone_; }
   std::shared_ptr<ByteAccount> account() const override;
-  void release_charge() override { charge_.set(0); }
+  void release_charge() override { charge_.set(head_bytes_); }
 
  private:
   friend class ServerConnection;
@@ -192,7 +193,8 @@ class ServerExchange final : public Exchange, public std::enable_shared_from_thi
 
   std::shared_ptr<ServerConnection> connection_;
   Request request_;
-  ByteCharge charge_;  // for its body, until it is answered
+  ByteCharge charge_;           // until it is answered
+  std::size_t head_bytes_ = 0;  // of it: for the head
   State state_ = State::done;
   HeadFraming::Body body_ = HeadFraming::Body::sized;  // of a stream
   bool keep_alive_ = true;                             // after it

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/reset_string.hpp"
 #include "fairlead/base/base64.hpp"
 #include "json/utf8.hpp"
 
@@ -14,6 +15,7 @@ namespace fairlead::http::websocket {
 namespace {
 
 constexpr std::size_t kMostControlBytes = 125;
+constexpr std::size_t kKeptInput = 4u << 10;  // memory that an idle decoder keeps
 constexpr std::size_t kTidyFrom = 64u << 10;  // bytes done with that may stay in front
 constexpr unsigned char kFinal = 0x80;
 constexpr unsigned char kReserved = 0x70;
@@ -146,10 +148,11 @@ std::string Decoder::take_payload(const Head& head) {
   std::string payload = input_.substr(at_ + head.size, static_cast<std::size_t>(head.length));
   at_ += head.size + payload.size();
   if (at_ == input_.size()) {
-    input_ = std::string();  // gives the memory back
+    reset_string(input_, kKeptInput);
     at_ = 0;
   } else if (at_ > kTidyFrom) {
-    input_.erase(0, at_);
+    std::string rest(input_, at_);  // erase() would keep the memory of a large frame
+    input_.swap(rest);
     at_ = 0;
   }
   if (head.masked) apply_mask(payload.data(), payload.size(), head.mask);
@@ -189,8 +192,8 @@ Decoder::Step Decoder::take_data(const Head& head, std::string payload) {
 
 Decoder::Step Decoder::fail(std::uint16_t code, std::string why) {
   over_ = true;
-  input_ = std::string();
-  message_ = std::string();
+  reset_string(input_);
+  reset_string(message_);
   at_ = 0;
   return Step{What::failed, std::move(why), code};
 }

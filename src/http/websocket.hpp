@@ -42,8 +42,8 @@ class Decoder {
   void feed(std::string_view bytes);
   // The next thing there is in what was fed.
   Step next();
-  // An idle decoder holds no memory.
-  std::size_t buffered() const noexcept { return input_.size() - at_ + message_.size(); }
+  // An idle decoder keeps the memory of small frames only.
+  std::size_t buffered() const noexcept { return input_.size() + message_.size(); }
 
  private:
   struct Head {

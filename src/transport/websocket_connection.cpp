@@ -146,6 +146,7 @@ void WebSocketConnection::say_goodbye(std::uint16_t code, std::string_view why) 
 void WebSocketConnection::charge_to(const std::shared_ptr<ByteAccount>& account) {
   set_account(account);
   input_charge_ = ByteCharge(account);
+  input_charge_.set(decoder_.buffered());
   output_charge_ = ByteCharge(account);
 }
 

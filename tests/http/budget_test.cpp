@@ -1,11 +1,13 @@
 // Bodies, waiting requests and unread answers are charged to their client, and to all clients together.
 #include <gtest/gtest.h>
 
+#include <thread>
 #include <vector>
 
 #include "http/byte_stream.hpp"
 #include "http/raw_client.hpp"
 #include "support/byte_budget.hpp"
+#include "support/support.hpp"
 
 namespace fairlead::http {
 namespace {
@@ -180,6 +182,107 @@ TEST(HttpBudget, RequestsReadAheadAreChargedAndOverTheBudgetTheConnectionEnds) {
   ASSERT_TRUE(client.send(std::string(15'000, 'x')));
   EXPECT_TRUE(holds_soon([&] { return server.connections() == 0; }));
   EXPECT_EQ(used(server, options), 0u);
+}
+
+TEST(HttpBudget, RequestsThatArriveWithTheFirstAreCharged) {
+  const ServerOptions options = with_budget(20'000, 100'000'000);
+  HttpServer server(options);
+  Keeper keeper(server);
+  RawClient client = server.client();
+  ASSERT_TRUE(client.send(post(0, 0) + std::string(10'000, 'x')));
+  EXPECT_TRUE(holds_soon([&] { return used(server, options) == 10'000; }));
+  RawClient greedy = server.client();
+  ASSERT_TRUE(greedy.send(post(0, 0) + std::string(15'000, 'x')));
+  EXPECT_TRUE(holds_soon([&] { return server.connections() == 1; }));
+  EXPECT_EQ(used(server, options), 10'000u);
+}
+
+// A client that always has requests waiting behind the present one.
+TEST(HttpBudget, RequestsThatWereServedAreNotChargedAsReadAhead) {
+  const ServerOptions options = with_budget(150'000, 100'000'000);
+  HttpServer server(options);
+  server.route("/x", [](const ExchangePtr& exchange) {
+    exchange->loop().post([exchange] { exchange->respond(Response::text(200, "x")); });
+  });
+  const std::string request =
+      "GET /x HTTP/1.1\r\nHost: localhost\r\nX: " + std::string(3'000, 'x') + "\r\n\r\n";
+  RawClient client = server.client();
+  const std::jthread sending([&] {
+    for (int i = 0; i < 500; ++i) static_cast<void>(client.send(request));
+  });
+  for (int i = 0; i < 500; ++i) ASSERT_EQ(client.answer().status, 200) << i;
+  EXPECT_TRUE(holds_soon([&] { return used(server, options) == 0; }));
+}
+
+std::string long_head(std::size_t bytes) {
+  return "GET /x HTTP/1.1\r\nHost: localhost\r\nX: " + std::string(bytes, 'x');
+}
+
+TEST(HttpBudget, HeadThatHasNotArrivedCompletelyIsCharged) {
+  const ServerOptions options = with_budget(40'000, 100'000'000);
+  HttpServer server(options);
+  server.route("/x", [](const ExchangePtr& exchange) { exchange->respond(Response::text(200, "x")); });
+  RawClient first = server.client();
+  ASSERT_TRUE(first.send(long_head(25'000)));
+  EXPECT_TRUE(holds_soon([&] { return used(server, options) >= 25'000; }));
+  const auto refused = server.client().ask(long_head(25'000));
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_NE(refused.body.find("max_client_buffer_bytes (40000 bytes)"), std::string::npos) << refused.body;
+  EXPECT_EQ(first.ask("\r\n\r\n").status, 200);
+  EXPECT_EQ(used(server, options), 0u);
+}
+
+// Each field takes more memory than it takes bytes on the wire.
+TEST(HttpBudget, HeadIsChargedWithItsMemoryUntilTheRequestIsAnswered) {
+  const ServerOptions options = with_budget(1'000'000, 100'000'000);
+  HttpServer server(options);
+  Keeper keeper(server);
+  std::string head = "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n";
+  for (int i = 0; i < 5'000; ++i) head += "a:\r\n";
+  RawClient client = server.client();
+  ASSERT_TRUE(client.send(head + "\r\nx"));
+  EXPECT_TRUE(holds_soon([&] { return used(server, options) > 5'000 * 16; }));
+  ASSERT_TRUE(client.send("x"));
+  ASSERT_TRUE(holds_soon([&] { return keeper.count() == 1; }));
+  EXPECT_GT(used(server, options), 5'000u * 16);
+  keeper.answer_all();
+  EXPECT_EQ(client.answer().status, 200);
+  EXPECT_EQ(used(server, options), 0u);
+}
+
+std::string many_fields() {
+  std::string head = "GET /x HTTP/1.1\r\nHost: localhost\r\n";
+  for (int i = 0; i < 5'000; ++i) head += "a:\r\n";
+  return head;
+}
+
+TEST(HttpBudget, IdleConnectionsKeepNoMemoryOfTheirRequests) {
+  const ServerOptions options = with_budget(1'000'000, 100'000'000);
+  HttpServer server(options);
+  server.route("/x", [](const ExchangePtr& exchange) { exchange->respond(Response::text(200, "x")); });
+  const std::string request = many_fields() + "\r\n";
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 100; ++i) clients.push_back(server.client());
+  for (RawClient& client : clients) ASSERT_EQ(client.ask(post(0, 0)).status, 200);
+  const std::size_t before = test::allocated_bytes();
+  // The second request finds the memory that the first has left to its connection or to the server.
+  for (RawClient& client : clients) {
+    ASSERT_EQ(client.ask(request).status, 200);
+    ASSERT_EQ(client.ask(request + post(0, 0)).status, 200);
+    ASSERT_EQ(client.answer().status, 200);
+  }
+  EXPECT_LT(test::allocated_bytes(), before + clients.size() * 8'000 + 1'000'000);
+}
+
+TEST(HttpBudget, RefusedRequestKeepsNoMemoryWhileItsConnectionLingers) {
+  const ServerOptions options = with_budget(1'000'000, 100'000'000);
+  HttpServer server(options);
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 100; ++i) clients.push_back(server.client());
+  EXPECT_TRUE(holds_soon([&] { return server.connections() == clients.size(); }));
+  const std::size_t before = test::allocated_bytes();
+  for (RawClient& client : clients) ASSERT_EQ(client.ask(many_fields() + "no field\r\n\r\n").status, 400);
+  EXPECT_LT(test::allocated_bytes(), before + clients.size() * 8'000 + 1'000'000);
 }
 
 TEST(HttpBudget, RequestOfAClientThatHasGoneIsNoLongerCharged) {

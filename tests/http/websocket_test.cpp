@@ -61,6 +61,19 @@ TEST(WebSocket, OneByteAtATimeReadsTheSame) {
   EXPECT_EQ(decoder.buffered(), 0u);
 }
 
+TEST(WebSocket, DecoderKeepsNoMemoryOfLargeMessages) {
+  const std::string message = masked(0x81, std::string(4u << 20, 'x'));
+  for (const std::string next : {"", "\x81"}) {
+    Decoder decoder(Role::server, 8u << 20);
+    const std::size_t before = test::allocated_bytes();
+    decoder.feed(message);
+    decoder.feed(next);
+    EXPECT_EQ(decoder.next().payload.size(), 4u << 20);
+    EXPECT_LT(test::allocated_bytes(), before + (100u << 10));
+    EXPECT_EQ(decoder.buffered(), next.size());
+  }
+}
+
 TEST(WebSocket, BrokenFramesFailWithTheirCode) {
   const auto code = [](const std::string& input) {
     const Decoder::Step step = step_of(Role::server, input);

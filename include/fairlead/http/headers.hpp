@@ -32,6 +32,8 @@ class Headers {
   std::string_view get(std::string_view name) const noexcept;
   bool has(std::string_view name) const noexcept;
   std::size_t count(std::string_view name) const noexcept;
+  // Bytes of memory that the fields occupy.
+  std::size_t capacity() const noexcept { return block_.capacity(); }
 
   Iterator begin() const noexcept;
   Iterator end() const noexcept;

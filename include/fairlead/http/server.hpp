@@ -92,8 +92,8 @@ class Exchange {
 
   // What the client is charged with in the server's budget; null where there is none.
   virtual std::shared_ptr<ByteAccount> account() const { return nullptr; }
-  // The body is no longer charged to it by this exchange: a handler that keeps the body longer than the
-  // exchange, or shorter, charges it itself.
+  // The body is no longer charged to it by this exchange, only a large head is: a handler that keeps the body
+  // longer than the exchange, or shorter, charges it itself.
   virtual void release_charge() {}
 };
 
