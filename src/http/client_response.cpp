@@ -29,6 +29,7 @@ class Parser final : public beast::http::basic_parser<false> {
 
   ResponseHead head;
   std::string* body = nullptr;  // where the body goes during put()
+  bool body_too_large = false;  // the body, or a chunk of it, has more than kMaxAnnouncedBytes
 
  private:
   void on_request_impl(beast::http::verb, string_view, string_view, int, error_code&) override {}
@@ -40,17 +41,26 @@ class Parser final : public beast::http::basic_parser<false> {
     head.headers.add(std_view(name), std_view(value));
   }
   void on_header_impl(error_code&) override {}
-  void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
+  void on_body_init_impl(const boost::optional<std::uint64_t>& size, error_code& problem) override {
+    check_size(size.value_or(0), problem);
+  }
   std::size_t on_body_impl(string_view piece, error_code&) override {
     body->append(piece.data(), piece.size());
     return piece.size();
   }
-  void on_chunk_header_impl(std::uint64_t, string_view, error_code&) override {}
+  void on_chunk_header_impl(std::uint64_t size, string_view, error_code& problem) override {
+    check_size(size, problem);
+  }
   std::size_t on_chunk_body_impl(std::uint64_t, string_view piece, error_code&) override {
     body->append(piece.data(), piece.size());
     return piece.size();
   }
   void on_finish_impl(error_code&) override {}
+
+  void check_size(std::uint64_t size, error_code& problem) {
+    body_too_large = size > kMaxAnnouncedBytes;
+    if (body_too_large) problem = beast::http::error::body_limit;
+  }
 };
 
 }  // namespace
@@ -75,6 +85,10 @@ struct ResponseParser::Impl {
     const std::size_t taken = parser->put(boost::asio::const_buffer(bytes.data(), bytes.size()), problem);
     if (problem == beast::http::error::header_limit)
       return Error(ErrorKind::frame_too_large, "the head of the answer is over 64 KiB");
+    if (parser->body_too_large)
+      return Error(ErrorKind::frame_too_large,
+                   "the answer announces a body or a chunk of more than max_announced_bytes (" +
+                       std::to_string(kMaxAnnouncedBytes) + ")");
     if (problem == beast::http::error::need_more && taken == 0) return std::optional<std::size_t>();
     if (problem && problem != beast::http::error::need_more)
       return Error(ErrorKind::parse, "the answer is not HTTP: " + problem.message());

@@ -2,10 +2,12 @@
 // come out. The parser itself is Beast's.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "fairlead/base/limits.hpp"
 #include "fairlead/base/result.hpp"
 #include "fairlead/http/headers.hpp"
 
@@ -13,6 +15,10 @@ namespace fairlead::http {
 
 // Interim answers (1xx) before one response.
 inline constexpr int kMaxInterimResponses = 16;
+
+// The size that a Content-Length or the head of a chunk may announce (max_announced_bytes). How much of a
+// body is read is limited by the reader: an event stream has no end.
+inline constexpr std::uint64_t kMaxAnnouncedBytes = Limits::kMaxFrameCeiling;
 
 struct ResponseHead {
   int status = 0;
@@ -28,7 +34,7 @@ class ResponseParser {
 
   // Takes what can be read of `bytes` and keeps what cannot be yet. Body bytes are appended to `body`.
   // Interim answers (1xx but 101) are passed over, kMaxInterimResponses of them. Kind parse when it is not
-  // HTTP, frame_too_large for a head over 64 KiB.
+  // HTTP, frame_too_large for a head over 64 KiB and for a size over kMaxAnnouncedBytes.
   Result<void> feed(std::string_view bytes, std::string& body);
   // No more will come: the end of a body that nothing else ends, or an error of kind closed.
   Result<void> at_end();

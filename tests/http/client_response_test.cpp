@@ -97,5 +97,27 @@ TEST(HttpResponse, WhatIsNotHttpIsRefused) {
   EXPECT_EQ(read("HTTP/1.1 200 OK\r\nA: " + std::string(100'000, 'a')).problem, ErrorKind::frame_too_large);
 }
 
+TEST(HttpResponse, AnnouncedSizesOverTheLimitAreRefusedAtOnce) {
+  const std::string head = "HTTP/1.1 200 OK\r\n";
+  for (const std::string& form : {head + "Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\n",
+                                  head + "Transfer-Encoding: chunked\r\n\r\n80000001\r\n",
+                                  head + "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\nfffffffffffffff0;x\r\n",
+                                  head + "Content-Length: 18446744073709551615\r\n\r\n"}) {
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, form.size()})
+      EXPECT_EQ(read(form + "a", piece).problem, ErrorKind::frame_too_large) << form;
+  }
+  EXPECT_EQ(read(head + "Transfer-Encoding: chunked\r\n\r\n10000000000000000\r\n").problem, ErrorKind::parse);
+  EXPECT_EQ(read(head + "Transfer-Encoding: chunked\r\n\r\n80000000\r\nab").body, "ab");
+}
+
+TEST(HttpResponse, AnnouncedSizeOverTheLimitIsNamedInTheError) {
+  ResponseParser parser;
+  std::string body;
+  const Result<void> fed =
+      parser.feed("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\n", body);
+  ASSERT_FALSE(fed);
+  EXPECT_NE(fed.error().message().find("max_announced_bytes (2147483648)"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace fairlead::http
