@@ -137,12 +137,18 @@ class Serving {
     if (!reading) report_not_reloaded(reading.error());
   }
 
-  // What cannot be used as a whole is not used in part.
   void apply(Result<gateway::Config> next) {
     if (server_->stopping()) return;
-    const std::size_t servers = next ? next->servers.size() : 0;
-    const Result<std::string> restart = next ? server_->reload(std::move(*next)) : next.error();
-    if (!restart) return report_not_reloaded(restart.error());
+    if (!next) return report_not_reloaded(next.error());
+    loop_.spawn(reload_server(std::move(*next)));
+  }
+
+  // What cannot be used as a whole is not used in part.
+  Task<void> reload_server(gateway::Config next) {
+    const std::size_t servers = next.servers.size();
+    Task<Result<std::string>> reloading = server_->reload(std::move(next));
+    const Result<std::string> restart = co_await reloading;
+    if (!restart) co_return report_not_reloaded(restart.error());
     log_.info("configuration reloaded", {{"config", command_.config}, {"servers", std::to_string(servers)}});
     if (servers == 0) log_.warning("no server is configured", {{"config", command_.config}});
     if (!restart->empty()) log_.warning("changes need a restart", {{"keys", *restart}});

@@ -1,14 +1,11 @@
 #include "gateway/config_text.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <sstream>
 #include <stdexcept>
 
 #include "base/printable.hpp"
+#include "base/read_file.hpp"
 #include "gateway/toml_depth.hpp"
 #include "gateway/toml_parser.hpp"
 
@@ -109,15 +106,9 @@ Result<ConfigText> config_text(std::string_view text, const std::string& name) {
 }
 
 Result<std::string> read_config_file(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
-  std::string text;
-  char piece[4096];
-  for (std::size_t n = 0; file && (n = std::fread(piece, 1, sizeof piece, file.get())) > 0;) {
-    text.append(piece, n);
-    if (text.size() > kMaxConfigBytes) return text;  // config_text() refuses it
-  }
-  if (file && std::ferror(file.get()) == 0) return text;
-  return Error(ErrorKind::validation, "cannot read `" + path + "`: " + std::strerror(errno));
+  Result<std::string> text = read_regular_file(path, FileLimit{"max_config_bytes", kMaxConfigBytes});
+  if (text) return text;
+  return Error(ErrorKind::validation, "cannot read `" + path + "`: " + text.error().message());
 }
 
 }  // namespace fairlead::gateway

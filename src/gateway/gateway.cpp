@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <unordered_set>
 
 #include "fairlead/http/server.hpp"
 #include "gateway/gateway_impl.hpp"
 #include "gateway/health.hpp"
 #include "gateway/names.hpp"
+#include "protocol/slices.hpp"
 
 namespace fairlead::gateway {
 
@@ -40,10 +42,6 @@ bool tells_everyone(const Config& config) {
     return config.failure_details == FailureDetails::everyone;
   const Result<bool> local = http::is_local_address(config.listen);
   return local && *local;
-}
-
-bool names_server(const Config& config, const std::string& name) {
-  return std::ranges::find(config.servers, name, &pool::ServerSpec::name) != config.servers.end();
 }
 
 }  // namespace
@@ -198,20 +196,51 @@ Result<void> GatewayImpl::check_reload(const Config& next) const {
   return {};
 }
 
-Result<void> GatewayImpl::reload(Config next) {
-  const Result<void> usable = check_reload(next);
-  if (!usable) return usable.error();
-  if (running_.stopping) return {};
-  set_clocks(next);
+Task<Result<void>> GatewayImpl::reload(Config next) {
+  return apply_config(shared_from_this(), std::move(next));
+}
+
+Task<Result<void>> GatewayImpl::apply_config(std::shared_ptr<GatewayImpl> self, Config next) {
+  const Result<void> usable = self->check_reload(next);
+  if (!usable) co_return usable.error();
+  if (self->running_.stopping) co_return Result<void>();
+  const std::uint64_t number = ++self->running_.reloads;
+  self->set_clocks(next);
+  for (auto& [name, connector] : next.connectors) self->pool_->set_connector(name, std::move(connector));
+  Task<bool> removing = self->remove_missing(next, number);
+  const bool removed = co_await removing;
+  bool applied = false;
+  if (removed) {
+    Task<bool> applying = self->add_and_update(next, number);
+    applied = co_await applying;
+  }
+  if (applied || self->running_.stopping) co_return Result<void>();
+  co_return Error(ErrorKind::cancelled, "a later configuration was applied instead");
+}
+
+Task<bool> GatewayImpl::remove_missing(const Config& next, std::uint64_t number) {
+  std::unordered_set<std::string_view> named;
+  for (const pool::ServerSpec& spec : next.servers) named.insert(spec.name);
+  mcp::Slices slices;
   for (const auto& entry : servers_->all()) {
-    if (names_server(next, entry->name())) continue;
+    if (named.contains(entry->name()) || entry->retired) continue;
     const Result<void> removed = remove_server(entry->name());
     if (!removed)
       log_.error("server not removed", {{"server", entry->name()}, {"reason", removed.error().message()}});
+    if (slices.due(0)) co_await sleep_for(loop_, mcp::Slices::kPause);
+    if (!goes_on(number)) co_return false;
   }
-  for (auto& [name, connector] : next.connectors) pool_->set_connector(name, std::move(connector));
-  for (const pool::ServerSpec& spec : next.servers) apply(spec);
-  return {};
+  co_return true;
+}
+
+Task<bool> GatewayImpl::add_and_update(const Config& next, std::uint64_t number) {
+  mcp::Slices slices;
+  for (const pool::ServerSpec& spec : next.servers) {
+    apply(spec);
+    if (slices.due(0)) co_await sleep_for(loop_, mcp::Slices::kPause);
+    if (!goes_on(number)) co_return false;
+  }
+  co_return true;
 }
 
 void GatewayImpl::apply(const pool::ServerSpec& spec) {

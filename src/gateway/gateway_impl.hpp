@@ -28,7 +28,7 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
   Result<void> remove_server(std::string_view name) override;
   Result<void> enable_server(std::string_view name) override;
   Result<void> disable_server(std::string_view name) override;
-  Result<void> reload(Config config) override;
+  Task<Result<void>> reload(Config config) override;
   Result<void> check_reload(const Config& config) const override;
   Task<void> shutdown(std::chrono::milliseconds grace) override;
 
@@ -37,6 +37,14 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
   GatewayImpl(Loop& loop, const Config& config, const Log& log, std::shared_ptr<SharedRedactor> redactor);
   void set_clocks(const Config& config);
   Health health_report(bool details) const;
+  static Task<Result<void>> apply_config(std::shared_ptr<GatewayImpl> self, Config next);
+  // Removes the servers that `next` does not have. False if reload `number` is not to go on.
+  Task<bool> remove_missing(const Config& next, std::uint64_t number);
+  // Adds or updates the servers of `next`. False if reload `number` is not to go on.
+  Task<bool> add_and_update(const Config& next, std::uint64_t number);
+  bool goes_on(std::uint64_t number) const noexcept {
+    return !running_.stopping && number == running_.reloads;
+  }
   void apply(const pool::ServerSpec& spec);
 
   Loop& loop_;
@@ -53,6 +61,7 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
   struct Running {
     Clock::time_point since = Clock::now();
     bool stopping = false;
+    std::uint64_t reloads = 0;  // the last one supersedes those before it
   };
   Running running_;
 };

@@ -173,18 +173,24 @@ std::string GatewayServer::url() const {
 
 // ---- reloading -------------------------------------------------------------------------------------------
 
+Task<Result<std::string>> GatewayServer::reload(Config next) {
+  return apply(shared_from_this(), std::move(next));
+}
+
 // Whatever can fail comes before the first change.
-Result<std::string> GatewayServer::reload(Config next) {
-  const Result<void> usable = gateway_->check_reload(next);
-  if (!usable) return usable.error();
-  if (http_ && !config_.tls_certificate.empty()) {
-    const Result<void> read = http_->reload_tls();
-    if (!read) return read.error();
+Task<Result<std::string>> GatewayServer::apply(std::shared_ptr<GatewayServer> self, Config next) {
+  const Result<void> usable = self->gateway_->check_reload(next);
+  if (!usable) co_return usable.error();
+  if (self->http_ && !self->config_.tls_certificate.empty()) {
+    Task<Result<void>> reading = self->http_->reload_tls();
+    const Result<void> read = co_await reading;
+    if (!read) co_return read.error();
   }
-  std::string restart = keys_for_restart(config_, next);
-  const Result<void> applied = gateway_->reload(std::move(next));
-  if (!applied) return applied.error();
-  return restart;
+  std::string restart = keys_for_restart(self->config_, next);
+  Task<Result<void>> applying = self->gateway_->reload(std::move(next));
+  const Result<void> applied = co_await applying;
+  if (!applied) co_return applied.error();
+  co_return restart;
 }
 
 // ---- stopping --------------------------------------------------------------------------------------------

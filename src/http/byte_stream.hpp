@@ -23,6 +23,8 @@ Result<std::unique_ptr<ByteStream>> plain_stream(Loop& loop, UniqueFd socket);
 
 // TLS (OpenSSL). A context is shared by all its streams and may be replaced while they live.
 class TlsContext;
+// Reads and parses both files, which takes about 0.2 ms for each certificate of a chain: to be called on a
+// worker thread while a loop runs. Kind validation.
 Result<std::shared_ptr<TlsContext>> server_tls(const std::string& certificate_file,
                                                const std::string& key_file);
 // System authorities, and those of `ca_file` unless empty.

@@ -7,6 +7,7 @@
 #include "http/listening.hpp"
 #include "http/server_connection.hpp"
 #include "http/server_core.hpp"
+#include "loop/run_blocking.hpp"
 
 namespace fairlead::http {
 
@@ -42,14 +43,7 @@ class SocketServer final : public Server, public std::enable_shared_from_this<So
   std::string address() const override { return address_; }
   std::size_t connections() const noexcept override { return core_->count(); }
 
-  Result<void> reload_tls() override {
-    if (!core_->options.tls) return Error(ErrorKind::validation, address_ + " has no TLS");
-    Result<std::shared_ptr<TlsContext>> made =
-        server_tls(core_->options.tls->certificate, core_->options.tls->key);
-    if (!made) return made.error();
-    tls_ = std::move(*made);
-    return {};
-  }
+  Task<Result<void>> reload_tls() override { return read_and_use_tls(shared_from_this()); }
 
   Task<void> drain() override { return drain_and_close(shared_from_this()); }
 
@@ -64,6 +58,26 @@ class SocketServer final : public Server, public std::enable_shared_from_this<So
     self->core_->drain();
     co_await self->core_->emptied().wait(self->core_->loop, self->core_->options.drain_grace);
     self->close();
+  }
+
+  static Task<Result<void>> read_and_use_tls(std::shared_ptr<SocketServer> self) {
+    const ServerOptions& options = self->core_->options;
+    if (!options.tls) co_return Error(ErrorKind::validation, self->address_ + " has no TLS");
+    std::move_only_function<Result<std::shared_ptr<TlsContext>>()> read = [files = *options.tls] {
+      return server_tls(files.certificate, files.key);
+    };
+    Task<Result<std::shared_ptr<TlsContext>>> reading =
+        run_blocking(self->core_->loop, self->tls_reader_, std::move(read));
+    Result<std::shared_ptr<TlsContext>> made = co_await reading;
+    if (!made) co_return made.error();
+    self->tls_ = std::move(*made);
+    co_return Result<void>();
+  }
+
+  static Limits one_thread() {
+    Limits limits;
+    limits.max_blocking_threads = 1;
+    return limits;
   }
 
   void stop_accepting() {
@@ -115,6 +129,7 @@ class SocketServer final : public Server, public std::enable_shared_from_this<So
   std::vector<std::shared_ptr<Acceptor>> acceptors_;
   SocketFile file_;
   Clock::time_point warned_;
+  Workers tls_reader_{one_thread()};  // one thread, so that the files that were read last are used last
 };
 
 }  // namespace

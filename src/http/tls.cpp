@@ -1,5 +1,6 @@
 #include <arpa/inet.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
@@ -10,12 +11,14 @@
 #include <climits>
 #include <cstring>
 
+#include "base/read_file.hpp"
 #include "http/byte_stream.hpp"
 
 namespace fairlead::http {
 
 namespace {
 
+constexpr std::size_t kMaxTlsFileBytes = 1u << 20;
 constexpr std::size_t kRecord = 16u << 10;  // the most one TLS record carries
 constexpr std::array<unsigned char, 9> kProtocols = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 
@@ -254,6 +257,55 @@ Result<void> expect_host(SSL* session, const std::string& host) {
   return {};
 }
 
+// ---- files -----------------------------------------------------------------------------------------------
+
+struct FreeBio {
+  void operator()(BIO* bio) const noexcept { BIO_free(bio); }
+};
+struct FreeCertificate {
+  void operator()(X509* certificate) const noexcept { X509_free(certificate); }
+};
+struct FreeKey {
+  void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
+};
+using BioPtr = std::unique_ptr<BIO, FreeBio>;
+using CertificatePtr = std::unique_ptr<X509, FreeCertificate>;
+
+Result<std::string> read_tls_file(const std::string& path) {
+  return read_regular_file(path, FileLimit{"max_tls_file_bytes", kMaxTlsFileBytes});
+}
+
+BioPtr open_pem(const std::string& text) {
+  return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+// OpenSSL would ask for the passphrase on the terminal.
+int no_passphrase(char*, int, int, void*) {
+  return -1;
+}
+
+// The first certificate of `pem` is the server's; those behind it are its chain.
+bool use_certificates(SSL_CTX* context, const std::string& pem) {
+  const BioPtr in = open_pem(pem);
+  const CertificatePtr own(in ? PEM_read_bio_X509_AUX(in.get(), nullptr, no_passphrase, nullptr) : nullptr);
+  if (!own || SSL_CTX_use_certificate(context, own.get()) != 1) return false;
+  while (X509* const next = PEM_read_bio_X509(in.get(), nullptr, no_passphrase, nullptr)) {
+    if (SSL_CTX_add0_chain_cert(context, next) == 1) continue;
+    X509_free(next);
+    return false;
+  }
+  const bool complete = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  if (complete) ERR_clear_error();
+  return complete;
+}
+
+bool use_key(SSL_CTX* context, const std::string& pem) {
+  const BioPtr in = open_pem(pem);
+  const std::unique_ptr<EVP_PKEY, FreeKey> key(
+      in ? PEM_read_bio_PrivateKey(in.get(), nullptr, no_passphrase, nullptr) : nullptr);
+  return key && SSL_CTX_use_PrivateKey(context, key.get()) == 1 && SSL_CTX_check_private_key(context) == 1;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<TlsContext>> server_tls(const std::string& certificate_file,
@@ -263,13 +315,15 @@ Result<std::shared_ptr<TlsContext>> server_tls(const std::string& certificate_fi
   if (!made) return made;
   SSL_CTX* context = (*made)->get();
   SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
-  if (SSL_CTX_use_certificate_chain_file(context, certificate_file.c_str()) != 1) {
-    return Error(ErrorKind::validation,
-                 "cannot use the certificate " + certificate_file + ": " + last_problem());
+  const Result<std::string> certificate = read_tls_file(certificate_file);
+  if (!certificate || !use_certificates(context, *certificate)) {
+    return Error(ErrorKind::validation, "cannot use the certificate " + certificate_file + ": " +
+                                            (certificate ? last_problem() : certificate.error().message()));
   }
-  if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1 ||
-      SSL_CTX_check_private_key(context) != 1) {
-    return Error(ErrorKind::validation, "cannot use the key " + key_file + ": " + last_problem());
+  const Result<std::string> key = read_tls_file(key_file);
+  if (!key || !use_key(context, *key)) {
+    return Error(ErrorKind::validation,
+                 "cannot use the key " + key_file + ": " + (key ? last_problem() : key.error().message()));
   }
   return made;
 }

@@ -1,14 +1,12 @@
 #include "process/secrets.hpp"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 
-#include "fairlead/loop/descriptor.hpp"
+#include "base/read_file.hpp"
 #include "fairlead/process/failure.hpp"
 #include "process/spawn_errors.hpp"
 
@@ -17,33 +15,21 @@ namespace fairlead::process {
 namespace {
 
 constexpr std::string_view kFile = "file:";
-constexpr std::size_t kMaxSecretBytes = 64u << 10;
+constexpr std::size_t kMaxSecretFileBytes = 64u << 10;
 constexpr auto kCommonVariables =
     std::to_array<std::string_view>({"HOME", "HOSTNAME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "PWD",
                                      "SHELL", "TERM", "TMPDIR", "TZ", "USER"});
 constexpr auto kCommonPrefixes = std::to_array<std::string_view>({"LC_", "XDG_"});
 
 Result<std::string> read_secret(const std::string& path) {
-  const auto failed = [&](std::string_view why) {
-    return Error(ErrorKind::validation, "the file " + path + " " + std::string(why));
-  };
-  const auto unreadable = [&] {
-    return Error::from_errno(ErrorKind::validation, "the file " + path + " cannot be read", errno);
-  };
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file) return unreadable();
-  std::string text;
-  char piece[4096];
-  for (;;) {
-    const ssize_t n = ::read(file.get(), piece, sizeof piece);
-    if (n < 0) return unreadable();
-    if (n == 0) break;
-    text.append(piece, static_cast<std::size_t>(n));
-    if (text.size() > kMaxSecretBytes) return failed("has over 64 KiB");
+  Result<std::string> text = read_regular_file(path, FileLimit{"max_secret_file_bytes", kMaxSecretFileBytes});
+  if (!text) {
+    return Error(ErrorKind::validation, "the file " + path + " cannot be read: " + text.error().message())
+        .with([&](ErrorDetail& detail) { detail = text.error().detail(); });
   }
-  if (text.ends_with('\n')) text.pop_back();
-  if (text.ends_with('\r')) text.pop_back();
-  if (text.contains('\0')) return failed("has a NUL byte");
+  if (text->ends_with('\n')) text->pop_back();
+  if (text->ends_with('\r')) text->pop_back();
+  if (text->contains('\0')) return Error(ErrorKind::validation, "the file " + path + " has a NUL byte");
   return text;
 }
 

@@ -117,6 +117,23 @@ class Reloading(ServeTest):
             caller.join(DEADLINE)
         self.assertIn('"done"', answers[0])
 
+    def test_a_fifo_as_the_file_is_refused_and_holds_up_neither_reloads_nor_the_end(self):
+        with Gateway(*self.config(self.named("s"))) as gateway:
+            pid = self.pid(gateway, "s")
+            os.remove(self.path("gateway.toml"))
+            os.mkfifo(self.path("gateway.toml"))
+            gateway.process.send_signal(signal.SIGHUP)
+            self.until(lambda: any("it is a FIFO, not a regular file" in line for line in list(gateway.lines)))
+            self.assertEqual(self.pid(gateway, "s"), pid)
+            os.remove(self.path("gateway.toml"))
+            self.reload(gateway, self.named("s") + self.named("t"))
+            self.assertIn("content", json.loads(gateway.call("t__odd"))["result"])
+            os.remove(self.path("gateway.toml"))
+            os.mkfifo(self.path("gateway.toml"))
+            gateway.process.send_signal(signal.SIGHUP)
+            gateway.process.send_signal(signal.SIGTERM)
+            self.assertEqual(gateway.process.wait(DEADLINE), 0)
+
     def test_a_broken_file_keeps_the_old_configuration_and_says_why(self):
         with Gateway(*self.config(self.named("s"))) as gateway:
             pid = self.pid(gateway, "s")

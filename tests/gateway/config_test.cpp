@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 
 #include "fairlead/process/failure.hpp"
+#include "support/support.hpp"
 #include "support/turns.hpp"
 
 namespace fairlead::gateway {
@@ -385,9 +387,11 @@ TEST(GatewayConfig, FileBeyondMaxConfigBytesIsRefused) {
   EXPECT_EQ(problem_of(std::string(1'048'576, '\n')), "");
   EXPECT_EQ(problem_of(std::string(1'048'577, '\n')), "f: " + problem);
   EXPECT_EQ(problem_of("{" + std::string(1'048'576, ' ')), "f: " + problem);
-  const Result<Config> endless = load_config("/dev/zero");
-  ASSERT_FALSE(endless);
-  EXPECT_EQ(endless.error().message(), "/dev/zero: " + problem);
+  const test::TempDir directory;
+  std::ofstream(directory / "large") << std::string(1'048'577, '\n');
+  const Result<Config> large = load_config(directory / "large");
+  ASSERT_FALSE(large);
+  EXPECT_EQ(large.error().message(), "cannot read `" + (directory / "large") + "`: it " + problem);
 }
 
 TEST(GatewayConfig, LongKeysAreShortenedInMessages) {
@@ -434,7 +438,10 @@ TEST(GatewayConfig, AFileThatIsNotThereIsNamed) {
   EXPECT_EQ(config.error().message(), "cannot read `/no/such/file`: No such file or directory");
   const Result<Config> directory = load_config("/");
   ASSERT_FALSE(directory);
-  EXPECT_EQ(directory.error().message(), "cannot read `/`: Is a directory");
+  EXPECT_EQ(directory.error().message(), "cannot read `/`: it is a directory, not a regular file");
+  const Result<Config> endless = load_config("/dev/zero");
+  ASSERT_FALSE(endless);
+  EXPECT_EQ(endless.error().message(), "cannot read `/dev/zero`: it is a device, not a regular file");
 }
 
 TEST(GatewayConfig, SocketModeThatIsNoFileModeIsNamed) {

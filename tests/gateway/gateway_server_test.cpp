@@ -342,7 +342,7 @@ TEST_F(GatewayServerTest, ReloadNamesTheKeysThatNeedARestart) {
   Config next = config;
   next.drain_grace = 1s;
   next.failure_details = FailureDetails::everyone;
-  const Result<std::string> restart = server->reload(next);
+  const Result<std::string> restart = loop.block_on(server->reload(next));
   ASSERT_TRUE(restart);
   EXPECT_EQ(*restart, "drain_grace, failure_details");
 }
@@ -373,9 +373,9 @@ TEST_F(GatewayServerTest, ReloadThatFailsKeepsTheCertificate) {
   test::make_certificate(directory, "second", "IP:127.0.0.1");
   Config next = config;
   next.servers.emplace_back().name = "cannot__be";
-  EXPECT_FALSE(server->reload(next));
+  EXPECT_FALSE(loop.block_on(server->reload(next)));
   EXPECT_EQ(certificate_subject(), "first");
-  EXPECT_TRUE(server->reload(config));
+  EXPECT_TRUE(loop.block_on(server->reload(config)));
   EXPECT_EQ(certificate_subject(), "second");
 }
 

@@ -190,16 +190,16 @@ TEST_F(GatewayTest, ReloadAddsAndRemovesServersAndTellsClients) {
   const auto one = enter();
   EXPECT_TRUE(has(one, "a__which"));
   Config next = both;
-  ASSERT_TRUE(gateway->reload(next));
+  ASSERT_TRUE(loop.block_on(gateway->reload(next)));
   EXPECT_EQ(call(one, "b__which"), "0") << "a call waits for the new server";
   EXPECT_TRUE(comes_true([&] { return one->count(kToolsChanged) == 1; }));
   EXPECT_EQ(servers["a"]->size(), 1u) << "what has not changed is not touched";
   next.servers.erase(next.servers.begin());
-  ASSERT_TRUE(gateway->reload(next));
+  ASSERT_TRUE(loop.block_on(gateway->reload(next)));
   EXPECT_TRUE(comes_true([&] { return one->count(kToolsChanged) == 2; }));
   EXPECT_FALSE(has(one, "a__which"));
   EXPECT_TRUE(call(one, "a__which").starts_with("<Unknown tool"));
-  ASSERT_TRUE(gateway->reload(both));
+  ASSERT_TRUE(loop.block_on(gateway->reload(both)));
   EXPECT_EQ(call(one, "a__which"), "1") << "it is back";
 }
 
@@ -212,7 +212,7 @@ TEST_F(GatewayTest, ReloadReplacesAServerThatHasChangedAndLetsItsCallsFinish) {
   ASSERT_TRUE(comes_true([&] { return instance("a", 0).waiting; }));
   Config next = config;
   next.servers.front().max_calls += 1;
-  ASSERT_TRUE(gateway->reload(next));
+  ASSERT_TRUE(loop.block_on(gateway->reload(next)));
   EXPECT_EQ(call(one, "a__which"), "1");
   EXPECT_FALSE(over);
   EXPECT_FALSE(instance("a", 0).cancelled);
@@ -226,7 +226,7 @@ TEST_F(GatewayTest, ReloadWithANameThatCannotBeUsedChangesNothing) {
   EXPECT_EQ(call(one, "a__which"), "0");
   Config next = config;
   next.servers.front().name = "a__b";
-  EXPECT_FALSE(gateway->reload(next));
+  EXPECT_FALSE(loop.block_on(gateway->reload(next)));
   EXPECT_EQ(call(one, "a__which"), "0");
 }
 

@@ -318,7 +318,7 @@ TEST_F(GatewayTest, PerUserServersAreRefusedWithoutAuthentication) {
   EXPECT_FALSE(gateway->add_server(spec));
   Config next = config;
   next.servers = {spec};
-  EXPECT_FALSE(gateway->reload(next));
+  EXPECT_FALSE(loop.block_on(gateway->reload(next)));
 }
 
 }  // namespace

@@ -34,6 +34,8 @@ class TlsClient {
       X509_NAME_get_text_by_NID(X509_get_subject_name(certificate.get()), NID_commonName, text, sizeof text);
     return text;
   }
+  // The certificates that the server has sent, its own among them.
+  int chain_size() const { return sk_X509_num(SSL_get_peer_cert_chain(session_.get())); }
   std::string protocol() const {
     const unsigned char* text = nullptr;
     unsigned size = 0;

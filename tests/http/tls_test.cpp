@@ -5,12 +5,18 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include "http/byte_stream.hpp"
 #include "http/certificate.hpp"
 #include "http/raw_client.hpp"
 #include "http/tls_client.hpp"
 #include "support/support.hpp"
+#include "support/turns.hpp"
 
 namespace fairlead::http {
 namespace {
@@ -40,6 +46,8 @@ class HttpTls : public testing::Test {
     return "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) +
            "\r\n\r\n" + std::string(body);
   }
+  Result<void> reload_tls() { return server->thread().loop().block_on((*server)->reload_tls()); }
+
   test::TempDir directory;
   std::optional<HttpServer> server;
 };
@@ -102,7 +110,7 @@ TEST_F(HttpTls, ReloadIsForNewConnectionsAndBadFilesChangeNothing) {
   TlsClient before(server->address());
   EXPECT_EQ(before.subject(), "first");
   const TlsFiles files = make_certificate(directory, "second", "DNS:localhost");
-  const auto reload = [&] { return server->thread().run([&] { return (*server)->reload_tls(); }); };
+  const auto reload = [&] { return reload_tls(); };
   EXPECT_TRUE(reload());
   EXPECT_EQ(TlsClient(server->address()).subject(), "second");
   ASSERT_TRUE(before.send(post("still")));
@@ -132,6 +140,77 @@ TEST_F(HttpTls, CertificateAndKeyMustBeThereAndFit) {
     ASSERT_FALSE(listening);
     EXPECT_EQ(listening.error().message(), problem);
   }
+}
+
+TEST_F(HttpTls, CertificateAndKeyMustBeRegularFiles) {
+  const TlsFiles files{directory / "certificate.pem", directory / "key.pem"};
+  for (const auto& [file, what] :
+       {std::pair(files.key, "key "), std::pair(files.certificate, "certificate ")}) {
+    std::filesystem::remove(file);
+    ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+    const Result<void> reloaded = reload_tls();
+    ASSERT_FALSE(reloaded);
+    EXPECT_EQ(reloaded.error().message(),
+              "cannot use the " + std::string(what) + file + ": it is a FIFO, not a regular file");
+  }
+  EXPECT_EQ(TlsClient(server->address()).subject(), "first");
+}
+
+TEST_F(HttpTls, FileOverTheLimitIsRefusedAndTheLimitNamed) {
+  const std::string file = directory / "certificate.pem";
+  std::ofstream(file, std::ios::app) << std::string(1u << 20, '\n');
+  const Result<void> reloaded = reload_tls();
+  ASSERT_FALSE(reloaded);
+  EXPECT_EQ(reloaded.error().message(),
+            "cannot use the certificate " + file + ": it has more than max_tls_file_bytes (1048576)");
+}
+
+TEST_F(HttpTls, EncryptedKeyIsRefusedWithoutAskingForItsPassphrase) {
+  const Owned<EVP_PKEY, EVP_PKEY_free> key(EVP_EC_gen("P-256"));
+  {
+    const Owned<std::FILE, std::fclose> file(std::fopen((directory / "key.pem").c_str(), "w"));
+    unsigned char passphrase[] = "secret";
+    ASSERT_EQ(PEM_write_PrivateKey(file.get(), key.get(), EVP_aes_128_cbc(), passphrase, 6, nullptr, nullptr),
+              1);
+  }
+  EXPECT_FALSE(reload_tls());
+}
+
+TEST_F(HttpTls, ChainIsSentWithTheCertificate) {
+  const std::string file = directory / "certificate.pem";
+  std::stringstream once;
+  once << std::ifstream(file).rdbuf();
+  std::ofstream(file, std::ios::app) << once.str() << once.str();
+  ASSERT_TRUE(reload_tls());
+  EXPECT_EQ(TlsClient(server->address()).chain_size(), 3);
+}
+
+Task<void> note_end(Task<Result<void>> reloading, std::optional<bool>* read) {
+  const Result<void> reloaded = co_await reloading;
+  *read = static_cast<bool>(reloaded);
+}
+
+TEST_F(HttpTls, LongChainIsReadAndParsedOnAnotherThread) {
+  const std::string file = directory / "certificate.pem";
+  std::stringstream once;
+  once << std::ifstream(file).rdbuf();
+  std::ofstream longer(file, std::ios::app);
+  for (int i = 0; i < 500; ++i) longer << once.str();
+  longer.close();
+  ServerOptions options;
+  options.tls = TlsFiles{file, directory / "key.pem"};
+  Loop loop;
+  const auto listening = Server::listen(loop, "127.0.0.1:0", std::move(options));
+  ASSERT_TRUE(listening);
+  std::optional<bool> read;
+  std::optional<bool> read_in_first_turn;
+  test::expect_short_turns(loop, [&] {
+    loop.spawn(note_end((*listening)->reload_tls(), &read));
+    loop.post([&] { read_in_first_turn = read.has_value(); });
+    loop.run_until([&] { return read.has_value(); });
+  });
+  EXPECT_EQ(read_in_first_turn, false);
+  EXPECT_EQ(read, true);
 }
 
 // ---- our own client's side -------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 // References are resolved at each start, and the variables they name are withheld from other servers.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -114,8 +115,20 @@ TEST_F(ReferencesTest, AFileThatIsTooLargeOrMissingIsAnErrorThatNamesServerKeyAn
   add(first);
   const Result<rpc::Message> refused = call("a", "pid");
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message(),
-            "server a: `env.K` cannot be resolved: the file " + large + " has over 64 KiB");
+  EXPECT_EQ(refused.error().message(), "server a: `env.K` cannot be resolved: the file " + large +
+                                           " cannot be read: it has more than max_secret_file_bytes (65536)");
+}
+
+TEST_F(ReferencesTest, FifoAsAFileIsRefused) {
+  const std::string fifo = journal("fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  ServerSpec first = spec("a");
+  std::get<Program>(first.reach).env["K"] = "${file:" + fifo + "}";
+  add(first);
+  const Result<rpc::Message> refused = call("a", "pid");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(), "server a: `env.K` cannot be resolved: the file " + fifo +
+                                           " cannot be read: it is a FIFO, not a regular file");
 }
 
 TEST_F(ReferencesTest, ALineBreakInAHeaderFromAFileIsRefused) {

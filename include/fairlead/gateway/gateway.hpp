@@ -73,7 +73,10 @@ class Gateway {
   // Applies the servers, list_wait and list_retry of a new configuration; its other keys are ignored. New
   // servers are added, missing ones removed, and those whose spec has changed replaced; calls under way
   // finish (clocks.drain). Kind validation if a server's name cannot be used; then nothing has changed.
-  virtual Result<void> reload(Config config) = 0;
+  // Otherwise many servers are changed in several steps, between which the loop serves clients. If a later
+  // configuration is applied before the last step, this one fails with kind cancelled; the outcome is that of
+  // the later one.
+  virtual Task<Result<void>> reload(Config config) = 0;
   // Fails as reload() would, and changes nothing.
   virtual Result<void> check_reload(const Config& config) const = 0;
   // Lets calls under way finish, for `grace` at most, and stops all servers.

@@ -55,9 +55,10 @@ class GatewayServer : public std::enable_shared_from_this<GatewayServer> {
   // Where clients reach it: "http://127.0.0.1:8808/mcp"; empty when it serves a connection.
   std::string url() const;
 
-  // Reads the TLS certificate again and applies the servers of a new configuration. Returns the keys that
-  // have changed and need a restart, separated by commas. On failure nothing has changed.
-  Result<std::string> reload(Config next);
+  // Reads the TLS certificate again, on another thread, and applies the servers of a new configuration.
+  // Returns the keys that have changed and need a restart, separated by commas. On failure nothing has
+  // changed.
+  Task<Result<std::string>> reload(Config next);
   // Begins nothing new, lets calls under way finish for `drain_grace` at most, then closes connections and
   // stops the servers. Called again: calls under way are given up at once.
   void stop();
@@ -72,6 +73,7 @@ class GatewayServer : public std::enable_shared_from_this<GatewayServer> {
   Result<void> start_gateway();
   void add_routes();
   void answer_health(http::Exchange& exchange) const;
+  static Task<Result<std::string>> apply(std::shared_ptr<GatewayServer> self, Config next);
   static Task<void> wait_for_client(std::shared_ptr<GatewayServer> self);
   static Task<void> wind_down(std::shared_ptr<GatewayServer> self);
   static Task<void> drain(std::shared_ptr<GatewayServer> self);

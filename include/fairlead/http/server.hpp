@@ -162,8 +162,9 @@ class Server {
   virtual std::string address() const = 0;
   // Open, without those that were upgraded.
   virtual std::size_t connections() const noexcept = 0;
-  // Reads certificate and key again; new connections have them. The old ones stay when these are unusable.
-  virtual Result<void> reload_tls() = 0;
+  // Reads certificate and key again, on another thread; new connections have them. The old ones stay when
+  // these are unusable. Reloads take effect in the order in which they began.
+  virtual Task<Result<void>> reload_tls() = 0;
   // Accepts no more, lets answers under way finish for drain_grace at most, then closes.
   virtual Task<void> drain() = 0;
   virtual void close() = 0;
