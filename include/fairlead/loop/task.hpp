@@ -12,6 +12,8 @@
 #include <optional>
 #include <utility>
 
+#include "fairlead/loop/frame_memory.hpp"
+
 namespace fairlead {
 
 template <class T = void>
@@ -19,7 +21,7 @@ class Task;
 
 namespace detail {
 
-struct TaskPromiseBase {
+struct TaskPromiseBase : FrameMemory {
   std::coroutine_handle<> continuation = std::noop_coroutine();
   std::exception_ptr exception;
 

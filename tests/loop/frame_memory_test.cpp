@@ -1,0 +1,104 @@
+// Memory of coroutine frames: kept by the thread that released it, within a bound.
+#include "fairlead/loop/frame_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "fairlead/loop/loop.hpp"
+#include "fairlead/loop/timer.hpp"
+
+namespace fairlead {
+namespace {
+
+using detail::allocate_frame;
+using detail::kept_frame_bytes;
+using detail::kMaxKeptFrameBytes;
+using detail::release_frame;
+
+// Runs `test` on a thread of its own, which keeps nothing yet.
+template <class Test>
+void on_fresh_thread(Test test) {
+  std::thread(test).join();
+}
+
+// The address sanitizer has to see the end of each frame: nothing is kept then.
+bool keeps_frames() {
+  release_frame(allocate_frame(2000), 2000);
+  return kept_frame_bytes() > 0;
+}
+
+TEST(FrameMemory, ReleasedFrameIsUsedAgainForOneOfItsSize) {
+  if (!keeps_frames()) GTEST_SKIP() << "frames are not kept under the address sanitizer";
+  on_fresh_thread([] {
+    void* const first = allocate_frame(2000);
+    release_frame(first, 2000);
+    void* const second = allocate_frame(1990);
+    EXPECT_EQ(second, first);
+    EXPECT_EQ(kept_frame_bytes(), 0U);
+    release_frame(second, 1990);
+  });
+}
+
+TEST(FrameMemory, FramesInUseNeverOverlap) {
+  std::vector<std::pair<char*, std::size_t>> frames;
+  for (const std::size_t size :
+       {8UL, 999UL, 1000UL, 1001UL, 1024UL, 1025UL, 8191UL, 8192UL, 8193UL, 100'000UL}) {
+    for (int round = 0; round < 3; ++round) {
+      release_frame(allocate_frame(size), size);
+      frames.emplace_back(static_cast<char*>(allocate_frame(size)), size);
+      std::memset(frames.back().first, static_cast<int>(frames.size()), size);
+    }
+  }
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const auto [frame, size] = frames[i];
+    EXPECT_EQ(std::count(frame, frame + size, static_cast<char>(i + 1)), static_cast<std::ptrdiff_t>(size))
+        << size;
+    release_frame(frame, size);
+  }
+}
+
+TEST(FrameMemory, ThreadKeepsNoMoreThanItsBound) {
+  on_fresh_thread([] {
+    std::vector<void*> frames(1000);
+    for (void*& frame : frames) frame = allocate_frame(4000);
+    for (void* const frame : frames) release_frame(frame, 4000);
+    EXPECT_LE(kept_frame_bytes(), kMaxKeptFrameBytes);
+  });
+}
+
+TEST(FrameMemory, FrameOfAnotherThreadIsKeptByTheOneThatReleasesIt) {
+  void* frame = nullptr;
+  on_fresh_thread([&] { frame = allocate_frame(3000); });
+  on_fresh_thread([&] {
+    const bool keeps = keeps_frames();
+    const std::size_t before = kept_frame_bytes();
+    release_frame(frame, 3000);
+    EXPECT_EQ(kept_frame_bytes() > before, keeps);
+  });
+}
+
+Task<int> large_frame(Loop& loop) {
+  std::array<char, 3000> local{};
+  local.fill(1);
+  co_await sleep_for(loop, Clock::duration::zero());
+  co_return local[17];
+}
+
+TEST(FrameMemory, CoroutinesFramesComeFromIt) {
+  on_fresh_thread([] {
+    const bool keeps = keeps_frames();
+    const std::size_t before = kept_frame_bytes();
+    Loop loop;
+    EXPECT_EQ(loop.block_on(large_frame(loop)), 1);
+    EXPECT_EQ(kept_frame_bytes() > before, keeps);
+  });
+}
+
+}  // namespace
+}  // namespace fairlead
