@@ -4,6 +4,8 @@
 #include <charconv>
 #include <limits>
 
+#include "json/characters.hpp"
+
 namespace fairlead::json {
 
 namespace {
@@ -11,10 +13,6 @@ namespace {
 __extension__ using Wide = unsigned __int128;
 
 constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max() / 16;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 std::int64_t read_exponent(std::string_view text) {
   const bool minus = text.starts_with('-');

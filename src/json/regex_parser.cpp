@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "json/characters.hpp"
 #include "json/code_points.hpp"
 #include "json/regex_tree.hpp"
 
@@ -18,10 +19,6 @@ using Kind = RegexTree::Kind;
 constexpr int kMaxGroupDepth = 100;  // groups within groups: the parser calls itself for each
 constexpr std::size_t kMaxLooks = 16;
 constexpr std::size_t kRangesPerState = 4;  // what a large class costs, next to a state
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 CharSet sealed(CharSet set) {
   set.seal();

@@ -6,20 +6,13 @@
 #include <cstring>
 #include <utility>
 
+#include "json/characters.hpp"
 #include "json/text_scan.hpp"
 #include "json/utf8.hpp"
 
 namespace fairlead::json {
 
 namespace {
-
-constexpr bool is_digit(char c) noexcept {
-  return static_cast<unsigned char>(c - '0') < 10;
-}
-
-constexpr bool is_hex(char c) noexcept {
-  return is_digit(c) || static_cast<unsigned char>((c | 0x20) - 'a') < 6;
-}
 
 constexpr std::array<bool, 256> kShortEscapes = [] {
   std::array<bool, 256> table{};

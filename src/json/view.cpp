@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "json/characters.hpp"
 #include "json/utf8.hpp"
 #include "json/walk.hpp"
 
@@ -14,10 +15,6 @@ namespace fairlead::json {
 namespace {
 
 constexpr std::uint32_t kReplacement = 0xfffd;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n";
@@ -29,7 +26,7 @@ std::string_view trimmed(std::string_view text) {
 
 // A number as digits without zeros at either end, and the power of ten of the last one. Exact for any
 // magnitude; the digits are kept only as far as an int64 could need them.
-struct Decimal {
+struct SignificantDigits {
   static constexpr int kKept = 19;
 
   bool negative = false;
@@ -37,14 +34,14 @@ struct Decimal {
   std::int64_t exponent = 0;  // value = digits * 10^exponent; saturates
   std::array<char, kKept> digits{};
 
-  explicit Decimal(std::string_view number) noexcept;
+  explicit SignificantDigits(std::string_view number) noexcept;
 
  private:
   void add(char digit, std::int64_t& zeros) noexcept;
 };
 
 // Zeros wait until a digit follows them: those at the end belong to the exponent.
-void Decimal::add(char digit, std::int64_t& zeros) noexcept {
+void SignificantDigits::add(char digit, std::int64_t& zeros) noexcept {
   if (digit == '0') {
     if (count > 0) ++zeros;
     return;
@@ -56,7 +53,7 @@ void Decimal::add(char digit, std::int64_t& zeros) noexcept {
   ++count;
 }
 
-Decimal::Decimal(std::string_view number) noexcept {
+SignificantDigits::SignificantDigits(std::string_view number) noexcept {
   const char* p = number.data();
   const char* const end = p + number.size();
   negative = *p == '-';
@@ -176,10 +173,11 @@ std::optional<std::int64_t> View::as_int() const noexcept {
   const auto plain = std::from_chars(text_.data(), end, value);
   if (plain.ptr == end && plain.ec == std::errc()) return value;
 
-  const Decimal decimal(text_);
+  const SignificantDigits decimal(text_);
   if (decimal.count == 0) return 0;
-  if (decimal.exponent < 0 || decimal.count + decimal.exponent > Decimal::kKept) return std::nullopt;
-  std::array<char, Decimal::kKept + 1> spelled;
+  if (decimal.exponent < 0 || decimal.count + decimal.exponent > SignificantDigits::kKept)
+    return std::nullopt;
+  std::array<char, SignificantDigits::kKept + 1> spelled;
   spelled.fill('0');
   spelled[0] = '-';
   std::copy_n(decimal.digits.begin(), decimal.count, spelled.begin() + 1);
@@ -195,7 +193,7 @@ std::optional<double> View::as_double() const noexcept {
   const auto [_, problem] = std::from_chars(text_.data(), text_.data() + text_.size(), value);
   if (problem == std::errc()) return value;
   // Too small is zero, as everywhere; only too large does not fit.
-  const Decimal decimal(text_);
+  const SignificantDigits decimal(text_);
   if (decimal.count + decimal.exponent > 0) return std::nullopt;
   return decimal.negative ? -0.0 : 0.0;
 }

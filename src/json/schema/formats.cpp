@@ -6,25 +6,15 @@
 #include <array>
 #include <string>
 
+#include "json/characters.hpp"
+
 namespace fairlead::json::schema {
 
 namespace {
 
 // In the order of the enumeration.
-constexpr std::array<std::string_view, 9> kNames = {"",    "date-time", "date", "time", "email",
-                                                    "uri", "uuid",      "ipv4", "ipv6"};
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-bool is_hex(char c) {
-  return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
-}
-
-bool is_letter(char c) {
-  return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
-}
+constexpr std::array<std::string_view, 9> kFormatNames = {"",    "date-time", "date", "time", "email",
+                                                          "uri", "uuid",      "ipv4", "ipv6"};
 
 // Whether `text` looks like `shape`, in which 0 stands for any digit and x for any hexadecimal one.
 bool looks_like(std::string_view text, std::string_view shape) {
@@ -126,12 +116,12 @@ bool is_address(std::string_view text, int family) {
 }  // namespace
 
 Format find_format(std::string_view name) noexcept {
-  const auto found = std::ranges::find(kNames, name);
-  return found == kNames.end() ? Format::none : static_cast<Format>(found - kNames.begin());
+  const auto found = std::ranges::find(kFormatNames, name);
+  return found == kFormatNames.end() ? Format::none : static_cast<Format>(found - kFormatNames.begin());
 }
 
 std::string_view name_of(Format format) noexcept {
-  return kNames[static_cast<std::size_t>(format)];
+  return kFormatNames[static_cast<std::size_t>(format)];
 }
 
 bool has_format(std::string_view text, Format format) {

@@ -73,8 +73,8 @@ constexpr auto kByName = [] {
 }  // namespace
 
 const KeywordInfo& info(Keyword keyword) noexcept {
-  static constexpr KeywordInfo kNone{""};
-  return keyword == Keyword::none ? kNone : kInfo[static_cast<std::size_t>(keyword)];
+  static constexpr KeywordInfo kNoKeyword{""};
+  return keyword == Keyword::none ? kNoKeyword : kInfo[static_cast<std::size_t>(keyword)];
 }
 
 Shape shape(Keyword keyword, SchemaDialect dialect) noexcept {
