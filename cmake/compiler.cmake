@@ -29,10 +29,10 @@ if(FAIRLEAD_SANITIZE)
 endif()
 
 # Half of a source's time goes into its headers. (Names of anonymous namespaces must then differ within a layer.)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
 option(FAIRLEAD_JOIN_SOURCES "compile several sources as one: sooner from nothing, later after a change")
 if(FAIRLEAD_JOIN_SOURCES)
   set(CMAKE_UNITY_BUILD ON)
-  set(CMAKE_UNITY_BUILD_BATCH_SIZE 6)
   # g++ takes the anonymous namespaces of joined sources for those of a header, and warns of what is made of them.
   add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
   # Of sources compiled so, addr2line gets the first one's name wrong in DWARF 5.

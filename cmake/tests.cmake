@@ -58,7 +58,7 @@ function(fairlead_test name)
   target_compile_options(${target} PRIVATE $<IF:$<CXX_COMPILER_ID:Clang>,-O0,-O1$<SEMICOLON>-foptimize-sibling-calls>)
   # Headers cost more than the tests in them: several sources are compiled as one. (g++ then takes their anonymous
   # namespaces for those of a header, and warns of what is made of them.)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   add_dependencies(${target} fixtures)
   add_dependencies(unit_tests ${target})
