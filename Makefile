@@ -12,7 +12,7 @@ LISTEN ?=#                  where the gateway of `make run` listens, when not as
 INSECURE_NO_AUTH ?=#        not empty: LISTEN may be an address that other machines can reach (docs/gateway.md)
 CONFIG ?=
 FUZZ_SECONDS ?= 600#        for each target
-FUZZ_SHORT_SECONDS ?= 5#    the same, in `make test`
+FUZZ_SHORT_SECONDS ?= 2#    the same, in `make test`
 export FUZZ_SECONDS
 
 # The directory is locked: `make test` builds in one while the tests of another run.
