@@ -272,6 +272,32 @@ TEST(Event, WakesAllAndTimesOutWhoCannotWait) {
   EXPECT_EQ(timed_out, 1);
 }
 
+TEST(Event, ManyWaitersAreWokenInSeveralTurnsThoughItIsResetMeanwhile) {
+  constexpr int kMany = 10 * static_cast<int>(Event::kWokenPerTurn);
+  Loop loop;
+  Event event;
+  int woken = 0;
+  int timed_out = 0;
+  for (int i = 0; i < kMany; ++i)
+    loop.spawn(wait_and_note(loop, event, std::chrono::hours(1), woken, timed_out));
+  bool set = false;
+  loop.post([&] {
+    event.set();
+    event.reset();
+    set = true;
+  });
+  loop.run_until([&] { return set; });
+  EXPECT_EQ(woken, static_cast<int>(Event::kWokenPerTurn));
+  loop.spawn(
+      wait_and_note(loop, event, std::chrono::hours(1), woken, timed_out));  // waits for the next set()
+  loop.run_until([&] { return woken == kMany; });
+  bool over = false;
+  loop.post([&] { over = true; });
+  loop.run_until([&] { return over; });
+  EXPECT_EQ(woken, kMany);
+  EXPECT_EQ(timed_out, 0);
+}
+
 Task<void> own_event(Loop& loop, Event*& mine, bool& done) {
   Event event;
   mine = &event;
