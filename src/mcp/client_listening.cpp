@@ -34,6 +34,7 @@ json::Raw filter_params(const ListenFilter& filter) {
 // A modern subscription. It begins to count with its acknowledgement.
 struct ClientSession::Subscription {
   ListenFilter filter;
+  std::uint64_t number = 0;  // its key in subscriptions_; 0 as long as it has none
   std::string request_id;
   bool acknowledged = false;
   bool honoured = false;  // anything of what was asked for
@@ -56,6 +57,7 @@ Task<Result<std::uint64_t>> ClientSession::listen(ListenFilter filter) {
   const Result<void> begun = co_await beginning;
   if (!begun) co_return begun.error();
   const std::uint64_t id = ++last_subscription_;
+  subscription->number = id;
   subscriptions_[id] = std::move(subscription);
   co_return id;
 }
@@ -78,6 +80,7 @@ Task<void> ClientSession::listen_again() {
     if (known == subscriptions_.end()) continue;  // not wanted any more
     auto fresh = std::make_shared<Subscription>();
     fresh->filter = known->second->filter;
+    fresh->number = id;
     Task<Result<void>> beginning = begin(fresh);
     const Result<void> begun = co_await beginning;
     if (!begun) {
@@ -92,11 +95,10 @@ Task<void> ClientSession::listen_again() {
 }
 
 Task<Result<void>> ClientSession::listen_modern(std::shared_ptr<Subscription> subscription) {
-  beginning_.push_back(subscription);
   connection_->loop().spawn(
       keep_listening(self(), peer_, subscription, enveloped(filter_params(subscription->filter))));
   const bool settled = co_await subscription->settled.wait(connection_->loop(), options_.handshake_timeout);
-  std::erase(beginning_, subscription);
+  beginning_.erase(subscription->request_id);
   if (subscription->acknowledged && subscription->honoured) co_return Result<void>();
   subscription->stop.request_stop();
   if (subscription->failed) co_return *subscription->failed;
@@ -109,8 +111,9 @@ Task<void> ClientSession::keep_listening(std::weak_ptr<ClientSession> weak, std:
                                          std::shared_ptr<Subscription> subscription, json::Raw params) {
   CallOptions options(kForEver);
   options.stop = subscription->stop.get_token();
-  options.params_for_id = [subscription, params](std::string_view id) {
+  options.params_for_id = [weak, subscription, params](std::string_view id) {
     subscription->request_id = std::string(id);
+    if (const auto self = weak.lock()) self->beginning_[subscription->request_id] = subscription;
     return params;
   };
   const Result<json::Raw> ended =
@@ -132,6 +135,7 @@ Task<void> ClientSession::renew(std::weak_ptr<ClientSession> weak, Loop* loop, s
     if (!self || self->peer_ != peer || peer->end_reason() || !self->place_of(lost)) co_return;
     auto fresh = std::make_shared<Subscription>();
     fresh->filter = lost->filter;
+    fresh->number = lost->number;
     Task<Result<void>> beginning = self->begin(fresh);
     const Result<void> begun = co_await beginning;
     std::shared_ptr<Subscription>* const place = self->place_of(lost);
@@ -152,10 +156,8 @@ Task<void> ClientSession::renew(std::weak_ptr<ClientSession> weak, Loop* loop, s
 
 std::shared_ptr<ClientSession::Subscription>* ClientSession::place_of(
     const std::shared_ptr<Subscription>& subscription) {
-  for (auto& [id, one] : subscriptions_) {
-    if (one == subscription) return &one;
-  }
-  return nullptr;
+  const auto found = subscriptions_.find(subscription->number);
+  return found != subscriptions_.end() && found->second == subscription ? &found->second : nullptr;
 }
 
 // Nobody knows what has changed meanwhile.
@@ -175,14 +177,12 @@ void ClientSession::on_acknowledged(const rpc::Message& notification) {
   const json::Members meta(notification.param("_meta"), {kSubscriptionKey},
                            options_.lists.max_message_members);
   const std::string_view id = meta[kSubscriptionKey].text();
-  // A copy: whoever is woken takes itself out of the list.
-  const std::vector<std::shared_ptr<Subscription>> waiting = beginning_;
-  for (const auto& subscription : waiting) {
-    if (subscription->request_id != id) continue;
-    subscription->acknowledged = true;
-    subscription->honoured = json::has_more_members(notification.param("notifications"), 0);
-    subscription->settled.set();
-  }
+  const auto found = beginning_.find(id);
+  if (found == beginning_.end()) return;
+  const std::shared_ptr<Subscription> subscription = found->second;  // removed by the task that is woken
+  subscription->acknowledged = true;
+  subscription->honoured = json::has_more_members(notification.param("notifications"), 0);
+  subscription->settled.set();
 }
 
 Task<Result<void>> ClientSession::listen_legacy(std::shared_ptr<Subscription> subscription) {

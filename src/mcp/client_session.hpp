@@ -237,8 +237,9 @@ class ClientSession final : public Client {
 
   std::uint64_t last_subscription_ = 0;
   std::map<std::uint64_t, std::shared_ptr<Subscription>> subscriptions_;
-  std::vector<std::shared_ptr<Subscription>> beginning_;  // not acknowledged yet
-  std::map<std::string, std::size_t> subscribed_;         // legacy era: how often each resource is wanted
+  std::map<std::string, std::shared_ptr<Subscription>, std::less<>>
+      beginning_;                                  // by request id; not acknowledged yet
+  std::map<std::string, std::size_t> subscribed_;  // legacy era: how often each resource is wanted
 };
 
 }  // namespace fairlead::mcp

@@ -1,10 +1,12 @@
 #include "mcp/server_session.hpp"
 
+#include "fairlead/loop/timer.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "json/members.hpp"
 #include "mcp/dialect.hpp"
 #include "mcp/dispatch.hpp"
 #include "protocol/envelope.hpp"
+#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 
@@ -50,9 +52,34 @@ ServerSession::ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Po
       principal_(std::move(principal)),
       session_(server_->next_session()) {}
 
+// What is left of a session that has ended. The backend forgets the session after its subscriptions.
+struct ServerSession::Ended {
+  Ended(std::shared_ptr<ServerState> of, std::string id, LegacySubscriptions left)
+      : server(std::move(of)), session(std::move(id)), subscriptions(std::move(left)) {}
+  Ended(const Ended&) = delete;
+  ~Ended() {
+    subscriptions.clear();
+    if (server->backend) server->backend->session_ended(session);
+  }
+
+  std::shared_ptr<ServerState> server;
+  std::string session;
+  LegacySubscriptions subscriptions;
+};
+
 ServerSession::~ServerSession() {
-  legacy_.reset();  // its subscriptions too, before the backend forgets the session
-  if (server_->backend) server_->backend->session_ended(session_);
+  auto ended = std::make_unique<Ended>(server_, session_,
+                                       legacy_ ? std::move(legacy_->subscriptions) : LegacySubscriptions());
+  if (loop_.here()) loop_.spawn(release(std::move(ended), loop_));
+}
+
+// Pauses, since the end of a subscription may cost the backend a request to a server.
+Task<void> ServerSession::release(std::unique_ptr<Ended> ended, Loop& loop) {
+  Slices slices;
+  while (!ended->subscriptions.empty()) {
+    ended->subscriptions.erase(ended->subscriptions.begin());
+    if (slices.due(0)) co_await sleep_for(loop, Slices::kPause);
+  }
 }
 
 std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,

@@ -53,6 +53,7 @@ class ServerSession final : public ChangeListener,
     SubscriptionShares::Share share;
     std::shared_ptr<void> at_backend;  // keeps the backend's subscription, once that is made
   };
+  using LegacySubscriptions = std::map<std::string, std::shared_ptr<LegacySubscription>>;  // by URI
   // What the legacy era knows of its client once it has initialized.
   struct Legacy {
     Revision revision;
@@ -60,8 +61,11 @@ class ServerSession final : public ChangeListener,
     json::Raw client_info;
     ByteCharge charge;  // of both
     LoggingLevel log_level = LoggingLevel::debug;
-    std::map<std::string, std::shared_ptr<LegacySubscription>> subscriptions;  // by URI
+    LegacySubscriptions subscriptions;
   };
+
+  struct Ended;
+  static Task<void> release(std::unique_ptr<Ended> ended, Loop& loop);
 
   ServerSession(std::shared_ptr<ServerState> server, Loop& loop, PostedBytes posted, Log log,
                 PrincipalPtr principal, std::shared_ptr<SubscriptionShares> shares);

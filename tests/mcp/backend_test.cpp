@@ -197,6 +197,20 @@ TEST_F(BackendTest, LoopServesOthersWhileManySubscriptionsEnd) {
   loop.run_until([&] { return backend->seen.size() == 2 * kMany; });
 }
 
+TEST_F(BackendTest, LoopServesOthersWhileTheManySubscriptionsOfASessionEnd) {
+  constexpr std::size_t kMany = 3000;
+  for (std::size_t i = 0; i < kMany; ++i)
+    ask(R"({"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"a:)" + std::to_string(i) +
+        "\"}}");
+  ASSERT_EQ(backend->seen.size(), kMany);
+  peer.reset();
+  far->close();
+  loop.run_until([&] { return backend->seen.size() > kMany; });
+  EXPECT_LT(backend->seen.size(), 2 * kMany);  // a turn has ended before all of them have
+  loop.run_until([&] { return backend->seen.size() > 2 * kMany; });
+  EXPECT_EQ(backend->seen.back(), "ended " + backend->session) << "after all of its subscriptions";
+}
+
 TEST_F(BackendTest, ItHearsOfTheLevelOfLogMessagesAClientWants) {
   ask(R"({"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"debug"}})");
   EXPECT_EQ(backend->seen, std::vector<std::string>({"level debug"}));
