@@ -1,47 +1,95 @@
 #include "gateway/watches.hpp"
 
+#include <deque>
+#include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "fairlead/rpc/codes.hpp"
+#include "gateway/update_queue.hpp"
+#include "protocol/slices.hpp"
 
 namespace fairlead::gateway {
 
-struct Watches::Held {
-  Held(std::shared_ptr<Watches> watches, pool::Lease lease)
-      : all(std::move(watches)), kept(std::move(lease)) {}
+namespace {
+
+constexpr std::chrono::seconds kPause{30};  // before a server that cannot be reached is tried again
+
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>()(text); }
+};
+
+// Visits the URIs that contain `uri`, itself included: servers may tell of a resource inside the one that was
+// subscribed to. Returns how many bytes those URIs have together.
+template <class Visit>
+std::size_t each_containing(std::string_view uri, Visit visit) {
+  std::size_t bytes = uri.size();
+  visit(uri);
+  for (std::size_t end = uri.size(); end-- > 1;) {
+    if (uri[end - 1] != '/' && !std::string_view("/?#").contains(uri[end])) continue;
+    bytes += end;
+    visit(uri.substr(0, end));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+// ---- what there is ---------------------------------------------------------------------------------------
+
+struct Watches::Held : std::enable_shared_from_this<Held> {
+  using Subscribers = std::vector<std::shared_ptr<Subscriber>>;
+
+  Held(std::shared_ptr<Watches> owner, pool::Lease lease) : all(std::move(owner)), kept(std::move(lease)) {}
   ~Held() { all->held_.erase(kept.connection().get()); }
+
+  bool lost() const {
+    const pool::Upstream& upstream = *kept.upstream();
+    return upstream.state() != pool::State::ready || upstream.connection() != kept.connection();
+  }
+  // Adds the subscribers of `uri` and of those that contain it. Returns what that cost, in bytes read.
+  std::size_t collect(std::string_view uri, Subscribers& to) const;
+  void collect_all(Subscribers& to) const;
+  // Ends a subscription at the server, when there are not too many that end already.
+  void unsubscribe(std::uint64_t number);
+  static Task<void> end_subscriptions(std::shared_ptr<Held> self);
 
   std::shared_ptr<Watches> all;
   pool::Lease kept;
+  std::unordered_map<std::string, std::weak_ptr<Watch>, TextHash, std::equal_to<>> watches;  // by URI
+  UpdateQueue updates;
+  bool telling = false;
+  mcp::Slices slices;                // of telling
+  std::deque<std::uint64_t> ending;  // subscriptions that nobody wants any more
+  std::size_t ending_now = 0;        // tasks that end them
 };
 
 // Lives with those who hear of it.
 struct Watches::Watch {
   Watch(std::shared_ptr<Held> at, std::string resource) : held(std::move(at)), uri(std::move(resource)) {}
   ~Watch() {
-    Watches& all = *held->all;
-    all.watches_.erase(Key(held->kept.connection().get(), uri));
-    if (number && !all.stopping_) all.loop_.spawn(unsubscribe(held, *number));
-  }
-  bool lost() const {
-    const pool::Upstream& upstream = *held->kept.upstream();
-    return upstream.state() != pool::State::ready || upstream.connection() != held->kept.connection();
+    held->watches.erase(uri);
+    if (number && !held->all->stopping_ && !held->lost()) held->unsubscribe(*number);
   }
 
   std::shared_ptr<Held> held;
   std::string uri;
+  std::set<Subscriber*> subscribers;
   Event settled;
   std::optional<Error> failed;
   std::optional<std::uint64_t> number;
 };
 
 struct Watches::Subscriber : std::enable_shared_from_this<Subscriber> {
-  Subscriber(std::shared_ptr<Watches> watches, pool::Target at, std::string resource, Updated tell)
-      : all(std::move(watches)), target(std::move(at)), uri(std::move(resource)), updated(std::move(tell)) {
-    all->subscribers_.insert(this);
-  }
-  ~Subscriber() { all->subscribers_.erase(this); }
+  Subscriber(std::shared_ptr<Watches> watches, pool::Target at, std::string resource, Updated tell);
+  ~Subscriber();
   bool wanted() const { return !stop.stop_requested() && !all->stopping_; }
+  void set_watch(std::shared_ptr<Watch> next) {
+    if (watch) watch->subscribers.erase(this);
+    watch = std::move(next);
+    if (watch) watch->subscribers.insert(this);
+  }
 
   std::shared_ptr<Watches> all;
   pool::Target target;
@@ -50,9 +98,45 @@ struct Watches::Subscriber : std::enable_shared_from_this<Subscriber> {
   std::stop_source stop;
   std::shared_ptr<Watch> watch;
   bool settling = false;
-  bool again = false;  // what it settles on may be the wrong one by now
-  Event poked;         // it need not wait any longer before it tries again
+  bool again = false;   // what it settles on may be the wrong one by now
+  bool queued = false;  // to be subscribed again
 };
+
+struct Watches::ServerSubscribers {
+  explicit ServerSubscribers(Loop& loop) : retry(loop) {}
+  bool unused() const noexcept { return subscribers.empty() && renewing == 0 && !checking; }
+  // Has a subscriber that has lost its upstream, or any with `everybody`, subscribe again.
+  void check_one(Subscriber& one, bool everybody);
+  // Those that failed are queued again.
+  void queue_failed() {
+    retry.cancel();
+    lost.insert(lost.end(), failed.begin(), failed.end());
+    failed.clear();
+  }
+  // The next one that is to be subscribed again; null if there is none.
+  std::shared_ptr<Subscriber> next_lost();
+
+  std::set<Subscriber*> subscribers;
+  std::deque<std::weak_ptr<Subscriber>> lost;
+  std::vector<std::weak_ptr<Subscriber>> failed;  // tried again when `retry` fires, or upstreams change
+  Timer retry;
+  std::size_t renewing = 0;  // tasks that subscribe again
+  bool check = false;        // the upstreams have changed
+  bool check_everybody = false;
+  bool checking = false;
+};
+
+Watches::Subscriber::Subscriber(std::shared_ptr<Watches> watches, pool::Target at, std::string resource,
+                                Updated tell)
+    : all(std::move(watches)), target(std::move(at)), uri(std::move(resource)), updated(std::move(tell)) {
+  all->subscribers_of(target.server).subscribers.insert(this);
+}
+
+Watches::Subscriber::~Subscriber() {
+  set_watch(nullptr);
+  all->subscribers_of(target.server).subscribers.erase(this);
+  all->forget_if_unused(target.server);
+}
 
 // What a client keeps: with it goes the wish.
 struct Watches::Wish {
@@ -60,25 +144,13 @@ struct Watches::Wish {
   Wish(const Wish&) = delete;
   ~Wish() {
     subscriber->stop.request_stop();
-    subscriber->watch.reset();
-    subscriber->poked.set();
+    subscriber->set_watch(nullptr);
   }
 
   std::shared_ptr<Subscriber> subscriber;
 };
 
-namespace {
-
-constexpr std::chrono::seconds kPause{30};  // before a server that cannot be reached is tried again
-
-// Servers may tell of a resource inside the one that was subscribed to.
-bool inside(std::string_view uri, std::string_view whole) {
-  if (!uri.starts_with(whole)) return false;
-  return uri.size() == whole.size() || whole.ends_with('/') ||
-         std::string_view("/?#").contains(uri[whole.size()]);
-}
-
-}  // namespace
+// ---- subscribing -----------------------------------------------------------------------------------------
 
 Task<Result<std::shared_ptr<void>>> Watches::subscribe(pool::Target target, std::string uri,
                                                        std::stop_token stop, Updated updated) {
@@ -91,44 +163,6 @@ Task<Result<std::shared_ptr<void>>> Watches::subscribe(pool::Target target, std:
   if (!settled) co_return settled.error();
   co_return std::shared_ptr<void>(std::move(wish));
 }
-
-void Watches::tell(const pool::Upstream& upstream, const std::string& uri) {
-  std::vector<std::shared_ptr<Subscriber>> told;  // kept: they may go while they are told
-  for (Subscriber* const one : subscribers_) {
-    if (one->watch && one->watch->held->kept.upstream().get() == &upstream && inside(uri, one->uri))
-      told.push_back(one->shared_from_this());
-  }
-  for (const std::shared_ptr<Subscriber>& one : told) {
-    if (one->wanted()) one->updated(uri);
-  }
-}
-
-void Watches::renew(const std::string& server, bool everybody) {
-  if (stopping_) return;
-  std::vector<std::shared_ptr<Subscriber>> concerned;
-  for (Subscriber* const one : subscribers_) {
-    if (one->target.server != server) continue;
-    const bool lost = !one->watch || one->watch->lost();
-    // Nothing may keep from stopping what is to be stopped.
-    if (lost) one->watch.reset();
-    if (lost || everybody) concerned.push_back(one->shared_from_this());
-  }
-  for (std::shared_ptr<Subscriber>& one : concerned) {
-    one->again = true;
-    one->poked.set();
-    if (!one->settling) loop_.spawn(settle_again(shared_from_this(), std::move(one)));
-  }
-}
-
-void Watches::stop() {
-  stopping_ = true;
-  for (Subscriber* const one : subscribers_) {
-    one->watch.reset();
-    one->stop.request_stop();
-  }
-}
-
-// ---- settling --------------------------------------------------------------------------------------------
 
 Task<Result<void>> Watches::settle(std::shared_ptr<Subscriber> subscriber) {
   const auto keep = shared_from_this();
@@ -144,40 +178,33 @@ Task<Result<void>> Watches::settle(std::shared_ptr<Subscriber> subscriber) {
     Task<Result<std::shared_ptr<Watch>>> watching = watch(std::move(*lease), subscriber->uri);
     Result<std::shared_ptr<Watch>> watched = co_await watching;
     outcome = watched ? Result<void>() : watched.error();
-    if (watched && subscriber->wanted()) subscriber->watch = std::move(*watched);
+    if (watched && subscriber->wanted()) subscriber->set_watch(std::move(*watched));
   } while (subscriber->again && subscriber->wanted());
   subscriber->settling = false;
   co_return outcome;
 }
 
 Task<Result<std::shared_ptr<Watches::Watch>>> Watches::watch(pool::Lease lease, std::string uri) {
-  const std::shared_ptr<pool::UpstreamConnection> connection = lease.connection();
-  if (const auto known = watches_.find(Key(connection.get(), uri)); known != watches_.end()) {
+  // A legacy server is asked even if it does not declare `subscribe`: the Python SDK 1.x never does.
+  if (json::View(lease.connection()->server().capabilities)["resources"].absent()) {
+    co_return Error::rpc(rpc::kMethodNotFound, "Server `" + lease.upstream()->spec().name +
+                                                   "` does not tell of changes of its resources");
+  }
+  const Result<std::shared_ptr<Held>> holding = hold(lease);
+  if (!holding) co_return holding.error();
+  const std::shared_ptr<Held> held = *holding;
+  if (const auto known = held->watches.find(uri); known != held->watches.end()) {
     const std::shared_ptr<Watch> watch = known->second.lock();
     const bool settled = co_await watch->settled.wait(loop_, Clock::duration::max());
     static_cast<void>(settled);
     if (watch->failed) co_return *watch->failed;
     co_return watch;
   }
-  // A legacy server is asked even if it does not declare `subscribe`: the Python SDK 1.x never does.
-  if (json::View(connection->server().capabilities)["resources"].absent()) {
-    co_return Error::rpc(rpc::kMethodNotFound, "Server `" + lease.upstream()->spec().name +
-                                                   "` does not tell of changes of its resources");
-  }
-  const auto known = held_.find(connection.get());
-  std::shared_ptr<Held> held = known == held_.end() ? nullptr : known->second.lock();
-  if (!held) {
-    // The lease would count as a call for as long as somebody listens.
-    Result<pool::Lease> hold = pool_->hold(lease.upstream());
-    if (!hold) co_return hold.error();
-    held = std::make_shared<Held>(shared_from_this(), std::move(*hold));
-    held_[connection.get()] = held;
-  }
   const auto watch = std::make_shared<Watch>(held, uri);
-  watches_[Key(connection.get(), uri)] = watch;
+  held->watches[uri] = watch;
   mcp::ListenFilter filter;
   filter.uris.push_back(uri);
-  Task<Result<std::uint64_t>> subscribing = connection->subscribe(std::move(filter));
+  Task<Result<std::uint64_t>> subscribing = lease.connection()->subscribe(std::move(filter));
   const Result<std::uint64_t> number = co_await subscribing;
   if (number) {
     watch->number = *number;
@@ -189,33 +216,211 @@ Task<Result<std::shared_ptr<Watches::Watch>>> Watches::watch(pool::Lease lease, 
   co_return watch;
 }
 
-Task<void> Watches::settle_again(std::shared_ptr<Watches> self, std::shared_ptr<Subscriber> subscriber) {
-  const std::shared_ptr<Watch> before = subscriber->watch;
-  while (subscriber->wanted()) {
-    Task<Result<void>> settling = self->settle(subscriber);
-    const Result<void> settled = co_await settling;
-    if (!subscriber->wanted()) co_return;
-    if (settled) break;
-    const Error& error = settled.error();
-    self->log_.warning(
-        "cannot subscribe again",
-        {{"server", subscriber->target.server}, {"uri", subscriber->uri}, {"reason", error.message()}});
-    if (error.kind() == ErrorKind::remote) co_return;
-    subscriber->settling = true;
-    subscriber->poked.reset();
-    const Clock::duration pause = error.detail().retry_after.value_or(kPause);
-    const bool poked = co_await subscriber->poked.wait(self->loop_, pause);
-    static_cast<void>(poked);
-    subscriber->settling = false;
+// A lease would count as a call for as long as somebody listens.
+Result<std::shared_ptr<Watches::Held>> Watches::hold(const pool::Lease& lease) {
+  std::weak_ptr<Held>& known = held_[lease.connection().get()];
+  if (std::shared_ptr<Held> held = known.lock()) return held;
+  Result<pool::Lease> kept = pool_->hold(lease.upstream());
+  if (!kept) {
+    held_.erase(lease.connection().get());
+    return kept.error();
   }
-  // Nobody knows what has been missed.
-  if (subscriber->wanted() && subscriber->watch != before) subscriber->updated(subscriber->uri);
+  auto held = std::make_shared<Held>(shared_from_this(), std::move(*kept));
+  known = held;
+  return held;
 }
 
-Task<void> Watches::unsubscribe(std::shared_ptr<Held> held, std::uint64_t number) {
-  Task<Result<void>> letting_go = held->kept.connection()->unsubscribe(number);
-  const Result<void> done = co_await letting_go;
-  static_cast<void>(done);  // a server that is gone has forgotten it
+// ---- updates ---------------------------------------------------------------------------------------------
+
+void Watches::tell(const pool::Upstream& upstream, const std::string& uri) {
+  if (stopping_) return;
+  const auto found = held_.find(upstream.connection().get());
+  const std::shared_ptr<Held> held = found == held_.end() ? nullptr : found->second.lock();
+  if (!held) return;
+  held->updates.push(uri);
+  if (!std::exchange(held->telling, true)) loop_.spawn(tell_updates(held));
+}
+
+Task<void> Watches::tell_updates(std::shared_ptr<Held> held) {
+  Loop& loop = held->all->loop_;
+  while (!held->updates.empty()) {
+    const std::optional<std::string> uri = held->updates.pop();
+    Held::Subscribers told;  // kept: they may go while they are told
+    const std::size_t cost = uri ? held->collect(*uri, told) : 0;
+    if (!uri) held->collect_all(told);
+    for (const std::shared_ptr<Subscriber>& one : told) {
+      const std::string& changed = uri ? *uri : one->uri;
+      if (one->wanted()) one->updated(changed);
+      if (held->slices.due(changed.size())) co_await sleep_for(loop, mcp::Slices::kPause);
+    }
+    if (held->slices.due(cost)) co_await sleep_for(loop, mcp::Slices::kPause);
+  }
+  held->telling = false;
+}
+
+std::size_t Watches::Held::collect(std::string_view uri, Subscribers& to) const {
+  return each_containing(uri, [&](std::string_view whole) {
+    const auto found = watches.find(whole);
+    const std::shared_ptr<Watch> watch = found == watches.end() ? nullptr : found->second.lock();
+    if (!watch) return;
+    for (Subscriber* const one : watch->subscribers) to.push_back(one->shared_from_this());
+  });
+}
+
+void Watches::Held::collect_all(Subscribers& to) const {
+  for (const auto& [uri, weak] : watches) {
+    const std::shared_ptr<Watch> watch = weak.lock();
+    if (!watch) continue;
+    for (Subscriber* const one : watch->subscribers) to.push_back(one->shared_from_this());
+  }
+}
+
+// ---- subscribing again -----------------------------------------------------------------------------------
+
+Watches::ServerSubscribers& Watches::subscribers_of(const std::string& server) {
+  std::shared_ptr<ServerSubscribers>& all = servers_[server];
+  if (!all) all = std::make_shared<ServerSubscribers>(loop_);
+  return *all;
+}
+
+std::shared_ptr<Watches::Subscriber> Watches::ServerSubscribers::next_lost() {
+  while (!lost.empty()) {
+    const std::shared_ptr<Subscriber> next = lost.front().lock();
+    lost.pop_front();
+    if (next) next->queued = false;
+    if (next && next->wanted() && !next->settling) return next;
+  }
+  return nullptr;
+}
+
+void Watches::renew(const std::string& server, bool everybody) {
+  const auto found = servers_.find(server);
+  if (stopping_ || found == servers_.end()) return;
+  ServerSubscribers& all = *found->second;
+  all.check = true;
+  all.check_everybody = all.check_everybody || everybody;
+  all.queue_failed();
+  if (!std::exchange(all.checking, true)) loop_.spawn(check_subscribers(shared_from_this(), server));
+}
+
+Task<void> Watches::check_subscribers(std::shared_ptr<Watches> self, std::string server) {
+  const std::shared_ptr<ServerSubscribers> all = self->servers_.at(server);
+  mcp::Slices slices;
+  while (std::exchange(all->check, false)) {
+    const bool everybody = std::exchange(all->check_everybody, false);
+    Subscriber* last = nullptr;
+    while (!self->stopping_) {
+      const auto next = all->subscribers.upper_bound(last);
+      if (next == all->subscribers.end()) break;
+      last = *next;
+      all->check_one(*last, everybody);
+      if (!slices.due(0)) continue;
+      self->start_renewing(server);
+      co_await sleep_for(self->loop_, mcp::Slices::kPause);
+    }
+  }
+  all->checking = false;
+  self->start_renewing(server);
+  self->forget_if_unused(server);
+}
+
+void Watches::ServerSubscribers::check_one(Subscriber& one, bool everybody) {
+  const bool is_lost = !one.watch || one.watch->held->lost();
+  // Nothing may keep from stopping what is to be stopped.
+  if (is_lost) one.set_watch(nullptr);
+  if (!is_lost && !everybody) return;
+  one.again = true;
+  if (!one.settling && !std::exchange(one.queued, true)) lost.push_back(one.weak_from_this());
+}
+
+void Watches::forget_if_unused(const std::string& server) {
+  const auto found = servers_.find(server);
+  if (found != servers_.end() && found->second->unused()) servers_.erase(found);
+}
+
+// A task may end, and what is known of the server go, before spawn() returns.
+void Watches::start_renewing(const std::string& server) {
+  for (std::size_t started = 0; started < kMaxAtOnce; ++started) {
+    const auto all = servers_.find(server);
+    if (all == servers_.end() || all->second->lost.empty() || all->second->renewing >= kMaxAtOnce) return;
+    ++all->second->renewing;
+    loop_.spawn(renew_lost(shared_from_this(), server));
+  }
+}
+
+Task<void> Watches::renew_lost(std::shared_ptr<Watches> self, std::string server) {
+  ServerSubscribers& all = *self->servers_.at(server);  // stays while it is renewing
+  mcp::Slices slices;
+  while (true) {
+    const std::shared_ptr<Subscriber> next = all.next_lost();
+    if (!next) break;
+    Task<void> settling = settle_again(self, next);
+    co_await settling;
+    if (slices.due(next->uri.size())) co_await sleep_for(self->loop_, mcp::Slices::kPause);
+  }
+  --all.renewing;
+  self->forget_if_unused(server);
+}
+
+Task<void> Watches::settle_again(std::shared_ptr<Watches> self, std::shared_ptr<Subscriber> subscriber) {
+  const std::shared_ptr<Watch> before = subscriber->watch;
+  Task<Result<void>> settling = self->settle(subscriber);
+  const Result<void> settled = co_await settling;
+  if (!subscriber->wanted()) co_return;
+  if (!settled) {
+    const Error& error = settled.error();
+    self->log_limit_.write(
+        self->log_, LogLevel::warning, "cannot subscribe again",
+        {{"server", subscriber->target.server}, {"uri", subscriber->uri}, {"reason", error.message()}});
+    if (error.kind() != ErrorKind::remote) self->retry_later(subscriber, error);
+  } else if (subscriber->watch != before) {
+    subscriber->updated(subscriber->uri);  // nobody knows what has been missed
+  }
+}
+
+void Watches::retry_later(const std::shared_ptr<Subscriber>& subscriber, const Error& error) {
+  const std::string server = subscriber->target.server;
+  ServerSubscribers& all = subscribers_of(server);
+  subscriber->queued = true;
+  all.failed.push_back(subscriber);
+  if (all.retry.armed()) return;
+  all.retry.arm_after(error.detail().retry_after.value_or(kPause), [weak = weak_from_this(), server] {
+    const auto self = weak.lock();
+    if (!self || self->stopping_) return;
+    self->subscribers_of(server).queue_failed();
+    self->start_renewing(server);
+  });
+}
+
+void Watches::stop() {
+  stopping_ = true;
+  for (const auto& [server, all] : servers_) {
+    for (Subscriber* const one : all->subscribers) {
+      if (one->settling) one->stop.request_stop();
+    }
+  }
+}
+
+// ---- unsubscribing ---------------------------------------------------------------------------------------
+
+void Watches::Held::unsubscribe(std::uint64_t number) {
+  ending.push_back(number);
+  if (ending_now >= kMaxAtOnce) return;
+  ++ending_now;
+  all->loop_.spawn(end_subscriptions(shared_from_this()));
+}
+
+Task<void> Watches::Held::end_subscriptions(std::shared_ptr<Held> self) {
+  mcp::Slices slices;
+  while (!self->ending.empty() && !self->lost()) {
+    const std::uint64_t number = self->ending.front();
+    self->ending.pop_front();
+    Task<Result<void>> ending = self->kept.connection()->unsubscribe(number);
+    const Result<void> ended = co_await ending;
+    static_cast<void>(ended);  // a server that is gone has forgotten it
+    if (slices.due(0)) co_await sleep_for(self->all->loop_, mcp::Slices::kPause);
+  }
+  --self->ending_now;
 }
 
 }  // namespace fairlead::gateway

@@ -28,6 +28,7 @@ struct MemoryServer {
   std::optional<Error> unreachable;  // why it cannot be connected to
   std::optional<Error> refusal;      // of subscriptions and log levels
   std::optional<Event> held;         // starts, calls and subscriptions wait for it
+  std::optional<Event> held_ends;    // ends of subscriptions wait for it
   std::vector<std::string> asked;    // in order, by all connections
   std::uint64_t subscriptions = 0;
   std::shared_ptr<MemoryUpstream> newest;
@@ -63,7 +64,13 @@ class MemoryUpstream final : public pool::UpstreamConnection,
     co_return ++server_.subscriptions;
   }
   Task<Result<void>> unsubscribe(std::uint64_t number) override {
+    const auto self = shared_from_this();
     server_.asked.push_back("unsubscribe " + std::to_string(number));
+    if (server_.held_ends) {
+      Event held = *server_.held_ends;
+      const bool set = co_await held.wait(loop_, Clock::duration::max());
+      static_cast<void>(set);
+    }
     co_return Result<void>();
   }
   Task<Result<void>> set_log_level(mcp::LoggingLevel level) override {
@@ -114,6 +121,7 @@ class MemoryServersTest : public ::testing::Test {
   void TearDown() override {
     for (auto& [name, server] : memory) {
       if (server.held) server.held->set();
+      if (server.held_ends) server.held_ends->set();
     }
     settle();
     if (pool) loop.block_on(pool->shutdown(0ms));

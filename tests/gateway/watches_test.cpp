@@ -60,7 +60,24 @@ class WatchesTest : public MemoryServersTest {
     EXPECT_TRUE(made->subscribed()) << made->outcome->error().to_string();
     return made;
   }
-  void tell(const std::string& uri) { watches->tell(*start("a"), uri); }
+  // So many subscribers, each of a resource of its own or all of kOne.
+  void subscribe_many(std::size_t many, bool own = false) {
+    for (std::size_t i = 0; i < many; ++i) {
+      watchers.push_back(std::make_shared<Watcher>());
+      loop.spawn(run(watches, own ? "memo://" + std::to_string(i) : kOne, watchers.back()));
+    }
+    EXPECT_TRUE(comes_true([&] {
+      return std::ranges::all_of(watchers, [](const WatcherPtr& one) { return one->subscribed(); });
+    }));
+  }
+  // As many updates as there are URIs, and what follows from them.
+  void tell(const std::vector<std::string>& uris) {
+    const auto upstream = start("a");
+    loop.post([this, upstream, uris] {
+      for (const std::string& uri : uris) watches->tell(*upstream, uri);
+    });
+    settle();
+  }
   const Asked& asked() { return memory["a"].asked; }
 
   std::shared_ptr<Watches> watches;
@@ -84,9 +101,8 @@ TEST_F(WatchesTest, AllWhoSubscribeToAResourceShareOneSubscriptionUntilTheLastLe
 TEST_F(WatchesTest, SubscribersAreToldOfTheirResourceAndOfThoseInsideIt) {
   const auto one = subscribe();
   const auto two = subscribe("memo://two");
-  for (const char* const uri : {"memo://one", "memo://one/part", "memo://one?q", "memo://one#f",
-                                "memo://oneself", "memo://on", "memo://two/"})
-    tell(uri);
+  tell({"memo://one", "memo://one/part", "memo://one?q", "memo://one#f", "memo://oneself", "memo://on",
+        "memo://two/"});
   EXPECT_EQ(one->told, (Asked{"memo://one", "memo://one/part", "memo://one?q", "memo://one#f"}));
   EXPECT_EQ(two->told, (Asked{"memo://two/"}));
 }
@@ -95,6 +111,7 @@ TEST_F(WatchesTest, UpdatesOfAnotherServerAreNotTold) {
   ASSERT_TRUE(pool->add(spec("b")));
   const auto one = subscribe();
   watches->tell(*start("b"), kOne);
+  settle();
   EXPECT_EQ(one->told, Asked());
 }
 
@@ -103,7 +120,7 @@ TEST_F(WatchesTest, SubscriberThatLeavesWhileOthersAreToldIsNotTold) {
   const auto second = subscribe();
   first->on_told = [&] { second->leave(); };
   second->on_told = [&] { first->leave(); };
-  tell(kOne);
+  tell({kOne});
   EXPECT_EQ(first->told.size() + second->told.size(), 1u);
 }
 
@@ -160,7 +177,7 @@ TEST_F(WatchesTest, SubscriptionIsMadeAgainWhenItsServerWasLostAndTheSubscriberI
   EXPECT_TRUE(comes_true([&] { return !one->told.empty(); }));
   EXPECT_EQ(one->told, (Asked{kOne})) << "it may have changed meanwhile";
   EXPECT_EQ(memory["a"].count("subscribe memo://one"), 2);
-  tell(kOne);
+  tell({kOne});
   EXPECT_EQ(one->told.size(), 2u);
 }
 
@@ -200,10 +217,102 @@ TEST_F(WatchesTest, NoSubscriberIsToldAndNoServerIsAskedAfterStop) {
   watches->stop();
   watches->tell(*upstream, kOne);
   watches->renew("a", true);
+  settle();
   one->leave();
   settle();
   EXPECT_EQ(one->told, Asked());
   EXPECT_EQ(asked(), (Asked{"subscribe memo://one"}));
+}
+
+// ---- many ------------------------------------------------------------------------------------------------
+
+TEST_F(WatchesTest, ManySubscribersOfAnUpdateAreToldInSeveralTurns) {
+  constexpr std::size_t kMany = 2000;
+  subscribe_many(kMany);
+  std::size_t told = 0;
+  for (const WatcherPtr& one : watchers) one->on_told = [&] { ++told; };
+  const auto upstream = start("a");
+  loop.post([&] { watches->tell(*upstream, kOne); });
+  loop.run_until([&] { return told > 0; });
+  EXPECT_LT(told, kMany);  // a turn has ended before all of them were told
+  loop.run_until([&] { return told == kMany; });
+}
+
+TEST_F(WatchesTest, UpdatesThatAreRepeatedBeforeTheyAreToldAreToldOnce) {
+  constexpr std::size_t kMany = 2000;
+  subscribe_many(kMany);
+  std::size_t told = 0;
+  for (const WatcherPtr& one : watchers) one->on_told = [&] { ++told; };
+  const auto upstream = start("a");
+  loop.post([&] {
+    for (int i = 0; i < 1000; ++i) watches->tell(*upstream, kOne);
+  });
+  loop.run_until([&] { return told >= 2 * kMany; });
+  settle();
+  EXPECT_EQ(told, 2 * kMany);  // once by the first update, once by all others
+}
+
+TEST_F(WatchesTest, SubscribersAreToldOfTheirOwnResourceWhenTooManyUpdatesWait) {
+  const auto one = subscribe();
+  const auto other = subscribe("memo://two");
+  subscribe_many(1000);
+  const auto upstream = start("a");
+  loop.post([&] {
+    watches->tell(*upstream, kOne);  // takes several turns
+    for (int i = 0; i < 50'000; ++i) watches->tell(*upstream, "memo://one/" + std::to_string(i));
+  });
+  EXPECT_TRUE(comes_true([&] { return other->told == Asked{"memo://two"}; }));
+  settle();
+  EXPECT_EQ(one->told, (Asked{kOne, kOne}));
+}
+
+TEST_F(WatchesTest, ManySubscribersOfALostServerAreCheckedInSeveralTurns) {
+  constexpr std::size_t kMany = 2000;
+  subscribe_many(kMany);
+  const std::weak_ptr<MemoryUpstream> before = memory["a"].newest;
+  lose("a", start("a"));
+  start("a");
+  memory["a"].held.emplace();  // nobody subscribes again meanwhile
+  bool renewed = false;
+  loop.post([&] {
+    watches->renew("a");
+    renewed = true;
+  });
+  loop.run_until([&] { return renewed; });
+  EXPECT_FALSE(before.expired());  // a turn has ended before all of them have let go of it
+  EXPECT_TRUE(comes_true([&] { return before.expired(); }));
+}
+
+TEST_F(WatchesTest, ServerIsSentAFewRequestsAtOnceWhenManySubscriptionsAreMadeAgain) {
+  constexpr std::size_t kMany = 1000;
+  subscribe_many(kMany, true);
+  const auto upstream = start("a");
+  lose("a", upstream);
+  start("a");
+  memory["a"].held.emplace();
+  memory["a"].asked.clear();
+  loop.post([&] { watches->renew("a"); });
+  settle();
+  EXPECT_EQ(asked().size(), Watches::kMaxAtOnce);
+  memory["a"].held->set();
+  EXPECT_TRUE(comes_true([&] { return asked().size() == kMany; }));
+  EXPECT_TRUE(comes_true([&] {
+    return std::ranges::all_of(watchers, [](const WatcherPtr& one) { return one->told.size() == 1; });
+  }));
+}
+
+TEST_F(WatchesTest, ServerIsSentAFewRequestsAtOnceWhenManySubscriptionsEnd) {
+  constexpr std::size_t kMany = 1000;
+  subscribe_many(kMany, true);
+  memory["a"].held_ends.emplace();
+  memory["a"].asked.clear();
+  loop.post([&] {
+    for (const WatcherPtr& one : watchers) one->leave();
+  });
+  settle();
+  EXPECT_EQ(asked().size(), Watches::kMaxAtOnce);
+  memory["a"].held_ends->set();
+  EXPECT_TRUE(comes_true([&] { return asked().size() == kMany; }));
 }
 
 }  // namespace
