@@ -1,152 +1,92 @@
 #include "fairlead/base/redactor.hpp"
 
 #include <algorithm>
-#include <ranges>
+#include <span>
+#include <utility>
 
-#include "base/uri.hpp"
+#include "base/decoded_text.hpp"
+#include "base/secret_index.hpp"
 
 namespace fairlead {
 
 namespace {
 
+using Range = SecretIndex::Range;
+
 constexpr std::string_view kRedacted = "***";
+constexpr int kMaxJsonLevels = 2;  // JSON text as a string of JSON text
 
-constexpr unsigned char lower_case(char c) noexcept {
-  return static_cast<unsigned char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+// Sorted, and overlapping ones as one.
+std::vector<Range> joined(std::vector<Range> ranges) {
+  std::ranges::sort(ranges, {}, [](const Range& range) { return std::pair(range.end, range.begin); });
+  std::vector<Range> all;
+  for (const Range& range : ranges) add_range(all, range);
+  return all;
 }
 
-std::string in_lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(lower_case(c));
-  return text;
+using Indexes = std::span<const std::shared_ptr<const SecretIndex>>;
+
+void add_found(std::vector<Range>& ranges, const SecretIndex& index, std::string_view text, bool truncated) {
+  const SecretIndex::Found found = index.find(text);
+  ranges.insert(ranges.end(), found.secrets.begin(), found.secrets.end());
+  if (truncated && found.truncated > 0) ranges.push_back({text.size() - found.truncated, text.size()});
 }
 
-// As inside a JSON string.
-std::string json_escaped(std::string_view text) {
-  constexpr std::string_view kEscaped = "\"\\\n\r\t";
-  constexpr std::string_view kLetters = "\"\\nrt";
-  std::string escaped;
-  for (const char c : text) {
-    const std::size_t found = kEscaped.find(c);
-    if (found != std::string_view::npos) escaped += '\\';
-    escaped += found != std::string_view::npos ? kLetters[found] : c;
+// Adds what is found in `view` as ranges of the original.
+void add_found(std::vector<Range>& ranges, const SecretIndex& index, const DecodedText& view,
+               bool truncated) {
+  const SecretIndex::Found found = index.find(view.text());
+  const std::size_t size = view.text().size();
+  for (const Range& secret : found.secrets) {
+    std::size_t end = secret.end;
+    while (end < size && view.origin(end) == view.origin(end - 1)) ++end;  // several bytes of one escape
+    ranges.push_back({view.origin(secret.begin), view.origin(end)});
   }
-  return escaped;
+  if (truncated && found.truncated > 0)
+    ranges.push_back({view.origin(size - found.truncated), view.origin(size)});
+}
+
+// Adds what is found in the text once its escapes are decoded.
+void add_escaped(std::vector<Range>& ranges, Indexes indexes, std::string_view text, bool truncated) {
+  const auto look_in = [&](const DecodedText& view) {
+    for (const auto& index : indexes) add_found(ranges, *index, view, truncated);
+  };
+  DecodedText view(text);
+  for (int level = 0; level < kMaxJsonLevels && view.text().contains('\\'); ++level) {
+    view = view.without_json_escapes();
+    look_in(view);
+  }
+  if (view.text().contains('%')) look_in(view.without_percent_encoding(false));
+  if (view.text().contains('+')) look_in(view.without_percent_encoding(true));
+}
+
+// With `truncated`, also the beginning of a secret at the end of the text.
+std::vector<Range> find_secrets(Indexes indexes, std::string_view text, bool truncated) {
+  std::vector<Range> ranges;
+  for (const auto& index : indexes) add_found(ranges, *index, text, truncated);
+  if (text.find_first_of("\\%+") != std::string_view::npos) add_escaped(ranges, indexes, text, truncated);
+  return joined(std::move(ranges));
 }
 
 }  // namespace
 
 Redactor::Redactor(const std::vector<std::string>& secrets) {
-  for (const std::string& secret : secrets) add_forms(secret);
-  index();
+  add(std::make_shared<const SecretIndex>(secrets));
 }
 
-void Redactor::add(std::string_view secret) {
-  add_forms(secret);
-  index();
+void Redactor::add(std::shared_ptr<const SecretIndex> index) {
+  if (!index->empty()) indexes_.push_back(std::move(index));
 }
-
-void Redactor::add_forms(std::string_view secret) {
-  if (secret.size() < kMinSecret) return;
-  insert(secret);
-  if (secret.size() <= kMaxEncodedSecret && !secret.contains('\n')) insert(percent_encoded(secret));
-  for (const auto& part : std::views::split(secret, '\n')) {
-    std::string_view line(part.begin(), part.end());
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.size() < kMinSecret) continue;
-    insert(line);
-    if (line.size() <= kMaxEncodedSecret) insert(json_escaped(line));
-  }
-}
-
-void Redactor::insert(std::string_view form) {
-  secrets_.push_back(in_lower_case(std::string(form)));
-}
-
-// ---- the automaton ---------------------------------------------------------------------------------------
-
-void Redactor::index() {
-  std::ranges::sort(secrets_);
-  const auto repeated = std::ranges::unique(secrets_);
-  secrets_.erase(repeated.begin(), repeated.end());
-  std::size_t bytes = 0;
-  for (const std::string& secret : secrets_) bytes += secret.size();
-  states_.assign(1, State());
-  states_.reserve(bytes + 1);
-  children_of_first_.fill(0);
-  std::vector<Range> secrets_of = {{0, secrets_.size()}};  // by state: those that begin with what was read
-  secrets_of.reserve(bytes + 1);
-  for (std::uint32_t state = 0; state < states_.size(); ++state)
-    add_children(state, secrets_of[state], secrets_of);
-}
-
-void Redactor::add_children(std::uint32_t parent, Range secrets, std::vector<Range>& secrets_of) {
-  const std::uint32_t depth = states_[parent].depth;
-  const bool complete = secrets.begin < secrets.end && secrets_[secrets.begin].size() == depth;
-  states_[parent].match = complete ? depth : states_[states_[parent].fallback].match;
-  states_[parent].first_child = static_cast<std::uint32_t>(states_.size());
-  for (std::size_t at = secrets.begin + (complete ? 1 : 0); at < secrets.end;) {
-    State state;
-    state.depth = depth + 1;
-    state.last_byte = static_cast<unsigned char>(secrets_[at][depth]);
-    state.fallback = parent == 0 ? 0 : next(states_[parent].fallback, state.last_byte);
-    std::size_t end = at + 1;
-    while (end < secrets.end && static_cast<unsigned char>(secrets_[end][depth]) == state.last_byte) ++end;
-    if (parent == 0) children_of_first_[state.last_byte] = static_cast<std::uint32_t>(states_.size());
-    secrets_of.push_back({at, end});
-    states_.push_back(state);
-    ++states_[parent].children;
-    at = end;
-  }
-}
-
-std::uint32_t Redactor::child(std::uint32_t state, unsigned char byte) const noexcept {
-  if (state == 0) return children_of_first_[byte];
-  const State* const first = states_.data() + states_[state].first_child;
-  const State* const last = first + states_[state].children;
-  const State* const found = std::ranges::lower_bound(first, last, byte, {}, &State::last_byte);
-  return found != last && found->last_byte == byte ? static_cast<std::uint32_t>(found - states_.data()) : 0;
-}
-
-std::uint32_t Redactor::next(std::uint32_t state, unsigned char byte) const noexcept {
-  std::uint32_t found = child(state, byte);
-  while (found == 0 && state != 0) {
-    state = states_[state].fallback;
-    found = child(state, byte);
-  }
-  return found;
-}
-
-Redactor::Found Redactor::find(std::string_view text) const {
-  Found found;
-  std::uint32_t state = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    state = next(state, lower_case(text[at]));
-    const std::uint32_t match = states_[state].match;
-    if (match > 0) add_found(found.secrets, {at + 1 - match, at + 1});
-  }
-  if (states_[state].depth >= kMinSecret) found.truncated = states_[state].depth;
-  return found;
-}
-
-void Redactor::add_found(std::vector<Range>& found, Range secret) {
-  for (; !found.empty() && secret.begin < found.back().end; found.pop_back())
-    secret.begin = std::min(secret.begin, found.back().begin);
-  found.push_back(secret);
-}
-
-// ---- text ------------------------------------------------------------------------------------------------
 
 bool Redactor::finds_secret(std::string_view text) const {
-  return !empty() && !find(text).secrets.empty();
+  return !empty() && !find_secrets(indexes_, text, false).empty();
 }
 
 std::string Redactor::redact(std::string_view text) const {
   if (empty()) return std::string(text);
-  Found found = find(text);
-  if (found.truncated > 0) add_found(found.secrets, {text.size() - found.truncated, text.size()});
   std::string clean;
   std::size_t copied = 0;  // how much of `text` is in `clean`
-  for (const Range& secret : found.secrets) {
+  for (const Range& secret : find_secrets(indexes_, text, true)) {
     clean += text.substr(copied, secret.begin - copied);
     clean += kRedacted;
     copied = secret.end;
@@ -155,20 +95,40 @@ std::string Redactor::redact(std::string_view text) const {
   return clean;
 }
 
+// ---- SharedRedactor --------------------------------------------------------------------------------------
+
 std::shared_ptr<void> SharedRedactor::add(std::vector<std::string> secrets) {
   const std::lock_guard lock(mutex_);
+  std::vector<std::string> added;
   for (const std::string& secret : secrets) {
-    if (++uses_[secret] == 1) current_ = nullptr;
+    if (++uses_[secret].count == 1) added.push_back(secret);
   }
+  if (!added.empty()) add_group(std::move(added));
   return std::shared_ptr<void>(
       nullptr, [self = shared_from_this(), secrets = std::move(secrets)](void*) { self->release(secrets); });
+}
+
+// Groups double in size up to kMaxGroupBytes: a secret is indexed again only a few times, however many
+// follow.
+void SharedRedactor::add_group(std::vector<std::string> secrets) {
+  Group added;
+  for (std::string& secret : secrets) added.insert(std::move(secret));
+  while (!groups_.empty() && groups_.back().bytes <= added.bytes &&
+         groups_.back().bytes + added.bytes <= kMaxGroupBytes) {
+    for (const std::string& secret : groups_.back().secrets) added.insert(secret);
+    groups_.pop_back();
+  }
+  groups_.push_back(std::move(added));
+  for (const std::string& secret : groups_.back().secrets) uses_[secret].group = &groups_.back();
+  current_ = nullptr;
 }
 
 void SharedRedactor::release(const std::vector<std::string>& secrets) {
   const std::lock_guard lock(mutex_);
   for (const std::string& secret : secrets) {
     const auto found = uses_.find(secret);
-    if (--found->second > 0) continue;
+    if (--found->second.count > 0) continue;
+    found->second.group->erase(secret);
     uses_.erase(found);
     current_ = nullptr;
   }
@@ -176,11 +136,18 @@ void SharedRedactor::release(const std::vector<std::string>& secrets) {
 
 std::shared_ptr<const Redactor> SharedRedactor::current() const {
   const std::lock_guard lock(mutex_);
-  if (!current_) {
-    std::vector<std::string> secrets;
-    for (const auto& [secret, uses] : uses_) secrets.push_back(secret);
-    current_ = std::make_shared<const Redactor>(secrets);
+  if (current_) return current_;
+  auto made = std::make_shared<Redactor>();
+  std::erase_if(groups_, [](const Group& group) { return group.secrets.empty(); });
+  for (Group& group : groups_) {
+    if (!group.index) {
+      group.index = std::make_shared<const SecretIndex>(
+          std::vector<std::string>(group.secrets.begin(), group.secrets.end()));
+      group.indexed_bytes = group.bytes;
+    }
+    made->add(group.index);
   }
+  current_ = std::move(made);
   return current_;
 }
 

@@ -47,7 +47,5 @@ std::string network_of_remote(const std::string& remote);
 std::optional<std::string> percent_decode_strictly(std::string_view text);
 // The same, but a % that begins no escape stays as it is.
 std::string percent_decoded(std::string_view text);
-// Encodes everything but letters, digits and -._~ as %XX.
-std::string percent_encoded(std::string_view text);
 
 }  // namespace fairlead

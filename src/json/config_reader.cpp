@@ -8,6 +8,12 @@ namespace fairlead::json {
 
 namespace {
 
+constexpr std::size_t kMaxConfigEntries = 10'000;
+
+std::string too_many_entries() {
+  return "has more than max_config_entries (" + std::to_string(kMaxConfigEntries) + ") entries";
+}
+
 std::string shown_key(std::string_view key) {
   constexpr std::size_t kMaxShownKey = 100;
   return shortened(key, kMaxShownKey);
@@ -130,9 +136,10 @@ ConfigReader& ConfigReader::strings(std::string_view key, std::vector<std::strin
     std::optional<std::string> text = element.as_string();
     fits = fits && text;
     if (text) into.push_back(std::move(*text));
-    return fits;
+    return fits && into.size() <= kMaxConfigEntries;
   });
   if (!fits) fail(key, "is not a list of strings");
+  if (into.size() > kMaxConfigEntries) fail(key, too_many_entries());
   return *this;
 }
 
@@ -149,8 +156,9 @@ ConfigReader& ConfigReader::map(std::string_view key, std::map<std::string, std:
     } else if (!element.is(Type::null)) {
       fail(std::string(key) + "." + entry, "is not a string");
     }
-    return true;
+    return into.size() <= kMaxConfigEntries;
   });
+  if (into.size() > kMaxConfigEntries) fail(key, too_many_entries());
   return *this;
 }
 

@@ -34,6 +34,7 @@ class ConfigReader {
   }
   ConfigReader& bytes(std::string_view key, std::optional<std::uint64_t>& into);
   ConfigReader& duration(std::string_view key, std::chrono::milliseconds& into);
+  // Lists and maps of more than max_config_entries (10,000) are refused.
   ConfigReader& strings(std::string_view key, std::vector<std::string>& into);
   ConfigReader& map(std::string_view key, std::map<std::string, std::string>& into);
   // One of a few words.

@@ -5,6 +5,7 @@
 #include "pool/reference_resolver.hpp"
 #include "pool/server_messages.hpp"
 #include "pool/upstream.hpp"
+#include "protocol/slices.hpp"
 
 namespace fairlead::pool {
 
@@ -20,6 +21,14 @@ ProcessSpec process_of(Program program) {
   process.stderr_mode = program.stderr_mode;
   process.containment = std::move(program.containment);
   return process;
+}
+
+constexpr std::size_t kLargeSecrets = 16u << 10;
+
+std::size_t bytes_of(const std::vector<std::string>& secrets) {
+  std::size_t bytes = 0;
+  for (const std::string& secret : secrets) bytes += secret.size();
+  return bytes;
 }
 
 Task<ConnectResult> start_program(Core& core, const ServerSpec& spec, ResolvedReach resolved,
@@ -157,6 +166,12 @@ Task<ConnectResult> ConnectionOpener::open(std::weak_ptr<ManagedUpstream> weak, 
   if (!resolved) co_return resolved.error();
   if (!opener.opening(generation)) co_return Error(ErrorKind::closed, "no longer wanted");
   opener.use_secrets(resolved->secrets);
+  if (bytes_of(resolved->secrets) > kLargeSecrets) {
+    // The connection indexes them too, in a turn of its own.
+    static_cast<void>(self->core->options.redactor->current());
+    co_await sleep_for(self->core->loop, mcp::Slices::kPause);
+    if (!opener.opening(generation)) co_return Error(ErrorKind::closed, "no longer wanted");
+  }
   Task<ConnectResult> reaching = reach(*self->core, self->spec(), std::move(*resolved), std::move(options));
   ConnectResult made = co_await reaching;
   if (made) opener.on_connected(generation, *made);

@@ -74,6 +74,9 @@ Task<Result<SecretValues>> fetch_secrets(const ServerSpec& spec, std::map<std::s
   co_return values;
 }
 
+// Secrets are indexed to be redacted, on the loop: this many take about 25 ms.
+constexpr std::size_t kMaxServerSecretBytes = 128u << 10;
+
 class Expansion {
  public:
   Expansion(const SecretValues& stored, std::vector<std::string>& secrets)
@@ -86,14 +89,23 @@ class Expansion {
  private:
   Result<std::string> value_of(const Reference& reference) const {
     const auto stored = stored_.find(reference.name);
-    if (reference.source == Reference::Source::secret && stored != stored_.end()) {
-      secrets_.push_back(stored->second);
-      return stored->second;
-    }
+    if (reference.source == Reference::Source::secret && stored != stored_.end())
+      return secret(stored->second);
     Result<process::ReferenceValue> value = process::look_up(reference);
     if (!value) return value.error();
-    if (value->secret) secrets_.push_back(value->text);
-    return std::move(value->text);
+    return value->secret ? secret(std::move(value->text)) : Result<std::string>(std::move(value->text));
+  }
+
+  Result<std::string> secret(std::string value) const {
+    std::size_t bytes = value.size();
+    for (const std::string& other : secrets_) bytes += other.size();
+    if (bytes > kMaxServerSecretBytes)
+      return Error(ErrorKind::validation,
+                   "the server's secrets together have more than "
+                   "max_server_secret_bytes (" +
+                       std::to_string(kMaxServerSecretBytes) + ")");
+    secrets_.push_back(value);
+    return value;
   }
 
   const SecretValues& stored_;

@@ -49,6 +49,14 @@ void check_address(ConfigReader& in, const std::string& url) {
     in.fail("url", "cannot be used: " + parsed.error().message());
 }
 
+constexpr std::size_t kMaxReferences = 1'000;
+
+std::size_t references_in(std::string_view text) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find("${"); at != std::string_view::npos; at = text.find("${", at + 2)) ++count;
+  return count;
+}
+
 // The three ways to reach a server, of which a configuration has one.
 struct AnyReach {
   Program program;
@@ -67,9 +75,19 @@ struct AnyReach {
     return std::size_t{!program.command.empty()} + std::size_t{!address.url.empty()} +
            std::size_t{!connector.name.empty()};
   }
+
+  std::size_t references() const {
+    std::size_t count = references_in(address.url);
+    for (const std::string& argument : program.args) count += references_in(argument);
+    for (const auto& [name, value] : program.env) count += references_in(value);
+    for (const auto& [name, value] : address.headers) count += references_in(value);
+    return count;
+  }
 };
 
 void choose_reach(ConfigReader& in, AnyReach any, ServerSpec& spec) {
+  if (any.references() > kMaxReferences)
+    return in.fail("", "has more than max_references (" + std::to_string(kMaxReferences) + ") references");
   if (any.given() == 0 && spec.enabled) return in.fail("", "needs a `command` or a `url`");
   if (any.given() > 1 && spec.enabled)
     return in.fail("", "has more than one of `command`, `url` and `connector`");

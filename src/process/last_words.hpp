@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "fairlead/base/error.hpp"
-#include "process/secrets.hpp"
+#include "fairlead/base/redactor.hpp"
 
 namespace fairlead::process {
 

@@ -12,6 +12,7 @@
 #include <span>
 
 #include "fairlead/process/failure.hpp"
+#include "process/secrets.hpp"
 #include "process/spawn_errors.hpp"
 
 extern "C" char** environ;
@@ -181,18 +182,19 @@ Result<SpawnOrder> plan_launch(const ProcessSpec& spec) {
   const Result<void> valid = check(spec);
   if (!valid) return valid.error();
   SpawnOrder order;
-  order.last_words.redactor = Redactor(spec.secrets);
   order.last_words.command_line = quoted_command_line(spec.command, spec.args);
   std::map<std::string, std::string> secrets;
+  std::vector<std::string> redacted = spec.secrets;
   std::optional<Error> missing;  // told of when all are known that must not be told
   for (const auto& [name, reference] : spec.secret_env) {
-    Result<std::string> value = resolve_secret(name, reference, order.last_words.redactor);
+    Result<std::string> value = resolve_secret(name, reference, redacted);
     if (value) {
       secrets.emplace(name, std::move(*value));
     } else if (!missing) {
       missing = value.error();
     }
   }
+  order.last_words.redactor = Redactor(redacted);
   if (missing) return order.last_words.on(*missing, {});
   order.cwd = absolute(spec.cwd);
   order.env = child_environment(spec, secrets);

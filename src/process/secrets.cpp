@@ -59,14 +59,15 @@ Result<ReferenceValue> look_up(const Reference& reference) {
   return ReferenceValue{std::move(*content)};
 }
 
-Result<std::string> resolve_secret(const std::string& name, std::string_view reference, Redactor& redactor) {
+Result<std::string> resolve_secret(const std::string& name, std::string_view reference,
+                                   std::vector<std::string>& secrets) {
   const bool file = reference.starts_with(kFile);
   bool referred = false;
   const auto value_of = [&](const Reference& piece) -> Result<std::string> {
     Result<ReferenceValue> value = look_up(piece);
     if (!value) return value.error();
     referred = true;
-    if (value->secret) redactor.add(value->text);
+    if (value->secret) secrets.push_back(value->text);
     return std::move(value->text);
   };
   const Reference whole{Reference::Source::file, file ? std::string(reference.substr(kFile.size())) : "", {}};
@@ -76,7 +77,7 @@ Result<std::string> resolve_secret(const std::string& name, std::string_view ref
                        "no secret for the variable " + name + ": " + value.error().message(),
                        value.error().detail().os_error.value_or(ENOENT));
   }
-  if (!referred) redactor.add(*value);
+  if (!referred) secrets.push_back(*value);
   return value;
 }
 

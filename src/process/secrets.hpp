@@ -3,14 +3,12 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/references.hpp"
-#include "fairlead/base/redactor.hpp"
 #include "fairlead/base/result.hpp"
 
 namespace fairlead::process {
-
-using fairlead::Redactor;
 
 // What a reference stands for.
 struct ReferenceValue {
@@ -26,8 +24,9 @@ bool is_common_variable(std::string_view name);
 // that names the variable or the file, if there is none; for a reference to a secret store, always.
 Result<ReferenceValue> look_up(const Reference& reference);
 
-// `reference` with its references replaced; what they stand for is added to `redactor`, or all of it when
+// `reference` with its references replaced; what they stand for is added to `secrets`, or all of it when
 // there is none in it. Kind spawn when a variable is not set or a file cannot be read.
-Result<std::string> resolve_secret(const std::string& name, std::string_view reference, Redactor& redactor);
+Result<std::string> resolve_secret(const std::string& name, std::string_view reference,
+                                   std::vector<std::string>& secrets);
 
 }  // namespace fairlead::process

@@ -2,7 +2,10 @@
 #include "fairlead/base/redactor.hpp"
 
 #include <gtest/gtest.h>
+#include <time.h>
 
+#include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -59,8 +62,35 @@ TEST(Redactor, FormsOfASecretInUrlsAndInNestedJsonAreReplaced) {
 
 TEST(Redactor, LinesOfASecretInNestedJsonAreReplaced) {
   const Redactor redactor({"a \"b\"\ncdef\nx"});
-  EXPECT_EQ(redactor.redact(R"({"k":"a \"b\"\ncdef\nx"})"), R"({"k":"***\n***\nx"})");
+  EXPECT_EQ(redactor.redact(R"({"k":"a \"b\"\ncdef\nx"})"), R"({"k":"***"})");
+  EXPECT_EQ(redactor.redact(R"({"k":"cdef\na \"b\"\nx"})"), R"({"k":"***\n***\nx"})");
   EXPECT_EQ(redactor.redact("a \"b\"\ncdef\nx, x"), "***, x");
+}
+
+TEST(Redactor, EscapedSpellingsInJsonAreReplaced) {
+  const Redactor redactor({"Pa ss/\"wörd\"\x01\xF0\x9F\x94\x91"});
+  EXPECT_EQ(redactor.redact("a \\u0050\\u0061 ss\\/\\\"w\\u00F6rd\\\"\\u0001\\uD83d\\udD11 z"), "a *** z");
+  EXPECT_EQ(redactor.redact(R"({"k":"Pa ss/\\\"w\\u00f6rd\\\"\\u0001\\ud83d\\udd11"})"), R"({"k":"***"})")
+      << "JSON text in JSON text";
+  EXPECT_EQ(redactor.redact(R"(\u00 \ud83d \x \)"), R"(\u00 \ud83d \x \)");
+}
+
+TEST(Redactor, SecretWithEscapesOfItsOwnIsReplacedAsItIs) {
+  const Redactor redactor({R"(a\nb%41+c)"});
+  EXPECT_EQ(redactor.redact(R"(-a\nb%41+c-)"), "-***-");
+  EXPECT_EQ(redactor.redact(R"(-a\\nb%41+c-)"), "-***-");
+  EXPECT_EQ(redactor.redact("-a%5Cnb%2541%2Bc-"), "-***-");
+  EXPECT_EQ(redactor.redact("-a%5Cnb%2541+c-"), "-***-");
+}
+
+TEST(Redactor, PercentEncodedSpellingsAreReplaced) {
+  const Redactor redactor({"To ken/äz"});
+  for (const std::string text : {"To%20ken%2F%C3%A4z", "to%20ken%2f%c3%a4z", "To+ken%2F%C3%A4z",
+                                 "%54o%20%6ben/%c3%A4%7A", R"(To%20ken\/%C3%A4z)"}) {
+    EXPECT_EQ(redactor.redact("k=" + text + "&x"), "k=***&x") << text;
+  }
+  EXPECT_EQ(redactor.redact("k=%54o%20k"), "k=***") << "truncated";
+  EXPECT_EQ(redactor.redact("100% of%2 %zz + 1"), "100% of%2 %zz + 1");
 }
 
 TEST(Redactor, ShortSecretIsKeptInEveryForm) {
@@ -92,6 +122,50 @@ TEST(SharedRedactor, ASecretIsRedactedUntilItsLastHandleIsReleased) {
   EXPECT_EQ(shared->redact("secret-1 secret-2"), "*** ***");
   first.reset();
   EXPECT_EQ(shared->redact("secret-1 secret-2"), "secret-1 ***");
+}
+
+TEST(SharedRedactor, SecretsOfManyHandlesAreRedactedWhileTheirHandlesLive) {
+  const auto shared = std::make_shared<SharedRedactor>();
+  std::vector<std::shared_ptr<void>> handles;
+  for (int i = 0; i < 300; ++i) {
+    handles.push_back(shared->add({"secret-" + std::to_string(1000 + i)}));
+    EXPECT_EQ(shared->redact("secret-" + std::to_string(1000 + i)), "***");
+  }
+  for (int i = 0; i < 300; i += 2) handles[static_cast<std::size_t>(i)].reset();
+  for (int i = 1; i < 300; i += 2) EXPECT_EQ(shared->redact("secret-" + std::to_string(1000 + i)), "***");
+  handles.clear();
+  EXPECT_TRUE(shared->current()->empty());
+}
+
+std::chrono::nanoseconds cpu_time(const std::function<void()>& work) {
+  const auto now = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  };
+  const auto before = now();
+  work();
+  return now() - before;
+}
+
+// A gateway with thousands of servers starts them one by one.
+TEST(SharedRedactor, OneMoreSecretDoesNotIndexTheOthersAnew) {
+  const auto shared = std::make_shared<SharedRedactor>();
+  std::vector<std::string> many;
+  for (int i = 0; i < 5000; ++i) many.push_back("secret of a server, number " + std::to_string(10'000 + i));
+  const std::shared_ptr<void> others = shared->add(many);
+  const auto all = cpu_time([&] { EXPECT_EQ(shared->redact(many.back()), "***"); });
+  std::shared_ptr<void> one;
+  const auto added = cpu_time([&] {
+    one = shared->add({"one more secret"});
+    EXPECT_EQ(shared->redact("one more secret " + many.back()), "*** ***");
+  });
+  EXPECT_LT(added, all / 4);
+  const auto released = cpu_time([&] {
+    one.reset();
+    EXPECT_EQ(shared->redact("one more secret " + many.back()), "one more secret ***");
+  });
+  EXPECT_LT(released, all / 4);
 }
 
 }  // namespace

@@ -394,6 +394,29 @@ TEST(GatewayConfig, FileBeyondMaxConfigBytesIsRefused) {
   EXPECT_EQ(large.error().message(), "cannot read `" + (directory / "large") + "`: it " + problem);
 }
 
+TEST(GatewayConfig, ListsAndMapsBeyondMaxConfigEntriesAreRefused) {
+  const auto args = [](int count) {
+    std::string text = "[servers.a]\ncommand = 'x'\nargs = [";
+    for (int i = 0; i < count; ++i) text += "'',";
+    return text + "]\n";
+  };
+  EXPECT_EQ(problem_of(args(10'000)), "");
+  EXPECT_EQ(problem_of(args(10'001)), "f: `servers.a.args` has more than max_config_entries (10000) entries");
+  std::string env = "[servers.a]\ncommand = 'x'\n[servers.a.env]\n";
+  for (int i = 0; i < 10'001; ++i) env += "K" + std::to_string(i) + " = '1'\n";
+  EXPECT_EQ(problem_of(env), "f: `servers.a.env` has more than max_config_entries (10000) entries");
+}
+
+TEST(GatewayConfig, ServerBeyondMaxReferencesIsRefused) {
+  const auto server = [](int count) {
+    std::string text = "[servers.a]\ncommand = 'x'\nenv = { K = '${A}' }\nargs = ['";
+    for (int i = 1; i < count; ++i) text += "${A}";
+    return text + "']\n";
+  };
+  EXPECT_EQ(problem_of(server(1000)), "");
+  EXPECT_EQ(problem_of(server(1001)), "f: `servers.a` has more than max_references (1000) references");
+}
+
 TEST(GatewayConfig, LongKeysAreShortenedInMessages) {
   const std::string key(100'000, 'k');
   for (const std::string& text :

@@ -7,6 +7,7 @@
 
 #include "fairlead/process/failure.hpp"
 #include "pool/harness.hpp"
+#include "support/turns.hpp"
 
 namespace fairlead::pool {
 namespace {
@@ -117,6 +118,34 @@ TEST_F(ReferencesTest, AFileThatIsTooLargeOrMissingIsAnErrorThatNamesServerKeyAn
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message(), "server a: `env.K` cannot be resolved: the file " + large +
                                            " cannot be read: it has more than max_secret_file_bytes (65536)");
+}
+
+TEST_F(ReferencesTest, SecretsOfAServerThatAreTogetherTooLargeAreRefused) {
+  const std::string file = journal("large");
+  std::ofstream(file) << std::string(60'000, 'x');
+  ServerSpec first = spec("a");
+  for (const char* const name : {"K1", "K2", "K3"})
+    std::get<Program>(first.reach).env[name] = "${file:" + file + "}";
+  add(first);
+  const Result<rpc::Message> refused = call("a", "pid");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(),
+            "server a: `env.K3` cannot be resolved: the server's secrets together have more than "
+            "max_server_secret_bytes (131072)");
+}
+
+// What costs most: lines that are all different, of the least size that is redacted.
+TEST_F(ReferencesTest, LargeSecretsOfShortLinesAreIndexedInShortTurns) {
+  ServerSpec first = spec("a");
+  for (int i = 0; i < 2; ++i) {
+    const std::string file = journal("lines" + std::to_string(i));
+    std::ofstream out(file);
+    for (int line = 0; line < 9'000; ++line) out << (10'000 + i * 20'000 + line) % 10'000'000 << '\n';
+    out.close();
+    std::get<Program>(first.reach).env["K" + std::to_string(i)] = "${file:" + file + "}";
+  }
+  add(first);
+  test::expect_short_turns(loop, [&] { EXPECT_TRUE(call("a", "pid")); });
 }
 
 TEST_F(ReferencesTest, FifoAsAFileIsRefused) {

@@ -3,57 +3,56 @@
 
 #include <gtest/gtest.h>
 
+#include "fairlead/base/redactor.hpp"
 #include "fairlead/process/failure.hpp"
 #include "process/support.hpp"
 
 namespace fairlead::test {
 namespace {
 
-using process::Redactor;
 using process::resolve_secret;
 
 constexpr char kSecret[] = "hunter2-hunter2";
 
 TEST(Secrets, AReferenceToAVariableIsReplaced) {
   const TemporaryVariable token("FAIRLEAD_TEST_TOKEN", kSecret);
-  Redactor redactor;
-  EXPECT_EQ(resolve_secret("T", "Bearer ${FAIRLEAD_TEST_TOKEN}!", redactor).value(),
+  std::vector<std::string> secrets;
+  EXPECT_EQ(resolve_secret("T", "Bearer ${FAIRLEAD_TEST_TOKEN}!", secrets).value(),
             "Bearer hunter2-hunter2!");
-  EXPECT_EQ(redactor.redact("sent Bearer hunter2-hunter2 to x"), "sent Bearer *** to x");
+  EXPECT_EQ(Redactor(secrets).redact("sent Bearer hunter2-hunter2 to x"), "sent Bearer *** to x");
 }
 
 TEST(Secrets, AReferenceToAFileIsReplacedByItsContentWithoutTheLastLineBreak) {
   const TemporaryDirectory dir;
   const std::string file = dir.write("key", std::string(kSecret) + "\n", 0600);
-  Redactor redactor;
-  EXPECT_EQ(resolve_secret("T", "file:" + file, redactor).value(), kSecret);
-  EXPECT_EQ(resolve_secret("T", "a${file:" + file + "}b", redactor).value(), "ahunter2-hunter2b");
-  EXPECT_EQ(redactor.redact(kSecret), "***");
+  std::vector<std::string> secrets;
+  EXPECT_EQ(resolve_secret("T", "file:" + file, secrets).value(), kSecret);
+  EXPECT_EQ(resolve_secret("T", "a${file:" + file + "}b", secrets).value(), "ahunter2-hunter2b");
+  EXPECT_EQ(Redactor(secrets).redact(kSecret), "***");
 }
 
 TEST(Secrets, ADollarCanBeWritten) {
-  Redactor redactor;
-  EXPECT_EQ(resolve_secret("T", "$$x$y$${A} $", redactor).value(), "$x$y${A} $");
+  std::vector<std::string> secrets;
+  EXPECT_EQ(resolve_secret("T", "$$x$y$${A} $", secrets).value(), "$x$y${A} $");
 }
 
 TEST(Secrets, OneWithoutAReferenceIsASecretAsItIs) {
-  Redactor redactor;
-  EXPECT_EQ(resolve_secret("T", kSecret, redactor).value(), kSecret);
-  EXPECT_EQ(redactor.redact("x" + std::string(kSecret)), "x***");
+  std::vector<std::string> secrets;
+  EXPECT_EQ(resolve_secret("T", kSecret, secrets).value(), kSecret);
+  EXPECT_EQ(Redactor(secrets).redact("x" + std::string(kSecret)), "x***");
 }
 
 TEST(Secrets, OneThatIsNotThereSaysWhichAndNotMore) {
   const TemporaryVariable unset("FAIRLEAD_TEST_TOKEN", nullptr);
   const TemporaryDirectory dir;
-  Redactor redactor;
-  const Error variable = resolve_secret("T", "${FAIRLEAD_TEST_TOKEN}", redactor).error();
+  std::vector<std::string> secrets;
+  const Error variable = resolve_secret("T", "${FAIRLEAD_TEST_TOKEN}", secrets).error();
   EXPECT_EQ(variable.detail().code, failure::secret_unavailable);
   EXPECT_EQ(variable.message(),
             "no secret for the variable T: the environment variable FAIRLEAD_TEST_TOKEN is not set");
-  EXPECT_EQ(resolve_secret("T", "file:/nowhere", redactor).error().detail().code,
-            failure::secret_unavailable);
+  EXPECT_EQ(resolve_secret("T", "file:/nowhere", secrets).error().detail().code, failure::secret_unavailable);
   const std::string nul = dir.write("nul", std::string("a\0b", 3), 0600);
-  EXPECT_EQ(resolve_secret("T", "file:" + nul, redactor).error().detail().code, failure::secret_unavailable);
+  EXPECT_EQ(resolve_secret("T", "file:" + nul, secrets).error().detail().code, failure::secret_unavailable);
 }
 
 // The command line is told, but not a secret in it, wherever in the list the missing one stands.
@@ -69,22 +68,22 @@ TEST(Secrets, AStartWithoutOneTellsItsCommandLineAndNoOtherSecret) {
 }
 
 TEST(Secrets, EachLineOfALongOneIsHidden) {
-  Redactor redactor;
-  redactor.add("-----BEGIN\nabcdefgh\r\nijklmnop");
-  EXPECT_EQ(redactor.redact("saw abcdefgh and ijklmnop"), "saw *** and ***");
+  std::vector<std::string> secrets;
+  secrets.push_back("-----BEGIN\nabcdefgh\r\nijklmnop");
+  EXPECT_EQ(Redactor(secrets).redact("saw abcdefgh and ijklmnop"), "saw *** and ***");
 }
 
 TEST(Secrets, APieceAtACutIsHidden) {
-  Redactor redactor;
-  redactor.add(kSecret);
-  EXPECT_EQ(redactor.redact("token=hunter2-hu"), "token=***");
+  std::vector<std::string> secrets;
+  secrets.push_back(kSecret);
+  EXPECT_EQ(Redactor(secrets).redact("token=hunter2-hu"), "token=***");
 }
 
 TEST(Secrets, TheLongerOfTwoIsHiddenWhole) {
-  Redactor redactor;
-  redactor.add("abcd");
-  redactor.add("abcdefgh");
-  EXPECT_EQ(redactor.redact("abcdefgh abcdx"), "*** ***x");
+  std::vector<std::string> secrets;
+  secrets.push_back("abcd");
+  secrets.push_back("abcdefgh");
+  EXPECT_EQ(Redactor(secrets).redact("abcdefgh abcdx"), "*** ***x");
 }
 
 // The child has it; our log, its last words, its command line in errors and its manifest have not.
