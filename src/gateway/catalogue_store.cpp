@@ -19,6 +19,10 @@ const Listed& or_nothing(const std::shared_ptr<const Listed>& listed) {
   return listed ? *listed : kNothing;
 }
 
+bool has_uris(const Listed& listed) {
+  return !listed.of(Kind::resources).empty() || !listed.of(Kind::templates).empty();
+}
+
 bool lists_differ(const ServerEntry& entry) {
   return std::ranges::any_of(entry.own, [&](const auto& own) {
     return own.second->listed && own.second->listed != entry.shared.listed;
@@ -41,9 +45,10 @@ void CatalogueStore::publish(ServerEntry& entry, std::shared_ptr<const Listed> l
   loop_.turns().label("lists of server " + entry.name());
   if (entry.shared.listed && same_entries(*entry.shared.listed, *listed)) return;
   const std::shared_ptr<const Listed> before = std::exchange(entry.shared.listed, std::move(listed));
-  rebuild();
+  outdate();
   log_left_out(log_, or_nothing(before), *entry.shared.listed);
-  loop_.spawn(log_duplicate_uris(loop_, log_, current_, entry.name(), before));
+  if (has_uris(*entry.shared.listed))
+    loop_.spawn(log_duplicate_uris(loop_, log_, current(), entry.name(), before));
   announce(or_nothing(before), *entry.shared.listed,
            [&entry](std::string_view session, const Principal& principal) {
              return !entry.own_lists(session, principal.user);
@@ -67,17 +72,23 @@ void CatalogueStore::publish_own(const ServerEntry& entry, const std::string& ke
 }
 
 void CatalogueStore::withdraw(const std::shared_ptr<const Listed>& before) {
-  rebuild();
+  outdate();
   if (before) announce(*before, Listed(), [](std::string_view, const Principal&) { return true; });
 }
 
-void CatalogueStore::rebuild() {
+void CatalogueStore::outdate() noexcept {
+  current_ = nullptr;
+  drop_views();
+}
+
+const std::shared_ptr<const Catalogue>& CatalogueStore::current() {
+  if (current_) return current_;
   Lists lists;
-  for (const auto& entry : servers_->all()) {
-    if (entry->shared.listed) lists[entry->name()] = entry->shared.listed;
+  for (const auto& [name, entry] : servers_->by_name()) {
+    if (entry->shared.listed) lists.emplace_hint(lists.end(), name, entry->shared.listed);
   }
   current_ = std::make_shared<const Catalogue>(lists);
-  drop_views();
+  return current_;
 }
 
 // Clients hear of a list only when what they would see is not what they saw.
@@ -92,25 +103,31 @@ void CatalogueStore::announce(const Listed& before, const Listed& now, const mcp
 // ---- views -----------------------------------------------------------------------------------------------
 
 std::shared_ptr<const Catalogue> CatalogueStore::view(std::string_view session, const Principal& principal) {
-  if (!views_differ_) return current_;
+  if (!views_differ()) return current();
   std::pair<std::string, std::string> key(session, principal.user);
   if (const auto found = views_.find(key); found != views_.end()) return found->second;
   Lists lists;
   bool differs = false;
-  for (const auto& entry : servers_->all()) {
+  for (const auto& [name, entry] : servers_->by_name()) {
     const std::shared_ptr<const Listed> own = entry->own_lists(session, principal.user);
     differs = differs || (own && own != entry->shared.listed);
-    if (own || entry->shared.listed) lists[entry->name()] = own ? own : entry->shared.listed;
+    if (own || entry->shared.listed) lists[name] = own ? own : entry->shared.listed;
   }
-  auto made = differs ? std::make_shared<const Catalogue>(lists) : current_;
+  auto made = differs ? std::make_shared<const Catalogue>(lists) : current();
   views_.emplace(std::move(key), made);
   return made;
 }
 
-void CatalogueStore::drop_views() {
+void CatalogueStore::drop_views() noexcept {
   views_.clear();
-  views_differ_ =
-      std::ranges::any_of(servers_->all(), [](const auto& entry) { return lists_differ(*entry); });
+  views_differ_ = std::nullopt;
+}
+
+bool CatalogueStore::views_differ() {
+  if (!views_differ_)
+    views_differ_ =
+        std::ranges::any_of(servers_->by_name(), [](const auto& one) { return lists_differ(*one.second); });
+  return *views_differ_;
 }
 
 }  // namespace fairlead::gateway

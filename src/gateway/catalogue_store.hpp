@@ -25,7 +25,7 @@ class CatalogueStore {
   CatalogueStore(Loop& loop, std::shared_ptr<const ServerTable> servers, mcp::Server front, Log log);
 
   // The catalogue of clients that have no upstream of their own.
-  const std::shared_ptr<const Catalogue>& current() const noexcept { return current_; }
+  const std::shared_ptr<const Catalogue>& current();
   std::shared_ptr<const Catalogue> view(std::string_view session, const Principal& principal);
 
   // `entry` has listed: for all, or for the session or user `key` by the upstream whose lists `cache` has.
@@ -35,7 +35,7 @@ class CatalogueStore {
   // A server is not offered any more; `before` are the lists it had, or null.
   void withdraw(const std::shared_ptr<const Listed>& before);
   // A session has ended, or a server's upstreams have been replaced.
-  void drop_views();
+  void drop_views() noexcept;
 
   // Set when every server has tried to list once, or a client has been shown an incomplete list: from then on
   // clients are told of changes.
@@ -45,7 +45,9 @@ class CatalogueStore {
   std::shared_ptr<Listed> make_part() { return reaper_->make_part(); }
 
  private:
-  void rebuild();
+  // The catalogue is made anew when somebody looks next: many servers may list in between.
+  void outdate() noexcept;
+  bool views_differ();
   void announce(const Listed& before, const Listed& now, const mcp::Concerns& concerns);
 
   Loop& loop_;
@@ -53,10 +55,11 @@ class CatalogueStore {
   mcp::Server front_;
   Log log_;
   std::shared_ptr<PartReaper> reaper_ = std::make_shared<PartReaper>(loop_);
-  std::shared_ptr<const Catalogue> current_ = std::make_shared<const Catalogue>();
+  std::shared_ptr<const Catalogue> current_ = std::make_shared<const Catalogue>();  // null: outdated
   // Made when a client looks. By session and user.
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const Catalogue>> views_;
-  bool views_differ_ = false;  // some upstream of one session or user lists something else
+  // Some upstream of one session or user lists something else; nullopt: not known.
+  std::optional<bool> views_differ_ = false;
   Event complete_;
 };
 

@@ -49,6 +49,8 @@ void add_server(ConfigReader& in, pool::ServerSpec spec, Config& config) {
   if (!spec.enabled) return;
   if (const auto problem = server_name_problem(spec.name)) in.fail("", "cannot be used: " + *problem);
   if (const auto problem = sharing_problem(spec, config.authenticated)) in.fail("sharing", *problem);
+  if (config.servers.size() >= kMaxServers)
+    in.fail("", "is one server more than max_servers (" + std::to_string(kMaxServers) + ")");
   config.servers.push_back(std::move(spec));
 }
 

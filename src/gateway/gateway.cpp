@@ -189,6 +189,9 @@ void GatewayImpl::set_clocks(const Config& config) {
 }
 
 Result<void> GatewayImpl::check_reload(const Config& next) const {
+  if (next.servers.size() > kMaxServers)
+    return Error(ErrorKind::validation,
+                 "there are more servers than max_servers (" + std::to_string(kMaxServers) + ")");
   for (const pool::ServerSpec& spec : next.servers) {
     const Result<void> usable = servers_->check(spec);
     if (!usable) return usable.error();

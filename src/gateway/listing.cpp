@@ -81,10 +81,21 @@ void Listing::stop() {
 }
 
 void Listing::check_complete() {
-  const bool all =
-      std::ranges::all_of(servers_->all(), [](const EntryPtr& entry) { return entry->listing.attempted; });
-  if (all) catalogue_->complete().set();
+  if (!catalogue_->complete().is_set() && all_attempted()) catalogue_->complete().set();
   call_waiters();
+}
+
+// Looks on where it found a server that had not tried to list, so that each of many is looked at once or
+// twice.
+bool Listing::all_attempted() {
+  const auto& entries = servers_->by_name();
+  const auto waits = [](const auto& one) { return !one.second->listing.attempted; };
+  const auto from = entries.lower_bound(awaited_);
+  auto found = std::find_if(from, entries.end(), waits);
+  if (found == entries.end()) found = std::find_if(entries.begin(), from, waits);
+  const bool all = found == entries.end() || !waits(*found);
+  awaited_ = all ? std::string() : found->first;
+  return all;
 }
 
 // ---- waiting ---------------------------------------------------------------------------------------------
@@ -184,7 +195,7 @@ void Listing::note_outcome(ServerEntry& entry, const Result<ListOutcome>& outcom
   listing.errors = outcome ? outcome->errors : ListOutcome().errors;
   std::string problem = outcome ? outcome->problem : outcome.error().to_string();
   if (problem.empty()) listing.pause = {};
-  const bool news = !problem.empty() && problem != listing.problem;
+  const bool news = !stopping_ && !problem.empty() && problem != listing.problem;
   listing.problem = std::move(problem);
   if (news) log_.warning("server does not list", {{"server", entry.name()}, {"reason", listing.problem}});
 }

@@ -81,6 +81,7 @@ class Listing : public std::enable_shared_from_this<Listing> {
   // Until an attempt of `entry` has ended, or it is retired. Kind timeout, cancelled or closed otherwise.
   Task<Result<void>> wait_for_attempt(EntryPtr entry, std::stop_token stop);
   void call_waiters();
+  bool all_attempted();
   void retry_later(const EntryPtr& entry);
 
   Loop& loop_;
@@ -90,6 +91,7 @@ class Listing : public std::enable_shared_from_this<Listing> {
   Log log_;
   std::chrono::milliseconds retry_delay_{1'000};
   std::vector<std::shared_ptr<pool::Waiter>> waiters_;  // called when an attempt has ended
+  std::string awaited_;  // a server that had not tried to list when all_attempted() was called last
   bool stopping_ = false;
 };
 

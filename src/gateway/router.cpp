@@ -73,8 +73,9 @@ std::shared_ptr<ServerEntry> Router::unlisted_owner(const Requested& requested) 
 }
 
 bool Router::may_be_listed_yet(const Requested& requested) const {
-  return requested.kind == Kind::resources &&
-         std::ranges::any_of(servers_->all(), [](const auto& entry) { return !entry->listing.attempted; });
+  return requested.kind == Kind::resources && std::ranges::any_of(servers_->by_name(), [](const auto& one) {
+           return !one.second->listing.attempted;
+         });
 }
 
 Error Router::unknown_name(const Requested& requested) const {
@@ -86,9 +87,9 @@ Error Router::unknown_name(const Requested& requested) const {
 
 // A server that has not listed its resources may have it.
 Error Router::unknown_resource(std::string_view uri, const Principal& principal) const {
-  for (const auto& entry : servers_->all()) {
+  for (const auto& [name, entry] : servers_->by_name()) {
     if (const std::optional<Error> problem = resource_problem(*entry))
-      return failure_of(entry->name(), *problem, failures_.tells_details(principal));
+      return failure_of(name, *problem, failures_.tells_details(principal));
   }
   return refusal_of(rpc::kInvalidParams, "Resource not found: no server here has `" + std::string(uri) + "`",
                     failure::unknown_name);

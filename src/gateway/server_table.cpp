@@ -50,6 +50,9 @@ Result<void> ServerTable::check(const pool::ServerSpec& spec) const {
 Result<ServerTable::EntryPtr> ServerTable::add(pool::ServerSpec spec) {
   const Result<void> usable = check(spec);
   if (!usable) return usable.error();
+  if (entries_.size() >= kMaxServers)
+    return Error(ErrorKind::resource_exhausted,
+                 "there are max_servers (" + std::to_string(kMaxServers) + ") servers already");
   auto entry = std::make_shared<ServerEntry>(std::move(spec));
   const Result<void> added = pool_->add(entry->spec);
   if (!added) return added.error();

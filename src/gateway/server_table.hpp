@@ -28,11 +28,13 @@ class ServerTable {
   EntryPtr owner_of(std::string_view offered) const;
   // By name.
   std::vector<EntryPtr> all() const;
+  const std::map<std::string, EntryPtr, std::less<>>& by_name() const noexcept { return entries_; }
 
   // Kind validation for a name that cannot be used, or a sharing that needs authentication.
   Result<void> check(const pool::ServerSpec& spec) const;
   // Each returns the entry that has become current, and retires the one that was. Kind validation for a spec
-  // that check() refuses, and a name that is taken or unknown; then nothing has changed.
+  // that check() refuses, and a name that is taken or unknown; kind resource_exhausted for a server over
+  // max_servers; then nothing has changed.
   Result<EntryPtr> add(pool::ServerSpec spec);
   // The new entry begins with the lists of the former one, which are offered until the server has listed
   // anew.

@@ -48,9 +48,8 @@ class Core : public std::enable_shared_from_this<Core> {
   void make_room();
 
   // ---- upstreams ----
-  void enroll(ManagedUpstream& upstream) { upstreams_.push_back(&upstream); }
-  void dismiss(ManagedUpstream& upstream) { std::erase(upstreams_, &upstream); }
-  const std::vector<ManagedUpstream*>& upstreams() const noexcept { return upstreams_; }
+  void enroll(ManagedUpstream& upstream) { upstreams_.insert(&upstream); }
+  void dismiss(ManagedUpstream& upstream) { upstreams_.erase(&upstream); }
 
   // ---- connections, from before their start until they are gone ----
   class Live {
@@ -70,7 +69,7 @@ class Core : public std::enable_shared_from_this<Core> {
   ManagedUpstream* next_to_evict(Clock::time_point now, Clock::time_point& ripe_at) const;
   void died();
 
-  std::vector<ManagedUpstream*> upstreams_;
+  std::set<ManagedUpstream*> upstreams_;
   Timer room_timer_;
   std::size_t live_ = 0;
   Event quiet_;

@@ -22,15 +22,16 @@ Task<bool> Waiter::wait(std::shared_ptr<Waiter> self, Clock::duration timeout, s
 // One place in line. Whoever goes away after being let in, but before noticing it, leaves again.
 struct Gate::Standing {
   Standing(Gate& at, bool urgent)
-      : gate(at), line(urgent ? at.urgent_line_ : at.line_), waiter(std::make_shared<Waiter>(at.loop_)) {
-    line.push_back(waiter);
-  }
+      : gate(at),
+        line(urgent ? at.urgent_line_ : at.line_),
+        waiter(std::make_shared<Waiter>(at.loop_)),
+        place(line.insert(line.end(), waiter)) {}
   ~Standing() {
     if (taken) return;
     if (waiter->called()) {
       gate.leave();
     } else {
-      line.remove(waiter);
+      line.erase(place);
     }
   }
   Standing(const Standing&) = delete;
@@ -38,6 +39,7 @@ struct Gate::Standing {
   Gate& gate;
   std::list<std::shared_ptr<Waiter>>& line;
   std::shared_ptr<Waiter> waiter;
+  std::list<std::shared_ptr<Waiter>>::iterator place;  // valid until the waiter is called
   bool taken = false;
 };
 

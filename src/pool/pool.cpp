@@ -11,7 +11,8 @@ constexpr std::chrono::seconds kStopLadder{10};
 
 Task<void> shut_down(std::shared_ptr<Core> core, std::shared_ptr<ServerRegistry> registry,
                      std::chrono::milliseconds grace) {
-  registry->shut_down(grace);
+  Task<void> retiring = registry->shut_down(grace);
+  co_await retiring;
   Task<bool> ending = core->all_gone(grace + kStopLadder);
   const bool gone = co_await ending;
   if (!gone) core->log().error("servers are still not gone", {});

@@ -4,6 +4,7 @@
 
 #include "fairlead/process/failure.hpp"
 #include "pool/reference_resolver.hpp"
+#include "protocol/slices.hpp"
 
 namespace fairlead::pool {
 
@@ -112,7 +113,7 @@ void ServerRegistry::retire(Server& server, std::string_view why) {
 }
 
 void ServerRegistry::let_go(UpstreamPtr upstream, std::string_view why) {
-  leaving_.push_back(upstream);
+  leaving_.insert(upstream);
   upstream->lifecycle.retire(why, upstream->spec().clocks.drain);
 }
 
@@ -179,8 +180,7 @@ void ServerRegistry::keep_apart(const std::string& name, const std::string& evid
 
 // What has come to rest and will not be asked for by its key again.
 void ServerRegistry::forget(ManagedUpstream& upstream) {
-  if (upstream.state() == State::stopped)
-    std::erase_if(leaving_, [&](const UpstreamPtr& leaving) { return leaving.get() == &upstream; });
+  if (upstream.state() == State::stopped) leaving_.erase(upstream.shared_from_this());
   if (upstream.key().empty() || upstream.state() != State::idle) return;
   const Result<Server*> server = find(upstream.spec().name);
   if (!server) return;
@@ -207,11 +207,22 @@ std::vector<UpstreamStatus> ServerRegistry::status() const {
   return all;
 }
 
-void ServerRegistry::shut_down(std::chrono::milliseconds grace) {
+Task<void> ServerRegistry::shut_down(std::chrono::milliseconds grace) {
+  const auto keep = shared_from_this();
   shutting_down_ = true;
-  for (auto& [name, server] : servers_) retire(server, "the pool shuts down");
-  const std::vector<UpstreamPtr> all = leaving_;
-  for (const UpstreamPtr& upstream : all) upstream->lifecycle.retire("the pool shuts down", grace);
+  mcp::Slices slices;
+  std::vector<std::string> names;
+  for (const auto& [name, server] : servers_) names.push_back(name);
+  for (const std::string& name : names) {
+    const auto found = servers_.find(name);
+    if (found != servers_.end()) retire(found->second, "the pool shuts down");
+    if (slices.due(0)) co_await sleep_for(core_->loop, mcp::Slices::kPause);
+  }
+  const std::vector<UpstreamPtr> all(leaving_.begin(), leaving_.end());
+  for (const UpstreamPtr& upstream : all) {
+    upstream->lifecycle.retire("the pool shuts down", grace);
+    if (slices.due(0)) co_await sleep_for(core_->loop, mcp::Slices::kPause);
+  }
 }
 
 }  // namespace fairlead::pool

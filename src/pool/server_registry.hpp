@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,8 @@ class ServerRegistry : public std::enable_shared_from_this<ServerRegistry> {
   // connection: it is not shared any more.
   void note_method(const Target& target, std::string_view method);
   void end_session(std::string_view session);
-  // Refuses calls from now on, and retires all upstreams.
-  void shut_down(std::chrono::milliseconds grace);
+  // Refuses calls from now on, and retires all upstreams, many of them in slices.
+  Task<void> shut_down(std::chrono::milliseconds grace);
 
  private:
   Server make_server(ServerSpec spec);
@@ -57,7 +58,7 @@ class ServerRegistry : public std::enable_shared_from_this<ServerRegistry> {
 
   std::shared_ptr<Core> core_;
   std::map<std::string, Server, std::less<>> servers_;
-  std::vector<UpstreamPtr> leaving_;  // of servers that are no longer, or are another way now
+  std::set<UpstreamPtr> leaving_;  // of servers that are no longer, or are another way now
   bool shutting_down_ = false;
 };
 

@@ -27,6 +27,9 @@ enum class FailureDetails : std::uint8_t {
   administrators,  // clients with the role "admin"
 };
 
+// The servers that a gateway may have (max_servers).
+inline constexpr std::size_t kMaxServers = 20'000;
+
 struct Config {
   Config() {}  // NOLINT: not an aggregate, see ConnectOptions
 

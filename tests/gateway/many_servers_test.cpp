@@ -1,0 +1,146 @@
+// Thousands of servers: changed and stopped in steps, between which the loop serves others.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "fairlead/gateway/gateway.hpp"
+#include "support/turns.hpp"
+
+namespace fairlead::gateway {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kMany = 3000;  // more than one step
+
+class ManyServers : public testing::Test {
+ protected:
+  ~ManyServers() override {
+    if (gateway) loop.block_on(gateway->shutdown(0ms));
+  }
+
+  // Servers that cannot be started: there is no such connector.
+  static Config config_of(std::size_t count) {
+    Config config;
+    for (std::size_t i = 0; i < count; ++i) {
+      pool::ServerSpec spec;
+      spec.name = "s" + std::to_string(i);
+      spec.reach = pool::NamedConnector{"none"};
+      config.servers.push_back(std::move(spec));
+    }
+    return config;
+  }
+
+  void start(std::size_t count) {
+    Result<std::shared_ptr<Gateway>> made = Gateway::create(loop, config_of(count));
+    ASSERT_TRUE(made);
+    gateway = *made;
+  }
+
+  std::size_t servers_in(pool::State state) const {
+    const auto all = gateway->pool().status();
+    return static_cast<std::size_t>(std::ranges::count(all, state, &pool::UpstreamStatus::state));
+  }
+
+  Loop loop;
+  std::shared_ptr<Gateway> gateway;
+};
+
+Task<void> note_end(Task<Result<void>> task, std::optional<Result<void>>* outcome) {
+  const Result<void> result = co_await task;
+  outcome->emplace(result);
+}
+
+Task<void> note_shutdown(Task<void> task, bool* ended) {
+  co_await task;
+  *ended = true;
+}
+
+TEST_F(ManyServers, ReloadAddsUpdatesAndRemovesThemInSteps) {
+  start(0);
+  Config updated = config_of(kMany);
+  for (pool::ServerSpec& spec : updated.servers) spec.max_calls += 1;
+  for (const Config& next : {config_of(kMany), updated, Config()}) {
+    std::optional<Result<void>> outcome;
+    std::optional<bool> done_in_first_turn;
+    test::expect_short_turns(loop, [&] {
+      loop.spawn(note_end(gateway->reload(next), &outcome));
+      loop.post([&] { done_in_first_turn = outcome.has_value(); });
+      loop.run_until([&] { return outcome && done_in_first_turn; });
+    });
+    EXPECT_TRUE(*outcome);
+    EXPECT_EQ(done_in_first_turn, false);
+  }
+}
+
+TEST_F(ManyServers, LaterReloadReplacesOneThatIsUnderWay) {
+  start(0);
+  std::optional<Result<void>> first;
+  std::optional<Result<void>> second;
+  loop.spawn(note_end(gateway->reload(config_of(kMany)), &first));
+  loop.spawn(note_end(gateway->reload(config_of(1)), &second));
+  loop.run_until([&] { return first && second; });
+  ASSERT_FALSE(*first);
+  EXPECT_EQ(first->error().kind(), ErrorKind::cancelled);
+  EXPECT_TRUE(*second);
+  EXPECT_FALSE(gateway->remove_server("s1"));
+  EXPECT_TRUE(gateway->remove_server("s0"));
+}
+
+TEST_F(ManyServers, ReloadThatIsRefusedDoesNotStopOneThatIsUnderWay) {
+  start(0);
+  std::optional<Result<void>> first;
+  std::optional<Result<void>> refused;
+  Config unusable;
+  unusable.servers.emplace_back().name = "a__b";
+  loop.spawn(note_end(gateway->reload(config_of(kMany)), &first));
+  loop.spawn(note_end(gateway->reload(unusable), &refused));
+  loop.run_until([&] { return first && refused; });
+  EXPECT_TRUE(*first);
+  EXPECT_FALSE(*refused);
+  EXPECT_TRUE(gateway->remove_server("s" + std::to_string(kMany - 1)));
+}
+
+TEST_F(ManyServers, ShutdownEndsAReloadThatIsUnderWay) {
+  start(0);
+  std::optional<Result<void>> outcome;
+  bool ended = false;
+  loop.spawn(note_end(gateway->reload(config_of(kMany)), &outcome));
+  loop.spawn(note_shutdown(gateway->shutdown(0ms), &ended));
+  loop.run_until([&] { return outcome && ended; });
+  EXPECT_FALSE(gateway->remove_server("s" + std::to_string(kMany - 1)));
+}
+
+TEST_F(ManyServers, ShutdownStopsThemInSteps) {
+  start(kMany);
+  std::size_t turns = 0;
+  loop.run_until([&] { return ++turns > kMany; });  // each has an upstream that waits or has failed
+  bool ended = false;
+  std::optional<std::size_t> after_first_step;
+  test::expect_short_turns(loop, [&] {
+    loop.spawn(note_shutdown(gateway->shutdown(0ms), &ended));
+    loop.post([&] { after_first_step = servers_in(pool::State::stopped); });
+    loop.run_until([&] { return ended && after_first_step; });
+  });
+  EXPECT_LT(*after_first_step, kMany);
+  EXPECT_EQ(gateway->pool().processes(), 0u);
+}
+
+TEST_F(ManyServers, MoreThanMaxServersAreRefused) {
+  std::string text = R"({"servers":{)";
+  for (std::size_t i = 0; i <= kMaxServers; ++i)
+    text += (i ? ",\"s" : "\"s") + std::to_string(i) + R"(":{"command":"x"})";
+  const Result<Config> config = parse_config(text + "}}", "f");
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().message(), "f: `servers.s20000` is one server more than max_servers (20000)");
+  start(1);
+  const Result<void> reloaded = loop.block_on(gateway->reload(config_of(kMaxServers + 1)));
+  ASSERT_FALSE(reloaded);
+  EXPECT_EQ(reloaded.error().message(), "there are more servers than max_servers (20000)");
+}
+
+}  // namespace
+}  // namespace fairlead::gateway
