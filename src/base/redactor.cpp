@@ -17,7 +17,7 @@ constexpr std::string_view kRedacted = "***";
 constexpr int kMaxJsonLevels = 2;  // JSON text as a string of JSON text
 
 // Sorted, and overlapping ones as one.
-std::vector<Range> joined(std::vector<Range> ranges) {
+std::vector<Range> joined_ranges(std::vector<Range> ranges) {
   std::ranges::sort(ranges, {}, [](const Range& range) { return std::pair(range.end, range.begin); });
   std::vector<Range> all;
   for (const Range& range : ranges) add_range(all, range);
@@ -65,7 +65,7 @@ std::vector<Range> find_secrets(Indexes indexes, std::string_view text, bool tru
   std::vector<Range> ranges;
   for (const auto& index : indexes) add_found(ranges, *index, text, truncated);
   if (text.find_first_of("\\%+") != std::string_view::npos) add_escaped(ranges, indexes, text, truncated);
-  return joined(std::move(ranges));
+  return joined_ranges(std::move(ranges));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ ProcessSpec process_of(Program program) {
 
 constexpr std::size_t kLargeSecrets = 16u << 10;
 
-std::size_t bytes_of(const std::vector<std::string>& secrets) {
+std::size_t secret_bytes(const std::vector<std::string>& secrets) {
   std::size_t bytes = 0;
   for (const std::string& secret : secrets) bytes += secret.size();
   return bytes;
@@ -166,7 +166,7 @@ Task<ConnectResult> ConnectionOpener::open(std::weak_ptr<ManagedUpstream> weak, 
   if (!resolved) co_return resolved.error();
   if (!opener.opening(generation)) co_return Error(ErrorKind::closed, "no longer wanted");
   opener.use_secrets(resolved->secrets);
-  if (bytes_of(resolved->secrets) > kLargeSecrets) {
+  if (secret_bytes(resolved->secrets) > kLargeSecrets) {
     // The connection indexes them too, in a turn of its own.
     static_cast<void>(self->core->options.redactor->current());
     co_await sleep_for(self->core->loop, mcp::Slices::kPause);

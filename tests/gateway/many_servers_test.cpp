@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMany = 3000;  // more than one step
+constexpr std::size_t kServerCount = 3000;  // more than one step
 
 class ManyServers : public testing::Test {
  protected:
@@ -61,9 +61,9 @@ Task<void> note_shutdown(Task<void> task, bool* ended) {
 
 TEST_F(ManyServers, ReloadAddsUpdatesAndRemovesThemInSteps) {
   start(0);
-  Config updated = config_of(kMany);
+  Config updated = config_of(kServerCount);
   for (pool::ServerSpec& spec : updated.servers) spec.max_calls += 1;
-  for (const Config& next : {config_of(kMany), updated, Config()}) {
+  for (const Config& next : {config_of(kServerCount), updated, Config()}) {
     std::optional<Result<void>> outcome;
     std::optional<bool> done_in_first_turn;
     test::expect_short_turns(loop, [&] {
@@ -80,7 +80,7 @@ TEST_F(ManyServers, LaterReloadReplacesOneThatIsUnderWay) {
   start(0);
   std::optional<Result<void>> first;
   std::optional<Result<void>> second;
-  loop.spawn(note_end(gateway->reload(config_of(kMany)), &first));
+  loop.spawn(note_end(gateway->reload(config_of(kServerCount)), &first));
   loop.spawn(note_end(gateway->reload(config_of(1)), &second));
   loop.run_until([&] { return first && second; });
   ASSERT_FALSE(*first);
@@ -96,28 +96,28 @@ TEST_F(ManyServers, ReloadThatIsRefusedDoesNotStopOneThatIsUnderWay) {
   std::optional<Result<void>> refused;
   Config unusable;
   unusable.servers.emplace_back().name = "a__b";
-  loop.spawn(note_end(gateway->reload(config_of(kMany)), &first));
+  loop.spawn(note_end(gateway->reload(config_of(kServerCount)), &first));
   loop.spawn(note_end(gateway->reload(unusable), &refused));
   loop.run_until([&] { return first && refused; });
   EXPECT_TRUE(*first);
   EXPECT_FALSE(*refused);
-  EXPECT_TRUE(gateway->remove_server("s" + std::to_string(kMany - 1)));
+  EXPECT_TRUE(gateway->remove_server("s" + std::to_string(kServerCount - 1)));
 }
 
 TEST_F(ManyServers, ShutdownEndsAReloadThatIsUnderWay) {
   start(0);
   std::optional<Result<void>> outcome;
   bool ended = false;
-  loop.spawn(note_end(gateway->reload(config_of(kMany)), &outcome));
+  loop.spawn(note_end(gateway->reload(config_of(kServerCount)), &outcome));
   loop.spawn(note_shutdown(gateway->shutdown(0ms), &ended));
   loop.run_until([&] { return outcome && ended; });
-  EXPECT_FALSE(gateway->remove_server("s" + std::to_string(kMany - 1)));
+  EXPECT_FALSE(gateway->remove_server("s" + std::to_string(kServerCount - 1)));
 }
 
 TEST_F(ManyServers, ShutdownStopsThemInSteps) {
-  start(kMany);
+  start(kServerCount);
   std::size_t turns = 0;
-  loop.run_until([&] { return ++turns > kMany; });  // each has an upstream that waits or has failed
+  loop.run_until([&] { return ++turns > kServerCount; });  // each has an upstream that waits or has failed
   bool ended = false;
   std::optional<std::size_t> after_first_step;
   test::expect_short_turns(loop, [&] {
@@ -125,7 +125,7 @@ TEST_F(ManyServers, ShutdownStopsThemInSteps) {
     loop.post([&] { after_first_step = servers_in(pool::State::stopped); });
     loop.run_until([&] { return ended && after_first_step; });
   });
-  EXPECT_LT(*after_first_step, kMany);
+  EXPECT_LT(*after_first_step, kServerCount);
   EXPECT_EQ(gateway->pool().processes(), 0u);
 }
 
