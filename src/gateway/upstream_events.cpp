@@ -82,11 +82,18 @@ void UpstreamEvents::on_notification(const std::shared_ptr<pool::Upstream>& upst
   if (method == "notifications/message") return on_log(*upstream, params);
   if (method == "notifications/resources/updated") {
     const auto uri = json::View(params)["uri"].as_string(mcp::ListLimits().max_uri_bytes);
-    if (uri) watches_->tell(*upstream, *uri);
-    return;
+    return uri ? watches_->tell(*upstream, *uri) : drop(*upstream, method, "uri", "max_uri_bytes");
   }
   if (method == "notifications/elicitation/complete") return on_url_completed(*upstream, params);
   log_.debug("notification for nobody", {{"server", upstream->spec().name}, {"method", std::string(method)}});
+}
+
+void UpstreamEvents::drop(const pool::Upstream& upstream, std::string_view method, std::string_view member,
+                          std::string_view limit) const {
+  log_.debug("notification dropped",
+             {{"server", upstream.spec().name},
+              {"method", std::string(method)},
+              {"reason", std::string(member) + " is not a string within " + std::string(limit)}});
 }
 
 void UpstreamEvents::on_list_changed(const std::shared_ptr<pool::Upstream>& upstream) {
@@ -120,8 +127,10 @@ void UpstreamEvents::tell(const mcp::Context& client, std::string_view method,
 
 void UpstreamEvents::on_url_completed(const pool::Upstream& upstream, const json::Raw& params) {
   const std::string& server = upstream.spec().name;
-  const std::string elicitation =
-      json::View(params)["elicitationId"].as_string(mcp::kMaxElicitationIdBytes).value_or("");
+  const auto id = json::View(params)["elicitationId"].as_string(mcp::kMaxElicitationIdBytes);
+  if (!id)
+    return drop(upstream, "notifications/elicitation/complete", "elicitationId", "max_elicitation_id_bytes");
+  const std::string& elicitation = *id;
   const bool per_user = upstream.spec().sharing == pool::Sharing::per_user;
   for (const std::string& session : sessions_->sessions_at_url(server, elicitation)) {
     const std::optional<mcp::Context> context = sessions_->find(session);

@@ -38,6 +38,9 @@ class UpstreamEvents : public std::enable_shared_from_this<UpstreamEvents> {
   json::Raw capabilities_for(const pool::Upstream& upstream) const;
   void on_notification(const std::shared_ptr<pool::Upstream>& upstream, std::string_view method,
                        const json::Raw& params);
+  // Logs a notification that is for nobody because of a member that is missing or too long.
+  void drop(const pool::Upstream& upstream, std::string_view method, std::string_view member,
+            std::string_view limit) const;
   void on_list_changed(const std::shared_ptr<pool::Upstream>& upstream);
   void on_log(const pool::Upstream& upstream, const json::Raw& params);
   void on_url_completed(const pool::Upstream& upstream, const json::Raw& params);

@@ -5,11 +5,20 @@
 namespace fairlead::gateway {
 namespace {
 
-class HostileNotificationsTest : public GatewayTest,
-                                 public ::testing::WithParamInterface<std::pair<std::string, std::string>> {};
+struct LongMember {
+  std::string method;
+  std::string key;
+  std::string limit;  // that its string is over; empty: it is not read, without a word
+};
+class HostileNotificationsTest : public GatewayTest, public ::testing::WithParamInterface<LongMember> {
+ protected:
+  std::vector<std::string> logged;
+};
 
 TEST_P(HostileNotificationsTest, LongEscapedStringDoesNotHoldTheLoop) {
-  const auto& [method, key] = GetParam();
+  const auto& [method, key, limit] = GetParam();
+  gateway_log =
+      Log(LogLevel::debug, LogFormat::text, [&](std::string_view line) { logged.emplace_back(line); });
   std::string escapes;
   while (escapes.size() < test::kLargestFrame - 1000) escapes += R"(\n)";
   const json::Raw params = raw(R"({")" + key + R"(":")" + escapes + R"("})");
@@ -20,13 +29,19 @@ TEST_P(HostileNotificationsTest, LongEscapedStringDoesNotHoldTheLoop) {
   ASSERT_TRUE(instance("s", 0).peer->post_notification(method, params));
   settle("s");
   test::expect_short_turns(loop);
+  const auto dropped = std::ranges::count_if(logged, [&](const std::string& line) {
+    return line.find(key + " is not a string within " + limit) != std::string::npos;
+  });
+  EXPECT_EQ(dropped, limit.empty() ? 0 : 1) << "a string over its limit is not decoded";
 }
 
 INSTANTIATE_TEST_SUITE_P(Members, HostileNotificationsTest,
-                         ::testing::Values(std::pair("notifications/message", "level"),
-                                           std::pair("notifications/resources/updated", "uri"),
-                                           std::pair("notifications/elicitation/complete", "elicitationId")),
-                         [](const auto& tested) { return tested.param.second; });
+                         ::testing::Values(LongMember{"notifications/message", "level", ""},
+                                           LongMember{"notifications/resources/updated", "uri",
+                                                      "max_uri_bytes"},
+                                           LongMember{"notifications/elicitation/complete", "elicitationId",
+                                                      "max_elicitation_id_bytes"}),
+                         [](const auto& tested) { return tested.param.key; });
 
 }  // namespace
 }  // namespace fairlead::gateway

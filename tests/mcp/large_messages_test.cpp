@@ -1,4 +1,6 @@
 // The largest messages there may be, sent to a client and to a server: none of them holds the loop.
+#include "fairlead/mcp/typed_decode.hpp"
+#include "mcp/features.hpp"
 #include "mcp/harness.hpp"
 #include "mcp/subscriptions.hpp"
 #include "support/hostile_json.hpp"
@@ -246,6 +248,44 @@ TEST_F(ServerTest, LargestModernArgumentsDoNotHoldTheLoop) {
     EXPECT_TRUE(served_or_refused(answer)) << answer.substr(0, 200);
     test::expect_short_turns(loop);
   }
+}
+
+struct OneField {
+  std::optional<int> a;
+};
+BOOST_DESCRIBE_STRUCT(OneField, (), (a))
+
+struct ManyFields {
+  std::optional<int> a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p;
+};
+BOOST_DESCRIBE_STRUCT(ManyFields, (), (a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p))
+
+// Arguments with one large member, which no field has.
+std::string large_arguments() {
+  return R"({"a":1,"large":)" + test::shuffled("[", {"[[]],"}, "1", "]", 1u << 20) + "}";
+}
+
+TEST(LargeArguments, AreReadOnceHoweverManyFieldsTheyAreDecodedInto) {
+  const json::Raw arguments = test::raw(large_arguments());
+  const json::View view(arguments);
+  OneField one;
+  ManyFields many;
+  const auto once = test::cpu_time([&] { EXPECT_TRUE(typed::decode_struct(view, one)); });
+  const auto all = test::cpu_time([&] { EXPECT_TRUE(typed::decode_struct(view, many)); });
+  EXPECT_EQ(many.a, 1);
+  EXPECT_LT(all, 5 * once) << "16 fields";
+}
+
+TEST(LargeArguments, AreNotReadToFindAnotherMemberOfParams) {
+  const rpc::Message message = rpc::Message::parse(
+      Bytes::copy_of(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":)" +
+                     large_arguments() + R"(,"name":"t"}})"));
+  const FeatureCall call{nullptr, nullptr, "tools/call", message.params(), Log(), message};
+  const auto reading = test::cpu_time([&] { EXPECT_FALSE(call.args()["name"].absent()); });
+  const auto found = test::cpu_time([&] {
+    for (int i = 0; i < 10; ++i) EXPECT_FALSE(call.arg("name").absent());
+  });
+  EXPECT_LT(found, reading) << "ten lookups, and one that reads all of params";
 }
 
 // The members that a listener has, with these resources.
