@@ -21,11 +21,18 @@ void StreamPump::wait_for_input() {
 }
 
 void StreamPump::run_soon() {
-  if (std::exchange(run_posted_, true)) return;
-  loop_.post([self = self()] {
+  if (!std::exchange(run_posted_, true)) loop_.post(posted_run());
+}
+
+void StreamPump::run_in_turn_of(FairQueue::Client client) {
+  if (!std::exchange(run_posted_, true)) loop_.fair().post(client, posted_run());
+}
+
+Loop::Callback StreamPump::posted_run() {
+  return [self = self()] {
     self->run_posted_ = false;
     if (self->stream_) self->run_turn();
-  });
+  };
 }
 
 void StreamPump::run_turn() {

@@ -58,6 +58,8 @@ class StreamPump {
   void wait_for_input();
   // A turn begins after the callbacks that wait for the loop now: for input that was read and is not handled.
   void run_soon();
+  // The same in the fair queue of the loop: other clients have their turns before.
+  void run_in_turn_of(FairQueue::Client client);
   // Runs a turn of steps, as described for read_once(): the owner's, or others. REQUIRES: the caller keeps
   // the owner alive.
   void run_turn();
@@ -79,6 +81,7 @@ class StreamPump {
   std::unique_ptr<ByteStream> release();
 
  private:
+  Loop::Callback posted_run();
   std::shared_ptr<StreamPump> self() { return {owner_.lifetime(), this}; }
 
   Loop& loop_;

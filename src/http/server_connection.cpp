@@ -15,7 +15,7 @@ constexpr std::size_t kLeastRead = 64u << 10;
 constexpr std::size_t kLargestRead = 1u << 20;
 constexpr std::size_t kReadAhead = 64u << 10;     // of requests behind one that is not answered yet
 constexpr std::size_t kLargestInput = 64u << 10;  // of one read that may bring several requests
-constexpr int kRequestsPerTurn = 64;              // of one connection; then others have their turn
+constexpr int kRequestsPerTurn = 64;              // of one connection, while no other client waits
 constexpr std::size_t kAnswersAhead = 64u << 10;  // of pipelined answers, before they are written
 
 }  // namespace
@@ -66,7 +66,7 @@ bool ServerConnection::read_next() {
   take_pending();  // was read before what comes now
   if (!pump_.open()) return false;
   if (closing_) return discard();
-  if (turn_requests_ >= kRequestsPerTurn) return false;
+  if (turn_is_over()) return false;
   if (!may_take_next()) return read_ahead();
   return reader_.missing() >= kDirectFrom ? read_body() : read_some();
 }
@@ -169,8 +169,13 @@ void ServerConnection::take_pending() {
   read_ahead_charge_.set(0);
 }
 
+// Where requests of other clients wait, each connection handles one at a time.
+bool ServerConnection::turn_is_over() const noexcept {
+  return turn_requests_ >= (core_->loop.fair().empty() ? kRequestsPerTurn : 1);
+}
+
 bool ServerConnection::may_take_next() const noexcept {
-  return pump_.open() && !current_ && !closing_ && !pump_.blocked() && turn_requests_ < kRequestsPerTurn &&
+  return pump_.open() && !current_ && !closing_ && !pump_.blocked() && !turn_is_over() &&
          admission_.stage != Admission::Stage::waiting;
 }
 
@@ -211,7 +216,8 @@ void ServerConnection::settle() {
   if (!pump_.open()) return;
   if (!resume_posted_ && pending_done_ < pending_.size() && may_take_next()) {
     resume_posted_ = true;
-    core_->loop.post([self = shared_from_this()] {
+    if (!account_) account_of(peer_);
+    core_->loop.fair().post(account_.get(), [self = shared_from_this()] {
       self->resume_posted_ = false;
       self->resume();
     });

@@ -90,6 +90,7 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   void take(std::string_view bytes);
   void take_pending();
   void after_feed();
+  bool turn_is_over() const noexcept;
   bool may_take_next() const noexcept;
   bool is_idle() const noexcept;
   void resume();

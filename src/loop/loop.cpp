@@ -118,6 +118,8 @@ using Roots = boost::intrusive::list<Root::promise_type, boost::intrusive::const
 }  // namespace
 
 struct Loop::Impl {
+  explicit Impl(Loop& loop) : fair(loop) {}
+
   asio::io_context context{1};
   asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
   // Made now, so that being out of descriptors shows here and not at whatever waits for one first.
@@ -127,6 +129,7 @@ struct Loop::Impl {
   std::array<Bytes, 8> large;
   std::size_t next_large = 0;
   TurnMeter turns;
+  FairQueue fair;
   Roots roots;
 
   void start(Task<void> task) {
@@ -138,7 +141,7 @@ struct Loop::Impl {
 
 Loop::Loop() {
   const StandardNumbersTaken taken;
-  impl_ = std::make_unique<Impl>();
+  impl_ = std::make_unique<Impl>(*this);
 }
 
 Loop::~Loop() {
@@ -220,6 +223,10 @@ void Loop::remember_large(const Bytes& block) {
   } else {
     impl_->large[impl_->next_large++ % impl_->large.size()] = block;
   }
+}
+
+FairQueue& Loop::fair() noexcept {
+  return impl_->fair;
 }
 
 TurnMeter& Loop::turns() noexcept {

@@ -6,8 +6,8 @@ namespace fairlead::transport {
 
 namespace {
 
-// Frames that are handled before the other callbacks of the loop run.
-constexpr int kFramesPerTurn = 512;
+// Frames that a turn handles while no other client waits.
+constexpr int kFramesPerTurn = 64;
 
 }  // namespace
 
@@ -47,7 +47,7 @@ void WebSocketConnection::want_input() {
 // While the receiver lags behind, nothing more is read than it can bear.
 void WebSocketConnection::wait_for_input() {
   if (input_ended_ || reason() || receiver_lags()) return;
-  if (undecoded_) return pump_.run_soon();
+  if (undecoded_) return client_ ? pump_.run_in_turn_of(client_) : pump_.run_soon();
   pump_.wait_for_input();
 }
 
@@ -92,12 +92,19 @@ bool WebSocketConnection::read_some() {
   return true;
 }
 
+// Where messages of other clients wait, each connection handles one at a time.
+bool WebSocketConnection::turn_is_over() noexcept {
+  const bool others_wait = client_ && !loop().fair().empty();
+  return frames_in_turn_ >= (others_wait ? 1 : kFramesPerTurn);
+}
+
 // Returns false when the turn has decoded its frames and there may be more in the decoder.
 bool WebSocketConnection::decode() {
   while (!input_ended_ && !reason()) {
-    if (frames_in_turn_++ >= kFramesPerTurn) return false;
+    if (turn_is_over() && decoder_.buffered() > 0) return false;
     websocket::Decoder::Step step = decoder_.next();
     if (step.what == websocket::Decoder::What::more) break;
+    ++frames_in_turn_;
     take(std::move(step));
   }
   input_charge_.set(decoder_.buffered());
@@ -145,6 +152,7 @@ void WebSocketConnection::say_goodbye(std::uint16_t code, std::string_view why) 
 
 void WebSocketConnection::charge_to(const std::shared_ptr<ByteAccount>& account) {
   set_account(account);
+  client_ = account.get();
   input_charge_ = ByteCharge(account);
   input_charge_.set(decoder_.buffered());
   output_charge_ = ByteCharge(account);

@@ -28,10 +28,11 @@ class WebSocketConnection final : public Connection, private StreamPump::Owner {
                                                      std::string early, websocket::Role role, Limits limits,
                                                      std::chrono::milliseconds keep_alive);
 
-  // Told once, on the loop, when the connection has ended.
-  // Charges the client with half-sent messages and unread answers. Call it before the loop runs on.
+  // Charges the client with half-sent messages and unread answers, and lets it take turns with the other
+  // clients. Call it before the loop runs on.
   void charge_to(const std::shared_ptr<ByteAccount>& account);
 
+  // Told once, on the loop, when the connection has ended.
   void when_ended(std::function<void()> told) { ended_ = std::move(told); }
 
   std::size_t backlog() const noexcept override { return queue_.bytes(); }
@@ -61,6 +62,7 @@ class WebSocketConnection final : public Connection, private StreamPump::Owner {
   bool receiver_lags() const noexcept { return !inbox_empty() && !receiver_waiting(); }
   bool read_some();
   bool decode();
+  bool turn_is_over() noexcept;
   void take(websocket::Decoder::Step step);
   void hang_up(std::uint16_t code, Error reason);
   Result<void> charge_output(std::size_t bytes, bool answers);
@@ -68,6 +70,7 @@ class WebSocketConnection final : public Connection, private StreamPump::Owner {
   void beat();
 
   std::function<void()> ended_;
+  FairQueue::Client client_ = nullptr;  // null: a server's connection, or one that is not charged
   websocket::Role role_;
   Limits limits_;
   std::chrono::milliseconds keep_alive_;

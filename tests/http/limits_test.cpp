@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <ctime>
+#include <future>
+#include <string>
+#include <vector>
 
 #include "http/raw_client.hpp"
 #include "support/support.hpp"
@@ -209,6 +213,40 @@ TEST(HttpLimits, PipelinedRequestsDoNotStarveTheLoop) {
     EXPECT_LT(longest, test::kTurnBound);
     over = true;
   }
+}
+
+// All requests are there when the loop looks at them.
+TEST(HttpLimits, RequestOfAQuietClientWaitsForOneRequestOfEachOtherConnection) {
+  constexpr std::size_t kFloods = 20;
+  constexpr std::size_t kOneTurn = 64;  // of the first connection, which finds nobody waiting
+  HttpServer server;
+  std::vector<std::string> served;
+  server.route("/x", [&](const ExchangePtr& exchange) {
+    served.emplace_back(exchange->request().query());
+    exchange->respond(Response::text(200, "x"));
+  });
+  std::vector<RawClient> floods;
+  for (std::size_t i = 0; i < kFloods; ++i) floods.push_back(server.client());
+  RawClient quiet = server.client();
+  for (RawClient& client : floods) ASSERT_EQ(client.ask(kGet).status, 200);
+  ASSERT_EQ(quiet.ask(kGet).status, 200);
+  std::string many;
+  for (int i = 0; i < 200; ++i) many += "GET /x?flood HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  std::promise<void> sent;
+  server.thread().loop().post([&, all = sent.get_future().share()] {
+    served.clear();
+    all.wait();
+  });
+  for (RawClient& client : floods) ASSERT_TRUE(client.send(many));
+  ASSERT_TRUE(quiet.send("GET /x?quiet HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  sent.set_value();
+  EXPECT_EQ(quiet.answer().status, 200);
+  for (RawClient& client : floods) {
+    for (int i = 0; i < 200; ++i) ASSERT_EQ(client.answer().status, 200);
+  }
+  const auto before = std::ranges::find(served, "quiet") - served.begin();
+  EXPECT_LE(static_cast<std::size_t>(before), kOneTurn + 2 * kFloods);
+  EXPECT_EQ(served.size(), 200 * kFloods + 1);
 }
 
 TEST(HttpLimits, RequestsBeyondATurnAreAnsweredBeforeTheEndOfTheInputCounts) {

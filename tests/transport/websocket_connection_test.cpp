@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "support/hostile_json.hpp"
@@ -199,6 +200,42 @@ TEST_F(WebSocketConnectionTest, ClientThatLeavesAnswersUnreadLosesItsConnectionW
   const std::string end = receive(server);
   EXPECT_NE(end.find("max_client_buffer_bytes (5000000 bytes)"), std::string::npos) << end;
   EXPECT_EQ(budget->used(), 0u);
+}
+
+Task<void> record_messages(std::shared_ptr<Connection> connection, std::string name,
+                           std::vector<std::string>* order) {
+  while (true) {
+    const Result<rpc::Message> got = co_await connection->receive();
+    if (!got) co_return;
+    order->push_back(name);
+  }
+}
+
+TEST_F(WebSocketConnectionTest, MessageOfAQuietClientWaitsForOneMessageOfEachOther) {
+  constexpr std::size_t kFloods = 10;
+  constexpr std::size_t kOneTurn = 64;  // of the first connection, which finds nobody waiting
+  const auto budget = ByteBudget::create();
+  std::vector<std::shared_ptr<WebSocketConnection>> connections;
+  std::vector<UniqueFd> ends;
+  std::vector<std::string> order;
+  const auto connect = [&](const std::string& name, const std::string& sent) {
+    auto [a, b] = sockets();
+    connections.push_back(made(std::move(a), websocket::Role::server));
+    connections.back()->charge_to(budget->account(name));
+    loop.spawn(record_messages(connections.back(), name, &order));
+    ASSERT_EQ(::send(b.get(), sent.data(), sent.size(), 0), static_cast<ssize_t>(sent.size()));
+    ends.push_back(std::move(b));
+  };
+  const std::string one(
+      websocket::text_frame(websocket::Role::client, test::rope(ping_text(1))).joined().view());
+  std::string many;
+  for (int i = 0; i < 200; ++i) many += one;
+  for (std::size_t i = 0; i < kFloods; ++i) connect("flood", many);
+  connect("quiet", one);
+  loop.run_until([&] { return order.size() == 200 * kFloods + 1; });
+  const auto before = std::ranges::find(order, "quiet") - order.begin();
+  EXPECT_LE(static_cast<std::size_t>(before), kOneTurn + 2 * kFloods);
+  for (const auto& connection : connections) connection->close();
 }
 
 TEST_F(WebSocketConnectionTest, WhatWasReadWithTheHandshakeCounts) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "fairlead/base/bytes.hpp"
+#include "fairlead/loop/fair_queue.hpp"
 #include "fairlead/loop/task.hpp"
 #include "fairlead/loop/turn_meter.hpp"
 
@@ -64,6 +65,9 @@ class Loop {
   // or an empty string.
   std::string large_buffer();
   void remember_large(const Bytes& block);
+
+  // For what clients have left to do at the end of a turn. Loop thread only.
+  FairQueue& fair() noexcept;
 
   // How long callbacks hold the loop's thread. Loop thread only.
   TurnMeter& turns() noexcept;
