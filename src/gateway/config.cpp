@@ -26,6 +26,7 @@ void read_limits(ConfigReader& in, Config& config) {
       .number("max_concurrent_starts", limits.max_concurrent_starts)
       .number("max_calls", limits.max_calls)
       .number("max_waiting_calls", limits.max_waiting_calls)
+      .number("max_client_waiting_calls", limits.max_client_waiting_calls)
       .duration("evict_after", limits.evict_after)
       .bytes("max_frame_bytes", frame)
       .bytes("max_body_bytes", body)

@@ -154,6 +154,7 @@ pool::ForwardOptions Forwarder::options_for(const std::shared_ptr<Call>& shared_
   options.tool = call.route.entry;
   options.repeatable = options.tool.absent() && pool::repeatable(call.method());
   options.caller = std::shared_ptr<ForwardedCall>(shared_call);
+  options.client = call.context.principal().get();
   options.on_progress = [&loop = loop_, &call](const json::Raw& params) {
     const Result<void> sent = ClientLink(loop, call.context).notify("notifications/progress", params);
     static_cast<void>(sent);  // refused over max_backlog_bytes of the client's connection

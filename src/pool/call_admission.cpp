@@ -5,14 +5,12 @@
 namespace fairlead::pool {
 
 Task<Result<Gate::Pass>> CallAdmission::enter(std::shared_ptr<Gate> gate, std::string whose,
-                                              Clock::duration patience, std::stop_token stop) const {
+                                              Clock::duration patience, std::stop_token stop,
+                                              Caller caller) const {
   const std::shared_ptr<Core> core = core_;
-  const std::size_t most = core->options.limits.max_waiting_calls;
-  if (core->waiting_calls >= most) {
-    co_return limit_reached("max_waiting_calls (" + std::to_string(most) + ") calls wait already", patience);
-  }
-  const Waits counted(*core);
-  Task<Gate::Pass> entering = gate->enter(patience, stop);
+  const Result<WaitingCalls::Counted> counted = core->waiting_calls.add(caller.client, patience);
+  if (!counted) co_return counted.error();
+  Task<Gate::Pass> entering = gate->enter(patience, stop, false, std::move(caller));
   Gate::Pass pass = co_await entering;
   if (pass) co_return pass;
   if (stop.stop_requested())
@@ -29,20 +27,21 @@ Admission CallAdmission::admit_at_once(ServerState& server) const {
   return admission;
 }
 
-Task<Result<Admission>> CallAdmission::admit(std::shared_ptr<ServerState> server,
-                                             std::stop_token stop) const {
+Task<Result<Admission>> CallAdmission::admit(std::shared_ptr<ServerState> server, std::stop_token stop,
+                                             Caller caller) const {
   const Clock::duration patience = server->spec.clocks.queue;
   Admission admission;
   admission.server = server->calls->try_enter();
   if (!admission.server) {
-    Task<Result<Gate::Pass>> entering = enter(server->calls, "server " + server->spec.name, patience, stop);
+    Task<Result<Gate::Pass>> entering =
+        enter(server->calls, "server " + server->spec.name, patience, stop, caller);
     Result<Gate::Pass> entered = co_await entering;
     if (!entered) co_return entered.error();
     admission.server = std::move(*entered);
   }
   admission.all = core_->calls->try_enter();
   if (!admission.all) {
-    Task<Result<Gate::Pass>> entering = enter(core_->calls, "all servers", patience, stop);
+    Task<Result<Gate::Pass>> entering = enter(core_->calls, "all servers", patience, stop, std::move(caller));
     Result<Gate::Pass> entered = co_await entering;
     if (!entered) co_return entered.error();
     admission.all = std::move(*entered);

@@ -26,11 +26,12 @@ class CallAdmission {
   // Most calls need not wait. Without `all` if this one has to.
   Admission admit_at_once(ServerState& server) const;
   // Waits for the server's clocks.queue at most. Kind resource_exhausted or cancelled.
-  Task<Result<Admission>> admit(std::shared_ptr<ServerState> server, std::stop_token stop) const;
+  Task<Result<Admission>> admit(std::shared_ptr<ServerState> server, std::stop_token stop,
+                                Caller caller) const;
 
  private:
   Task<Result<Gate::Pass>> enter(std::shared_ptr<Gate> gate, std::string whose, Clock::duration patience,
-                                 std::stop_token stop) const;
+                                 std::stop_token stop, Caller caller) const;
 
   std::shared_ptr<Core> core_;
 };

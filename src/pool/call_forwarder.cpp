@@ -55,6 +55,13 @@ bool may_repeat(const mcp::OutgoingRequest& request, const ForwardOptions& optio
   return options.repeatable || (!options.tool.absent() && repeatable(request.method(), options.tool));
 }
 
+// Calls without a session are told apart by their connections.
+Caller caller_of(const Target& target, const ForwardOptions& options) {
+  if (!options.client) return Caller({}, target.session);
+  return Caller(client_key(*options.client),
+                target.session.empty() ? options.client->client_address : target.session);
+}
+
 // The error of a tool that has ended the process too often; nullopt if it may be called.
 std::optional<Error> refusal_of_tool(const ManagedUpstream& upstream, std::string_view tool) {
   return upstream.server->tool_crashes.refusal(upstream.spec().name, tool, Clock::now());
@@ -65,7 +72,8 @@ std::optional<Error> refusal_of_tool(const ManagedUpstream& upstream, std::strin
 // If a server is updated while a caller waits for its start, the caller waits for the updated one.
 Task<Result<CallForwarder::UpstreamPtr>> CallForwarder::ready_upstream(const Target& target,
                                                                        std::stop_token stop,
-                                                                       StartPriority priority) {
+                                                                       StartPriority priority,
+                                                                       std::string client) {
   while (true) {
     // A caller that gives up may be the last of a session that has ended: no upstream is made for it.
     if (stop.stop_requested())
@@ -74,7 +82,7 @@ Task<Result<CallForwarder::UpstreamPtr>> CallForwarder::ready_upstream(const Tar
     if (!upstream) co_return upstream;
     if ((*upstream)->ready() && priority == StartPriority::call) (*upstream)->stop_if_uninformed();
     if ((*upstream)->ready()) co_return upstream;
-    Task<Result<void>> readying = (*upstream)->starter.become_ready(stop, priority);
+    Task<Result<void>> readying = (*upstream)->starter.become_ready(stop, priority, client);
     const Result<void> ready = co_await readying;
     if (ready) co_return upstream;
     if (stop.stop_requested()) co_return ready.error();
@@ -95,7 +103,8 @@ Task<Result<ForwardedAnswer>> CallForwarder::forward(Target target,
   Admission admission = admission_.admit_at_once(*(*server)->state);
   if (!admission.all) {
     admission = Admission();
-    Task<Result<Admission>> admitting = admission_.admit((*server)->state, options.stop);
+    Task<Result<Admission>> admitting =
+        admission_.admit((*server)->state, options.stop, caller_of(target, options));
     Result<Admission> admitted = co_await admitting;
     if (!admitted) co_return admitted.error();
     admission = std::move(*admitted);
@@ -108,7 +117,8 @@ Task<Result<ForwardedAnswer>> CallForwarder::forward(Target target,
     if (refused) co_return first_failure ? *first_failure : *refused;
     if (found && (*found)->ready()) (*found)->stop_if_uninformed();
     if (found && !(*found)->ready()) {
-      Task<Result<UpstreamPtr>> readying = ready_upstream(target, options.stop);
+      Task<Result<UpstreamPtr>> readying =
+          ready_upstream(target, options.stop, StartPriority::call, caller_of(target, options).client);
       found = co_await readying;
     }
     if (!found) co_return first_failure ? *first_failure : found.error();
@@ -148,7 +158,7 @@ Task<Result<Lease>> CallForwarder::acquire(Target target, std::stop_token stop, 
   const auto self = shared_from_this();
   const Result<ServerRegistry::Server*> server = registry_->find(target.server);
   if (!server) co_return server.error();
-  Task<Result<Admission>> admitting = admission_.admit((*server)->state, stop);
+  Task<Result<Admission>> admitting = admission_.admit((*server)->state, stop, Caller());
   Result<Admission> admitted = co_await admitting;
   if (!admitted) co_return admitted.error();
   Task<Result<UpstreamPtr>> readying = ready_upstream(target, stop, priority);

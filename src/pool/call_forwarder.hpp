@@ -29,7 +29,8 @@ class CallForwarder : public std::enable_shared_from_this<CallForwarder> {
   using UpstreamPtr = ServerRegistry::UpstreamPtr;
 
   Task<Result<UpstreamPtr>> ready_upstream(const Target& target, std::stop_token stop,
-                                           StartPriority priority = StartPriority::call);
+                                           StartPriority priority = StartPriority::call,
+                                           std::string client = std::string());
 
   std::shared_ptr<Core> core_;
   std::shared_ptr<ServerRegistry> registry_;

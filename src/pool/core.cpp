@@ -28,6 +28,7 @@ Core::Core(Loop& on, PoolOptions given)
       processes(std::make_shared<Gate>(on, options.limits.max_stdio_processes)),
       starts(std::make_shared<Gate>(on, options.limits.max_concurrent_starts)),
       calls(std::make_shared<Gate>(on, options.limits.max_calls)),
+      waiting_calls(options.limits),
       room_timer_(on) {
   quiet_.set();
   if (!options.redactor) options.redactor = std::make_shared<SharedRedactor>();

@@ -13,6 +13,7 @@
 #include "fairlead/pool/pool.hpp"
 #include "pool/gate.hpp"
 #include "pool/tool_crashes.hpp"
+#include "pool/waiting_calls.hpp"
 
 namespace fairlead::pool {
 
@@ -27,7 +28,7 @@ class Core : public std::enable_shared_from_this<Core> {
   std::shared_ptr<Gate> processes;
   std::shared_ptr<Gate> starts;
   std::shared_ptr<Gate> calls;
-  std::size_t waiting_calls = 0;
+  WaitingCalls waiting_calls;
   std::function<void(ManagedUpstream&)>
       settled;  // it does not run and nobody waits for it: perhaps to be forgotten
 
@@ -73,17 +74,6 @@ class Core : public std::enable_shared_from_this<Core> {
   Timer room_timer_;
   std::size_t live_ = 0;
   Event quiet_;
-};
-
-// A call that waits, counted as one.
-class Waits {
- public:
-  explicit Waits(Core& core) : core_(core) { ++core_.waiting_calls; }
-  ~Waits() { --core_.waiting_calls; }
-  Waits(const Waits&) = delete;
-
- private:
-  Core& core_;
 };
 
 // A connection's place: among the processes, where it is one, and among what lives.

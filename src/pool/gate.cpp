@@ -21,25 +21,27 @@ Task<bool> Waiter::wait(std::shared_ptr<Waiter> self, Clock::duration timeout, s
 
 // One place in line. Whoever goes away after being let in, but before noticing it, leaves again.
 struct Gate::Standing {
-  Standing(Gate& at, bool urgent)
+  Standing(Gate& at, bool urgent, Caller who)
       : gate(at),
         line(urgent ? at.urgent_line_ : at.line_),
+        caller(std::move(who)),
         waiter(std::make_shared<Waiter>(at.loop_)),
-        place(line.insert(line.end(), waiter)) {}
+        place(line.push(caller, waiter)) {}
   ~Standing() {
     if (taken) return;
     if (waiter->called()) {
       gate.leave();
     } else {
-      line.erase(place);
+      line.remove(caller, place);
     }
   }
   Standing(const Standing&) = delete;
 
   Gate& gate;
-  std::list<std::shared_ptr<Waiter>>& line;
+  FairLine& line;
+  Caller caller;
   std::shared_ptr<Waiter> waiter;
-  std::list<std::shared_ptr<Waiter>>::iterator place;  // valid until the waiter is called
+  FairLine::Place place;  // valid until the waiter is called
   bool taken = false;
 };
 
@@ -49,11 +51,11 @@ Gate::Pass Gate::try_enter() {
   return Pass(shared_from_this());
 }
 
-Task<Gate::Pass> Gate::enter(Clock::duration timeout, std::stop_token stop, bool urgent) {
+Task<Gate::Pass> Gate::enter(Clock::duration timeout, std::stop_token stop, bool urgent, Caller caller) {
   const auto keep = shared_from_this();
   Pass at_once = try_enter();
   if (at_once) co_return at_once;
-  Standing standing(*this, urgent);
+  Standing standing(*this, urgent, std::move(caller));
   Task<bool> waiting = Waiter::wait(standing.waiter, timeout, std::move(stop));
   const bool called = co_await waiting;
   if (!called) co_return Pass();
@@ -65,9 +67,7 @@ Task<Gate::Pass> Gate::enter(Clock::duration timeout, std::stop_token stop, bool
 void Gate::leave() {
   --inside_;
   while (inside_ < limit_ && waiting() > 0) {
-    std::list<std::shared_ptr<Waiter>>& line = urgent_line_.empty() ? line_ : urgent_line_;
-    const std::shared_ptr<Waiter> next = line.front();
-    line.pop_front();
+    const std::shared_ptr<Waiter> next = (urgent_line_.empty() ? line_ : urgent_line_).pop();
     ++inside_;
     next->call();
   }

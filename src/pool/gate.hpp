@@ -1,8 +1,7 @@
 // Gate: lets at most so many in at a time. The others wait in line for a while: urgent ones before the
-// others, otherwise first come, first served. Private to the layer.
+// others, otherwise those of each caller in turn, and each caller's in their order. Private to the layer.
 #pragma once
 
-#include <list>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -11,6 +10,7 @@
 #include "fairlead/base/result.hpp"
 #include "fairlead/loop/event.hpp"
 #include "fairlead/loop/task.hpp"
+#include "pool/fair_line.hpp"
 
 namespace fairlead::pool {
 
@@ -56,7 +56,8 @@ class Gate : public std::enable_shared_from_this<Gate> {
   // An empty pass when there is no room, or others wait for it.
   Pass try_enter();
   // The same, or waits for it.
-  Task<Pass> enter(Clock::duration timeout, std::stop_token stop, bool urgent = false);
+  Task<Pass> enter(Clock::duration timeout, std::stop_token stop, bool urgent = false,
+                   Caller caller = Caller());
 
   std::size_t limit() const noexcept { return limit_; }
   std::size_t inside() const noexcept { return inside_; }
@@ -69,8 +70,8 @@ class Gate : public std::enable_shared_from_this<Gate> {
   Loop& loop_;
   std::size_t limit_;
   std::size_t inside_ = 0;
-  std::list<std::shared_ptr<Waiter>> urgent_line_;
-  std::list<std::shared_ptr<Waiter>> line_;
+  FairLine urgent_line_;
+  FairLine line_;
 };
 
 }  // namespace fairlead::pool

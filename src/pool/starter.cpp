@@ -14,15 +14,12 @@ constexpr std::chrono::seconds kPlaceAgain{1};
 
 // ---- waiting ---------------------------------------------------------------------------------------------
 
-Task<Result<void>> Starter::become_ready(std::stop_token stop, StartPriority priority) {
+Task<Result<void>> Starter::become_ready(std::stop_token stop, StartPriority priority, std::string client) {
   const auto self = upstream_.shared_from_this();
   Core& core = *upstream_.core;
   if (upstream_.lifecycle.outlook() == Action::refuse) co_return refusal();
-  const std::size_t limit = core.options.limits.max_waiting_calls;
-  if (core.waiting_calls >= limit) {
-    co_return limit_reached("max_waiting_calls (" + std::to_string(limit) + ") calls wait already",
-                            upstream_.spec().clocks.queue);
-  }
+  const Result<WaitingCalls::Counted> counted = core.waiting_calls.add(client, upstream_.spec().clocks.queue);
+  if (!counted) co_return counted.error();
   const auto waiter = std::make_shared<Waiter>(core.loop);
   const bool first = !attempt_;
   if (first) attempt_ = std::make_shared<Attempt>();
@@ -31,7 +28,6 @@ Task<Result<void>> Starter::become_ready(std::stop_token stop, StartPriority pri
   if (priority == StartPriority::call && std::exchange(attempt->priority, priority) != StartPriority::call &&
       attempt->queued)
     attempt->requeue.request_stop();
-  const Waits counted(core);
   if (first) core.loop.spawn(run(self));
   Task<bool> waiting = Waiter::wait(waiter, Clock::duration::max(), stop);
   const bool called = co_await waiting;

@@ -20,9 +20,10 @@ class Starter {
   // `upstream` owns it.
   explicit Starter(ManagedUpstream& upstream) : upstream_(upstream) {}
 
-  // Starts it unless that is under way, and waits for the outcome. REQUIRES: the upstream is not ready. When
-  // it returns without an error, the upstream was ready a moment ago.
-  Task<Result<void>> become_ready(std::stop_token stop, StartPriority priority);
+  // Starts it unless that is under way, and waits for the outcome, on behalf of `client` (see Caller).
+  // REQUIRES: the upstream is not ready. When it returns without an error, the upstream was ready a moment
+  // ago.
+  Task<Result<void>> become_ready(std::stop_token stop, StartPriority priority, std::string client);
   // The same without waiting.
   void begin();
   // The start under way has ended. Tells those who wait.

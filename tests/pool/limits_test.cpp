@@ -291,5 +291,81 @@ TEST_F(PoolTest, those_who_wait_are_bounded) {
   EXPECT_FALSE(finish(second).starts_with("<"));
 }
 
+TEST_F(PoolTest, ClientOverItsShareOfWaitingCallsIsRefusedAndOthersWait) {
+  options.limits.max_client_waiting_calls = 2;
+  add(spec("a", "gated"));
+  const PrincipalPtr greedy = Principal::anonymous("192.0.2.1:1");
+  const PrincipalPtr other = Principal::anonymous("192.0.2.2:1");
+  ForwardOptions of_greedy;
+  of_greedy.client = greedy.get();
+  ForwardOptions of_other;
+  of_other.client = other.get();
+  const auto first = begin("a", "pid", of_greedy);
+  const auto second = begin("a", "pid", of_greedy);
+  ASSERT_TRUE(comes_true([&] { return status("a").waiting == 2; }));
+  const Result<rpc::Message> answer = call("a", "pid", of_greedy);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::resource_exhausted);
+  EXPECT_NE(answer.error().message().find("max_client_waiting_calls (2) calls of this client"),
+            std::string::npos);
+  const auto third = begin("a", "pid", of_other);
+  ASSERT_TRUE(comes_true([&] { return status("a").waiting == 3; }));
+  open_gate();
+  for (const auto& waiting : {first, second, third}) EXPECT_FALSE(finish(waiting).starts_with("<"));
+  // What has ended does not count any more.
+  EXPECT_FALSE(finish(begin("a", "pid", of_greedy)).starts_with("<"));
+}
+
+Task<void> record_answer(std::shared_ptr<Pool> pool, Target target, ForwardOptions how, std::string name,
+                         std::vector<std::string>* answered) {
+  Task<Result<rpc::Message>> calling = pool->call(std::move(target), tool_call("pid"), std::move(how));
+  const Result<rpc::Message> answer = co_await calling;
+  answered->push_back(answer ? name : answer.error().message());
+}
+
+// One call runs at a time, so the answers come in the order in which the calls were sent.
+TEST_F(PoolTest, WaitingCallsAreSentOfEachClientAndSessionInTurn) {
+  ServerSpec server = spec("a");
+  server.max_calls = 1;
+  add(server);
+  const auto first = begin("a", "gate");
+  ASSERT_TRUE(comes_true([&] { return noted("a", "got \"tools/call\"") == 1; }));
+  const PrincipalPtr many = Principal::anonymous("192.0.2.1:1");
+  const PrincipalPtr quiet = Principal::anonymous("192.0.2.2:1");
+  std::vector<std::string> answered;
+  const auto wait = [&](const PrincipalPtr& client, const std::string& session, const std::string& name) {
+    ForwardOptions how;
+    how.client = client.get();
+    loop.spawn(record_answer(pool, Target("a", session), std::move(how), name, &answered));
+  };
+  for (const char* name : {"many 1", "many 2", "many 3"}) wait(many, "s1", name);
+  wait(many, "s2", "second session");
+  wait(quiet, "s3", "quiet");
+  open_gate();
+  finish(first);
+  ASSERT_TRUE(comes_true([&] { return answered.size() == 5; }));
+  EXPECT_EQ(answered, (std::vector<std::string>{"many 1", "quiet", "second session", "many 2", "many 3"}));
+}
+
+TEST_F(PoolTest, WaitingCallThatIsGivenUpLeavesTheOthersTheirTurns) {
+  ServerSpec server = spec("a");
+  server.max_calls = 1;
+  add(server);
+  const auto first = begin("a", "gate");
+  ASSERT_TRUE(comes_true([&] { return noted("a", "got \"tools/call\"") == 1; }));
+  const PrincipalPtr gone = Principal::anonymous("192.0.2.1:1");
+  std::stop_source stop;
+  ForwardOptions given_up;
+  given_up.client = gone.get();
+  given_up.stop = stop.get_token();
+  const auto second = begin("a", "pid", given_up);
+  const auto third = begin("a", "pid");
+  stop.request_stop();
+  EXPECT_TRUE(finish(second).starts_with("<"));
+  open_gate();
+  finish(first);
+  EXPECT_FALSE(finish(third).starts_with("<"));
+}
+
 }  // namespace
 }  // namespace fairlead::pool

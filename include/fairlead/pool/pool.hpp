@@ -20,6 +20,7 @@
 
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
+#include "fairlead/base/principal.hpp"
 #include "fairlead/base/redactor.hpp"
 #include "fairlead/connection/connect.hpp"
 #include "fairlead/loop/loop.hpp"
@@ -53,6 +54,9 @@ class ForwardOptions {
   // without a token.
   std::function<void(const json::Raw& params)> on_progress;
   std::shared_ptr<void> caller;  // yours: found again in RunningCall
+  // The client whose call it is: waiting calls take turns by client, and a client has a share of
+  // max_waiting_calls. Lives until the call has ended. Null: nobody in particular.
+  const Principal* client = nullptr;
 };
 
 struct ForwardedAnswer {
@@ -115,7 +119,8 @@ struct PoolLimits {
   std::size_t max_concurrent_starts =
       default_concurrent_starts();  // of programs, from their start until they have answered the handshake
   std::size_t max_calls = 16'384;   // under way at once, at all servers
-  std::size_t max_waiting_calls = 16'384;  // that wait for their server's start or for their turn
+  std::size_t max_waiting_calls = 16'384;        // that wait for their server's start or for their turn
+  std::size_t max_client_waiting_calls = 4'096;  // of them: of one client
   std::chrono::milliseconds evict_after{
       1'000};  // idle for this long, a server may lose its process to another
 
