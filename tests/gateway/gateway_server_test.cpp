@@ -108,15 +108,17 @@ class GatewayServerTest : public GatewayTest {
                 "\r\n");
   }
   std::string call_tool(const std::string& tool, const std::string& token = "") {
+    return send(call_request(tool, token)).body;
+  }
+  static std::string call_request(const std::string& tool, const std::string& token = "") {
     const std::string body =
         R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":")" + tool +
         R"(","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
         R"("io.modelcontextprotocol/clientCapabilities":{}}}})";
-    return send("POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + credentials(token) +
-                "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
-                "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: " +
-                tool + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body)
-        .body;
+    return "POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + credentials(token) +
+           "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
+           "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: " +
+           tool + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
   }
   static std::string credentials(const std::string& token) {
     return token.empty() ? "" : "Authorization: Bearer " + token + "\r\n";
@@ -323,6 +325,25 @@ TEST_F(GatewayServerTest, CallUnderWayIsAnsweredBeforeTheConnectionsEnd) {
   loop.run_until([&] { return server->stopped().is_set() && done.load(); });
   client.join();
   EXPECT_NE(answer.find(R"("code":"draining")"), std::string::npos) << answer;
+}
+
+TEST_F(GatewayServerTest, CallOverTheShareOfItsClientOfWaitingCallsIsRefusedByName) {
+  add("s", Sharing::shared);
+  config.servers.back().max_calls = 1;
+  config.limits.max_client_waiting_calls = 0;
+  start();
+  std::atomic<bool> done = false;
+  std::thread client([&, at = address()] {
+    RawClient(at).ask(call_request("s__wait"));
+    done = true;
+    loop.post([] {});
+  });
+  loop.run_until([&] { return !servers["s"]->empty() && instance("s", 0).waiting; });
+  const std::string answer = call_tool("s__wait");
+  EXPECT_NE(answer.find("max_client_waiting_calls (0)"), std::string::npos) << answer;
+  server->stop();
+  loop.run_until([&] { return server->stopped().is_set() && done.load(); });
+  client.join();
 }
 
 TEST_F(GatewayServerTest, ServerOfOneConnectionStopsWhenItEnds) {
