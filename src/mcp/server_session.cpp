@@ -254,7 +254,11 @@ Task<Result<std::shared_ptr<void>>> ServerSession::subscribe_at_backend(std::str
     const auto self = weak.lock();
     if (!self) return;
     if (self->loop_.here()) return self->tell_updated(changed);
-    self->loop_.post([self, changed] { self->tell_updated(changed); });
+    if (!self->pending_.add(changed, self->posted_)) return;
+    self->loop_.post([self, changed] {
+      self->pending_.take(changed);
+      self->tell_updated(changed);
+    });
   };
   return server_->backend->subscribe(std::move(subscription));
 }
@@ -296,11 +300,17 @@ void ServerSession::close_stream(std::string_view about) {
 }
 
 void ServerSession::list_changed(ListKind kind) {
-  loop_.post([self = shared_from_this(), kind] { self->tell_list_changed(kind); });
+  if (!pending_.add(kind)) return;
+  loop_.post([self = shared_from_this(), kind] {
+    self->pending_.take(kind);
+    self->tell_list_changed(kind);
+  });
 }
 
 void ServerSession::resource_updated(const std::string& uri) {
+  if (!pending_.add(uri, posted_)) return;
   loop_.post([self = shared_from_this(), uri] {
+    self->pending_.take(uri);
     if (self->legacy_ && self->legacy_->subscriptions.contains(uri)) self->tell_updated(uri);
   });
 }

@@ -11,6 +11,7 @@
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
 #include "fairlead/peer/peer.hpp"
+#include "mcp/pending_changes.hpp"
 #include "mcp/request_state.hpp"
 #include "mcp/server_modern.hpp"
 #include "mcp/server_state.hpp"
@@ -89,6 +90,7 @@ class ServerSession final : public ChangeListener,
   std::shared_ptr<const ModernServer> modern_;
   Loop& loop_;
   const PostedBytes posted_;
+  PendingChanges pending_;
   Log log_;
   PrincipalPtr principal_;
   std::string session_;

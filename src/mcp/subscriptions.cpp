@@ -63,7 +63,11 @@ void Subscription::list_changed(ListKind kind) {
                      : kind == ListKind::prompts ? wanted_.prompts
                                                  : wanted_.resources;
   if (!wants) return;
-  link_->loop().post([self = shared_from_this(), kind] { self->tell(changed_method(kind)); });
+  if (!pending_.add(kind)) return;
+  link_->loop().post([self = shared_from_this(), kind] {
+    self->pending_.take(kind);
+    self->tell(changed_method(kind));
+  });
 }
 
 void Subscription::resource_updated(const std::string& uri) {
@@ -71,8 +75,11 @@ void Subscription::resource_updated(const std::string& uri) {
 }
 
 void Subscription::part_updated(const std::string& uri) {
-  link_->loop().post(
-      [self = shared_from_this(), uri] { self->tell("notifications/resources/updated", uri); });
+  if (!pending_.add(uri, link_->posted())) return;
+  link_->loop().post([self = shared_from_this(), uri] {
+    self->pending_.take(uri);
+    self->tell("notifications/resources/updated", uri);
+  });
 }
 
 void Subscription::task_changed(const std::string& id, const json::Raw& detailed) {
@@ -82,7 +89,10 @@ void Subscription::task_changed(const std::string& id, const json::Raw& detailed
   json::Splice splice(detailed.bytes());
   splice.insert_member(detailed.text(), "_meta", meta.text());
   const json::Raw params = json::Raw::trusted(splice.joined(), detailed.one_line());
-  link_->loop().post([self = shared_from_this(), params] {
+  Result<PostedBytes::Charge> charge = link_->posted().charge(params.text().size());
+  if (!charge) return;
+  link_->loop().post([self = shared_from_this(), params, charge = std::move(*charge)]() mutable {
+    charge.release();
     if (!self->ended_.is_set()) self->link_->notify("notifications/tasks", params, self->id_);
   });
 }

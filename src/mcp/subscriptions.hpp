@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "fairlead/loop/event.hpp"
+#include "mcp/pending_changes.hpp"
 #include "mcp/request_state.hpp"
 #include "mcp/server_state.hpp"
 #include "mcp/subscription_shares.hpp"
@@ -73,6 +74,7 @@ class Subscription final : public ChangeListener, public std::enable_shared_from
   std::shared_ptr<ClientLink> link_;
   std::string id_;
   Wanted wanted_;
+  PendingChanges pending_;
   bool acknowledged_ = false;
   Event ended_;
 };
