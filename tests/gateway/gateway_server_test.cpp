@@ -331,6 +331,7 @@ TEST_F(GatewayServerTest, CallOverTheShareOfItsClientOfWaitingCallsIsRefusedByNa
   add("s", Sharing::shared);
   config.servers.back().max_calls = 1;
   config.limits.max_client_waiting_calls = 0;
+  config.drain_grace = 50ms;
   start();
   std::atomic<bool> done = false;
   std::thread client([&, at = address()] {

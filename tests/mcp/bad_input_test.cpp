@@ -182,6 +182,18 @@ TEST_F(BadInputTest, SubscriptionsHaveALimit) {
             error(-32602, R"x("message":"uri is over the limit max_uri_bytes (8192)")x"));
 }
 
+TEST_F(BadInputTest, ChangesThatWaitForTheLoopAreToldALegacyClientOnce) {
+  start_legacy();
+  ASSERT_EQ(legacy("resources/subscribe", R"({"uri":"test://1"})"), result("{}"));
+  for (int i = 0; i < 1'000; ++i) {
+    server.resource_updated("test://1");
+    server.tools_changed([](std::string_view, const Principal&) { return true; });
+  }
+  EXPECT_NE(hear().find("resources/updated"), std::string::npos);
+  EXPECT_NE(hear().find("tools/list_changed"), std::string::npos);
+  EXPECT_EQ(legacy("ping"), result("{}"));
+}
+
 TEST_F(BadInputTest, ListensHaveALimit) {
   start();
   const auto listen = [&](int id, const std::string& filter) {

@@ -72,6 +72,54 @@ TEST_F(ModernTest, OneSubscriptionTooManyIsRefused) {
   EXPECT_EQ(subscriptions->size(), 0u);
 }
 
+// The loop runs between two turns only, as one does that is busy.
+class BusyLoopTest : public ModernTest {
+ public:
+  std::shared_ptr<RecordingLink> link = std::make_shared<RecordingLink>(loop);
+  std::shared_ptr<Subscription> subscribed;
+
+  static Task<void> acknowledge(std::shared_ptr<Subscription> subscription) {
+    Task<void> acknowledging = subscription->acknowledge(std::stop_token());
+    co_await acknowledging;
+  }
+  void SetUp() override {
+    Subscription::Wanted wanted;
+    wanted.tools = true;
+    wanted.uris = {"x:1"};
+    subscribed = std::make_shared<Subscription>(link, "7", std::move(wanted));
+    loop.spawn(acknowledge(subscribed));
+    turn();
+    ASSERT_EQ(link->heard.size(), 1u);
+  }
+};
+
+TEST_F(BusyLoopTest, ChangesThatWaitForItAreToldOnce) {
+  for (int i = 0; i < 1'000; ++i) {
+    subscribed->list_changed(ListKind::tools);
+    subscribed->resource_updated("x:1");
+  }
+  turn();
+  ASSERT_EQ(link->heard.size(), 3u);
+  EXPECT_TRUE(link->heard[1].starts_with("notifications/tools/list_changed"));
+  EXPECT_TRUE(link->heard[2].starts_with("notifications/resources/updated"));
+  // Further changes are told again.
+  subscribed->list_changed(ListKind::tools);
+  subscribed->resource_updated("x:1");
+  turn();
+  EXPECT_EQ(link->heard.size(), 5u);
+}
+
+TEST_F(BusyLoopTest, UpdatesThatWaitForItAreBounded) {
+  for (int i = 0; i < 10'000; ++i)
+    subscribed->part_updated("x:1/" + std::to_string(i) + std::string(1'000, 'y'));
+  EXPECT_GT(link->posted().used(), 900u << 10);
+  EXPECT_LE(link->posted().used(), 1u << 20);
+  turn();
+  EXPECT_EQ(link->posted().used(), 0u);
+  EXPECT_GT(link->heard.size(), 100u);
+  EXPECT_LT(link->heard.size(), 1'000u);
+}
+
 // Subscribes to resources of 4 MB of URIs, which are acknowledged in several parts.
 class LongAcknowledgementTest : public ModernTest {
  public:
