@@ -71,7 +71,7 @@ Task<Result<Route>> GatewayBackend::wait_for_route(const Requested& requested, s
     const Result<Route> found = router_.route(requested, session, *principal);
     if (found || stop.stop_requested()) co_return found;
     if (const auto owner = router_.unlisted_owner(requested)) {
-      Task<Result<void>> listing = units_.listing->list_for_request(owner, requested.kind, stop);
+      Task<Result<void>> listing = units_.listing->list_for_request(owner, requested.kind, principal, stop);
       const Result<void> listed = co_await listing;
       if (!listed)
         co_return failure_of(owner->name(), listed.error(), units_.failures.tells_details(*principal));

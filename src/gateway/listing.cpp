@@ -113,10 +113,11 @@ Task<void> Listing::next_attempt(std::stop_token stop) {
   if (!called) std::erase(waiters_, waiter);
 }
 
-Task<Result<void>> Listing::list_for_request(EntryPtr entry, Kind kind, std::stop_token stop) {
+Task<Result<void>> Listing::list_for_request(EntryPtr entry, Kind kind, PrincipalPtr client,
+                                             std::stop_token stop) {
   const auto keep = shared_from_this();
   pool::Target target(entry->name());
-  Task<Result<std::shared_ptr<pool::Upstream>>> starting = pool_->warm(std::move(target), stop);
+  Task<Result<std::shared_ptr<pool::Upstream>>> starting = pool_->warm(std::move(target), stop, client.get());
   const Result<std::shared_ptr<pool::Upstream>> started = co_await starting;
   if (entry->retired) co_return Result<void>();
   if (!started) co_return started.error();

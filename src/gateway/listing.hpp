@@ -45,10 +45,10 @@ class Listing : public std::enable_shared_from_this<Listing> {
   void check_complete();
   // Waits until an attempt of some server to list has ended, or `stop`.
   Task<void> next_attempt(std::stop_token stop);
-  // For a request that `entry` may be able to serve: starts the server as a call does, by its own clocks, and
-  // waits until it has listed. Fails with the reason why its list of `kind` is missing. When `entry` has been
-  // retired meanwhile it returns without an error.
-  Task<Result<void>> list_for_request(EntryPtr entry, Kind kind, std::stop_token stop);
+  // For a request of `client` that `entry` may be able to serve: starts the server as a call does, by its own
+  // clocks, and waits until it has listed. Fails with the reason why its list of `kind` is missing. When
+  // `entry` has been retired meanwhile it returns without an error.
+  Task<Result<void>> list_for_request(EntryPtr entry, Kind kind, PrincipalPtr client, std::stop_token stop);
   // Releases what asking holds, and asks no more.
   void stop();
 

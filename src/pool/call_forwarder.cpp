@@ -187,9 +187,11 @@ Result<void> CallForwarder::notify(const Target& target, std::string_view method
   return (*upstream)->connection()->notify(method, params);
 }
 
-Task<Result<std::shared_ptr<Upstream>>> CallForwarder::warm(Target target, std::stop_token stop) {
+Task<Result<std::shared_ptr<Upstream>>> CallForwarder::warm(Target target, std::stop_token stop,
+                                                            const Principal* client) {
   const auto self = shared_from_this();
-  Task<Result<UpstreamPtr>> readying = ready_upstream(target, std::move(stop));
+  Task<Result<UpstreamPtr>> readying = ready_upstream(target, std::move(stop), StartPriority::call,
+                                                      client ? client_key(*client) : std::string());
   const Result<UpstreamPtr> found = co_await readying;
   if (!found) co_return found.error();
   co_return std::shared_ptr<Upstream>(*found);

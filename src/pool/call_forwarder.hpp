@@ -23,7 +23,7 @@ class CallForwarder : public std::enable_shared_from_this<CallForwarder> {
   Task<Result<Lease>> acquire(Target target, std::stop_token stop, StartPriority priority);
   Result<Lease> hold(const std::shared_ptr<Upstream>& upstream);
   Result<void> notify(const Target& target, std::string_view method, const json::Raw& params);
-  Task<Result<std::shared_ptr<Upstream>>> warm(Target target, std::stop_token stop);
+  Task<Result<std::shared_ptr<Upstream>>> warm(Target target, std::stop_token stop, const Principal* client);
 
  private:
   using UpstreamPtr = ServerRegistry::UpstreamPtr;

@@ -39,8 +39,9 @@ class PoolImpl final : public Pool {
   Result<void> notify(const Target& target, std::string_view method, const json::Raw& params) override {
     return forwarder_->notify(target, method, params);
   }
-  Task<Result<std::shared_ptr<Upstream>>> warm(Target target, std::stop_token stop) override {
-    return forwarder_->warm(std::move(target), std::move(stop));
+  Task<Result<std::shared_ptr<Upstream>>> warm(Target target, std::stop_token stop,
+                                               const Principal* client) override {
+    return forwarder_->warm(std::move(target), std::move(stop), client);
   }
   void end_session(std::string_view session) override { registry_->end_session(session); }
 

@@ -228,7 +228,9 @@ class Pool {
   virtual Result<void> notify(const Target& target, std::string_view method, const json::Raw& params) = 0;
   // Starts the target's upstream unless it runs, and returns it. Does not count as a call. Errors as call()
   // has them.
-  virtual Task<Result<std::shared_ptr<Upstream>>> warm(Target target, std::stop_token stop = {}) = 0;
+  // `client`: see ForwardOptions.
+  virtual Task<Result<std::shared_ptr<Upstream>>> warm(Target target, std::stop_token stop = {},
+                                                       const Principal* client = nullptr) = 0;
   // What was kept for this session alone is drained and stopped.
   virtual void end_session(std::string_view session) = 0;
 
