@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <unordered_set>
 
 #include "fairlead/http/server.hpp"
 #include "gateway/gateway_impl.hpp"
 #include "gateway/health.hpp"
 #include "gateway/names.hpp"
-#include "protocol/slices.hpp"
+#include "gateway/server_reload.hpp"
 
 namespace fairlead::gateway {
 
@@ -210,49 +209,14 @@ Task<Result<void>> GatewayImpl::apply_config(std::shared_ptr<GatewayImpl> self, 
   const std::uint64_t number = ++self->running_.reloads;
   self->set_clocks(next);
   for (auto& [name, connector] : next.connectors) self->pool_->set_connector(name, std::move(connector));
-  Task<bool> removing = self->remove_missing(next, number);
-  const bool removed = co_await removing;
-  bool applied = false;
-  if (removed) {
-    Task<bool> applying = self->add_and_update(next, number);
-    applied = co_await applying;
-  }
+  std::function<bool()> goes_on = [&running = self->running_, number] {
+    return !running.stopping && number == running.reloads;
+  };
+  ServerReload servers(self->loop_, *self, *self->servers_, self->log_, std::move(goes_on));
+  Task<bool> applying = servers.run(next);
+  const bool applied = co_await applying;
   if (applied || self->running_.stopping) co_return Result<void>();
   co_return Error(ErrorKind::cancelled, "a later configuration was applied instead");
-}
-
-Task<bool> GatewayImpl::remove_missing(const Config& next, std::uint64_t number) {
-  std::unordered_set<std::string_view> named;
-  for (const pool::ServerSpec& spec : next.servers) named.insert(spec.name);
-  mcp::Slices slices;
-  for (const auto& entry : servers_->all()) {
-    if (named.contains(entry->name()) || entry->retired) continue;
-    const Result<void> removed = remove_server(entry->name());
-    if (!removed)
-      log_.error("server not removed", {{"server", entry->name()}, {"reason", removed.error().message()}});
-    if (slices.due(0)) co_await sleep_for(loop_, mcp::Slices::kPause);
-    if (!goes_on(number)) co_return false;
-  }
-  co_return true;
-}
-
-Task<bool> GatewayImpl::add_and_update(const Config& next, std::uint64_t number) {
-  mcp::Slices slices;
-  for (const pool::ServerSpec& spec : next.servers) {
-    apply(spec);
-    if (slices.due(0)) co_await sleep_for(loop_, mcp::Slices::kPause);
-    if (!goes_on(number)) co_return false;
-  }
-  co_return true;
-}
-
-void GatewayImpl::apply(const pool::ServerSpec& spec) {
-  const auto current = servers_->find(spec.name);
-  if (current && current->spec == spec) return;
-  const Result<void> applied = current ? update_server(spec) : add_server(spec);
-  if (!applied)
-    log_.error(current ? "server not changed" : "server not added",
-               {{"server", spec.name}, {"reason", applied.error().message()}});
 }
 
 }  // namespace fairlead::gateway

@@ -38,14 +38,6 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
   void set_clocks(const Config& config);
   Health health_report(bool details) const;
   static Task<Result<void>> apply_config(std::shared_ptr<GatewayImpl> self, Config next);
-  // Removes the servers that `next` does not have. False if reload `number` is not to go on.
-  Task<bool> remove_missing(const Config& next, std::uint64_t number);
-  // Adds or updates the servers of `next`. False if reload `number` is not to go on.
-  Task<bool> add_and_update(const Config& next, std::uint64_t number);
-  bool goes_on(std::uint64_t number) const noexcept {
-    return !running_.stopping && number == running_.reloads;
-  }
-  void apply(const pool::ServerSpec& spec);
 
   Loop& loop_;
   Log log_;
