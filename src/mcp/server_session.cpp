@@ -1,5 +1,7 @@
 #include "mcp/server_session.hpp"
 
+#include <utility>
+
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "json/members.hpp"
@@ -52,32 +54,42 @@ ServerSession::ServerSession(std::shared_ptr<ServerState> server, Loop& loop, Po
       principal_(std::move(principal)),
       session_(server_->next_session()) {}
 
-// What is left of a session that has ended. The backend forgets the session after its subscriptions.
+// What is left of a session that has ended and is used on its loop only. The backend forgets the session
+// after its subscriptions.
 struct ServerSession::Ended {
-  Ended(std::shared_ptr<ServerState> of, std::string id, LegacySubscriptions left)
-      : server(std::move(of)), session(std::move(id)), subscriptions(std::move(left)) {}
+  explicit Ended(ServerSession& of)
+      : server(of.server_),
+        session(of.session_),
+        account(std::move(of.account_)),
+        legacy(std::exchange(of.legacy_, std::nullopt)) {}
   Ended(const Ended&) = delete;
   ~Ended() {
-    subscriptions.clear();
+    legacy.reset();
     if (server->backend) server->backend->session_ended(session);
   }
 
   std::shared_ptr<ServerState> server;
   std::string session;
-  LegacySubscriptions subscriptions;
+  std::shared_ptr<ByteAccount> account;
+  std::optional<Legacy> legacy;
 };
 
+// On any thread: one that tells of a change may have the last reference.
 ServerSession::~ServerSession() {
-  auto ended = std::make_unique<Ended>(server_, session_,
-                                       legacy_ ? std::move(legacy_->subscriptions) : LegacySubscriptions());
-  if (loop_.here()) loop_.spawn(release(std::move(ended), loop_));
+  loop_.spawn(release(std::make_unique<Ended>(*this), loop_));
+}
+
+Task<void> ServerSession::release(std::unique_ptr<Ended> ended, Loop& loop) {
+  if (!ended->legacy) co_return;
+  Task<void> ending = end_subscriptions(std::move(ended->legacy->subscriptions), loop);
+  co_await ending;
 }
 
 // Pauses, since the end of a subscription may cost the backend a request to a server.
-Task<void> ServerSession::release(std::unique_ptr<Ended> ended, Loop& loop) {
+Task<void> ServerSession::end_subscriptions(LegacySubscriptions subscriptions, Loop& loop) {
   Slices slices;
-  while (!ended->subscriptions.empty()) {
-    ended->subscriptions.erase(ended->subscriptions.begin());
+  while (!subscriptions.empty()) {
+    subscriptions.erase(subscriptions.begin());
     if (slices.due(0)) co_await sleep_for(loop, Slices::kPause);
   }
 }

@@ -67,6 +67,7 @@ class ServerSession final : public ChangeListener,
 
   struct Ended;
   static Task<void> release(std::unique_ptr<Ended> ended, Loop& loop);
+  static Task<void> end_subscriptions(LegacySubscriptions subscriptions, Loop& loop);
 
   ServerSession(std::shared_ptr<ServerState> server, Loop& loop, PostedBytes posted, Log log,
                 PrincipalPtr principal, std::shared_ptr<SubscriptionShares> shares);

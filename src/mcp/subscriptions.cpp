@@ -17,6 +17,11 @@ std::string_view changed_method(ListKind kind) {
   return "notifications/resources/list_changed";
 }
 
+Subscription::~Subscription() {
+  Loop& loop = link_->loop();
+  if (!loop.here()) loop.post([link = std::move(link_)] {});
+}
+
 Task<void> Subscription::acknowledge(std::stop_token stop) {
   const auto self = shared_from_this();
   Loop& loop = link_->loop();

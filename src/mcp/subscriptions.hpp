@@ -45,6 +45,8 @@ class Subscription final : public ChangeListener, public std::enable_shared_from
   // `id` is that of the listen request, as spelled.
   Subscription(std::shared_ptr<ClientLink> link, std::string id, Wanted wanted)
       : link_(std::move(link)), id_(std::move(id)), wanted_(std::move(wanted)) {}
+  // On any thread; the link is released on its loop.
+  ~Subscription() override;
 
   // Tells the client what it will be told of; nothing is told before that. Pauses between parts of a long
   // list. Sends nothing if `stop` is requested meanwhile. REQUIRES: leave_out() is not called any more.

@@ -2,6 +2,8 @@
 #include "fairlead/mcp/backend.hpp"
 
 #include <algorithm>
+#include <latch>
+#include <thread>
 
 #include "fairlead/loop/event.hpp"
 #include "fairlead/rpc/codes.hpp"
@@ -61,6 +63,11 @@ class BackendTest : public ServerTest {
     start();
     greeting = ask(
         R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}})");
+  }
+  void subscribe_to(std::size_t many) {
+    for (std::size_t i = 0; i < many; ++i)
+      ask(R"({"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"a:)" +
+          std::to_string(i) + "\"}}");
   }
   std::string greeting;
 };
@@ -199,9 +206,7 @@ TEST_F(BackendTest, LoopServesOthersWhileManySubscriptionsEnd) {
 
 TEST_F(BackendTest, LoopServesOthersWhileTheManySubscriptionsOfASessionEnd) {
   constexpr std::size_t kMany = 3000;
-  for (std::size_t i = 0; i < kMany; ++i)
-    ask(R"({"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"a:)" + std::to_string(i) +
-        "\"}}");
+  subscribe_to(kMany);
   ASSERT_EQ(backend->seen.size(), kMany);
   peer.reset();
   far->close();
@@ -209,6 +214,33 @@ TEST_F(BackendTest, LoopServesOthersWhileTheManySubscriptionsOfASessionEnd) {
   EXPECT_LT(backend->seen.size(), 2 * kMany);  // a turn has ended before all of them have
   loop.run_until([&] { return backend->seen.size() > 2 * kMany; });
   EXPECT_EQ(backend->seen.back(), "ended " + backend->session) << "after all of its subscriptions";
+}
+
+// A thread that tells of a change has the last reference to the session. Nobody runs the loop when that
+// thread releases it.
+TEST_F(BackendTest, SessionEndsOnItsLoopWhenAnotherThreadReleasesItLast) {
+  ask(kSubscribe);
+  std::latch referenced(1);
+  std::latch ended(1);
+  std::thread telling([&] {
+    server.tools_changed([&](std::string_view, const Principal&) {
+      referenced.count_down();
+      ended.wait();
+      return false;
+    });
+  });
+  referenced.wait();
+  const std::weak_ptr<Peer> gone = peer;
+  peer.reset();
+  far->close();
+  loop.run_until([&] { return gone.expired(); });
+  EXPECT_EQ(backend->seen.size(), 1u);
+  ended.count_down();
+  telling.join();
+  EXPECT_EQ(backend->seen.size(), 1u) << "of another thread: " << backend->seen.back();
+  loop.run_until([&] { return backend->seen.size() == 3; });
+  EXPECT_EQ(backend->seen[1], "unsubscribed a:b");
+  EXPECT_EQ(backend->seen[2], "ended " + backend->session);
 }
 
 TEST_F(BackendTest, ItHearsOfTheLevelOfLogMessagesAClientWants) {

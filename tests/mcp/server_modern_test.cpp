@@ -1,6 +1,7 @@
 // Modern requests without a connection: each with a link of its own, as HTTP serves them.
 #include "mcp/server_modern.hpp"
 
+#include <thread>
 #include <vector>
 
 #include "mcp/harness.hpp"
@@ -70,6 +71,17 @@ TEST_F(ModernTest, OneSubscriptionTooManyIsRefused) {
   turn();
   EXPECT_EQ(answers.size(), 3u);
   EXPECT_EQ(subscriptions->size(), 0u);
+}
+
+// Nobody runs the loop when the thread releases the subscription.
+TEST_F(ModernTest, LinkIsReleasedOnItsLoopWhenAnotherThreadReleasesTheSubscription) {
+  auto link = std::make_shared<RecordingLink>(loop);
+  const std::weak_ptr<RecordingLink> released = link;
+  auto subscribed = std::make_shared<Subscription>(std::move(link), "7", Subscription::Wanted());
+  std::thread([last = std::move(subscribed)]() mutable { last.reset(); }).join();
+  EXPECT_FALSE(released.expired());
+  turn();
+  EXPECT_TRUE(released.expired());
 }
 
 // The loop runs between two turns only, as one does that is busy.

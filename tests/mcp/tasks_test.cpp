@@ -113,6 +113,10 @@ TEST_F(TasksTest, RequestThatMightHaveBecomeATaskIsForgottenWithItsServer) {
   far.reset();
   peer.reset();
   server = Server("another", "1");
+  // The session was released outside of its loop, which has the rest to release.
+  bool released = false;
+  loop.post([&] { released = true; });
+  loop.run_until([&] { return released; });
   EXPECT_EQ(what.use_count(), 1);
 }
 
