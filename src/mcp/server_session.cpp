@@ -190,6 +190,7 @@ Answer ServerSession::initialize(const Request& request) {
   // The two lists never mix: a modern version is not negotiated here.
   const std::optional<Revision> known = revision_named(*asked);
   const Revision revision = known && !is_modern(*known) ? *known : kNewestLegacy;
+  if (legacy_) loop_.spawn(end_subscriptions(std::move(legacy_->subscriptions), loop_));
   legacy_ = Legacy{.revision = revision,
                    .capabilities = copy_of(capabilities),
                    .client_info = copy_of(info),

@@ -216,6 +216,17 @@ TEST_F(BackendTest, LoopServesOthersWhileTheManySubscriptionsOfASessionEnd) {
   EXPECT_EQ(backend->seen.back(), "ended " + backend->session) << "after all of its subscriptions";
 }
 
+TEST_F(BackendTest, LoopServesOthersWhileTheSubscriptionsBeforeASecondInitializeEnd) {
+  constexpr std::size_t kMany = 3000;
+  subscribe_to(kMany);
+  ASSERT_EQ(backend->seen.size(), kMany);
+  initialize("2025-11-25");
+  EXPECT_LT(backend->seen.size(), 2 * kMany);  // a turn has ended before all of them have
+  loop.run_until([&] { return backend->seen.size() == 2 * kMany; });
+  ask(kSubscribe);
+  EXPECT_EQ(backend->seen.back(), "subscribed a:b");
+}
+
 // A thread that tells of a change has the last reference to the session. Nobody runs the loop when that
 // thread releases it.
 TEST_F(BackendTest, SessionEndsOnItsLoopWhenAnotherThreadReleasesItLast) {
