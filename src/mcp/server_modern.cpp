@@ -180,16 +180,17 @@ Task<Answer> listen(std::shared_ptr<const ModernServer> modern, Request request,
   }
   Task<void> acknowledging = subscription->acknowledge(state->stop);
   co_await acknowledging;
-  if (!subscription->wanted().nothing()) {
+  if (!subscription->wanted().nothing() && !state->stop.stop_requested()) {
     modern->server->listen(subscription);
+    const std::stop_callback on_stop(state->stop, [subscription] { subscription->end(); });
     // What a task has come to by now, since nothing more may come of it.
     Slices slices;
     for (const std::string& task : subscription->wanted().tasks) {
+      if (state->stop.stop_requested()) break;
       const json::Raw now = detailed_task(*modern->server, *state, task);
       if (!now.absent()) subscription->task_changed(task, now);
       if (slices.due(now.text().size())) co_await sleep_for(loop, Slices::kPause);
     }
-    const std::stop_callback on_stop(state->stop, [subscription] { subscription->end(); });
     const bool stopped = co_await subscription->ended().wait(loop, Clock::duration::max());
     static_cast<void>(stopped);
   }

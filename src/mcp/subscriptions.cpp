@@ -98,7 +98,8 @@ void Subscription::task_changed(const std::string& id, const json::Raw& detailed
   if (!charge) return;
   link_->loop().post([self = shared_from_this(), params, charge = std::move(*charge)]() mutable {
     charge.release();
-    if (!self->ended_.is_set()) self->link_->notify("notifications/tasks", params, self->id_);
+    if (self->acknowledged_ && !self->ended_.is_set())
+      self->link_->notify("notifications/tasks", params, self->id_);
   });
 }
 

@@ -1,6 +1,8 @@
 // Tasks, both forms, as they are on the wire (PROTOCOL §14.1, §14.2).
 #include "fairlead/loop/all.hpp"
 #include "mcp/harness.hpp"
+#include "mcp/recording_link.hpp"
+#include "mcp/server_modern.hpp"
 
 namespace fairlead::mcp {
 namespace {
@@ -243,6 +245,44 @@ TEST_F(TasksTest, SubscriptionsHearOfATask) {
   const std::string second = hear();
   const std::string told = has(first, "notifications/tasks") ? first : second;
   EXPECT_TRUE(has(told, R"("status":"cancelled")") && told.ends_with(subscribed)) << told;
+}
+
+Task<void> await_answer(Task<Answer> serving, bool& ended) {
+  const Answer answer = co_await serving;
+  static_cast<void>(answer);
+  ended = true;
+}
+
+// What the client of a listen to this task is sent: two messages, or less if `stop` ends it before.
+std::vector<std::string> sent_to_listener(ServerTest& test, const std::string& task, std::stop_source stop) {
+  const auto link = std::make_shared<RecordingLink>(test.loop);
+  const auto subscriptions =
+      std::make_shared<Subscriptions>(std::make_shared<SubscriptionShares>(SubscriptionLimits()));
+  const auto modern = std::make_shared<const ModernServer>(test.server.state(), subscriptions, Log());
+  const rpc::Message message = rpc::Message::parse(Bytes::copy_of(
+      R"({"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{"notifications":{"taskIds":[")" +
+      task +
+      R"("]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":)" +
+      TasksTest::kCan + "}}}"));
+  bool ended = false;
+  Request request(nullptr, message, stop.get_token());
+  test.loop.spawn(await_answer(serve_modern(modern, request, CallFacts::of(message), link), ended));
+  test.loop.run_until([&] { return ended || link->heard.size() == 2; });
+  stop.request_stop();
+  test.loop.run_until([&] { return ended; });
+  return link->heard;
+}
+
+TEST_F(TasksTest, ListenThatIsCancelledBeforeItsAcknowledgementIsSentNoTask) {
+  start();
+  const std::string id = member(call("wait"), "taskId");
+  const std::vector<std::string> all = sent_to_listener(*this, id, std::stop_source());
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_TRUE(all[0].starts_with("notifications/subscriptions/acknowledged"));
+  EXPECT_TRUE(all[1].starts_with("notifications/tasks"));
+  std::stop_source cancelled;
+  cancelled.request_stop();
+  EXPECT_EQ(sent_to_listener(*this, id, cancelled), std::vector<std::string>());
 }
 
 TEST_F(TasksTest, UnknownExpiredAndForeignIdsAreTheSame) {
