@@ -51,6 +51,11 @@ struct Watches::Held : std::enable_shared_from_this<Held> {
   // Adds the subscribers of `uri` and of those that contain it. Returns what that cost, in bytes read.
   std::size_t collect(std::string_view uri, Subscribers& to) const;
   void collect_all(Subscribers& to) const;
+  // Forgets the watch of `uri`, unless there is another one by now.
+  void forget_gone(const std::string& uri) {
+    const auto found = watches.find(uri);
+    if (found != watches.end() && found->second.expired()) watches.erase(found);
+  }
   // Ends a subscription at the server, when there are not too many that end already.
   void unsubscribe(std::uint64_t number);
   static Task<void> end_subscriptions(std::shared_ptr<Held> self);
@@ -69,7 +74,7 @@ struct Watches::Held : std::enable_shared_from_this<Held> {
 struct Watches::Watch {
   Watch(std::shared_ptr<Held> at, std::string resource) : held(std::move(at)), uri(std::move(resource)) {}
   ~Watch() {
-    held->watches.erase(uri);
+    held->forget_gone(uri);
     if (number && !held->all->stopping_ && !held->lost()) held->unsubscribe(*number);
   }
 
@@ -210,6 +215,7 @@ Task<Result<std::shared_ptr<Watches::Watch>>> Watches::watch(pool::Lease lease, 
     watch->number = *number;
   } else {
     watch->failed = number.error();
+    held->watches.erase(uri);  // those who wait for it keep it; the next subscriber asks again
   }
   watch->settled.set();
   if (watch->failed) co_return *watch->failed;

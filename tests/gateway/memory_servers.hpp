@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -27,6 +28,7 @@ struct MemoryServer {
   json::Raw capabilities = test::raw(R"({"tools":{},"resources":{},"logging":{}})");
   std::optional<Error> unreachable;  // why it cannot be connected to
   std::optional<Error> refusal;      // of subscriptions and log levels
+  std::deque<Error> next_refusals;   // of the next subscriptions, one each
   std::optional<Event> held;         // starts, calls and subscriptions wait for it
   std::optional<Event> held_ends;    // ends of subscriptions wait for it
   std::vector<std::string> asked;    // in order, by all connections
@@ -61,6 +63,11 @@ class MemoryUpstream final : public pool::UpstreamConnection,
     Task<void> waiting = wait(self);
     co_await waiting;
     if (server_.refusal) co_return *server_.refusal;
+    if (!server_.next_refusals.empty()) {
+      const Error refused = server_.next_refusals.front();
+      server_.next_refusals.pop_front();
+      co_return refused;
+    }
     co_return ++server_.subscriptions;
   }
   Task<Result<void>> unsubscribe(std::uint64_t number) override {

@@ -283,6 +283,32 @@ TEST_F(WatchesTest, ManySubscribersOfALostServerAreCheckedInSeveralTurns) {
   EXPECT_TRUE(comes_true([&] { return before.expired(); }));
 }
 
+TEST_F(WatchesTest, WhoSubscribesWhileManyAreStillToldOfARefusalAsksAgain) {
+  constexpr std::size_t kMany = 5 * Event::kWokenPerTurn;
+  start("a");
+  memory["a"].held.emplace();
+  memory["a"].next_refusals.push_back(Error::rpc(-32602, "no such resource"));
+  for (std::size_t i = 0; i < kMany; ++i) {
+    watchers.push_back(std::make_shared<Watcher>());
+    loop.spawn(run(watches, kOne, watchers.back()));
+  }
+  settle();
+  const auto refused = [&] {
+    return std::ranges::count_if(watchers, [](const WatcherPtr& one) { return one->outcome.has_value(); });
+  };
+  loop.post([&] { memory["a"].held->set(); });
+  loop.run_until([&] { return refused() > 0; });
+  ASSERT_LT(static_cast<std::size_t>(refused()) + Event::kWokenPerTurn, kMany);
+  const auto last = std::make_shared<Watcher>();
+  loop.spawn(run(watches, kOne, last));
+  EXPECT_TRUE(comes_true([&] { return last->outcome.has_value() && refused() == kMany; }));
+  EXPECT_TRUE(last->subscribed()) << last->outcome->error().to_string();
+  watchers.push_back(last);
+  EXPECT_EQ(asked(), (Asked{"subscribe memo://one", "subscribe memo://one"}));
+  tell({kOne});
+  EXPECT_EQ(last->told, (Asked{kOne})) << "it is still known when the one that was refused is gone";
+}
+
 TEST_F(WatchesTest, ServerIsSentAFewRequestsAtOnceWhenManySubscriptionsAreMadeAgain) {
   constexpr std::size_t kMany = 1000;
   subscribe_many(kMany, true);
