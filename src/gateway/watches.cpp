@@ -115,6 +115,7 @@ struct Watches::ServerSubscribers {
   // Those that failed are queued again.
   void queue_failed() {
     retry.cancel();
+    retry_at = Clock::time_point::max();
     lost.insert(lost.end(), failed.begin(), failed.end());
     failed.clear();
   }
@@ -125,8 +126,9 @@ struct Watches::ServerSubscribers {
   std::deque<std::weak_ptr<Subscriber>> lost;
   std::vector<std::weak_ptr<Subscriber>> failed;  // tried again when `retry` fires, or upstreams change
   Timer retry;
-  std::size_t renewing = 0;  // tasks that subscribe again
-  bool check = false;        // the upstreams have changed
+  Clock::time_point retry_at = Clock::time_point::max();  // when it fires
+  std::size_t renewing = 0;                               // tasks that subscribe again
+  bool check = false;                                     // the upstreams have changed
   bool check_everybody = false;
   bool checking = false;
 };
@@ -389,8 +391,10 @@ void Watches::retry_later(const std::shared_ptr<Subscriber>& subscriber, const E
   ServerSubscribers& all = subscribers_of(server);
   subscriber->queued = true;
   all.failed.push_back(subscriber);
-  if (all.retry.armed()) return;
-  all.retry.arm_after(error.detail().retry_after.value_or(kPause), [weak = weak_from_this(), server] {
+  const Clock::time_point when = Clock::now() + error.detail().retry_after.value_or(kPause);
+  if (when >= all.retry_at) return;
+  all.retry_at = when;
+  all.retry.arm(when, [weak = weak_from_this(), server] {
     const auto self = weak.lock();
     if (!self || self->stopping_) return;
     self->subscribers_of(server).queue_failed();

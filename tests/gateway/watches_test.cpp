@@ -211,6 +211,25 @@ TEST_F(WatchesTest, ServerThatRefusesToRenewIsNotAskedAgain) {
   EXPECT_EQ(one->told, Asked());
 }
 
+TEST_F(WatchesTest, SubscribersThatFailedAreTriedAgainAtTheEarliestTimeThatAnyOfTheirErrorsNames) {
+  for (const char* uri : {"memo://one", "memo://two", "memo://three"}) subscribe(uri);
+  lose("a", start("a"));
+  start("a");
+  for (const auto retry_after : {3'600'000ms, 0ms, 3'600'000ms}) {
+    memory["a"].next_refusals.push_back(
+        Error(ErrorKind::timeout, "not now").with([retry_after](ErrorDetail& detail) {
+          detail.retry_after = retry_after;
+        }));
+  }
+  memory["a"].held.emplace();
+  loop.post([&] { watches->renew("a"); });
+  ASSERT_TRUE(comes_true([&] { return asked().size() == 6; }));
+  memory["a"].held->set();
+  EXPECT_TRUE(comes_true([&] {
+    return std::ranges::all_of(watchers, [](const WatcherPtr& one) { return one->told.size() == 1; });
+  }));
+}
+
 TEST_F(WatchesTest, NoSubscriberIsToldAndNoServerIsAskedAfterStop) {
   const auto one = subscribe();
   const auto upstream = start("a");
