@@ -109,7 +109,9 @@ struct Watches::Subscriber : std::enable_shared_from_this<Subscriber> {
 
 struct Watches::ServerSubscribers {
   explicit ServerSubscribers(Loop& loop) : retry(loop) {}
-  bool unused() const noexcept { return subscribers.empty() && renewing == 0 && !checking; }
+  bool unused() const noexcept {
+    return subscribers.empty() && settling_again == 0 && !renewing && !checking;
+  }
   // Has a subscriber that has lost its upstream, or any with `everybody`, subscribe again.
   void check_one(Subscriber& one, bool everybody);
   // Those that failed are queued again.
@@ -127,7 +129,9 @@ struct Watches::ServerSubscribers {
   std::vector<std::weak_ptr<Subscriber>> failed;  // tried again when `retry` fires, or upstreams change
   Timer retry;
   Clock::time_point retry_at = Clock::time_point::max();  // when it fires
-  std::size_t renewing = 0;                               // tasks that subscribe again
+  bool renewing = false;                                  // a task has those that are lost subscribe again
+  std::size_t settling_again = 0;                         // that it has begun and that have not ended
+  Event settled_again;                                    // one of them has ended
   bool check = false;                                     // the upstreams have changed
   bool check_everybody = false;
   bool checking = false;
@@ -346,44 +350,52 @@ void Watches::forget_if_unused(const std::string& server) {
   if (found != servers_.end() && found->second->unused()) servers_.erase(found);
 }
 
-// A task may end, and what is known of the server go, before spawn() returns.
 void Watches::start_renewing(const std::string& server) {
-  for (std::size_t started = 0; started < kMaxAtOnce; ++started) {
-    const auto all = servers_.find(server);
-    if (all == servers_.end() || all->second->lost.empty() || all->second->renewing >= kMaxAtOnce) return;
-    ++all->second->renewing;
-    loop_.spawn(renew_lost(shared_from_this(), server));
-  }
+  const auto all = servers_.find(server);
+  if (all == servers_.end() || all->second->lost.empty()) return;
+  if (!std::exchange(all->second->renewing, true)) loop_.spawn(renew_lost(shared_from_this(), server));
 }
 
+// One task begins with all of them: when many wait for the same subscription and it is made, those that
+// remain are still done in slices.
 Task<void> Watches::renew_lost(std::shared_ptr<Watches> self, std::string server) {
-  ServerSubscribers& all = *self->servers_.at(server);  // stays while it is renewing
+  const std::shared_ptr<ServerSubscribers> all = self->servers_.at(server);
   mcp::Slices slices;
   while (true) {
-    const std::shared_ptr<Subscriber> next = all.next_lost();
+    const std::shared_ptr<Subscriber> next = all->next_lost();
     if (!next) break;
-    Task<void> settling = settle_again(self, next);
-    co_await settling;
+    ++all->settling_again;
+    self->loop_.spawn(settle_again(self, all, next));
     if (slices.due(next->uri.size())) co_await sleep_for(self->loop_, mcp::Slices::kPause);
+    while (all->settling_again >= kMaxAtOnce) {
+      all->settled_again.reset();
+      const bool ended = co_await all->settled_again.wait(self->loop_, Clock::duration::max());
+      static_cast<void>(ended);
+    }
   }
-  --all.renewing;
+  all->renewing = false;
   self->forget_if_unused(server);
 }
 
-Task<void> Watches::settle_again(std::shared_ptr<Watches> self, std::shared_ptr<Subscriber> subscriber) {
+Task<void> Watches::settle_again(std::shared_ptr<Watches> self, std::shared_ptr<ServerSubscribers> all,
+                                 std::shared_ptr<Subscriber> subscriber) {
   const std::shared_ptr<Watch> before = subscriber->watch;
   Task<Result<void>> settling = self->settle(subscriber);
   const Result<void> settled = co_await settling;
-  if (!subscriber->wanted()) co_return;
-  if (!settled) {
-    const Error& error = settled.error();
-    self->log_limit_.write(
-        self->log_, LogLevel::warning, "cannot subscribe again",
-        {{"server", subscriber->target.server}, {"uri", subscriber->uri}, {"reason", error.message()}});
-    if (error.kind() != ErrorKind::remote) self->retry_later(subscriber, error);
-  } else if (subscriber->watch != before) {
-    subscriber->updated(subscriber->uri);  // nobody knows what has been missed
+  if (subscriber->wanted()) {
+    if (!settled) self->on_not_renewed(subscriber, settled.error());
+    if (settled && subscriber->watch != before)
+      subscriber->updated(subscriber->uri);  // nobody knows what has been missed
   }
+  --all->settling_again;
+  all->settled_again.set();
+}
+
+void Watches::on_not_renewed(const std::shared_ptr<Subscriber>& subscriber, const Error& error) {
+  log_limit_.write(
+      log_, LogLevel::warning, "cannot subscribe again",
+      {{"server", subscriber->target.server}, {"uri", subscriber->uri}, {"reason", error.message()}});
+  if (error.kind() != ErrorKind::remote) retry_later(subscriber, error);
 }
 
 void Watches::retry_later(const std::shared_ptr<Subscriber>& subscriber, const Error& error) {

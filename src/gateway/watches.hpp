@@ -55,7 +55,9 @@ class Watches : public std::enable_shared_from_this<Watches> {
   static Task<void> check_subscribers(std::shared_ptr<Watches> self, std::string server);
   void start_renewing(const std::string& server);
   static Task<void> renew_lost(std::shared_ptr<Watches> self, std::string server);
-  static Task<void> settle_again(std::shared_ptr<Watches> self, std::shared_ptr<Subscriber> subscriber);
+  static Task<void> settle_again(std::shared_ptr<Watches> self, std::shared_ptr<ServerSubscribers> all,
+                                 std::shared_ptr<Subscriber> subscriber);
+  void on_not_renewed(const std::shared_ptr<Subscriber>& subscriber, const Error& error);
   void retry_later(const std::shared_ptr<Subscriber>& subscriber, const Error& error);
 
   Loop& loop_;

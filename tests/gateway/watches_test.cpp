@@ -302,6 +302,24 @@ TEST_F(WatchesTest, ManySubscribersOfALostServerAreCheckedInSeveralTurns) {
   EXPECT_TRUE(comes_true([&] { return before.expired(); }));
 }
 
+TEST_F(WatchesTest, ManySubscribersOfAResourceAreSubscribedAgainInSeveralTurns) {
+  constexpr std::size_t kMany = 2000;
+  subscribe_many(kMany);
+  std::size_t told = 0;
+  for (const WatcherPtr& one : watchers) one->on_told = [&] { ++told; };
+  const std::weak_ptr<MemoryUpstream> before = memory["a"].newest;
+  lose("a", start("a"));
+  start("a");
+  memory["a"].held.emplace();
+  loop.post([&] { watches->renew("a"); });
+  ASSERT_TRUE(comes_true([&] { return before.expired(); }));  // all of them are queued
+  loop.post([&] { memory["a"].held->set(); });
+  loop.run_until([&] { return told > 0; });
+  EXPECT_LT(told, kMany);  // a turn has ended before all of them were subscribed
+  EXPECT_TRUE(comes_true([&] { return told == kMany; }));
+  EXPECT_EQ(memory["a"].count("subscribe memo://one"), 2);
+}
+
 TEST_F(WatchesTest, WhoSubscribesWhileManyAreStillToldOfARefusalAsksAgain) {
   constexpr std::size_t kMany = 5 * Event::kWokenPerTurn;
   start("a");
