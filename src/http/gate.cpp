@@ -12,10 +12,14 @@ namespace fairlead::http {
 
 namespace {
 
+constexpr bool cannot_be_in_host(char c) noexcept {
+  return c == '/' || c == '@' || c == '?' || c == '#' || c == '\\' || c == ' ';
+}
+
 // Returns the host of "host:port" or "[::1]:port", with its brackets; nullopt for anything else.
 std::optional<std::string_view> host_of(std::string_view authority) {
   const Result<HostAndPort> parts = split_host_and_port(authority);
-  if (!parts || parts->host.find_first_of("/@?#\\ ") != std::string_view::npos) return std::nullopt;
+  if (!parts || std::ranges::any_of(parts->host, cannot_be_in_host)) return std::nullopt;
   return authority.starts_with('[') ? authority.substr(0, parts->host.size() + 2) : parts->host;
 }
 

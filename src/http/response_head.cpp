@@ -2,11 +2,14 @@
 
 #include <array>
 #include <charconv>
+#include <string_view>
 
 #include "fairlead/json/writer.hpp"
 #include "http/syntax.hpp"
 
 namespace fairlead::http {
+
+using namespace std::string_view_literals;  // what is appended has a known length
 
 std::string_view reason_phrase(int status) noexcept {
   switch (status) {
@@ -82,7 +85,7 @@ bool is_servers_own(std::string_view name) noexcept {
 
 void append_field(std::string& out, std::string_view name, std::string_view value) {
   out += name;
-  out += ": ";
+  out += ": "sv;
   const std::size_t begin = out.size();
   out += value;
   if (!is_field_value(value)) {
@@ -90,7 +93,7 @@ void append_field(std::string& out, std::string_view name, std::string_view valu
       if (!is_field_value(std::string_view(out).substr(i, 1))) out[i] = ' ';
     }
   }
-  out += "\r\n";
+  out += "\r\n"sv;
 }
 
 void append_number(std::string& out, std::size_t number) {
@@ -101,22 +104,22 @@ void append_number(std::string& out, std::size_t number) {
 
 void append_framing(std::string& out, int status, const HeadFraming& framing) {
   switch (framing.body) {
-    case HeadFraming::Body::chunked: out += "Transfer-Encoding: chunked\r\n"; break;
+    case HeadFraming::Body::chunked: out += "Transfer-Encoding: chunked\r\n"sv; break;
     case HeadFraming::Body::sized:
       if (status == 204 || status == 304 || status < 200) break;
-      out += "Content-Length: ";
+      out += "Content-Length: "sv;
       append_number(out, framing.size);
-      out += "\r\n";
+      out += "\r\n"sv;
       break;
     case HeadFraming::Body::none:
     case HeadFraming::Body::until_close: break;
   }
   if (framing.upgrade) {
-    out += "Connection: Upgrade\r\n";
+    out += "Connection: Upgrade\r\n"sv;
   } else if (!framing.keep_alive) {
-    out += "Connection: close\r\n";
+    out += "Connection: close\r\n"sv;
   } else if (framing.http_1_0) {
-    out += "Connection: keep-alive\r\n";
+    out += "Connection: keep-alive\r\n"sv;
   }
 }
 
@@ -124,11 +127,11 @@ void append_framing(std::string& out, int status, const HeadFraming& framing) {
 
 void write_head(std::string& out, const Response& response, const HeadFraming& framing,
                 std::string_view date) {
-  out += "HTTP/1.1 ";
+  out += "HTTP/1.1 "sv;
   append_number(out, static_cast<std::size_t>(response.status));
   out += ' ';
   out += reason_phrase(response.status);
-  out += "\r\n";
+  out += "\r\n"sv;
   out += date;
   for (const auto& [name, value] : response.headers) {
     if (!is_servers_own(name) && is_token(name)) append_field(out, name, value);
@@ -138,10 +141,10 @@ void write_head(std::string& out, const Response& response, const HeadFraming& f
     out +=
         "Access-Control-Expose-Headers: Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, "
         "Retry-After\r\n"
-        "Vary: Origin\r\n";
+        "Vary: Origin\r\n"sv;
   }
   append_framing(out, response.status, framing);
-  out += "\r\n";
+  out += "\r\n"sv;
 }
 
 Response refusal_response(int status, std::string_view message) {

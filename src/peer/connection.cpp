@@ -151,6 +151,11 @@ void Connection::Receive::await_suspend(std::coroutine_handle<> handle) {
 Result<rpc::Message> Connection::Receive::await_resume() {
   suspended_ = false;
   if (connection_.inbox_.empty()) return *connection_.input_end_;
+  return take_first();
+}
+
+// Apart from await_resume(), so that the message is moved once: into what is returned.
+Result<rpc::Message> Connection::Receive::take_first() {
   Result<rpc::Message> message = std::move(connection_.inbox_.front().message);
   connection_.inbox_.pop();
   return message;

@@ -156,8 +156,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
       loop_.spawn(read_large<Then>(shared_from_this(), std::move(exchange), std::move(then)));
       return;
     }
-    rpc::Message message = rpc::Message::parse(request.body, options_->limits);
-    then(std::move(exchange), std::move(message));
+    then(std::move(exchange), rpc::Message::parse(request.body, options_->limits));
   }
 
   template <class Then>

@@ -215,6 +215,8 @@ class Connection::Receive {
   Result<rpc::Message> await_resume();
 
  private:
+  Result<rpc::Message> take_first();
+
   Connection& connection_;
   bool suspended_ = false;
 };
