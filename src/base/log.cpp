@@ -139,7 +139,7 @@ std::vector<LogField> redacted_fields(std::span<const LogField> fields, const Re
       field.omitted += field.value.size() - kSearched;
       field.value.resize(kSearched);
     }
-    field.value = redactor.redact(field.value);
+    field.value = field.omitted > 0 ? redactor.redact_excerpt(field.value) : redactor.redact(field.value);
   }
   return redacted;
 }

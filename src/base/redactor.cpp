@@ -60,12 +60,29 @@ void add_escaped(std::vector<Range>& ranges, Indexes indexes, std::string_view t
   if (view.text().contains('+')) look_in(view.without_percent_encoding(true));
 }
 
+// `text` without an escape at its end that is not complete.
+std::string_view without_partial_escape(std::string_view text) {
+  const std::size_t percent = text.rfind('%');
+  if (percent != std::string_view::npos && text.size() - percent < 3) return text.substr(0, percent);
+  const std::size_t backslash = text.rfind('\\');
+  if (backslash == std::string_view::npos || text.size() - backslash >= 6) return text;
+  const std::string_view escape = text.substr(backslash);
+  return escape.size() == 1 || escape[1] == 'u' ? text.substr(0, backslash) : text;
+}
+
 // With `truncated`, also the beginning of a secret at the end of the text.
 std::vector<Range> find_secrets(Indexes indexes, std::string_view text, bool truncated) {
   std::vector<Range> ranges;
   for (const auto& index : indexes) add_found(ranges, *index, text, truncated);
   if (text.find_first_of("\\%+") != std::string_view::npos) add_escaped(ranges, indexes, text, truncated);
   return joined_ranges(std::move(ranges));
+}
+
+std::vector<Range> find_in_excerpt(Indexes indexes, std::string_view text) {
+  const std::string_view complete = without_partial_escape(text);
+  std::vector<Range> ranges = find_secrets(indexes, complete, true);
+  if (!ranges.empty() && ranges.back().end == complete.size()) ranges.back().end = text.size();
+  return ranges;
 }
 
 }  // namespace
@@ -83,10 +100,20 @@ bool Redactor::finds_secret(std::string_view text) const {
 }
 
 std::string Redactor::redact(std::string_view text) const {
+  return redact(text, false);
+}
+
+std::string Redactor::redact_excerpt(std::string_view text) const {
+  return redact(text, true);
+}
+
+std::string Redactor::redact(std::string_view text, bool truncated) const {
   if (empty()) return std::string(text);
   std::string clean;
   std::size_t copied = 0;  // how much of `text` is in `clean`
-  for (const Range& secret : find_secrets(indexes_, text, true)) {
+  const std::vector<Range> secrets =
+      truncated ? find_in_excerpt(indexes_, text) : find_secrets(indexes_, text, false);
+  for (const Range& secret : secrets) {
     clean += text.substr(copied, secret.begin - copied);
     clean += kRedacted;
     copied = secret.end;

@@ -150,10 +150,11 @@ Task<HttpClient::Answered> HttpClient::ask(Outgoing request, std::shared_ptr<Int
     if (!answer) co_return answer;
     const int status = (*answer)->status();
     if (is_compressed((*answer)->headers())) {
-      co_return Error(ErrorKind::invalid_content_type,
-                      request.url.shown() + " answered with a body in encoding `" +
-                          redactor_.redact((*answer)->headers().get("Content-Encoding").substr(0, 50)) +
-                          "`, which was not asked for");
+      co_return Error(
+          ErrorKind::invalid_content_type,
+          request.url.shown() + " answered with a body in encoding `" +
+              redactor_.redact_excerpt((*answer)->headers().get("Content-Encoding").substr(0, 50)) +
+              "`, which was not asked for");
     }
     if (!is_redirect(status)) co_return answer;
     const std::string location((*answer)->headers().get("Location"));

@@ -70,11 +70,12 @@ Error redact(const Redactor& redactor, Error error) {
   if (redactor.empty()) return error;
   ErrorDetail detail = error.detail();
   const Result<Raw> data = Raw::parse_optional(detail.rpc_data);
-  detail.rpc_data = data ? std::string(redact(redactor, *data).text()) : redactor.redact(detail.rpc_data);
+  detail.rpc_data =
+      data ? std::string(redact(redactor, *data).text()) : redactor.redact_excerpt(detail.rpc_data);
   detail.command_line = redactor.redact(detail.command_line);
   detail.search_path = redactor.redact(detail.search_path);
-  for (std::string& line : detail.stderr_lines) line = redactor.redact(line);
-  return Error(error.kind(), redactor.redact(error.message())).with([&](ErrorDetail& d) {
+  for (std::string& line : detail.stderr_lines) line = redactor.redact_excerpt(line);
+  return Error(error.kind(), redactor.redact_excerpt(error.message())).with([&](ErrorDetail& d) {
     d = std::move(detail);
   });
 }

@@ -226,7 +226,12 @@ void ChildProcess::on_stderr() {
 
 void ChildProcess::on_line(std::string_view line) {
   if (mode_ == StderrMode::log) return log_line(line);
-  if (relay_) relay_->write(last_words_.redactor.redact(line) + '\n');
+  if (relay_) relay_->write(redacted(line) + '\n');
+}
+
+std::string ChildProcess::redacted(std::string_view line) const {
+  const Redactor& redactor = last_words_.redactor;
+  return tail_.may_be_cut(line) ? redactor.redact_excerpt(line) : redactor.redact(line);
 }
 
 void ChildProcess::log_line(std::string_view line) {
@@ -237,7 +242,7 @@ void ChildProcess::log_line(std::string_view line) {
     drop_report_->arm_after(kLogInterval, [this] { report_dropped_lines(); });
     return;
   }
-  log_.info("stderr", {{"child", name_}, {"line", last_words_.redactor.redact(line)}});
+  log_.info("stderr", {{"child", name_}, {"line", redacted(line)}});
 }
 
 void ChildProcess::report_dropped_lines() {
@@ -250,7 +255,7 @@ void ChildProcess::report_dropped_lines() {
 
 std::vector<std::string> ChildProcess::last_stderr() const {
   std::vector<std::string> lines = tail_.lines();
-  for (std::string& line : lines) line = last_words_.redactor.redact(line);
+  for (std::string& line : lines) line = redacted(line);
   return lines;
 }
 

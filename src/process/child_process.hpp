@@ -70,6 +70,7 @@ class ChildProcess final : public Child, private KeeperObserver {
   void signal(int signal);
   void on_line(std::string_view line);
   void log_line(std::string_view line);
+  std::string redacted(std::string_view line) const;
   void report_dropped_lines();
   void start_failed(Error error);
   std::string_view exit_code() const;

@@ -26,7 +26,7 @@ std::string quoted(std::string_view word) {
 }  // namespace
 
 Error LastWords::on(Error error, std::string_view code, const std::vector<std::string>& stderr_lines) const {
-  std::string message = redactor.redact(error.message());
+  std::string message = redactor.redact_excerpt(error.message());
   const ErrorDetail before = error.detail();
   return Error(error.kind(), std::move(message)).with([&](ErrorDetail& detail) {
     detail = before;
@@ -36,7 +36,7 @@ Error LastWords::on(Error error, std::string_view code, const std::vector<std::s
     detail.search_path = redactor.redact(search_path);
     if (stderr_lines.empty()) return;
     detail.stderr_lines.clear();
-    for (const std::string& line : stderr_lines) detail.stderr_lines.push_back(redactor.redact(line));
+    for (const std::string& line : stderr_lines) detail.stderr_lines.push_back(redactor.redact_excerpt(line));
   });
 }
 

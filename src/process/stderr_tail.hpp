@@ -25,6 +25,8 @@ class StderrTail {
   // The stream is over: what had no newline is a line too.
   void finish();
 
+  // Whether `line`, as `on_line` sees it, may be the beginning of a longer one.
+  bool may_be_cut(std::string_view line) const noexcept { return line.size() + 4 > line_bytes_; }
   // Oldest first; an unfinished line is the last.
   std::vector<std::string> lines() const;
 

@@ -28,8 +28,8 @@ Error status_error(const http::Url& url, const http::Incoming& incoming, std::st
   const int status = incoming.status();
   std::string message = url.shown() + " answered " + std::to_string(status);
   const Redactor& redactor = incoming.redactor();  // a server may repeat what it was sent
-  if (!incoming.reason().empty()) message += " " + redactor.redact(incoming.reason().substr(0, 100));
-  if (!excerpt.empty()) message += ": " + redactor.redact(excerpt);
+  if (!incoming.reason().empty()) message += " " + redactor.redact_excerpt(incoming.reason().substr(0, 100));
+  if (!excerpt.empty()) message += ": " + redactor.redact_excerpt(excerpt);
   const bool forbidden = status == 401 || status == 403;
   return Error(forbidden ? ErrorKind::authorization : ErrorKind::http_status, std::move(message))
       .with([&](ErrorDetail& detail) { detail.http_status = status; });
@@ -261,9 +261,9 @@ Task<Result<void>> StreamableConnection::take_refusal(PostPtr post,
   // A server's own failure says nothing about the request, whatever form it has.
   if (status >= 500 || post->id.empty()) {
     const Error remote = message.remote_error();
-    co_return Error(
-        refused.kind(),
-        refused.message() + ": " + incoming->redactor().redact(remote.message().substr(0, kExcerptBytes)))
+    co_return Error(refused.kind(),
+                    refused.message() + ": " +
+                        incoming->redactor().redact_excerpt(remote.message().substr(0, kExcerptBytes)))
         .with([&](ErrorDetail& detail) {
           detail = remote.detail();
           detail.http_status = status;

@@ -30,11 +30,22 @@ TEST(Redactor, BytesBeyondAsciiAreFoundToo) {
   EXPECT_EQ(redactor.redact("a\xff\xfe\xfd\xfcz pässword"), "a***z ***");
 }
 
-TEST(Redactor, TheBeginningOfASecretAtACutIsReplaced) {
-  const Redactor redactor({"hunter2-hunter2"});
-  EXPECT_EQ(redactor.redact("token=hunter2-h"), "token=***");
-  EXPECT_EQ(redactor.redact("token=hun"), "token=hun");
-  EXPECT_EQ(redactor.redact("hunter2-h and more"), "hunter2-h and more");
+TEST(Redactor, BeginningOfASecretAtTheEndOfAnExcerptIsReplaced) {
+  const Redactor redactor({"hunter2-hunter2", "s3cr3t/abc"});
+  EXPECT_EQ(redactor.redact_excerpt("token=hunter2-h"), "token=***");
+  EXPECT_EQ(redactor.redact_excerpt("token=hun"), "token=hun");
+  EXPECT_EQ(redactor.redact_excerpt("hunter2-h and more"), "hunter2-h and more");
+  for (const std::string cut : {"%", "%2", "%2F", "%2Fa", "\\", "\\u", "\\u002", "\\u002f"}) {
+    EXPECT_EQ(redactor.redact_excerpt("k=s3cr3t" + cut), "k=***") << cut;
+    EXPECT_EQ(redactor.redact_excerpt("nothing" + cut), "nothing" + cut);
+  }
+}
+
+// The name of a server is often the beginning of its secret: github and github_pat_….
+TEST(Redactor, BeginningOfASecretInACompleteTextIsKept) {
+  const Redactor redactor({"github_pat_11ABCDEFG"});
+  EXPECT_EQ(redactor.redact("github"), "github");
+  EXPECT_EQ(redactor.redact("cannot reach github"), "cannot reach github");
 }
 
 TEST(Redactor, OverlappingSecretsAreReplacedAsOne) {
@@ -89,7 +100,7 @@ TEST(Redactor, PercentEncodedSpellingsAreReplaced) {
                                  "%54o%20%6ben/%c3%A4%7A", R"(To%20ken\/%C3%A4z)"}) {
     EXPECT_EQ(redactor.redact("k=" + text + "&x"), "k=***&x") << text;
   }
-  EXPECT_EQ(redactor.redact("k=%54o%20k"), "k=***") << "truncated";
+  EXPECT_EQ(redactor.redact_excerpt("k=%54o%20k"), "k=***");
   EXPECT_EQ(redactor.redact("100% of%2 %zz + 1"), "100% of%2 %zz + 1");
 }
 
@@ -111,7 +122,7 @@ TEST(Redactor, SecretOfManyLinesIsReplacedAmongManyBeginningsOfIt) {
   for (int i = 0; i < 4000; ++i) file += "    " + std::to_string(100'000 + i) + "\n";
   const Redactor redactor({file});
   const std::string spaces(100, ' ');
-  EXPECT_EQ(redactor.redact(spaces + "100042" + spaces),
+  EXPECT_EQ(redactor.redact_excerpt(spaces + "100042" + spaces),
             std::string(96, ' ') + "***" + std::string(96, ' ') + "***");
 }
 

@@ -76,7 +76,7 @@ TEST(Secrets, EachLineOfALongOneIsHidden) {
 TEST(Secrets, APieceAtACutIsHidden) {
   std::vector<std::string> secrets;
   secrets.push_back(kSecret);
-  EXPECT_EQ(Redactor(secrets).redact("token=hunter2-hu"), "token=***");
+  EXPECT_EQ(Redactor(secrets).redact_excerpt("token=hunter2-hu"), "token=***");
 }
 
 TEST(Secrets, TheLongerOfTwoIsHiddenWhole) {

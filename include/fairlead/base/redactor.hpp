@@ -31,15 +31,18 @@ class Redactor {
 
   // Returns `text` with each secret replaced by `***`, and overlapping ones by a single one. A secret is
   // found in every spelling that the escapes of JSON strings (also in JSON text that is a string of JSON
-  // text) and percent-encoding, with + for a space, give it. At the end of `text`, where it may have been
-  // truncated, the beginning of a secret is replaced too. Takes time proportional to the text.
+  // text) and percent-encoding, with + for a space, give it. Takes time proportional to the text.
   std::string redact(std::string_view text) const;
+  // The same for the beginning of a longer text: at its end the beginning of a secret (at least kMinSecret
+  // bytes) is replaced too.
+  std::string redact_excerpt(std::string_view text) const;
   // Whether `text` contains a complete secret.
   bool finds_secret(std::string_view text) const;
 
  private:
   friend class SharedRedactor;
   void add(std::shared_ptr<const SecretIndex> index);
+  std::string redact(std::string_view text, bool truncated) const;
 
   std::vector<std::shared_ptr<const SecretIndex>> indexes_;  // none of them empty
 };
