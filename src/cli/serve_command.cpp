@@ -148,6 +148,9 @@ class Serving {
     const std::size_t servers = next.servers.size();
     Task<Result<std::string>> reloading = server_->reload(std::move(next));
     const Result<std::string> restart = co_await reloading;
+    if (server_->stopping()) co_return;
+    if (!restart && restart.error().kind() == ErrorKind::cancelled)
+      co_return log_.info("configuration replaced by a later one", {{"config", command_.config}});
     if (!restart) co_return report_not_reloaded(restart.error());
     log_.info("configuration reloaded", {{"config", command_.config}, {"servers", std::to_string(servers)}});
     if (servers == 0) log_.warning("no server is configured", {{"config", command_.config}});
