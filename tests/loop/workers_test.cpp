@@ -4,6 +4,9 @@
 
 #include <atomic>
 #include <latch>
+#include <new>
+
+#include "loop/run_blocking.hpp"
 
 namespace fairlead {
 namespace {
@@ -56,6 +59,22 @@ TEST(Workers, EndWaitsForWorkUnderWay) {
     started.wait();
   }
   EXPECT_TRUE(finished);
+}
+
+TEST(RunBlocking, TaskGetsWhatTheJobReturns) {
+  Loop loop;
+  Workers workers;
+  std::move_only_function<Result<int>()> job = [&loop] { return loop.here() ? 1 : 2; };
+  const Result<int> made = loop.block_on(run_blocking(loop, workers, std::move(job)));
+  ASSERT_TRUE(made);
+  EXPECT_EQ(*made, 2);
+}
+
+TEST(RunBlocking, TaskGetsWhatTheJobThrows) {
+  Loop loop;
+  Workers workers;
+  std::move_only_function<Result<int>()> job = []() -> Result<int> { throw std::bad_alloc(); };
+  EXPECT_THROW(static_cast<void>(loop.block_on(run_blocking(loop, workers, std::move(job)))), std::bad_alloc);
 }
 
 }  // namespace
