@@ -10,11 +10,16 @@ bool PendingChanges::add(ListKind kind) {
 }
 
 // It is kept here and in the callback.
-bool PendingChanges::add(const std::string& uri, const PostedBytes& posted) {
+bool PendingChanges::add(const std::string& uri, const PostedBytes& posted, const Log& log) {
   const std::lock_guard lock(mutex_);
   if (uris_.contains(uri)) return false;
   Result<PostedBytes::Charge> charge = posted.charge(2 * uri.size());
-  if (!charge) return false;
+  if (!charge) {
+    log.debug(
+        "notification not sent",
+        {{"method", "notifications/resources/updated"}, {"uri", uri}, {"reason", charge.error().message()}});
+    return false;
+  }
   uris_.emplace(uri, std::move(*charge));
   return true;
 }

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "fairlead/base/log.hpp"
 #include "fairlead/loop/posted_bytes.hpp"
 #include "mcp/catalogue.hpp"
 
@@ -18,8 +19,9 @@ class PendingChanges {
  public:
   // Each returns whether the caller has to post a callback, which takes the change before it tells of it.
   bool add(ListKind kind);
-  // URIs count against `posted` while they wait. One that does not fit is dropped.
-  bool add(const std::string& uri, const PostedBytes& posted);
+  // URIs count against `posted` while they wait. One that does not fit is dropped,
+  // with a line in the log.
+  bool add(const std::string& uri, const PostedBytes& posted, const Log& log);
 
   void take(ListKind kind);
   void take(const std::string& uri);

@@ -171,7 +171,7 @@ Task<Answer> listen(std::shared_ptr<const ModernServer> modern, Request request,
       *state->link->principal(), std::max<std::size_t>(wanted.uris.size(), 1));
   if (!share) co_return share.error();
   const std::string id(request.id());
-  auto subscription = std::make_shared<Subscription>(state->link, id, std::move(wanted));
+  auto subscription = std::make_shared<Subscription>(state->link, id, std::move(wanted), modern->log);
   const Subscriptions::Place place(modern->subscriptions, subscription);
   std::vector<std::shared_ptr<void>> kept;
   if (modern->server->backend) {

@@ -267,7 +267,7 @@ Task<Result<std::shared_ptr<void>>> ServerSession::subscribe_at_backend(std::str
     const auto self = weak.lock();
     if (!self) return;
     if (self->loop_.here()) return self->tell_updated(changed);
-    if (!self->pending_.add(changed, self->posted_)) return;
+    if (!self->pending_.add(changed, self->posted_, self->log_)) return;
     self->loop_.post([self, changed] {
       self->pending_.take(changed);
       self->tell_updated(changed);
@@ -321,7 +321,7 @@ void ServerSession::list_changed(ListKind kind) {
 }
 
 void ServerSession::resource_updated(const std::string& uri) {
-  if (!pending_.add(uri, posted_)) return;
+  if (!pending_.add(uri, posted_, log_)) return;
   loop_.post([self = shared_from_this(), uri] {
     self->pending_.take(uri);
     if (self->legacy_ && self->legacy_->subscriptions.contains(uri)) self->tell_updated(uri);

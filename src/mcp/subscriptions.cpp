@@ -80,7 +80,7 @@ void Subscription::resource_updated(const std::string& uri) {
 }
 
 void Subscription::part_updated(const std::string& uri) {
-  if (!pending_.add(uri, link_->posted())) return;
+  if (!pending_.add(uri, link_->posted(), log_)) return;
   link_->loop().post([self = shared_from_this(), uri] {
     self->pending_.take(uri);
     self->tell("notifications/resources/updated", uri);
@@ -95,7 +95,11 @@ void Subscription::task_changed(const std::string& id, const json::Raw& detailed
   splice.insert_member(detailed.text(), "_meta", meta.text());
   const json::Raw params = json::Raw::trusted(splice.joined(), detailed.one_line());
   Result<PostedBytes::Charge> charge = link_->posted().charge(params.text().size());
-  if (!charge) return;
+  if (!charge) {
+    return log_.debug(
+        "notification not sent",
+        {{"method", "notifications/tasks"}, {"task", id}, {"reason", charge.error().message()}});
+  }
   link_->loop().post([self = shared_from_this(), params, charge = std::move(*charge)]() mutable {
     charge.release();
     if (self->acknowledged_ && !self->ended_.is_set())

@@ -9,6 +9,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "fairlead/base/log.hpp"
 #include "fairlead/loop/event.hpp"
 #include "mcp/pending_changes.hpp"
 #include "mcp/request_state.hpp"
@@ -43,8 +44,8 @@ class Subscription final : public ChangeListener, public std::enable_shared_from
   };
 
   // `id` is that of the listen request, as spelled.
-  Subscription(std::shared_ptr<ClientLink> link, std::string id, Wanted wanted)
-      : link_(std::move(link)), id_(std::move(id)), wanted_(std::move(wanted)) {}
+  Subscription(std::shared_ptr<ClientLink> link, std::string id, Wanted wanted, Log log)
+      : link_(std::move(link)), id_(std::move(id)), wanted_(std::move(wanted)), log_(std::move(log)) {}
   // On any thread; the link is released on its loop.
   ~Subscription() override;
 
@@ -76,6 +77,7 @@ class Subscription final : public ChangeListener, public std::enable_shared_from
   std::shared_ptr<ClientLink> link_;
   std::string id_;
   Wanted wanted_;
+  Log log_;
   PendingChanges pending_;
   bool acknowledged_ = false;
   Event ended_;

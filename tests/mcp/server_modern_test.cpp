@@ -77,7 +77,7 @@ TEST_F(ModernTest, OneSubscriptionTooManyIsRefused) {
 TEST_F(ModernTest, LinkIsReleasedOnItsLoopWhenAnotherThreadReleasesTheSubscription) {
   auto link = std::make_shared<RecordingLink>(loop);
   const std::weak_ptr<RecordingLink> released = link;
-  auto subscribed = std::make_shared<Subscription>(std::move(link), "7", Subscription::Wanted());
+  auto subscribed = std::make_shared<Subscription>(std::move(link), "7", Subscription::Wanted(), Log());
   std::thread([last = std::move(subscribed)]() mutable { last.reset(); }).join();
   EXPECT_FALSE(released.expired());
   turn();
@@ -89,6 +89,7 @@ class BusyLoopTest : public ModernTest {
  public:
   std::shared_ptr<RecordingLink> link = std::make_shared<RecordingLink>(loop);
   std::shared_ptr<Subscription> subscribed;
+  std::vector<std::string> logged;
 
   static Task<void> acknowledge(std::shared_ptr<Subscription> subscription) {
     Task<void> acknowledging = subscription->acknowledge(std::stop_token());
@@ -98,7 +99,9 @@ class BusyLoopTest : public ModernTest {
     Subscription::Wanted wanted;
     wanted.tools = true;
     wanted.uris = {"x:1"};
-    subscribed = std::make_shared<Subscription>(link, "7", std::move(wanted));
+    wanted.tasks = {"t"};
+    Log log(LogLevel::debug, LogFormat::text, [this](std::string_view line) { logged.emplace_back(line); });
+    subscribed = std::make_shared<Subscription>(link, "7", std::move(wanted), std::move(log));
     loop.spawn(acknowledge(subscribed));
     turn();
     ASSERT_EQ(link->heard.size(), 1u);
@@ -132,6 +135,20 @@ TEST_F(BusyLoopTest, UpdatesThatWaitForItAreBounded) {
   EXPECT_LT(link->heard.size(), 1'000u);
 }
 
+TEST_F(BusyLoopTest, ChangesOverMaxBacklogBytesAreDroppedWithALineInTheLog) {
+  const std::string large(1u << 20, 'y');
+  subscribed->part_updated("x:1/" + large);
+  ASSERT_EQ(logged.size(), 1u);
+  EXPECT_NE(logged[0].find("notification not sent"), std::string::npos) << logged[0].substr(0, 500);
+  EXPECT_NE(logged[0].find("max_backlog_bytes"), std::string::npos);
+  subscribed->task_changed("t", *json::Raw::parse(R"({"taskId":"t","statusMessage":")" + large + R"("})"));
+  ASSERT_EQ(logged.size(), 2u);
+  EXPECT_NE(logged[1].find("notifications/tasks"), std::string::npos) << logged[1];
+  EXPECT_NE(logged[1].find("max_backlog_bytes"), std::string::npos) << logged[1];
+  turn();
+  EXPECT_EQ(link->heard.size(), 1u);  // the acknowledgement
+}
+
 // Subscribes to resources of 4 MB of URIs, which are acknowledged in several parts.
 class LongAcknowledgementTest : public ModernTest {
  public:
@@ -147,7 +164,7 @@ class LongAcknowledgementTest : public ModernTest {
   std::shared_ptr<Subscription> subscription() {
     Subscription::Wanted wanted;
     wanted.uris = many_uris();
-    return std::make_shared<Subscription>(link, "7", std::move(wanted));
+    return std::make_shared<Subscription>(link, "7", std::move(wanted), Log());
   }
   static Task<void> acknowledge(LongAcknowledgementTest& test, std::shared_ptr<Subscription> subscription) {
     Task<void> acknowledging = subscription->acknowledge(test.stop.get_token());
