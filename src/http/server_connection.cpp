@@ -450,7 +450,7 @@ bool ServerConnection::is_idle() const noexcept {
 bool ServerConnection::may_be_evicted() const noexcept {
   const bool unread =
       reader_.state() == RequestReader::State::idle || reader_.state() == RequestReader::State::head;
-  return !surplus_ && !current_ && !pump_.in_turn() && queue_.empty() && unread;
+  return !surplus_ && !current_ && !pump_.in_turn() && queue_.empty() && pending_.empty() && unread;
 }
 
 void ServerConnection::close_if_idle() {

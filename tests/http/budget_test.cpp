@@ -1,6 +1,7 @@
 // Bodies, waiting requests and unread answers are charged to their client, and to all clients together.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -147,6 +148,35 @@ TEST(HttpBudget, IdleConnectionOfAnAddressOverItsShareMakesRoomForAnotherAddress
   // The first address is not over its share any more.
   EXPECT_EQ(RawClient("[::1]" + port).ask(post(0, 0)).status, 503);
   EXPECT_EQ(other.ask(post(0, 0)).status, 200);
+}
+
+// Its requests take several turns. The other address connects between the first and the second.
+TEST(HttpBudget, ConnectionWithRequestsThatWaitForItsNextTurnIsNotEvicted) {
+  constexpr int kRequests = 600;
+  ServerOptions options = with_budget(1'000'000, 100'000'000);
+  options.max_connections = 3;
+  options.max_client_connections = 2;
+  HttpServer server(options, "localhost:0");
+  const std::string port = server.address().substr(server.address().rfind(':'));
+  std::optional<RawClient> other;
+  int served = 0;
+  server.route("/x", [&](const ExchangePtr& exchange) {
+    if (++served == 1) exchange->loop().post([&] { other.emplace("[::1]" + port); });
+    exchange->respond(Response::text(200, "x"));
+  });
+  server.route("/y", [](const ExchangePtr& exchange) { exchange->respond(Response::text(200, "y")); });
+  const std::string ask_y = "GET /y HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.emplace_back("127.0.0.1" + port);
+    ASSERT_EQ(clients.back().ask(ask_y).status, 200);
+  }
+  std::string many;
+  for (int i = 0; i < kRequests; ++i) many += post(0, 0);
+  ASSERT_TRUE(clients[1].send(many));  // the first that eviction examines
+  for (int i = 0; i < kRequests; ++i) ASSERT_EQ(clients[1].answer().status, 200) << i;
+  ASSERT_TRUE(server.thread().run([&] { return other.has_value(); }));
+  EXPECT_EQ(other->ask(ask_y).status, 200);
 }
 
 TEST(HttpBudget, RequestIsChargedUntilItIsAnswered) {
