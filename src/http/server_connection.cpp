@@ -304,6 +304,7 @@ void ServerConnection::put_last(const Response& response, std::string_view origi
   closing_ = true;
   reset_string(pending_);
   pending_done_ = 0;
+  read_ahead_charge_.set(0);
 }
 
 bool ServerConnection::keeps_alive() const noexcept {

@@ -175,6 +175,7 @@ class AuthenticatedLater : public testing::Test {
     ServerOptions options;
     options.authenticator = slow;
     options.authentication_timeout = timeout;
+    options.budget = budget;
     server = thread.run([&] { return Server::listen(thread.loop(), "127.0.0.1:0", options).value(); });
     thread.run([&] { server->route("/who", who_asks); });
   }
@@ -192,7 +193,12 @@ class AuthenticatedLater : public testing::Test {
     ASSERT_TRUE(test::holds_soon([&] { return slow->waiting == count; })) << slow->waiting;
   }
 
+  std::size_t charged() {
+    return thread.run([&] { return budget->used(); });
+  }
+
   std::chrono::milliseconds timeout{60'000};
+  std::shared_ptr<ByteBudget> budget = ByteBudget::create();
   test::LoopThread thread;
   std::shared_ptr<SlowAuthenticator> slow = std::make_shared<SlowAuthenticator>(thread.loop());
   std::shared_ptr<Server> server;
@@ -206,6 +212,18 @@ TEST_F(AuthenticatedLater, RequestsBehindOneThatWaitsAreServedInOrder) {
   EXPECT_TRUE(client.answer().body.ends_with("|first"));
   EXPECT_EQ(client.answer().status, 401);
   EXPECT_TRUE(client.answer().body.ends_with("|third"));
+}
+
+TEST_F(AuthenticatedLater, BodyThatComesMeanwhileIsNotChargedAfterARefusal) {
+  RawClient client(server->address());
+  const std::string request = ask_for("/who", "", std::string(100'000, 'b'));
+  ASSERT_TRUE(client.send(request.substr(0, 200)));
+  when_waiting(1);
+  ASSERT_TRUE(client.send(request.substr(200, 10'000)));
+  ASSERT_TRUE(test::holds_soon([&] { return charged() >= 10'000; }));
+  decide();
+  EXPECT_EQ(client.answer().status, 401);
+  EXPECT_EQ(charged(), 0u) << "the connection is still open";
 }
 
 TEST_F(AuthenticatedLater, BodyThatComesMeanwhileIsKept) {
