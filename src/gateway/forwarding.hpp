@@ -23,7 +23,7 @@ mcp::Implementation gateway_info();
 // What a client must have declared to be asked `method`; empty: clients are never asked this.
 std::string_view capability_for(std::string_view method) noexcept;
 
-// A client's request while its server works on it; found again in pool::RunningCall::caller.
+// A client's request while its server works on it; found again in pool::ClientCalls::caller.
 struct ForwardedCall {
   explicit ForwardedCall(mcp::Context asking) : context(std::move(asking)) {}
   mcp::Context context;

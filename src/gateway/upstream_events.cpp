@@ -1,23 +1,11 @@
 #include "gateway/upstream_events.hpp"
 
-#include <algorithm>
-
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/forwarding.hpp"
 #include "json/members.hpp"
 #include "protocol/envelope.hpp"
 
 namespace fairlead::gateway {
-
-namespace {
-
-bool of_one_session(const std::vector<pool::RunningCall>& calls) {
-  return calls.size() == 1 || std::ranges::all_of(calls, [&](const pool::RunningCall& call) {
-           return !call.session.empty() && call.session == calls.front().session;
-         });
-}
-
-}  // namespace
 
 pool::UpstreamHandlers UpstreamEvents::handlers() {
   const std::weak_ptr<UpstreamEvents> weak = weak_from_this();
@@ -56,13 +44,9 @@ void UpstreamEvents::attach(std::shared_ptr<const ServerTable> servers, std::sha
 }
 
 std::optional<mcp::Context> UpstreamEvents::client_for(const pool::Upstream& upstream) const {
-  std::vector<pool::RunningCall> calls = upstream.calls();
-  std::erase_if(calls, [](const pool::RunningCall& call) { return !call.caller; });  // the gateway's own
-  if (!calls.empty()) {
-    if (!of_one_session(calls)) return std::nullopt;
-    return std::static_pointer_cast<ForwardedCall>(calls.back().caller)->context;
-  }
-  if (upstream.spec().sharing == pool::Sharing::per_user) return std::nullopt;
+  const pool::ClientCalls calls = upstream.client_calls();
+  if (calls.caller) return std::static_pointer_cast<ForwardedCall>(calls.caller)->context;
+  if (calls.count > 0 || upstream.spec().sharing == pool::Sharing::per_user) return std::nullopt;
   return sessions_->find(upstream.key());
 }
 

@@ -1,6 +1,7 @@
 #include "pool/active_calls.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "pool/upstream.hpp"
 
@@ -22,10 +23,31 @@ void warn_of_missing_session(ManagedUpstream& upstream, const Target& target) {
 void ActiveCalls::add(Entry& call) {
   call.number = ++last_number_;
   calls_.push_back(call);
+  if (!call.caller) return;
+  client_calls_.push_back(call);
+  session_changes_ += session_changes_at(client_calls_.iterator_to(call));
 }
 
 void ActiveCalls::remove(Entry& call) {
   calls_.erase(calls_.iterator_to(call));
+  if (!call.client_hook.is_linked()) return;
+  const auto at = client_calls_.iterator_to(call);
+  session_changes_ -= session_changes_at(at) + session_changes_at(std::next(at));
+  session_changes_ += session_changes_at(client_calls_.erase(at));
+}
+
+// Calls without a session may be of different clients.
+std::size_t ActiveCalls::session_changes_at(ClientEntries::const_iterator call) const {
+  if (call == client_calls_.begin() || call == client_calls_.end()) return 0;
+  const std::string& session = call->target.session;
+  return session.empty() || session != std::prev(call)->target.session ? 1 : 0;
+}
+
+ClientCalls ActiveCalls::of_clients() const {
+  ClientCalls calls;
+  calls.count = client_calls_.size();
+  if (calls.count > 0 && session_changes_ == 0) calls.caller = client_calls_.back().caller;
+  return calls;
 }
 
 bool ActiveCalls::any_until(std::uint64_t number) const noexcept {

@@ -29,6 +29,7 @@ class ActiveCalls {
     std::shared_ptr<void> caller;
     const mcp::OutgoingRequest* request;
     std::uint64_t number = 0;  // given by add(), growing
+    boost::intrusive::list_member_hook<> client_hook;
   };
 
   void add(Entry& call);
@@ -43,6 +44,7 @@ class ActiveCalls {
   bool only_leases() const noexcept;
   // In the order in which they were added.
   std::vector<RunningCall> running() const;
+  ClientCalls of_clients() const;
   // The tools that are being called.
   std::set<std::string> tools() const;
 
@@ -54,7 +56,16 @@ class ActiveCalls {
   Clock::time_point idle_since() const noexcept { return idle_since_; }
 
  private:
+  // Calls that have a caller, in the order in which they were added.
+  using ClientEntries = boost::intrusive::list<
+      Entry, boost::intrusive::member_hook<Entry, boost::intrusive::list_member_hook<>, &Entry::client_hook>>;
+
+  // 1 if `call` and the call before it are not of one session; 0 if they are, or one of them does not exist.
+  std::size_t session_changes_at(ClientEntries::const_iterator call) const;
+
   boost::intrusive::list<Entry> calls_;
+  ClientEntries client_calls_;
+  std::size_t session_changes_ = 0;  // the sum over client_calls_; 0: all are of one session
   std::size_t holds_ = 0;
   std::uint64_t last_number_ = 0;
   Clock::time_point idle_since_{};

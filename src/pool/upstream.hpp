@@ -31,6 +31,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   std::uint64_t generation() const noexcept override { return lifecycle.supervisor().generation(); }
   std::shared_ptr<UpstreamConnection> connection() const noexcept override { return slot.connection(); }
   std::vector<RunningCall> calls() const override { return active.running(); }
+  ClientCalls client_calls() const override { return active.of_clients(); }
 
   UpstreamStatus status() const;
   bool ready() const noexcept { return state() == State::ready; }

@@ -3,6 +3,7 @@
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/forwarding.hpp"
 #include "gateway/memory_servers.hpp"
+#include "support/turns.hpp"
 
 namespace fairlead::gateway {
 namespace {
@@ -67,6 +68,15 @@ class UpstreamEventsTest : public MemoryServersTest {
     how.caller = std::make_shared<ForwardedCall>(asking);
     loop.spawn(forward(pool, pool::Target("a", std::string(asking.session())), how));
     EXPECT_TRUE(comes_true([&] { return server.count("call t") > before; }));
+  }
+  // So many calls of `asking`, which server `a` works on until the test ends.
+  void call_often(const mcp::Context& asking, long count) {
+    for (long i = 0; i < count; ++i) {
+      pool::ForwardOptions how;
+      how.caller = std::make_shared<ForwardedCall>(asking);
+      loop.spawn(forward(pool, pool::Target("a", std::string(asking.session())), how));
+    }
+    EXPECT_TRUE(comes_true([&] { return memory["a"].count("call t") >= count; }));
   }
   // `updated` gets the URI of each update, for as long as what this returns is kept.
   Result<std::shared_ptr<void>> subscribe(const std::string& server, const std::string& uri, Heard& updated) {
@@ -152,6 +162,22 @@ TEST_F(UpstreamEventsTest, LogMessageBelowTheClientsLevelOrOfNoLevelIsDropped) {
   EXPECT_EQ(one->heard, Heard());
   say(kMessage, R"({"level":"warning","data":1})");
   EXPECT_EQ(one->heard.size(), 1u);
+}
+
+TEST_F(UpstreamEventsTest, CostOfALogMessageDoesNotGrowWithTheCallsUnderWay) {
+  constexpr long kCalls = 1'000;
+  ASSERT_TRUE(servers->add(spec("a")));
+  const auto one = enter("one");
+  call(context(one));
+  const auto log_often = [&] {
+    const json::Raw params = test::raw(R"({"level":"info","data":1})");  // not forwarded at this level
+    for (int i = 0; i < 200; ++i) memory["a"].newest->handlers.notified(kMessage, params);
+  };
+  const auto with_one_call = test::cpu_time(log_often);
+  call_often(context(one), kCalls);
+  EXPECT_LT(test::cpu_time(log_often), 10 * with_one_call);
+  say(kMessage, kError);
+  EXPECT_EQ(one->heard.size(), 1u) << "all calls are of one session";
 }
 
 // ---- requests --------------------------------------------------------------------------------------------

@@ -44,6 +44,47 @@ TEST_F(ActiveCallsTest, ToolsAndRunningCallsAreThoseUnderWay) {
   EXPECT_EQ(calls.running().at(1).method, "tools/call");
 }
 
+TEST_F(ActiveCallsTest, CallerOfClientCallsIsTheLastOneWhileAllAreOfOneSession) {
+  const Target other{"server", "other"};
+  const auto caller = [] { return std::make_shared<int>(); };
+  std::vector<std::unique_ptr<ActiveCalls::Entry>> entries;
+  for (const Target* const of : {&target, &target, &other, &target})
+    entries.push_back(std::make_unique<ActiveCalls::Entry>(*of, "tools/call", caller(), &request));
+  calls.add(call);  // has no caller
+  EXPECT_EQ(calls.of_clients().count, 0u);
+  EXPECT_EQ(calls.of_clients().caller, nullptr);
+  calls.add(*entries[0]);
+  calls.add(lease);
+  calls.add(*entries[1]);
+  EXPECT_EQ(calls.of_clients().count, 2u);
+  EXPECT_EQ(calls.of_clients().caller, entries[1]->caller);
+  calls.add(*entries[2]);
+  EXPECT_EQ(calls.of_clients().caller, nullptr) << "of two sessions";
+  calls.add(*entries[3]);
+  calls.remove(*entries[2]);
+  EXPECT_EQ(calls.of_clients().caller, entries[3]->caller) << "of one session again";
+  calls.add(*entries[2]);
+  for (const std::size_t ended : {0u, 3u, 1u}) calls.remove(*entries[ended]);
+  EXPECT_EQ(calls.of_clients().count, 1u);
+  EXPECT_EQ(calls.of_clients().caller, entries[2]->caller);
+  calls.remove(*entries[2]);
+  EXPECT_EQ(calls.of_clients().caller, nullptr);
+}
+
+TEST_F(ActiveCallsTest, ClientCallsWithoutASessionHaveACallerOnlyWhileThereIsOne) {
+  const Target no_session{"server"};
+  ActiveCalls::Entry one(no_session, "tools/call", std::make_shared<int>(1), &request);
+  ActiveCalls::Entry two(no_session, "tools/call", std::make_shared<int>(2), &request);
+  calls.add(one);
+  EXPECT_EQ(calls.of_clients().caller, one.caller);
+  calls.add(two);
+  EXPECT_EQ(calls.of_clients().count, 2u);
+  EXPECT_EQ(calls.of_clients().caller, nullptr);
+  calls.remove(one);
+  EXPECT_EQ(calls.of_clients().caller, two.caller);
+  calls.remove(two);
+}
+
 TEST_F(ActiveCallsTest, AnyUntilCountsOnlyCallsThatWereAddedBefore) {
   calls.add(lease);
   const std::uint64_t before = calls.last_number();

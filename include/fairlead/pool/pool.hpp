@@ -75,6 +75,13 @@ struct RunningCall {
   std::shared_ptr<void> caller;
 };
 
+// The calls of clients that an upstream is busy with: those that have a ForwardOptions::caller.
+struct ClientCalls {
+  std::size_t count = 0;
+  // Of the call that was sent last, if all are of one session or there is only one; null otherwise.
+  std::shared_ptr<void> caller;
+};
+
 // One way to one server: a process or a connection, and its successors. What a server has, unless it is
 // shared, once per session or user.
 class Upstream {
@@ -90,6 +97,8 @@ class Upstream {
   virtual std::shared_ptr<UpstreamConnection> connection() const noexcept = 0;
   // In the order in which they were sent.
   virtual std::vector<RunningCall> calls() const = 0;
+  // In constant time.
+  virtual ClientCalls client_calls() const = 0;
 };
 
 // What servers say unasked. All are called on the loop; none may block.
