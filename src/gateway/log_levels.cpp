@@ -1,5 +1,10 @@
 #include "gateway/log_levels.hpp"
 
+#include <utility>
+
+#include "fairlead/loop/timer.hpp"
+#include "protocol/slices.hpp"
+
 namespace fairlead::gateway {
 
 mcp::LoggingLevel LogLevels::wanted(const SessionTable& sessions, const pool::Upstream& upstream) {
@@ -8,7 +13,7 @@ mcp::LoggingLevel LogLevels::wanted(const SessionTable& sessions, const pool::Up
 }
 
 void LogLevels::started(const std::shared_ptr<pool::Upstream>& upstream) {
-  asked_.insert_or_assign(upstream, wanted(*sessions_, *upstream));
+  asked_.insert_or_assign(upstream, Asked{wanted(*sessions_, *upstream)});
 }
 
 void LogLevels::ended(const std::shared_ptr<pool::Upstream>& upstream) {
@@ -16,13 +21,45 @@ void LogLevels::ended(const std::shared_ptr<pool::Upstream>& upstream) {
 }
 
 void LogLevels::adjust() {
-  const auto all = asked_;  // a copy: an upstream that is asked may be found to be gone
-  for (const auto& [upstream, level] : all) {
-    const mcp::LoggingLevel now = wanted(*sessions_, *upstream);
-    if (level == now || upstream->state() != pool::State::ready) continue;
-    asked_.insert_or_assign(upstream, now);
-    loop_.spawn(set_level(shared_from_this(), upstream, now));
+  outdated_ = true;
+  if (!std::exchange(adjusting_, true)) adjust_soon();
+}
+
+void LogLevels::adjust_soon() {
+  loop_.post([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->loop_.spawn(adjust_all(self));
+  });
+}
+
+Task<void> LogLevels::adjust_all(std::shared_ptr<LogLevels> self) {
+  mcp::Slices slices;
+  self->outdated_ = false;
+  std::shared_ptr<pool::Upstream> upstream;
+  // An upstream that is asked may be found to be gone, and others may come and go during a pause.
+  for (auto at = self->asked_.begin(); at != self->asked_.end(); at = self->asked_.upper_bound(upstream)) {
+    upstream = at->first;
+    self->adjust_one(upstream, at->second);
+    if (slices.due(0)) co_await sleep_for(self->loop_, mcp::Slices::kPause);
   }
+  self->adjusting_ = self->outdated_;
+  if (self->adjusting_) self->adjust_soon();
+}
+
+void LogLevels::adjust_one(const std::shared_ptr<pool::Upstream>& upstream, Asked& asked) {
+  const mcp::LoggingLevel now = wanted(*sessions_, *upstream);
+  if (asked.level == now || asked.request != 0 || upstream->state() != pool::State::ready) return;
+  asked = Asked{now, ++last_request_};
+  loop_.spawn(ask(shared_from_this(), upstream, now, last_request_));
+}
+
+Task<void> LogLevels::ask(std::shared_ptr<LogLevels> self, std::shared_ptr<pool::Upstream> upstream,
+                          mcp::LoggingLevel level, std::uint64_t request) {
+  Task<void> setting = set_level(self, upstream, level);
+  co_await setting;
+  const auto asked = self->asked_.find(upstream);
+  if (asked == self->asked_.end() || asked->second.request != request) co_return;  // ended, or started anew
+  asked->second.request = 0;
+  if (wanted(*self->sessions_, *upstream) != level) self->adjust();
 }
 
 Task<void> LogLevels::set_level(std::shared_ptr<LogLevels> self, std::shared_ptr<pool::Upstream> upstream,

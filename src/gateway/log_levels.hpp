@@ -3,6 +3,7 @@
 // layer.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 
@@ -22,10 +23,21 @@ class LogLevels : public std::enable_shared_from_this<LogLevels> {
   // `upstream` is being started and asked for wanted() in its handshake; that may change until it is ready.
   void started(const std::shared_ptr<pool::Upstream>& upstream);
   void ended(const std::shared_ptr<pool::Upstream>& upstream);
-  // Asks each upstream anew whose level is not the one wanted.
+  // Asks each upstream anew whose level is not the one wanted: after the current turn, in slices, and once
+  // for all changes until then. An upstream that has not answered is asked when it has.
   void adjust();
 
  private:
+  struct Asked {
+    mcp::LoggingLevel level;
+    std::uint64_t request = 0;  // the one that is not answered yet; 0: none
+  };
+
+  void adjust_soon();
+  static Task<void> adjust_all(std::shared_ptr<LogLevels> self);
+  void adjust_one(const std::shared_ptr<pool::Upstream>& upstream, Asked& asked);
+  static Task<void> ask(std::shared_ptr<LogLevels> self, std::shared_ptr<pool::Upstream> upstream,
+                        mcp::LoggingLevel level, std::uint64_t request);
   static Task<void> set_level(std::shared_ptr<LogLevels> self, std::shared_ptr<pool::Upstream> upstream,
                               mcp::LoggingLevel level);
 
@@ -33,7 +45,10 @@ class LogLevels : public std::enable_shared_from_this<LogLevels> {
   std::shared_ptr<pool::Pool> pool_;
   std::shared_ptr<const SessionTable> sessions_;
   Log log_;
-  std::map<std::shared_ptr<pool::Upstream>, mcp::LoggingLevel> asked_;
+  std::map<std::shared_ptr<pool::Upstream>, Asked> asked_;
+  std::uint64_t last_request_ = 0;
+  bool adjusting_ = false;  // adjust_all() is posted or runs
+  bool outdated_ = false;   // a level may have changed since adjust_all() began
 };
 
 }  // namespace fairlead::gateway

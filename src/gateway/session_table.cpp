@@ -46,7 +46,7 @@ void SessionTable::add(std::string_view session, Reach reach) {
 
 void SessionTable::remove(std::string_view session) {
   if (const auto found = sessions_.find(session); found != sessions_.end()) sessions_.erase(found);
-  if (const auto found = levels_.find(session); found != levels_.end()) levels_.erase(found);
+  forget_level(session);
 }
 
 std::optional<mcp::Context> SessionTable::find(std::string_view session) const {
@@ -64,15 +64,25 @@ json::Raw SessionTable::capabilities(const std::function<bool(const mcp::Context
 }
 
 void SessionTable::set_level(std::string_view session, mcp::LoggingLevel level) {
-  levels_.insert_or_assign(std::string(session), level);
+  forget_level(session);
+  levels_.emplace(session, level);
+  ++sessions_at_level_[level];
+}
+
+void SessionTable::forget_level(std::string_view session) {
+  const auto found = levels_.find(session);
+  if (found == levels_.end()) return;
+  const auto counted = sessions_at_level_.find(found->second);
+  if (--counted->second == 0) sessions_at_level_.erase(counted);
+  levels_.erase(found);
 }
 
 mcp::LoggingLevel SessionTable::lowest_level(std::string_view session) const {
-  mcp::LoggingLevel lowest = kDefaultLevel;
-  for (const auto& [of, level] : levels_) {
-    if (session.empty() || of == session) lowest = std::min(lowest, level);
-  }
-  return lowest;
+  if (session.empty())
+    return sessions_at_level_.empty() ? kDefaultLevel
+                                      : std::min(kDefaultLevel, sessions_at_level_.begin()->first);
+  const auto found = levels_.find(session);
+  return found == levels_.end() ? kDefaultLevel : std::min(kDefaultLevel, found->second);
 }
 
 void SessionTable::note_url(const std::string& server, const std::string& elicitation,

@@ -32,6 +32,7 @@ class SessionTable {
 
   void set_level(std::string_view session, mcp::LoggingLevel level);
   // The least severe level that this session, or any if it is empty, has set; kDefaultLevel if that is lower.
+  // The cost does not depend on the number of sessions but for one look-up of this session.
   mcp::LoggingLevel lowest_level(std::string_view session) const;
 
   // The user of `session` was sent to a URL by `server`. The last kMaxUrls are remembered; one whose
@@ -62,8 +63,11 @@ class SessionTable {
   };
   using Url = std::tuple<std::string, std::string, std::string>;  // server, elicitation, session
 
+  void forget_level(std::string_view session);
+
   std::map<std::string, Session, std::less<>> sessions_;
   std::map<std::string, mcp::LoggingLevel, std::less<>> levels_;  // of those that set one
+  std::map<mcp::LoggingLevel, std::size_t> sessions_at_level_;    // how many of levels_; none is zero
   std::map<Url, std::list<const Url*>::iterator> urls_;           // with their places in url_order_
   std::list<const Url*> url_order_;                               // oldest first
 };

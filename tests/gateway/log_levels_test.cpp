@@ -94,6 +94,44 @@ TEST_F(LogLevelsTest, ServerThatHasNoLoggingIsNotAsked) {
   EXPECT_EQ(memory["a"].asked, Asked());
 }
 
+TEST_F(LogLevelsTest, UpstreamIsAskedOnceForLevelsThatChangeOftenInOneTurn) {
+  ASSERT_TRUE(pool->add(spec("a")));
+  run("a");
+  for (int i = 0; i < 500; ++i) {
+    sessions->set_level("one", i % 2 == 0 ? LoggingLevel::error : LoggingLevel::debug);
+    levels->adjust();
+  }
+  settle();
+  EXPECT_EQ(memory["a"].asked, (Asked{"level debug"}));
+}
+
+TEST_F(LogLevelsTest, UpstreamThatHasNotAnsweredIsAskedForTheNewestLevelWhenItHas) {
+  ASSERT_TRUE(pool->add(spec("a")));
+  run("a");
+  memory["a"].held.emplace();
+  for (const LoggingLevel level :
+       {LoggingLevel::debug, LoggingLevel::error, LoggingLevel::debug, LoggingLevel::error}) {
+    sessions->set_level("one", level);
+    adjust();
+  }
+  EXPECT_EQ(memory["a"].asked, (Asked{"level debug"}));
+  memory["a"].held->set();
+  EXPECT_TRUE(comes_true([&] { return memory["a"].asked == Asked{"level debug", "level info"}; }));
+}
+
+TEST_F(LogLevelsTest, UpstreamThatIsStartedAnewIsAskedAlthoughTheFormerConnectionDidNotAnswer) {
+  ASSERT_TRUE(pool->add(spec("a")));
+  const auto upstream = run("a");
+  memory["a"].held.emplace();
+  sessions->set_level("one", LoggingLevel::debug);
+  adjust();
+  levels->ended(upstream);
+  levels->started(upstream);
+  sessions->set_level("one", LoggingLevel::error);
+  adjust();
+  EXPECT_EQ(memory["a"].asked, (Asked{"level debug", "level info"}));
+}
+
 TEST_F(LogLevelsTest, ServerThatRefusesIsLoggedAndTheOthersAreAskedNevertheless) {
   memory["a"].refusal = Error::rpc(-32603, "no levels here");
   ASSERT_TRUE(pool->add(spec("a")));

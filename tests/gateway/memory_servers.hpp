@@ -29,7 +29,7 @@ struct MemoryServer {
   std::optional<Error> unreachable;  // why it cannot be connected to
   std::optional<Error> refusal;      // of subscriptions and log levels
   std::deque<Error> next_refusals;   // of the next subscriptions, one each
-  std::optional<Event> held;         // starts, calls and subscriptions wait for it
+  std::optional<Event> held;         // starts, calls, subscriptions and log levels wait for it
   std::optional<Event> held_ends;    // ends of subscriptions wait for it
   std::vector<std::string> asked;    // in order, by all connections
   std::uint64_t subscriptions = 0;
@@ -81,7 +81,10 @@ class MemoryUpstream final : public pool::UpstreamConnection,
     co_return Result<void>();
   }
   Task<Result<void>> set_log_level(mcp::LoggingLevel level) override {
+    const auto self = shared_from_this();
     server_.asked.push_back("level " + std::string(to_string(level)));
+    Task<void> waiting = wait(self);
+    co_await waiting;
     if (server_.refusal) co_return *server_.refusal;
     co_return Result<void>();
   }

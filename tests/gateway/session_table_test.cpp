@@ -36,6 +36,33 @@ TEST(SessionTable, LowestLevelIsThatOfOneSessionOrOfAll) {
   EXPECT_EQ(table.lowest_level(""), SessionTable::kDefaultLevel);
 }
 
+TEST(SessionTable, LevelThatASessionSetsAnewReplacesItsFormerOne) {
+  SessionTable table;
+  table.set_level("a", LoggingLevel::debug);
+  table.set_level("a", LoggingLevel::error);
+  EXPECT_EQ(table.lowest_level("a"), SessionTable::kDefaultLevel);
+  EXPECT_EQ(table.lowest_level(""), SessionTable::kDefaultLevel);
+  table.set_level("a", LoggingLevel::debug);
+  EXPECT_EQ(table.lowest_level(""), LoggingLevel::debug);
+  EXPECT_EQ(table.lowest_level("b"), SessionTable::kDefaultLevel);
+}
+
+TEST(SessionTable, CostOfTheLowestLevelDoesNotGrowWithTheSessions) {
+  SessionTable table;
+  const auto add_sessions = [&](int from, int to) {
+    for (int i = from; i < to; ++i) table.set_level("session " + std::to_string(i), LoggingLevel::error);
+  };
+  const auto ask_often = [&] {
+    bool same = true;
+    for (int i = 0; i < 300; ++i) same = same && table.lowest_level("") == table.lowest_level("session 7");
+    EXPECT_TRUE(same);
+  };
+  add_sessions(0, 10);
+  const auto of_ten = test::cpu_time(ask_often);
+  add_sessions(10, 5'000);
+  EXPECT_LT(test::cpu_time(ask_often), 20 * of_ten);
+}
+
 TEST(SessionTable, UrlsAreFoundByServerAndElicitation) {
   SessionTable table;
   table.note_url("s", "1", "a");
