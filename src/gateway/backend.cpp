@@ -18,7 +18,8 @@ GatewayBackend::GatewayBackend(Loop& loop, mcp::Server front, Units units)
       units_(std::move(units)),
       router_(units_.servers, units_.catalogue, units_.failures),
       forwarder_(std::make_shared<Forwarder>(loop, units_.pool, units_.sessions, RequestStates(front_),
-                                             units_.failures)) {}
+                                             units_.failures)),
+      ended_sessions_(std::make_shared<EndedSessions>(loop, units_.pool, units_.servers, units_.catalogue)) {}
 
 // Advertised from the beginning: what servers have is known only when they have been started, and clients ask
 // once.
@@ -151,12 +152,8 @@ void GatewayBackend::log_level_set(std::string_view session, mcp::LoggingLevel l
 void GatewayBackend::session_ended(std::string_view session) {
   if (session.empty()) return;
   units_.sessions->remove(session);
-  for (const auto& entry : units_.servers->all()) {
-    if (!entry->per_user()) entry->own.erase(std::string(session));
-  }
-  units_.catalogue->drop_views();
-  units_.pool->end_session(session);
   units_.levels->adjust();
+  ended_sessions_->add(session);
 }
 
 // ---- the backend of the front server ---------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "fairlead/mcp/backend.hpp"
+#include "gateway/ended_sessions.hpp"
 #include "gateway/failure.hpp"
 #include "gateway/forwarding.hpp"
 #include "gateway/listing.hpp"
@@ -64,6 +65,7 @@ class GatewayBackend final : public mcp::Backend, public std::enable_shared_from
   Units units_;
   Router router_;
   std::shared_ptr<Forwarder> forwarder_;
+  std::shared_ptr<EndedSessions> ended_sessions_;
   std::chrono::milliseconds list_wait_{10'000};
 };
 

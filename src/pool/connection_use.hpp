@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace fairlead::pool {
@@ -29,9 +29,9 @@ class ConnectionUse {
   bool used() const noexcept { return used_; }
   // The session whose calls it has had; nullopt when there were several. Empty: it has had no calls.
   const std::optional<std::string>& only_session() const noexcept { return only_session_; }
-  // The connection cannot be kept for this session any more.
-  void session_ended(std::string_view session) {
-    if (only_session_ == session) only_session_.reset();
+  // The connection cannot be kept for one of these sessions any more.
+  void sessions_ended(const std::set<std::string, std::less<>>& sessions) {
+    if (only_session_ && sessions.contains(*only_session_)) only_session_.reset();
   }
 
   void note_answer() noexcept { ++answers_; }

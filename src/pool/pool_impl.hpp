@@ -43,7 +43,9 @@ class PoolImpl final : public Pool {
                                                const Principal* client) override {
     return forwarder_->warm(std::move(target), std::move(stop), client);
   }
-  void end_session(std::string_view session) override { registry_->end_session(session); }
+  Task<void> end_sessions(std::set<std::string, std::less<>> sessions) override {
+    return registry_->end_sessions(std::move(sessions));
+  }
 
   std::vector<UpstreamStatus> status() const override { return registry_->status(); }
   std::size_t processes() const noexcept override { return core_->processes->inside(); }

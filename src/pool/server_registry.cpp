@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/take_keys.hpp"
 #include "fairlead/process/failure.hpp"
 #include "pool/reference_resolver.hpp"
 #include "protocol/slices.hpp"
@@ -144,15 +145,24 @@ void ServerRegistry::note_method(const Target& target, std::string_view method) 
   keep_apart(target.server, "it is asked for " + std::string(method));
 }
 
-void ServerRegistry::end_session(std::string_view session) {
-  if (session.empty()) return;
-  for (auto& [name, server] : servers_) {
-    for (const auto& [key, upstream] : server.upstreams) upstream->use.session_ended(session);
-    const auto found = server.upstreams.find(session);
-    if (server.state->sharing != Sharing::per_session || found == server.upstreams.end()) continue;
-    const UpstreamPtr upstream = found->second;
-    server.upstreams.erase(found);
-    let_go(upstream, "its session has ended");
+Task<void> ServerRegistry::end_sessions(std::set<std::string, std::less<>> sessions) {
+  const auto keep = shared_from_this();
+  sessions.erase("");  // the key of shared upstreams
+  mcp::Slices slices;
+  std::string name;
+  for (auto at = servers_.begin(); at != servers_.end(); at = servers_.upper_bound(name)) {
+    name = at->first;
+    Server& server = at->second;
+    std::vector<UpstreamPtr> ended;
+    if (server.state->sharing == Sharing::per_session) ended = take_keys(server.upstreams, sessions);
+    const auto shared = server.upstreams.find("");
+    if (shared != server.upstreams.end()) shared->second->use.sessions_ended(sessions);
+    leaving_.insert(ended.begin(), ended.end());
+    if (slices.due(0)) co_await sleep_for(core_->loop, mcp::Slices::kPause);
+    for (const UpstreamPtr& upstream : ended) {
+      upstream->lifecycle.retire("its session has ended", upstream->spec().clocks.drain);
+      if (slices.due(0)) co_await sleep_for(core_->loop, mcp::Slices::kPause);
+    }
   }
 }
 

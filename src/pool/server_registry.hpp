@@ -44,7 +44,7 @@ class ServerRegistry : public std::enable_shared_from_this<ServerRegistry> {
   // Requests of some methods leave something behind at a server of the legacy era, for the whole of its
   // connection: it is not shared any more.
   void note_method(const Target& target, std::string_view method);
-  void end_session(std::string_view session);
+  Task<void> end_sessions(std::set<std::string, std::less<>> sessions);
   // Refuses calls from now on, and retires all upstreams, many of them in slices.
   Task<void> shut_down(std::chrono::milliseconds grace);
 

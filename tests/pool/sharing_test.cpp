@@ -25,7 +25,7 @@ TEST_F(PoolTest, the_end_of_a_session_is_the_end_of_its_process) {
   add(own);
   pid_of("a", "s1");
   const pid_t second = pid_of("a", "s2");
-  pool->end_session("s1");
+  loop.block_on(pool->end_sessions({"s1"}));
   EXPECT_TRUE(comes_true([&] { return survivors() == 1; }));
   EXPECT_EQ(pid_of("a", "s2"), second);
   EXPECT_TRUE(comes_true([&] { return pool->status().size() == 1; })) << "and it is forgotten";
@@ -50,7 +50,7 @@ TEST_F(PoolTest, who_gives_up_when_its_session_ends_leaves_nothing_behind) {
   const auto waiting = begin("a", "pid", how, "s1");
   ASSERT_TRUE(comes_true([&] { return starts("a") == 1; }));
   stop.request_stop();
-  pool->end_session("s1");
+  loop.block_on(pool->end_sessions({"s1"}));
   finish(waiting);
   EXPECT_TRUE(comes_true([&] {
     const auto all = pool->status();
@@ -122,7 +122,7 @@ TEST_F(PoolTest, a_shared_process_that_several_sessions_used_is_let_go_when_shar
 TEST_F(PoolTest, a_shared_process_is_not_kept_for_a_session_that_has_ended) {
   add(spec("a"));
   const pid_t shared = pid_of("a", "s1");
-  pool->end_session("s1");
+  loop.block_on(pool->end_sessions({"s1"}));
   EXPECT_TRUE(loop.block_on(pool->call(Target("a", "s2"),
                                        message(R"({"jsonrpc":"2.0","id":1,"method":"logging/setLevel"})"),
                                        ForwardOptions())));

@@ -99,14 +99,14 @@ TEST(ConnectionUseTest, BelongsToASessionUntilAnotherCallsOrItEnds) {
   EXPECT_EQ(use.only_session(), "");
   use.note_call("one");
   EXPECT_EQ(use.only_session(), "one");
-  use.session_ended("another");
+  use.sessions_ended({"another"});
   EXPECT_EQ(use.only_session(), "one");
   use.note_call("another");
   EXPECT_EQ(use.only_session(), std::nullopt);
   use.reset();
   EXPECT_FALSE(use.used());
   use.note_call("one");
-  use.session_ended("one");
+  use.sessions_ended({"one"});
   EXPECT_EQ(use.only_session(), std::nullopt);
 }
 

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -240,8 +241,8 @@ class Pool {
   // `client`: see ForwardOptions.
   virtual Task<Result<std::shared_ptr<Upstream>>> warm(Target target, std::stop_token stop = {},
                                                        const Principal* client = nullptr) = 0;
-  // What was kept for this session alone is drained and stopped.
-  virtual void end_session(std::string_view session) = 0;
+  // Drains and stops the upstreams of these sessions: one walk over all servers, in slices.
+  virtual Task<void> end_sessions(std::set<std::string, std::less<>> sessions) = 0;
 
   // ---- looking on ----
   virtual std::vector<UpstreamStatus> status() const = 0;
