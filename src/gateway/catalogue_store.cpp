@@ -48,7 +48,7 @@ void CatalogueStore::publish(ServerEntry& entry, std::shared_ptr<const Listed> l
   outdate();
   log_left_out(log_, or_nothing(before), *entry.shared.listed);
   if (has_uris(*entry.shared.listed))
-    loop_.spawn(log_duplicate_uris(loop_, log_, current(), entry.name(), before));
+    loop_.spawn(log_duplicate_uris(loop_, log_, servers_, entry.shared.listed, before));
   announce(or_nothing(before), *entry.shared.listed,
            [&entry](std::string_view session, const Principal& principal) {
              return !entry.own_lists(session, principal.user);

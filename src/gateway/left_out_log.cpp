@@ -15,17 +15,17 @@ void log_number(const Log& log, std::size_t further) {
   log.warning("not offered", {{"problem", std::to_string(further) + " more entries are left out"}});
 }
 
-// Collects the servers that list `offer` of `server` in vain, because one that is earlier by name has it.
-std::vector<std::string> duplicate_problems(const Catalogue& catalogue, Kind kind, const Offer& offer) {
+// Collects the servers that list `offer` of `offer.server` in vain, because one that is earlier by name has
+// it.
+std::vector<std::string> duplicate_problems(const ServerTable& servers, Kind kind, const Offer& offer) {
   const OfferKey key(offer.offered);
-  const Offer* const owner = catalogue.find_uri(kind, key);
+  const std::string* owner = nullptr;
   std::vector<std::string> problems;
-  for (const auto& [server, listed] : catalogue.parts()) {
-    const Offer* const found = listed->find(kind, key);
-    const bool concerned = owner->server == offer.server || server == offer.server;
-    if (found && found != owner && concerned)
-      problems.push_back(
-          left_out(server, kind, "`" + offer.offered + "` is taken by `" + owner->server + "`"));
+  for (const auto& [server, entry] : servers.by_name()) {
+    if (!entry->shared.listed || !entry->shared.listed->find(kind, key)) continue;
+    if (owner && (*owner == offer.server || server == offer.server))
+      problems.push_back(left_out(server, kind, "`" + offer.offered + "` is taken by `" + *owner + "`"));
+    if (!owner) owner = &server;
   }
   return problems;
 }
@@ -39,17 +39,16 @@ void log_left_out(const Log& log, const Listed& before, const Listed& now) {
   log_number(log, now.further_problems());
 }
 
-Task<void> log_duplicate_uris(Loop& loop, Log log, std::shared_ptr<const Catalogue> catalogue,
-                              std::string server, std::shared_ptr<const Listed> before) {
-  const Catalogue::Part* const part = catalogue->part_of(server);
-  if (!part || catalogue->parts().size() < 2) co_return;
+Task<void> log_duplicate_uris(Loop& loop, Log log, std::shared_ptr<const ServerTable> servers,
+                              std::shared_ptr<const Listed> listed, std::shared_ptr<const Listed> before) {
+  if (servers->by_name().size() < 2) co_return;
   mcp::Slices slices;
   std::size_t found = 0;
   for (const Kind kind : {Kind::resources, Kind::templates}) {
-    for (const Offer& offer : part->listed->offers_of(kind)) {
-      if (slices.due(catalogue->parts().size() * kLookupCost)) co_await sleep_for(loop, mcp::Slices::kPause);
+    for (const Offer& offer : listed->offers_of(kind)) {
+      if (slices.due(servers->by_name().size() * kLookupCost)) co_await sleep_for(loop, mcp::Slices::kPause);
       if (before && before->find(kind, OfferKey(offer.offered))) continue;
-      for (const std::string& problem : duplicate_problems(*catalogue, kind, offer)) {
+      for (const std::string& problem : duplicate_problems(*servers, kind, offer)) {
         if (++found <= Listed::kMaxProblems) log.warning("not offered", {{"problem", problem}});
       }
     }

@@ -7,7 +7,7 @@
 #include "fairlead/base/log.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/loop/task.hpp"
-#include "gateway/catalogue.hpp"
+#include "gateway/server_table.hpp"
 
 namespace fairlead::gateway {
 
@@ -15,10 +15,10 @@ namespace fairlead::gateway {
 // Listed::kMaxProblems lines and one with the number of the others.
 void log_left_out(const Log& log, const Listed& before, const Listed& now);
 
-// Logs which URIs that `server` lists, and did not list `before` (null: nothing), another server lists, too:
-// the first by name has it. At most Listed::kMaxProblems lines and one with the number of the others. Works
-// in slices. `loop` outlives the task.
-Task<void> log_duplicate_uris(Loop& loop, Log log, std::shared_ptr<const Catalogue> catalogue,
-                              std::string server, std::shared_ptr<const Listed> before);
+// Logs which URIs a server has `listed`, and did not list `before` (null: nothing), that another server
+// lists, too: the first by name has it. At most Listed::kMaxProblems lines and one with the number of the
+// others. Works in slices, and looks at what the other servers list by then. `loop` outlives the task.
+Task<void> log_duplicate_uris(Loop& loop, Log log, std::shared_ptr<const ServerTable> servers,
+                              std::shared_ptr<const Listed> listed, std::shared_ptr<const Listed> before);
 
 }  // namespace fairlead::gateway

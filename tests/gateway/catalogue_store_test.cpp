@@ -72,6 +72,16 @@ TEST_F(CatalogueStoreTest, ListsWithTheSameEntriesChangeNothing) {
   EXPECT_EQ(client->changes, 1);
 }
 
+TEST_F(CatalogueStoreTest, CatalogueIsNotMadeUntilSomebodyLooks) {
+  const auto first = add("a");
+  const auto second = add("b");
+  list(first, Kind::tools, kToolText);
+  list(second, Kind::resources, R"({"uri":"memo://one","name":"one"})");
+  EXPECT_EQ(first->shared.listed.use_count(), 1) << "a catalogue refers to it";
+  catalogue->current();
+  EXPECT_EQ(first->shared.listed.use_count(), 2);
+}
+
 TEST_F(CatalogueStoreTest, ReasonForAMissingListIsAChangeOfTheCatalogueThatNobodyIsToldOf) {
   const auto client = listen("1");
   const auto entry = add("a");

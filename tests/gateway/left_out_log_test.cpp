@@ -16,18 +16,15 @@ class LeftOutLogTest : public UnitsTest {
     }
     return listed;
   }
-  // The catalogue of servers that each list these resources.
-  static std::shared_ptr<const Catalogue> with_resources(
-      const std::map<std::string, std::vector<std::string>>& uris) {
-    Lists lists;
-    for (const auto& [server, own] : uris) {
-      auto listed = std::make_shared<Listed>();
-      for (const std::string& uri : own)
-        listed->add_offer(server, Kind::resources, test::raw(R"({"uri":")" + uri + R"(","name":"n"})"),
-                          mcp::ListLimits());
-      lists[server] = listed;
-    }
-    return std::make_shared<const Catalogue>(lists);
+  // A server that lists these resources. Nothing is logged for it.
+  std::shared_ptr<const Listed> add_with_resources(const std::string& server,
+                                                   const std::vector<std::string>& uris) {
+    auto listed = std::make_shared<Listed>();
+    for (const std::string& uri : uris)
+      listed->add_offer(server, Kind::resources, test::raw(R"({"uri":")" + uri + R"(","name":"n"})"),
+                        mcp::ListLimits());
+    add(server)->shared.listed = listed;
+    return listed;
   }
 };
 
@@ -49,15 +46,20 @@ TEST_F(LeftOutLogTest, ReasonsBeyondTheLimitAreCounted) {
 }
 
 TEST_F(LeftOutLogTest, UriThatTwoServersListIsLoggedAsTheFirstOnes) {
-  const auto both = with_resources({{"a", {"x://1", "x://2"}}, {"b", {"x://1"}}});
-  loop.block_on(log_duplicate_uris(loop, log, both, "b", nullptr));
-  ASSERT_EQ(logged.size(), 1u);
-  EXPECT_NE(logged.front().find("`x://1` is taken by `a`"), std::string::npos) << logged.front();
-  logged.clear();
-  loop.block_on(log_duplicate_uris(loop, log, both, "b", both->part_of("b")->listed));
-  EXPECT_TRUE(logged.empty()) << "it listed that before";
-  loop.block_on(log_duplicate_uris(loop, log, with_resources({{"b", {"x://1"}}}), "b", nullptr));
+  const auto of_b = add_with_resources("b", {"x://1"});
+  loop.block_on(log_duplicate_uris(loop, log, servers, of_b, nullptr));
   EXPECT_TRUE(logged.empty()) << "there is no other server";
+  const auto of_a = add_with_resources("a", {"x://1", "x://2"});
+  for (const auto& listed : {of_a, of_b}) {
+    logged.clear();
+    loop.block_on(log_duplicate_uris(loop, log, servers, listed, nullptr));
+    ASSERT_EQ(logged.size(), 1u);
+    EXPECT_NE(logged.front().find("`x://1` is taken by `a`"), std::string::npos) << logged.front();
+    EXPECT_NE(logged.front().find("b: one of its resources"), std::string::npos) << logged.front();
+  }
+  logged.clear();
+  loop.block_on(log_duplicate_uris(loop, log, servers, of_b, of_b));
+  EXPECT_TRUE(logged.empty()) << "it listed that before";
 }
 
 }  // namespace
