@@ -103,9 +103,12 @@ class TlsStream final : public ByteStream {
     if (into.empty()) return Io{};
     std::size_t got = 0;
     ERR_clear_error();
+    const bool in_handshake = !SSL_is_init_finished(session_.get());
     const int result = SSL_read_ex(session_.get(), into.data(), into.size(), &got);
-    if (result == 1) return Io{State::ok, got, nullptr};
-    return outcome(result, read_waits_for_, "cannot read from ");
+    const Io io =
+        result == 1 ? Io{State::ok, got, nullptr} : outcome(result, read_waits_for_, "cannot read from ");
+    if (in_handshake && SSL_is_init_finished(session_.get())) wake_writer_after_handshake();
+    return io;
   }
 
   Io write(std::span<const iovec> parts) override {
@@ -209,6 +212,12 @@ class TlsStream final : public ByteStream {
     } else {
       if (!socket_.waiting_to_write()) socket_.when_writable([this] { ready(WaitsFor::output); });
     }
+  }
+
+  // A write that waits for input of the handshake would wait for good once a read has finished the handshake.
+  void wake_writer_after_handshake() {
+    write_waits_for_ = WaitsFor::output;
+    if (on_writable_) watch(write_waits_for_);
   }
 
   void ready(WaitsFor what) {

@@ -308,6 +308,35 @@ TEST_F(HttpTls, OurClientMovesMegabytesBothWays) {
   EXPECT_TRUE(answer->ends_with(body));
 }
 
+// The last part of the server's handshake can arrive between a write and a read. The read then finishes the
+// handshake, and nothing more comes from the server until the write has sent the request.
+TEST_F(HttpTls, WriteGoesOnWhenAReadHasFinishedTheHandshake) {
+  Loop loop;
+  const auto client_context = client_tls(directory / "certificate.pem", true);
+  const auto server_context = server_tls(directory / "certificate.pem", directory / "key.pem");
+  ASSERT_TRUE(client_context && server_context);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
+  auto client = tls_stream(loop, UniqueFd(ends[0]), *client_context, "localhost");
+  auto peer = tls_stream(loop, UniqueFd(ends[1]), *server_context, "");
+  ASSERT_TRUE(client && peer);
+  std::string request = "hello";
+  const std::array<iovec, 1> parts = {iovec{request.data(), request.size()}};
+  std::array<char, 100> piece;
+  ASSERT_EQ((*client)->write(parts).state, ByteStream::State::again);
+  bool writable = false;
+  (*client)->when_writable([&] { writable = true; });
+  ASSERT_EQ((*peer)->read(piece).state, ByteStream::State::again);
+  ASSERT_EQ((*client)->read(piece).state, ByteStream::State::again);
+  (*client)->when_readable([] {});
+  bool late = false;
+  Timer deadline(loop);
+  deadline.arm_after(10s, [&] { late = true; });
+  loop.run_until([&] { return writable || late; });
+  EXPECT_TRUE(writable);
+  EXPECT_EQ((*client)->write(parts).state, ByteStream::State::ok);
+}
+
 TEST_F(HttpTls, NothingLeaks) {
   const auto context = client_tls(directory / "certificate.pem", true);
   const std::size_t before = test::open_descriptors();
