@@ -29,6 +29,14 @@ bool lists_differ(const ServerEntry& entry) {
   });
 }
 
+// Those who have no upstream of `entry` for themselves that has listed; null, which is all, if nobody has.
+mcp::Concerns others_than_own(std::shared_ptr<const ServerEntry> entry) {
+  if (!entry || entry->own.empty()) return nullptr;
+  return [entry = std::move(entry)](std::string_view session, const Principal& principal) {
+    return !entry->own_lists(session, principal.user);
+  };
+}
+
 }  // namespace
 
 bool same_entries(const Listed& one, const Listed& other) {
@@ -39,7 +47,10 @@ bool same_entries(const Listed& one, const Listed& other) {
 
 CatalogueStore::CatalogueStore(Loop& loop, std::shared_ptr<const ServerTable> servers, mcp::Server front,
                                Log log)
-    : loop_(loop), servers_(std::move(servers)), front_(std::move(front)), log_(std::move(log)) {}
+    : loop_(loop),
+      servers_(std::move(servers)),
+      log_(std::move(log)),
+      announcer_(std::make_shared<ListAnnouncer>(loop, std::move(front))) {}
 
 void CatalogueStore::publish(ServerEntry& entry, std::shared_ptr<const Listed> listed) {
   loop_.turns().label("lists of server " + entry.name());
@@ -49,10 +60,7 @@ void CatalogueStore::publish(ServerEntry& entry, std::shared_ptr<const Listed> l
   log_left_out(log_, or_nothing(before), *entry.shared.listed);
   if (has_uris(*entry.shared.listed))
     loop_.spawn(log_duplicate_uris(loop_, log_, servers_, entry.shared.listed, before));
-  announce(or_nothing(before), *entry.shared.listed,
-           [&entry](std::string_view session, const Principal& principal) {
-             return !entry.own_lists(session, principal.user);
-           });
+  announce(or_nothing(before), *entry.shared.listed, others_than_own(servers_->find(entry.name())));
 }
 
 void CatalogueStore::publish_own(const ServerEntry& entry, const std::string& key, ListCache& cache,
@@ -66,14 +74,14 @@ void CatalogueStore::publish_own(const ServerEntry& entry, const std::string& ke
   cache.listed = usual ? entry.shared.listed : std::move(listed);
   drop_views();
   announce(or_nothing(before), *cache.listed,
-           [&entry, &key](std::string_view session, const Principal& principal) {
-             return (entry.per_user() ? std::string_view(principal.user) : session) == key;
+           [per_user = entry.per_user(), key](std::string_view session, const Principal& principal) {
+             return (per_user ? std::string_view(principal.user) : session) == key;
            });
 }
 
 void CatalogueStore::withdraw(const std::shared_ptr<const Listed>& before) {
   outdate();
-  if (before) announce(*before, Listed(), [](std::string_view, const Principal&) { return true; });
+  if (before) announce(*before, Listed(), nullptr);
 }
 
 void CatalogueStore::outdate() noexcept {
@@ -95,9 +103,10 @@ const std::shared_ptr<const Catalogue>& CatalogueStore::current() {
 void CatalogueStore::announce(const Listed& before, const Listed& now, const mcp::Concerns& concerns) {
   if (!complete_.is_set()) return;  // nobody has been shown a whole list yet
   const auto differs = [&](Kind kind) { return !same_list(before.of(kind), now.of(kind)); };
-  if (differs(Kind::tools)) front_.tools_changed(concerns);
-  if (differs(Kind::prompts)) front_.prompts_changed(concerns);
-  if (differs(Kind::resources) || differs(Kind::templates)) front_.resources_changed(concerns);
+  if (differs(Kind::tools)) announcer_->changed(mcp::ListKind::tools, concerns);
+  if (differs(Kind::prompts)) announcer_->changed(mcp::ListKind::prompts, concerns);
+  if (differs(Kind::resources) || differs(Kind::templates))
+    announcer_->changed(mcp::ListKind::resources, concerns);
 }
 
 // ---- views -----------------------------------------------------------------------------------------------

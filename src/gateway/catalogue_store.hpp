@@ -1,5 +1,5 @@
 // CatalogueStore: the catalogue that clients see now, and the views of those sessions and users that have
-// upstreams of their own which list something else. Tells clients of changes. Private to the layer.
+// upstreams of their own which list something else. Has clients told of changes. Private to the layer.
 #pragma once
 
 #include <map>
@@ -12,6 +12,7 @@
 #include "fairlead/loop/event.hpp"
 #include "fairlead/mcp/server.hpp"
 #include "gateway/catalogue.hpp"
+#include "gateway/list_announcer.hpp"
 #include "gateway/part_reaper.hpp"
 #include "gateway/server_table.hpp"
 
@@ -52,8 +53,8 @@ class CatalogueStore {
 
   Loop& loop_;
   std::shared_ptr<const ServerTable> servers_;
-  mcp::Server front_;
   Log log_;
+  std::shared_ptr<ListAnnouncer> announcer_;
   std::shared_ptr<PartReaper> reaper_ = std::make_shared<PartReaper>(loop_);
   std::shared_ptr<const Catalogue> current_ = std::make_shared<const Catalogue>();  // null: outdated
   // Made when a client looks. By session and user.

@@ -20,10 +20,14 @@ class Listener final : public mcp::ChangeListener {
       : session_(std::move(session)), principal_(std::make_shared<Principal>(user_named(user))) {}
   std::string_view session() const noexcept override { return session_; }
   const PrincipalPtr& principal() const noexcept override { return principal_; }
-  void list_changed(mcp::ListKind) override { ++changes; }
+  void list_changed(mcp::ListKind) override {
+    ++changes;
+    on_change();
+  }
   void resource_updated(const std::string&) override {}
 
   int changes = 0;
+  std::function<void()> on_change = [] {};
 
  private:
   std::string session_;
@@ -36,6 +40,13 @@ class CatalogueStoreTest : public UnitsTest {
     auto listener = std::make_shared<Listener>(session, user);
     front.state()->listen(listener);
     return listener;
+  }
+  // How many changes a client has been told of, when all of them have been.
+  int told(const std::shared_ptr<Listener>& client) {
+    bool reached = false;
+    loop.post([&] { reached = true; });
+    loop.run_until([&] { return reached; });
+    return client->changes;
   }
   // The upstream that a session or user has for itself lists this.
   void list_own(const std::shared_ptr<ServerEntry>& entry, const std::string& key, const std::string& text) {
@@ -54,10 +65,10 @@ TEST_F(CatalogueStoreTest, ClientsAreToldOfAChangeOnceAListHasBeenShown) {
   const auto entry = add("a");
   list(entry, Kind::tools, kToolText);
   EXPECT_TRUE(sees("a__t", "1"));
-  EXPECT_EQ(client->changes, 0) << "nobody has been shown a list yet";
+  EXPECT_EQ(told(client), 0) << "nobody has been shown a list yet";
   catalogue->complete().set();
   list(entry, Kind::tools, kOwnToolText);
-  EXPECT_EQ(client->changes, 1);
+  EXPECT_EQ(told(client), 1);
   EXPECT_FALSE(sees("a__t", "1"));
 }
 
@@ -69,7 +80,7 @@ TEST_F(CatalogueStoreTest, ListsWithTheSameEntriesChangeNothing) {
   const auto before = catalogue->current();
   list(entry, Kind::tools, kToolText);
   EXPECT_EQ(catalogue->current(), before);
-  EXPECT_EQ(client->changes, 1);
+  EXPECT_EQ(told(client), 1);
 }
 
 TEST_F(CatalogueStoreTest, CatalogueIsNotMadeUntilSomebodyLooks) {
@@ -92,7 +103,7 @@ TEST_F(CatalogueStoreTest, ReasonForAMissingListIsAChangeOfTheCatalogueThatNobod
   const auto before = catalogue->current();
   catalogue->publish(*entry, failed);
   EXPECT_NE(catalogue->current(), before);
-  EXPECT_EQ(client->changes, 1);
+  EXPECT_EQ(told(client), 1);
 }
 
 TEST_F(CatalogueStoreTest, SessionWithAServerOfItsOwnSeesItsListsAndOthersDoNot) {
@@ -106,11 +117,11 @@ TEST_F(CatalogueStoreTest, SessionWithAServerOfItsOwnSeesItsListsAndOthersDoNot)
   EXPECT_FALSE(sees("a__t", "1"));
   EXPECT_FALSE(sees("a__own", "2"));
   EXPECT_TRUE(sees("a__t", "2"));
-  EXPECT_EQ(one->changes, 1);
-  EXPECT_EQ(other->changes, 0);
+  EXPECT_EQ(told(one), 1);
+  EXPECT_EQ(told(other), 0);
   list(entry, Kind::tools, R"({"name":"new","inputSchema":{"type":"object"}})");
-  EXPECT_EQ(one->changes, 1) << "what all others see is not its own";
-  EXPECT_EQ(other->changes, 1);
+  EXPECT_EQ(told(one), 1) << "what all others see is not its own";
+  EXPECT_EQ(told(other), 1);
 }
 
 TEST_F(CatalogueStoreTest, ViewOfAUserIsThatOfAllItsSessions) {
@@ -151,7 +162,65 @@ TEST_F(CatalogueStoreTest, WithdrawnListsAreGoneAndTold) {
   ASSERT_TRUE(servers->remove("a"));
   catalogue->withdraw(before);
   EXPECT_FALSE(sees("a__t", "1"));
-  EXPECT_EQ(client->changes, 1);
+  EXPECT_EQ(told(client), 1);
+}
+
+TEST_F(CatalogueStoreTest, ManyChangesInOneTurnAreToldOnce) {
+  const auto client = listen("1");
+  catalogue->complete().set();
+  constexpr int kMany = 500;
+  std::vector<std::shared_ptr<const Listed>> before;
+  for (int i = 0; i < kMany; ++i) {
+    const auto entry = add("s" + std::to_string(i));
+    list(entry, Kind::tools, kToolText);
+    before.push_back(entry->shared.listed);
+  }
+  EXPECT_EQ(told(client), 1);
+  EXPECT_TRUE(sees("s0__t", "1") && sees("s499__t", "1"));
+  for (int i = 0; i < kMany; ++i) {
+    ASSERT_TRUE(servers->remove("s" + std::to_string(i)));
+    catalogue->withdraw(before.at(static_cast<std::size_t>(i)));
+  }
+  EXPECT_EQ(told(client), 2);
+  EXPECT_FALSE(sees("s0__t", "1") || sees("s499__t", "1"));
+}
+
+TEST_F(CatalogueStoreTest, ClientThatLooksWhenItIsToldSeesTheNewList) {
+  const auto client = listen("1");
+  const auto entry = add("a");
+  list(entry, Kind::tools, kToolText);
+  catalogue->complete().set();
+  bool seen = false;
+  client->on_change = [&] { seen = sees("a__own", "1"); };
+  list(entry, Kind::tools, kOwnToolText);
+  EXPECT_EQ(told(client), 1);
+  EXPECT_TRUE(seen);
+}
+
+TEST_F(CatalogueStoreTest, ChangesOfSeveralSessionsInOneTurnAreToldToThemAlone) {
+  const auto entry = add("a", pool::Sharing::per_session);
+  list(entry, Kind::tools, kToolText);
+  catalogue->complete().set();
+  const auto one = listen("1");
+  const auto two = listen("2");
+  const auto other = listen("3");
+  list_own(entry, "1", kOwnToolText);
+  list_own(entry, "2", kOwnToolText);
+  EXPECT_EQ(told(one), 1);
+  EXPECT_EQ(told(two), 1);
+  EXPECT_EQ(told(other), 0);
+}
+
+TEST_F(CatalogueStoreTest, ChangesOfTooManySessionsInOneTurnAreToldToAll) {
+  const auto entry = add("a", pool::Sharing::per_session);
+  list(entry, Kind::tools, kToolText);
+  catalogue->complete().set();
+  const auto one = listen("0");
+  const auto other = listen("other");
+  for (std::size_t i = 0; i <= ListAnnouncer::kMaxConcerns; ++i)
+    list_own(entry, std::to_string(i), kOwnToolText);
+  EXPECT_EQ(told(one), 1);
+  EXPECT_EQ(told(other), 1);
 }
 
 }  // namespace
