@@ -130,7 +130,7 @@ Task<Result<std::shared_ptr<void>>> GatewayBackend::subscribe(mcp::BackendSubscr
   pool::Target target(server, std::move(subscription.session), subscription.principal->user);
   Task<Result<std::shared_ptr<void>>> subscribing =
       units_.watches->subscribe(std::move(target), std::move(subscription.uri), std::move(subscription.stop),
-                                std::move(subscription.updated));
+                                std::move(subscription.updated), subscription.principal);
   Result<std::shared_ptr<void>> made = co_await subscribing;
   if (made) co_return made;
   if (made.error().kind() == ErrorKind::remote) co_return redacted(made.error());

@@ -87,7 +87,8 @@ struct Watches::Watch {
 };
 
 struct Watches::Subscriber : std::enable_shared_from_this<Subscriber> {
-  Subscriber(std::shared_ptr<Watches> watches, pool::Target at, std::string resource, Updated tell);
+  Subscriber(std::shared_ptr<Watches> watches, pool::Target at, PrincipalPtr whose, std::string resource,
+             Updated tell);
   ~Subscriber();
   bool wanted() const { return !stop.stop_requested() && !all->stopping_; }
   void set_watch(std::shared_ptr<Watch> next) {
@@ -98,6 +99,7 @@ struct Watches::Subscriber : std::enable_shared_from_this<Subscriber> {
 
   std::shared_ptr<Watches> all;
   pool::Target target;
+  PrincipalPtr client;
   std::string uri;
   Updated updated;
   std::stop_source stop;
@@ -137,9 +139,13 @@ struct Watches::ServerSubscribers {
   bool checking = false;
 };
 
-Watches::Subscriber::Subscriber(std::shared_ptr<Watches> watches, pool::Target at, std::string resource,
-                                Updated tell)
-    : all(std::move(watches)), target(std::move(at)), uri(std::move(resource)), updated(std::move(tell)) {
+Watches::Subscriber::Subscriber(std::shared_ptr<Watches> watches, pool::Target at, PrincipalPtr whose,
+                                std::string resource, Updated tell)
+    : all(std::move(watches)),
+      target(std::move(at)),
+      client(std::move(whose)),
+      uri(std::move(resource)),
+      updated(std::move(tell)) {
   all->subscribers_of(target.server).subscribers.insert(this);
 }
 
@@ -164,9 +170,10 @@ struct Watches::Wish {
 // ---- subscribing -----------------------------------------------------------------------------------------
 
 Task<Result<std::shared_ptr<void>>> Watches::subscribe(pool::Target target, std::string uri,
-                                                       std::stop_token stop, Updated updated) {
-  auto subscriber =
-      std::make_shared<Subscriber>(shared_from_this(), std::move(target), std::move(uri), std::move(updated));
+                                                       std::stop_token stop, Updated updated,
+                                                       PrincipalPtr client) {
+  auto subscriber = std::make_shared<Subscriber>(shared_from_this(), std::move(target), std::move(client),
+                                                 std::move(uri), std::move(updated));
   auto wish = std::make_shared<Wish>(subscriber);
   const std::stop_callback given_up(stop, [&subscriber] { subscriber->stop.request_stop(); });
   Task<Result<void>> settling = settle(subscriber);
@@ -182,7 +189,8 @@ Task<Result<void>> Watches::settle(std::shared_ptr<Subscriber> subscriber) {
   do {
     subscriber->again = false;
     pool::Target target = subscriber->target;
-    Task<Result<pool::Lease>> acquiring = pool_->acquire(std::move(target), subscriber->stop.get_token());
+    Task<Result<pool::Lease>> acquiring = pool_->acquire(std::move(target), subscriber->stop.get_token(),
+                                                         pool::StartPriority::call, subscriber->client.get());
     Result<pool::Lease> lease = co_await acquiring;
     outcome = lease ? Result<void>() : lease.error();
     if (!lease) continue;

@@ -56,10 +56,9 @@ bool may_repeat(const mcp::OutgoingRequest& request, const ForwardOptions& optio
 }
 
 // Calls without a session are told apart by their connections.
-Caller caller_of(const Target& target, const ForwardOptions& options) {
-  if (!options.client) return Caller({}, target.session);
-  return Caller(client_key(*options.client),
-                target.session.empty() ? options.client->client_address : target.session);
+Caller caller_of(const Target& target, const Principal* client) {
+  if (!client) return Caller({}, target.session);
+  return Caller(client_key(*client), target.session.empty() ? client->client_address : target.session);
 }
 
 // The error of a tool that has ended the process too often; nullopt if it may be called.
@@ -104,7 +103,7 @@ Task<Result<ForwardedAnswer>> CallForwarder::forward(Target target,
   if (!admission.all) {
     admission = Admission();
     Task<Result<Admission>> admitting =
-        admission_.admit((*server)->state, options.stop, caller_of(target, options));
+        admission_.admit((*server)->state, options.stop, caller_of(target, options.client));
     Result<Admission> admitted = co_await admitting;
     if (!admitted) co_return admitted.error();
     admission = std::move(*admitted);
@@ -118,7 +117,7 @@ Task<Result<ForwardedAnswer>> CallForwarder::forward(Target target,
     if (found && (*found)->ready()) (*found)->stop_if_uninformed();
     if (found && !(*found)->ready()) {
       Task<Result<UpstreamPtr>> readying =
-          ready_upstream(target, options.stop, StartPriority::call, caller_of(target, options).client);
+          ready_upstream(target, options.stop, StartPriority::call, caller_of(target, options.client).client);
       found = co_await readying;
     }
     if (!found) co_return first_failure ? *first_failure : found.error();
@@ -154,14 +153,16 @@ Task<Result<ForwardedAnswer>> CallForwarder::forward(Target target,
   }
 }
 
-Task<Result<Lease>> CallForwarder::acquire(Target target, std::stop_token stop, StartPriority priority) {
+Task<Result<Lease>> CallForwarder::acquire(Target target, std::stop_token stop, StartPriority priority,
+                                           const Principal* client) {
   const auto self = shared_from_this();
   const Result<ServerRegistry::Server*> server = registry_->find(target.server);
   if (!server) co_return server.error();
-  Task<Result<Admission>> admitting = admission_.admit((*server)->state, stop, Caller());
+  const Caller caller = caller_of(target, client);
+  Task<Result<Admission>> admitting = admission_.admit((*server)->state, stop, caller);
   Result<Admission> admitted = co_await admitting;
   if (!admitted) co_return admitted.error();
-  Task<Result<UpstreamPtr>> readying = ready_upstream(target, stop, priority);
+  Task<Result<UpstreamPtr>> readying = ready_upstream(target, stop, priority, caller.client);
   const Result<UpstreamPtr> found = co_await readying;
   if (!found) co_return found.error();
   std::shared_ptr<UpstreamConnection> connection = (*found)->connection();

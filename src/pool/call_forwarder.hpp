@@ -20,7 +20,8 @@ class CallForwarder : public std::enable_shared_from_this<CallForwarder> {
 
   Task<Result<ForwardedAnswer>> forward(Target target, std::shared_ptr<const mcp::OutgoingRequest> request,
                                         ForwardOptions options);
-  Task<Result<Lease>> acquire(Target target, std::stop_token stop, StartPriority priority);
+  Task<Result<Lease>> acquire(Target target, std::stop_token stop, StartPriority priority,
+                              const Principal* client);
   Result<Lease> hold(const std::shared_ptr<Upstream>& upstream);
   Result<void> notify(const Target& target, std::string_view method, const json::Raw& params);
   Task<Result<std::shared_ptr<Upstream>>> warm(Target target, std::stop_token stop, const Principal* client);

@@ -30,8 +30,9 @@ class PoolImpl final : public Pool {
                                         ForwardOptions options) override {
     return forwarder_->forward(std::move(target), std::move(request), std::move(options));
   }
-  Task<Result<Lease>> acquire(Target target, std::stop_token stop, StartPriority priority) override {
-    return forwarder_->acquire(std::move(target), std::move(stop), priority);
+  Task<Result<Lease>> acquire(Target target, std::stop_token stop, StartPriority priority,
+                              const Principal* client) override {
+    return forwarder_->acquire(std::move(target), std::move(stop), priority, client);
   }
   Result<Lease> hold(const std::shared_ptr<Upstream>& upstream) override {
     return forwarder_->hold(upstream);

@@ -140,6 +140,7 @@ class MemoryServersTest : public ::testing::Test {
   void open_pool(pool::UpstreamHandlers handlers = {}) {
     pool::PoolOptions options;
     options.handlers = std::move(handlers);
+    options.limits = limits;
     for (const std::string name : {"a", "b"}) {
       options.openers[name] = [this, name](Loop&, pool::UpstreamOpening opening) {
         return open(this, name, std::move(opening.client.handlers));
@@ -184,6 +185,7 @@ class MemoryServersTest : public ::testing::Test {
   std::vector<std::string> logged;
   Log log{LogLevel::info, LogFormat::text, [this](std::string_view line) { logged.emplace_back(line); }};
   std::map<std::string, MemoryServer> memory;  // by name
+  pool::PoolLimits limits;                     // as of open_pool()
   std::shared_ptr<SessionTable> sessions = std::make_shared<SessionTable>();
   std::shared_ptr<pool::Pool> pool;
 

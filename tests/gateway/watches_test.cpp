@@ -16,6 +16,7 @@ class WatchesTest : public MemoryServersTest {
     std::optional<Result<std::shared_ptr<void>>> outcome;
     std::vector<std::string> told;
     std::stop_source stop;
+    PrincipalPtr client = Principal::anonymous("192.0.2.1:1");
     std::function<void()> on_told = [] {};
 
     bool subscribed() const { return outcome && *outcome; }
@@ -25,7 +26,9 @@ class WatchesTest : public MemoryServersTest {
 
   void SetUp() override {
     open_pool();
-    ASSERT_TRUE(pool->add(spec("a")));
+    pool::ServerSpec server = spec("a");
+    server.max_calls = max_calls;
+    ASSERT_TRUE(pool->add(server));
     watches = std::make_shared<Watches>(loop, pool, log);
   }
   void TearDown() override {
@@ -42,14 +45,15 @@ class WatchesTest : public MemoryServersTest {
       self->told.push_back(changed);
       self->on_told();
     };
-    Task<Result<std::shared_ptr<void>>> subscribing =
-        in->subscribe(pool::Target("a"), std::move(uri), watcher->stop.get_token(), std::move(updated));
+    Task<Result<std::shared_ptr<void>>> subscribing = in->subscribe(
+        pool::Target("a"), std::move(uri), watcher->stop.get_token(), std::move(updated), watcher->client);
     Result<std::shared_ptr<void>> outcome = co_await subscribing;
     watcher->outcome = std::move(outcome);
   }
-  // Begins to subscribe.
-  WatcherPtr begin(const std::string& uri = kOne) {
+  // Begins to subscribe, as the client at this address.
+  WatcherPtr begin(const std::string& uri = kOne, const std::string& address = "192.0.2.1:1") {
     watchers.push_back(std::make_shared<Watcher>());
+    watchers.back()->client = Principal::anonymous(address);
     loop.spawn(run(watches, uri, watchers.back()));
     settle();
     return watchers.back();
@@ -80,6 +84,7 @@ class WatchesTest : public MemoryServersTest {
   }
   const Asked& asked() { return memory["a"].asked; }
 
+  std::size_t max_calls = pool::ServerSpec().max_calls;  // of the server, as of SetUp()
   std::shared_ptr<Watches> watches;
   std::vector<WatcherPtr> watchers;
 };
@@ -241,6 +246,48 @@ TEST_F(WatchesTest, NoSubscriberIsToldAndNoServerIsAskedAfterStop) {
   settle();
   EXPECT_EQ(one->told, Asked());
   EXPECT_EQ(asked(), (Asked{"subscribe memo://one"}));
+}
+
+// ---- waiting ---------------------------------------------------------------------------------------------
+
+class WaitingWatchesTest : public WatchesTest {
+ protected:
+  void SetUp() override {}
+  // One subscription of a client may wait.
+  void open(std::size_t calls_of_server) {
+    limits.max_client_waiting_calls = 1;
+    max_calls = calls_of_server;
+    WatchesTest::SetUp();
+  }
+  // The client at 192.0.2.1 has one that waits.
+  void expect_one_more_is_refused_and_another_client_waits() {
+    const auto refused = begin("memo://refused");
+    ASSERT_TRUE(refused->outcome && !*refused->outcome);
+    EXPECT_NE(refused->outcome->error().message().find("max_client_waiting_calls (1) calls of this client"),
+              std::string::npos)
+        << refused->outcome->error().message();
+    const auto other = begin("memo://other", "192.0.2.2:1");
+    EXPECT_FALSE(other->outcome);
+    memory["a"].held->set();
+    EXPECT_TRUE(comes_true([&] { return other->outcome.has_value(); }));
+    EXPECT_TRUE(other->subscribed()) << other->outcome->error().to_string();
+  }
+};
+
+TEST_F(WaitingWatchesTest, SubscriptionsThatWaitForTheStartOfTheirServerCountAsWaitingCallsOfTheirClient) {
+  open(10);
+  memory["a"].held.emplace();
+  EXPECT_FALSE(begin()->outcome);
+  expect_one_more_is_refused_and_another_client_waits();
+}
+
+TEST_F(WaitingWatchesTest, SubscriptionsThatWaitForTheirTurnCountAsWaitingCallsOfTheirClient) {
+  open(1);
+  start("a");
+  memory["a"].held.emplace();
+  EXPECT_FALSE(begin()->outcome);  // is under way
+  EXPECT_FALSE(begin("memo://two")->outcome);
+  expect_one_more_is_refused_and_another_client_waits();
 }
 
 // ---- many ------------------------------------------------------------------------------------------------

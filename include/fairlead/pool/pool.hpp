@@ -228,9 +228,11 @@ class Pool {
   // The same for a request that is sent as it is.
   Task<Result<rpc::Message>> call(Target target, rpc::Message request,
                                   ForwardOptions options = ForwardOptions());
-  // For internal requests such as tools/list. Counts as a call under way.
+  // For requests such as tools/list and resources/subscribe. Counts as a call under way. `client`: see
+  // ForwardOptions; lives until this has ended.
   virtual Task<Result<Lease>> acquire(Target target, std::stop_token stop = {},
-                                      StartPriority priority = StartPriority::call) = 0;
+                                      StartPriority priority = StartPriority::call,
+                                      const Principal* client = nullptr) = 0;
   // This very upstream, which is not started for it; for as long as one likes, as it counts for nothing else
   // and nobody waits for it when the upstream has to end. Kind closed when it is not ready.
   virtual Result<Lease> hold(const std::shared_ptr<Upstream>& upstream) = 0;
