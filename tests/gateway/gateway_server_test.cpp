@@ -333,6 +333,11 @@ TEST_F(GatewayServerTest, CallOverTheShareOfItsClientOfWaitingCallsIsRefusedByNa
   config.limits.max_client_waiting_calls = 0;
   config.drain_grace = 50ms;
   start();
+  // A call to a server that has not listed waits, too.
+  ASSERT_TRUE(comes_true([&] {
+    const json::Raw health = server->gateway().health();
+    return json::View(health)["counts"]["tools"].as_int().value_or(0) > 0;
+  }));
   std::atomic<bool> done = false;
   std::thread client([&, at = address()] {
     RawClient(at).ask(call_request("s__wait"));
