@@ -36,7 +36,7 @@ Task<ConnectResult> start_program(Core& core, const ServerSpec& spec, ResolvedRe
   ProcessSpec process = process_of(std::get<Program>(std::move(resolved.reach)));
   process.name = spec.name;
   process.secrets = std::move(resolved.secrets);
-  process.withheld_env = core.withheld_from(spec.name);
+  process.withheld_env = core.referenced_variables.withheld_from(spec.name);
   process.manifest = core.options.manifest;
   return connect_child(core.loop, std::move(process), std::move(options));
 }

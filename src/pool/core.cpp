@@ -39,17 +39,6 @@ Error Core::redacted(Error error) const {
   return json::redact(*options.redactor->current(), std::move(error));
 }
 
-std::vector<std::string> Core::withheld_from(const std::string& server) const {
-  std::set<std::string> withheld;
-  for (const auto& [name, variables] : referenced_variables)
-    withheld.insert(variables.begin(), variables.end());
-  const auto own = referenced_variables.find(server);
-  if (own != referenced_variables.end()) {
-    for (const std::string& variable : own->second) withheld.erase(variable);
-  }
-  return {withheld.begin(), withheld.end()};
-}
-
 Task<Result<Gate::Pass>> Core::enter_process(Clock::duration patience, StartPriority priority) {
   const auto keep = shared_from_this();
   Gate::Pass at_once = processes->try_enter();

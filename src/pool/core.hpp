@@ -12,6 +12,7 @@
 #include "fairlead/loop/event.hpp"
 #include "fairlead/pool/pool.hpp"
 #include "pool/gate.hpp"
+#include "pool/referenced_variables.hpp"
 #include "pool/tool_crashes.hpp"
 #include "pool/waiting_calls.hpp"
 
@@ -32,14 +33,11 @@ class Core : public std::enable_shared_from_this<Core> {
   std::function<void(ManagedUpstream&)>
       settled;  // it does not run and nobody waits for it: perhaps to be forgotten
 
-  // The environment variables that each server refers to: no other server's process inherits them.
-  std::map<std::string, std::set<std::string>, std::less<>> referenced_variables;
+  ReferencedVariables referenced_variables;
 
   const Log& log() const noexcept { return options.client.connect.log; }
   // Without the secrets that servers are connected with now.
   Error redacted(Error error) const;
-  // What the processes of a server must not inherit.
-  std::vector<std::string> withheld_from(const std::string& server) const;
 
   // ---- processes ----
   // A place among the processes: the room there is, or that of the idle one whose last call is longest ago.

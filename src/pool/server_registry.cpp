@@ -45,7 +45,7 @@ ServerRegistry::Server ServerRegistry::make_server(ServerSpec spec) {
       std::make_shared<ServerState>(core_->loop, std::move(spec), core_->options.client.era_max_age);
   const ServerSpec& given = server.state->spec;
   server.enabled = given.enabled;
-  core_->referenced_variables[given.name] = referenced_variables(given);
+  core_->referenced_variables.set(given.name, referenced_variables(given));
   if (given.sharing != Sharing::automatic) {
     server.state->sharing = given.sharing;
   } else {
@@ -87,7 +87,7 @@ Result<void> ServerRegistry::remove(std::string_view name) {
   if (!server) return server.error();
   retire(**server, "it was removed");
   servers_.erase(servers_.find(name));
-  core_->referenced_variables.erase(std::string(name));
+  core_->referenced_variables.erase(name);
   return {};
 }
 

@@ -1,11 +1,62 @@
 // Units of an upstream that need no server.
+#include <cstdlib>
+
 #include "pool/active_calls.hpp"
 #include "pool/connection_use.hpp"
 #include "pool/harness.hpp"
 #include "pool/health_monitor.hpp"
+#include "pool/referenced_variables.hpp"
+#include "support/turns.hpp"
 
 namespace fairlead::pool {
 namespace {
+
+class ReferencedVariablesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("POOL_TEST_A", "a", 1);
+    ::setenv("POOL_TEST_B", "b", 1);
+  }
+  void TearDown() override {
+    ::unsetenv("POOL_TEST_A");
+    ::unsetenv("POOL_TEST_B");
+  }
+
+  using Names = std::vector<std::string>;
+  ReferencedVariables variables;
+};
+
+TEST_F(ReferencedVariablesTest, VariableIsWithheldWhileOnlyOtherServersReferToIt) {
+  variables.set("one", {"POOL_TEST_A", "POOL_TEST_UNSET"});
+  variables.set("two", {"POOL_TEST_A", "POOL_TEST_B"});
+  EXPECT_EQ(variables.withheld_from("one"), Names{"POOL_TEST_B"});
+  EXPECT_EQ(variables.withheld_from("two"), Names{});
+  EXPECT_EQ(variables.withheld_from("other").size(), 2u);
+  variables.set("two", {"POOL_TEST_B"});
+  EXPECT_EQ(variables.withheld_from("two"), Names{"POOL_TEST_A"});
+  variables.erase("two");
+  EXPECT_EQ(variables.withheld_from("other"), Names{"POOL_TEST_A"});
+  variables.erase("one");
+  variables.erase("one");
+  EXPECT_EQ(variables.withheld_from("other"), Names{});
+}
+
+// What it takes must not grow with the number of servers: it is done at the start of each process.
+TEST_F(ReferencedVariablesTest, CostOfAStartDoesNotGrowWithTheNumberOfServers) {
+  const auto add_servers = [this](std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i)
+      variables.set("s" + std::to_string(i), {"POOL_TEST_REFERENCE_" + std::to_string(i)});
+  };
+  const auto cost = [this] {
+    return test::cpu_time([this] {
+      for (int i = 0; i < 20; ++i) variables.withheld_from("s0");
+    });
+  };
+  add_servers(0, 200);
+  const auto few = cost();
+  add_servers(200, 20'000);
+  EXPECT_LT(cost(), 20 * few) << "with 100 times as many servers";
+}
 
 class ActiveCallsTest : public ::testing::Test {
  protected:
