@@ -1,5 +1,7 @@
 #include "gateway/missing_lists.hpp"
 
+#include "fairlead/gateway/gateway.hpp"
+#include "fairlead/json/view.hpp"
 #include "gateway/units.hpp"
 
 namespace fairlead::gateway {
@@ -49,6 +51,29 @@ TEST_F(MissingListsTest, ReasonsAreLoggedWhenTheyChangeAndNotForEveryList) {
   list(entry, Kind::tools, kToolText);
   meta(Kind::tools);
   EXPECT_EQ(logged.size(), 2u);
+}
+
+TEST_F(MissingListsTest, OnlyTheFirstOfManyAreNamedAndTheOthersCounted) {
+  const auto name = [](std::size_t i) { return "s" + std::to_string(1000 + i); };
+  for (std::size_t i = 0; i < kMaxNamedMissing; ++i) add(name(i));
+  EXPECT_EQ(meta(Kind::tools).find(kIncompleteOthersKey), std::string::npos);
+  for (std::size_t i = kMaxNamedMissing; i < kMaxNamedMissing + 17; ++i) add(name(i));
+  const std::string many = meta(Kind::tools);
+  EXPECT_EQ(json::View(many)[kIncompleteKey].size(), kMaxNamedMissing);
+  EXPECT_EQ(json::View(many)[kIncompleteKey][kMaxNamedMissing - 1].as_string(), name(kMaxNamedMissing - 1));
+  EXPECT_EQ(json::View(many)[kIncompleteOthersKey].as_int(), 17);
+  ASSERT_EQ(logged.size(), 2u);
+  EXPECT_NE(logged.back().find("others=17"), std::string::npos) << logged.back();
+}
+
+TEST_F(MissingListsTest, ServerThatWasRemovedSinceTheCatalogueIsNotMissing) {
+  list(add("a"), Kind::tools, kToolText);
+  list(add("b"), Kind::tools, kToolText);
+  list(add("c"), Kind::tools, kToolText);
+  const auto former = catalogue->current();
+  ASSERT_TRUE(servers->remove("b"));
+  add("d");
+  EXPECT_EQ(missing.meta(Kind::tools, *former).text(), R"({"fairlead/incomplete":["d"]})");
 }
 
 }  // namespace

@@ -22,8 +22,11 @@ namespace fairlead::gateway {
 // The limits for connections to clients, large enough for messages of servers.
 Limits frame_limits(const Config& config);
 
-// The key in the `_meta` of a list result that lacks the lists of some servers: the array of their names.
+// The keys in the `_meta` of a list result that lacks the lists of some servers: the array of the names of
+// the first kMaxNamedMissing of them, and the number of the others, if there are any.
 inline constexpr std::string_view kIncompleteKey = "fairlead/incomplete";
+inline constexpr std::string_view kIncompleteOthersKey = "fairlead/incompleteOthers";
+inline constexpr std::size_t kMaxNamedMissing = 100;
 
 // How well a gateway serves (docs/gateway.md, "Health").
 enum class HealthStatus : std::uint8_t {
