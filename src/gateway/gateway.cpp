@@ -5,7 +5,6 @@
 
 #include "fairlead/http/server.hpp"
 #include "gateway/gateway_impl.hpp"
-#include "gateway/health.hpp"
 #include "gateway/names.hpp"
 #include "gateway/server_reload.hpp"
 
@@ -64,7 +63,8 @@ Result<std::shared_ptr<Gateway>> Gateway::create(Loop& loop, Config config, Log 
 GatewayImpl::GatewayImpl(Loop& loop, const Config& config, const Log& log,
                          std::shared_ptr<SharedRedactor> redactor)
     : loop_(loop), log_(log.redacting(redactor)), front_(gateway_info()) {
-  events_ = std::make_shared<UpstreamEvents>(loop, sessions_, log_);
+  const auto sessions = std::make_shared<SessionTable>();
+  events_ = std::make_shared<UpstreamEvents>(loop, sessions, log_);
   pool::PoolOptions options = pool_options(config, log_);
   options.handlers = events_->handlers();
   options.redactor = std::move(redactor);
@@ -73,13 +73,14 @@ GatewayImpl::GatewayImpl(Loop& loop, const Config& config, const Log& log,
   catalogue_ = std::make_shared<CatalogueStore>(loop, servers_, front_, log_);
   listing_ = std::make_shared<Listing>(loop, pool_, servers_, catalogue_, log_);
   watches_ = std::make_shared<Watches>(loop, pool_, log_);
-  const auto levels = std::make_shared<LogLevels>(loop, pool_, sessions_, log_);
+  const auto levels = std::make_shared<LogLevels>(loop, pool_, sessions, log_);
   events_->attach(servers_, listing_, levels, watches_);
   backend_ = std::make_shared<GatewayBackend>(
       loop, front_,
       GatewayBackend::Units{pool_, servers_, catalogue_, listing_,
-                            std::make_shared<MissingLists>(servers_, log_), sessions_, levels, watches_,
+                            std::make_shared<MissingLists>(servers_, log_), sessions, levels, watches_,
                             FailurePolicy(tells_everyone(config))});
+  health_ = std::make_shared<HealthReports>(loop, pool_, servers_, sessions);
   front_.backend(weak_backend(backend_));
 }
 
@@ -97,22 +98,17 @@ Result<void> GatewayImpl::start(const Config& config) {
 }
 
 json::Raw GatewayImpl::health() const {
-  return health_report(true).report;
+  return json::Raw::trusted(Bytes::adopt(health_->make_now(true).text()));
 }
 
-Health GatewayImpl::health_for(const Principal& reader) const {
-  return health_report(backend_->failures().tells_details(reader));
-}
-
-Health GatewayImpl::health_report(bool details) const {
-  return gateway::health_report(HealthInputs{*pool_, *servers_, *catalogue_->current(), loop_.turns(),
-                                             sessions_->size(), Clock::now() - running_.since,
-                                             running_.stopping, details});
+Task<Result<HealthPtr>> GatewayImpl::health_for(const Principal& reader, std::stop_token stop) const {
+  return health_->make(backend_->failures().tells_details(reader), std::move(stop));
 }
 
 Task<void> GatewayImpl::shutdown(std::chrono::milliseconds grace) {
   const auto keep = shared_from_this();
   running_.stopping = true;
+  health_->set_draining();
   // Of what is under way only what clients wait for is waited for.
   watches_->stop();
   listing_->stop();

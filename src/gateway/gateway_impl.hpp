@@ -7,6 +7,7 @@
 
 #include "fairlead/gateway/gateway.hpp"
 #include "gateway/backend.hpp"
+#include "gateway/health_reports.hpp"
 #include "gateway/upstream_events.hpp"
 
 namespace fairlead::gateway {
@@ -20,7 +21,7 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
   const mcp::Server& front() const noexcept override { return front_; }
   pool::Pool& pool() const noexcept override { return *pool_; }
   json::Raw health() const override;
-  Health health_for(const Principal& reader) const override;
+  Task<Result<HealthPtr>> health_for(const Principal& reader, std::stop_token stop) const override;
   Result<void> add_tool(mcp::ToolSpec spec, mcp::Server::CoroutineTool handler) override;
   bool remove_tool(const std::string& name) override { return front_.remove_tool(name); }
   Result<void> add_server(pool::ServerSpec spec) override;
@@ -36,13 +37,11 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
   // `redactor` is that of the pool and of all logs.
   GatewayImpl(Loop& loop, const Config& config, const Log& log, std::shared_ptr<SharedRedactor> redactor);
   void set_clocks(const Config& config);
-  Health health_report(bool details) const;
   static Task<Result<void>> apply_config(std::shared_ptr<GatewayImpl> self, Config next);
 
   Loop& loop_;
   Log log_;
   mcp::Server front_;
-  std::shared_ptr<SessionTable> sessions_ = std::make_shared<SessionTable>();
   std::shared_ptr<UpstreamEvents> events_;
   std::shared_ptr<pool::Pool> pool_;
   std::shared_ptr<ServerTable> servers_;
@@ -50,8 +49,8 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
   std::shared_ptr<Listing> listing_;
   std::shared_ptr<Watches> watches_;
   std::shared_ptr<GatewayBackend> backend_;
+  std::shared_ptr<HealthReports> health_;
   struct Running {
-    Clock::time_point since = Clock::now();
     bool stopping = false;
     std::uint64_t reloads = 0;  // the last one supersedes those before it
   };

@@ -149,7 +149,7 @@ void GatewayServer::add_routes() {
   http_->route("/sse", endpoint_->sse_handler("/messages"));
   http_->route("/messages", endpoint_->messages_handler());
   http_->route("/health", [weak = weak_from_this()](const std::shared_ptr<http::Exchange>& exchange) {
-    if (const auto self = weak.lock()) self->answer_health(*exchange);
+    if (const auto self = weak.lock()) self->loop_.spawn(answer_health(self->gateway_, exchange));
   });
   http_->route("/*", [](const std::shared_ptr<http::Exchange>& exchange) {
     exchange->respond(http::refusal_response(404, "Not Found: MCP is at /mcp, the status at /health"));
@@ -158,10 +158,21 @@ void GatewayServer::add_routes() {
 }
 
 // docs/gateway.md, "Health".
-void GatewayServer::answer_health(http::Exchange& exchange) const {
-  const Health health = gateway_->health_for(*exchange.request().principal);
+Task<void> GatewayServer::answer_health(std::shared_ptr<Gateway> gateway,
+                                        std::shared_ptr<http::Exchange> exchange) {
+  std::stop_source gone;
+  exchange->when_gone([gone]() mutable { gone.request_stop(); });
+  Task<Result<HealthPtr>> making = gateway->health_for(*exchange->request().principal, gone.get_token());
+  const Result<HealthPtr> made = co_await making;
+  if (!made) {
+    exchange->respond(http::refusal_response(503, made.error().to_string()));
+    co_return;
+  }
+  const Health& health = **made;
   const bool serves = health.status == HealthStatus::ok || health.status == HealthStatus::degraded;
-  exchange.respond(http::Response::json(serves ? 200 : 503, health.report.bytes()));
+  http::Response response = http::Response::json(serves ? 200 : 503, Bytes());
+  response.body = health.report;
+  exchange->respond(std::move(response));
 }
 
 std::string GatewayServer::url() const {

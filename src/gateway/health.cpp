@@ -1,38 +1,33 @@
 #include "gateway/health.hpp"
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/printable.hpp"
 #include "fairlead/base/limits.hpp"
-#include "fairlead/json/writer.hpp"
 #include "fairlead/process/failure.hpp"
 #include "json/redact.hpp"
+#include "protocol/slices.hpp"
 
 namespace fairlead::gateway {
 
 namespace {
 
-enum class ServerHealth : std::uint8_t { ready, starting, degraded, failed, disabled };
-constexpr std::array<std::string_view, 5> kServerHealthNames = {"ready", "starting", "degraded", "failed",
-                                                                "disabled"};
+constexpr std::array<std::string_view, kServerHealths> kServerHealthNames = {"ready", "starting", "degraded",
+                                                                             "failed", "disabled"};
 
 std::string_view name_of(ServerHealth health) noexcept {
   return kServerHealthNames[static_cast<std::size_t>(health)];
 }
 
-using Statuses = std::vector<const pool::UpstreamStatus*>;
-
-bool is_down(const pool::UpstreamStatus* one) noexcept {
-  return one->state == pool::State::backing_off || one->state == pool::State::crash_loop;
+bool is_down(const pool::UpstreamStatus& one) noexcept {
+  return one.state == pool::State::backing_off || one.state == pool::State::crash_loop;
 }
 
-bool is_unresponsive(const pool::UpstreamStatus* one) noexcept {
-  return one->state == pool::State::ready && !one->healthy;
+bool is_unresponsive(const pool::UpstreamStatus& one) noexcept {
+  return one.state == pool::State::ready && !one.healthy;
 }
 
 // The lists of which nothing can be offered, although the server has entries; empty if there is none.
@@ -48,7 +43,7 @@ std::string dropped_lists(const ServerEntry& entry) {
   return dropped;
 }
 
-ServerHealth health_of(const ServerEntry& entry, const Statuses& upstreams) {
+ServerHealth health_of(const ServerEntry& entry, const std::vector<pool::UpstreamStatus>& upstreams) {
   if (!entry.enabled) return ServerHealth::disabled;
   const auto down = static_cast<std::size_t>(std::ranges::count_if(upstreams, is_down));
   if (down > 0 && down == upstreams.size()) return ServerHealth::failed;
@@ -71,127 +66,13 @@ std::string shown_error(std::string_view text) {
   return shortened(text, Limits::kMaxLogFieldBytes);
 }
 
-class Report {
- public:
-  explicit Report(const HealthInputs& inputs) : in_(inputs), statuses_(inputs.pool.status()) {
-    for (const pool::UpstreamStatus& one : statuses_) by_server_[one.server].push_back(&one);
-    for (const auto& entry : in_.servers.all()) {
-      const ServerHealth health = health_of(*entry, by_server_[entry->name()]);
-      health_.emplace(entry->name(), health);
-      ++counts_[static_cast<std::size_t>(health)];
-    }
-  }
-
-  HealthStatus status() const {
-    if (in_.stopping) return HealthStatus::draining;
-    const std::size_t failed = count(ServerHealth::failed);
-    const std::size_t enabled = health_.size() - count(ServerHealth::disabled);
-    if (failed > 0 && failed == enabled) return HealthStatus::failed;
-    return failed + count(ServerHealth::degraded) > 0 ? HealthStatus::degraded : HealthStatus::ok;
-  }
-
-  json::Raw write() {
-    out_.begin_object().key("status").string(to_string(status()));
-    out_.key("version").string(FAIRLEAD_VERSION).key("revision").string(to_string(mcp::kNewest));
-    const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(in_.uptime);
-    out_.key("uptimeSeconds").integer(uptime.count());
-    write_counts();
-    out_.key("processes").unsigned_integer(in_.pool.processes());
-    write_loop();
-    out_.key("servers").begin_array();
-    for (const auto& entry : in_.servers.all()) write_server(*entry);
-    out_.end_array().end_object();
-    return out_.finish();
-  }
-
- private:
-  std::size_t count(ServerHealth health) const { return counts_[static_cast<std::size_t>(health)]; }
-
-  void write_counts() {
-    out_.key("counts").begin_object().key("servers").begin_object();
-    for (std::size_t i = 0; i < counts_.size(); ++i)
-      out_.key(kServerHealthNames[i]).unsigned_integer(counts_[i]);
-    out_.end_object();
-    for (const Kind kind : kKinds) {
-      std::size_t offers = 0;
-      for (const Catalogue::Part& part : in_.catalogue.parts()) offers += part.listed->offers_of(kind).size();
-      out_.key(member_of(kind)).unsigned_integer(offers);
-    }
-    std::size_t calls = 0;
-    std::size_t waiting = 0;
-    for (const pool::UpstreamStatus& one : statuses_) {
-      calls += one.calls;
-      waiting += one.waiting;
-    }
-    out_.key("sessions").unsigned_integer(in_.sessions).key("calls").unsigned_integer(calls);
-    out_.key("waiting").unsigned_integer(waiting).end_object();
-  }
-
-  void write_loop() {
-    const auto longest = std::chrono::duration_cast<std::chrono::milliseconds>(in_.turns.longest());
-    out_.key("loop").begin_object().key("longest_turn_ms").integer(longest.count());
-    out_.key("slow_turns").unsigned_integer(in_.turns.slow_turns()).end_object();
-  }
-
-  // One object for each upstream; one without a state of its own for a server that has none.
-  void write_server(const ServerEntry& entry) {
-    const Statuses& upstreams = by_server_[entry.name()];
-    if (upstreams.empty()) {
-      out_.begin_object().key("name").string(entry.name());
-      out_.key("state").string(entry.enabled ? "idle" : "stopped").key("healthy").boolean(false);
-      write_entry(entry);
-      out_.end_object();
-    }
-    for (const pool::UpstreamStatus* one : upstreams) write_upstream(*one, entry);
-  }
-
-  void write_upstream(const pool::UpstreamStatus& one, const ServerEntry& entry) {
-    out_.begin_object().key("name").string(one.server).key("state").string(to_string(one.state));
-    out_.key("healthy").boolean(one.healthy && dropped_lists(entry).empty());
-    out_.key("generation").unsigned_integer(one.generation);
-    if (in_.details && !one.key.empty()) out_.key("for").string(one.key);
-    if (in_.details && !one.connection.empty()) out_.key("connection").string(one.connection);
-    out_.key("calls").unsigned_integer(one.calls).key("waiting").unsigned_integer(one.waiting);
-    out_.key("failures").unsigned_integer(one.failures);
-    write_entry(entry);
-    write_missing(one.missing_containment);
-    if (one.last_error) {
-      out_.key("lastErrorCode").string(with_failure_code(*one.last_error).detail().code);
-      if (in_.details) out_.key("lastError").string(shown_error(one.last_error->to_string()));
-    }
-    out_.end_object();
-  }
-
-  void write_entry(const ServerEntry& entry) {
-    out_.key("status").string(name_of(health_.at(entry.name())));
-    const std::string dropped = dropped_lists(entry);
-    if (in_.details && !entry.listing.problem.empty()) {
-      out_.key("lists").string(shown_error(entry.listing.problem));
-    } else if (!dropped.empty() || !entry.listing.problem.empty()) {
-      out_.key("lists").string(dropped.empty() ? "not all of its lists could be had" : dropped);
-    }
-    if (const std::string missing = missing_protection(entry); !missing.empty())
-      out_.key("missingProtection").string(missing);
-  }
-
-  void write_missing(const std::vector<MissingContainment>& missing) {
-    if (missing.empty()) return;
-    out_.key("missingContainment").begin_array();
-    for (const MissingContainment& one : missing) {
-      out_.begin_object().key("step").string(one.step);
-      if (in_.details) out_.key("reason").string(one.reason);
-      out_.end_object();
-    }
-    out_.end_array();
-  }
-
-  const HealthInputs& in_;
-  std::vector<pool::UpstreamStatus> statuses_;
-  std::map<std::string, Statuses, std::less<>> by_server_;
-  std::map<std::string, ServerHealth, std::less<>> health_;
-  std::array<std::size_t, kServerHealthNames.size()> counts_{};
-  json::Writer out_;
-};
+// Of a server that has no upstream.
+pool::UpstreamStatus resting(const std::string& server, const ServerEntry* entry) {
+  pool::UpstreamStatus status;
+  status.server = server;
+  status.state = entry && entry->enabled ? pool::State::idle : pool::State::stopped;
+  return status;
+}
 
 }  // namespace
 
@@ -205,9 +86,165 @@ std::string_view to_string(HealthStatus status) noexcept {
   return "failed";
 }
 
-Health health_report(const HealthInputs& inputs) {
-  Report report(inputs);
-  return Health{report.status(), json::redact_strings(*inputs.pool.redactor(), report.write())};
+std::string Health::text() const {
+  std::string all;
+  for (const Bytes& part : report) all += part.view();
+  return all;
+}
+
+// ---- going over the servers ------------------------------------------------------------------------------
+
+bool HealthReport::add_slice() {
+  mcp::Slices slices;
+  for (std::size_t before = written_; add_next(); before = written_) {
+    if (slices.due(written_ - before)) return true;
+  }
+  return false;
+}
+
+bool HealthReport::add_next() {
+  if (statuses_.size() < upstreams_.size()) {
+    add_status(upstreams_[statuses_.size()]->status());
+    return true;
+  }
+  if (entry_ && next_ < statuses_.size()) {
+    write_upstream(statuses_[next_++]);
+    return true;
+  }
+  return begin_next_server();
+}
+
+bool HealthReport::begin_next_server() {
+  std::optional<std::string> name = pool_.server_after(server_);
+  if (!name) return false;
+  server_ = std::move(*name);
+  entry_ = servers_.find(server_);
+  upstreams_ = pool_.upstreams(server_);
+  statuses_.clear();
+  next_ = 0;
+  if (upstreams_.empty()) add_status(resting(server_, entry_.get()));
+  return true;
+}
+
+void HealthReport::add_status(pool::UpstreamStatus status) {
+  counts_.calls += status.calls;
+  counts_.waiting += status.waiting;
+  status.history = {};
+  statuses_.push_back(std::move(status));
+  if (entry_ && statuses_.size() >= upstreams_.size()) count_server();
+}
+
+void HealthReport::count_server() {
+  health_ = health_of(*entry_, statuses_);
+  ++counts_.servers[static_cast<std::size_t>(health_)];
+  if (!entry_->shared.listed) return;
+  for (const Kind kind : kKinds)
+    counts_.offers[static_cast<std::size_t>(kind)] += entry_->shared.listed->offers_of(kind).size();
+}
+
+// ---- writing ---------------------------------------------------------------------------------------------
+
+void HealthReport::append(const json::Raw& upstream) {
+  const json::Raw clean = json::redact_strings(*pool_.redactor(), upstream);
+  if (parts_.empty() || parts_.back().size() >= kPartBytes) parts_.emplace_back();
+  if (written_ > 0) parts_.back() += ',';
+  parts_.back() += clean.text();
+  written_ += clean.text().size();
+}
+
+void HealthReport::write_upstream(const pool::UpstreamStatus& one) {
+  json::Writer out;
+  out.begin_object().key("name").string(one.server).key("state").string(to_string(one.state));
+  out.key("healthy").boolean(one.healthy && dropped_lists(*entry_).empty());
+  out.key("generation").unsigned_integer(one.generation);
+  if (details_ && !one.key.empty()) out.key("for").string(one.key);
+  if (details_ && !one.connection.empty()) out.key("connection").string(one.connection);
+  out.key("calls").unsigned_integer(one.calls).key("waiting").unsigned_integer(one.waiting);
+  out.key("failures").unsigned_integer(one.failures);
+  write_entry(out);
+  write_missing(out, one.missing_containment);
+  if (one.last_error) {
+    out.key("lastErrorCode").string(with_failure_code(*one.last_error).detail().code);
+    if (details_) out.key("lastError").string(shown_error(one.last_error->to_string()));
+  }
+  out.end_object();
+  append(out.finish());
+}
+
+void HealthReport::write_entry(json::Writer& out) const {
+  out.key("status").string(name_of(health_));
+  const std::string dropped = dropped_lists(*entry_);
+  const std::string& problem = entry_->listing.problem;
+  if (details_ && !problem.empty()) {
+    out.key("lists").string(shown_error(problem));
+  } else if (!dropped.empty() || !problem.empty()) {
+    out.key("lists").string(dropped.empty() ? "not all of its lists could be had" : dropped);
+  }
+  if (const std::string missing = missing_protection(*entry_); !missing.empty())
+    out.key("missingProtection").string(missing);
+}
+
+void HealthReport::write_missing(json::Writer& out, const std::vector<MissingContainment>& missing) const {
+  if (missing.empty()) return;
+  out.key("missingContainment").begin_array();
+  for (const MissingContainment& one : missing) {
+    out.begin_object().key("step").string(one.step);
+    if (details_) out.key("reason").string(one.reason);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+// ---- the whole -------------------------------------------------------------------------------------------
+
+HealthStatus HealthReport::status(bool stopping) const {
+  if (stopping) return HealthStatus::draining;
+  const auto count = [this](ServerHealth health) {
+    return counts_.servers[static_cast<std::size_t>(health)];
+  };
+  const std::size_t failed = count(ServerHealth::failed);
+  const std::size_t working =
+      count(ServerHealth::ready) + count(ServerHealth::starting) + count(ServerHealth::degraded);
+  if (failed > 0 && working == 0) return HealthStatus::failed;
+  return failed + count(ServerHealth::degraded) > 0 ? HealthStatus::degraded : HealthStatus::ok;
+}
+
+Health HealthReport::finish(const HealthFigures& figures) && {
+  Health health;
+  health.status = status(figures.stopping);
+  health.report.push_back(Bytes::adopt(head(health.status, figures)));
+  for (std::string& part : parts_) health.report.push_back(Bytes::adopt(std::move(part)));
+  health.report.push_back(Bytes::constant("]}"));
+  return health;
+}
+
+// Everything before the elements of `servers`.
+std::string HealthReport::head(HealthStatus status, const HealthFigures& figures) const {
+  json::Writer out;
+  out.begin_object().key("status").string(to_string(status));
+  out.key("version").string(FAIRLEAD_VERSION).key("revision").string(to_string(mcp::kNewest));
+  const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(figures.uptime);
+  out.key("uptimeSeconds").integer(uptime.count());
+  write_counts(out, figures.sessions);
+  out.key("processes").unsigned_integer(pool_.processes());
+  const auto longest = std::chrono::duration_cast<std::chrono::milliseconds>(figures.longest_turn);
+  out.key("loop").begin_object().key("longest_turn_ms").integer(longest.count());
+  out.key("slow_turns").unsigned_integer(figures.slow_turns).end_object();
+  out.end_object();
+  std::string text(json::redact_strings(*pool_.redactor(), out.finish()).text());
+  text.pop_back();
+  return text + R"(,"servers":[)";
+}
+
+void HealthReport::write_counts(json::Writer& out, std::size_t sessions) const {
+  out.key("counts").begin_object().key("servers").begin_object();
+  for (std::size_t i = 0; i < kServerHealths; ++i)
+    out.key(kServerHealthNames[i]).unsigned_integer(counts_.servers[i]);
+  out.end_object();
+  for (const Kind kind : kKinds)
+    out.key(member_of(kind)).unsigned_integer(counts_.offers[static_cast<std::size_t>(kind)]);
+  out.key("sessions").unsigned_integer(sessions).key("calls").unsigned_integer(counts_.calls);
+  out.key("waiting").unsigned_integer(counts_.waiting).end_object();
 }
 
 }  // namespace fairlead::gateway

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,12 @@ class PoolImpl final : public Pool {
   }
 
   std::vector<UpstreamStatus> status() const override { return registry_->status(); }
+  std::optional<std::string> server_after(std::string_view server) const override {
+    return registry_->server_after(server);
+  }
+  std::vector<std::shared_ptr<Upstream>> upstreams(std::string_view server) const override {
+    return registry_->upstreams(server);
+  }
   std::size_t processes() const noexcept override { return core_->processes->inside(); }
   std::shared_ptr<const Redactor> redactor() const override { return core_->options.redactor->current(); }
   Task<void> shutdown(std::chrono::milliseconds grace) override;

@@ -1,6 +1,8 @@
 #include "pool/server_registry.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <ranges>
 
 #include "base/take_keys.hpp"
 #include "fairlead/process/failure.hpp"
@@ -114,7 +116,7 @@ void ServerRegistry::retire(Server& server, std::string_view why) {
 }
 
 void ServerRegistry::let_go(UpstreamPtr upstream, std::string_view why) {
-  leaving_.insert(upstream);
+  leaving_[upstream->spec().name].insert(upstream);
   upstream->lifecycle.retire(why, upstream->spec().clocks.drain);
 }
 
@@ -157,7 +159,7 @@ Task<void> ServerRegistry::end_sessions(std::set<std::string, std::less<>> sessi
     if (server.state->sharing == Sharing::per_session) ended = take_keys(server.upstreams, sessions);
     const auto shared = server.upstreams.find("");
     if (shared != server.upstreams.end()) shared->second->use.sessions_ended(sessions);
-    leaving_.insert(ended.begin(), ended.end());
+    if (!ended.empty()) leaving_[name].insert(ended.begin(), ended.end());
     if (slices.due(0)) co_await sleep_for(core_->loop, mcp::Slices::kPause);
     for (const UpstreamPtr& upstream : ended) {
       upstream->lifecycle.retire("its session has ended", upstream->spec().clocks.drain);
@@ -190,7 +192,11 @@ void ServerRegistry::keep_apart(const std::string& name, const std::string& evid
 
 // What has come to rest and will not be asked for by its key again.
 void ServerRegistry::forget(ManagedUpstream& upstream) {
-  if (upstream.state() == State::stopped) leaving_.erase(upstream.shared_from_this());
+  const auto leaving = leaving_.find(upstream.spec().name);
+  if (upstream.state() == State::stopped && leaving != leaving_.end()) {
+    leaving->second.erase(upstream.shared_from_this());
+    if (leaving->second.empty()) leaving_.erase(leaving);
+  }
   if (upstream.key().empty() || upstream.state() != State::idle) return;
   const Result<Server*> server = find(upstream.spec().name);
   if (!server) return;
@@ -213,7 +219,27 @@ std::vector<UpstreamStatus> ServerRegistry::status() const {
     none.sharing_evidence = server.state->evidence;
     all.push_back(std::move(none));
   }
-  for (const UpstreamPtr& upstream : leaving_) all.push_back(upstream->status());
+  for (const auto& [name, upstreams] : leaving_) {
+    for (const UpstreamPtr& upstream : upstreams) all.push_back(upstream->status());
+  }
+  return all;
+}
+
+std::optional<std::string> ServerRegistry::server_after(std::string_view name) const {
+  const auto server = servers_.upper_bound(name);
+  const auto leaving = leaving_.upper_bound(name);
+  if (leaving == leaving_.end())
+    return server == servers_.end() ? std::nullopt : std::optional(server->first);
+  if (server == servers_.end()) return leaving->first;
+  return std::min(server->first, leaving->first);
+}
+
+std::vector<std::shared_ptr<Upstream>> ServerRegistry::upstreams(std::string_view name) const {
+  std::vector<std::shared_ptr<Upstream>> all;
+  if (const auto server = servers_.find(name); server != servers_.end())
+    std::ranges::copy(server->second.upstreams | std::views::values, std::back_inserter(all));
+  if (const auto leaving = leaving_.find(name); leaving != leaving_.end())
+    std::ranges::copy(leaving->second, std::back_inserter(all));
   return all;
 }
 
@@ -228,7 +254,8 @@ Task<void> ServerRegistry::shut_down(std::chrono::milliseconds grace) {
     if (found != servers_.end()) retire(found->second, "the pool shuts down");
     if (slices.due(0)) co_await sleep_for(core_->loop, mcp::Slices::kPause);
   }
-  const std::vector<UpstreamPtr> all(leaving_.begin(), leaving_.end());
+  std::vector<UpstreamPtr> all;
+  for (const auto& [name, upstreams] : leaving_) std::ranges::copy(upstreams, std::back_inserter(all));
   for (const UpstreamPtr& upstream : all) {
     upstream->lifecycle.retire("the pool shuts down", grace);
     if (slices.due(0)) co_await sleep_for(core_->loop, mcp::Slices::kPause);

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ class ServerRegistry : public std::enable_shared_from_this<ServerRegistry> {
   // Valid until the server is changed or removed.
   Result<Server*> find(std::string_view name);
   std::vector<UpstreamStatus> status() const;
+  std::optional<std::string> server_after(std::string_view name) const;
+  std::vector<std::shared_ptr<Upstream>> upstreams(std::string_view name) const;
 
   // ---- upstreams ----
   // The one that serves `target`, made if need be, but not started for it.
@@ -58,7 +61,8 @@ class ServerRegistry : public std::enable_shared_from_this<ServerRegistry> {
 
   std::shared_ptr<Core> core_;
   std::map<std::string, Server, std::less<>> servers_;
-  std::set<UpstreamPtr> leaving_;  // of servers that are no longer, or are another way now
+  // By server. Upstreams of servers that were removed or changed since, until they have stopped.
+  std::map<std::string, std::set<UpstreamPtr>, std::less<>> leaving_;
   bool shutting_down_ = false;
 };
 

@@ -32,8 +32,8 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   std::shared_ptr<UpstreamConnection> connection() const noexcept override { return slot.connection(); }
   std::vector<RunningCall> calls() const override { return active.running(); }
   ClientCalls client_calls() const override { return active.of_clients(); }
+  UpstreamStatus status() const override;
 
-  UpstreamStatus status() const;
   bool ready() const noexcept { return state() == State::ready; }
   bool at_rest() const noexcept;  // nothing runs, nothing is under way
   bool evictable() const noexcept;

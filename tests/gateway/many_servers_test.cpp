@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <vector>
 
 #include "fairlead/gateway/gateway.hpp"
+#include "fairlead/json/view.hpp"
 #include "support/turns.hpp"
 
 namespace fairlead::gateway {
@@ -14,7 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kServerCount = 3000;  // more than one step
+constexpr std::size_t kServerCount = 3000;    // more than one step
+constexpr std::size_t kReportedCount = 1000;  // more than one step of a health report
 
 class ManyServers : public testing::Test {
  protected:
@@ -34,10 +38,17 @@ class ManyServers : public testing::Test {
     return config;
   }
 
-  void start(std::size_t count) {
-    Result<std::shared_ptr<Gateway>> made = Gateway::create(loop, config_of(count));
+  void start(std::size_t count) { start(config_of(count)); }
+  void start(Config config) {
+    Result<std::shared_ptr<Gateway>> made = Gateway::create(loop, std::move(config));
     ASSERT_TRUE(made);
     gateway = *made;
+  }
+  // Servers that are only there to be reported.
+  void start_disabled(std::size_t count) {
+    Config config = config_of(count);
+    for (pool::ServerSpec& spec : config.servers) spec.enabled = false;
+    start(std::move(config));
   }
 
   std::size_t servers_in(pool::State state) const {
@@ -51,6 +62,11 @@ class ManyServers : public testing::Test {
 
 Task<void> note_end(Task<Result<void>> task, std::optional<Result<void>>* outcome) {
   const Result<void> result = co_await task;
+  outcome->emplace(result);
+}
+
+Task<void> note_health(Task<Result<HealthPtr>> task, std::optional<Result<HealthPtr>>* outcome) {
+  const Result<HealthPtr> result = co_await task;
   outcome->emplace(result);
 }
 
@@ -112,6 +128,55 @@ TEST_F(ManyServers, ShutdownEndsAReloadThatIsUnderWay) {
   loop.spawn(note_shutdown(gateway->shutdown(0ms), &ended));
   loop.run_until([&] { return outcome && ended; });
   EXPECT_FALSE(gateway->remove_server("s" + std::to_string(kServerCount - 1)));
+}
+
+TEST_F(ManyServers, HealthReportIsMadeInSteps) {
+  start_disabled(kReportedCount);
+  std::optional<Result<HealthPtr>> outcome;
+  std::optional<bool> done_in_first_turn;
+  test::expect_short_turns(loop, [&] {
+    loop.spawn(note_health(gateway->health_for(Principal(), std::stop_token()), &outcome));
+    loop.post([&] { done_in_first_turn = outcome.has_value(); });
+    loop.run_until([&] { return outcome && done_in_first_turn; });
+  });
+  EXPECT_EQ(done_in_first_turn, false);
+  ASSERT_TRUE(*outcome);
+  const std::string text = (**outcome)->text();
+  EXPECT_EQ(json::View(text)["servers"].size(), kReportedCount);
+}
+
+TEST_F(ManyServers, RequestsForHealthDuringAReportShareTheNextOne) {
+  start_disabled(kReportedCount);
+  std::vector<std::optional<Result<HealthPtr>>> outcomes(20);
+  for (auto& outcome : outcomes)
+    loop.post(
+        [&] { loop.spawn(note_health(gateway->health_for(Principal(), std::stop_token()), &outcome)); });
+  loop.run_until(
+      [&] { return std::ranges::all_of(outcomes, [](const auto& one) { return one.has_value(); }); });
+  for (const auto& outcome : outcomes) ASSERT_TRUE(*outcome);
+  EXPECT_NE(**outcomes[0], **outcomes[1]) << "a report does not miss what happened before it was asked for";
+  for (std::size_t i = 2; i < outcomes.size(); ++i) EXPECT_EQ(**outcomes[i], **outcomes[1]);
+}
+
+TEST_F(ManyServers, HealthReportIsGivenUpWhenEveryClientThatAskedForItHasGone) {
+  start_disabled(kReportedCount);
+  std::stop_source first;
+  std::stop_source second;
+  std::optional<Result<HealthPtr>> one;
+  std::optional<Result<HealthPtr>> two;
+  std::optional<Result<HealthPtr>> other;
+  loop.post([&] {
+    loop.spawn(note_health(gateway->health_for(Principal(), first.get_token()), &one));
+    loop.spawn(note_health(gateway->health_for(Principal(), second.get_token()), &two));
+    loop.spawn(note_health(gateway->health_for(Principal(), std::stop_token()), &other));
+    first.request_stop();
+    second.request_stop();
+  });
+  loop.run_until([&] { return one && two && other; });
+  ASSERT_FALSE(*one);
+  EXPECT_EQ(one->error().kind(), ErrorKind::cancelled);
+  ASSERT_TRUE(*two) << "another client waits for the same report";
+  EXPECT_EQ(**two, **other);
 }
 
 TEST_F(ManyServers, ShutdownStopsThemInSteps) {

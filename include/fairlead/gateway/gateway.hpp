@@ -8,9 +8,12 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "fairlead/base/bytes.hpp"
 #include "fairlead/base/log.hpp"
 #include "fairlead/base/principal.hpp"
 #include "fairlead/gateway/config.hpp"
@@ -38,9 +41,14 @@ enum class HealthStatus : std::uint8_t {
 std::string_view to_string(HealthStatus status) noexcept;
 
 struct Health {
-  HealthStatus status;
-  json::Raw report;  // with counts and the state of every server
+  Health() {}  // NOLINT: not an aggregate, see ConnectOptions
+
+  HealthStatus status = HealthStatus::ok;
+  std::vector<Bytes> report;  // with counts and the state of every server: JSON text, in parts
+
+  std::string text() const;  // the parts as one
 };
+using HealthPtr = std::shared_ptr<const Health>;
 
 class Gateway {
  public:
@@ -52,11 +60,14 @@ class Gateway {
   // What clients see; serve it on as many connections and endpoints as you like, on the gateway's loop.
   virtual const mcp::Server& front() const noexcept = 0;
   virtual pool::Pool& pool() const noexcept = 0;
-  // The report with all details, as JSON.
+  // The report with all details, as JSON. It is made in one turn of the loop, which takes long if there are
+  // thousands of servers.
   virtual json::Raw health() const = 0;
-  // The report for `reader`. Error texts, connections and users are included only for clients that get
-  // failure details (Config::failure_details).
-  virtual Health health_for(const Principal& reader) const = 0;
+  // The report for `reader`, made in slices, between which the loop serves others. Error texts, connections
+  // and users are included only for clients that get failure details (Config::failure_details). One report is
+  // made at a time; requests that come meanwhile share the next one. Kind cancelled if `stop`, and that of
+  // all that share the report, is requested before its end.
+  virtual Task<Result<HealthPtr>> health_for(const Principal& reader, std::stop_token stop) const = 0;
   // A tool of the gateway itself, offered beside those of servers, at any time; clients are told that the
   // list has changed. `handler` finds the client in Context::principal(). Kind validation for an invalid
   // schema, a name that is taken, and a name with `__`, which separates a server's name from its tool's.

@@ -72,7 +72,7 @@ class GatewayServer : public std::enable_shared_from_this<GatewayServer> {
   Result<void> open_listener();
   Result<void> start_gateway();
   void add_routes();
-  void answer_health(http::Exchange& exchange) const;
+  static Task<void> answer_health(std::shared_ptr<Gateway> gateway, std::shared_ptr<http::Exchange> exchange);
   static Task<Result<std::string>> apply(std::shared_ptr<GatewayServer> self, Config next);
   static Task<void> wait_for_client(std::shared_ptr<GatewayServer> self);
   static Task<void> wind_down(std::shared_ptr<GatewayServer> self);

@@ -83,6 +83,8 @@ struct ClientCalls {
   std::shared_ptr<void> caller;
 };
 
+struct UpstreamStatus;
+
 // One way to one server: a process or a connection, and its successors. What a server has, unless it is
 // shared, once per session or user.
 class Upstream {
@@ -100,6 +102,7 @@ class Upstream {
   virtual std::vector<RunningCall> calls() const = 0;
   // In constant time.
   virtual ClientCalls client_calls() const = 0;
+  virtual UpstreamStatus status() const = 0;
 };
 
 // What servers say unasked. All are called on the loop; none may block.
@@ -247,7 +250,14 @@ class Pool {
   virtual Task<void> end_sessions(std::set<std::string, std::less<>> sessions) = 0;
 
   // ---- looking on ----
+  // Of all upstreams, and of servers without one. With thousands of them it takes milliseconds;
+  // server_after() and upstreams() go over them in steps.
   virtual std::vector<UpstreamStatus> status() const = 0;
+  // The name of the first server after `server`, in the order of names; "" is before all. nullopt: there is
+  // none. A server that was removed counts until its upstreams have stopped.
+  virtual std::optional<std::string> server_after(std::string_view server) const = 0;
+  // The upstreams of a server, ordered by key, and then those that are being stopped.
+  virtual std::vector<std::shared_ptr<Upstream>> upstreams(std::string_view server) const = 0;
   virtual std::size_t processes() const noexcept = 0;  // of max_stdio_processes, in use
   // The secrets that servers are connected with now: for text of servers that did not come as an error of the
   // pool's.
