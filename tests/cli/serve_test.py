@@ -136,7 +136,7 @@ class Http(ServeTest):
             answer = json.loads(gateway.call("demo__add", a=1, b=2))
             self.assertEqual(answer["result"]["structuredContent"], {"sum": 3})
 
-    def test_a_result_comes_through_byte_for_byte(self):  # R1.6, O7
+    def test_a_result_comes_through_byte_for_byte(self):  # R1.6
         with Gateway(*self.config(self.server())) as gateway:
             gateway.post("tools/list", {})
             answer = gateway.call("s__odd")
@@ -269,7 +269,7 @@ class Http(ServeTest):
         with open(journal, encoding="utf-8") as file:
             self.assertEqual(file.read(), "051234")
 
-    def test_a_server_that_dies_in_a_call_says_its_last_words_and_comes_back(self):  # R4.4, O8
+    def test_a_server_that_dies_in_a_call_says_its_last_words_and_comes_back(self):  # R4.4
         with Gateway(*self.config(self.server())) as gateway:
             gateway.post("tools/list", {})
             error = json.loads(gateway.call("s__die"))["error"]
@@ -295,7 +295,7 @@ class Http(ServeTest):
                 self.assertGreater(error["data"]["retryAfterMs"], 50_000)
                 self.assertIn("content", json.loads(gateway.call("s__odd"))["result"])
 
-    def test_a_server_killed_while_idle_is_started_again_for_the_next_call(self):  # PEERS §4
+    def test_a_server_killed_while_idle_is_started_again_for_the_next_call(self):
         with Gateway(*self.config(self.server())) as gateway:
             gateway.post("tools/list", {})
             text = lambda: int(json.loads(gateway.call("s__pid"))["result"]["content"][0]["text"])

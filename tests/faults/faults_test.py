@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Servers that misbehave, behind the gateway: whatever they do, no process is left behind, no call is lost without its
-error, and others are served (R4.3, R10, R11.3; PEERS §4). Run as `faults_test.py PROGRAM [TEST…]`."""
+error, and others are served (R4.3, R10, R11.3). Run as `faults_test.py PROGRAM [TEST…]`."""
 import contextlib
 import json
 import os

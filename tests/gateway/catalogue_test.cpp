@@ -1,4 +1,4 @@
-// What several servers offer, as one list: names, whose is whose, and bytes untouched (R12.1, O7, O11).
+// What several servers offer, as one list: names, whose is whose, and bytes untouched (R12.1).
 #include "gateway/catalogue.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The lists, when servers are slow, broken, or not done. R12.1; PEERS §1.9.
+// The lists, when servers are slow, broken, or not done. R12.1
 #include <ctime>
 
 #include "fairlead/rpc/codes.hpp"

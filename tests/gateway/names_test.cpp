@@ -1,4 +1,4 @@
-// Names of at most 64 characters that are a pure function of server and tool (O11).
+// Names of at most 64 characters that are a pure function of server and tool.
 #include "gateway/names.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What changes on the way through, and that nothing else does (R1.6, O6, O7).
+// What changes on the way through, and that nothing else does (R1.6).
 #include "gateway/passing.hpp"
 
 #include <gtest/gtest.h>

@@ -161,7 +161,7 @@ TEST_P(Sdk, ChangesAreTold) {
 }
 
 // The SDK has no batches; this server puts what it says into arrays before it leaves, and takes ours apart.
-TEST_F(Session, BatchesAreRead) {  // PROTOCOL §2.2
+TEST_F(Session, BatchesAreRead) {
   open(node(kDir + "/servers/v1.mjs", "batches"), Revision::r2025_03_26);
   ASSERT_TRUE(client);
   ASSERT_TRUE(loop.block_on(client->set_log_level(LoggingLevel::info)));

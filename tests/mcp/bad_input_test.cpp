@@ -251,7 +251,7 @@ TEST_F(BadInputTest, AnswersToQuestionsMayBeNonsense) {
   }
 }
 
-TEST_F(BadInputTest, OnlyOneRevisionHasBatches) {  // PROTOCOL §2.2
+TEST_F(BadInputTest, OnlyOneRevisionHasBatches) {
   start();
   const std::string batch =
       R"([{"jsonrpc":"2.0","id":7,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":8,"method":"nope"}])";
@@ -271,7 +271,7 @@ TEST_F(BadInputTest, OnlyOneRevisionHasBatches) {  // PROTOCOL §2.2
   EXPECT_TRUE(serves());
 }
 
-TEST_F(BadInputTest, InitializeInsideABatchIsRefusedAndTheRestServed) {  // PROTOCOL §2.2
+TEST_F(BadInputTest, InitializeInsideABatchIsRefusedAndTheRestServed) {
   start_legacy("2025-03-26");
   EXPECT_EQ(
       ask(R"([{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}},{"jsonrpc":"2.0","id":8,"method":"ping"}])"),
@@ -282,7 +282,7 @@ TEST_F(BadInputTest, InitializeInsideABatchIsRefusedAndTheRestServed) {  // PROT
             R"([{"jsonrpc":"2.0","id":9,"result":{}}])");
 }
 
-TEST_F(BadInputTest, TooManyRequestsAreRefusedWithACodeOfTheProtocol) {  // PROTOCOL §2.4
+TEST_F(BadInputTest, TooManyRequestsAreRefusedWithACodeOfTheProtocol) {
   auto [near_end, far_end] = make_channel(loop, loop);
   far = far_end;
   Limits limits;

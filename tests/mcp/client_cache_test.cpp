@@ -1,4 +1,4 @@
-// What a client keeps, for how long, and what makes it forget (PROTOCOL §13).
+// What a client keeps, for how long, and what makes it forget.
 #include "mcp/client_cache.hpp"
 
 #include "mcp/harness.hpp"

@@ -1,4 +1,4 @@
-// Both sides say which extensions they have, and see the other's (PROTOCOL §3.5).
+// Both sides say which extensions they have, and see the other's.
 #include "mcp/harness.hpp"
 
 namespace fairlead::mcp {

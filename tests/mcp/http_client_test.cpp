@@ -1,4 +1,4 @@
-// R7.3, R8.3: an MCP client over HTTP: which era it finds (PROTOCOL §17.4) and that it then works as
+// R7.3, R8.3: an MCP client over HTTP: which era it finds and that it then works as
 // everywhere else. Against servers that answer by script, and against ours.
 #include "fairlead/mcp/blocking.hpp"
 
@@ -199,7 +199,7 @@ TEST_F(HttpEraTest, AServerThatRefusesInitializeAfterTheProbeGetsItOnAFreshConne
   EXPECT_EQ(server.asked("\"initialize\"").size(), 2U);
 }
 
-// PROTOCOL §8.3: on -32020 the list is read again, once.
+// On -32020 the list is read again, once.
 TEST_F(HttpEraTest, HeadersThatDoNotFitAreLookedUpAgainOnce) {
   ScriptServer server([](const Asked& asked, Reply& reply) {
     if (asked.has("server/discover")) return reply.result(asked, kDiscovered);

@@ -1,5 +1,5 @@
 // Every method and notification, in every revision: those that have it serve it, the others refuse it. The
-// tables below were written from PROTOCOL §5, not from src/protocol/method_table.cpp.
+// tables below were written from MCP's specifications, not from src/protocol/method_table.cpp.
 #include "mcp/harness.hpp"
 
 namespace fairlead::mcp {
@@ -13,7 +13,7 @@ struct Row {
   const char* has;
   const char* members;     // of params
   const char* answer;      // found in the result
-  bool cacheable = false;  // K of §5
+  bool cacheable = false;  // ttlMs and cacheScope are part of its result
 };
 
 constexpr Row kRequests[] = {
@@ -175,7 +175,7 @@ TEST_P(MatrixTest, WhatIsNotThereIsNotAdvertised) {
     EXPECT_EQ(capabilities.find(modern) != std::string::npos, modern_era()) << capabilities;
   }
   EXPECT_EQ(make("tools/list", "").find("execution"), std::string::npos);
-  // A task that was not offered is no task: the member is ignored (PROTOCOL §14.1).
+  // A task that was not offered is no task: the member is ignored.
   EXPECT_NE(make("tools/call", R"("name":"echo","arguments":{"message":"hi"},"task":{"ttl":5})")
                 .find(R"("text":"hi")"),
             std::string::npos);
@@ -219,7 +219,7 @@ TEST_P(MatrixTest, TaskMethodsAreThoseOfTheRevision) {
 struct Question {
   const char* method;
   const char* tool;
-  const char* has;  // i: in the result of the request (PROTOCOL §11)
+  const char* has;  // i: in the result of the request
   const char* answer;
 };
 constexpr Question kQuestions[] = {
@@ -393,7 +393,7 @@ TEST_P(ClientMatrixTest, AnswersWhatTheRevisionHasAndRefusesTheRest) {
   for (const Row& row : rows) {
     const std::string request = R"({"jsonrpc":"2.0","id":1,"method":")" + std::string(row.method) +
                                 R"(","params":{)" + row.members + "}}";
-    if (GetParam() == 4) {  // a modern client sends no answers (PROTOCOL §2.3): the next thing is its own
+    if (GetParam() == 4) {  // a modern client sends no answers: the next thing is its own
       say(request);
       loop.spawn(ask_for_tools(client));
       EXPECT_NE(hear().find(R"("method":"tools/list")"), std::string::npos) << row.method;

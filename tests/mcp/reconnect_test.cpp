@@ -1,4 +1,4 @@
-// A server that goes away while its client still wants it (PROTOCOL §7): what was under way is lost, the next
+// A server that goes away while its client still wants it: what was under way is lost, the next
 // request finds it again, and what the client had asked for once is asked for again.
 #include "fairlead/connection/listen.hpp"
 #include "mcp/harness.hpp"

@@ -81,7 +81,7 @@ TEST_F(ServerTest, EnvelopeIsCheckedInFull) {
           R"("message":"Unsupported protocol version","data":{"supported":["2026-07-28"],"requested":"2027-01-01"})"));
 }
 
-TEST_F(ServerTest, MethodsOfAnotherRevisionDoNotExist) {  // PROTOCOL §5
+TEST_F(ServerTest, MethodsOfAnotherRevisionDoNotExist) {
   start();
   for (const std::string gone : {"initialize", "ping", "logging/setLevel", "resources/subscribe"}) {
     EXPECT_EQ(modern(gone), error(-32601, R"("message":"Method not found: )" + gone + "\"")) << gone;
@@ -264,7 +264,7 @@ TEST_F(FullServerTest, ReadsResourcesAndTemplates) {
           kServerMeta + "}"));
 }
 
-TEST_F(FullServerTest, MissingResourceHasTheCodeOfItsEra) {  // PROTOCOL §2.4
+TEST_F(FullServerTest, MissingResourceHasTheCodeOfItsEra) {
   start();
   initialize("2025-11-25");
   EXPECT_EQ(legacy("resources/read", R"({"uri":"test://no"})"),

@@ -1,4 +1,4 @@
-// The skills extension (PROTOCOL §15.1): what a server makes of a skill, and what a client refuses to
+// The skills extension: what a server makes of a skill, and what a client refuses to
 // believe.
 #include "mcp/skills.hpp"
 

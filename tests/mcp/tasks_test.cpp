@@ -1,4 +1,4 @@
-// Tasks, both forms, as they are on the wire (PROTOCOL §14.1, §14.2).
+// Tasks, both forms, as they are on the wire.
 #include "fairlead/loop/all.hpp"
 #include "mcp/harness.hpp"
 #include "mcp/recording_link.hpp"

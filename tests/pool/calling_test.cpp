@@ -124,7 +124,7 @@ TEST_F(PoolTest, a_call_that_showed_progress_is_not_repeated) {
   EXPECT_EQ(noted("a", "got \"tools/call\""), 1u);
 }
 
-// O10: the child is pinged, found alive, and kept.
+// The child is pinged, found alive, and kept.
 TEST_F(PoolTest, a_timeout_cancels_the_call_at_the_server_and_keeps_the_child) {
   add(spec("a"));
   const pid_t before = pid_of("a");

@@ -1,4 +1,4 @@
-// How many of everything there may be. R10.3; O3.
+// How many of everything there may be. R10.3.
 #include <algorithm>
 
 #include "fairlead/process/failure.hpp"

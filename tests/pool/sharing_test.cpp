@@ -1,4 +1,4 @@
-// Who shares a process with whom, and what becomes of servers that are removed, disabled, updated. O2; R10.6.
+// Who shares a process with whom, and what becomes of servers that are removed, disabled, updated. R10.6.
 #include "pool/harness.hpp"
 
 namespace fairlead::pool {

@@ -146,7 +146,7 @@ class RealCgroup : public ::testing::Test {
   CgroupHome home_;
 };
 
-// O1: a stray without session, group and cookie, which nothing else can attribute
+// A stray without session, group and cookie, which nothing else can attribute
 TEST_F(RealCgroup, AStrayThatHidesFromAllElseEndsWithItsChild) {
   Loop loop;
   ProcessSpec spec = spec_of_fixture("escapes_session", {"scrub"});

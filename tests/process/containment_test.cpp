@@ -46,7 +46,6 @@ bool have_cgroup() {
   return !process::find_cgroup_home("").directory.empty();
 }
 
-// O9
 TEST(Containment, EachResourceLimitReachesTheChild) {
   Containment containment;
   containment.limits.address_space = 1ull << 40;
@@ -76,7 +75,7 @@ TEST(Containment, WhatIsNotSetStaysAsItIs) {
   EXPECT_EQ(before.at("no_new_privs"), "0");
 }
 
-// O8: a limit's signal is told apart from any other
+// A limit's signal is told apart from any other
 TEST(Containment, AChildOverItsCpuLimitEndsWithThatCode) {
   Loop loop;
   ProcessSpec spec = spec_of("sh", {"-c", "while :; do :; done"});
@@ -120,14 +119,13 @@ TEST(Containment, ALimitThatCannotBeSetRefusesOrIsReported) {
   EXPECT_EQ(status, 0);
 }
 
-// O9
 TEST(Containment, NoNewPrivilegesIsInForceWhenAskedFor) {
   Containment containment;
   containment.no_new_privs = Requirement::required;
   EXPECT_EQ(contained(containment).at("no_new_privs"), "1");
 }
 
-// O9: every child is told what holds it
+// Every child is told what holds it
 TEST(Containment, EveryChildSaysWhatHoldsIt) {
   Loop loop;
   ProcessSpec spec = spec_of("cat");
@@ -159,7 +157,6 @@ std::vector<std::string> attempts(FileAccess files, std::vector<std::string> wha
   return lines;
 }
 
-// O9
 TEST(Landlock, OnlyWhatIsAllowedCanBeReached) {
   if (!have_landlock()) GTEST_SKIP() << "this kernel has no Landlock";
   const TemporaryDirectory dir;

@@ -17,7 +17,6 @@ ErrorDetail start_failure(ProcessSpec spec) {
   return start_error(loop, std::move(spec)).detail();
 }
 
-// O8
 TEST(LastWords, AStartThatFailsSaysWhichItWas) {
   const TemporaryDirectory dir;
   ProcessSpec missing = spec_of("no-such-program", {"a b"});
@@ -37,7 +36,6 @@ TEST(LastWords, AStartThatFailsSaysWhichItWas) {
   EXPECT_EQ(start_failure(spec_of("cat", {std::string(300'000, 'x')})).code, failure::arguments_too_long);
 }
 
-// O8
 TEST(LastWords, AnEndSaysHowAndOfWhat) {
   Loop loop;
   ProcessSpec exits = spec_of_fixture("exits", {"3", "one", "two"});
@@ -62,7 +60,7 @@ TEST(LastWords, AnEndSaysHowAndOfWhat) {
   EXPECT_FALSE(killed.child->exit_error().detail().search_path.empty());
 }
 
-// O8: for those who know more than the process does, as a handshake's clock
+// For those who know more than the process does, as a handshake's clock
 TEST(LastWords, OthersErrorsCanCarryThem) {
   Loop loop;
   const Running running = start(loop, spec_of("cat"));

@@ -149,7 +149,7 @@ TEST_F(Terminate, EndsWhatIsLeftWhenWeAndTheKeeperAreKilledAtOnce) {
   EXPECT_EQ(process::parse_manifest(read_file(path_)).entries.size(), 0u) << read_file(path_);
 }
 
-// O1: with a cgroup also what hides from all else
+// With a cgroup also what hides from all else
 TEST_F(Terminate, EndsWhatHidesInItsCgroup) {
   const process::CgroupHome home = process::find_cgroup_home("");
   if (home.directory.empty()) GTEST_SKIP() << home.why_not;

@@ -1,4 +1,4 @@
-// Identifiers of extensions (PROTOCOL §3.1, §3.5).
+// Identifiers of extensions.
 #include "fairlead/protocol/extension.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Where x-mcp-header may stand (PROTOCOL §8.3).
+// Where x-mcp-header may stand.
 #include "fairlead/protocol/header_annotations.hpp"
 
 #include "mcp/harness.hpp"

@@ -1,4 +1,4 @@
-// Values in headers (PROTOCOL §8.3): what is written there, what is read back, and what is refused.
+// Values in headers: what is written there, what is read back, and what is refused.
 #include "protocol/header_values.hpp"
 
 #include <gtest/gtest.h>

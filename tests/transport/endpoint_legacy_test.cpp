@@ -1,4 +1,4 @@
-// Streamable HTTP of the legacy revisions (PROTOCOL §8.4, CONFORMANCE §2.1).
+// Streamable HTTP of the legacy revisions.
 #include "support/hostile_json.hpp"
 #include "support/turns.hpp"
 #include "transport/endpoint_harness.hpp"

@@ -1,4 +1,4 @@
-// Stateless requests (PROTOCOL §8.2): JSON or events, statuses, leaving is cancelling.
+// Stateless requests: JSON or events, statuses, leaving is cancelling.
 #include "transport/endpoint_harness.hpp"
 
 namespace fairlead::transport {

@@ -1,4 +1,4 @@
-// Replay (PROTOCOL §8.4): only of the stream an id names, only of this session, within bounds.
+// Replay: only of the stream an id names, only of this session, within bounds.
 #include "transport/event_store.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Which era a request belongs to and how it is refused (PROTOCOL §8.2, §17.1; CONFORMANCE §2.2).
+// Which era a request belongs to and how it is refused.
 #include "transport/request_rules.hpp"
 
 #include <gtest/gtest.h>

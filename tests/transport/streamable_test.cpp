@@ -110,7 +110,7 @@ TEST_F(StreamableTest, ALostModernStreamIsALostCall) {
   EXPECT_FALSE(connection->closed());
 }
 
-// PROTOCOL §8.2: to cancel a modern request is to close its stream.
+// To cancel a modern request is to close its stream.
 TEST_F(StreamableTest, CancellingAModernCallClosesItsStreamAndSendsNothing) {
   std::atomic<bool> closed = false;
   ScriptServer server([&](const Asked& asked, Reply& reply) {
@@ -221,7 +221,7 @@ TEST_F(StreamableTest, WhatIsNoMessageFailsTheCall) {
   EXPECT_EQ(call("other", kModern).error().kind(), ErrorKind::id_mismatch);
 }
 
-// PROTOCOL §2.2: 2025-03-26 has arrays.
+// 2025-03-26 has arrays.
 TEST_F(StreamableTest, AnArrayIsTakenApart) {
   ScriptServer server([](const Asked& asked, Reply& reply) {
     reply.json(200, R"([{"jsonrpc":"2.0","method":"notifications/message"},)" + result_of(asked) + "]");
