@@ -86,6 +86,21 @@ fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version() >= Some(ProtocolVersion::V_2026_07_28)
 }
 
+/// Counts a cancellation however `wait` learns of it: by its token, by a notification that cannot be sent any more, or by being
+/// dropped.
+struct Waiting<'a> {
+    cancellations: &'a AtomicUsize,
+    ended: bool,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.cancellations.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
 impl Fixture {
     async fn progress(&self, context: &RequestContext<RoleServer>, step: usize, of: usize, message: &str) -> Result<(), ErrorData> {
         let Some(token) = context.meta.get_progress_token() else {
@@ -117,13 +132,14 @@ impl Fixture {
     }
 
     async fn wait(&self, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+        let mut waiting = Waiting { cancellations: &self.state.cancellations, ended: false };
         self.progress(&context, 1, 1, "").await?;
         tokio::select! {
-            _ = context.ct.cancelled() => {
-                self.state.cancellations.fetch_add(1, Ordering::SeqCst);
-                Ok(text("cancelled"))
+            _ = context.ct.cancelled() => Ok(text("cancelled")),
+            _ = tokio::time::sleep(Duration::from_secs(60)) => {
+                waiting.ended = true;
+                Ok(text("nobody cancelled it"))
             }
-            _ = tokio::time::sleep(Duration::from_secs(60)) => Ok(text("nobody cancelled it")),
         }
     }
 
