@@ -79,10 +79,14 @@ std::vector<Range> find_secrets(Indexes indexes, std::string_view text, bool tru
 }
 
 std::vector<Range> find_in_excerpt(Indexes indexes, std::string_view text) {
+  std::vector<Range> ranges = find_secrets(indexes, text, true);
   const std::string_view complete = without_partial_escape(text);
-  std::vector<Range> ranges = find_secrets(indexes, complete, true);
-  if (!ranges.empty() && ranges.back().end == complete.size()) ranges.back().end = text.size();
-  return ranges;
+  if (complete.size() == text.size()) return ranges;
+  for (Range range : find_secrets(indexes, complete, true)) {
+    if (range.end == complete.size()) range.end = text.size();
+    ranges.push_back(range);
+  }
+  return joined_ranges(std::move(ranges));
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ TEST(Redactor, BeginningOfASecretAtTheEndOfAnExcerptIsReplaced) {
     EXPECT_EQ(redactor.redact_excerpt("k=s3cr3t" + cut), "k=***") << cut;
     EXPECT_EQ(redactor.redact_excerpt("nothing" + cut), "nothing" + cut);
   }
+  EXPECT_EQ(Redactor({"abc%"}).redact_excerpt("k=abc%"), "k=***") << "no escape, but the end of the secret";
 }
 
 // The name of a server is often the beginning of its secret: github and github_pat_….
