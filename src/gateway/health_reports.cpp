@@ -9,20 +9,6 @@
 
 namespace fairlead::gateway {
 
-namespace {
-
-enum class Progress : std::uint8_t { more, complete, out_of_memory };
-
-Progress add_slice_to(HealthReport& report) {
-  try {
-    return report.add_slice() ? Progress::more : Progress::complete;
-  } catch (const std::bad_alloc&) {
-    return Progress::out_of_memory;
-  }
-}
-
-}  // namespace
-
 bool HealthReports::Pending::wanted() const {
   return !std::ranges::all_of(readers, [](const std::stop_token& stop) { return stop.stop_requested(); });
 }
@@ -55,14 +41,20 @@ Task<void> HealthReports::run(std::shared_ptr<HealthReports> self, bool details)
 Task<void> HealthReports::make_in_slices(Pending& pending, bool details) const {
   HealthReport report(*pool_, *servers_, details);
   while (pending.wanted()) {
-    const Progress progress = add_slice_to(report);
-    if (progress == Progress::out_of_memory)
-      pending.outcome = Error(ErrorKind::resource_exhausted, "out of memory");
-    if (progress == Progress::complete)
-      pending.outcome = std::make_shared<const Health>(std::move(report).finish(figures()));
-    if (progress != Progress::more) co_return;
+    if (!add_slice(report, pending)) co_return;
     co_await sleep_for(loop_, mcp::Slices::kPause);
   }
+}
+
+// Without memory the report fails, and those that follow are made.
+bool HealthReports::add_slice(HealthReport& report, Pending& pending) const {
+  try {
+    if (report.add_slice()) return true;
+    pending.outcome = std::make_shared<const Health>(std::move(report).finish(figures()));
+  } catch (const std::bad_alloc&) {
+    pending.outcome = Error(ErrorKind::resource_exhausted, "out of memory");
+  }
+  return false;
 }
 
 Health HealthReports::make_now(bool details) const {

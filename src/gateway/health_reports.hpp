@@ -43,6 +43,8 @@ class HealthReports : public std::enable_shared_from_this<HealthReports> {
 
   static Task<void> run(std::shared_ptr<HealthReports> self, bool details);
   Task<void> make_in_slices(Pending& pending, bool details) const;
+  // False when `pending` has its outcome.
+  bool add_slice(HealthReport& report, Pending& pending) const;
   HealthFigures figures() const;
 
   Loop& loop_;
