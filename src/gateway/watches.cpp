@@ -2,9 +2,9 @@
 
 #include <deque>
 #include <set>
-#include <unordered_map>
 #include <vector>
 
+#include "fairlead/base/string_map.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/update_queue.hpp"
 #include "protocol/slices.hpp"
@@ -13,12 +13,7 @@ namespace fairlead::gateway {
 
 namespace {
 
-constexpr std::chrono::seconds kPause{30};  // before a server that cannot be reached is tried again
-
-struct TextHash {
-  using is_transparent = void;
-  std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>()(text); }
-};
+constexpr std::chrono::seconds kRetryDelay{30};  // when an error does not say when to try again
 
 // Visits the URIs that contain `uri`, itself included: servers may tell of a resource inside the one that was
 // subscribed to. Returns how many bytes those URIs have together.
@@ -62,11 +57,11 @@ struct Watches::Held : std::enable_shared_from_this<Held> {
 
   std::shared_ptr<Watches> all;
   pool::Lease kept;
-  std::unordered_map<std::string, std::weak_ptr<Watch>, TextHash, std::equal_to<>> watches;  // by URI
+  StringMap<std::weak_ptr<Watch>> watches;  // by URI
   UpdateQueue updates;
   bool telling = false;
   mcp::Slices slices;                // of telling
-  std::deque<std::uint64_t> ending;  // subscriptions that nobody wants any more
+  std::deque<std::uint64_t> ending;  // numbers of subscriptions to end at the server
   std::size_t ending_now = 0;        // tasks that end them
 };
 
@@ -236,7 +231,7 @@ Task<Result<std::shared_ptr<Watches::Watch>>> Watches::watch(pool::Lease lease, 
   co_return watch;
 }
 
-// A lease would count as a call for as long as somebody listens.
+// Holds the upstream without a lease, which would count as a call for as long as the subscription lasts.
 Result<std::shared_ptr<Watches::Held>> Watches::hold(const pool::Lease& lease) {
   std::weak_ptr<Held>& known = held_[lease.connection().get()];
   if (std::shared_ptr<Held> held = known.lock()) return held;
@@ -393,7 +388,7 @@ Task<void> Watches::settle_again(std::shared_ptr<Watches> self, std::shared_ptr<
   if (subscriber->wanted()) {
     if (!settled) self->on_not_renewed(subscriber, settled.error());
     if (settled && subscriber->watch != before)
-      subscriber->updated(subscriber->uri);  // nobody knows what has been missed
+      subscriber->updated(subscriber->uri);  // updates may have been missed
   }
   --all->settling_again;
   all->settled_again.set();
@@ -411,7 +406,7 @@ void Watches::retry_later(const std::shared_ptr<Subscriber>& subscriber, const E
   ServerSubscribers& all = subscribers_of(server);
   subscriber->queued = true;
   all.failed.push_back(subscriber);
-  const Clock::time_point when = Clock::now() + error.detail().retry_after.value_or(kPause);
+  const Clock::time_point when = Clock::now() + error.detail().retry_after.value_or(kRetryDelay);
   if (when >= all.retry_at) return;
   all.retry_at = when;
   all.retry.arm(when, [weak = weak_from_this(), server] {
