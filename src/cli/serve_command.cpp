@@ -162,12 +162,6 @@ class Serving {
                {{"config", command_.config}, {"reason", reason.message()}});
   }
 
-  static Limits one_thread() {
-    Limits limits;
-    limits.max_blocking_threads = 1;
-    return limits;
-  }
-
   Loop& loop_;
   ServeCommand command_;
   Log log_;
@@ -176,7 +170,7 @@ class Serving {
   ControllingTerminal terminal_;
   StderrFile stderr_file_;
   bool hangup_ignored_ = hangup_is_ignored();
-  Workers reader_{one_thread()};  // one thread, so that the file that was read last is used last
+  Workers reader_{Workers::one_thread()};  // one thread, so that the file that was read last is used last
 };
 
 int execute(const ServeCommand& command) {

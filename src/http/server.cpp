@@ -74,12 +74,6 @@ class SocketServer final : public Server, public std::enable_shared_from_this<So
     co_return Result<void>();
   }
 
-  static Limits one_thread() {
-    Limits limits;
-    limits.max_blocking_threads = 1;
-    return limits;
-  }
-
   void stop_accepting() {
     for (const auto& acceptor : acceptors_) acceptor->close();
     acceptors_.clear();
@@ -129,7 +123,8 @@ class SocketServer final : public Server, public std::enable_shared_from_this<So
   std::vector<std::shared_ptr<Acceptor>> acceptors_;
   SocketFile file_;
   Clock::time_point warned_;
-  Workers tls_reader_{one_thread()};  // one thread, so that the files that were read last are used last
+  Workers tls_reader_{
+      Workers::one_thread()};  // one thread, so that the files that were read last are used last
 };
 
 }  // namespace

@@ -14,6 +14,13 @@ namespace fairlead {
 
 class Workers {
  public:
+  // For a pool of one thread, which runs its jobs in the order in which they were submitted.
+  static Limits one_thread() {
+    Limits limits;
+    limits.max_blocking_threads = 1;
+    return limits;
+  }
+
   explicit Workers(const Limits& limits = {});
   // Waits for the work under way; work still queued is dropped.
   ~Workers();
