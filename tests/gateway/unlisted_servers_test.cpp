@@ -270,5 +270,14 @@ TEST_F(UnlistedServerTest, CancelledCallDoesNotWaitForItsServer) {
   held["slow"].set();
 }
 
+TEST_F(UnlistedServerTest, CallThatWaitsForAListCountsAsAWaitingCallOfItsClient) {
+  add("slow", Sharing::shared);
+  held["slow"];
+  config.limits.max_client_waiting_calls = 0;
+  const Outcome refused = call_tool(enter(), "slow__which");
+  EXPECT_TRUE(mentions(refused, "max_client_waiting_calls (0)")) << refused.text;
+  held["slow"].set();
+}
+
 }  // namespace
 }  // namespace fairlead::gateway
