@@ -29,7 +29,8 @@ bool lists_differ(const ServerEntry& entry) {
   });
 }
 
-// Those who have no upstream of `entry` for themselves that has listed; null, which is all, if nobody has.
+// Selects the clients that are shown the shared list of `entry`: those without an upstream of their own that
+// has listed. Null, which selects all, if no client has one.
 mcp::Concerns others_than_own(std::shared_ptr<const ServerEntry> entry) {
   if (!entry || entry->own.empty()) return nullptr;
   return [entry = std::move(entry)](std::string_view session, const Principal& principal) {

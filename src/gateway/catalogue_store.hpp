@@ -46,7 +46,7 @@ class CatalogueStore {
   std::shared_ptr<Listed> make_part() { return reaper_->make_part(); }
 
  private:
-  // The catalogue is made anew when somebody looks next: many servers may list in between.
+  // current() makes the catalogue anew when it is called next. Many servers may list before that.
   void outdate() noexcept;
   bool views_differ();
   void announce(const Listed& before, const Listed& now, const mcp::Concerns& concerns);

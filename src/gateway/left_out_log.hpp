@@ -15,9 +15,10 @@ namespace fairlead::gateway {
 // Listed::kMaxProblems lines and one with the number of the others.
 void log_left_out(const Log& log, const Listed& before, const Listed& now);
 
-// Logs which URIs a server has `listed`, and did not list `before` (null: nothing), that another server
-// lists, too: the first by name has it. At most Listed::kMaxProblems lines and one with the number of the
-// others. Works in slices, and looks at what the other servers list by then. `loop` outlives the task.
+// Logs duplicate URIs: those that a server has `listed`, did not list `before` (null: nothing), and that
+// another server lists too. The server that is first by name keeps such a URI. Writes at most
+// Listed::kMaxProblems lines, and one with the number of the others. Works in slices, and reads the lists of
+// the other servers as they are by then. `loop` outlives the task.
 Task<void> log_duplicate_uris(Loop& loop, Log log, std::shared_ptr<const ServerTable> servers,
                               std::shared_ptr<const Listed> listed, std::shared_ptr<const Listed> before);
 

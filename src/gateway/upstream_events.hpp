@@ -38,7 +38,7 @@ class UpstreamEvents : public std::enable_shared_from_this<UpstreamEvents> {
   json::Raw capabilities_for(const pool::Upstream& upstream) const;
   void on_notification(const std::shared_ptr<pool::Upstream>& upstream, std::string_view method,
                        const json::Raw& params);
-  // Logs a notification that is for nobody because of a member that is missing or too long.
+  // Logs that a notification is dropped because `member` is missing or exceeds `limit`.
   void drop(const pool::Upstream& upstream, std::string_view method, std::string_view member,
             std::string_view limit) const;
   void on_list_changed(const std::shared_ptr<pool::Upstream>& upstream);

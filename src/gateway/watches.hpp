@@ -27,7 +27,7 @@ class Watches : public std::enable_shared_from_this<Watches> {
       : loop_(loop), pool_(std::move(pool)), log_(std::move(log)) {}
 
   // Ends when the server has it. Lasts for as long as what it yields is kept. While it waits for the server,
-  // then or when it is made again, it counts as a waiting call of `client`; null: of nobody in particular.
+  // then or when it is made again, it counts as a waiting call of `client` (null: of no client).
   Task<Result<std::shared_ptr<void>>> subscribe(pool::Target target, std::string uri, std::stop_token stop,
                                                 Updated updated, PrincipalPtr client = nullptr);
   // An upstream says that a resource has changed. Called on the loop, a few subscribers are told before it

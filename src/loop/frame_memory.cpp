@@ -71,7 +71,7 @@ void release_frame(void* frame, std::size_t size) noexcept {
   const std::size_t bytes = steps(size) * kStep;
   if (!is_kept(size) || cache.ended || cache.bytes + bytes > kMaxKeptFrameBytes)
     return ::operator delete(frame);
-  if (cache.bytes == 0) static_cast<void>(&at_thread_end);  // naming it makes it
+  if (cache.bytes == 0) static_cast<void>(&at_thread_end);  // its first use registers its destructor
   Kept*& first = cache.lists[steps(size)];
   first = ::new (frame) Kept{first};
   cache.bytes += bytes;

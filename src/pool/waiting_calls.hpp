@@ -34,8 +34,8 @@ class WaitingCalls {
     std::string client_;
   };
 
-  // Counts a call of `client`; of nobody in particular if that is empty. Fails with resource_exhausted over
-  // max_client_waiting_calls or max_waiting_calls.
+  // Counts a call of `client`; an empty name is no client and has no share. Fails with resource_exhausted
+  // over max_client_waiting_calls or max_waiting_calls.
   Result<Counted> add(const std::string& client, Clock::duration retry_after);
 
  private:

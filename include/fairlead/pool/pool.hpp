@@ -56,7 +56,8 @@ class ForwardOptions {
   std::function<void(const json::Raw& params)> on_progress;
   std::shared_ptr<void> caller;  // yours: found again in RunningCall
   // The client whose call it is: waiting calls take turns by client, and a client has a share of
-  // max_waiting_calls. Lives until the call has ended. Null: nobody in particular.
+  // max_waiting_calls. It must outlive the call. Null: a request of the pool or the
+  // gateway itself, which has no share.
   const Principal* client = nullptr;
 };
 
