@@ -4,7 +4,7 @@
 
 #include "base/take_keys.hpp"
 #include "fairlead/loop/timer.hpp"
-#include "protocol/slices.hpp"
+#include "loop/slices.hpp"
 
 namespace fairlead::gateway {
 
@@ -31,11 +31,11 @@ Task<void> EndedSessions::release_all(std::shared_ptr<EndedSessions> self) {
 }
 
 Task<void> EndedSessions::remove_lists(const Sessions& sessions) {
-  mcp::Slices slices;
+  Slices slices;
   const std::vector<ServerTable::EntryPtr> entries = servers_->all();
   for (const ServerTable::EntryPtr& entry : entries) {
     if (!entry->per_user()) take_keys(entry->own, sessions);
-    if (slices.due(0)) co_await sleep_for(loop_, mcp::Slices::kPause);
+    if (slices.due(0)) co_await sleep_for(loop_, Slices::kPause);
   }
 }
 

@@ -10,8 +10,8 @@
 #include "gateway/failure.hpp"
 #include "json/members.hpp"
 #include "json/redact.hpp"
+#include "loop/slices.hpp"
 #include "protocol/envelope.hpp"
-#include "protocol/slices.hpp"
 
 namespace fairlead::gateway {
 
@@ -116,14 +116,14 @@ Task<Answer> Forwarder::forward(mcp::BackendRequest request, Route route) {
     if (!answer) {
       // When a server ends, many calls fail in one turn: what is said of each is written in a turn of its
       // own.
-      co_await sleep_for(loop_, mcp::Slices::kPause);
+      co_await sleep_for(loop_, Slices::kPause);
       const bool details = failures_.tells_details(*call.context.principal());
       co_return redacted(failure_of(call.server(), answer.error(), details));
     }
     if (answer->message.is(rpc::Kind::error))
       co_return redacted(remote_error(call, answer->message.remote_error()));
-    if (answer->message.result_text().size() > mcp::Slices::kLargeMessage)
-      co_await sleep_for(loop_, mcp::Slices::kPause);
+    if (answer->message.result_text().size() > Slices::kLargeMessage)
+      co_await sleep_for(loop_, Slices::kPause);
     std::optional<Answer> done = answer_for_client(call, *answer);
     if (done) co_return std::move(*done);
     const json::Indexed indexed = answer->message.indexed_result();
@@ -206,7 +206,7 @@ Task<Result<json::Raw>> Forwarder::ask_client(const Call& call, json::Raw questi
     co_return server_refusal(call.server(), "asks more than " + max_members_text() + " questions",
                              failure::resource_exhausted);
   }
-  if (questions.text().size() > mcp::Slices::kLargeMessage) co_await sleep_for(loop_, mcp::Slices::kPause);
+  if (questions.text().size() > Slices::kLargeMessage) co_await sleep_for(loop_, Slices::kPause);
   const ClientLink client(loop_, call.context);
   json::Writer answers;
   answers.begin_object();

@@ -9,7 +9,7 @@
 #include "fairlead/base/limits.hpp"
 #include "fairlead/process/failure.hpp"
 #include "json/redact.hpp"
-#include "protocol/slices.hpp"
+#include "loop/slices.hpp"
 
 namespace fairlead::gateway {
 
@@ -95,7 +95,7 @@ std::string Health::text() const {
 // ---- going over the servers ------------------------------------------------------------------------------
 
 bool HealthReport::add_slice() {
-  mcp::Slices slices;
+  Slices slices;
   for (std::size_t before = written_; add_next(); before = written_) {
     if (slices.due(written_ - before)) return true;
   }

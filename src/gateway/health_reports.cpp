@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "fairlead/loop/timer.hpp"
-#include "protocol/slices.hpp"
+#include "loop/slices.hpp"
 
 namespace fairlead::gateway {
 
@@ -42,7 +42,7 @@ Task<void> HealthReports::make_in_slices(Pending& pending, bool details) const {
   HealthReport report(*pool_, *servers_, details);
   while (pending.wanted()) {
     if (!add_slice(report, pending)) co_return;
-    co_await sleep_for(loop_, mcp::Slices::kPause);
+    co_await sleep_for(loop_, Slices::kPause);
   }
 }
 

@@ -1,7 +1,7 @@
 #include "gateway/left_out_log.hpp"
 
 #include "fairlead/loop/timer.hpp"
-#include "protocol/slices.hpp"
+#include "loop/slices.hpp"
 
 namespace fairlead::gateway {
 
@@ -42,11 +42,11 @@ void log_left_out(const Log& log, const Listed& before, const Listed& now) {
 Task<void> log_duplicate_uris(Loop& loop, Log log, std::shared_ptr<const ServerTable> servers,
                               std::shared_ptr<const Listed> listed, std::shared_ptr<const Listed> before) {
   if (servers->by_name().size() < 2) co_return;
-  mcp::Slices slices;
+  Slices slices;
   std::size_t found = 0;
   for (const Kind kind : {Kind::resources, Kind::templates}) {
     for (const Offer& offer : listed->offers_of(kind)) {
-      if (slices.due(servers->by_name().size() * kLookupCost)) co_await sleep_for(loop, mcp::Slices::kPause);
+      if (slices.due(servers->by_name().size() * kLookupCost)) co_await sleep_for(loop, Slices::kPause);
       if (before && before->find(kind, OfferKey(offer.offered))) continue;
       for (const std::string& problem : duplicate_problems(*servers, kind, offer)) {
         if (++found <= Listed::kMaxProblems) log.warning("not offered", {{"problem", problem}});

@@ -5,7 +5,7 @@
 
 #include "fairlead/process/failure.hpp"
 #include "json/redact.hpp"
-#include "protocol/slices.hpp"
+#include "loop/slices.hpp"
 
 namespace fairlead::gateway {
 
@@ -303,11 +303,11 @@ Task<void> Listing::ask_for_changes(std::shared_ptr<pool::UpstreamConnection> co
 }
 
 Task<void> Listing::make_offers(std::string server, std::shared_ptr<Listed> listed) {
-  mcp::Slices slices;
+  Slices slices;
   for (const Kind kind : kKinds) {
     for (const json::Raw& entry : listed->of(kind)) {
       listed->add_offer(server, kind, entry, mcp::ListLimits());
-      if (slices.due(entry.text().size())) co_await sleep_for(loop_, mcp::Slices::kPause);
+      if (slices.due(entry.text().size())) co_await sleep_for(loop_, Slices::kPause);
     }
   }
 }

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "fairlead/loop/timer.hpp"
-#include "protocol/slices.hpp"
+#include "loop/slices.hpp"
 
 namespace fairlead::gateway {
 
@@ -32,14 +32,14 @@ void LogLevels::adjust_soon() {
 }
 
 Task<void> LogLevels::adjust_all(std::shared_ptr<LogLevels> self) {
-  mcp::Slices slices;
+  Slices slices;
   self->outdated_ = false;
   std::shared_ptr<pool::Upstream> upstream;
   // An upstream that is asked may be found to be gone, and others may come and go during a pause.
   for (auto at = self->asked_.begin(); at != self->asked_.end(); at = self->asked_.upper_bound(upstream)) {
     upstream = at->first;
     self->adjust_one(upstream, at->second);
-    if (slices.due(0)) co_await sleep_for(self->loop_, mcp::Slices::kPause);
+    if (slices.due(0)) co_await sleep_for(self->loop_, Slices::kPause);
   }
   self->adjusting_ = self->outdated_;
   if (self->adjusting_) self->adjust_soon();

@@ -1,7 +1,7 @@
 #include "gateway/part_reaper.hpp"
 
 #include "fairlead/loop/timer.hpp"
-#include "protocol/slices.hpp"
+#include "loop/slices.hpp"
 
 namespace fairlead::gateway {
 
@@ -23,7 +23,7 @@ void PartReaper::add(std::unique_ptr<Listed> part) {
 Task<void> PartReaper::run(std::shared_ptr<PartReaper> self) {
   constexpr std::size_t kSlice = 5000;  // about a millisecond
   while (!self->unused_.empty()) {
-    co_await sleep_for(self->loop_, mcp::Slices::kPause);
+    co_await sleep_for(self->loop_, Slices::kPause);
     if (!self->unused_.back()->free_some(kSlice)) self->unused_.pop_back();
   }
 }

@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "fairlead/loop/timer.hpp"
-#include "protocol/slices.hpp"
+#include "loop/slices.hpp"
 
 namespace fairlead::gateway {
 
@@ -19,23 +19,23 @@ Task<bool> ServerReload::run(const Config& next) {
 Task<bool> ServerReload::remove_missing(const Config& next) {
   std::unordered_set<std::string_view> named;
   for (const pool::ServerSpec& spec : next.servers) named.insert(spec.name);
-  mcp::Slices slices;
+  Slices slices;
   for (const auto& entry : servers_.all()) {
     if (named.contains(entry->name()) || entry->retired) continue;
     const Result<void> removed = gateway_.remove_server(entry->name());
     if (!removed)
       log_.error("server not removed", {{"server", entry->name()}, {"reason", removed.error().message()}});
-    if (slices.due(0)) co_await sleep_for(loop_, mcp::Slices::kPause);
+    if (slices.due(0)) co_await sleep_for(loop_, Slices::kPause);
     if (!goes_on_()) co_return false;
   }
   co_return true;
 }
 
 Task<bool> ServerReload::add_and_update(const Config& next) {
-  mcp::Slices slices;
+  Slices slices;
   for (const pool::ServerSpec& spec : next.servers) {
     apply(spec);
-    if (slices.due(0)) co_await sleep_for(loop_, mcp::Slices::kPause);
+    if (slices.due(0)) co_await sleep_for(loop_, Slices::kPause);
     if (!goes_on_()) co_return false;
   }
   co_return true;

@@ -7,7 +7,7 @@
 #include "fairlead/base/string_map.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/update_queue.hpp"
-#include "protocol/slices.hpp"
+#include "loop/slices.hpp"
 
 namespace fairlead::gateway {
 
@@ -60,7 +60,7 @@ struct Watches::Held : std::enable_shared_from_this<Held> {
   StringMap<std::weak_ptr<Watch>> watches;  // by URI
   UpdateQueue updates;
   bool telling = false;
-  mcp::Slices slices;                // of telling
+  Slices slices;                     // of telling
   std::deque<std::uint64_t> ending;  // numbers of subscriptions to end at the server
   std::size_t ending_now = 0;        // tasks that end them
 };
@@ -266,9 +266,9 @@ Task<void> Watches::tell_updates(std::shared_ptr<Held> held) {
     for (const std::shared_ptr<Subscriber>& one : told) {
       const std::string& changed = uri ? *uri : one->uri;
       if (one->wanted()) one->updated(changed);
-      if (held->slices.due(changed.size())) co_await sleep_for(loop, mcp::Slices::kPause);
+      if (held->slices.due(changed.size())) co_await sleep_for(loop, Slices::kPause);
     }
-    if (held->slices.due(cost)) co_await sleep_for(loop, mcp::Slices::kPause);
+    if (held->slices.due(cost)) co_await sleep_for(loop, Slices::kPause);
   }
   held->telling = false;
 }
@@ -320,7 +320,7 @@ void Watches::renew(const std::string& server, bool everybody) {
 
 Task<void> Watches::check_subscribers(std::shared_ptr<Watches> self, std::string server) {
   const std::shared_ptr<ServerSubscribers> all = self->servers_.at(server);
-  mcp::Slices slices;
+  Slices slices;
   while (std::exchange(all->check, false)) {
     const bool everybody = std::exchange(all->check_everybody, false);
     Subscriber* last = nullptr;
@@ -331,7 +331,7 @@ Task<void> Watches::check_subscribers(std::shared_ptr<Watches> self, std::string
       all->check_one(*last, everybody);
       if (!slices.due(0)) continue;
       self->start_renewing(server);
-      co_await sleep_for(self->loop_, mcp::Slices::kPause);
+      co_await sleep_for(self->loop_, Slices::kPause);
     }
   }
   all->checking = false;
@@ -363,13 +363,13 @@ void Watches::start_renewing(const std::string& server) {
 // remain are still done in slices.
 Task<void> Watches::renew_lost(std::shared_ptr<Watches> self, std::string server) {
   const std::shared_ptr<ServerSubscribers> all = self->servers_.at(server);
-  mcp::Slices slices;
+  Slices slices;
   while (true) {
     const std::shared_ptr<Subscriber> next = all->next_lost();
     if (!next) break;
     ++all->settling_again;
     self->loop_.spawn(settle_again(self, all, next));
-    if (slices.due(next->uri.size())) co_await sleep_for(self->loop_, mcp::Slices::kPause);
+    if (slices.due(next->uri.size())) co_await sleep_for(self->loop_, Slices::kPause);
     while (all->settling_again >= kMaxAtOnce) {
       all->settled_again.reset();
       const bool ended = co_await all->settled_again.wait(self->loop_, Clock::duration::max());
@@ -436,14 +436,14 @@ void Watches::Held::unsubscribe(std::uint64_t number) {
 }
 
 Task<void> Watches::Held::end_subscriptions(std::shared_ptr<Held> self) {
-  mcp::Slices slices;
+  Slices slices;
   while (!self->ending.empty() && !self->lost()) {
     const std::uint64_t number = self->ending.front();
     self->ending.pop_front();
     Task<Result<void>> ending = self->kept.connection()->unsubscribe(number);
     const Result<void> ended = co_await ending;
     static_cast<void>(ended);  // a server that is gone has forgotten it
-    if (slices.due(0)) co_await sleep_for(self->all->loop_, mcp::Slices::kPause);
+    if (slices.due(0)) co_await sleep_for(self->all->loop_, Slices::kPause);
   }
   --self->ending_now;
 }

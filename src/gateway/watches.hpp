@@ -1,6 +1,6 @@
 // Watches: who has subscribed to which resource, and the one subscription at the right upstream by which they
 // all hear of it. They stay subscribed when an upstream is lost or replaced, or when a server that was shared
-// is not any more. Work for many subscribers is done in slices (protocol/slices.hpp). Private to the layer.
+// is not any more. Work for many subscribers is done in slices (loop/slices.hpp). Private to the layer.
 #pragma once
 
 #include <functional>

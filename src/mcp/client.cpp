@@ -3,8 +3,8 @@
 #include "fairlead/loop/timer.hpp"
 #include "json/members.hpp"
 #include "json/walk.hpp"
+#include "loop/slices.hpp"
 #include "mcp/client_session.hpp"
-#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 

@@ -4,8 +4,8 @@
 #include "fairlead/protocol/header_annotations.hpp"
 #include "json/members.hpp"
 #include "json/walk.hpp"
+#include "loop/slices.hpp"
 #include "mcp/client_session.hpp"
-#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 

@@ -4,9 +4,9 @@
 #include "fairlead/rpc/codes.hpp"
 #include "json/members.hpp"
 #include "json/splice.hpp"
+#include "loop/slices.hpp"
 #include "protocol/encoded_call.hpp"
 #include "protocol/envelope.hpp"
-#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 

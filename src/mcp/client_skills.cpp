@@ -4,10 +4,10 @@
 #include "fairlead/loop/timer.hpp"
 #include "json/members.hpp"
 #include "json/walk.hpp"
+#include "loop/slices.hpp"
 #include "mcp/client_session.hpp"
 #include "mcp/front_matter.hpp"
 #include "mcp/skills.hpp"
-#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 

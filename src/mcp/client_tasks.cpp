@@ -5,10 +5,10 @@
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "json/members.hpp"
+#include "loop/slices.hpp"
 #include "mcp/client_session.hpp"
 #include "mcp/task_messages.hpp"
 #include "protocol/envelope.hpp"
-#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 

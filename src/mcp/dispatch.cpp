@@ -4,9 +4,9 @@
 #include "fairlead/protocol/list_limits.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "json/members.hpp"
+#include "loop/slices.hpp"
 #include "mcp/server_tasks.hpp"
 #include "mcp/skills.hpp"
-#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 

@@ -6,7 +6,7 @@
 #include "fairlead/loop/timer.hpp"
 #include "json/splice.hpp"
 #include "json/walk.hpp"
-#include "protocol/slices.hpp"
+#include "loop/slices.hpp"
 
 namespace fairlead::mcp {
 

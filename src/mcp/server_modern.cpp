@@ -8,10 +8,10 @@
 #include "fairlead/rpc/codes.hpp"
 #include "json/members.hpp"
 #include "json/walk.hpp"
+#include "loop/slices.hpp"
 #include "mcp/dispatch.hpp"
 #include "mcp/server_tasks.hpp"
 #include "protocol/envelope.hpp"
-#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 

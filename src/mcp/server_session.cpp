@@ -5,10 +5,10 @@
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "json/members.hpp"
+#include "loop/slices.hpp"
 #include "mcp/dialect.hpp"
 #include "mcp/dispatch.hpp"
 #include "protocol/envelope.hpp"
-#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 

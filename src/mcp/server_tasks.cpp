@@ -4,9 +4,9 @@
 #include "fairlead/rpc/codes.hpp"
 #include "json/splice.hpp"
 #include "json/walk.hpp"
+#include "loop/slices.hpp"
 #include "mcp/task_messages.hpp"
 #include "protocol/envelope.hpp"
-#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 

@@ -3,7 +3,7 @@
 #include "fairlead/json/writer.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "json/splice.hpp"
-#include "protocol/slices.hpp"
+#include "loop/slices.hpp"
 
 namespace fairlead::mcp {
 

@@ -2,9 +2,9 @@
 
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/rpc/codes.hpp"
+#include "loop/slices.hpp"
 #include "mcp/running.hpp"
 #include "mcp/server_tasks.hpp"
-#include "protocol/slices.hpp"
 
 namespace fairlead::mcp {
 

@@ -2,10 +2,10 @@
 
 #include "fairlead/process/failure.hpp"
 #include "fairlead/transport/connect.hpp"
+#include "loop/slices.hpp"
 #include "pool/reference_resolver.hpp"
 #include "pool/server_messages.hpp"
 #include "pool/upstream.hpp"
-#include "protocol/slices.hpp"
 
 namespace fairlead::pool {
 
@@ -169,7 +169,7 @@ Task<ConnectResult> ConnectionOpener::open(std::weak_ptr<ManagedUpstream> weak, 
   if (secret_bytes(resolved->secrets) > kLargeSecrets) {
     // The connection indexes them too, in a turn of its own.
     static_cast<void>(self->core->options.redactor->current());
-    co_await sleep_for(self->core->loop, mcp::Slices::kPause);
+    co_await sleep_for(self->core->loop, Slices::kPause);
     if (!opener.opening(generation)) co_return Error(ErrorKind::closed, "no longer wanted");
   }
   Task<ConnectResult> reaching = reach(*self->core, self->spec(), std::move(*resolved), std::move(options));

@@ -6,8 +6,8 @@
 
 #include "base/take_keys.hpp"
 #include "fairlead/process/failure.hpp"
+#include "loop/slices.hpp"
 #include "pool/reference_resolver.hpp"
-#include "protocol/slices.hpp"
 
 namespace fairlead::pool {
 
@@ -150,7 +150,7 @@ void ServerRegistry::note_method(const Target& target, std::string_view method) 
 Task<void> ServerRegistry::end_sessions(std::set<std::string, std::less<>> sessions) {
   const auto keep = shared_from_this();
   sessions.erase("");  // the key of shared upstreams
-  mcp::Slices slices;
+  Slices slices;
   std::string name;
   for (auto at = servers_.begin(); at != servers_.end(); at = servers_.upper_bound(name)) {
     name = at->first;
@@ -160,10 +160,10 @@ Task<void> ServerRegistry::end_sessions(std::set<std::string, std::less<>> sessi
     const auto shared = server.upstreams.find("");
     if (shared != server.upstreams.end()) shared->second->use.sessions_ended(sessions);
     if (!ended.empty()) leaving_[name].insert(ended.begin(), ended.end());
-    if (slices.due(0)) co_await sleep_for(core_->loop, mcp::Slices::kPause);
+    if (slices.due(0)) co_await sleep_for(core_->loop, Slices::kPause);
     for (const UpstreamPtr& upstream : ended) {
       upstream->lifecycle.retire("its session has ended", upstream->spec().clocks.drain);
-      if (slices.due(0)) co_await sleep_for(core_->loop, mcp::Slices::kPause);
+      if (slices.due(0)) co_await sleep_for(core_->loop, Slices::kPause);
     }
   }
 }
@@ -246,19 +246,19 @@ std::vector<std::shared_ptr<Upstream>> ServerRegistry::upstreams(std::string_vie
 Task<void> ServerRegistry::shut_down(std::chrono::milliseconds grace) {
   const auto keep = shared_from_this();
   shutting_down_ = true;
-  mcp::Slices slices;
+  Slices slices;
   std::vector<std::string> names;
   for (const auto& [name, server] : servers_) names.push_back(name);
   for (const std::string& name : names) {
     const auto found = servers_.find(name);
     if (found != servers_.end()) retire(found->second, "the pool shuts down");
-    if (slices.due(0)) co_await sleep_for(core_->loop, mcp::Slices::kPause);
+    if (slices.due(0)) co_await sleep_for(core_->loop, Slices::kPause);
   }
   std::vector<UpstreamPtr> all;
   for (const auto& [name, upstreams] : leaving_) std::ranges::copy(upstreams, std::back_inserter(all));
   for (const UpstreamPtr& upstream : all) {
     upstream->lifecycle.retire("the pool shuts down", grace);
-    if (slices.due(0)) co_await sleep_for(core_->loop, mcp::Slices::kPause);
+    if (slices.due(0)) co_await sleep_for(core_->loop, Slices::kPause);
   }
 }
 

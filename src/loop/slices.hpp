@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstddef>
 
-namespace fairlead::mcp {
+namespace fairlead {
 
 class Slices {
  public:
@@ -32,4 +32,4 @@ class Slices {
   std::size_t done_ = 0;
 };
 
-}  // namespace fairlead::mcp
+}  // namespace fairlead
