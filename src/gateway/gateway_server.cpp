@@ -223,7 +223,8 @@ void GatewayServer::stop() {
 Task<void> GatewayServer::wind_down(std::shared_ptr<GatewayServer> self) {
   const Clock::time_point until = Clock::now() + self->config_.drain_grace + kLastAnswers;
   if (self->http_) {
-    self->endpoint_->wind_down();
+    Task<void> winding_down = self->endpoint_->wind_down();
+    co_await winding_down;
     self->loop_.spawn(drain(self));
   }
   Task<void> stopping = self->gateway_->shutdown(self->config_.drain_grace);

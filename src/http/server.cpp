@@ -55,8 +55,11 @@ class SocketServer final : public Server, public std::enable_shared_from_this<So
  private:
   static Task<void> drain_and_close(std::shared_ptr<SocketServer> self) {
     self->stop_accepting();
-    self->core_->drain();
+    Task<void> closing_idle = ServerCore::drain(self->core_);
+    co_await closing_idle;
     co_await self->core_->emptied().wait(self->core_->loop, self->core_->options.drain_grace);
+    Task<void> closing = ServerCore::close_connections(self->core_);
+    co_await closing;
     self->close();
   }
 

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 
+#include "fairlead/loop/timer.hpp"
 #include "http/server_connection.hpp"
+#include "loop/slices.hpp"
 
 namespace fairlead::http {
 
 namespace {
 
 constexpr std::chrono::milliseconds kGrain{50};  // deadlines are looked at no more often
+constexpr std::size_t kExpiredPerTurn = 500;     // further ones when the loop has served others
 
 }  // namespace
 
@@ -72,19 +75,36 @@ void ServerCore::say_emptied() {
   loop.post([self = shared_from_this()] { self->emptied_.set(); });
 }
 
-void ServerCore::drain() {
-  draining = true;
-  for (std::size_t i = connections_.size(); i-- > 0;) connections_[i]->close_if_idle();
-  if (connections_.empty()) say_emptied();
+Task<void> ServerCore::drain(std::shared_ptr<ServerCore> self) {
+  self->draining = true;
+  Slices slices;
+  // None is added meanwhile. The place of one that ends is taken by one from behind it, which was closed if
+  // it was idle.
+  for (std::size_t left = self->connections_.size(); left > 0;) {
+    self->connections_[--left]->close_if_idle();
+    if (slices.due(0)) co_await sleep_for(self->loop, Slices::kPause);
+    left = std::min(left, self->connections_.size());
+  }
+  if (self->connections_.empty()) self->say_emptied();
+}
+
+Task<void> ServerCore::close_connections(std::shared_ptr<ServerCore> self) {
+  Slices slices;
+  while (!self->connections_.empty()) {
+    self->close_last();
+    if (slices.due(0)) co_await sleep_for(self->loop, Slices::kPause);
+  }
+}
+
+void ServerCore::close_last() {
+  const auto connection = connections_.back();
+  connection->close();
+  forget(*connection);
 }
 
 void ServerCore::close_all() {
   draining = true;
-  while (!connections_.empty()) {
-    const auto connection = connections_.back();
-    connection->close();
-    forget(*connection);
-  }
+  while (!connections_.empty()) close_last();
   routes.clear();
   spare.reset();
   clock_.cancel();
@@ -99,14 +119,19 @@ void ServerCore::watch(Clock::time_point deadline) {
 void ServerCore::check_deadlines() {
   const Clock::time_point now = Clock::now();
   Clock::time_point nearest = Clock::time_point::max();
-  for (std::size_t i = 0; i < connections_.size();) {
+  std::size_t expired = 0;
+  for (std::size_t i = 0; i < connections_.size() && expired < kExpiredPerTurn;) {
     const auto connection = connections_[i];
-    if (connection->deadline() <= now) connection->expire();
+    if (connection->deadline() <= now) {
+      connection->expire();
+      ++expired;
+    }
     if (i >= connections_.size() || connections_[i] != connection) continue;  // another has its place
     nearest = std::min(nearest, connection->deadline());
     ++i;
   }
   next_check_ = Clock::time_point::max();
+  if (expired == kExpiredPerTurn) return watch(now);
   if (nearest != Clock::time_point::max()) watch(std::max(nearest, now + kGrain));
 }
 

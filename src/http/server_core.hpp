@@ -57,8 +57,11 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   // when there is none, or `network` has its share.
   bool evict_for(const std::string& network);
   Event& emptied() noexcept { return emptied_; }
-  // Everything that is idle is closed; what is under way may finish.
-  void drain();
+  // Closes all connections that are idle, in slices. Those with a request under way end when it is answered.
+  static Task<void> drain(std::shared_ptr<ServerCore> self);
+  // Closes all connections, in slices. REQUIRES: no connection is added any more.
+  static Task<void> close_connections(std::shared_ptr<ServerCore> self);
+  // The same at once, and lets go of the handlers.
   void close_all();
 
   // One clock for all connections: it looks at each one's deadline when the nearest has come.
@@ -66,6 +69,7 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
 
  private:
   void check_deadlines();
+  void close_last();
   void say_emptied();
 
   std::vector<std::shared_ptr<ServerConnection>> connections_;

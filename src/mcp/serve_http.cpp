@@ -3,7 +3,9 @@
 
 #include "fairlead/http/server.hpp"
 #include "fairlead/loop/signals.hpp"
+#include "fairlead/loop/timer.hpp"
 #include "fairlead/mcp/serve.hpp"
+#include "loop/slices.hpp"
 #include "mcp/server_modern.hpp"
 #include "mcp/server_session.hpp"
 #include "mcp/weak_list.hpp"
@@ -70,10 +72,17 @@ class HttpApplication final : public transport::Application {
 
  private:
   static Task<void> finish_all(std::vector<std::shared_ptr<Peer>> peers, std::chrono::milliseconds grace) {
-    for (const auto& peer : peers) peer->loop().spawn(peer->shutdown(grace));
+    Slices slices;
     for (const auto& peer : peers) {
+      peer->loop().spawn(peer->shutdown(grace));
+      if (slices.due(0)) co_await sleep_for(peer->loop(), Slices::kPause);
+    }
+    while (!peers.empty()) {
+      const std::shared_ptr<Peer> peer = std::move(peers.back());
+      peers.pop_back();
       const bool over = co_await peer->finished().wait(peer->loop(), Clock::duration::max());
       static_cast<void>(over);
+      if (slices.due(0)) co_await sleep_for(peer->loop(), Slices::kPause);
     }
   }
 
@@ -100,6 +109,8 @@ Task<void> finish(std::shared_ptr<transport::Endpoint> endpoint, std::chrono::mi
 // Side by side: each has the whole grace.
 Task<void> end(std::shared_ptr<http::Server> server, std::shared_ptr<transport::Endpoint> endpoint,
                std::chrono::milliseconds grace, Loop& loop, bool& done) {
+  Task<void> winding_down = endpoint->wind_down();
+  co_await winding_down;
   Event finished;
   loop.spawn(finish(endpoint, grace, finished));
   Task<void> draining = server->drain();

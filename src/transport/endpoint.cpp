@@ -9,7 +9,9 @@
 #include "base/comma_list.hpp"
 #include "fairlead/base/base64.hpp"
 #include "fairlead/base/string_map.hpp"
+#include "fairlead/loop/timer.hpp"
 #include "fairlead/protocol/call_facts.hpp"
+#include "loop/slices.hpp"
 #include "peer/parse_in_steps.hpp"
 #include "protocol/header_values.hpp"
 #include "transport/legacy_session.hpp"
@@ -30,6 +32,10 @@ std::string make_session_id() {
 
 Refusal no_session() {
   return Refusal{404, kNoSession, "Session not found"};
+}
+
+Refusal shutting_down() {
+  return Refusal{503, kRefused, "the server is shutting down"};
 }
 
 http::Response not_allowed(std::string_view allow) {
@@ -85,10 +91,10 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     return sessions_.size() + pairs_.size() + sockets_.size();
   }
 
-  void wind_down() override {
+  Task<void> wind_down() override {
     winding_down_ = true;
     application_->ending();
-    for (const auto& session : all(sessions_)) session->end_standalone();
+    return in_slices(loop_, all(sessions_), &LegacySession::end_standalone);
   }
 
   Task<void> finish(std::chrono::milliseconds grace) override {
@@ -100,17 +106,33 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     application_->ending();
     for (const auto& session : all(sessions_)) session->close();
     for (const auto& pair : all(pairs_)) pair->close();
-    for (const auto& weak : all(sockets_)) {
-      if (const auto socket = weak.lock()) socket->close();
-    }
+    for (const auto& socket : open_sockets()) socket->close();
   }
 
  private:
   static Task<void> finish_and_close(std::shared_ptr<EndpointImpl> self, std::chrono::milliseconds grace) {
-    self->wind_down();
+    Task<void> winding_down = self->wind_down();
+    co_await winding_down;
     Task<void> finishing = self->application_->finish(grace);
     co_await finishing;
-    self->close();
+    Task<void> closing_sessions = in_slices(self->loop_, all(self->sessions_), &Connection::close);
+    co_await closing_sessions;
+    Task<void> closing_pairs = in_slices(self->loop_, all(self->pairs_), &Connection::close);
+    co_await closing_pairs;
+    Task<void> closing_sockets = in_slices(self->loop_, self->open_sockets(), &Connection::close);
+    co_await closing_sockets;
+  }
+
+  // Calls `act` of each. There may be thousands, and each may be held by `sessions` alone.
+  template <class Session, class Base>
+  static Task<void> in_slices(Loop& loop, std::vector<std::shared_ptr<Session>> sessions,
+                              void (Base::*act)()) {
+    Slices slices;
+    while (!sessions.empty()) {
+      (*sessions.back().*act)();
+      sessions.pop_back();
+      if (slices.due(0)) co_await sleep_for(loop, Slices::kPause);
+    }
   }
 
   static std::chrono::milliseconds period_of(const EndpointOptions& options) {
@@ -128,6 +150,14 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     return copies;
   }
 
+  std::vector<std::shared_ptr<WebSocketConnection>> open_sockets() const {
+    std::vector<std::shared_ptr<WebSocketConnection>> open;
+    for (const auto& [it, weak] : sockets_) {
+      if (auto socket = weak.lock()) open.push_back(std::move(socket));
+    }
+    return open;
+  }
+
   void take(std::shared_ptr<http::Exchange> exchange) {
     const http::Request& request = exchange->request();
     if (request.method == "POST") return take_post(std::move(exchange));
@@ -138,7 +168,10 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     if (!has_legacy_version(request.headers)) return exchange->respond(not_allowed("POST"));
     const std::shared_ptr<LegacySession> session = find_session(*exchange, {});
     if (!session) return;
-    if (request.method == "GET") return session->take_get(std::move(exchange));
+    if (request.method == "GET") {
+      if (winding_down_) return exchange->respond(refuse(shutting_down()));
+      return session->take_get(std::move(exchange));
+    }
     session->take_delete(exchange);
   }
 
@@ -190,6 +223,8 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   void take_modern(std::shared_ptr<http::Exchange> exchange, rpc::Message message) {
     // There is nothing a modern client could have to notify of over HTTP; it may all the same.
     if (message.is(rpc::Kind::notification)) return exchange->respond(http::Response(202));
+    if (winding_down_ && message.method() == "subscriptions/listen")
+      return exchange->respond(refuse(shutting_down(), message.id()));
     auto request = std::make_shared<ModernRequest>(std::move(exchange), std::move(message), *options_);
     ModernRequest::serve(request, application_, ticker_);
   }
@@ -225,7 +260,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   bool has_room(http::Exchange& exchange, std::string_view request_id) {
     std::string why;
     if (winding_down_) {
-      why = "the server is shutting down";
+      why = shutting_down().message;
     } else if (sessions() >= options_->max_sessions && !evict_for(exchange.account().get())) {
       why = "max_sessions (" + std::to_string(options_->max_sessions) + ") are open";
       options_->log.warning("session refused", {{"reason", why}});

@@ -4,6 +4,12 @@
 
 namespace fairlead::transport {
 
+namespace {
+
+constexpr std::chrono::milliseconds kRest{1};  // between two parts of a slot
+
+}  // namespace
+
 Ticker::Ticker(Loop& loop, std::chrono::milliseconds period)
     : timer_(loop), step_(std::max(period / static_cast<int>(kSlots), std::chrono::milliseconds(1))) {}
 
@@ -18,16 +24,17 @@ void Ticker::arm() {
 }
 
 void Ticker::turn() {
-  List& slot = slots_[now_++ % kSlots];
-  List due;
-  due.swap(slot);
-  // Back in its place first: what a tick does may take it, or any other, away for good.
-  while (!due.empty()) {
-    Ticked& one = due.front();
-    due.pop_front();
+  List& slot = slots_[now_ % kSlots];
+  if (due_.empty()) due_.swap(slot);
+  for (std::size_t ticked = 0; ticked < kTickedPerTurn && !due_.empty(); ++ticked) {
+    // Back in its place first: what a tick does may take it, or any other, away for good.
+    Ticked& one = due_.front();
+    due_.pop_front();
     slot.push_back(one);
     one.tick(Clock::now());
   }
+  if (!due_.empty()) return timer_.arm_after(kRest, [this] { turn(); });
+  ++now_;
   const bool any = std::ranges::any_of(slots_, [](const List& list) { return !list.empty(); });
   if (any) arm();
 }

@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <functional>
 #include <string>
 
 #include "fairlead/loop/loop.hpp"
+#include "fairlead/loop/task.hpp"
+#include "fairlead/loop/timer.hpp"
 
 namespace fairlead::test {
 
@@ -45,6 +48,17 @@ void expect_short_turns(Loop& loop, Attack attack) {
   loop.turns().reset();
   attack();
   expect_short_turns(loop);
+}
+
+// Waits until `count` is 0 and sets `largest_step` to the most that it fell by between two passes of the
+// loop, in which other work has its turn. The caller keeps `largest_step`.
+inline Task<void> watch_fall(Loop& loop, std::function<std::size_t()> count, std::size_t& largest_step) {
+  for (std::size_t before = count(); before > 0;) {
+    co_await sleep_for(loop, std::chrono::nanoseconds(1));
+    const std::size_t now = count();
+    largest_step = std::max(largest_step, before - std::min(before, now));
+    before = now;
+  }
 }
 
 // The least CPU time of this thread that `work` took in three runs. For comparisons within one test, which

@@ -417,7 +417,7 @@ TEST_F(LegacyEndpointTest, WindingDownLetsRequestsFinish) {
   initialize("2025-11-25");
   const FakePtr standalone = get();
   const FakePtr hang = call("1", "hang");
-  on_loop([&] { endpoint->wind_down(); });
+  on_loop([&] { loop.spawn(endpoint->wind_down()); });
   EXPECT_TRUE(standalone->finished);
   EXPECT_TRUE(application->ended);
   EXPECT_FALSE(hang->answered());

@@ -86,13 +86,14 @@ class Endpoint {
   virtual http::Handler messages_handler() = 0;
 
   virtual std::size_t sessions() const noexcept = 0;
-  // Begins nothing new, and ends what nothing else would end: streams that only listen. Requests under way go
-  // on; Server::drain() waits for those that are HTTP's.
-  virtual void wind_down() = 0;
+  // From the call on, no session and no stream for listening begins. The task ends what nothing else would
+  // end, streams that only listen, and lets the loop serve others meanwhile. Requests under way go on;
+  // Server::drain() waits for those that are HTTP's.
+  virtual Task<void> wind_down() = 0;
   // Winds down, waits for what is under way in sessions and on WebSockets, and until its answers have left,
   // for `grace` at most; then closes. Beside Server::drain(), which knows nothing of WebSockets.
   virtual Task<void> finish(std::chrono::milliseconds grace) = 0;
-  // Ends all sessions and streams at once.
+  // Ends all sessions and streams at once. finish() with a grace of 0 lets the loop serve others meanwhile.
   virtual void close() = 0;
 };
 

@@ -1,0 +1,95 @@
+// How an endpoint ends: in slices when it has many sessions, and with nothing that begins meanwhile.
+#include <gtest/gtest.h>
+
+#include "support/turns.hpp"
+#include "transport/endpoint_harness.hpp"
+
+namespace fairlead::transport {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kSessions = 2'000;
+constexpr std::size_t kLargestStep = 1'100;  // two slices
+
+class EndpointEndTest : public EndpointTest {
+ public:
+  // Sessions that listen. Each handshake is one callback, without the pauses of on_loop().
+  void open_sessions() {
+    endpoint = Endpoint::create(loop, application, options);
+    for (std::size_t i = 0; i < kSessions; ++i) {
+      session.clear();
+      const FakePtr begun =
+          take("POST", headers(), request("0", "initialize", R"({"protocolVersion":"2025-11-25"})"));
+      session = begun->header("Mcp-Session-Id");
+      streams.push_back(take("GET", headers("text/event-stream")));
+    }
+    ASSERT_EQ(endpoint->sessions(), kSessions);
+    ASSERT_EQ(listening(), kSessions);
+  }
+  FakePtr take(const std::string& method, http::Headers given, const std::string& body = {}) {
+    http::Request one;
+    one.method = method;
+    one.headers = std::move(given);
+    one.principal = principal;
+    one.body = Bytes::copy_of(body);
+    auto exchange = std::make_shared<FakeExchange>(loop, std::move(one));
+    bool done = false;
+    loop.post([&] { endpoint->handler()(exchange); });
+    loop.post([&] { done = true; });
+    loop.run_until([&] { return done; });
+    return exchange;
+  }
+  std::size_t listening() const {
+    std::size_t open = 0;
+    for (const FakePtr& stream : streams) open += stream->finished ? 0 : 1;
+    return open;
+  }
+  // Runs `ending` until `count` is 0; returns the largest step in which it fell.
+  std::size_t largest_step_of(Task<void> ending, std::function<std::size_t()> count) {
+    std::size_t largest_step = 0;
+    bool over = false;
+    loop.post([&] {
+      loop.spawn(watch(loop, std::move(count), largest_step, over));
+      loop.spawn(std::move(ending));
+    });
+    loop.run_until([&] { return over; });
+    EXPECT_GT(largest_step, 0u);
+    return largest_step;
+  }
+
+  static Task<void> watch(Loop& loop, std::function<std::size_t()> count, std::size_t& largest_step,
+                          bool& over) {
+    Task<void> watching = test::watch_fall(loop, std::move(count), largest_step);
+    co_await watching;
+    over = true;
+  }
+
+  std::vector<FakePtr> streams;
+};
+
+TEST_F(EndpointEndTest, ManyStreamsAreEndedInSlices) {
+  open_sessions();
+  const std::size_t step = largest_step_of(endpoint->wind_down(), [this] { return listening(); });
+  EXPECT_LE(step, kLargestStep);
+  EXPECT_EQ(endpoint->sessions(), kSessions);
+}
+
+TEST_F(EndpointEndTest, ManySessionsAreClosedInSlices) {
+  open_sessions();
+  const std::size_t step = largest_step_of(endpoint->finish(0ms), [this] { return endpoint->sessions(); });
+  EXPECT_LE(step, kLargestStep);
+}
+
+TEST_F(EndpointEndTest, NoStreamBeginsOnceItWindsDown) {
+  initialize("2025-11-25");
+  const FakePtr before = get();
+  const Task<void> not_awaited = endpoint->wind_down();
+  EXPECT_FALSE(before->finished);
+  EXPECT_EQ(get()->status, 503);
+  EXPECT_EQ(modern("subscriptions/listen")->status, 503);
+  EXPECT_EQ(modern("ping")->status, 200);
+}
+
+}  // namespace
+}  // namespace fairlead::transport
