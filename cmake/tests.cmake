@@ -1,5 +1,5 @@
 # How tests are built and registered. One GoogleTest program a layer (target test_<name>), every case of it a ctest
-# test of its own; small C programs as fixtures. `unit_tests` builds all of them: the sanitizer presets build only that.
+# test of its own (under a sanitizer, every suite); small C programs as fixtures. `unit_tests` builds all of them: the sanitizer presets build only that.
 include(GoogleTest)
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
@@ -74,7 +74,20 @@ function(fairlead_test name)
   if(ARG_SERIAL)
     set(serial TRUE)
   endif()
-  gtest_discover_tests(${target}
-    TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${timeout} RUN_SERIAL ${serial})
+  if(FAIRLEAD_SANITIZE)
+    math(EXPR timeout "5 * ${timeout}")  # of all cases of a suite
+    fairlead_discover_suites(${name} ${FAIRLEAD_TEST_DIR}/${target} ${ARG_LABEL} ${timeout} ${serial})
+  else()
+    gtest_discover_tests(${target}
+      TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+      PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${timeout} RUN_SERIAL ${serial})
+  endif()
+endfunction()
+
+# Makes a ctest test of every suite of a program. To start a sanitized program takes longer than most cases do, so those of
+# a suite share a process. (A case that is skipped is seen in the other builds, where it is a test of its own.)
+function(fairlead_discover_suites name program label timeout serial)
+  set(reader ${CMAKE_CURRENT_BINARY_DIR}/test_${name}_suites.cmake)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/suites.cmake.in ${reader} @ONLY)
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${reader})
 endfunction()
