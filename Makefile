@@ -41,7 +41,7 @@ run: bootstrap-build build/release/build.ninja ## build the program and start th
 	@exec build/release/fairlead serve $(if $(LISTEN),--listen "$(LISTEN)") $(if $(CONFIG),--config "$(CONFIG)") $(if $(INSECURE_NO_AUTH),--insecure-no-auth)
 
 test: bootstrap-test ## all there is: tests, sanitizers, a short fuzz run, lint
-	@tools/test.sh check asan tsan fuzz-short +sanitized +lint
+	@tools/test.sh check tsan asan +sanitized +lint +fuzz-short
 
 check: build ## the tests of the release build only
 	$(CTEST) --test-dir build/release -LE lint
@@ -56,10 +56,10 @@ tsan: bootstrap-test build/tsan/build.ninja ## unit tests of what threads touch 
 	$(BUILD) build/tsan -j $(JOBS) --target $(TSAN_TESTS:%=test_%)
 	$(CTEST) --test-dir build/tsan -L unit -R '^($(subst $(eval) ,|,$(TSAN_TESTS)))\.'
 
-# What asan, tsan and fuzz-short need.
+# What tsan, asan and fuzz-short need, in the order in which `make test` runs them.
 sanitized: build/asan/build.ninja build/tsan/build.ninja
-	$(BUILD) build/asan -j $(JOBS) --target unit_tests fairlead
 	$(BUILD) build/tsan -j $(JOBS) --target $(TSAN_TESTS:%=test_%)
+	$(BUILD) build/asan -j $(JOBS) --target unit_tests fairlead
 	$(BUILD) build/asan -j $(JOBS) --target fuzzers
 
 fuzz: TEST_TIMEOUT = $(shell expr $(FUZZ_SECONDS) + 600)

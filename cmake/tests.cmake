@@ -11,13 +11,6 @@ set(FAIRLEAD_SHARED_DIR ${PROJECT_SOURCE_DIR}/../shared)   # test data that may 
 add_custom_target(fixtures)
 add_custom_target(unit_tests DEPENDS fixtures)
 
-# A sanitized program runs several times slower than a plain one.
-if(FAIRLEAD_SANITIZE)
-  set(FAIRLEAD_TIMEOUT_FACTOR 4)
-else()
-  set(FAIRLEAD_TIMEOUT_FACTOR 1)
-endif()
-
 # fairlead_fixture(name source… [LINKS library…]): a helper program for tests, FAIRLEAD_FIXTURE_DIR/<name> at run time.
 # Never sanitized: fixtures misbehave on purpose, and are spawned with unusual environments.
 function(fairlead_fixture name)
@@ -35,7 +28,7 @@ endfunction()
 # fairlead_test(name SOURCES … USES layer… [LINKS library…] [SERIAL] [TIMEOUT seconds] [LABEL label])
 #   USES     layers by their short names; the headers of src/ are in reach (white-box tests).
 #   SERIAL   no other test beside its cases: for those that count descriptors, memory or time.
-#   TIMEOUT  for one case (default 60), four times that under a sanitizer.
+#   TIMEOUT  in seconds, for one case (default 180); under a sanitizer, for a suite, five times that.
 #   LABEL    instead of `unit`. (One only: discovery cannot pass lists.)
 # Defines FAIRLEAD_SHARED_DIR, FAIRLEAD_FIXTURE_DIR and FAIRLEAD_SOURCE_DIR as string literals.
 function(fairlead_test name)
@@ -66,7 +59,6 @@ function(fairlead_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 180)
   endif()
-  math(EXPR timeout "${ARG_TIMEOUT} * ${FAIRLEAD_TIMEOUT_FACTOR}")
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()
@@ -75,12 +67,12 @@ function(fairlead_test name)
     set(serial TRUE)
   endif()
   if(FAIRLEAD_SANITIZE)
-    math(EXPR timeout "5 * ${timeout}")  # of all cases of a suite
+    math(EXPR timeout "5 * ${ARG_TIMEOUT}")
     fairlead_discover_suites(${name} ${FAIRLEAD_TEST_DIR}/${target} ${ARG_LABEL} ${timeout} ${serial})
   else()
     gtest_discover_tests(${target}
       TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-      PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${timeout} RUN_SERIAL ${serial})
+      PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${serial})
   endif()
 endfunction()
 

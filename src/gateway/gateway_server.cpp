@@ -223,8 +223,7 @@ void GatewayServer::stop() {
 Task<void> GatewayServer::wind_down(std::shared_ptr<GatewayServer> self) {
   const Clock::time_point until = Clock::now() + self->config_.drain_grace + kLastAnswers;
   if (self->http_) {
-    Task<void> winding_down = self->endpoint_->wind_down();
-    co_await winding_down;
+    self->http_->stop_accepting();
     self->loop_.spawn(drain(self));
   }
   Task<void> stopping = self->gateway_->shutdown(self->config_.drain_grace);
@@ -244,6 +243,9 @@ Task<void> GatewayServer::wind_down(std::shared_ptr<GatewayServer> self) {
 }
 
 Task<void> GatewayServer::drain(std::shared_ptr<GatewayServer> self) {
+  // Ends the streams before the drain, which then finds their connections idle.
+  Task<void> winding_down = self->endpoint_->wind_down();
+  co_await winding_down;
   Task<void> draining = self->http_->drain();
   co_await draining;
   self->drained_.set();

@@ -45,6 +45,12 @@ class SocketServer final : public Server, public std::enable_shared_from_this<So
 
   Task<Result<void>> reload_tls() override { return read_and_use_tls(shared_from_this()); }
 
+  void stop_accepting() override {
+    for (const auto& acceptor : acceptors_) acceptor->close();
+    acceptors_.clear();
+    file_.remove();
+  }
+
   Task<void> drain() override { return drain_and_close(shared_from_this()); }
 
   void close() override {
@@ -75,12 +81,6 @@ class SocketServer final : public Server, public std::enable_shared_from_this<So
     if (!made) co_return made.error();
     self->tls_ = std::move(*made);
     co_return Result<void>();
-  }
-
-  void stop_accepting() {
-    for (const auto& acceptor : acceptors_) acceptor->close();
-    acceptors_.clear();
-    file_.remove();
   }
 
   void take(UniqueFd fd) {

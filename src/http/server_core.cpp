@@ -10,8 +10,9 @@ namespace fairlead::http {
 
 namespace {
 
-constexpr std::chrono::milliseconds kGrain{50};  // deadlines are looked at no more often
-constexpr std::size_t kExpiredPerTurn = 500;     // further ones when the loop has served others
+constexpr std::chrono::milliseconds kGrain{50};  // between two checks of the deadlines
+// At most so many connections expire in one turn; the others follow in the next turn.
+constexpr std::size_t kExpiredPerTurn = 500;
 
 }  // namespace
 

@@ -61,7 +61,7 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   static Task<void> drain(std::shared_ptr<ServerCore> self);
   // Closes all connections, in slices. REQUIRES: no connection is added any more.
   static Task<void> close_connections(std::shared_ptr<ServerCore> self);
-  // The same at once, and lets go of the handlers.
+  // Closes all connections in this call and releases the routes.
   void close_all();
 
   // One clock for all connections: it looks at each one's deadline when the nearest has come.

@@ -18,6 +18,12 @@ class Slices {
   // So many bytes are worked on between two pauses.
   static constexpr std::size_t kBytes = 256u << 10;
 
+  // An entry counts as so many bytes more than it has.
+  static constexpr std::size_t kEntryOverhead = 500;
+
+  // So many entries without bytes are worked on between two pauses.
+  static constexpr std::size_t kEntries = kBytes / kEntryOverhead + 1;
+
   // Whether enough has been done since the last pause; called after an entry of this size.
   bool due(std::size_t entry_bytes) noexcept {
     done_ += entry_bytes + kEntryOverhead;
@@ -27,8 +33,6 @@ class Slices {
   }
 
  private:
-  static constexpr std::size_t kEntryOverhead = 500;  // what an entry costs besides its bytes
-
   std::size_t done_ = 0;
 };
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 
@@ -68,13 +69,17 @@ class HttpApplication final : public transport::Application {
 
   void ending() override { modern_->subscriptions->end_all(); }
 
-  Task<void> finish(std::chrono::milliseconds grace) override { return finish_all(peers_.alive(), grace); }
+  Task<void> finish(std::chrono::milliseconds grace) override {
+    return finish_all(peers_.alive(), Clock::now() + grace);
+  }
 
  private:
-  static Task<void> finish_all(std::vector<std::shared_ptr<Peer>> peers, std::chrono::milliseconds grace) {
+  // The grace of all of them ends at the same time.
+  static Task<void> finish_all(std::vector<std::shared_ptr<Peer>> peers, Clock::time_point until) {
     Slices slices;
     for (const auto& peer : peers) {
-      peer->loop().spawn(peer->shutdown(grace));
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+      peer->loop().spawn(peer->shutdown(std::max(left, std::chrono::milliseconds(0))));
       if (slices.due(0)) co_await sleep_for(peer->loop(), Slices::kPause);
     }
     while (!peers.empty()) {
@@ -109,6 +114,7 @@ Task<void> finish(std::shared_ptr<transport::Endpoint> endpoint, std::chrono::mi
 // Side by side: each has the whole grace.
 Task<void> end(std::shared_ptr<http::Server> server, std::shared_ptr<transport::Endpoint> endpoint,
                std::chrono::milliseconds grace, Loop& loop, bool& done) {
+  server->stop_accepting();
   Task<void> winding_down = endpoint->wind_down();
   co_await winding_down;
   Event finished;

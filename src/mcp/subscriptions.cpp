@@ -130,6 +130,7 @@ Subscriptions::Place::Place(std::shared_ptr<Subscriptions> all, std::shared_ptr<
     : all_(std::move(all)), one_(std::move(one)), uris_(one_->wanted().uris.size()) {
   all_->open_.insert(one_);
   all_->uris_ += uris_;
+  if (all_->ended_) one_->end();
 }
 
 Subscriptions::Place::~Place() {
@@ -138,6 +139,7 @@ Subscriptions::Place::~Place() {
 }
 
 void Subscriptions::end_all() {
+  ended_ = true;
   for (const auto& one : open_) one->end();
 }
 

@@ -110,6 +110,7 @@ class Subscriptions {
     std::shared_ptr<Subscription> one_;
     std::size_t uris_;
   };
+  // Ends those that are open, and every later one as soon as it is acknowledged.
   void end_all();
   std::size_t size() const noexcept { return open_.size(); }
 
@@ -118,6 +119,7 @@ class Subscriptions {
   std::size_t most_uris_ = std::numeric_limits<std::size_t>::max();
   std::shared_ptr<SubscriptionShares> shares_;
   std::size_t uris_ = 0;
+  bool ended_ = false;
   std::unordered_set<std::shared_ptr<Subscription>> open_;
 };
 

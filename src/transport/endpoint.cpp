@@ -34,10 +34,6 @@ Refusal no_session() {
   return Refusal{404, kNoSession, "Session not found"};
 }
 
-Refusal shutting_down() {
-  return Refusal{503, kRefused, "the server is shutting down"};
-}
-
 http::Response not_allowed(std::string_view allow) {
   http::Response response = refuse(Refusal{405, kRefused, "Method Not Allowed"});
   response.headers.add("Allow", allow);
@@ -111,8 +107,10 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
 
  private:
   static Task<void> finish_and_close(std::shared_ptr<EndpointImpl> self, std::chrono::milliseconds grace) {
-    Task<void> winding_down = self->wind_down();
-    co_await winding_down;
+    if (!self->winding_down_) {
+      Task<void> winding_down = self->wind_down();
+      co_await winding_down;
+    }
     Task<void> finishing = self->application_->finish(grace);
     co_await finishing;
     Task<void> closing_sessions = in_slices(self->loop_, all(self->sessions_), &Connection::close);
@@ -123,7 +121,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     co_await closing_sockets;
   }
 
-  // Calls `act` of each. There may be thousands, and each may be held by `sessions` alone.
+  // Calls `act` of each session. Releases each after its call, so that the destructors run in slices too.
   template <class Session, class Base>
   static Task<void> in_slices(Loop& loop, std::vector<std::shared_ptr<Session>> sessions,
                               void (Base::*act)()) {
@@ -168,10 +166,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     if (!has_legacy_version(request.headers)) return exchange->respond(not_allowed("POST"));
     const std::shared_ptr<LegacySession> session = find_session(*exchange, {});
     if (!session) return;
-    if (request.method == "GET") {
-      if (winding_down_) return exchange->respond(refuse(shutting_down()));
-      return session->take_get(std::move(exchange));
-    }
+    if (request.method == "GET") return session->take_get(std::move(exchange), winding_down_);
     session->take_delete(exchange);
   }
 
@@ -258,14 +253,13 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   }
 
   bool has_room(http::Exchange& exchange, std::string_view request_id) {
-    std::string why;
     if (winding_down_) {
-      why = shutting_down().message;
-    } else if (sessions() >= options_->max_sessions && !evict_for(exchange.account().get())) {
-      why = "max_sessions (" + std::to_string(options_->max_sessions) + ") are open";
-      options_->log.warning("session refused", {{"reason", why}});
+      exchange.respond(refuse(shutting_down(), request_id));
+      return false;
     }
-    if (why.empty()) return true;
+    if (sessions() < options_->max_sessions || evict_for(exchange.account().get())) return true;
+    const std::string why = "max_sessions (" + std::to_string(options_->max_sessions) + ") are open";
+    options_->log.warning("session refused", {{"reason", why}});
     exchange.respond(refuse(Refusal{503, kRefused, why}, request_id));
     return false;
   }

@@ -314,7 +314,7 @@ void LegacySession::close_stream_of(std::string_view request) {
 
 // ---- GET: the standalone stream, and coming back --------------------------------------------------------
 
-void LegacySession::take_get(std::shared_ptr<http::Exchange> exchange) {
+void LegacySession::take_get(std::shared_ptr<http::Exchange> exchange, bool ending) {
   const auto self = shared_from_this();
   last_used_ = Clock::now();
   const http::Headers& headers = exchange->request().headers;
@@ -322,9 +322,15 @@ void LegacySession::take_get(std::shared_ptr<http::Exchange> exchange) {
     return exchange->respond(
         refuse(Refusal{406, kRefused, "Not Acceptable: Accept does not list text/event-stream"}));
   if (headers.has("Last-Event-ID")) {
-    const std::string last_id(headers.get("Last-Event-ID"));
-    return resume(std::move(exchange), last_id);
+    const std::optional<EventStore::Place> place = EventStore::read_id(headers.get("Last-Event-ID"));
+    const auto events = place ? store_.after(*place) : std::nullopt;
+    if (!events)
+      return exchange->respond(
+          refuse(Refusal{400, kRefused, "Bad Request: Last-Event-ID names no event of this session"}));
+    if (ending && place->stream == 0) return exchange->respond(refuse(shutting_down()));
+    return resume(std::move(exchange), *place, *events);
   }
+  if (ending) return exchange->respond(refuse(shutting_down()));
   if (standalone_ && standalone_->exchange)
     return exchange->respond(
         refuse(Refusal{409, kRefused, "Conflict: there is a stream for this session already"}));
@@ -347,29 +353,25 @@ void LegacySession::open_standalone(std::shared_ptr<http::Exchange> exchange) {
   replay(standalone_, kept);
 }
 
-void LegacySession::resume(std::shared_ptr<http::Exchange> exchange, std::string_view last_id) {
-  const std::optional<EventStore::Place> place = EventStore::read_id(last_id);
-  const auto events = place ? store_.after(*place) : std::nullopt;
-  if (!events)
-    return exchange->respond(
-        refuse(Refusal{400, kRefused, "Bad Request: Last-Event-ID names no event of this session"}));
+void LegacySession::resume(std::shared_ptr<http::Exchange> exchange, EventStore::Place place,
+                           const std::vector<http::sse::Parts>& events) {
   StreamPtr stream = standalone_;
-  if (place->stream != 0) {
-    const auto found = by_number_.find(place->stream);
+  if (place.stream != 0) {
+    const auto found = by_number_.find(place.stream);
     stream = found == by_number_.end() ? nullptr : found->second;
   } else {
     told_ = store_.last(0);
   }
-  const bool goes_on = stream != nullptr || place->stream == 0;
+  const bool goes_on = stream != nullptr || place.stream == 0;
   if (!stream) {
     stream = std::make_shared<Stream>();
     stream->started = true;
-    if (place->stream == 0) standalone_ = stream;
+    if (place.stream == 0) standalone_ = stream;
   }
   // Whoever had it before has lost it, whether they know or not.
   if (const std::shared_ptr<http::Exchange> before = std::move(stream->exchange)) before->finish();
   attach(stream, std::move(exchange));
-  replay(stream, *events);
+  replay(stream, events);
   if (!goes_on) finish(stream);
 }
 

@@ -40,7 +40,8 @@ class LegacySession final : public Connection, public Ticked {
 
   // A POST that has been judged to be of the legacy era. The first one is `initialize`.
   void take_post(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message);
-  void take_get(std::shared_ptr<http::Exchange> exchange);
+  // `ending`: the standalone stream is refused; the streams of requests can still be resumed.
+  void take_get(std::shared_ptr<http::Exchange> exchange, bool ending);
   void take_delete(const std::shared_ptr<http::Exchange>& exchange);
 
   void tick(Clock::time_point now) override;
@@ -94,7 +95,8 @@ class LegacySession final : public Connection, public Ticked {
   void finish(const StreamPtr& stream);
   void replay(const StreamPtr& stream, const std::vector<http::sse::Parts>& events);
   void open_standalone(std::shared_ptr<http::Exchange> exchange);
-  void resume(std::shared_ptr<http::Exchange> exchange, std::string_view last_id);
+  void resume(std::shared_ptr<http::Exchange> exchange, EventStore::Place place,
+              const std::vector<http::sse::Parts>& events);
   void attach(const StreamPtr& stream, std::shared_ptr<http::Exchange> exchange);
   void time_out(Clock::time_point now);
   void become_streams(Clock::time_point now);

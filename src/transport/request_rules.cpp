@@ -131,6 +131,10 @@ bool lists(std::string_view accept, std::string_view type) {
 
 }  // namespace
 
+Refusal shutting_down() {
+  return Refusal{503, kRefused, "the server is shutting down"};
+}
+
 http::Response refuse(const Refusal& refusal, std::string_view id) {
   if (id == "null") id = {};
   return http::json_response(refusal.status,

@@ -28,6 +28,8 @@ inline constexpr std::int64_t kNoSession = -32001;
 // The answer that says so. The id is echoed if there is one; it is never null.
 http::Response refuse(const Refusal& refusal, std::string_view id = {});
 
+Refusal shutting_down();
+
 enum class Era : std::uint8_t { legacy, modern };
 
 struct Verdict {

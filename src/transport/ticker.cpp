@@ -1,12 +1,13 @@
 #include "transport/ticker.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace fairlead::transport {
 
 namespace {
 
-constexpr std::chrono::milliseconds kRest{1};  // between two parts of a slot
+constexpr std::chrono::milliseconds kPause{1};  // between two parts of a slot
 
 }  // namespace
 
@@ -25,7 +26,7 @@ void Ticker::arm() {
 
 void Ticker::turn() {
   List& slot = slots_[now_ % kSlots];
-  if (due_.empty()) due_.swap(slot);
+  if (!std::exchange(in_slot_, true)) due_.swap(slot);
   for (std::size_t ticked = 0; ticked < kTickedPerTurn && !due_.empty(); ++ticked) {
     // Back in its place first: what a tick does may take it, or any other, away for good.
     Ticked& one = due_.front();
@@ -33,7 +34,8 @@ void Ticker::turn() {
     slot.push_back(one);
     one.tick(Clock::now());
   }
-  if (!due_.empty()) return timer_.arm_after(kRest, [this] { turn(); });
+  if (!due_.empty()) return timer_.arm_after(kPause, [this] { turn(); });
+  in_slot_ = false;
   ++now_;
   const bool any = std::ranges::any_of(slots_, [](const List& list) { return !list.empty(); });
   if (any) arm();

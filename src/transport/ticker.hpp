@@ -29,7 +29,7 @@ class Ticker {
 
  private:
   static constexpr std::size_t kSlots = 16;
-  static constexpr std::size_t kTickedPerTurn = 1'000;  // of the loop
+  static constexpr std::size_t kTickedPerTurn = 1'000;  // the rest of a slot is ticked in later turns
   using List = boost::intrusive::list<Ticked, boost::intrusive::constant_time_size<false>>;
 
   void arm();
@@ -38,7 +38,8 @@ class Ticker {
   Timer timer_;
   std::chrono::milliseconds step_;
   std::array<List, kSlots> slots_;
-  List due_;              // of the slot whose turn it is
+  bool in_slot_ = false;  // the slot whose turn it is has been begun
+  List due_;              // what is left of it
   std::size_t now_ = 0;   // whose turn is next
   std::size_t next_ = 0;  // where the next one joins
 };

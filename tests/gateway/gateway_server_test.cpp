@@ -346,6 +346,38 @@ TEST_F(GatewayServerTest, CallUnderWayIsAnsweredBeforeTheConnectionsEnd) {
   EXPECT_NE(answer.find(R"("code":"draining")"), std::string::npos) << answer;
 }
 
+// So many sessions that they end in slices.
+TEST_F(GatewayServerTest, SecondStopEndsCallsAtOnceAlsoWithManySessions) {
+  add("s", Sharing::shared);
+  config.drain_grace = 1h;
+  start();
+  std::atomic<int> step = 0;
+  const std::string body =
+      R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",)"
+      R"("capabilities":{},"clientInfo":{"name":"c","version":"1"}}})";
+  std::thread client([&, at = address()] {
+    RawClient sessions(at);
+    for (int i = 0; i < 600; ++i) {
+      sessions.ask(
+          "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n"
+          "Content-Type: application/json\r\nContent-Length: " +
+          std::to_string(body.size()) + "\r\n\r\n" + body);
+    }
+    step = 1;
+    RawClient(at).ask(call_request("s__wait"));
+    step = 2;
+    loop.post([] {});
+  });
+  loop.run_until([&] { return step == 1 && !servers["s"]->empty() && instance("s", 0).waiting; });
+  loop.post([&] {
+    server->stop();
+    EXPECT_TRUE(server->gateway().health().text().starts_with(R"({"status":"draining")"));
+    server->stop();
+  });
+  EXPECT_TRUE(comes_true([&] { return server->stopped().is_set() && step == 2; }));
+  client.join();
+}
+
 TEST_F(GatewayServerTest, CallOverTheShareOfItsClientOfWaitingCallsIsRefusedByName) {
   add("s", Sharing::shared);
   config.servers.back().max_calls = 1;

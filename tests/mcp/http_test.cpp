@@ -1,7 +1,5 @@
 // An MCP server over real HTTP: what a client sees of sessions, events, polling, subscriptions and
 // WebSockets.
-#include <atomic>
-
 #include "fairlead/http/authenticator.hpp"
 #include "http/raw_client.hpp"
 #include "http/websocket.hpp"
@@ -52,13 +50,6 @@ class HttpTest : public ::testing::Test {
     const Result<std::vector<Root>> roots = co_await asking;
     if (!roots) co_return roots.error();
     co_return ToolResult::text(std::to_string(roots->size()) + " roots for " + std::string(context.user()));
-  }
-
-  static Task<void> watch_sessions(HttpTest* test, std::size_t& largest_step, std::atomic<bool>& all_ended) {
-    Task<void> watching = test::watch_fall(
-        test->listener.thread().loop(), [test] { return test->endpoint->sessions(); }, largest_step);
-    co_await watching;
-    all_ended = true;
   }
 
   void SetUp() override {
@@ -186,22 +177,19 @@ TEST_F(HttpTest, ModernSubscriptionsEndWhenTheServerWindsDown) {
 
 TEST_F(HttpTest, ManySessionsEndInSlices) {
   constexpr std::size_t kSessions = 2'000;
-  constexpr std::size_t kLargestStep = 1'100;  // two slices
   RawClient client = listener.client();
   for (std::size_t i = 0; i < kSessions; ++i) {
     session.clear();
     ASSERT_NO_FATAL_FAILURE(initialize(client));
   }
-  std::size_t largest_step = 0;
-  std::atomic<bool> all_ended = false;
-  Loop& loop = listener.thread().loop();
+  test::FallWatch watch([&] { return endpoint->sessions(); });
   listener.thread().run([&] {
-    loop.spawn(watch_sessions(this, largest_step, all_ended));
-    loop.spawn(endpoint->finish(0ms));
+    watch.begin(listener.thread().loop());
+    listener.thread().loop().spawn(endpoint->finish(0ms));
   });
-  ASSERT_TRUE(test::holds_soon([&] { return all_ended.load(); }));
-  EXPECT_GT(largest_step, 0u);
-  EXPECT_LE(largest_step, kLargestStep);
+  ASSERT_TRUE(test::holds_soon([&] { return watch.over(); }));
+  EXPECT_GT(watch.largest_step(), 0u);
+  EXPECT_LE(watch.largest_step(), test::FallWatch::kTwoSlices);
 }
 
 TEST_F(HttpTest, LeavingASubscriptionFreesIt) {

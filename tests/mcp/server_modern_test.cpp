@@ -201,5 +201,16 @@ TEST_F(LongAcknowledgementTest, NothingIsSentWhenTheListenIsCancelledMeanwhile) 
   EXPECT_TRUE(link->heard.empty());
 }
 
+// It was accepted before the server wound down, and is counted later: its filter was long.
+TEST(SubscriptionsTest, SubscriptionThatComesAfterTheEndOfAllEnds) {
+  Loop loop;
+  auto all = std::make_shared<Subscriptions>(std::make_shared<SubscriptionShares>(SubscriptionLimits()));
+  all->end_all();
+  auto late = std::make_shared<Subscription>(std::make_shared<RecordingLink>(loop), "1",
+                                             Subscription::Wanted(), Log());
+  const Subscriptions::Place place(all, late);
+  loop.run_until([&] { return late->ended().is_set(); });
+}
+
 }  // namespace
 }  // namespace fairlead::mcp

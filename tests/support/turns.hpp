@@ -7,11 +7,14 @@
 #include <chrono>
 #include <ctime>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <string>
 
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/loop/task.hpp"
 #include "fairlead/loop/timer.hpp"
+#include "loop/slices.hpp"
 
 namespace fairlead::test {
 
@@ -50,16 +53,57 @@ void expect_short_turns(Loop& loop, Attack attack) {
   expect_short_turns(loop);
 }
 
-// Waits until `count` is 0 and sets `largest_step` to the most that it fell by between two passes of the
-// loop, in which other work has its turn. The caller keeps `largest_step`.
-inline Task<void> watch_fall(Loop& loop, std::function<std::size_t()> count, std::size_t& largest_step) {
-  for (std::size_t before = count(); before > 0;) {
-    co_await sleep_for(loop, std::chrono::nanoseconds(1));
-    const std::size_t now = count();
-    largest_step = std::max(largest_step, before - std::min(before, now));
-    before = now;
+// Watches how a number of things falls to 0 on a loop, such as sessions that end: not more than two slices of
+// them may end between two passes of the loop, in which other work has its turn.
+class FallWatch {
+ public:
+  static constexpr std::size_t kTwoSlices = 2 * Slices::kEntries;
+
+  explicit FallWatch(std::function<std::size_t()> count) { state_->count = std::move(count); }
+  FallWatch(const FallWatch&) = delete;
+  // `count` is not called any more.
+  ~FallWatch() {
+    const std::lock_guard lock(state_->mutex);
+    state_->count = [] { return std::size_t(0); };
   }
-}
+
+  // Called on the loop thread, before anything ends.
+  void begin(Loop& loop) { loop.spawn(watch(loop, state_)); }
+  // From any thread: the number is 0.
+  bool over() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->over;
+  }
+  // The most by which the number fell in one pass.
+  std::size_t largest_step() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->largest_step;
+  }
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::function<std::size_t()> count;
+    std::size_t last = 0;
+    std::size_t largest_step = 0;
+    bool over = false;
+
+    // Returns whether any are left.
+    bool look() {
+      const std::lock_guard lock(mutex);
+      const std::size_t now = count();
+      largest_step = std::max(largest_step, last - std::min(last, now));
+      last = now;
+      over = now == 0;
+      return !over;
+    }
+  };
+  static Task<void> watch(Loop& loop, std::shared_ptr<State> state) {
+    while (state->look()) co_await sleep_for(loop, Slices::kPause);
+  }
+
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
 
 // The least CPU time of this thread that `work` took in three runs. For comparisons within one test, which
 // hold on slow and busy machines too.

@@ -10,7 +10,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kSessions = 2'000;
-constexpr std::size_t kLargestStep = 1'100;  // two slices
 
 class EndpointEndTest : public EndpointTest {
  public:
@@ -45,24 +44,16 @@ class EndpointEndTest : public EndpointTest {
     for (const FakePtr& stream : streams) open += stream->finished ? 0 : 1;
     return open;
   }
-  // Runs `ending` until `count` is 0; returns the largest step in which it fell.
-  std::size_t largest_step_of(Task<void> ending, std::function<std::size_t()> count) {
-    std::size_t largest_step = 0;
-    bool over = false;
+  // Runs `ending` until `count` is 0, and checks that it falls in slices.
+  void expect_slices(Task<void> ending, std::function<std::size_t()> count) {
+    test::FallWatch watch(std::move(count));
     loop.post([&] {
-      loop.spawn(watch(loop, std::move(count), largest_step, over));
+      watch.begin(loop);
       loop.spawn(std::move(ending));
     });
-    loop.run_until([&] { return over; });
-    EXPECT_GT(largest_step, 0u);
-    return largest_step;
-  }
-
-  static Task<void> watch(Loop& loop, std::function<std::size_t()> count, std::size_t& largest_step,
-                          bool& over) {
-    Task<void> watching = test::watch_fall(loop, std::move(count), largest_step);
-    co_await watching;
-    over = true;
+    loop.run_until([&] { return watch.over(); });
+    EXPECT_GT(watch.largest_step(), 0u);
+    EXPECT_LE(watch.largest_step(), test::FallWatch::kTwoSlices);
   }
 
   std::vector<FakePtr> streams;
@@ -70,25 +61,35 @@ class EndpointEndTest : public EndpointTest {
 
 TEST_F(EndpointEndTest, ManyStreamsAreEndedInSlices) {
   open_sessions();
-  const std::size_t step = largest_step_of(endpoint->wind_down(), [this] { return listening(); });
-  EXPECT_LE(step, kLargestStep);
+  expect_slices(endpoint->wind_down(), [this] { return listening(); });
   EXPECT_EQ(endpoint->sessions(), kSessions);
 }
 
 TEST_F(EndpointEndTest, ManySessionsAreClosedInSlices) {
   open_sessions();
-  const std::size_t step = largest_step_of(endpoint->finish(0ms), [this] { return endpoint->sessions(); });
-  EXPECT_LE(step, kLargestStep);
+  expect_slices(endpoint->finish(0ms), [this] { return endpoint->sessions(); });
 }
 
-TEST_F(EndpointEndTest, NoStreamBeginsOnceItWindsDown) {
+TEST_F(EndpointEndTest, StreamThatOnlyListensIsRefusedOnceItWindsDown) {
   initialize("2025-11-25");
   const FakePtr before = get();
   const Task<void> not_awaited = endpoint->wind_down();
   EXPECT_FALSE(before->finished);
   EXPECT_EQ(get()->status, 503);
+  EXPECT_EQ(get("0-0")->status, 503);
   EXPECT_EQ(modern("subscriptions/listen")->status, 503);
   EXPECT_EQ(modern("ping")->status, 200);
+}
+
+TEST_F(EndpointEndTest, StreamOfARequestUnderWayIsResumedWhileItWindsDown) {
+  initialize("2025-11-25");
+  const FakePtr events = send("POST", headers("text/event-stream"), request("1", "hang"));
+  ASSERT_EQ(events->body, priming("1-1"));
+  const Task<void> not_awaited = endpoint->wind_down();
+  const FakePtr resumed = get("1-1");
+  EXPECT_EQ(resumed->status, 200);
+  on_loop([&] { application->release(); });
+  EXPECT_NE(resumed->body.find(result("1", "{}")), std::string::npos) << resumed->body;
 }
 
 }  // namespace

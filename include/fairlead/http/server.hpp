@@ -165,7 +165,9 @@ class Server {
   // Reads certificate and key again, on another thread; new connections have them. The old ones stay when
   // these are unusable. Reloads take effect in the order in which they began.
   virtual Task<Result<void>> reload_tls() = 0;
-  // Accepts no more, lets answers under way finish for drain_grace at most, then closes.
+  // Accepts no more connections. Those that are open go on.
+  virtual void stop_accepting() = 0;
+  // Stops accepting, lets answers under way finish for drain_grace at most, then closes, in slices.
   virtual Task<void> drain() = 0;
   virtual void close() = 0;
 };

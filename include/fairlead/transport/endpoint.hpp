@@ -86,9 +86,9 @@ class Endpoint {
   virtual http::Handler messages_handler() = 0;
 
   virtual std::size_t sessions() const noexcept = 0;
-  // From the call on, no session and no stream for listening begins. The task ends what nothing else would
-  // end, streams that only listen, and lets the loop serve others meanwhile. Requests under way go on;
-  // Server::drain() waits for those that are HTTP's.
+  // From the call on, no session begins, and over HTTP no stream that only listens. The task ends the streams
+  // that only listen, in slices. Requests under way go on; Server::drain() waits for those that came over
+  // HTTP.
   virtual Task<void> wind_down() = 0;
   // Winds down, waits for what is under way in sessions and on WebSockets, and until its answers have left,
   // for `grace` at most; then closes. Beside Server::drain(), which knows nothing of WebSockets.
