@@ -1,9 +1,15 @@
 // fairlead: the program. This file only puts the commands together.
+#include <malloc.h>
+
 #include <CLI/CLI.hpp>
 
 #include "cli/common.hpp"
 
 int main(int argc, char** argv) {
+  // Without fastbins. They collect small blocks that were freed over many turns of the event loop, and a
+  // later free() merges all of them at once, which takes up to 170 ms after the lists of large servers were
+  // removed.
+  static_cast<void>(::mallopt(M_MXFAST, 0));
   CLI::App program("A JSON-RPC 2.0 and Model Context Protocol runtime.", "fairlead");
   program.require_subcommand(1);
   program.failure_message(fairlead::cli::usage_message);

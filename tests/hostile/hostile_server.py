@@ -52,6 +52,8 @@ def list_tools(id):
     if ATTACK == "list_grows" and went:
         schema = b'{"type":"object","description":"%s"}' % (b"d" * 90_000)
         tools += b"".join(b',{"name":"t%d","inputSchema":%s}' % (n, schema) for n in range(100))
+    if ATTACK == "largest_list":
+        tools += b"".join(b',{"name":"t%d","inputSchema":{"type":"object"}}' % n for n in range(99_998))
     if ATTACK == "many_tools":
         tools += b"".join(b',{"name":"t%d","inputSchema":{"type":"object"}}' % n for n in range(110_000))
     if ATTACK == "bad_output_schema":
@@ -155,6 +157,8 @@ def serve():
             continue
         if method == "initialize":
             capabilities = {"tools": {"listChanged": True}, "resources": {}, "logging": {}}
+            if ATTACK == "largest_list":
+                capabilities["prompts"] = {}
             info = {"name": ATTACK, "version": "1"}
             say({"jsonrpc": "2.0", "id": id, "result": {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}})
         elif method == "tools/list":
@@ -162,7 +166,10 @@ def serve():
         elif method == "resources/templates/list" and ATTACK in ("template_bomb", "honest_template"):
             list_templates(id)
         elif method == "resources/list":
-            say({"jsonrpc": "2.0", "id": id, "result": {"resources": []}})
+            resources = [{"uri": f"x{os.getpid()}://{n}", "name": f"r{n}"} for n in range(100_000 if ATTACK == "largest_list" else 0)]
+            say({"jsonrpc": "2.0", "id": id, "result": {"resources": resources}})
+        elif method == "prompts/list":
+            say({"jsonrpc": "2.0", "id": id, "result": {"prompts": [{"name": f"p{n}"} for n in range(100_000)]}})
         elif method == "tools/call":
             call(id, request["params"])
         elif method in ("ping", "logging/setLevel"):

@@ -14,7 +14,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 
-from harness import DEADLINE, META, PROGRAM, HostileTest, enter_namespace, until
+from harness import DEADLINE, META, PROGRAM, SANITIZED, HostileTest, enter_namespace, until
 from hostile_upstream import Upstream
 
 
@@ -109,6 +109,22 @@ class HostileStdioServer(HostileTest):
         gateway = self.start(self.server("bad", "many_tools"))
         self.assert_others_served_during(gateway, lambda: self.assert_logged(gateway, "max_list_entries"))
         self.assert_ends_clean(gateway)
+
+    def test_large_lists_of_removed_servers_do_not_hold_the_loop(self):
+        gateway = self.start()
+        self.reload(gateway, *(self.server(f"bad{n}", "largest_list") for n in range(5)))
+        kinds = ("tools", "resources", "prompts")
+        self.assertTrue(until(lambda: all(gateway.health()["counts"][kind] >= 5 * 100_000 for kind in kinds), 60))
+        self.reload(gateway)
+        # The lists are freed in slices while nothing else happens. A turn over the bound is logged.
+        slow = lambda: [line for line in gateway.log if "slow turn" in line]
+        self.assertFalse(until(slow, 4) and not SANITIZED, slow())
+        self.assert_ends_clean(gateway)
+
+    def reload(self, gateway, *tables):
+        with open(self.path("gateway.toml"), "w", encoding="utf-8") as file:
+            file.write(self.server("good", "none") + "".join(tables))
+        gateway.process.send_signal(signal.SIGHUP)
 
     def test_list_without_end_is_cut(self):
         gateway = self.start(self.server("bad", "endless_pages"))
