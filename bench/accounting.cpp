@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
-// Busy time of all cores. The kernel counts it in ticks, so short windows are coarse.
+// Returns the busy time of all cores. The kernel counts it in ticks, so it is imprecise for short windows.
 std::uint64_t machine_busy_ns() {
   std::ifstream file("/proc/stat");
   std::string label;
@@ -55,29 +55,29 @@ std::uint64_t cpu_ns(pid_t process) {
   return total;
 }
 
-Window::Window(pid_t other)
-    : other_(other),
+MeasurementWindow::MeasurementWindow(pid_t server)
+    : server_(server),
       machine_ns_(machine_busy_ns()),
       own_ns_(cpu_ns(getpid())),
-      other_ns_(cpu_ns(other)),
+      server_ns_(cpu_ns(server)),
       wall_ns_(now_ns()) {}
 
-void Window::stop() {
+void MeasurementWindow::stop() {
   wall_ns_ = now_ns() - wall_ns_;
-  other_ns_ = cpu_ns(other_) - other_ns_;
+  server_ns_ = cpu_ns(server_) - server_ns_;
   own_ns_ = cpu_ns(getpid()) - own_ns_;
   machine_ns_ = machine_busy_ns() - machine_ns_;
 }
 
-double Window::foreign_cores() const {
-  const auto ours = static_cast<double>(own_ns_ + other_ns_);
+double MeasurementWindow::foreign_cores() const {
+  const auto ours = static_cast<double>(own_ns_ + server_ns_);
   return std::max(0.0, (static_cast<double>(machine_ns_) - ours) / static_cast<double>(wall_ns_));
 }
 
-double quantile(std::vector<double>& samples, double part) {
+double quantile(std::vector<double>& samples, double fraction) {
   if (samples.empty()) return 0;
   std::ranges::sort(samples);
-  return samples[static_cast<std::size_t>(std::lround(part * static_cast<double>(samples.size() - 1)))];
+  return samples[static_cast<std::size_t>(std::lround(fraction * static_cast<double>(samples.size() - 1)))];
 }
 
 }  // namespace bench

@@ -1,5 +1,5 @@
-// A bare Asio coroutine echo: what a stdio server costs that is written straight on Asio and simdjson, with
-// nothing in between. One read, many lines, one write, as the others do it.
+// An echo server on Asio coroutines and simdjson only: the cost of a stdio server without any library on top.
+// Like the others, it handles many lines with one read and one write.
 #include <simdjson.h>
 #include <unistd.h>
 
@@ -22,8 +22,8 @@ namespace asio = boost::asio;
 using asio::posix::stream_descriptor;
 using simdjson::ondemand::parser;
 
-constexpr std::size_t kRead = 64u << 10;
-constexpr std::size_t kPadding = simdjson::SIMDJSON_PADDING;  // readable bytes behind every text
+constexpr std::size_t kReadBytes = 64u << 10;
+constexpr std::size_t kPadding = simdjson::SIMDJSON_PADDING;  // readable bytes after every text
 
 struct Envelope {
   std::string_view id;
@@ -31,7 +31,7 @@ struct Envelope {
   std::string_view params;
 };
 
-// A token as simdjson hands it out has the white space behind it.
+// A raw token of simdjson includes the white space after it.
 std::string_view trimmed(std::string_view token) {
   while (!token.empty() && token.back() <= ' ') token.remove_suffix(1);
   return token;
@@ -57,7 +57,7 @@ bool read_envelope(std::string_view line, Envelope& out) {
   return true;
 }
 
-void answer_call(std::string_view params, std::string& out) {
+void append_call_response(std::string_view params, std::string& out) {
   static parser arguments;
   auto document = arguments.iterate(params.data(), params.size(), params.size() + kPadding);
   simdjson::ondemand::value message;
@@ -70,13 +70,13 @@ void answer_call(std::string_view params, std::string& out) {
   out += "}]}}";
 }
 
-void answer(std::string_view line, std::string& out) {
+void append_response(std::string_view line, std::string& out) {
   Envelope envelope;
   if (!read_envelope(line, envelope) || envelope.id.empty()) return;
   out += R"({"jsonrpc":"2.0","id":)";
   out += envelope.id;
   if (envelope.method == "tools/call") {
-    answer_call(envelope.params, out);
+    append_call_response(envelope.params, out);
   } else if (envelope.method == "initialize") {
     out += R"(,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},)"
            R"("serverInfo":{"name":"asio_echo","version":"1"}}})";
@@ -87,30 +87,30 @@ void answer(std::string_view line, std::string& out) {
 }
 
 asio::awaitable<void> serve(stream_descriptor in, stream_descriptor out) {
-  std::vector<char> buffer(4 * kRead);
-  std::string answers;
+  std::vector<char> buffer(4 * kReadBytes);
+  std::string responses;
   std::size_t size = 0;
-  std::size_t looked = 0;  // no newline before this
+  std::size_t scanned = 0;  // no newline before this
   while (true) {
-    if (buffer.size() - size < kRead + kPadding) buffer.resize(2 * buffer.size());
+    if (buffer.size() - size < kReadBytes + kPadding) buffer.resize(2 * buffer.size());
     const auto room = asio::buffer(buffer.data() + size, buffer.size() - size - kPadding);
     const std::size_t got = co_await in.async_read_some(room, asio::use_awaitable);
     size += got;
     std::size_t begin = 0;
-    while (const void* newline = std::memchr(buffer.data() + looked, '\n', size - looked)) {
+    while (const void* newline = std::memchr(buffer.data() + scanned, '\n', size - scanned)) {
       const auto end = static_cast<std::size_t>(static_cast<const char*>(newline) - buffer.data());
-      answer(std::string_view(buffer.data() + begin, end - begin), answers);
-      begin = looked = end + 1;
+      append_response(std::string_view(buffer.data() + begin, end - begin), responses);
+      begin = scanned = end + 1;
     }
     std::memmove(buffer.data(), buffer.data() + begin, size - begin);
     size -= begin;
-    looked = size;
-    if (!answers.empty()) co_await asio::async_write(out, asio::buffer(answers), asio::use_awaitable);
-    answers.clear();
+    scanned = size;
+    if (!responses.empty()) co_await asio::async_write(out, asio::buffer(responses), asio::use_awaitable);
+    responses.clear();
   }
 }
 
-// The end of the input arrives as an exception, and is the end of the program.
+// The end of the input is reported as an exception, which ends the program.
 void ignore_end(std::exception_ptr) {}
 
 }  // namespace

@@ -1,5 +1,6 @@
-// The gateway's catalogue of 100 servers with 1,000 tools each, in processor time: offers made of all
-// entries, a new catalogue after each server, every page in both eras, and the change of one server's list.
+// Measures the CPU time of the gateway's catalogue for 100 servers with 1,000 tools each: building the lists
+// of all servers, a new catalogue after each server, every page in both eras, and the change of one server's
+// list.
 //
 //   catalogue_bench [--json]
 #include <time.h>
@@ -19,8 +20,8 @@ namespace {
 using namespace fairlead;
 using namespace fairlead::gateway;
 
-constexpr int kServers = 100;
-constexpr int kTools = 1000;
+constexpr int kServerCount = 100;
+constexpr int kToolsPerServer = 1000;
 
 double cpu_ms() {
   timespec now{};
@@ -28,9 +29,9 @@ double cpu_ms() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
-std::vector<json::Raw> tools() {
+std::vector<json::Raw> make_tools() {
   std::vector<json::Raw> entries;
-  for (int i = 0; i < kTools; ++i) {
+  for (int i = 0; i < kToolsPerServer; ++i) {
     const std::string number = std::to_string(i);
     entries.push_back(*json::Raw::parse(
         R"({"name":"search_documents_)" + number +
@@ -46,47 +47,49 @@ std::string server_name(int number) {
   return "server-" + std::to_string(number);
 }
 
-std::shared_ptr<const Listed> part_of(const std::string& server, const std::vector<json::Raw>& entries) {
-  auto part = std::make_shared<Listed>();
-  part->of(Kind::tools) = entries;
-  for (const json::Raw& entry : entries) part->add_offer(server, Kind::tools, entry, mcp::ListLimits());
-  return part;
+std::shared_ptr<const ServerLists> make_lists(const std::string& server,
+                                              const std::vector<json::Raw>& entries) {
+  auto server_lists = std::make_shared<ServerLists>();
+  server_lists->raw_entries(ListKind::tools) = entries;
+  for (const json::Raw& entry : entries)
+    server_lists->add_entry(server, ListKind::tools, entry, mcp::ListLimits());
+  return server_lists;
 }
 
-// The number of entries of all pages.
+// Returns the number of entries of all pages.
 std::size_t read_pages(const Catalogue& catalogue, mcp::Revision revision) {
   Cursor from;
   std::size_t count = 0;
   while (true) {
-    const Page page = page_of(catalogue, from, revision);
+    const Page page = make_page(catalogue, from, revision);
     count += page.entries.size();
     if (page.next_cursor.empty()) return count;
-    from = *Cursor::parse(Kind::tools, json::View(json::string(page.next_cursor)));
+    from = *Cursor::parse(ListKind::tools, json::View(json::string(page.next_cursor)));
   }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<json::Raw> entries = tools();
-  Lists lists;
+  const std::vector<json::Raw> entries = make_tools();
+  ListsByServer lists;
   std::shared_ptr<const Catalogue> catalogue;
   const double begin = cpu_ms();
-  for (int i = 0; i < kServers; ++i) {
+  for (int i = 0; i < kServerCount; ++i) {
     const std::string server = server_name(i);
-    lists[server] = part_of(server, entries);
+    lists[server] = make_lists(server, entries);
     catalogue = std::make_shared<const Catalogue>(lists);
   }
   const double built = cpu_ms();
   std::size_t count = 0;
-  for (const mcp::Revision revision : {mcp::kNewestLegacy, mcp::kNewest})
+  for (const mcp::Revision revision : {mcp::kNewestLegacyRevision, mcp::kNewestRevision})
     count += read_pages(*catalogue, revision);
   const double listed = cpu_ms();
-  lists[server_name(0)] = part_of(server_name(0), entries);
+  lists[server_name(0)] = make_lists(server_name(0), entries);
   const double offered = cpu_ms();
   catalogue = std::make_shared<const Catalogue>(lists);
   const double changed = cpu_ms();
-  if (count != 2u * kServers * kTools) std::abort();
+  if (count != 2u * kServerCount * kToolsPerServer) std::abort();
   const bool as_json = argc > 1 && std::string_view(argv[1]) == "--json";
   std::printf(as_json ? "{\"build_ms\":%.2f,\"list_ms\":%.2f,\"all_ms\":%.2f,\"change_ms\":%.3f,"
                         "\"snapshot_ms\":%.4f}\n"

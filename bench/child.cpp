@@ -20,12 +20,12 @@ namespace bench {
 
 namespace {
 
-constexpr int kPatienceMs = 3000;
+constexpr int kExitTimeoutMs = 3000;
 
 }  // namespace
 
-void fail(const char* what) {
-  std::fprintf(stderr, "bench: %s (%s)\n", what, std::strerror(errno));
+void fail(const char* message) {
+  std::fprintf(stderr, "bench: %s (%s)\n", message, std::strerror(errno));
   std::exit(1);
 }
 
@@ -39,7 +39,7 @@ Child start_child(char* const* argv, int core, bool show_stderr) {
   posix_spawn_file_actions_adddup2(&actions, up[1], STDOUT_FILENO);
   if (!show_stderr) posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 
-  // A child inherits the cores of whoever starts it.
+  // A child process inherits the CPU affinity of its parent.
   cpu_set_t before;
   sched_getaffinity(0, sizeof before, &before);
   pin_to_core(core);
@@ -51,15 +51,15 @@ Child start_child(char* const* argv, int core, bool show_stderr) {
   posix_spawn_file_actions_destroy(&actions);
   close(down[0]);
   close(up[1]);
-  child.to = down[1];
-  child.from = up[0];
+  child.stdin_fd = down[1];
+  child.stdout_fd = up[0];
   return child;
 }
 
 bool end_child(Child& child) {
-  close(child.to);
+  close(child.stdin_fd);
   int status = 0;
-  for (int waited = 0; waited < kPatienceMs; ++waited) {
+  for (int waited = 0; waited < kExitTimeoutMs; ++waited) {
     if (waitpid(child.pid, &status, WNOHANG) == child.pid)
       return WIFEXITED(status) && WEXITSTATUS(status) == 0;
     usleep(1000);

@@ -1,4 +1,5 @@
-// A program on two pipes, started the plain way: nothing of ours lies between the driver and it.
+// A child process on two pipes, started without the fairlead library, so that nothing of it is between the
+// driver and the server.
 #pragma once
 
 #include <sys/types.h>
@@ -7,18 +8,19 @@ namespace bench {
 
 struct Child {
   pid_t pid = 0;
-  int to = -1;    // its stdin
-  int from = -1;  // its stdout
+  int stdin_fd = -1;   // the write end of its stdin
+  int stdout_fd = -1;  // the read end of its stdout
 };
 
-// Starts argv[0], found in PATH, on `core` (negative: anywhere), its stderr thrown away unless `show_stderr`.
-// Ends this program when that fails.
+// Starts argv[0], searched in PATH, on `core` (negative: any core). Its stderr is discarded unless
+// `show_stderr`. Exits this process on failure.
 Child start_child(char* const* argv, int core, bool show_stderr);
 
-// Closes its stdin, waits for it to end by itself, and kills it when it does not. Returns whether it ended by
+// Closes the child's stdin and waits for it to exit; kills it if it does not. Returns whether it exited by
 // itself with status 0.
 bool end_child(Child& child);
 
-[[noreturn]] void fail(const char* what);
+// Prints `message` and the description of errno to stderr, and exits with status 1.
+[[noreturn]] void fail(const char* message);
 
 }  // namespace bench

@@ -1,5 +1,6 @@
-// The load driver: starts a server on a child's stdio, calls its `echo` tool, and prints what that took as
-// one JSON object. Its requests are built before the clock starts, so that what is measured is the server.
+// The load driver: starts a server as a child process on stdio, calls its `echo` tool, and prints the
+// measured times as one JSON object. Requests are built before the clock starts, so that only the server is
+// measured.
 //
 //   driver --phase sequential|pipelined [options] -- COMMAND ARG…
 //     --line-bytes N     length of one request (200)      --in-flight N   calls at a time, pipelined (64)
@@ -26,7 +27,7 @@ constexpr double kWarmUpSeconds = 10;
 
 struct Options {
   bool sequential = false;
-  Say say;
+  RequestKind request_kind;
   std::size_t line_bytes = 200;
   Load load;
   std::uint64_t warm_up = 2000;
@@ -59,7 +60,7 @@ Options parse(int argc, char** argv) {
       options.sequential = std::string(value) == "sequential";
     } else if (flag == "--say") {
       const std::string words = value;
-      options.say = Say{words.starts_with("modern"), words.ends_with("-list")};
+      options.request_kind = RequestKind{words.starts_with("modern"), words.ends_with("-list")};
     } else if (flag == "--line-bytes") {
       options.line_bytes = std::strtoul(value, nullptr, 10);
     } else if (flag == "--in-flight") {
@@ -73,23 +74,23 @@ Options parse(int argc, char** argv) {
     } else if (flag == "--server-core") {
       options.server_core = std::atoi(value);
     } else {
-      usage("what is " + flag);
+      usage("unknown option " + flag);
     }
   }
   if (!options.command || !*options.command) usage("no command");
   return options;
 }
 
-void print_shared(const Window& window, double calls, double start_ms) {
+void print_shared(const MeasurementWindow& window, double calls, double start_ms) {
   std::printf("\"start_ms\":%.3f,", start_ms);
   std::printf(
       "\"calls\":%.0f,\"calls_per_s\":%.1f,\"server_cpu_us\":%.4f,\"driver_cpu_us\":%.4f,\"foreign\":%.3f}\n",
-      calls, calls / window.seconds(), window.other_cpu_us() / calls, window.own_cpu_us() / calls,
+      calls, calls / window.seconds(), window.server_cpu_us() / calls, window.own_cpu_us() / calls,
       window.foreign_cores());
 }
 
 void measure(const Options& options, Wire& wire, const Requests& requests, pid_t server, double start_ms) {
-  Window window(server);
+  MeasurementWindow window(server);
   if (options.sequential) {
     std::vector<double> times = call_sequentially(wire, requests, options.load);
     window.stop();
@@ -109,19 +110,19 @@ void measure(const Options& options, Wire& wire, const Requests& requests, pid_t
 
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
-  alarm(kWatchdogSeconds);  // a server that hangs ends the run, and not the evening
-  const Requests requests(2 * options.load.in_flight, options.line_bytes, options.say);
+  alarm(kWatchdogSeconds);  // a server that hangs ends the run
+  const Requests requests(2 * options.load.in_flight, options.line_bytes, options.request_kind);
   const std::uint64_t started = now_ns();
   Child child = start_child(options.command, options.server_core, options.show_stderr);
   pin_to_core(options.own_core);
   Wire wire(child);
-  // The modern era has no handshake: its first answer is that to a call.
-  if (!options.say.modern) initialize(wire);
-  if (options.say.modern) call_once(wire, requests);
+  // The modern era has no handshake: the first response is that of a call.
+  if (!options.request_kind.modern) initialize(wire);
+  if (options.request_kind.modern) call_once(wire, requests);
   const double start_ms = static_cast<double>(now_ns() - started) / 1e6;
   Load warm_up = options.load;
   warm_up.seconds = kWarmUpSeconds;
-  warm_up.most_calls = options.warm_up;
+  warm_up.max_calls = options.warm_up;
   call_pipelined(wire, requests, warm_up, true);
   measure(options, wire, requests, child.pid, start_ms);
   if (!end_child(child))

@@ -15,9 +15,9 @@ namespace bench {
 namespace {
 
 constexpr std::size_t kFirstId = 1000;  // so that all ids are about as long
-constexpr std::size_t kLeastRoom = 256u << 10;
-// Where an id stands: near the beginning, or near the end.
-constexpr std::size_t kIdWithin = 64;
+constexpr std::size_t kMinReadBytes = 256u << 10;
+// The id of a response is searched within this many bytes of its beginning and of its end.
+constexpr std::size_t kIdSearchBytes = 64;
 constexpr std::string_view kIdKey = "\"id\":";
 
 std::string make_text(std::size_t size) {
@@ -30,22 +30,22 @@ std::string make_text(std::size_t size) {
   return text;
 }
 
-// What every request of the modern era has to say about itself.
+// The _meta that every request of the modern era must have.
 constexpr std::string_view kEnvelope =
     R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":)"
     R"({"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}})";
 
-std::string make_line(std::size_t id, std::string_view text, Say say) {
+std::string make_line(std::size_t id, std::string_view text, RequestKind kind) {
   std::string line = R"({"jsonrpc":"2.0","id":)" + std::to_string(id);
-  if (say.list) {
+  if (kind.list) {
     line += R"(,"method":"tools/list","params":{)";
   } else {
     line += R"(,"method":"tools/call","params":{"name":"echo","arguments":{"message":")";
     line += text;
     line += "\"}";
   }
-  if (say.modern) {
-    if (!say.list) line += ',';
+  if (kind.modern) {
+    if (!kind.list) line += ',';
     line += kEnvelope;
   }
   return line += "}}\n";
@@ -53,12 +53,12 @@ std::string make_line(std::size_t id, std::string_view text, Say say) {
 
 }  // namespace
 
-Requests::Requests(std::size_t slots, std::size_t line_bytes, Say say) {
-  const std::size_t envelope = make_line(kFirstId, "", Say{}).size();
-  text_ = say.list ? "tool499" : make_text(std::max(line_bytes, envelope + 1) - envelope);
+Requests::Requests(std::size_t slots, std::size_t line_bytes, RequestKind kind) {
+  const std::size_t envelope = make_line(kFirstId, "", RequestKind{}).size();
+  text_ = kind.list ? "tool499" : make_text(std::max(line_bytes, envelope + 1) - envelope);
   for (std::size_t i = 0; i < slots; ++i) {
     starts_.push_back(block_.size());
-    block_ += make_line(kFirstId + i, text_, say);
+    block_ += make_line(kFirstId + i, text_, kind);
   }
   starts_.push_back(block_.size());
 }
@@ -68,20 +68,20 @@ std::string_view Requests::lines(std::size_t first, std::size_t last) const noex
 }
 
 std::optional<std::size_t> Requests::slot_of(std::string_view answer) const noexcept {
-  std::size_t at = answer.substr(0, kIdWithin).find(kIdKey);
-  if (at == std::string_view::npos) {
-    const std::size_t tail = answer.size() - std::min(answer.size(), kIdWithin);
-    at = answer.substr(tail).rfind(kIdKey);
-    if (at == std::string_view::npos) return std::nullopt;
-    at += tail;
+  std::size_t key = answer.substr(0, kIdSearchBytes).find(kIdKey);
+  if (key == std::string_view::npos) {
+    const std::size_t tail = answer.size() - std::min(answer.size(), kIdSearchBytes);
+    key = answer.substr(tail).rfind(kIdKey);
+    if (key == std::string_view::npos) return std::nullopt;
+    key += tail;
   }
   std::size_t id = 0;
-  std::from_chars(answer.data() + at + kIdKey.size(), answer.data() + answer.size(), id);
+  std::from_chars(answer.data() + key + kIdKey.size(), answer.data() + answer.size(), id);
   if (id < kFirstId || id - kFirstId >= slots()) return std::nullopt;
   return id - kFirstId;
 }
 
-Wire::Wire(const Child& child) : to_(child.to), from_(child.from), buffer_(2 * kLeastRoom) {
+Wire::Wire(const Child& child) : to_(child.stdin_fd), from_(child.stdout_fd), buffer_(2 * kMinReadBytes) {
   fcntl(to_, F_SETFL, fcntl(to_, F_GETFL) | O_NONBLOCK);
 }
 
@@ -100,22 +100,22 @@ bool Wire::flush() {
     if (n < 0 && errno == EAGAIN) return false;
     if (n < 0) fail("cannot write to the server");
     const auto written = static_cast<std::size_t>(n);
-    const std::size_t of_first = std::min(written, unwritten_[0].size());
-    unwritten_[0].remove_prefix(of_first);
-    unwritten_[1].remove_prefix(written - of_first);
+    const std::size_t first_written = std::min(written, unwritten_[0].size());
+    unwritten_[0].remove_prefix(first_written);
+    unwritten_[1].remove_prefix(written - first_written);
     if (unwritten_[0].empty()) std::swap(unwritten_[0], unwritten_[1]);
   }
   return true;
 }
 
 void Wire::make_room() {
-  if (begin_ == end_) begin_ = looked_ = end_ = 0;
-  if (buffer_.size() - end_ >= kLeastRoom) return;
+  if (begin_ == end_) begin_ = scanned_ = end_ = 0;
+  if (buffer_.size() - end_ >= kMinReadBytes) return;
   std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-  looked_ -= begin_;
+  scanned_ -= begin_;
   end_ -= begin_;
   begin_ = 0;
-  if (buffer_.size() - end_ < kLeastRoom) buffer_.resize(2 * buffer_.size());
+  if (buffer_.size() - end_ < kMinReadBytes) buffer_.resize(2 * buffer_.size());
 }
 
 void Wire::read_some() {
@@ -125,20 +125,20 @@ void Wire::read_some() {
   }
   make_room();
   const ssize_t n = read(from_, buffer_.data() + end_, buffer_.size() - end_);
-  if (n <= 0) fail("the server went away");
+  if (n <= 0) fail("the server closed its output");
   end_ += static_cast<std::size_t>(n);
 }
 
 std::optional<std::string_view> Wire::next_line() {
   const char* const data = buffer_.data();
-  const void* found = std::memchr(data + looked_, '\n', end_ - looked_);
+  const void* found = std::memchr(data + scanned_, '\n', end_ - scanned_);
   if (!found) {
-    looked_ = end_;
+    scanned_ = end_;
     return std::nullopt;
   }
   const auto newline = static_cast<std::size_t>(static_cast<const char*>(found) - data);
   const std::string_view line(data + begin_, newline - begin_);
-  begin_ = looked_ = newline + 1;
+  begin_ = scanned_ = newline + 1;
   return line;
 }
 

@@ -1,5 +1,5 @@
-// The driver's side of the wire: requests that are built before the clock starts, and answers cut at
-// newlines. Nothing is allocated or formatted while it measures.
+// The driver's end of the connection: requests that are built before the clock starts, and responses split at
+// newlines. Nothing is allocated or formatted during the measurement.
 #pragma once
 
 #include <cstddef>
@@ -13,48 +13,48 @@
 
 namespace bench {
 
-// What the requests are: calls of `echo` in the legacy era, unless said otherwise.
-struct Say {
+// The kind of requests; by default calls of `echo` in the legacy era.
+struct RequestKind {
   bool modern = false;
-  bool list = false;  // `tools/list`, of tools up to `tool499`
+  bool list = false;  // `tools/list`, of tools up to `tool499`, instead of calls
 };
 
-// A ring of requests `tools/call` `echo` (or `tools/list`), one after the other in memory, each under an id
-// of its own. A slot may be sent again once it has been answered.
+// A ring of requests (`tools/call` of `echo`, or `tools/list`), contiguous in memory, each with its own id. A
+// slot may be sent again once its response has arrived.
 class Requests {
  public:
-  // Each line is `line_bytes` long with its newline, as far as the envelope leaves room for a text at all.
-  // Modern ones have the same text, and are longer.
-  Requests(std::size_t slots, std::size_t line_bytes, Say say);
+  // Each line is `line_bytes` long with its newline, if the envelope leaves room for a text. Requests of the
+  // modern era have the same text and are longer.
+  Requests(std::size_t slots, std::size_t line_bytes, RequestKind kind);
 
   std::size_t slots() const noexcept { return starts_.size() - 1; }
-  // The lines of the slots from `first` to before `last`. REQUIRES: first <= last <= slots().
+  // Returns the lines of the slots [first, last). REQUIRES: first <= last <= slots().
   std::string_view lines(std::size_t first, std::size_t last) const noexcept;
-  // What every answer must contain.
+  // Returns the text that every response must contain.
   const std::string& text() const noexcept { return text_; }
 
-  // Which slot an answer belongs to; nullopt when it is none of ours.
+  // Returns the slot of a response; nullopt if it answers no request of the ring.
   std::optional<std::size_t> slot_of(std::string_view answer) const noexcept;
 
  private:
   std::string text_;
   std::string block_;
-  std::vector<std::size_t> starts_;  // of each line, and the end of the last
+  std::vector<std::size_t> starts_;  // the beginning of each line, and the end of the last
 };
 
-// Newline-delimited text to and from a child. Writing never blocks; reading does.
+// Newline-delimited text to and from a child process. Writing never blocks; reading does.
 class Wire {
  public:
   explicit Wire(const Child& child);
 
-  // Adds lines to what is to be written. They must live until they are. REQUIRES: at most two at a time are
-  // unwritten, which is what a ring gives.
+  // Queues lines for writing. They must stay valid until they are written. REQUIRES: at most two runs of
+  // lines are unwritten at a time, as with a ring.
   void queue(std::string_view lines);
-  // Writes as much as fits into the pipe; false when some is left.
+  // Writes as much as fits into the pipe. Returns false if some is left.
   bool flush();
-  // Waits until something came, writing what is left meanwhile, and reads it.
+  // Waits until there is input, writing what is queued meanwhile, and reads it.
   void read_some();
-  // The next whole line, without its newline.
+  // Returns the next complete line, without its newline.
   std::optional<std::string_view> next_line();
 
  private:
@@ -64,9 +64,9 @@ class Wire {
   int from_;
   std::string_view unwritten_[2];
   std::vector<char> buffer_;
-  std::size_t begin_ = 0;   // of the first line that was not handed out
-  std::size_t looked_ = 0;  // no newline from begin_ to here
-  std::size_t end_ = 0;     // of what was read
+  std::size_t begin_ = 0;    // the first line that was not returned yet
+  std::size_t scanned_ = 0;  // no newline from begin_ to here
+  std::size_t end_ = 0;      // the end of the input read so far
 };
 
 }  // namespace bench

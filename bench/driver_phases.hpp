@@ -1,4 +1,4 @@
-// The two ways of calling: one after the other, and many at a time.
+// The two phases of the driver: sequential calls, and pipelined calls.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,20 @@ namespace bench {
 struct Load {
   std::size_t in_flight = 64;
   double seconds = 1;
-  std::uint64_t most_calls = UINT64_MAX;
+  std::uint64_t max_calls = UINT64_MAX;
 };
 
-// One call at a time for `load.seconds`; the time of each in microseconds.
+// Makes one call at a time for `load.seconds`. Returns the time of each in microseconds.
 std::vector<double> call_sequentially(Wire& wire, const Requests& requests, const Load& load);
 
-// `load.in_flight` calls under way at any time, for `load.seconds`; returns how many were answered. With
-// `check`, every answer is searched for the text it must contain; otherwise only its length is looked at.
+// Keeps `load.in_flight` calls pending for `load.seconds`. Returns the number of responses. With `check`,
+// every response is searched for the text it must contain; otherwise only its length is checked.
 std::uint64_t call_pipelined(Wire& wire, const Requests& requests, const Load& load, bool check);
 
-// Says hello as MCP has it, which the SDK servers insist on. `wire` carries nothing else yet.
+// Performs the handshake of MCP (initialize), which the SDK servers require. REQUIRES: nothing was sent on
+// `wire` yet.
 void initialize(Wire& wire);
-// The first request, and its answer.
+// Sends the first request and waits for its response.
 void call_once(Wire& wire, const Requests& requests);
 
 }  // namespace bench

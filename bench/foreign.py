@@ -1,4 +1,4 @@
-"""The servers of the SDKs of other languages: the fixtures of tests/interop/peers, in the versions of tests/interop/versions.json."""
+"""Servers of the SDKs of other languages: the fixtures of tests/interop/peers, in the versions of tests/interop/versions.json."""
 import os
 import pathlib
 import sys
@@ -12,7 +12,7 @@ NAMES = {"mcp-1": "Python SDK 1.x", "mcp-2": "Python SDK 2.x", "fastmcp": "fastm
 
 
 class Foreign:
-    """Installs the peers into BUILD/peers. `servers` has the commands, `missing` says why something is not tried here."""
+    """Installs the peers into BUILD/peers. `servers` has the commands; `missing` has the reason for each peer that is not tried."""
 
     def __init__(self, build, wanted=True):
         root = pathlib.Path(build).resolve() / "peers"
@@ -27,5 +27,5 @@ class Foreign:
                 self.missing[name] = f"does not build: {reason}"
 
     def python(self, name):
-        """The command of the interpreter that has the packages of a Python peer; None if it is missing."""
+        """Returns the command of the interpreter with the packages of a Python peer, or None if the peer is missing."""
         return self.servers[name][:-1] if name in self.servers else None

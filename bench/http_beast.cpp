@@ -1,5 +1,5 @@
-// A bare Beast server that answers a constant: what an HTTP server costs that is written straight on Beast,
-// with callbacks, one thread and no timeouts. Prints its port; ends at the end of its input.
+// A Beast server with a constant response: the cost of an HTTP server on Beast only, with callbacks, one
+// thread and no timeouts. Prints its port; exits at the end of its input.
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
@@ -18,7 +18,7 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 using asio::ip::tcp;
 
-constexpr const char* kAnswer =
+constexpr const char* kResponse =
     R"({"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"hello"}]}})";
 
 class Session : public std::enable_shared_from_this<Session> {
@@ -39,7 +39,7 @@ class Session : public std::enable_shared_from_this<Session> {
     response_.version(request_.version());
     response_.keep_alive(request_.keep_alive());
     response_.set(http::field::content_type, "application/json");
-    response_.body() = kAnswer;
+    response_.body() = kResponse;
     response_.prepare_payload();
     http::async_write(socket_, response_,
                       [self = shared_from_this()](beast::error_code problem, std::size_t) {

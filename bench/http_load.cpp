@@ -1,16 +1,16 @@
-// The load generator for HTTP servers: keep-alive connections, one request at a time on each, the same bytes
-// every time. Prints calls a second, latencies and, where the server's process is known, its processor time
-// a call, as one JSON object.
+// The load generator for HTTP servers: keep-alive connections with one request at a time on each, always the
+// same bytes. Prints calls per second, latencies and, if the process of the server is known, its CPU time per
+// call, as one JSON object.
 //
-//   http_load HOST PORT PATH [options]               a server that runs already (HOST is a number)
-//   http_load [options] --path PATH -- COMMAND ARG…  starts it: its first line of output is its port, and it
-//                                                    ends at the end of its input
+//   http_load HOST PORT PATH [options]               a running server (HOST is an IP address)
+//   http_load [options] --path PATH -- COMMAND ARG…  starts the server, whose first line of output is its port
+//                                                    and which exits at the end of its input
 //     --connections N (64)   --seconds S (1)   --warm-up N (2000 calls)   --body-file F   --body-bytes N
 //     (200)
 //     --header 'K: V'        may be repeated   --pid P   --own-core N   --server-core N   --show-stderr
-//     --expect TEXT          must occur in every answer
-//     --session              begins an MCP session first and says so with every request
-// `@ID@` in the body is a number of each connection's own.
+//     --expect TEXT          must occur in every response
+//     --session              begins an MCP session first and sends its id with every request
+// `@ID@` in the body is replaced by a number that is unique to the connection.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -37,7 +37,7 @@ namespace {
 using namespace bench;
 
 constexpr unsigned kWatchdogSeconds = 120;
-constexpr std::size_t kSamples = 4u << 20;
+constexpr std::size_t kMaxSamples = 4u << 20;
 
 struct Options {
   std::string host = "127.0.0.1";
@@ -62,7 +62,7 @@ struct Options {
   std::exit(2);
 }
 
-std::string contents(const char* path) {
+std::string read_file(const char* path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) usage(std::string("cannot read ") + path);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -78,7 +78,7 @@ void parse_option(Options& options, const std::string& flag, const char* value) 
   else if (flag == "--warm-up")
     options.warm_up = std::strtoul(value, nullptr, 10);
   else if (flag == "--body-file")
-    options.body = contents(value);
+    options.body = read_file(value);
   else if (flag == "--body-bytes")
     options.body.assign(std::strtoul(value, nullptr, 10), 'x');
   else if (flag == "--header")
@@ -92,7 +92,7 @@ void parse_option(Options& options, const std::string& flag, const char* value) 
   else if (flag == "--server-core")
     options.server_core = std::atoi(value);
   else
-    usage("what is " + flag);
+    usage("unknown option " + flag);
 }
 
 Options parse(int argc, char** argv) {
@@ -126,8 +126,8 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-// Length of the first whole answer in `bytes`, 0 while it is not whole.
-std::size_t answer_length(std::string_view bytes) {
+// Returns the length of the first response in `bytes`, or 0 if it is not complete.
+std::size_t response_length(std::string_view bytes) {
   const std::size_t head = bytes.find("\r\n\r\n");
   if (head == std::string_view::npos) return 0;
   const std::string_view fields = bytes.substr(0, head);
@@ -150,7 +150,7 @@ struct Connection {
   int fd = -1;
   std::string request;
   std::string buffer;
-  std::uint64_t asked_ns = 0;
+  std::uint64_t sent_ns = 0;
 };
 
 class Load {
@@ -166,34 +166,35 @@ class Load {
       epoll_event event{.events = EPOLLIN, .data = {.u64 = i}};
       if (epoll_ctl(epoll_, EPOLL_CTL_ADD, connections_[i].fd, &event) != 0) fail("epoll_ctl");
     }
-    samples_.reserve(kSamples);
+    samples_.reserve(kMaxSamples);
   }
 
-  // All connections ask until the time is over or enough has been asked; then what is under way is awaited.
-  std::uint64_t run(double seconds, std::uint64_t most_calls) {
+  // All connections send requests until the time is over or enough were sent; then waits for pending
+  // responses.
+  std::uint64_t run(double seconds, std::uint64_t max_calls) {
     const std::uint64_t end = now_ns() + static_cast<std::uint64_t>(seconds * 1e9);
-    std::uint64_t asked = 0;
-    std::uint64_t answered = 0;
+    std::uint64_t sent_count = 0;
+    std::uint64_t response_count = 0;
     samples_.clear();
     for (Connection& connection : connections_) {
-      ask(connection);
-      ++asked;
+      send_request(connection);
+      ++sent_count;
     }
     bool over = false;
     std::vector<epoll_event> events(256);
-    while (answered < asked) {
+    while (response_count < sent_count) {
       const int ready = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), -1);
       for (int i = 0; i < ready; ++i) {
         Connection& connection = connections_[events[static_cast<std::size_t>(i)].data.u64];
-        if (!take(connection)) continue;
-        ++answered;
-        over = over || asked >= most_calls || now_ns() >= end;
+        if (!read_response(connection)) continue;
+        ++response_count;
+        over = over || sent_count >= max_calls || now_ns() >= end;
         if (over) continue;
-        ask(connection);
-        ++asked;
+        send_request(connection);
+        ++sent_count;
       }
     }
-    return answered;
+    return response_count;
   }
   std::vector<double>& samples() { return samples_; }
 
@@ -203,15 +204,15 @@ class Load {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<std::uint16_t>(port));
-    if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) usage(host + " is not a number");
+    if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) usage(host + " is not an IPv4 address");
     if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) fail("cannot connect");
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return fd;
   }
 
-  void ask(Connection& connection) {
-    connection.asked_ns = now_ns();
+  void send_request(Connection& connection) {
+    connection.sent_ns = now_ns();
     send_all(connection.fd, connection.request);
   }
 
@@ -233,9 +234,9 @@ class Load {
     send_all(fd, request(body, 0));
     std::string answer;
     char piece[4096];
-    while (answer_length(answer) == 0) {
+    while (response_length(answer) == 0) {
       const ssize_t n = recv(fd, piece, sizeof piece, 0);
-      if (n <= 0) fail("the server hung up on the handshake");
+      if (n <= 0) fail("the server closed the connection in the handshake");
       answer.append(piece, static_cast<std::size_t>(n));
     }
     return answer;
@@ -256,30 +257,30 @@ class Load {
     close(fd);
   }
 
-  // Returns whether an answer is complete.
-  bool take(Connection& connection) {
+  // Returns whether a response is complete.
+  bool read_response(Connection& connection) {
     static char piece[1 << 20];
     const ssize_t n = recv(connection.fd, piece, sizeof piece, 0);
-    if (n <= 0) fail("the server hung up");
+    if (n <= 0) fail("the server closed the connection");
     std::string_view seen(piece, static_cast<std::size_t>(n));
     if (!connection.buffer.empty()) {
       connection.buffer += seen;
       seen = connection.buffer;
     }
-    const std::size_t whole = answer_length(seen);
+    const std::size_t whole = response_length(seen);
     if (whole == 0) {
       if (connection.buffer.empty()) connection.buffer = seen;
       return false;
     }
     if (whole != seen.size() || !seen.starts_with("HTTP/1.1 2") ||
         seen.find(options_.expect) == std::string_view::npos) {
-      std::fprintf(stderr, "http_load: an unexpected answer: %.*s\n",
+      std::fprintf(stderr, "http_load: an unexpected response: %.*s\n",
                    static_cast<int>(std::min<std::size_t>(seen.size(), 600)), seen.data());
       std::exit(1);
     }
     connection.buffer.clear();
-    if (samples_.size() < kSamples)
-      samples_.push_back(static_cast<double>(now_ns() - connection.asked_ns) / 1e3);
+    if (samples_.size() < kMaxSamples)
+      samples_.push_back(static_cast<double>(now_ns() - connection.sent_ns) / 1e3);
     return true;
   }
 
@@ -290,14 +291,14 @@ class Load {
   std::vector<double> samples_;
 };
 
-int first_line_as_port(int from) {
+int read_port(int from) {
   std::string line;
   for (char c = 0; read(from, &c, 1) == 1 && c != '\n';) line += c;
-  if (line.empty()) fail("the server did not say its port");
+  if (line.empty()) fail("the server printed no port");
   return std::atoi(line.c_str() + (line.rfind(':') == std::string::npos ? 0 : line.rfind(':') + 1));
 }
 
-void allow_many_descriptors() {
+void raise_descriptor_limit() {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
@@ -309,17 +310,17 @@ void allow_many_descriptors() {
 int main(int argc, char** argv) {
   Options options = parse(argc, argv);
   alarm(kWatchdogSeconds);
-  allow_many_descriptors();
+  raise_descriptor_limit();
   Child child;
   if (options.command) {
     child = start_child(options.command, options.server_core, options.show_stderr);
-    options.port = first_line_as_port(child.from);
+    options.port = read_port(child.stdout_fd);
     options.pid = child.pid;
   }
   pin_to_core(options.own_core);
   Load load(options, options.port);
   load.run(10, options.warm_up);
-  Window window(options.pid);
+  MeasurementWindow window(options.pid);
   const auto calls = static_cast<double>(load.run(options.seconds, ~std::uint64_t{0}));
   window.stop();
   std::vector<double>& times = load.samples();
@@ -327,9 +328,9 @@ int main(int argc, char** argv) {
               quantile(times, 0.5), quantile(times, 0.9), quantile(times, 0.99));
   std::printf(
       "\"calls\":%.0f,\"calls_per_s\":%.1f,\"server_cpu_us\":%.4f,\"driver_cpu_us\":%.4f,\"foreign\":%.3f}\n",
-      calls, calls / window.seconds(), window.other_cpu_us() / calls, window.own_cpu_us() / calls,
+      calls, calls / window.seconds(), window.server_cpu_us() / calls, window.own_cpu_us() / calls,
       window.foreign_cores());
   if (options.command && !end_child(child)) {
-    std::fprintf(stderr, "http_load: the server did not end well at the end of its input\n");
+    std::fprintf(stderr, "http_load: the server did not exit with status 0 at the end of its input\n");
   }
 }

@@ -1,4 +1,5 @@
-// Our http::Server with a handler that answers a constant. Prints its address; ends at the end of its input.
+// http::Server with a handler that returns a constant response. Prints its address; exits at the end of its
+// input.
 #include <unistd.h>
 
 #include <cstdio>
@@ -8,7 +9,7 @@
 
 namespace {
 
-constexpr const char* kAnswer =
+constexpr const char* kResponse =
     R"({"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"hello"}]}})";
 
 }  // namespace
@@ -19,7 +20,7 @@ int main() {
   auto server = http::Server::listen(loop, "127.0.0.1:0");
   if (!server) return 1;
   (*server)->route("/mcp", [](std::shared_ptr<http::Exchange> exchange) {
-    exchange->respond(http::Response::json(200, Bytes::constant(kAnswer)));
+    exchange->respond(http::Response::json(200, Bytes::constant(kResponse)));
   });
   std::printf("%s\n", (*server)->address().c_str());
   std::fflush(stdout);

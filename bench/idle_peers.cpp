@@ -1,7 +1,7 @@
-// What an idle peer costs. A server process with a peer for each connection on a Unix socket; this process
-// opens many, plain sockets without anything of ours behind them, and asks the server for its heap before and
-// after. Each connection has carried one request before it falls idle, so that what a peer keeps for good is
-// counted.
+// Measures the memory of an idle peer. A server process has a peer for each connection on a Unix socket. This
+// process opens many connections with plain sockets and requests the heap size of the server before and
+// after. Each connection has carried one request before it becomes idle, so that what a peer keeps allocated
+// is counted.
 //
 //   idle_peers [--peers N]
 #include <fcntl.h>
@@ -48,19 +48,20 @@ Answer ping(const Request&) {
   Loop loop;
   auto methods = std::make_shared<Methods>();
   methods->on("heap", heap_in_use).on("ping", ping);
-  ConnectOptions options;
+  StreamConnectOptions options;
   options.limits.max_connections = 2 * peers;
   const Result<Uri> uri = Uri::parse("unix:" + path);
   if (!uri) bench::fail(uri.error().message().c_str());
-  const auto listener = Listener::listen(
-      loop, *uri, options, [&](std::shared_ptr<Connection> one) { Peer::start(std::move(one), methods); });
+  const auto listener = Listener::listen(loop, *uri, options, [&](std::shared_ptr<Connection> connection) {
+    Peer::start(std::move(connection), methods);
+  });
   if (!listener) bench::fail(listener.error().message().c_str());
-  if (write(ready, "!", 1) != 1) bench::fail("nobody waits for the server");
+  if (write(ready, "!", 1) != 1) bench::fail("cannot report that the server is ready");
   loop.run();
   std::exit(0);
 }
 
-// ---- its clients -----------------------------------------------------------------------------------------
+// ---- the clients -----------------------------------------------------------------------------------------
 
 int open_client(const std::string& path) {
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -73,13 +74,13 @@ int open_client(const std::string& path) {
   return fd;
 }
 
-// The answer's line. An answer this short comes in one piece.
+// Reads the line of a response. A response this short arrives in one piece.
 std::string call(int fd, const std::string& method) {
   const std::string line = R"({"jsonrpc":"2.0","id":1,"method":")" + method + "\"}\n";
   char answer[256];
   if (write(fd, line.data(), line.size()) != static_cast<ssize_t>(line.size())) bench::fail("cannot write");
   const ssize_t n = read(fd, answer, sizeof answer);
-  if (n <= 0) bench::fail("the server hung up");
+  if (n <= 0) bench::fail("the server closed the connection");
   return std::string(answer, static_cast<std::size_t>(n));
 }
 
@@ -87,7 +88,7 @@ double heap_of_server(int fd) {
   constexpr std::string_view kResult = "\"result\":";
   const std::string answer = call(fd, "heap");
   const std::size_t at = answer.find(kResult);
-  if (at == std::string::npos) bench::fail("no heap in the answer");
+  if (at == std::string::npos) bench::fail("the response has no heap size");
   return std::strtod(answer.c_str() + at + kResult.size(), nullptr);
 }
 
@@ -105,7 +106,7 @@ void raise_descriptor_limit(std::size_t peers) {
   getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = std::max<rlim_t>(limit.rlim_cur, peers + kSpareDescriptors);
   limit.rlim_max = std::max(limit.rlim_max, limit.rlim_cur);
-  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) bench::fail("so many descriptors are not allowed here");
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) bench::fail("cannot raise the descriptor limit");
 }
 
 void measure(const std::string& path, pid_t server, std::size_t peers) {

@@ -1,8 +1,8 @@
-// How fast a message is validated and its envelope found, beside simdjson in the same run.
+// Measures how fast a message is validated and its envelope is found, compared with simdjson in the same run.
 //
-// The work measured is what the proxy path does with each message: check every byte of the text, and hand
-// out the ranges of id, method and params. simdjson's on-demand API does less (it does not validate what
-// it skips), its DOM does more (it builds a tree); both are here so that the figures can be judged.
+// The measured work is what the gateway does with each forwarded message: validate every byte of the text,
+// and find the ranges of id, method and params. simdjson's on-demand API does less (it does not validate what
+// it skips), its DOM API does more (it builds a tree); both are included for comparison.
 //
 //   json_bench [--json] [--rounds N]
 #include <simdjson.h>
@@ -95,9 +95,9 @@ std::string call_with_text(const std::string& text) {
   return call("{\"message\":\"" + text + "\"}");
 }
 
-// A fixed generator, so that every run measures the same text; numbers and lengths differ from row to
-// row, so that branch predictors cannot learn it by heart.
-std::string rows(std::size_t bytes) {
+// A generator with a fixed seed, so that every run measures the same text. Numbers and lengths vary from row
+// to row, so that branch predictors cannot learn them.
+std::string make_rows(std::size_t bytes) {
   constexpr const char* kNames[] = {"Ann", "Bert", "Charlotte", "Dimitri", "Eve", "Fatima", "Gustav", "Hu"};
   std::uint32_t seed = 1;
   const auto random = [&seed](std::uint32_t below) {
@@ -135,7 +135,7 @@ std::vector<Case> cases() {
       {"nested call", call(nested)},
       {"text 64 KiB", call_with_text(repeated(english, kLarge))},
       {"text 1 MiB", call_with_text(repeated(english, 1 << 20))},
-      {"rows 64 KiB", call(rows(kLarge))},
+      {"rows 64 KiB", call(make_rows(kLarge))},
       {"German 64 KiB", call_with_text(repeated(german, kLarge))},
       {"Chinese 64 KiB", call_with_text(repeated(chinese, kLarge))},
       {"escapes 64 KiB", call_with_text(repeated(code, kLarge))},
@@ -153,7 +153,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-struct Figures {
+struct CaseTimes {
   std::string name;
   std::size_t bytes;
   double scanner_ns;
@@ -164,18 +164,18 @@ struct Figures {
   double gigabytes_per_second() const { return static_cast<double>(bytes) / scanner_ns; }
 };
 
-// The contenders take turns, so that a change of the machine's mood hits all of them.
-Figures measure(const Case& one, int rounds) {
-  const simdjson::padded_string padded(one.text);
+// The candidates are interleaved, so that a change in the load of the machine affects all of them.
+CaseTimes measure(const Case& test_case, int rounds) {
+  const simdjson::padded_string padded(test_case.text);
   simdjson::ondemand::parser on_demand;
   simdjson::dom::parser dom;
   volatile std::size_t sink = 0;
   const std::vector<std::function<std::size_t()>> work = {
-      [&] { return scan_envelope(one.text); },
+      [&] { return scan_envelope(test_case.text); },
       [&] { return on_demand_envelope(on_demand, padded); },
       [&] { return dom_envelope(dom, padded); },
   };
-  const std::size_t turns = std::max<std::size_t>(20, 20'000'000 / (one.text.size() + 400));
+  const std::size_t turns = std::max<std::size_t>(20, 20'000'000 / (test_case.text.size() + 400));
   std::vector<std::vector<double>> samples(work.size());
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < work.size(); ++i) {
@@ -184,21 +184,22 @@ Figures measure(const Case& one, int rounds) {
       samples[i].push_back((cpu_ns() - before) / static_cast<double>(turns));
     }
   }
-  return Figures{one.name, one.text.size(), median(samples[0]), median(samples[1]), median(samples[2])};
+  return CaseTimes{test_case.name, test_case.text.size(), median(samples[0]), median(samples[1]),
+                   median(samples[2])};
 }
 
-void print_table(const std::vector<Figures>& all) {
+void print_table(const std::vector<CaseTimes>& all) {
   std::printf("%-16s %9s %12s %8s %14s %8s %10s\n", "", "bytes", "scanner ns", "GB/s", "on-demand ns",
               "ratio", "dom ns");
-  for (const Figures& f : all) {
+  for (const CaseTimes& f : all) {
     std::printf("%-16s %9zu %12.1f %8.2f %14.1f %8.2f %10.1f\n", f.name.c_str(), f.bytes, f.scanner_ns,
                 f.gigabytes_per_second(), f.on_demand_ns, f.ratio(), f.dom_ns);
   }
 }
 
-void print_json(const std::vector<Figures>& all) {
+void print_json(const std::vector<CaseTimes>& all) {
   std::printf("{\"simdjson\":\"%s\"", simdjson::get_active_implementation()->name().c_str());
-  for (const Figures& f : all) {
+  for (const CaseTimes& f : all) {
     std::printf(
         ",\"%s\":{\"bytes\":%zu,\"scanner_ns\":%.1f,\"gb_per_s\":%.3f,\"on_demand_ns\":%.1f,"
         "\"ratio\":%.3f,\"dom_ns\":%.1f}",
@@ -217,7 +218,7 @@ int main(int argc, char** argv) {
     if (argument == "--json") json = true;
     if (argument == "--rounds" && i + 1 < argc) rounds = std::max(1, std::atoi(argv[++i]));
   }
-  std::vector<Figures> all;
-  for (const Case& one : cases()) all.push_back(measure(one, rounds));
+  std::vector<CaseTimes> all;
+  for (const Case& test_case : cases()) all.push_back(measure(test_case, rounds));
   json ? print_json(all) : print_table(all);
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures MCP over HTTP and gateways, side by side, and prints one table (README.md says what it means).
+"""Measures MCP over HTTP and gateways side by side and prints one table, which README.md explains.
 
     mcp_http.py [--rounds N] [--seconds S] [--upstream-seconds S] [--only mcp|gateway|structured|large|in_flight|upstream|idle]…
                 [--system NAME]… [--connections N]… BUILD-DIR FAIRLEAD
@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 
-sys.dont_write_bytecode = True  # the tree stays as it is
+sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 
 from foreign import Foreign
 from measuring import FOREIGN_LIMIT, Machine, run_json
@@ -45,10 +45,10 @@ def legacy(tool, arguments='{"message":"%s"}' % ("x" * 100)):
 
 
 def structured(size):
-    """Arguments of about `size` bytes: objects, arrays, numbers and strings. The C echo answers with the message alone."""
+    """Returns arguments of about `size` bytes: objects, arrays, numbers and strings. The C echo responds with `message` only."""
     row = {"id": 12345, "name": "a name of a row", "tags": ["red", "green"], "size": {"width": 1.5, "height": -2}, "ok": True}
-    one = len(json.dumps(row, separators=(",", ":"))) + 1
-    return {"message": "hello", "rows": [row] * ((size - 50) // one)}
+    row_bytes = len(json.dumps(row, separators=(",", ":"))) + 1
+    return {"message": "hello", "rows": [row] * ((size - 50) // row_bytes)}
 
 
 def resident_mib(pid):
@@ -57,29 +57,29 @@ def resident_mib(pid):
 
 
 class Running:
-    """A server under measurement on core 1, and where it listens."""
+    """A measured server on core 1, and the port that it listens on."""
 
     def __init__(self, machine, command, port=None, environment=None):
-        where = subprocess.PIPE if port is None else subprocess.DEVNULL
+        output = subprocess.PIPE if port is None else subprocess.DEVNULL
         self.process = subprocess.Popen(
-            ["taskset", "-c", machine.core(1), *command], stdin=subprocess.PIPE, stdout=where, stderr=subprocess.STDOUT
-            if where is subprocess.PIPE else subprocess.DEVNULL, start_new_session=True, env={**os.environ, **(environment or {})},
+            ["taskset", "-c", machine.core(1), *command], stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT
+            if output is subprocess.PIPE else subprocess.DEVNULL, start_new_session=True, env={**os.environ, **(environment or {})},
         )  # fmt: skip
         self.port = port or self.printed_port()
-        end = time.monotonic() + 30
-        while not self.answers():
-            if time.monotonic() > end or self.process.poll() is not None:
+        deadline = time.monotonic() + 30
+        while not self.accepts_connections():
+            if time.monotonic() > deadline or self.process.poll() is not None:
                 raise OSError(f"{command[0]} does not listen")
             time.sleep(0.02)
 
     def printed_port(self):
         for line in self.process.stdout:
-            found = re.search(rb"(?:127\.0\.0\.1:|^)(\d+)", line)
-            if found:
-                return int(found[1])
-        raise OSError("it did not say its port")
+            match = re.search(rb"(?:127\.0\.0\.1:|^)(\d+)", line)
+            if match:
+                return int(match[1])
+        raise OSError("the server did not print its port")
 
-    def answers(self):
+    def accepts_connections(self):
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
@@ -93,9 +93,9 @@ class Running:
 
 
 def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 class Bench:
@@ -108,13 +108,14 @@ class Bench:
         self.scratch = tempfile.TemporaryDirectory(prefix="fairlead-bench-")
         self.figures = {}  # (section, system) -> list of dicts
 
-    def path(self, name, text):
+    def write_file(self, name, text):
+        """Writes a file to the scratch directory. Returns its path."""
         path = os.path.join(self.scratch.name, name)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         return path
 
-    # ---- systems: name -> (how to start it, what to ask) ----
+    # ---- systems: name -> (function that starts it, request to send) ----
 
     def mcp_systems(self):
         program, js = self.machine.program, self.machine.js
@@ -132,7 +133,7 @@ class Bench:
         }
 
     def sdk_systems(self):
-        """The SDKs of other languages that are installed. 1.x of Python, and Go with sessions, know no modern era."""
+        """Returns the installed SDKs of other languages. Python SDK 1.x, and the Go SDK with sessions, do not support the modern era."""
         systems = {}
         for name, command in self.foreign.servers.items():
             era, revision = (legacy, "2025-11-25") if name in ("Python SDK 1.x", "Go SDK") else (modern, "2026-07-28")
@@ -143,36 +144,36 @@ class Bench:
 
     def gateway_systems(self, arguments=None):
         child = self.machine.program("c_echo")
-        say = {"arguments": arguments} if arguments else {}
-        config = self.path("gateway.toml", f'[servers.e]\ncommand = "{child}"\nsharing = "shared"\n')
+        tool_arguments = {"arguments": arguments} if arguments else {}
+        config = self.write_file("gateway.toml", f'[servers.e]\ncommand = "{child}"\nsharing = "shared"\n')
         ours = (self.fairlead, "serve", "--config", config, "--listen")
         node = lambda package: ["node", os.path.realpath(f"{self.machine.js}/node_modules/.bin/{package}")]
 
-        def on_port(make):
+        def on_port(command_for):
             port = free_port()
-            return Running(self.machine, make(port), port)
+            return Running(self.machine, command_for(port), port)
 
         fastmcp = self.foreign.python("fastmcp")
         proxy = {
             "fastmcp proxy": (
                 lambda: on_port(lambda port: [*fastmcp, f"{HERE}/py/fastmcp_gateway.py", str(port), child]),
-                legacy("echo", **say),
+                legacy("echo", **tool_arguments),
             )
         }
         return {
             **(proxy if fastmcp and not arguments else {}),
-            "bare epoll": (lambda: Running(self.machine, [self.machine.program("epoll_gateway"), child]), legacy("echo", **say)),
-            "ours": (lambda: on_port(lambda port: [*ours, f"127.0.0.1:{port}", "--log-level", "error"]), legacy("e__echo", **say)),
+            "bare epoll": (lambda: Running(self.machine, [self.machine.program("epoll_gateway"), child]), legacy("echo", **tool_arguments)),
+            "ours": (lambda: on_port(lambda port: [*ours, f"127.0.0.1:{port}", "--log-level", "error"]), legacy("e__echo", **tool_arguments)),
             "mcp-proxy": (
                 lambda: on_port(lambda port: [*node("mcp-proxy"), "--port", str(port), "--server", "stream", child]),
-                legacy("echo", **say),
+                legacy("echo", **tool_arguments),
             ),
             "supergateway": (
                 lambda: on_port(
                     lambda port: [*node("supergateway"), "--stdio", child, "--outputTransport", "streamableHttp",
                                   "--stateful", "--port", str(port), "--logLevel", "none"]  # fmt: skip
                 ),
-                legacy("echo", **say),
+                legacy("echo", **tool_arguments),
             ),
         }
 
@@ -182,27 +183,27 @@ class Bench:
         return run_json([
             self.machine.program("http_load"), "127.0.0.1", str(running.port), path,
             "--connections", str(connections), "--seconds", str(seconds or self.arguments.seconds), "--warm-up", str(warm_up),
-            "--body-file", self.path("body", body), "--pid", str(running.process.pid), "--own-core", self.machine.core(0),
+            "--body-file", self.write_file("body", body), "--pid", str(running.process.pid), "--own-core", self.machine.core(0),
             *COMMON, *options,
         ])  # fmt: skip
 
-    def one(self, section, name, start, asked, connections, warm_up=2000):
+    def measure_system(self, section, name, start, request, connections, warm_up=2000):
         try:
             running = start()
-        except OSError as problem:
-            print(f"{section}, {name}: {problem}", file=sys.stderr)
+        except OSError as error:
+            print(f"{section}, {name}: {error}", file=sys.stderr)
             return
         try:
-            time.sleep(0.3)  # for the servers behind a gateway
+            time.sleep(0.3)  # time for the servers behind a gateway to start
             idle = resident_mib(running.process.pid)
             best = None
             for _ in range(2):
-                got = self.load(running, *asked, connections, warm_up)
-                if isinstance(got, str):
-                    print(f"{section}, {name}: {got}", file=sys.stderr)
+                figures = self.load(running, *request, connections, warm_up)
+                if isinstance(figures, str):
+                    print(f"{section}, {name}: {figures}", file=sys.stderr)
                     return
-                if best is None or got["foreign"] < best["foreign"]:
-                    best = got
+                if best is None or figures["foreign"] < best["foreign"]:
+                    best = figures
                 if best["foreign"] <= FOREIGN_LIMIT:
                     break
             best |= {"idle_mib": idle, "loaded_mib": resident_mib(running.process.pid)}
@@ -211,15 +212,15 @@ class Bench:
             running.end()
 
     def measure(self, section, systems, connections, warm_up=2000):
-        names = chosen(systems, self.arguments.system)
+        names = select_names(systems, self.arguments.system)
         for number in range(self.arguments.rounds):
             shift = number % len(names)
             for name in names[shift:] + names[:shift]:
-                slow = name.startswith(("Python", "fastmcp"))  # they would need a minute for it
-                self.one(section, name, *systems[name], connections, min(warm_up, 300) if slow else warm_up)
+                slow = name.startswith(("Python", "fastmcp"))  # the full warm-up would take them a minute
+                self.measure_system(section, name, *systems[name], connections, min(warm_up, 300) if slow else warm_up)
 
     def median(self, section, name, key):
-        values = [one[key] for one in self.figures.get((section, name), [])]
+        values = [figures[key] for figures in self.figures.get((section, name), [])]
         return statistics.median(values) if values else None
 
     def ratio(self, section, key, ours, other):
@@ -230,7 +231,7 @@ class Bench:
     def print_section(self, section, systems):
         print(f"\n{section}")
         print(f"  {'':22}{'calls/s':>10}{'CPU us':>9}{'p50 us':>10}{'p99 us':>10}{'idle MiB':>10}{'loaded':>9}{'foreign':>9}")
-        for name in chosen(systems, self.arguments.system):
+        for name in select_names(systems, self.arguments.system):
             row = [self.median(section, name, key) for key in
                    ("calls_per_s", "server_cpu_us", "p50_us", "p99_us", "idle_mib", "loaded_mib", "foreign")]  # fmt: skip
             if row[0] is None:
@@ -239,9 +240,9 @@ class Bench:
             print(f"  {name:22}{row[0]:10.0f}{row[1]:9.2f}{row[2]:10.0f}{row[3]:10.0f}{row[4]:10.1f}{row[5]:9.1f}{row[6]:9.2f}")
 
 
-def chosen(systems, words):
-    """The names of the systems to measure: all, or those that begin with one of the words."""
-    return [name for name in systems if not words or name.startswith(tuple(words))]
+def select_names(systems, prefixes):
+    """Returns the names of the systems to measure: all, or those that begin with one of the prefixes."""
+    return [name for name in systems if not prefixes or name.startswith(tuple(prefixes))]
 
 
 def show(title, value, bound, at_most=False):
@@ -253,27 +254,28 @@ def show(title, value, bound, at_most=False):
 
 
 def http_upstream(bench, connections=16):
-    """Calls through the gateway to an HTTP server, in windows one after the other on one gateway, and to the same server on
-    stdio: calls a second and resident memory in each window. A cost that grows with every call shows in the last one."""
+    """Measures calls through the gateway to an HTTP server, in successive windows on one gateway, and to the same server on
+    stdio. Returns calls per second, CPU time per call and resident memory of each window, or None after a failure. A cost
+    that grows with every call shows in the last window."""
     program = bench.machine.program("mcp_server")
     upstream = Running(bench.machine, [program, "--http", "127.0.0.1:0"])
     seconds = bench.arguments.upstream_seconds / UPSTREAM_WINDOWS
     rows = {}
     try:
         for name, server in (("stdio", f'command = "{program}"'), ("HTTP", f'url = "http://127.0.0.1:{upstream.port}/mcp"')):
-            config = bench.path(f"{name}.toml", f'[servers.e]\n{server}\nsharing = "shared"\n')
+            config = bench.write_file(f"{name}.toml", f'[servers.e]\n{server}\nsharing = "shared"\n')
             port = free_port()
             command = [bench.fairlead, "serve", "--config", config, "--log-level", "error", "--listen", f"127.0.0.1:{port}"]
             gateway = Running(bench.machine, command, port)
             try:
-                time.sleep(0.3)  # for the server behind it
+                time.sleep(0.3)  # time for the server to start
                 windows = 1 if name == "stdio" else UPSTREAM_WINDOWS
                 for _ in range(windows):
-                    got = bench.load(gateway, *legacy("e__echo"), connections, seconds=seconds)
-                    if isinstance(got, str):
-                        print(f"HTTP upstream, {name}: {got}", file=sys.stderr)
+                    figures = bench.load(gateway, *legacy("e__echo"), connections, seconds=seconds)
+                    if isinstance(figures, str):
+                        print(f"HTTP upstream, {name}: {figures}", file=sys.stderr)
                         return None
-                    rows.setdefault(name, []).append((got["calls_per_s"], got["server_cpu_us"], resident_mib(gateway.process.pid)))
+                    rows.setdefault(name, []).append((figures["calls_per_s"], figures["server_cpu_us"], resident_mib(gateway.process.pid)))
             finally:
                 gateway.end()
     finally:
@@ -294,27 +296,27 @@ def show_http_upstream(rows):
 
 
 def idle_sessions(bench, count=10_000):
-    """Sessions with an open GET stream each; the resident memory of the server that has them."""
+    """Opens `count` sessions with a GET stream each. Returns the resident memory of the server in MiB."""
     running = bench.mcp_systems()["ours, JSON"][0]()
     try:
         sockets = []
         body = '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"b","version":"1"}}}'
         head = "Host: 127.0.0.1\r\nAccept: application/json, text/event-stream\r\n"
         for _ in range(count):
-            one = socket.create_connection(("127.0.0.1", running.port), 10)
-            one.sendall(f"POST /mcp HTTP/1.1\r\n{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
-            answer = b""
-            while b"\r\n\r\n" not in answer or not answer.endswith(b"}"):
-                answer += one.recv(65536)
-            session = re.search(rb"(?i)mcp-session-id: ([^\r]+)", answer)[1].decode()
-            one.sendall(f"GET /mcp HTTP/1.1\r\n{head}Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-11-25\r\n\r\n".encode())
-            if not one.recv(65536).startswith(b"HTTP/1.1 200"):
-                raise OSError("no stream")
-            sockets.append(one)
+            connection = socket.create_connection(("127.0.0.1", running.port), 10)
+            connection.sendall(f"POST /mcp HTTP/1.1\r\n{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+            response = b""
+            while b"\r\n\r\n" not in response or not response.endswith(b"}"):
+                response += connection.recv(65536)
+            session = re.search(rb"(?i)mcp-session-id: ([^\r]+)", response)[1].decode()
+            connection.sendall(f"GET /mcp HTTP/1.1\r\n{head}Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-11-25\r\n\r\n".encode())
+            if not connection.recv(65536).startswith(b"HTTP/1.1 200"):
+                raise OSError("the server did not open a stream")
+            sockets.append(connection)
         return resident_mib(running.process.pid)
     finally:
-        for one in sockets:
-            one.close()
+        for connection in sockets:
+            connection.close()
         running.end()
 
 
@@ -327,14 +329,14 @@ def main():
     parser.add_argument("--upstream-seconds", type=float, default=60.0)
     parser.add_argument("--only", action="append")
     parser.add_argument("--system", action="append", help="measure only systems whose names begin with this; may be repeated")
-    parser.add_argument("--connections", action="append", type=int, help="of the sections mcp and gateway; may be repeated")
+    parser.add_argument("--connections", action="append", type=int, help="number of connections in the sections mcp and gateway; may be repeated")
     arguments = parser.parse_args()
     bench = Bench(arguments)
-    problem = bench.machine.install_sdks(os.path.join(HERE, "js"))
-    if problem:
-        print(f"without the servers of others: {problem}", file=sys.stderr)
+    error = bench.machine.install_sdks(os.path.join(HERE, "js"))
+    if error:
+        print(f"the TypeScript SDKs, mcp-proxy and supergateway are not measured: {error}", file=sys.stderr)
     wanted = arguments.only or ["mcp", "gateway", "structured", "large", "in_flight", "upstream", "idle"]
-    print(f"Medians of {arguments.rounds} rounds, systems taking turns; the load on core 0, servers on core 1.")
+    print(f"Medians of {arguments.rounds} rounds; the systems alternate in each round; load generator on core 0, servers on core 1.")
     for name, reason in bench.foreign.missing.items():
         print(f"  {name}: {reason}")
 
@@ -365,13 +367,13 @@ def main():
             show("resident under load, MiB", bench.median(section, "ours", "loaded_mib"), 50, at_most=True)
     if "structured" in wanted:
         arguments_text = json.dumps(structured(STRUCTURED), separators=(",", ":"))
-        systems = {name: how for name, how in bench.gateway_systems(arguments_text).items() if name in ("bare epoll", "ours")}
+        systems = {name: system for name, system in bench.gateway_systems(arguments_text).items() if name in ("bare epoll", "ours")}
         section = "gateways, 1 MiB of structured arguments, 4 connections"
         bench.measure(section, systems, 4, warm_up=20)
         bench.print_section(section, systems)
         show("calls/s, to the bare epoll gateway", bench.ratio(section, "calls_per_s", "ours", "bare epoll"), 0.7)
     if "large" in wanted:
-        systems = {name: how for name, how in bench.gateway_systems('{"bytes":%d}' % LARGE).items() if name in ("bare epoll", "ours")}
+        systems = {name: system for name, system in bench.gateway_systems('{"bytes":%d}' % LARGE).items() if name in ("bare epoll", "ours")}
         section = "gateways, results of 5 MiB, 4 connections"
         bench.measure(section, systems, 4, warm_up=20)
         bench.print_section(section, systems)
@@ -379,7 +381,7 @@ def main():
         show("MB/s", rate and rate * LARGE / 1e6, 400)
     if "in_flight" in wanted:
         message = '{"message":"%s"}' % ("x" * IN_FLIGHT_BYTES)
-        # The bare gateway takes no part: it writes to its child without reading, and both block for good.
+        # The bare gateway is not measured: it writes to its child without reading, so both block forever.
         systems = {"ours": bench.gateway_systems(message)["ours"]}
         section = "gateway, 8 calls of 3 MB in flight, echoed"
         bench.measure(section, systems, 8, warm_up=16)

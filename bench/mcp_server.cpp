@@ -1,7 +1,7 @@
-// Our MCP server: a typed tool whose arguments are validated, on stdin and stdout, written as a user would
-// write it. With a number on the command line it has that many more tools, for measuring tools/list. With
-// --http ADDRESS it serves over HTTP instead; `progress` there says something ahead of its answer, which
-// makes it a stream of events.
+// An MCP server written with fairlead as a user would write it: a typed tool with validated arguments, on
+// stdin and stdout. A number on the command line adds that many tools, for measuring tools/list. With --http
+// ADDRESS it serves over HTTP instead; the tool `progress` sends a notification before its result, which
+// makes the response an event stream.
 #include <cstdlib>
 
 #include "fairlead/mcp/serve.hpp"
@@ -19,7 +19,7 @@ std::string echo(const EchoArgs& in) {
 }
 
 std::string echo_with_progress(const fairlead::mcp::Context& context, const EchoArgs& in) {
-  context.progress(1, 1);
+  context.report_progress(1, 1);
   return in.message;
 }
 

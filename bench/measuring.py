@@ -1,28 +1,28 @@
-"""Runs the programs of the benchmark, and the official SDKs' servers where node is there."""
+"""Runs the programs of the benchmark, and the servers of the official TypeScript SDKs where node is installed."""
 import json
 import os
 import shutil
 import subprocess
 from dataclasses import dataclass, field
 
-FOREIGN_LIMIT = 0.35  # cores used by others; above it a run is repeated once and the quieter one kept
+FOREIGN_LIMIT = 0.35  # cores used by other processes; a run above it is repeated once, and the less disturbed run counts
 RUN_TIMEOUT = 90
 INSTALL_TIMEOUT = 300
 
 
 @dataclass(frozen=True)
 class System:
-    """A server behind the driver or the HTTP load generator, or (with `client`) our client before the C echo."""
+    """A server that the driver or the HTTP load generator calls, or (with `client`) our client, which calls the C echo."""
 
     name: str
     command: tuple
     client: bool = False
-    warm_up: int = 0  # calls, where the section's are too many for a slow server
+    warm_up: int = 0  # calls before the measurement; 0: the number of the section. Set for servers that are too slow for that number
 
 
 @dataclass(frozen=True)
 class Section:
-    """One measurement: a way of calling, and the systems that go through it side by side."""
+    """One measurement: how calls are made, and the systems that are compared."""
 
     name: str
     title: str
@@ -30,39 +30,39 @@ class Section:
     phase: str = "pipelined"
     line_bytes: int = 200
     in_flight: int = 64
-    cores: tuple = (0, 1)  # the driver's, the server's
+    cores: tuple = (0, 1)  # of the driver, of the server
     seconds: float = 0.6
     warm_up: int = 2000
-    say: str = "legacy"  # what the driver says; its --say
-    http: tuple = ()  # phase http: more options for http_load
+    say: str = "legacy"  # the option --say of the driver: era and method of the requests
+    http: tuple = ()  # phase http: additional options of http_load
 
 
 @dataclass
 class Results:
-    """What every system of every section gave, one entry a round, and why something gave nothing."""
+    """The figures of every system of every section, one entry per round, and the reason why a system has none."""
 
     rounds: dict = field(default_factory=dict)  # (section, system) -> list of dicts
     missing: dict = field(default_factory=dict)  # system or program -> reason
-    single: dict = field(default_factory=dict)  # program -> its one JSON object
+    single: dict = field(default_factory=dict)  # program -> the JSON object that it printed
 
 
 def run_json(command):
-    """The JSON object a program prints, or a string that says why there is none."""
+    """Returns the JSON object that a program prints, or a string with the reason why there is none."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT, check=False)
-    except (OSError, subprocess.TimeoutExpired) as problem:
-        return str(problem)
-    if done.returncode != 0:
-        last = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
-        return last[-1]
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    if completed.returncode != 0:
+        error_lines = completed.stderr.strip().splitlines() or [f"exited with status {completed.returncode}"]
+        return error_lines[-1]
     try:
-        return json.loads(done.stdout)
+        return json.loads(completed.stdout)
     except json.JSONDecodeError:
         return f"{os.path.basename(command[0])} printed no JSON"
 
 
 class Machine:
-    """Where the programs are, and on which cores they run."""
+    """The directories of the programs, and the cores that they run on."""
 
     def __init__(self, build):
         self.programs = os.path.join(build, "programs")
@@ -76,14 +76,15 @@ class Machine:
         return str(self.cores[number % len(self.cores)])
 
     def measure(self, section, system, seconds):
-        """One run of one system. A run that others disturbed is done again, once."""
+        """Runs one system and returns its figures, or a string with the reason of a failure. A run that other processes
+        disturbed is repeated once."""
         best = None
         for _ in range(2):
-            got = run_json(self.command(section, system, seconds))
-            if isinstance(got, str):
-                return got
-            if best is None or got["foreign"] < best["foreign"]:
-                best = got
+            figures = run_json(self.command(section, system, seconds))
+            if isinstance(figures, str):
+                return figures
+            if best is None or figures["foreign"] < best["foreign"]:
+                best = figures
             if best["foreign"] <= FOREIGN_LIMIT:
                 break
         return best
@@ -119,28 +120,28 @@ class Machine:
         ]  # fmt: skip
 
     def install_sdks(self, source):
-        """Installs the SDKs beside the build, never into the tree. Returns why that was not possible, or None."""
+        """Installs the SDKs into the build directory, never into the tree. Returns the reason of a failure, or None."""
         if not shutil.which("node"):
             return "node is not installed"
         if not shutil.which("npm"):
             return "npm is not installed"
         os.makedirs(self.js, exist_ok=True)
-        wanted = os.path.join(source, "package.json")
-        present = os.path.join(self.js, "package.json")
+        required = os.path.join(source, "package.json")
+        installed = os.path.join(self.js, "package.json")
         complete = os.path.join(self.js, "installed")
-        fresh = not os.path.exists(complete) or open(wanted, "rb").read() != open(present, "rb").read()
+        outdated = not os.path.exists(complete) or open(required, "rb").read() != open(installed, "rb").read()
         for name in os.listdir(source):
             shutil.copy(os.path.join(source, name), self.js)
-        if not fresh:
+        if not outdated:
             return None
         command = ["npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]
         try:
-            done = subprocess.run(
+            completed = subprocess.run(
                 command, cwd=self.js, capture_output=True, text=True, timeout=INSTALL_TIMEOUT, check=False
             )
-        except (OSError, subprocess.TimeoutExpired) as problem:
-            return f"npm install: {problem}"
-        if done.returncode != 0:
-            return "npm install failed; it needs the network"
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return f"npm install: {error}"
+        if completed.returncode != 0:
+            return "npm install failed; it needs network access"
         open(complete, "w", encoding="utf-8").close()
         return None

@@ -1,5 +1,5 @@
-// Our peer as the client of the C echo: the same two phases as the driver, as coroutines that co_await their
-// calls. Prints the same keys.
+// A fairlead Peer as the client of the C echo server: the same two phases as the driver, with coroutines that
+// co_await their calls. Prints the same keys.
 //
 //   peer_client --phase sequential|pipelined [--line-bytes N] [--in-flight N] [--seconds S] [--warm-up N]
 //               [--own-core N] [--server-core N] -- C_ECHO
@@ -18,7 +18,7 @@ namespace {
 using namespace fairlead;
 
 constexpr unsigned kWatchdogSeconds = 60;
-constexpr std::size_t kEnvelopeBytes = 105;  // of a request around its text, as the driver builds it
+constexpr std::size_t kEnvelopeBytes = 105;  // a request without its text, as the driver builds it
 
 struct Options {
   bool sequential = false;
@@ -31,8 +31,8 @@ struct Options {
   std::string server;
 };
 
-[[noreturn]] void fail(const std::string& why) {
-  std::fprintf(stderr, "peer_client: %s\n", why.c_str());
+[[noreturn]] void fail(const std::string& message) {
+  std::fprintf(stderr, "peer_client: %s\n", message.c_str());
   std::exit(1);
 }
 
@@ -58,10 +58,10 @@ Options parse(int argc, char** argv) {
     } else if (flag == "--") {
       options.server = value;
     } else {
-      fail("what is " + flag);
+      fail("unknown option " + flag);
     }
   }
-  if (options.server.empty()) fail("no server");
+  if (options.server.empty()) fail("the server is missing");
   return options;
 }
 
@@ -72,23 +72,23 @@ json::Raw params_of(std::size_t line_bytes) {
   return json::Raw::trusted(params->bytes(), true);
 }
 
-// Calls under way, of one phase. It outlives its callers: run() waits for them.
+// The pending calls of one phase. It outlives its callers: run() waits for them.
 struct Load {
   std::shared_ptr<Peer> peer;
   json::Raw params;
   std::uint64_t until_ns = 0;
-  std::uint64_t most_calls = UINT64_MAX;
+  std::uint64_t max_calls = UINT64_MAX;
   std::uint64_t calls = 0;
   int callers = 0;
-  std::vector<double>* times = nullptr;  // each call's, in microseconds
+  std::vector<double>* times = nullptr;  // of each call, in microseconds
 };
 
 Task<void> caller(Load& load) {
   std::uint64_t before = bench::now_ns();
-  while (before < load.until_ns && load.calls < load.most_calls) {
+  while (before < load.until_ns && load.calls < load.max_calls) {
     const Result<json::Raw> answer = co_await load.peer->call("tools/call", load.params);
     if (!answer) fail(answer.error().to_string());
-    if (answer->text().size() < 20) fail("an answer is too short");
+    if (answer->text().size() < 20) fail("a response is too short");
     ++load.calls;
     const std::uint64_t after = bench::now_ns();
     if (load.times) load.times->push_back(static_cast<double>(after - before) / 1e3);
@@ -113,8 +113,8 @@ std::shared_ptr<Connection> start_server(Loop& loop, const Options& options) {
   return *connection;
 }
 
-// A child's connection names its process: "c_echo (pid 12)".
-pid_t server_of(const Peer& peer) {
+// The name of a connection to a child process contains its PID: "c_echo (pid 12)".
+pid_t server_pid(const Peer& peer) {
   const std::string name = peer.connection().description();
   const std::size_t at = name.rfind("(pid ");
   return at == std::string::npos ? 0 : std::atoi(name.c_str() + at + 5);
@@ -126,7 +126,7 @@ void measure(Loop& loop, const Options& options, Load load) {
     times.reserve(1u << 20);
     load.times = &times;
   }
-  bench::Window window(server_of(*load.peer));
+  bench::MeasurementWindow window(server_pid(*load.peer));
   run(loop, load, options.sequential ? 1 : options.in_flight, options.seconds);
   window.stop();
   const auto calls = static_cast<double>(load.calls);
@@ -138,7 +138,7 @@ void measure(Loop& loop, const Options& options, Load load) {
   }
   std::printf(
       "\"calls\":%.0f,\"calls_per_s\":%.1f,\"server_cpu_us\":%.4f,\"driver_cpu_us\":%.4f,\"foreign\":%.3f}\n",
-      calls, calls / window.seconds(), window.other_cpu_us() / calls, window.own_cpu_us() / calls,
+      calls, calls / window.seconds(), window.server_cpu_us() / calls, window.own_cpu_us() / calls,
       window.foreign_cores());
 }
 
@@ -153,9 +153,9 @@ int main(int argc, char** argv) {
   bench::pin_to_core(options.own_core);
   load.params = params_of(options.line_bytes);
   Load warm_up = load;
-  warm_up.most_calls = options.warm_up;
+  warm_up.max_calls = options.warm_up;
   run(loop, warm_up, options.in_flight, 10);
   measure(loop, options, load);
   load.peer->close();
-  loop.block_on(load.peer->connection().settled());
+  loop.block_on(load.peer->connection().wait_closed());
 }

@@ -1,5 +1,5 @@
-// Our own server: a peer on stdin and stdout with registered methods, written as a user would write it, with
-// the public headers only.
+// A fairlead server: a Peer on stdin and stdout with registered methods, written as a user would write it,
+// with the public headers only.
 #include "fairlead/connection/connect.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/peer/peer.hpp"
@@ -14,9 +14,9 @@ Answer initialize(const Request&) {
                             true);
 }
 
-// The text goes back as the slice it came in: no escape is decoded, nothing is parsed twice.
+// The text is returned as the slice that was received: no escape is decoded, nothing is parsed twice.
 Answer call_tool(const Request& request) {
-  const json::View message = request.args()["arguments"]["message"];
+  const json::View message = request.params_view()["arguments"]["message"];
   if (!message.is(json::Type::string)) return rpc::invalid_params("message must be a string");
   constexpr std::string_view kBefore = R"({"content":[{"type":"text","text":)";
   return json::Raw::trusted(Bytes::join(kBefore, message.text(), "}]}"), true);

@@ -1,22 +1,22 @@
-"""The tables: what was measured, and how it stands against the targets."""
+"""Computes the figures and prints the tables: the measurements of each section, and the targets."""
 import statistics
 
 PASS, MISS, NONE = "pass", "MISS", "-"
 
 
 def median_of(results, section, system, key):
-    values = [one[key] for one in results.rounds.get((section, system), []) if one and key in one]
+    values = [figures[key] for figures in results.rounds.get((section, system), []) if figures and key in figures]
     return statistics.median(values) if values else None
 
 
 def ratios_of(results, section, key, ours, theirs):
-    """The ratio in each round in which both were measured: a busy round hits both."""
+    """Returns the ratio of each round in which both systems were measured. A busy round slows down both."""
     pairs = zip(results.rounds.get((section, ours), []), results.rounds.get((section, theirs), []))
     return [a[key] / b[key] for a, b in pairs if a and b and a.get(key) and b.get(key)]
 
 
 class Target:
-    """A bound on a figure: `value` returns the figure and a remark, or None and why it was not measured."""
+    """A bound on a figure. `value` returns the figure and a remark, or None and the reason why it was not measured."""
 
     def __init__(self, section, title, bound, value, at_most=True, unit="x"):
         self.section = section
@@ -28,21 +28,21 @@ class Target:
 
     def row(self, results):
         value, remark = self.value(results)
-        wanted = ("<= " if self.at_most else ">= ") + spelled(self.bound, self.unit)
+        bound = ("<= " if self.at_most else ">= ") + format_value(self.bound, self.unit)
         if value is None:
-            return {"target": self.title, "wanted": wanted, "value": None, "verdict": NONE, "remark": remark}
-        good = value <= self.bound if self.at_most else value >= self.bound
+            return {"target": self.title, "wanted": bound, "value": None, "verdict": NONE, "remark": remark}
+        reached = value <= self.bound if self.at_most else value >= self.bound
         return {
             "target": self.title,
-            "wanted": wanted,
+            "wanted": bound,
             "value": value,
-            "measured": spelled(value, self.unit),
-            "verdict": PASS if good else MISS,
+            "measured": format_value(value, self.unit),
+            "verdict": PASS if reached else MISS,
             "remark": remark,
         }
 
 
-def spelled(value, unit):
+def format_value(value, unit):
     if unit == "%":
         return f"{100 * value:.1f} %"
     if unit == "KiB":
@@ -51,27 +51,27 @@ def spelled(value, unit):
 
 
 def ratio(section, key, ours, theirs):
-    """Median of the ratios of the rounds; the remark has the two medians and the spread."""
+    """Returns the median of the ratios of all rounds. The remark has the two medians and the spread."""
 
     def value(results):
         ratios = ratios_of(results, section, key, ours, theirs)
         if not ratios:
             absent = [results.missing[name] for name in (ours, theirs) if name in results.missing]
-            return None, "not measured: " + (absent[0] if absent else "left out")
-        mine, other = (median_of(results, section, name, key) for name in (ours, theirs))
+            return None, "not measured: " + (absent[0] if absent else "omitted")
+        our_median, their_median = (median_of(results, section, name, key) for name in (ours, theirs))
         spread = f"rounds {min(ratios):.2f} to {max(ratios):.2f}"
-        return statistics.median(ratios), f"{number(mine)} to {number(other)} {UNITS[key]}; {spread}"
+        return statistics.median(ratios), f"{number(our_median)} to {number(their_median)} {UNITS[key]}; {spread}"
 
     return value
 
 
 def figure(program, *path, scale=1.0, remark=""):
-    """A number out of the JSON object a program of its own printed."""
+    """Returns a number from the JSON object that a separate program printed."""
 
     def value(results):
         node = results.single.get(program)
         if node is None:
-            return None, "not measured: " + results.missing.get(program, "left out")
+            return None, "not measured: " + results.missing.get(program, "omitted")
         for step in path:
             node = node.get(step) if isinstance(node, dict) else None
         return (node * scale, remark) if node is not None else (None, "not measured: no such figure")
@@ -80,15 +80,17 @@ def figure(program, *path, scale=1.0, remark=""):
 
 
 def quotient(program, above, below, remark=""):
+    """Returns the quotient of two numbers of the same program."""
+
     def value(results):
-        a, why = figure(program, *above)(results)
-        b, _ = figure(program, *below)(results)
-        return (a / b, remark) if a is not None and b else (None, why)
+        numerator, reason = figure(program, *above)(results)
+        denominator, _ = figure(program, *below)(results)
+        return (numerator / denominator, remark) if numerator is not None and denominator else (None, reason)
 
     return value
 
 
-UNITS = {"start_ms": "ms", "p50_us": "us", "calls_per_s": "calls/s", "server_cpu_us": "us of CPU a call"}
+UNITS = {"start_ms": "ms", "p50_us": "us", "calls_per_s": "calls/s", "server_cpu_us": "us of CPU per call"}
 
 
 def number(value):
@@ -116,29 +118,29 @@ def print_section(results, section):
     keys = {"sequential": ["p50_us", "p90_us", "p99_us"], "http": ["calls_per_s", "p50_us", "p99_us"]}.get(
         section.phase, ["calls_per_s"]
     )
-    heads = {"p50_us": "p50 us", "p90_us": "p90 us", "p99_us": "p99 us", "calls_per_s": "calls/s"}
-    rows = [["", *(heads[key] for key in keys), "server CPU us", "client CPU us", "foreign"]]
+    titles = {"p50_us": "p50 us", "p90_us": "p90 us", "p99_us": "p99 us", "calls_per_s": "calls/s"}
+    rows = [["", *(titles[key] for key in keys), "server CPU us", "client CPU us", "foreign"]]
     for system in section.systems:
         if (section.name, system.name) not in results.rounds:
             rows.append([system.name, *["-"] * (len(keys) + 3)])
             continue
-        wanted = [*keys, "server_cpu_us", "driver_cpu_us", "foreign"]
-        rows.append([system.name, *(number(median_of(results, section.name, system.name, key)) for key in wanted)])
+        columns = [*keys, "server_cpu_us", "driver_cpu_us", "foreign"]
+        rows.append([system.name, *(number(median_of(results, section.name, system.name, key)) for key in columns)])
     print_columns(rows, aligned_right=range(1, len(rows[0])))
     for system in section.systems:
         if system.name in results.missing:
-            print(f"  {system.name} is not measured: {results.missing[system.name]}")
+            print(f"  {system.name} was not measured: {results.missing[system.name]}")
 
 
-def print_noise(results, limit):
-    """Says how many of the runs were disturbed, so that nobody takes a busy machine's figures for a quiet one's."""
-    foreign = [one["foreign"] for values in results.rounds.values() for one in values if one]
+def print_foreign_load(results, limit):
+    """Prints how many runs were disturbed by other processes, so that their figures are not mistaken for those of an idle machine."""
+    foreign = [figures["foreign"] for values in results.rounds.values() for figures in values if figures]
     busy = sum(value > limit for value in foreign)
     if busy:
         print(
-            f"\nThe machine was busy: in {busy} of {len(foreign)} runs others used more than {limit} cores "
-            f"(median {statistics.median(foreign):.2f}).\nTimes, calls/s and what is derived from them are doubtful, "
-            "CPU a call less so. Measure again when it is quiet."
+            f"\nThe machine was busy: in {busy} of {len(foreign)} runs other processes used more than {limit} cores "
+            f"(median {statistics.median(foreign):.2f}).\nTimes, calls/s and ratios of them are unreliable, "
+            "CPU per call less so. Repeat the measurement on an idle machine."
         )
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures everything side by side and prints one table (README.md says what it means).
+"""Measures all systems side by side and prints one table, which README.md explains.
 
     run.py [--quick] [--only NAME]… [--system NAME]… [--rounds N] [--json FILE] BUILD-DIR
 """
@@ -9,11 +9,11 @@ import json
 import os
 import sys
 
-sys.dont_write_bytecode = True  # the tree stays as it is
+sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 
 from foreign import NAMES, Foreign
 from measuring import FOREIGN_LIMIT, Machine, Results, Section, System, run_json
-from report import Target, figure, print_noise, print_section, print_targets, quotient, ratio
+from report import Target, figure, print_foreign_load, print_section, print_targets, quotient, ratio
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KIB = 1 << 10
@@ -32,7 +32,7 @@ def sections_of(machine, foreign):
     epoll = System("bare epoll", (machine.program("http_epoll"),))
     beast = System("bare Beast", (machine.program("http_beast"),))
     http = System("our HTTP", (machine.program("http_server"),))
-    # Python's SDKs need seconds for the warm-up of the others.
+    # The Python SDKs would need seconds for the warm-up of the others.
     stdio = {
         name: System(name, (*foreign.servers.get(name, (name,)), "stdio", "2025-11-25"), warm_up=500 if name not in ("Go SDK", "Rust SDK") else 0)
         for name in NAMES.values()
@@ -44,37 +44,37 @@ def sections_of(machine, foreign):
     return [
         Section(
             "sequential",
-            "One call after the other, 200 bytes, driver and server each on a core of its own",
+            "One call after the other, 200 bytes, driver and server each on their own core",
             (c_echo, asio, ours, client, v1, v2, *legacy_sdks),
             phase="sequential",
         ),
         Section(
             "one_core",
-            "The same with both on one core: no wake-up across cores, so the instructions themselves show",
+            "The same with both on one core: without wake-ups across cores, the cost of the instructions shows",
             (c_echo, asio, ours, client),
             phase="sequential",
             cores=(1, 1),
         ),
         Section(
             "pipelined",
-            "64 calls under way, 200 bytes ('our client' calls the C echo in the place of the driver)",
+            "64 calls in flight, 200 bytes ('our client' calls the C echo instead of the driver)",
             (c_echo, client, asio, ours, v1, v2),
             warm_up=4000,
         ),
         Section(
             "64KiB",
-            "16 calls under way, 64 KiB",
+            "16 calls in flight, 64 KiB",
             (c_echo, asio, ours),
             line_bytes=64 * KIB,
             in_flight=16,
             warm_up=200,
         ),
         Section(
-            "1MiB", "4 calls under way, 1 MiB", (c_echo, asio, ours), line_bytes=KIB * KIB, in_flight=4, warm_up=20
+            "1MiB", "4 calls in flight, 1 MiB", (c_echo, asio, ours), line_bytes=KIB * KIB, in_flight=4, warm_up=20
         ),
         Section(
             "mcp",
-            "A typed tool with validated arguments, legacy era, 64 calls under way, 200 bytes",
+            "A typed tool with validated arguments, legacy era, 64 calls in flight, 200 bytes",
             (c_echo, mcp, v1, v2, *legacy_sdks),
             warm_up=4000,
         ),
@@ -87,7 +87,7 @@ def sections_of(machine, foreign):
         ),
         Section(
             "mcp_list",
-            "tools/list of 500 tools, legacy era, 16 under way",
+            "tools/list of 500 tools, legacy era, 16 in flight",
             (mcp500, v1_500, v2_500),
             in_flight=16,
             warm_up=100,
@@ -95,7 +95,7 @@ def sections_of(machine, foreign):
         ),
         Section(
             "mcp_list_modern",
-            "tools/list of 500 tools, modern era, 16 under way",
+            "tools/list of 500 tools, modern era, 16 in flight",
             (mcp500, v2_500),
             in_flight=16,
             warm_up=100,
@@ -104,7 +104,7 @@ def sections_of(machine, foreign):
         *(
             Section(
                 f"http_{connections}",
-                f"HTTP: {connections} kept connections, one POST of 200 bytes at a time on each, a constant answer",
+                f"HTTP: {connections} keep-alive connections, one POST of 200 bytes at a time on each, a constant response",
                 (epoll, beast, http),
                 phase="http",
                 in_flight=connections,
@@ -115,7 +115,7 @@ def sections_of(machine, foreign):
     ]
 
 
-# Programs that do their own rounds and print one JSON object.
+# Programs that run their own rounds and print one JSON object.
 PROGRAMS = {
     "memory": ("idle_peers", []),
     "json": ("json_bench", ["--json"]),
@@ -134,7 +134,7 @@ TARGETS = [
         unit="%",
     ),
     Target(
-        "pipelined", "CPU a call, ours to the C echo", 3.5, ratio("pipelined", "server_cpu_us", "ours", "C echo")
+        "pipelined", "CPU per call, ours to the C echo", 3.5, ratio("pipelined", "server_cpu_us", "ours", "C echo")
     ),
     Target(
         "pipelined",
@@ -167,9 +167,9 @@ TARGETS = [
         at_most=False,
         unit="%",
     ),
-    Target("mcp", "MCP CPU a call, legacy, to the C echo", 8, ratio("mcp", "server_cpu_us", "our MCP", "C echo")),
+    Target("mcp", "MCP CPU per call, legacy, to the C echo", 8, ratio("mcp", "server_cpu_us", "our MCP", "C echo")),
     Target(
-        "mcp_modern", "MCP CPU a call, modern, to the C echo", 9, ratio("mcp_modern", "server_cpu_us", "our MCP", "C echo")
+        "mcp_modern", "MCP CPU per call, modern, to the C echo", 9, ratio("mcp_modern", "server_cpu_us", "our MCP", "C echo")
     ),
     *(
         Target(section, title, bound, ratio(section, "calls_per_s", "our MCP", sdk), at_most=False)
@@ -180,10 +180,10 @@ TARGETS = [
             ("mcp_list_modern", "tools/list of 500 tools, modern, to TS SDK 2.x", 30, "TS SDK 2.x"),
         )
     ),
-    Target("mcp", "start to first answer, to TS SDK 1.x", 0.05, ratio("mcp", "start_ms", "our MCP", "TS SDK 1.x")),
+    Target("mcp", "start to first response, to TS SDK 1.x", 0.05, ratio("mcp", "start_ms", "our MCP", "TS SDK 1.x")),
     Target(
         "mcp_modern",
-        "start to first answer, modern, to TS SDK 2.x",
+        "start to first response, modern, to TS SDK 2.x",
         0.05,
         ratio("mcp_modern", "start_ms", "our MCP", "TS SDK 2.x"),
     ),
@@ -217,7 +217,7 @@ TARGETS = [
         "spawn",
         "1 GiB in the parent, to none",
         1.25,
-        quotient("spawn", ("with_1_gib", "ours_ms"), ("small", "ours_ms"), "must not matter; 25 % is for noise"),
+        quotient("spawn", ("with_1_gib", "ours_ms"), ("small", "ours_ms"), "must not matter; 25 % is the tolerance for noise"),
     ),
     Target("catalogue", "catalogue of 100,000 tools built and listed", 1000, figure("catalogue", "all_ms"), unit="ms"),
     Target("catalogue", "change of one server of 1,000 tools", 20, figure("catalogue", "change_ms"), unit="ms"),
@@ -225,19 +225,20 @@ TARGETS = [
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description="Measures everything side by side and prints one table.")
-    parser.add_argument("build", help="the build directory, with the programs in it")
+    parser = argparse.ArgumentParser(description="Measures all systems side by side and prints one table.")
+    parser.add_argument("build", help="the build directory that contains the programs")
     parser.add_argument("--quick", action="store_true", help="three short rounds instead of seven")
-    parser.add_argument("--rounds", type=int, help="how many rounds")
-    parser.add_argument("--only", action="append", help="a section or program by name; may be repeated")
+    parser.add_argument("--rounds", type=int, help="number of rounds")
+    parser.add_argument("--only", action="append", help="measure only this section or program; may be repeated")
     parser.add_argument("--system", action="append", help="measure only systems whose names begin with this; may be repeated")
-    parser.add_argument("--json", metavar="FILE", help="write all figures of all rounds there, too")
+    parser.add_argument("--json", metavar="FILE", help="also write all figures of all rounds to this file")
     return parser.parse_args()
 
 
-def chosen(section, words):
-    """The section with the systems to measure: all, or those whose names begin with one of the words."""
-    return dataclasses.replace(section, systems=tuple(one for one in section.systems if not words or one.name.startswith(tuple(words))))
+def select_systems(section, prefixes):
+    """Returns the section with the systems to measure: all, or those whose names begin with one of the prefixes."""
+    systems = tuple(system for system in section.systems if not prefixes or system.name.startswith(tuple(prefixes)))
+    return dataclasses.replace(section, systems=systems)
 
 
 def progress(text):
@@ -249,14 +250,14 @@ def measure_rounds(machine, sections, results, rounds, quick):
     for number in range(rounds):
         for section in sections:
             present = [system for system in section.systems if system.name not in results.missing]
-            shift = number % len(present)  # nobody is always the first
+            shift = number % len(present)  # so that no system is always the first
             for system in present[shift:] + present[:shift]:
                 progress(f"round {number + 1} of {rounds}: {section.name}, {system.name}")
-                got = machine.measure(section, system, section.seconds / 3 if quick else section.seconds)
-                if isinstance(got, str):
-                    print(f"{section.name}, {system.name}: {got}", file=sys.stderr)
-                    got = None
-                results.rounds.setdefault((section.name, system.name), []).append(got)
+                figures = machine.measure(section, system, section.seconds / 3 if quick else section.seconds)
+                if isinstance(figures, str):
+                    print(f"{section.name}, {system.name}: {figures}", file=sys.stderr)
+                    figures = None
+                results.rounds.setdefault((section.name, system.name), []).append(figures)
     progress("")
 
 
@@ -268,11 +269,11 @@ def run_programs(machine, wanted, results):
             results.missing[name] = f"{program} was not built"
             continue
         progress(program)
-        got = run_json([machine.program(program), *options])
-        if isinstance(got, str):
-            results.missing[name] = got
+        output = run_json([machine.program(program), *options])
+        if isinstance(output, str):
+            results.missing[name] = output
         else:
-            results.single[name] = got
+            results.single[name] = output
     progress("")
 
 
@@ -280,45 +281,45 @@ def write_json(path, results, rows):
     rounds = {}
     for (section, system), values in results.rounds.items():
         rounds.setdefault(section, {})[system] = values
-    everything = {"rounds": rounds, "programs": results.single, "missing": results.missing, "targets": rows}
+    report = {"rounds": rounds, "programs": results.single, "missing": results.missing, "targets": rows}
     with open(path, "w", encoding="utf-8") as file:
-        json.dump(everything, file, indent=1)
+        json.dump(report, file, indent=1)
 
 
 def main():
     arguments = parse_arguments()
     machine = Machine(arguments.build)
-    # What is not measured need not be installed.
-    measured = not arguments.only or {"sequential", "mcp", "mcp_modern"} & set(arguments.only)
-    foreign = Foreign(arguments.build, wanted=measured)
-    everything = sections_of(machine, foreign)
-    names = [section.name for section in everything] + list(PROGRAMS)
+    # The SDKs are installed only if one of their sections is measured.
+    sdks_wanted = not arguments.only or {"sequential", "mcp", "mcp_modern"} & set(arguments.only)
+    foreign = Foreign(arguments.build, wanted=sdks_wanted)
+    all_sections = sections_of(machine, foreign)
+    names = [section.name for section in all_sections] + list(PROGRAMS)
     wanted = arguments.only or names
     for name in wanted:
         if name not in names:
-            sys.exit(f"run.py: no {name}; there are {', '.join(names)}")
-    sections = [chosen(section, arguments.system) for section in everything if section.name in wanted]
+            sys.exit(f"run.py: unknown section {name!r}; the sections are {', '.join(names)}")
+    sections = [select_systems(section, arguments.system) for section in all_sections if section.name in wanted]
     rounds = arguments.rounds or (3 if arguments.quick else 7)
 
     results = Results()
     results.missing |= foreign.missing
     if any("TS SDK" in system.name for section in sections for system in section.systems):
-        problem = machine.install_sdks(os.path.join(HERE, "js"))
-        if problem:
-            results.missing |= {"TS SDK 1.x": problem, "TS SDK 2.x": problem}
+        error = machine.install_sdks(os.path.join(HERE, "js"))
+        if error:
+            results.missing |= {"TS SDK 1.x": error, "TS SDK 2.x": error}
     measure_rounds(machine, sections, results, rounds, arguments.quick)
     run_programs(machine, wanted, results)
 
-    print(f"Medians of {rounds} rounds, systems taking turns in each; cores {machine.core(0)} and {machine.core(1)}.")
-    print(f"'foreign' is what other processes took, in cores: above {FOREIGN_LIMIT} read calls/s with doubt.")
+    print(f"Medians of {rounds} rounds; the systems alternate in each round; cores {machine.core(0)} and {machine.core(1)}.")
+    print(f"'foreign' is the number of cores that other processes used. Above {FOREIGN_LIMIT}, calls/s are unreliable.")
     for section in sections:
         print_section(results, section)
     rows = [target.row(results) for target in TARGETS if target.section in wanted]
     print_targets(rows)
-    print_noise(results, FOREIGN_LIMIT)
+    print_foreign_load(results, FOREIGN_LIMIT)
     if arguments.json:
         write_json(arguments.json, results, rows)
-    failed = any(one is None for values in results.rounds.values() for one in values)
+    failed = any(figures is None for values in results.rounds.values() for figures in values)
     sys.exit(1 if failed else 0)
 
 

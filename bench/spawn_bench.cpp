@@ -1,6 +1,7 @@
-// What starting children through the keeper costs, beside a bare loop of posix_spawn: the time until all of
-// them have echoed a line. Rounds of both are interleaved, so that a busy machine slows both. Then the same
-// with 1 GiB of touched memory in this process, which must not matter.
+// Measures the cost of starting child processes through the keeper, compared with a plain loop of
+// posix_spawn: the time until all of them have echoed a line. Rounds of both are interleaved, so that a busy
+// machine slows both. Then repeats the measurement with 1 GiB of touched memory in this process, which must
+// make no difference.
 //
 //     spawn_bench [--json] [--children 50] [--rounds 15]
 #include <fcntl.h>
@@ -36,8 +37,8 @@ double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-[[noreturn]] void fail(const std::string& why) {
-  std::fprintf(stderr, "spawn_bench: %s\n", why.c_str());
+[[noreturn]] void fail(const std::string& message) {
+  std::fprintf(stderr, "spawn_bench: %s\n", message.c_str());
   std::exit(1);
 }
 
@@ -51,7 +52,7 @@ void read_line(int fd) {
   if (::read(fd, echo, sizeof echo) != static_cast<ssize_t>(kLine.size())) fail("a child did not echo");
 }
 
-// The bare way: three pipes and one posix_spawn a child, nothing else.
+// The baseline: three pipes and one posix_spawn for each child process.
 struct BareChild {
   pid_t pid = 0;
   UniqueFd in, out, err;
@@ -115,27 +116,26 @@ class Readable {
   Descriptor* from_;
 };
 
-// `round` outlives it: our_round() runs the loop until it is through.
-Task<void> one_of_ours(Round& round) {
+// `round` outlives this coroutine: fairlead_round() runs the loop until it has finished.
+Task<void> start_child_and_echo(Round& round) {
   ProcessSpec spec;
   spec.command = "cat";
   Result<std::shared_ptr<Child>> child = co_await Child::spawn(round.loop, std::move(spec));
   if (!child) fail(child.error().to_string());
-  const UniqueFd in = (*child)->take_stdin();
+  const UniqueFd in = (*child)->release_stdin();
   write_line(in.get());
-  Result<Descriptor> out = Descriptor::adopt(round.loop, (*child)->take_stdout());
+  Result<Descriptor> out = Descriptor::adopt(round.loop, (*child)->release_stdout());
   co_await Readable(*out);
   read_line(out->fd());
   round.children.push_back(*child);
   if (--round.missing == 0) round.ready_at = Clock::now();
-  const ExitStatus ignored = co_await (*child)->exited();
-  static_cast<void>(ignored);
+  static_cast<void>(co_await (*child)->wait_exited());
 }
 
-double our_round(Loop& loop, int count) {
+double fairlead_round(Loop& loop, int count) {
   const auto start = Clock::now();
   Round round{loop, {}, count, {}};
-  for (int i = 0; i < count; ++i) loop.spawn(one_of_ours(round));
+  for (int i = 0; i < count; ++i) loop.spawn(start_child_and_echo(round));
   loop.run_until([&] { return round.missing == 0; });
   for (const auto& child : round.children) child->kill();
   loop.run_until([&] {
@@ -149,23 +149,23 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-struct Figures {
+struct RoundTimes {
   double bare_ms;
   double ours_ms;
   double ratio() const { return ours_ms / bare_ms; }
 };
 
-Figures measure(Loop& loop, const Options& options) {
+RoundTimes measure(Loop& loop, const Options& options) {
   std::vector<double> bare;
   std::vector<double> ours;
   for (int i = 0; i < options.rounds; ++i) {
     bare.push_back(bare_round(options.children));
-    ours.push_back(our_round(loop, options.children));
+    ours.push_back(fairlead_round(loop, options.children));
   }
   return {median(bare), median(ours)};
 }
 
-void print(const Options& options, double first, const Figures& small, const Figures& large) {
+void print(const Options& options, double first, const RoundTimes& small, const RoundTimes& large) {
   if (options.json) {
     std::printf(
         "{\"bench\":\"spawn\",\"children\":%d,\"rounds\":%d,\"first_child_ms\":%.3f,"
@@ -206,11 +206,11 @@ Options parse(int argc, char** argv) {
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
   Loop loop;
-  const double first = our_round(loop, 1);
-  const Figures small = measure(loop, options);
+  const double first = fairlead_round(loop, 1);
+  const RoundTimes small = measure(loop, options);
   constexpr std::size_t kLarge = 1u << 30;
   const auto memory = std::make_unique<char[]>(kLarge);
   std::memset(memory.get(), 1, kLarge);
-  const Figures large = measure(loop, options);
+  const RoundTimes large = measure(loop, options);
   print(options, first, small, large);
 }

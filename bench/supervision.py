@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what supervision costs: coming back after a crash, starting and stopping fifty servers (README.md).
+"""Measures supervision: recovery after a crash, and the start and stop of fifty servers (README.md).
 
     supervision.py [--rounds N] BUILD-DIR FAIRLEAD
 """
@@ -17,22 +17,22 @@ import tempfile
 import time
 
 COUNT = 50
-OWN_START = 0.5  # seconds a server takes to start by itself
+OWN_START = 0.5  # seconds that each server needs for its own start
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 
 
 class Gateway:
     def __init__(self, program, config):
-        self.began = time.monotonic()
+        self.start_time = time.monotonic()
         self.process = subprocess.Popen(
             [program, "serve", "--config", config, "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
         )
         for line in self.process.stderr:
-            found = re.search(rb"endpoint=http://127.0.0.1:(\d+)/", line)
-            if found:
-                self.port = int(found[1])
+            match = re.search(rb"endpoint=http://127.0.0.1:(\d+)/", line)
+            if match:
+                self.port = int(match[1])
                 break
-        # Nobody reads the rest; a pipe of log lines is large enough for what follows.
+        # The rest is not read: the pipe has room for all later log lines.
         os.set_blocking(self.process.stderr.fileno(), False)
 
     def post(self, method, **params):
@@ -46,21 +46,22 @@ class Gateway:
             return json.loads(connection.getresponse().read())
 
     def pids(self):
-        """Of the servers, by their place in /health."""
+        """Returns the process ids of the servers, in the order of /health."""
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
             connection.request("GET", "/health")
             servers = json.loads(connection.getresponse().read())["servers"]
         return [int(re.search(r"pid (\d+)", server["connection"])[1]) for server in servers if "connection" in server]
 
     def end(self):
-        began = time.monotonic()
+        """Stops the gateway with SIGTERM. Returns the seconds until it exited."""
+        start = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(60)
         self.process.stderr.close()
-        return time.monotonic() - began
+        return time.monotonic() - start
 
 
-def config_of(folder, command, count=COUNT):
+def write_config(folder, command, count=COUNT):
     path = os.path.join(folder, "gateway.toml")
     with open(path, "w", encoding="utf-8") as file:
         file.write('list_wait = "30s"\n')
@@ -69,26 +70,27 @@ def config_of(folder, command, count=COUNT):
     return path
 
 
-def recovery(program, echo, folder):
-    """From a kill to the next result. A call that reaches the server while it dies may have run: that one is an error."""
-    gateway = Gateway(program, config_of(folder, [echo], 1))
+def measure_recovery(program, echo, folder):
+    """Returns the seconds from a kill to the next result. A call that reaches the server while it dies may have run, so it
+    is answered with an error and repeated here."""
+    gateway = Gateway(program, write_config(folder, [echo], 1))
     gateway.post("tools/list")
     os.kill(gateway.pids()[0], signal.SIGKILL)
-    began = time.monotonic()
+    start = time.monotonic()
     while "result" not in gateway.post("tools/call", name="s0__echo", arguments={"message": "x"}):
         pass
-    took = time.monotonic() - began
+    duration = time.monotonic() - start
     gateway.end()
-    return took
+    return duration
 
 
-def many(program, command, folder):
-    """From the start of the gateway to a list with all servers in it, and from SIGTERM to its end."""
-    gateway = Gateway(program, config_of(folder, command))
+def measure_start_and_stop(program, command, folder):
+    """Returns the seconds from the start of the gateway to a list with all servers, and from SIGTERM to its exit."""
+    gateway = Gateway(program, write_config(folder, command))
     tools = gateway.post("tools/list")["result"]["tools"]
-    started = time.monotonic() - gateway.began
+    started = time.monotonic() - gateway.start_time
     if len(tools) != COUNT:
-        raise OSError(f"{len(tools)} tools")
+        raise OSError(f"the list has {len(tools)} tools instead of {COUNT}")
     return started, gateway.end()
 
 
@@ -104,18 +106,18 @@ def main():
     stubborn = ["/bin/sh", "-c", f'trap "" TERM INT HUP; {echo}; while :; do sleep 1; done']
     with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as folder:
         rounds = range(arguments.rounds)
-        back = [recovery(program, echo, folder) for _ in rounds]
-        good = [many(program, slow, folder) for _ in rounds]
-        bad = [many(program, stubborn, folder)[1] for _ in rounds]
+        recoveries = [measure_recovery(program, echo, folder) for _ in rounds]
+        orderly = [measure_start_and_stop(program, slow, folder) for _ in rounds]
+        stubborn_stops = [measure_start_and_stop(program, stubborn, folder)[1] for _ in rounds]
 
     def show(title, value, bound, unit):
         print(f"  {title:72}{value:9.3f} {unit}  (at most {bound}) {'reached' if value <= bound else 'MISSED'}")
 
     print(f"Medians of {arguments.rounds} rounds.")
-    show("crash to serving again, the C echo's own start included", statistics.median(back) * 1e3, 100, "ms")
-    show(f"{COUNT} servers that need {OWN_START} s each, to the slowest one's own start", statistics.median(g[0] for g in good) / OWN_START, 1.5, "x")
-    show(f"shutdown of {COUNT} well-behaved servers", statistics.median(g[1] for g in good), 1, "s")
-    show(f"shutdown of {COUNT} that ignore everything", statistics.median(bad), 4, "s")
+    show("crash to next result, including the start of the C echo", statistics.median(recoveries) * 1e3, 100, "ms")
+    show(f"{COUNT} servers that need {OWN_START} s each, relative to the start of one server", statistics.median(start for start, _ in orderly) / OWN_START, 1.5, "x")
+    show(f"shutdown of {COUNT} well-behaved servers", statistics.median(stop for _, stop in orderly), 1, "s")
+    show(f"shutdown of {COUNT} servers that ignore EOF and SIGTERM", statistics.median(stubborn_stops), 4, "s")
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
-# libfairlead: the objects of all layers in one library, and everything a user of it needs: headers, the program,
-# find_package(fairlead) and pkg-config. Both say the same: link fairlead::fairlead, or `pkg-config fairlead`.
+# Builds libfairlead from the objects of all layers, and installs it with the headers, the program and the files for
+# find_package(fairlead) and pkg-config. Linking fairlead::fairlead and using `pkg-config fairlead` are equivalent.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(layers ${FAIRLEAD_LAYERS})
-list(REMOVE_ITEM layers fairlead_cli)   # the program's own
+list(REMOVE_ITEM layers fairlead_cli)   # belongs to the program only
 set(objects)
 foreach(layer IN LISTS layers)
   list(APPEND objects $<TARGET_OBJECTS:${layer}>)
 endforeach()
 
-add_library(libfairlead ${objects})     # static, or shared with -DBUILD_SHARED_LIBS=ON
+add_library(libfairlead ${objects})     # static; shared with -DBUILD_SHARED_LIBS=ON
 add_library(fairlead::fairlead ALIAS libfairlead)
 set_target_properties(libfairlead PROPERTIES
   OUTPUT_NAME fairlead EXPORT_NAME fairlead LINKER_LANGUAGE CXX
@@ -19,18 +19,18 @@ target_compile_features(libfairlead PUBLIC cxx_std_23)
 target_include_directories(libfairlead PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 if(BUILD_SHARED_LIBS)
-  # Only our own names leave the library; those of the libraries compiled into it do not.
+  # The library exports only Fairlead's symbols, not those of libraries compiled into it.
   set(exports ${CMAKE_CURRENT_LIST_DIR}/exports.map)
   target_link_options(libfairlead PRIVATE -Wl,--version-script=${exports})
   set_target_properties(libfairlead PROPERTIES LINK_DEPENDS ${exports})
 endif()
 
-# Whatever a layer links, a program that links us statically must link too, so each is named in fairlead-config.cmake.in
-# and fairlead.pc.in.
+# A program that links libfairlead statically must also link the libraries that the layers link. Each of them must
+# therefore be listed in fairlead-config.cmake.in and fairlead.pc.in.
 set(known_links Threads::Threads OpenSSL::SSL OpenSSL::Crypto yaml)
 foreach(library IN LISTS FAIRLEAD_LINKS)
   if(NOT library IN_LIST known_links)
-    message(FATAL_ERROR "${library} is linked by a layer: name it in fairlead-config.cmake.in and fairlead.pc.in")
+    message(FATAL_ERROR "a layer links ${library}, which is not listed for users of libfairlead: add it to fairlead-config.cmake.in, fairlead.pc.in and known_links")
   endif()
 endforeach()
 find_package(Threads REQUIRED)
@@ -38,7 +38,7 @@ find_package(OpenSSL REQUIRED)
 target_link_libraries(libfairlead PUBLIC Threads::Threads OpenSSL::SSL OpenSSL::Crypto yaml)
 
 if(FAIRLEAD_SANITIZE)
-  return()   # not for anybody's machine
+  return()   # sanitized builds are not installed
 endif()
 
 set(cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fairlead)
@@ -48,17 +48,18 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/fairlead DESTINATION ${CMAKE_INS
 if(TARGET fairlead)
   install(TARGETS fairlead)
 endif()
-# The library carries the keeper and runs it from memory; this file is for systems that refuse that (FAIRLEAD_KEEPER).
+# The library embeds the keeper and runs it from memory. The installed file is for systems that forbid this; the variable
+# FAIRLEAD_KEEPER selects it.
 install(TARGETS fairlead-keeper DESTINATION ${CMAKE_INSTALL_LIBEXECDIR})
 install(EXPORT fairlead NAMESPACE fairlead:: FILE fairlead-targets.cmake DESTINATION ${cmake_dir})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fairlead-config.cmake.in
   ${PROJECT_BINARY_DIR}/fairlead-config.cmake INSTALL_DESTINATION ${cmake_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/fairlead-config-version.cmake
-  COMPATIBILITY SameMinorVersion)   # before 1.0 every minor version may break
+  COMPATIBILITY SameMinorVersion)   # before 1.0, every minor version may break compatibility
 install(FILES ${PROJECT_BINARY_DIR}/fairlead-config.cmake ${PROJECT_BINARY_DIR}/fairlead-config-version.cmake
         DESTINATION ${cmake_dir})
 
-# The prefix is found from where the .pc file lies, so that an installed tree can be moved.
+# The prefix is relative to the location of the .pc file, so an installed tree can be moved.
 file(RELATIVE_PATH PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" PC_PREFIX "${PC_PREFIX}")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/fairlead.pc.in ${PROJECT_BINARY_DIR}/fairlead.pc @ONLY)

@@ -1,5 +1,5 @@
-# The keeper: a program of its own, built first and carried within the process layer as bytes.
-# It is built apart from all else: static, small, and without sanitizers whatever the rest is built with.
+# The keeper: a separate program, which is built first and embedded in the process layer as bytes. It has its own build
+# settings: static, small, and always without sanitizers.
 include(CheckCXXSourceCompiles)
 
 function(_fairlead_can_link_static out)
@@ -8,20 +8,21 @@ function(_fairlead_can_link_static out)
   set(${out} ${FAIRLEAD_STATIC_LINKING} PARENT_SCOPE)
 endfunction()
 
-# fairlead_embed_keeper(target): builds `fairlead-keeper` and makes `target` carry it. Call it in src/.
+# fairlead_embed_keeper(target): builds `fairlead-keeper` and embeds it in `target`. Must be called in src/.
 function(fairlead_embed_keeper target)
   set(dir ${PROJECT_SOURCE_DIR}/src/process)
   set(program ${CMAKE_CURRENT_BINARY_DIR}/fairlead-keeper)
-  set(sources main.cpp serve.cpp requests.cpp launch.cpp belts.cpp cgroup.cpp manifest_append.cpp proc.cpp
-              reaper.cpp orphans.cpp table.cpp)
+  set(sources main.cpp serve.cpp requests.cpp launch.cpp restrictions.cpp cgroup.cpp manifest_append.cpp proc.cpp
+              reaper.cpp orphans.cpp child_table.cpp)
   list(TRANSFORM sources PREPEND ${dir}/keeper/)
   add_executable(fairlead-keeper ${sources})
-  # Where the distribution has no static libc the program is an ordinary one: it starts a little slower.
+  # Without a static libc the keeper is linked dynamically and starts slightly slower.
   _fairlead_can_link_static(static)
   if(NOT static)
     message(WARNING "No static libc: fairlead-keeper will be dynamically linked")
   endif()
-  # Set, not added: what the directory says (sanitizers above all) is not for this program.
+  # The properties are set, not appended to, because the options of the directory (sanitizers in particular) must not
+  # apply to the keeper.
   set_target_properties(fairlead-keeper PROPERTIES
     COMPILE_OPTIONS "-Os;-g0;-fno-exceptions;-fno-rtti;-fno-threadsafe-statics;-fno-asynchronous-unwind-tables;-fno-stack-protector;-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wold-style-cast;-Werror"
     LINK_OPTIONS "-s;$<$<BOOL:${static}>:-static>"

@@ -1,9 +1,9 @@
-# One static library a layer, linked only with the layers below it: a wrong dependency fails to link.
-# The installed library is all of them together (cmake/install.cmake).
+# Each layer is a static library that links only the layers below it, so a wrong dependency fails to link.
+# The installed library contains all layers (cmake/install.cmake).
 set(FAIRLEAD_LAYERS "" CACHE INTERNAL "")   # targets, bottom layer first
-set(FAIRLEAD_LINKS "" CACHE INTERNAL "")    # what they link beside each other
+set(FAIRLEAD_LINKS "" CACHE INTERNAL "")    # external libraries that the layers link
 
-# fairlead_layer(name SOURCES … USES lower-layer… LINKS library…)
+# fairlead_layer(name SOURCES … USES lower-layer… LINKS library…): defines the layer `name` as target fairlead_<name>.
 function(fairlead_layer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES;LINKS" ${ARGN})
   add_library(fairlead_${name} STATIC ${ARG_SOURCES})

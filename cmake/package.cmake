@@ -1,4 +1,5 @@
-# The Debian package (`make package`): program, library and headers in one, as `cmake --install` lays them out.
+# The Debian package (`make package`): one package with the program, the library and the headers, in the layout of
+# `cmake --install`.
 set(FAIRLEAD_MAINTAINER "Fairlead <fairlead@localhost>" CACHE STRING "Maintainer field of the Debian package")
 
 install(FILES ${PROJECT_SOURCE_DIR}/packaging/copyright ${PROJECT_SOURCE_DIR}/CHANGELOG.md
@@ -16,8 +17,8 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)                  # Depends: what the program is linked with
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++ (>= 4:12), libboost1.81-dev, libssl-dev, libyaml-dev")    # to use the library; Boost for mcp/typed.hpp
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)                  # Depends: the libraries that the program links
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++ (>= 4:12), libboost1.81-dev, libssl-dev, libyaml-dev")    # needed to use the library; mcp/typed.hpp needs Boost
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ${BUILD_SHARED_LIBS})

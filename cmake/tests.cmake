@@ -1,18 +1,19 @@
-# How tests are built and registered. One GoogleTest program a layer (target test_<name>), every case of it a ctest
-# test of its own (under a sanitizer, every suite); small C programs as fixtures. `unit_tests` builds all of them: the sanitizer presets build only that.
+# Functions that build and register tests. Each layer has one GoogleTest program (target test_<name>). Each test case is a
+# separate ctest test; under a sanitizer, each suite is. Fixtures are small C programs. The target `unit_tests` builds all
+# of them; the sanitizer builds use it instead of building everything.
 include(GoogleTest)
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
 
 set(FAIRLEAD_TEST_DIR ${PROJECT_BINARY_DIR}/tests)
 set(FAIRLEAD_FIXTURE_DIR ${PROJECT_BINARY_DIR}/fixtures)
-set(FAIRLEAD_SHARED_DIR ${PROJECT_SOURCE_DIR}/../shared)   # test data that may be missing: such tests skip
+set(FAIRLEAD_SHARED_DIR ${PROJECT_SOURCE_DIR}/../shared)   # optional test data; tests that need it are skipped if it is missing
 
 add_custom_target(fixtures)
 add_custom_target(unit_tests DEPENDS fixtures)
 
-# fairlead_fixture(name source… [LINKS library…]): a helper program for tests, FAIRLEAD_FIXTURE_DIR/<name> at run time.
-# Never sanitized: fixtures misbehave on purpose, and are spawned with unusual environments.
+# fairlead_fixture(name source… [LINKS library…]): builds a helper program for tests, FAIRLEAD_FIXTURE_DIR/<name> at run
+# time. Fixtures are never sanitized, because they misbehave on purpose and are spawned with unusual environments.
 function(fairlead_fixture name)
   cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
   add_executable(fixture_${name} ${ARG_UNPARSED_ARGUMENTS})
@@ -25,16 +26,17 @@ function(fairlead_fixture name)
   add_dependencies(fixtures fixture_${name})
 endfunction()
 
-# fairlead_test(name SOURCES … USES layer… [LINKS library…] [SERIAL] [TIMEOUT seconds] [LABEL label])
-#   USES     layers by their short names; the headers of src/ are in reach (white-box tests).
-#   SERIAL   no other test beside its cases: for those that count descriptors, memory or time.
-#   TIMEOUT  in seconds, for one case (default 180); under a sanitizer, for a suite, five times that.
-#   LABEL    instead of `unit`. (One only: discovery cannot pass lists.)
+# fairlead_test(name SOURCES … USES layer… [LINKS library…] [SERIAL] [TIMEOUT seconds] [LABEL label]): builds and registers
+# the test program test_<name>.
+#   USES     the short names of the layers to link; tests may include the headers of src/ (white-box tests).
+#   SERIAL   no other test runs at the same time; for tests that measure descriptors, memory or time.
+#   TIMEOUT  the timeout of one case in seconds (default 180); under a sanitizer, a suite has five times that.
+#   LABEL    the ctest label (default `unit`). Only one is possible, because test discovery cannot pass lists.
 # Defines FAIRLEAD_SHARED_DIR, FAIRLEAD_FIXTURE_DIR and FAIRLEAD_SOURCE_DIR as string literals.
 function(fairlead_test name)
   cmake_parse_arguments(ARG "SERIAL" "TIMEOUT;LABEL" "SOURCES;USES;LINKS" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "fairlead_test(${name}): what is ${ARG_UNPARSED_ARGUMENTS}?")
+    message(FATAL_ERROR "fairlead_test(${name}): unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
   set(target test_${name})
   list(TRANSFORM ARG_USES PREPEND fairlead_)
@@ -46,11 +48,11 @@ function(fairlead_test name)
     FAIRLEAD_SHARED_DIR="${FAIRLEAD_SHARED_DIR}"
     FAIRLEAD_FIXTURE_DIR="${FAIRLEAD_FIXTURE_DIR}"
     FAIRLEAD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  # What is tested is optimized, the tests themselves need not be: they are half of all there is to compile. (g++ wants
-  # sibling calls for coroutines that resume each other.)
+  # The tests are half of all code to compile, so they are compiled with little optimization; the layers under test are
+  # optimized. g++ needs sibling calls for coroutines that resume each other.
   target_compile_options(${target} PRIVATE $<IF:$<CXX_COMPILER_ID:Clang>,-O0,-O1$<SEMICOLON>-foptimize-sibling-calls>)
-  # Headers cost more than the tests in them: several sources are compiled as one. (g++ then takes their anonymous
-  # namespaces for those of a header, and warns of what is made of them.)
+  # Headers take longer to compile than the tests that include them, hence the unity build. In a unity build, g++ treats
+  # anonymous namespaces of source files as those of a header and warns about types that use them.
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   add_dependencies(${target} fixtures)
@@ -76,10 +78,10 @@ function(fairlead_test name)
   endif()
 endfunction()
 
-# Makes a ctest test of every suite of a program. To start a sanitized program takes longer than most cases do, so those of
-# a suite share a process. (A case that is skipped is seen in the other builds, where it is a test of its own.)
+# Registers one ctest test for each suite of a program. Starting a sanitized program takes longer than most cases, so the
+# cases of a suite share a process. Skipped cases are reported only by the other builds, where each case is a test.
 function(fairlead_discover_suites name program label timeout serial)
-  set(reader ${CMAKE_CURRENT_BINARY_DIR}/test_${name}_suites.cmake)
-  configure_file(${PROJECT_SOURCE_DIR}/cmake/suites.cmake.in ${reader} @ONLY)
-  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${reader})
+  set(suites_file ${CMAKE_CURRENT_BINARY_DIR}/test_${name}_suites.cmake)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/suites.cmake.in ${suites_file} @ONLY)
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${suites_file})
 endfunction()

@@ -1,6 +1,6 @@
-// An MCP server that asks back: its user for a name, and the client's model for a poem. The same handler
-// serves clients that are sent requests (up to 2025-11-25) and clients that repeat their call with the
-// answers (2026-07-28).
+// An MCP server that sends requests to its client: an elicitation for the user's name, and sampling for a
+// poem by the client's model. The same handlers serve clients that receive these as requests (revisions up to
+// 2025-11-25) and clients that repeat their call with the results (2026-07-28).
 #include <fairlead/mcp/serve.hpp>
 #include <fairlead/mcp/typed.hpp>
 
@@ -12,8 +12,8 @@ BOOST_DESCRIBE_STRUCT(Nothing, (), ())
 static Task<Result<std::string>> greet(mcp::Context context, Nothing) {
   const json::Raw form = json::Raw::trusted(
       Bytes::constant(R"({"type":"object","properties":{"name":{"type":"string"}},"required":["name"]})"));
-  Task<Result<mcp::ElicitResult>> asking = context.elicit("Who are you?", form);
-  const Result<mcp::ElicitResult> answer = co_await asking;
+  Task<Result<mcp::ElicitResult>> elicitation = context.elicit("Who are you?", form);
+  const Result<mcp::ElicitResult> answer = co_await elicitation;
   if (!answer) co_return answer.error();
   if (answer->action != mcp::ElicitResult::Action::accept) co_return std::string("Hello, whoever you are.");
   co_return "Hello, " + json::View(answer->content)["name"].as_string().value_or("") + ".";
@@ -39,8 +39,7 @@ static Task<Result<std::string>> poem(mcp::Context context, PoemArgs args) {
       .end_object()
       .end_array()
       .end_object();
-  Task<Result<json::Raw>> sampling = context.sample(params.finish());
-  const Result<json::Raw> answer = co_await sampling;
+  const Result<json::Raw> answer = co_await context.sample(params.finish());
   if (!answer) co_return answer.error();
   co_return json::View(*answer)["content"]["text"].as_string().value_or("");
 }

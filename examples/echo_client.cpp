@@ -1,4 +1,4 @@
-// Starts a server written in another language, as a child process, and calls it.
+// Starts a server written in another language as a child process, and calls a method of it.
 #include <fairlead/blocking.hpp>
 
 #include <iostream>
@@ -7,7 +7,8 @@ int main(int argc, char** argv) {
   const std::string script = argc > 1 ? argv[1] : "echo_server.py";
   auto peer = fairlead::blocking::Peer::connect("stdio:python3 " + fairlead::percent_encode_word(script));
   if (!peer) {
-    std::cerr << peer.error().to_string() << "\n";  // not found, exited with 1 and these last lines, …
+    std::cerr << peer.error().to_string()
+              << "\n";  // for example: not found, or the exit status and the last lines of stderr
     return 1;
   }
   const auto answer = peer->call("echo", R"({"text": "héllo"})");

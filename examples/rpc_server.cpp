@@ -1,4 +1,4 @@
-// A JSON-RPC server of your own, on stdin and stdout:
+// A JSON-RPC server on stdin and stdout:
 //   echo '{"jsonrpc":"2.0","id":1,"method":"add","params":{"a":2,"b":3}}' | rpc_server
 #include <fairlead/connection/connect.hpp>
 #include <fairlead/json/writer.hpp>
@@ -9,8 +9,8 @@ using namespace fairlead;
 int main() {
   auto methods = std::make_shared<Methods>();
   methods->on("add", [](const Request& request) -> Answer {
-    const auto a = request.args()["a"].as_double();
-    const auto b = request.args()["b"].as_double();
+    const auto a = request.params_view()["a"].as_double();
+    const auto b = request.params_view()["b"].as_double();
     if (!a || !b) return rpc::invalid_params("a and b must be numbers");
     return json::Writer().number(*a + *b).finish();
   });

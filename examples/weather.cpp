@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
       [](const mcp::Context& context, const ForecastArgs& args) {
         Forecast forecast{args.city, {}};
         for (int day = 0; day < args.days; ++day) {
-          context.progress(day + 1, args.days);
+          context.report_progress(day + 1, args.days);
           forecast.days.push_back({day, temperature(args.city, day)});
         }
         return forecast;

@@ -1,5 +1,5 @@
-// What every decoder promises, on any bytes: the same comes out wherever the stream is cut, nothing outside
-// of the input is handed out, no more than the limits allow is held, and what is written is read back.
+// Checks of every frame decoder on arbitrary bytes: the result does not depend on how the stream is split,
+// frames lie within the input, buffered bytes stay within the limits, and written frames are read back.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ inline void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// Where the stream is cut: pseudo-random, but the same for the same input.
-class Cuts {
+// The sizes of the pieces a stream is split into: pseudo-random, and the same for the same input.
+class PieceSizes {
  public:
-  Cuts(std::string_view input, std::size_t longest) : state_(input.size() * 2 + 1), longest_(longest) {
+  PieceSizes(std::string_view input, std::size_t longest) : state_(input.size() * 2 + 1), longest_(longest) {
     for (const char c : input) state_ = (state_ ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   }
   std::size_t next() {
@@ -36,33 +36,33 @@ class Cuts {
 };
 
 struct Event {
-  Decoder::What what;
-  std::size_t at = 0;  // of a frame
+  Decoder::Status status;
+  std::size_t offset = 0;  // the position of a frame in the stream
   std::size_t size = 0;
-  ErrorKind kind = ErrorKind::parse;  // of an error
+  ErrorKind kind = ErrorKind::parse;  // the kind of an error
   bool operator==(const Event&) const = default;
 };
 
-class Run {
+class DecoderRun {
  public:
-  Run(Framing framing, const Limits& limits, std::string_view stream,
-      FramingErrorPolicy policy = FramingErrorPolicy::close)
+  DecoderRun(Framing framing, const Limits& limits, std::string_view stream,
+             FramingErrorPolicy policy = FramingErrorPolicy::close)
       : decoder_(make_decoder(framing, limits, policy)),
         stream_(stream),
-        most_(std::max(limits.max_frame_bytes + 5, limits.max_header_bytes)) {}
+        max_buffered_(std::max(limits.max_frame_bytes + 5, limits.max_header_bytes)) {}
 
-  // Feeds the stream in pieces, then its end.
+  // Feeds the stream in pieces of up to `longest` bytes, then its end.
   std::vector<Event> in_pieces_of(std::size_t longest) {
-    Cuts cuts(stream_, longest);
+    PieceSizes sizes(stream_, longest);
     std::size_t fed = 0;
     while (fed < stream_.size() && !broken_) {
-      fed = std::min(stream_.size(), fed + cuts.next());
+      fed = std::min(stream_.size(), fed + sizes.next());
       feed(fed);
     }
     if (!broken_) {
-      const Decoder::Step last = decoder_->at_end(stream_.substr(done_));
-      require(done_ + last.consumed == stream_.size());
-      take(last, stream_.size());
+      const Decoder::Step last = decoder_->finish(stream_.substr(consumed_));
+      require(consumed_ + last.consumed == stream_.size());
+      record(last, stream_.size());
     }
     return events_;
   }
@@ -70,53 +70,54 @@ class Run {
  private:
   void feed(std::size_t fed) {
     bool again = true;
-    while (again) again = take(decoder_->next(stream_.substr(done_, fed - done_)), fed);
-    require(broken_ || fed - done_ <= most_);
+    while (again) again = record(decoder_->next(stream_.substr(consumed_, fed - consumed_)), fed);
+    require(broken_ || fed - consumed_ <= max_buffered_);
   }
 
-  bool take(const Decoder::Step& step, std::size_t fed) {
-    require(step.consumed <= fed - done_);
-    if (step.what == Decoder::What::more) {
+  bool record(const Decoder::Step& step, std::size_t fed) {
+    require(step.consumed <= fed - consumed_);
+    if (step.status == Decoder::Status::incomplete) {
       require(!step.error && step.frame.empty());
-      done_ += step.consumed;
+      consumed_ += step.consumed;
       return false;
     }
-    Event event{.what = step.what};
-    if (step.what == Decoder::What::frame) {
-      event.at = static_cast<std::size_t>(step.frame.data() - stream_.data());
+    Event event{.status = step.status};
+    if (step.status == Decoder::Status::frame) {
+      event.offset = static_cast<std::size_t>(step.frame.data() - stream_.data());
       event.size = step.frame.size();
-      require(event.at >= done_ && event.at + event.size <= done_ + step.consumed && !step.error);
+      require(event.offset >= consumed_ && event.offset + event.size <= consumed_ + step.consumed &&
+              !step.error);
     } else {
       require(step.error && !step.error->message().empty());
       event.kind = step.error->kind();
     }
     events_.push_back(event);
-    done_ += step.consumed;
-    broken_ = step.what == Decoder::What::broken;
+    consumed_ += step.consumed;
+    broken_ = step.status == Decoder::Status::broken;
     return !broken_;
   }
 
   std::unique_ptr<Decoder> decoder_;
   std::string_view stream_;
-  std::size_t most_;
-  std::size_t done_ = 0;
+  std::size_t max_buffered_;
+  std::size_t consumed_ = 0;
   bool broken_ = false;
   std::vector<Event> events_;
 };
 
 inline void check_splits(Framing framing, const Limits& limits, std::string_view stream) {
   for (const FramingErrorPolicy policy : {FramingErrorPolicy::close, FramingErrorPolicy::resync}) {
-    const std::vector<Event> whole = Run(framing, limits, stream, policy).in_pieces_of(1u << 20);
+    const std::vector<Event> whole = DecoderRun(framing, limits, stream, policy).in_pieces_of(1u << 20);
     for (const std::size_t longest : {1u, 2u, 7u, 300u})
-      require(Run(framing, limits, stream, policy).in_pieces_of(longest) == whole);
+      require(DecoderRun(framing, limits, stream, policy).in_pieces_of(longest) == whole);
   }
 }
 
-inline std::string written(WriteQueue& queue) {
+inline std::string drain_queue(WriteQueue& queue) {
   std::string all;
   std::vector<iovec> parts(3);
   while (!queue.empty()) {
-    const std::size_t used = queue.parts(parts);
+    const std::size_t used = queue.fill_iovecs(parts);
     require(used > 0);
     const std::string_view first(static_cast<const char*>(parts[0].iov_base), parts[0].iov_len);
     const std::string_view some = first.substr(0, first.size() / 2 + 1);
@@ -126,31 +127,32 @@ inline std::string written(WriteQueue& queue) {
   return all;
 }
 
-// Cuts the input into payloads, writes them, and reads them back. `carries` says what a framing cannot carry.
+// Splits the input into payloads, writes them, and reads them back. `carries` returns whether the framing can
+// carry a payload.
 template <class Carries>
 void check_round_trip(Framing framing, std::string_view input, Carries&& carries) {
-  Cuts cuts(input, 200);
+  PieceSizes sizes(input, 200);
   WriteQueue queue(framing);
   std::vector<std::string_view> sent;
   while (!input.empty()) {
-    const std::string_view payload = input.substr(0, cuts.next());
+    const std::string_view payload = input.substr(0, sizes.next());
     input.remove_prefix(payload.size());
     if (!carries(payload)) continue;
     require(queue.push(Rope(Bytes::copy_of(payload), true)).has_value());
     sent.push_back(payload);
   }
-  const std::string stream = written(queue);
-  const std::vector<Event> read = Run(framing, Limits(), stream).in_pieces_of(97);
+  const std::string stream = drain_queue(queue);
+  const std::vector<Event> read = DecoderRun(framing, Limits(), stream).in_pieces_of(97);
   require(read.size() == sent.size());
   for (std::size_t i = 0; i < sent.size(); ++i) {
-    require(read[i].what == Decoder::What::frame);
-    require(std::string_view(stream).substr(read[i].at, read[i].size) == sent[i]);
+    require(read[i].status == Decoder::Status::frame);
+    require(std::string_view(stream).substr(read[i].offset, read[i].size) == sent[i]);
   }
 }
 
 template <class Carries>
 void check_codec(Framing framing, const std::uint8_t* data, std::size_t size, Carries&& carries) {
-  // A copy of exactly this size, so that the sanitizer sees a read past the end.
+  // A copy of exactly this size, so that the sanitizer detects a read past the end.
   const std::vector<char> copy(data, data + size);
   const std::string_view stream(copy.data(), copy.size());
   Limits tight;

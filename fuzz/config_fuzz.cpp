@@ -1,5 +1,5 @@
-// The gateway's configuration on any bytes, JSON or TOML: a configuration, or an error that says what is
-// wrong.
+// Loads the configuration of the gateway from arbitrary bytes, JSON or TOML. The result is a configuration,
+// or an error with a message.
 #include <cstdint>
 #include <string>
 #include <string_view>

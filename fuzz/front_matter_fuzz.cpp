@@ -1,5 +1,5 @@
-// The front matter of a skill on any bytes: an object in valid JSON, or an error that says so, and never more
-// than a few times the bytes that were given.
+// Reads the front matter of a skill from arbitrary bytes. The result is a valid JSON object, or an error with
+// a message, and is at most a few times as large as the input.
 #include "mcp/front_matter.hpp"
 
 #include <cstdint>
@@ -22,7 +22,7 @@ void check(std::string_view markdown) {
     return require(read.error().message().starts_with("front matter: "));
   }
   require(!json::validate(read->text()) && json::View(*read).is(json::Type::object));
-  require(read->text().size() <= 6 * markdown.size() + 16);  // a byte is at most \u00XX
+  require(read->text().size() <= 6 * markdown.size() + 16);  // a byte becomes at most \u00XX
   require(mcp::same_value(json::View(*read), json::View(*read)));
 }
 

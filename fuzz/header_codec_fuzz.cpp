@@ -1,4 +1,4 @@
-// Header framing on any bytes.
+// Decodes header framing from arbitrary bytes.
 #include "codec_checks.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

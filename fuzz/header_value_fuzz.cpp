@@ -1,5 +1,5 @@
-// Values in headers, on any bytes: what is encoded reads back the same and is fit for a header; what decodes
-// is UTF-8 where it was encoded.
+// Encodes and decodes header values of arbitrary bytes. An encoded value round-trips and is a valid header
+// value; an encoded value that decodes is UTF-8.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

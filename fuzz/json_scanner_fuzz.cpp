@@ -1,5 +1,5 @@
-// The json layer on any bytes: the scanner against the reference validator, and on valid text everything
-// that is built on it.
+// Runs the json layer on arbitrary bytes: compares the scanner with the reference validator, and checks on
+// valid text everything that is built on the scanner.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -42,7 +42,7 @@ bool walk(Scanner& scanner) {
   return scanner.value(part);
 }
 
-// A scan that pauses comes to the same end.
+// A scan that pauses has the same result.
 void check_pauses(std::string_view text, std::size_t bytes) {
   ScanPauses pauses(bytes);
   Scanner scanner(text);
@@ -73,7 +73,7 @@ void check_minify(std::string_view text) {
   require(Raw::parse(text)->text() == View(text).text());
 }
 
-// Reads everything, in the way of a user.
+// Reads every value through View.
 void check_views(View view) {
   static_cast<void>(view.as_bool());
   static_cast<void>(view.as_int());
@@ -91,7 +91,7 @@ void check_views(View view) {
   });
 }
 
-// Each member is replaced, removed or left, as the bits of `choice` say.
+// Replaces, removes or keeps each member, depending on the bits of `choice`.
 void check_splice(std::string_view text, std::uint32_t choice) {
   const Bytes bytes = Bytes::copy_of(text);
   require(Splice(bytes).joined().view() == text);
@@ -114,7 +114,7 @@ void check_splice(std::string_view text, std::uint32_t choice) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // A copy of exactly this size, so that the sanitizer sees a read past the end.
+  // A copy of exactly this size, so that the sanitizer detects a read past the end.
   const std::vector<char> copy(data, data + size);
   const std::string_view text(copy.data(), copy.size());
   const bool valid = reference::is_valid(text);

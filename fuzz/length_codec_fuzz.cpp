@@ -1,4 +1,4 @@
-// Length framing on any bytes.
+// Decodes length framing from arbitrary bytes.
 #include "codec_checks.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,5 +1,5 @@
-// Messages out of any bytes: classified without a crash, sliced within their frame, and passed on under
-// another id with every other part as it was.
+// Parses messages from arbitrary bytes: they are classified without a crash, their slices lie within the
+// frame, and a forwarded message with another id keeps every other part.
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
@@ -54,14 +54,14 @@ void check_with_id(const Message& message) {
   require(back.frame().view() == frame);
 }
 
-// A message that goes out on a line stays one line, and says the same.
+// A message written as a line is one line and parses to the same message.
 void check_as_line(const Message& message) {
   WriteQueue queue(Framing::line);
   require(queue.push(Rope(message)).has_value());
   std::string line;
   iovec part{};
   while (!queue.empty()) {
-    require(queue.parts(std::span(&part, 1)) == 1);
+    require(queue.fill_iovecs(std::span(&part, 1)) == 1);
     line.append(static_cast<const char*>(part.iov_base), part.iov_len);
     queue.advance(part.iov_len);
   }
@@ -72,25 +72,25 @@ void check_as_line(const Message& message) {
   require(again.kind() == message.kind() && again.id() == message.id() && again.method() == message.method());
 }
 
-// Whatever is wrong with it, it can be answered.
-void check_answer(const Message& message) {
+// Every invalid message can be answered with an error response.
+void check_error_response(const Message& message) {
   const WireError wire = to_wire(message.problem());
   require(wire.code == kParseError || wire.code == kInvalidRequest);
   const std::string_view id = message.id().empty() ? "null" : message.id();
-  const Message answer = Message::parse(make_error(id, wire.code, wire.message, wire.data).joined());
-  require(answer.is(Kind::error) && answer.id() == id &&
-          answer.remote_error().detail().rpc_code == wire.code);
+  const Message response = Message::parse(make_error(id, wire.code, wire.message, wire.data).joined());
+  require(response.is(Kind::error) && response.id() == id &&
+          response.remote_error().detail().rpc_code == wire.code);
 }
 
 void check_one(const Message& message) {
   check_slices(message);
-  if (message.is(Kind::malformed)) return check_answer(message);
+  if (message.is(Kind::malformed)) return check_error_response(message);
   if (message.is(Kind::error)) static_cast<void>(message.remote_error());
   if (!message.id().empty()) check_with_id(message);
   check_as_line(message);
 }
 
-// Parsing in steps comes to the same end.
+// Parsing in steps has the same result.
 void check_steps(const Message& whole, std::string_view text, const Limits& limits) {
   MessageParser parser(Bytes::copy_of(text), limits, 3);
   std::optional<Message> stepped = parser.step();

@@ -1,5 +1,5 @@
-// References in configuration values, and redaction, on any bytes: what parses expands to the same text again
-// when each reference is written back; no secret is left in redacted text.
+// Parses references in configuration values, and redacts, arbitrary bytes. A text that parses expands to
+// itself when each reference is written back, and redacted text contains no secret.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -22,7 +22,7 @@ Result<std::string> spelled(const Reference& reference) {
   return "${file:" + reference.name + "}";
 }
 
-// Text that parses to `plain` and nothing else.
+// Returns text that parses to `plain` without any reference.
 std::string escaped(const std::string& plain) {
   std::string out;
   for (const char c : plain) out += c == '$' ? "$$" : std::string(1, c);
@@ -46,7 +46,7 @@ void check_references(std::string_view text) {
 
 void check_redaction(std::string_view text) {
   const std::size_t half = text.find('\n');
-  if (half == std::string_view::npos || half < Redactor::kMinSecret) return;
+  if (half == std::string_view::npos || half < Redactor::kMinSecretBytes) return;
   const std::string secret(text.substr(0, half));
   if (secret.contains('*') || secret.ends_with('\r')) return;
   const Redactor redactor({secret});

@@ -1,6 +1,6 @@
-// The reader of HTTP requests on any bytes: the same comes out wherever the stream is cut, no more than the
-// limits allow is held, and what we and Beast both take for a request ends at the same byte and says the
-// same. Where two readers disagree about that, requests can be smuggled.
+// Reads HTTP requests from arbitrary bytes: the result does not depend on how the stream is split, buffered
+// bytes stay within the limits, and a request that both RequestReader and Beast accept ends at the same byte
+// and has the same contents. If two readers disagree about that, request smuggling is possible.
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <cstdint>
@@ -16,46 +16,46 @@ namespace {
 
 using namespace fairlead;
 using http::RequestReader;
-using rpc::checks::Cuts;
+using rpc::checks::PieceSizes;
 using rpc::checks::require;
 
-constexpr std::size_t kHeads = 2000;
-constexpr std::size_t kBodies = 3000;
+constexpr std::size_t kMaxHeadBytes = 2000;
+constexpr std::size_t kMaxBodyBytes = 3000;
 
-struct Seen {
-  std::size_t end = 0;  // of the request, in the stream
+struct ParsedRequest {
+  std::size_t end = 0;  // the end of the request in the stream
   std::string method;
   std::string target;
   std::string body;
-  bool operator==(const Seen&) const = default;
+  bool operator==(const ParsedRequest&) const = default;
 };
 
 struct Outcome {
-  std::vector<Seen> requests;
+  std::vector<ParsedRequest> requests;
   RequestReader::State last = RequestReader::State::idle;
   int status = 0;
   bool operator==(const Outcome&) const = default;
 };
 
 Outcome in_pieces_of(std::string_view stream, std::size_t longest) {
-  RequestReader reader(kHeads, kBodies);
-  Cuts cuts(stream, longest);
+  RequestReader reader(kMaxHeadBytes, kMaxBodyBytes);
+  PieceSizes sizes(stream, longest);
   Outcome outcome;
   std::size_t fed = 0;
   std::size_t done = 0;
   while (fed < stream.size() && reader.state() != RequestReader::State::refused) {
-    fed = std::min(stream.size(), fed + cuts.next());
+    fed = std::min(stream.size(), fed + sizes.next());
     while (done < fed && reader.state() != RequestReader::State::refused) {
       const std::size_t taken = reader.feed(stream.substr(done, fed - done));
       require(taken <= fed - done);
       done += taken;
-      require(reader.body_bytes() <= kBodies);
+      require(reader.received_body_bytes() <= kMaxBodyBytes);
       if (reader.state() != RequestReader::State::complete) {
         require(done == fed || reader.state() == RequestReader::State::refused);
         continue;
       }
       http::Request request;
-      reader.take(request);
+      reader.extract_request(request);
       outcome.requests.push_back({done, request.method, request.target, std::string(request.body.view())});
     }
   }
@@ -64,7 +64,7 @@ Outcome in_pieces_of(std::string_view stream, std::size_t longest) {
   return outcome;
 }
 
-void compare_with_beast(std::string_view stream, const Seen& ours) {
+void compare_with_beast(std::string_view stream, const ParsedRequest& ours) {
   namespace beast = boost::beast::http;
   beast::request_parser<beast::string_body> parser;
   parser.header_limit(1u << 20);
@@ -78,7 +78,7 @@ void compare_with_beast(std::string_view stream, const Seen& ours) {
     done += taken;
     if (problem == beast::error::need_more || taken == 0) break;
   }
-  if (problem || !parser.is_done()) return;  // it is more strict about some things, which is fine
+  if (problem || !parser.is_done()) return;  // Beast is stricter in some cases, which is fine
   require(done == ours.end);
   require(std::string_view(parser.get().method_string()) == ours.method);
   require(parser.get().body() == ours.body);
@@ -92,11 +92,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Outcome whole = in_pieces_of(stream, 1u << 20);
   for (const std::size_t longest : {1u, 2u, 7u, 300u}) require(in_pieces_of(stream, longest) == whole);
   std::size_t begin = 0;
-  for (const Seen& seen : whole.requests) {
-    Seen relative = seen;
+  for (const ParsedRequest& request : whole.requests) {
+    ParsedRequest relative = request;
     relative.end -= begin;
     compare_with_beast(stream.substr(begin), relative);
-    begin = seen.end;
+    begin = request.end;
   }
   return 0;
 }

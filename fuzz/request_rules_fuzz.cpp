@@ -1,5 +1,6 @@
-// The request classifier on any headers and body: header lines, an empty line, the body. It never crashes,
-// and whatever is modern and not refused has an envelope and headers that agree with it.
+// Classifies requests with arbitrary headers and body. The input is header lines, an empty line, and the
+// body. The classifier never crashes, and every modern request that it accepts has an envelope that agrees
+// with its headers.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -15,7 +16,7 @@ namespace {
 mcp::HeaderParams header_params_of(std::string_view) {
   static const json::Raw schema = *json::Raw::parse(
       R"({"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"},"n":{"type":"integer","x-mcp-header":"N"}}})");
-  static const mcp::HeaderParams params = mcp::read_header_annotations(json::View(schema)).shared();
+  static const mcp::HeaderParams params = mcp::read_header_annotations(json::View(schema)).shared_params();
   return params;
 }
 
@@ -33,18 +34,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       headers.add(std::string(line.substr(0, colon)), std::string(line.substr(colon + 1)));
   }
   const rpc::Message message = rpc::Message::parse(Bytes::copy_of(rest));
-  const transport::Verdict verdict = transport::judge(headers, message, header_params_of);
-  static_cast<void>(transport::accepts_of(headers));
+  const transport::Classification classification = transport::classify(headers, message, header_params_of);
+  static_cast<void>(transport::accepted_types(headers));
   static_cast<void>(transport::has_json_body(headers));
-  if (verdict.refusal) {
-    const http::Response response = transport::refuse(*verdict.refusal, message.id());
+  if (classification.refusal) {
+    const http::Response response = transport::to_response(*classification.refusal, message.id());
     std::string body;
     for (const Bytes& part : response.body) body += part.view();
     const rpc::Message said = rpc::Message::parse(Bytes::copy_of(body));
     if (!said.is(rpc::Kind::error) || said.id() == "null" || response.status < 400) std::abort();
   } else if (message.is(rpc::Kind::malformed)) {
     std::abort();
-  } else if (verdict.era == transport::Era::modern && message.is(rpc::Kind::request)) {
+  } else if (classification.era == transport::Era::modern && message.is(rpc::Kind::request)) {
     if (headers.get("mcp-method") != message.method() || headers.get("mcp-protocol-version") != "2026-07-28")
       std::abort();
   }

@@ -1,5 +1,5 @@
-// Schemas, values and patterns from anybody. An input is a schema, then NUL (or, without one, a line break),
-// then a value. Nothing may crash or take long, and what can be asked in two ways must be answered in one.
+// Validates with arbitrary schemas, values and patterns. An input is a schema, then NUL (or, without one, a
+// line break), then a value. Nothing may crash or take long, and two ways to the same result must agree.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -25,7 +25,7 @@ void require(bool holds) {
 void check_value(const Schema& schema, std::string_view value) {
   const auto first = schema.validate(value);
   const auto several = schema.violations(value, 5);
-  if (first && first->limit_reached) return;  // the second way may work a little more or less
+  if (first && first->limit_reached) return;  // violations() may take slightly more or fewer steps
   if (!several.empty() && several.front().limit_reached) return;
   require(first.has_value() == !several.empty() && several.size() <= 5);
   if (first) require(!first->message.empty() && first->message == several.front().message);
@@ -43,7 +43,7 @@ void check_schema(std::string_view text, std::string_view value, SchemaOptions o
   check_value(*schema, value);
 }
 
-// A lookahead that always holds rules out the table for ASCII: both ways of matching must agree.
+// A pattern with a lookahead gets no DFA. Adds one that always holds: both ways of matching must agree.
 void check_pattern(std::string_view pattern, std::string_view text) {
   const auto quick = Regex::compile(pattern, kPatternStates);
   if (!quick) return;
@@ -55,13 +55,13 @@ void check_pattern(std::string_view pattern, std::string_view text) {
   const auto match = quick->search(text, budget);
   budget = 1'000'000;
   const auto other = slow->search(text, budget);
-  require(match == other || match == Regex::Match::gave_up || other == Regex::Match::gave_up);
+  require(match == other || match == Regex::Match::undecided || other == Regex::Match::undecided);
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // Copies of exactly these sizes, so that the sanitizer sees a read past the end.
+  // Copies of exactly these sizes, so that the sanitizer detects a read past the end.
   const std::uint8_t* const end = data + size;
   const std::uint8_t* split = std::find(data, end, 0);
   if (split == end) split = std::find(data, end, '\n');

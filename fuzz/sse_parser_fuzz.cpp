@@ -1,5 +1,5 @@
-// Server-sent events, on any bytes: however the stream is cut, the same events come out of it; none is larger
-// than the limit, and none has a line end other than \n.
+// Parses server-sent events from arbitrary bytes: the events do not depend on how the stream is split, no
+// event is larger than the limit, and none has a line end other than \n.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -1,4 +1,4 @@
-# Run by CPack over the staged tree. It strips programs itself; debug information in static libraries is left to us.
+# Run by CPack on the staging tree. CPack strips programs, but not static libraries: this script removes their debug information.
 cmake_policy(VERSION 3.25)
 file(GLOB_RECURSE archives ${CPACK_TEMPORARY_DIRECTORY}/*.a)
 foreach(archive IN LISTS archives)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs the Debian packages of the named groups (tools/packages.txt) that are missing; default: build and test.
-# Installs only as root or with a sudo that asks nothing; otherwise prints the one command to run, and fails.
+# bootstrap.sh [GROUP…]: installs the missing Debian packages of the given groups of tools/packages.txt (default: build and
+# test). It installs only as root or with a sudo that needs no password; otherwise it prints the command to run and fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if ! command -v dpkg-query >/dev/null; then
-  echo "bootstrap: not a Debian system; the packages of tools/packages.txt are taken as given" >&2
+  echo "bootstrap: not a Debian system; assuming that the packages of tools/packages.txt are installed" >&2
   exit 0
 fi
 
@@ -30,17 +30,17 @@ done
 if ((${#missing[@]} == 0)); then exit 0; fi
 mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort)
 
-as_root=()
+sudo_command=()
 if ((EUID != 0)); then
   if ! sudo -n true 2>/dev/null; then
-    echo "bootstrap: some packages are missing. Run this, then try again:" >&2
+    echo "bootstrap: packages are missing. Run this command, then try again:" >&2
     echo "  sudo sh -c 'apt-get update && apt-get install -y --no-install-recommends ${missing[*]}'" >&2
     exit 1
   fi
-  as_root=(sudo -n)
+  sudo_command=(sudo -n)
 fi
 
 echo "bootstrap: installing ${missing[*]}" >&2
-apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@" >&2; }
-apt update || echo "bootstrap: could not refresh all package lists; trying with what there is" >&2
+apt() { "${sudo_command[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@" >&2; }
+apt update || echo "bootstrap: could not update all package lists; continuing with the existing lists" >&2
 apt install -y --no-install-recommends "${missing[@]}"

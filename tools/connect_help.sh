@@ -1,47 +1,48 @@
 #!/usr/bin/env bash
-# How to connect to the gateway that `make run` is about to start: connect_help.sh ADDRESS PROGRAM [CONFIG]
-# Without an address it is the file's, or the default.
+# connect_help.sh ADDRESS PROGRAM [CONFIG]: prints how to connect to the gateway that `make run` starts next.
+# If ADDRESS is empty, the address is `listen` of the configuration file, or the default.
 set -euo pipefail
 program=$2
 config=${3:-}
-of_file() { [[ -z $config ]] || sed -n "s/^$1 *= *\"\([^\"]*\)\".*/\1/p" "$config" | head -n 1; }
-address=${1:-$(of_file listen)}
+# config_value KEY: prints the string value of a key of the configuration file, if there is one.
+config_value() { [[ -z $config ]] || sed -n "s/^$1 *= *\"\([^\"]*\)\".*/\1/p" "$config" | head -n 1; }
+address=${1:-$(config_value listen)}
 address=${address:-127.0.0.1:8808}
 scheme=http
-[[ -z $(of_file tls_certificate) ]] || scheme=https
+[[ -z $(config_value tls_certificate) ]] || scheme=https
 url=$scheme://$address/mcp
 endpoint=$url
-options=
+curl_options=
 if [[ $address == unix:* ]]; then
   url=http://localhost/mcp
   endpoint="/mcp on ${address#unix:}"
-  options="--unix-socket ${address#unix:} "
+  curl_options="--unix-socket ${address#unix:} "
 fi
-words='"serve", "--stdio"'
-call="demo__add '{\"a\":1,\"b\":2}'"
+serve_arguments='"serve", "--stdio"'
+example_call="demo__add '{\"a\":1,\"b\":2}'"
 if [[ -n $config ]]; then
-  words+=", \"--config\", \"$(realpath "$config")\""
-  call="SERVER__TOOL '{…}'"
+  serve_arguments+=", \"--config\", \"$(realpath "$config")\""
+  example_call="SERVER__TOOL '{…}'"
 fi
 
-printf '\nThe gateway'\''s endpoint is %s; end it with Ctrl-C. To connect:\n' "$endpoint"
+printf '\nThe endpoint of the gateway is %s. Press Ctrl-C to stop the gateway. To connect:\n' "$endpoint"
 [[ $address == unix:* ]] || cat <<TEXT
 
-  From another terminal, here
+  From another terminal, in this directory
     build/release/fairlead tools $url
-    build/release/fairlead tools $url $call
+    build/release/fairlead tools $url $example_call
 
-  The TypeScript SDK
+  With the TypeScript SDK
     await client.connect(new StreamableHTTPClientTransport(new URL("$url")))
 TEXT
 cat <<TEXT
 
-  curl
-    curl -s $options$url -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \\
+  With curl
+    curl -s $curl_options$url -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \\
       -H 'MCP-Protocol-Version: 2026-07-28' -H 'Mcp-Method: tools/list' \\
       -d '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}'
 
-  A desktop client that starts its servers (in its mcpServers)
-    "fairlead": { "command": "$program", "args": [$words] }
+  From a desktop client that starts its servers (in its mcpServers)
+    "fairlead": { "command": "$program", "args": [$serve_arguments] }
 
 TEXT

@@ -1,4 +1,4 @@
-// An echo tool on the official TypeScript SDK, 1.x, over HTTP with sessions. JSON answers, or events with `sse`.
+// An echo tool on the official TypeScript SDK, 1.x, over HTTP with sessions. Responds with JSON, or with SSE events if the argument is `sse`.
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
@@ -13,7 +13,7 @@ async function transportFor(id) {
   const transport = new StreamableHTTPServerTransport({
     sessionIdGenerator: () => randomUUID(),
     enableJsonResponse,
-    onsessioninitialized: (fresh) => sessions.set(fresh, transport),
+    onsessioninitialized: (sessionId) => sessions.set(sessionId, transport),
   });
   const server = new McpServer({ name: 'http_v1', version: '1.0.0' });
   server.registerTool(

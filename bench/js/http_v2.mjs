@@ -1,4 +1,4 @@
-// An echo tool on the official TypeScript SDK, 2.x, over HTTP, stateless. JSON answers, or events with `sse`.
+// An echo tool on the official TypeScript SDK, 2.x, over HTTP, stateless. Responds with JSON, or with SSE events if the argument is `sse`.
 import { createServer } from 'node:http';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { McpServer, createMcpHandler } from '@modelcontextprotocol/server';

@@ -10,7 +10,7 @@ function makeServer() {
     { description: 'Returns the message it was given', inputSchema: z.object({ message: z.string() }) },
     async ({ message }) => ({ content: [{ type: 'text', text: message }] }),
   );
-  // As many more as the command line says, for measuring tools/list.
+  // Additional tools for the measurement of tools/list; the command line has their number.
   for (let i = 0; i < Number(process.argv[2] ?? 0); ++i) {
     server.registerTool(
       `tool${i}`,

@@ -1,4 +1,4 @@
-"""fastmcp_gateway.py PORT COMMAND…: a gateway made with fastmcp, before a server on stdio."""
+"""fastmcp_gateway.py PORT COMMAND…: a gateway made with fastmcp, in front of a server on stdio."""
 import sys
 
 from fastmcp.client.transports import StdioTransport

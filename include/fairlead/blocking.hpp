@@ -1,10 +1,11 @@
-// For programs without an event loop: plain calls that wait. A thread of its own runs the loop behind them.
+// Blocking API for programs without an event loop. Each object runs an event loop on its own thread.
 //
-//   auto peer = fairlead::blocking::Peer::connect("stdio:python3 server.py");
+// Example:
+//   auto peer = blocking::Peer::connect("stdio:python3 server.py");
 //   if (!peer) return report(peer.error());
 //   auto sum = peer->call("add", R"({"a":2,"b":3})");
 //
-// Every function may be called from any thread except the loop's own (that is, not from inside a handler).
+// Thread-safe. The functions must not be called on the loop thread, that is, from a handler in `methods`.
 #pragma once
 
 #include <chrono>
@@ -20,25 +21,29 @@
 
 namespace fairlead::blocking {
 
+// A JSON-RPC connection on which both sides can call methods.
 class Peer {
  public:
-  // Errors as transport::connect() has them. `methods` are what the other side may call on us, on the loop's
-  // thread.
+  // Connects to `uri`. `methods` are the methods that the remote peer may call; their handlers run on the
+  // loop thread. Fails like transport::connect().
   static Result<Peer> connect(std::string_view uri,
                               transport::ConnectOptions options = transport::ConnectOptions(),
                               std::shared_ptr<const Methods> methods = nullptr);
   Peer(Peer&&) noexcept;
   Peer& operator=(Peer&&) noexcept;
-  // Closes, and waits until a child process is gone.
+  // Closes the connection and waits until its child process, if any, has ended.
   ~Peer();
 
-  // `params` is JSON text, or empty for none. Kind serialize when it is not valid JSON.
+  // Sends a call and waits for its response. `params` is JSON text, or empty if the call has no parameters.
+  // Fails with `serialize` if `params` is not valid JSON, with `timeout`, and with the errors of
+  // Peer::call().
   Result<json::Raw> call(std::string_view method, std::string_view params = {},
                          std::optional<std::chrono::milliseconds> timeout = std::nullopt);
+  // Sends a notification. Fails with `serialize` if `params` is not valid JSON.
   Result<void> notify(std::string_view method, std::string_view params = {});
-  // The child process at the other end; nullopt where there is none.
+  // Returns the child process that is the remote peer; nullopt if the remote peer is not a child process.
   std::optional<ChildInfo> child() const;
-  // Idempotent. Later calls fail with kind closed.
+  // Closes the connection. Idempotent. Later calls fail with `closed`.
   void close();
   bool closed() const noexcept;
 
@@ -48,7 +53,7 @@ class Peer {
   std::unique_ptr<Impl> impl_;
 };
 
-// The same for a bare connection: any JSON values, without calls.
+// A connection without JSON-RPC: sends and receives any JSON values.
 class Connection {
  public:
   static Result<Connection> connect(std::string_view uri,
@@ -57,10 +62,10 @@ class Connection {
   Connection& operator=(Connection&&) noexcept;
   ~Connection();
 
-  // `value` is one JSON value. Returns when it is with the operating system. Kind serialize when it is not
-  // valid JSON.
+  // Sends one JSON value. Returns when the value has been passed to the operating system. Fails with
+  // `serialize` if `value` is not valid JSON.
   Result<void> send(std::string_view value);
-  // What arrived; value() of it is any JSON value.
+  // Waits for the next message. Its value() may be any JSON value, not only a JSON-RPC message.
   Result<rpc::Message> receive();
   std::optional<ChildInfo> child() const;
   void close();

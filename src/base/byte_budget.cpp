@@ -11,9 +11,9 @@ std::shared_ptr<ByteAccount> ByteBudget::account(const std::string& key) {
   if (found != accounts_.end()) {
     if (std::shared_ptr<ByteAccount> existing = found->second.lock()) return existing;
   }
-  auto made = std::make_shared<ByteAccount>(shared_from_this(), key);
-  accounts_[key] = made;
-  return made;
+  auto account = std::make_shared<ByteAccount>(shared_from_this(), key);
+  accounts_[key] = account;
+  return account;
 }
 
 ByteAccount::~ByteAccount() {
@@ -44,13 +44,13 @@ ChargeOutcome ByteCharge::resize(std::size_t bytes) noexcept {
 
 void ByteCharge::set(std::size_t bytes) noexcept {
   if (account_) {
-    account_->used_ += bytes - bytes_;  // modulo arithmetic: also less
+    account_->used_ += bytes - bytes_;  // wraps around if the charge shrinks
     account_->budget_->used_ += bytes - bytes_;
   }
   bytes_ = bytes;
 }
 
-Error ByteCharge::refusal(ChargeOutcome outcome) const {
+Error ByteCharge::refusal_error(ChargeOutcome outcome) const {
   const ByteBudgetLimits limits = account_ ? account_->budget().limits() : ByteBudgetLimits();
   if (outcome == ChargeOutcome::client_exhausted) {
     return Error(ErrorKind::resource_exhausted,

@@ -8,7 +8,7 @@ namespace fairlead {
 
 namespace {
 
-// The bytes follow the block in the same allocation; this is where they begin.
+// Returns the address of the bytes, which follow the block in the same allocation.
 template <class Block>
 char* storage(Block* block) {
   return reinterpret_cast<char*>(block) + sizeof(Block);
@@ -16,8 +16,8 @@ char* storage(Block* block) {
 
 }  // namespace
 
-// The one place that allocates by hand: counter and bytes in one allocation is what makes a small
-// message cost one malloc.
+// Allocates manually so that the counter and the bytes share one allocation: a small message then costs a
+// single malloc.
 Bytes Bytes::allocate(std::size_t size, char*& data) {
   auto* block = ::new (::operator new(sizeof(Block) + size)) Block;
   data = storage(block);
@@ -41,24 +41,24 @@ Bytes Bytes::join(std::string_view a, std::string_view b, std::string_view c, st
 }
 
 Bytes Bytes::adopt(std::string text) {
-  char* place = nullptr;
-  Bytes bytes = allocate(sizeof(std::string), place);
-  auto* owned = ::new (static_cast<void*>(place)) std::string(std::move(text));
+  char* storage_begin = nullptr;
+  Bytes bytes = allocate(sizeof(std::string), storage_begin);
+  auto* owned = ::new (static_cast<void*>(storage_begin)) std::string(std::move(text));
   bytes.block_->adopted = true;
   bytes.view_ = *owned;
   return bytes;
 }
 
 std::string Bytes::reclaim() noexcept {
-  if (!block_ || !block_->adopted || block_->count.load(std::memory_order_acquire) != 1) return {};
-  std::string taken = std::move(*reinterpret_cast<std::string*>(storage(block_)));
-  taken.clear();
+  if (!block_ || !block_->adopted || block_->reference_count.load(std::memory_order_acquire) != 1) return {};
+  std::string reclaimed = std::move(*reinterpret_cast<std::string*>(storage(block_)));
+  reclaimed.clear();
   *this = Bytes();
-  return taken;
+  return reclaimed;
 }
 
 void Bytes::release() noexcept {
-  if (block_->count.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (block_->reference_count.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   if (block_->adopted) reinterpret_cast<std::string*>(storage(block_))->~basic_string();
   block_->~Block();
   ::operator delete(block_);

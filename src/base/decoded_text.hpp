@@ -1,5 +1,5 @@
-// DecodedText: text with the escapes of JSON strings or URLs replaced by what they stand for, byte by byte
-// traceable to where it came from. Private to the layer.
+// DecodedText: text with JSON or URL escapes decoded. Maps each decoded byte back to its offset in the
+// original text. Private to the layer.
 #pragma once
 
 #include <cstddef>
@@ -11,27 +11,30 @@ namespace fairlead {
 
 class DecodedText {
  public:
-  // Nothing is decoded yet.
+  // Creates a text in which nothing is decoded yet.
   explicit DecodedText(std::string_view original);
 
   const std::string& text() const noexcept { return text_; }
-  // Where in the original the byte at `at` came from. Of text().size(): the original's size.
-  std::size_t origin(std::size_t at) const noexcept { return origins_[at]; }
+  // Returns the offset in the original text of the byte `offset` of text(). For text().size(), returns the
+  // size of the original text.
+  std::size_t origin(std::size_t offset) const noexcept { return origins_[offset]; }
 
-  // The escapes of JSON strings: \n, \", \/, \u0041, surrogate pairs.
+  // Returns this text with the escapes of JSON strings decoded: \n, \", \/, \u0041, surrogate pairs.
   DecodedText without_json_escapes() const;
-  // %41, and + for a space if `plus_is_space`.
+  // Returns this text with percent-encoding (%41) decoded, and + decoded as a space if `plus_is_space`.
   DecodedText without_percent_encoding(bool plus_is_space) const;
 
  private:
   DecodedText() = default;
   void append(std::string_view bytes, std::size_t origin);
+  // Adds the origin of the end of the text. Called after the last append().
   void finish(const DecodedText& from) { origins_.push_back(from.origins_.back()); }
-  // Decodes the JSON escape at `at` of `from`; returns how long it is, 1 for what is none.
-  std::size_t append_json_escape(const DecodedText& from, std::size_t at);
+  // Appends the decoded JSON escape or the plain byte at `offset` of `from`. Returns the size of its
+  // spelling in bytes.
+  std::size_t append_decoded_json(const DecodedText& from, std::size_t offset);
 
   std::string text_;
-  std::vector<std::size_t> origins_;  // by byte of text_, and one more
+  std::vector<std::size_t> origins_;  // one entry per byte of text_, and one for its end
 };
 
 }  // namespace fairlead

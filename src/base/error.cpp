@@ -33,7 +33,7 @@ const ErrorDetail& Error::detail() const noexcept {
   return detail_ ? *detail_ : none;
 }
 
-// Errors are copied freely, so a shared detail is copied before it is changed.
+// Copies of an error share their detail, so it is copied before it is changed (copy on write).
 ErrorDetail& Error::editable_detail() {
   if (!detail_) detail_ = std::make_shared<ErrorDetail>();
   if (detail_.use_count() > 1) detail_ = std::make_shared<ErrorDetail>(*detail_);
@@ -44,33 +44,33 @@ std::string Error::to_string() const {
   std::string text(fairlead::to_string(kind_));
   text += ": ";
   text += message_;
-  const ErrorDetail& facts = detail();
+  const ErrorDetail& details = detail();
   const auto line = [&](std::string_view label, const std::string& value) {
     if (!value.empty()) ((text += '\n') += label) += value;
   };
-  line("command: ", facts.command_line);
-  line("PATH: ", facts.search_path);
-  if (!facts.stderr_lines.empty()) {
+  line("command: ", details.command_line);
+  line("PATH: ", details.search_path);
+  if (!details.stderr_lines.empty()) {
     text += "\nlast lines of its stderr:";
-    for (const auto& words : facts.stderr_lines) text += "\n  " + words;
+    for (const auto& stderr_line : details.stderr_lines) text += "\n  " + stderr_line;
   }
-  line("code: ", facts.code);
-  line("remedy: ", facts.remedy);
+  line("code: ", details.failure_code);
+  line("remedy: ", details.remedy);
   return text;
 }
 
-Error Error::from_errno(ErrorKind kind, std::string_view what, int os_error) {
+Error Error::from_errno(ErrorKind kind, std::string_view operation, int os_error) {
   char buffer[128];
-  std::string message(what);
+  std::string message(operation);
   message += ": ";
   message += strerror_r(os_error, buffer, sizeof buffer);
   return Error(kind, std::move(message)).with([&](ErrorDetail& d) { d.os_error = os_error; });
 }
 
-Error Error::timeout(std::string_view what, std::chrono::milliseconds after) {
-  std::string message(what);
-  message += " got no answer within " + std::to_string(after.count()) + " ms";
-  return Error(ErrorKind::timeout, std::move(message)).with([&](ErrorDetail& d) { d.after = after; });
+Error Error::timeout(std::string_view operation, std::chrono::milliseconds waited) {
+  std::string message(operation);
+  message += " got no answer within " + std::to_string(waited.count()) + " ms";
+  return Error(ErrorKind::timeout, std::move(message)).with([&](ErrorDetail& d) { d.waited = waited; });
 }
 
 Error Error::rpc(std::int64_t code, std::string message, std::string data) {

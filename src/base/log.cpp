@@ -31,12 +31,12 @@ void append_timestamp(std::string& out) {
   out += text;
 }
 
-// Control characters would let remote input forge log lines or drive a terminal, so they are escaped in both
-// formats. Invalid UTF-8 becomes U+FFFD, so that a line is always text.
+// Escapes control characters in both formats, because they would let remote input forge log lines or control
+// the terminal. Invalid UTF-8 becomes U+FFFD, so that a line is always valid text.
 void append_escaped(std::string& out, std::string_view value) {
   while (!value.empty()) {
     const CodePoint first = first_code_point(value);
-    if (first.length == 0 || is_control(first.value)) {
+    if (first.length == 0 || is_unprintable(first.value)) {
       const unsigned code = first.length == 0 ? 0xfffd : static_cast<unsigned>(first.value & 0xffff);
       char escape[8];
       std::snprintf(escape, sizeof escape, "\\u%04x", code);
@@ -62,14 +62,15 @@ void append_quoted(std::string& out, std::string_view value) {
   out += '"';
 }
 
-// The beginning of a text that is longer than a log line should be, and how much is missing.
+// Returns the beginning of `text` and a note with the full size, which includes `omitted` bytes that are not
+// in `text`.
 std::string truncated(std::string_view text, std::size_t omitted) {
   const std::size_t whole = text.size() + omitted;
   return std::string(utf8_prefix(text, Limits::kMaxLogFieldBytes)) + "... (truncated, " +
          std::to_string(whole) + " bytes)";
 }
 
-bool is_long(std::string_view text, std::size_t omitted) {
+bool is_too_long(std::string_view text, std::size_t omitted) {
   return omitted > 0 || text.size() > Limits::kMaxLogFieldBytes;
 }
 
@@ -86,7 +87,7 @@ std::string text_line(LogLevel level, std::string_view message, std::span<const 
   line += ' ';
   line += to_string(level);
   line += ' ';
-  std::string text = is_long(message, 0) ? truncated(message, 0) : std::string(message);
+  std::string text = is_too_long(message, 0) ? truncated(message, 0) : std::string(message);
   std::ranges::replace_if(
       text, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
   append_escaped(line, text);
@@ -94,7 +95,7 @@ std::string text_line(LogLevel level, std::string_view message, std::span<const 
     line += ' ';
     line += field.key;
     line += '=';
-    if (is_long(field.value, field.omitted)) {
+    if (is_too_long(field.value, field.omitted)) {
       append_quoted(line, truncated(field.value, field.omitted));
     } else if (needs_quotes(field.value)) {
       append_quoted(line, field.value);
@@ -112,14 +113,14 @@ std::string json_line(LogLevel level, std::string_view message, std::span<const 
   line += "\",\"level\":\"";
   line += to_string(level);
   line += "\",\"message\":";
-  append_quoted(line, is_long(message, 0) ? truncated(message, 0) : std::string(message));
+  append_quoted(line, is_too_long(message, 0) ? truncated(message, 0) : std::string(message));
   for (const LogField& field : fields) {
     line += ',';
     append_quoted(line, field.key);
     line += ':';
     if (field.literal) {
       line += field.value;
-    } else if (is_long(field.value, field.omitted)) {
+    } else if (is_too_long(field.value, field.omitted)) {
       append_quoted(line, truncated(field.value, field.omitted));
     } else {
       append_quoted(line, field.value);
@@ -129,56 +130,57 @@ std::string json_line(LogLevel level, std::string_view message, std::span<const 
   return line;
 }
 
-// Only what is written is searched, and a little more: a secret that the truncation cuts is found whole.
+// Returns the fields with secrets redacted. Searches only twice as many bytes of a value as are written, so
+// that a secret at the point where the value is truncated is found as a whole.
 std::vector<LogField> redacted_fields(std::span<const LogField> fields, const Redactor& redactor) {
-  constexpr std::size_t kSearched = 2 * Limits::kMaxLogFieldBytes;
+  constexpr std::size_t kMaxSearchedBytes = 2 * Limits::kMaxLogFieldBytes;
   std::vector<LogField> redacted(fields.begin(), fields.end());
   for (LogField& field : redacted) {
     if (field.literal) continue;
-    if (field.value.size() > kSearched) {
-      field.omitted += field.value.size() - kSearched;
-      field.value.resize(kSearched);
+    if (field.value.size() > kMaxSearchedBytes) {
+      field.omitted += field.value.size() - kMaxSearchedBytes;
+      field.value.resize(kMaxSearchedBytes);
     }
     field.value = field.omitted > 0 ? redactor.redact_excerpt(field.value) : redactor.redact(field.value);
   }
   return redacted;
 }
 
-// Writes lines to stderr. Called under the mutex of its log.
+// Writes lines to stderr. Called with the mutex of the Log::Target locked.
 class StderrSink {
  public:
   explicit StderrSink(LogFormat format) : format_(format) {}
 
   void operator()(std::string_view line) {
-    if (!end_torn_line() || !report_dropped() || !write(line)) ++dropped_;
+    if (!end_partial_line() || !report_dropped() || !write(line)) ++dropped_lines_;
   }
 
  private:
   bool write(std::string_view line) {
     const std::size_t written = write_without_blocking(STDERR_FILENO, line);
-    torn_ = torn_ || (written > 0 && written < line.size());
+    partial_line_ = partial_line_ || (written > 0 && written < line.size());
     return written == line.size();
   }
 
-  // A line of which only a part was accepted must not run into the next one.
-  bool end_torn_line() {
-    if (torn_) torn_ = write_without_blocking(STDERR_FILENO, "\n") == 0;
-    return !torn_;
+  // Terminates a partially written line, so that the next line starts on its own line.
+  bool end_partial_line() {
+    if (partial_line_) partial_line_ = write_without_blocking(STDERR_FILENO, "\n") == 0;
+    return !partial_line_;
   }
 
   bool report_dropped() {
-    if (dropped_ == 0) return true;
-    const LogField count("lines", dropped_);
-    const auto line_of = format_ == LogFormat::json ? &json_line : &text_line;
-    if (!write(line_of(LogLevel::warning, "log lines dropped: stderr was not read", {&count, 1})))
+    if (dropped_lines_ == 0) return true;
+    const LogField count("lines", dropped_lines_);
+    const auto format_line = format_ == LogFormat::json ? &json_line : &text_line;
+    if (!write(format_line(LogLevel::warning, "log lines dropped: stderr was not read", {&count, 1})))
       return false;
-    dropped_ = 0;
+    dropped_lines_ = 0;
     return true;
   }
 
   LogFormat format_;
-  std::size_t dropped_ = 0;
-  bool torn_ = false;  // the last line was written in part
+  std::size_t dropped_lines_ = 0;
+  bool partial_line_ = false;  // the last line was written only in part
 };
 
 }  // namespace
@@ -198,11 +200,11 @@ std::string_view to_string(LogLevel level) noexcept {
 LogField::LogField(std::string_view name, std::string_view text)
     : key(name), value(text.substr(0, Limits::kMaxLogFieldBytes)), omitted(text.size() - value.size()) {}
 
-LogField LogField::json_number(std::string_view name, std::string_view spelled) {
-  constexpr std::size_t kLongestNumber = 32;
-  const bool number = !spelled.empty() && spelled.size() <= kLongestNumber &&
-                      spelled.find_first_not_of("0123456789+-.eE") == std::string_view::npos;
-  LogField field(name, spelled);
+LogField LogField::json_number(std::string_view name, std::string_view json_text) {
+  constexpr std::size_t kMaxNumberBytes = 32;
+  const bool number = !json_text.empty() && json_text.size() <= kMaxNumberBytes &&
+                      json_text.find_first_not_of("0123456789+-.eE") == std::string_view::npos;
+  LogField field(name, json_text);
   field.literal = number;
   return field;
 }
@@ -232,22 +234,22 @@ bool Log::enabled(LogLevel level) const noexcept {
 
 void Log::write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) const {
   if (!enabled(level)) return;
-  const std::shared_ptr<const Redactor> redactor = redactor_ ? redactor_->current() : nullptr;
+  const std::shared_ptr<const Redactor> redactor = redactor_ ? redactor_->snapshot() : nullptr;
   const bool plain = !redactor || redactor->empty();
-  const std::string clean = plain ? std::string() : redactor->redact(message);
-  const std::vector<LogField> redacted =
+  const std::string redacted_message = plain ? std::string() : redactor->redact(message);
+  const std::vector<LogField> redacted_copies =
       plain ? std::vector<LogField>() : redacted_fields({fields.begin(), fields.size()}, *redactor);
   const std::span<const LogField> written =
-      plain ? std::span(fields.begin(), fields.size()) : std::span<const LogField>(redacted);
-  const auto line_of = target_->format == LogFormat::json ? &json_line : &text_line;
-  const std::string line = line_of(level, plain ? message : std::string_view(clean), written);
+      plain ? std::span(fields.begin(), fields.size()) : std::span<const LogField>(redacted_copies);
+  const auto format_line = target_->format == LogFormat::json ? &json_line : &text_line;
+  const std::string line = format_line(level, plain ? message : std::string_view(redacted_message), written);
   const std::lock_guard lock(target_->mutex);
   target_->sink(line);
 }
 
 std::size_t write_without_blocking(int fd, std::string_view bytes) noexcept {
-  // We may not set O_NONBLOCK on a descriptor shared with other processes. A pipe that polls writable
-  // takes PIPE_BUF bytes without blocking, so write in pieces of that size.
+  // O_NONBLOCK must not be set on a descriptor that other processes share. A pipe that polls writable accepts
+  // PIPE_BUF bytes without blocking, so the bytes are written in pieces of that size.
   std::size_t done = 0;
   while (done < bytes.size()) {
     pollfd ready{fd, POLLOUT, 0};

@@ -7,14 +7,14 @@ namespace fairlead {
 std::optional<std::uint64_t> LogRateLimit::admit(Time now) noexcept {
   if (now >= interval_end_) {
     interval_end_ = now + interval_;
-    admitted_ = 0;
+    admitted_count_ = 0;
   }
-  if (admitted_ >= lines_) {
-    ++suppressed_;
+  if (admitted_count_ >= max_lines_) {
+    ++suppressed_count_;
     return std::nullopt;
   }
-  ++admitted_;
-  return std::exchange(suppressed_, 0);
+  ++admitted_count_;
+  return std::exchange(suppressed_count_, 0);
 }
 
 void LogRateLimit::write(const Log& log, LogLevel level, std::string_view message,

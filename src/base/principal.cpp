@@ -11,25 +11,25 @@ bool Principal::has_role(std::string_view role) const noexcept {
 }
 
 PrincipalPtr Principal::anonymous(std::string client_address) {
-  auto made = std::make_shared<Principal>();
-  made->client_address = std::move(client_address);
-  return made;
+  auto principal = std::make_shared<Principal>();
+  principal->client_address = std::move(client_address);
+  return principal;
 }
 
 PrincipalPtr Principal::local(unsigned uid, std::string client_address) {
-  auto made = std::make_shared<Principal>();
-  made->issuer = kLocalIssuer;
-  made->subject = "uid:" + std::to_string(uid);
-  made->user = made->subject;
-  made->client_address = std::move(client_address);
-  return made;
+  auto principal = std::make_shared<Principal>();
+  principal->issuer = kLocalIssuer;
+  principal->subject = "uid:" + std::to_string(uid);
+  principal->user = principal->subject;
+  principal->client_address = std::move(client_address);
+  return principal;
 }
 
 bool same_identity(const Principal& a, const Principal& b) noexcept {
   return a.issuer == b.issuer && a.subject == b.subject && a.user == b.user;
 }
 
-// Each part is preceded by its length, so that no two identities run together to the same text.
+// Each part is preceded by its length, so that different identities never yield the same text.
 std::string identity_key(const Principal& principal) {
   if (principal.is_anonymous()) return {};
   std::string key;
@@ -40,7 +40,7 @@ std::string identity_key(const Principal& principal) {
 
 std::string client_key(const Principal& principal) {
   if (!principal.is_anonymous()) return "principal " + identity_key(principal);
-  return "address " + network_of_remote(principal.client_address);
+  return "address " + client_network(principal.client_address);
 }
 
 }  // namespace fairlead

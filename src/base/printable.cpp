@@ -17,7 +17,8 @@ void append_escape(std::string& out, std::uint32_t code_point) {
   append_hex_escape(out, code_point < 0x80 ? "\\x%02x" : "\\u%04x", code_point);
 }
 
-// Replaces the characters that `escape` handles: it appends to `out` and returns true.
+// Returns `text` with some characters escaped. Calls `escape(out, rest, code_point)` for each character;
+// `escape` either appends a replacement to `out` and returns true, or returns false to keep the character.
 template <class Escape>
 std::string escaped(std::string_view text, Escape escape) {
   std::string out;
@@ -66,7 +67,7 @@ std::string shortened(std::string_view text, std::size_t max_bytes) {
   return prefix.size() < text.size() ? prefix + "..." : prefix;
 }
 
-bool is_control(std::uint32_t c) noexcept {
+bool is_unprintable(std::uint32_t c) noexcept {
   const bool controls = c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029;
   const bool directions = c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
                           (c >= 0x2066 && c <= 0x2069);
@@ -75,7 +76,7 @@ bool is_control(std::uint32_t c) noexcept {
 
 std::string printable_text(std::string_view text) {
   return escaped(text, [](std::string& out, std::string_view rest, std::uint32_t c) {
-    if (c == '\n' || c == '\t' || !is_control(c)) return false;
+    if (c == '\n' || c == '\t' || !is_unprintable(c)) return false;
     if (!rest.starts_with("\r\n")) append_escape(out, c);
     return true;
   });
@@ -83,7 +84,7 @@ std::string printable_text(std::string_view text) {
 
 std::string printable_line(std::string_view text) {
   return escaped(text, [](std::string& out, std::string_view, std::uint32_t c) {
-    if (!is_control(c)) return false;
+    if (!is_unprintable(c)) return false;
     if (c == '\n' || c == '\t') {
       out += c == '\n' ? "\\n" : "\\t";
     } else {
@@ -93,10 +94,11 @@ std::string printable_line(std::string_view text) {
   });
 }
 
-// Outside of strings the only control characters are white space, and within them C0 is escaped already.
+// Keeps all characters below 0x20: in valid JSON they are white space between tokens, because inside strings
+// they are already escaped.
 std::string printable_json(std::string_view json) {
   return escaped(json, [](std::string& out, std::string_view, std::uint32_t c) {
-    if (c < 0x20 || !is_control(c)) return false;
+    if (c < 0x20 || !is_unprintable(c)) return false;
     append_hex_escape(out, "\\u%04x", c);
     return true;
   });

@@ -1,6 +1,6 @@
-// Makes text of others safe to show on a terminal: what a terminal would act on becomes a visible escape.
-// These are control characters (C0, DEL, C1), which move the cursor and set colours and titles, characters
-// that change the direction of text, and bytes that are not UTF-8.
+// Escapes untrusted text for output on a terminal. Characters that a terminal interprets become visible
+// escapes: control characters (C0, DEL, C1), which move the cursor and set colours and titles, and characters
+// that change the text direction. Bytes that are not UTF-8 are escaped too.
 #pragma once
 
 #include <cstddef>
@@ -12,25 +12,27 @@ namespace fairlead {
 
 struct CodePoint {
   std::uint32_t value = 0;
-  std::size_t length = 0;  // in bytes; 0: the text does not begin with well-formed UTF-8
+  std::size_t length = 0;  // in bytes; 0: the text does not begin with valid UTF-8
 };
-// REQUIRES: !text.empty().
+// Decodes the first code point. REQUIRES: !text.empty().
 CodePoint first_code_point(std::string_view text) noexcept;
 
-// Whether a terminal acts on this character instead of showing it.
-bool is_control(std::uint32_t code_point) noexcept;
+// Returns true if a terminal interprets this character instead of showing it.
+bool is_unprintable(std::uint32_t code_point) noexcept;
 
-// The longest beginning of `text` that has at most `max_bytes` and splits no UTF-8 character.
+// Returns the longest prefix of `text` that has at most `max_bytes` bytes and does not split a UTF-8
+// character.
 std::string_view utf8_prefix(std::string_view text, std::size_t max_bytes) noexcept;
-// The same, followed by "..." if something is missing.
+// The same, followed by "..." if `text` was truncated.
 std::string shortened(std::string_view text, std::size_t max_bytes);
 
-// "\x1b" for C0, DEL and bytes that are not UTF-8, "\u202e" for others. Keeps line feeds and tabs, and reads
-// CR LF as a line feed.
+// Escapes characters that a terminal interprets: C0, DEL and bytes that are not UTF-8 as "\x1b", others as
+// "\u202e". Keeps line feeds and tabs, and converts CR LF to a line feed.
 std::string printable_text(std::string_view text);
-// The same on one line: line feeds and tabs become "\n" and "\t".
+// The same for a single line: line feeds and tabs are escaped as "\n" and "\t".
 std::string printable_line(std::string_view text);
-// Equivalent JSON without such characters. REQUIRES: `json` is valid JSON.
+// Returns equivalent JSON in which the characters that a terminal interprets are escaped. REQUIRES: `json` is
+// valid JSON.
 std::string printable_json(std::string_view json);
 
 }  // namespace fairlead

@@ -1,4 +1,4 @@
-// Reads files that an operator names: configurations, certificates, secrets.
+// Reads files named by the operator: configurations, certificates, secrets.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace fairlead {
 
-// The most bytes that a file may have, and the name of that limit in errors.
+// The maximum size of a file, and the name of that limit in error messages.
 struct FileLimit {
   std::string_view name;
   std::size_t bytes;
 };
 
-// The content of a regular file. Never waits for another process: a FIFO, a socket, a device or a directory
-// is refused. Kind validation; the message is the reason alone and does not name the file.
+// Returns the content of a regular file. Never blocks on another process: a FIFO, a socket, a device or a
+// directory is rejected. Fails with `validation`; the message is the reason only and does not name the file.
 Result<std::string> read_regular_file(const std::string& path, FileLimit limit);
 
 }  // namespace fairlead

@@ -14,53 +14,55 @@ namespace {
 using Range = SecretIndex::Range;
 
 constexpr std::string_view kRedacted = "***";
-constexpr int kMaxJsonLevels = 2;  // JSON text as a string of JSON text
+constexpr int kMaxJsonLevels = 2;  // how often JSON escapes are decoded: JSON text inside a JSON string
 
-// Sorted, and overlapping ones as one.
-std::vector<Range> joined_ranges(std::vector<Range> ranges) {
+// Returns the ranges sorted, with overlapping ranges merged.
+std::vector<Range> merged_ranges(std::vector<Range> ranges) {
   std::ranges::sort(ranges, {}, [](const Range& range) { return std::pair(range.end, range.begin); });
-  std::vector<Range> all;
-  for (const Range& range : ranges) add_range(all, range);
-  return all;
+  std::vector<Range> merged;
+  for (const Range& range : ranges) add_range(merged, range);
+  return merged;
 }
 
 using Indexes = std::span<const std::shared_ptr<const SecretIndex>>;
 
-void add_found(std::vector<Range>& ranges, const SecretIndex& index, std::string_view text, bool truncated) {
-  const SecretIndex::Found found = index.find(text);
-  ranges.insert(ranges.end(), found.secrets.begin(), found.secrets.end());
-  if (truncated && found.truncated > 0) ranges.push_back({text.size() - found.truncated, text.size()});
+void add_matches(std::vector<Range>& ranges, const SecretIndex& index, std::string_view text,
+                 bool truncated) {
+  const SecretIndex::Matches matches = index.find(text);
+  ranges.insert(ranges.end(), matches.secrets.begin(), matches.secrets.end());
+  if (truncated && matches.partial_bytes > 0)
+    ranges.push_back({text.size() - matches.partial_bytes, text.size()});
 }
 
-// Adds what is found in `view` as ranges of the original.
-void add_found(std::vector<Range>& ranges, const SecretIndex& index, const DecodedText& view,
-               bool truncated) {
-  const SecretIndex::Found found = index.find(view.text());
+// Adds the secrets found in the decoded text `view`, as ranges of the original text.
+void add_matches(std::vector<Range>& ranges, const SecretIndex& index, const DecodedText& view,
+                 bool truncated) {
+  const SecretIndex::Matches matches = index.find(view.text());
   const std::size_t size = view.text().size();
-  for (const Range& secret : found.secrets) {
+  for (const Range& secret : matches.secrets) {
     std::size_t end = secret.end;
-    while (end < size && view.origin(end) == view.origin(end - 1)) ++end;  // several bytes of one escape
+    while (end < size && view.origin(end) == view.origin(end - 1)) ++end;  // includes the whole escape
     ranges.push_back({view.origin(secret.begin), view.origin(end)});
   }
-  if (truncated && found.truncated > 0)
-    ranges.push_back({view.origin(size - found.truncated), view.origin(size)});
+  if (truncated && matches.partial_bytes > 0)
+    ranges.push_back({view.origin(size - matches.partial_bytes), view.origin(size)});
 }
 
-// Adds what is found in the text once its escapes are decoded.
-void add_escaped(std::vector<Range>& ranges, Indexes indexes, std::string_view text, bool truncated) {
-  const auto look_in = [&](const DecodedText& view) {
-    for (const auto& index : indexes) add_found(ranges, *index, view, truncated);
+// Adds the secrets found in `text` after its escapes are decoded.
+void add_escaped_matches(std::vector<Range>& ranges, Indexes indexes, std::string_view text, bool truncated) {
+  const auto search = [&](const DecodedText& view) {
+    for (const auto& index : indexes) add_matches(ranges, *index, view, truncated);
   };
   DecodedText view(text);
   for (int level = 0; level < kMaxJsonLevels && view.text().contains('\\'); ++level) {
     view = view.without_json_escapes();
-    look_in(view);
+    search(view);
   }
-  if (view.text().contains('%')) look_in(view.without_percent_encoding(false));
-  if (view.text().contains('+')) look_in(view.without_percent_encoding(true));
+  if (view.text().contains('%')) search(view.without_percent_encoding(false));
+  if (view.text().contains('+')) search(view.without_percent_encoding(true));
 }
 
-// `text` without an escape at its end that is not complete.
+// Returns `text` without an incomplete escape at its end.
 std::string_view without_partial_escape(std::string_view text) {
   const std::size_t percent = text.rfind('%');
   if (percent != std::string_view::npos && text.size() - percent < 3) return text.substr(0, percent);
@@ -70,12 +72,13 @@ std::string_view without_partial_escape(std::string_view text) {
   return escape.size() == 1 || escape[1] == 'u' ? text.substr(0, backslash) : text;
 }
 
-// With `truncated`, also the beginning of a secret at the end of the text.
+// If `truncated`, also finds a prefix of a secret at the end of the text.
 std::vector<Range> find_secrets(Indexes indexes, std::string_view text, bool truncated) {
   std::vector<Range> ranges;
-  for (const auto& index : indexes) add_found(ranges, *index, text, truncated);
-  if (text.find_first_of("\\%+") != std::string_view::npos) add_escaped(ranges, indexes, text, truncated);
-  return joined_ranges(std::move(ranges));
+  for (const auto& index : indexes) add_matches(ranges, *index, text, truncated);
+  if (text.find_first_of("\\%+") != std::string_view::npos)
+    add_escaped_matches(ranges, indexes, text, truncated);
+  return merged_ranges(std::move(ranges));
 }
 
 std::vector<Range> find_in_excerpt(Indexes indexes, std::string_view text) {
@@ -86,7 +89,7 @@ std::vector<Range> find_in_excerpt(Indexes indexes, std::string_view text) {
     if (range.end == complete.size()) range.end = text.size();
     ranges.push_back(range);
   }
-  return joined_ranges(std::move(ranges));
+  return merged_ranges(std::move(ranges));
 }
 
 }  // namespace
@@ -99,7 +102,7 @@ void Redactor::add(std::shared_ptr<const SecretIndex> index) {
   if (!index->empty()) indexes_.push_back(std::move(index));
 }
 
-bool Redactor::finds_secret(std::string_view text) const {
+bool Redactor::contains_secret(std::string_view text) const {
   return !empty() && !find_secrets(indexes_, text, false).empty();
 }
 
@@ -113,17 +116,17 @@ std::string Redactor::redact_excerpt(std::string_view text) const {
 
 std::string Redactor::redact(std::string_view text, bool truncated) const {
   if (empty()) return std::string(text);
-  std::string clean;
-  std::size_t copied = 0;  // how much of `text` is in `clean`
+  std::string redacted;
+  std::size_t copied = 0;  // bytes of `text` that are in `redacted`
   const std::vector<Range> secrets =
       truncated ? find_in_excerpt(indexes_, text) : find_secrets(indexes_, text, false);
   for (const Range& secret : secrets) {
-    clean += text.substr(copied, secret.begin - copied);
-    clean += kRedacted;
+    redacted += text.substr(copied, secret.begin - copied);
+    redacted += kRedacted;
     copied = secret.end;
   }
-  clean += text.substr(copied);
-  return clean;
+  redacted += text.substr(copied);
+  return redacted;
 }
 
 // ---- SharedRedactor --------------------------------------------------------------------------------------
@@ -139,8 +142,8 @@ std::shared_ptr<void> SharedRedactor::add(std::vector<std::string> secrets) {
       nullptr, [self = shared_from_this(), secrets = std::move(secrets)](void*) { self->release(secrets); });
 }
 
-// Groups double in size up to kMaxGroupBytes: a secret is indexed again only a few times, however many
-// follow.
+// Merges groups so that they double in size up to kMaxGroupBytes. A secret is therefore re-indexed only a few
+// times, however many secrets are added later.
 void SharedRedactor::add_group(std::vector<std::string> secrets) {
   Group added;
   for (std::string& secret : secrets) added.insert(std::move(secret));
@@ -151,7 +154,7 @@ void SharedRedactor::add_group(std::vector<std::string> secrets) {
   }
   groups_.push_back(std::move(added));
   for (const std::string& secret : groups_.back().secrets) uses_[secret].group = &groups_.back();
-  current_ = nullptr;
+  snapshot_ = nullptr;
 }
 
 void SharedRedactor::release(const std::vector<std::string>& secrets) {
@@ -161,14 +164,14 @@ void SharedRedactor::release(const std::vector<std::string>& secrets) {
     if (--found->second.count > 0) continue;
     found->second.group->erase(secret);
     uses_.erase(found);
-    current_ = nullptr;
+    snapshot_ = nullptr;
   }
 }
 
-std::shared_ptr<const Redactor> SharedRedactor::current() const {
+std::shared_ptr<const Redactor> SharedRedactor::snapshot() const {
   const std::lock_guard lock(mutex_);
-  if (current_) return current_;
-  auto made = std::make_shared<Redactor>();
+  if (snapshot_) return snapshot_;
+  auto redactor = std::make_shared<Redactor>();
   std::erase_if(groups_, [](const Group& group) { return group.secrets.empty(); });
   for (Group& group : groups_) {
     if (!group.index) {
@@ -176,10 +179,10 @@ std::shared_ptr<const Redactor> SharedRedactor::current() const {
           std::vector<std::string>(group.secrets.begin(), group.secrets.end()));
       group.indexed_bytes = group.bytes;
     }
-    made->add(group.index);
+    redactor->add(group.index);
   }
-  current_ = std::move(made);
-  return current_;
+  snapshot_ = std::move(redactor);
+  return snapshot_;
 }
 
 }  // namespace fairlead

@@ -7,7 +7,7 @@ namespace fairlead {
 
 namespace {
 
-constexpr std::size_t kMaxShownBytes = 64;  // of a malformed reference, in an error
+constexpr std::size_t kMaxShownBytes = 64;  // bytes of a malformed reference in an error message
 
 bool is_variable_name(std::string_view name) {
   const auto plain = [](char c) {
@@ -16,7 +16,7 @@ bool is_variable_name(std::string_view name) {
   return !name.empty() && !(name.front() >= '0' && name.front() <= '9') && std::ranges::all_of(name, plain);
 }
 
-// Names of secrets may have a path: team/github.token.
+// A secret name can contain a path, such as team/github.token.
 bool is_secret_name(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -24,40 +24,40 @@ bool is_secret_name(std::string_view name) {
   });
 }
 
-Error malformed(std::string_view inside, std::string_view what) {
-  const std::string shown(inside.substr(0, kMaxShownBytes));
-  return Error(ErrorKind::validation, "`${" + shown + (shown.size() < inside.size() ? "…" : "") + "` " +
-                                          std::string(what) + "; write $$ for a dollar");
+Error malformed(std::string_view content, std::string_view reason) {
+  const std::string shown(content.substr(0, kMaxShownBytes));
+  return Error(ErrorKind::validation, "`${" + shown + (shown.size() < content.size() ? "…" : "") + "` " +
+                                          std::string(reason) + "; write $$ for a dollar");
 }
 
-Result<Reference> environment_reference(std::string_view inside, std::string_view text) {
+Result<Reference> environment_reference(std::string_view content, std::string_view text) {
   Reference reference;
   const std::size_t colon = text.find(":-");
   reference.name = text.substr(0, colon);
   if (colon != std::string_view::npos) reference.fallback = text.substr(colon + 2);
   if (reference.fallback && reference.fallback->contains("${"))
-    return malformed(inside, "is a reference inside a reference, which is not supported");
+    return malformed(content, "is a reference inside a reference, which is not supported");
   if (is_variable_name(reference.name)) return reference;
-  return malformed(inside, "is not a reference: ${NAME}, ${NAME:-default}, ${secret:NAME} or ${file:/path}");
+  return malformed(content, "is not a reference: ${NAME}, ${NAME:-default}, ${secret:NAME} or ${file:/path}");
 }
 
-// `inside` is what stands between `${` and `}`.
-Result<Reference> parse_reference(std::string_view inside) {
-  if (inside.starts_with("env:")) return environment_reference(inside, inside.substr(4));
+// `content` is the text between `${` and `}`.
+Result<Reference> parse_reference(std::string_view content) {
+  if (content.starts_with("env:")) return environment_reference(content, content.substr(4));
   Reference reference;
-  if (inside.starts_with("secret:")) {
+  if (content.starts_with("secret:")) {
     reference.source = Reference::Source::secret;
-    reference.name = inside.substr(7);
-    if (!is_secret_name(reference.name)) return malformed(inside, "is not a name of a secret");
+    reference.name = content.substr(7);
+    if (!is_secret_name(reference.name)) return malformed(content, "is not a name of a secret");
     return reference;
   }
-  if (inside.starts_with("file:")) {
+  if (content.starts_with("file:")) {
     reference.source = Reference::Source::file;
-    reference.name = inside.substr(5);
-    if (!reference.name.starts_with('/')) return malformed(inside, "is not an absolute path");
+    reference.name = content.substr(5);
+    if (!reference.name.starts_with('/')) return malformed(content, "is not an absolute path");
     return reference;
   }
-  return environment_reference(inside, inside);
+  return environment_reference(content, content);
 }
 
 }  // namespace

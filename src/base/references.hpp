@@ -1,12 +1,13 @@
-// References in configuration values: text in which ${…} stands for a value that is kept elsewhere.
+// References in configuration values. ${…} is replaced by a value from the environment, the secret store or
+// a file.
 //
 //   ${NAME}, ${env:NAME}                         a variable of the environment
-//   ${NAME:-default}, ${env:NAME:-default}       the same; `default` if it is unset or empty
+//   ${NAME:-default}, ${env:NAME:-default}       the same, or `default` if the variable is unset or empty
 //   ${secret:NAME}                               an entry of the secret store
 //   ${file:/path}                                the content of a file
-//   $$                                           a dollar
+//   $$                                           a literal $
 //
-// A `$` in front of anything else is a dollar too. References do not nest.
+// A `$` before any other character is a literal $. References do not nest.
 #pragma once
 
 #include <functional>
@@ -24,19 +25,20 @@ struct Reference {
   enum class Source : std::uint8_t { environment, secret, file };
 
   Source source = Source::environment;
-  std::string name;  // of the variable, the secret or the file
-  std::optional<std::string> fallback;
+  std::string name;                     // name of the variable or secret, or path of the file
+  std::optional<std::string> fallback;  // the `default` of ${NAME:-default}
 
   bool operator==(const Reference&) const = default;
 };
 
-// Text as it is, or a reference.
+// Literal text or a reference.
 using TextPiece = std::variant<std::string, Reference>;
 
-// Kind validation for a `${` that is not one of the forms above; the error does not name the text's origin.
+// Splits `text` into literal text and references. Fails with `validation` if a `${` does not begin one of the
+// forms above; the message does not name the configuration key.
 Result<std::vector<TextPiece>> parse_references(std::string_view text);
 
-// `text` with each reference replaced. Fails as parse_references() and `value_of` do.
+// Returns `text` with each reference replaced by its value. Fails if parse_references() or `value_of` fails.
 Result<std::string> expand_references(std::string_view text,
                                       const std::function<Result<std::string>(const Reference&)>& value_of);
 

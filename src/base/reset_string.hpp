@@ -1,4 +1,4 @@
-// reset_string(): empties a string without keeping its memory. Private to the library.
+// reset_string(): clears a string and frees its memory. Private to the library.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace fairlead {
 
-// Empties `text`, and frees its memory if that is more than `kept` bytes. The assignment of an empty string
-// frees none.
-inline void reset_string(std::string& text, std::size_t kept = 0) noexcept {
-  if (text.capacity() > kept) const std::string freed(std::move(text));
+// Clears `text`, and frees its memory if its capacity exceeds `max_capacity` bytes. Assigning an empty string
+// would not free it.
+inline void reset_string(std::string& text, std::size_t max_capacity = 0) noexcept {
+  if (text.capacity() > max_capacity) const std::string freed(std::move(text));
   text.clear();
 }
 

@@ -7,11 +7,12 @@ namespace fairlead {
 
 namespace {
 
-constexpr std::size_t kMaxWord = 64;  // longer words get no suggestion
-constexpr std::size_t kMaxEdits = 2;
+constexpr std::size_t kMaxWordBytes = 64;  // longer words get no suggestion
+constexpr std::size_t kMaxEdits = 2;       // largest edit distance of a suggestion
 
-// Insertions, deletions, replacements and swaps of neighbours.
-std::size_t edits_between(std::string_view a, std::string_view b) {
+// Returns the Damerau-Levenshtein distance: insertions, deletions, replacements and swaps of adjacent
+// characters.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> edits(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) {
     for (std::size_t j = 0; j <= b.size(); ++j) {
@@ -32,9 +33,9 @@ std::size_t edits_between(std::string_view a, std::string_view b) {
 std::string_view closest_word(std::string_view word, std::span<const std::string> known) {
   std::string_view best;
   std::size_t fewest = std::min(kMaxEdits, word.size() / 3) + 1;
-  if (word.size() > kMaxWord) return best;
+  if (word.size() > kMaxWordBytes) return best;
   for (const std::string& candidate : known) {
-    const std::size_t edits = edits_between(word, candidate);
+    const std::size_t edits = edit_distance(word, candidate);
     if (edits >= fewest) continue;
     fewest = edits;
     best = candidate;

@@ -1,4 +1,4 @@
-// "Did you mean": the known word that a misspelled one is closest to.
+// closest_word(): finds the word for a "did you mean" suggestion. Private to the library.
 #pragma once
 
 #include <span>
@@ -7,8 +7,8 @@
 
 namespace fairlead {
 
-// The word of `known` that differs from `word` by the fewest single-character edits; empty if that is more
-// than two, or more than a third of the word.
+// Returns the word of `known` with the smallest edit distance to `word`; empty if that distance is more than
+// two or more than a third of the length of `word`.
 std::string_view closest_word(std::string_view word, std::span<const std::string> known);
 
 }  // namespace fairlead

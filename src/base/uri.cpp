@@ -11,8 +11,8 @@ namespace fairlead {
 
 namespace {
 
-std::string_view cut(std::string_view& text, std::size_t at) {
-  const std::string_view tail = text.substr(std::min(at, text.size()));
+std::string_view split_off(std::string_view& text, std::size_t offset) {
+  const std::string_view tail = text.substr(std::min(offset, text.size()));
   text.remove_suffix(tail.size());
   return tail;
 }
@@ -37,43 +37,44 @@ std::string without_dot_segments(std::string_view path) {
       out += segment;
     }
     if (name != "." && name != "..") continue;
-    if (segment != name && path.empty()) out += '/';  // at the end it names the directory
+    if (segment != name && path.empty()) out += '/';  // a dot segment at the end denotes a directory
     if (segment == name && !path.empty()) path.remove_prefix(1);
   }
   return out;
 }
 
-std::string merged(const UriParts& base, std::string_view path) {
+std::string merged_path(const UriParts& base, std::string_view path) {
   if (!base.authority.empty() && base.path.empty()) return "/" + std::string(path);
   const std::size_t slash = base.path.rfind('/');
   if (slash == std::string_view::npos) return std::string(path);
   return std::string(base.path.substr(0, slash + 1)) + std::string(path);
 }
 
-std::string joined(std::string_view scheme, std::string_view authority, const std::string& path,
-                   std::string_view query, std::string_view fragment) {
+std::string join_uri(std::string_view scheme, std::string_view authority, const std::string& path,
+                     std::string_view query, std::string_view fragment) {
   std::string uri(scheme);
   uri.append(authority).append(path).append(query).append(fragment);
   return uri;
 }
 
-std::optional<unsigned char> escaped_byte(std::string_view text, std::size_t at) {
+std::optional<unsigned char> escaped_byte(std::string_view text, std::size_t offset) {
   unsigned char byte = 0;
-  const char* const from = text.data() + at + 1;
-  if (text.size() - at <= 2 || std::from_chars(from, from + 2, byte, 16).ptr != from + 2) return std::nullopt;
+  const char* const from = text.data() + offset + 1;
+  if (text.size() - offset <= 2 || std::from_chars(from, from + 2, byte, 16).ptr != from + 2)
+    return std::nullopt;
   return byte;
 }
 
-Error malformed(std::string_view why) {
-  return Error(ErrorKind::validation, std::string(why));
+Error malformed(std::string_view reason) {
+  return Error(ErrorKind::validation, std::string(reason));
 }
 
 }  // namespace
 
 UriParts split_uri(std::string_view uri) noexcept {
   UriParts parts;
-  parts.fragment = cut(uri, uri.find('#'));
-  parts.query = cut(uri, uri.find('?'));
+  parts.fragment = split_off(uri, uri.find('#'));
+  parts.query = split_off(uri, uri.find('?'));
   parts.scheme = uri.substr(0, scheme_length(uri));
   uri.remove_prefix(parts.scheme.size());
   if (uri.starts_with("//")) {
@@ -88,18 +89,18 @@ std::string resolve_uri(std::string_view base, std::string_view reference) {
   const UriParts from = split_uri(base);
   const UriParts to = split_uri(reference);
   if (!to.scheme.empty())
-    return joined(to.scheme, to.authority, without_dot_segments(to.path), to.query, to.fragment);
+    return join_uri(to.scheme, to.authority, without_dot_segments(to.path), to.query, to.fragment);
   if (!to.authority.empty())
-    return joined(from.scheme, to.authority, without_dot_segments(to.path), to.query, to.fragment);
+    return join_uri(from.scheme, to.authority, without_dot_segments(to.path), to.query, to.fragment);
   if (to.path.empty()) {
     const std::string_view query = to.query.empty() ? from.query : to.query;
-    return joined(from.scheme, from.authority, std::string(from.path), query, to.fragment);
+    return join_uri(from.scheme, from.authority, std::string(from.path), query, to.fragment);
   }
-  const std::string path = to.path.starts_with('/') ? std::string(to.path) : merged(from, to.path);
-  return joined(from.scheme, from.authority, without_dot_segments(path), to.query, to.fragment);
+  const std::string path = to.path.starts_with('/') ? std::string(to.path) : merged_path(from, to.path);
+  return join_uri(from.scheme, from.authority, without_dot_segments(path), to.query, to.fragment);
 }
 
-SplitUri split_fragment(std::string_view uri) noexcept {
+UriAndFragment split_fragment(std::string_view uri) noexcept {
   const std::size_t hash = uri.find('#');
   if (hash == std::string_view::npos) return {uri, {}, false};
   return {uri.substr(0, hash), uri.substr(hash + 1), true};
@@ -116,7 +117,7 @@ Result<HostAndPort> split_host_and_port(std::string_view text) {
   if (parts.host.empty()) return malformed("the host is missing");
   if (!bracketed && parts.host.find(':') != std::string_view::npos)
     return malformed("an IPv6 address needs brackets, as in [::1]:8080");
-  if (!port.empty() && port.front() != ':') return malformed("something stands between host and port");
+  if (!port.empty() && port.front() != ':') return malformed("unexpected text between host and port");
   if (port.size() <= 1) return parts;
   port.remove_prefix(1);
   const auto [end, problem] = std::from_chars(port.data(), port.data() + port.size(), parts.port.emplace());
@@ -131,9 +132,9 @@ std::string join_host_and_port(std::string_view host, std::uint16_t port) {
   return text + ":" + std::to_string(port);
 }
 
-std::string network_of_remote(const std::string& remote) {
-  const Result<HostAndPort> parts = split_host_and_port(remote);
-  if (!parts) return remote;
+std::string client_network(const std::string& remote_address) {
+  const Result<HostAndPort> parts = split_host_and_port(remote_address);
+  if (!parts) return remote_address;
   const std::string host(parts->host);
   in6_addr address{};
   if (::inet_pton(AF_INET6, host.c_str(), &address) != 1) return host;
@@ -144,7 +145,7 @@ std::string network_of_remote(const std::string& remote) {
   return std::string(text.data()) + "/64";
 }
 
-std::optional<std::string> percent_decode_strictly(std::string_view text) {
+std::optional<std::string> percent_decode_strict(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool escape = text[i] == '%';
@@ -156,7 +157,7 @@ std::optional<std::string> percent_decode_strictly(std::string_view text) {
   return out;
 }
 
-std::string percent_decoded(std::string_view text) {
+std::string percent_decode_lenient(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const std::optional<unsigned char> byte = text[i] == '%' ? escaped_byte(text, i) : std::nullopt;

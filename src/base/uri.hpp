@@ -1,5 +1,5 @@
-// The syntax of URIs (RFC 3986), for everything that reads one: addresses, URLs, references of schemas.
-// Sans I/O; nothing is fetched. Private to the library.
+// URI parsing and resolution (RFC 3986), used for addresses, URLs and schema references. Does no I/O. Private
+// to the library.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace fairlead {
 
-// The parts of a URI or a reference, each with its delimiter: joined in this order they are the text again.
+// The components of a URI reference, each including its delimiter: concatenated in this order they yield the
+// original text.
 struct UriParts {
   std::string_view scheme;     // "http:"
   std::string_view authority;  // "//host"
@@ -21,31 +22,34 @@ struct UriParts {
 };
 UriParts split_uri(std::string_view uri) noexcept;
 
-// `reference` as seen from `base`, with its fragment. An empty base is a document without an address.
+// Resolves `reference` against `base`. The result has the fragment of `reference`. `base` is empty for a
+// document without a URI.
 std::string resolve_uri(std::string_view base, std::string_view reference);
 
-struct SplitUri {
-  std::string_view document;
+struct UriAndFragment {
+  std::string_view document;  // the URI before the #
   std::string_view fragment;  // without the #
   bool has_fragment;
 };
-SplitUri split_fragment(std::string_view uri) noexcept;
+UriAndFragment split_fragment(std::string_view uri) noexcept;
 
 struct HostAndPort {
   std::string_view host;              // without the brackets of an IPv6 address
-  std::optional<std::uint16_t> port;  // absent when no digit follows the colon
+  std::optional<std::uint16_t> port;  // nullopt if there is no port, or no digit after the colon
 };
-// Reads "host", "host:port" or "[v6]:port". The error is of kind validation and says only what is wrong.
+// Parses "host", "host:port" or "[v6]:port". Fails with `validation`; the message is the reason only and does
+// not contain `text`.
 Result<HostAndPort> split_host_and_port(std::string_view text);
-// The reverse: brackets around an IPv6 address, and always the port.
+// Returns "host:port", with brackets around an IPv6 address.
 std::string join_host_and_port(std::string_view host, std::uint16_t port);
-// What the clients of one network are counted as: an IPv4 address, or the first 64 bits of an IPv6 address,
-// as in "2001:db8:0:1::/64". A client with one IPv6 address can use all addresses of that prefix.
-std::string network_of_remote(const std::string& remote);
+// Returns the network that a client address is counted under in per-client limits: the IPv4 address, or the
+// /64 prefix of the IPv6 address, as in "2001:db8:0:1::/64". A client with one IPv6 address can usually use
+// all addresses of that prefix. Text that is not host and port, such as "unix", is returned unchanged.
+std::string client_network(const std::string& remote_address);
 
-// Decodes %XX. nullopt if a % is not followed by two hexadecimal digits.
-std::optional<std::string> percent_decode_strictly(std::string_view text);
-// The same, but a % that begins no escape stays as it is.
-std::string percent_decoded(std::string_view text);
+// Decodes %XX. Returns nullopt if a % is not followed by two hexadecimal digits.
+std::optional<std::string> percent_decode_strict(std::string_view text);
+// Decodes %XX. A % that is not followed by two hexadecimal digits is kept.
+std::string percent_decode_lenient(std::string_view text);
 
 }  // namespace fairlead

@@ -1,4 +1,4 @@
-// fairlead call: one raw JSON-RPC request or notification; the result on stdout.
+// fairlead call: sends one JSON-RPC request or notification and prints the result to stdout.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
@@ -40,68 +40,65 @@ Task<Result<json::Raw>> make_call(std::shared_ptr<Peer> peer, const CallCommand&
 Task<Result<json::Raw>> run(Loop& loop, const CallCommand& command, Uri target, json::Raw params) {
   transport::ConnectOptions options;
   command.web.apply_to(options);
-  options.framing = command.common.chosen_framing();
+  options.framing = command.common.selected_framing();
   options.limits = command.common.limits();
   options.limits.connect_timeout = std::min(options.limits.connect_timeout, command.timeout);
   options.limits.write_stall = std::min(options.limits.write_stall, command.timeout);
   options.log = command.common.log();
-  Task<ConnectResult> connecting = transport::connect(loop, target.text, options);
-  ConnectResult connection = co_await connecting;
+  ConnectResult connection = co_await transport::connect(loop, target.text, options);
   if (!connection) co_return connection.error();
 
   PeerOptions peer_options;
   peer_options.limits = options.limits;
   peer_options.log = options.log;
-  peer_options.noise = Noise::skip;
-  Task<Result<json::Raw>> calling =
-      make_call(Peer::start(*connection, nullptr, peer_options), command, std::move(params));
-  Result<json::Raw> answer = co_await calling;
+  peer_options.malformed_frames = MalformedFramePolicy::skip;
+  Result<json::Raw> answer =
+      co_await make_call(Peer::start(*connection, nullptr, peer_options), command, std::move(params));
 
   (*connection)->close();
-  Task<void> settling = (*connection)->settled();
-  co_await settling;
+  co_await (*connection)->wait_closed();
   co_return answer;
 }
 
-int usage(const std::string& what) {
-  std::fprintf(stderr, "fairlead: %s\n", what.c_str());
-  return kUsage;
+int report_usage_error(const std::string& problem) {
+  std::fprintf(stderr, "fairlead: %s\n", problem.c_str());
+  return kUsageError;
 }
 
 int report_failure(const Error& error) {
   const ErrorDetail& detail = error.detail();
   if (error.kind() != ErrorKind::remote) {
     const int status = report(error);
-    // The address was good, so what is invalid is the answer.
+    // The arguments were validated before, so it is the response that is invalid.
     return error.kind() == ErrorKind::validation ? kProtocolViolated : status;
   }
-  std::fprintf(stderr, "fairlead: the other side answered with error %lld: %s\n",
+  std::fprintf(stderr, "fairlead: the server responded with error %lld: %s\n",
                static_cast<long long>(detail.rpc_code.value_or(0)), printable_text(error.message()).c_str());
   if (!detail.rpc_data.empty()) std::fprintf(stderr, "data: %s\n", printable_json(detail.rpc_data).c_str());
   return kRemoteError;
 }
 
 int execute(const CallCommand& command) {
-  fill_standard_streams();
+  open_closed_standard_streams();
   Result<Uri> target = Uri::parse(command.target);
   if (!target) return report(target.error());
   if (target->scheme >= Uri::Scheme::http) {
     const Result<http::Url> url = http::Url::parse(command.target);
     if (!url) return report(url.error());
   }
-  Result<json::Raw> params = json_argument("PARAMS", command.params);
-  if (!params) return usage(params.error().message());
+  Result<json::Raw> params = parse_json_argument("PARAMS", command.params);
+  if (!params) return report_usage_error(params.error().message());
   const json::View view(*params);
   if (!view.absent() && !view.is(json::Type::object) && !view.is(json::Type::array))
-    return usage("PARAMS is neither an object nor an array");
+    return report_usage_error("PARAMS is neither an object nor an array");
 
-  end_orphans_of_killed_keepers(command.common.log());
+  enable_orphan_cleanup(command.common.log());
   Loop loop;
   const Result<json::Raw> answer = loop.block_on(run(loop, command, std::move(*target), std::move(*params)));
   if (!answer) return report_failure(answer.error());
-  if (command.notify) return kDone;
+  if (command.notify) return kSuccess;
   print_json(answer->text());
-  return std::cout ? kDone : report(Error(ErrorKind::io, "cannot write the result to stdout"));
+  return std::cout ? kSuccess : report(Error(ErrorKind::io, "cannot write the result to stdout"));
 }
 
 }  // namespace
@@ -115,8 +112,8 @@ void add_call(CLI::App& program, int& status) {
       ->required();
   command->add_option("METHOD", call->method, "Method to call")->required();
   command->add_option("PARAMS", call->params, "Params as JSON, or - to read them from stdin");
-  command->add_flag("--notify", call->notify, "Send a notification: no id, no answer");
-  add_duration(*command, "--timeout", call->timeout, "How long to wait for the answer [30s]");
+  command->add_flag("--notify", call->notify, "Send a notification, which has no id and no response");
+  add_duration(*command, "--timeout", call->timeout, "How long to wait for the response [30s]");
   call->common.add_framing_to(*command);
   call->web.add_to(*command);
   call->common.add_log_to(*command);

@@ -26,15 +26,16 @@ bool is_closed(int fd) {
   return ::fcntl(fd, F_GETFD) < 0;
 }
 
-// A gateway says in `data` why a server behind it failed; shown as if the server were ours.
-Error with_facts_of_data(Error error) {
+// If `error` is from a gateway, its `data` describes why a server behind the gateway failed. Copies that
+// description to the details of the error, so that it is printed as for a server that this process started.
+Error with_details_from_data(Error error) {
   const std::string text = error.detail().rpc_data;
   const json::View data(text);
   if (!data.is(json::Type::object)) return error;
   return std::move(error).with([&](ErrorDetail& detail) {
     detail.command_line = data["command"].as_string().value_or("");
     detail.search_path = data["path"].as_string().value_or("");
-    detail.code = data["code"].as_string().value_or("");
+    detail.failure_code = data["code"].as_string().value_or("");
     detail.remedy = data["remedy"].as_string().value_or("");
     data["stderr"].each_element([&](json::View line) {
       detail.stderr_lines.push_back(line.as_string().value_or(""));
@@ -49,7 +50,7 @@ int exit_code(const Error& error) noexcept {
   switch (error.kind()) {
     case ErrorKind::remote: return kRemoteError;
     case ErrorKind::validation:
-    case ErrorKind::serialize: return kUsage;
+    case ErrorKind::serialize: return kUsageError;
     case ErrorKind::timeout: return kTimedOut;
     case ErrorKind::parse:
     case ErrorKind::id_mismatch:
@@ -60,43 +61,43 @@ int exit_code(const Error& error) noexcept {
 }
 
 int report(const Error& error) {
-  const bool told = error.kind() == ErrorKind::remote && !error.detail().rpc_data.empty();
-  const std::string text = (told ? with_facts_of_data(error) : error).to_string();
+  const bool has_data = error.kind() == ErrorKind::remote && !error.detail().rpc_data.empty();
+  const std::string text = (has_data ? with_details_from_data(error) : error).to_string();
   std::fprintf(stderr, "fairlead: %s\n", printable_text(text).c_str());
   return exit_code(error);
 }
 
-std::optional<Error> missing_stdio() {
+std::optional<Error> missing_stdio_error() {
   if (is_closed(STDIN_FILENO)) return Error(ErrorKind::stdio_unavailable, "stdin is closed");
   if (is_closed(STDOUT_FILENO)) return Error(ErrorKind::stdio_unavailable, "stdout is closed");
   return std::nullopt;
 }
 
-// In the wrong direction, so that reading stdin and writing stdout still fail.
-void fill_standard_streams() {
+// Opens stdin for writing and stdout for reading, so that reading stdin and writing stdout still fail.
+void open_closed_standard_streams() {
   if (is_closed(STDIN_FILENO)) ::open("/dev/null", O_WRONLY);
   if (is_closed(STDOUT_FILENO)) ::open("/dev/null", O_RDONLY);
   if (is_closed(STDERR_FILENO)) ::open("/dev/null", O_WRONLY);
 }
 
-void end_orphans_of_killed_keepers(const Log& log) {
+void enable_orphan_cleanup(const Log& log) {
   const Result<void> done = become_subreaper();
-  if (!done) log.info("not a subreaper", {{"reason", done.error().message()}});
+  if (!done) log.info("cannot become a subreaper", {{"reason", done.error().message()}});
 }
 
 void CommonOptions::add_log_to(CLI::App& command) {
-  command.add_option("--log-level", log_level, "What is logged to stderr")
+  command.add_option("--log-level", log_level, "Lowest level that is logged to stderr")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))
       ->envname("FAIRLEAD_LOG_LEVEL")
       ->capture_default_str();
-  command.add_option("--log-format", log_format, "Lines for people or for machines")
+  command.add_option("--log-format", log_format, "Format of log lines: text or JSON")
       ->check(CLI::IsMember({"text", "json"}))
       ->envname("FAIRLEAD_LOG_FORMAT")
       ->capture_default_str();
 }
 
 void CommonOptions::add_framing_to(CLI::App& command) {
-  command.add_option("--framing", framing, "How messages are laid on the stream")
+  command.add_option("--framing", framing, "How messages are delimited on the stream")
       ->check(CLI::IsMember({"line", "length", "header"}))
       ->envname("FAIRLEAD_FRAMING")
       ->capture_default_str();
@@ -109,7 +110,7 @@ void CommonOptions::add_frame_limit_to(CLI::App& command) {
       ->envname("FAIRLEAD_MAX_FRAME_BYTES");
   command
       .add_option("--max-noise-frames", max_noise_frames,
-                  "Frames in a row that are not messages, before the connection ends; 0: no limit")
+                  "Consecutive malformed frames after which the connection is closed; 0: no limit")
       ->envname("FAIRLEAD_MAX_NOISE_FRAMES")
       ->capture_default_str();
 }
@@ -118,7 +119,7 @@ Log CommonOptions::log() const {
   return Log::to_stderr(kLevels.at(log_level), log_format == "json" ? LogFormat::json : LogFormat::text);
 }
 
-rpc::Framing CommonOptions::chosen_framing() const {
+rpc::Framing CommonOptions::selected_framing() const {
   return rpc::framing_named(framing).value_or(rpc::Framing::line);
 }
 
@@ -141,7 +142,8 @@ void WebOptions::add_to(CLI::App& command) {
                    ? "`" + header + "` is not a header such as \"Name: value\""
                    : std::string();
       });
-  command.add_option("--ca-file", ca_file, "Certificates (PEM) of authorities to trust beside the system's");
+  command.add_option("--ca-file", ca_file,
+                     "CA certificates (PEM) to trust in addition to those of the system");
   command.add_flag("--insecure", insecure, "Do not verify the server's certificate");
 }
 
@@ -180,12 +182,12 @@ void add_socket_mode(CLI::App& command, std::optional<unsigned>& mode) {
             if (!parsed) throw CLI::ValidationError("--socket-mode", parsed.error().message());
             mode = *parsed;
           },
-          "Permissions of the file of a Unix socket [0600]")
+          "File mode of a Unix socket [0600]")
       ->type_name("MODE")
       ->envname("FAIRLEAD_SOCKET_MODE");
 }
 
-Result<json::Raw> json_argument(std::string_view name, const std::string& given) {
+Result<json::Raw> parse_json_argument(std::string_view name, const std::string& given) {
   const bool piped = given == "-";
   const std::string text = piped ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : given;
   Result<json::Raw> parsed = piped ? json::Raw::parse(text) : json::Raw::parse_optional(text);

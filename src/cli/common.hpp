@@ -1,4 +1,4 @@
-// What all commands share: exit statuses, log options, durations.
+// Shared by all commands: exit statuses, common options, argument parsing, error reports.
 #pragma once
 
 #include <chrono>
@@ -22,68 +22,71 @@ class Error;
 namespace fairlead::cli {
 
 enum ExitCode : int {
-  kDone = 0,
+  kSuccess = 0,
   kRemoteError = 1,
-  kUsage = 2,
+  kUsageError = 2,
   kNotConnected = 3,
   kTimedOut = 4,
   kProtocolViolated = 5,
 };
 
-// The one place where kinds of errors become exit statuses.
+// Returns the exit status for the kind of an error (docs/errors.md).
 int exit_code(const Error& error) noexcept;
 // Prints the error to stderr and returns its exit status.
 int report(const Error& error);
 
-// The error to report when stdin or stdout was closed before this program started.
-std::optional<Error> missing_stdio();
-// The number of a standard stream that is closed would go to the next thing that is opened, and what is meant
-// for the stream to that. Puts something harmless in its place. To be called before anything is opened.
-void fill_standard_streams();
+// Returns an error if stdin or stdout was closed when this process started.
+std::optional<Error> missing_stdio_error();
+// Opens /dev/null for each standard stream that is closed. Otherwise the next file or socket that the process
+// opens would get the descriptor of that stream, and output for the stream would go to it. Called before
+// anything else is opened.
+void open_closed_standard_streams();
 
-// For commands that start servers: also ends what a server has started if its keeper is killed. Call it
-// before anything is started.
-void end_orphans_of_killed_keepers(const Log& log);
+// Makes this process a subreaper, so that the descendants of a server are ended even if the keeper (the
+// helper process that owns the children) is killed. For commands that start servers; called before any is
+// started.
+void enable_orphan_cleanup(const Log& log);
 
 struct CommonOptions {
   std::string log_level = "info";
   std::string log_format = "text";
   std::string framing = "line";
-  std::size_t max_frame_bytes = 0;  // 0: the default
+  std::size_t max_frame_bytes = 0;  // 0: the default of Limits
   std::size_t max_noise_frames = Limits().max_noise_frames;
 
   void add_log_to(CLI::App& command);
-  void add_framing_to(CLI::App& command);  // the limit too
+  void add_framing_to(CLI::App& command);  // includes the options of add_frame_limit_to()
   void add_frame_limit_to(CLI::App& command);
   Log log() const;
-  rpc::Framing chosen_framing() const;
+  rpc::Framing selected_framing() const;
   Limits limits() const;
 };
 
-// Options for addresses of the web.
+// Options for targets with an HTTP or WebSocket URL.
 struct WebOptions {
   std::vector<std::string> headers;  // "Name: value"
-  std::string ca_file;
-  bool insecure = false;
+  std::string ca_file;               // CA certificates to trust in addition to those of the system
+  bool insecure = false;             // the server's certificate is not verified
 
   void add_to(CLI::App& command);
   void apply_to(transport::ConnectOptions& options) const;
 };
 
-// Adds a duration such as 500ms, 30s, 2m (a bare number is seconds) to a command.
+// Adds an option for a duration such as 500ms, 30s or 2m (a bare number is seconds) to a command.
 void add_duration(CLI::App& command, const std::string& name, std::chrono::milliseconds& value,
                   const std::string& help);
 
-// Adds --socket-mode, the permissions of a listener's Unix socket, to a command.
+// Adds --socket-mode, the permissions of the Unix socket of a listener, to a command.
 void add_socket_mode(CLI::App& command, std::optional<unsigned>& mode);
 
-// Reads the argument `name`, which is JSON, or - for stdin. Absent when empty. Kind validation otherwise.
-Result<json::Raw> json_argument(std::string_view name, const std::string& given);
+// Parses the argument `name`, which is JSON, or "-" to read JSON from stdin. Returns an absent value if the
+// argument is empty. Fails with `validation` if the text is not JSON.
+Result<json::Raw> parse_json_argument(std::string_view name, const std::string& given);
 
-// What to tell a user whose command line cannot be parsed: the word that is wrong, and where help is.
+// Returns the message for a command line that cannot be parsed: the problem, and the --help command to run.
 std::string usage_message(const CLI::App* program, const CLI::Error& problem);
 
-// One function a command: adds it to the program. `status` becomes the exit status of the command that ran.
+// Each of these adds one command to the program. `status` is set to the exit status of the command that runs.
 void add_rpc(CLI::App& program, int& status);
 void add_call(CLI::App& program, int& status);
 void add_inspect(CLI::App& program, int& status);

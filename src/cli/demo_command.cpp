@@ -1,4 +1,5 @@
-// fairlead demo: the server a gateway without a config shows. A few typed tools, a resource, a prompt.
+// fairlead demo: an MCP server with a few typed tools, a resource and a prompt. `fairlead serve` without a
+// configuration is a gateway for this server.
 #include <CLI/CLI.hpp>
 
 #include "cli/common.hpp"
@@ -31,9 +32,8 @@ struct CountArgs {
 BOOST_DESCRIBE_STRUCT(CountArgs, (), (to))
 
 constexpr const char* kAbout =
-    "Fairlead puts many MCP servers behind one endpoint. This one is built in, so that there is something to "
-    "see.\n"
-    "Name your own servers in a file and start it with `fairlead serve --config FILE`.\n";
+    "Fairlead puts many MCP servers behind one endpoint. This built-in server is a demonstration.\n"
+    "Configure your own servers in a file and run `fairlead serve --config FILE`.\n";
 
 Task<Result<std::vector<mcp::ResourceContents>>> read_about(mcp::Context, std::string uri,
                                                             mcp::Server::Variables) {
@@ -53,13 +53,13 @@ int execute() {
   mcp::ToolAnnotations read_only;
   read_only.read_only = true;
   mcp::tool(
-      server, "echo", "Says what it was told", [](const EchoArgs& in) { return in.message; }, read_only);
+      server, "echo", "Returns the message", [](const EchoArgs& in) { return in.message; }, read_only);
   mcp::tool(
       server, "add", "Adds two numbers", [](const AddArgs& in) { return Sum{in.a + in.b}; }, read_only);
   mcp::tool(
-      server, "count", "Counts, and tells how far it is",
+      server, "count", "Counts and reports progress",
       [](const mcp::Context& context, const CountArgs& in) {
-        for (int i = 1; i <= in.to; ++i) context.progress(i, in.to);
+        for (int i = 1; i <= in.to; ++i) context.report_progress(i, in.to);
         return "counted to " + std::to_string(in.to);
       },
       read_only);
@@ -83,7 +83,7 @@ int execute() {
 
 void add_demo(CLI::App& program, int& status) {
   CLI::App* command = program.add_subcommand(
-      "demo", "The server that `fairlead serve` shows without a config, on stdin and stdout");
+      "demo", "Run the demo server that `fairlead serve` uses without a config, on stdin and stdout");
   command->callback([&status] { status = execute(); });
 }
 

@@ -15,7 +15,7 @@ bool ControllingTerminal::exists() {
   return static_cast<bool>(UniqueFd(::open("/dev/tty", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)));
 }
 
-bool ControllingTerminal::lost() {
+bool ControllingTerminal::detect_loss() {
   if (!present_ || exists()) return false;
   present_ = false;
   return true;

@@ -1,5 +1,5 @@
-// What `fairlead serve` needs to know on SIGHUP: whether the terminal it was started from has closed, and
-// which file its log goes to. docs/gateway.md has the rules.
+// How `fairlead serve` reacts to SIGHUP depends on whether its controlling terminal was closed; and SIGHUP
+// makes it reopen the log file. These classes do both. docs/gateway.md has the rules.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ class ControllingTerminal {
  public:
   ControllingTerminal() : present_(exists()) {}
 
-  // True once, if the process had a controlling terminal and no longer has one. The kernel takes a terminal
-  // away from all processes of its session before it sends SIGHUP.
-  bool lost();
+  // Returns true if the process has lost its controlling terminal since the last call. Reliable in a handler
+  // of SIGHUP: the kernel detaches the terminal from all processes of its session before it sends the signal.
+  bool detect_loss();
 
  private:
   static bool exists();
@@ -22,13 +22,14 @@ class ControllingTerminal {
   bool present_;
 };
 
-// The regular file that stderr was redirected to, by the name that it had when this was made.
+// The regular file that stderr is redirected to, by the path that it had when this object was created.
 class StderrFile {
  public:
   StderrFile();
 
-  // Opens the file again by its name and makes it stderr, so that a file that was renamed is let go of. Does
-  // nothing if stderr is no regular file. Kind io if it cannot be opened; stderr is then as it was.
+  // Opens the path again and redirects stderr to that file, so that a renamed (rotated) file is closed. Does
+  // nothing if stderr is not a regular file. Fails with `io` if the file cannot be opened; stderr is
+  // unchanged then.
   Result<void> reopen();
 
  private:

@@ -1,4 +1,4 @@
-// fairlead: the program. This file only puts the commands together.
+// The fairlead program: registers the commands and parses the command line.
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>
@@ -6,9 +6,9 @@
 #include "cli/common.hpp"
 
 int main(int argc, char** argv) {
-  // Without fastbins. They collect small blocks that were freed over many turns of the event loop, and a
-  // later free() merges all of them at once, which takes up to 170 ms after the lists of large servers were
-  // removed.
+  // Disables the fastbins of malloc. They collect the small blocks that many turns of the event loop free,
+  // and a later free() merges all of these blocks at once. After the lists of large servers are removed, that
+  // takes up to 170 ms.
   static_cast<void>(::mallopt(M_MXFAST, 0));
   CLI::App program("A JSON-RPC 2.0 and Model Context Protocol runtime.", "fairlead");
   program.require_subcommand(1);
@@ -17,9 +17,10 @@ int main(int argc, char** argv) {
   program.footer(
       "Addresses: stdio:CMD ARG…, stdio: (own streams), tcp:HOST:PORT, unix:/PATH,\n"
       "http://…, https://…, ws://…, wss://…\n"
-      "Exit status: 0 done, 1 the other side answered with an error, 2 usage, 3 could not connect or spawn,\n"
-      "4 timed out, 5 protocol violated.");
-  int status = fairlead::cli::kDone;
+      "Exit status: 0 success, 1 the server responded with an error, 2 usage error, 3 cannot connect or "
+      "spawn,\n"
+      "4 timed out, 5 protocol violation.");
+  int status = fairlead::cli::kSuccess;
   fairlead::cli::add_serve(program, status);
   fairlead::cli::add_rpc(program, status);
   fairlead::cli::add_call(program, status);
@@ -34,7 +35,7 @@ int main(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
-    return program.exit(problem) == 0 ? fairlead::cli::kDone : fairlead::cli::kUsage;
+    return program.exit(problem) == 0 ? fairlead::cli::kSuccess : fairlead::cli::kUsageError;
   }
   return status;
 }

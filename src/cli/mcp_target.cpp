@@ -11,7 +11,7 @@ namespace fairlead::cli {
 
 namespace {
 
-// Asks on the terminal, property by property. An empty line takes the default, or leaves the property out.
+// Prints `prompt` on the terminal and reads a line. Returns nullopt if there is no terminal or no line.
 std::optional<std::string> ask_line(const std::string& prompt) {
   std::ifstream in("/dev/tty");
   std::ofstream out("/dev/tty");
@@ -26,7 +26,7 @@ bool has_terminal() {
   return ::access("/dev/tty", R_OK | W_OK) == 0 && std::ifstream("/dev/tty").good();
 }
 
-// What was typed, as the JSON its schema asks for; nothing when it cannot be that.
+// Converts a typed line to JSON of the type in `schema`. Returns nullopt if it is not of that type.
 std::optional<std::string> as_json(const std::string& line, json::View schema) {
   const std::string type = schema["type"].as_string().value_or("string");
   if (type == "string") return std::string(json::string(line).text());
@@ -49,14 +49,14 @@ Task<Result<mcp::ElicitResult>> elicit_on_terminal(std::string message, json::Ra
   }
   json::Writer content;
   content.begin_object();
-  bool given_up = false;
+  bool cancelled = false;
   json::View(schema)["properties"].each_member([&](std::string_view key, bool, json::View property) {
     const std::string label = property["title"].as_string().value_or(std::string(key));
     while (true) {
       const auto line = ask_line("  " + printable_line(label) + " (" +
                                  printable_line(property["type"].as_string().value_or("string")) + "): ");
       if (!line) {
-        given_up = true;
+        cancelled = true;
         return false;
       }
       if (line->empty()) return true;
@@ -67,8 +67,8 @@ Task<Result<mcp::ElicitResult>> elicit_on_terminal(std::string message, json::Ra
     }
   });
   content.end_object();
-  result.action = given_up ? mcp::ElicitResult::Action::cancel : mcp::ElicitResult::Action::accept;
-  if (!given_up) result.content = content.finish();
+  result.action = cancelled ? mcp::ElicitResult::Action::cancel : mcp::ElicitResult::Action::accept;
+  if (!cancelled) result.content = content.finish();
   co_return result;
 }
 
@@ -82,28 +82,25 @@ Task<Result<mcp::ElicitResult>> elicit_url_on_terminal(std::string message, std:
   co_return result;
 }
 
-void show_notification(std::string_view method, const json::Raw& params) {
+void print_log_notification(std::string_view method, const json::Raw& params) {
   if (method != "notifications/message") return;
   const json::View view(params);
   std::fprintf(stderr, "server %s: %s\n", printable_line(view["level"].as_string().value_or("")).c_str(),
                printable_json(view["data"].text()).c_str());
 }
 
-Task<int> run(Loop& loop, const McpTarget& target, const McpBody& body) {
-  Task<Result<std::shared_ptr<mcp::Client>>> connecting =
-      mcp::Client::connect(loop, target.uri, target.client_options());
-  Result<std::shared_ptr<mcp::Client>> client = co_await connecting;
+Task<int> run(Loop& loop, const McpTarget& target, const ClientAction& action) {
+  Result<std::shared_ptr<mcp::Client>> client =
+      co_await mcp::Client::connect(loop, target.uri, target.client_options());
   if (!client) co_return report(client.error());
-  Task<Result<int>> running = body(*client);
-  const Result<int> status = co_await running;
-  Task<void> closing = (*client)->close();
-  co_await closing;
+  const Result<int> status = co_await action(*client);
+  co_await (*client)->close();
   co_return status ? *status : report(status.error());
 }
 
 std::vector<std::string> revision_names() {
   std::vector<std::string> names;
-  for (const mcp::Revision one : mcp::kRevisions) names.emplace_back(to_string(one));
+  for (const mcp::Revision known : mcp::kRevisions) names.emplace_back(to_string(known));
   return names;
 }
 
@@ -114,10 +111,10 @@ void McpTarget::add_to(CLI::App& command) {
       .add_option("TARGET", uri,
                   "Address of the server, e.g. \"stdio:npx -y some-server\" or https://host/mcp")
       ->required();
-  command.add_option("--revision", revision, "Speak this revision and no other")
+  command.add_option("--revision", revision, "Use only this protocol revision")
       ->check(CLI::IsMember(revision_names()));
-  command.add_flag("--json", json, "Print JSON, as the server sent it");
-  add_duration(command, "--timeout", timeout, "How long to wait for each answer [30s]");
+  command.add_flag("--json", json, "Print the JSON sent by the server");
+  add_duration(command, "--timeout", timeout, "How long to wait for each response [30s]");
   web.add_to(command);
   common.add_frame_limit_to(command);
   common.add_log_to(command);
@@ -133,17 +130,17 @@ mcp::ClientOptions McpTarget::client_options() const {
   options.connect.max_response_bytes =
       std::max(options.connect.max_response_bytes, options.connect.limits.max_frame_bytes);
   options.handshake_timeout = timeout;
-  if (!revision.empty()) options.pinned = mcp::revision_named(revision);
+  if (!revision.empty()) options.pinned_revision = mcp::revision_named(revision);
   if (has_terminal()) {
     options.handlers.elicit = elicit_on_terminal;
     options.handlers.elicit_url = elicit_url_on_terminal;
   }
-  options.handlers.notified = show_notification;
+  options.handlers.on_notification = print_log_notification;
   return options;
 }
 
-mcp::ToolCallOptions McpTarget::call_options() const {
-  mcp::ToolCallOptions options;
+mcp::ClientCallOptions McpTarget::call_options() const {
+  mcp::ClientCallOptions options;
   options.timeout = timeout;
   if (::isatty(STDERR_FILENO)) {
     options.on_progress = [](double progress, std::optional<double> total, const std::string& message) {
@@ -163,10 +160,10 @@ mcp::ToolCallOptions McpTarget::call_options() const {
   return options;
 }
 
-int with_client(const McpTarget& target, const McpBody& body) {
-  end_orphans_of_killed_keepers(target.common.log());
+int run_with_client(const McpTarget& target, const ClientAction& action) {
+  enable_orphan_cleanup(target.common.log());
   Loop loop;
-  return loop.block_on(run(loop, target, body));
+  return loop.block_on(run(loop, target, action));
 }
 
 }  // namespace fairlead::cli

@@ -1,5 +1,5 @@
-// What the commands that talk to an MCP server share: connecting to TARGET, showing progress and logs, asking
-// the user.
+// Shared by the commands that call an MCP server: connecting to TARGET, printing progress and logs, and
+// asking the user the questions of the server (elicitation).
 #pragma once
 
 #include <functional>
@@ -17,18 +17,18 @@ struct McpTarget {
   CommonOptions common{.log_level = "warning"};
   WebOptions web;
   std::string uri;
-  std::string revision;  // empty: whatever the server speaks
+  std::string revision;  // empty: negotiated with the server
   std::chrono::milliseconds timeout = Limits().call_timeout;
-  bool json = false;
+  bool json = false;  // print the JSON that the server sent
 
   void add_to(CLI::App& command);
   mcp::ClientOptions client_options() const;
-  mcp::ToolCallOptions call_options() const;
+  mcp::ClientCallOptions call_options() const;
 };
 
-// Connects, runs `body` with the client, closes. Returns the exit status: that of the body, or of the error
-// met on the way.
-using McpBody = std::function<Task<Result<int>>(std::shared_ptr<mcp::Client>)>;
-int with_client(const McpTarget& target, const McpBody& body);
+// Connects, runs `action` with the client, and closes the connection. Returns the exit status of the action,
+// or that of the first error, which is printed to stderr.
+using ClientAction = std::function<Task<Result<int>>(std::shared_ptr<mcp::Client>)>;
+int run_with_client(const McpTarget& target, const ClientAction& action);
 
 }  // namespace fairlead::cli

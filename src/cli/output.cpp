@@ -10,7 +10,7 @@ namespace fairlead::cli {
 
 namespace {
 
-bool to_terminal() {
+bool stdout_is_terminal() {
   static const bool kTerminal = ::isatty(STDOUT_FILENO) != 0;
   return kTerminal;
 }
@@ -18,7 +18,7 @@ bool to_terminal() {
 }  // namespace
 
 void print_text(std::string_view text) {
-  if (to_terminal()) {
+  if (stdout_is_terminal()) {
     std::cout << printable_text(text) << std::flush;
   } else {
     std::cout << text << std::flush;
@@ -31,7 +31,7 @@ void print_text_line(std::string_view text) {
 }
 
 void print_json(std::string_view json) {
-  if (to_terminal()) {
+  if (stdout_is_terminal()) {
     std::cout << printable_json(json) << std::endl;
   } else {
     std::cout << json << std::endl;
@@ -52,7 +52,7 @@ std::string summary(std::string_view description) {
   const std::string_view line = description.substr(0, description.find('\n'));
   if (line.size() <= kWidth) return std::string(line);
   std::size_t cut = kWidth - 3;
-  while (cut > 0 && (line[cut] & 0xc0) == 0x80) --cut;  // not inside a character
+  while (cut > 0 && (line[cut] & 0xc0) == 0x80) --cut;  // does not split a UTF-8 character
   return std::string(line.substr(0, cut)) + "...";
 }
 

@@ -1,4 +1,4 @@
-// Output of what servers say: safe on a terminal, exact in a pipe.
+// Prints data from servers: with escapes on a terminal, byte for byte into a file or pipe.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@
 
 namespace fairlead::cli {
 
-// These print to stdout and flush it. On a terminal control characters become visible escapes; elsewhere the
-// bytes are printed as they are.
-void print_text(std::string_view text);       // a result, as it is
-void print_text_line(std::string_view text);  // and a line feed
-void print_json(std::string_view json);       // a line; on a terminal equivalent JSON
+// The following functions print to stdout and flush it. On a terminal they print control characters as
+// visible escapes; otherwise they print the bytes unchanged.
+void print_text(std::string_view text);
+void print_text_line(std::string_view text);  // appends a line feed
+void print_json(std::string_view json);       // appends a line feed; on a terminal prints equivalent JSON
 void print_json_array(const std::vector<json::Raw>& entries);
 
-// The first line of a description, cut to what fits beside a name.
+// Returns the first line of a description, truncated to fit next to a name.
 std::string summary(std::string_view description);
 
-// A table for people: columns padded, empty lines for nothing. Control characters become visible escapes
-// wherever it is printed to, so that a cell stays in its place.
+// Prints a table with padded columns to stdout. Prints control characters as visible escapes, even if stdout
+// is not a terminal, so that columns stay aligned.
 void print_table(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace fairlead::cli

@@ -36,62 +36,65 @@ std::shared_ptr<const Methods> system_methods() {
   return methods;
 }
 
-// A signal that comes together with the end of the input (Ctrl-C ends a whole pipeline) finds us on our way
-// out; it must not become our exit status when nobody watches for it any longer.
-void block_for_good(std::initializer_list<int> signals) {
+// Blocks the signals until the process ends. Ctrl-C sends a signal to a whole pipeline, so a signal can
+// arrive after the input has ended, when this process is exiting and no longer handles signals. It must not
+// kill the process, whose exit status would then be wrong.
+void block_signals(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
   for (const int signal : signals) sigaddset(&set, signal);
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-// Serves until it is told to stop, then lets what is under way finish.
-class Server {
+// Serves until a signal arrives or stdin ends. Then drains: requests in progress may finish within the grace
+// period.
+class RpcServer {
  public:
-  Server(Loop& loop, const RpcCommand& command)
+  RpcServer(Loop& loop, const RpcCommand& command)
       : loop_(loop), log_(command.common.log()), methods_(system_methods()) {
-    connect_.framing = command.common.chosen_framing();
-    connect_.limits = command.common.limits();
-    connect_.limits.drain_grace = command.grace;
-    connect_.log = log_;
-    connect_.socket_mode = command.socket_mode.value_or(connect_.socket_mode);
-    if (command.on_framing_error == "resync") connect_.on_framing_error = rpc::FramingErrorPolicy::resync;
-    listen_ = command.listen;
+    connect_options_.framing = command.common.selected_framing();
+    connect_options_.limits = command.common.limits();
+    connect_options_.limits.drain_grace = command.grace;
+    connect_options_.log = log_;
+    connect_options_.socket_mode = command.socket_mode.value_or(connect_options_.socket_mode);
+    if (command.on_framing_error == "resync")
+      connect_options_.on_framing_error = rpc::FramingErrorPolicy::resync;
+    listen_address_ = command.listen;
   }
 
   int run() {
-    block_for_good({SIGTERM, SIGINT});
+    block_signals({SIGTERM, SIGINT});
     Result<Signals> signals = Signals::watch(loop_, {SIGTERM, SIGINT}, [this](int) { stop(); });
     if (!signals) return report(signals.error());
-    const Result<void> started = listen_.empty() ? serve_stdio() : serve_listener();
+    const Result<void> started = listen_address_.empty() ? serve_stdio() : serve_listener();
     if (!started) return report(started.error());
     loop_.run_until([this] { return done_; });
-    return end_;
+    return exit_status_;
   }
 
  private:
   Result<void> serve_stdio() {
-    ConnectResult connection = connect_own_stdio(loop_, connect_);
+    ConnectResult connection = connect_own_stdio(loop_, connect_options_);
     if (!connection) return connection.error();
     serve(std::move(*connection));
     return {};
   }
 
   Result<void> serve_listener() {
-    const Result<Uri> uri = Uri::parse(listen_);
+    const Result<Uri> uri = Uri::parse(listen_address_);
     if (!uri) return uri.error();
-    auto listener = Listener::listen(loop_, *uri, connect_,
+    auto listener = Listener::listen(loop_, *uri, connect_options_,
                                      [this](std::shared_ptr<Connection> c) { serve(std::move(c)); });
     if (!listener) return listener.error();
     listener_ = std::move(*listener);
-    log_.info("listening",
-              {{"address", listener_->address()}, {"framing", std::string(to_string(connect_.framing))}});
+    log_.info("listening", {{"address", listener_->address()},
+                            {"framing", std::string(to_string(connect_options_.framing))}});
     return {};
   }
 
   void serve(std::shared_ptr<Connection> connection) {
     PeerOptions options;
-    options.limits = connect_.limits;
+    options.limits = connect_options_.limits;
     options.log = log_;
     options.request_log_level = LogLevel::info;
     auto peer = Peer::start(std::move(connection), methods_, std::move(options));
@@ -99,32 +102,32 @@ class Server {
     loop_.spawn(wait_for(this, std::move(peer)));
   }
 
-  static Task<void> wait_for(Server* self, std::shared_ptr<Peer> peer) {
-    const bool finished = co_await peer->finished().wait(self->loop_, Clock::duration::max());
-    static_cast<void>(finished);
+  static Task<void> wait_for(RpcServer* self, std::shared_ptr<Peer> peer) {
+    co_await peer->finished().wait(self->loop_);
     self->peers_.erase(peer);
-    self->note_end(*peer);
+    self->on_peer_end(*peer);
   }
 
-  void note_end(const Peer& peer) {
+  void on_peer_end(const Peer& peer) {
     const std::optional<Error>& reason = peer.end_reason();
     if (reason && reason->kind() != ErrorKind::closed) {
       const int status = exit_code(*reason);
       const bool violated = status == kProtocolViolated;
       fault_log_.write(log_, LogLevel::warning,
-                       violated ? "the stream could not be followed" : "the connection was lost",
+                       violated ? "connection closed: protocol violation" : "connection lost",
                        {{"reason", reason->message()}});
-      if (!listener_) end_ = status;
+      if (!listener_) exit_status_ = status;
     }
     finish_when_empty();
   }
 
   void stop() {
-    if (stopping_) return loop_.stop();  // asked twice: at once
+    if (stopping_) return loop_.stop();  // a second signal stops at once
     stopping_ = true;
     log_.info("shutting down", {{"connections", peers_.size()}});
     if (listener_) listener_->close();
-    for (const std::shared_ptr<Peer>& peer : peers_) loop_.spawn(peer->shutdown(connect_.limits.drain_grace));
+    for (const std::shared_ptr<Peer>& peer : peers_)
+      loop_.spawn(peer->shutdown(connect_options_.limits.drain_grace));
     finish_when_empty();
   }
 
@@ -135,22 +138,22 @@ class Server {
   Loop& loop_;
   Log log_;
   LogRateLimit fault_log_;
-  ConnectOptions connect_;
-  std::string listen_;
+  StreamConnectOptions connect_options_;
+  std::string listen_address_;
   std::shared_ptr<const Methods> methods_;
   std::shared_ptr<Listener> listener_;
   std::set<std::shared_ptr<Peer>> peers_;
   bool stopping_ = false;
-  bool done_ = false;
-  int end_ = kDone;
+  bool done_ = false;  // all connections have ended
+  int exit_status_ = kSuccess;
 };
 
 int execute(const RpcCommand& command) {
-  const std::optional<Error> missing = missing_stdio();
+  const std::optional<Error> missing = missing_stdio_error();
   if (missing && command.listen.empty()) return report(*missing);
-  fill_standard_streams();
+  open_closed_standard_streams();
   Loop loop;
-  return Server(loop, command).run();
+  return RpcServer(loop, command).run();
 }
 
 }  // namespace
@@ -158,16 +161,16 @@ int execute(const RpcCommand& command) {
 void add_rpc(CLI::App& program, int& status) {
   CLI::App* command = program.add_subcommand("rpc", "Serve JSON-RPC 2.0: system.ping and system.echo");
   auto rpc = std::make_shared<RpcCommand>();
-  // Not FAIRLEAD_LISTEN: that is for `serve`, which has another syntax for addresses.
+  // Not FAIRLEAD_LISTEN: that is for `serve`, whose address syntax differs.
   command->add_option("--listen", rpc->listen, "tcp:HOST:PORT or unix:/PATH instead of stdin and stdout")
       ->envname("FAIRLEAD_RPC_LISTEN");
   add_duration(*command, "--grace", rpc->grace,
-               "How long requests under way may take to finish at the end [5s]");
+               "How long requests in progress may take to finish at shutdown [5s]");
   rpc->common.add_framing_to(*command);
   command
       ->add_option(
           "--on-framing-error", rpc->on_framing_error,
-          "When an impossible length or head is read: close the connection, or skip to what may be the "
+          "What to do after an invalid frame length or header: close the connection, or search for the "
           "next frame")
       ->check(CLI::IsMember({"close", "resync"}))
       ->envname("FAIRLEAD_ON_FRAMING_ERROR")

@@ -1,4 +1,5 @@
-// fairlead skills: the skills of an MCP server, and what is in them, read the way a host should: checked.
+// fairlead skills: lists the skills of an MCP server, or reads a file of a skill. The file is verified
+// against the entry of the skill, as every host should do.
 #include <CLI/CLI.hpp>
 
 #include "cli/mcp_target.hpp"
@@ -22,8 +23,9 @@ void print_skills(const McpTarget& target, const std::vector<mcp::SkillEntry>& s
   print_table(rows);
 }
 
-// The skill a file belongs to: that with the longest directory it is in.
-const mcp::SkillEntry* owner_of(const std::vector<mcp::SkillEntry>& skills, const std::string& uri) {
+// Returns the skill to which the file `uri` belongs: of the skills whose directory contains the file, the one
+// with the longest directory. Null if there is none.
+const mcp::SkillEntry* skill_of_file(const std::vector<mcp::SkillEntry>& skills, const std::string& uri) {
   const mcp::SkillEntry* owner = nullptr;
   for (const mcp::SkillEntry& skill : skills) {
     const bool closer = !owner || skill.directory().size() > owner->directory().size();
@@ -32,21 +34,19 @@ const mcp::SkillEntry* owner_of(const std::vector<mcp::SkillEntry>& skills, cons
   return owner;
 }
 
-Task<Result<int>> show(const McpTarget& target, std::string uri, ClientPtr client) {
-  Task<Result<std::vector<mcp::SkillEntry>>> listing = client->skills();
-  const Result<std::vector<mcp::SkillEntry>> skills = co_await listing;
+Task<Result<int>> list_or_read(const McpTarget& target, std::string uri, ClientPtr client) {
+  const Result<std::vector<mcp::SkillEntry>> skills = co_await client->skills();
   if (!skills) co_return skills.error();
   if (uri.empty()) {
     print_skills(target, *skills);
-    co_return kDone;
+    co_return kSuccess;
   }
-  const mcp::SkillEntry* owner = owner_of(*skills, uri);
+  const mcp::SkillEntry* owner = skill_of_file(*skills, uri);
   if (!owner) co_return Error(ErrorKind::validation, uri + " belongs to no skill of this server");
-  Task<Result<mcp::SkillFile>> reading = client->read_skill_file(*owner, uri);
-  const Result<mcp::SkillFile> file = co_await reading;
+  const Result<mcp::SkillFile> file = co_await client->read_skill_file(*owner, uri);
   if (!file) co_return file.error();
   print_text(file->content);
-  co_return kDone;
+  co_return kSuccess;
 }
 
 struct SkillsCommand {
@@ -58,13 +58,13 @@ struct SkillsCommand {
 
 void add_skills(CLI::App& program, int& status) {
   CLI::App* command = program.add_subcommand(
-      "skills", "List an MCP server's skills, or read a file of one, checked against its entry");
+      "skills", "List an MCP server's skills, or read a file of one, verified against its entry");
   auto options = std::make_shared<SkillsCommand>();
   options->target.add_to(*command);
-  command->add_option("URI", options->uri, "File to read: skill://…/SKILL.md or another one of the skill");
+  command->add_option("URI", options->uri, "File to read: skill://…/SKILL.md or another file of the skill");
   command->callback([options, &status] {
-    status = with_client(options->target, [&](ClientPtr client) {
-      return show(options->target, options->uri, std::move(client));
+    status = run_with_client(options->target, [&](ClientPtr client) {
+      return list_or_read(options->target, options->uri, std::move(client));
     });
   });
 }

@@ -1,4 +1,4 @@
-// The message for a program that was called wrongly.
+// The message for an invalid command line.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
@@ -28,7 +28,7 @@ std::vector<std::string> options_of(const CLI::App& command) {
   return names;
 }
 
-// The first argument that nothing has a use for, an option before a value; empty if there is none.
+// Returns the first unrecognized option, or else the first surplus argument; empty if there is none.
 std::string unexpected_argument(const CLI::App& program) {
   const std::vector<std::string> extras = program.remaining(true);
   const auto option =
@@ -37,7 +37,7 @@ std::string unexpected_argument(const CLI::App& program) {
   return extras.empty() ? std::string() : extras.front();
 }
 
-std::string sentence(const CLI::App& program, const CLI::App* command, const CLI::Error& problem) {
+std::string usage_problem(const CLI::App& program, const CLI::App* command, const CLI::Error& problem) {
   const std::string word = unexpected_argument(program);
   if (word.starts_with('-'))
     return "unknown option `" + word + "`" + did_you_mean(word, options_of(command ? *command : program));
@@ -52,7 +52,7 @@ std::string usage_message(const CLI::App* program, const CLI::Error& problem) {
   const std::vector<CLI::App*> chosen = program->get_subcommands();
   const CLI::App* const command = chosen.empty() ? nullptr : chosen.front();
   const std::string help = command ? "fairlead " + command->get_name() + " --help" : "fairlead --help";
-  return "fairlead: " + sentence(*program, command, problem) + "\nSee `" + help + "`.\n";
+  return "fairlead: " + usage_problem(*program, command, problem) + "\nSee `" + help + "`.\n";
 }
 
 }  // namespace fairlead::cli

@@ -15,7 +15,7 @@ void add_version(CLI::App& program, int& status) {
     } else {
       std::printf("fairlead %s\n", FAIRLEAD_VERSION);
     }
-    status = kDone;
+    status = kSuccess;
   });
 }
 

@@ -15,31 +15,31 @@ namespace fairlead {
 
 class Acceptor : public std::enable_shared_from_this<Acceptor> {
  public:
-  // Called on the loop with each accepted socket, non-blocking and close-on-exec.
+  // Called on the loop thread with each accepted socket, which is non-blocking and close-on-exec.
   using OnAccept = std::function<void(UniqueFd)>;
 
-  // `address` names the listener in the log. When descriptors or memory run out, the acceptor pauses and
-  // tries again.
+  // Starts to accept connections on the socket `listening`. `address` is the name of the listener in the log.
+  // When the process is out of descriptors or memory, the acceptor retries after a delay.
   static Result<std::shared_ptr<Acceptor>> start(Loop& loop, UniqueFd listening, std::string address, Log log,
-                                                 OnAccept accept);
+                                                 OnAccept on_accept);
   ~Acceptor() { close(); }
 
-  // Idempotent. `accept` is not called again.
+  // Stops accepting: `on_accept` is not called again. Idempotent.
   void close();
-  bool open() const noexcept { return socket_.open(); }
+  bool is_open() const noexcept { return socket_.is_open(); }
 
  private:
-  Acceptor(Loop& loop, Descriptor socket, std::string address, Log log, OnAccept accept);
+  Acceptor(Loop& loop, Descriptor socket, std::string address, Log log, OnAccept on_accept);
 
-  void wait();
+  void wait_for_connections();
   void accept_some();
 
   Descriptor socket_;
-  Timer pause_;
+  Timer retry_timer_;
   std::string address_;
   Log log_;
-  LogRateLimit fault_log_;
-  OnAccept accept_;
+  LogRateLimit accept_error_log_;
+  OnAccept on_accept_;
 };
 
 }  // namespace fairlead

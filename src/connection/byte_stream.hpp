@@ -1,5 +1,5 @@
-// ByteStream: a stream of bytes in both directions that never blocks: a pair of pipes, a socket, TLS over a
-// socket. Its user waits when it says so. Private to the library.
+// ByteStream: a non-blocking, bidirectional byte stream: a pair of pipes, a socket, or TLS over a socket.
+// Private to the library.
 #pragma once
 
 #include <sys/uio.h>
@@ -18,38 +18,45 @@ namespace fairlead {
 
 class ByteStream {
  public:
-  enum class State : std::uint8_t { ok, again, ended, failed };
-  struct Io {
-    State state = State::ok;
-    std::size_t bytes = 0;         // ok: how many
-    const Error* error = nullptr;  // failed: why; the stream's own, until it is read, written or closed
+  enum class IoStatus : std::uint8_t {
+    ok,
+    again,   // the operation would block
+    ended,   // the remote peer has closed its end
+    failed,  // see IoResult::error
+  };
+  struct IoResult {
+    IoStatus status = IoStatus::ok;
+    std::size_t bytes = 0;         // ok: the number of bytes read or written
+    const Error* error = nullptr;  // failed: owned by the stream, valid until its next operation
   };
 
   virtual ~ByteStream() = default;
 
-  // `again`: nothing can be had now; wait with when_readable() (or when_writable()) and try again. A TLS
-  // stream may have bytes in hand that the descriptor no longer shows: read until `again`.
-  virtual Io read(std::span<char> into) = 0;
-  virtual Io write(std::span<const iovec> parts) = 0;
-  // Once each; not called after close() or destruction. A later callback replaces one that waits; null
-  // removes it.
-  virtual void when_readable(Descriptor::Ready ready) = 0;
-  virtual void when_writable(Descriptor::Ready ready) = 0;
+  // If the operation would block, return `again`; the caller waits with when_readable() or when_writable()
+  // and tries again. Callers read until `again`, because a TLS stream may have buffered bytes although its
+  // descriptor is not readable.
+  virtual IoResult read(std::span<char> into) = 0;
+  virtual IoResult write(std::span<const iovec> parts) = 0;
+  // Call `ready` once, but not after close() or destruction. A later call replaces an outstanding callback;
+  // null removes it.
+  virtual void when_readable(Descriptor::ReadyCallback ready) = 0;
+  virtual void when_writable(Descriptor::ReadyCallback ready) = 0;
   virtual bool waiting_to_read() const noexcept = 0;
   virtual bool waiting_to_write() const noexcept = 0;
-  // No more will be written; the other side sees an end. (TLS: close_notify.)
-  virtual void shut_output() = 0;
+  // Ends the output: the remote peer reads end of file. (TLS: sends close_notify.)
+  virtual void shutdown_output() = 0;
   virtual void close() = 0;
-  virtual std::string remote() const = 0;
+  // Returns the name of the remote peer for logs and errors.
+  virtual std::string remote_name() const = 0;
 
  protected:
-  Io failed(Error why) {
-    error_ = std::make_unique<const Error>(std::move(why));
-    return Io{State::failed, 0, error_.get()};
+  IoResult failed(Error error) {
+    error_ = std::make_unique<const Error>(std::move(error));
+    return IoResult{IoStatus::failed, 0, error_.get()};
   }
 
  private:
-  std::unique_ptr<const Error> error_;  // of the last operation that failed
+  std::unique_ptr<const Error> error_;  // the error of the last failed operation
 };
 
 }  // namespace fairlead

@@ -6,34 +6,39 @@ namespace fairlead {
 
 namespace {
 
-// One end. Each end touches only its own members, on its own loop; the two talk by posting to each other.
+// One end of a channel. Each end uses only its own members, on its own loop; the two ends communicate by
+// posting callbacks to each other's loop.
 class ChannelEnd final : public Connection {
  public:
   ChannelEnd(Loop& loop, std::size_t capacity, const Limits& limits)
       : Connection(loop), capacity_(capacity), limits_(limits) {}
 
-  void join(const std::shared_ptr<ChannelEnd>& other) { other_ = other; }
+  void connect_to(const std::shared_ptr<ChannelEnd>& remote) { remote_ = remote; }
 
   std::size_t backlog() const noexcept override {
-    return sent_ > accepted() ? static_cast<std::size_t>(sent_ - accepted()) : 0;
+    return sent_ > write_limit() ? static_cast<std::size_t>(sent_ - write_limit()) : 0;
   }
   std::string description() const override { return "channel"; }
 
  private:
-  // What the other end has taken plus what may be on its way counts as written.
-  std::uint64_t accepted() const noexcept { return taken_ + capacity_; }
+  // Returns the position up to which bytes count as written: what the other end has received, plus
+  // `capacity`.
+  std::uint64_t write_limit() const noexcept { return consumed_ + capacity_; }
 
-  std::shared_ptr<ChannelEnd> self() { return std::static_pointer_cast<ChannelEnd>(shared_from_this()); }
+  std::shared_ptr<ChannelEnd> shared_self() {
+    return std::static_pointer_cast<ChannelEnd>(shared_from_this());
+  }
 
-  Result<void> enqueue(const rpc::Rope& message, Waiter* waiter, Concerning /*of no use here*/) override {
+  Result<void> enqueue(const rpc::Rope& message, WriteWaiter* waiter, RelatedRequest) override {
     Bytes bytes = message.joined();
     sent_ += bytes.size();
     if (waiter) waiter->until = sent_;
-    if (const auto other = other_.lock()) {
-      other->loop().post([other, bytes = std::move(bytes)]() mutable { other->arrive(std::move(bytes)); });
+    if (const auto remote = remote_.lock()) {
+      remote->loop().post(
+          [remote, bytes = std::move(bytes)]() mutable { remote->on_received(std::move(bytes)); });
     }
-    // A waiter is resumed from the loop and not from within its own suspension.
-    if (waiter) loop().post([me = self()] { me->notify_written(me->accepted()); });
+    // Posted, because the coroutine of `waiter` is not suspended yet.
+    if (waiter) loop().post([self = shared_self()] { self->notify_written(self->write_limit()); });
     return {};
   }
 
@@ -41,55 +46,55 @@ class ChannelEnd final : public Connection {
     return sent_ - std::min<std::uint64_t>(bytes, sent_);
   }
 
-  void arrive(Bytes bytes) {
-    if (reason()) return;
-    arrived_bytes_ += bytes.size();
-    arrived_.push_back(std::move(bytes));
-    if (receiver_waiting()) hand_over();
+  void on_received(Bytes bytes) {
+    if (close_reason()) return;
+    received_bytes_ += bytes.size();
+    received_.push_back(std::move(bytes));
+    if (receiver_waiting()) deliver_received();
   }
 
-  void want_input() override {
-    if (arrived_.empty()) return;
-    loop().post([me = self()] {
-      if (me->receiver_waiting()) me->hand_over();
+  void request_input() override {
+    if (received_.empty()) return;
+    loop().post([self = shared_self()] {
+      if (self->receiver_waiting()) self->deliver_received();
     });
   }
 
-  void hand_over() {
-    for (Bytes& bytes : arrived_) deliver_frame(std::move(bytes), limits_);
-    arrived_.clear();
-    const std::size_t taken = std::exchange(arrived_bytes_, 0);
-    if (const auto other = other_.lock()) {
-      other->loop().post([other, taken] { other->was_taken(taken); });
+  void deliver_received() {
+    for (Bytes& bytes : received_) deliver_frame(std::move(bytes), limits_);
+    received_.clear();
+    const std::size_t consumed = std::exchange(received_bytes_, 0);
+    if (const auto remote = remote_.lock()) {
+      remote->loop().post([remote, consumed] { remote->on_consumed(consumed); });
     }
     wake_receiver();
   }
 
-  void was_taken(std::size_t bytes) {
-    taken_ += bytes;
-    if (!reason()) notify_written(accepted());
+  void on_consumed(std::size_t bytes) {
+    consumed_ += bytes;
+    if (!close_reason()) notify_written(write_limit());
   }
 
   void release() override {
-    arrived_.clear();
-    if (const auto other = other_.lock()) {
-      other->loop().post([other] { other->other_closed(); });
+    received_.clear();
+    if (const auto remote = remote_.lock()) {
+      remote->loop().post([remote] { remote->on_remote_closed(); });
     }
   }
 
-  void other_closed() {
-    if (reason()) return;
-    for (Bytes& bytes : arrived_) deliver_frame(std::move(bytes), limits_);
+  void on_remote_closed() {
+    if (close_reason()) return;
+    for (Bytes& bytes : received_) deliver_frame(std::move(bytes), limits_);
     fail(Error(ErrorKind::closed, "the other end of the channel was closed"));
   }
 
   std::size_t capacity_;
   Limits limits_;
-  std::weak_ptr<ChannelEnd> other_;
+  std::weak_ptr<ChannelEnd> remote_;
   std::uint64_t sent_ = 0;
-  std::uint64_t taken_ = 0;
-  std::deque<Bytes> arrived_;
-  std::size_t arrived_bytes_ = 0;
+  std::uint64_t consumed_ = 0;
+  std::deque<Bytes> received_;
+  std::size_t received_bytes_ = 0;
 };
 
 }  // namespace
@@ -99,8 +104,8 @@ std::pair<std::shared_ptr<Connection>, std::shared_ptr<Connection>> make_channel
                                                                                  Limits limits) {
   auto a = std::make_shared<ChannelEnd>(first, capacity, limits);
   auto b = std::make_shared<ChannelEnd>(second, capacity, limits);
-  a->join(b);
-  b->join(a);
+  a->connect_to(b);
+  b->connect_to(a);
   return {a, b};
 }
 

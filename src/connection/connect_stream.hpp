@@ -1,13 +1,13 @@
-// Connections that carry frames on a byte stream, by address. Private to the library: transport::connect()
-// takes every scheme.
+// connect_stream(): connects to an address over a byte stream. Private to the library; transport::connect()
+// supports all schemes.
 #pragma once
 
 #include "fairlead/connection/connect.hpp"
 
 namespace fairlead {
 
-// stdio:, tcp: and unix:. Errors: spawn, connection_failed, timeout (limits.connect_timeout); validation for
-// any other scheme.
-Task<ConnectResult> connect_stream(Loop& loop, Uri uri, ConnectOptions options);
+// Supports stdio:, tcp: and unix:. Fails with `spawn`, `connection_failed` or `timeout`
+// (limits.connect_timeout), and with `validation` for any other scheme.
+Task<ConnectResult> connect_stream(Loop& loop, Uri uri, StreamConnectOptions options);
 
 }  // namespace fairlead

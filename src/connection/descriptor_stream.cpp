@@ -8,28 +8,28 @@
 
 namespace fairlead {
 
-DescriptorStream::DescriptorStream(Descriptor in, std::optional<Descriptor> out, std::string remote)
-    : in_(std::move(in)), out_(std::move(out)), remote_(std::move(remote)) {}
+DescriptorStream::DescriptorStream(Descriptor in, std::optional<Descriptor> out, std::string remote_name)
+    : in_(std::move(in)), out_(std::move(out)), remote_name_(std::move(remote_name)) {}
 
-ByteStream::Io DescriptorStream::read(std::span<char> into) {
+ByteStream::IoResult DescriptorStream::read(std::span<char> into) {
   const ssize_t n = ::read(in_.fd(), into.data(), into.size());
-  if (n > 0) return Io{State::ok, static_cast<std::size_t>(n), nullptr};
+  if (n > 0) return IoResult{IoStatus::ok, static_cast<std::size_t>(n), nullptr};
   const int os_error = n == 0 ? 0 : errno;
-  if (os_error == EAGAIN || os_error == EINTR) return Io{State::again, 0, nullptr};
-  if (n == 0 || os_error == ECONNRESET || os_error == EIO) return Io{State::ended, 0, nullptr};
-  return failed(Error::from_errno(ErrorKind::io, "cannot read from " + remote_, os_error));
+  if (os_error == EAGAIN || os_error == EINTR) return IoResult{IoStatus::again, 0, nullptr};
+  if (n == 0 || os_error == ECONNRESET || os_error == EIO) return IoResult{IoStatus::ended, 0, nullptr};
+  return failed(Error::from_errno(ErrorKind::io, "cannot read from " + remote_name_, os_error));
 }
 
-ByteStream::Io DescriptorStream::write(std::span<const iovec> parts) {
+ByteStream::IoResult DescriptorStream::write(std::span<const iovec> parts) {
   const ssize_t n = ::writev(out().fd(), parts.data(), static_cast<int>(parts.size()));
-  if (n >= 0) return Io{State::ok, static_cast<std::size_t>(n), nullptr};
+  if (n >= 0) return IoResult{IoStatus::ok, static_cast<std::size_t>(n), nullptr};
   const int os_error = errno;
-  if (os_error == EAGAIN || os_error == EINTR) return Io{State::again, 0, nullptr};
-  if (os_error == EPIPE || os_error == ECONNRESET) return Io{State::ended, 0, nullptr};
-  return failed(Error::from_errno(ErrorKind::io, "cannot write to " + remote_, os_error));
+  if (os_error == EAGAIN || os_error == EINTR) return IoResult{IoStatus::again, 0, nullptr};
+  if (os_error == EPIPE || os_error == ECONNRESET) return IoResult{IoStatus::ended, 0, nullptr};
+  return failed(Error::from_errno(ErrorKind::io, "cannot write to " + remote_name_, os_error));
 }
 
-void DescriptorStream::shut_output() {
+void DescriptorStream::shutdown_output() {
   if (out_) {
     out_->close();
   } else {

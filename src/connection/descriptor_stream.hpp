@@ -11,29 +11,29 @@ namespace fairlead {
 
 class DescriptorStream final : public ByteStream {
  public:
-  // Without `out`, `in` is used both ways. `remote` names the other side in errors.
-  DescriptorStream(Descriptor in, std::optional<Descriptor> out, std::string remote);
+  // If `out` is nullopt, `in` is used for both directions. `remote_name` is the remote peer in errors.
+  DescriptorStream(Descriptor in, std::optional<Descriptor> out, std::string remote_name);
 
-  // A connection that was reset, and a terminal whose other end was closed, have ended: no error.
-  Io read(std::span<char> into) override;
-  // `ended`: the other side has closed its end.
-  Io write(std::span<const iovec> parts) override;
-  void when_readable(Descriptor::Ready ready) override { in_.when_readable(std::move(ready)); }
-  void when_writable(Descriptor::Ready ready) override { out().when_writable(std::move(ready)); }
+  // Returns `ended` also for a connection that the remote peer reset, and for a terminal that was closed.
+  IoResult read(std::span<char> into) override;
+  // Returns `ended` if the remote peer has closed its end.
+  IoResult write(std::span<const iovec> parts) override;
+  void when_readable(Descriptor::ReadyCallback ready) override { in_.when_readable(std::move(ready)); }
+  void when_writable(Descriptor::ReadyCallback ready) override { out().when_writable(std::move(ready)); }
   bool waiting_to_read() const noexcept override { return in_.waiting_to_read(); }
   bool waiting_to_write() const noexcept override {
     return out_ ? out_->waiting_to_write() : in_.waiting_to_write();
   }
-  void shut_output() override;
+  void shutdown_output() override;
   void close() override;
-  std::string remote() const override { return remote_; }
+  std::string remote_name() const override { return remote_name_; }
 
  private:
   Descriptor& out() noexcept { return out_ ? *out_ : in_; }
 
   Descriptor in_;
   std::optional<Descriptor> out_;
-  std::string remote_;
+  std::string remote_name_;
 };
 
 }  // namespace fairlead

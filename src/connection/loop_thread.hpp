@@ -1,4 +1,5 @@
-// LoopThread: a loop with a thread of its own, behind the facades for programs that have none. Private.
+// LoopThread: a loop with a thread of its own, for the blocking API of programs that have no loop.
+// Private to the library.
 #pragma once
 
 #include <future>
@@ -10,7 +11,7 @@
 
 namespace fairlead {
 
-// To be destroyed last: everything on the loop must be gone before.
+// REQUIRES: all objects on the loop are destroyed before the LoopThread.
 class LoopThread {
  public:
   LoopThread() : thread_([this] { loop_.run(); }) {}
@@ -21,7 +22,7 @@ class LoopThread {
   LoopThread(const LoopThread&) = delete;
 
   Loop& loop() noexcept { return loop_; }
-  // Waits for a task that runs on the loop.
+  // Runs `task` on the loop and blocks the calling thread until its result is available.
   template <class T>
   T wait_for(Task<T> task) {
     std::promise<T> promise;

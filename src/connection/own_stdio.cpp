@@ -1,4 +1,4 @@
-// The process's own stdin and stdout as a connection.
+// connect_own_stdio(): a connection over the stdin and stdout of this process.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,15 +12,15 @@ namespace fairlead {
 
 namespace {
 
-// O_NONBLOCK belongs to the open file, which we share with whoever started us: a terminal made non-blocking
-// by us breaks the shell. Opening it anew gives us an open file of our own; what cannot be opened anew (a
-// socket) is duplicated.
+// Returns a descriptor that can be made non-blocking. O_NONBLOCK is a flag of the open file description,
+// which this process shares with its parent: making a terminal non-blocking would break the shell. Reopening
+// the file creates a new description. A file that cannot be reopened, such as a socket, is duplicated.
 Result<UniqueFd> private_copy(int fd, int mode, const char* name) {
-  struct stat about {};
-  if (::fstat(fd, &about) != 0) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) {
     return Error(ErrorKind::stdio_unavailable, std::string(name) + " is closed");
   }
-  if (S_ISFIFO(about.st_mode) || S_ISCHR(about.st_mode)) {
+  if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) {
     const std::string path = "/proc/self/fd/" + std::to_string(fd);
     UniqueFd reopened(::open(path.c_str(), mode | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
     if (reopened) return reopened;
@@ -32,15 +32,15 @@ Result<UniqueFd> private_copy(int fd, int mode, const char* name) {
 
 }  // namespace
 
-ConnectResult connect_own_stdio(Loop& loop, ConnectOptions options) {
+ConnectResult connect_own_stdio(Loop& loop, StreamConnectOptions options) {
   Result<UniqueFd> in = private_copy(STDIN_FILENO, O_RDONLY, "stdin");
   if (!in) return in.error();
   Result<UniqueFd> out = private_copy(STDOUT_FILENO, O_WRONLY, "stdout");
   if (!out) return out.error();
-  // Nothing else in this program reads or writes the protocol's streams by accident.
-  const UniqueFd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (nothing) ::dup2(nothing.get(), STDIN_FILENO);
-  if (::dup2(STDERR_FILENO, STDOUT_FILENO) < 0 && nothing) ::dup2(nothing.get(), STDOUT_FILENO);
+  // Prevents other code in this process from reading or writing the protocol's streams by accident.
+  const UniqueFd null_device(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (null_device) ::dup2(null_device.get(), STDIN_FILENO);
+  if (::dup2(STDERR_FILENO, STDOUT_FILENO) < 0 && null_device) ::dup2(null_device.get(), STDOUT_FILENO);
 
   StreamOptions stream;
   stream.framing = options.framing;
@@ -48,10 +48,10 @@ ConnectResult connect_own_stdio(Loop& loop, ConnectOptions options) {
   stream.limits = options.limits;
   stream.log = options.log;
   stream.description = "stdio";
-  stream.answers_after_eof = true;
-  auto made = StreamConnection::create(loop, std::move(*in), std::move(*out), std::move(stream));
-  if (!made) return made.error();
-  return std::shared_ptr<Connection>(std::move(*made));
+  stream.responds_after_eof = true;
+  auto connection = StreamConnection::create(loop, std::move(*in), std::move(*out), std::move(stream));
+  if (!connection) return connection.error();
+  return std::shared_ptr<Connection>(std::move(*connection));
 }
 
 }  // namespace fairlead

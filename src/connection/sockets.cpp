@@ -20,9 +20,9 @@ namespace asio = boost::asio;
 Result<SocketAddress> unix_address(const std::string& path) {
   sockaddr_un name{};
   if (path.size() >= sizeof name.sun_path) {
-    return Error(ErrorKind::connection_failed, "the path of a Unix socket may have " +
-                                                   std::to_string(sizeof name.sun_path - 1) + " bytes, not " +
-                                                   std::to_string(path.size()) + ": " + path);
+    return Error(ErrorKind::connection_failed,
+                 "the path of a Unix socket has " + std::to_string(path.size()) + " bytes, at most " +
+                     std::to_string(sizeof name.sun_path - 1) + " are allowed: " + path);
   }
   name.sun_family = AF_UNIX;
   std::memcpy(name.sun_path, path.data(), path.size());
@@ -34,21 +34,21 @@ Result<SocketAddress> unix_address(const std::string& path) {
 
 Result<SocketAddress> numeric_address(const std::string& host, std::uint16_t port) {
   SocketAddress address;
-  sockaddr_in v4{};
-  sockaddr_in6 v6{};
+  sockaddr_in ipv4{};
+  sockaddr_in6 ipv6{};
   const std::string& number = host == "localhost" ? std::string("127.0.0.1") : host;
-  if (::inet_pton(AF_INET, number.c_str(), &v4.sin_addr) == 1) {
-    v4.sin_family = AF_INET;
-    v4.sin_port = htons(port);
-    std::memcpy(&address.storage, &v4, sizeof v4);
-    address.size = sizeof v4;
+  if (::inet_pton(AF_INET, number.c_str(), &ipv4.sin_addr) == 1) {
+    ipv4.sin_family = AF_INET;
+    ipv4.sin_port = htons(port);
+    std::memcpy(&address.storage, &ipv4, sizeof ipv4);
+    address.size = sizeof ipv4;
     return address;
   }
-  if (::inet_pton(AF_INET6, number.c_str(), &v6.sin6_addr) == 1) {
-    v6.sin6_family = AF_INET6;
-    v6.sin6_port = htons(port);
-    std::memcpy(&address.storage, &v6, sizeof v6);
-    address.size = sizeof v6;
+  if (::inet_pton(AF_INET6, number.c_str(), &ipv6.sin6_addr) == 1) {
+    ipv6.sin6_family = AF_INET6;
+    ipv6.sin6_port = htons(port);
+    std::memcpy(&address.storage, &ipv6, sizeof ipv6);
+    address.size = sizeof ipv6;
     return address;
   }
   return Error(ErrorKind::connection_failed, "`" + host + "` is not a numeric address");
@@ -56,9 +56,9 @@ Result<SocketAddress> numeric_address(const std::string& host, std::uint16_t por
 
 namespace {
 
-struct Resolved {
+struct ResolveState {
   Event done;
-  boost::system::error_code problem;
+  boost::system::error_code error;
   std::vector<SocketAddress> addresses;
 };
 
@@ -68,11 +68,11 @@ Task<Result<std::vector<SocketAddress>>> resolve(Loop& loop, std::string host, s
                                                  std::chrono::milliseconds timeout) {
   const Result<SocketAddress> numeric = numeric_address(host, port);
   if (numeric) co_return std::vector<SocketAddress>(1, *numeric);
-  asio::ip::tcp::resolver resolver(loop.context());
-  auto state = std::make_shared<Resolved>();
+  asio::ip::tcp::resolver resolver(loop.asio_context());
+  auto state = std::make_shared<ResolveState>();
   resolver.async_resolve(
       host, std::to_string(port), [state](const boost::system::error_code& ec, const auto& results) {
-        state->problem = ec;
+        state->error = ec;
         for (const auto& result : results) {
           SocketAddress& address = state->addresses.emplace_back();
           std::memcpy(&address.storage, result.endpoint().data(), result.endpoint().size());
@@ -82,8 +82,8 @@ Task<Result<std::vector<SocketAddress>>> resolve(Loop& loop, std::string host, s
       });
   const bool in_time = co_await state->done.wait(loop, timeout);
   if (!in_time) co_return Error::timeout("looking up " + host, timeout);
-  if (state->problem) {
-    co_return Error(ErrorKind::connection_failed, "cannot look up " + host + ": " + state->problem.message());
+  if (state->error) {
+    co_return Error(ErrorKind::connection_failed, "cannot look up " + host + ": " + state->error.message());
   }
   co_return std::move(state->addresses);
 }
@@ -92,9 +92,10 @@ Task<Result<UniqueFd>> connect_socket(Loop& loop, SocketAddress address, std::st
                                       std::chrono::milliseconds timeout) {
   UniqueFd fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd)
-    co_return Error::from_errno(ErrorKind::connection_failed, "cannot make a socket for " + name, errno);
+    co_return Error::from_errno(ErrorKind::connection_failed, "cannot create a socket for " + name, errno);
   if (::connect(fd.get(), address.get(), address.size) == 0) co_return std::move(fd);
-  // A Unix socket whose queue is full says EAGAIN and cannot be waited for.
+  // If the backlog of a Unix socket is full, connect() fails with EAGAIN. There is no way to wait for room in
+  // the backlog, so EAGAIN is an error.
   if (errno != EINPROGRESS)
     co_return Error::from_errno(ErrorKind::connection_failed, "cannot connect to " + name, errno);
 
@@ -105,56 +106,56 @@ Task<Result<UniqueFd>> connect_socket(Loop& loop, SocketAddress address, std::st
   descriptor->when_writable([&writable] { writable.set(); });
   const bool in_time = co_await writable.wait(loop, timeout);
   if (!in_time) co_return Error::timeout("connecting to " + name, timeout);
-  int problem = 0;
-  socklen_t size = sizeof problem;
-  ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &problem, &size);
-  if (problem != 0)
-    co_return Error::from_errno(ErrorKind::connection_failed, "cannot connect to " + name, problem);
+  int error = 0;
+  socklen_t size = sizeof error;
+  ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+  if (error != 0)
+    co_return Error::from_errno(ErrorKind::connection_failed, "cannot connect to " + name, error);
   co_return std::move(fd);
 }
 
 namespace {
 
-constexpr int kQueue = 1024;
+constexpr int kBacklog = 1024;
 
-// A socket file that nobody listens on is left over from a process that died; anything else is not ours to
-// remove.
+// Removes the file of a Unix socket if no process listens on it: a process that has ended left it behind.
+// Never removes other files.
 void remove_stale_socket(const SocketAddress& address) {
   const char* path = reinterpret_cast<const sockaddr_un*>(&address.storage)->sun_path;
-  struct stat about {};
-  if (::lstat(path, &about) != 0 || !S_ISSOCK(about.st_mode)) return;
+  struct stat status {};
+  if (::lstat(path, &status) != 0 || !S_ISSOCK(status.st_mode)) return;
   const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (::connect(probe.get(), address.get(), address.size) != 0 && errno == ECONNREFUSED) ::unlink(path);
 }
 
 bool set_socket_mode(const SocketAddress& address, unsigned mode) {
   const char* path = reinterpret_cast<const sockaddr_un*>(&address.storage)->sun_path;
-  struct stat about {};
-  if (::lstat(path, &about) != 0) return false;
-  return (about.st_mode & 07777) == mode || ::chmod(path, mode) == 0;
+  struct stat status {};
+  if (::lstat(path, &status) != 0) return false;
+  return (status.st_mode & 07777) == mode || ::chmod(path, mode) == 0;
 }
 
 }  // namespace
 
-Result<UniqueFd> listening_socket(const SocketAddress& address, const std::string& name, unsigned mode) {
-  const auto refused = [&](std::string_view what) {
-    return Error::from_errno(ErrorKind::connection_failed, std::string(what) + " " + name, errno);
+Result<UniqueFd> bind_and_listen(const SocketAddress& address, const std::string& name, unsigned mode) {
+  const auto failure = [&](std::string_view action) {
+    return Error::from_errno(ErrorKind::connection_failed, std::string(action) + " " + name, errno);
   };
   UniqueFd fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return refused("cannot make a socket for");
+  if (!fd) return failure("cannot create a socket for");
   if (address.family() == AF_UNIX) {
     remove_stale_socket(address);
-    // bind() makes the file with the mode of the socket, less the umask.
-    if (::fchmod(fd.get(), mode) != 0) return refused("cannot set the permissions of");
+    // bind() creates the file with the mode of the socket, less the umask.
+    if (::fchmod(fd.get(), mode) != 0) return failure("cannot set the permissions of");
   } else {
     const int on = 1;
     ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   }
-  if (::bind(fd.get(), address.get(), address.size) != 0) return refused("cannot listen on");
-  // Before listen() nobody can connect: adds what the umask took away.
+  if (::bind(fd.get(), address.get(), address.size) != 0) return failure("cannot listen on");
+  // Adds the permissions that the umask removed. No client can connect before listen().
   if (address.family() == AF_UNIX && !set_socket_mode(address, mode))
-    return refused("cannot set the permissions of");
-  if (::listen(fd.get(), kQueue) != 0) return refused("cannot listen on");
+    return failure("cannot set the permissions of");
+  if (::listen(fd.get(), kBacklog) != 0) return failure("cannot listen on");
   return fd;
 }
 

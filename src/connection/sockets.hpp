@@ -1,4 +1,4 @@
-// Plain sockets: making, connecting and naming them.
+// Socket addresses, and functions that connect and listen. Private to the library.
 #pragma once
 
 #include <sys/socket.h>
@@ -22,26 +22,32 @@ struct SocketAddress {
   int family() const noexcept { return storage.ss_family; }
 };
 
+// Fails with `connection_failed` if `path` is too long.
 Result<SocketAddress> unix_address(const std::string& path);
-// Numeric addresses at once; names through the resolver, on its own thread.
+// Resolves a host name on the thread of Asio's resolver; a numeric address is returned at once. Fails with
+// `connection_failed` or `timeout`.
 Task<Result<std::vector<SocketAddress>>> resolve(Loop& loop, std::string host, std::uint16_t port,
                                                  std::chrono::milliseconds timeout);
-// For listeners: numeric addresses and "localhost" only, without waiting.
+// Parses a numeric address or "localhost", without a lookup. Fails with `connection_failed` for any other
+// host.
 Result<SocketAddress> numeric_address(const std::string& host, std::uint16_t port);
 
+// Returns a connected, non-blocking socket. `name` is the address in errors. Fails with `connection_failed`
+// or `timeout`.
 Task<Result<UniqueFd>> connect_socket(Loop& loop, SocketAddress address, std::string name,
                                       std::chrono::milliseconds timeout);
-inline constexpr unsigned kSocketMode = 0600;  // of a Unix socket's file: for this user only
+// The file mode of a Unix socket: only its owner can connect.
+inline constexpr unsigned kDefaultSocketMode = 0600;
 
-// Bound, listening, non-blocking. A Unix socket's file that nobody listens on is replaced; the new one never
-// has more permissions than `mode`, not even for a moment. `name` is for what is said when it fails (kind
-// connection_failed).
-Result<UniqueFd> listening_socket(const SocketAddress& address, const std::string& name,
-                                  unsigned mode = kSocketMode);
-// The port a socket is bound to; 0 for a Unix socket.
+// Returns a bound, listening, non-blocking socket. Replaces the file of a Unix socket that no process listens
+// on. The file never has more permissions than `mode`, not even temporarily. `name` is the address in errors.
+// Fails with `connection_failed`.
+Result<UniqueFd> bind_and_listen(const SocketAddress& address, const std::string& name,
+                                 unsigned mode = kDefaultSocketMode);
+// Returns the port that a socket is bound to; 0 for a Unix socket or on failure.
 std::uint16_t local_port(int fd) noexcept;
 
-// Small messages must not wait for company (Nagle).
+// Disables Nagle's algorithm, which delays small messages.
 void set_no_delay(int fd) noexcept;
 
 }  // namespace fairlead

@@ -20,17 +20,17 @@ void StreamPump::wait_for_input() {
   });
 }
 
-void StreamPump::run_soon() {
-  if (!std::exchange(run_posted_, true)) loop_.post(posted_run());
+void StreamPump::run_turn_soon() {
+  if (!std::exchange(turn_posted_, true)) loop_.post(turn_callback());
 }
 
-void StreamPump::run_in_turn_of(FairQueue::Client client) {
-  if (!std::exchange(run_posted_, true)) loop_.fair().post(client, posted_run());
+void StreamPump::run_turn_in_fair_queue(FairQueue::Client client) {
+  if (!std::exchange(turn_posted_, true)) loop_.fair_queue().post(client, turn_callback());
 }
 
-Loop::Callback StreamPump::posted_run() {
+Loop::Callback StreamPump::turn_callback() {
   return [self = self()] {
-    self->run_posted_ = false;
+    self->turn_posted_ = false;
     if (self->stream_) self->run_turn();
   };
 }
@@ -40,13 +40,13 @@ void StreamPump::run_turn() {
 }
 
 void StreamPump::finish_output() {
-  writer_.write_rest();
-  shut_output();
+  writer_.write_remaining();
+  shutdown_output();
 }
 
-void StreamPump::shut_output() {
+void StreamPump::shutdown_output() {
   writer_.stop();
-  if (stream_) stream_->shut_output();
+  if (stream_) stream_->shutdown_output();
 }
 
 void StreamPump::close() {

@@ -1,5 +1,5 @@
-// StreamPump: moves bytes between a ByteStream and the connection that owns it. Input is read in turns of
-// bounded length, when the owner wants it; output is written by a StreamWriter. Private to the library.
+// StreamPump: reads and writes the ByteStream of a connection. Input is read on request of the owner, in
+// turns of bounded length; output is written by a StreamWriter. Private to the library.
 #pragma once
 
 #include <chrono>
@@ -19,21 +19,22 @@ namespace fairlead {
 
 class StreamPump {
  public:
-  // One stream is read at most this often, and for at most about this many bytes, before the other callbacks
-  // of the loop run. A peer that sends without pause would starve them otherwise.
+  // The limits of one turn: after this many reads, or about this many bytes, the other callbacks of the loop
+  // run. A remote peer that sends without pause would starve them otherwise.
   static constexpr int kReadsPerTurn = 16;
   static constexpr std::size_t kBytesPerTurn = 256u << 10;
-  // For owners that bound their turns by what they make of the bytes.
-  static constexpr std::size_t kAnyBytes = std::numeric_limits<std::size_t>::max();
+  // For owners that limit their turns by other means, such as the number of frames.
+  static constexpr std::size_t kUnlimitedBytes = std::numeric_limits<std::size_t>::max();
 
   class Owner : public StreamWriter::Owner {
    public:
-    // One step of a turn: reads once, handles what was read, flushes. Returns whether another step may
-    // follow at once.
+    // One step of a turn: reads once, handles the input, and flushes. Returns whether the turn may continue
+    // with another step.
     virtual bool read_once() = 0;
-    // The turn is over; the owner decides what it waits for next. What is queued by then is flushed.
+    // Called at the end of a turn; the owner decides what to wait for next. Queued output is flushed
+    // afterwards.
     virtual void on_turn_end() = 0;
-    // A step threw std::bad_alloc. Called before on_turn_end().
+    // Called when a step threw std::bad_alloc, before on_turn_end().
     virtual void on_out_of_memory() = 0;
   };
 
@@ -42,46 +43,50 @@ class StreamPump {
              std::string name, std::chrono::milliseconds write_stall,
              std::size_t bytes_per_turn = kBytesPerTurn);
 
-  bool open() const noexcept { return stream_ != nullptr; }
+  bool is_open() const noexcept { return stream_ != nullptr; }
   bool in_turn() const noexcept { return in_turn_; }
-  bool blocked() const noexcept { return writer_.blocked(); }
+  // Returns whether queued output waits until the stream is writable.
+  bool output_blocked() const noexcept { return writer_.blocked(); }
+  // Returns the name of the remote peer.
   const std::string& name() const noexcept { return writer_.name(); }
 
-  // Reads once, at the expense of the turn. `ended` after close().
-  ByteStream::Io read(std::span<char> into) {
-    if (!stream_) return ByteStream::Io{ByteStream::State::ended, 0, nullptr};
-    const ByteStream::Io io = stream_->read(into);
+  // Reads once; the bytes count against the limit of the turn. Returns `ended` after close().
+  ByteStream::IoResult read(std::span<char> into) {
+    if (!stream_) return ByteStream::IoResult{ByteStream::IoStatus::ended, 0, nullptr};
+    const ByteStream::IoResult io = stream_->read(into);
     turn_bytes_ += io.bytes;
     return io;
   }
-  // A turn begins when the stream is readable. Does nothing within a turn, and while it waits already.
+  // Waits until the stream is readable and starts a turn then. Does nothing during a turn, or if the pump is
+  // already waiting.
   void wait_for_input();
-  // A turn begins after the callbacks that wait for the loop now: for input that was read and is not handled.
-  void run_soon();
-  // The same in the fair queue of the loop: other clients have their turns before.
-  void run_in_turn_of(FairQueue::Client client);
-  // Runs a turn of steps, as described for read_once(): the owner's, or others. REQUIRES: the caller keeps
-  // the owner alive.
+  // Starts a turn after the callbacks queued on the loop now; for input that was read but not handled.
+  void run_turn_soon();
+  // The same in the fair queue of the loop, so that other clients are served first.
+  void run_turn_in_fair_queue(FairQueue::Client client);
+  // Runs a turn: calls the owner's read_once(), or `step`, until it returns false or the limits of a turn are
+  // reached. REQUIRES: the caller keeps the owner alive.
   void run_turn();
   template <class Step>
   void run_turn(Step step);
 
-  // Within a turn flush_soon() leaves it to the end of the turn.
+  // See StreamWriter. During a turn, flush_soon() does nothing, because the turn flushes at its end.
   void flush() { writer_.flush(); }
   void flush_soon() {
     if (!in_turn_) writer_.flush_soon();
   }
-  // Writes what the stream takes at once, then shuts the output.
+  // Writes as much as possible without waiting, then shuts the output down.
   void finish_output();
-  // Nothing more is written, and the peer sees an end.
-  void shut_output();
-  // No callback is made by the stream from here on. What is queued stays in the queue.
+  // Ends the output: the remote peer reads end of file.
+  void shutdown_output();
+  // Closes the stream: no callback runs any more. Queued output stays in the queue.
   void close();
-  // Hands the stream over, without callbacks.
+  // Transfers ownership of the stream, without outstanding callbacks. Returns null after close().
   std::unique_ptr<ByteStream> release();
 
  private:
-  Loop::Callback posted_run();
+  // Returns the callback that run_turn_soon() and run_turn_in_fair_queue() post.
+  Loop::Callback turn_callback();
   std::shared_ptr<StreamPump> self() { return {owner_.lifetime(), this}; }
 
   Loop& loop_;
@@ -90,14 +95,14 @@ class StreamPump {
   std::unique_ptr<ByteStream> stream_;  // null: closed or released
   StreamWriter writer_;
   std::size_t bytes_per_turn_;
-  std::size_t turn_bytes_ = 0;  // read in the turn under way
+  std::size_t turn_bytes_ = 0;  // read in the current turn
   bool in_turn_ = false;
-  bool run_posted_ = false;
+  bool turn_posted_ = false;  // a turn is posted to the loop
 };
 
 template <class Step>
 void StreamPump::run_turn(Step step) {
-  loop_.turns().label(name());
+  loop_.turn_meter().label(name());
   in_turn_ = true;
   turn_bytes_ = 0;
   try {

@@ -8,11 +8,11 @@ namespace fairlead {
 
 namespace {
 
-constexpr std::size_t kBytesPerFlush = 4u << 20;
-constexpr std::size_t kPartsPerWrite = 64;  // of one gathered write
+constexpr std::size_t kMaxBytesPerFlush = 4u << 20;
+constexpr std::size_t kMaxPartsPerWrite = 64;
 
-bool is_failure(ByteStream::State state) {
-  return state == ByteStream::State::ended || state == ByteStream::State::failed;
+bool is_failure(ByteStream::IoStatus state) {
+  return state == ByteStream::IoStatus::ended || state == ByteStream::IoStatus::failed;
 }
 
 }  // namespace
@@ -24,8 +24,11 @@ StreamWriter::StreamWriter(Loop& loop, Owner& owner, rpc::ByteQueue& queue, Byte
       queue_(queue),
       stream_(&stream),
       name_(std::move(name)),
-      stall_(loop, write_stall, [this] {
-        fail(Error::timeout(name_ + " has not read anything: write_stall; what was sent", stall_.limit()));
+      stall_timer_(loop, write_stall, [this] {
+        const std::chrono::milliseconds limit = stall_timer_.limit();
+        Error error(ErrorKind::timeout, name_ + " stopped reading: write_stall (" +
+                                            std::to_string(limit.count()) + " ms) exceeded");
+        fail(std::move(error).with([&](ErrorDetail& detail) { detail.waited = limit; }));
       }) {}
 
 void StreamWriter::flush_soon() {
@@ -33,44 +36,46 @@ void StreamWriter::flush_soon() {
   flush_posted_ = true;
   loop_.post([self = self()] {
     self->flush_posted_ = false;
-    self->flush_by_loop();
+    self->flush_as_callback();
   });
 }
 
-void StreamWriter::flush_by_loop() {
+void StreamWriter::flush_as_callback() {
   flush();
   owner_.on_flushed();
 }
 
 void StreamWriter::flush() {
   if (!stream_ || queue_.empty() || stream_->waiting_to_write()) return;
-  const std::uint64_t before = queue_.written();
-  const ByteStream::Io io = write_queued(before + kBytesPerFlush);
-  if (is_failure(io.state)) {
+  const std::uint64_t before = queue_.written_position();
+  const ByteStream::IoResult io = write_queued(before + kMaxBytesPerFlush);
+  if (is_failure(io.status)) {
     const std::shared_ptr<void> alive = owner_.lifetime();
-    fail(io.error ? *io.error : Error(ErrorKind::closed, name_ + " no longer reads what it is sent"));
+    fail(io.error ? *io.error : Error(ErrorKind::closed, name_ + " closed its end of the stream"));
     return owner_.on_written();
   }
   if (queue_.empty()) {
-    stall_.flushed();
+    stall_timer_.on_flushed();
   } else {
-    stall_.blocked(queue_.written() != before);
-    stream_->when_writable([self = self()] { self->flush_by_loop(); });
+    stall_timer_.on_blocked(queue_.written_position() != before);
+    stream_->when_writable([self = self()] { self->flush_as_callback(); });
   }
   owner_.on_written();
 }
 
-void StreamWriter::write_rest() {
+void StreamWriter::write_remaining() {
   if (stream_ && !stream_->waiting_to_write())
     static_cast<void>(write_queued(std::numeric_limits<std::uint64_t>::max()));
 }
 
-// Writes until `until` is written, nothing is left, or the stream takes nothing.
-ByteStream::Io StreamWriter::write_queued(std::uint64_t until) {
-  ByteStream::Io io;
-  while (io.state == ByteStream::State::ok && !queue_.empty() && queue_.written() < until) {
-    std::array<iovec, kPartsPerWrite> parts;
-    const std::size_t used = queue_.parts(parts);
+// Writes until the written position is at least `until_position`, the queue is empty, or the stream would
+// block or fails.
+ByteStream::IoResult StreamWriter::write_queued(std::uint64_t until_position) {
+  ByteStream::IoResult io;
+  while (io.status == ByteStream::IoStatus::ok && !queue_.empty() &&
+         queue_.written_position() < until_position) {
+    std::array<iovec, kMaxPartsPerWrite> parts;
+    const std::size_t used = queue_.fill_iovecs(parts);
     io = stream_->write(std::span(parts).first(used));
     queue_.advance(io.bytes);
   }
@@ -84,7 +89,7 @@ void StreamWriter::fail(Error reason) {
 
 void StreamWriter::stop() noexcept {
   stream_ = nullptr;
-  stall_.stop();
+  stall_timer_.stop();
 }
 
 }  // namespace fairlead

@@ -8,19 +8,20 @@ namespace fairlead {
 
 namespace {
 
-Error bad(std::string_view text, std::string_view why) {
-  return Error(ErrorKind::validation, "`" + std::string(text) + "` is not an address: " + std::string(why));
+Error invalid_address(std::string_view text, std::string_view reason) {
+  return Error(ErrorKind::validation,
+               "`" + std::string(text) + "` is not an address: " + std::string(reason));
 }
 
-constexpr std::string_view kSpace = " \t\r\n";
+constexpr std::string_view kWhitespace = " \t\r\n";
 
 Result<std::vector<std::string>> split_words(std::string_view rest) {
   std::vector<std::string> words;
   while (true) {
-    const std::size_t from = rest.find_first_not_of(kSpace);
+    const std::size_t from = rest.find_first_not_of(kWhitespace);
     if (from == std::string_view::npos) return words;
     rest.remove_prefix(from);
-    const std::string_view word = rest.substr(0, rest.find_first_of(kSpace));
+    const std::string_view word = rest.substr(0, rest.find_first_of(kWhitespace));
     rest.remove_prefix(word.size());
     Result<std::string> decoded = percent_decode(word);
     if (!decoded) return decoded.error();
@@ -30,8 +31,8 @@ Result<std::vector<std::string>> split_words(std::string_view rest) {
 
 Result<Uri> parse_tcp(Uri uri, std::string_view rest) {
   const Result<HostAndPort> parts = split_host_and_port(rest);
-  if (!parts) return bad(uri.text, parts.error().message());
-  if (!parts->port) return bad(uri.text, "tcp: needs HOST:PORT");
+  if (!parts) return invalid_address(uri.text, parts.error().message());
+  if (!parts->port) return invalid_address(uri.text, "tcp: needs HOST:PORT");
   uri.host = parts->host;
   uri.port = *parts->port;
   return uri;
@@ -40,9 +41,9 @@ Result<Uri> parse_tcp(Uri uri, std::string_view rest) {
 }  // namespace
 
 Result<std::string> percent_decode(std::string_view text) {
-  std::optional<std::string> out = percent_decode_strictly(text);
-  if (!out) return bad(text, "% is not followed by two hexadecimal digits");
-  if (out->find('\0') != std::string::npos) return bad(text, "%00 cannot be part of an address");
+  std::optional<std::string> out = percent_decode_strict(text);
+  if (!out) return invalid_address(text, "% is not followed by two hexadecimal digits");
+  if (out->find('\0') != std::string::npos) return invalid_address(text, "%00 cannot be part of an address");
   return std::move(*out);
 }
 
@@ -50,7 +51,7 @@ std::string percent_encode_word(std::string_view word) {
   static constexpr char kHex[] = "0123456789ABCDEF";
   std::string out;
   for (const char c : word) {
-    if (c == '%' || kSpace.find(c) != std::string_view::npos) {
+    if (c == '%' || kWhitespace.find(c) != std::string_view::npos) {
       const auto byte = static_cast<unsigned char>(c);
       out += {'%', kHex[byte >> 4], kHex[byte & 15]};
     } else {
@@ -65,14 +66,14 @@ Result<Uri> Uri::parse(std::string_view text) {
   uri.text = text;
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos) {
-    return bad(text, "it begins with none of stdio: tcp: unix: http: https: ws: wss:");
+    return invalid_address(text, "the scheme must be stdio:, tcp:, unix:, http:, https:, ws: or wss:");
   }
   const std::string_view scheme = text.substr(0, colon);
   const std::string_view rest = text.substr(colon + 1);
   if (scheme == "stdio") {
     Result<std::vector<std::string>> words = split_words(rest);
     if (!words) return words.error();
-    uri.words = std::move(*words);
+    uri.argv = std::move(*words);
     return uri;
   }
   if (scheme == "tcp") {
@@ -83,19 +84,19 @@ Result<Uri> Uri::parse(std::string_view text) {
     uri.scheme = Scheme::unix_socket;
     Result<std::string> path = percent_decode(rest);
     if (!path) return path.error();
-    if (path->empty()) return bad(text, "the path is missing");
+    if (path->empty()) return invalid_address(text, "the path is missing");
     uri.path = std::move(*path);
     return uri;
   }
-  static constexpr std::pair<std::string_view, Scheme> kWeb[] = {
+  static constexpr std::pair<std::string_view, Scheme> kHttpSchemes[] = {
       {"http", Scheme::http}, {"https", Scheme::https}, {"ws", Scheme::ws}, {"wss", Scheme::wss}};
-  for (const auto& [name, kind] : kWeb) {
+  for (const auto& [name, kind] : kHttpSchemes) {
     if (scheme != name) continue;
-    if (!rest.starts_with("//")) return bad(text, "// is missing after the scheme");
+    if (!rest.starts_with("//")) return invalid_address(text, "// is missing after the scheme");
     uri.scheme = kind;
     return uri;
   }
-  return bad(text, "it begins with none of stdio: tcp: unix: http: https: ws: wss:");
+  return invalid_address(text, "the scheme must be stdio:, tcp:, unix:, http:, https:, ws: or wss:");
 }
 
 }  // namespace fairlead

@@ -15,14 +15,15 @@ std::string limit_text(std::string_view name, std::size_t value) {
   return std::string(name) + " (" + std::to_string(value) + ")";
 }
 
-bool has_resources(const Catalogue::Part& part) {
-  return !part.listed->of(Kind::resources).empty() || !part.listed->of(Kind::templates).empty();
+bool has_resources(const Catalogue::ListedServer& server) {
+  return !server.lists->raw_entries(ListKind::resources).empty() ||
+         !server.lists->raw_entries(ListKind::templates).empty();
 }
 
-using Servers = std::vector<const std::string*>;
+using ServerNames = std::vector<const std::string*>;
 
-// "`a`, `b` and 3 others".
-std::string names_of(const Servers& servers) {
+// Returns text such as "`a`, `b` and 3 others".
+std::string quoted_names(const ServerNames& servers) {
   constexpr std::size_t kMaxShown = 10;
   std::string names;
   for (std::size_t i = 0; i < std::min(servers.size(), kMaxShown); ++i)
@@ -33,111 +34,115 @@ std::string names_of(const Servers& servers) {
 
 // The servers whose templates match a URI.
 struct TemplateMatches {
-  Servers specific;                         // by a template that names the URI's scheme
-  Servers catch_all;                        // only by one that does not
-  const std::string* over_limit = nullptr;  // one whose templates could not all be compared
+  ServerNames specific;   // servers with a matching template that names the URI's scheme
+  ServerNames catch_all;  // servers that match only by a template without a scheme
+  const std::string* server_over_limit = nullptr;  // a server whose templates could not all be compared
 };
 
-enum class Fit : std::uint8_t { none, catch_all, specific };
+enum class TemplateMatch : std::uint8_t { none, catch_all, specific };
 
-// The best fit among the templates of one server that the budget allows to compare.
-Fit best_fit(const Listed& listed, std::string_view uri, mcp::MatchBudget& budget) {
-  Fit best = Fit::none;
-  for (const Offer& offer : listed.offers_of(Kind::templates)) {
+// Returns the best match of `uri` among the templates of one server. Stops early when `budget` is exhausted.
+TemplateMatch best_template_match(const ServerLists& lists, std::string_view uri, mcp::MatchBudget& budget) {
+  TemplateMatch best = TemplateMatch::none;
+  for (const CatalogueEntry& entry : lists.entries(ListKind::templates)) {
     if (!budget.spend_on_template()) break;
-    const bool specific = offer.pattern->names_scheme();
-    if ((best == Fit::catch_all && !specific) || !offer.pattern->fits(uri, budget)) continue;
-    if (specific) return Fit::specific;
-    best = Fit::catch_all;
+    const bool specific = entry.uri_template->has_literal_scheme();
+    if ((best == TemplateMatch::catch_all && !specific) || !entry.uri_template->matches(uri, budget))
+      continue;
+    if (specific) return TemplateMatch::specific;
+    best = TemplateMatch::catch_all;
   }
   return best;
 }
 
-// Each server has an equal share of the steps that those before it have left over.
-TemplateMatches match_templates(std::span<const Catalogue::Part> parts, std::string_view uri,
+// Compares `uri` with the templates of all servers, in at most `max_steps` steps. The steps that the previous
+// servers have not used are shared equally among the remaining servers.
+TemplateMatches match_templates(std::span<const Catalogue::ListedServer> servers, std::string_view uri,
                                 std::size_t max_steps) {
-  const auto has_templates = [](const Catalogue::Part& part) {
-    return !part.listed->offers_of(Kind::templates).empty();
+  const auto has_templates = [](const Catalogue::ListedServer& server) {
+    return !server.lists->entries(ListKind::templates).empty();
   };
-  auto servers = static_cast<std::size_t>(std::ranges::count_if(parts, has_templates));
+  auto remaining = static_cast<std::size_t>(std::ranges::count_if(servers, has_templates));
   std::size_t steps = max_steps;
   TemplateMatches matches;
-  for (const Catalogue::Part& part : parts | std::views::filter(has_templates)) {
-    const std::size_t share = steps / servers--;
+  for (const Catalogue::ListedServer& server : servers | std::views::filter(has_templates)) {
+    const std::size_t share = steps / remaining--;
     mcp::MatchBudget budget(share);
-    const Fit fit = best_fit(*part.listed, uri, budget);
-    steps -= share - budget.left();
-    if (fit == Fit::specific) matches.specific.push_back(&part.server);
-    if (fit == Fit::catch_all) matches.catch_all.push_back(&part.server);
-    if (budget.exhausted()) matches.over_limit = &part.server;
+    const TemplateMatch match = best_template_match(*server.lists, uri, budget);
+    steps -= share - budget.steps_left();
+    if (match == TemplateMatch::specific) matches.specific.push_back(&server.name);
+    if (match == TemplateMatch::catch_all) matches.catch_all.push_back(&server.name);
+    if (budget.exhausted()) matches.server_over_limit = &server.name;
   }
   return matches;
 }
 
-Error ambiguous(const std::string& why) {
-  return refusal_of(rpc::kInvalidParams, "Resource is ambiguous: " + why, failure::invalid_request);
+Error ambiguous_resource_error(const std::string& why) {
+  return refusal_error(rpc::kInvalidParams, "Resource is ambiguous: " + why, failure::invalid_request);
 }
 
 }  // namespace
 
-Catalogue::Catalogue(const Lists& lists, const mcp::ListLimits& limits) : limits_(limits) {
-  parts_.reserve(lists.size());
-  for (const auto& [server, listed] : lists) parts_.push_back(Part{server, listed});
+Catalogue::Catalogue(const ListsByServer& lists, const mcp::ListLimits& limits) : limits_(limits) {
+  servers_.reserve(lists.size());
+  for (const auto& [name, server_lists] : lists) servers_.push_back(ListedServer{name, server_lists});
 }
 
-const Catalogue::Part* Catalogue::part_of(std::string_view server) const {
-  const auto found = std::ranges::lower_bound(parts_, server, {}, &Part::server);
-  return found == parts_.end() || found->server != server ? nullptr : &*found;
+const Catalogue::ListedServer* Catalogue::find_server(std::string_view name) const {
+  const auto found = std::ranges::lower_bound(servers_, name, {}, &ListedServer::name);
+  return found == servers_.end() || found->name != name ? nullptr : &*found;
 }
 
-// No server's name has `__` in it, and none is long enough to be cut (names.hpp): the first `__` ends it.
-const Offer* Catalogue::find(Kind kind, std::string_view offered) const {
-  const std::size_t end = offered.find("__");
+// The part of a public name before its first `__` is the server's name, because no server's name contains
+// `__`, and none is long enough to be truncated (names.hpp).
+const CatalogueEntry* Catalogue::find_by_public_name(ListKind kind, std::string_view public_name) const {
+  const std::size_t end = public_name.find("__");
   if (end == std::string_view::npos) return nullptr;
-  const Part* const part = part_of(offered.substr(0, end));
-  return part ? part->listed->find(kind, OfferKey(offered)) : nullptr;
+  const ListedServer* const server = find_server(public_name.substr(0, end));
+  return server ? server->lists->find(kind, EntryKey(public_name)) : nullptr;
 }
 
-const Offer* Catalogue::find_uri(Kind kind, const OfferKey& uri) const {
-  for (const Part& part : parts_) {
-    if (const Offer* const found = part.listed->find(kind, uri)) return found;
+const CatalogueEntry* Catalogue::find_uri(ListKind kind, const EntryKey& uri) const {
+  for (const ListedServer& server : servers_) {
+    if (const CatalogueEntry* const found = server.lists->find(kind, uri)) return found;
   }
   return nullptr;
 }
 
 Result<const std::string*> Catalogue::server_of_resource(std::string_view uri, bool complete) const {
   if (uri.size() > limits_.max_uri_bytes)
-    return refusal_of(rpc::kInvalidParams,
-                      "uri is over the limit " + limit_text("max_uri_bytes", limits_.max_uri_bytes),
-                      failure::invalid_request);
-  const OfferKey key(uri);
-  for (const Kind kind : {Kind::resources, Kind::templates}) {
-    if (const Offer* const listed = find_uri(kind, key)) return &listed->server;
+    return refusal_error(rpc::kInvalidParams,
+                         "uri is over the limit " + limit_text("max_uri_bytes", limits_.max_uri_bytes),
+                         failure::invalid_request);
+  const EntryKey key(uri);
+  for (const ListKind kind : {ListKind::resources, ListKind::templates}) {
+    if (const CatalogueEntry* const entry = find_uri(kind, key)) return &entry->server;
   }
-  return server_by_template(uri, complete);
+  return server_of_unlisted_resource(uri, complete);
 }
 
-Result<const std::string*> Catalogue::server_by_template(std::string_view uri, bool complete) const {
-  const TemplateMatches matches = match_templates(parts_, uri, limits_.max_template_steps);
+Result<const std::string*> Catalogue::server_of_unlisted_resource(std::string_view uri, bool complete) const {
+  const TemplateMatches matches = match_templates(servers_, uri, limits_.max_template_steps);
   if (matches.specific.size() == 1) return matches.specific.front();
   if (matches.specific.size() > 1)
-    return ambiguous("the templates of several servers match `" + std::string(uri) + "` (" +
-                     names_of(matches.specific) + ")");
-  Servers having;
-  for (const Part& part : parts_) {
-    if (has_resources(part)) having.push_back(&part.server);
+    return ambiguous_resource_error("the templates of several servers match `" + std::string(uri) + "` (" +
+                                    quoted_names(matches.specific) + ")");
+  ServerNames with_resources;
+  for (const ListedServer& server : servers_) {
+    if (has_resources(server)) with_resources.push_back(&server.name);
   }
-  if (having.size() == 1 && complete) return having.front();
-  if (!matches.catch_all.empty() && having.size() > 1)
-    return ambiguous("no server lists `" + std::string(uri) + "`, and only a template for any URI (of " +
-                     names_of(matches.catch_all) + ") matches it; servers with resources are " +
-                     names_of(having));
-  if (matches.over_limit)
-    return refusal_of(rpc::kInvalidParams,
-                      "Resource not found: comparing the uri with all templates of server `" +
-                          *matches.over_limit + "` takes more than its share of " +
-                          limit_text("max_template_steps", limits_.max_template_steps),
-                      failure::resource_exhausted);
+  if (with_resources.size() == 1 && complete) return with_resources.front();
+  if (!matches.catch_all.empty() && with_resources.size() > 1)
+    return ambiguous_resource_error(
+        "no server lists `" + std::string(uri) + "`, and only a template for any URI (of " +
+        quoted_names(matches.catch_all) + ") matches it; servers with resources are " +
+        quoted_names(with_resources));
+  if (matches.server_over_limit)
+    return refusal_error(rpc::kInvalidParams,
+                         "Resource not found: comparing the uri with all templates of server `" +
+                             *matches.server_over_limit + "` needs more than its share of " +
+                             limit_text("max_template_steps", limits_.max_template_steps),
+                         failure::resource_exhausted);
   return nullptr;
 }
 

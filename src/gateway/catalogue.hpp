@@ -1,6 +1,6 @@
-// Catalogue: what all servers behind a gateway offer at one moment, under the names the gateway gives. An
-// immutable snapshot. It refers to one immutable part per server, so a change of one server's lists makes a
-// new catalogue at the cost of one reference per server.
+// Catalogue: an immutable snapshot of the tools, prompts, resources and templates of all servers, under their
+// public names. A catalogue refers to one immutable ServerLists per server. When the lists of one server
+// change, building a new catalogue copies only one reference per server.
 #pragma once
 
 #include <map>
@@ -10,46 +10,57 @@
 #include <vector>
 
 #include "fairlead/base/result.hpp"
-#include "gateway/offers.hpp"
+#include "gateway/server_lists.hpp"
 
 namespace fairlead::gateway {
 
-using Lists = std::map<std::string, std::shared_ptr<const Listed>>;  // by server
+using ListsByServer = std::map<std::string, std::shared_ptr<const ServerLists>>;
 
 class Catalogue {
  public:
-  struct Part {
-    std::string server;
-    std::shared_ptr<const Listed> listed;  // never null
+  struct ListedServer {
+    std::string name;
+    std::shared_ptr<const ServerLists> lists;  // never null
   };
 
   Catalogue() = default;
-  explicit Catalogue(const Lists& lists, const mcp::ListLimits& limits = {});
+  explicit Catalogue(const ListsByServer& lists, const mcp::ListLimits& limits = {});
 
-  // Tools and prompts by the name offered. Null if there is none. Valid for as long as this is.
-  const Offer* tool(std::string_view offered) const { return find(Kind::tools, offered); }
-  const Offer* prompt(std::string_view offered) const { return find(Kind::prompts, offered); }
-  // A resource or template by its URI. If several servers list the same one, the first by name has it.
-  const Offer* find_uri(Kind kind, const OfferKey& uri) const;
+  // Find a tool or prompt by its public name. Return null if it is unknown. The pointer is valid for the
+  // lifetime of this object.
+  const CatalogueEntry* find_tool(std::string_view public_name) const {
+    return find_by_public_name(ListKind::tools, public_name);
+  }
+  const CatalogueEntry* find_prompt(std::string_view public_name) const {
+    return find_by_public_name(ListKind::prompts, public_name);
+  }
+  // Finds a resource by its URI, or a resource template by its text. If several servers list the same URI,
+  // returns the entry of the first of these servers in the order of names. Returns null if it is unknown.
+  const CatalogueEntry* find_uri(ListKind kind, const EntryKey& uri) const;
 
-  // The server that a resource belongs to, in this order: the one that lists it; the only one with a template
-  // that names the URI's scheme and matches; when this is `complete`, the only server that has resources at
-  // all. Null: none of them. Fails with -32602 for a URI over `max_uri_bytes`, if `max_template_steps` ended
-  // the search, and if it is ambiguous: templates of several servers match, or only a template without a
-  // scheme does and other servers have resources, too.
+  // Returns the name of the server that has the resource `uri`. The first of these rules that applies
+  // decides:
+  //   1. the server that lists the URI;
+  //   2. the only server with a matching template that names the URI's scheme;
+  //   3. the only server that has resources at all, if this catalogue is `complete`: the first attempt to
+  //      fetch lists has ended for every server.
+  // Returns null if no rule applies. Fails with -32602 if the URI exceeds `max_uri_bytes`, if the search was
+  // ended by `max_template_steps`, and if the server is ambiguous: templates of several servers match, or
+  // only a template without a scheme matches and other servers have resources, too.
   Result<const std::string*> server_of_resource(std::string_view uri, bool complete = true) const;
 
-  // Ordered by the servers' names.
-  std::span<const Part> parts() const noexcept { return parts_; }
-  // Null if the server has none.
-  const Part* part_of(std::string_view server) const;
+  // Returns the servers ordered by name.
+  std::span<const ListedServer> servers() const noexcept { return servers_; }
+  // Returns null if the catalogue has no lists of this server.
+  const ListedServer* find_server(std::string_view name) const;
 
  private:
-  const Offer* find(Kind kind, std::string_view offered) const;
-  Result<const std::string*> server_by_template(std::string_view uri, bool complete) const;
+  const CatalogueEntry* find_by_public_name(ListKind kind, std::string_view public_name) const;
+  // Applies rules 2 and 3 of server_of_resource().
+  Result<const std::string*> server_of_unlisted_resource(std::string_view uri, bool complete) const;
 
   mcp::ListLimits limits_;
-  std::vector<Part> parts_;
+  std::vector<ListedServer> servers_;
 };
 
 }  // namespace fairlead::gateway

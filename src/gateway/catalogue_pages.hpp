@@ -1,5 +1,5 @@
-// Pages of the lists that clients see. A page refers to entries of the catalogue, each encoded once when its
-// server listed it.
+// Cursor, Page, make_page(): pagination of the lists that clients request. A page shares the JSON text of the
+// catalogue entries, which was encoded when the lists were fetched.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +17,23 @@ namespace fairlead::gateway {
 
 struct PageLimits {
   std::size_t max_page_entries = 1000;
-  std::size_t max_page_bytes = 1u << 20;  // a single larger entry is a page of its own
+  std::size_t max_page_bytes = 1u << 20;  // a larger entry gets a page of its own
 };
 
-// Where the next page begins: after the first `position` offers of `server`, the last of which has a name
-// with the hash `last`. Remains usable when the lists change: if that offer has moved, the page begins after
-// it; if it is gone, at the same position; if the server is gone, with the next server.
+// Where the next page begins: after the first `position` entries of `server`. `last_hash` is the hash of the
+// public name of the last of these entries. A cursor stays valid when the lists change: if that entry has
+// moved, the page begins after it; if the entry is gone, at the same position; if the server is gone, with
+// the next server in the order of names.
 struct Cursor {
-  Kind kind = Kind::tools;
+  ListKind kind = ListKind::tools;
   std::string server;
   std::size_t position = 0;
-  std::size_t last = 0;
+  std::size_t last_hash = 0;
 
-  // The start of the list if `cursor` is absent. Fails with -32602 for what is not a cursor of a list of this
-  // kind.
-  static Result<Cursor> parse(Kind kind, json::View cursor);
-  std::string text() const;
+  // Parses the `cursor` of a list request. Returns the start of the list if it is absent. Fails with -32602
+  // if it is not a cursor of a list of this kind.
+  static Result<Cursor> parse(ListKind kind, json::View cursor);
+  std::string encode() const;
 };
 
 struct Page {
@@ -40,9 +41,10 @@ struct Page {
   std::string next_cursor;  // empty: this is the last page
 };
 
-// The page that begins at `from`, as clients of `revision` see it. A page may have fewer entries than the
-// limits allow although others follow: entries that these clients do not see count.
-Page page_of(const Catalogue& catalogue, const Cursor& from, mcp::Revision revision,
-             const PageLimits& limits = {});
+// Returns the page that begins at `from`, for clients of `revision`. Entries that are hidden from these
+// clients count towards the limits, so a page that is not the last can have fewer entries than the limits
+// allow.
+Page make_page(const Catalogue& catalogue, const Cursor& from, mcp::Revision revision,
+               const PageLimits& limits = {});
 
 }  // namespace fairlead::gateway

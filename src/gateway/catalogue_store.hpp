@@ -1,5 +1,6 @@
-// CatalogueStore: the catalogue that clients see now, and the views of those sessions and users that have
-// upstreams of their own which list something else. Has clients told of changes. Private to the layer.
+// CatalogueStore: owns the current catalogue. A session or user that has an unshared upstream whose lists
+// differ from the shared ones has a catalogue of its own, a view. Notifies clients of list changes. Private
+// to the layer.
 #pragma once
 
 #include <map>
@@ -12,56 +13,67 @@
 #include "fairlead/loop/event.hpp"
 #include "fairlead/mcp/server.hpp"
 #include "gateway/catalogue.hpp"
-#include "gateway/list_announcer.hpp"
-#include "gateway/part_reaper.hpp"
+#include "gateway/list_change_notifier.hpp"
+#include "gateway/list_reclaimer.hpp"
 #include "gateway/server_table.hpp"
 
 namespace fairlead::gateway {
 
-// Whether two lists of a server have the same entries in the same order, and the same kinds are missing.
-bool same_entries(const Listed& one, const Listed& other);
+// Returns whether two versions of a server's lists have the same entries in the same order, and the same
+// lists are missing for the same reasons.
+bool same_lists(const ServerLists& a, const ServerLists& b);
 
 class CatalogueStore {
  public:
   CatalogueStore(Loop& loop, std::shared_ptr<const ServerTable> servers, mcp::Server front, Log log);
 
-  // The catalogue of clients that have no upstream of their own.
+  // Returns the catalogue for clients that have no unshared upstream. Builds it if lists have changed since
+  // the last call.
   const std::shared_ptr<const Catalogue>& current();
+  // Returns the catalogue for this session and principal: current(), unless they have an unshared upstream
+  // whose lists have other entries.
   std::shared_ptr<const Catalogue> view(std::string_view session, const Principal& principal);
 
-  // `entry` has listed: for all, or for the session or user `key` by the upstream whose lists `cache` has.
-  void publish(ServerEntry& entry, std::shared_ptr<const Listed> listed);
-  void publish_own(const ServerEntry& entry, const std::string& key, ListCache& cache,
-                   std::shared_ptr<const Listed> listed);
-  // A server is not offered any more; `before` are the lists it had, or null.
-  void withdraw(const std::shared_ptr<const Listed>& before);
-  // A session has ended, or a server's upstreams have been replaced.
+  // Store newly fetched lists of `entry`, and notify the clients that see them if the entries have changed.
+  // publish_shared() is for the lists that all clients share. publish_unshared() is for those of the session
+  // or user `key`; it stores them in `cache`, and does nothing if `cache` is no longer the cache of `key`.
+  void publish_shared(ServerEntry& entry, std::shared_ptr<const ServerLists> lists);
+  void publish_unshared(const ServerEntry& entry, const std::string& key, ListCache& cache,
+                        std::shared_ptr<const ServerLists> lists);
+  // Called when a server has been removed from the server table or disabled. From now on the catalogues omit
+  // its lists; clients are notified. `before` are the lists that the server had; null if it had none.
+  void withdraw(const std::shared_ptr<const ServerLists>& before);
+  // Discards all views; each is built again when it is next requested. Called when a session has ended, or
+  // when a server's upstreams have been replaced.
   void drop_views() noexcept;
 
-  // Set when every server has tried to list once, or a client has been shown an incomplete list: from then on
-  // clients are told of changes.
-  Event& complete() noexcept { return complete_; }
+  // Returns the event that is set when the first attempt to fetch lists has ended for every server, or when a
+  // client has received an incomplete list. From then on clients are notified of list changes.
+  Event& initial_fetch_done() noexcept { return initial_fetch_done_; }
 
-  // For the lists of a server. Freed in slices when no catalogue has it any more.
-  std::shared_ptr<Listed> make_part() { return reaper_->make_part(); }
+  // Returns empty lists for a server. They are freed in slices when no catalogue refers to them any more.
+  std::shared_ptr<ServerLists> make_lists() { return reclaimer_->make_lists(); }
 
  private:
-  // current() makes the catalogue anew when it is called next. Many servers may list before that.
-  void outdate() noexcept;
-  bool views_differ();
-  void announce(const Listed& before, const Listed& now, const mcp::Concerns& concerns);
+  // Discards the current catalogue and all views. The next call of current() builds a new catalogue, once for
+  // all lists that were published meanwhile.
+  void invalidate() noexcept;
+  // Returns whether some session or user has unshared lists that differ from the shared ones.
+  bool any_unshared_lists_differ();
+  void notify_clients(const ServerLists& before, const ServerLists& now,
+                      const mcp::ClientPredicate& affected);
 
   Loop& loop_;
   std::shared_ptr<const ServerTable> servers_;
   Log log_;
-  std::shared_ptr<ListAnnouncer> announcer_;
-  std::shared_ptr<PartReaper> reaper_ = std::make_shared<PartReaper>(loop_);
-  std::shared_ptr<const Catalogue> current_ = std::make_shared<const Catalogue>();  // null: outdated
-  // Made when a client looks. By session and user.
+  std::shared_ptr<ListChangeNotifier> list_notifier_;
+  std::shared_ptr<ListReclaimer> reclaimer_ = std::make_shared<ListReclaimer>(loop_);
+  std::shared_ptr<const Catalogue> current_ = std::make_shared<const Catalogue>();  // null: invalidated
+  // The views by session and user. Each is built when a client first requests it.
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const Catalogue>> views_;
-  // Some upstream of one session or user lists something else; nullopt: not known.
-  std::optional<bool> views_differ_ = false;
-  Event complete_;
+  // The result of any_unshared_lists_differ(); nullopt: it must be computed again.
+  std::optional<bool> any_unshared_lists_differ_ = false;
+  Event initial_fetch_done_;
 };
 
 }  // namespace fairlead::gateway

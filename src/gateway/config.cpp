@@ -1,4 +1,5 @@
-// TOML is turned into JSON first, so that both kinds of file are read by the same code.
+// Reads Config from JSON. TOML is converted to JSON first (config_text.hpp), so that the same code reads both
+// formats.
 #include "fairlead/gateway/config.hpp"
 
 #include <algorithm>
@@ -33,8 +34,8 @@ void read_limits(ConfigReader& in, Config& config) {
       .bytes("max_client_buffer_bytes", client_buffer)
       .bytes("max_buffer_bytes", buffer)
       .number("max_noise_frames", config.max_noise_frames)
-      .not_zero({"max_stdio_processes", "max_concurrent_starts", "max_calls", "max_frame_bytes",
-                 "max_body_bytes", "max_client_buffer_bytes", "max_buffer_bytes"})
+      .require_nonzero({"max_stdio_processes", "max_concurrent_starts", "max_calls", "max_frame_bytes",
+                        "max_body_bytes", "max_client_buffer_bytes", "max_buffer_bytes"})
       .finish();
   config.max_frame_bytes = frame.value_or(config.max_frame_bytes);
   config.max_body_bytes = body.value_or(config.max_body_bytes);
@@ -51,7 +52,7 @@ void add_server(ConfigReader& in, pool::ServerSpec spec, Config& config) {
   if (const auto problem = server_name_problem(spec.name)) in.fail("", "cannot be used: " + *problem);
   if (const auto problem = sharing_problem(spec, config.authenticated)) in.fail("sharing", *problem);
   if (config.servers.size() >= kMaxServers)
-    in.fail("", "is one server more than max_servers (" + std::to_string(kMaxServers) + ")");
+    in.fail("", "exceeds the limit max_servers (" + std::to_string(kMaxServers) + ")");
   config.servers.push_back(std::move(spec));
 }
 
@@ -62,33 +63,34 @@ void read_server(ConfigReader& in, const std::string& name, Config& config) {
   add_server(in, std::move(spec), config);
 }
 
-// Desktop clients let a name be anything.
-std::string usable_name(std::string_view name) {
-  std::string usable;
+// Returns a valid server name similar to `name`. Desktop clients allow any name; the characters that the
+// gateway does not allow are replaced by `-`.
+std::string sanitized_name(std::string_view name) {
+  std::string result;
   for (const char c : name) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     const char next = plain ? c : '-';
-    const bool twice = !usable.empty() && next == usable.back() && (next == '_' || next == '-');
-    if (!twice) usable += next;
+    const bool repeated = !result.empty() && next == result.back() && (next == '_' || next == '-');
+    if (!repeated) result += next;
   }
-  while (!usable.empty() && (usable.front() == '_' || usable.front() == '-')) usable.erase(0, 1);
-  usable.resize(std::min(usable.size(), kMostServerNameBytes));
-  while (!usable.empty() && (usable.back() == '_' || usable.back() == '-')) usable.pop_back();
-  return usable.empty() ? "server" : usable;
+  while (!result.empty() && (result.front() == '_' || result.front() == '-')) result.erase(0, 1);
+  result.resize(std::min(result.size(), kMaxServerNameBytes));
+  while (!result.empty() && (result.back() == '_' || result.back() == '-')) result.pop_back();
+  return result.empty() ? "server" : result;
 }
 
-// What other programs keep in there beside is not our business.
-void read_desktop(ConfigReader& in, Config& config) {
-  std::set<std::string> taken;
+// Reads the servers in `mcpServers`. Other keys of the file belong to other programs and are ignored.
+void read_desktop_servers(ConfigReader& in, Config& config) {
+  std::set<std::string> names;
   in.each_table([&](const std::string& name, ConfigReader& server) {
     bool disabled = false;
     server.flag("disabled", disabled);
     if (disabled) return;
     pool::ServerSpec spec;
-    spec.name = usable_name(name);
+    spec.name = sanitized_name(name);
     pool::read_desktop_server(server, spec);
-    if (!taken.insert(spec.name).second)
-      server.fail("", "would be called `" + spec.name + "`, which another one is");
+    if (!names.insert(spec.name).second)
+      server.fail("", "is renamed to `" + spec.name + "`, which is the name of another server");
     add_server(server, std::move(spec), config);
   });
 }
@@ -105,7 +107,7 @@ void read_socket_mode(ConfigReader& in, Config& config) {
   }
 }
 
-void read_own(ConfigReader& in, Config& config) {
+void read_native_config(ConfigReader& in, Config& config) {
   read_socket_mode(in, config);
   in.string("listen", config.listen)
       .strings("allowed_hosts", config.allowed_hosts)
@@ -149,19 +151,19 @@ std::optional<std::string> sharing_problem(const pool::ServerSpec& spec, bool au
 }
 
 Result<Config> parse_config(std::string_view text, const std::string& name, bool authenticated) {
-  const Result<ConfigText> read = config_text(text, name);
-  if (!read) return read.error();
+  const Result<ConfigText> parsed = parse_config_text(text, name);
+  if (!parsed) return parsed.error();
   Config config;
   config.authenticated = authenticated;
   std::optional<Error> problem;
-  ConfigReader reader{json::View(read->json), "", problem};
+  ConfigReader reader{json::View(parsed->json), "", problem};
   if (reader.has("mcpServers")) {
-    reader.table("mcpServers", [&](ConfigReader& servers) { read_desktop(servers, config); });
-  } else if (read->of_a_client && !reader.has("servers")) {
+    reader.table("mcpServers", [&](ConfigReader& servers) { read_desktop_servers(servers, config); });
+  } else if (parsed->is_client_json && !reader.has("servers")) {
     reader.fail("", "has no `mcpServers`");
   } else {
-    if (read->of_a_client) reader.ignore("inputs");  // what an editor asks its user for
-    read_own(reader, config);
+    if (parsed->is_client_json) reader.ignore("inputs");  // values that an editor requests from its user
+    read_native_config(reader, config);
   }
   if (problem) return Error(ErrorKind::validation, name + ": " + problem->message());
   return config;

@@ -14,13 +14,14 @@ namespace fairlead::gateway {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-constexpr std::string_view kBlanks = " \t\r\n";
+constexpr std::string_view kWhitespace = " \t\r\n";
 constexpr std::size_t kMaxConfigBytes = 1u << 20;
 constexpr std::size_t kMaxConfigDepth = 64;
 constexpr std::size_t kMaxSyntaxErrorBytes = 500;
 
-// Where the comment or string that begins at `at` ends; `at` if none begins there, npos if it does not end.
-std::size_t end_of_piece(std::string_view text, std::size_t at) {
+// Returns the end of the comment or string that begins at `at`. Returns `at` if none begins there, and npos
+// if the comment or string is not terminated.
+std::size_t end_of_comment_or_string(std::string_view text, std::size_t at) {
   if (text.substr(at, 2) == "//") return std::min(text.find('\n', at), text.size());
   if (text.substr(at, 2) == "/*") {
     const std::size_t end = text.find("*/", at + 2);
@@ -34,12 +35,13 @@ std::size_t end_of_piece(std::string_view text, std::size_t at) {
   return std::string_view::npos;
 }
 
-// Blanks for the comments, and for commas with nothing behind them: every byte stays where it is.
-std::string plain_json(std::string text) {
-  std::size_t comma = std::string::npos;  // the last one, while only blanks have followed it
+// Replaces comments and trailing commas by spaces. The length stays the same, so that the offsets of errors
+// stay correct.
+std::string blank_comments_and_trailing_commas(std::string text) {
+  std::size_t comma = std::string::npos;  // the last comma, if only white space has followed it
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = end_of_piece(text, at);
-    if (end == std::string::npos) break;  // the scanner says where it begins
+    const std::size_t end = end_of_comment_or_string(text, at);
+    if (end == std::string::npos) break;  // not terminated; the scanner reports the error
     if (end > at && text[at] == '/') {
       std::replace_if(
           text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end),
@@ -47,7 +49,7 @@ std::string plain_json(std::string text) {
     } else if ((text[at] == '}' || text[at] == ']') && comma != std::string::npos) {
       text[comma] = ' ';
       comma = std::string::npos;
-    } else if (!kBlanks.contains(text[at])) {
+    } else if (!kWhitespace.contains(text[at])) {
       comma = text[at] == ',' ? at : std::string::npos;
     }
     at = std::max(end, at + 1);
@@ -55,26 +57,26 @@ std::string plain_json(std::string text) {
   return text;
 }
 
-Error at_line(const std::string& name, std::size_t line, std::string_view what) {
+Error error_at_line(const std::string& name, std::size_t line, std::string_view message) {
   return Error(ErrorKind::validation,
-               name + ":" + std::to_string(line) + ": " + shortened(what, kMaxSyntaxErrorBytes));
+               name + ":" + std::to_string(line) + ": " + shortened(message, kMaxSyntaxErrorBytes));
 }
 
 std::size_t line_at(std::string_view text, std::size_t offset) {
   return static_cast<std::size_t>(std::ranges::count(text.substr(0, offset), '\n')) + 1;
 }
 
-Result<json::Raw> read_json(const std::string& text, const std::string& name) {
+Result<json::Raw> parse_json_config(const std::string& text, const std::string& name) {
   json::Scanner scanner(text);
   std::string_view value;
   if (scanner.value(value) && scanner.finish()) return json::Raw::parse(value);
-  return at_line(name, line_at(text, scanner.offset()), scanner.error().message());
+  return error_at_line(name, line_at(text, scanner.offset()), scanner.error().message());
 }
 
-Result<json::Raw> read_toml(std::string_view text, const std::string& name) {
-  if (const auto too_deep = TomlDepth(text).first_beyond(kMaxConfigDepth)) {
-    return at_line(name, line_at(text, *too_deep),
-                   "nests deeper than max_config_depth (" + std::to_string(kMaxConfigDepth) + ")");
+Result<json::Raw> parse_toml_config(std::string_view text, const std::string& name) {
+  if (const auto too_deep = TomlDepth(text).first_deeper_than(kMaxConfigDepth)) {
+    return error_at_line(name, line_at(text, *too_deep),
+                         "nests deeper than max_config_depth (" + std::to_string(kMaxConfigDepth) + ")");
   }
   try {
     const toml::table table = toml::parse(text, name);
@@ -82,7 +84,7 @@ Result<json::Raw> read_toml(std::string_view text, const std::string& name) {
     json << toml::json_formatter{table};
     return json::Raw::parse(json.str());
   } catch (const toml::parse_error& problem) {
-    return at_line(name, problem.source().begin.line, problem.description());
+    return error_at_line(name, problem.source().begin.line, problem.description());
   } catch (const std::logic_error& problem) {
     return Error(ErrorKind::validation, name + ": " + problem.what());
   }
@@ -90,19 +92,20 @@ Result<json::Raw> read_toml(std::string_view text, const std::string& name) {
 
 }  // namespace
 
-Result<ConfigText> config_text(std::string_view text, const std::string& name) {
+Result<ConfigText> parse_config_text(std::string_view text, const std::string& name) {
   if (text.size() > kMaxConfigBytes) {
     return Error(ErrorKind::validation,
                  name + ": has more than max_config_bytes (" + std::to_string(kMaxConfigBytes) + ")");
   }
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  // TOML begins with neither: its comments have a #.
-  const bool of_a_client = first != std::string_view::npos && (text[first] == '{' || text[first] == '/');
+  const std::size_t first = text.find_first_not_of(kWhitespace);
+  // TOML begins with neither `{` nor `/`; its comments start with #.
+  const bool is_client_json = first != std::string_view::npos && (text[first] == '{' || text[first] == '/');
   Result<json::Raw> json =
-      of_a_client ? read_json(plain_json(std::string(text)), name) : read_toml(text, name);
+      is_client_json ? parse_json_config(blank_comments_and_trailing_commas(std::string(text)), name)
+                     : parse_toml_config(text, name);
   if (!json) return Error(ErrorKind::validation, json.error().message());
-  return ConfigText{std::move(*json), of_a_client};
+  return ConfigText{std::move(*json), is_client_json};
 }
 
 Result<std::string> read_config_file(const std::string& path) {

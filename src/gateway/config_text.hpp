@@ -1,4 +1,4 @@
-// The text of a config file, whichever kind it is of, as JSON.
+// ConfigText: the content of a configuration file in any supported format, converted to JSON.
 #pragma once
 
 #include <string>
@@ -11,16 +11,18 @@ namespace fairlead::gateway {
 
 struct ConfigText {
   json::Raw json;
-  bool of_a_client = false;  // written as JSON, as other programs have it
+  bool is_client_json = false;  // the file was JSON, the format of desktop clients and editors
 };
 
-// JSON, with comments and commas before a closing bracket as editors take it, when it begins like that;
-// otherwise TOML. Kind validation, with the line that is wrong, or the limit that the text exceeds:
-// max_config_bytes (1 MiB), max_config_depth (64; for JSON Limits::max_depth).
-Result<ConfigText> config_text(std::string_view text, const std::string& name);
+// Parses JSON if the text begins with `{` or `/`, otherwise TOML. JSON may have comments and trailing commas,
+// as editors allow. `name` is the name of the file for error messages. Fails with kind validation; the
+// message has the line of the error, or the limit that the text exceeds: max_config_bytes (1 MiB),
+// max_config_depth (64; for JSON Limits::max_depth).
+Result<ConfigText> parse_config_text(std::string_view text, const std::string& name);
 
-// Kind validation, with the system's reason. Of a file over max_config_bytes only as much is read as makes
-// config_text() refuse it.
+// Reads a regular file. Fails with kind validation and the message of the operating system. If the file
+// exceeds max_config_bytes, the result is truncated, but still long enough for parse_config_text() to reject
+// it.
 Result<std::string> read_config_file(const std::string& path);
 
 }  // namespace fairlead::gateway

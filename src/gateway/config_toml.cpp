@@ -1,4 +1,4 @@
-// A server as TOML: its JSON, with the tables inside it written inline.
+// Writes a ServerSpec as TOML. The members of its JSON become keys; nested objects become inline tables.
 #include <utility>
 
 #include "fairlead/gateway/config.hpp"
@@ -10,7 +10,7 @@ namespace fairlead::gateway {
 
 namespace {
 
-// TOML's basic strings are JSON's, but for the one control character that JSON need not escape.
+// TOML's basic strings are JSON strings, except that TOML also requires DEL (0x7f) to be escaped.
 void append_toml_string(std::string& out, std::string_view text) {
   std::string json;
   json::append_string(json, text);

@@ -2,39 +2,37 @@
 
 #include <utility>
 
-#include "base/take_keys.hpp"
+#include "base/extract_keys.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "loop/slices.hpp"
 
 namespace fairlead::gateway {
 
 void EndedSessions::add(std::string_view session) {
-  added_.emplace(session);
-  if (!std::exchange(releasing_, true)) release_soon();
+  pending_.emplace(session);
+  if (!std::exchange(releasing_, true)) schedule_release();
 }
 
-void EndedSessions::release_soon() {
+void EndedSessions::schedule_release() {
   loop_.post([weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->loop_.spawn(release_all(self));
   });
 }
 
 Task<void> EndedSessions::release_all(std::shared_ptr<EndedSessions> self) {
-  const Sessions sessions = std::exchange(self->added_, {});
-  Task<void> removing = self->remove_lists(sessions);
-  co_await removing;
+  const Sessions sessions = std::exchange(self->pending_, {});
+  co_await self->remove_lists(sessions);
   self->catalogue_->drop_views();
-  Task<void> ending = self->pool_->end_sessions(sessions);
-  co_await ending;
-  self->releasing_ = !self->added_.empty();
-  if (self->releasing_) self->release_soon();
+  co_await self->pool_->end_sessions(sessions);
+  self->releasing_ = !self->pending_.empty();
+  if (self->releasing_) self->schedule_release();
 }
 
 Task<void> EndedSessions::remove_lists(const Sessions& sessions) {
   Slices slices;
   const std::vector<ServerTable::EntryPtr> entries = servers_->all();
   for (const ServerTable::EntryPtr& entry : entries) {
-    if (!entry->per_user()) take_keys(entry->own, sessions);
+    if (!entry->per_user()) extract_keys(entry->unshared, sessions);
     if (slices.due(0)) co_await sleep_for(loop_, Slices::kPause);
   }
 }

@@ -1,5 +1,5 @@
-// EndedSessions: releases what servers and lists keep for sessions that have ended. Sessions that end
-// together are released in one walk over the servers, in slices. Private to the layer.
+// EndedSessions: the queue of ended sessions whose upstreams and lists are still to be released. One pass
+// over the servers, in slices, releases all sessions that have ended in the same turn. Private to the layer.
 #pragma once
 
 #include <memory>
@@ -19,23 +19,23 @@ class EndedSessions : public std::enable_shared_from_this<EndedSessions> {
                 std::shared_ptr<CatalogueStore> catalogue)
       : loop_(loop), pool_(std::move(pool)), servers_(std::move(servers)), catalogue_(std::move(catalogue)) {}
 
-  // `session` is released after the current turn.
+  // Schedules the release of `session`. The release begins after the current turn.
   void add(std::string_view session);
 
  private:
   using Sessions = std::set<std::string, std::less<>>;
 
-  void release_soon();
+  void schedule_release();
   static Task<void> release_all(std::shared_ptr<EndedSessions> self);
-  // Removes the lists that servers have for `sessions`, which the caller keeps.
+  // Removes the lists of `sessions` from all servers. REQUIRES: `sessions` outlives the task.
   Task<void> remove_lists(const Sessions& sessions);
 
   Loop& loop_;
   std::shared_ptr<pool::Pool> pool_;
   std::shared_ptr<const ServerTable> servers_;
   std::shared_ptr<CatalogueStore> catalogue_;
-  Sessions added_;          // not yet in a walk
-  bool releasing_ = false;  // release_all() is posted or runs
+  Sessions pending_;        // to be released by the next pass
+  bool releasing_ = false;  // release_all() is posted or running
 };
 
 }  // namespace fairlead::gateway

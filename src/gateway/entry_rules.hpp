@@ -1,16 +1,18 @@
-// What an entry of a list must be like. Clients that check what they get refuse a whole list for one entry
-// that is not: what one server lists wrongly must not take away what the others have.
+// entry_problem(): validates list entries against the MCP schema. Many clients reject a whole list because of
+// one invalid entry. The gateway therefore omits the invalid entries of a server, so that clients can use all
+// other entries.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "fairlead/json/view.hpp"
-#include "gateway/offers.hpp"
+#include "gateway/server_lists.hpp"
 
 namespace fairlead::gateway {
 
-// The first thing wrong with it; nullopt when nothing is. Up to 2025-11-25 a tool's schema is narrower.
-std::optional<std::string> entry_problem(Kind kind, json::View entry, bool modern);
+// Returns the first violation of the MCP schema; nullopt if the entry is valid. With `modern` false the rules
+// of revisions up to 2025-11-25 apply, which restrict the input schemas of tools further.
+std::optional<std::string> entry_problem(ListKind kind, json::View entry, bool modern);
 
 }  // namespace fairlead::gateway

@@ -8,8 +8,9 @@ namespace fairlead::gateway {
 
 namespace {
 
-// What any client may know of an error. The message of the error itself may name programs, files and hosts.
-std::string_view plain_sentence(ErrorKind kind) noexcept {
+// Returns a description for clients that receive no details. The message of the error itself can contain the
+// names of programs, files and hosts.
+std::string_view public_description(ErrorKind kind) noexcept {
   switch (kind) {
     case ErrorKind::spawn: return "it could not be started";
     case ErrorKind::stdio_unavailable:
@@ -33,10 +34,12 @@ std::string_view plain_sentence(ErrorKind kind) noexcept {
   return "it failed";
 }
 
-// Limits and cancellations are the gateway's own: their messages name nothing of the server's.
-std::string sentence_of(const Error& error, bool details) {
-  const bool own = error.kind() == ErrorKind::resource_exhausted || error.kind() == ErrorKind::cancelled;
-  return details || own ? error.message() : std::string(plain_sentence(error.kind()));
+// Every client may see the messages of errors about limits and cancellation: these errors come from the
+// gateway itself, and their messages contain nothing about the server.
+std::string description_of(const Error& error, bool with_details) {
+  const bool is_own_error =
+      error.kind() == ErrorKind::resource_exhausted || error.kind() == ErrorKind::cancelled;
+  return with_details || is_own_error ? error.message() : std::string(public_description(error.kind()));
 }
 
 void write_details(json::Writer& data, const ErrorDetail& detail) {
@@ -50,28 +53,33 @@ void write_details(json::Writer& data, const ErrorDetail& detail) {
 
 }  // namespace
 
-Error failure_of(const std::string& server, const Error& failed, bool details) {
-  const Error error = with_failure_code(failed);
+Error server_failure_error(const std::string& server, const Error& cause, bool with_details) {
+  const Error error = with_failure_code(cause);
   const ErrorDetail& detail = error.detail();
   json::Writer data;
   data.begin_object().key("server").string(server).key("kind").string(to_string(error.kind()));
-  data.key("code").string(detail.code);
+  data.key("code").string(detail.failure_code);
   if (detail.exit_status) data.key("exitStatus").integer(*detail.exit_status);
   if (detail.exit_signal) data.key("exitSignal").integer(*detail.exit_signal);
-  if (detail.after) data.key("afterMs").integer(detail.after->count());
+  if (detail.waited) data.key("afterMs").integer(detail.waited->count());
   if (detail.retry_after) data.key("retryAfterMs").integer(detail.retry_after->count());
-  if (details) write_details(data, detail);
+  if (with_details) write_details(data, detail);
   data.key("remedy").string(detail.remedy);
   data.end_object();
-  return Error::rpc(
-      rpc::kInternalError,
-      "server `" + server + "`: " + std::string(to_string(error.kind())) + ": " + sentence_of(error, details),
-      data.text());
+  return Error::rpc(rpc::kInternalError,
+                    "server `" + server + "`: " + std::string(to_string(error.kind())) + ": " +
+                        description_of(error, with_details),
+                    data.text());
 }
 
-Error refusal_of(std::int64_t rpc_code, std::string message, std::string_view code) {
+Error refusal_error(std::int64_t rpc_code, std::string message, std::string_view failure_code) {
   json::Writer data;
-  data.begin_object().key("code").string(code).key("remedy").string(remedy_for(code)).end_object();
+  data.begin_object()
+      .key("code")
+      .string(failure_code)
+      .key("remedy")
+      .string(remedy_for(failure_code))
+      .end_object();
   return Error::rpc(rpc_code, std::move(message), std::string(data.text()));
 }
 

@@ -1,5 +1,5 @@
-// Errors that the gateway answers its clients with. Each has a stable code and a remedy in its data
-// (docs/errors.md).
+// Errors that the gateway sends to its clients as JSON-RPC error responses. The `data` of each error has a
+// stable failure code and a remedy (docs/errors.md).
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,13 @@
 
 namespace fairlead::gateway {
 
-// Who is told how a server failed in detail: its command line, PATH, stderr, and addresses. Clients that are
-// not get the code, a sentence and the remedy.
+// FailurePolicy: decides which clients receive the details of a server's failure: command line, PATH, stderr
+// and addresses. All other clients receive the failure code, a short description and the remedy.
 class FailurePolicy {
  public:
+  // If `everyone` is true, all clients receive details; otherwise only clients with the role "admin".
   explicit FailurePolicy(bool everyone) noexcept : everyone_(everyone) {}
-  bool tells_details(const Principal& reader) const noexcept {
+  bool shows_details_to(const Principal& reader) const noexcept {
     return everyone_ || reader.has_role(kAdminRole);
   }
 
@@ -24,10 +25,12 @@ class FailurePolicy {
   bool everyone_;
 };
 
-// The failure of a server: -32603, with the server, the kind of error, its code and remedy as data; with
-// `details` also the error's own message, command line, PATH and stderr.
-Error failure_of(const std::string& server, const Error& failed, bool details);
-// A refusal of the gateway's own. `code` is one of process/failure.hpp.
-Error refusal_of(std::int64_t rpc_code, std::string message, std::string_view code);
+// Returns the error for a call that failed because of `server`: -32603, whose data has the server's name and
+// the error kind, failure code and remedy of `cause`; if `with_details`, also the message, command line, PATH
+// and stderr of `cause`.
+Error server_failure_error(const std::string& server, const Error& cause, bool with_details);
+// Returns the error for a request that the gateway itself rejects. `failure_code` is one of those in
+// process/failure.hpp.
+Error refusal_error(std::int64_t rpc_code, std::string message, std::string_view failure_code);
 
 }  // namespace fairlead::gateway

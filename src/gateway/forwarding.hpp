@@ -1,5 +1,6 @@
-// Forwarder: sends a request to its server and brings the answer back. A modern server's questions to a
-// legacy client are asked in between, round by round. Private to the layer.
+// Forwarder: forwards a request to its server and returns the response. If a modern server responds that it
+// requires input of the user (`input_required`) and the client is a legacy client, the forwarder requests the
+// input from the client and calls the server again with it. Each such call is a round. Private to the layer.
 #pragma once
 
 #include <memory>
@@ -7,68 +8,77 @@
 #include <string>
 #include <string_view>
 
-#include "fairlead/json/indexed.hpp"
+#include "fairlead/json/indexed_raw.hpp"
 #include "fairlead/mcp/backend.hpp"
 #include "fairlead/pool/pool.hpp"
 #include "gateway/failure.hpp"
-#include "gateway/passing.hpp"
-#include "gateway/request_states.hpp"
+#include "gateway/request_rewriter.hpp"
+#include "gateway/request_state_sealer.hpp"
 #include "gateway/router.hpp"
 #include "gateway/session_table.hpp"
 
 namespace fairlead::gateway {
 
-// The gateway's name and version, as clients and servers see it.
+// Returns the gateway's name and version, as clients and servers see them.
 mcp::Implementation gateway_info();
-// What a client must have declared to be asked `method`; empty: clients are never asked this.
-std::string_view capability_for(std::string_view method) noexcept;
+// Returns the client capability that `method` requires, such as "sampling" for "sampling/createMessage";
+// empty if `method` is not a request from servers to clients. Only a client that has declared the capability
+// may be sent the request.
+std::string_view client_capability_for(std::string_view method) noexcept;
 
-// A client's request while its server works on it; found again in pool::ClientCalls::caller.
+// A client's request while its server processes it. Accessible as pool::ClientCallSummary::call_context.
 struct ForwardedCall {
-  explicit ForwardedCall(mcp::Context asking) : context(std::move(asking)) {}
+  explicit ForwardedCall(mcp::Context client) : context(std::move(client)) {}
   mcp::Context context;
 };
 
 class Forwarder : public std::enable_shared_from_this<Forwarder> {
  public:
   Forwarder(Loop& loop, std::shared_ptr<pool::Pool> pool, std::shared_ptr<SessionTable> sessions,
-            RequestStates states, FailurePolicy failures)
+            RequestStateSealer state_sealer, FailurePolicy failure_policy)
       : loop_(loop),
         pool_(std::move(pool)),
         sessions_(std::move(sessions)),
-        states_(std::move(states)),
-        failures_(failures) {}
+        state_sealer_(std::move(state_sealer)),
+        failure_policy_(failure_policy) {}
 
-  // Errors are redacted: those of servers may show the secrets that they were connected with.
+  // Returns the response for the client. Errors are redacted, because an error of a server can contain
+  // secrets that were passed to it.
   Task<Answer> forward(mcp::BackendRequest request, Route route);
 
  private:
-  // What of one call stays the same from round to round.
+  // The parts of a forwarded call that are the same in all rounds.
   struct Call;
-  // What a round took from the one before, and gives to the next.
+  // What is added to the request of one round. Obtained from the result of the round before.
   struct Round {
-    Round() {}  // NOLINT: not an aggregate, see ConnectOptions
+    Round() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
-    json::Raw answers;  // of the client to the server's questions
-    json::Raw state;    // the server's
+    json::Raw input_responses;  // the client's responses to the input requests of the server
+    json::Raw request_state;    // the opaque `requestState` that the server returned
   };
 
-  // References below are to objects in the frame of forward(), which waits for all of them.
-  pool::ForwardOptions options_for(const std::shared_ptr<Call>& shared_call) const;
-  std::shared_ptr<const mcp::OutgoingRequest> outgoing(const Call& call, const Round& round) const;
-  // The answer for the client; nullopt if the server asks for input first.
-  std::optional<Answer> answer_for_client(const Call& call, const pool::ForwardedAnswer& answer) const;
-  Error remote_error(const Call& call, Error error) const;
+  // References that are passed to the following functions refer to objects in the coroutine frame of
+  // forward(), which awaits the tasks.
+  pool::ForwardOptions forward_options(const std::shared_ptr<Call>& shared_call) const;
+  // Returns the request that is sent to the server in this round.
+  std::shared_ptr<const mcp::ForwardedRequest> make_request(const Call& call, const Round& round) const;
+  // Returns the response for the client; nullopt if the server requires input from a legacy client first.
+  std::optional<Answer> response_for_client(const Call& call, const pool::ForwardedAnswer& answer) const;
+  // Records the URL elicitations in `error`, an error response of the server: when the server later reports
+  // that one of them is complete, that notification is forwarded to the client. Returns `error` unchanged.
+  Error record_url_elicitations(const Call& call, Error error) const;
+  // Returns the error without secrets.
   Error redacted(const Error& error) const;
-  // Asks the client what `result` asks for.
-  Task<Result<void>> next_round(const Call& call, const json::Indexed& result, Round& round) const;
-  Task<Result<json::Raw>> ask_client(const Call& call, json::Raw questions) const;
+  // Sends the input requests in `result` to the client, and sets `round` for the next call of the server.
+  Task<Result<void>> prepare_next_round(const Call& call, const json::IndexedRaw& result, Round& round) const;
+  // Returns the client's responses to `input_requests`, an object, as an object with the same keys.
+  Task<Result<json::Raw>> request_input(const Call& call, json::Raw input_requests) const;
 
   Loop& loop_;
   std::shared_ptr<pool::Pool> pool_;
   std::shared_ptr<SessionTable> sessions_;
-  RequestStates states_;
-  FailurePolicy failures_;
+  RequestStateSealer state_sealer_;
+  FailurePolicy failure_policy_;
 };
 
 }  // namespace fairlead::gateway

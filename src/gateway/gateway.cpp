@@ -17,16 +17,17 @@ pool::PoolOptions pool_options(const Config& config, const Log& log) {
   options.limits = config.limits;
   options.client.info = gateway_info();
   options.client.connect.log = log;
-  options.client.connect.limits = frame_limits(config);
+  options.client.connect.limits = connection_limits(config);
   options.connectors = config.connectors;
   options.openers = config.openers;
-  options.secrets = config.secrets;
+  options.secret_store = config.secret_store;
   options.manifest.path = config.terminator_manifest;
   return options;
 }
 
-// What a former process of this gateway left in the manifest and is gone is dropped; what is alive stays.
-Result<void> compact(const std::string& manifest, const Log& log) {
+// Removes the processes that have ended from the manifest, which an earlier run of this gateway may have left
+// behind. Processes that are alive stay in the manifest.
+Result<void> compact_stale_manifest(const std::string& manifest, const Log& log) {
   if (manifest.empty()) return {};
   const Result<void> compacted = compact_manifest(manifest);
   const bool locked = !compacted && compacted.error().detail().os_error == EWOULDBLOCK;
@@ -35,7 +36,7 @@ Result<void> compact(const std::string& manifest, const Log& log) {
   return {};
 }
 
-bool tells_everyone(const Config& config) {
+bool shows_details_to_everyone(const Config& config) {
   if (config.failure_details != FailureDetails::automatic)
     return config.failure_details == FailureDetails::everyone;
   const Result<bool> local = http::is_local_address(config.listen);
@@ -44,76 +45,75 @@ bool tells_everyone(const Config& config) {
 
 }  // namespace
 
-Limits frame_limits(const Config& config) {
+Limits connection_limits(const Config& config) {
   Limits limits;
   limits.max_frame_bytes = config.max_frame_bytes;
   limits.max_noise_frames = config.max_noise_frames;
-  // One of them must find room while it waits to be sent.
+  // A message of the maximum size must fit into the backlog while it waits to be sent.
   limits.max_backlog_bytes = std::max(limits.max_backlog_bytes, 2 * limits.max_frame_bytes);
   return limits;
 }
 
 Result<std::shared_ptr<Gateway>> Gateway::create(Loop& loop, Config config, Log log) {
-  auto made = std::make_shared<GatewayImpl>(loop, config, log);
-  const Result<void> started = made->start(config);
+  auto gateway = std::make_shared<GatewayImpl>(loop, config, log);
+  const Result<void> started = gateway->start(config);
   if (!started) return started.error();
-  return made;
+  return gateway;
 }
 
 GatewayImpl::GatewayImpl(Loop& loop, const Config& config, const Log& log,
                          std::shared_ptr<SharedRedactor> redactor)
     : loop_(loop), log_(log.redacting(redactor)), front_(gateway_info()) {
   const auto sessions = std::make_shared<SessionTable>();
-  events_ = std::make_shared<UpstreamEvents>(loop, sessions, log_);
+  upstream_events_ = std::make_shared<UpstreamEvents>(loop, sessions, log_);
   pool::PoolOptions options = pool_options(config, log_);
-  options.handlers = events_->handlers();
+  options.handlers = upstream_events_->handlers();
   options.redactor = std::move(redactor);
   pool_ = pool::Pool::create(loop, std::move(options));
   servers_ = std::make_shared<ServerTable>(pool_, config.authenticated);
   catalogue_ = std::make_shared<CatalogueStore>(loop, servers_, front_, log_);
-  listing_ = std::make_shared<Listing>(loop, pool_, servers_, catalogue_, log_);
-  watches_ = std::make_shared<Watches>(loop, pool_, log_);
-  const auto levels = std::make_shared<LogLevels>(loop, pool_, sessions, log_);
-  events_->attach(servers_, listing_, levels, watches_);
+  list_fetcher_ = std::make_shared<ListFetcher>(loop, pool_, servers_, catalogue_, log_);
+  subscription_hub_ = std::make_shared<SubscriptionHub>(loop, pool_, log_);
+  const auto log_levels = std::make_shared<UpstreamLogLevels>(loop, pool_, sessions, log_);
+  upstream_events_->set_components(servers_, list_fetcher_, log_levels, subscription_hub_);
   backend_ = std::make_shared<GatewayBackend>(
       loop, front_,
-      GatewayBackend::Units{pool_, servers_, catalogue_, listing_,
-                            std::make_shared<MissingLists>(servers_, log_), sessions, levels, watches_,
-                            FailurePolicy(tells_everyone(config))});
-  health_ = std::make_shared<HealthReports>(loop, pool_, servers_, sessions);
+      GatewayBackend::Components{pool_, servers_, catalogue_, list_fetcher_,
+                                 std::make_shared<MissingListReporter>(servers_, log_), sessions, log_levels,
+                                 subscription_hub_, FailurePolicy(shows_details_to_everyone(config))});
+  health_reporter_ = std::make_shared<HealthReporter>(loop, pool_, servers_, sessions);
   front_.backend(weak_backend(backend_));
 }
 
 Result<void> GatewayImpl::start(const Config& config) {
-  const Result<void> compacted = compact(config.terminator_manifest, log_);
+  const Result<void> compacted = compact_stale_manifest(config.terminator_manifest, log_);
   if (!compacted) return compacted.error();
-  set_clocks(config);
+  set_list_timing(config);
   for (const pool::ServerSpec& spec : config.servers) {
     const auto added = servers_->add(spec);
     if (!added) return added.error();
   }
-  listing_->check_complete();
-  for (const auto& entry : servers_->all()) listing_->refresh(entry, nullptr);
+  list_fetcher_->update_initial_fetch_done();
+  for (const auto& entry : servers_->all()) list_fetcher_->refresh_shared(entry, nullptr);
   return {};
 }
 
 json::Raw GatewayImpl::health() const {
-  return json::Raw::trusted(Bytes::adopt(health_->make_now(true).text()));
+  return json::Raw::trusted(Bytes::adopt(health_reporter_->build_now(true).text()));
 }
 
 Task<Result<HealthPtr>> GatewayImpl::health_for(const Principal& reader, std::stop_token stop) const {
-  return health_->make(backend_->failures().tells_details(reader), std::move(stop));
+  return health_reporter_->request(backend_->failure_policy().shows_details_to(reader), std::move(stop));
 }
 
 Task<void> GatewayImpl::shutdown(std::chrono::milliseconds grace) {
   const auto keep = shared_from_this();
-  running_.stopping = true;
-  health_->set_draining();
-  // Of what is under way only what clients wait for is waited for.
-  watches_->stop();
-  listing_->stop();
-  Task<void> stopping = pool_->shutdown(grace);
-  co_await stopping;
+  reload_state_.stopping = true;
+  health_reporter_->set_draining();
+  // Only calls of clients are waited for. Subscriptions and the fetching of lists are stopped at once.
+  subscription_hub_->stop();
+  list_fetcher_->stop();
+  co_await pool_->shutdown(grace);
 }
 
 Result<void> GatewayImpl::add_tool(mcp::ToolSpec spec, mcp::Server::CoroutineTool handler) {
@@ -130,7 +130,7 @@ Result<void> GatewayImpl::add_server(pool::ServerSpec spec) {
   const auto added = servers_->add(std::move(spec));
   if (!added) return added.error();
   log_.info("server added", {{"server", (*added)->name()}});
-  listing_->refresh(*added, nullptr);
+  list_fetcher_->refresh_shared(*added, nullptr);
   return {};
 }
 
@@ -142,10 +142,10 @@ Result<void> GatewayImpl::update_server(pool::ServerSpec spec) {
   if ((*updated)->enabled) {
     catalogue_->drop_views();
   } else {
-    catalogue_->withdraw(former->shared.listed);
+    catalogue_->withdraw(former->shared.lists);
   }
-  listing_->check_complete();
-  listing_->refresh(*updated, nullptr);
+  list_fetcher_->update_initial_fetch_done();
+  list_fetcher_->refresh_shared(*updated, nullptr);
   return {};
 }
 
@@ -153,8 +153,8 @@ Result<void> GatewayImpl::remove_server(std::string_view name) {
   const auto removed = servers_->remove(name);
   if (!removed) return removed.error();
   log_.info("server removed", {{"server", (*removed)->name()}});
-  catalogue_->withdraw((*removed)->shared.listed);
-  listing_->check_complete();
+  catalogue_->withdraw((*removed)->shared.lists);
+  list_fetcher_->update_initial_fetch_done();
   return {};
 }
 
@@ -162,7 +162,7 @@ Result<void> GatewayImpl::enable_server(std::string_view name) {
   const auto enabled = servers_->enable(name);
   if (!enabled) return enabled.error();
   log_.info("server enabled", {{"server", (*enabled)->name()}});
-  listing_->refresh(*enabled, nullptr);
+  list_fetcher_->refresh_shared(*enabled, nullptr);
   return {};
 }
 
@@ -171,24 +171,24 @@ Result<void> GatewayImpl::disable_server(std::string_view name) {
   const auto disabled = servers_->disable(name);
   if (!disabled) return disabled.error();
   log_.info("server disabled", {{"server", (*disabled)->name()}});
-  catalogue_->withdraw(former->shared.listed);
-  listing_->check_complete();
+  catalogue_->withdraw(former->shared.lists);
+  list_fetcher_->update_initial_fetch_done();
   return {};
 }
 
 // ---- reloading -------------------------------------------------------------------------------------------
 
-void GatewayImpl::set_clocks(const Config& config) {
-  listing_->set_retry_delay(config.list_retry);
+void GatewayImpl::set_list_timing(const Config& config) {
+  list_fetcher_->set_first_retry_delay(config.list_retry);
   backend_->set_list_wait(config.list_wait);
 }
 
 Result<void> GatewayImpl::check_reload(const Config& next) const {
   if (next.servers.size() > kMaxServers)
     return Error(ErrorKind::validation,
-                 "there are more servers than max_servers (" + std::to_string(kMaxServers) + ")");
+                 "more servers than max_servers (" + std::to_string(kMaxServers) + ")");
   for (const pool::ServerSpec& spec : next.servers) {
-    const Result<void> usable = servers_->check(spec);
+    const Result<void> usable = servers_->check_spec(spec);
     if (!usable) return usable.error();
   }
   return {};
@@ -201,17 +201,16 @@ Task<Result<void>> GatewayImpl::reload(Config next) {
 Task<Result<void>> GatewayImpl::apply_config(std::shared_ptr<GatewayImpl> self, Config next) {
   const Result<void> usable = self->check_reload(next);
   if (!usable) co_return usable.error();
-  if (self->running_.stopping) co_return Result<void>();
-  const std::uint64_t number = ++self->running_.reloads;
-  self->set_clocks(next);
+  if (self->reload_state_.stopping) co_return Result<void>();
+  const std::uint64_t number = ++self->reload_state_.reload_count;
+  self->set_list_timing(next);
   for (auto& [name, connector] : next.connectors) self->pool_->set_connector(name, std::move(connector));
-  std::function<bool()> goes_on = [&running = self->running_, number] {
-    return !running.stopping && number == running.reloads;
+  std::function<bool()> should_continue = [&state = self->reload_state_, number] {
+    return !state.stopping && number == state.reload_count;
   };
-  ServerReload servers(self->loop_, *self, *self->servers_, self->log_, std::move(goes_on));
-  Task<bool> applying = servers.run(next);
-  const bool applied = co_await applying;
-  if (applied || self->running_.stopping) co_return Result<void>();
+  ServerReload servers(self->loop_, *self, *self->servers_, self->log_, std::move(should_continue));
+  const bool applied = co_await servers.run(next);
+  if (applied || self->reload_state_.stopping) co_return Result<void>();
   co_return Error(ErrorKind::cancelled, "a later configuration was applied instead");
 }
 

@@ -1,5 +1,5 @@
-// Implementation of Gateway: makes the units of a gateway and applies changes of its servers to them. Private
-// to the layer.
+// GatewayImpl: the implementation of Gateway. Creates the components of a gateway and passes each change of
+// the configured servers on to them. Private to the layer.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 #include "fairlead/gateway/gateway.hpp"
 #include "gateway/backend.hpp"
-#include "gateway/health_reports.hpp"
+#include "gateway/health_reporter.hpp"
 #include "gateway/upstream_events.hpp"
 
 namespace fairlead::gateway {
@@ -16,6 +16,7 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
  public:
   GatewayImpl(Loop& loop, const Config& config, const Log& log)
       : GatewayImpl(loop, config, log, std::make_shared<SharedRedactor>()) {}
+  // Adds the servers of `config` and starts to fetch their lists.
   Result<void> start(const Config& config);
 
   const mcp::Server& front() const noexcept override { return front_; }
@@ -34,27 +35,30 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
   Task<void> shutdown(std::chrono::milliseconds grace) override;
 
  private:
-  // `redactor` is that of the pool and of all logs.
+  // `redactor` is shared with the pool and all logs.
   GatewayImpl(Loop& loop, const Config& config, const Log& log, std::shared_ptr<SharedRedactor> redactor);
-  void set_clocks(const Config& config);
+  // Applies list_wait and list_retry.
+  void set_list_timing(const Config& config);
   static Task<Result<void>> apply_config(std::shared_ptr<GatewayImpl> self, Config next);
 
   Loop& loop_;
   Log log_;
   mcp::Server front_;
-  std::shared_ptr<UpstreamEvents> events_;
+  std::shared_ptr<UpstreamEvents> upstream_events_;
   std::shared_ptr<pool::Pool> pool_;
   std::shared_ptr<ServerTable> servers_;
   std::shared_ptr<CatalogueStore> catalogue_;
-  std::shared_ptr<Listing> listing_;
-  std::shared_ptr<Watches> watches_;
+  std::shared_ptr<ListFetcher> list_fetcher_;
+  std::shared_ptr<SubscriptionHub> subscription_hub_;
   std::shared_ptr<GatewayBackend> backend_;
-  std::shared_ptr<HealthReports> health_;
-  struct Running {
-    bool stopping = false;
-    std::uint64_t reloads = 0;  // the last one supersedes those before it
+  std::shared_ptr<HealthReporter> health_reporter_;
+  // What a reload in progress checks after each server: it ends early if the gateway is stopping, or if a
+  // later reload has begun.
+  struct ReloadState {
+    bool stopping = false;           // shutdown() was called
+    std::uint64_t reload_count = 0;  // reloads begun so far
   };
-  Running running_;
+  ReloadState reload_state_;
 };
 
 }  // namespace fairlead::gateway

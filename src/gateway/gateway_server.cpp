@@ -12,9 +12,10 @@ namespace fairlead::gateway {
 
 namespace {
 
-constexpr std::chrono::milliseconds kLastAnswers(1000);  // for the last answers to leave
+constexpr std::chrono::milliseconds kFlushTimeout(1000);  // for sending the last responses
 
-// Without authentication, every client that reaches the listener may use every server behind it.
+// Rejects an address that other machines can reach if there is no authentication: every client that reaches
+// the listener could use every server.
 Result<void> check_address(const std::string& address, const GatewayServerOptions& options) {
   const Result<bool> local = http::is_local_address(address);
   if (!local) return local.error();
@@ -36,7 +37,7 @@ http::ServerOptions http_options(const Config& config, const GatewayServerOption
   http::ServerOptions options;
   options.log = given.log;
   options.authenticator = given.authenticator;
-  options.drain_grace = config.drain_grace + kLastAnswers;
+  options.drain_grace = config.drain_grace + kFlushTimeout;
   options.max_body_bytes = config.max_body_bytes;
   options.budget = ByteBudget::create(config.buffers);
   options.max_connections = given.max_connections;
@@ -52,24 +53,24 @@ http::ServerOptions http_options(const Config& config, const GatewayServerOption
   return options;
 }
 
-// The keys that differ and are read at the start only.
-std::string keys_for_restart(const Config& now, const Config& next) {
+// Returns the keys whose values differ and that are read only when the gateway server starts.
+std::string changed_restart_keys(const Config& current, const Config& next) {
   std::string keys;
   const auto compare = [&](std::string_view key, bool same) {
     if (!same) keys += (keys.empty() ? "" : ", ") + std::string(key);
   };
-  compare("listen", now.listen == next.listen);
-  compare("socket_mode", now.socket_mode == next.socket_mode);
-  compare("allowed_hosts", now.allowed_hosts == next.allowed_hosts);
-  compare("allowed_origins", now.allowed_origins == next.allowed_origins);
-  compare("tls_certificate", now.tls_certificate == next.tls_certificate);
-  compare("tls_key", now.tls_key == next.tls_key);
-  compare("terminator_manifest", now.terminator_manifest == next.terminator_manifest);
-  compare("drain_grace", now.drain_grace == next.drain_grace);
-  compare("failure_details", now.failure_details == next.failure_details);
-  compare("limits", now.limits == next.limits && now.max_frame_bytes == next.max_frame_bytes &&
-                        now.max_body_bytes == next.max_body_bytes && now.buffers == next.buffers &&
-                        now.max_noise_frames == next.max_noise_frames);
+  compare("listen", current.listen == next.listen);
+  compare("socket_mode", current.socket_mode == next.socket_mode);
+  compare("allowed_hosts", current.allowed_hosts == next.allowed_hosts);
+  compare("allowed_origins", current.allowed_origins == next.allowed_origins);
+  compare("tls_certificate", current.tls_certificate == next.tls_certificate);
+  compare("tls_key", current.tls_key == next.tls_key);
+  compare("terminator_manifest", current.terminator_manifest == next.terminator_manifest);
+  compare("drain_grace", current.drain_grace == next.drain_grace);
+  compare("failure_details", current.failure_details == next.failure_details);
+  compare("limits", current.limits == next.limits && current.max_frame_bytes == next.max_frame_bytes &&
+                        current.max_body_bytes == next.max_body_bytes && current.buffers == next.buffers &&
+                        current.max_noise_frames == next.max_noise_frames);
   return keys;
 }
 
@@ -77,7 +78,7 @@ std::string keys_for_restart(const Config& now, const Config& next) {
 
 GatewayServer::GatewayServer(Loop& loop, Config config, GatewayServerOptions options)
     : loop_(loop), config_(std::move(config)), options_(std::move(options)) {
-  slow_turns_ = std::make_unique<SlowTurnLog>(loop, options_.log);
+  slow_turn_log_ = std::make_unique<SlowTurnLog>(loop, options_.log);
 }
 
 GatewayServer::~GatewayServer() {
@@ -86,31 +87,31 @@ GatewayServer::~GatewayServer() {
 
 Result<std::shared_ptr<GatewayServer>> GatewayServer::listen(Loop& loop, Config config,
                                                              GatewayServerOptions options) {
-  std::shared_ptr<GatewayServer> made(new GatewayServer(loop, std::move(config), std::move(options)));
-  const Result<void> opened = made->open_listener();
+  std::shared_ptr<GatewayServer> server(new GatewayServer(loop, std::move(config), std::move(options)));
+  const Result<void> opened = server->open_listener();
   if (!opened) return opened.error();
-  const Result<void> started = made->start_gateway();
+  const Result<void> started = server->start_gateway();
   if (!started) return started.error();
-  made->add_routes();
-  return made;
+  server->add_routes();
+  return server;
 }
 
 Result<std::shared_ptr<GatewayServer>> GatewayServer::serve(Loop& loop, Config config,
                                                             std::shared_ptr<Connection> client,
                                                             PrincipalPtr principal,
                                                             GatewayServerOptions options) {
-  // The client started this process: it may know what the process knows.
+  // The client has started this process, so it may see all details.
   if (config.failure_details == FailureDetails::automatic) config.failure_details = FailureDetails::everyone;
-  std::shared_ptr<GatewayServer> made(new GatewayServer(loop, std::move(config), std::move(options)));
-  const Result<void> started = made->start_gateway();
+  std::shared_ptr<GatewayServer> server(new GatewayServer(loop, std::move(config), std::move(options)));
+  const Result<void> started = server->start_gateway();
   if (!started) return started.error();
-  client->set_account(ByteBudget::create(made->config_.buffers)->account("stdio"));
-  Limits limits = frame_limits(made->config_);
-  limits.drain_grace = made->config_.drain_grace;
-  made->peer_ = mcp::serve(made->gateway_->front(), std::move(client), limits, made->options_.log,
-                           std::move(principal));
-  loop.spawn(wait_for_client(made));
-  return made;
+  client->set_account(ByteBudget::create(server->config_.buffers)->account("stdio"));
+  Limits limits = connection_limits(server->config_);
+  limits.drain_grace = server->config_.drain_grace;
+  server->peer_ = mcp::serve(server->gateway_->front(), std::move(client), limits, server->options_.log,
+                             std::move(principal));
+  loop.spawn(stop_when_client_disconnects(server));
+  return server;
 }
 
 // ---- starting --------------------------------------------------------------------------------------------
@@ -130,26 +131,26 @@ Result<void> GatewayServer::start_gateway() {
   config.authenticated = config.authenticated || options_.authenticator != nullptr;
   if (options_.authenticator && config.failure_details == FailureDetails::automatic)
     config.failure_details = FailureDetails::administrators;
-  Result<std::shared_ptr<Gateway>> made = Gateway::create(loop_, std::move(config), options_.log);
-  if (!made) return made.error();
-  gateway_ = std::move(*made);
+  Result<std::shared_ptr<Gateway>> gateway = Gateway::create(loop_, std::move(config), options_.log);
+  if (!gateway) return gateway.error();
+  gateway_ = std::move(*gateway);
   return {};
 }
 
 void GatewayServer::add_routes() {
   transport::EndpointOptions endpoint;
   endpoint.log = options_.log;
-  endpoint.limits = frame_limits(config_);
+  endpoint.limits = connection_limits(config_);
   mcp::HttpApplicationOptions application;
   application.log = options_.log;
-  application.limits = frame_limits(config_);
+  application.limits = connection_limits(config_);
   endpoint_ = transport::Endpoint::create(
       loop_, mcp::http_application(gateway_->front(), std::move(application)), std::move(endpoint));
   http_->route("/mcp", endpoint_->handler());
   http_->route("/sse", endpoint_->sse_handler("/messages"));
   http_->route("/messages", endpoint_->messages_handler());
   http_->route("/health", [weak = weak_from_this()](const std::shared_ptr<http::Exchange>& exchange) {
-    if (const auto self = weak.lock()) self->loop_.spawn(answer_health(self->gateway_, exchange));
+    if (const auto self = weak.lock()) self->loop_.spawn(respond_with_health(self->gateway_, exchange));
   });
   http_->route("/*", [](const std::shared_ptr<http::Exchange>& exchange) {
     exchange->respond(http::refusal_response(404, "Not Found: MCP is at /mcp, the status at /health"));
@@ -157,20 +158,20 @@ void GatewayServer::add_routes() {
   options_.log.info("serving", {{"endpoint", url()}, {"servers", config_.servers.size()}});
 }
 
-// docs/gateway.md, "Health".
-Task<void> GatewayServer::answer_health(std::shared_ptr<Gateway> gateway,
-                                        std::shared_ptr<http::Exchange> exchange) {
-  std::stop_source gone;
-  exchange->when_gone([gone]() mutable { gone.request_stop(); });
-  Task<Result<HealthPtr>> making = gateway->health_for(*exchange->request().principal, gone.get_token());
-  const Result<HealthPtr> made = co_await making;
-  if (!made) {
-    exchange->respond(http::refusal_response(503, made.error().to_string()));
+// Responds to a request for /health (docs/gateway.md, "Health").
+Task<void> GatewayServer::respond_with_health(std::shared_ptr<Gateway> gateway,
+                                              std::shared_ptr<http::Exchange> exchange) {
+  std::stop_source disconnected;
+  exchange->when_disconnected([disconnected]() mutable { disconnected.request_stop(); });
+  const Result<HealthPtr> result =
+      co_await gateway->health_for(*exchange->request().principal, disconnected.get_token());
+  if (!result) {
+    exchange->respond(http::refusal_response(503, result.error().to_string()));
     co_return;
   }
-  const Health& health = **made;
-  const bool serves = health.status == HealthStatus::ok || health.status == HealthStatus::degraded;
-  http::Response response = http::Response::json(serves ? 200 : 503, Bytes());
+  const Health& health = **result;
+  const bool is_serving = health.status == HealthStatus::ok || health.status == HealthStatus::degraded;
+  http::Response response = http::Response::json(is_serving ? 200 : 503, Bytes());
   response.body = health.report;
   exchange->respond(std::move(response));
 }
@@ -185,70 +186,62 @@ std::string GatewayServer::url() const {
 // ---- reloading -------------------------------------------------------------------------------------------
 
 Task<Result<std::string>> GatewayServer::reload(Config next) {
-  return apply(shared_from_this(), std::move(next));
+  return apply_config(shared_from_this(), std::move(next));
 }
 
-// Whatever can fail comes before the first change.
-Task<Result<std::string>> GatewayServer::apply(std::shared_ptr<GatewayServer> self, Config next) {
+// Every step that can fail precedes the first change.
+Task<Result<std::string>> GatewayServer::apply_config(std::shared_ptr<GatewayServer> self, Config next) {
   const Result<void> usable = self->gateway_->check_reload(next);
   if (!usable) co_return usable.error();
   if (self->http_ && !self->config_.tls_certificate.empty()) {
-    Task<Result<void>> reading = self->http_->reload_tls();
-    const Result<void> read = co_await reading;
+    const Result<void> read = co_await self->http_->reload_tls();
     if (!read) co_return read.error();
   }
-  std::string restart = keys_for_restart(self->config_, next);
-  Task<Result<void>> applying = self->gateway_->reload(std::move(next));
-  const Result<void> applied = co_await applying;
+  std::string restart_keys = changed_restart_keys(self->config_, next);
+  const Result<void> applied = co_await self->gateway_->reload(std::move(next));
   if (!applied) co_return applied.error();
-  co_return restart;
+  co_return restart_keys;
 }
 
 // ---- stopping --------------------------------------------------------------------------------------------
 
-Task<void> GatewayServer::wait_for_client(std::shared_ptr<GatewayServer> self) {
-  const bool closed = co_await self->peer_->finished().wait(self->loop_, Clock::duration::max());
-  static_cast<void>(closed);
+Task<void> GatewayServer::stop_when_client_disconnects(std::shared_ptr<GatewayServer> self) {
+  co_await self->peer_->finished().wait(self->loop_);
   if (!self->stopping_) self->stop();
 }
 
 void GatewayServer::stop() {
   if (std::exchange(stopping_, true)) return loop_.spawn(gateway_->shutdown(std::chrono::milliseconds(0)));
   options_.log.info("shutting down", {});
-  loop_.spawn(wind_down(shared_from_this()));
+  loop_.spawn(shut_down(shared_from_this()));
 }
 
-// The gateway lets the calls under way finish and fails the rest when their time is over. So every client has
-// an answer, whatever way it came, before the connections end.
-Task<void> GatewayServer::wind_down(std::shared_ptr<GatewayServer> self) {
-  const Clock::time_point until = Clock::now() + self->config_.drain_grace + kLastAnswers;
+// Gateway::shutdown() waits for the calls in progress and fails those that exceed the grace period. So on
+// every transport a client has the responses to its calls before its connection is closed.
+Task<void> GatewayServer::shut_down(std::shared_ptr<GatewayServer> self) {
+  const Clock::time_point deadline = Clock::now() + self->config_.drain_grace + kFlushTimeout;
   if (self->http_) {
     self->http_->stop_accepting();
-    self->loop_.spawn(drain(self));
+    self->loop_.spawn(drain_http(self));
   }
-  Task<void> stopping = self->gateway_->shutdown(self->config_.drain_grace);
-  co_await stopping;
+  co_await self->gateway_->shutdown(self->config_.drain_grace);
   if (self->http_) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
-    Task<void> finishing = self->endpoint_->finish(std::max(left, kLastAnswers));
-    co_await finishing;
-    const bool drained = co_await self->drained_.wait(self->loop_, Clock::duration::max());
-    static_cast<void>(drained);
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+    co_await self->endpoint_->drain(std::max(left, kFlushTimeout));
+    co_await self->http_drained_.wait(self->loop_);
   }
   if (self->peer_) {
-    Task<void> closing = self->peer_->shutdown(kLastAnswers);
-    co_await closing;
+    co_await self->peer_->shutdown(kFlushTimeout);
   }
   self->stopped_.set();
 }
 
-Task<void> GatewayServer::drain(std::shared_ptr<GatewayServer> self) {
-  // Ends the streams before the drain, which then finds their connections idle.
-  Task<void> winding_down = self->endpoint_->wind_down();
-  co_await winding_down;
-  Task<void> draining = self->http_->drain();
-  co_await draining;
-  self->drained_.set();
+Task<void> GatewayServer::drain_http(std::shared_ptr<GatewayServer> self) {
+  // Ends the event streams first: their connections are then idle, and http_->drain() closes idle
+  // connections.
+  co_await self->endpoint_->begin_drain();
+  co_await self->http_->drain();
+  self->http_drained_.set();
 }
 
 }  // namespace fairlead::gateway

@@ -11,25 +11,26 @@ namespace fairlead::gateway {
 namespace {
 
 constexpr std::string_view kSeparator = "__";
-constexpr std::size_t kDigestLetters = 10;
+constexpr std::size_t kDigestLength = 10;
 
 bool is_plain(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
 }
 
-// FNV-1a: it must be the same on every machine for ever, and nothing else.
+// FNV-1a, because the digest must be the same on every machine and in every release. It need not be
+// cryptographic.
 std::string digest(std::string_view server, std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325U;
-  const auto take = [&](char c) {
+  const auto mix = [&](char c) {
     hash ^= static_cast<unsigned char>(c);
     hash *= 0x100000001b3U;
   };
-  std::ranges::for_each(server, take);
-  take('\0');
-  std::ranges::for_each(name, take);
+  std::ranges::for_each(server, mix);
+  mix('\0');
+  std::ranges::for_each(name, mix);
   constexpr std::string_view kLetters = "0123456789abcdefghijklmnopqrstuv";
   std::string text;
-  for (std::size_t i = 0; i < kDigestLetters; ++i) text += kLetters[hash >> (5 * i) & 31];
+  for (std::size_t i = 0; i < kDigestLength; ++i) text += kLetters[hash >> (5 * i) & 31];
   return text;
 }
 
@@ -37,9 +38,9 @@ std::string digest(std::string_view server, std::string_view name) {
 
 std::optional<std::string> server_name_problem(std::string_view server) {
   if (server.empty()) return "a server's name is empty";
-  const std::string quoted = "server name `" + shortened(server, 2 * kMostServerNameBytes) + "`";
-  if (server.size() > kMostServerNameBytes)
-    return quoted + " is longer than " + std::to_string(kMostServerNameBytes) + " characters";
+  const std::string quoted = "server name `" + shortened(server, 2 * kMaxServerNameBytes) + "`";
+  if (server.size() > kMaxServerNameBytes)
+    return quoted + " is longer than " + std::to_string(kMaxServerNameBytes) + " characters";
   if (!std::ranges::all_of(server, [](char c) { return is_plain(c) || c == '_'; }))
     return quoted + " has characters other than letters, digits, `-` and `_`";
   if (server.front() == '_' || server.back() == '_' || server.find(kSeparator) != std::string_view::npos)
@@ -47,17 +48,17 @@ std::optional<std::string> server_name_problem(std::string_view server) {
   return std::nullopt;
 }
 
-std::string offered_name(std::string_view server, std::string_view name) {
-  std::string offered = std::string(server) + std::string(kSeparator) + std::string(name);
-  bool exact = offered.size() <= kMostNameBytes;
-  std::ranges::for_each(offered, [&](char& c) {
+std::string public_name(std::string_view server, std::string_view name) {
+  std::string result = std::string(server) + std::string(kSeparator) + std::string(name);
+  bool unchanged = result.size() <= kMaxPublicNameBytes;
+  std::ranges::for_each(result, [&](char& c) {
     if (is_plain(c) || c == '_') return;
     c = '_';
-    exact = false;
+    unchanged = false;
   });
-  if (exact) return offered;
-  offered.resize(std::min(offered.size(), kMostNameBytes - kDigestLetters - 1));
-  return offered + "_" + digest(server, name);
+  if (unchanged) return result;
+  result.resize(std::min(result.size(), kMaxPublicNameBytes - kDigestLength - 1));
+  return result + "_" + digest(server, name);
 }
 
 }  // namespace fairlead::gateway

@@ -1,6 +1,6 @@
-// The names under which a gateway offers what its servers have: `{server}__{tool}`. A pure function of the
-// two, so that a name never changes because another server came or went, and what hangs on names
-// (authorization, a model's habits) holds.
+// public_name(): the names under which clients see tools and prompts, `{server}__{tool}`. A public name
+// depends only on the names of the server and the tool. It does not change when another server is added or
+// removed, so everything that refers to it (such as authorization rules and prompts for models) stays valid.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,17 @@
 
 namespace fairlead::gateway {
 
-inline constexpr std::size_t kMostNameBytes = 64;  // what the strictest of the models' interfaces takes
-inline constexpr std::size_t kMostServerNameBytes = 32;
+inline constexpr std::size_t kMaxPublicNameBytes = 64;  // the limit of the strictest model API
+inline constexpr std::size_t kMaxServerNameBytes = 32;
 
-// What is wrong with a server's name; nullopt when nothing is. Letters, digits, `-` and single `_` inside: so
-// the first `__` of an offered name is where the server's part ends.
+// Returns why a server's name is invalid; nullopt if it is valid. A name consists of letters, digits, `-`,
+// and single `_` that are neither first nor last. So the first `__` in a public name follows the server's
+// name.
 std::optional<std::string> server_name_problem(std::string_view server);
 
-// At most 64 of `A-Za-z0-9_-`. What does not fit is cut or replaced, and then ends in a digest of the real
-// name.
-std::string offered_name(std::string_view server, std::string_view name);
+// Returns the public name of the tool or prompt `name` of `server`: at most kMaxPublicNameBytes of
+// `A-Za-z0-9_-`. A longer name is truncated, and other characters are replaced by `_`; in both cases a digest
+// of the original name is appended, so that different names stay different.
+std::string public_name(std::string_view server, std::string_view name);
 
 }  // namespace fairlead::gateway

@@ -10,89 +10,96 @@ namespace fairlead::gateway {
 
 namespace {
 
-constexpr std::size_t kMaxNameBytes = 1024;  // of a tool's or prompt's name in a request, as JSON
+constexpr std::size_t kMaxTargetNameBytes = 1024;  // of a tool's or prompt's name in a request, as JSON
 
-Error invalid_request(std::string message) {
-  return refusal_of(rpc::kInvalidParams, std::move(message), failure::invalid_request);
+Error invalid_request_error(std::string message) {
+  return refusal_error(rpc::kInvalidParams, std::move(message), failure::invalid_request);
 }
 
-Error disabled(const std::string& server) {
+Error server_disabled_error(const std::string& server) {
   const Error error(ErrorKind::connection_failed, "it is disabled");
-  return failure_of(server, with_failure_code(error, failure::server_stopped), true);
+  return server_failure_error(server, with_failure_code(error, failure::server_stopped), true);
 }
 
-// Why a server that may have resources has not listed them; nullopt if it has.
+// Returns why the resources of an enabled server could not be fetched; nullopt if they were, or if the server
+// is disabled.
 std::optional<Error> resource_problem(const ServerEntry& entry) {
   if (!entry.enabled) return std::nullopt;
-  if (entry.listing.failure) return entry.listing.failure;
-  const std::optional<Error>& error = entry.listing.errors[static_cast<std::size_t>(Kind::resources)];
-  return error ? error : entry.listing.errors[static_cast<std::size_t>(Kind::templates)];
+  if (entry.fetch_state.attempt_error) return entry.fetch_state.attempt_error;
+  const std::optional<Error>& error =
+      entry.fetch_state.errors_by_kind[static_cast<std::size_t>(ListKind::resources)];
+  return error ? error : entry.fetch_state.errors_by_kind[static_cast<std::size_t>(ListKind::templates)];
 }
 
 }  // namespace
 
-Result<Requested> requested_in(const mcp::CallFacts& call) {
-  const bool is_resource = call.is_about_resource();
-  if (!is_resource && call.target().text().size() > kMaxNameBytes)
-    return invalid_request("name is over the limit max_name_bytes (" + std::to_string(kMaxNameBytes) + ")");
+Result<RequestTarget> parse_request_target(const mcp::CallFacts& call) {
+  const bool is_resource = call.targets_resource();
+  if (!is_resource && call.target().text().size() > kMaxTargetNameBytes)
+    return invalid_request_error("name exceeds the limit max_name_bytes (" +
+                                 std::to_string(kMaxTargetNameBytes) + ")");
   const std::optional<std::string_view> name = call.target_text();
   if (!name)
-    return invalid_request(std::string(is_resource ? "uri" : "name") + " is missing or not a string");
-  Requested requested;
-  requested.kind = is_resource ? Kind::resources : call.method == "tools/call" ? Kind::tools : Kind::prompts;
-  requested.name = *name;
-  return requested;
+    return invalid_request_error(std::string(is_resource ? "uri" : "name") + " is missing or not a string");
+  RequestTarget target;
+  target.kind = is_resource                   ? ListKind::resources
+                : call.method == "tools/call" ? ListKind::tools
+                                              : ListKind::prompts;
+  target.name = *name;
+  return target;
 }
 
-Result<Route> Router::route(const Requested& requested, std::string_view session,
+Result<Route> Router::route(const RequestTarget& target, std::string_view session,
                             const Principal& principal) const {
-  if (requested.kind == Kind::resources) return route_resource(requested, session, principal);
+  if (target.kind == ListKind::resources) return route_resource(target, session, principal);
   const auto catalogue = catalogue_->view(session, principal);
-  const bool is_tool = requested.kind == Kind::tools;
-  const Offer* const offer = is_tool ? catalogue->tool(requested.name) : catalogue->prompt(requested.name);
-  const auto server = offer ? servers_->find(offer->server) : nullptr;
-  if (!server) return unknown_name(requested);
-  return Route{server, catalogue, offer->name, is_tool ? json::View(offer->entry) : json::View()};
+  const bool is_tool = target.kind == ListKind::tools;
+  const CatalogueEntry* const entry =
+      is_tool ? catalogue->find_tool(target.name) : catalogue->find_prompt(target.name);
+  const auto server = entry ? servers_->find(entry->server) : nullptr;
+  if (!server) return unknown_name_error(target);
+  return Route{server, catalogue, entry->name, is_tool ? json::View(entry->modern_json) : json::View()};
 }
 
-Result<Route> Router::route_resource(const Requested& requested, std::string_view session,
+Result<Route> Router::route_resource(const RequestTarget& target, std::string_view session,
                                      const Principal& principal) const {
   const auto catalogue = catalogue_->view(session, principal);
   const Result<const std::string*> found =
-      catalogue->server_of_resource(requested.name, !may_be_listed_yet(requested));
+      catalogue->server_of_resource(target.name, !resource_may_still_be_listed(target));
   if (!found) return found.error();
   const auto server = *found ? servers_->find(**found) : nullptr;
-  if (!server) return unknown_resource(requested.name, principal);
+  if (!server) return unknown_resource_error(target.name, principal);
   return Route{server, nullptr, std::nullopt, json::View()};
 }
 
-std::shared_ptr<ServerEntry> Router::unlisted_owner(const Requested& requested) const {
-  if (requested.kind == Kind::resources) return nullptr;
-  auto owner = servers_->owner_of(requested.name);
-  return owner && owner->enabled && owner->unlisted(requested.kind) ? owner : nullptr;
+std::shared_ptr<ServerEntry> Router::owner_with_missing_list(const RequestTarget& target) const {
+  if (target.kind == ListKind::resources) return nullptr;
+  auto owner = servers_->owner_of_public_name(target.name);
+  return owner && owner->enabled && owner->may_have_unlisted_entries(target.kind) ? owner : nullptr;
 }
 
-bool Router::may_be_listed_yet(const Requested& requested) const {
-  return requested.kind == Kind::resources && std::ranges::any_of(servers_->by_name(), [](const auto& one) {
-           return !one.second->listing.attempted;
-         });
+bool Router::resource_may_still_be_listed(const RequestTarget& target) const {
+  return target.kind == ListKind::resources &&
+         std::ranges::any_of(servers_->by_name(),
+                             [](const auto& server) { return !server.second->fetch_state.attempted; });
 }
 
-Error Router::unknown_name(const Requested& requested) const {
-  const auto owner = servers_->owner_of(requested.name);
-  if (owner && !owner->enabled) return disabled(owner->name());
-  const std::string what = requested.kind == Kind::tools ? "tool" : "prompt";
-  return refusal_of(rpc::kInvalidParams, "Unknown " + what + ": " + requested.name, failure::unknown_name);
+Error Router::unknown_name_error(const RequestTarget& target) const {
+  const auto owner = servers_->owner_of_public_name(target.name);
+  if (owner && !owner->enabled) return server_disabled_error(owner->name());
+  const std::string kind = target.kind == ListKind::tools ? "tool" : "prompt";
+  return refusal_error(rpc::kInvalidParams, "Unknown " + kind + ": " + target.name, failure::unknown_name);
 }
 
-// A server that has not listed its resources may have it.
-Error Router::unknown_resource(std::string_view uri, const Principal& principal) const {
+// If the resources of a server could not be fetched, the server may have this resource. Then its problem is
+// the error.
+Error Router::unknown_resource_error(std::string_view uri, const Principal& principal) const {
   for (const auto& [name, entry] : servers_->by_name()) {
     if (const std::optional<Error> problem = resource_problem(*entry))
-      return failure_of(name, *problem, failures_.tells_details(principal));
+      return server_failure_error(name, *problem, failure_policy_.shows_details_to(principal));
   }
-  return refusal_of(rpc::kInvalidParams, "Resource not found: no server here has `" + std::string(uri) + "`",
-                    failure::unknown_name);
+  return refusal_error(rpc::kInvalidParams, "Resource not found: no server has `" + std::string(uri) + "`",
+                       failure::unknown_name);
 }
 
 }  // namespace fairlead::gateway

@@ -1,5 +1,5 @@
-// Router: which server a request is for, and what has to be renamed in it, or why it is for none. Private to
-// the layer.
+// Router: finds the server that a client's request is forwarded to, and the server's own name of the tool or
+// prompt. If there is no such server, returns the error for the client. Private to the layer.
 #pragma once
 
 #include <memory>
@@ -15,45 +15,50 @@
 
 namespace fairlead::gateway {
 
-// The name or URI that a request is about.
-struct Requested {
-  Kind kind = Kind::tools;  // resources for templates too
-  std::string name;
+// The tool, prompt or resource that a request names.
+struct RequestTarget {
+  ListKind kind = ListKind::tools;  // ListKind::resources for templates too
+  std::string name;                 // a public name, or the URI of a resource
 };
-// Reads a request that is not for a list. Fails with the error to answer the client with.
-Result<Requested> requested_in(const mcp::CallFacts& call);
+// Returns the target of a request that is not a list request. Fails with the error to send to the client.
+Result<RequestTarget> parse_request_target(const mcp::CallFacts& call);
 
-// Where a request goes.
+// The server that a request is forwarded to.
 struct Route {
   std::shared_ptr<ServerEntry> server;
-  std::shared_ptr<const Catalogue> catalogue;  // what `entry` is part of
-  std::optional<std::string> target;           // of a tool or prompt: the server's own name
-  json::View entry;                            // the tool as it is offered; absent for anything else
+  std::shared_ptr<const Catalogue> catalogue;  // owns the text of `tool_entry`; null for resources
+  std::optional<std::string> name_at_server;   // the server's own name of a tool or prompt
+  json::View tool_entry;                       // the tool as clients see it; absent for other targets
 };
 
 class Router {
  public:
   Router(std::shared_ptr<const ServerTable> servers, std::shared_ptr<CatalogueStore> catalogue,
-         FailurePolicy failures)
-      : servers_(std::move(servers)), catalogue_(std::move(catalogue)), failures_(failures) {}
+         FailurePolicy failure_policy)
+      : servers_(std::move(servers)), catalogue_(std::move(catalogue)), failure_policy_(failure_policy) {}
 
-  // Fails with the error to answer the client with, if no list that is to be waited for can change that.
-  Result<Route> route(const Requested& requested, std::string_view session, const Principal& principal) const;
-  // For a request without a route: the server that its tool's or prompt's name says it is for, if that may
-  // have it without having listed it. Null if there is none.
-  std::shared_ptr<ServerEntry> unlisted_owner(const Requested& requested) const;
-  // For a request without a route: whether it is for a resource, and some server has not tried to list yet.
-  bool may_be_listed_yet(const Requested& requested) const;
+  // Returns the route of a request. Fails with the error for the client if there is none. The caller sends
+  // this error only if waiting cannot help: owner_with_missing_list() returns null and
+  // resource_may_still_be_listed() returns false.
+  Result<Route> route(const RequestTarget& target, std::string_view session,
+                      const Principal& principal) const;
+  // For a request without a route: returns the server that the public name of the tool or prompt begins with,
+  // if its list of that kind has not been fetched, so that the server may have the target. Returns null
+  // otherwise.
+  std::shared_ptr<ServerEntry> owner_with_missing_list(const RequestTarget& target) const;
+  // For a request without a route: returns whether the target is a resource that a server may still list,
+  // because the first attempt to fetch lists has not ended for every server.
+  bool resource_may_still_be_listed(const RequestTarget& target) const;
 
  private:
-  Result<Route> route_resource(const Requested& requested, std::string_view session,
+  Result<Route> route_resource(const RequestTarget& target, std::string_view session,
                                const Principal& principal) const;
-  Error unknown_name(const Requested& requested) const;
-  Error unknown_resource(std::string_view uri, const Principal& principal) const;
+  Error unknown_name_error(const RequestTarget& target) const;
+  Error unknown_resource_error(std::string_view uri, const Principal& principal) const;
 
   std::shared_ptr<const ServerTable> servers_;
   std::shared_ptr<CatalogueStore> catalogue_;
-  FailurePolicy failures_;
+  FailurePolicy failure_policy_;
 };
 
 }  // namespace fairlead::gateway

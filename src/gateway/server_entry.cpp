@@ -4,24 +4,26 @@
 
 namespace fairlead::gateway {
 
-std::shared_ptr<const Listed> ServerEntry::own_lists(std::string_view session, std::string_view user) const {
-  const auto found = own.find(per_user() ? user : session);
-  return found == own.end() ? nullptr : found->second->listed;
+std::shared_ptr<const ServerLists> ServerEntry::unshared_lists(std::string_view session,
+                                                               std::string_view user) const {
+  const auto found = unshared.find(per_user() ? user : session);
+  return found == unshared.end() ? nullptr : found->second->lists;
 }
 
-bool ServerEntry::unlisted(Kind kind) const {
-  return !listing.attempted || listing.failure || listing.errors[static_cast<std::size_t>(kind)];
+bool ServerEntry::may_have_unlisted_entries(ListKind kind) const {
+  return !fetch_state.attempted || fetch_state.attempt_error ||
+         fetch_state.errors_by_kind[static_cast<std::size_t>(kind)];
 }
 
-void ServerEntry::call_waiters() {
-  for (const auto& waiter : std::exchange(listing.waiters, {})) waiter->call();
+void ServerEntry::wake_waiters() {
+  for (const auto& waiter : std::exchange(fetch_state.waiters, {})) waiter->wake();
 }
 
-void ServerEntry::stop_listing() {
-  call_waiters();
+void ServerEntry::stop_fetching() {
+  wake_waiters();
   shared.lease.reset();
-  listing.retry.reset();
-  for (const auto& [key, cache] : own) cache->lease.reset();
+  fetch_state.retry_timer.reset();
+  for (const auto& [key, cache] : unshared) cache->lease.reset();
 }
 
 }  // namespace fairlead::gateway

@@ -1,6 +1,6 @@
-// ServerEntry: one configured server as the gateway knows it, whether it runs or not. Shared-owned: a
-// coroutine that waits keeps the entry it began with. Every change of a server's configuration makes a new
-// entry; the former one is retired, and what is still found out for it is dropped. Private to the layer.
+// ServerEntry: the gateway's state of one configured server, running or not. Every change of a server's
+// configuration creates a new entry and retires the former one. A coroutine that uses an entry shares its
+// ownership; when the coroutine resumes and the entry is retired, it drops its results. Private to the layer.
 #pragma once
 
 #include <array>
@@ -16,58 +16,63 @@
 #include "fairlead/loop/event.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/pool/pool.hpp"
-#include "gateway/offers.hpp"
-#include "pool/gate.hpp"
+#include "gateway/server_lists.hpp"
+#include "pool/semaphore.hpp"
 
 namespace fairlead::gateway {
 
-// The lists of one upstream, and the requests that keep them current.
+// The lists of one upstream, and the state of the coroutine that fetches them.
 struct ListCache {
-  std::shared_ptr<const Listed> listed;  // null: it has not listed yet
-  // The connection that was asked to announce changes (2026-07-28).
-  std::weak_ptr<pool::UpstreamConnection> listening;
-  Clock::time_point next{};               // not asked before this
-  bool asking = false;                    // a coroutine asks for the lists
-  bool again = false;                     // the lists have changed since that coroutine began
-  std::optional<pool::Lease> lease;       // held while asking; resetting it lets the upstream stop
-  std::weak_ptr<pool::Upstream> changed;  // the upstream that announced a change
+  std::shared_ptr<const ServerLists> lists;  // null: not fetched yet
+  // The connection on which the gateway has subscribed to list changes; modern servers only.
+  std::weak_ptr<pool::UpstreamConnection> subscribed_connection;
+  Clock::time_point earliest_fetch{};              // the lists are not fetched before this time
+  bool fetching = false;                           // the coroutine runs
+  bool outdated = false;                           // the lists must be fetched, or fetched again
+  std::optional<pool::Lease> lease;                // keeps the upstream running during a fetch
+  std::weak_ptr<pool::Upstream> changed_upstream;  // the upstream that has notified of a change
 };
 
-// How the listing of a server fares.
-struct ListingState {
-  bool attempted = false;        // an attempt to list has ended, with whatever outcome
-  std::string problem;           // why the lists are missing or incomplete; empty: they are complete
-  std::optional<Error> failure;  // why the lists are missing
-  std::array<std::optional<Error>, kKinds.size()> errors;  // why the list of a kind is missing
-  std::optional<Timer> retry;                              // armed while there is a problem
-  std::chrono::milliseconds pause{};
-  std::vector<std::shared_ptr<pool::Waiter>> waiters;  // called when the next attempt has ended
+// The state of the attempts to fetch a server's lists.
+struct ListFetchState {
+  bool attempted = false;  // an attempt has ended, successful or not; or the server is disabled
+  std::string problem;     // why the last attempt did not fetch all lists; empty otherwise
+  // Why the last attempt failed as a whole, so that none of its lists is used; nullopt otherwise.
+  std::optional<Error> attempt_error;
+  // Why the last attempt did not fetch the list of each kind; nullopt if it did.
+  std::array<std::optional<Error>, kListKinds.size()> errors_by_kind;
+  std::optional<Timer> retry_timer;         // starts the next attempt; armed while there is a problem
+  std::chrono::milliseconds retry_delay{};  // before the next attempt; 0: there is no problem
+  std::vector<std::shared_ptr<pool::Waiter>> waiters;  // woken when the next attempt ends
 };
 
 struct ServerEntry {
-  explicit ServerEntry(pool::ServerSpec given) : spec(std::move(given)), enabled(spec.enabled) {
-    listing.attempted = !enabled;
+  explicit ServerEntry(pool::ServerSpec server_spec) : spec(std::move(server_spec)), enabled(spec.enabled) {
+    fetch_state.attempted = !enabled;
   }
 
   const std::string& name() const noexcept { return spec.name; }
+  // Returns whether the unshared upstreams serve one user each, instead of one session each.
   bool per_user() const noexcept { return spec.sharing == pool::Sharing::per_user; }
-  // The lists of the upstream that this session or user has for itself; null if there is none, or it has not
-  // listed.
-  std::shared_ptr<const Listed> own_lists(std::string_view session, std::string_view user) const;
-  // Whether the server may have something of this kind that is not in its lists: the last attempt to list it
-  // has failed, or there was none.
-  bool unlisted(Kind kind) const;
-  // Releases the leases and stops the timer that asking for lists holds, and calls those who wait for it.
-  void stop_listing();
-  void call_waiters();
+  // Returns the lists of the unshared upstream, which serves only this session or user. Returns null if there
+  // is no such upstream, or if its lists have not been fetched.
+  std::shared_ptr<const ServerLists> unshared_lists(std::string_view session, std::string_view user) const;
+  // Returns whether the server may have entries of this kind that the gateway does not know, because the last
+  // attempt to fetch this list failed, or no attempt has ended.
+  bool may_have_unlisted_entries(ListKind kind) const;
+  // Releases the leases and the retry timer, and wakes the waiters. Called when the entry is retired or the
+  // gateway stops.
+  void stop_fetching();
+  void wake_waiters();
 
   const pool::ServerSpec spec;
-  bool enabled;                                 // by its spec, enable_server() and disable_server()
-  bool retired = false;                         // removed from the table, or replaced by another entry
-  mcp::Revision revision = mcp::kNewestLegacy;  // of the connection that listed last
-  ListingState listing;
-  ListCache shared;  // what every client sees that has no upstream of its own
-  std::map<std::string, std::shared_ptr<ListCache>, std::less<>> own;  // by session or user
+  bool enabled;          // set by the spec, enable_server() and disable_server()
+  bool retired = false;  // removed from the server table, or replaced by a newer entry
+  mcp::Revision revision = mcp::kNewestLegacyRevision;  // of the connection that last fetched the lists
+  ListFetchState fetch_state;
+  ListCache shared;  // the lists for clients without an unshared upstream
+  // The lists of unshared upstreams, by session or user.
+  std::map<std::string, std::shared_ptr<ListCache>, std::less<>> unshared;
 };
 
 }  // namespace fairlead::gateway

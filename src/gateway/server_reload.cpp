@@ -9,11 +9,9 @@
 namespace fairlead::gateway {
 
 Task<bool> ServerReload::run(const Config& next) {
-  Task<bool> removing = remove_missing(next);
-  const bool removed = co_await removing;
+  const bool removed = co_await remove_missing(next);
   if (!removed) co_return false;
-  Task<bool> applying = add_and_update(next);
-  co_return co_await applying;
+  co_return co_await add_and_update(next);
 }
 
 Task<bool> ServerReload::remove_missing(const Config& next) {
@@ -26,7 +24,7 @@ Task<bool> ServerReload::remove_missing(const Config& next) {
     if (!removed)
       log_.error("server not removed", {{"server", entry->name()}, {"reason", removed.error().message()}});
     if (slices.due(0)) co_await sleep_for(loop_, Slices::kPause);
-    if (!goes_on_()) co_return false;
+    if (!should_continue_()) co_return false;
   }
   co_return true;
 }
@@ -36,7 +34,7 @@ Task<bool> ServerReload::add_and_update(const Config& next) {
   for (const pool::ServerSpec& spec : next.servers) {
     apply(spec);
     if (slices.due(0)) co_await sleep_for(loop_, Slices::kPause);
-    if (!goes_on_()) co_return false;
+    if (!should_continue_()) co_return false;
   }
   co_return true;
 }

@@ -1,5 +1,5 @@
-// Changes the servers of a gateway to those of another configuration, in steps: other work of the loop is
-// done between them. Private to the layer.
+// ServerReload: changes the servers of a gateway to those of a new configuration, in slices. Private to the
+// layer.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,18 @@ namespace fairlead::gateway {
 
 class ServerReload {
  public:
-  // Borrows everything; `goes_on` says after each step whether there is to be another.
+  // `should_continue` is called after each server; it returns false to end the reload early. REQUIRES: the
+  // arguments outlive this object.
   ServerReload(Loop& loop, Gateway& gateway, const ServerTable& servers, const Log& log,
-               std::function<bool()> goes_on)
-      : loop_(loop), gateway_(gateway), servers_(servers), log_(log), goes_on_(std::move(goes_on)) {}
+               std::function<bool()> should_continue)
+      : loop_(loop),
+        gateway_(gateway),
+        servers_(servers),
+        log_(log),
+        should_continue_(std::move(should_continue)) {}
 
-  // Removes the servers that `next` does not have, then adds and updates the others. False if it ended
-  // before.
+  // Removes the servers that are not in `next`, then adds and updates the others. Returns false if the reload
+  // ended early.
   Task<bool> run(const Config& next);
 
  private:
@@ -28,7 +33,7 @@ class ServerReload {
   Gateway& gateway_;
   const ServerTable& servers_;
   const Log& log_;
-  std::function<bool()> goes_on_;
+  std::function<bool()> should_continue_;
 };
 
 }  // namespace fairlead::gateway

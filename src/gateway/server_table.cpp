@@ -13,8 +13,8 @@ ServerTable::EntryPtr ServerTable::find(std::string_view name) const {
   return found == entries_.end() ? nullptr : found->second;
 }
 
-ServerTable::EntryPtr ServerTable::owner_of(std::string_view offered) const {
-  return find(offered.substr(0, offered.find("__")));
+ServerTable::EntryPtr ServerTable::owner_of_public_name(std::string_view public_name) const {
+  return find(public_name.substr(0, public_name.find("__")));
 }
 
 std::vector<ServerTable::EntryPtr> ServerTable::all() const {
@@ -23,21 +23,21 @@ std::vector<ServerTable::EntryPtr> ServerTable::all() const {
   return entries;
 }
 
-Result<ServerTable::EntryPtr> ServerTable::require(std::string_view name) const {
+Result<ServerTable::EntryPtr> ServerTable::find_or_fail(std::string_view name) const {
   EntryPtr entry = find(name);
   if (entry) return entry;
-  return with_failure_code(Error(ErrorKind::validation, "there is no server " + std::string(name)),
+  return with_failure_code(Error(ErrorKind::validation, "unknown server " + std::string(name)),
                            failure::unknown_server);
 }
 
 ServerTable::EntryPtr ServerTable::replace(const EntryPtr& former, EntryPtr next) {
   former->retired = true;
-  former->stop_listing();
+  former->stop_fetching();
   entries_.insert_or_assign(next->name(), next);
   return next;
 }
 
-Result<void> ServerTable::check(const pool::ServerSpec& spec) const {
+Result<void> ServerTable::check_spec(const pool::ServerSpec& spec) const {
   if (const std::optional<std::string> problem = server_name_problem(spec.name))
     return Error(ErrorKind::validation, *problem);
   if (const std::optional<std::string> problem = sharing_problem(spec, authenticated_))
@@ -48,11 +48,11 @@ Result<void> ServerTable::check(const pool::ServerSpec& spec) const {
 // ---- changes ---------------------------------------------------------------------------------------------
 
 Result<ServerTable::EntryPtr> ServerTable::add(pool::ServerSpec spec) {
-  const Result<void> usable = check(spec);
+  const Result<void> usable = check_spec(spec);
   if (!usable) return usable.error();
   if (entries_.size() >= kMaxServers)
     return Error(ErrorKind::resource_exhausted,
-                 "there are max_servers (" + std::to_string(kMaxServers) + ") servers already");
+                 "the limit max_servers (" + std::to_string(kMaxServers) + ") is reached");
   auto entry = std::make_shared<ServerEntry>(std::move(spec));
   const Result<void> added = pool_->add(entry->spec);
   if (!added) return added.error();
@@ -61,9 +61,9 @@ Result<ServerTable::EntryPtr> ServerTable::add(pool::ServerSpec spec) {
 }
 
 Result<ServerTable::EntryPtr> ServerTable::update(pool::ServerSpec spec) {
-  const Result<EntryPtr> former = require(spec.name);
+  const Result<EntryPtr> former = find_or_fail(spec.name);
   if (!former) return former.error();
-  const Result<void> usable = check(spec);
+  const Result<void> usable = check_spec(spec);
   if (!usable) return usable.error();
   auto next = std::make_shared<ServerEntry>(std::move(spec));
   const Result<void> updated = pool_->update(next->spec);
@@ -71,30 +71,30 @@ Result<ServerTable::EntryPtr> ServerTable::update(pool::ServerSpec spec) {
   const bool disabled = (*former)->spec.enabled && !(*former)->enabled;  // by disable()
   next->enabled = next->enabled && !disabled;
   next->revision = (*former)->revision;
-  next->listing.attempted = !next->enabled;
-  if (next->enabled) next->shared.listed = (*former)->shared.listed;
+  next->fetch_state.attempted = !next->enabled;
+  if (next->enabled) next->shared.lists = (*former)->shared.lists;
   return replace(*former, std::move(next));
 }
 
 Result<ServerTable::EntryPtr> ServerTable::enable(std::string_view name) {
-  const Result<EntryPtr> former = require(name);
+  const Result<EntryPtr> former = find_or_fail(name);
   if (!former) return former.error();
   const Result<void> enabled = pool_->enable(name);
   if (!enabled) return enabled.error();
   if ((*former)->enabled) return *former;
   auto next = std::make_shared<ServerEntry>((*former)->spec);
   next->enabled = true;
-  next->listing.attempted = false;
+  next->fetch_state.attempted = false;
   return replace(*former, std::move(next));
 }
 
 Result<ServerTable::EntryPtr> ServerTable::disable(std::string_view name) {
-  const Result<EntryPtr> former = require(name);
+  const Result<EntryPtr> former = find_or_fail(name);
   if (!former) return former.error();
   if (!(*former)->enabled) return *former;
   auto next = std::make_shared<ServerEntry>((*former)->spec);
   next->enabled = false;
-  next->listing.attempted = true;
+  next->fetch_state.attempted = true;
   EntryPtr current = replace(*former, std::move(next));
   const Result<void> disabled = pool_->disable(name);
   if (!disabled) return disabled.error();
@@ -102,10 +102,10 @@ Result<ServerTable::EntryPtr> ServerTable::disable(std::string_view name) {
 }
 
 Result<ServerTable::EntryPtr> ServerTable::remove(std::string_view name) {
-  const Result<EntryPtr> former = require(name);
+  const Result<EntryPtr> former = find_or_fail(name);
   if (!former) return former.error();
   (*former)->retired = true;
-  (*former)->stop_listing();
+  (*former)->stop_fetching();
   entries_.erase(entries_.find(name));
   const Result<void> removed = pool_->remove(name);
   if (!removed) return removed.error();

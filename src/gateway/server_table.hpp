@@ -1,5 +1,5 @@
-// ServerTable: the configured servers by name, and their counterparts in the pool. Looking up never inserts.
-// Private to the layer.
+// ServerTable: the configured servers by name. Every change of the table is applied to the pool, too. Lookups
+// never insert. Private to the layer.
 #pragma once
 
 #include <functional>
@@ -21,23 +21,23 @@ class ServerTable {
   explicit ServerTable(std::shared_ptr<pool::Pool> pool, bool authenticated = false)
       : pool_(std::move(pool)), authenticated_(authenticated) {}
 
-  // Null if there is no such server.
+  // Returns null if there is no such server.
   EntryPtr find(std::string_view name) const;
-  // The server whose tool or prompt could be offered as `offered`: the one its prefix names. Null if there is
-  // none.
-  EntryPtr owner_of(std::string_view offered) const;
-  // By name.
+  // Returns the server that the public name of a tool or prompt begins with; null if there is none.
+  EntryPtr owner_of_public_name(std::string_view public_name) const;
+  // Returns the entries in the order of names.
   std::vector<EntryPtr> all() const;
   const std::map<std::string, EntryPtr, std::less<>>& by_name() const noexcept { return entries_; }
 
-  // Kind validation for a name that cannot be used, or a sharing that needs authentication.
-  Result<void> check(const pool::ServerSpec& spec) const;
-  // Each returns the entry that has become current, and retires the one that was. Kind validation for a spec
-  // that check() refuses, and a name that is taken or unknown; kind resource_exhausted for a server over
-  // max_servers; then nothing has changed.
+  // Fails with `validation` if the server's name is invalid, or if its sharing requires authentication and
+  // clients are not authenticated.
+  Result<void> check_spec(const pool::ServerSpec& spec) const;
+  // Each of the following functions returns the new current entry and retires the former one. Each fails with
+  // `validation` if check_spec() rejects the spec, or if the name is already in use (add) or unknown. add()
+  // fails with `resource_exhausted` if there are max_servers servers. On failure nothing has changed.
   Result<EntryPtr> add(pool::ServerSpec spec);
-  // The new entry begins with the lists of the former one, which are offered until the server has listed
-  // anew.
+  // The new entry starts with the lists of the former entry. Clients see these until the lists of the server
+  // have been fetched again.
   Result<EntryPtr> update(pool::ServerSpec spec);
   Result<EntryPtr> enable(std::string_view name);
   Result<EntryPtr> disable(std::string_view name);
@@ -45,7 +45,8 @@ class ServerTable {
   Result<EntryPtr> remove(std::string_view name);
 
  private:
-  Result<EntryPtr> require(std::string_view name) const;
+  // Fails with `validation` if the name is unknown.
+  Result<EntryPtr> find_or_fail(std::string_view name) const;
   EntryPtr replace(const EntryPtr& former, EntryPtr next);
 
   std::shared_ptr<pool::Pool> pool_;

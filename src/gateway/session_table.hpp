@@ -1,5 +1,6 @@
-// SessionTable: the sessions of legacy clients: how to speak to each, the log level it set, and which URLs
-// its user was sent to (2025-11-25). Private to the layer.
+// SessionTable: the sessions of legacy clients. Stores for each session the context of its client, its log
+// level, and its URL elicitations: requests of servers (revision 2025-11-25) that the user visit a URL.
+// Private to the layer.
 #pragma once
 
 #include <functional>
@@ -17,59 +18,66 @@ namespace fairlead::gateway {
 
 class SessionTable {
  public:
-  using Reach = mcp::Backend::Reach;
+  using ContextSource = mcp::Backend::ContextSource;
 
-  // A client whose handshake is done.
-  void add(std::string_view session, Reach reach);
+  // Adds a session whose handshake is complete.
+  void add(std::string_view session, ContextSource context_source);
   void remove(std::string_view session);
-  // The way to its client; nullopt if the session is unknown or its client is gone.
-  std::optional<mcp::Context> find(std::string_view session) const;
+  // Returns the context of the session's client; nullopt if the session is unknown or its client has
+  // disconnected.
+  std::optional<mcp::Context> find_client(std::string_view session) const;
   std::size_t size() const noexcept { return sessions_.size(); }
 
-  // The union of what the clients that `concerns` picks can be asked for: roots, sampling and elicitation, as
-  // an object of client capabilities.
-  json::Raw capabilities(const std::function<bool(const mcp::Context&)>& concerns) const;
+  // Returns a client capabilities object with the capabilities (roots, sampling, elicitation) that at least
+  // one client has declared. Considers only the clients for which `selected` returns true.
+  json::Raw combined_capabilities(const std::function<bool(const mcp::Context&)>& selected) const;
 
-  void set_level(std::string_view session, mcp::LoggingLevel level);
-  // The least severe level that this session, or any if it is empty, has set; kDefaultLevel if that is lower.
-  // The cost does not depend on the number of sessions but for one look-up of this session.
-  mcp::LoggingLevel lowest_level(std::string_view session) const;
+  void set_log_level(std::string_view session, mcp::LoggingLevel level);
+  // Returns the least severe level that this session has set, or that any session has set if `session` is
+  // empty. Returns kDefaultLogLevel if that is less severe, or if no level is set. The cost is independent of
+  // the number of sessions, except for one lookup.
+  mcp::LoggingLevel lowest_log_level(std::string_view session) const;
 
-  // The user of `session` was sent to a URL by `server`. The last kMaxUrls are remembered; one whose
-  // elicitation has a longer id than mcp::kMaxElicitationIdBytes is not.
-  void note_url(const std::string& server, const std::string& elicitation, std::string_view session);
-  // The sessions whose users `server` sent to the URL of this elicitation.
-  std::vector<std::string> sessions_at_url(const std::string& server, const std::string& elicitation) const;
-  void forget_url(const std::string& server, const std::string& elicitation, const std::string& session);
+  // Records that `server` has requested the user of `session` to visit a URL; `elicitation` is the id of this
+  // request. Keeps the last kMaxUrlElicitations records; ignores an id longer than
+  // mcp::kMaxElicitationIdBytes.
+  void add_url_elicitation(const std::string& server, const std::string& elicitation,
+                           std::string_view session);
+  // Returns the sessions for which add_url_elicitation() has recorded this elicitation of `server`.
+  std::vector<std::string> sessions_of_url_elicitation(const std::string& server,
+                                                       const std::string& elicitation) const;
+  void remove_url_elicitation(const std::string& server, const std::string& elicitation,
+                              const std::string& session);
 
-  static constexpr mcp::LoggingLevel kDefaultLevel = mcp::LoggingLevel::info;
-  static constexpr std::size_t kMaxUrls = 10'000;
+  static constexpr mcp::LoggingLevel kDefaultLogLevel = mcp::LoggingLevel::info;
+  static constexpr std::size_t kMaxUrlElicitations = 10'000;
 
  private:
-  // What clients can be asked for.
-  struct Askable {
+  // The capabilities of a client that servers can use.
+  struct ClientFeatures {
     bool roots = false;
     bool sampling = false;
-    bool form = false;  // elicitation
-    bool url = false;
+    bool form_elicitation = false;
+    bool url_elicitation = false;
 
     void add(json::View capabilities);
-    void add(const Askable& other);
-    json::Raw written() const;
+    void add(const ClientFeatures& other);
+    json::Raw to_json() const;
   };
   struct Session {
-    Reach reach;
-    Askable askable;
+    ContextSource context_source;
+    ClientFeatures features;
   };
-  using Url = std::tuple<std::string, std::string, std::string>;  // server, elicitation, session
+  using UrlElicitation = std::tuple<std::string, std::string, std::string>;  // server, elicitation, session
 
-  void forget_level(std::string_view session);
+  void erase_log_level(std::string_view session);
 
   std::map<std::string, Session, std::less<>> sessions_;
-  std::map<std::string, mcp::LoggingLevel, std::less<>> levels_;  // of those that set one
-  std::map<mcp::LoggingLevel, std::size_t> sessions_at_level_;    // how many of levels_; none is zero
-  std::map<Url, std::list<const Url*>::iterator> urls_;           // with their places in url_order_
-  std::list<const Url*> url_order_;                               // oldest first
+  std::map<std::string, mcp::LoggingLevel, std::less<>> log_levels_;  // of the sessions that have set one
+  std::map<mcp::LoggingLevel, std::size_t> session_count_by_level_;   // the counts of log_levels_; never zero
+  // The values are positions in url_elicitation_order_.
+  std::map<UrlElicitation, std::list<const UrlElicitation*>::iterator> url_elicitations_;
+  std::list<const UrlElicitation*> url_elicitation_order_;  // oldest first
 };
 
 }  // namespace fairlead::gateway

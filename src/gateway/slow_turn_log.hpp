@@ -1,5 +1,5 @@
-// SlowTurnLog: log lines about turns of the loop that took too long. While a turn lasts no client is served.
-// Private to the layer.
+// SlowTurnLog: logs turns of the loop that take too long. No client is served during a turn. Private to the
+// layer.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace fairlead::gateway {
 
-// Observes the loop's turns for as long as it lives. At most one line in kInterval; the turns in between are
-// counted.
+// Observes the turns of the loop from construction to destruction. Writes at most one line per
+// kMinLineInterval, with the number of slow turns since the previous line.
 class SlowTurnLog {
  public:
-  static constexpr std::chrono::seconds kInterval{10};
+  static constexpr std::chrono::seconds kMinLineInterval{10};
 
   SlowTurnLog(Loop& loop, Log log);
   ~SlowTurnLog();
@@ -25,8 +25,8 @@ class SlowTurnLog {
 
   Loop& loop_;
   Log log_;
-  Clock::time_point next_line_{};
-  std::uint64_t turns_ = 0;  // since the last line
+  Clock::time_point next_line_at_{};
+  std::uint64_t slow_turn_count_ = 0;  // slow turns since the last line
 };
 
 }  // namespace fairlead::gateway

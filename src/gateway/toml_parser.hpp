@@ -1,15 +1,15 @@
-// The TOML library, with two defects of it made harmless: malformed input violates an assertion ("[[[") or
-// reaches code that it calls unreachable (a non-ASCII character where white space may stand). Include this
-// instead of <toml++/toml.h>. Private to the layer.
+// Includes the TOML library with workarounds for two defects: malformed input can violate an assertion of the
+// library ("[[["), or reach code that is marked unreachable (a non-ASCII character where white space is
+// allowed). Include this header instead of <toml++/toml.h>. Private to the layer.
 #pragma once
 
 #include <stdexcept>
 
 namespace fairlead::gateway {
 
-// Malformed input must not end the program.
+// Throws instead of aborting: malformed input must not terminate the process.
 [[noreturn]] inline void fail_toml_assertion() {
-  throw std::logic_error("it is not TOML");
+  throw std::logic_error("invalid TOML");
 }
 
 }  // namespace fairlead::gateway
@@ -17,7 +17,8 @@ namespace fairlead::gateway {
 #define TOML_ASSERT(condition) \
   (static_cast<bool>(condition) ? static_cast<void>(0) : ::fairlead::gateway::fail_toml_assertion())
 
-// A character that none of the library's tables has is not of the class that is asked for.
+// The library's functions that test for a class of characters reach TOML_UNREACHABLE for a character that is
+// in none of its Unicode tables. Such a character is not in the class, so they return false.
 // clang-format off
 #include <toml++/impl/preprocessor.h>
 #undef TOML_UNREACHABLE

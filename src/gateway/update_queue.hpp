@@ -1,5 +1,5 @@
-// UpdateQueue: resources that a server says have changed, until their subscribers are told. Private to the
-// layer.
+// UpdateQueue: the resource updates that a server has sent notifications of, and whose subscribers have not
+// been notified yet. Private to the layer.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +12,24 @@ namespace fairlead::gateway {
 
 class UpdateQueue {
  public:
-  // max_pending_update_bytes: of the URIs, and kOverhead for each.
+  // The limit max_pending_update_bytes on the total size of the queued URIs, plus kOverheadPerUpdate for
+  // each.
   static constexpr std::size_t kMaxBytes = 4u << 20;
-  static constexpr std::size_t kOverhead = 100;
+  static constexpr std::size_t kOverheadPerUpdate = 100;
 
-  // An update that is queued already is not added again. Over kMaxBytes all updates are replaced by one that
-  // stands for every resource.
+  // Queues an update of `uri`. Does nothing if one is already queued. If the queue would exceed kMaxBytes,
+  // all queued updates are replaced by a single update of all resources.
   void push(std::string uri);
-  // The oldest update. Every resource may have changed if it has no URI. REQUIRES: !empty()
+  // Removes the oldest update and returns its URI; nullopt if it is the update of all resources. REQUIRES:
+  // !empty()
   std::optional<std::string> pop();
-  bool empty() const noexcept { return order_.empty() && !everything_; }
+  bool empty() const noexcept { return order_.empty() && !all_resources_; }
 
  private:
   std::unordered_set<std::string> queued_;
-  std::deque<const std::string*> order_;  // those of queued_
+  std::deque<const std::string*> order_;  // point into queued_
   std::size_t bytes_ = 0;
-  bool everything_ = false;
+  bool all_resources_ = false;
 };
 
 }  // namespace fairlead::gateway

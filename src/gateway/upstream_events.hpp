@@ -1,5 +1,5 @@
-// UpstreamEvents: what servers say without being asked, and to whom it goes: to the one client it can be
-// meant for, or to nobody. Private to the layer.
+// UpstreamEvents: handles the notifications, requests and state changes of upstreams. A message of a server
+// is forwarded only if it can be related to exactly one client. Private to the layer.
 #pragma once
 
 #include <memory>
@@ -9,11 +9,11 @@
 
 #include "fairlead/base/log.hpp"
 #include "fairlead/pool/pool.hpp"
-#include "gateway/client_link.hpp"
-#include "gateway/listing.hpp"
-#include "gateway/log_levels.hpp"
+#include "gateway/client_channel.hpp"
+#include "gateway/list_fetcher.hpp"
 #include "gateway/session_table.hpp"
-#include "gateway/watches.hpp"
+#include "gateway/subscription_hub.hpp"
+#include "gateway/upstream_log_levels.hpp"
 
 namespace fairlead::gateway {
 
@@ -22,41 +22,46 @@ class UpstreamEvents : public std::enable_shared_from_this<UpstreamEvents> {
   UpstreamEvents(Loop& loop, std::shared_ptr<SessionTable> sessions, Log log)
       : loop_(loop), sessions_(std::move(sessions)), log_(std::move(log)) {}
 
-  // For the options of the pool. They refer to this object weakly.
+  // Returns the handlers for the options of the pool. They hold weak references to this object.
   pool::UpstreamHandlers handlers();
-  // Called once, before the pool has a server: what follows from the pool's events.
-  void attach(std::shared_ptr<const ServerTable> servers, std::shared_ptr<Listing> listing,
-              std::shared_ptr<LogLevels> levels, std::shared_ptr<Watches> watches);
+  // Sets the objects to which the events are passed. Called once, before the pool has a server.
+  void set_components(std::shared_ptr<const ServerTable> servers, std::shared_ptr<ListFetcher> list_fetcher,
+                      std::shared_ptr<UpstreamLogLevels> log_levels,
+                      std::shared_ptr<SubscriptionHub> subscription_hub);
 
  private:
-  // The client that a server means when it says something of its own: the one whose requests it is busy with,
-  // if they are one client's only, or else the one it runs for. With several there is no telling.
+  // Returns the client to which a message of `upstream` that names no request is forwarded. If calls are in
+  // progress at `upstream`, that is the client that made all of them; otherwise the client whose session
+  // `upstream` serves. Returns nullopt if there is no such client, or if calls of several clients are in
+  // progress.
   std::optional<mcp::Context> client_for(const pool::Upstream& upstream) const;
-  ClientLink link_to(const mcp::Context& client) const { return ClientLink(loop_, client); }
-  void tell(const mcp::Context& client, std::string_view method, const json::Raw& params) const;
-  // What the clients that `upstream` is for can be asked for.
+  ClientChannel channel_to(const mcp::Context& client) const { return ClientChannel(loop_, client); }
+  void notify(const mcp::Context& client, std::string_view method, const json::Raw& params) const;
+  // Returns the capabilities that at least one of the clients of `upstream` has declared.
   json::Raw capabilities_for(const pool::Upstream& upstream) const;
-  void on_notification(const std::shared_ptr<pool::Upstream>& upstream, std::string_view method,
-                       const json::Raw& params);
-  // Logs that a notification is dropped because `member` is missing or exceeds `limit`.
-  void drop(const pool::Upstream& upstream, std::string_view method, std::string_view member,
-            std::string_view limit) const;
-  void on_list_changed(const std::shared_ptr<pool::Upstream>& upstream);
-  void on_log(const pool::Upstream& upstream, const json::Raw& params);
-  void on_url_completed(const pool::Upstream& upstream, const json::Raw& params);
-  static Task<Answer> on_request(std::shared_ptr<UpstreamEvents> self,
-                                 std::shared_ptr<pool::Upstream> upstream, Request request);
-  Error no_client(const std::string& server, std::string_view method) const;
-  void on_change(const std::shared_ptr<pool::Upstream>& upstream, const pool::Transition& transition);
-  void follow_change(const std::shared_ptr<pool::Upstream>& upstream, bool began, bool anew);
+  void handle_notification(const std::shared_ptr<pool::Upstream>& upstream, std::string_view method,
+                           const json::Raw& params);
+  // Logs that a notification is dropped because `member` of its params is not a string, or exceeds `limit`.
+  void log_dropped_notification(const pool::Upstream& upstream, std::string_view method,
+                                std::string_view member, std::string_view limit) const;
+  void handle_list_changed(const std::shared_ptr<pool::Upstream>& upstream);
+  void handle_log_message(const pool::Upstream& upstream, const json::Raw& params);
+  void handle_elicitation_complete(const pool::Upstream& upstream, const json::Raw& params);
+  static Task<Answer> handle_request(std::shared_ptr<UpstreamEvents> self,
+                                     std::shared_ptr<pool::Upstream> upstream, Request request);
+  // Returns the error response to a request of `server` that cannot be related to one client, and logs it.
+  Error no_client_error(const std::string& server, std::string_view method) const;
+  void handle_transition(const std::shared_ptr<pool::Upstream>& upstream, const pool::Transition& transition);
+  // Updates log levels, lists and subscriptions after a change to or from the state `ready`.
+  void apply_transition(const std::shared_ptr<pool::Upstream>& upstream, bool ready, bool restarted);
 
   Loop& loop_;
   std::shared_ptr<SessionTable> sessions_;
   Log log_;
   std::shared_ptr<const ServerTable> servers_;
-  std::shared_ptr<Listing> listing_;
-  std::shared_ptr<LogLevels> levels_;
-  std::shared_ptr<Watches> watches_;
+  std::shared_ptr<ListFetcher> list_fetcher_;
+  std::shared_ptr<UpstreamLogLevels> log_levels_;
+  std::shared_ptr<SubscriptionHub> subscription_hub_;
 };
 
 }  // namespace fairlead::gateway

@@ -11,7 +11,7 @@ namespace fairlead::http {
 
 namespace {
 
-// RFC 6750's b64token: what may follow "Bearer ".
+// Returns whether `text` is a b64token of RFC 6750, the part after "Bearer ".
 bool is_bearer_token(std::string_view text) noexcept {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -20,13 +20,13 @@ bool is_bearer_token(std::string_view text) noexcept {
   return !text.empty() && std::ranges::all_of(text, allowed);
 }
 
-// The token in "Bearer TOKEN"; absent for another scheme.
+// Returns the token in "Bearer TOKEN"; nullopt if `credentials` have another scheme.
 std::optional<std::string_view> bearer_token(std::string_view credentials) noexcept {
-  const std::size_t blank = credentials.find(' ');
-  if (blank == std::string_view::npos || !same_name(credentials.substr(0, blank), "bearer"))
+  const std::size_t space = credentials.find(' ');
+  if (space == std::string_view::npos || !equals_ignore_case(credentials.substr(0, space), "bearer"))
     return std::nullopt;
-  const std::size_t from = std::min(credentials.find_first_not_of(' ', blank), credentials.size());
-  return credentials.substr(from);
+  const std::size_t begin = std::min(credentials.find_first_not_of(' ', space), credentials.size());
+  return credentials.substr(begin);
 }
 
 }  // namespace
@@ -38,9 +38,9 @@ std::optional<Authentication> Authenticator::authenticate_now(const Request&) {
 Result<void> StaticTokenAuthenticator::add(std::string_view token, Principal principal) {
   if (token.size() < kMinTokenBytes)
     return Error(ErrorKind::validation,
-                 "a token has at least " + std::to_string(kMinTokenBytes) + " characters");
+                 "a token must have at least " + std::to_string(kMinTokenBytes) + " characters");
   if (!is_bearer_token(token))
-    return Error(ErrorKind::validation, "a token consists of letters, digits and -._~+/=");
+    return Error(ErrorKind::validation, "a token may contain only letters, digits and -._~+/=");
   Entry entry;
   entry.digest = digest_of(token);
   entry.principal = std::make_shared<const Principal>(std::move(principal));
@@ -55,7 +55,7 @@ StaticTokenAuthenticator::Digest StaticTokenAuthenticator::digest_of(std::string
   return digest;
 }
 
-// All entries are compared, so that the time tells nothing about which one matched.
+// Compares the digest with all entries, so that the duration of the call does not reveal which entry matched.
 PrincipalPtr StaticTokenAuthenticator::find(std::string_view token) const {
   const Digest digest = digest_of(token);
   PrincipalPtr found;
@@ -65,7 +65,7 @@ PrincipalPtr StaticTokenAuthenticator::find(std::string_view token) const {
   return found;
 }
 
-Authentication StaticTokenAuthenticator::refuse(int status, std::string_view error,
+Authentication StaticTokenAuthenticator::reject(int status, std::string_view error,
                                                 std::string_view message) const {
   Response response = refusal_response(status, message);
   std::string challenge = "Bearer realm=\"" + realm_ + "\"";
@@ -75,12 +75,12 @@ Authentication StaticTokenAuthenticator::refuse(int status, std::string_view err
 }
 
 Authentication StaticTokenAuthenticator::decide(const Request& head) const {
-  const std::size_t fields = head.headers.count("Authorization");
-  if (fields > 1) return refuse(400, "invalid_request", "Bad Request: Authorization occurs more than once");
+  const std::size_t count = head.headers.count("Authorization");
+  if (count > 1) return reject(400, "invalid_request", "Bad Request: Authorization occurs more than once");
   const std::optional<std::string_view> token = bearer_token(head.headers.get("Authorization"));
-  if (!token) return refuse(401, "", "Unauthorized: send a bearer token in the Authorization header");
+  if (!token) return reject(401, "", "Unauthorized: send a bearer token in the Authorization header");
   PrincipalPtr principal = find(*token);
-  if (!principal) return refuse(401, "invalid_token", "Unauthorized: the token is not valid");
+  if (!principal) return reject(401, "invalid_token", "Unauthorized: the token is not valid");
   return Authentication(std::move(principal));
 }
 

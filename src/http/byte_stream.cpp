@@ -18,26 +18,26 @@ class PlainStream final : public ByteStream {
   PlainStream(Descriptor socket, std::string remote)
       : socket_(std::move(socket)), remote_(std::move(remote)) {}
 
-  Io read(std::span<char> into) override {
+  IoResult read(std::span<char> into) override {
     const ssize_t n = ::recv(socket_.fd(), into.data(), into.size(), 0);
-    if (n > 0) return Io{State::ok, static_cast<std::size_t>(n), nullptr};
-    if (n == 0) return Io{into.empty() ? State::ok : State::ended, 0, nullptr};
-    return stopped("cannot read from ", errno);
+    if (n > 0) return IoResult{IoStatus::ok, static_cast<std::size_t>(n), nullptr};
+    if (n == 0) return IoResult{into.empty() ? IoStatus::ok : IoStatus::ended, 0, nullptr};
+    return io_error("cannot read from ", errno);
   }
 
-  Io write(std::span<const iovec> parts) override {
+  IoResult write(std::span<const iovec> parts) override {
     const ssize_t n = parts.size() == 1 ? send_one(parts.front()) : send_all(parts);
-    if (n >= 0) return Io{State::ok, static_cast<std::size_t>(n), nullptr};
-    return stopped("cannot write to ", errno);
+    if (n >= 0) return IoResult{IoStatus::ok, static_cast<std::size_t>(n), nullptr};
+    return io_error("cannot write to ", errno);
   }
 
-  void when_readable(Descriptor::Ready ready) override { socket_.when_readable(std::move(ready)); }
-  void when_writable(Descriptor::Ready ready) override { socket_.when_writable(std::move(ready)); }
+  void when_readable(Descriptor::ReadyCallback ready) override { socket_.when_readable(std::move(ready)); }
+  void when_writable(Descriptor::ReadyCallback ready) override { socket_.when_writable(std::move(ready)); }
   bool waiting_to_read() const noexcept override { return socket_.waiting_to_read(); }
   bool waiting_to_write() const noexcept override { return socket_.waiting_to_write(); }
-  void shut_output() override { ::shutdown(socket_.fd(), SHUT_WR); }
+  void shutdown_output() override { ::shutdown(socket_.fd(), SHUT_WR); }
   void close() override { socket_.close(); }
-  std::string remote() const override { return remote_; }
+  std::string remote_name() const override { return remote_; }
 
  private:
   ssize_t send_one(const iovec& part) const {
@@ -49,9 +49,9 @@ class PlainStream final : public ByteStream {
     message.msg_iovlen = parts.size();
     return ::sendmsg(socket_.fd(), &message, MSG_NOSIGNAL);
   }
-  Io stopped(std::string_view what, int os_error) {
-    if (os_error == EAGAIN || os_error == EINTR) return Io{State::again, 0, nullptr};
-    return failed(Error::from_errno(ErrorKind::io, std::string(what) + remote_, os_error));
+  IoResult io_error(std::string_view action, int os_error) {
+    if (os_error == EAGAIN || os_error == EINTR) return IoResult{IoStatus::again, 0, nullptr};
+    return failed(Error::from_errno(ErrorKind::io, std::string(action) + remote_, os_error));
   }
 
   Descriptor socket_;
@@ -60,11 +60,11 @@ class PlainStream final : public ByteStream {
 
 }  // namespace
 
-std::string name_of_remote(int socket) {
+std::string remote_address_of(int socket) {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;
   if (::getpeername(socket, reinterpret_cast<sockaddr*>(&storage), &size) != 0)
-    return "a client that has gone";
+    return "a disconnected client";
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (storage.ss_family == AF_INET) {
     const auto* v4 = reinterpret_cast<const sockaddr_in*>(&storage);
@@ -79,8 +79,8 @@ std::string name_of_remote(int socket) {
   return "unix";
 }
 
-PrincipalPtr principal_of_peer(int socket) {
-  std::string remote = name_of_remote(socket);
+PrincipalPtr principal_of_remote(int socket) {
+  std::string remote = remote_address_of(socket);
   ucred peer{};
   socklen_t size = sizeof peer;
   const bool is_unix = remote == "unix";
@@ -89,8 +89,8 @@ PrincipalPtr principal_of_peer(int socket) {
   return Principal::anonymous(std::move(remote));
 }
 
-Result<std::unique_ptr<ByteStream>> plain_stream(Loop& loop, UniqueFd socket) {
-  std::string remote = name_of_remote(socket.get());
+Result<std::unique_ptr<ByteStream>> make_plain_stream(Loop& loop, UniqueFd socket) {
+  std::string remote = remote_address_of(socket.get());
   Result<Descriptor> descriptor = Descriptor::adopt(loop, std::move(socket));
   if (!descriptor) return descriptor.error();
   return std::make_unique<PlainStream>(std::move(*descriptor), std::move(remote));

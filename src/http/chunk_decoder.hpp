@@ -1,4 +1,5 @@
-// ChunkDecoder: takes a chunked body apart, strictly. Sans I/O.
+// ChunkDecoder: decodes the chunked transfer coding of a request body. It rejects everything that deviates
+// from RFC 9112. Does no I/O.
 #pragma once
 
 #include <cstdint>
@@ -9,32 +10,35 @@ namespace fairlead::http {
 
 class ChunkDecoder {
  public:
-  enum class State : std::uint8_t { more, complete, malformed, too_large, trailers_too_large };
+  enum class State : std::uint8_t { incomplete, complete, malformed, body_too_large, trailers_too_large };
 
   ChunkDecoder(std::size_t max_body_bytes, std::size_t max_trailer_bytes)
-      : max_body_bytes_(max_body_bytes), max_line_bytes_(max_trailer_bytes) {}
+      : max_body_bytes_(max_body_bytes), max_trailer_bytes_(max_trailer_bytes) {}
 
-  // Appends data to `body`; returns how many of `bytes` were taken.
+  // Decodes `bytes` and appends the data of the chunks to `body`. Returns how many bytes of `bytes` belong to
+  // the chunked body; the rest follows it.
   std::size_t feed(std::string_view bytes, std::string& body);
   State state() const noexcept { return state_; }
-  // Bytes of memory that an incomplete line occupies.
+  // Returns the size in bytes of the memory that is allocated for an incomplete line.
   std::size_t line_capacity() const noexcept { return line_.capacity(); }
 
  private:
-  enum class At : std::uint8_t { size, data, data_end, trailer };
+  // What the next input byte belongs to: the line with the size of a chunk, the data of the chunk, the line
+  // end after the data, or the trailers after the last chunk.
+  enum class Position : std::uint8_t { size, data, data_end, trailer };
 
-  std::size_t take_data(std::string_view bytes, std::string& body);
-  std::size_t take_line(std::string_view bytes, const std::string& body);
-  void end_of_line(std::string_view line, const std::string& body);
-  void size_line(std::string_view line, const std::string& body);
+  std::size_t decode_data(std::string_view bytes, std::string& body);
+  std::size_t decode_line(std::string_view bytes, const std::string& body);
+  void process_line(std::string_view line, const std::string& body);
+  void process_size_line(std::string_view line, const std::string& body);
 
   std::size_t max_body_bytes_;
-  std::size_t max_line_bytes_;
-  State state_ = State::more;
-  At at_ = At::size;
-  std::size_t left_ = 0;      // of the chunk under way
-  std::size_t trailers_ = 0;  // bytes of trailers so far
-  std::string line_;          // the beginning of a line whose end has not come yet
+  std::size_t max_trailer_bytes_;
+  State state_ = State::incomplete;
+  Position position_ = Position::size;
+  std::size_t chunk_bytes_left_ = 0;  // data of the current chunk that has not arrived
+  std::size_t trailer_bytes_ = 0;     // size of the trailers received so far
+  std::string line_;                  // the received part of an incomplete line
 };
 
 }  // namespace fairlead::http

@@ -9,14 +9,15 @@ namespace fairlead::http {
 
 namespace {
 
-constexpr int kMostRedirects = 5;
+constexpr int kMaxRedirects = 5;
 
 bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-// Nothing that comes from elsewhere may end a line of ours.
-bool is_safe(std::string_view text) {
+// Returns whether `text` has no control characters. A line end in a header would inject further header
+// fields.
+bool is_safe_in_header(std::string_view text) {
   return std::ranges::none_of(text, [](char c) {
     const auto byte = static_cast<unsigned char>(c);
     return (byte < 0x20 && byte != '\t') || byte == 0x7f;
@@ -25,10 +26,11 @@ bool is_safe(std::string_view text) {
 
 bool is_compressed(const Headers& headers) {
   const std::string_view encoding = headers.get("Content-Encoding");
-  return !encoding.empty() && !same_name(encoding, "identity");
+  return !encoding.empty() && !equals_ignore_case(encoding, "identity");
 }
 
-// A value such as `Bearer …` is a secret as a whole and without its scheme.
+// Returns a redactor for the secrets of a client. The value of each header is a secret, and so is the last
+// word of the value: the token in `Bearer TOKEN`.
 Redactor redactor_of(const ClientOptions& options, const Headers& authorization = {}) {
   std::vector<std::string> secrets = options.secrets;
   for (const Headers* headers : {&options.headers, &authorization}) {
@@ -40,34 +42,35 @@ Redactor redactor_of(const ClientOptions& options, const Headers& authorization 
   return Redactor(secrets);
 }
 
-Error redirected(const Url& from, int status, std::string_view location, bool follow) {
-  const std::string why = follow ? " which is not followed" : "; redirects are not followed";
-  return Error(ErrorKind::http_status, from.shown() + " answered " + std::to_string(status) +
+Error redirect_error(const Url& from, int status, std::string_view location, bool follow) {
+  const std::string why = follow ? ", which is not followed" : "; redirects are not followed";
+  return Error(ErrorKind::http_status, from.redacted() + " answered " + std::to_string(status) +
                                            ", a redirect to " + std::string(location.substr(0, 200)) + why)
       .with([&](ErrorDetail& detail) { detail.http_status = status; });
 }
 
 }  // namespace
 
-// ---- answers ---------------------------------------------------------------------------------------------
+// ---- responses -------------------------------------------------------------------------------------------
 
-Incoming::Incoming(std::shared_ptr<HttpClient> client, std::string origin, std::unique_ptr<Wire> wire,
-                   std::unique_ptr<ResponseParser> parser, std::string body,
-                   std::shared_ptr<Interrupt> interrupt, std::shared_ptr<void> place)
+ClientResponse::ClientResponse(std::shared_ptr<HttpClient> client, std::string origin,
+                               std::unique_ptr<HttpClientConnection> connection,
+                               std::unique_ptr<ResponseParser> parser, std::string body,
+                               std::shared_ptr<CancellableWaiter> waiter, std::shared_ptr<void> permit)
     : client_(std::move(client)),
       origin_(std::move(origin)),
-      wire_(std::move(wire)),
+      connection_(std::move(connection)),
       parser_(std::move(parser)),
-      head_(parser_->take_head()),
+      head_(parser_->extract_head()),
       body_(std::move(body)),
-      interrupt_(std::move(interrupt)),
-      place_(std::move(place)) {
-  if (parser_->done() && head_.status != 101) let_go();
+      waiter_(std::move(waiter)),
+      permit_(std::move(permit)) {
+  if (parser_->done() && head_.status != 101) release_connection();
 }
 
-Incoming::~Incoming() = default;
+ClientResponse::~ClientResponse() = default;
 
-std::string Incoming::media_type() const {
+std::string ClientResponse::media_type() const {
   const std::string_view whole = headers().get("Content-Type");
   std::string type(whole.substr(0, whole.find(';')));
   while (type.ends_with(' ') || type.ends_with('\t')) type.pop_back();
@@ -75,64 +78,64 @@ std::string Incoming::media_type() const {
   return type;
 }
 
-void Incoming::let_go() {
-  if (!wire_) return;
-  if (wire_->reusable && parser_->keep_alive() && !same_name(headers().get("Connection"), "close"))
-    client_->keep(origin_, std::move(wire_));
-  wire_.reset();
-  place_.reset();
+void ClientResponse::release_connection() {
+  if (!connection_) return;
+  if (connection_->reusable && parser_->keep_alive() &&
+      !equals_ignore_case(headers().get("Connection"), "close"))
+    client_->add_idle(origin_, std::move(connection_));
+  connection_.reset();
+  permit_.reset();
 }
 
-Task<Result<void>> Incoming::read_more() {
-  Task<Result<void>> reading = wire_->read(*parser_, body_, interrupt_, until_);
-  Result<void> got = co_await reading;
-  if (!got) {
-    wire_.reset();
+Task<Result<void>> ClientResponse::read_more() {
+  Result<void> read_result = co_await connection_->read(*parser_, body_, waiter_, deadline_);
+  if (!read_result) {
+    connection_.reset();
   } else if (parser_->done()) {
-    let_go();
+    release_connection();
   }
-  co_return got;
+  co_return read_result;
 }
 
-Task<Result<Bytes>> Incoming::read() {
-  while (body_.empty() && wire_) {
-    Task<Result<void>> reading = read_more();
-    const Result<void> got = co_await reading;
-    if (!got) co_return got.error();
+Task<Result<Bytes>> ClientResponse::read() {
+  while (body_.empty() && connection_) {
+    const Result<void> read_result = co_await read_more();
+    if (!read_result) co_return read_result.error();
   }
   co_return Bytes::adopt(std::exchange(body_, std::string()));
 }
 
-Task<Result<std::string>> Incoming::read_all(std::size_t limit) {
-  while (wire_ && body_.size() <= limit) {
-    Task<Result<void>> reading = read_more();
-    const Result<void> got = co_await reading;
-    if (!got) co_return got.error();
+Task<Result<std::string>> ClientResponse::read_all(std::size_t limit) {
+  while (connection_ && body_.size() <= limit) {
+    const Result<void> read_result = co_await read_more();
+    if (!read_result) co_return read_result.error();
   }
   if (body_.size() > limit) {
-    wire_.reset();
+    connection_.reset();
     co_return Error(ErrorKind::frame_too_large,
-                    "the answer is over max_response_bytes (" + std::to_string(limit) + ")");
+                    "the response body is over max_response_bytes (" + std::to_string(limit) + ")");
   }
   co_return std::exchange(body_, std::string());
 }
 
-const Redactor& Incoming::redactor() const noexcept {
+const Redactor& ClientResponse::redactor() const noexcept {
   return client_->redactor();
 }
 
-std::unique_ptr<ByteStream> Incoming::upgrade(std::string& early) {
-  early = parser_->take_rest();
-  return wire_->release();
+std::unique_ptr<ByteStream> ClientResponse::upgrade(std::string& read_ahead) {
+  read_ahead = parser_->extract_rest();
+  return connection_->release();
 }
 
 // ---- requests --------------------------------------------------------------------------------------------
 
 Result<std::shared_ptr<HttpClient>> HttpClient::create(Loop& loop, ClientOptions options) {
   for (const auto& [name, value] : options.headers) {
-    if (name.empty() || name.find_first_of(" \t:\r\n") != std::string::npos || !is_safe(name) ||
-        !is_safe(value))
-      return Error(ErrorKind::validation, "`" + std::string(name) + "` is not a header that can be sent");
+    if (name.empty() || name.find_first_of(" \t:\r\n") != std::string::npos || !is_safe_in_header(name) ||
+        !is_safe_in_header(value))
+      return Error(ErrorKind::validation,
+                   "`" + std::string(name) +
+                       "` is not a valid header: the name or value has characters that cannot be sent");
   }
   Result<Proxies> proxies = options.proxies_from_environment ? Proxies::from_environment() : Proxies();
   if (!proxies) return proxies.error();
@@ -141,29 +144,31 @@ Result<std::shared_ptr<HttpClient>> HttpClient::create(Loop& loop, ClientOptions
   return client;
 }
 
-// Redirects are followed only where asked for, within the origin, and with the method they were meant for.
-Task<HttpClient::Answered> HttpClient::ask(Outgoing request, std::shared_ptr<Interrupt> interrupt) {
+// A redirect is followed only if follow_redirects is set, the new URL has the same origin, and the status
+// determines the method of the new request: 307 and 308 keep the method, 303 changes it to GET, and 301 and
+// 302 are followed for GET.
+Task<HttpClient::ResponseResult> HttpClient::send(ClientRequest request,
+                                                  std::shared_ptr<CancellableWaiter> waiter) {
   const auto self = shared_from_this();
   for (int redirects = 0;; ++redirects) {
-    Task<Answered> asking = ask_authorized(request, interrupt);
-    Answered answer = co_await asking;
-    if (!answer) co_return answer;
-    const int status = (*answer)->status();
-    if (is_compressed((*answer)->headers())) {
+    ResponseResult response = co_await send_authorized(request, waiter);
+    if (!response) co_return response;
+    const int status = (*response)->status();
+    if (is_compressed((*response)->headers())) {
       co_return Error(
           ErrorKind::invalid_content_type,
-          request.url.shown() + " answered with a body in encoding `" +
-              redactor_.redact_excerpt((*answer)->headers().get("Content-Encoding").substr(0, 50)) +
-              "`, which was not asked for");
+          request.url.redacted() + " answered with a body in encoding `" +
+              redactor_.redact_excerpt((*response)->headers().get("Content-Encoding").substr(0, 50)) +
+              "`, which the client did not accept");
     }
-    if (!is_redirect(status)) co_return answer;
-    const std::string location((*answer)->headers().get("Location"));
+    if (!is_redirect(status)) co_return response;
+    const std::string location((*response)->headers().get("Location"));
     const bool keeps_method = status == 307 || status == 308;
-    const bool fits = keeps_method || status == 303 || request.method == "GET";
+    const bool method_allowed = keeps_method || status == 303 || request.method == "GET";
     const Result<Url> next = request.url.resolve(location);
-    if (!options_.follow_redirects || !fits || !next || !next->same_origin(request.url) ||
-        redirects == kMostRedirects) {
-      co_return redirected(request.url, status, redactor_.redact(location), options_.follow_redirects);
+    if (!options_.follow_redirects || !method_allowed || !next || !next->same_origin(request.url) ||
+        redirects == kMaxRedirects) {
+      co_return redirect_error(request.url, status, redactor_.redact(location), options_.follow_redirects);
     }
     request.url = *next;
     if (keeps_method) continue;
@@ -173,97 +178,95 @@ Task<HttpClient::Answered> HttpClient::ask(Outgoing request, std::shared_ptr<Int
   }
 }
 
-Task<HttpClient::Answered> HttpClient::ask_authorized(Outgoing& request,
-                                                      std::shared_ptr<Interrupt> interrupt) {
+Task<HttpClient::ResponseResult> HttpClient::send_authorized(ClientRequest& request,
+                                                             std::shared_ptr<CancellableWaiter> waiter) {
   const ClientOptions::Authorization& authorization = options_.authorization;
-  for (int round = 0;; ++round) {
+  for (int attempt = 0;; ++attempt) {
     if (authorization.headers) {
-      Task<Result<Headers>> authorizing = authorization.headers(request.method, request.url.text());
-      const Result<Headers> extra = co_await authorizing;
+      const Result<Headers> extra = co_await authorization.headers(request.method, request.url.text());
       if (!extra) co_return extra.error();
       for (const auto& [name, value] : *extra) request.headers.set(name, value);
       redactor_ = redactor_of(options_, *extra);
     }
-    Task<Answered> asking = ask_once(request, interrupt);
-    Answered answer = co_await asking;
-    if (!answer || round > 0 || !authorization.challenged) co_return answer;
-    const int status = (*answer)->status();
-    if (status != 401 && status != 403) co_return answer;
-    Headers headers = (*answer)->headers();
-    Task<Result<bool>> challenging = authorization.challenged(status, std::move(headers));
-    const Result<bool> again = co_await challenging;
-    if (!again) co_return again.error();
-    if (!*again) co_return answer;
+    ResponseResult response = co_await send_on_idle_or_new_connection(request, waiter);
+    if (!response || attempt > 0 || !authorization.on_challenge) co_return response;
+    const int status = (*response)->status();
+    if (status != 401 && status != 403) co_return response;
+    Headers headers = (*response)->headers();
+    const Result<bool> retry = co_await authorization.on_challenge(status, std::move(headers));
+    if (!retry) co_return retry.error();
+    if (!*retry) co_return response;
   }
 }
 
-// A connection that was kept may have been given up by the server at the very moment it is used again. Nobody
-// has seen the request then, and it is made once more, on a new one.
-Task<HttpClient::Answered> HttpClient::ask_once(Outgoing& request, std::shared_ptr<Interrupt> interrupt) {
-  Result<std::shared_ptr<void>> place = take_place();
-  if (!place) co_return place.error();
-  bool untouched = false;
-  if (std::unique_ptr<Wire> kept = take_idle(request.url.origin())) {
-    Task<Answered> exchanging = exchange(std::move(kept), request, interrupt, *place, untouched);
-    Answered answer = co_await exchanging;
-    if (answer || !untouched) co_return answer;
-    options_.log.debug("a kept connection was gone; the request is made again",
-                       {{"url", request.url.shown()}});
+// Sends a request on an idle connection, or on a new one if no connection to this origin is idle. The server
+// may close an idle connection just when the client reuses it: if no byte of the response has arrived, the
+// request counts as not processed and is retried once, on a new connection.
+Task<HttpClient::ResponseResult> HttpClient::send_on_idle_or_new_connection(
+    ClientRequest& request, std::shared_ptr<CancellableWaiter> waiter) {
+  Result<std::shared_ptr<void>> permit = acquire_exchange_permit();
+  if (!permit) co_return permit.error();
+  bool retry_safe = false;
+  if (std::unique_ptr<HttpClientConnection> idle = acquire_idle(request.url.origin())) {
+    ResponseResult response =
+        co_await send_and_read_head(std::move(idle), request, waiter, *permit, retry_safe);
+    if (response || !retry_safe) co_return response;
+    options_.log.debug("the server closed an idle connection; retrying the request on a new one",
+                       {{"url", request.url.redacted()}});
   }
-  Task<Result<std::unique_ptr<Wire>>> opening = open(request.url, interrupt);
-  Result<std::unique_ptr<Wire>> wire = co_await opening;
-  if (!wire) co_return wire.error();
-  if (interrupt->raised()) co_return interrupt->error();
-  Task<Answered> exchanging = exchange(std::move(*wire), request, interrupt, *place, untouched);
-  Answered answer = co_await exchanging;
-  co_return answer;
+  Result<std::unique_ptr<HttpClientConnection>> connection = co_await open_connection(request.url, waiter);
+  if (!connection) co_return connection.error();
+  if (waiter->cancelled()) co_return waiter->cancelled_error();
+  ResponseResult response =
+      co_await send_and_read_head(std::move(*connection), request, waiter, *permit, retry_safe);
+  co_return response;
 }
 
-Task<HttpClient::Answered> HttpClient::exchange(std::unique_ptr<Wire> wire, Outgoing& request,
-                                                std::shared_ptr<Interrupt> interrupt,
-                                                std::shared_ptr<void> place, bool& untouched) {
+Task<HttpClient::ResponseResult> HttpClient::send_and_read_head(
+    std::unique_ptr<HttpClientConnection> connection, ClientRequest& request,
+    std::shared_ptr<CancellableWaiter> waiter, std::shared_ptr<void> permit, bool& retry_safe) {
   Result<std::string> head = encode_head(request);
   if (!head) co_return head.error();
   const Limits& limits = options_.limits;
-  const bool reused = std::exchange(wire->used, true);
-  // A TLS handshake hides in the first write.
+  const bool reused = std::exchange(connection->used, true);
+  // The first write on a TLS connection includes the handshake, which connect_timeout limits.
   const std::chrono::milliseconds stall = reused || !request.url.secure()
                                               ? limits.write_stall
                                               : std::min(limits.write_stall, limits.connect_timeout);
-  Task<Result<void>> writing = wire->write(std::move(*head), request.body, interrupt, stall);
-  const Result<void> written = co_await writing;
-  if (interrupt->raised()) co_return interrupt->error();
-  if (written && request.written) std::exchange(request.written, nullptr)();
-  // A server that does not want to read all of it may have said why.
+  const Result<void> written = co_await connection->write(std::move(*head), request.body, waiter, stall);
+  if (waiter->cancelled()) co_return waiter->cancelled_error();
+  if (written && request.on_written) std::exchange(request.on_written, nullptr)();
+  // The response is read even if writing the request failed: a server that rejects a request without reading
+  // all of it may have sent a response before it closed the connection.
   auto parser = std::make_unique<ResponseParser>();
   std::string body;
-  const Clock::time_point until = request.response_timeout.count() > 0
-                                      ? Clock::now() + request.response_timeout
-                                      : Clock::time_point::max();
+  const Clock::time_point deadline = request.response_timeout.count() > 0
+                                         ? Clock::now() + request.response_timeout
+                                         : Clock::time_point::max();
   while (!parser->has_head()) {
-    Task<Result<void>> reading = wire->read(*parser, body, interrupt, written ? until : Clock::now());
-    const Result<void> got = co_await reading;
-    if (got) continue;
-    if (interrupt->raised()) co_return interrupt->error();
-    const Error& problem = written ? got.error() : written.error();
-    untouched = reused && !parser->started() && problem.kind() != ErrorKind::timeout;
+    Task<Result<void>> reading = connection->read(*parser, body, waiter, written ? deadline : Clock::now());
+    const Result<void> read_result = co_await reading;
+    if (read_result) continue;
+    if (waiter->cancelled()) co_return waiter->cancelled_error();
+    const Error& problem = written ? read_result.error() : written.error();
+    retry_safe = reused && !parser->started() && problem.kind() != ErrorKind::timeout;
     if (problem.kind() == ErrorKind::connection_failed || problem.kind() == ErrorKind::timeout)
       co_return problem;
     co_return Error(problem.kind(), request.url.origin() + ": " + problem.message());
   }
-  wire->reusable = written.has_value();
-  co_return std::make_shared<Incoming>(shared_from_this(), request.url.origin(), std::move(wire),
-                                       std::move(parser), std::move(body), interrupt, std::move(place));
+  connection->reusable = written.has_value();
+  co_return std::make_shared<ClientResponse>(shared_from_this(), request.url.origin(), std::move(connection),
+                                             std::move(parser), std::move(body), waiter, std::move(permit));
 }
 
-Result<std::string> HttpClient::encode_head(const Outgoing& request) const {
+Result<std::string> HttpClient::encode_head(const ClientRequest& request) const {
   const bool absolute = proxies_.for_url(request.url) && !needs_tunnel(request.url);
   std::size_t size = 0;
   for (const Bytes& part : request.body) size += part.size();
-  Headers fields{{"Host", request.url.host_field()}, {"User-Agent", "fairlead"}};
-  if (absolute && !proxies_.for_url(request.url)->user.empty())
+  Headers fields{{"Host", request.url.host_header()}, {"User-Agent", "fairlead"}};
+  if (absolute && !proxies_.for_url(request.url)->user_info.empty())
     fields.add("Proxy-Authorization",
-               "Basic " + base64_encode(percent_decoded(proxies_.for_url(request.url)->user)));
+               "Basic " + base64_encode(percent_decode_lenient(proxies_.for_url(request.url)->user_info)));
   if (size > 0 || request.method == "POST") fields.add("Content-Length", std::to_string(size));
   for (const auto& [name, value] : options_.headers) fields.set(name, value);
   for (const auto& [name, value] : request.headers) fields.set(name, value);
@@ -271,9 +274,9 @@ Result<std::string> HttpClient::encode_head(const Outgoing& request) const {
   std::string head =
       request.method + " " + (absolute ? request.url.text() : request.url.target) + " HTTP/1.1\r\n";
   for (const auto& [name, value] : fields) {
-    if (!is_safe(name) || !is_safe(value))
+    if (!is_safe_in_header(name) || !is_safe_in_header(value))
       return Error(ErrorKind::validation,
-                   "the header " + std::string(name.substr(0, 50)) + " has a value that cannot be sent");
+                   "the header " + std::string(name.substr(0, 50)) + " has control characters");
     head.append(name).append(": ").append(value).append("\r\n");
   }
   head += "\r\n";

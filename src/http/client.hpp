@@ -1,5 +1,6 @@
-// HttpClient: makes HTTP requests and hands their answers out as they come. Connections are kept and used
-// again; proxies, redirects and authorization are its business. It lives on one loop. Private to the layer.
+// HttpClient: sends HTTP requests and streams their responses. It keeps idle connections for reuse, and
+// handles proxies, redirects and authorization. Not thread-safe: all functions are called on one loop thread.
+// Private to src/http and src/transport.
 #pragma once
 
 #include <functional>
@@ -11,116 +12,143 @@
 
 #include "fairlead/base/redactor.hpp"
 #include "fairlead/http/client_options.hpp"
+#include "http/client_connection.hpp"
 #include "http/client_proxy.hpp"
-#include "http/client_wire.hpp"
 #include "http/url.hpp"
 
 namespace fairlead::http {
 
 class HttpClient;
 
-// A request to be made.
-struct Outgoing {
-  Outgoing(std::string verb, Url to) : method(std::move(verb)), url(std::move(to)) {}
+// A request that the client sends.
+struct ClientRequest {
+  ClientRequest(std::string verb, Url target) : method(std::move(verb)), url(std::move(target)) {}
 
   std::string method;
   Url url;
-  Headers headers;  // Host and Content-Length are written by the client
+  Headers headers;  // HttpClient adds Host, Content-Length and ClientOptions::headers
   std::vector<Bytes> body;
-  std::function<void()> written;  // called, once at most, when the operating system has all of it
-  // How long the head of the answer may take; 0: for ever.
+  std::function<void()> on_written;  // called at most once, when the whole request is written to the socket
+  // Time limit for the arrival of the response head, counted from the end of the request; 0: no limit.
   std::chrono::milliseconds response_timeout{0};
 };
 
-// An answer: its head, and its body as it comes. Read to its end it leaves its connection to others; let go
-// of before, it closes it.
-class Incoming {
+// A response: its head, and its body, which is read as it arrives. When the body has been read to its end,
+// the connection is returned to the idle connections of the client. Destroying the response before that
+// closes the connection.
+class ClientResponse {
  public:
-  Incoming(std::shared_ptr<HttpClient> client, std::string origin, std::unique_ptr<Wire> wire,
-           std::unique_ptr<ResponseParser> parser, std::string body, std::shared_ptr<Interrupt> interrupt,
-           std::shared_ptr<void> place);
-  ~Incoming();
+  ClientResponse(std::shared_ptr<HttpClient> client, std::string origin,
+                 std::unique_ptr<HttpClientConnection> connection, std::unique_ptr<ResponseParser> parser,
+                 std::string body, std::shared_ptr<CancellableWaiter> waiter, std::shared_ptr<void> permit);
+  ~ClientResponse();
 
   int status() const noexcept { return head_.status; }
+  // Returns the reason phrase of the status line.
   const std::string& reason() const noexcept { return head_.reason; }
   const Headers& headers() const noexcept { return head_.headers; }
-  // What an error must not show of this answer.
+  // Returns the redactor to apply to text of this response that is quoted in errors.
   const Redactor& redactor() const noexcept;
-  // Of the Content-Type, without parameters and in lower case.
+  // Returns the media type in Content-Type, without parameters and in lower case.
   std::string media_type() const;
 
-  // The next piece of the body; empty at its end. Errors: closed when it is cut, and those of reading.
+  // Waits for the next piece of the body and returns it; returns an empty piece at the end of the body. Fails
+  // with `closed` if the connection ends before the body does, and with the errors of
+  // HttpClientConnection::read().
   Task<Result<Bytes>> read();
-  // All that is left. Kind frame_too_large when that is over `limit`.
+  // Reads and returns the rest of the body. Fails with `frame_too_large` if the rest has more than `limit`
+  // bytes, and with the errors of read().
   Task<Result<std::string>> read_all(std::size_t limit);
-  // Until when reading may take; for ever unless said otherwise.
-  void set_deadline(Clock::time_point until) noexcept { until_ = until; }
-  // The socket, and what was read beyond the head of the answer (101).
-  std::unique_ptr<ByteStream> upgrade(std::string& early);
+  // From `deadline` on, read() and read_all() fail with `timeout`. By default they have no deadline.
+  void set_deadline(Clock::time_point deadline) noexcept { deadline_ = deadline; }
+  // Transfers the socket to the caller. Stores the bytes that have been read after the head in `read_ahead`.
+  // REQUIRES: the status is 101.
+  std::unique_ptr<ByteStream> upgrade(std::string& read_ahead);
 
  private:
   Task<Result<void>> read_more();
-  void let_go();
+  void release_connection();
 
   std::shared_ptr<HttpClient> client_;
-  std::string origin_;
-  std::unique_ptr<Wire> wire_;
+  std::string origin_;  // of the server
+  // Returned to the client's idle connections at the end of the body. Null afterwards, and after a failed
+  // read.
+  std::unique_ptr<HttpClientConnection> connection_;
   std::unique_ptr<ResponseParser> parser_;
   ResponseHead head_;
-  std::string body_;
-  std::shared_ptr<Interrupt> interrupt_;
-  std::shared_ptr<void> place_;  // among max_exchanges
-  Clock::time_point until_ = Clock::time_point::max();
+  std::string body_;  // the part of the body that has been received and not returned to the caller
+  std::shared_ptr<CancellableWaiter> waiter_;
+  std::shared_ptr<void> permit_;  // counts this exchange against max_exchanges
+  Clock::time_point deadline_ = Clock::time_point::max();
 };
 
 class HttpClient : public std::enable_shared_from_this<HttpClient> {
  public:
-  // Kind validation when the options, or the environment's proxies, make no sense.
+  // Fails with `validation` if a header in `options` has characters that cannot be sent, or if an environment
+  // variable has an invalid URL of a proxy.
   static Result<std::shared_ptr<HttpClient>> create(Loop& loop, ClientOptions options);
   ~HttpClient();
 
-  // To the head of the answer. An error status is no error here; a redirect that is not followed is one, of
-  // kind http_status, and so is an answer that is compressed, of kind invalid_content_type.
-  Task<Result<std::shared_ptr<Incoming>>> ask(Outgoing request, std::shared_ptr<Interrupt> interrupt);
+  // Sends `request` and returns the response when its head has arrived. Succeeds also if the response has an
+  // error status. Fails with `http_status` if the response is a redirect that is not followed, with
+  // `invalid_content_type` if the response is compressed, with `resource_exhausted` if max_exchanges requests
+  // are in progress, and with `cancelled` when `waiter` is cancelled.
+  Task<Result<std::shared_ptr<ClientResponse>>> send(ClientRequest request,
+                                                     std::shared_ptr<CancellableWaiter> waiter);
 
-  // Drops the connections that are kept.
+  // Closes the idle connections. From then on, connections are closed after their exchange instead of being
+  // kept.
   void close();
-  std::size_t idle() const noexcept;
+  // Returns the number of idle connections to all servers.
+  std::size_t idle_count() const noexcept;
 
   const ClientOptions& options() const noexcept { return options_; }
-  // The values of the headers that are sent: a server may repeat them.
+  // Returns a redactor for ClientOptions::secrets and for the values of the headers that are sent, because a
+  // server may echo these.
   const Redactor& redactor() const noexcept { return redactor_; }
 
  private:
-  friend class Incoming;
-  struct Idle;
-  using Answered = Result<std::shared_ptr<Incoming>>;
+  friend class ClientResponse;
+  struct IdleConnection;
+  using ResponseResult = Result<std::shared_ptr<ClientResponse>>;
 
   HttpClient(Loop& loop, ClientOptions options, Proxies proxies);
 
-  Task<Answered> ask_authorized(Outgoing& request, std::shared_ptr<Interrupt> interrupt);
-  Task<Answered> ask_once(Outgoing& request, std::shared_ptr<Interrupt> interrupt);
-  Task<Answered> exchange(std::unique_ptr<Wire> wire, Outgoing& request, std::shared_ptr<Interrupt> interrupt,
-                          std::shared_ptr<void> place, bool& untouched);
-  Task<Result<std::unique_ptr<Wire>>> open(Url url, std::shared_ptr<Interrupt> interrupt);
-  Task<Result<UniqueFd>> through_proxy(Url proxy, Url url, std::shared_ptr<Interrupt> interrupt);
-  Result<std::string> encode_head(const Outgoing& request) const;
-  // A proxy is told the whole of a plain request, and asked for a tunnel for everything else.
+  // Adds the headers of ClientOptions::authorization, sends the request, and retries it once if on_challenge
+  // requests that.
+  Task<ResponseResult> send_authorized(ClientRequest& request, std::shared_ptr<CancellableWaiter> waiter);
+  // Sends the request once, or twice if the server closes an idle connection just when the client reuses it.
+  Task<ResponseResult> send_on_idle_or_new_connection(ClientRequest& request,
+                                                      std::shared_ptr<CancellableWaiter> waiter);
+  // Sends the request on `connection` and reads the head of the response. If no response
+  // arrives, sets `retry_safe` to whether the request may be sent again on a new connection.
+  Task<ResponseResult> send_and_read_head(std::unique_ptr<HttpClientConnection> connection,
+                                          ClientRequest& request, std::shared_ptr<CancellableWaiter> waiter,
+                                          std::shared_ptr<void> permit, bool& retry_safe);
+  Task<Result<std::unique_ptr<HttpClientConnection>>> open_connection(
+      Url url, std::shared_ptr<CancellableWaiter> waiter);
+  Task<Result<UniqueFd>> open_tunnel(Url proxy, Url url, std::shared_ptr<CancellableWaiter> waiter);
+  Result<std::string> encode_head(const ClientRequest& request) const;
+  // Returns whether a proxy has to open a tunnel (CONNECT) for requests to `url`. Only http: requests need
+  // none: they are sent to the proxy itself, with an absolute target.
   static bool needs_tunnel(const Url& url) noexcept { return url.scheme != "http"; }
 
-  std::unique_ptr<Wire> take_idle(const std::string& origin);
-  void keep(const std::string& origin, std::unique_ptr<Wire> wire);
-  void drop(const std::string& origin, const Idle* idle);
-  Result<std::shared_ptr<TlsContext>> tls();
-  Result<std::shared_ptr<void>> take_place();
+  // Returns the most recently used idle connection to `origin`; null if there is none.
+  std::unique_ptr<HttpClientConnection> acquire_idle(const std::string& origin);
+  void add_idle(const std::string& origin, std::unique_ptr<HttpClientConnection> connection);
+  void remove_idle(const std::string& origin, const IdleConnection* idle);
+  Result<std::shared_ptr<TlsContext>> tls_context();
+  // Returns a permit for one exchange. Fails with `resource_exhausted` if max_exchanges permits are held.
+  Result<std::shared_ptr<void>> acquire_exchange_permit();
 
   Loop& loop_;
   ClientOptions options_;
   Proxies proxies_;
   Redactor redactor_;
   std::shared_ptr<TlsContext> tls_;
-  std::map<std::string, std::list<std::unique_ptr<Idle>>> idle_;  // by origin; the latest last
-  std::size_t under_way_ = 0;
+  // The idle connections by origin; the most recently used one is the last.
+  std::map<std::string, std::list<std::unique_ptr<IdleConnection>>> idle_connections_;
+  std::size_t exchanges_in_progress_ = 0;
   bool closed_ = false;
 };
 

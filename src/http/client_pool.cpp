@@ -1,4 +1,4 @@
-// How an HttpClient comes by its connections: those it kept, and new ones, through a proxy where need be.
+// HttpClient: the pool of idle connections, and how new connections are opened, directly or through a proxy.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -10,130 +10,132 @@
 
 namespace fairlead::http {
 
-struct HttpClient::Idle {
-  Idle(Loop& loop, std::unique_ptr<Wire> kept) : wire(std::move(kept)), limit(loop) {}
-  std::unique_ptr<Wire> wire;
-  Timer limit;
+struct HttpClient::IdleConnection {
+  IdleConnection(Loop& loop, std::unique_ptr<HttpClientConnection> idle)
+      : connection(std::move(idle)), idle_timer(loop) {}
+  std::unique_ptr<HttpClientConnection> connection;
+  Timer idle_timer;
 };
 
 HttpClient::HttpClient(Loop& loop, ClientOptions options, Proxies proxies)
     : loop_(loop), options_(std::move(options)), proxies_(std::move(proxies)) {}
 HttpClient::~HttpClient() = default;
 
-std::unique_ptr<Wire> HttpClient::take_idle(const std::string& origin) {
-  const auto found = idle_.find(origin);
-  if (found == idle_.end()) return nullptr;
-  // The latest: the others may grow old and go.
-  std::unique_ptr<Wire> wire = std::move(found->second.back()->wire);
+std::unique_ptr<HttpClientConnection> HttpClient::acquire_idle(const std::string& origin) {
+  const auto found = idle_connections_.find(origin);
+  if (found == idle_connections_.end()) return nullptr;
+  // Returns the most recently used connection, so that connections that are not needed any more stay idle and
+  // are closed after ClientOptions::idle_timeout.
+  std::unique_ptr<HttpClientConnection> connection = std::move(found->second.back()->connection);
   found->second.pop_back();
-  if (found->second.empty()) idle_.erase(found);
-  wire->unwatch();
-  return wire;
+  if (found->second.empty()) idle_connections_.erase(found);
+  connection->stop_watching();
+  return connection;
 }
 
-void HttpClient::keep(const std::string& origin, std::unique_ptr<Wire> wire) {
-  if (closed_ || options_.max_connections == 0) return;
-  std::list<std::unique_ptr<Idle>>& all = idle_[origin];
-  if (all.size() >= options_.max_connections) all.pop_front();
-  all.push_back(std::make_unique<Idle>(loop_, std::move(wire)));
-  Idle* const idle = all.back().get();
+void HttpClient::add_idle(const std::string& origin, std::unique_ptr<HttpClientConnection> connection) {
+  if (closed_ || options_.max_idle_connections == 0) return;
+  std::list<std::unique_ptr<IdleConnection>>& connections = idle_connections_[origin];
+  if (connections.size() >= options_.max_idle_connections) connections.pop_front();
+  connections.push_back(std::make_unique<IdleConnection>(loop_, std::move(connection)));
+  IdleConnection* const idle = connections.back().get();
   const std::weak_ptr<HttpClient> weak = weak_from_this();
-  const auto gone = [weak, origin, idle] {
-    if (const auto self = weak.lock()) self->drop(origin, idle);
+  const auto on_lost = [weak, origin, idle] {
+    if (const auto self = weak.lock()) self->remove_idle(origin, idle);
   };
-  idle->wire->watch(gone);
-  idle->limit.arm_after(options_.idle_connection, gone);
+  idle->connection->watch_while_idle(on_lost);
+  idle->idle_timer.arm_after(options_.idle_timeout, on_lost);
 }
 
-void HttpClient::drop(const std::string& origin, const Idle* idle) {
-  const auto found = idle_.find(origin);
-  if (found == idle_.end()) return;
-  found->second.remove_if([&](const std::unique_ptr<Idle>& one) { return one.get() == idle; });
-  if (found->second.empty()) idle_.erase(found);
+void HttpClient::remove_idle(const std::string& origin, const IdleConnection* idle) {
+  const auto found = idle_connections_.find(origin);
+  if (found == idle_connections_.end()) return;
+  found->second.remove_if([&](const std::unique_ptr<IdleConnection>& entry) { return entry.get() == idle; });
+  if (found->second.empty()) idle_connections_.erase(found);
 }
 
 void HttpClient::close() {
   closed_ = true;
-  idle_.clear();
+  idle_connections_.clear();
 }
 
-std::size_t HttpClient::idle() const noexcept {
+std::size_t HttpClient::idle_count() const noexcept {
   std::size_t count = 0;
-  for (const auto& [origin, all] : idle_) count += all.size();
+  for (const auto& [origin, connections] : idle_connections_) count += connections.size();
   return count;
 }
 
-Result<std::shared_ptr<void>> HttpClient::take_place() {
-  if (under_way_ >= options_.max_exchanges) {
+Result<std::shared_ptr<void>> HttpClient::acquire_exchange_permit() {
+  if (exchanges_in_progress_ >= options_.max_exchanges) {
     return Error(ErrorKind::resource_exhausted, "max_exchanges (" + std::to_string(options_.max_exchanges) +
-                                                    ") HTTP exchanges are under way already");
+                                                    ") HTTP exchanges are in progress");
   }
-  ++under_way_;
-  return std::shared_ptr<void>(nullptr, [self = shared_from_this()](void*) { --self->under_way_; });
+  ++exchanges_in_progress_;
+  return std::shared_ptr<void>(nullptr,
+                               [self = shared_from_this()](void*) { --self->exchanges_in_progress_; });
 }
 
-Result<std::shared_ptr<TlsContext>> HttpClient::tls() {
+Result<std::shared_ptr<TlsContext>> HttpClient::tls_context() {
   if (!tls_) {
-    Result<std::shared_ptr<TlsContext>> made = client_tls(options_.ca_file, options_.verify);
-    if (!made) return made;
-    tls_ = std::move(*made);
+    Result<std::shared_ptr<TlsContext>> context = make_client_tls_context(options_.ca_file, options_.verify);
+    if (!context) return context;
+    tls_ = std::move(*context);
   }
   return tls_;
 }
 
-Task<Result<std::unique_ptr<Wire>>> HttpClient::open(Url url, std::shared_ptr<Interrupt> interrupt) {
+Task<Result<std::unique_ptr<HttpClientConnection>>> HttpClient::open_connection(
+    Url url, std::shared_ptr<CancellableWaiter> waiter) {
   const Url* const proxy = proxies_.for_url(url);
   const bool tunnel = proxy && needs_tunnel(url);
-  const Url& first = proxy ? *proxy : url;
-  const bool encrypted = tunnel ? url.secure() : first.secure();
+  const Url& endpoint = proxy ? *proxy : url;
+  const bool encrypted = tunnel ? url.secure() : endpoint.secure();
   if (tunnel && proxy->secure())
-    co_return Error(
-        ErrorKind::connection_failed,
-        "a proxy that is itself spoken to with TLS can carry http: only (" + proxy->origin() + ")");
-  Task<Result<UniqueFd>> dialling =
-      tunnel ? through_proxy(*proxy, url, interrupt)
-             : dial(loop_, first.host, first.port, first.origin(), options_.limits.connect_timeout);
-  Result<UniqueFd> socket = co_await dialling;
+    co_return Error(ErrorKind::connection_failed,
+                    "an https: proxy is supported for http: URLs only (" + proxy->origin() + ")");
+  Task<Result<UniqueFd>> connecting =
+      tunnel ? open_tunnel(*proxy, url, waiter)
+             : dial(loop_, endpoint.host, endpoint.port, endpoint.origin(), options_.limits.connect_timeout);
+  Result<UniqueFd> socket = co_await connecting;
   if (!socket) co_return socket.error();
   Result<std::unique_ptr<ByteStream>> stream = std::unique_ptr<ByteStream>();
   if (encrypted) {
-    Result<std::shared_ptr<TlsContext>> context = tls();
+    Result<std::shared_ptr<TlsContext>> context = tls_context();
     if (!context) co_return context.error();
-    stream = tls_stream(loop_, std::move(*socket), *context, tunnel ? url.host : first.host);
+    stream = make_tls_stream(loop_, std::move(*socket), *context, tunnel ? url.host : endpoint.host);
   } else {
-    stream = plain_stream(loop_, std::move(*socket));
+    stream = make_plain_stream(loop_, std::move(*socket));
   }
   if (!stream) co_return stream.error();
-  co_return std::make_unique<Wire>(loop_, std::move(*stream));
+  co_return std::make_unique<HttpClientConnection>(loop_, std::move(*stream));
 }
 
-// Asks a proxy for a tunnel. The stream that asks works on a copy of the socket, which is closed when it is
-// done.
-Task<Result<UniqueFd>> HttpClient::through_proxy(Url proxy, Url url, std::shared_ptr<Interrupt> interrupt) {
+// Opens a tunnel through a proxy with CONNECT and returns the socket of the tunnel. The CONNECT request is
+// sent over a duplicate of the descriptor, which is closed afterwards.
+Task<Result<UniqueFd>> HttpClient::open_tunnel(Url proxy, Url url,
+                                               std::shared_ptr<CancellableWaiter> waiter) {
   const std::chrono::milliseconds timeout = options_.limits.connect_timeout;
-  Task<Result<UniqueFd>> dialling = dial(loop_, proxy.host, proxy.port, "proxy " + proxy.origin(), timeout);
-  Result<UniqueFd> socket = co_await dialling;
+  Result<UniqueFd> socket = co_await dial(loop_, proxy.host, proxy.port, "proxy " + proxy.origin(), timeout);
   if (!socket) co_return socket.error();
   UniqueFd copy(::fcntl(socket->get(), F_DUPFD_CLOEXEC, 0));
-  Result<std::unique_ptr<ByteStream>> stream = plain_stream(loop_, std::move(copy));
+  Result<std::unique_ptr<ByteStream>> stream = make_plain_stream(loop_, std::move(copy));
   if (!stream) co_return stream.error();
-  Wire wire(loop_, std::move(*stream));
+  HttpClientConnection connection(loop_, std::move(*stream));
   std::string head = "CONNECT " + url.host_and_port() + " HTTP/1.1\r\nHost: " + url.host_and_port() + "\r\n";
-  if (!proxy.user.empty())
-    head += "Proxy-Authorization: Basic " + base64_encode(percent_decoded(proxy.user)) + "\r\n";
+  if (!proxy.user_info.empty())
+    head += "Proxy-Authorization: Basic " + base64_encode(percent_decode_lenient(proxy.user_info)) + "\r\n";
   head += "\r\n";
   const std::vector<Bytes> no_body;
-  Task<Result<void>> writing = wire.write(std::move(head), no_body, interrupt, timeout);
-  const Result<void> written = co_await writing;
+  const Result<void> written = co_await connection.write(std::move(head), no_body, waiter, timeout);
   if (!written) co_return written.error();
   ResponseParser parser(true);
-  std::string nothing;
-  const Clock::time_point until = Clock::now() + timeout;
+  std::string body;
+  const Clock::time_point deadline = Clock::now() + timeout;
   while (!parser.has_head()) {
-    Task<Result<void>> reading = wire.read(parser, nothing, interrupt, until);
-    const Result<void> got = co_await reading;
-    if (!got)
-      co_return Error(ErrorKind::connection_failed, "proxy " + proxy.origin() + ": " + got.error().message());
+    const Result<void> read_result = co_await connection.read(parser, body, waiter, deadline);
+    if (!read_result)
+      co_return Error(ErrorKind::connection_failed,
+                      "proxy " + proxy.origin() + ": " + read_result.error().message());
   }
   if (parser.head().status / 100 != 2) {
     co_return Error(ErrorKind::connection_failed,

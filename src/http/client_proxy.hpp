@@ -1,5 +1,5 @@
-// Proxies: which requests go through a proxy, and through which one. Read from the environment as other
-// programs read it.
+// Proxies: decides by the usual environment variables whether a request is sent through a proxy, and through
+// which one.
 #pragma once
 
 #include <functional>
@@ -14,21 +14,23 @@ namespace fairlead::http {
 
 class Proxies {
  public:
-  Proxies() = default;  // none
-  // HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY; the lower-case spelling wins. `variable` gives a
-  // variable's value, or an empty string. Kind validation for a proxy that is no http: or https: URL.
-  static Result<Proxies> from(const std::function<std::string(const char* name)>& variable);
+  Proxies() = default;  // no proxies
+  // Reads HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY; the lower-case spelling has precedence.
+  // `get_variable` returns the value of a variable, or an empty string. Fails with `validation` if the URL of
+  // a proxy is neither http: nor https:.
+  static Result<Proxies> from_variables(const std::function<std::string(const char* name)>& get_variable);
   static Result<Proxies> from_environment();
 
-  // The proxy for this URL. Loopback addresses are never asked for through one.
+  // Returns the proxy for requests to `url`; null if they are sent directly. Requests to loopback addresses
+  // never use a proxy.
   const Url* for_url(const Url& url) const;
 
  private:
   bool is_exempt(const Url& url) const;
 
-  std::optional<Url> plain_;
-  std::optional<Url> secure_;
-  std::vector<std::string> exempt_;  // NO_PROXY, in lower case
+  std::optional<Url> http_proxy_;
+  std::optional<Url> https_proxy_;
+  std::vector<std::string> no_proxy_;  // entries of NO_PROXY, in lower case
 };
 
 }  // namespace fairlead::http

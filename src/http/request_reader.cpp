@@ -11,17 +11,20 @@ namespace fairlead::http {
 
 namespace {
 
-constexpr std::size_t kUsualFields = 12;
-constexpr std::size_t kKeptHead = 4u << 10;    // memory of a head that is used for the next one
-constexpr std::size_t kEagerBody = 64u << 10;  // a body grows with what has come, not with what was announced
+constexpr std::size_t kTypicalFieldCount = 12;
+constexpr std::size_t kMaxReusedHeadBytes = 4u << 10;  // memory that is kept for the head of the next request
+// Memory that is reserved for a body at once. More is allocated as bytes arrive, because a client could
+// announce a large body and send nothing.
+constexpr std::size_t kMaxBodyReserveBytes = 64u << 10;
 
 bool is_target(std::string_view text) noexcept {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7f; });
 }
 
-// What is left of `text` behind `prefix`, whose letters are lower case.
-std::optional<std::string_view> behind(std::string_view text, std::string_view prefix) noexcept {
-  if (text.size() < prefix.size() || !same_name(text.substr(0, prefix.size()), prefix)) return std::nullopt;
+// Returns `text` without `prefix`; nullopt if `text` does not start with `prefix`. Ignores case.
+std::optional<std::string_view> strip_prefix(std::string_view text, std::string_view prefix) noexcept {
+  if (text.size() < prefix.size() || !equals_ignore_case(text.substr(0, prefix.size()), prefix))
+    return std::nullopt;
   return text.substr(prefix.size());
 }
 
@@ -33,26 +36,26 @@ std::size_t RequestReader::feed(std::string_view bytes) {
 }
 
 std::size_t RequestReader::feed_until_body(std::string_view bytes) {
-  if (state_ == State::idle && !bytes.empty()) begin();
+  if (state_ == State::idle && !bytes.empty()) begin_request();
   return state_ == State::head ? feed_head(bytes) : 0;
 }
 
-void RequestReader::begin() {
+void RequestReader::begin_request() {
   state_ = State::head;
   head_.clear();
   scanned_ = 0;
   request_ = Request();
   authority_.clear();
   body_.clear();
-  body_size_ = 0;
-  chunks_.reset();
-  length_.reset();
-  hosts_ = 0;
-  chunked_ = absolute_ = http_1_0_ = wants_continue_ = false;
+  expected_body_bytes_ = 0;
+  chunk_decoder_.reset();
+  content_length_.reset();
+  host_count_ = 0;
+  chunked_ = absolute_target_ = http_1_0_ = expects_continue_ = false;
   keep_alive_ = true;
 }
 
-bool RequestReader::refuse(int status, std::string message) {
+bool RequestReader::reject(int status, std::string message) {
   state_ = State::refused;
   refusal_ = Refusal{status, std::move(message)};
   reset_string(head_);
@@ -60,44 +63,44 @@ bool RequestReader::refuse(int status, std::string message) {
   return false;
 }
 
-// ---- the head --------------------------------------------------------------------------------------------
+// ---- head ------------------------------------------------------------------------------------------------
 
-// Looks for the end of the head, line by line, and only then at what it says. Each byte is looked at once, in
-// however many pieces it comes.
+// Searches for the end of the head, line by line, and parses the head when it is complete. Searches each byte
+// only once, even if the head arrives in many pieces.
 std::size_t RequestReader::feed_head(std::string_view bytes) {
   const bool in_pieces = !head_.empty();
-  const std::size_t had = head_.size();
+  const std::size_t buffered = head_.size();
   if (in_pieces) head_ += bytes;
-  const std::string_view seen = in_pieces ? std::string_view(head_) : bytes;
+  const std::string_view input = in_pieces ? std::string_view(head_) : bytes;
   std::size_t line = scanned_;
   while (true) {
-    const std::size_t newline = seen.find('\n', std::max(line, had));
-    if (std::min(newline, seen.size()) >= max_header_bytes_) {
-      refuse(431,
-             "the head of the request is over max_header_bytes (" + std::to_string(max_header_bytes_) + ")");
+    const std::size_t newline = input.find('\n', std::max(line, buffered));
+    if (std::min(newline, input.size()) >= max_header_bytes_) {
+      reject(431, "the request head is over max_header_bytes (" + std::to_string(max_header_bytes_) + ")");
       return bytes.size();
     }
     if (newline == std::string_view::npos) break;
-    if (newline == line || seen[newline - 1] != '\r') {
-      refuse(400, "a line of the head does not end with CR LF");
+    if (newline == line || input[newline - 1] != '\r') {
+      reject(400, "a header line does not end with CR LF");
       return bytes.size();
     }
     const bool empty = newline == line + 1;
     const bool first = line == 0;
     line = newline + 1;
-    if (!empty || first) continue;  // an empty line before a request is forgiven, once
+    if (!empty || first) continue;  // one empty line before a request is allowed
     const std::string head(in_pieces ? std::move(head_) : std::string());
-    const std::string_view whole = in_pieces ? std::string_view(head).substr(0, line) : seen.substr(0, line);
+    const std::string_view complete =
+        in_pieces ? std::string_view(head).substr(0, line) : input.substr(0, line);
     head_ = std::string();
-    if (parse_head(whole)) state_ = State::body;
-    return line - had;
+    if (parse_head(complete)) state_ = State::body;
+    return line - buffered;
   }
   scanned_ = line;
   if (!in_pieces) head_ = bytes;
   return bytes.size();
 }
 
-// `head` is whole lines, each of which ends with CR LF; the last one is empty.
+// `head` consists of complete lines, each ending with CR LF; the last one is empty.
 bool RequestReader::parse_head(std::string_view head) {
   const auto next_line = [&head] {
     const std::size_t newline = head.find('\n');
@@ -106,44 +109,44 @@ bool RequestReader::parse_head(std::string_view head) {
     return line;
   };
   if (head.starts_with("\r\n")) head.remove_prefix(2);
-  request_.headers.reserve(kUsualFields, head.size());
+  request_.headers.reserve(kTypicalFieldCount, head.size());
   if (!parse_request_line(next_line())) return false;
   for (std::string_view line = next_line(); !line.empty(); line = next_line()) {
     if (!parse_field(line)) return false;
   }
-  return check_fields();
+  return check_fields_and_prepare_body();
 }
 
 bool RequestReader::parse_request_line(std::string_view line) {
   const std::size_t first = line.find(' ');
   const std::size_t last = line.rfind(' ');
-  if (first == std::string_view::npos || first == last) return refuse(400, "not a request line");
+  if (first == std::string_view::npos || first == last) return reject(400, "malformed request line");
   const std::string_view method = line.substr(0, first);
   const std::string_view version = line.substr(last + 1);
-  if (!is_token(method)) return refuse(400, "not a request line");
+  if (!is_token(method)) return reject(400, "malformed request line");
   if (version == "HTTP/1.0") {
     http_1_0_ = true;
     keep_alive_ = false;
   } else if (version != "HTTP/1.1") {
     const bool other = version.size() == 8 && version.starts_with("HTTP/");
-    return refuse(other ? 505 : 400, "this server speaks HTTP/1.1");
+    return reject(other ? 505 : 400, "unsupported HTTP version; this server supports HTTP/1.1");
   }
   request_.method = method;
   return parse_target(method, line.substr(first + 1, last - first - 1));
 }
 
 bool RequestReader::parse_target(std::string_view method, std::string_view target) {
-  if (!is_target(target)) return refuse(400, "the target of the request has characters it may not have");
-  std::optional<std::string_view> rest = behind(target, "http://");
-  if (!rest) rest = behind(target, "https://");
+  if (!is_target(target)) return reject(400, "the request target has invalid characters");
+  std::optional<std::string_view> rest = strip_prefix(target, "http://");
+  if (!rest) rest = strip_prefix(target, "https://");
   if (rest) {
-    absolute_ = true;
+    absolute_target_ = true;
     const std::size_t path = rest->find_first_of("/?");
     authority_ = rest->substr(0, path);
     target = path == std::string_view::npos ? "/" : rest->substr(path);
   }
   if (!target.starts_with('/') && !(method == "OPTIONS" && target == "*")) {
-    return refuse(400, "the target of the request is not a path");
+    return reject(400, "the request target is not a path");
   }
   request_.target = target;
   return true;
@@ -151,136 +154,143 @@ bool RequestReader::parse_target(std::string_view method, std::string_view targe
 
 bool RequestReader::parse_field(std::string_view line) {
   const std::size_t colon = line.find(':');
-  // A folded line begins with a blank, which is no token either.
+  // This also rejects a folded line, which begins with white space: white space is not allowed in a token.
   if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {
-    return refuse(400, "a line of the head is not `Name: value`");
+    return reject(400, "a header line is not `Name: value`");
   }
   const std::string_view name = line.substr(0, colon);
-  const std::string_view value = without_blanks(line.substr(colon + 1));
-  if (!is_field_value(value)) return refuse(400, "a field has control characters in its value");
-  if (!known_field(name, value)) return false;
+  const std::string_view value = trim_blanks(line.substr(colon + 1));
+  if (!is_field_value(value)) return reject(400, "the value of a header has control characters");
+  if (!apply_known_field(name, value)) return false;
   request_.headers.add(name, value);
   return true;
 }
 
-// The fields that say where a request ends and what becomes of the connection.
-bool RequestReader::known_field(std::string_view name, std::string_view value) {
+// Interprets the fields that determine where the request ends and whether the connection stays open after it.
+// Returns false if the request is rejected.
+bool RequestReader::apply_known_field(std::string_view name, std::string_view value) {
   switch (name.size()) {
     case 4:
-      if (same_name(name, "host")) {
-        ++hosts_;
-        if (!absolute_) authority_ = value;
+      if (equals_ignore_case(name, "host")) {
+        ++host_count_;
+        if (!absolute_target_) authority_ = value;
       }
       return true;
     case 6:
-      if (!same_name(name, "expect") || http_1_0_) return true;
-      if (!same_name(value, "100-continue")) return refuse(417, "only 100-continue can be expected");
-      wants_continue_ = true;
+      if (!equals_ignore_case(name, "expect") || http_1_0_) return true;
+      if (!equals_ignore_case(value, "100-continue"))
+        return reject(417, "unsupported Expect; only 100-continue is supported");
+      expects_continue_ = true;
       return true;
     case 10:
-      if (same_name(name, "connection")) take_connection(value);
+      if (equals_ignore_case(name, "connection")) parse_connection(value);
       return true;
-    case 14: return !same_name(name, "content-length") || take_length(value);
+    case 14: return !equals_ignore_case(name, "content-length") || parse_content_length(value);
     case 16:
-      if (!same_name(name, "content-encoding") || value.empty() || same_name(value, "identity")) return true;
-      return refuse(415, "bodies are taken as they are, without a Content-Encoding");
-    case 17: return !same_name(name, "transfer-encoding") || take_coding(value);
+      if (!equals_ignore_case(name, "content-encoding") || value.empty() ||
+          equals_ignore_case(value, "identity"))
+        return true;
+      return reject(415, "Content-Encoding is not supported; send the body unencoded");
+    case 17: return !equals_ignore_case(name, "transfer-encoding") || parse_transfer_encoding(value);
     default: return true;
   }
 }
 
-bool RequestReader::take_length(std::string_view value) {
-  if (length_) return refuse(400, "more than one Content-Length");
+bool RequestReader::parse_content_length(std::string_view value) {
+  if (content_length_) return reject(400, "more than one Content-Length");
   std::size_t length = 0;
   const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), length);
   const bool digits = !value.empty() && end == value.data() + value.size();
   if (digits && problem == std::errc::result_out_of_range) {
     length = std::numeric_limits<std::size_t>::max();
   } else if (!digits || problem != std::errc()) {
-    return refuse(400, "Content-Length is not a number");
+    return reject(400, "Content-Length is not a number");
   }
-  length_ = length;
+  content_length_ = length;
   return true;
 }
 
-bool RequestReader::take_coding(std::string_view value) {
-  if (chunked_) return refuse(400, "more than one Transfer-Encoding");
-  if (http_1_0_) return refuse(400, "HTTP/1.0 has no Transfer-Encoding");
-  if (!same_name(value, "chunked")) return refuse(501, "the only Transfer-Encoding here is chunked");
+bool RequestReader::parse_transfer_encoding(std::string_view value) {
+  if (chunked_) return reject(400, "more than one Transfer-Encoding");
+  if (http_1_0_) return reject(400, "Transfer-Encoding is not allowed in HTTP/1.0");
+  if (!equals_ignore_case(value, "chunked"))
+    return reject(501, "unsupported Transfer-Encoding; only chunked is supported");
   chunked_ = true;
   return true;
 }
 
-void RequestReader::take_connection(std::string_view value) {
-  each_list_element(value, [this](std::string_view option) {
-    if (same_name(option, "close")) keep_alive_ = false;
-    if (http_1_0_ && same_name(option, "keep-alive")) keep_alive_ = true;
+void RequestReader::parse_connection(std::string_view value) {
+  for_each_list_element(value, [this](std::string_view option) {
+    if (equals_ignore_case(option, "close")) keep_alive_ = false;
+    if (http_1_0_ && equals_ignore_case(option, "keep-alive")) keep_alive_ = true;
   });
 }
 
-bool RequestReader::check_fields() {
-  if (hosts_ > 1 || (hosts_ == 0 && !http_1_0_)) return refuse(400, "there must be one Host");
-  if (chunked_ && length_) return refuse(400, "both Content-Length and Transfer-Encoding");
-  if (length_.value_or(0) > max_body_bytes_) {
-    return refuse(413, "the body is over max_body_bytes (" + std::to_string(max_body_bytes_) + ")");
+bool RequestReader::check_fields_and_prepare_body() {
+  if (host_count_ > 1 || (host_count_ == 0 && !http_1_0_))
+    return reject(400, "the request must have exactly one Host header");
+  if (chunked_ && content_length_)
+    return reject(400, "the request has both Content-Length and Transfer-Encoding");
+  if (content_length_.value_or(0) > max_body_bytes_) {
+    return reject(413, "the body is over max_body_bytes (" + std::to_string(max_body_bytes_) + ")");
   }
-  if (chunked_) chunks_.emplace(max_body_bytes_, max_header_bytes_);
-  body_size_ = length_.value_or(0);
+  if (chunked_) chunk_decoder_.emplace(max_body_bytes_, max_header_bytes_);
+  expected_body_bytes_ = content_length_.value_or(0);
   return true;
 }
 
-// ---- the body --------------------------------------------------------------------------------------------
+// ---- body ------------------------------------------------------------------------------------------------
 
 std::size_t RequestReader::feed_body(std::string_view bytes) {
-  if (chunks_) return feed_chunks(bytes);
-  const std::string_view here = bytes.substr(0, body_size_ - body_.size());
-  if (here.size() == body_size_) {  // whole, and not in pieces: the usual case
-    if (!here.empty()) request_.body = Bytes::copy_of(here);
+  if (chunk_decoder_) return feed_chunks(bytes);
+  const std::string_view available = bytes.substr(0, expected_body_bytes_ - body_.size());
+  if (available.size() == expected_body_bytes_) {  // the common case: the whole body is available
+    if (!available.empty()) request_.body = Bytes::copy_of(available);
     state_ = State::complete;
-    return here.size();
+    return available.size();
   }
-  if (body_.empty()) body_.reserve(std::min(body_size_, kEagerBody));
-  body_ += here;
-  if (body_.size() == body_size_) state_ = State::complete;
-  return here.size();
+  if (body_.empty()) body_.reserve(std::min(expected_body_bytes_, kMaxBodyReserveBytes));
+  body_ += available;
+  if (body_.size() == expected_body_bytes_) state_ = State::complete;
+  return available.size();
 }
 
 std::size_t RequestReader::feed_chunks(std::string_view bytes) {
-  const std::size_t done = chunks_->feed(bytes, body_);
-  switch (chunks_->state()) {
-    case ChunkDecoder::State::more: break;
+  const std::size_t consumed = chunk_decoder_->feed(bytes, body_);
+  switch (chunk_decoder_->state()) {
+    case ChunkDecoder::State::incomplete: break;
     case ChunkDecoder::State::complete: state_ = State::complete; break;
-    case ChunkDecoder::State::malformed: refuse(400, "the chunks of the body are malformed"); break;
-    case ChunkDecoder::State::too_large:
-      refuse(413, "the body is over max_body_bytes (" + std::to_string(max_body_bytes_) + ")");
+    case ChunkDecoder::State::malformed: reject(400, "the chunks of the body are malformed"); break;
+    case ChunkDecoder::State::body_too_large:
+      reject(413, "the body is over max_body_bytes (" + std::to_string(max_body_bytes_) + ")");
       break;
     case ChunkDecoder::State::trailers_too_large:
-      refuse(431, "the trailers are over max_header_bytes (" + std::to_string(max_header_bytes_) + ")");
+      reject(431, "the trailers are over max_header_bytes (" + std::to_string(max_header_bytes_) + ")");
       break;
   }
-  return done;
+  return consumed;
 }
 
-void RequestReader::lend(std::string memory) {
+void RequestReader::provide_body_buffer(std::string memory) {
   if (memory.capacity() <= body_.capacity()) return;
   memory += body_;
   body_ = std::move(memory);
 }
 
-void RequestReader::take(Request& into) {
+void RequestReader::extract_request(Request& into) {
   if (!body_.empty()) request_.body = Bytes::adopt(std::exchange(body_, std::string()));
-  // Where `into` has memory of an earlier request, the two are exchanged.
+  // The move assignment swaps the memory: if `into` has memory of an earlier request, request_ reuses it.
   into = std::move(request_);
-  if (head_capacity() > kKeptHead) release();
+  if (head_capacity() > kMaxReusedHeadBytes) release_memory();
   state_ = State::idle;
 }
 
-void RequestReader::release() {
+void RequestReader::release_memory() {
   const Request freed(std::move(request_));
   reset_string(head_);
   reset_string(body_);
   reset_string(authority_);
-  chunks_.reset();
+  chunk_decoder_.reset();
 }
 
 }  // namespace fairlead::http

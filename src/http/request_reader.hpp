@@ -1,6 +1,6 @@
-// RequestReader: takes the bytes of a connection apart into requests, strictly. What two programs could read
-// in two ways (a length given twice, a line end of one byte, a folded line, …) is refused, so that nobody can
-// smuggle a request past a proxy in front of us. Sans I/O.
+// RequestReader: parses the bytes of a connection into HTTP requests, one after the other. It rejects
+// everything that two programs could interpret differently (two lengths, a bare LF, a folded line, …), so
+// that no request can be smuggled past a proxy in front of the server. Does no I/O.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace fairlead::http {
 
 class RequestReader {
  public:
-  // Why a request is answered before anybody has seen it. The connection ends with that answer: where the
-  // next request would begin is no longer known.
+  // The response to a request that is rejected before it is passed to a handler. The connection is closed
+  // after this response, because it is unknown where the next request would begin.
   struct Refusal {
     int status = 400;
     std::string message;
@@ -28,100 +28,110 @@ class RequestReader {
   RequestReader(std::size_t max_header_bytes, std::size_t max_body_bytes)
       : max_header_bytes_(max_header_bytes), max_body_bytes_(max_body_bytes) {}
 
-  // Takes as much as belongs to the present request and returns how much that was.
+  // Parses the bytes that belong to the current request, and returns their number. The rest belongs to later
+  // requests.
   std::size_t feed(std::string_view bytes);
-  // The same, but stops before the body, in state `body`: feed() takes the rest.
+  // Does the same, but stops at the end of the head, with state() `body`. feed() then parses the body.
   std::size_t feed_until_body(std::string_view bytes);
-  // body: how much feed() of so many bytes may add to what is buffered. 0 if they hold the whole body.
-  std::size_t would_buffer(std::size_t bytes) const noexcept {
-    if (chunks_) return bytes;
-    const std::size_t left = body_size_ - body_.size();
+  // Returns how many bytes the buffer of the body can grow by when feed() is called with `bytes` bytes.
+  // Returns 0 if the bytes are the whole body, because feed() copies a body that is complete directly into
+  // the request. REQUIRES: state `body`.
+  std::size_t bytes_to_buffer(std::size_t bytes) const noexcept {
+    if (chunk_decoder_) return bytes;
+    const std::size_t left = expected_body_bytes_ - body_.size();
     return body_.empty() && bytes >= left ? 0 : std::min(bytes, left);
   }
   State state() const noexcept { return state_; }
   const Refusal& refusal() const noexcept { return refusal_; }
 
-  // How much of a body of known length is missing. fill() lets it be read to where it stays: `read` gets a
-  // span and returns how much of it it has filled.
-  std::size_t missing() const noexcept {
-    return state_ == State::body && !chunks_ ? body_size_ - body_.size() : 0;
+  // Returns how many bytes of a body with Content-Length have not arrived. Returns 0 if the body is chunked,
+  // and in other states than `body`.
+  std::size_t missing_body_bytes() const noexcept {
+    return state_ == State::body && !chunk_decoder_ ? expected_body_bytes_ - body_.size() : 0;
   }
+  // Calls `read` with a span of `room` bytes in the buffer of the body, so that input is read there without a
+  // copy. `read` returns how many bytes of the span it has filled. REQUIRES: room <= missing_body_bytes().
   template <class Read>
-  void fill(std::size_t room, Read&& read) {
+  void fill_body(std::size_t room, Read&& read) {
     const std::size_t have = body_.size();
     body_.resize_and_overwrite(have + room, [&](char* data, std::size_t) {
       return have + read(std::span<char>(data + have, room));
     });
-    if (body_.size() == body_size_) state_ = State::complete;
+    if (body_.size() == expected_body_bytes_) state_ = State::complete;
   }
-  std::size_t body_bytes() const noexcept { return body_.size(); }
-  // Bytes of memory that everything but the body occupies: an incomplete head or line of chunks, and what was
-  // parsed.
+  std::size_t received_body_bytes() const noexcept { return body_.size(); }
+  // Returns the size in bytes of the memory that is allocated for everything but the body: an incomplete head
+  // or chunk line, and the parsed head.
   std::size_t head_capacity() const noexcept {
     return head_.capacity() + capacity_of_head(request_) + authority_.capacity() +
-           (chunks_ ? chunks_->line_capacity() : 0);
+           (chunk_decoder_ ? chunk_decoder_->line_capacity() : 0);
   }
   static std::size_t capacity_of_head(const Request& request) noexcept {
     return request.method.capacity() + request.target.capacity() + request.headers.capacity();
   }
-  // An empty string with memory, for a long body; used when it is larger than what there is.
-  void lend(std::string memory);
+  // Offers an empty string whose allocated memory is used as the buffer of the body, if its capacity exceeds
+  // that of the present buffer. Saves an allocation for a large body.
+  void provide_body_buffer(std::string memory);
 
-  // The client waits for 100 Continue before it sends the body.
-  bool wants_continue() const noexcept { return state_ == State::body && wants_continue_; }
-  void continued() noexcept { wants_continue_ = false; }
+  // Returns whether the client waits for 100 Continue before it sends the body (Expect: 100-continue).
+  bool expects_continue() const noexcept { return state_ == State::body && expects_continue_; }
+  void on_continue_sent() noexcept { expects_continue_ = false; }
 
-  // body or complete: the request as far as its head goes.
+  // Returns the parsed request, without its body. REQUIRES: state `body` or `complete`.
   Request& head() noexcept { return request_; }
 
-  // complete: hands the request over; whether the connection stays open is known until the next feed().
-  void take(Request& into);
+  // Moves the request to `into`; the reader is then ready for the next request. keep_alive() and http_1_0()
+  // still describe the moved request until the next feed(). REQUIRES: state `complete`.
+  void extract_request(Request& into);
   bool keep_alive() const noexcept { return keep_alive_; }
   bool http_1_0() const noexcept { return http_1_0_; }
-  // The authority the request is for: of an absolute target, or else of Host. Valid until take().
+  // Returns the host and port that the request is for: those in an absolute target, otherwise those in Host.
+  // Valid until extract_request().
   const std::string& authority() const noexcept { return authority_; }
 
-  // Frees all memory. Nothing is fed afterwards.
-  void release();
+  // Frees all memory. REQUIRES: feed() is not called afterwards.
+  void release_memory();
 
-  // Ends it, for a reason that may lie elsewhere (a timeout). Returns false, for whoever returns that.
-  bool refuse(int status, std::string message);
+  // Rejects the current request. The caller may do so for reasons that the parser does not know, such as a
+  // timeout. Always returns false, so that the parse functions can return its result.
+  bool reject(int status, std::string message);
 
  private:
   std::size_t feed_head(std::string_view bytes);
   std::size_t feed_body(std::string_view bytes);
   std::size_t feed_chunks(std::string_view bytes);
-  void begin();
+  void begin_request();
   bool parse_head(std::string_view head);
   bool parse_request_line(std::string_view line);
   bool parse_target(std::string_view method, std::string_view target);
   bool parse_field(std::string_view line);
-  bool known_field(std::string_view name, std::string_view value);
-  bool check_fields();
-  bool take_length(std::string_view value);
-  bool take_coding(std::string_view value);
-  void take_connection(std::string_view value);
+  bool apply_known_field(std::string_view name, std::string_view value);
+  // Checks the fields that must agree with each other, and determines how the body is delimited.
+  bool check_fields_and_prepare_body();
+  bool parse_content_length(std::string_view value);
+  bool parse_transfer_encoding(std::string_view value);
+  void parse_connection(std::string_view value);
 
   std::size_t max_header_bytes_;
   std::size_t max_body_bytes_;
   State state_ = State::idle;
   Refusal refusal_;
 
-  std::string head_;         // the beginning of a head whose end has not come yet
-  std::size_t scanned_ = 0;  // of it: no end before this
+  std::string head_;         // the received part of an incomplete head
+  std::size_t scanned_ = 0;  // offset in head_ of the first line without an end
   Request request_;
   std::string authority_;
   std::string body_;
-  std::size_t body_size_ = 0;
-  std::optional<ChunkDecoder> chunks_;
-  // What the head said.
-  std::optional<std::size_t> length_;
-  unsigned hosts_ = 0;
+  std::size_t expected_body_bytes_ = 0;  // as Content-Length says; 0 if the body is chunked
+  std::optional<ChunkDecoder> chunk_decoder_;
+  // Facts from the head of the current request.
+  std::optional<std::size_t> content_length_;
+  unsigned host_count_ = 0;
   bool chunked_ = false;
-  bool absolute_ = false;
+  bool absolute_target_ = false;
   bool http_1_0_ = false;
   bool keep_alive_ = true;
-  bool wants_continue_ = false;
+  bool expects_continue_ = false;
 };
 
 }  // namespace fairlead::http

@@ -9,7 +9,7 @@
 
 namespace fairlead::http {
 
-using namespace std::string_view_literals;  // what is appended has a known length
+using namespace std::string_view_literals;  // appending a string_view needs no strlen()
 
 std::string_view reason_phrase(int status) noexcept {
   switch (status) {
@@ -58,7 +58,8 @@ std::string_view DateField::now() {
     std::tm parts{};
     ::gmtime_r(&second_, &parts);
     std::array<char, 64> text;
-    // The program's locale is "C" unless it says otherwise, and HTTP's is English: names by hand.
+    // HTTP requires English names of days and months. They are inserted here, because the names that
+    // strftime() writes depend on the locale of the process.
     static constexpr std::array<const char*, 7> kDays = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
     static constexpr std::array<const char*, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                             "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -73,12 +74,12 @@ std::string_view DateField::now() {
 
 namespace {
 
-bool is_servers_own(std::string_view name) noexcept {
+bool is_set_by_server(std::string_view name) noexcept {
   switch (name.size()) {
-    case 4: return same_name(name, "date");
-    case 10: return same_name(name, "connection");
-    case 14: return same_name(name, "content-length");
-    case 17: return same_name(name, "transfer-encoding");
+    case 4: return equals_ignore_case(name, "date");
+    case 10: return equals_ignore_case(name, "connection");
+    case 14: return equals_ignore_case(name, "content-length");
+    case 17: return equals_ignore_case(name, "transfer-encoding");
     default: return false;
   }
 }
@@ -102,17 +103,17 @@ void append_number(std::string& out, std::size_t number) {
   out.append(digits.data(), end);
 }
 
-void append_framing(std::string& out, int status, const HeadFraming& framing) {
+void append_framing(std::string& out, int status, const ResponseFraming& framing) {
   switch (framing.body) {
-    case HeadFraming::Body::chunked: out += "Transfer-Encoding: chunked\r\n"sv; break;
-    case HeadFraming::Body::sized:
+    case ResponseFraming::Body::chunked: out += "Transfer-Encoding: chunked\r\n"sv; break;
+    case ResponseFraming::Body::sized:
       if (status == 204 || status == 304 || status < 200) break;
       out += "Content-Length: "sv;
-      append_number(out, framing.size);
+      append_number(out, framing.content_length);
       out += "\r\n"sv;
       break;
-    case HeadFraming::Body::none:
-    case HeadFraming::Body::until_close: break;
+    case ResponseFraming::Body::none:
+    case ResponseFraming::Body::until_close: break;
   }
   if (framing.upgrade) {
     out += "Connection: Upgrade\r\n"sv;
@@ -125,8 +126,8 @@ void append_framing(std::string& out, int status, const HeadFraming& framing) {
 
 }  // namespace
 
-void write_head(std::string& out, const Response& response, const HeadFraming& framing,
-                std::string_view date) {
+void append_head(std::string& out, const Response& response, const ResponseFraming& framing,
+                 std::string_view date) {
   out += "HTTP/1.1 "sv;
   append_number(out, static_cast<std::size_t>(response.status));
   out += ' ';
@@ -134,7 +135,7 @@ void write_head(std::string& out, const Response& response, const HeadFraming& f
   out += "\r\n"sv;
   out += date;
   for (const auto& [name, value] : response.headers) {
-    if (!is_servers_own(name) && is_token(name)) append_field(out, name, value);
+    if (!is_set_by_server(name) && is_token(name)) append_field(out, name, value);
   }
   if (!framing.origin.empty() && !response.headers.has("Access-Control-Allow-Origin")) {
     append_field(out, "Access-Control-Allow-Origin", framing.origin);
@@ -155,7 +156,7 @@ Response refusal_response(int status, std::string_view message) {
 }
 
 std::string surplus_message(const ServerOptions& options) {
-  return "max_connections (" + std::to_string(options.max_connections) + ") are open";
+  return "too many connections: max_connections (" + std::to_string(options.max_connections) + ") are open";
 }
 
 }  // namespace fairlead::http

@@ -1,4 +1,4 @@
-// The head of an answer as it goes over the wire.
+// Serializes the head of a response of the HTTP server.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,10 @@
 
 namespace fairlead::http {
 
+// Returns the standard text for a status, such as "Not Found" for 404.
 std::string_view reason_phrase(int status) noexcept;
 
-// "Date: Tue, 15 Nov 1994 08:12:31 GMT\r\n", made once a second.
+// Formats the Date field, "Date: Tue, 15 Nov 1994 08:12:31 GMT\r\n", at most once per second.
 class DateField {
  public:
   std::string_view now();
@@ -22,24 +23,27 @@ class DateField {
   std::string text_;
 };
 
-struct HeadFraming {
+// How a response is delimited and whether the connection stays open after it. append_head() derives further
+// header fields from it, in addition to the fields of the Response.
+struct ResponseFraming {
   enum class Body : std::uint8_t { none, sized, chunked, until_close };
   Body body = Body::sized;
-  std::size_t size = 0;  // sized
-  bool http_1_0 = false;
+  std::size_t content_length = 0;  // for Body::sized
+  bool http_1_0 = false;           // the request has HTTP version 1.0
   bool keep_alive = true;
-  bool upgrade = false;
-  std::string_view origin;  // of a page that may see the answer; empty: none
+  bool upgrade = false;     // the connection continues with another protocol
+  std::string_view origin;  // the allowed origin for the CORS headers; empty: no CORS headers
 };
 
-// Appends status line, fields and the empty line. Fields that are the server's own business are left out of
-// what the handler gave; control characters in values become blanks.
-void write_head(std::string& out, const Response& response, const HeadFraming& framing,
-                std::string_view date);
+// Appends the status line, the fields and the empty line to `out`. `date` is a complete Date field. Omits the
+// fields of `response` that the server sets itself, and replaces control characters in values with spaces.
+void append_head(std::string& out, const Response& response, const ResponseFraming& framing,
+                 std::string_view date);
 
-// A refusal by the server itself: an error object without an id.
+// Returns a response by which the server itself rejects a request. Its body is a JSON-RPC error without an
+// id.
 Response refusal_response(int status, std::string_view message);
-// What a client is told that is one too many.
+// Returns the error message for a client whose connection exceeds max_connections.
 std::string surplus_message(const ServerOptions& options);
 
 }  // namespace fairlead::http

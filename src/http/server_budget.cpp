@@ -1,19 +1,20 @@
-// What a ServerConnection charges to its clients' accounts: a request from its first byte until it is
-// answered, requests behind it, and answers that the client has not read.
+// ServerConnection: charges memory to the accounts of clients. A client is charged for a request from its
+// first byte until its response, for input that is read ahead of the current request, and for responses that
+// the client has not read.
 #include "http/server_connection.hpp"
 
 namespace fairlead::http {
 
 namespace {
 
-// An answer this small is sent over budget too: it is an error more often than not.
-constexpr std::size_t kSmallAnswer = 1024;
+// A response smaller than this is sent even if it exceeds the budget: it is most likely an error.
+constexpr std::size_t kSmallResponseBytes = 1024;
 
-// Heads up to this size belong to what every connection may use without being charged for it.
-constexpr std::size_t kUnchargedHead = 4u << 10;
+// Heads up to this size are part of the fixed cost of a connection and are not charged.
+constexpr std::size_t kMaxUnchargedHeadBytes = 4u << 10;
 
-std::size_t charge_of_head(std::size_t capacity) {
-  return capacity > kUnchargedHead ? capacity : 0;
+std::size_t head_charge(std::size_t capacity) {
+  return capacity > kMaxUnchargedHeadBytes ? capacity : 0;
 }
 
 int status_of(ChargeOutcome outcome) {
@@ -21,7 +22,7 @@ int status_of(ChargeOutcome outcome) {
 }
 
 Response refusal_of(const ByteCharge& charge, ChargeOutcome outcome) {
-  return refusal_response(status_of(outcome), charge.refusal(outcome).message());
+  return refusal_response(status_of(outcome), charge.refusal_error(outcome).message());
 }
 
 }  // namespace
@@ -33,77 +34,89 @@ std::shared_ptr<ByteAccount> ServerConnection::account_of(const PrincipalPtr& pr
   return account_;
 }
 
-// Returns false when the request has been refused.
-bool ServerConnection::charge_body(std::size_t bytes) {
-  if (body_charge_.bytes() == 0)
-    body_charge_ = ByteCharge(account_of(admission_.principal ? admission_.principal : peer_));
-  const ChargeOutcome outcome = body_charge_.resize(bytes + charge_of_head(reader_.head_capacity()));
+// Charges the request that is being read, with `bytes` bytes of its body. Returns false if it was rejected.
+bool ServerConnection::charge_incomplete_request(std::size_t bytes) {
+  if (incomplete_request_charge_.bytes() == 0)
+    incomplete_request_charge_ =
+        ByteCharge(account_of(authentication_.principal ? authentication_.principal : peer_principal_));
+  const ChargeOutcome outcome =
+      incomplete_request_charge_.resize(bytes + head_charge(reader_.head_capacity()));
   if (outcome == ChargeOutcome::charged) return true;
-  give_up_request(status_of(outcome), body_charge_.refusal(outcome).message());
+  reject_incomplete_request(status_of(outcome), incomplete_request_charge_.refusal_error(outcome).message());
   return false;
 }
 
-// Requests behind one that is not answered yet. A client over its budget that sends them all the same is cut
-// off.
+// Charges `bytes` bytes of input that follow the current request. Returns false if they exceed the budget;
+// the caller then closes the connection.
 bool ServerConnection::charge_read_ahead(std::size_t bytes) {
   if (read_ahead_charge_.bytes() == 0)
-    read_ahead_charge_ = ByteCharge(account_ ? account_ : account_of(peer_));
+    read_ahead_charge_ = ByteCharge(account_ ? account_ : account_of(peer_principal_));
   const ChargeOutcome outcome = read_ahead_charge_.resize(bytes);
   if (outcome == ChargeOutcome::charged) return true;
-  core_->options.log.debug("closed a connection",
-                           {{"client", remote_}, {"reason", read_ahead_charge_.refusal(outcome).message()}});
+  core_->options.log.debug(
+      "closed a connection",
+      {{"client", remote_}, {"reason", read_ahead_charge_.refusal_error(outcome).message()}});
   return false;
 }
 
-// At the end of a turn, when no more is read than there is. A head is charged here only: a turn reads at most
+// Called at the end of a turn. Sets the charge for the request that is being read to the number of bytes that
+// were actually received. The head of a request is charged only here, because one turn reads at most
 // max_header_bytes of it.
-void ServerConnection::count_request() {
+void ServerConnection::update_incomplete_request_charge() {
   const RequestReader::State state = reader_.state();
-  const bool incomplete = pump_.open() && !closing_ &&
+  const bool incomplete = pump_.is_open() && !closing_ &&
                           (state == RequestReader::State::head || state == RequestReader::State::body ||
-                           admission_.stage == Admission::Stage::waiting);
+                           authentication_.stage == RequestAuthentication::Stage::waiting);
   if (incomplete) {
-    static_cast<void>(charge_body(reader_.body_bytes()));
+    static_cast<void>(charge_incomplete_request(reader_.received_body_bytes()));
   } else {
-    body_charge_.set(0);
+    incomplete_request_charge_.set(0);
   }
 }
 
-// At the end of a turn: also what came with a request in one read.
-void ServerConnection::count_read_ahead() {
-  if (!pending_.empty() && !charge_read_ahead(pending_.size())) close();
+// Called at the end of a turn. Charges the input that is read ahead, also if it arrived together with a
+// request.
+void ServerConnection::update_read_ahead_charge() {
+  if (!read_ahead_.empty() && !charge_read_ahead(read_ahead_.size())) close();
 }
 
-// A whole request: from here on its exchange holds the charge. Returns the refusal when it does not fit.
-std::optional<Response> ServerConnection::charge_request(ServerExchange& exchange) {
-  body_charge_.set(0);
+// Moves the charge for a complete request to its exchange. Returns the response that rejects the request if
+// the request exceeds the budget; otherwise nullopt.
+std::optional<Response> ServerConnection::charge_complete_request(ServerExchange& exchange) {
+  incomplete_request_charge_.set(0);
   exchange.charge_ = ByteCharge(account_of(exchange.request_.principal));
-  exchange.head_bytes_ = charge_of_head(RequestReader::capacity_of_head(exchange.request_));
-  const ChargeOutcome outcome = exchange.charge_.resize(exchange.head_bytes_ + exchange.request_.body.size());
+  exchange.charged_head_bytes_ = head_charge(RequestReader::capacity_of_head(exchange.request_));
+  const ChargeOutcome outcome =
+      exchange.charge_.resize(exchange.charged_head_bytes_ + exchange.request_.body.size());
   if (outcome == ChargeOutcome::charged) return std::nullopt;
   Response refused = refusal_of(exchange.charge_, outcome);
   exchange.request_.body = Bytes();
   return refused;
 }
 
+// Charges the queued output and `bytes` further bytes.
 ChargeOutcome ServerConnection::charge_output(std::size_t bytes) {
-  if (answer_charge_.bytes() == 0 && account_) answer_charge_ = ByteCharge(account_);
-  return answer_charge_.resize(queue_.bytes() + bytes);
+  if (response_charge_.bytes() == 0 && account_) response_charge_ = ByteCharge(account_);
+  return response_charge_.resize(queue_.unwritten_bytes() + bytes);
 }
 
-std::optional<Response> ServerConnection::charge_answer(const Response& response) {
+// Returns the error response to send instead if `response` exceeds the budget; otherwise nullopt.
+std::optional<Response> ServerConnection::charge_response(const Response& response) {
   std::size_t bytes = 0;
   for (const Bytes& part : response.body) bytes += part.size();
   const ChargeOutcome outcome = charge_output(bytes);
-  if (outcome == ChargeOutcome::charged || bytes < kSmallAnswer) return std::nullopt;
-  return refusal_of(answer_charge_, outcome);
+  if (outcome == ChargeOutcome::charged || bytes < kSmallResponseBytes) return std::nullopt;
+  return refusal_of(response_charge_, outcome);
 }
 
+// Charges a chunk of a streamed response. Returns false if it exceeds the budget; the caller then closes the
+// connection.
 bool ServerConnection::charge_chunk(std::size_t bytes) {
   const ChargeOutcome outcome = charge_output(bytes);
   if (outcome == ChargeOutcome::charged) return true;
-  core_->options.log.warning("closed a connection whose client does not read its answer",
-                             {{"client", remote_}, {"reason", answer_charge_.refusal(outcome).message()}});
+  core_->options.log.warning(
+      "closed a connection: the client does not read the response",
+      {{"client", remote_}, {"reason", response_charge_.refusal_error(outcome).message()}});
   return false;
 }
 

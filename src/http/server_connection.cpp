@@ -6,192 +6,206 @@
 #include <utility>
 
 #include "base/reset_string.hpp"
+
 namespace fairlead::http {
 
 namespace {
 
-constexpr std::size_t kDirectFrom = 16u << 10;  // so much of a body missing is read to where it stays
-constexpr std::size_t kLeastRead = 64u << 10;
-constexpr std::size_t kLargestRead = 1u << 20;
-constexpr std::size_t kReadAhead = 64u << 10;     // of requests behind one that is not answered yet
-constexpr std::size_t kLargestInput = 64u << 10;  // of one read that may bring several requests
-constexpr int kRequestsPerTurn = 64;              // of one connection, while no other client waits
-constexpr std::size_t kAnswersAhead = 64u << 10;  // of pipelined answers, before they are written
+// If at least this many bytes of a body are missing, they are read directly into the buffer of the body.
+constexpr std::size_t kMinDirectReadBytes = 16u << 10;
+constexpr std::size_t kMinBodyReadBytes = 64u << 10;   // one direct read of a body
+constexpr std::size_t kMaxBodyReadBytes = 1u << 20;    // one direct read of a body
+constexpr std::size_t kMaxReadAheadBytes = 64u << 10;  // input that is read while a request has no response
+constexpr std::size_t kMaxReadBytes = 64u << 10;       // one read, which may contain several requests
+constexpr int kMaxRequestsPerTurn = 64;  // requests of one connection, while no other client waits
+// Size of pipelined responses that are collected for one write.
+constexpr std::size_t kMaxQueuedResponseBytes = 64u << 10;
 
 }  // namespace
 
 ServerConnection::ServerConnection(std::shared_ptr<ServerCore> core, std::unique_ptr<ByteStream> stream,
-                                   PrincipalPtr peer, bool surplus)
+                                   PrincipalPtr peer_principal, bool surplus)
     : core_(std::move(core)),
-      remote_(stream->remote()),
-      network_(network_of_remote(remote_)),
-      peer_(std::move(peer)),
+      remote_(stream->remote_name()),
+      network_(client_network(remote_)),
+      peer_principal_(std::move(peer_principal)),
       reader_(core_->options.max_header_bytes, core_->options.max_body_bytes),
       pump_(core_->loop, *this, queue_, std::move(stream), remote_, core_->options.write_stall),
       surplus_(surplus) {}
 
 void ServerConnection::start() {
   if (surplus_) {
-    refuse(503, surplus_message(core_->options));
+    queue_rejection(503, surplus_message(core_->options));
     pump_.flush();
   }
-  settle();
+  schedule_next();
 }
 
 // ---- reading ---------------------------------------------------------------------------------------------
 
-// Answers that handlers give on the spot leave in one write after each read.
+// Reads and processes input once. All responses that handlers send during that are written together
+// afterwards.
 bool ServerConnection::read_once() {
-  const bool more = read_next();
+  const bool more = read_and_process_input();
   pump_.flush();
   return more;
 }
 
-// There is no memory for what the client sends. It is told so where that is still possible.
+// Called when memory for the input of the client could not be allocated. The client gets 503, unless another
+// response is in progress; then the connection is closed.
 void ServerConnection::on_out_of_memory() {
-  core_->options.log.error("out of memory: a request was given up", {{"client", remote_}});
-  if (current_ || !pump_.open()) return close();
-  body_charge_.set(0);
-  give_up_request(503, "resource exhausted: out of memory");
+  core_->options.log.error("out of memory: rejected a request", {{"client", remote_}});
+  if (current_exchange_ || !pump_.is_open()) return close();
+  incomplete_request_charge_.set(0);
+  reject_incomplete_request(503, "resource exhausted: out of memory");
 }
 
 void ServerConnection::on_turn_end() {
-  turn_requests_ = 0;
-  count_request();
-  count_read_ahead();
-  settle();
+  requests_in_turn_ = 0;
+  update_incomplete_request_charge();
+  update_read_ahead_charge();
+  schedule_next();
 }
 
-bool ServerConnection::read_next() {
-  take_pending();  // was read before what comes now
-  if (!pump_.open()) return false;
-  if (closing_) return discard();
+bool ServerConnection::read_and_process_input() {
+  process_read_ahead();  // input that was read ahead precedes new input
+  if (!pump_.is_open()) return false;
+  if (closing_) return discard_input();
   if (turn_is_over()) return false;
-  if (!may_take_next()) return read_ahead();
-  return reader_.missing() >= kDirectFrom ? read_body() : read_some();
+  if (!may_process_input()) return read_ahead();
+  return reader_.missing_body_bytes() >= kMinDirectReadBytes ? read_body() : read_some();
 }
 
 bool ServerConnection::read_some() {
-  const std::span<char> scratch = core_->loop.scratch().first(kLargestInput);
-  const ByteStream::Io io = pump_.read(scratch);
-  if (io.state == ByteStream::State::ok) take(std::string_view(scratch.data(), io.bytes));
-  return after_read(io, scratch.size());
+  const std::span<char> scratch = core_->loop.scratch_buffer().first(kMaxReadBytes);
+  const ByteStream::IoResult io = pump_.read(scratch);
+  if (io.status == ByteStream::IoStatus::ok) process_input(std::string_view(scratch.data(), io.bytes));
+  return handle_read_result(io, scratch.size());
 }
 
 bool ServerConnection::read_body() {
-  const std::size_t missing = reader_.missing();
-  if (missing >= kLeastRead) reader_.lend(core_->loop.large_buffer());
-  const std::size_t room = std::min(missing, std::clamp(reader_.body_bytes(), kLeastRead, kLargestRead));
-  if (!charge_body(reader_.body_bytes() + room)) return false;
-  ByteStream::Io io;
-  reader_.fill(room, [&](std::span<char> into) {
+  const std::size_t missing = reader_.missing_body_bytes();
+  if (missing >= kMinBodyReadBytes) reader_.provide_body_buffer(core_->loop.recycled_buffer());
+  const std::size_t room =
+      std::min(missing, std::clamp(reader_.received_body_bytes(), kMinBodyReadBytes, kMaxBodyReadBytes));
+  if (!charge_incomplete_request(reader_.received_body_bytes() + room)) return false;
+  ByteStream::IoResult io;
+  reader_.fill_body(room, [&](std::span<char> into) {
     io = pump_.read(into);
-    return io.state == ByteStream::State::ok ? io.bytes : 0;
+    return io.status == ByteStream::IoStatus::ok ? io.bytes : 0;
   });
-  after_feed();
-  return after_read(io, room);
+  continue_request();
+  return handle_read_result(io, room);
 }
 
-// While a request waits for its answer: requests behind it have to wait, and an end of the input means that
-// nobody waits for the answer any more.
+// Called while a request has no response. Later requests have to wait, but input is read nevertheless,
+// because the end of the input means that the client no longer waits for the response.
 bool ServerConnection::read_ahead() {
-  const std::size_t have = pending_.size() - pending_done_;
-  if (have >= kReadAhead) return false;
-  const std::span<char> scratch = core_->loop.scratch().first(kReadAhead - have);
-  const ByteStream::Io io = pump_.read(scratch);
-  pending_.erase(0, std::exchange(pending_done_, 0));
+  const std::size_t have = read_ahead_.size() - read_ahead_processed_;
+  if (have >= kMaxReadAheadBytes) return false;
+  const std::span<char> scratch = core_->loop.scratch_buffer().first(kMaxReadAheadBytes - have);
+  const ByteStream::IoResult io = pump_.read(scratch);
+  read_ahead_.erase(0, std::exchange(read_ahead_processed_, 0));
   if (!charge_read_ahead(have + io.bytes)) {
     close();
     return false;
   }
-  pending_.append(scratch.data(), io.bytes);
-  return after_read(io, scratch.size());
+  read_ahead_.append(scratch.data(), io.bytes);
+  return handle_read_result(io, scratch.size());
 }
 
-bool ServerConnection::discard() {
-  const std::span<char> scratch = core_->loop.scratch();
-  return after_read(pump_.read(scratch), scratch.size());
+// Reads and drops input.
+bool ServerConnection::discard_input() {
+  const std::span<char> scratch = core_->loop.scratch_buffer();
+  return handle_read_result(pump_.read(scratch), scratch.size());
 }
 
-bool ServerConnection::after_read(const ByteStream::Io& io, std::size_t room) {
-  switch (io.state) {
-    case ByteStream::State::ok: return io.bytes == room;
-    case ByteStream::State::again: break;
-    case ByteStream::State::ended: end_of_input(); break;
-    case ByteStream::State::failed:
-      if (io.error) core_->options.log.debug("a connection broke", {{"reason", io.error->message()}});
+// Handles the result of a read into `room` bytes. Returns whether more input may be available.
+bool ServerConnection::handle_read_result(const ByteStream::IoResult& io, std::size_t room) {
+  switch (io.status) {
+    case ByteStream::IoStatus::ok: return io.bytes == room;
+    case ByteStream::IoStatus::again: break;
+    case ByteStream::IoStatus::ended: on_end_of_input(); break;
+    case ByteStream::IoStatus::failed:
+      if (io.error) core_->options.log.debug("connection failed", {{"reason", io.error->message()}});
       close();
       break;
   }
   return false;
 }
 
-// Whoever stops sending with an answer outstanding is taken for gone: that is how clients of MCP cancel. An
-// answer that is complete already is still written.
-void ServerConnection::end_of_input() {
+// Called when the client has shut down its sending side. If a response is incomplete, the client counts as
+// disconnected, because MCP clients cancel requests in this way. Responses that are complete are still
+// written.
+void ServerConnection::on_end_of_input() {
   input_ended_ = true;
-  if (current_ || queue_.empty()) return close();
+  if (current_exchange_ || queue_.empty()) return close();
   closing_ = true;
 }
 
-// Feeds the reader. A body that comes in pieces or in chunks is charged first, to the principal that sends it
-// where that can be told from the head alone. A body that is there as a whole is charged by dispatch().
+// Passes input to the reader. Returns the number of bytes consumed. A body that arrives in several pieces or
+// in chunks is charged before it is buffered; it is charged to the principal of the request if authentication
+// does not have to wait. A body that is complete at once is charged by dispatch().
 std::size_t ServerConnection::feed(std::string_view bytes) {
   const std::size_t head = reader_.feed_until_body(bytes);
   if (reader_.state() != RequestReader::State::body) return head;
-  if (reader_.body_bytes() == 0) body_charge_.set(0);  // the head was charged to the address
+  if (reader_.received_body_bytes() == 0)
+    incomplete_request_charge_.set(0);  // the head was charged to the client's address
   const std::string_view rest = bytes.substr(head);
-  if (const std::size_t more = reader_.would_buffer(rest.size()); more > 0) {
-    static_cast<void>(is_decided());
-    if (!charge_body(reader_.body_bytes() + more)) return bytes.size();
+  if (const std::size_t more = reader_.bytes_to_buffer(rest.size()); more > 0) {
+    static_cast<void>(try_authenticate());
+    if (!charge_incomplete_request(reader_.received_body_bytes() + more)) return bytes.size();
   }
   return head + reader_.feed(rest);
 }
 
-void ServerConnection::take(std::string_view bytes) {
+void ServerConnection::process_input(std::string_view bytes) {
   const std::size_t done = feed(bytes);
-  // Before a handler runs: the bytes are in a buffer that is everybody's.
-  if (reader_.state() == RequestReader::State::complete) pending_.assign(bytes.substr(done));
-  after_feed();
-  take_pending();
+  // The rest is copied before a handler runs, because the bytes are in the scratch buffer, which all
+  // connections share.
+  if (reader_.state() == RequestReader::State::complete) read_ahead_.assign(bytes.substr(done));
+  continue_request();
+  process_read_ahead();
 }
 
-void ServerConnection::take_pending() {
-  if (pending_.empty()) return;
-  while (pending_done_ < pending_.size() && may_take_next()) {
-    pending_done_ += feed(std::string_view(pending_).substr(pending_done_));
-    after_feed();
-    if (queue_.bytes() >= kAnswersAhead) pump_.flush();
+// Processes the requests in read_ahead_ as far as possible in this turn.
+void ServerConnection::process_read_ahead() {
+  if (read_ahead_.empty()) return;
+  while (read_ahead_processed_ < read_ahead_.size() && may_process_input()) {
+    read_ahead_processed_ += feed(std::string_view(read_ahead_).substr(read_ahead_processed_));
+    continue_request();
+    if (queue_.unwritten_bytes() >= kMaxQueuedResponseBytes) pump_.flush();
   }
-  if (pending_done_ < pending_.size()) return;
-  reset_string(pending_);
-  pending_done_ = 0;
+  if (read_ahead_processed_ < read_ahead_.size()) return;
+  reset_string(read_ahead_);
+  read_ahead_processed_ = 0;
   read_ahead_charge_.set(0);
 }
 
-// Where requests of other clients wait, each connection handles one at a time.
+// Returns whether the connection has handled as many requests as it may in one turn: one, while requests of
+// other clients wait.
 bool ServerConnection::turn_is_over() const noexcept {
-  return turn_requests_ >= (core_->loop.fair().empty() ? kRequestsPerTurn : 1);
+  return requests_in_turn_ >= (core_->loop.fair_queue().empty() ? kMaxRequestsPerTurn : 1);
 }
 
-bool ServerConnection::may_take_next() const noexcept {
-  return pump_.open() && !current_ && !closing_ && !pump_.blocked() && !turn_is_over() &&
-         admission_.stage != Admission::Stage::waiting;
+bool ServerConnection::may_process_input() const noexcept {
+  return pump_.is_open() && !current_exchange_ && !closing_ && !pump_.output_blocked() && !turn_is_over() &&
+         authentication_.stage != RequestAuthentication::Stage::waiting;
 }
 
-void ServerConnection::after_feed() {
+void ServerConnection::continue_request() {
   switch (reader_.state()) {
     case RequestReader::State::complete:
-      if (is_decided()) dispatch();
+      if (try_authenticate()) dispatch();
       return;
     case RequestReader::State::refused:
-      if (!closing_) refuse(reader_.refusal().status, reader_.refusal().message);
+      if (!closing_) queue_rejection(reader_.refusal().status, reader_.refusal().message);
       return;
     case RequestReader::State::body:
-      if (!is_decided()) return;
-      if (admission_.refusal) return refuse_unread();
-      if (!reader_.wants_continue()) return;
-      reader_.continued();
+      if (!try_authenticate()) return;
+      if (authentication_.refusal) return reject_unauthenticated_request();
+      if (!reader_.expects_continue()) return;
+      reader_.on_continue_sent();
       queue_.put(std::string_view("HTTP/1.1 100 Continue\r\n\r\n"));
       return;
     case RequestReader::State::idle:
@@ -199,67 +213,73 @@ void ServerConnection::after_feed() {
   }
 }
 
-// Goes on with what was read ahead.
-void ServerConnection::resume() {
+// Processes input that was read ahead, in a turn of its own.
+void ServerConnection::process_read_ahead_in_turn() {
   pump_.run_turn([this] {
-    take_pending();
+    process_read_ahead();
     pump_.flush();
     return false;
   });
 }
 
-// At the end of whatever happened to the connection: what does it wait for now?
-void ServerConnection::settle() {
-  if (!pump_.open() || pump_.in_turn()) return;
+// Called after every event of the connection. Determines what the connection waits for next: input, its turn
+// in the fair queue, or the end of the output. Closes the connection if it waits for nothing. Updates the
+// deadline.
+void ServerConnection::schedule_next() {
+  if (!pump_.is_open() || pump_.in_turn()) return;
   if (core_->draining && is_idle()) closing_ = true;
   if (closing_ && queue_.empty() && !lingering_) linger();
-  if (!pump_.open()) return;
-  if (!resume_posted_ && pending_done_ < pending_.size() && may_take_next()) {
-    resume_posted_ = true;
-    if (!account_) account_of(peer_);
-    core_->loop.fair().post(account_.get(), [self = shared_from_this()] {
-      self->resume_posted_ = false;
-      self->resume();
+  if (!pump_.is_open()) return;
+  if (!read_ahead_turn_posted_ && read_ahead_processed_ < read_ahead_.size() && may_process_input()) {
+    read_ahead_turn_posted_ = true;
+    if (!account_) account_of(peer_principal_);
+    core_->loop.fair_queue().post(account_.get(), [self = shared_from_this()] {
+      self->read_ahead_turn_posted_ = false;
+      self->process_read_ahead_in_turn();
     });
   }
-  const bool full = pending_.size() - pending_done_ >= kReadAhead;
-  // An end of the input must not be seen before the requests that came before it.
-  if (!full && !resume_posted_ && !input_ended_) pump_.wait_for_input();
+  const bool full = read_ahead_.size() - read_ahead_processed_ >= kMaxReadAheadBytes;
+  // While requests are read ahead, no input is awaited: the end of the input must not be handled before these
+  // requests.
+  if (!full && !read_ahead_turn_posted_ && !input_ended_) pump_.wait_for_input();
   update_deadline();
 }
 
 // ---- requests --------------------------------------------------------------------------------------------
 
+// Passes the complete request to its handler, or responds with an error.
 void ServerConnection::dispatch() {
-  served_ = true;
-  ++turn_requests_;
-  last_phase_ = Phase::answer;  // the clocks of the next request start anew
+  has_read_request_ = true;
+  ++requests_in_turn_;
+  last_phase_ = Phase::response;  // so that the timeouts of the next request start from zero
   const std::optional<std::string_view> host_refusal =
-      core_->gate.refuses(reader_.authority(), reader_.head().headers);
-  auto exchange = core_->spare ? std::move(core_->spare) : std::make_shared<ServerExchange>();
-  core_->spare = nullptr;
+      core_->host_origin_policy.rejection_reason(reader_.authority(), reader_.head().headers);
+  auto exchange =
+      core_->spare_exchange ? std::move(core_->spare_exchange) : std::make_shared<ServerExchange>();
+  core_->spare_exchange = nullptr;
   Request& request = exchange->request_;
-  reader_.take(request);
-  if (request.body.size() >= kLeastRead) core_->loop.remember_large(request.body);
-  request.principal = peer_;
-  Admission admission;
-  if (core_->options.authenticator) std::swap(admission, admission_);
-  if (admission.principal) request.principal = std::move(admission.principal);
+  reader_.extract_request(request);
+  if (request.body.size() >= kMinBodyReadBytes) core_->loop.recycle_when_unused(request.body);
+  request.principal = peer_principal_;
+  RequestAuthentication authentication;
+  if (core_->options.authenticator) std::swap(authentication, authentication_);
+  if (authentication.principal) request.principal = std::move(authentication.principal);
   request.remote = remote_;
   request.secure = core_->options.tls.has_value();
-  const std::optional<Response> over_budget = charge_request(*exchange);
+  const std::optional<Response> over_budget = charge_complete_request(*exchange);
   exchange->connection_ = shared_from_this();
   exchange->state_ = ServerExchange::State::pending;
   exchange->head_only_ = request.method == "HEAD";
-  current_ = exchange.get();
+  current_exchange_ = exchange.get();
 
   if (host_refusal) return respond(*exchange, refusal_response(403, *host_refusal));
   exchange->origin_allowed_ = request.headers.has("Origin");
-  if (admission.refusal) return respond(*exchange, *admission.refusal);
+  if (authentication.refusal) return respond(*exchange, *authentication.refusal);
   if (over_budget) return respond(*exchange, *over_budget);
   const std::shared_ptr<const Handler> handler = core_->routes.find(request.path());
-  if (!handler) return respond(*exchange, refusal_response(404, "there is nothing at this path"));
-  if (Gate::is_preflight(request)) return respond(*exchange, Gate::preflight(request));
+  if (!handler) return respond(*exchange, refusal_response(404, "no handler for this path"));
+  if (HostOriginPolicy::is_preflight(request))
+    return respond(*exchange, HostOriginPolicy::preflight_response(request));
   call_handler(*handler, std::move(exchange));
 }
 
@@ -267,7 +287,7 @@ void ServerConnection::call_handler(const Handler& handler, std::shared_ptr<Serv
   try {
     handler(exchange);
   } catch (const std::exception& problem) {
-    core_->options.log.error("a handler of HTTP requests threw",
+    core_->options.log.error("HTTP handler threw an exception",
                              {{"path", std::string(exchange->request_.path())}, {"what", problem.what()}});
     if (exchange->state_ == ServerExchange::State::pending) {
       respond(*exchange, refusal_response(500, "internal error"));
@@ -277,33 +297,34 @@ void ServerConnection::call_handler(const Handler& handler, std::shared_ptr<Serv
   }
   if (exchange.use_count() > 1 || exchange->state_ != ServerExchange::State::done) return;
   exchange->reset();
-  core_->spare = std::move(exchange);
+  core_->spare_exchange = std::move(exchange);
 }
 
-void ServerConnection::abandoned(ServerExchange& exchange) {
-  core_->options.log.error("a request was not answered by its handler",
+void ServerConnection::on_exchange_dropped(ServerExchange& exchange) {
+  core_->options.log.error("HTTP handler dropped a request without a response",
                            {{"path", std::string(exchange.request_.path())}});
   respond(exchange, refusal_response(500, "internal error"));
 }
 
-// ---- answers ---------------------------------------------------------------------------------------------
+// ---- responses -------------------------------------------------------------------------------------------
 
-// A request that cannot be served. Where the next one would begin is unknown, so this is the last answer.
-void ServerConnection::refuse(int status, std::string_view message) {
-  core_->options.log.debug("refused a request", {{"status", status}, {"reason", std::string(message)}});
-  put_last(refusal_response(status, message));
+// Rejects a request that was not read completely. It is unknown where the next request would begin, so this
+// is the last response of the connection.
+void ServerConnection::queue_rejection(int status, std::string_view message) {
+  core_->options.log.debug("rejected a request", {{"status", status}, {"reason", std::string(message)}});
+  queue_final_response(refusal_response(status, message));
 }
 
-void ServerConnection::put_last(const Response& response, std::string_view origin) {
-  HeadFraming framing;
-  for (const Bytes& part : response.body) framing.size += part.size();
+void ServerConnection::queue_final_response(const Response& response, std::string_view origin) {
+  ResponseFraming framing;
+  for (const Bytes& part : response.body) framing.content_length += part.size();
   framing.keep_alive = false;
   framing.origin = origin;
-  put_head(response, framing);
+  queue_head(response, framing);
   for (const Bytes& part : response.body) queue_.put(part);
   closing_ = true;
-  reset_string(pending_);
-  pending_done_ = 0;
+  reset_string(read_ahead_);
+  read_ahead_processed_ = 0;
   read_ahead_charge_.set(0);
 }
 
@@ -311,41 +332,41 @@ bool ServerConnection::keeps_alive() const noexcept {
   return reader_.keep_alive() && !core_->draining && !input_ended_;
 }
 
-void ServerConnection::put_head(const Response& response, HeadFraming framing) {
-  core_->head.clear();
-  write_head(core_->head, response, framing, core_->date.now());
-  queue_.put(std::string_view(core_->head));
+void ServerConnection::queue_head(const Response& response, ResponseFraming framing) {
+  core_->head_buffer.clear();
+  append_head(core_->head_buffer, response, framing, core_->date.now());
+  queue_.put(std::string_view(core_->head_buffer));
 }
 
 void ServerConnection::respond(ServerExchange& exchange, const Response& response) {
-  const std::optional<Response> over_budget = charge_answer(response);
-  put_answer(exchange, over_budget ? *over_budget : response);
+  const std::optional<Response> over_budget = charge_response(response);
+  queue_response(exchange, over_budget ? *over_budget : response);
 }
 
-void ServerConnection::put_answer(ServerExchange& exchange, const Response& response) {
-  HeadFraming framing;
+void ServerConnection::queue_response(ServerExchange& exchange, const Response& response) {
+  ResponseFraming framing;
   framing.http_1_0 = reader_.http_1_0();
   framing.keep_alive = keeps_alive();
   if (exchange.origin_allowed_) framing.origin = exchange.request_.headers.get("Origin");
-  for (const Bytes& part : response.body) framing.size += part.size();
-  put_head(response, framing);
+  for (const Bytes& part : response.body) framing.content_length += part.size();
+  queue_head(response, framing);
   const bool bodiless = exchange.head_only_ || response.status == 204 || response.status == 304;
   if (!bodiless) {
     for (const Bytes& part : response.body) queue_.put(part);
   }
-  finish_answer(exchange, framing.keep_alive);
+  finish_response(exchange, framing.keep_alive);
 }
 
 void ServerConnection::start_stream(ServerExchange& exchange, const Response& head) {
   exchange.state_ = ServerExchange::State::streaming;
-  HeadFraming framing;
+  ResponseFraming framing;
   framing.http_1_0 = reader_.http_1_0();
-  framing.body = framing.http_1_0 ? HeadFraming::Body::until_close : HeadFraming::Body::chunked;
+  framing.body = framing.http_1_0 ? ResponseFraming::Body::until_close : ResponseFraming::Body::chunked;
   framing.keep_alive = keeps_alive() && !framing.http_1_0;
   if (exchange.origin_allowed_) framing.origin = exchange.request_.headers.get("Origin");
-  exchange.body_ = framing.body;
+  exchange.body_framing_ = framing.body;
   exchange.keep_alive_ = framing.keep_alive;
-  put_head(head, framing);
+  queue_head(head, framing);
   if (!head.body.empty()) write_chunk(exchange, head.body);
   pump_.flush_soon();
 }
@@ -353,9 +374,10 @@ void ServerConnection::start_stream(ServerExchange& exchange, const Response& he
 void ServerConnection::write_chunk(const ServerExchange& exchange, const std::vector<Bytes>& parts) {
   std::size_t size = 0;
   for (const Bytes& part : parts) size += part.size();
-  if (size == 0 || exchange.head_only_) return;  // an empty chunk would be the last one
+  // A response to HEAD has no body, and an empty chunk would mark the end of the response.
+  if (size == 0 || exchange.head_only_) return;
   if (!charge_chunk(size)) return close();
-  const bool chunked = exchange.body_ == HeadFraming::Body::chunked;
+  const bool chunked = exchange.body_framing_ == ResponseFraming::Body::chunked;
   if (chunked) {
     std::array<char, 18> line;
     char* end = std::to_chars(line.data(), line.data() + 16, size, 16).ptr;
@@ -365,9 +387,9 @@ void ServerConnection::write_chunk(const ServerExchange& exchange, const std::ve
   }
   for (const Bytes& part : parts) queue_.put(part);
   if (chunked) queue_.put(std::string_view("\r\n"));
-  if (queue_.bytes() > core_->options.max_stream_backlog_bytes) {
-    core_->options.log.warning("a client does not read its answer: more than max_stream_backlog_bytes (" +
-                                   std::to_string(core_->options.max_stream_backlog_bytes) + ") wait for it",
+  if (queue_.unwritten_bytes() > core_->options.max_stream_backlog_bytes) {
+    core_->options.log.warning("client stopped reading: response over max_stream_backlog_bytes (" +
+                                   std::to_string(core_->options.max_stream_backlog_bytes) + ")",
                                {{"client", remote_}});
     return close();
   }
@@ -375,44 +397,45 @@ void ServerConnection::write_chunk(const ServerExchange& exchange, const std::ve
 }
 
 void ServerConnection::finish_stream(ServerExchange& exchange) {
-  if (exchange.body_ == HeadFraming::Body::chunked && !exchange.head_only_) {
+  if (exchange.body_framing_ == ResponseFraming::Body::chunked && !exchange.head_only_) {
     queue_.put(std::string_view("0\r\n\r\n"));
   }
-  finish_answer(exchange, exchange.keep_alive_ && !core_->draining);
+  finish_response(exchange, exchange.keep_alive_ && !core_->draining);
 }
 
-void ServerConnection::finish_answer(ServerExchange& exchange, bool keep_alive) {
+void ServerConnection::finish_response(ServerExchange& exchange, bool keep_alive) {
   const auto self = shared_from_this();
   exchange.state_ = ServerExchange::State::done;
-  exchange.told_ = nullptr;
+  exchange.on_disconnect_ = nullptr;
   exchange.charge_.set(0);
-  current_ = nullptr;
+  current_exchange_ = nullptr;
   if (!keep_alive) closing_ = true;
   if (pump_.in_turn()) return;
   pump_.flush();
-  settle();
+  schedule_next();
 }
 
 Exchange::Upgraded ServerConnection::upgrade(ServerExchange& exchange, const Response& head) {
-  HeadFraming framing;
-  framing.body = HeadFraming::Body::none;
+  ResponseFraming framing;
+  framing.body = ResponseFraming::Body::none;
   framing.upgrade = true;
-  put_head(head, framing);
+  queue_head(head, framing);
   pump_.flush();
-  // Not even a head fits: it has not read what it was sent before, and need not be waited for.
-  if (!pump_.open() || !queue_.empty()) {
+  // If even the head could not be written, the client does not read. The upgrade does not wait for it and
+  // fails.
+  if (!pump_.is_open() || !queue_.empty()) {
     close();
     return {};
   }
   exchange.state_ = ServerExchange::State::done;
   exchange.charge_.set(0);
-  current_ = nullptr;
-  Exchange::Upgraded upgraded{pump_.release(), pending_.substr(pending_done_)};
-  core_->forget(*this);
+  current_exchange_ = nullptr;
+  Exchange::Upgraded upgraded{pump_.release(), read_ahead_.substr(read_ahead_processed_)};
+  core_->remove(*this);
   return upgraded;
 }
 
-// ---- the end ---------------------------------------------------------------------------------------------
+// ---- closing ---------------------------------------------------------------------------------------------
 
 void ServerConnection::on_output_failed(Error reason) {
   if (reason.kind() == ErrorKind::timeout)
@@ -420,38 +443,43 @@ void ServerConnection::on_output_failed(Error reason) {
   close();
 }
 
+// Called when the last response is written. Shuts down the output and discards input until the client closes
+// the connection, because closing it while the client is still sending could make the client lose the
+// response.
 void ServerConnection::linger() {
   if (input_ended_) return close();
   lingering_ = true;
-  admission_ = Admission();  // uses what the reader has
-  reader_.release();
-  pump_.shut_output();
+  authentication_ = RequestAuthentication();  // the authentication task refers to the request in reader_
+  reader_.release_memory();
+  pump_.shutdown_output();
 }
 
 void ServerConnection::close() {
-  if (!pump_.open()) return;
+  if (!pump_.is_open()) return;
   const auto self = shared_from_this();
   pump_.close();
-  body_charge_.set(0);
-  answer_charge_.set(0);
+  incomplete_request_charge_.set(0);
+  response_charge_.set(0);
   read_ahead_charge_.set(0);
-  admission_ = Admission();
+  authentication_ = RequestAuthentication();
   deadline_ = Clock::time_point::max();
-  reset_string(pending_);
-  pending_done_ = 0;
+  reset_string(read_ahead_);
+  read_ahead_processed_ = 0;
   queue_ = rpc::ByteQueue();
-  core_->forget(*this);
-  if (current_) std::exchange(current_, nullptr)->lost();
+  core_->remove(*this);
+  if (current_exchange_) std::exchange(current_exchange_, nullptr)->on_connection_lost();
 }
 
 bool ServerConnection::is_idle() const noexcept {
-  return !current_ && queue_.empty() && pending_.empty() && reader_.state() == RequestReader::State::idle;
+  return !current_exchange_ && queue_.empty() && read_ahead_.empty() &&
+         reader_.state() == RequestReader::State::idle;
 }
 
 bool ServerConnection::may_be_evicted() const noexcept {
   const bool unread =
       reader_.state() == RequestReader::State::idle || reader_.state() == RequestReader::State::head;
-  return !surplus_ && !current_ && !pump_.in_turn() && queue_.empty() && pending_.empty() && unread;
+  return !surplus_ && !current_exchange_ && !pump_.in_turn() && queue_.empty() && read_ahead_.empty() &&
+         unread;
 }
 
 void ServerConnection::close_if_idle() {

@@ -1,5 +1,6 @@
-// ServerConnection: one client's connection. It reads requests, one after the other, hands each to its
-// handler as an Exchange, and writes the answers in the order of the requests.
+// ServerConnection: a connection from a client to the HTTP server. It reads requests one after the other,
+// passes each to the handler of its route as an Exchange, and writes the responses in the order of the
+// requests.
 #pragma once
 
 #include <memory>
@@ -23,49 +24,64 @@ class ServerExchange;
 class ServerConnection final : public std::enable_shared_from_this<ServerConnection>,
                                private StreamPump::Owner {
  public:
-  // `peer` is what is known of the client without authentication.
-  ServerConnection(std::shared_ptr<ServerCore> core, std::unique_ptr<ByteStream> stream, PrincipalPtr peer,
-                   bool surplus);
+  // `peer_principal` is the principal of the client before authentication. `surplus`: the connection exceeds
+  // max_connections.
+  ServerConnection(std::shared_ptr<ServerCore> core, std::unique_ptr<ByteStream> stream,
+                   PrincipalPtr peer_principal, bool surplus);
 
-  // Waits for the first request; or, one too many, says so and hangs up.
+  // Starts to wait for the first request. A surplus connection sends 503 instead and is closed.
   void start();
+  // Closes the connection at once. The exchange in progress, if any, is notified of the disconnect.
   void close();
+  // Closes the connection if no request is being read or served and no output is queued.
   void close_if_idle();
-  bool surplus() const noexcept { return surplus_; }
+  bool is_surplus() const noexcept { return surplus_; }
 
   Clock::time_point deadline() const noexcept { return deadline_; }
-  void expire();
-  std::size_t place = 0;                       // in the core's list
-  std::shared_ptr<std::size_t> network_count;  // the core's: connections of the same network
+  // Called by the core when deadline() has passed.
+  void on_deadline();
+  std::size_t index_in_core = 0;  // position in ServerCore::connections_
+  // Number of connections of the same network, shared by them.
+  std::shared_ptr<std::size_t> network_connection_count;
   const std::string& network() const noexcept { return network_; }
-  // No request is under way, and none has been read.
+  // Returns whether the connection may be closed to make room for another one: no request is being served,
+  // and at most a part of the head of the next one has been read.
   bool may_be_evicted() const noexcept;
 
-  // For the exchange under way.
+  // Functions that the current exchange calls.
   void respond(ServerExchange& exchange, const Response& response);
   void start_stream(ServerExchange& exchange, const Response& head);
   void write_chunk(const ServerExchange& exchange, const std::vector<Bytes>& parts);
   void finish_stream(ServerExchange& exchange);
   Exchange::Upgraded upgrade(ServerExchange& exchange, const Response& head);
-  void abandoned(ServerExchange& exchange);
-  std::size_t backlog() const noexcept { return queue_.bytes(); }
-  // The account that requests of this principal are charged to (server_budget.cpp).
+  void on_exchange_dropped(ServerExchange& exchange);
+  std::size_t backlog() const noexcept { return queue_.unwritten_bytes(); }
+  // Returns the account that requests of `principal` are charged to (server_budget.cpp).
   std::shared_ptr<ByteAccount> account_of(const PrincipalPtr& principal);
   ServerCore& core() noexcept { return *core_; }
 
  private:
-  // What a connection waits for; each has a limit of its own.
-  enum class Phase : std::uint8_t { hello, idle, head, authentication, body, answer, stall, linger };
+  // What the connection waits for. Each phase has its own timeout; see timeout_of().
+  enum class Phase : std::uint8_t {
+    handshake,
+    idle,
+    head,
+    authentication,
+    body,
+    response,
+    write_stall,
+    linger
+  };
 
-  // Whether the request that is being read is let in. With an authenticator only.
-  struct Admission {
+  // Authentication of the request that is being read. Used only if the server has an authenticator.
+  struct RequestAuthentication {
     enum class Stage : std::uint8_t { none, waiting, decided };
 
     Stage stage = Stage::none;
-    std::optional<Task<void>> task;         // waiting
-    std::optional<Authentication> outcome;  // of the task, not taken up yet
-    PrincipalPtr principal;                 // decided; null: refused
-    std::optional<Response> refusal;
+    std::optional<Task<void>> task;         // stage `waiting`
+    std::optional<Authentication> outcome;  // the outcome of the task, until it is applied
+    PrincipalPtr principal;                 // stage `decided`; null: rejected
+    std::optional<Response> refusal;        // stage `decided`: the response, if rejected
   };
 
   // StreamPump::Owner.
@@ -73,104 +89,113 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   bool read_once() override;
   void on_turn_end() override;
   void on_out_of_memory() override;
-  void on_written() override { answer_charge_.set(queue_.bytes()); }
+  void on_written() override { response_charge_.set(queue_.unwritten_bytes()); }
   void on_output_failed(Error reason) override;
-  void on_flushed() override { settle(); }
+  void on_flushed() override { schedule_next(); }
 
-  // Reading. The reads say whether there may be more.
-  void give_up_request(int status, const std::string& why);
-  bool read_next();
+  // Reading. The read_… functions, discard_input() and handle_read_result() return whether more input may be
+  // available. read_some() reads into the scratch buffer of the loop, read_body() into the buffer of the
+  // body, read_ahead() into read_ahead_.
+  void reject_incomplete_request(int status, const std::string& why);
+  bool read_and_process_input();
   bool read_some();
   bool read_body();
   bool read_ahead();
-  bool discard();
-  bool after_read(const ByteStream::Io& io, std::size_t room);
-  void end_of_input();
+  bool discard_input();
+  bool handle_read_result(const ByteStream::IoResult& io, std::size_t room);
+  void on_end_of_input();
   std::size_t feed(std::string_view bytes);
-  void take(std::string_view bytes);
-  void take_pending();
-  void after_feed();
+  void process_input(std::string_view bytes);
+  void process_read_ahead();
+  // Continues with the current request after its state in the reader may have changed.
+  void continue_request();
   bool turn_is_over() const noexcept;
-  bool may_take_next() const noexcept;
+  bool may_process_input() const noexcept;
   bool is_idle() const noexcept;
-  void resume();
-  void settle();
+  void process_read_ahead_in_turn();
+  // Determines what the connection waits for next, or closes it. Called after every event.
+  void schedule_next();
 
   // Authentication (server_authentication.cpp).
-  bool is_decided();
-  void begin_authentication();
+  // Starts the authentication unless it has started. Returns whether it is complete, with either outcome.
+  bool try_authenticate();
+  void start_authentication();
   static Task<void> authenticate(ServerConnection* self);
-  Authentication failed_authentication(const std::string& what) const;
+  // Logs the exception that the authenticator threw, and returns the outcome for the request: 500.
+  Authentication on_authenticator_exception(const std::string& reason) const;
   void finish_authentication();
   void time_out_authentication();
-  void decide(Authentication outcome);
-  PrincipalPtr with_address(PrincipalPtr given);
-  void refuse_unread();
+  void apply_authentication(Authentication outcome);
+  PrincipalPtr with_connection_address(PrincipalPtr principal);
+  void reject_unauthenticated_request();
 
-  // Answering.
+  // Responding.
   void dispatch();
   void call_handler(const Handler& handler, std::shared_ptr<ServerExchange> exchange);
-  void refuse(int status, std::string_view message);
-  void put_last(const Response& response, std::string_view origin = {});
-  void put_head(const Response& response, HeadFraming framing);
-  void put_answer(ServerExchange& exchange, const Response& response);
-  void finish_answer(ServerExchange& exchange, bool keep_alive);
+  // Both functions queue the last response of the connection, which is closed after it.
+  void queue_rejection(int status, std::string_view message);
+  void queue_final_response(const Response& response, std::string_view origin = {});
+  void queue_head(const Response& response, ResponseFraming framing);
+  void queue_response(ServerExchange& exchange, const Response& response);
+  void finish_response(ServerExchange& exchange, bool keep_alive);
   bool keeps_alive() const noexcept;
 
   // Charging (server_budget.cpp).
-  void count_request();
-  void count_read_ahead();
-  bool charge_body(std::size_t bytes);
+  void update_incomplete_request_charge();
+  void update_read_ahead_charge();
+  bool charge_incomplete_request(std::size_t bytes);
   bool charge_read_ahead(std::size_t bytes);
-  std::optional<Response> charge_request(ServerExchange& exchange);
-  std::optional<Response> charge_answer(const Response& response);
+  std::optional<Response> charge_complete_request(ServerExchange& exchange);
+  std::optional<Response> charge_response(const Response& response);
   bool charge_chunk(std::size_t bytes);
   ChargeOutcome charge_output(std::size_t bytes);
 
   void linger();
   Phase phase() const noexcept;
-  Clock::duration limit_of(Phase phase) const noexcept;
+  Clock::duration timeout_of(Phase phase) const noexcept;
   void update_deadline();
   void set_deadline();
-  void begin_rate_window();
-  std::string body_problem() const;
+  void start_rate_window();
+  std::string body_timeout_reason() const;
   void time_out(const std::string& why);
 
   std::shared_ptr<ServerCore> core_;
   std::string remote_;
-  std::string network_;  // of it, see network_of_remote()
-  PrincipalPtr peer_;
-  PrincipalPtr given_;      // by the authenticator, last
-  PrincipalPtr addressed_;  // the same with this connection's address
-  Admission admission_;
+  std::string network_;  // the network of remote_; see client_network()
+  PrincipalPtr peer_principal_;
+  PrincipalPtr authenticated_principal_;  // the last principal that the authenticator returned
+  PrincipalPtr addressed_principal_;      // its copy with the address of this connection
+  RequestAuthentication authentication_;
   RequestReader reader_;
-  rpc::ByteQueue queue_;
-  StreamPump pump_;                    // not open: closed, or handed over
-  ServerExchange* current_ = nullptr;  // the request that is not answered yet
-  std::string pending_;                // read while that was so: the requests behind it
-  std::size_t pending_done_ = 0;
+  rpc::ByteQueue queue_;                        // output that is not written yet
+  StreamPump pump_;                             // not open after close() and after upgrade()
+  ServerExchange* current_exchange_ = nullptr;  // the exchange whose response is not complete; null: none
+  std::string read_ahead_;                      // input that was read after the current request
+  std::size_t read_ahead_processed_ = 0;        // bytes at the start of read_ahead_ that are processed
   Clock::time_point deadline_ = Clock::time_point::max();
-  Clock::time_point since_;         // when what the deadline is for began
-  Clock::time_point window_began_;  // the rate of a body is measured over windows
-  std::size_t window_bytes_ = 0;    // of the body, before this one
+  Clock::time_point phase_start_;            // when the phase started or last made progress
+  Clock::time_point rate_window_start_;      // start of the window over which the rate of a body is measured
+  std::size_t rate_window_start_bytes_ = 0;  // body bytes that arrived before the window
   Phase last_phase_ = Phase::linger;
-  int turn_requests_ = 0;         // served since the loop last had its turn
-  ByteCharge body_charge_;        // for the request that is being read, with its head
-  ByteCharge read_ahead_charge_;  // for pending_
-  ByteCharge answer_charge_;      // for what is queued
+  int requests_in_turn_ = 0;              // requests handled in this turn
+  ByteCharge incomplete_request_charge_;  // charge for the request that is being read, including its head
+  ByteCharge read_ahead_charge_;          // charge for read_ahead_
+  ByteCharge response_charge_;            // charge for queue_
   PrincipalPtr charged_principal_;
-  std::shared_ptr<ByteAccount> account_;  // of that principal
-  bool surplus_;
-  bool served_ = false;  // at least one request
-  bool resume_posted_ = false;
+  std::shared_ptr<ByteAccount> account_;  // the account of charged_principal_
+  bool surplus_;                          // the connection exceeds max_connections
+  bool has_read_request_ = false;         // at least one complete request has been read
+  bool read_ahead_turn_posted_ = false;   // process_read_ahead_in_turn() is in the fair queue
   bool input_ended_ = false;
-  bool closing_ = false;    // when all is written
-  bool lingering_ = false;  // all is written; what still comes in is thrown away
+  bool closing_ = false;    // the connection closes when queue_ is written
+  bool lingering_ = false;  // queue_ is written; input is discarded until the client closes
 };
 
+// Implementation of Exchange: passes the response of a handler to the connection.
 class ServerExchange final : public Exchange, public std::enable_shared_from_this<ServerExchange> {
  public:
   ~ServerExchange() override;
+  // Clears the state of the finished exchange, so that the object can be reused for another request.
   void reset() noexcept;
 
   const Request& request() const noexcept override { return request_; }
@@ -182,27 +207,27 @@ class ServerExchange final : public Exchange, public std::enable_shared_from_thi
   void abort() override;
   std::size_t backlog() const noexcept override;
   Upgraded upgrade(Response head) override;
-  void when_gone(std::function<void()> told) override;
-  bool gone() const noexcept override { return gone_; }
+  void when_disconnected(std::function<void()> callback) override;
+  bool disconnected() const noexcept override { return disconnected_; }
   std::shared_ptr<ByteAccount> account() const override;
-  void release_charge() override { charge_.set(head_bytes_); }
+  void release_body_charge() override { charge_.set(charged_head_bytes_); }
 
  private:
   friend class ServerConnection;
   enum class State : std::uint8_t { pending, streaming, done };
-  void lost();
+  void on_connection_lost();
 
   std::shared_ptr<ServerConnection> connection_;
   Request request_;
-  ByteCharge charge_;           // until it is answered
-  std::size_t head_bytes_ = 0;  // of it: for the head
+  ByteCharge charge_;                   // charge for the request, until the response
+  std::size_t charged_head_bytes_ = 0;  // the part of charge_ for the head
   State state_ = State::done;
-  HeadFraming::Body body_ = HeadFraming::Body::sized;  // of a stream
-  bool keep_alive_ = true;                             // after it
-  bool head_only_ = false;                             // HEAD
-  bool gone_ = false;
-  bool origin_allowed_ = false;
-  std::function<void()> told_;
+  ResponseFraming::Body body_framing_ = ResponseFraming::Body::sized;  // how a streamed response is delimited
+  bool keep_alive_ = true;  // the connection stays open after a streamed response
+  bool head_only_ = false;  // the method is HEAD, so the response has no body
+  bool disconnected_ = false;
+  bool origin_allowed_ = false;  // the request has an Origin header, whose value is allowed
+  std::function<void()> on_disconnect_;
 };
 
 }  // namespace fairlead::http

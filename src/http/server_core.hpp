@@ -1,4 +1,5 @@
-// ServerCore: what the connections of one server share. Private to the server.
+// ServerCore: the state that the connections of one http::Server share: options, routes, the list of
+// connections and the timer for their deadlines. Private to src/http.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,7 @@
 #include "fairlead/http/server.hpp"
 #include "fairlead/loop/event.hpp"
 #include "fairlead/loop/timer.hpp"
-#include "http/gate.hpp"
+#include "http/host_origin_policy.hpp"
 #include "http/response_head.hpp"
 
 namespace fairlead::http {
@@ -19,65 +20,78 @@ namespace fairlead::http {
 class ServerConnection;
 class ServerExchange;
 
+// The routes of a server: paths with their handlers.
 class Routes {
  public:
+  // Adds a route, or replaces the one with the same path. A path that ends in "/*" matches every path below
+  // it.
   void add(std::string path, Handler handler);
-  // The handler for a path; empty when there is none. Shared, since it may change its own route.
+  // Returns the handler of the longest route that matches `path`; null if no route matches. The result shares
+  // ownership of the handler, because a handler may replace its own route while it runs.
   std::shared_ptr<const Handler> find(std::string_view path) const;
   void clear() { routes_.clear(); }
 
  private:
   struct Route {
-    std::string path;  // with the slash, without the star, where `below`
-    bool below = false;
+    std::string path;        // if `is_prefix`: with the final slash, without the asterisk
+    bool is_prefix = false;  // matches every path that starts with `path`
     std::shared_ptr<const Handler> handler;
   };
-  std::vector<Route> routes_;  // few; the longest first
+  std::vector<Route> routes_;  // sorted by length, longest first; a server has few
 };
 
 class ServerCore : public std::enable_shared_from_this<ServerCore> {
  public:
-  ServerCore(Loop& on, ServerOptions given, ListenerKind kind)
-      : loop(on), options(std::move(given)), gate(options, kind), clock_(on) {}
+  ServerCore(Loop& server_loop, ServerOptions server_options, ListenerKind kind)
+      : loop(server_loop),
+        options(std::move(server_options)),
+        host_origin_policy(options, kind),
+        deadline_timer_(server_loop) {}
 
   Loop& loop;
   const ServerOptions options;
-  const Gate gate;
+  const HostOriginPolicy host_origin_policy;
   Routes routes;
   DateField date;
-  std::string head;                       // where heads are put together
-  std::shared_ptr<ServerExchange> spare;  // used again when a handler has answered on the spot
+  std::string head_buffer;                         // buffer in which all connections serialize heads
+  std::shared_ptr<ServerExchange> spare_exchange;  // a finished exchange that the next request reuses
   bool draining = false;
 
   void add(std::shared_ptr<ServerConnection> connection);
-  void forget(ServerConnection& connection);
-  std::size_t count() const noexcept { return connections_.size() - surplus_; }
-  std::size_t surplus() const noexcept { return surplus_; }
-  // Closes an idle connection of a network that has more than its share, for one of `network`. Returns false
-  // when there is none, or `network` has its share.
+  void remove(ServerConnection& connection);
+  // Returns the number of connections that are not surplus (see ServerConnection).
+  std::size_t connection_count() const noexcept { return connections_.size() - surplus_count_; }
+  std::size_t surplus_count() const noexcept { return surplus_count_; }
+  // Makes room for a connection from `network`: closes an idle connection of a network that has more than
+  // max_client_connections. Returns false if no connection may be closed, or if `network` has reached that
+  // limit itself.
   bool evict_for(const std::string& network);
+  // Returns an event that is set when a draining server has no connections left.
   Event& emptied() noexcept { return emptied_; }
-  // Closes all connections that are idle, in slices. Those with a request under way end when it is answered.
+  // Closes the idle connections, in slices. The other connections close themselves after their response,
+  // because `draining` is set.
   static Task<void> drain(std::shared_ptr<ServerCore> self);
-  // Closes all connections, in slices. REQUIRES: no connection is added any more.
+  // Closes all connections, in slices. REQUIRES: no connections are added any more.
   static Task<void> close_connections(std::shared_ptr<ServerCore> self);
-  // Closes all connections in this call and releases the routes.
+  // Closes all connections within this call, and destroys the routes with their handlers.
   void close_all();
 
-  // One clock for all connections: it looks at each one's deadline when the nearest has come.
-  void watch(Clock::time_point deadline);
+  // Schedules a check of the deadlines of all connections at `deadline`, unless an earlier check is
+  // scheduled. One timer serves all connections.
+  void schedule_deadline_check(Clock::time_point deadline);
 
  private:
   void check_deadlines();
   void close_last();
-  void say_emptied();
+  void notify_emptied();
 
   std::vector<std::shared_ptr<ServerConnection>> connections_;
-  std::size_t surplus_ = 0;  // of them: only there to be told that there are too many
+  std::size_t surplus_count_ = 0;  // number of connections that exceed max_connections and only get 503
   Event emptied_;
-  std::unordered_map<std::string, std::shared_ptr<std::size_t>> by_network_;  // how many connections
-  std::size_t evict_from_ = 0;                                                // where the last search ended
-  Timer clock_;
+  std::unordered_map<std::string, std::shared_ptr<std::size_t>>
+      count_by_network_;             // number of connections by network
+  std::size_t eviction_cursor_ = 0;  // index of the connection at which the last eviction search ended
+  Timer deadline_timer_;
   Clock::time_point next_check_ = Clock::time_point::max();
 };
 

@@ -1,11 +1,11 @@
-// ServerExchange: the way back from a handler to its connection.
+// ServerExchange: passes the response of a handler to the connection.
 #include "http/server_connection.hpp"
 
 namespace fairlead::http {
 
 ServerExchange::~ServerExchange() {
   if (state_ == State::pending) {
-    connection_->abandoned(*this);
+    connection_->on_exchange_dropped(*this);
   } else if (state_ == State::streaming) {
     connection_->close();
   }
@@ -14,9 +14,9 @@ ServerExchange::~ServerExchange() {
 void ServerExchange::reset() noexcept {
   connection_.reset();
   charge_ = ByteCharge();
-  gone_ = false;
+  disconnected_ = false;
   origin_allowed_ = false;
-  told_ = nullptr;
+  on_disconnect_ = nullptr;
 }
 
 void ServerExchange::respond(Response response) {
@@ -37,7 +37,7 @@ void ServerExchange::finish() {
 
 void ServerExchange::abort() {
   if (state_ == State::done) return;
-  told_ = nullptr;
+  on_disconnect_ = nullptr;
   connection_->close();
 }
 
@@ -50,20 +50,21 @@ Exchange::Upgraded ServerExchange::upgrade(Response head) {
   return connection_->upgrade(*this, head);
 }
 
-void ServerExchange::when_gone(std::function<void()> told) {
-  if (gone_) {
-    loop().post(std::move(told));
+void ServerExchange::when_disconnected(std::function<void()> callback) {
+  if (disconnected_) {
+    loop().post(std::move(callback));
   } else if (state_ != State::done) {
-    told_ = std::move(told);
+    on_disconnect_ = std::move(callback);
   }
 }
 
-// Told later: whoever is told may drop the exchange, in the midst of the connection's end.
-void ServerExchange::lost() {
+// The callback runs in a later callback of the loop: it may drop the exchange, which must not happen while
+// the connection is being closed.
+void ServerExchange::on_connection_lost() {
   state_ = State::done;
-  gone_ = true;
+  disconnected_ = true;
   charge_.set(0);
-  if (told_) loop().post(std::exchange(told_, nullptr));
+  if (on_disconnect_) loop().post(std::exchange(on_disconnect_, nullptr));
 }
 
 std::shared_ptr<ByteAccount> ServerExchange::account() const {

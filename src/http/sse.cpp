@@ -8,13 +8,15 @@ namespace fairlead::http {
 
 namespace {
 
-constexpr std::size_t kShareFrom = 4u << 10;  // below it a message is copied next to its fields
+// A message smaller than this is copied into one buffer with the fields of the event; a larger one is not
+// copied.
+constexpr std::size_t kMinSharedBytes = 4u << 10;
 
 bool has_line_break(const rpc::Rope& message) {
   bool found = false;
   message.each([&](const Bytes& part) {
     const std::string_view text = part.view();
-    // Not find_first_of, which is much slower.
+    // Two calls of find() are much faster than find_first_of().
     found = found || text.find('\n') != std::string_view::npos || text.find('\r') != std::string_view::npos;
   });
   return found;
@@ -22,21 +24,21 @@ bool has_line_break(const rpc::Rope& message) {
 
 }  // namespace
 
-rpc::Rope one_line(const rpc::Rope& message) {
-  if (message.one_line() || !has_line_break(message)) return message;
-  return rpc::Rope(Bytes::adopt(json::one_line(message.joined().view())), true);
+rpc::Rope to_one_line(const rpc::Rope& message) {
+  if (message.is_one_line() || !has_line_break(message)) return message;
+  return rpc::Rope(Bytes::adopt(json::to_one_line(message.joined().view())), true);
 }
 
 Response json_response(int status, const rpc::Rope& message) {
   Response response(status);
   response.headers.add("Content-Type", "application/json");
-  one_line(message).each([&](const Bytes& part) { response.body.push_back(part); });
+  to_one_line(message).each([&](const Bytes& part) { response.body.push_back(part); });
   return response;
 }
 
 namespace sse {
 
-Response head() {
+Response response_head() {
   Response head(200);
   head.headers.add("Content-Type", "text/event-stream");
   head.headers.add("Cache-Control", "no-cache, no-transform");
@@ -44,14 +46,14 @@ Response head() {
   return head;
 }
 
-Parts message(const rpc::Rope& message, std::string_view id) {
-  const rpc::Rope line = one_line(message);
+EncodedEvent message_event(const rpc::Rope& message, std::string_view id) {
+  const rpc::Rope line = to_one_line(message);
   std::string head;
-  head.reserve(64 + (line.size() < kShareFrom ? line.size() : 0));
+  head.reserve(64 + (line.size() < kMinSharedBytes ? line.size() : 0));
   if (!id.empty()) head.append("id: ").append(id).append("\n");
   head += "event: message\ndata: ";
-  Parts parts;
-  if (line.size() < kShareFrom) {
+  EncodedEvent parts;
+  if (line.size() < kMinSharedBytes) {
     line.each([&](const Bytes& part) { head += part.view(); });
     head += "\n\n";
     parts.push_back(Bytes::adopt(std::move(head)));
@@ -63,16 +65,16 @@ Parts message(const rpc::Rope& message, std::string_view id) {
   return parts;
 }
 
-Parts priming(std::string_view id, std::chrono::milliseconds retry) {
+EncodedEvent priming_event(std::string_view id, std::chrono::milliseconds retry) {
   return {
       Bytes::adopt("id: " + std::string(id) + "\nretry: " + std::to_string(retry.count()) + "\ndata: \n\n")};
 }
 
-Parts endpoint(std::string_view uri) {
+EncodedEvent endpoint_event(std::string_view uri) {
   return {Bytes::join("event: endpoint\ndata: ", uri, "\n\n")};
 }
 
-Parts comment() {
+EncodedEvent keep_alive_comment() {
   return {Bytes::constant(": keepalive\n\n")};
 }
 

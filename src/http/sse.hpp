@@ -1,4 +1,5 @@
-// Server-sent events, the writing half: messages as events, ready to send and to keep. Private to the layer.
+// Serializes messages as server-sent events, which can be sent and stored as they are. Private to src/http
+// and src/transport.
 #pragma once
 
 #include <chrono>
@@ -11,26 +12,31 @@
 
 namespace fairlead::http::sse {
 
-using Parts = std::vector<Bytes>;
+// The bytes of one serialized event, in parts.
+using EncodedEvent = std::vector<Bytes>;
 
-// The head of an answer that is a stream of events.
-Response head();
-// One message. An empty `id` leaves the field out.
-Parts message(const rpc::Rope& message, std::string_view id = {});
-// An event without data: it gives the client an id to come back with, and says when to.
-Parts priming(std::string_view id, std::chrono::milliseconds retry);
-// HTTP+SSE: where to post to.
-Parts endpoint(std::string_view uri);
-// Nobody reads it; it shows both sides and what is between them that the stream lives.
-Parts comment();
+// Returns the head of a response that is an event stream.
+Response response_head();
+// Returns the event with one message as its data. The event has no id field if `id` is empty.
+EncodedEvent message_event(const rpc::Rope& message, std::string_view id = {});
+// Returns a priming event. It has no data; it tells the client from which event id it can resume the stream,
+// and how long to wait before it reconnects.
+EncodedEvent priming_event(std::string_view id, std::chrono::milliseconds retry);
+// Returns the first event of the HTTP+SSE transport, which names the URI to which the client sends POST
+// requests.
+EncodedEvent endpoint_event(std::string_view uri);
+// Returns a comment, which clients ignore. It keeps the client, the server and proxies from closing an idle
+// connection.
+EncodedEvent keep_alive_comment();
 
 }  // namespace fairlead::http::sse
 
 namespace fairlead::http {
 
-// A message without raw line breaks, as an event (and many a reader of JSON answers) must have it.
-rpc::Rope one_line(const rpc::Rope& message);
-// 200 with that message, or another status.
+// Returns the message without line breaks between its JSON tokens. Events require that, and many clients
+// require it of JSON responses.
+rpc::Rope to_one_line(const rpc::Rope& message);
+// Returns a response with `message` as its JSON body.
 Response json_response(int status, const rpc::Rope& message);
 
 }  // namespace fairlead::http

@@ -1,5 +1,4 @@
-// SseParser: cuts a stream of server-sent events into events. Does no I/O: bytes go in as they come, events
-// come out when they are whole.
+// SseParser: parses a stream of server-sent events incrementally. Does no I/O.
 #pragma once
 
 #include <chrono>
@@ -14,47 +13,48 @@
 namespace fairlead::http {
 
 struct SseEvent {
-  std::string type;  // empty: "message"
-  std::string data;  // its lines joined by \n
+  std::string type;  // empty means "message"
+  std::string data;  // the values of the data fields, joined with \n
 };
 
 class SseParser {
  public:
-  // `max_event_bytes` bounds what one event, and one line, may hold.
+  // `max_event_bytes` limits the size of one event, and of one line.
   explicit SseParser(std::size_t max_event_bytes) : max_event_bytes_(max_event_bytes) {}
 
-  // Calls `take` for each event that ends in `bytes`; events without data are not worth a call, but their id
-  // counts. Fails (frame_too_large) for good once an event is over the limit. `take` must not feed this
-  // parser.
-  Result<void> feed(std::string_view bytes, const std::function<void(SseEvent)>& take);
+  // Parses `bytes` and calls `on_event` for each event that becomes complete. Does not call it for events
+  // without data, but uses their id and `retry`. Fails with `frame_too_large` if an event exceeds the limit;
+  // all later calls then fail too. `on_event` must not call feed().
+  Result<void> feed(std::string_view bytes, const std::function<void(SseEvent)>& on_event);
 
-  // Of the last whole event that had one: where to resume. Empty when there was none.
+  // Returns the id to send as Last-Event-ID: that of the last complete event with an id field; empty if no
+  // event had one.
   const std::string& last_event_id() const noexcept { return last_event_id_; }
-  // How long the server wants to be left alone before it is asked again.
+  // Returns the delay before a reconnect that the server requested last.
   std::optional<std::chrono::milliseconds> retry() const noexcept { return retry_; }
-  // How many events have ended, those without data among them.
-  std::uint64_t events() const noexcept { return events_; }
+  // Returns the number of complete events, including those without data.
+  std::uint64_t event_count() const noexcept { return event_count_; }
 
  private:
-  void line(std::string_view text, const std::function<void(SseEvent)>& take);
-  void field(std::string_view name, std::string_view value);
-  void dispatch(const std::function<void(SseEvent)>& take);
+  void process_line(std::string_view text, const std::function<void(SseEvent)>& on_event);
+  void process_field(std::string_view name, std::string_view value);
+  void dispatch(const std::function<void(SseEvent)>& on_event);
   bool over_limit(std::size_t more) const noexcept {
-    return partial_.size() + event_.data.size() + event_.type.size() + more > max_event_bytes_;
+    return partial_line_.size() + event_.data.size() + event_.type.size() + more > max_event_bytes_;
   }
 
   std::size_t max_event_bytes_;
-  std::string partial_;     // a line whose end has not come yet
-  bool after_cr_ = false;   // a \n that comes next belongs to the line end before it
-  bool at_start_ = true;    // a byte order mark may stand here
-  bool any_field_ = false;  // the event under way has one
+  std::string partial_line_;  // the received part of an incomplete line
+  bool after_cr_ = false;     // the last byte was \r; a \n that follows belongs to the same line end
+  bool at_start_ = true;      // no line has been parsed, so a byte order mark is allowed
+  bool has_field_ = false;    // the current event has a field
   bool has_data_ = false;
-  SseEvent event_;  // under way
-  std::string id_;  // as of the event under way
+  SseEvent event_;          // the current event
+  std::string pending_id_;  // the last id field, which counts when its event is complete
   std::string last_event_id_;
   std::optional<std::chrono::milliseconds> retry_;
-  std::uint64_t events_ = 0;
-  bool broken_ = false;
+  std::uint64_t event_count_ = 0;
+  bool failed_ = false;
 };
 
 }  // namespace fairlead::http

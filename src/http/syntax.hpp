@@ -1,4 +1,4 @@
-// The characters of HTTP, by RFC 9110 and 9112.
+// Character classes of the HTTP syntax (RFC 9110 and 9112).
 #pragma once
 
 #include <array>
@@ -19,6 +19,7 @@ inline constexpr auto kTokenChars = [] {
   return token;
 }();
 
+// Returns whether `text` is a token of RFC 9110, such as the name of a field.
 inline bool is_token(std::string_view text) noexcept {
   for (const char c : text) {
     if (!kTokenChars[static_cast<unsigned char>(c)]) return false;
@@ -26,20 +27,21 @@ inline bool is_token(std::string_view text) noexcept {
   return !text.empty();
 }
 
-// Whether one of eight bytes is a control character, the tab included.
-inline bool has_control_character(const char* eight) noexcept {
-  constexpr std::uint64_t kEach = 0x0101010101010101;
+// Returns whether any of the eight bytes at `text` is a control character. A tab counts as a control
+// character.
+inline bool has_control_character_in_8_bytes(const char* text) noexcept {
+  constexpr std::uint64_t kOnePerByte = 0x0101010101010101;
   std::uint64_t word = 0;
-  std::memcpy(&word, eight, sizeof word);
-  const std::uint64_t del = word ^ (0x7f * kEach);  // a byte that is DEL becomes zero
-  const std::uint64_t below_space = (word - 0x20 * kEach) & ~word;
-  const std::uint64_t is_del = (del - kEach) & ~del;
-  return ((below_space | is_del) & (0x80 * kEach)) != 0;
+  std::memcpy(&word, text, sizeof word);
+  const std::uint64_t del = word ^ (0x7f * kOnePerByte);  // each DEL becomes a zero byte
+  const std::uint64_t below_space = (word - 0x20 * kOnePerByte) & ~word;
+  const std::uint64_t is_del = (del - kOnePerByte) & ~del;
+  return ((below_space | is_del) & (0x80 * kOnePerByte)) != 0;
 }
 
-// No control characters but the tab. Bytes over 127 are let through as they are.
+// Returns whether `text` has no control characters except tabs. Bytes above 127 are allowed.
 inline bool is_field_value(std::string_view text) noexcept {
-  while (text.size() >= 8 && !has_control_character(text.data())) text.remove_prefix(8);
+  while (text.size() >= 8 && !has_control_character_in_8_bytes(text.data())) text.remove_prefix(8);
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if ((byte < 0x20 && byte != '\t') || byte == 0x7f) return false;

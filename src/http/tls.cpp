@@ -19,8 +19,8 @@ namespace fairlead::http {
 namespace {
 
 constexpr std::size_t kMaxTlsFileBytes = 1u << 20;
-constexpr std::size_t kRecord = 16u << 10;  // the most one TLS record carries
-constexpr std::array<unsigned char, 9> kProtocols = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+constexpr std::size_t kMaxRecordBytes = 16u << 10;  // maximum payload of one TLS record
+constexpr std::array<unsigned char, 9> kAlpnProtocols = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 
 struct FreeContext {
   void operator()(SSL_CTX* context) const noexcept { SSL_CTX_free(context); }
@@ -29,9 +29,10 @@ struct FreeSession {
   void operator()(SSL* session) const noexcept { SSL_free(session); }
 };
 
-// What OpenSSL has to say about its last failure on this thread.
-// The last word, unless the system had one: what OpenSSL says after that is only that it had.
-std::string last_problem() {
+// Returns the reason of the last failure of OpenSSL on this thread, and clears OpenSSL's error queue. If the
+// queue has a system error, returns that one: the errors that OpenSSL queues after a system error only repeat
+// that it occurred.
+std::string last_openssl_error() {
   unsigned long code = 0;
   while (!ERR_SYSTEM_ERROR(code)) {
     const unsigned long next = ERR_get_error();
@@ -39,22 +40,22 @@ std::string last_problem() {
     code = next;
   }
   ERR_clear_error();
-  if (code == 0) return "no reason given";
+  if (code == 0) return "unknown error";
   if (ERR_SYSTEM_ERROR(code)) return std::strerror(ERR_GET_REASON(code));
   const char* reason = ERR_reason_error_string(code);
   return reason ? reason : "error " + std::to_string(code);
 }
 
-int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* offered,
-                    unsigned offered_size, void*) {
+int select_alpn_protocol(SSL*, const unsigned char** out, unsigned char* out_size,
+                         const unsigned char* offered, unsigned offered_size, void*) {
   unsigned char* chosen = nullptr;
-  const int found =
-      SSL_select_next_proto(&chosen, out_size, kProtocols.data(), kProtocols.size(), offered, offered_size);
+  const int found = SSL_select_next_proto(&chosen, out_size, kAlpnProtocols.data(), kAlpnProtocols.size(),
+                                          offered, offered_size);
   *out = chosen;
   return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-bool is_numeric(const std::string& host) {
+bool is_ip_address(const std::string& host) {
   std::array<unsigned char, 16> address;
   return ::inet_pton(AF_INET, host.c_str(), address.data()) == 1 ||
          ::inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
@@ -64,27 +65,28 @@ bool is_numeric(const std::string& host) {
 
 class TlsContext {
  public:
-  TlsContext(SSL_CTX* context, bool server) : context_(context), server_(server) {}
+  TlsContext(SSL_CTX* context, bool server) : context_(context), is_server_(server) {}
   SSL_CTX* get() const noexcept { return context_.get(); }
-  bool server() const noexcept { return server_; }
+  bool is_server() const noexcept { return is_server_; }
 
  private:
   std::unique_ptr<SSL_CTX, FreeContext> context_;
-  bool server_;
+  bool is_server_;
 };
 
 namespace {
 
-Result<std::shared_ptr<TlsContext>> new_context(bool server) {
+Result<std::shared_ptr<TlsContext>> make_context(bool server) {
   SSL_CTX* context = SSL_CTX_new(server ? TLS_server_method() : TLS_client_method());
-  if (!context) return Error(ErrorKind::resource_exhausted, "cannot start TLS: " + last_problem());
-  auto made = std::make_shared<TlsContext>(context, server);
+  if (!context) return Error(ErrorKind::resource_exhausted, "cannot start TLS: " + last_openssl_error());
+  auto context_ptr = std::make_shared<TlsContext>(context, server);
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  // Writes may be cut and repeated from elsewhere in memory; idle sessions hold no buffers.
+  // A write may be partial, and may be repeated with the data at another address. Idle sessions release their
+  // buffers.
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                 SSL_MODE_RELEASE_BUFFERS);
-  return made;
+  return context_ptr;
 }
 
 class TlsStream final : public ByteStream {
@@ -99,47 +101,48 @@ class TlsStream final : public ByteStream {
         host_(std::move(host)) {}
   ~TlsStream() override { *alive_ = false; }
 
-  Io read(std::span<char> into) override {
-    if (into.empty()) return Io{};
-    std::size_t got = 0;
+  IoResult read(std::span<char> into) override {
+    if (into.empty()) return IoResult{};
+    std::size_t bytes_read = 0;
     ERR_clear_error();
     const bool in_handshake = !SSL_is_init_finished(session_.get());
-    const int result = SSL_read_ex(session_.get(), into.data(), into.size(), &got);
-    const Io io =
-        result == 1 ? Io{State::ok, got, nullptr} : outcome(result, read_waits_for_, "cannot read from ");
+    const int result = SSL_read_ex(session_.get(), into.data(), into.size(), &bytes_read);
+    const IoResult io = result == 1 ? IoResult{IoStatus::ok, bytes_read, nullptr}
+                                    : result_of_failure(result, read_waits_for_, "cannot read from ");
     if (in_handshake && SSL_is_init_finished(session_.get())) wake_writer_after_handshake();
     return io;
   }
 
-  Io write(std::span<const iovec> parts) override {
-    std::array<char, kRecord> gathered;
+  IoResult write(std::span<const iovec> parts) override {
+    std::array<char, kMaxRecordBytes> gathered;
     const std::span<const char> next = next_record(parts, gathered);
-    if (next.empty()) return Io{};
-    std::size_t taken = 0;
+    if (next.empty()) return IoResult{};
+    std::size_t bytes_written = 0;
     ERR_clear_error();
-    const int result = SSL_write_ex(session_.get(), next.data(), next.size(), &taken);
-    if (result == 1) return Io{State::ok, taken, nullptr};
-    return outcome(result, write_waits_for_, "cannot write to ");
+    const int result = SSL_write_ex(session_.get(), next.data(), next.size(), &bytes_written);
+    if (result == 1) return IoResult{IoStatus::ok, bytes_written, nullptr};
+    return result_of_failure(result, write_waits_for_, "cannot write to ");
   }
 
-  void when_readable(Descriptor::Ready ready) override {
+  void when_readable(Descriptor::ReadyCallback ready) override {
     on_readable_ = std::move(ready);
-    if (SSL_pending(session_.get()) > 0) {  // decrypted already: the socket knows nothing of it
+    if (SSL_pending(session_.get()) >
+        0) {  // data is already decrypted, so the socket may not become readable
       loop_.post([this, alive = alive_] {
-        if (*alive) fire(on_readable_);
+        if (*alive) invoke(on_readable_);
       });
     } else {
-      watch(read_waits_for_);
+      wait_for_socket(read_waits_for_);
     }
   }
-  void when_writable(Descriptor::Ready ready) override {
+  void when_writable(Descriptor::ReadyCallback ready) override {
     on_writable_ = std::move(ready);
-    watch(write_waits_for_);
+    wait_for_socket(write_waits_for_);
   }
   bool waiting_to_read() const noexcept override { return static_cast<bool>(on_readable_); }
   bool waiting_to_write() const noexcept override { return static_cast<bool>(on_writable_); }
 
-  void shut_output() override {
+  void shutdown_output() override {
     ERR_clear_error();
     if (!broken_ && SSL_is_init_finished(session_.get())) SSL_shutdown(session_.get());
     ERR_clear_error();
@@ -150,16 +153,19 @@ class TlsStream final : public ByteStream {
     on_writable_ = nullptr;
     socket_.close();
   }
-  std::string remote() const override { return remote_; }
+  std::string remote_name() const override { return remote_; }
 
  private:
+  // What an operation that returned `again` waits for: the socket becomes readable (input) or writable
+  // (output).
   enum class WaitsFor : std::uint8_t { input, output };
 
-  // As much as fits into one record: one write, however many parts.
+  // Returns the data of the next TLS record. Gathers several parts in `gathered` until the record is full, so
+  // that small parts need only one write.
   static std::span<const char> next_record(std::span<const iovec> parts, std::span<char> gathered) {
     while (!parts.empty() && parts.front().iov_len == 0) parts = parts.subspan(1);
     if (parts.empty()) return {};
-    if (parts.size() == 1 || parts.front().iov_len >= kRecord) {
+    if (parts.size() == 1 || parts.front().iov_len >= kMaxRecordBytes) {
       return {static_cast<const char*>(parts.front().iov_base), parts.front().iov_len};
     }
     std::size_t size = 0;
@@ -172,67 +178,72 @@ class TlsStream final : public ByteStream {
     return gathered.first(size);
   }
 
-  Io outcome(int result, WaitsFor& waits_for, std::string_view what) {
+  // Converts a failed OpenSSL operation to an IoResult, and stores in `waits_for` what a repetition has to
+  // wait for.
+  IoResult result_of_failure(int result, WaitsFor& waits_for, std::string_view action) {
     const int os_error = errno;
     switch (SSL_get_error(session_.get(), result)) {
-      case SSL_ERROR_WANT_READ: waits_for = WaitsFor::input; return Io{State::again, 0, nullptr};
-      case SSL_ERROR_WANT_WRITE: waits_for = WaitsFor::output; return Io{State::again, 0, nullptr};
-      case SSL_ERROR_ZERO_RETURN: return Io{State::ended, 0, nullptr};
+      case SSL_ERROR_WANT_READ: waits_for = WaitsFor::input; return IoResult{IoStatus::again, 0, nullptr};
+      case SSL_ERROR_WANT_WRITE: waits_for = WaitsFor::output; return IoResult{IoStatus::again, 0, nullptr};
+      case SSL_ERROR_ZERO_RETURN: return IoResult{IoStatus::ended, 0, nullptr};
       case SSL_ERROR_SYSCALL:
         broken_ = true;
-        if (os_error == 0) return Io{State::ended, 0, nullptr};
-        return failed(Error::from_errno(ErrorKind::io, std::string(what) + remote_, os_error));
+        if (os_error == 0) return IoResult{IoStatus::ended, 0, nullptr};
+        return failed(Error::from_errno(ErrorKind::io, std::string(action) + remote_, os_error));
       default: break;
     }
     broken_ = true;
-    return failed(tls_error(what));
+    return failed(tls_error(action));
   }
 
-  Error tls_error(std::string_view what) const {
-    const bool cut = ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
-    const long verified = SSL_get_verify_result(session_.get());
-    if (!context_->server() && verified != X509_V_OK && !SSL_is_init_finished(session_.get())) {
+  Error tls_error(std::string_view action) const {
+    const bool truncated = ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
+    const long verify_result = SSL_get_verify_result(session_.get());
+    if (!context_->is_server() && verify_result != X509_V_OK && !SSL_is_init_finished(session_.get())) {
       ERR_clear_error();
       return Error(ErrorKind::connection_failed, "the certificate of " + host_ + " is not accepted: " +
-                                                     X509_verify_cert_error_string(verified));
+                                                     X509_verify_cert_error_string(verify_result));
     }
-    const std::string problem = last_problem();
+    const std::string problem = last_openssl_error();
     if (!SSL_is_init_finished(session_.get())) {
-      return Error(ErrorKind::connection_failed, "no TLS with " + remote_ + ": " + problem);
+      return Error(ErrorKind::connection_failed, "TLS handshake with " + remote_ + " failed: " + problem);
     }
-    if (cut) return Error(ErrorKind::closed, remote_ + " cut the TLS connection");
-    return Error(ErrorKind::io, std::string(what) + remote_ + ": " + problem);
+    if (truncated)
+      return Error(ErrorKind::closed, remote_ + " closed the connection without TLS close_notify");
+    return Error(ErrorKind::io, std::string(action) + remote_ + ": " + problem);
   }
 
-  // A read may have to wait until something can be written, and the other way round: a handshake goes both
-  // ways.
-  void watch(WaitsFor what) {
-    if (what == WaitsFor::input) {
-      if (!socket_.waiting_to_read()) socket_.when_readable([this] { ready(WaitsFor::input); });
+  // Waits until the socket is readable or writable. A read may have to wait until the socket is writable, and
+  // a write until it is readable, because both perform the handshake.
+  void wait_for_socket(WaitsFor waits_for) {
+    if (waits_for == WaitsFor::input) {
+      if (!socket_.waiting_to_read()) socket_.when_readable([this] { on_socket_ready(WaitsFor::input); });
     } else {
-      if (!socket_.waiting_to_write()) socket_.when_writable([this] { ready(WaitsFor::output); });
+      if (!socket_.waiting_to_write()) socket_.when_writable([this] { on_socket_ready(WaitsFor::output); });
     }
   }
 
-  // A write that waits for input of the handshake would wait for good once a read has finished the handshake.
+  // Called when a read has completed the handshake. A write that waits for input of the handshake would
+  // otherwise wait forever, so it now waits until the socket is writable.
   void wake_writer_after_handshake() {
     write_waits_for_ = WaitsFor::output;
-    if (on_writable_) watch(write_waits_for_);
+    if (on_writable_) wait_for_socket(write_waits_for_);
   }
 
-  void ready(WaitsFor what) {
+  void on_socket_ready(WaitsFor waits_for) {
     const std::shared_ptr<bool> alive = alive_;
-    if (write_waits_for_ == what) fire(on_writable_);
-    if (*alive && read_waits_for_ == what) fire(on_readable_);
-    if (!*alive || !socket_.open()) return;
-    // A handshake that the one has finished is no longer what the other waits for.
-    if (on_readable_) watch(read_waits_for_);
-    if (on_writable_) watch(write_waits_for_);
+    if (write_waits_for_ == waits_for) invoke(on_writable_);
+    if (*alive && read_waits_for_ == waits_for) invoke(on_readable_);
+    if (!*alive || !socket_.is_open()) return;
+    // If one callback has completed the handshake, the operation of the other callback may now wait for
+    // something else.
+    if (on_readable_) wait_for_socket(read_waits_for_);
+    if (on_writable_) wait_for_socket(write_waits_for_);
   }
 
-  static void fire(Descriptor::Ready& slot) {
+  static void invoke(Descriptor::ReadyCallback& slot) {
     if (!slot) return;
-    const auto due = std::make_unique<Descriptor::Ready>(std::move(slot));
+    const auto due = std::make_unique<Descriptor::ReadyCallback>(std::move(slot));
     slot = nullptr;
     (*due)();
   }
@@ -245,23 +256,25 @@ class TlsStream final : public ByteStream {
   std::string host_;
   WaitsFor read_waits_for_ = WaitsFor::input;
   WaitsFor write_waits_for_ = WaitsFor::output;
-  Descriptor::Ready on_readable_;
-  Descriptor::Ready on_writable_;
-  bool broken_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Descriptor::ReadyCallback on_readable_;
+  Descriptor::ReadyCallback on_writable_;
+  bool broken_ = false;  // the session has failed, so SSL_shutdown() must not be called
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // false after the destructor, for callbacks
 };
 
-Result<void> expect_host(SSL* session, const std::string& host) {
+// Makes the session verify that the certificate is valid for `host`, and send `host` as SNI unless it is an
+// IP address.
+Result<void> set_expected_host(SSL* session, const std::string& host) {
   X509_VERIFY_PARAM* expected = SSL_get0_param(session);
   X509_VERIFY_PARAM_set_hostflags(expected, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-  const bool numeric = is_numeric(host);
+  const bool numeric = is_ip_address(host);
   const int set = numeric ? X509_VERIFY_PARAM_set1_ip_asc(expected, host.c_str())
                           : X509_VERIFY_PARAM_set1_host(expected, host.c_str(), host.size());
-  const bool announced = numeric || SSL_ctrl(session, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
-                                             const_cast<char*>(host.c_str())) == 1;
-  if (set != 1 || !announced) {
+  const bool sni_set = numeric || SSL_ctrl(session, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                                           const_cast<char*>(host.c_str())) == 1;
+  if (set != 1 || !sni_set) {
     return Error(ErrorKind::connection_failed,
-                 "`" + host + "` is no name for a TLS server: " + last_problem());
+                 "`" + host + "` is not a valid name of a TLS server: " + last_openssl_error());
   }
   return {};
 }
@@ -288,12 +301,14 @@ BioPtr open_pem(const std::string& text) {
   return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// OpenSSL would ask for the passphrase on the terminal.
+// Passphrase callback that rejects encrypted files. Without it, OpenSSL would prompt for the passphrase on
+// the terminal.
 int no_passphrase(char*, int, int, void*) {
   return -1;
 }
 
-// The first certificate of `pem` is the server's; those behind it are its chain.
+// Configures the certificates in `pem`: the first one is that of the server, the following ones are its
+// chain. Returns false if a certificate is invalid.
 bool use_certificates(SSL_CTX* context, const std::string& pem) {
   const BioPtr in = open_pem(pem);
   const CertificatePtr own(in ? PEM_read_bio_X509_AUX(in.get(), nullptr, no_passphrase, nullptr) : nullptr);
@@ -317,61 +332,64 @@ bool use_key(SSL_CTX* context, const std::string& pem) {
 
 }  // namespace
 
-Result<std::shared_ptr<TlsContext>> server_tls(const std::string& certificate_file,
-                                               const std::string& key_file) {
+Result<std::shared_ptr<TlsContext>> make_server_tls_context(const std::string& certificate_file,
+                                                            const std::string& key_file) {
   ERR_clear_error();
-  Result<std::shared_ptr<TlsContext>> made = new_context(true);
-  if (!made) return made;
-  SSL_CTX* context = (*made)->get();
-  SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
+  Result<std::shared_ptr<TlsContext>> context_ptr = make_context(true);
+  if (!context_ptr) return context_ptr;
+  SSL_CTX* context = (*context_ptr)->get();
+  SSL_CTX_set_alpn_select_cb(context, select_alpn_protocol, nullptr);
   const Result<std::string> certificate = read_tls_file(certificate_file);
   if (!certificate || !use_certificates(context, *certificate)) {
-    return Error(ErrorKind::validation, "cannot use the certificate " + certificate_file + ": " +
-                                            (certificate ? last_problem() : certificate.error().message()));
+    return Error(ErrorKind::validation,
+                 "cannot use the certificate " + certificate_file + ": " +
+                     (certificate ? last_openssl_error() : certificate.error().message()));
   }
   const Result<std::string> key = read_tls_file(key_file);
   if (!key || !use_key(context, *key)) {
-    return Error(ErrorKind::validation,
-                 "cannot use the key " + key_file + ": " + (key ? last_problem() : key.error().message()));
+    return Error(ErrorKind::validation, "cannot use the key " + key_file + ": " +
+                                            (key ? last_openssl_error() : key.error().message()));
   }
-  return made;
+  return context_ptr;
 }
 
-Result<std::shared_ptr<TlsContext>> client_tls(const std::string& ca_file, bool verify) {
+Result<std::shared_ptr<TlsContext>> make_client_tls_context(const std::string& ca_file, bool verify) {
   ERR_clear_error();
-  Result<std::shared_ptr<TlsContext>> made = new_context(false);
-  if (!made) return made;
-  SSL_CTX* context = (*made)->get();
-  SSL_CTX_set_alpn_protos(context, kProtocols.data(), kProtocols.size());
+  Result<std::shared_ptr<TlsContext>> context_ptr = make_context(false);
+  if (!context_ptr) return context_ptr;
+  SSL_CTX* context = (*context_ptr)->get();
+  SSL_CTX_set_alpn_protos(context, kAlpnProtocols.data(), kAlpnProtocols.size());
   SSL_CTX_set_default_verify_paths(context);
   if (!ca_file.empty() && SSL_CTX_load_verify_file(context, ca_file.c_str()) != 1) {
-    return Error(ErrorKind::validation, "cannot use the authorities in " + ca_file + ": " + last_problem());
+    return Error(ErrorKind::validation,
+                 "cannot use the authorities in " + ca_file + ": " + last_openssl_error());
   }
   ERR_clear_error();
   SSL_CTX_set_verify(context, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
-  return made;
+  return context_ptr;
 }
 
-Result<std::unique_ptr<ByteStream>> tls_stream(Loop& loop, UniqueFd socket,
-                                               std::shared_ptr<TlsContext> context, const std::string& host) {
+Result<std::unique_ptr<ByteStream>> make_tls_stream(Loop& loop, UniqueFd socket,
+                                                    std::shared_ptr<TlsContext> context,
+                                                    const std::string& host) {
   ERR_clear_error();
-  std::string remote = name_of_remote(socket.get());
+  std::string remote = remote_address_of(socket.get());
   const int fd = socket.get();
   Result<Descriptor> descriptor = Descriptor::adopt(loop, std::move(socket));
   if (!descriptor) return descriptor.error();
   SSL* session = SSL_new(context->get());
-  if (!session) return Error(ErrorKind::resource_exhausted, "cannot start TLS: " + last_problem());
-  const bool server = context->server();
+  if (!session) return Error(ErrorKind::resource_exhausted, "cannot start TLS: " + last_openssl_error());
+  const bool server = context->is_server();
   auto stream = std::make_unique<TlsStream>(loop, std::move(*descriptor), std::move(remote),
                                             std::move(context), session, host);
   if (SSL_set_fd(session, fd) != 1) {
-    return Error(ErrorKind::resource_exhausted, "cannot start TLS: " + last_problem());
+    return Error(ErrorKind::resource_exhausted, "cannot start TLS: " + last_openssl_error());
   }
   if (server) {
     SSL_set_accept_state(session);
   } else {
     SSL_set_connect_state(session);
-    Result<void> expected = host.empty() ? Result<void>() : expect_host(session, host);
+    Result<void> expected = host.empty() ? Result<void>() : set_expected_host(session, host);
     if (!expected) return expected.error();
   }
   return std::unique_ptr<ByteStream>(std::move(stream));

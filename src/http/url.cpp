@@ -8,7 +8,7 @@ namespace fairlead::http {
 
 namespace {
 
-std::uint16_t usual_port(std::string_view scheme) noexcept {
+std::uint16_t default_port(std::string_view scheme) noexcept {
   return scheme == "https" || scheme == "wss" ? 443 : 80;
 }
 
@@ -18,25 +18,26 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-Error bad(std::string_view text, std::string_view why) {
+Error invalid_url(std::string_view text, std::string_view why) {
   return Error(ErrorKind::validation, "`" + std::string(text) + "` is not a URL: " + std::string(why));
 }
 
-// Neither a host nor a target may bring white space, control characters or bytes beyond ASCII into a request.
+// Returns whether `text` can be part of a request line: it has no white space, control characters or
+// non-ASCII bytes.
 bool is_printable(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
 }
 
-Result<void> take_authority(Url& url, std::string_view authority, std::string_view text) {
+Result<void> parse_authority(Url& url, std::string_view authority, std::string_view text) {
   if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) {
-    url.user = authority.substr(0, at);
+    url.user_info = authority.substr(0, at);
     authority.remove_prefix(at + 1);
   }
   const Result<HostAndPort> parts = split_host_and_port(authority);
-  if (!parts) return bad(text, parts.error().message());
-  if (parts->port == 0) return bad(text, "the port is not a number from 1 to 65535");
+  if (!parts) return invalid_url(text, parts.error().message());
+  if (parts->port == 0) return invalid_url(text, "the port is not a number from 1 to 65535");
   url.host = lower(parts->host);
-  url.port = parts->port.value_or(usual_port(url.scheme));
+  url.port = parts->port.value_or(default_port(url.scheme));
   return {};
 }
 
@@ -44,15 +45,15 @@ Result<void> take_authority(Url& url, std::string_view authority, std::string_vi
 
 Result<Url> Url::parse(std::string_view text) {
   const UriParts parts = split_uri(text);
-  if (parts.scheme.empty() || parts.authority.empty()) return bad(text, ":// is missing");
+  if (parts.scheme.empty() || parts.authority.empty()) return invalid_url(text, ":// is missing");
   Url url;
   url.scheme = lower(parts.scheme.substr(0, parts.scheme.size() - 1));
   if (url.scheme != "http" && url.scheme != "https" && url.scheme != "ws" && url.scheme != "wss")
-    return bad(text, "it begins with none of http: https: ws: wss:");
+    return invalid_url(text, "the scheme must be http:, https:, ws: or wss:");
   if (!is_printable(parts.authority) || !is_printable(parts.path) || !is_printable(parts.query))
-    return bad(text, "it has characters that must be written as %XX");
-  const Result<void> taken = take_authority(url, parts.authority.substr(2), text);
-  if (!taken) return taken.error();
+    return invalid_url(text, "it has characters that must be percent-encoded");
+  const Result<void> parsed = parse_authority(url, parts.authority.substr(2), text);
+  if (!parsed) return parsed.error();
   url.target = parts.path.empty() ? "/" : std::string(parts.path);
   url.target += parts.query;
   return url;
@@ -66,10 +67,10 @@ std::string Url::host_and_port() const {
   return join_host_and_port(host, port);
 }
 
-std::string Url::host_field() const {
-  std::string whole = host_and_port();
-  if (port == usual_port(scheme)) whole.resize(whole.rfind(':'));
-  return whole;
+std::string Url::host_header() const {
+  std::string full = host_and_port();
+  if (port == default_port(scheme)) full.resize(full.rfind(':'));
+  return full;
 }
 
 std::string Url::origin() const {
@@ -77,13 +78,13 @@ std::string Url::origin() const {
 }
 
 std::string Url::text() const {
-  return scheme + "://" + host_field() + target;
+  return scheme + "://" + host_header() + target;
 }
 
-std::string Url::shown() const {
-  const std::string whole = text();
-  const std::size_t query = whole.find('?');
-  return query == std::string::npos ? whole : whole.substr(0, query) + "?…";
+std::string Url::redacted() const {
+  const std::string full = text();
+  const std::size_t query = full.find('?');
+  return query == std::string::npos ? full : full.substr(0, query) + "?…";
 }
 
 }  // namespace fairlead::http

@@ -1,4 +1,4 @@
-// Url: where an HTTP request goes.
+// Url: a parsed URL of scheme http, https, ws or wss.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,28 @@
 namespace fairlead::http {
 
 struct Url {
-  std::string scheme;  // "http", "https", "ws", "wss"
-  std::string user;    // "name:password" as written, with its escapes; empty when there is none
-  std::string host;    // in lower case, without brackets
+  std::string scheme;     // "http", "https", "ws", "wss"
+  std::string user_info;  // "name:password", percent-encoded as in the URL; empty if absent
+  std::string host;       // in lower case, without brackets
   std::uint16_t port = 0;
   std::string target = "/";  // path and query
 
-  // Kind validation for anything else than scheme://[user@]host[:port][/path][?query][#ignored].
+  // Parses scheme://[user_info@]host[:port][/path][?query][#ignored]. Fails with `validation` for anything
+  // else.
   static Result<Url> parse(std::string_view text);
-  // A reference as it stands in an answer of this URL: absolute or relative.
+  // Resolves a URL reference, absolute or relative, against this URL. Fails with `validation` if the result
+  // is invalid.
   Result<Url> resolve(std::string_view reference) const;
 
   bool secure() const noexcept { return scheme == "https" || scheme == "wss"; }
   bool same_origin(const Url& other) const noexcept {
     return scheme == other.scheme && host == other.host && port == other.port;
   }
-  std::string host_and_port() const;  // "[::1]:80": always with the port
-  std::string host_field() const;     // what the Host header says: without a port that goes without saying
+  std::string host_and_port() const;  // "[::1]:80", always with the port
+  std::string host_header() const;    // the value of the Host header: without the default port
   std::string origin() const;         // "http://localhost:8080"
-  std::string text() const;           // the whole, without the user
-  std::string shown() const;          // for people: without the query too, where keys may be
+  std::string text() const;           // the URL, without the user info
+  std::string redacted() const;  // for log and error messages: also without the query, which may contain keys
 };
 
 }  // namespace fairlead::http

@@ -14,18 +14,18 @@ namespace fairlead::http::websocket {
 
 namespace {
 
-constexpr std::size_t kMostControlBytes = 125;
-constexpr std::size_t kKeptInput = 4u << 10;  // memory that an idle decoder keeps
-constexpr std::size_t kTidyFrom = 64u << 10;  // bytes done with that may stay in front
-constexpr unsigned char kFinal = 0x80;
-constexpr unsigned char kReserved = 0x70;
-constexpr unsigned char kMasked = 0x80;
+constexpr std::size_t kMaxControlPayloadBytes = 125;
+constexpr std::size_t kMaxIdleBufferBytes = 4u << 10;  // memory that a decoder without input keeps
+constexpr std::size_t kCompactThreshold = 64u << 10;   // processed bytes that may stay in input_
+constexpr unsigned char kFinalBit = 0x80;
+constexpr unsigned char kReservedBits = 0x70;
+constexpr unsigned char kMaskBit = 0x80;
 
-bool is_control(Opcode opcode) {
+bool is_control_opcode(Opcode opcode) {
   return static_cast<unsigned>(opcode) >= 8;
 }
 
-bool is_known(unsigned opcode) {
+bool is_known_opcode(unsigned opcode) {
   return opcode <= 2 || (opcode >= 8 && opcode <= 10);
 }
 
@@ -34,9 +34,9 @@ bool is_utf8(std::string_view text) {
   return json::find_invalid_utf8(text.data(), end) == end;
 }
 
-// Codes that may stand in a close frame.
-bool is_sendable(unsigned code) {
-  return (code >= 1000 && code <= 1014 && code != 1004 && code != kNoCode && code != 1006) ||
+// Returns whether a status code is allowed in a close frame.
+bool is_valid_close_code(unsigned code) {
+  return (code >= 1000 && code <= 1014 && code != 1004 && code != kNoStatus && code != 1006) ||
          (code >= 3000 && code <= 4999);
 }
 
@@ -54,14 +54,15 @@ void apply_mask(char* bytes, std::size_t size, const char (&mask)[4]) {
 }
 
 void fill_random(char* bytes, std::size_t size) {
-  // Never fails for so few bytes once the system is up.
+  // After the system has booted, getrandom() does not fail for so few bytes.
   while (::getrandom(bytes, size, 0) != static_cast<ssize_t>(size)) continue;
 }
 
-std::string masked(std::string frame, std::size_t head_size, std::string_view payload) {
+// Returns `frame`, which has a head of `head_size` bytes, with a random mask and the masked payload.
+std::string append_masked_payload(std::string frame, std::size_t head_size, std::string_view payload) {
   char mask[4];
   fill_random(mask, sizeof mask);
-  frame[1] = static_cast<char>(static_cast<unsigned char>(frame[1]) | kMasked);
+  frame[1] = static_cast<char>(static_cast<unsigned char>(frame[1]) | kMaskBit);
   frame.append(mask, sizeof mask);
   frame += payload;
   apply_mask(frame.data() + head_size + sizeof mask, payload.size(), mask);
@@ -70,24 +71,25 @@ std::string masked(std::string frame, std::size_t head_size, std::string_view pa
 
 }  // namespace
 
-// ---- reading --------------------------------------------------------------------------------------------
+// ---- reading ---------------------------------------------------------------------------------------------
 
 void Decoder::feed(std::string_view bytes) {
-  if (!over_) input_ += bytes;
+  if (!finished_) input_ += bytes;
 }
 
 bool Decoder::read_head(Head& head) const {
-  const auto* const bytes = reinterpret_cast<const unsigned char*>(input_.data()) + at_;
-  const std::size_t have = input_.size() - at_;
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(input_.data()) + position_;
+  const std::size_t have = input_.size() - position_;
   if (have < 2) return false;
   const unsigned short_length = bytes[1] & 0x7fu;
   const std::size_t extra = short_length == 127 ? 8 : short_length == 126 ? 2 : 0;
-  head.masked = (bytes[1] & kMasked) != 0;
+  head.masked = (bytes[1] & kMaskBit) != 0;
   head.size = 2 + extra + (head.masked ? 4 : 0);
-  head.final = (bytes[0] & kFinal) != 0;
+  head.final = (bytes[0] & kFinalBit) != 0;
   head.opcode = static_cast<Opcode>(bytes[0] & 0x0fu);
   head.length = short_length;
-  // The first two bytes tell most of what can be wrong; do not wait for the rest of a bad head.
+  // The first two bytes show most errors, so that an invalid head is rejected before the rest of the head has
+  // arrived.
   if (have < head.size) {
     head.size = 0;
     return true;
@@ -100,83 +102,87 @@ bool Decoder::read_head(Head& head) const {
   return true;
 }
 
-std::optional<Decoder::Step> Decoder::head_problem(const Head& head) const {
-  const auto first = static_cast<unsigned char>(input_[at_]);
-  const auto bad = [](std::uint16_t code, const char* why) { return Step{What::failed, why, code}; };
-  if ((first & kReserved) != 0) return bad(kProtocolError, "a reserved bit is set");
-  if (!is_known(first & 0x0fu)) return bad(kProtocolError, "an unknown kind of frame");
+std::optional<Decoder::Event> Decoder::check_head(const Head& head) const {
+  const auto first = static_cast<unsigned char>(input_[position_]);
+  const auto failure = [](std::uint16_t code, const char* why) {
+    return Event{EventType::failed, why, code};
+  };
+  if ((first & kReservedBits) != 0) return failure(kProtocolError, "reserved bit is set");
+  if (!is_known_opcode(first & 0x0fu)) return failure(kProtocolError, "unknown opcode");
   if (head.masked != (role_ == Role::server))
-    return bad(kProtocolError,
-               role_ == Role::server ? "a client's frame is not masked" : "a server's frame is masked");
-  if (is_control(head.opcode)) {
-    if (!head.final) return bad(kProtocolError, "a control frame in fragments");
-    // By the first byte of the length: a longer form of a short length is refused too, wherever the head is
-    // cut.
-    if ((static_cast<unsigned char>(input_[at_ + 1]) & 0x7fu) > kMostControlBytes)
-      return bad(kProtocolError, "a control frame over 125 bytes");
+    return failure(kProtocolError,
+                   role_ == Role::server ? "frame of a client is not masked" : "frame of a server is masked");
+  if (is_control_opcode(head.opcode)) {
+    if (!head.final) return failure(kProtocolError, "fragmented control frame");
+    // Checks the first byte of the length, which also rejects a short length in a non-minimal encoding. The
+    // outcome does not depend on how much of the head has arrived.
+    if ((static_cast<unsigned char>(input_[position_ + 1]) & 0x7fu) > kMaxControlPayloadBytes)
+      return failure(kProtocolError, "control frame over 125 bytes");
     return std::nullopt;
   }
-  if (head.opcode == Opcode::binary) return bad(kUnsupported, "a binary message");
+  if (head.opcode == Opcode::binary) return failure(kUnsupportedData, "binary messages are not supported");
   if ((head.opcode == Opcode::continuation) != in_message_)
-    return bad(kProtocolError, in_message_ ? "a new message inside of another" : "a fragment of no message");
+    return failure(kProtocolError, in_message_ ? "new message before the end of a fragmented one"
+                                               : "continuation frame without a message");
   if (head.size == 0) return std::nullopt;
-  const std::uint64_t shortest = head.length;
-  const auto marker = static_cast<unsigned char>(input_[at_ + 1]) & 0x7fu;
-  if ((marker == 126 && shortest < 126) || (marker == 127 && shortest < 0x10000) || shortest >> 63)
-    return bad(kProtocolError, "a length that is not as short as it could be");
-  if (head.length > max_bytes_ || message_.size() + head.length > max_bytes_)
-    return Step{What::failed, "a message over max_frame_bytes (" + std::to_string(max_bytes_) + ")", kTooBig};
+  const std::uint64_t length = head.length;
+  const auto marker = static_cast<unsigned char>(input_[position_ + 1]) & 0x7fu;
+  if ((marker == 126 && length < 126) || (marker == 127 && length < 0x10000) || length >> 63)
+    return failure(kProtocolError, "payload length is not minimally encoded");
+  if (head.length > max_message_bytes_ || message_.size() + head.length > max_message_bytes_)
+    return Event{EventType::failed,
+                 "message over max_frame_bytes (" + std::to_string(max_message_bytes_) + ")", kMessageTooBig};
   return std::nullopt;
 }
 
-Decoder::Step Decoder::next() {
-  while (!over_) {
+Decoder::Event Decoder::next() {
+  while (!finished_) {
     Head head;
     if (!read_head(head)) break;
-    if (std::optional<Step> problem = head_problem(head))
+    if (std::optional<Event> problem = check_head(head))
       return fail(problem->code, std::move(problem->payload));
-    if (head.size == 0 || input_.size() - at_ - head.size < head.length) break;
-    std::string payload = take_payload(head);
-    if (is_control(head.opcode)) return take_control(head, std::move(payload));
-    Step step = take_data(head, std::move(payload));
-    if (step.what != What::more) return step;
+    if (head.size == 0 || input_.size() - position_ - head.size < head.length) break;
+    std::string payload = extract_payload(head);
+    if (is_control_opcode(head.opcode)) return process_control_frame(head, std::move(payload));
+    Event event = process_data_frame(head, std::move(payload));
+    if (event.type != EventType::need_more) return event;
   }
   return {};
 }
 
-std::string Decoder::take_payload(const Head& head) {
-  std::string payload = input_.substr(at_ + head.size, static_cast<std::size_t>(head.length));
-  at_ += head.size + payload.size();
-  if (at_ == input_.size()) {
-    reset_string(input_, kKeptInput);
-    at_ = 0;
-  } else if (at_ > kTidyFrom) {
-    std::string rest(input_, at_);  // erase() would keep the memory of a large frame
+std::string Decoder::extract_payload(const Head& head) {
+  std::string payload = input_.substr(position_ + head.size, static_cast<std::size_t>(head.length));
+  position_ += head.size + payload.size();
+  if (position_ == input_.size()) {
+    reset_string(input_, kMaxIdleBufferBytes);
+    position_ = 0;
+  } else if (position_ > kCompactThreshold) {
+    std::string rest(input_, position_);  // a copy, because erase() would keep the memory of a large frame
     input_.swap(rest);
-    at_ = 0;
+    position_ = 0;
   }
   if (head.masked) apply_mask(payload.data(), payload.size(), head.mask);
   return payload;
 }
 
-Decoder::Step Decoder::take_control(const Head& head, std::string payload) {
-  if (head.opcode == Opcode::ping) return Step{What::ping, std::move(payload), 0};
-  if (head.opcode == Opcode::pong) return Step{What::pong, std::move(payload), 0};
+Decoder::Event Decoder::process_control_frame(const Head& head, std::string payload) {
+  if (head.opcode == Opcode::ping) return Event{EventType::ping, std::move(payload), 0};
+  if (head.opcode == Opcode::pong) return Event{EventType::pong, std::move(payload), 0};
   if (payload.empty()) {
-    over_ = true;
-    return Step{What::closed, {}, kNoCode};
+    finished_ = true;
+    return Event{EventType::closed, {}, kNoStatus};
   }
-  if (payload.size() < 2) return fail(kProtocolError, "a close frame of one byte");
+  if (payload.size() < 2) return fail(kProtocolError, "close frame with a payload of one byte");
   const auto code = static_cast<std::uint16_t>(static_cast<unsigned char>(payload[0]) << 8 |
                                                static_cast<unsigned char>(payload[1]));
   std::string reason = payload.substr(2);
-  if (!is_sendable(code)) return fail(kProtocolError, "a close frame with a code that may not be sent");
-  if (!is_utf8(reason)) return fail(kNotUtf8, "a close frame whose reason is not UTF-8");
-  over_ = true;
-  return Step{What::closed, std::move(reason), code};
+  if (!is_valid_close_code(code)) return fail(kProtocolError, "close frame with an invalid status code");
+  if (!is_utf8(reason)) return fail(kInvalidPayload, "close frame with a reason that is not UTF-8");
+  finished_ = true;
+  return Event{EventType::closed, std::move(reason), code};
 }
 
-Decoder::Step Decoder::take_data(const Head& head, std::string payload) {
+Decoder::Event Decoder::process_data_frame(const Head& head, std::string payload) {
   if (message_.empty()) {
     message_ = std::move(payload);
   } else {
@@ -184,24 +190,24 @@ Decoder::Step Decoder::take_data(const Head& head, std::string payload) {
   }
   in_message_ = !head.final;
   if (in_message_) return {};
-  std::string whole = std::move(message_);
+  std::string message = std::move(message_);
   message_ = std::string();
-  if (!is_utf8(whole)) return fail(kNotUtf8, "a text message that is not UTF-8");
-  return Step{What::message, std::move(whole), 0};
+  if (!is_utf8(message)) return fail(kInvalidPayload, "text message is not UTF-8");
+  return Event{EventType::message, std::move(message), 0};
 }
 
-Decoder::Step Decoder::fail(std::uint16_t code, std::string why) {
-  over_ = true;
+Decoder::Event Decoder::fail(std::uint16_t code, std::string why) {
+  finished_ = true;
   reset_string(input_);
   reset_string(message_);
-  at_ = 0;
-  return Step{What::failed, std::move(why), code};
+  position_ = 0;
+  return Event{EventType::failed, std::move(why), code};
 }
 
-// ---- writing --------------------------------------------------------------------------------------------
+// ---- writing ---------------------------------------------------------------------------------------------
 
-std::string frame_head(Opcode opcode, std::uint64_t length) {
-  std::string head(1, static_cast<char>(kFinal | static_cast<unsigned>(opcode)));
+std::string unmasked_frame_head(Opcode opcode, std::uint64_t length) {
+  std::string head(1, static_cast<char>(kFinalBit | static_cast<unsigned>(opcode)));
   const auto put = [&head](std::uint64_t value, int bytes) {
     for (int i = bytes - 1; i >= 0; --i) head.push_back(static_cast<char>(value >> (8 * i) & 0xff));
   };
@@ -216,25 +222,25 @@ std::string frame_head(Opcode opcode, std::uint64_t length) {
 }
 
 std::string control_frame(Role role, Opcode opcode, std::string_view payload) {
-  payload = payload.substr(0, kMostControlBytes);
-  std::string frame = frame_head(opcode, payload.size());
-  if (role == Role::client) return masked(std::move(frame), 2, payload);
+  payload = payload.substr(0, kMaxControlPayloadBytes);
+  std::string frame = unmasked_frame_head(opcode, payload.size());
+  if (role == Role::client) return append_masked_payload(std::move(frame), 2, payload);
   frame += payload;
   return frame;
 }
 
 std::string close_frame(Role role, std::uint16_t code, std::string_view reason) {
-  if (code == kNoCode) return control_frame(role, Opcode::close, {});
+  if (code == kNoStatus) return control_frame(role, Opcode::close, {});
   std::string payload{static_cast<char>(code >> 8), static_cast<char>(code & 0xff)};
-  payload += reason.substr(0, kMostControlBytes - 2);
+  payload += reason.substr(0, kMaxControlPayloadBytes - 2);
   return control_frame(role, Opcode::close, payload);
 }
 
 rpc::Rope text_frame(Role role, const rpc::Rope& message) {
-  std::string head = frame_head(Opcode::text, message.size());
+  std::string head = unmasked_frame_head(Opcode::text, message.size());
   if (role == Role::client) {
     const std::size_t size = head.size();
-    return rpc::Rope(Bytes::adopt(masked(std::move(head), size, message.joined().view())));
+    return rpc::Rope(Bytes::adopt(append_masked_payload(std::move(head), size, message.joined().view())));
   }
   std::vector<Bytes> parts;
   parts.push_back(Bytes::adopt(std::move(head)));
@@ -242,9 +248,9 @@ rpc::Rope text_frame(Role role, const rpc::Rope& message) {
   return rpc::Rope(std::move(parts), false);
 }
 
-// ---- the handshake --------------------------------------------------------------------------------------
+// ---- handshake -------------------------------------------------------------------------------------------
 
-std::string accept_of(std::string_view key) {
+std::string accept_header_value(std::string_view key) {
   constexpr std::string_view kMagic = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
   const std::string text = std::string(key) + std::string(kMagic);
   unsigned char digest[EVP_MAX_MD_SIZE];
@@ -253,7 +259,7 @@ std::string accept_of(std::string_view key) {
   return base64_encode(std::string_view(reinterpret_cast<const char*>(digest), size));
 }
 
-std::string make_key() {
+std::string make_client_key() {
   char bytes[16];
   fill_random(bytes, sizeof bytes);
   return base64_encode(std::string_view(bytes, sizeof bytes));

@@ -1,4 +1,4 @@
-// CharSet: a set of Unicode code points as ranges, what a character class of a regular expression becomes.
+// CharSet: a set of Unicode code points, stored as ranges. The compiled form of a character class of a Regex.
 #pragma once
 
 #include <array>
@@ -12,13 +12,13 @@ inline constexpr std::uint32_t kMaxCodePoint = 0x10ffff;
 
 class CharSet {
  public:
-  // Everything that stands in `name`: a general category such as "Lu", "Letter", "gc=Nd", or "Any" or
-  // "ASCII". False when there is no such property here.
+  // Adds all code points with the property `name`: a general category such as "Lu", "Letter" or "gc=Nd", or
+  // "Any" or "ASCII". Returns false if the property is unknown.
   bool add_property(std::string_view name);
   void add(std::uint32_t first, std::uint32_t last) { ranges_.push_back({first, last}); }
   void add(const CharSet& other);
 
-  // After the last add(), before has().
+  // Sorts and merges the ranges. Called after the last add() and before the first has().
   void seal();
   CharSet complement() const;  // REQUIRES: sealed
   std::size_t range_count() const noexcept { return ranges_.size(); }
@@ -36,7 +36,7 @@ class CharSet {
   bool has_beyond_ascii(std::uint32_t code) const noexcept;
 
   std::vector<Range> ranges_;
-  std::array<std::uint64_t, 2> ascii_{};
+  std::array<std::uint64_t, 2> ascii_{};  // a bit for each ASCII character: whether it is in the set
 };
 
 }  // namespace fairlead::json

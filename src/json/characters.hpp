@@ -1,6 +1,6 @@
+// Classification of ASCII characters, independent of the locale.
 #pragma once
 
-// Which ASCII characters are digits and letters, whatever the locale.
 namespace fairlead::json {
 
 constexpr bool is_digit(char c) noexcept {

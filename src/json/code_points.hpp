@@ -1,5 +1,5 @@
-// UTF-8 read code point by code point, in both directions. What is not UTF-8 reads as U+FFFD, a byte at a
-// time.
+// Decodes UTF-8 code point by code point, forwards and backwards. Each byte that is not valid UTF-8 decodes
+// to U+FFFD.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace fairlead::json {
 
-struct Decoded {
+struct DecodedCodePoint {
   std::uint32_t code;
   std::uint32_t length;  // in bytes
 };
 
-// REQUIRES: p < end.
-inline Decoded decode_utf8(const char* p, const char* end) noexcept {
+// Decodes the code point that begins at `p`. REQUIRES: p < end.
+inline DecodedCodePoint decode_utf8(const char* p, const char* end) noexcept {
   const auto byte = [p](int i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(p[i])); };
   const auto tail = [&byte](int i) { return byte(i) & 0x3f; };
   switch (utf8_length(p, end)) {
@@ -30,27 +30,27 @@ inline Decoded decode_utf8(const char* p, const char* end) noexcept {
   }
 }
 
-// The code point that ends at `p`. REQUIRES: begin < p.
-inline Decoded decode_utf8_before(const char* begin, const char* p) noexcept {
-  const std::ptrdiff_t most = std::min<std::ptrdiff_t>(4, p - begin);
-  for (std::ptrdiff_t length = 1; length <= most; ++length) {
+// Decodes the code point that ends at `p`. REQUIRES: begin < p.
+inline DecodedCodePoint decode_utf8_before(const char* begin, const char* p) noexcept {
+  const std::ptrdiff_t max_length = std::min<std::ptrdiff_t>(4, p - begin);
+  for (std::ptrdiff_t length = 1; length <= max_length; ++length) {
     if ((static_cast<unsigned char>(p[-length]) & 0xc0) == 0x80) continue;
-    const Decoded decoded = decode_utf8(p - length, p);
+    const DecodedCodePoint decoded = decode_utf8(p - length, p);
     if (decoded.length == length) return decoded;
     break;
   }
   return {0xfffd, 1};
 }
 
-// How many code points valid UTF-8 has: every byte counts but those that continue one (10xxxxxx). Eight at a
-// time.
+// Returns the number of code points: counts the bytes that are not continuation bytes (10xxxxxx), eight bytes
+// at a time. REQUIRES: `text` is valid UTF-8.
 inline std::size_t count_code_points(std::string_view text) noexcept {
   constexpr std::uint64_t kOnes = 0x0101010101010101;
   std::size_t count = 0;
   for (; text.size() >= 8; text.remove_prefix(8)) {
-    std::uint64_t bytes = 0;
-    std::memcpy(&bytes, text.data(), sizeof bytes);
-    const std::uint64_t begins = (~bytes >> 7 | bytes >> 6) & kOnes;
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data(), sizeof word);
+    const std::uint64_t begins = (~word >> 7 | word >> 6) & kOnes;
     count += begins * kOnes >> 56;
   }
   for (const char c : text) count += (static_cast<unsigned char>(c) & 0xc0) != 0x80;

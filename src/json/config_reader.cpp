@@ -21,29 +21,30 @@ std::string shown_key(std::string_view key) {
 
 }  // namespace
 
-ConfigReader::ConfigReader(View object, std::string where, std::optional<Error>& problem)
-    : object_(object), where_(std::move(where)), problem_(problem) {
+ConfigReader::ConfigReader(View object, std::string path, std::optional<Error>& problem)
+    : object_(object), path_(std::move(path)), problem_(problem) {
   if (!object_.is(Type::object)) fail("", "is not a table");
 }
 
-void ConfigReader::fail(std::string_view key, const std::string& what) {
+void ConfigReader::fail(std::string_view key, const std::string& problem) {
   if (problem_) return;
-  std::string path = where_;
+  std::string path = path_;
   if (!path.empty() && !key.empty()) path += ".";
   path += shown_key(key);
-  problem_ =
-      Error(ErrorKind::validation, (path.empty() ? std::string("the file") : "`" + path + "`") + " " + what);
+  problem_ = Error(ErrorKind::validation,
+                   (path.empty() ? std::string("the file") : "`" + path + "`") + " " + problem);
 }
 
-// What is null is not there: programs that write JSON have it so.
+// Returns the member `key` and marks the key as known. A null member counts as absent, because programs that
+// generate JSON write null for unset members.
 View ConfigReader::member(std::string_view key) {
-  known_.emplace(key);
+  known_keys_.emplace(key);
   const View value = object_[key];
   return value.is(Type::null) ? View() : value;
 }
 
 ConfigReader& ConfigReader::ignore(std::string_view key) {
-  known_.emplace(key);
+  known_keys_.emplace(key);
   return *this;
 }
 
@@ -67,16 +68,15 @@ ConfigReader& ConfigReader::flag(std::string_view key, bool& into) {
   return *this;
 }
 
-std::optional<double> ConfigReader::number_at(std::string_view key, bool whole, double most) {
+std::optional<double> ConfigReader::read_number(std::string_view key, bool integral, double max) {
   const View value = member(key);
   if (value.absent()) return std::nullopt;
-  const std::optional<double> read = whole && !value.as_int() ? std::nullopt : value.as_double();
-  if (read && *read >= 0 && *read < most) return read;
-  fail(key, std::string("is not a ") + (whole ? "whole " : "") + "number of 0 or more");
+  const std::optional<double> read = integral && !value.as_int() ? std::nullopt : value.as_double();
+  if (read && *read >= 0 && *read < max) return read;
+  fail(key, std::string("is not a ") + (integral ? "whole " : "") + "number of 0 or more");
   return std::nullopt;
 }
 
-// 65536, or "512M".
 ConfigReader& ConfigReader::bytes(std::string_view key, std::optional<std::uint64_t>& into) {
   const View value = member(key);
   if (value.absent()) return *this;
@@ -94,14 +94,14 @@ ConfigReader& ConfigReader::bytes(std::string_view key, std::optional<std::uint6
   if (!fits) {
     fail(key, "is neither a number of bytes nor one with K, M, G or T");
   } else if (number > std::numeric_limits<std::uint64_t>::max() >> shift) {
-    fail(key, "is more than there can be");
+    fail(key, "is too large");
   } else {
     into = number << shift;
   }
   return *this;
 }
 
-ConfigReader& ConfigReader::not_zero(std::initializer_list<std::string_view> keys) {
+ConfigReader& ConfigReader::require_nonzero(std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys) {
     const View value = member(key);
     const Result<std::chrono::milliseconds> read = parse_duration(value.as_string().value_or("1"));
@@ -110,10 +110,10 @@ ConfigReader& ConfigReader::not_zero(std::initializer_list<std::string_view> key
   return *this;
 }
 
-ConfigReader& ConfigReader::only_if(bool sensible, std::initializer_list<std::string_view> keys,
-                                    const std::string& why_not) {
+ConfigReader& ConfigReader::allow_only_if(bool allowed, std::initializer_list<std::string_view> keys,
+                                          const std::string& reason) {
   for (const std::string_view key : keys) {
-    if (has(key) && !sensible) fail(key, why_not);
+    if (has(key) && !allowed) fail(key, reason);
   }
   return *this;
 }
@@ -165,16 +165,16 @@ ConfigReader& ConfigReader::map(std::string_view key, std::map<std::string, std:
 ConfigReader& ConfigReader::table(std::string_view key, const std::function<void(ConfigReader&)>& read) {
   const View value = member(key);
   if (value.absent()) return *this;
-  ConfigReader inner(value, where_.empty() ? shown_key(key) : where_ + "." + shown_key(key), problem_);
+  ConfigReader inner(value, path_.empty() ? shown_key(key) : path_ + "." + shown_key(key), problem_);
   read(inner);
   return *this;
 }
 
 void ConfigReader::each_table(const std::function<void(const std::string& key, ConfigReader&)>& read) {
-  object_.each_member([&](std::string_view spelled, bool escaped, View value) {
+  object_.each_member([&](std::string_view raw_key, bool escaped, View value) {
     if (value.is(Type::null)) return true;
-    const std::string key = escaped ? unescape(spelled) : std::string(spelled);
-    ConfigReader inner(value, where_.empty() ? shown_key(key) : where_ + "." + shown_key(key), problem_);
+    const std::string key = escaped ? unescape(raw_key) : std::string(raw_key);
+    ConfigReader inner(value, path_.empty() ? shown_key(key) : path_ + "." + shown_key(key), problem_);
     read(key, inner);
     return !problem_;
   });
@@ -184,17 +184,17 @@ void ConfigReader::finish() {
   if (problem_) return;
   object_.each_member([&](std::string_view key, bool escaped, View) {
     const std::string name = escaped ? unescape(key) : std::string(key);
-    if (!known_.contains(name)) fail_unknown(name);
+    if (!known_keys_.contains(name)) fail_unknown(name);
     return !problem_;
   });
 }
 
 void ConfigReader::fail_unknown(const std::string& key) {
-  const std::vector<std::string> known(known_.begin(), known_.end());
-  const std::string_view meant = closest_word(key, known);
+  const std::vector<std::string> known(known_keys_.begin(), known_keys_.end());
+  const std::string_view closest = closest_word(key, known);
   problem_ = Error(ErrorKind::validation,
-                   "unknown key `" + shown_key(key) + "`" + (where_.empty() ? "" : " in [" + where_ + "]") +
-                       (meant.empty() ? "" : " (did you mean `" + std::string(meant) + "`?)"));
+                   "unknown key `" + shown_key(key) + "`" + (path_.empty() ? "" : " in [" + path_ + "]") +
+                       (closest.empty() ? "" : " (did you mean `" + std::string(closest) + "`?)"));
 }
 
 }  // namespace fairlead::json

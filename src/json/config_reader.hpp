@@ -1,5 +1,5 @@
-// Reads the members of a JSON object into a configuration, one after the other. The first error is kept, with
-// the path to its key; a member that was not read is an error too.
+// ConfigReader: reads the members of a JSON object into the fields of a configuration. It keeps the first
+// error, which names the path of the key. finish() reports members that were not read as unknown keys.
 #pragma once
 
 #include <chrono>
@@ -20,24 +20,29 @@ namespace fairlead::json {
 
 class ConfigReader {
  public:
-  // `problem` is shared by a reader and those made of its members.
-  ConfigReader(View object, std::string where, std::optional<Error>& problem);
+  // `problem` is set to the first error; readers of nested tables share it. `path` is the path of the object
+  // in the file, such as "servers.files"; empty for the whole file.
+  ConfigReader(View object, std::string path, std::optional<Error>& problem);
 
+  // Each of the following functions assigns the value of the member `key` to `into` if the member is present
+  // and not null. A value of another type is an error.
   ConfigReader& string(std::string_view key, std::string& into);
   ConfigReader& flag(std::string_view key, bool& into);
   template <class Number>
   ConfigReader& number(std::string_view key, Number& into) {
-    constexpr bool whole = std::is_integral_v<Number>;
-    const auto most = static_cast<double>(std::numeric_limits<Number>::max());
-    if (const auto read = number_at(key, whole, most)) into = static_cast<Number>(*read);
+    constexpr bool integral = std::is_integral_v<Number>;
+    const auto max = static_cast<double>(std::numeric_limits<Number>::max());
+    if (const auto read = read_number(key, integral, max)) into = static_cast<Number>(*read);
     return *this;
   }
+  // Reads a number of bytes such as 65536, or a string with a unit such as "512M".
   ConfigReader& bytes(std::string_view key, std::optional<std::uint64_t>& into);
+  // Reads a string such as "30s", or a number of seconds.
   ConfigReader& duration(std::string_view key, std::chrono::milliseconds& into);
-  // Lists and maps of more than max_config_entries (10,000) are refused.
+  // Lists and maps of more than max_config_entries (10,000) are rejected.
   ConfigReader& strings(std::string_view key, std::vector<std::string>& into);
   ConfigReader& map(std::string_view key, std::map<std::string, std::string>& into);
-  // One of a few words.
+  // Reads a string that must be one of `words`.
   template <class T>
   ConfigReader& choice(std::string_view key, T& into,
                        const std::vector<std::pair<std::string_view, T>>& words) {
@@ -54,37 +59,40 @@ class ConfigReader {
     fail(key, "is none of " + all);
     return *this;
   }
-  // A member that is an object; not called when it is not there.
+  // Calls `read` for a member that is an object. Does not call it if the member is absent.
   ConfigReader& table(std::string_view key, const std::function<void(ConfigReader&)>& read);
-  // Every member, each of which is an object. Takes time linear in the text, where table() for each would
-  // not.
+  // Calls `read` for every member; every value must be an object. Faster than a call of table() for each
+  // member, because each lookup reads the whole text.
   void each_table(const std::function<void(const std::string& key, ConfigReader&)>& read);
 
-  // Of what was read already: nothing works with none of it.
-  ConfigReader& not_zero(std::initializer_list<std::string_view> keys);
-  // Better refused than without effect.
-  ConfigReader& only_if(bool sensible, std::initializer_list<std::string_view> keys,
-                        const std::string& why_not);
+  // Fails if one of these members is the number 0 or a duration of 0. Called after the members were read.
+  ConfigReader& require_nonzero(std::initializer_list<std::string_view> keys);
+  // Fails with `reason` if `allowed` is false and one of the keys is present: such a key would have no
+  // effect.
+  ConfigReader& allow_only_if(bool allowed, std::initializer_list<std::string_view> keys,
+                              const std::string& reason);
 
-  // Accepted for compatibility and ignored.
+  // Accepts the key for compatibility and ignores its value.
   ConfigReader& ignore(std::string_view key);
 
   bool has(std::string_view key) { return !member(key).absent(); }
   View view() const noexcept { return object_; }
-  const std::string& where() const noexcept { return where_; }
-  void fail(std::string_view key, const std::string& what);
-  // Every member that was not read is an error, with the known key that is closest to it.
+  const std::string& path() const noexcept { return path_; }
+  // Records an error about `key`, unless there is one already.
+  void fail(std::string_view key, const std::string& problem);
+  // Fails if the object has a member that no function has read. The message suggests a known key with a
+  // similar name.
   void finish();
 
  private:
   View member(std::string_view key);
   void fail_unknown(const std::string& key);
-  std::optional<double> number_at(std::string_view key, bool whole, double most);
+  std::optional<double> read_number(std::string_view key, bool integral, double max);
 
   View object_;
-  std::string where_;
+  std::string path_;
   std::optional<Error>& problem_;
-  std::set<std::string, std::less<>> known_;
+  std::set<std::string, std::less<>> known_keys_;  // the keys that a function has read or ignored
 };
 
 }  // namespace fairlead::json

@@ -10,23 +10,24 @@ namespace fairlead::json {
 
 namespace {
 
-__extension__ using Wide = unsigned __int128;
+__extension__ using Uint128 = unsigned __int128;
 
-constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max() / 16;
+// Larger exponents are reduced to this, so that calculations with exponents do not overflow.
+constexpr std::int64_t kMaxExponent = std::numeric_limits<std::int64_t>::max() / 16;
 
 std::int64_t read_exponent(std::string_view text) {
   const bool minus = text.starts_with('-');
   if (minus || text.starts_with('+')) text.remove_prefix(1);
   std::int64_t value = 0;
-  for (const char c : text) value = std::min(kFar, value * 10 + (is_digit(c) ? c - '0' : 0));
+  for (const char c : text) value = std::min(kMaxExponent, value * 10 + (is_digit(c) ? c - '0' : 0));
   return minus ? -value : value;
 }
 
 std::uint64_t multiply(std::uint64_t a, std::uint64_t b, std::uint64_t modulus) {
-  return static_cast<std::uint64_t>(Wide{a} * b % modulus);
+  return static_cast<std::uint64_t>(Uint128{a} * b % modulus);
 }
 
-// 10^exponent modulo `modulus`.
+// Returns 10^exponent modulo `modulus`.
 std::uint64_t power_of_ten(std::int64_t exponent, std::uint64_t modulus) {
   std::uint64_t result = 1 % modulus;
   for (std::uint64_t square = 10 % modulus; exponent > 0; exponent >>= 1) {
@@ -38,7 +39,7 @@ std::uint64_t power_of_ten(std::int64_t exponent, std::uint64_t modulus) {
 
 }  // namespace
 
-std::optional<std::int64_t> small_integer(std::string_view number) noexcept {
+std::optional<std::int64_t> parse_small_integer(std::string_view number) noexcept {
   if (number.size() > 18) return std::nullopt;
   std::int64_t value = 0;
   const char* const end = number.data() + number.size();
@@ -47,7 +48,7 @@ std::optional<std::int64_t> small_integer(std::string_view number) noexcept {
   return value;
 }
 
-Decimal::Decimal(std::string_view number) : small_(small_integer(number)) {
+Decimal::Decimal(std::string_view number) : int64_(parse_small_integer(number)) {
   negative_ = number.starts_with('-');
   if (negative_) number.remove_prefix(1);
   const std::size_t e = std::min(number.find_first_of("eE"), number.size());
@@ -68,8 +69,8 @@ Decimal::Decimal(std::string_view number) : small_(small_integer(number)) {
   }
 }
 
-// Of two numbers without their signs: the one whose first digit stands higher, then digit by digit.
-std::strong_ordering Decimal::compare_size(const Decimal& other) const noexcept {
+// Compares absolute values: first the power of ten of the first digit, then digit by digit.
+std::strong_ordering Decimal::compare_magnitude(const Decimal& other) const noexcept {
   if (is_zero() || other.is_zero()) return !is_zero() <=> !other.is_zero();
   const auto top = [](const Decimal& d) { return d.exponent_ + static_cast<std::int64_t>(d.digits_.size()); };
   if (const auto order = top(*this) <=> top(other); order != 0) return order;
@@ -77,14 +78,15 @@ std::strong_ordering Decimal::compare_size(const Decimal& other) const noexcept 
 }
 
 std::strong_ordering Decimal::operator<=>(const Decimal& other) const noexcept {
-  if (small_ && other.small_) return *small_ <=> *other.small_;
+  if (int64_ && other.int64_) return *int64_ <=> *other.int64_;
   if (negative_ != other.negative_)
     return negative_ ? std::strong_ordering::less : std::strong_ordering::greater;
-  return negative_ ? other.compare_size(*this) : compare_size(other);
+  return negative_ ? other.compare_magnitude(*this) : compare_magnitude(other);
 }
 
-// The quotient is digits / divisor's digits * 10^(difference of exponents). With a negative difference it is
-// no integer: that would need a factor of ten in the digits, and they end in no zero.
+// The quotient is digits / divisor's digits * 10^(difference of exponents). If the difference is negative,
+// the quotient is not an integer: the digits would have to be a multiple of ten, but they have no trailing
+// zero.
 bool Decimal::is_multiple_of(const Decimal& divisor) const noexcept {
   if (is_zero()) return true;
   const std::int64_t shift = exponent_ - divisor.exponent_;
@@ -93,7 +95,7 @@ bool Decimal::is_multiple_of(const Decimal& divisor) const noexcept {
   for (const char c : divisor.digits_) modulus = modulus * 10 + static_cast<std::uint64_t>(c - '0');
   std::uint64_t rest = 0;
   for (const char c : digits_)
-    rest = static_cast<std::uint64_t>((Wide{rest} * 10 + static_cast<std::uint64_t>(c - '0')) % modulus);
+    rest = static_cast<std::uint64_t>((Uint128{rest} * 10 + static_cast<std::uint64_t>(c - '0')) % modulus);
   return multiply(rest, power_of_ten(shift, modulus), modulus) == 0;
 }
 

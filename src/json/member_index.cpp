@@ -8,31 +8,31 @@
 
 namespace fairlead::json {
 
-void MemberIndex::Indexing::begin(Scanner& scanner) {
+void MemberIndex::Builder::begin(Scanner& scanner) {
   index_ = MemberIndex();
-  from_ = scanner.offset();  // peek() has moved to the first byte
+  object_offset_ = scanner.offset();  // peek() has moved to the first byte
   scanner.begin_object();
 }
 
 void MemberIndex::add(const Member& member, bool escaped) {
-  const std::size_t at = count_++;
-  if (at < kInline) {
-    members_[at] = member;
-    escaped_ = static_cast<std::uint8_t>(escaped_ | (escaped ? 1u << at : 0u));
+  const std::size_t index = count_++;
+  if (index < kInlineMembers) {
+    members_[index] = member;
+    escaped_ = static_cast<std::uint8_t>(escaped_ | (escaped ? 1u << index : 0u));
     return;
   }
-  if (at > kMaxMembers) return;
-  if (at == kMaxMembers) return further_.reset();
-  if (!further_) further_ = std::make_shared<std::vector<FurtherMember>>();
-  further_->push_back(FurtherMember{member, escaped});
+  if (index > kMaxMembers) return;
+  if (index == kMaxMembers) return overflow_.reset();
+  if (!overflow_) overflow_ = std::make_shared<std::vector<OverflowMember>>();
+  overflow_->push_back(OverflowMember{member, escaped});
 }
 
 MemberIndex MemberIndex::of(View object) {
   std::string_view whole;
-  return object.is(Type::object) ? of_first(object.text(), whole) : MemberIndex();
+  return object.is(Type::object) ? of_prefix(object.text(), whole) : MemberIndex();
 }
 
-MemberIndex MemberIndex::of_first(std::string_view text, std::string_view& object) {
+MemberIndex MemberIndex::of_prefix(std::string_view text, std::string_view& object) {
   MemberIndex index;
   const auto offset = [&](std::string_view part) {
     return static_cast<std::uint32_t>(part.data() - text.data());
@@ -42,24 +42,24 @@ MemberIndex MemberIndex::of_first(std::string_view text, std::string_view& objec
   while (index.count_ <= kMaxMembers && walk.next())
     index.add(Member{offset(walk.key()), size(walk.key()), offset(walk.value()), size(walk.value())},
               walk.escaped());
-  index.held_ = index.count_ <= kMaxMembers && text.size() <= std::numeric_limits<std::uint32_t>::max();
+  index.complete_ = index.count_ <= kMaxMembers && text.size() <= std::numeric_limits<std::uint32_t>::max();
   const char* const end = text.data() + text.size();
-  const char* const after = index.held_ ? walk.rest().data() + 1 : skip_container(text.data(), end);
+  const char* const after = index.complete_ ? walk.rest().data() + 1 : skip_container(text.data(), end);
   object = text.substr(0, static_cast<std::size_t>(std::min(after, end) - text.data()));
   return index;
 }
 
 View MemberIndex::find(std::string_view object, std::string_view key) const {
   std::string_view found;
-  each(object, [&](std::string_view spelled, bool escaped, std::string_view value) {
-    if (key_equals(spelled, escaped, key)) found = value;
+  each(object, [&](std::string_view raw_key, bool escaped, std::string_view value) {
+    if (key_equals(raw_key, escaped, key)) found = value;
     return true;
   });
   return View(found);
 }
 
-bool MemberIndex::Indexing::scan(Scanner& scanner, std::string_view& object) {
-  if (!std::exchange(begun_, true)) begin(scanner);
+bool MemberIndex::Builder::scan(Scanner& scanner, std::string_view& object) {
+  if (!std::exchange(started_, true)) begin(scanner);
   std::string_view value;
   while (has_key_ || scanner.next_member(key_, escaped_)) {
     has_key_ = true;
@@ -70,8 +70,9 @@ bool MemberIndex::Indexing::scan(Scanner& scanner, std::string_view& object) {
                escaped_);
   }
   if (scanner.failed() || scanner.paused()) return false;
-  object = text_.substr(from_, scanner.offset() - from_);
-  index_.held_ = index_.count_ <= kMaxMembers && object.size() <= std::numeric_limits<std::uint32_t>::max();
+  object = text_.substr(object_offset_, scanner.offset() - object_offset_);
+  index_.complete_ =
+      index_.count_ <= kMaxMembers && object.size() <= std::numeric_limits<std::uint32_t>::max();
   return true;
 }
 

@@ -9,14 +9,13 @@ Members::Members(std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys) found_.emplace_back(key, View());
 }
 
-Members::Members(View object, std::initializer_list<std::string_view> keys, std::size_t most)
-    : Members(keys) {
+Members::Members(View object, std::initializer_list<std::string_view> keys, std::size_t max) : Members(keys) {
   if (!object.is(Type::object)) return;
   std::size_t count = 0;
-  walk_members(object.text(), [&](std::string_view spelled, bool escaped, std::string_view value) {
-    exceeded_ = count++ == most;
-    if (exceeded_) return false;
-    take(spelled, escaped, value);
+  walk_members(object.text(), [&](std::string_view raw_key, bool escaped, std::string_view value) {
+    exceeds_max_ = count++ == max;
+    if (exceeds_max_) return false;
+    add(raw_key, escaped, value);
     return true;
   });
 }
@@ -24,15 +23,15 @@ Members::Members(View object, std::initializer_list<std::string_view> keys, std:
 Members::Members(const MemberIndex& index, View object, std::initializer_list<std::string_view> keys)
     : Members(keys) {
   if (!object.is(Type::object)) return;
-  index.each(object.text(), [&](std::string_view spelled, bool escaped, std::string_view value) {
-    take(spelled, escaped, value);
+  index.each(object.text(), [&](std::string_view raw_key, bool escaped, std::string_view value) {
+    add(raw_key, escaped, value);
     return true;
   });
 }
 
-void Members::take(std::string_view spelled, bool escaped, std::string_view value) {
+void Members::add(std::string_view raw_key, bool escaped, std::string_view value) {
   for (auto& [key, found] : found_) {
-    if (key_equals(spelled, escaped, key)) found = View(value);
+    if (key_equals(raw_key, escaped, key)) found = View(value);
   }
 }
 
@@ -43,8 +42,8 @@ View Members::operator[](std::string_view key) const noexcept {
   return View();
 }
 
-bool has_more_members(View object, std::size_t most) {
-  return Members(object, {}, most).exceeded();
+bool has_more_members_than(View object, std::size_t max) {
+  return Members(object, {}, max).exceeds_max();
 }
 
 }  // namespace fairlead::json

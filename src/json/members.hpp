@@ -1,5 +1,5 @@
-// Members: several members of an object, found in one pass over its text. For large or hostile objects, where
-// a lookup with View::operator[] for each member would read the text as often.
+// Members: finds several members of an object in one pass over its text. For large or hostile objects,
+// because each lookup with View::operator[] reads the whole text.
 #pragma once
 
 #include <cstddef>
@@ -15,31 +15,36 @@ namespace fairlead::json {
 
 class Members {
  public:
-  // All are absent; take() finds them. The keys must outlive this.
+  // Creates an object in which all members are absent until add() is called. The keys must outlive this
+  // object.
   explicit Members(std::initializer_list<std::string_view> keys);
-  // The keys must outlive this. Of a key that is repeated the last value counts, as with View::operator[].
-  // All are absent if this is no object. Reads no further than `most` members.
+  // Finds the members of `object`. If a key is repeated, its last value counts, as with View::operator[]. All
+  // members are absent if `object` is not an object. Reads at most `max` members. The keys must outlive this
+  // object.
   Members(View object, std::initializer_list<std::string_view> keys,
-          std::size_t most = static_cast<std::size_t>(-1));
+          std::size_t max = static_cast<std::size_t>(-1));
 
-  // The same from the index of an object that was scanned, which need not be read again.
+  // The same, but finds the members in `index`, the index of `object`, so that the text is not read again.
   Members(const MemberIndex& index, View object, std::initializer_list<std::string_view> keys);
 
-  // Whether there are more than `most` members.
-  bool exceeded() const noexcept { return exceeded_; }
+  // Returns whether the object has more than `max` members.
+  bool exceeds_max() const noexcept { return exceeds_max_; }
 
-  // Absent if there is no such member, or `key` is not one of those asked for.
+  // Returns an absent value if there is no such member, or if `key` is not one of the keys of the
+  // constructor.
   View operator[](std::string_view key) const noexcept;
 
-  // A member of the object, its key as spelled.
-  void take(std::string_view spelled, bool escaped, std::string_view value);
+  // Records a member of the object if its key is one of the keys. `raw_key` is the key as in the text,
+  // without quotes.
+  void add(std::string_view raw_key, bool escaped, std::string_view value);
 
  private:
   std::vector<std::pair<std::string_view, View>> found_;
-  bool exceeded_ = false;
+  bool exceeds_max_ = false;
 };
 
-// Whether an object has more than `most` members; false for what is no object. Reads no further than that.
-bool has_more_members(View object, std::size_t most);
+// Returns whether an object has more than `max` members; false if the value is not an object. Stops reading
+// after `max` + 1 members.
+bool has_more_members_than(View object, std::size_t max);
 
 }  // namespace fairlead::json

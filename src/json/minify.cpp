@@ -11,13 +11,13 @@ std::string minify(std::string_view text) {
   const char* p = text.data();
   const char* const end = p + text.size();
   while (p != end) {
-    if (*p != '"') {  // copied in any case, and kept unless it is white space
+    if (*p != '"') {  // always copied; white space is overwritten by the next byte
       *to = *p;
       to += !is_space(*p++);
       continue;
     }
     const char* const from = p++;
-    while (*p != '"') p = *p == '\\' ? p + 2 : skip_plain<Plain::utf8>(p, end);
+    while (*p != '"') p = *p == '\\' ? p + 2 : skip_plain<PlainBytes::utf8>(p, end);
     ++p;
     to = std::copy(from, p, to);
   }
@@ -25,7 +25,7 @@ std::string minify(std::string_view text) {
   return out;
 }
 
-std::string one_line(std::string_view text) {
+std::string to_one_line(std::string_view text) {
   std::string out(text);
   replace_line_breaks(out.data(), out.data() + out.size());
   return out;

@@ -10,27 +10,27 @@ namespace fairlead::json {
 
 namespace {
 
-// Where the string that begins at `open` ends: behind its closing quote. REQUIRES: valid JSON.
+// Returns the position after the closing quote of the string that begins at `open`. REQUIRES: valid JSON.
 std::size_t end_of_string(std::string_view text, std::size_t open) {
-  std::size_t at = open + 1;
-  while (text[at] != '"') at += text[at] == '\\' ? 2 : 1;
-  return at + 1;
+  std::size_t end = open + 1;
+  while (text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+  return end + 1;
 }
 
-constexpr std::string_view kQuote = "\"";
+constexpr std::string_view kStartOfString = "\"";
 constexpr std::string_view kStartOfStringOrNumber = "\"-0123456789";
-constexpr std::string_view kInNumber = "+-.0123456789eE";
+constexpr std::string_view kNumberCharacters = "+-.0123456789eE";
 
-std::size_t end_of_token(std::string_view text, std::size_t at) {
-  return text[at] == '"' ? end_of_string(text, at)
-                         : std::min(text.find_first_not_of(kInNumber, at), text.size());
+std::size_t end_of_token(std::string_view text, std::size_t begin) {
+  return text[begin] == '"' ? end_of_string(text, begin)
+                            : std::min(text.find_first_not_of(kNumberCharacters, begin), text.size());
 }
 
-// Replaces a string or a number; nullopt if there is no secret in it. A number is never truncated, so only a
-// complete secret counts.
+// Returns the replacement of a string or a number; nullopt if the token contains no secret. Numbers
+// are never truncated, so they are searched for complete secrets only.
 std::optional<std::string> redacted_token(const Redactor& redactor, std::string_view token) {
   const std::optional<std::string> text = View(token).as_string();
-  if (!text) return redactor.finds_secret(token) ? std::optional<std::string>(R"("***")") : std::nullopt;
+  if (!text) return redactor.contains_secret(token) ? std::optional<std::string>(R"("***")") : std::nullopt;
   const std::string clean = redactor.redact(*text);
   if (clean == *text) return std::nullopt;
   std::string written;
@@ -38,22 +38,23 @@ std::optional<std::string> redacted_token(const Redactor& redactor, std::string_
   return written;
 }
 
+// Redacts the tokens that begin with one of the characters in `starts`.
 Raw redact_tokens(const Redactor& redactor, const Raw& value, std::string_view starts) {
   if (redactor.empty() || value.absent()) return value;
   const std::string_view text = value.text();
   std::string clean;
-  std::size_t copied = 0;  // how much of `text` is in `clean`
-  for (std::size_t at = text.find_first_of(starts); at < text.size();) {
-    const std::size_t end = end_of_token(text, at);
-    if (const auto token = redacted_token(redactor, text.substr(at, end - at))) {
-      (clean += text.substr(copied, at - copied)) += *token;
+  std::size_t copied = 0;  // bytes of `text` that are in `clean`
+  for (std::size_t begin = text.find_first_of(starts); begin < text.size();) {
+    const std::size_t end = end_of_token(text, begin);
+    if (const auto token = redacted_token(redactor, text.substr(begin, end - begin))) {
+      (clean += text.substr(copied, begin - copied)) += *token;
       copied = end;
     }
-    at = text.find_first_of(starts, end);
+    begin = text.find_first_of(starts, end);
   }
   if (copied == 0) return value;
   clean += text.substr(copied);
-  return Raw::trusted(Bytes::adopt(std::move(clean)), value.one_line());
+  return Raw::trusted(Bytes::adopt(std::move(clean)), value.is_one_line());
 }
 
 }  // namespace
@@ -63,7 +64,7 @@ Raw redact(const Redactor& redactor, const Raw& value) {
 }
 
 Raw redact_strings(const Redactor& redactor, const Raw& value) {
-  return redact_tokens(redactor, value, kQuote);
+  return redact_tokens(redactor, value, kStartOfString);
 }
 
 Error redact(const Redactor& redactor, Error error) {

@@ -1,4 +1,4 @@
-// Secrets in JSON text and in errors.
+// Redacts secrets in JSON text and in errors.
 #pragma once
 
 #include "fairlead/base/error.hpp"
@@ -7,8 +7,8 @@
 
 namespace fairlead::json {
 
-// Returns `value` with the secrets in its strings and keys replaced, and numbers that contain a secret
-// replaced by a string; the same bytes if it has none.
+// Returns `value` with the secrets in its strings and keys replaced. A number that contains a secret is
+// replaced by a string. If there are no secrets, the result has the same bytes.
 Raw redact(const Redactor& redactor, const Raw& value);
 // The same, but numbers are kept.
 Raw redact_strings(const Redactor& redactor, const Raw& value);

@@ -1,4 +1,4 @@
-// The syntax tree of a regular expression, between parsing and compiling.
+// RegexTree: the syntax tree of a regular expression. The parser builds it; the compiler reads it.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,18 @@ namespace fairlead::json {
 struct RegexTree {
   enum class Kind : std::uint8_t {
     character,  // value: the code point
-    set,        // value: which of `sets`
+    set,        // value: index in `sets`
     begin,
     end,
-    word,      // \b
-    not_word,  // \B
+    word_boundary,      // \b
+    not_word_boundary,  // \B
     sequence,
     choice,
-    repeat,  // of the one child
-    look,    // value: which of `looks`
-    not_look,
+    repeat,      // has one child
+    lookaround,  // value: index in `lookarounds`
+    negative_lookaround,
   };
-  static constexpr std::uint32_t kForever = 0xffffffff;
+  static constexpr std::uint32_t kUnbounded = 0xffffffff;
 
   struct Node {
     Kind kind;
@@ -34,21 +34,22 @@ struct RegexTree {
     std::uint32_t max = 0;
     std::vector<std::uint32_t> children = {};
   };
-  struct Look {
-    std::uint32_t node;
-    bool behind;
+  struct Lookaround {
+    std::uint32_t body;  // the node of the pattern inside the parentheses
+    bool behind;         // lookbehind; otherwise lookahead
   };
 
   std::vector<Node> nodes;
   std::vector<CharSet> sets;
-  std::vector<Look> looks;  // inner ones before those around them
+  std::vector<Lookaround> lookarounds;  // nested lookarounds come before the enclosing ones
   std::uint32_t root = 0;
 };
 
-// What a pattern has cost so far, in states.
+// Counts the states that a pattern needs, up to a maximum.
 class RegexCost {
  public:
   explicit RegexCost(std::size_t max) noexcept : max_(max) {}
+  // Adds `states`. Returns false if the sum exceeds the maximum.
   bool spend(std::size_t states) noexcept {
     spent_ += states;
     return spent_ <= max_;
@@ -60,6 +61,7 @@ class RegexCost {
   std::size_t spent_ = 0;
 };
 
+// Parses `pattern`. Fails with kind `validation`. Charges `cost` for every node.
 Result<RegexTree> parse_regex(std::string_view pattern, RegexCost& cost);
 Error pattern_too_large();
 

@@ -20,12 +20,12 @@ constexpr std::array<bool, 256> kShortEscapes = [] {
   return table;
 }();
 
-// In ASCII the closing bracket is two after the opening one, for both kinds.
-constexpr char closing(char open) noexcept {
+// Returns the closing bracket for `open`. In ASCII it is two after the opening bracket, for both kinds.
+constexpr char closing_bracket(char open) noexcept {
   return static_cast<char>(open + 2);
 }
 
-std::optional<Type> type_from(char c) noexcept {
+std::optional<Type> type_by_first_byte(char c) noexcept {
   switch (c) {
     case '{': return Type::object;
     case '[': return Type::array;
@@ -42,22 +42,22 @@ std::optional<Type> type_from(char c) noexcept {
 }  // namespace
 
 Type type_of(std::string_view value) noexcept {
-  return value.empty() ? Type::null : type_from(value.front()).value_or(Type::null);
+  return value.empty() ? Type::null : type_by_first_byte(value.front()).value_or(Type::null);
 }
 
-inline bool Scanner::fail(const char* at, Problem problem) noexcept {
+inline bool Scanner::fail(const char* position, Problem problem) noexcept {
   problem_ = problem;
-  p_ = at;
+  p_ = position;
   return false;
 }
 
-// Skips white space and returns the byte after it, or NUL at the end: NUL is legal nowhere, so whoever
-// expects something else fails either way. Mostly there is none, or one space.
-[[gnu::always_inline]] inline char Scanner::next(const char*& p) noexcept {
+// Skips white space and returns the byte after it, or NUL at the end. JSON allows NUL nowhere, so callers
+// need not distinguish the end from a NUL byte. Usually there is no white space, or one space.
+[[gnu::always_inline]] inline char Scanner::next_token(const char*& p) noexcept {
   if (p != end_ && static_cast<unsigned char>(*p) > ' ') return *p;
   if (end_ - p >= 2 && p[0] == ' ' && static_cast<unsigned char>(p[1]) > ' ') return *++p;
   p = skip_space(p);
-  return head(p);
+  return byte_at(p);
 }
 
 const char* Scanner::skip_space(const char* p) noexcept {
@@ -69,59 +69,62 @@ bool Scanner::check_utf8(const char* from) noexcept {
   const char* invalid = find_invalid_utf8(from, end_);
   if (invalid != end_) return fail(invalid, Problem::bad_utf8);
   utf8_checked_ = true;
-  window_ = end_;  // its stops were those of ASCII
+  window_ = end_;  // invalid: stops_ was computed with PlainBytes::ascii
   stops_ = ~std::uint64_t{0};
   return true;
 }
 
-// `p` is at the backslash.
+// REQUIRES: `p` is at the backslash.
 inline const char* Scanner::scan_escape(const char* p) noexcept {
   if (end_ - p >= 2 && kShortEscapes[static_cast<unsigned char>(p[1])]) return p + 2;
   ++p;
-  if (head(p) != 'u') return fail(p, p == end_ ? Problem::end_in_string : Problem::bad_escape), nullptr;
+  if (byte_at(p) != 'u') return fail(p, p == end_ ? Problem::end_in_string : Problem::bad_escape), nullptr;
   for (int i = 0; i < 4; ++i) {
     ++p;
-    if (!is_hex(head(p))) return fail(p, p == end_ ? Problem::end_in_string : Problem::bad_escape), nullptr;
+    if (!is_hex(byte_at(p)))
+      return fail(p, p == end_ ? Problem::end_in_string : Problem::bad_escape), nullptr;
   }
   return p + 1;
 }
 
-// The first byte from `p` on that cannot stand in a string as it is, or the end. Strings are short and
-// many: the stops of 64 bytes are found at once and kept, so that a string costs a shift and a count of
-// zeros instead of a search of its own, and the search does not wait for the end of the string before.
+// Returns the first byte from `p` on that is not plain, or the end. Most strings are short, so the stops of
+// 64 bytes are computed at once and cached: finding the end of a string then costs a shift and a count of
+// zeros, and the processor can compute the stops before it knows where the previous string ends.
 [[gnu::always_inline]] inline const char* Scanner::find_stop(const char* p) noexcept {
   const auto ahead = static_cast<std::size_t>(p - window_);
-  if (ahead < kWindow) {
+  if (ahead < kWindowBytes) {
     if (const std::uint64_t stops = stops_ >> ahead; stops != 0) return p + std::countr_zero(stops);
   }
   return find_stop_beyond(p, ahead);
 }
 
-// There is none in the window. Windows begin at multiples of 64 from the text's beginning.
+// Continues find_stop() after the cached window. Windows begin at multiples of 64 from the beginning of the
+// text.
 const char* Scanner::find_stop_beyond(const char* p, std::size_t ahead) noexcept {
-  const char* window = window_ + kWindow;
-  if (ahead >= 2 * kWindow) window = begin_ + ((p - begin_) & -kWindow);
+  const char* window = window_ + kWindowBytes;
+  if (ahead >= 2 * kWindowBytes) window = begin_ + ((p - begin_) & -kWindowBytes);
   for (;;) {
     window_ = window;
-    stops_ = utf8_checked_ ? window_stops<Plain::utf8>(begin_, window, end_)
-                           : window_stops<Plain::ascii>(begin_, window, end_);
+    stops_ = utf8_checked_ ? window_stops<PlainBytes::utf8>(begin_, window, end_)
+                           : window_stops<PlainBytes::ascii>(begin_, window, end_);
     if (p < window) p = window;
     if (const std::uint64_t stops = stops_ >> (p - window); stops != 0) return p + std::countr_zero(stops);
-    window = utf8_checked_ ? skip_plain_windows<Plain::utf8>(window + kWindow, end_)
-                           : skip_plain_windows<Plain::ascii>(window + kWindow, end_);
+    window = utf8_checked_ ? skip_plain_windows<PlainBytes::utf8>(window + kWindowBytes, end_)
+                           : skip_plain_windows<PlainBytes::ascii>(window + kWindowBytes, end_);
   }
 }
 
-// The first stop in the string whose opening quote is at `p`, or, of one that the scan paused in, the next.
+// Returns the first stop in the string whose opening quote is at `p`. If the scan paused inside the string,
+// returns the stop at which it paused.
 template <bool kPauses>
 [[gnu::always_inline]] inline const char* Scanner::first_stop(const char* p) noexcept {
   if constexpr (kPauses) {
-    if (pauses_->string_ != nullptr) return std::exchange(pauses_->string_, nullptr);
+    if (pauses_->string_pos_ != nullptr) return std::exchange(pauses_->string_pos_, nullptr);
   }
   return find_stop(p + 1);
 }
 
-// `p` is at the opening quote.
+// REQUIRES: `p` is at the opening quote.
 template <bool kPauses>
 [[gnu::always_inline]] inline const char* Scanner::scan_string(const char* p) noexcept {
   p = first_stop<kPauses>(p);
@@ -129,7 +132,7 @@ template <bool kPauses>
   return scan_string_rest<kPauses>(p);
 }
 
-// `p` is at the first byte that is neither plain nor the closing quote.
+// REQUIRES: `p` is at the first byte of the string that is not plain.
 template <bool kPauses>
 const char* Scanner::scan_string_rest(const char* p) noexcept {
   while (p != end_ && *p != '"') {
@@ -144,41 +147,42 @@ const char* Scanner::scan_string_rest(const char* p) noexcept {
     }
     p = find_stop(p);
     if constexpr (kPauses) {
-      if (p >= pauses_->until_ && p != end_) return pauses_->string_ = pauses_->until_ = p, nullptr;
+      if (p >= pauses_->pause_at_ && p != end_) return pauses_->string_pos_ = pauses_->pause_at_ = p, nullptr;
     }
   }
   if (p == end_) return fail(p, Problem::end_in_string), nullptr;
   return p + 1;
 }
 
-// One digit at least.
+// Scans one or more digits.
 const char* Scanner::scan_digits(const char* p) noexcept {
-  if (!is_digit(head(p))) return fail(p, p == end_ ? Problem::end_in_number : Problem::unexpected), nullptr;
+  if (!is_digit(byte_at(p)))
+    return fail(p, p == end_ ? Problem::end_in_number : Problem::unexpected), nullptr;
   do ++p;
-  while (is_digit(head(p)));
+  while (is_digit(byte_at(p)));
   return p;
 }
 
-// Any number that scan_number does not settle itself.
+// Scans any number. The slow path of scan_number().
 const char* Scanner::scan_any_number(const char* p) noexcept {
   if (*p == '-') ++p;
-  if (head(p) == '0') {
+  if (byte_at(p) == '0') {
     ++p;
   } else if (p = scan_digits(p); p == nullptr) {
     return nullptr;
   }
-  if (head(p) == '.') {
+  if (byte_at(p) == '.') {
     p = scan_digits(p + 1);
     if (p == nullptr) return nullptr;
   }
-  if ((head(p) | 0x20) != 'e') return p;
+  if ((byte_at(p) | 0x20) != 'e') return p;
   ++p;
-  if (head(p) == '+' || head(p) == '-') ++p;
+  if (byte_at(p) == '+' || byte_at(p) == '-') ++p;
   return scan_digits(p);
 }
 
-// `c` is the byte at `p`. Settles what most numbers are, without a loop whose end is hard to predict:
-// up to seven digits, perhaps a point and up to six more.
+// REQUIRES: `c` is the byte at `p`. Handles most numbers (up to seven digits, optionally a point and up to
+// six more digits) without a loop, because the processor cannot predict how often a loop over digits repeats.
 [[gnu::always_inline]] inline const char* Scanner::scan_number(const char* p, char c) noexcept {
   if constexpr (std::endian::native == std::endian::little) {
     if (end_ - p >= 2 && c != '-' && (p[1] == ',' || p[1] == ']')) return p + 1;
@@ -202,13 +206,13 @@ const char* Scanner::scan_any_number(const char* p) noexcept {
     return p + literal.size();
   }
   for (const char c : literal) {
-    if (head(p) != c) break;
+    if (byte_at(p) != c) break;
     ++p;
   }
   return fail(p, Problem::unexpected), nullptr;
 }
 
-// `c` is the byte at `p`.
+// REQUIRES: `c` is the byte at `p`.
 template <bool kPauses>
 [[gnu::always_inline]] inline const char* Scanner::scan_scalar(const char* p, char c) noexcept {
   if (c == '"') return scan_string<kPauses>(p);
@@ -219,32 +223,34 @@ template <bool kPauses>
   return fail(p, Problem::unexpected), nullptr;
 }
 
-// From a key to the value after it; `c` is the byte at `p`, before and after.
+// Scans a key and the colon, and returns the position of the value. `c` is the byte at `p`; it is set to the
+// first byte of the value.
 template <bool kPauses>
 [[gnu::always_inline]] inline const char* Scanner::scan_key(const char* p, char& c) noexcept {
   if (c != '"') return fail(p, Problem::unexpected), nullptr;
   p = first_stop<kPauses>(p);
-  if (end_ - p > 2 && p[0] == '"' && p[1] == ':') {  // as nearly every key looks
+  if (end_ - p > 2 && p[0] == '"' && p[1] == ':') {  // the common case: no escape, no white space
     p += 2;
     c = *p;
-    if (static_cast<unsigned char>(c) <= ' ') c = next(p);
+    if (static_cast<unsigned char>(c) <= ' ') c = next_token(p);
     return p;
   }
   p = scan_string_rest<kPauses>(p);
   if (p == nullptr) return nullptr;
-  if (next(p) != ':') return fail(p, Problem::unexpected), nullptr;
+  if (next_token(p) != ':') return fail(p, Problem::unexpected), nullptr;
   ++p;
-  c = next(p);
+  c = next_token(p);
   return p;
 }
 
-// `p` is at an opening bracket. One turn of the loop is one value, with its key where it has one: it may
-// open a container, or it closes those that end after it. The scan pauses before a value or inside a string.
+// REQUIRES: `p` is at an opening bracket. Each iteration handles one value, and its key in an object. If the
+// value is a container, the iteration opens it; otherwise it scans the value and closes the containers that
+// end after it. The scan pauses before a value or inside a string.
 template <bool kPauses>
 const char* Scanner::scan_container(const char* p) {
   const std::size_t max_depth = max_depth_ - depth_;
   std::size_t depth = 0;
-  std::uint64_t objects = 0;  // a bit for each open container, innermost lowest: 1 for an object
+  std::uint64_t objects = 0;  // a bit for each of the innermost 64 containers, lowest first: 1 for an object
   OuterLevels outer;
   char close = 0;  // the closing bracket of the innermost container
   bool after_key = false;
@@ -257,22 +263,22 @@ const char* Scanner::scan_container(const char* p) {
       close = objects & 1 ? '}' : ']';
     }
   }
-  const auto stopped = [&]([[maybe_unused]] const char* token,
-                           [[maybe_unused]] bool key_scanned) -> const char* {
+  const auto save_state = [&]([[maybe_unused]] const char* token,
+                              [[maybe_unused]] bool key_scanned) -> const char* {
     if constexpr (kPauses) {
-      if (!failed()) pauses_->keep(token, key_scanned, depth, objects, std::move(outer));
+      if (!failed()) pauses_->save(token, key_scanned, depth, objects, std::move(outer));
     }
     return nullptr;
   };
-  char c = head(p);
+  char c = byte_at(p);
   for (;;) {
     const char* token = p;
     if constexpr (kPauses) {
-      if (p >= pauses_->until_ && p != end_) return pauses_->until_ = p, stopped(token, false);
+      if (p >= pauses_->pause_at_ && p != end_) return pauses_->pause_at_ = p, save_state(token, false);
     }
     if (close == '}' && !(kPauses && after_key)) {
       p = scan_key<kPauses>(p, c);
-      if (p == nullptr) return stopped(token, false);
+      if (p == nullptr) return save_state(token, false);
     }
     after_key = false;
     if (c == '{' || c == '[') {
@@ -280,35 +286,35 @@ const char* Scanner::scan_container(const char* p) {
       if (depth % 64 == 0 && depth != 0) outer.push(objects);
       ++depth;
       objects = objects << 1 | (c == '{');
-      close = closing(c);
+      close = closing_bracket(c);
       ++p;
-      c = next(p);
+      c = next_token(p);
       if (c != close) continue;
     } else {
       token = p;
       p = scan_scalar<kPauses>(p, c);
-      if (p == nullptr) return stopped(token, close == '}');
-      c = next(p);
+      if (p == nullptr) return save_state(token, close == '}');
+      c = next_token(p);
     }
     while (c == close) {
       ++p;
       if (--depth == 0) return p;
       objects = depth % 64 == 0 ? outer.pop() : objects >> 1;
       close = objects & 1 ? '}' : ']';
-      c = next(p);
+      c = next_token(p);
     }
     if (c != ',') return fail(p, Problem::unexpected), nullptr;
     ++p;
-    c = next(p);
+    c = next_token(p);
   }
 }
 
 bool Scanner::value(std::string_view& out) {
   if (failed()) return false;
   if (pauses_ != nullptr) [[unlikely]]
-    return paused_value(out);
+    return value_with_pauses(out);
   const char* from = p_;
-  const char c = next(from);
+  const char c = next_token(from);
   const char* to = c == '{' || c == '[' ? scan_container<false>(from) : scan_scalar<false>(from, c);
   if (to == nullptr) return false;
   out = std::string_view(from, static_cast<std::size_t>(to - from));
@@ -316,16 +322,16 @@ bool Scanner::value(std::string_view& out) {
   return true;
 }
 
-[[gnu::noinline]] bool Scanner::paused_value(std::string_view& out) {
+[[gnu::noinline]] bool Scanner::value_with_pauses(std::string_view& out) {
   const bool resumes = paused();
-  if (resumes) go_on();
-  const char* from = resumes ? std::exchange(pauses_->begun_, nullptr) : p_;
-  const char c = next(from);
+  if (resumes) schedule_pause();
+  const char* from = resumes ? std::exchange(pauses_->value_begin_, nullptr) : p_;
+  const char c = next_token(from);
   const bool container = c == '{' || c == '[';
   const char* to =
-      container ? scan_container<true>(resumes ? pauses_->at_ : from) : scan_scalar<true>(from, c);
+      container ? scan_container<true>(resumes ? pauses_->token_ : from) : scan_scalar<true>(from, c);
   if (to == nullptr) {
-    if (!failed()) pauses_->begun_ = from;
+    if (!failed()) pauses_->value_begin_ = from;
     return false;
   }
   out = std::string_view(from, static_cast<std::size_t>(to - from));
@@ -335,32 +341,33 @@ bool Scanner::value(std::string_view& out) {
 
 void Scanner::pause_with(ScanPauses& pauses) noexcept {
   pauses_ = &pauses;
-  pauses.until_ = p_;
-  go_on();
+  pauses.pause_at_ = p_;
+  schedule_pause();
 }
 
-void Scanner::go_on() noexcept {
-  pauses_->until_ += std::min(pauses_->bytes_, static_cast<std::size_t>(end_ - pauses_->until_));
+void Scanner::schedule_pause() noexcept {
+  pauses_->pause_at_ +=
+      std::min(pauses_->interval_bytes_, static_cast<std::size_t>(end_ - pauses_->pause_at_));
 }
 
 bool Scanner::begin_container(char open) noexcept {
   if (failed()) return false;
   const char* p = p_;
-  if (next(p) != open) return fail(p, Problem::unexpected);
+  if (next_token(p) != open) return fail(p, Problem::unexpected);
   if (depth_ == max_depth_) return fail(p, Problem::too_deep);
   ++depth_;
-  first_ = true;
+  at_first_item_ = true;
   p_ = p + 1;
   return true;
 }
 
-// Moves `p` to the next member or element, over the comma before it; false at `close` or on an error.
+// Moves `p` past the comma to the next member or element. Returns false at `close` or on an error.
 inline bool Scanner::next_item(char close, const char*& p) noexcept {
   if (failed()) return false;
   p = p_;
-  const char c = next(p);
-  const bool first = first_;
-  first_ = false;
+  const char c = next_token(p);
+  const bool first = at_first_item_;
+  at_first_item_ = false;
   if (c == close) {
     --depth_;
     p_ = p + 1;
@@ -382,47 +389,48 @@ bool Scanner::begin_array() {
 
 bool Scanner::next_member(std::string_view& key, bool& escaped) {
   if (pauses_ != nullptr) [[unlikely]]
-    return next_paused_member(key, escaped);
+    return next_member_with_pauses(key, escaped);
   const char* p = nullptr;
   if (!next_item('}', p)) return false;
-  if (next(p) != '"') return fail(p, Problem::unexpected);
+  if (next_token(p) != '"') return fail(p, Problem::unexpected);
   const char* const from = p + 1;
   saw_escape_ = false;
   p = scan_string<false>(p);
   if (p == nullptr) return false;
   key = std::string_view(from, static_cast<std::size_t>(p - 1 - from));
   escaped = saw_escape_;
-  if (next(p) != ':') return fail(p, Problem::unexpected);
+  if (next_token(p) != ':') return fail(p, Problem::unexpected);
   p_ = p + 1;
   return true;
 }
 
 // Pauses before a member or inside its key.
-[[gnu::noinline]] bool Scanner::next_paused_member(std::string_view& key, bool& escaped) {
+[[gnu::noinline]] bool Scanner::next_member_with_pauses(std::string_view& key, bool& escaped) {
   const bool resumes = paused();
-  if (resumes) go_on();
-  const char* p = std::exchange(pauses_->begun_, nullptr);
-  if (pauses_->string_ == nullptr) {
-    if (!resumes && !failed() && p_ >= pauses_->until_ && p_ != end_) {
-      pauses_->until_ = pauses_->begun_ = p_;
+  if (resumes) schedule_pause();
+  const char* p = std::exchange(pauses_->value_begin_, nullptr);
+  if (pauses_->string_pos_ == nullptr) {
+    if (!resumes && !failed() && p_ >= pauses_->pause_at_ && p_ != end_) {
+      pauses_->pause_at_ = pauses_->value_begin_ = p_;
       return false;
     }
     if (!next_item('}', p)) return false;
-    if (next(p) != '"') return fail(p, Problem::unexpected);
+    if (next_token(p) != '"') return fail(p, Problem::unexpected);
     saw_escape_ = false;
   }
   const char* const after = scan_string<true>(p);
-  if (after == nullptr && !failed()) pauses_->begun_ = p;
+  if (after == nullptr && !failed()) pauses_->value_begin_ = p;
   return end_key(p, after, key, escaped);
 }
 
-// `from` is at a key's opening quote, `p` behind its closing quote or null.
+// Sets `key` and `escaped` after a key was scanned. `from` is at the opening quote. `p` is after the closing
+// quote; null if scanning the key failed or paused, and then returns false.
 [[gnu::always_inline]] inline bool Scanner::end_key(const char* from, const char* p, std::string_view& key,
                                                     bool& escaped) noexcept {
   if (p == nullptr) return false;
   key = std::string_view(from + 1, static_cast<std::size_t>(p - from - 2));
   escaped = saw_escape_;
-  if (next(p) != ':') return fail(p, Problem::unexpected);
+  if (next_token(p) != ':') return fail(p, Problem::unexpected);
   p_ = p + 1;
   return true;
 }
@@ -430,16 +438,16 @@ bool Scanner::next_member(std::string_view& key, bool& escaped) {
 bool Scanner::next_element() {
   const char* p = nullptr;
   if (!next_item(']', p)) return false;
-  // A comma must be followed by an element: value() would say so, but the caller may not call it.
-  if (next(p) == ']') return fail(p, Problem::unexpected);
+  // A comma must be followed by an element. value() would report the error, but the caller may not call it.
+  if (next_token(p) == ']') return fail(p, Problem::unexpected);
   p_ = p;
   return true;
 }
 
 std::optional<Type> Scanner::peek() {
   if (failed()) return std::nullopt;
-  if (static_cast<unsigned char>(head(p_)) <= ' ') p_ = skip_space(p_);
-  return type_from(head(p_));
+  if (static_cast<unsigned char>(byte_at(p_)) <= ' ') p_ = skip_space(p_);
+  return type_by_first_byte(byte_at(p_));
 }
 
 bool Scanner::finish() {

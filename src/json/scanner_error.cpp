@@ -1,4 +1,4 @@
-// What the scanner says when it refuses a text: apart from the scanning, which it would only dilute.
+// The error messages of Scanner.
 #include <string>
 #include <string_view>
 
@@ -19,7 +19,7 @@ std::string describe(char c) {
 
 std::string Scanner::describe_problem() const {
   switch (problem_) {
-    case Problem::none: return "nothing is wrong";
+    case Problem::none: return "no error";
     case Problem::unexpected: return p_ == end_ ? "text ends too early" : describe(*p_);
     case Problem::too_deep: return "nested deeper than max_depth (" + std::to_string(max_depth_) + ")";
     case Problem::end_in_string: return "text ends inside a string";
@@ -27,7 +27,7 @@ std::string Scanner::describe_problem() const {
     case Problem::bad_utf8: return "invalid UTF-8";
     case Problem::bad_escape: return "invalid escape in a string";
     case Problem::control_character: return "unescaped control character in a string";
-    case Problem::trailing: return "something follows the value";
+    case Problem::trailing: return "unexpected text after the value";
   }
   return {};
 }

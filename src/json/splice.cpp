@@ -11,33 +11,33 @@ namespace fairlead::json {
 
 namespace {
 
-constexpr std::string_view kSpace = " \t\r\n";
+constexpr std::string_view kWhiteSpace = " \t\r\n";
 
-// Position after the last byte before `at` that is no white space. REQUIRES: there is one.
-std::size_t back_over_space(std::string_view text, std::size_t at) {
-  return text.find_last_not_of(kSpace, at - 1) + 1;
+// Returns the position after the last byte before `offset` that is not white space. REQUIRES: there is one.
+std::size_t end_before_space(std::string_view text, std::size_t offset) {
+  return text.find_last_not_of(kWhiteSpace, offset - 1) + 1;
 }
 
-// REQUIRES: something follows.
-std::size_t over_space(std::string_view text, std::size_t at) {
-  return text.find_first_not_of(kSpace, at);
+// Returns the position of the first byte from `offset` on that is not white space. REQUIRES: there is one.
+std::size_t skip_space(std::string_view text, std::size_t offset) {
+  return text.find_first_not_of(kWhiteSpace, offset);
 }
 
-// Where the key of the member whose value begins at `value` begins. Walking back, the opening quote is
-// the first one that no backslash precedes: a quote inside the key is escaped, and before the opening
-// one stands white space, a comma or a brace.
+// Returns the position of the key of the member whose value begins at `value`. Searches backwards for the
+// first quote without a backslash before it: a quote inside the key is escaped, and before the opening quote
+// there is white space, a comma or a brace.
 std::size_t key_start(std::string_view text, std::size_t value) {
-  const std::size_t colon = back_over_space(text, value) - 1;
+  const std::size_t colon = end_before_space(text, value) - 1;
   assert(text[colon] == ':');
-  std::size_t quote = text.rfind('"', back_over_space(text, colon) - 2);
+  std::size_t quote = text.rfind('"', end_before_space(text, colon) - 2);
   while (text[quote - 1] == '\\') quote = text.rfind('"', quote - 1);
   return quote;
 }
 
-// Whether two members stand side by side, that is with one comma between them.
-bool neighbours(std::string_view text, std::size_t end_of_one, std::size_t start_of_next) {
-  const std::size_t comma = over_space(text, end_of_one);
-  return text[comma] == ',' && over_space(text, comma + 1) == start_of_next;
+// Returns whether two members are adjacent: only a comma and white space are between them.
+bool adjacent(std::string_view text, std::size_t end_of_one, std::size_t start_of_next) {
+  const std::size_t comma = skip_space(text, end_of_one);
+  return text[comma] == ',' && skip_space(text, comma + 1) == start_of_next;
 }
 
 }  // namespace
@@ -48,15 +48,15 @@ std::size_t Splice::offset_of(std::string_view range) const noexcept {
 }
 
 Splice& Splice::add(Edit edit) {
-  if (edits_.empty()) edits_.reserve(4);  // a proxied call needs three or four: one allocation for all
+  if (edits_.empty()) edits_.reserve(4);  // a forwarded call needs three or four edits
   const auto later = [](std::size_t from, const Edit& other) { return from < other.from; };
   edits_.insert(std::upper_bound(edits_.begin(), edits_.end(), edit.from, later), std::move(edit));
   return *this;
 }
 
-Splice& Splice::replace(std::string_view range, Bytes with) {
+Splice& Splice::replace(std::string_view range, Bytes replacement) {
   const std::size_t from = offset_of(range);
-  return add(Edit{Kind::replace, from, from + range.size(), std::move(with)});
+  return add(Edit{Kind::replace, from, from + range.size(), std::move(replacement)});
 }
 
 Splice& Splice::remove_member(std::string_view value_range) {
@@ -69,63 +69,63 @@ Splice& Splice::insert_member(std::string_view object_range, std::string_view ke
   const std::size_t brace = offset_of(object_range) + object_range.size() - 1;
   std::string quoted;
   append_string(quoted, key);
-  const std::size_t at = back_over_space(text_.view(), brace);
-  return add(Edit{Kind::insert, at, at, Bytes::join(",", quoted, ":", value)});
+  const std::size_t offset = end_before_space(text_.view(), brace);
+  return add(Edit{Kind::insert, offset, offset, Bytes::join(",", quoted, ":", value)});
 }
 
-// Turns the removals of neighbouring members that begin at edit `first` into one cut that takes the
-// right comma along. Returns the index of the edit after them.
-std::size_t Splice::cut_run(std::size_t first, Edit& cut) const {
+// Merges the removals of adjacent members, from edit `first` on, into one `cut`, which also removes the comma
+// before or after them. Returns the index of the edit after these removals.
+std::size_t Splice::merge_removals(std::size_t first, Edit& cut) const {
   const std::string_view text = text_.view();
   std::size_t last = first;
   while (last + 1 < edits_.size() && edits_[last + 1].kind == Kind::remove &&
-         neighbours(text, edits_[last].to, edits_[last + 1].from)) {
+         adjacent(text, edits_[last].to, edits_[last + 1].from)) {
     ++last;
   }
   cut.from = edits_[first].from;
   cut.to = edits_[last].to;
-  const std::size_t before = back_over_space(text, cut.from) - 1;
-  const std::size_t after = over_space(text, cut.to);
+  const std::size_t before = end_before_space(text, cut.from) - 1;
+  const std::size_t after = skip_space(text, cut.to);
   if (text[before] == ',') {
     cut.from = before;
   } else if (text[after] == ',') {
-    cut.to = over_space(text, after + 1);
+    cut.to = skip_space(text, after + 1);
   }
   return last + 1;
 }
 
 std::vector<Bytes> Splice::parts() const {
   const std::string_view text = text_.view();
-  constexpr std::size_t kNowhere = std::string_view::npos;
+  constexpr std::size_t kNoPosition = std::string_view::npos;
   std::vector<Bytes> parts;
   parts.reserve(2 * edits_.size() + 1);
-  std::size_t kept_to = 0;
-  std::size_t emptied_at = kNowhere;   // end of a cut that took an object's first members
-  std::size_t inserted_at = kNowhere;  // where a member was inserted last
+  std::size_t copied_end = 0;
+  std::size_t leading_cut_end = kNoPosition;  // end of a cut that removed the first members of an object
+  std::size_t last_insertion = kNoPosition;   // position of the last insertion
   const auto put = [&parts](Bytes bytes) {
     if (!bytes.empty()) parts.push_back(std::move(bytes));
   };
-  const auto keep_up_to = [&](std::size_t to) { put(text_.part(text.substr(kept_to, to - kept_to))); };
+  const auto copy_up_to = [&](std::size_t to) { put(text_.part(text.substr(copied_end, to - copied_end))); };
 
   for (std::size_t i = 0; i < edits_.size();) {
     Edit edit = edits_[i];
     if (edit.kind == Kind::remove) {
-      i = cut_run(i, edit);
-      if (text[back_over_space(text, edit.from) - 1] == '{') emptied_at = edit.to;
+      i = merge_removals(i, edit);
+      if (text[end_before_space(text, edit.from) - 1] == '{') leading_cut_end = edit.to;
     } else {
       ++i;
     }
     if (edit.kind == Kind::insert) {
       const bool is_first =
-          (text[edit.from - 1] == '{' || edit.from == emptied_at) && edit.from != inserted_at;
-      if (is_first) edit.with = edit.with.part(edit.with.view().substr(1));
-      inserted_at = edit.from;
+          (text[edit.from - 1] == '{' || edit.from == leading_cut_end) && edit.from != last_insertion;
+      if (is_first) edit.replacement = edit.replacement.part(edit.replacement.view().substr(1));
+      last_insertion = edit.from;
     }
-    keep_up_to(edit.from);
-    put(std::move(edit.with));
-    kept_to = edit.to;
+    copy_up_to(edit.from);
+    put(std::move(edit.replacement));
+    copied_end = edit.to;
   }
-  keep_up_to(text.size());
+  copy_up_to(text.size());
   return parts;
 }
 

@@ -12,9 +12,9 @@ namespace fairlead::json {
 
 namespace {
 
-enum EscapeByte : std::uint8_t { kSimpleEscape = 1, kHexDigit = 2 };
+enum EscapeByteClass : std::uint8_t { kSimpleEscape = 1, kHexDigit = 2 };
 
-constexpr std::array<std::uint8_t, 256> kEscapeBytes = [] {
+constexpr std::array<std::uint8_t, 256> kEscapeByteClasses = [] {
   std::array<std::uint8_t, 256> table{};
   for (const char c : std::string_view("\"\\/bfnrt")) table[static_cast<unsigned char>(c)] |= kSimpleEscape;
   for (const char c : std::string_view("0123456789abcdefABCDEF"))
@@ -22,16 +22,16 @@ constexpr std::array<std::uint8_t, 256> kEscapeBytes = [] {
   return table;
 }();
 
-enum NumberByte : std::uint8_t { kNone, kDigit, kFraction };
+enum NumberByteClass : std::uint8_t { kNone, kDigit, kFraction };
 
-constexpr std::array<std::uint8_t, 256> kNumberBytes = [] {
+constexpr std::array<std::uint8_t, 256> kNumberByteClasses = [] {
   std::array<std::uint8_t, 256> table{};
   for (const char c : std::string_view("-0123456789")) table[static_cast<unsigned char>(c)] = kDigit;
   for (const char c : std::string_view("+.eE")) table[static_cast<unsigned char>(c)] = kFraction;
   return table;
 }();
 
-// The byte after white space, or NUL at the end.
+// Skips white space and returns the byte after it, or NUL at the end.
 inline char next_token(const char*& p, const char* end) noexcept {
   if (p != end && static_cast<unsigned char>(*p) > ' ') return *p;
   bool line_break = false;
@@ -39,12 +39,12 @@ inline char next_token(const char*& p, const char* end) noexcept {
   return p != end ? *p : '\0';
 }
 
-// `p` is at a backslash. Null when no escape follows: decoding relies on it. Which escape it is, is decided
-// without a branch: a processor cannot predict that of hostile text.
+// Returns the position after the escape at `p`; null if the escape is invalid, because decoding relies on
+// valid escapes. Has no branch on the kind of escape, which the processor could not predict for hostile text.
 inline const char* skip_escape(const char* p, const char* end) noexcept {
   const auto left = static_cast<std::size_t>(end - p);
   const auto byte = [&](std::size_t i) -> unsigned {
-    return i < left ? kEscapeBytes[static_cast<unsigned char>(p[i])] : 0;
+    return i < left ? kEscapeByteClasses[static_cast<unsigned char>(p[i])] : 0;
   };
   const unsigned unicode = left > 1 && p[1] == 'u' ? 1 : 0;
   const unsigned hex = (byte(2) & byte(3) & byte(4) & byte(5) & kHexDigit) / kHexDigit;
@@ -62,7 +62,7 @@ std::size_t literal_length(const char* p, const char* end) noexcept {
 
 }  // namespace
 
-// Finds the bytes that end a run of plain text in a string, for 64 bytes at once, as the scanner does.
+// Finds the bytes that are not plain, 64 at a time, as Scanner::find_stop() does.
 class Tape::Stops {
  public:
   explicit Stops(std::string_view text) noexcept
@@ -70,7 +70,7 @@ class Tape::Stops {
 
   const char* find(const char* p) noexcept {
     const auto ahead = static_cast<std::size_t>(p - window_);
-    if (ahead < kWindow) {
+    if (ahead < kWindowBytes) {
       if (const std::uint64_t stops = stops_ >> ahead; stops != 0) return p + std::countr_zero(stops);
     }
     return find_beyond(p);
@@ -78,20 +78,20 @@ class Tape::Stops {
 
  private:
   const char* find_beyond(const char* p) noexcept {
-    const char* window = begin_ + ((p - begin_) & -kWindow);
-    if (window == window_) window += kWindow;
+    const char* window = begin_ + ((p - begin_) & -kWindowBytes);
+    if (window == window_) window += kWindowBytes;
     for (;;) {
       window_ = window;
-      stops_ = window_stops<Plain::utf8>(begin_, window, end_);
+      stops_ = window_stops<PlainBytes::utf8>(begin_, window, end_);
       p = std::max(p, window);
       if (const std::uint64_t stops = stops_ >> (p - window); stops != 0) return p + std::countr_zero(stops);
-      window = skip_plain_windows<Plain::utf8>(window + kWindow, end_);
+      window = skip_plain_windows<PlainBytes::utf8>(window + kWindowBytes, end_);
     }
   }
 
   const char* begin_;
   const char* end_;
-  const char* window_;  // stops_ has a bit for each of the 64 bytes from here; the end before the first
+  const char* window_;  // stops_ has a bit for each of the 64 bytes from here; the end: not computed yet
   std::uint64_t stops_ = ~std::uint64_t{0};
 };
 
@@ -103,15 +103,15 @@ void Tape::grow() {
   capacity_ *= 4;
 }
 
-inline Index Tape::add(const char* begin, const char* end, Type type, bool special) {
+inline TapeIndex Tape::add(const char* begin, const char* end, Type type, bool needs_decoding) {
   if (size_ == capacity_) grow();
-  const auto at = static_cast<Index>(size_++);
-  entries_[at] = {static_cast<std::uint32_t>(begin - text_), static_cast<std::uint32_t>(end - begin), at + 1,
-                  static_cast<std::uint32_t>(type) | (special ? kSpecial : 0)};
-  return at;
+  const auto entry = static_cast<TapeIndex>(size_++);
+  entries_[entry] = {static_cast<std::uint32_t>(begin - text_), static_cast<std::uint32_t>(end - begin),
+                     entry + 1, static_cast<std::uint32_t>(type) | (needs_decoding ? kNeedsDecoding : 0)};
+  return entry;
 }
 
-// `p` is at the opening quote.
+// REQUIRES: `p` is at the opening quote.
 inline const char* Tape::add_string(const char* p, const char* end, Stops& stops) {
   bool escaped = false;
   const char* stop = stops.find(p + 1);
@@ -130,8 +130,8 @@ inline const char* Tape::add_scalar(const char* p, const char* end, Stops& stops
   if (*p == '"') return add_string(p, end, stops);
   const char* stop = p;
   std::uint8_t seen = kNone;
-  for (std::uint8_t byte; stop != end && (byte = kNumberBytes[static_cast<unsigned char>(*stop)]) != kNone;
-       ++stop)
+  for (std::uint8_t byte;
+       stop != end && (byte = kNumberByteClasses[static_cast<unsigned char>(*stop)]) != kNone; ++stop)
     seen |= byte;
   if (stop != p) return add(p, stop, Type::number, (seen & kFraction) != 0), stop;
   const std::size_t length = literal_length(p, end);
@@ -140,20 +140,20 @@ inline const char* Tape::add_scalar(const char* p, const char* end, Stops& stops
   return p + length;
 }
 
-// One turn of the loop is one value, with its key where it has one: it may open a container, or it closes
-// those that end after it.
+// Each iteration handles one value, and its key in an object. If the value is a container, the iteration
+// opens it; otherwise it adds the value and closes the containers that end after it.
 Tape::Problem Tape::read(std::string_view text, Bounds bounds) {
   const char* p = text.data();
   const char* const end = p + text.size();
-  if (text.size() >= kNowhere) return Problem::too_many;
+  if (text.size() >= kNoIndex) return Problem::too_many_values;
   text_ = p;
   size_ = 0;
   Stops stops(text);
-  Index open = kNowhere;
+  TapeIndex open = kNoIndex;
   std::size_t depth = 0;
   char close = 0;
   for (;;) {
-    if (size_ >= std::min(bounds.max_values, kMaxValues)) return Problem::too_many;
+    if (size_ >= std::min(bounds.max_values, kMaxValues)) return Problem::too_many_values;
     char c = next_token(p, end);
     if (close == '}') {
       if (c != '"' || (p = add_string(p, end, stops)) == nullptr) return Problem::not_json;
@@ -161,12 +161,12 @@ Tape::Problem Tape::read(std::string_view text, Bounds bounds) {
       ++p;
       c = next_token(p, end);
     }
-    if (open != kNowhere) entries_[open].info += kOne;
+    if (open != kNoIndex) entries_[open].info += kCountUnit;
     if (c == '{' || c == '[') {
       if (depth++ == bounds.max_depth) return Problem::too_deep;
-      const Index at = add(p, p + 1, c == '{' ? Type::object : Type::array, false);
-      entries_[at].next = open;
-      open = at;
+      const TapeIndex entry = add(p, p + 1, c == '{' ? Type::object : Type::array, false);
+      entries_[entry].next = open;
+      open = entry;
       close = static_cast<char>(c + 2);  // in ASCII the closing bracket is two after the opening one
       ++p;
       c = next_token(p, end);
@@ -176,65 +176,65 @@ Tape::Problem Tape::read(std::string_view text, Bounds bounds) {
     } else {
       c = next_token(p, end);
     }
-    while (open != kNowhere && c == close) {
+    while (open != kNoIndex && c == close) {
       ++p;
       Entry& ended = entries_[open];
       ended.length = static_cast<std::uint32_t>(p - text_) - ended.begin;
-      open = std::exchange(ended.next, static_cast<Index>(size_));
+      open = std::exchange(ended.next, static_cast<TapeIndex>(size_));
       --depth;
-      close = open == kNowhere ? '\0' : type(open) == Type::object ? '}' : ']';
+      close = open == kNoIndex ? '\0' : type(open) == Type::object ? '}' : ']';
       c = next_token(p, end);
     }
-    if (open == kNowhere) return p == end ? Problem::none : Problem::not_json;
+    if (open == kNoIndex) return p == end ? Problem::none : Problem::not_json;
     if (c != ',') return Problem::not_json;
     ++p;
   }
 }
 
-std::string_view Tape::decoded(Index at, std::string& room) const {
-  room = unescape(inside(at));
-  return room;
+std::string_view Tape::decoded(TapeIndex entry, std::string& buffer) const {
+  buffer = unescape(unquoted(entry));
+  return buffer;
 }
 
-Index Tape::member(Index object, std::string_view name) const {
-  Index found = kNowhere;
-  std::string room;
-  for (Index key = object + 1; key != next(object); key = next(key + 1)) {
-    if (string(key, room) == name) found = key + 1;
+TapeIndex Tape::member(TapeIndex object, std::string_view name) const {
+  TapeIndex found = kNoIndex;
+  std::string buffer;
+  for (TapeIndex key = object + 1; key != next(object); key = next(key + 1)) {
+    if (string(key, buffer) == name) found = key + 1;
   }
   return found;
 }
 
-// From the top down to `at`: for each container around it the key or element that leads on, and which that
-// is.
+// For each container on the path from the top to `entry`, calls visit(child, named, ordinal): the key or
+// element on the path, whether it is a key, and its position in the container.
 template <class Visit>
-void Tape::descend(Index at, Visit&& visit) const {
-  for (Index here = 0; here < at;) {
+void Tape::visit_path_to(TapeIndex entry, Visit&& visit) const {
+  for (TapeIndex here = 0; here < entry;) {
     const bool named = type(here) == Type::object;
     std::size_t ordinal = 0;
-    Index child = here + 1;
-    for (Index after; (after = next(named ? child + 1 : child)) <= at; child = after) ++ordinal;
+    TapeIndex child = here + 1;
+    for (TapeIndex after; (after = next(named ? child + 1 : child)) <= entry; child = after) ++ordinal;
     visit(child, named, ordinal);
-    here = named && at > child ? child + 1 : child;
+    here = named && entry > child ? child + 1 : child;
   }
 }
 
-std::string Tape::pointer(Index at) const {
+std::string Tape::pointer(TapeIndex entry) const {
   std::string pointer;
-  std::string room;
-  descend(at, [&](Index child, bool named, std::size_t ordinal) {
-    append_pointer_step(pointer, named ? string(child, room) : std::string_view(std::to_string(ordinal)));
+  std::string buffer;
+  visit_path_to(entry, [&](TapeIndex child, bool named, std::size_t ordinal) {
+    append_pointer_token(pointer, named ? string(child, buffer) : std::string_view(std::to_string(ordinal)));
   });
   return pointer;
 }
 
-bool Tape::is_key(Index at) const {
+bool Tape::is_key(TapeIndex entry) const {
   bool key = false;
-  descend(at, [&](Index child, bool named, std::size_t) { key = named && child == at; });
+  visit_path_to(entry, [&](TapeIndex child, bool named, std::size_t) { key = named && child == entry; });
   return key;
 }
 
-void append_pointer_step(std::string& pointer, std::string_view name) {
+void append_pointer_token(std::string& pointer, std::string_view name) {
   pointer += '/';
   for (const char c : name) {
     if (c == '~') {

@@ -1,4 +1,4 @@
-// Unicode 14.0.0. Made from the character database; not written by hand, hence not formatted by hand.
+// Unicode 14.0.0. The tables are generated from the Unicode character database, so they are not formatted.
 #include "json/unicode_categories.hpp"
 
 #include <array>
@@ -26,8 +26,8 @@ constexpr std::array<Category, 30> kCategories = {{
     {"Cs", "Surrogate"},           {"Co", "Private_Use"},       {"Cn", "Unassigned"},
 }};
 
-// A group is the categories whose names begin with its letter. Then come second names.
-constexpr std::array<Category, 11> kGroups = {{
+// A group is all categories whose names begin with its letter. After the groups come aliases.
+constexpr std::array<Category, 11> kCategoryGroups = {{
     {"L", "Letter"},
     {"M", "Mark"},
     {"N", "Number"},
@@ -41,7 +41,7 @@ constexpr std::array<Category, 11> kGroups = {{
     {"Cc", "cntrl"},
 }};
 
-constexpr std::string_view kLetters =  // the category of each run, 'A' for the first
+constexpr std::string_view kRunCategories =  // the category of each run, 'A' for the first
     "ZWRTRNORSRMRIRSRANROULUBNSOSZWRTVRUVEPS[VUVSKUBRUKEQKRASABSBABABABABABABABABABABABABABABABABABABABAB"
     "ABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABAB"
     "ABABABABABABABABABABEABEACBACBACBABABABABABABABABABABABABABABABABABACBABABABABABABABABABABABABABABAB"
@@ -84,7 +84,7 @@ constexpr std::string_view kLetters =  // the category of each run, 'A' for the 
     "V^V^V^V^V^V^V^V^V^V^V^V^V^V^V^V^V^V^V^V^V^I^E^E^E^E^E^E^E^^^^^^^^^^^[^[^F^]^]^";
 
 // clang-format off
-constexpr std::array<std::uint16_t, 3978> kLengths = {
+constexpr std::array<std::uint16_t, 3978> kRunLengths = {
     32,1,3,1,3,1,1,1,1,1,1,2,10,2,3,2,26,1,1,1,1,1,1,26,1,1,1,1,33,1,1,4,1,1,1,1,1,1,1,1,1,1,1,1,2,1,1,2,1,1,
     1,1,3,1,23,1,7,24,1,8,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,
     1,1,1,1,1,1,1,1,1,1,1,1,1,1,2,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,2,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,
@@ -173,22 +173,22 @@ constexpr std::array<std::uint16_t, 3978> kLengths = {
 };
 // clang-format on
 
-constexpr auto kRuns = [] {
-  std::array<CategoryRun, kLengths.size()> runs{};
+constexpr auto kCategoryRuns = [] {
+  std::array<CategoryRun, kRunLengths.size()> runs{};
   for (std::size_t i = 0; i < runs.size(); ++i)
-    runs[i] = {kLengths[i], static_cast<std::uint8_t>(kLetters[i] - 'A')};
+    runs[i] = {kRunLengths[i], static_cast<std::uint8_t>(kRunCategories[i] - 'A')};
   return runs;
 }();
-static_assert(kLetters.size() == kLengths.size());
+static_assert(kRunCategories.size() == kRunLengths.size());
 
 }  // namespace
 
 std::span<const CategoryRun> category_runs() {
-  return kRuns;
+  return kCategoryRuns;
 }
 
 std::uint32_t categories_named(std::string_view name) noexcept {
-  for (const Category& group : kGroups) {
+  for (const Category& group : kCategoryGroups) {
     if (name == group.long_name) name = group.name;
   }
   std::uint32_t found = 0;

@@ -1,4 +1,4 @@
-// The general categories of Unicode, as runs of code points of the same one.
+// The general categories of Unicode, as runs of code points with the same category.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,15 @@
 namespace fairlead::json {
 
 struct CategoryRun {
-  std::uint16_t length;
-  std::uint8_t category;
+  std::uint16_t length;   // in code points
+  std::uint8_t category;  // the number of its bit in the result of categories_named()
 };
 
-// From U+0000 on, without a gap, to U+10FFFF.
+// Returns the runs from U+0000 to U+10FFFF, without gaps.
 std::span<const CategoryRun> category_runs();
 
-// A bit for each category that the (short or long) name stands for; 0 when it names none.
+// Returns the categories with the short or long name `name` ("L" means several), one bit each; 0 if the name
+// is unknown.
 std::uint32_t categories_named(std::string_view name) noexcept;
 
 }  // namespace fairlead::json

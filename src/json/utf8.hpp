@@ -1,4 +1,4 @@
-// UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing over U+10FFFF.
+// UTF-8 as defined by RFC 3629: no overlong forms, no surrogates, nothing over U+10FFFF.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace fairlead::json {
 
-// Length of the valid sequence at `p`, or 0 when there is none. REQUIRES: p < end.
+// Returns the length of the valid sequence at `p`, or 0 if there is none. REQUIRES: p < end.
 inline int utf8_length(const char* p, const char* end) noexcept {
   const auto byte = [p](int i) { return static_cast<unsigned char>(p[i]); };
   const unsigned lead = byte(0);
@@ -16,8 +16,8 @@ inline int utf8_length(const char* p, const char* end) noexcept {
   if (lead < 0xc2 || lead > 0xf4) return 0;
   const int length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
   if (end - p < length) return 0;
-  // Only the second byte's range depends on the first: that is what rules out overlong forms,
-  // surrogates and what lies beyond U+10FFFF.
+  // Only the range of the second byte depends on the first one. This excludes overlong forms, surrogates and
+  // code points over U+10FFFF.
   const unsigned low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
   const unsigned high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
   if (byte(1) < low || byte(1) > high) return 0;
@@ -27,17 +27,17 @@ inline int utf8_length(const char* p, const char* end) noexcept {
   return length;
 }
 
-// The first byte of the first sequence that is not UTF-8, or `end`.
+// Returns the first byte of the first sequence that is not UTF-8, or `end`.
 inline const char* find_invalid_utf8(const char* p, const char* end) noexcept {
 #if defined(FAIRLEAD_UTF8_SIMD)
-  // Block by block, so that only the block with the error is looked at byte by byte.
-  constexpr std::ptrdiff_t kBlock = 16 << 10;
+  // Validates block by block, so that only the block with the error is searched byte by byte.
+  constexpr std::ptrdiff_t kBlockBytes = 16 << 10;
   const bool fast = __builtin_cpu_supports("ssse3");
   while (fast && p != end) {
     const char* to = end;
-    if (end - p > kBlock) {
-      to = p + kBlock;
-      for (int i = 0; i < 3 && (*to & 0xc0) == 0x80; ++i) --to;  // a sequence is not cut
+    if (end - p > kBlockBytes) {
+      to = p + kBlockBytes;
+      for (int i = 0; i < 3 && (*to & 0xc0) == 0x80; ++i) --to;  // does not split a sequence
     }
     if (!utf8_simd::is_valid(p, to)) break;
     p = to;
@@ -51,7 +51,7 @@ inline const char* find_invalid_utf8(const char* p, const char* end) noexcept {
   return p;
 }
 
-// REQUIRES: a Unicode scalar value.
+// Appends the UTF-8 encoding of `code`. REQUIRES: `code` is a Unicode scalar value.
 inline void append_utf8(std::string& out, std::uint32_t code) {
   const auto put = [&out](std::uint32_t byte) { out.push_back(static_cast<char>(byte)); };
   const auto tail = [&put, code](int shift) { put(0x80 | ((code >> shift) & 0x3f)); };

@@ -14,7 +14,7 @@ namespace fairlead::json {
 
 namespace {
 
-constexpr std::uint32_t kReplacement = 0xfffd;
+constexpr std::uint32_t kReplacementCharacter = 0xfffd;
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n";
@@ -24,15 +24,15 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(from, text.find_last_not_of(kSpace) - from + 1);
 }
 
-// A number as digits without zeros at either end, and the power of ten of the last one. Exact for any
-// magnitude; the digits are kept only as far as an int64 could need them.
+// A number as significant digits (without leading and trailing zeros) and an exponent. Exact for any
+// magnitude, but stores only as many digits as an int64 can have.
 struct SignificantDigits {
-  static constexpr int kKept = 19;
+  static constexpr int kMaxStored = 19;
 
   bool negative = false;
-  std::int64_t count = 0;     // significant digits, more than kKept when they were not all kept
+  std::int64_t count = 0;     // significant digits; more than kMaxStored if not all are stored
   std::int64_t exponent = 0;  // value = digits * 10^exponent; saturates
-  std::array<char, kKept> digits{};
+  std::array<char, kMaxStored> digits{};
 
   explicit SignificantDigits(std::string_view number) noexcept;
 
@@ -40,16 +40,17 @@ struct SignificantDigits {
   void add(char digit, std::int64_t& zeros) noexcept;
 };
 
-// Zeros wait until a digit follows them: those at the end belong to the exponent.
+// Adds a digit. `zeros` counts the zeros since the last other digit: if no other digit follows, they are
+// trailing zeros, which belong to the exponent.
 void SignificantDigits::add(char digit, std::int64_t& zeros) noexcept {
   if (digit == '0') {
     if (count > 0) ++zeros;
     return;
   }
   for (; zeros > 0; --zeros, ++count) {
-    if (count < kKept) digits[static_cast<std::size_t>(count)] = '0';
+    if (count < kMaxStored) digits[static_cast<std::size_t>(count)] = '0';
   }
-  if (count < kKept) digits[static_cast<std::size_t>(count)] = digit;
+  if (count < kMaxStored) digits[static_cast<std::size_t>(count)] = digit;
   ++count;
 }
 
@@ -77,7 +78,7 @@ SignificantDigits::SignificantDigits(std::string_view number) noexcept {
   exponent = zeros - fraction + (minus ? -written : written);
 }
 
-std::uint32_t hex4(const char* p) {
+std::uint32_t parse_four_hex_digits(const char* p) {
   std::uint32_t code = 0;
   std::from_chars(p, p + 4, code, 16);
   return code;
@@ -90,27 +91,28 @@ bool is_low_surrogate(std::uint32_t code) {
   return code >= 0xdc00 && code < 0xe000;
 }
 
-// `p` is after the `\u`. Returns the position after the escape, or after both of a pair.
+// Decodes \uXXXX, or the two escapes of a surrogate pair. `p` is after the first `\u`. Returns the position
+// after the decoded escapes.
 const char* append_unicode_escape(std::string& out, const char* p, const char* end) {
-  std::uint32_t code = hex4(p);
+  std::uint32_t code = parse_four_hex_digits(p);
   p += 4;
   if (is_high_surrogate(code) && end - p >= 6 && p[0] == '\\' && p[1] == 'u' &&
-      is_low_surrogate(hex4(p + 2))) {
-    code = 0x10000 + ((code - 0xd800) << 10) + (hex4(p + 2) - 0xdc00);
+      is_low_surrogate(parse_four_hex_digits(p + 2))) {
+    code = 0x10000 + ((code - 0xd800) << 10) + (parse_four_hex_digits(p + 2) - 0xdc00);
     p += 6;
   }
-  append_utf8(out, code >= 0xd800 && code < 0xe000 ? kReplacement : code);
+  append_utf8(out, code >= 0xd800 && code < 0xe000 ? kReplacementCharacter : code);
   return p;
 }
 
-char short_escape(char c) {
+char decode_short_escape(char c) {
   switch (c) {
     case 'b': return '\b';
     case 'f': return '\f';
     case 'n': return '\n';
     case 'r': return '\r';
     case 't': return '\t';
-    default: return c;  // the quote, the backslash and the slash stand for themselves
+    default: return c;  // quote, backslash or slash
   }
 }
 
@@ -121,8 +123,8 @@ View::View(std::string_view text) noexcept : text_(trimmed(text)) {}
 View View::operator[](std::string_view key) const {
   std::string_view found;
   if (is(Type::object)) {
-    walk_members(text_, [&](std::string_view spelled, bool escaped, std::string_view value) {
-      if (key_equals(spelled, escaped, key)) found = value;
+    walk_members(text_, [&](std::string_view raw_key, bool escaped, std::string_view value) {
+      if (key_equals(raw_key, escaped, key)) found = value;
       return true;
     });
   }
@@ -175,14 +177,14 @@ std::optional<std::int64_t> View::as_int() const noexcept {
 
   const SignificantDigits decimal(text_);
   if (decimal.count == 0) return 0;
-  if (decimal.exponent < 0 || decimal.count + decimal.exponent > SignificantDigits::kKept)
+  if (decimal.exponent < 0 || decimal.count + decimal.exponent > SignificantDigits::kMaxStored)
     return std::nullopt;
-  std::array<char, SignificantDigits::kKept + 1> spelled;
-  spelled.fill('0');
-  spelled[0] = '-';
-  std::copy_n(decimal.digits.begin(), decimal.count, spelled.begin() + 1);
-  const char* from = spelled.data() + (decimal.negative ? 0 : 1);
-  const char* to = spelled.data() + 1 + decimal.count + decimal.exponent;
+  std::array<char, SignificantDigits::kMaxStored + 1> digits;
+  digits.fill('0');
+  digits[0] = '-';
+  std::copy_n(decimal.digits.begin(), decimal.count, digits.begin() + 1);
+  const char* from = digits.data() + (decimal.negative ? 0 : 1);
+  const char* to = digits.data() + 1 + decimal.count + decimal.exponent;
   if (std::from_chars(from, to, value).ec != std::errc()) return std::nullopt;
   return value;
 }
@@ -192,7 +194,7 @@ std::optional<double> View::as_double() const noexcept {
   double value = 0;
   const auto [_, problem] = std::from_chars(text_.data(), text_.data() + text_.size(), value);
   if (problem == std::errc()) return value;
-  // Too small is zero, as everywhere; only too large does not fit.
+  // A number too small for a double is zero, as in other parsers. A number too large is out of range.
   const SignificantDigits decimal(text_);
   if (decimal.count + decimal.exponent > 0) return std::nullopt;
   return decimal.negative ? -0.0 : 0.0;
@@ -204,17 +206,17 @@ std::optional<std::string> View::as_string() const {
 }
 
 std::optional<std::string> View::as_string(std::size_t max_bytes) const {
-  constexpr std::size_t kLongestEscape = 6;  // of one byte: \u0041
+  constexpr std::size_t kLongestEscape = 6;  // for one byte: \u0041
   if (text_.size() / kLongestEscape > max_bytes) return std::nullopt;
   std::optional<std::string> decoded = as_string();
   return decoded && decoded->size() <= max_bytes ? decoded : std::nullopt;
 }
 
-std::string unescape(std::string_view inside) {
+std::string unescape(std::string_view content) {
   std::string out;
-  out.reserve(inside.size());
-  const char* p = inside.data();
-  const char* const end = p + inside.size();
+  out.reserve(content.size());
+  const char* p = content.data();
+  const char* const end = p + content.size();
   while (p != end) {
     const void* found = std::memchr(p, '\\', static_cast<std::size_t>(end - p));
     const char* escape = found != nullptr ? static_cast<const char*>(found) : end;
@@ -224,16 +226,16 @@ std::string unescape(std::string_view inside) {
     if (escape[1] == 'u') {
       p = append_unicode_escape(out, p, end);
     } else {
-      out.push_back(short_escape(escape[1]));
+      out.push_back(decode_short_escape(escape[1]));
     }
   }
   return out;
 }
 
-bool key_equals(std::string_view spelled, bool escaped, std::string_view name) {
-  if (!escaped) return spelled == name;
-  // An escape is as long as what it stands for at least, and six times as long at most.
-  return spelled.size() >= name.size() && spelled.size() <= 6 * name.size() && unescape(spelled) == name;
+bool key_equals(std::string_view raw_key, bool escaped, std::string_view name) {
+  if (!escaped) return raw_key == name;
+  // An escape is at least as long as the bytes it stands for, and at most six times as long.
+  return raw_key.size() >= name.size() && raw_key.size() <= 6 * name.size() && unescape(raw_key) == name;
 }
 
 }  // namespace fairlead::json

@@ -8,8 +8,8 @@ namespace fairlead::json {
 
 namespace {
 
-// A bit for each of 64 bytes.
-struct Classes {
+// Masks with a bit for each of 64 bytes: which bytes are quotes, backslashes and brackets.
+struct ByteClasses {
   std::uint64_t quotes = 0;
   std::uint64_t backslashes = 0;
   std::uint64_t opening = 0;  // [ and {
@@ -18,11 +18,11 @@ struct Classes {
 
 #if defined(__SSE2__) && !defined(FAIRLEAD_NO_SIMD)
 
-Classes classify(const char* p) noexcept {
-  Classes classes;
-  for (int at = 0; at < kWindow; at += 16) {
+ByteClasses classify(const char* p) noexcept {
+  ByteClasses classes;
+  for (int at = 0; at < kWindowBytes; at += 16) {
     const __m128i block = load_block(p + at);
-    // Both kinds of brackets differ in this bit only.
+    // Square and curly brackets differ in this bit only.
     const __m128i folded = _mm_or_si128(block, _mm_set1_epi8(0x20));
     classes.quotes |= bits_of(_mm_cmpeq_epi8(block, _mm_set1_epi8('"'))) << at;
     classes.backslashes |= bits_of(_mm_cmpeq_epi8(block, _mm_set1_epi8('\\'))) << at;
@@ -34,9 +34,9 @@ Classes classify(const char* p) noexcept {
 
 #else
 
-Classes classify(const char* p) noexcept {
-  Classes classes;
-  for (int i = 0; i < kWindow; ++i) {
+ByteClasses classify(const char* p) noexcept {
+  ByteClasses classes;
+  for (int i = 0; i < kWindowBytes; ++i) {
     const char folded = static_cast<char>(p[i] | 0x20);
     classes.quotes |= std::uint64_t{p[i] == '"'} << i;
     classes.backslashes |= std::uint64_t{p[i] == '\\'} << i;
@@ -48,12 +48,12 @@ Classes classify(const char* p) noexcept {
 
 #endif
 
-// Finds what a backslash stands before, window by window.
+// Finds escaped bytes, window by window.
 class EscapeFinder {
  public:
-  // The escaped bytes of a window. A run of backslashes escapes what follows if it is odd: adding the starts
-  // of runs to the runs carries to the position after each.
-  std::uint64_t window(std::uint64_t backslashes) noexcept {
+  // Returns the escaped bytes of a window. A run of backslashes escapes the byte after it if its length is
+  // odd: adding the starts of runs to the runs carries into the position after each run.
+  std::uint64_t escaped_in_window(std::uint64_t backslashes) noexcept {
     if (backslashes == 0) return std::exchange(carried_, 0);
     constexpr std::uint64_t kEven = 0x5555555555555555;
     backslashes &= ~carried_;
@@ -68,8 +68,9 @@ class EscapeFinder {
   std::uint64_t carried_ = 0;  // 1: the first byte of the next window is escaped
 };
 
-// What four bytes do to the depth of nesting: the change behind them, and the lowest change on the way.
-// Indexed by a bit for each opening bracket, and by 16 times a bit for each closing one.
+// The effect of four bytes on the nesting depth: the change after all four, and the lowest change after any
+// of them. The index of the table has a bit for each opening bracket and, shifted by 4, for each closing
+// bracket.
 struct Nesting {
   std::int8_t change = 0;
   std::int8_t lowest = 0;
@@ -87,23 +88,24 @@ constexpr std::array<Nesting, 256> kNesting = [] {
   return table;
 }();
 
-// Follows a container window by window: what is in strings, and how deep it is nested.
+// Finds the end of a container, window by window: tracks strings and the nesting depth.
 class ContainerSkipper {
  public:
-  // The number of bytes up to the end of the container, if it ends in this window; -1 otherwise.
-  int window(const char* p) noexcept {
-    const Classes classes = classify(p);
-    const std::uint64_t strings = in_strings(classes.quotes & ~escapes_.window(classes.backslashes));
+  // Returns the number of bytes up to the end of the container if it ends in this window; otherwise -1.
+  int skip_window(const char* p) noexcept {
+    const ByteClasses classes = classify(p);
+    const std::uint64_t strings =
+        in_strings(classes.quotes & ~escapes_.escaped_in_window(classes.backslashes));
     const std::uint64_t opening = classes.opening & ~strings;
     const std::uint64_t closing = classes.closing & ~strings;
     const auto closed = static_cast<std::size_t>(std::popcount(closing));
-    if (closed >= depth_ && may_end(opening, closing)) return step_by_step(opening, closing);
+    if (closed >= depth_ && may_end(opening, closing)) return find_end(opening, closing);
     depth_ += static_cast<std::size_t>(std::popcount(opening)) - closed;
     return -1;
   }
 
  private:
-  // From each opening quote up to its closing quote.
+  // Returns a mask of the bytes in strings, including the opening quotes but not the closing ones.
   std::uint64_t in_strings(std::uint64_t quotes) noexcept {
     std::uint64_t inside = quotes;
     for (int shift = 1; shift < 64; shift *= 2) inside ^= inside << shift;
@@ -112,7 +114,8 @@ class ContainerSkipper {
     return inside;
   }
 
-  // Whether the container ends in a window with these brackets: many shallow values close as often as open.
+  // Returns whether the container can end in a window with these brackets. The number of closing brackets
+  // does not decide this: after many shallow values it is large, but each closes its own opening bracket.
   bool may_end(std::uint64_t opening, std::uint64_t closing) const noexcept {
     int depth = static_cast<int>(std::min(depth_, std::size_t{64}));
     int lowest = depth;
@@ -124,7 +127,7 @@ class ContainerSkipper {
     return lowest <= 0;
   }
 
-  int step_by_step(std::uint64_t opening, std::uint64_t closing) noexcept {
+  int find_end(std::uint64_t opening, std::uint64_t closing) noexcept {
     for (std::uint64_t both = opening | closing; both != 0; both &= both - 1) {
       const int at = std::countr_zero(both);
       if ((opening >> at & 1) != 0) {
@@ -143,28 +146,28 @@ class ContainerSkipper {
 
 }  // namespace
 
-const char* find_far_quote(const char* p, const char* end, bool& escaped) noexcept {
+const char* find_closing_quote_by_windows(const char* p, const char* end, bool& escaped) noexcept {
   EscapeFinder escapes;
-  std::array<char, kWindow> last;
+  std::array<char, kWindowBytes> last;
   while (p < end) {
-    const bool whole = end - p >= kWindow;
+    const bool whole = end - p >= kWindowBytes;
     if (!whole) {
       last.fill(0);
       std::copy(p, end, last.begin());
     }
-    const Classes classes = classify(whole ? p : last.data());
-    const std::uint64_t quotes = classes.quotes & ~escapes.window(classes.backslashes);
+    const ByteClasses classes = classify(whole ? p : last.data());
+    const std::uint64_t quotes = classes.quotes & ~escapes.escaped_in_window(classes.backslashes);
     const std::uint64_t before = quotes == 0 ? ~std::uint64_t{0} : (quotes & -quotes) - 1;
     escaped = escaped || (classes.backslashes & before) != 0;
     if (quotes != 0) return p + std::countr_zero(quotes);
-    p += std::min(end - p, kWindow);
+    p += std::min(end - p, kWindowBytes);
   }
   return end;
 }
 
 namespace {
 
-// The position after a container of a few bytes without strings; null for others.
+// Returns the position after a container of a few bytes without strings; null for other containers.
 const char* skip_small_container(const char* p, const char* end) noexcept {
   constexpr std::ptrdiff_t kSmall = 16;
   if (end - p < kSmall) return nullptr;
@@ -183,13 +186,13 @@ const char* skip_small_container(const char* p, const char* end) noexcept {
 const char* skip_container(const char* p, const char* end) noexcept {
   if (const char* after = skip_small_container(p, end)) return after;
   ContainerSkipper skipper;
-  for (; end - p >= kWindow; p += kWindow) {
-    const int size = skipper.window(p);
+  for (; end - p >= kWindowBytes; p += kWindowBytes) {
+    const int size = skipper.skip_window(p);
     if (size >= 0) return p + size;
   }
-  std::array<char, kWindow> last{};
+  std::array<char, kWindowBytes> last{};
   std::copy(p, end, last.begin());
-  const int size = skipper.window(last.data());
+  const int size = skipper.skip_window(last.data());
   return size >= 0 ? std::min(p + size, end) : end;
 }
 

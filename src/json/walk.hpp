@@ -1,5 +1,5 @@
-// Walks the members or elements of JSON that was validated before, several times faster than a Scanner: it
-// looks for the ends of values only. For lookups in large texts.
+// Iterates over the members or elements of valid JSON. Several times faster than a Scanner, because only the
+// ends of values are searched for. For lookups in large texts.
 #pragma once
 
 #include <string_view>
@@ -8,13 +8,14 @@
 
 namespace fairlead::json {
 
-// The position after the object or array at `p`. REQUIRES: valid JSON up to there, and [p, end) in one text.
+// Returns the position after the object or array at `p`. REQUIRES: the container is valid JSON, and [p, end)
+// is in one text.
 const char* skip_container(const char* p, const char* end) noexcept;
 
-// The closing quote of the string whose inside is at `p`, or `end`. Sets `escaped` if there is an escape in
-// it.
-const char* find_far_quote(const char* p, const char* end, bool& escaped) noexcept;
-// The same, for strings that are mostly short.
+// Returns the closing quote of the string whose content begins at `p`, or `end`. Sets `escaped` if the string
+// has an escape. For long strings.
+const char* find_closing_quote_by_windows(const char* p, const char* end, bool& escaped) noexcept;
+// The same, fast for short strings.
 inline const char* find_closing_quote(const char* p, const char* end, bool& escaped) noexcept {
   constexpr int kShort = 16;
   for (int i = 0; i < kShort && p < end; ++i, ++p) {
@@ -24,16 +25,16 @@ inline const char* find_closing_quote(const char* p, const char* end, bool& esca
     ++p;
   }
   if (p >= end) return end;
-  return find_far_quote(p, end, escaped);
+  return find_closing_quote_by_windows(p, end, escaped);
 }
 
-inline const char* skip_any_space(const char* p, const char* end) noexcept {
+inline const char* skip_space(const char* p, const char* end) noexcept {
   while (p < end && is_space(*p)) ++p;
   return p;
 }
 
-// The position after the value at `p`.
-inline const char* skip_trusted(const char* p, const char* end) noexcept {
+// Returns the position after the value at `p`. REQUIRES: valid JSON.
+inline const char* skip_value(const char* p, const char* end) noexcept {
   bool escaped = false;
   if (*p == '"') return find_closing_quote(p + 1, end, escaped) + 1;
   if (*p == '{' || *p == '[') return skip_container(p, end);
@@ -41,42 +42,42 @@ inline const char* skip_trusted(const char* p, const char* end) noexcept {
   return p;
 }
 
-// The members of an object one by one, so that a walk over many can be interrupted. REQUIRES: `text` begins
-// with a valid object, and has no white space at its end.
+// Iterates over the members of an object; the caller can interrupt the iteration. REQUIRES: `text` begins
+// with a valid object and has no trailing white space.
 class MemberWalk {
  public:
   explicit MemberWalk(std::string_view text) noexcept
       : p_(text.data() + 1), end_(text.data() + text.size() - 1) {}
 
-  // Moves to the next member; false if there is none.
+  // Moves to the next member. Returns false if there is none.
   bool next() noexcept {
     if (!next_key()) return false;
-    value_ends_at(skip_trusted(p_, end_));
+    set_value_end(skip_value(p_, end_));
     return true;
   }
-  // The same in two steps, for values whose end is found otherwise: rest() begins with the value until
-  // value_ends_at() is called.
+  // The same in two steps, for a caller that finds the end of the value itself. After next_key(), rest()
+  // begins with the value; the caller then calls set_value_end() with the position after the value.
   bool next_key() noexcept {
     while (p_ < end_ && (is_space(*p_) || *p_ == ',')) ++p_;
     if (p_ >= end_ || *p_ == '}') return false;
     const char* const key = p_ + 1;
     escaped_ = false;
     const char* const quote = find_closing_quote(key, end_, escaped_);
-    p_ = skip_any_space(quote + 1, end_);
-    p_ = skip_any_space(p_ + 1, end_);
+    p_ = skip_space(quote + 1, end_);
+    p_ = skip_space(p_ + 1, end_);
     if (p_ >= end_) return false;
     key_ = std::string_view(key, static_cast<std::size_t>(quote - key));
     return true;
   }
-  void value_ends_at(const char* after) noexcept {
-    value_ = std::string_view(p_, static_cast<std::size_t>(after - p_));
-    p_ = after;
+  void set_value_end(const char* end) noexcept {
+    value_ = std::string_view(p_, static_cast<std::size_t>(end - p_));
+    p_ = end;
   }
-  // What is not walked over yet. At the end of an object that is not all of the text, it begins with the
-  // closing brace.
+  // Returns the text that was not read yet. After the last member, if the object is not the whole text, it
+  // begins with the closing brace.
   std::string_view rest() const noexcept { return {p_, static_cast<std::size_t>(end_ - p_)}; }
-  std::string_view key() const noexcept { return key_; }  // as spelled, without its quotes
-  bool escaped() const noexcept { return escaped_; }      // whether there are escapes in the key
+  std::string_view key() const noexcept { return key_; }  // as spelled, without quotes
+  bool escaped() const noexcept { return escaped_; }      // whether the key has escapes
   std::string_view value() const noexcept { return value_; }
 
  private:
@@ -97,7 +98,7 @@ class ElementWalk {
     while (p_ < end_ && (is_space(*p_) || *p_ == ',')) ++p_;
     if (p_ >= end_) return false;
     const char* const value = p_;
-    p_ = skip_trusted(p_, end_);
+    p_ = skip_value(p_, end_);
     value_ = std::string_view(value, static_cast<std::size_t>(p_ - value));
     return true;
   }

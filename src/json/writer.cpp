@@ -35,7 +35,7 @@ void append_escape(std::string& out, char c) {
   out.push_back(kHex[static_cast<unsigned char>(c) & 15]);
 }
 
-// Copies the sequence at `p`, or writes U+FFFD for its first byte. Returns the position after what it took.
+// Copies the UTF-8 sequence at `p`, or writes U+FFFD for an invalid byte. Returns the position after it.
 const char* append_sequence(std::string& out, const char* p, const char* end) {
   const int length = utf8_length(p, end);
   if (length == 0) {
@@ -49,7 +49,7 @@ const char* append_sequence(std::string& out, const char* p, const char* end) {
 }  // namespace
 
 void append_string(std::string& out, std::string_view value) {
-  enum class Utf8 { unknown, valid, broken };  // what is known of the text from the first byte over 0x7f on
+  enum class Utf8 { unknown, valid, broken };  // whether the text from the first byte over 0x7f on is UTF-8
   Utf8 utf8 = Utf8::unknown;
   const char* p = value.data();
   const char* const end = p + value.size();
@@ -57,7 +57,7 @@ void append_string(std::string& out, std::string_view value) {
   out.push_back('"');
   while (p != end) {
     const char* const from = p;
-    p = utf8 == Utf8::valid ? skip_plain<Plain::utf8>(p, end) : skip_plain<Plain::ascii>(p, end);
+    p = utf8 == Utf8::valid ? skip_plain<PlainBytes::utf8>(p, end) : skip_plain<PlainBytes::ascii>(p, end);
     out.append(from, p);
     if (p == end) break;
     if (static_cast<unsigned char>(*p) < 0x80) {
@@ -78,7 +78,7 @@ Raw string(std::string_view value) {
 }
 
 void Writer::before_value() {
-  assert(!open_.empty() || out_.empty());                      // one value at the top
+  assert(!open_.empty() || out_.empty());                      // one value at the top level
   assert(open_.empty() || open_.back() != '}' || after_key_);  // members have keys
   if (after_key_) {
     after_key_ = false;
@@ -143,7 +143,7 @@ Writer& Writer::raw(std::string_view json) {
   return insert(json, false);
 }
 Writer& Writer::raw(const Raw& json) {
-  return insert(json.text(), json.one_line());
+  return insert(json.text(), json.is_one_line());
 }
 
 Writer& Writer::integer(std::int64_t value) {

@@ -12,40 +12,40 @@ namespace fairlead {
 namespace asio = boost::asio;
 
 void UniqueFd::reset() noexcept {
-  // EINTR is ignored on purpose: on Linux the descriptor is gone whatever close() returns.
+  // EINTR is ignored on purpose: Linux releases the descriptor regardless of what close() returns.
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
 }
 
 struct Descriptor::Impl {
-  // One direction. `registered` stays set until Asio has called back for the wait, so that a callback that
-  // replaces another one uses the wait that is outstanding: Asio would keep each further wait until the
-  // descriptor becomes ready.
+  // Reading or writing. `registered` is set while an Asio wait is outstanding. A callback that replaces
+  // another one reuses that wait: Asio would keep every further wait in a list until the descriptor becomes
+  // ready.
   struct Direction {
     asio::posix::descriptor_base::wait_type type;
-    Ready callback;
+    ReadyCallback callback;
     bool registered = false;
   };
 
-  explicit Impl(Loop& loop) : stream(loop.context()) {}
+  explicit Impl(Loop& loop) : stream(loop.asio_context()) {}
 
   asio::posix::stream_descriptor stream;
-  UniqueFd file;  // instead of `stream`, for what epoll does not take
+  UniqueFd file;  // instead of `stream`, for descriptors that epoll does not support
   Direction input{asio::posix::descriptor_base::wait_read, nullptr};
   Direction output{asio::posix::descriptor_base::wait_write, nullptr};
 
-  bool open() const noexcept { return stream.is_open() || file; }
+  bool is_open() const noexcept { return stream.is_open() || file; }
 
-  static void wait(const std::shared_ptr<Impl>& self, Direction Impl::*which, Ready ready) {
+  static void wait(const std::shared_ptr<Impl>& self, Direction Impl::*which, ReadyCallback ready) {
     Direction& direction = (*self).*which;
     direction.callback = std::move(ready);
     if (std::exchange(direction.registered, true)) return;
     auto fire = [self, which](const boost::system::error_code& ec) {
       Direction& due = (*self).*which;
       due.registered = false;
-      // Any error but "cancelled" is left for the read or write that follows to find.
+      // Any other error is reported by the read or write that follows.
       if (ec == asio::error::operation_aborted || !due.callback) return;
-      Ready callback = std::exchange(due.callback, nullptr);
+      ReadyCallback callback = std::exchange(due.callback, nullptr);
       callback();
     };
     if (self->file) {
@@ -70,7 +70,7 @@ Result<Descriptor> Descriptor::adopt(Loop& loop, UniqueFd fd) {
   auto impl = std::make_shared<Impl>(loop);
   const int flags = ::fcntl(fd.get(), F_GETFL);
   if (flags < 0 || ::fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) < 0) {
-    return Error::from_errno(ErrorKind::io, "cannot use the descriptor", errno);
+    return Error::from_errno(ErrorKind::io, "cannot make the descriptor non-blocking", errno);
   }
   boost::system::error_code ec;
   impl->stream.assign(fd.get(), ec);
@@ -88,15 +88,15 @@ int Descriptor::fd() const noexcept {
   return impl_->file ? impl_->file.get() : impl_->stream.native_handle();
 }
 
-bool Descriptor::open() const noexcept {
-  return impl_ && impl_->open();
+bool Descriptor::is_open() const noexcept {
+  return impl_ && impl_->is_open();
 }
 
-void Descriptor::when_readable(Ready ready) {
+void Descriptor::when_readable(ReadyCallback ready) {
   Impl::wait(impl_, &Impl::input, std::move(ready));
 }
 
-void Descriptor::when_writable(Ready ready) {
+void Descriptor::when_writable(ReadyCallback ready) {
   Impl::wait(impl_, &Impl::output, std::move(ready));
 }
 

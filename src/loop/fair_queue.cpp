@@ -12,7 +12,8 @@ void FairQueue::post(Client client, Callback callback) {
   if (first) loop_.post([this] { run_next(); });
 }
 
-// The next one is posted first, so that it runs whatever this one throws.
+// Runs one callback. Posts itself for the next callback first, so that the queue continues even if the
+// callback throws.
 void FairQueue::run_next() {
   const Client client = order_.front();
   order_.pop();

@@ -23,17 +23,17 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::size_t kFirstScratch = 64u << 10;
-constexpr std::size_t kLargestScratch = 1u << 20;
-constexpr std::size_t kLargestRemembered = 4u << 20;
+constexpr std::size_t kMinScratchBytes = 64u << 10;
+constexpr std::size_t kMaxScratchBytes = 1u << 20;
+constexpr std::size_t kMaxRecycledBytes = 4u << 20;
 
-// Allocates nothing.
+// Writes a line to stderr without allocating memory.
 void report_out_of_memory() noexcept {
-  constexpr std::string_view kLine = "fairlead: out of memory: a task was given up\n";
+  constexpr std::string_view kLine = "fairlead: out of memory: a task was abandoned\n";
   if (::write(STDERR_FILENO, kLine.data(), kLine.size()) < 0) return;
 }
 
-// One callback. One for which there is no memory is given up; the loop goes on.
+// Runs one callback. A callback that throws std::bad_alloc is abandoned; the loop continues.
 std::size_t run_callback(asio::io_context& context) {
   try {
     return context.run_one();
@@ -43,16 +43,18 @@ std::size_t run_callback(asio::io_context& context) {
   }
 }
 
-// A spawned task's outermost frame. It is linked into its loop while it lives, so that a loop that ends
-// can destroy what is still suspended.
-struct Root {
+// The outermost coroutine of a spawned task. It is linked into its loop for its lifetime, so that the loop's
+// destructor can destroy the tasks that are still suspended.
+struct SpawnedTask {
   struct promise_type
       : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
-    Root get_return_object() noexcept { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    SpawnedTask get_return_object() noexcept {
+      return {std::coroutine_handle<promise_type>::from_promise(*this)};
+    }
     std::suspend_always initial_suspend() const noexcept { return {}; }
     std::suspend_never final_suspend() const noexcept { return {}; }
     void return_void() const noexcept {}
-    // A task for which there is no memory ends; everything else goes on.
+    // A task that throws std::bad_alloc ends; other tasks are not affected.
     void unhandled_exception() noexcept {
       try {
         throw;
@@ -66,13 +68,13 @@ struct Root {
   std::coroutine_handle<promise_type> handle;
 };
 
-Root run_to_end(Task<void> task) {
+SpawnedTask run_to_end(Task<void> task) {
   co_await task;
 }
 
-// Writing to a pipe nobody reads must be an error, not a death, and a library may not change the process's
-// dispositions. So SIGPIPE is blocked on the loop's thread while the loop runs, and swallowed before that
-// ends.
+// Writing to a pipe without a reader must fail with EPIPE and not kill the process, but a library must not
+// change signal dispositions. So SIGPIPE is blocked on the loop thread while the loop runs, and a pending one
+// is consumed before it is unblocked.
 class SigpipeBlocked {
  public:
   SigpipeBlocked() {
@@ -82,8 +84,8 @@ class SigpipeBlocked {
   }
   ~SigpipeBlocked() {
     if (sigismember(&before_, SIGPIPE)) return;
-    const timespec at_once{};
-    while (sigtimedwait(&pipe_, nullptr, &at_once) == SIGPIPE) continue;
+    const timespec no_wait{};
+    while (sigtimedwait(&pipe_, nullptr, &no_wait) == SIGPIPE) continue;
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
   SigpipeBlocked(const SigpipeBlocked&) = delete;
@@ -93,77 +95,78 @@ class SigpipeBlocked {
   sigset_t before_;
 };
 
-// A program may be started with some of its standard streams closed. The loop's own descriptors must not get
-// their numbers: whoever then looks for stdin would find the loop.
-class StandardNumbersTaken {
+// Prevents descriptors of the loop from becoming stdin, stdout or stderr if the process was started with some
+// of its standard streams closed: occupies their numbers with /dev/null while the loop opens its descriptors.
+class StdioNumbersReservation {
  public:
-  StandardNumbersTaken() {
+  StdioNumbersReservation() {
     for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-      // The lowest free number is the one that is given out, so this takes exactly the closed ones.
-      if (::fcntl(number, F_GETFD) < 0) taken_[used_++] = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+      // open() returns the lowest free number, which is `number`.
+      if (::fcntl(number, F_GETFD) < 0) fds_[count_++] = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     }
   }
-  ~StandardNumbersTaken() {
-    for (std::size_t i = 0; i < used_; ++i) ::close(taken_[i]);
+  ~StdioNumbersReservation() {
+    for (std::size_t i = 0; i < count_; ++i) ::close(fds_[i]);
   }
-  StandardNumbersTaken(const StandardNumbersTaken&) = delete;
+  StdioNumbersReservation(const StdioNumbersReservation&) = delete;
 
  private:
-  std::array<int, 3> taken_{};
-  std::size_t used_ = 0;
+  std::array<int, 3> fds_{};
+  std::size_t count_ = 0;
 };
 
-using Roots = boost::intrusive::list<Root::promise_type, boost::intrusive::constant_time_size<false>>;
+using SpawnedTasks =
+    boost::intrusive::list<SpawnedTask::promise_type, boost::intrusive::constant_time_size<false>>;
 
 }  // namespace
 
 struct Loop::Impl {
-  explicit Impl(Loop& loop) : fair(loop) {}
+  explicit Impl(Loop& loop) : fair_queue(loop) {}
 
   asio::io_context context{1};
   asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
-  // Made now, so that being out of descriptors shows here and not at whatever waits for one first.
-  asio::posix::stream_descriptor reactor_maker{context};
+  // Creates the reactor now, so that running out of descriptors fails here and not at the first wait.
+  asio::posix::stream_descriptor reactor_initializer{context};
   std::recursive_mutex runner;  // held by the thread that runs the loop
   std::vector<char> scratch;
-  std::array<Bytes, 8> large;
-  std::size_t next_large = 0;
-  TurnMeter turns;
-  FairQueue fair;
-  Roots roots;
+  std::array<Bytes, 8> recyclable;
+  std::size_t next_recyclable = 0;
+  TurnMeter turn_meter;
+  FairQueue fair_queue;
+  SpawnedTasks spawned;
 
   void start(Task<void> task) {
-    Root root = run_to_end(std::move(task));
-    roots.push_back(root.handle.promise());
-    root.handle.resume();
+    SpawnedTask spawned_task = run_to_end(std::move(task));
+    spawned.push_back(spawned_task.handle.promise());
+    spawned_task.handle.resume();
   }
 };
 
 Loop::Loop() {
-  const StandardNumbersTaken taken;
+  const StdioNumbersReservation reservation;
   impl_ = std::make_unique<Impl>(*this);
 }
 
 Loop::~Loop() {
-  while (!impl_->roots.empty()) {
-    std::coroutine_handle<Root::promise_type>::from_promise(impl_->roots.front()).destroy();
+  while (!impl_->spawned.empty()) {
+    std::coroutine_handle<SpawnedTask::promise_type>::from_promise(impl_->spawned.front()).destroy();
   }
 }
 
 void Loop::run() {
   const std::lock_guard lock(impl_->runner);
   const SigpipeBlocked blocked;
-  impl_->turns.begin();
-  while (run_callback(impl_->context) > 0) impl_->turns.end_turn();
+  impl_->turn_meter.begin_first_turn();
+  while (run_callback(impl_->context) > 0) impl_->turn_meter.end_turn();
 }
 
 void Loop::run_until(const std::function<bool()>& done) {
   const std::lock_guard lock(impl_->runner);
   const SigpipeBlocked blocked;
-  impl_->turns.begin();
+  impl_->turn_meter.begin_first_turn();
   while (!done() && !impl_->context.stopped()) {
     run_callback(impl_->context);
-    impl_->turns.end_turn();
+    impl_->turn_meter.end_turn();
   }
 }
 
@@ -176,14 +179,14 @@ void Loop::post(Callback callback) {
 }
 
 void Loop::spawn(Task<void> task) {
-  if (here()) {
+  if (in_loop_thread()) {
     impl_->start(std::move(task));
   } else {
     post([impl = impl_.get(), task = std::move(task)]() mutable { impl->start(std::move(task)); });
   }
 }
 
-bool Loop::here() const noexcept {
+bool Loop::in_loop_thread() const noexcept {
   return impl_->context.get_executor().running_in_this_thread();
 }
 
@@ -192,14 +195,14 @@ void Loop::run_until_if_free(const std::function<bool()>& done) {
   if (lock) run_until(done);
 }
 
-std::span<char> Loop::scratch() {
-  if (impl_->scratch.empty()) impl_->scratch.resize(kFirstScratch);
+std::span<char> Loop::scratch_buffer() {
+  if (impl_->scratch.empty()) impl_->scratch.resize(kMinScratchBytes);
   return impl_->scratch;
 }
 
-// Where there is no memory for more, what there is has to do.
-void Loop::grow_scratch() {
-  if (impl_->scratch.size() >= kLargestScratch) return;
+// If memory is exhausted, the buffer keeps its size.
+void Loop::grow_scratch_buffer() {
+  if (impl_->scratch.size() >= kMaxScratchBytes) return;
   try {
     impl_->scratch.resize(impl_->scratch.size() * 2);
   } catch (const std::bad_alloc&) {
@@ -207,33 +210,33 @@ void Loop::grow_scratch() {
   }
 }
 
-std::string Loop::large_buffer() {
-  for (Bytes& block : impl_->large) {
+std::string Loop::recycled_buffer() {
+  for (Bytes& block : impl_->recyclable) {
     std::string buffer = block.reclaim();
-    if (buffer.capacity() >= kFirstScratch) return buffer;
+    if (buffer.capacity() >= kMinScratchBytes) return buffer;
   }
   return {};
 }
 
-void Loop::remember_large(const Bytes& block) {
-  if (block.size() > kLargestRemembered) return;
-  const auto free = std::ranges::find_if(impl_->large, &Bytes::empty);
-  if (free != impl_->large.end()) {
+void Loop::recycle_when_unused(const Bytes& block) {
+  if (block.size() > kMaxRecycledBytes) return;
+  const auto free = std::ranges::find_if(impl_->recyclable, &Bytes::empty);
+  if (free != impl_->recyclable.end()) {
     *free = block;
   } else {
-    impl_->large[impl_->next_large++ % impl_->large.size()] = block;
+    impl_->recyclable[impl_->next_recyclable++ % impl_->recyclable.size()] = block;
   }
 }
 
-FairQueue& Loop::fair() noexcept {
-  return impl_->fair;
+FairQueue& Loop::fair_queue() noexcept {
+  return impl_->fair_queue;
 }
 
-TurnMeter& Loop::turns() noexcept {
-  return impl_->turns;
+TurnMeter& Loop::turn_meter() noexcept {
+  return impl_->turn_meter;
 }
 
-asio::io_context& Loop::context() noexcept {
+asio::io_context& Loop::asio_context() noexcept {
   return impl_->context;
 }
 

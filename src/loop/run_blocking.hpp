@@ -1,4 +1,4 @@
-// run_blocking(): awaits, on a loop, the outcome of code that blocks, which runs on a worker thread.
+// run_blocking(): runs blocking code on a worker thread and awaits its outcome on a loop.
 #pragma once
 
 #include <exception>
@@ -23,26 +23,26 @@ struct BlockingOutcome {
 
 }  // namespace detail
 
-// `loop` outlives `workers`. Destroying the task does not stop `job`; its outcome is dropped then. Fails as
-// `job` and Workers::submit() do, and throws what `job` throws. If `workers` is destroyed while `job` is
-// queued, `job` does not run and the task stays suspended until it is destroyed.
+// Returns the result of `job`. Fails with the error of `job` or of Workers::submit(), and rethrows an
+// exception of `job`. Destroying the task does not stop `job`, whose result is then dropped. If `workers` is
+// destroyed while `job` is queued, `job` does not run, and the task stays suspended until it is destroyed.
+// REQUIRES: `loop` outlives `workers`.
 template <class T>
 Task<Result<T>> run_blocking(Loop& loop, Workers& workers, std::move_only_function<Result<T>()> job) {
   const auto outcome = std::make_shared<detail::BlockingOutcome<T>>();
   Event ended;
   const Result<void> submitted =
-      workers.submit([&loop, made = outcome, ended, job = std::move(job)]() mutable {
+      workers.submit([&loop, shared = outcome, ended, job = std::move(job)]() mutable {
         try {
-          made->value.emplace(job());
+          shared->value.emplace(job());
         } catch (...) {
-          made->thrown = std::current_exception();
+          shared->thrown = std::current_exception();
         }
-        // The loop releases the outcome, whose last reference this may be.
-        loop.post([made = std::move(made), ended]() mutable { ended.set(); });
+        // Moved, so that the last reference to the outcome is released on the loop thread.
+        loop.post([shared = std::move(shared), ended]() mutable { ended.set(); });
       });
   if (!submitted) co_return submitted.error();
-  const bool set = co_await ended.wait(loop, Clock::duration::max());
-  static_cast<void>(set);
+  co_await ended.wait(loop);
   if (outcome->thrown) std::rethrow_exception(outcome->thrown);
   co_return std::move(*outcome->value);
 }

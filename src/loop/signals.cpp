@@ -18,21 +18,22 @@ struct Signals::Impl : std::enable_shared_from_this<Signals::Impl> {
 
   void wait() {
     descriptor->when_readable([weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->take();
+      if (const auto self = weak.lock()) self->read_signals();
     });
   }
 
-  void take() {
+  void read_signals() {
     signalfd_siginfo info{};
     while (::read(descriptor->fd(), &info, sizeof info) == sizeof info)
       callback(static_cast<int>(info.ssi_signo));
     wait();
   }
 
-  // One that is still pending was meant for us: unblocking it would end the process.
+  // Consumes pending signals before unblocking them, because their default action would terminate the
+  // process.
   ~Impl() {
-    const timespec at_once{};
-    while (::sigtimedwait(&watched, nullptr, &at_once) > 0) continue;
+    const timespec no_wait{};
+    while (::sigtimedwait(&watched, nullptr, &no_wait) > 0) continue;
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 };

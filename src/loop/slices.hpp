@@ -1,4 +1,5 @@
-// Slices: cuts work over many entries into parts, between which the loop serves others.
+// Slices: splits the processing of many entries into slices. After each slice, the caller returns to the
+// loop, which serves others.
 //
 //   for (…) { …; if (slices.due(entry.text().size())) co_await sleep_for(loop, Slices::kPause); }
 #pragma once
@@ -10,30 +11,33 @@ namespace fairlead {
 
 class Slices {
  public:
-  static constexpr std::chrono::nanoseconds kPause{1};  // not zero, which would not wait at all
+  // The delay between two slices. Not zero, because sleep_for() does not suspend for a zero delay.
+  static constexpr std::chrono::nanoseconds kPause{1};
 
-  // A message of more bytes is worth a pause between reading it and each thing that is done with it.
-  static constexpr std::size_t kLargeMessage = 1u << 20;
+  // For a message of more bytes than this, the caller also pauses between two operations on the whole
+  // message, such as parsing and forwarding.
+  static constexpr std::size_t kLargeMessageBytes = 1u << 20;
 
-  // So many bytes are worked on between two pauses.
-  static constexpr std::size_t kBytes = 256u << 10;
+  // The bytes of entries that are processed in one slice.
+  static constexpr std::size_t kBytesPerSlice = 256u << 10;
 
-  // An entry counts as so many bytes more than it has.
-  static constexpr std::size_t kEntryOverhead = 500;
+  // Added to the size of every entry, for the work that does not depend on its size.
+  static constexpr std::size_t kEntryOverheadBytes = 500;
 
-  // So many entries without bytes are worked on between two pauses.
-  static constexpr std::size_t kEntries = kBytes / kEntryOverhead + 1;
+  // The maximum number of entries in one slice, if all of them are empty.
+  static constexpr std::size_t kMaxEntriesPerSlice = kBytesPerSlice / kEntryOverheadBytes + 1;
 
-  // Whether enough has been done since the last pause; called after an entry of this size.
+  // Called after an entry of `entry_bytes` was processed. Returns true if the slice is complete: the caller
+  // then pauses and continues with the next slice.
   bool due(std::size_t entry_bytes) noexcept {
-    done_ += entry_bytes + kEntryOverhead;
-    if (done_ < kBytes) return false;
-    done_ = 0;
+    slice_bytes_ += entry_bytes + kEntryOverheadBytes;
+    if (slice_bytes_ < kBytesPerSlice) return false;
+    slice_bytes_ = 0;
     return true;
   }
 
  private:
-  std::size_t done_ = 0;
+  std::size_t slice_bytes_ = 0;  // processed in the current slice
 };
 
 }  // namespace fairlead

@@ -5,14 +5,16 @@
 namespace fairlead {
 
 struct Timer::Impl : std::enable_shared_from_this<Timer::Impl> {
-  explicit Impl(Loop& loop) : timer(loop.context()) {}
+  explicit Impl(Loop& loop) : timer(loop.asio_context()) {}
 
   boost::asio::steady_timer timer;
   Loop::Callback callback;
-  std::uint64_t generation = 0;  // a wait that has already fired when it is cancelled finds another number
+  // Incremented by arm() and cancel(). A wait that expired before, and whose callback has not run yet, has an
+  // older generation and is ignored.
+  std::uint64_t generation = 0;
 
-  void fire(std::uint64_t armed_as) {
-    if (armed_as != generation || !callback) return;
+  void fire(std::uint64_t armed_generation) {
+    if (armed_generation != generation || !callback) return;
     Loop::Callback due = std::move(callback);
     callback = nullptr;
     due();

@@ -26,7 +26,7 @@ void TurnMeter::label(std::string_view activity) noexcept {
   std::copy_n(activity.data(), label_size_, label_.data());
 }
 
-void TurnMeter::begin() noexcept {
+void TurnMeter::begin_first_turn() noexcept {
   turn_began_ = sampled_at_ = Clock::now();
   sampled_cpu_ = thread_cpu_time();
   label_size_ = 0;
@@ -37,14 +37,14 @@ void TurnMeter::end_turn() {
   const Duration elapsed = now - std::exchange(turn_began_, now);
   const std::string_view activity(label_.data(), std::exchange(label_size_, 0));
   if (now - sampled_at_ < kResolution) return;
-  // All turns since the sample, of which those before this one lasted less than kResolution together. The
-  // time that the loop waited for events counts in `elapsed` only.
+  // The difference of the CPU times covers all turns since the last sample; the turns before this one took
+  // less than kResolution in total. `elapsed` also includes the time for which the loop waited for events.
   const Duration cpu = thread_cpu_time();
   const Duration turn = std::min(elapsed, cpu - std::exchange(sampled_cpu_, cpu));
   sampled_at_ = now;
-  longest_ = std::max(longest_, turn);
+  longest_turn_ = std::max(longest_turn_, turn);
   if (turn <= budget_) return;
-  ++slow_turns_;
+  ++slow_turn_count_;
   if (observer_) observer_(SlowTurn{turn, activity});
 }
 

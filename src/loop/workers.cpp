@@ -18,7 +18,7 @@ struct Workers::Impl {
   bool stopping = false;
   std::vector<std::jthread> threads;
 
-  void work() {
+  void run_jobs() {
     std::unique_lock lock(mutex);
     while (true) {
       ++idle;
@@ -53,11 +53,11 @@ Result<void> Workers::submit(std::move_only_function<void()> job) {
   const std::lock_guard lock(impl_->mutex);
   if (impl_->queue.size() >= impl_->max_queue) {
     return Error(ErrorKind::resource_exhausted, "max_blocking_queue (" + std::to_string(impl_->max_queue) +
-                                                    ") requests wait for a thread already");
+                                                    ") jobs are already waiting for a thread");
   }
   impl_->queue.push_back(std::move(job));
   if (impl_->queue.size() > impl_->idle && impl_->threads.size() < impl_->max_threads) {
-    impl_->threads.emplace_back([impl = impl_.get()] { impl->work(); });
+    impl_->threads.emplace_back([impl = impl_.get()] { impl->run_jobs(); });
   }
   impl_->changed.notify_one();
   return {};

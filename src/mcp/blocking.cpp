@@ -11,7 +11,7 @@ struct Client::Impl {
   ~Impl() {
     if (!client) return;
     thread.wait_for(client->close());
-    // The client belongs to the loop: its last owner lets go there.
+    // The client must be destroyed on the loop thread.
     thread.loop().post([client = std::move(client)] {});
   }
 };
@@ -24,10 +24,10 @@ Client::~Client() = default;
 Result<Client> Client::connect(std::string_view uri, mcp::ClientOptions options) {
   auto impl = std::make_unique<Impl>();
   Loop& loop = impl->thread.loop();
-  Result<std::shared_ptr<mcp::Client>> made =
+  Result<std::shared_ptr<mcp::Client>> client =
       impl->thread.wait_for(mcp::Client::connect(loop, std::string(uri), std::move(options)));
-  if (!made) return made.error();
-  impl->client = std::move(*made);
+  if (!client) return client.error();
+  impl->client = std::move(*client);
   return Client(std::move(impl));
 }
 
@@ -37,8 +37,8 @@ mcp::Revision Client::revision() const noexcept {
 json::View Client::server_info() const noexcept {
   return impl_->client->server_info();
 }
-json::View Client::capabilities() const noexcept {
-  return impl_->client->capabilities();
+json::View Client::server_capabilities() const noexcept {
+  return impl_->client->server_capabilities();
 }
 
 Result<std::vector<json::Raw>> Client::tools() {
@@ -55,19 +55,19 @@ Result<std::vector<json::Raw>> Client::prompts() {
 }
 
 Result<mcp::ToolResult> Client::call_tool(std::string_view name, std::string_view arguments,
-                                          mcp::ToolCallOptions options) {
-  Result<json::Raw> valid = json::Raw::parse_optional(arguments);
-  if (!valid) return valid.error();
+                                          mcp::ClientCallOptions options) {
+  Result<json::Raw> parsed = json::Raw::parse_optional(arguments);
+  if (!parsed) return parsed.error();
   return impl_->thread.wait_for(
-      impl_->client->call_tool(std::string(name), std::move(*valid), std::move(options)));
+      impl_->client->call_tool(std::string(name), std::move(*parsed), std::move(options)));
 }
 
 Result<json::Raw> Client::request(std::string_view method, std::string_view params,
-                                  mcp::ToolCallOptions options) {
-  Result<json::Raw> valid = json::Raw::parse_optional(params);
-  if (!valid) return valid.error();
+                                  mcp::ClientCallOptions options) {
+  Result<json::Raw> parsed = json::Raw::parse_optional(params);
+  if (!parsed) return parsed.error();
   return impl_->thread.wait_for(
-      impl_->client->request(std::string(method), std::move(*valid), std::move(options)));
+      impl_->client->request(std::string(method), std::move(*parsed), std::move(options)));
 }
 
 Result<std::vector<mcp::ResourceContents>> Client::read_resource(std::string_view uri) {

@@ -7,11 +7,11 @@ namespace fairlead::mcp {
 namespace {
 
 template <class Entry, class Write>
-void write_range(json::Writer& out, const Listing<Entry>& listing, std::size_t from, std::size_t count,
-                 Write write_one) {
+void write_range(json::Writer& out, const EntryTable<Entry>& table, std::size_t from, std::size_t count,
+                 Write write_spec) {
   out.begin_array();
-  const std::size_t end = std::min(listing.entries.size(), from + count);
-  for (std::size_t i = from; i < end; ++i) write_one(listing.entries[i]->spec);
+  const std::size_t end = std::min(table.entries.size(), from + count);
+  for (std::size_t i = from; i < end; ++i) write_spec(table.entries[i]->spec);
   out.end_array();
 }
 
@@ -27,14 +27,15 @@ std::size_t Catalogue::size(ListKind kind) const noexcept {
   return 0;
 }
 
-json::Raw Catalogue::encoded(ListKind kind, Revision revision, std::size_t from, std::size_t count) const {
+json::Raw Catalogue::page_json(ListKind kind, Revision revision, std::size_t from, std::size_t count) const {
   const std::lock_guard lock(mutex_);
-  json::Raw& cached = encoded_[{kind, revision, from, count}];
-  if (cached.absent()) cached = encode(kind, revision, from, count);
+  json::Raw& cached = page_cache_[{kind, revision, from, count}];
+  if (cached.absent()) cached = encode_page(kind, revision, from, count);
   return cached;
 }
 
-json::Raw Catalogue::encode(ListKind kind, Revision revision, std::size_t from, std::size_t count) const {
+json::Raw Catalogue::encode_page(ListKind kind, Revision revision, std::size_t from,
+                                 std::size_t count) const {
   json::Writer out;
   switch (kind) {
     case ListKind::tools:

@@ -1,5 +1,5 @@
-// Catalogue: what a server offers at one moment, never changed once made. Sessions read it without a lock; a
-// change makes a new one.
+// Catalogue: immutable snapshot of the entries (tools, resources, templates, prompts, skills) of a Server.
+// Sessions read a snapshot without a lock; each change replaces the snapshot by a changed copy.
 #pragma once
 
 #include <array>
@@ -19,11 +19,11 @@ namespace fairlead::mcp {
 
 struct ToolEntry {
   ToolSpec spec;
-  Server::PlainTool plain;
-  Server::CoroutineTool coroutine;  // instead of `plain`
-  std::optional<json::Schema> input;
-  std::optional<json::Schema> output;
-  HeaderParams header_params;  // null: none of its arguments travels as a header
+  Server::PlainTool plain_handler;
+  Server::CoroutineTool coroutine_handler;  // instead of `plain_handler`
+  std::optional<json::Schema> input_schema;
+  std::optional<json::Schema> output_schema;
+  HeaderParams header_params;  // arguments that clients send as HTTP headers; null if there are none
 };
 
 struct ResourceEntry {
@@ -44,37 +44,40 @@ struct PromptEntry {
   Server::Complete complete;
 };
 
-// A file that can be read, whether it is listed or not.
-struct OfferedFile {
+// A file of a registered skill. It can be read whether it is listed as a resource or not.
+struct RegisteredSkillFile {
   ResourceSpec spec;
   std::string content;
   bool is_text = false;
 };
 
-// A skill, by the address of its SKILL.md.
-struct OfferedSkill {
+// A registered skill; `uri` is that of its SKILL.md.
+struct RegisteredSkill {
   std::string uri;
-  ResourceSpec listed;  // its SKILL.md among the resources
-  json::Raw entry;      // as skills/list has it
-  std::vector<std::shared_ptr<const OfferedFile>> files;
+  ResourceSpec resource;  // the entry of SKILL.md in resources/list
+  json::Raw entry_json;   // the entry of the skill in skills/list, as JSON
+  std::vector<std::shared_ptr<const RegisteredSkillFile>> files;
 };
 
-// Entries in the order they were added, and by name.
+// The entries of one kind, in the order of their registration and by name.
 template <class Entry>
-struct Listing {
+struct EntryTable {
   std::vector<std::shared_ptr<const Entry>> entries;
   std::map<std::string, std::shared_ptr<const Entry>, std::less<>> by_name;
 
+  // Returns nullptr if there is none.
   const Entry* find(std::string_view name) const {
     const auto found = by_name.find(name);
     return found == by_name.end() ? nullptr : found->second.get();
   }
+  // Returns false if an entry of this name exists.
   bool add(const std::string& name, Entry entry) {
     auto shared = std::make_shared<const Entry>(std::move(entry));
     if (!by_name.emplace(name, shared).second) return false;
     entries.push_back(std::move(shared));
     return true;
   }
+  // Returns false if there is none.
   bool remove(const std::string& name) {
     const auto found = by_name.find(name);
     if (found == by_name.end()) return false;
@@ -84,6 +87,7 @@ struct Listing {
   }
 };
 
+// The lists of a Catalogue. A change of the skills is a change of `resources`, since skills are resources.
 enum class ListKind : std::uint8_t { tools, resources, templates, prompts };
 
 class Catalogue {
@@ -95,24 +99,27 @@ class Catalogue {
         templates(other.templates),
         prompts(other.prompts),
         skills(other.skills),
-        files(other.files) {}
+        skill_files(other.skill_files) {}
 
-  Listing<ToolEntry> tools;
-  Listing<ResourceEntry> resources;
-  Listing<TemplateEntry> templates;
-  Listing<PromptEntry> prompts;
-  Listing<OfferedSkill> skills;
-  std::map<std::string, std::shared_ptr<const OfferedFile>, std::less<>> files;  // of all skills, by address
+  EntryTable<ToolEntry> tools;
+  EntryTable<ResourceEntry> resources;
+  EntryTable<TemplateEntry> templates;
+  EntryTable<PromptEntry> prompts;
+  EntryTable<RegisteredSkill> skills;
+  std::map<std::string, std::shared_ptr<const RegisteredSkillFile>, std::less<>>
+      skill_files;  // of all skills, by URI
 
+  // Returns the number of entries of a list.
   std::size_t size(ListKind kind) const noexcept;
-  // The entries from `from` on, `count` of them, as a JSON array; encoded once for each revision.
-  json::Raw encoded(ListKind kind, Revision revision, std::size_t from, std::size_t count) const;
+  // Returns the page of at most `count` entries that starts at index `from`, as a JSON array. Each page is
+  // encoded once per revision and then cached. Thread-safe.
+  json::Raw page_json(ListKind kind, Revision revision, std::size_t from, std::size_t count) const;
 
  private:
-  json::Raw encode(ListKind kind, Revision revision, std::size_t from, std::size_t count) const;
+  json::Raw encode_page(ListKind kind, Revision revision, std::size_t from, std::size_t count) const;
 
   mutable std::mutex mutex_;
-  mutable std::map<std::tuple<ListKind, Revision, std::size_t, std::size_t>, json::Raw> encoded_;
+  mutable std::map<std::tuple<ListKind, Revision, std::size_t, std::size_t>, json::Raw> page_cache_;
 };
 
 }  // namespace fairlead::mcp

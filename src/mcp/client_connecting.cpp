@@ -1,4 +1,4 @@
-// How a client connects to its server, and how it comes back to a server it has lost.
+// ClientSession: connecting to the server, and reconnecting after the connection was lost.
 #include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "http/url.hpp"
@@ -9,187 +9,175 @@ namespace fairlead::mcp {
 
 namespace {
 
-// Whether a client whose connection to `uri` is lost may make another one.
-bool may_return(const std::string& uri, Reconnect when) {
+// Returns whether the policy allows a client to reconnect to `uri`.
+bool may_reconnect(const std::string& uri, Reconnect policy) {
   const Result<Uri> parsed = Uri::parse(uri);
-  if (!parsed || when == Reconnect::never) return false;
+  if (!parsed || policy == Reconnect::never) return false;
   const bool stdio = parsed->scheme == Uri::Scheme::stdio;
-  if (stdio && parsed->words.empty()) return false;  // our own streams: there is only one pair
-  return stdio || when == Reconnect::always;
+  if (stdio && parsed->argv.empty()) return false;  // stdin and stdout of this process cannot be reopened
+  return stdio || policy == Reconnect::always;
 }
 
-// The server in an EraCache: all paths of an HTTP origin are one server, every command line is another.
+// Returns the key of a server in an EraCache: the origin of an HTTP URL, otherwise the whole address, such as
+// the command line.
 std::string era_key_of(const std::string& uri) {
   const Result<http::Url> url = http::Url::parse(uri);
   return url && url->scheme.starts_with("http") ? url->origin() : uri;
 }
 
-// What a handshake that failed is called. One that ended otherwise than by the protocol has its name already.
-std::string_view handshake_code(const Error& error) {
-  if (error.detail().code == failure::exited) return failure::exited_in_handshake;
-  if (!error.detail().code.empty()) return error.detail().code;
+// Returns the failure code for the error of a failed handshake. Errors of the process or the transport
+// already have a code.
+std::string_view handshake_failure_code(const Error& error) {
+  if (error.detail().failure_code == failure::exited) return failure::exited_in_handshake;
+  if (!error.detail().failure_code.empty()) return error.detail().failure_code;
   if (error.kind() == ErrorKind::timeout) return failure::handshake_timeout;
   return error.kind() == ErrorKind::parse ? failure::noise_on_stdout : failure::handshake_failed;
 }
 
-// What a server hears whose client has been let go of.
-Task<Answer> nobody() {
-  co_return Error::rpc(rpc::kInternalError, "The client is gone");
+// Returns the response to a request that arrives after the client was destroyed.
+Task<Answer> respond_client_destroyed() {
+  co_return Error::rpc(rpc::kInternalError, "The client was destroyed");
 }
 
-Error closed_meanwhile() {
-  return Error(ErrorKind::closed, "the client was closed while it connected");
+Error closed_while_connecting_error() {
+  return Error(ErrorKind::closed, "the client was closed while it was connecting");
 }
 
 }  // namespace
 
-// ---- coming by a server ---------------------------------------------------------------------------------
+// ---- connecting -----------------------------------------------------------------------------------------
 
-void ClientSession::attach(std::shared_ptr<Connection> connection) {
+void ClientSession::start_peer(std::shared_ptr<Connection> connection) {
   auto methods = std::make_shared<Methods>();
   std::weak_ptr<Client> weak = weak_from_this();
-  methods->otherwise([weak](Request request) -> Task<Answer> {
+  methods->fallback([weak](Request request) -> Task<Answer> {
     const auto client = std::static_pointer_cast<ClientSession>(weak.lock());
-    return client ? client->serve(std::move(request)) : nobody();
+    return client ? client->handle_message(std::move(request)) : respond_client_destroyed();
   });
   PeerOptions peer_options;
   peer_options.limits = options_.connect.limits;
   peer_options.log = options_.connect.log;
-  peer_options.noise = Noise::skip;
+  peer_options.malformed_frames = MalformedFramePolicy::skip;
   peer_options.dialect = dialect();
-  // A modern server sends no requests; one that does gets no answer (a client must not send any).
+  // In the modern era a server must not send requests, and a client must not send responses. So a request of
+  // a modern server is ignored.
   peer_options.ignore_request = [weak](const rpc::Message&) {
     const auto client = std::static_pointer_cast<ClientSession>(weak.lock());
     return client && is_modern(client->revision_);
   };
-  peer_options.on_ending = [weak] {
+  peer_options.on_draining = [weak] {
     const auto client = std::static_pointer_cast<ClientSession>(weak.lock());
-    // No peer yet: the connection was closed when it came, and whoever connects is told.
-    if (client && client->peer_ && client->options_.handlers.ended && client->end_reason())
-      client->options_.handlers.ended(*client->end_reason());
+    // If peer_ is null, the connection was closed before Peer::start() returned. Then connect() returns the
+    // error, and on_ended is not called.
+    if (client && client->peer_ && client->options_.handlers.on_ended && client->end_reason())
+      client->options_.handlers.on_ended(*client->end_reason());
   };
   connection_ = connection;
   peer_ = Peer::start(std::move(connection), std::move(methods), std::move(peer_options));
 }
 
-Task<Result<void>> ClientSession::settle_on(std::shared_ptr<Connection> connection) {
-  attach(std::move(connection));
-  settled_by_ = Clock::now() + options_.handshake_timeout;
-  Task<Result<void>> settling = settle_era();
-  const Result<void> settled = co_await settling;
-  if (settled) co_return settled;
-  eras_->forget(era_key_);
-  Task<void> dropping = drop_connection();
-  co_await dropping;
-  co_return connection_->explained(settled.error(), handshake_code(settled.error()));
+Task<Result<void>> ClientSession::handshake_on(std::shared_ptr<Connection> connection) {
+  start_peer(std::move(connection));
+  handshake_deadline_ = Clock::now() + options_.handshake_timeout;
+  const Result<void> handshake_result = co_await negotiate_era();
+  if (handshake_result) co_return handshake_result;
+  era_cache_->erase(era_cache_key_);
+  co_await close_connection();
+  co_return connection_->with_error_context(handshake_result.error(),
+                                            handshake_failure_code(handshake_result.error()));
 }
 
-Task<Result<void>> ClientSession::dial() {
-  if (closing_) co_return closed_meanwhile();
+Task<Result<void>> ClientSession::connect_once() {
+  if (closing_) co_return closed_while_connecting_error();
   Task<ConnectResult> connecting =
       connector_ ? connector_(loop_, options_.connect) : transport::connect(loop_, uri_, options_.connect);
   ConnectResult connection = co_await connecting;
   if (!connection) co_return connection.error();
   if (closing_) {
     (*connection)->close();
-    Task<void> settling = (*connection)->settled();
-    co_await settling;
-    co_return closed_meanwhile();
+    co_await (*connection)->wait_closed();
+    co_return closed_while_connecting_error();
   }
-  Task<Result<void>> settling = settle_on(std::move(*connection));
-  Result<void> settled = co_await settling;
-  co_return settled;
+  Result<void> handshake_result = co_await handshake_on(std::move(*connection));
+  co_return handshake_result;
 }
 
 Task<Result<void>> ClientSession::connect_to(std::string uri) {
-  const auto keep = self();
+  const auto keep_alive = self();
   uri_ = std::move(uri);
-  if (options_.era_key.empty()) era_key_ = era_key_of(uri_);
-  if (options_.eras) eras_ = options_.eras;
-  Task<Result<void>> connecting = connect_now();
-  Result<void> connected = co_await connecting;
-  returns_ = may_return(uri_, options_.reconnect);
+  if (options_.era_key.empty()) era_cache_key_ = era_key_of(uri_);
+  if (options_.era_cache) era_cache_ = options_.era_cache;
+  Result<void> connected = co_await connect_retrying_without_probe();
+  may_reconnect_ = may_reconnect(uri_, options_.reconnect);
   co_return connected;
 }
 
-Task<Result<void>> ClientSession::connect_by(Connector connector) {
-  const auto keep = self();
+Task<Result<void>> ClientSession::connect_with(Connector connector) {
+  const auto keep_alive = self();
   connector_ = std::move(connector);
-  Task<Result<void>> connecting = connect_now();
-  Result<void> connected = co_await connecting;
+  Result<void> connected = co_await connect_retrying_without_probe();
   co_return connected;
 }
 
-// A server that the probe has harmed is started once more and not probed.
-Task<Result<void>> ClientSession::connect_now() {
-  Task<Result<void>> dialing = dial();
-  Result<void> dialed = co_await dialing;
-  if (dialed || !probe_did_harm_) co_return dialed;
-  options_.connect.log.info("connecting again without a probe", {{"reason", dialed.error().message()}});
-  unprobed_ = true;
-  Task<Result<void>> again = dial();
-  dialed = co_await again;
-  unprobed_ = false;
-  co_return dialed;
+Task<Result<void>> ClientSession::connect_retrying_without_probe() {
+  Result<void> connected = co_await connect_once();
+  if (connected || !retry_without_probe_) co_return connected;
+  options_.connect.log.info("reconnecting without a probe", {{"reason", connected.error().message()}});
+  skip_probe_ = true;
+  connected = co_await connect_once();
+  skip_probe_ = false;
+  co_return connected;
 }
 
-Task<void> ClientSession::drop_connection() {
+Task<void> ClientSession::close_connection() {
   const std::shared_ptr<Connection> connection = connection_;
   connection->close();
-  Task<void> settling = connection->settled();
-  co_await settling;
+  co_await connection->wait_closed();
 }
 
 Task<void> ClientSession::close() {
-  const auto keep = self();
+  const auto keep_alive = self();
   closing_ = true;
   if (connection_) {
-    Task<void> dropping = drop_connection();
-    co_await dropping;
+    co_await close_connection();
   }
-  if (const std::shared_ptr<Return> returning = returning_) {
-    const bool over = co_await returning->over.wait(loop_, Clock::duration::max());
-    static_cast<void>(over);
+  if (const std::shared_ptr<ReconnectAttempt> attempt = reconnect_attempt_) {
+    co_await attempt->done.wait(loop_);
   }
 }
 
-// ---- coming back ----------------------------------------------------------------------------------------
+// ---- reconnecting ---------------------------------------------------------------------------------------
 
-// What was under way is lost and has failed. The first request after that brings the client back; those that
-// come meanwhile wait for it. It runs by itself, so that it does not end with the request that began it, and
-// all it waits for has a deadline.
-Task<Result<void>> ClientSession::come_back() {
-  std::shared_ptr<Return> returning = returning_;
-  if (!returning) {
-    returning = std::make_shared<Return>();
-    returning_ = returning;
-    loop_.spawn(return_to_server(self(), returning));
+// When a connection is lost, its pending calls fail. The next request starts a reconnect, and further
+// requests wait for that reconnect. The reconnect runs as its own coroutine, so that it continues if the
+// request that started it is cancelled. Everything that the coroutine awaits has a deadline.
+Task<Result<void>> ClientSession::reconnect() {
+  std::shared_ptr<ReconnectAttempt> attempt = reconnect_attempt_;
+  if (!attempt) {
+    attempt = std::make_shared<ReconnectAttempt>();
+    reconnect_attempt_ = attempt;
+    loop_.spawn(run_reconnect(self(), attempt));
   }
-  const bool over = co_await returning->over.wait(loop_, Clock::duration::max());
-  static_cast<void>(over);
-  co_return returning->outcome;
+  co_await attempt->done.wait(loop_);
+  co_return attempt->outcome;
 }
 
-Task<void> ClientSession::return_to_server(std::shared_ptr<ClientSession> self,
-                                           std::shared_ptr<Return> returning) {
+Task<void> ClientSession::run_reconnect(std::shared_ptr<ClientSession> self,
+                                        std::shared_ptr<ReconnectAttempt> attempt) {
   const Error lost = *self->peer_->end_reason();
   const Log& log = self->options_.connect.log;
-  log.warning("connection lost, connecting again", {{"server", self->uri_}, {"reason", lost.to_string()}});
-  Task<void> dropping = self->drop_connection();
-  co_await dropping;
-  Task<Result<void>> connecting = self->connect_to(self->uri_);
-  const Result<void> connected = co_await connecting;
+  log.warning("connection lost, reconnecting", {{"server", self->uri_}, {"reason", lost.to_string()}});
+  co_await self->close_connection();
+  const Result<void> connected = co_await self->connect_to(self->uri_);
   if (connected) {
     self->cache_.clear();
-    Task<void> listening = self->listen_again();
-    co_await listening;
-    log.info("connected again",
-             {{"server", self->uri_}, {"revision", std::string(to_string(self->revision_))}});
-    if (self->options_.handlers.reconnected) self->options_.handlers.reconnected(lost);
+    co_await self->restore_subscriptions();
+    log.info("reconnected", {{"server", self->uri_}, {"revision", std::string(to_string(self->revision_))}});
+    if (self->options_.handlers.on_reconnected) self->options_.handlers.on_reconnected(lost);
   }
-  returning->outcome = connected;
-  self->returning_ = nullptr;
-  returning->over.set();
+  attempt->outcome = connected;
+  self->reconnect_attempt_ = nullptr;
+  attempt->done.set();
 }
 
 }  // namespace fairlead::mcp

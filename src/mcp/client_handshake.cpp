@@ -1,4 +1,5 @@
-// The handshake: finds out which era a server speaks, and greets it.
+// ClientSession: the handshake, which detects the era of the server and negotiates the revision. The probe is
+// a server/discover request, which only modern servers answer with a result that has `supportedVersions`.
 #include "fairlead/rpc/codes.hpp"
 #include "json/members.hpp"
 #include "mcp/client_session.hpp"
@@ -6,41 +7,42 @@
 
 namespace fairlead::mcp {
 
-// The requests of a handshake. server/discover may be answered late, while initialize is under way.
-struct ClientSession::Greeting {
-  struct Asked {
-    std::optional<Result<json::Raw>> answer;
+// The calls of a handshake. The response to server/discover may arrive while initialize is in flight.
+struct ClientSession::Handshake {
+  struct PendingCall {
+    std::optional<Result<json::Raw>> response;
     std::stop_source stop;
   };
-  std::shared_ptr<Asked> discover = std::make_shared<Asked>();
-  Event answered;  // set by the next answer; replaced each time
+  std::shared_ptr<PendingCall> discover = std::make_shared<PendingCall>();
+  Event response_arrived;  // set when the next response arrives, then replaced by a new event
 
-  // Sends a request and stores its answer, which has `most` bytes at most. Runs beside its caller.
-  static Task<void> ask(std::shared_ptr<Peer> peer, std::shared_ptr<Greeting> greeting,
-                        std::shared_ptr<Asked> asked, std::string method, json::Raw params,
-                        CallOptions options, std::size_t most) {
-    Result<json::Raw> answer = co_await peer->call(method, std::move(params), std::move(options));
-    if (answer && answer->text().size() > most)
-      answer = Error(
-          ErrorKind::resource_exhausted,
-          "`" + method + "` was answered with more than max_handshake_bytes (" + std::to_string(most) + ")");
-    asked->answer = std::move(answer);
-    std::exchange(greeting->answered, Event()).set();
+  // Sends a request and stores the response in `call`. The stored response is the error `resource_exhausted`
+  // if the result has more than `limit` bytes. Spawned on the loop.
+  static Task<void> send(std::shared_ptr<Peer> peer, std::shared_ptr<Handshake> handshake,
+                         std::shared_ptr<PendingCall> call, std::string method, json::Raw params,
+                         CallOptions options, std::size_t limit) {
+    Result<json::Raw> response = co_await peer->call(method, std::move(params), std::move(options));
+    if (response && response->text().size() > limit)
+      response = Error(ErrorKind::resource_exhausted, "the response to `" + method +
+                                                          "` is larger than max_handshake_bytes (" +
+                                                          std::to_string(limit) + ")");
+    call->response = std::move(response);
+    std::exchange(handshake->response_arrived, Event()).set();
   }
 };
 
 namespace {
 
-bool names_newest(json::View versions) {
+bool contains_newest_revision(json::View versions) {
   bool found = false;
   versions.each_element([&](json::View version) {
-    found = found || version.as_string() == to_string(kNewest);
+    found = found || version.as_string() == to_string(kNewestRevision);
     return !found;
   });
   return found;
 }
 
-bool names_legacy(json::View versions) {
+bool contains_legacy_revision(json::View versions) {
   bool found = false;
   versions.each_element([&](json::View version) {
     const auto known = revision_named(version.as_string().value_or(""));
@@ -50,208 +52,211 @@ bool names_legacy(json::View versions) {
   return found;
 }
 
-bool is_modern_refusal(const Error& error) {
+// Returns whether modern servers reject initialize with this error.
+bool is_modern_rejection(const Error& error) {
   const std::int64_t code = error.detail().rpc_code.value_or(0);
   return error.kind() == ErrorKind::remote && (code == rpc::kMethodNotFound || code == kUnsupportedVersion);
 }
 
-// An initialize that was answered, and answered badly. Silence and the end of the server are no refusal.
-bool is_refusal(const Error& error) {
+// Returns whether the server rejected initialize. A timeout or the end of the connection is not a rejection.
+bool is_initialize_rejection(const Error& error) {
   return error.kind() == ErrorKind::remote ||
          (error.kind() == ErrorKind::http_status && error.detail().http_status == 400);
 }
 
-bool was_answered(const std::optional<Result<json::Raw>>& answer) {
-  return answer && (*answer || answer->error().kind() == ErrorKind::remote);
+// Returns whether the server itself has sent the response: a result or an error.
+bool server_responded(const std::optional<Result<json::Raw>>& response) {
+  return response && (*response || response->error().kind() == ErrorKind::remote);
 }
 
-bool is_modern_answer(const std::optional<Result<json::Raw>>& answer) {
-  return answer && *answer && names_newest(json::View(**answer)["supportedVersions"]);
+// Returns whether this is a response to server/discover that declares the newest revision as supported.
+bool is_modern_discover_response(const std::optional<Result<json::Raw>>& response) {
+  return response && *response && contains_newest_revision(json::View(**response)["supportedVersions"]);
 }
 
 }  // namespace
 
-Task<Result<void>> ClientSession::settle_era() {
-  probe_did_harm_ = false;
-  has_no_discover_ = false;
-  greeting_ = std::make_shared<Greeting>();
-  const bool pinned_to_legacy = options_.pinned && !is_modern(*options_.pinned);
-  const bool remembered = !unprobed_ && !options_.pinned && eras_->is_legacy(era_key_);
-  if (unprobed_ || pinned_to_legacy || (!options_.pinned && (remembered || !options_.probe))) {
-    Task<Result<void>> settling = settle_legacy(remembered);
-    Result<void> settled = co_await settling;
-    const bool answered = !settled && !end_reason() && settled.error().kind() != ErrorKind::timeout;
-    if (!remembered || !answered) co_return settled;
-    eras_->forget(era_key_);  // the server has changed: ask it
+Task<Result<void>> ClientSession::negotiate_era() {
+  retry_without_probe_ = false;
+  lacks_discover_ = false;
+  handshake_ = std::make_shared<Handshake>();
+  const bool pinned_to_legacy = options_.pinned_revision && !is_modern(*options_.pinned_revision);
+  const bool cached_as_legacy =
+      !skip_probe_ && !options_.pinned_revision && era_cache_->is_legacy(era_cache_key_);
+  if (skip_probe_ || pinned_to_legacy ||
+      (!options_.pinned_revision && (cached_as_legacy || !options_.probe))) {
+    Result<void> negotiated = co_await initialize_and_update_era_cache(cached_as_legacy);
+    const bool answered = !negotiated && !end_reason() && negotiated.error().kind() != ErrorKind::timeout;
+    if (!cached_as_legacy || !answered) co_return negotiated;
+    era_cache_->erase(era_cache_key_);  // the server seems no longer to be legacy, so it is probed below
   } else if (!options_.probe) {
-    revision_ = kNewest;
+    revision_ = kNewestRevision;
     co_return Result<void>();
   }
-  Task<Result<void>> settling = settle_probed();
-  Result<void> settled = co_await settling;
-  if (remembered) probe_did_harm_ = false;  // it was not probed at first
-  co_return settled;
+  Result<void> negotiated = co_await probe_and_initialize();
+  if (cached_as_legacy) retry_without_probe_ = false;  // it was already tried without a probe
+  co_return negotiated;
 }
 
-Task<Result<void>> ClientSession::settle_probed() {
-  Task<Result<Probe>> probing = probe();
-  const Result<Probe> probed = co_await probing;
-  if (!probed) co_return probed.error();
-  if (*probed == Probe::modern) co_return Result<void>();
-  if (*probed == Probe::gone && options_.pinned && end_reason()) co_return *end_reason();
-  probe_did_harm_ = *probed == Probe::gone && !options_.pinned;
-  if (*probed != Probe::legacy || options_.pinned)
+Task<Result<void>> ClientSession::probe_and_initialize() {
+  const Result<ProbeResult> probe_result = co_await probe();
+  if (!probe_result) co_return probe_result.error();
+  if (*probe_result == ProbeResult::modern) co_return Result<void>();
+  if (*probe_result == ProbeResult::gone && options_.pinned_revision && end_reason()) co_return *end_reason();
+  retry_without_probe_ = *probe_result == ProbeResult::gone && !options_.pinned_revision;
+  if (*probe_result != ProbeResult::legacy || options_.pinned_revision)
     co_return Error(ErrorKind::connection_failed,
-                    "the server does not speak revision " + std::string(to_string(kNewest)));
-  Task<Result<void>> settling = settle_legacy(false);
-  Result<void> settled = co_await settling;
-  if (settled) co_return settled;
-  // A modern server need not know our question; the handshake no modern server knows.
-  if (has_no_discover_ && is_modern_refusal(settled.error())) {
-    revision_ = kNewest;
+                    "the server does not support revision " + std::string(to_string(kNewestRevision)));
+  Result<void> negotiated = co_await initialize_and_update_era_cache(false);
+  if (negotiated) co_return negotiated;
+  // A modern server need not implement server/discover, and no modern server implements initialize. So a
+  // server that implements neither is modern.
+  if (lacks_discover_ && is_modern_rejection(negotiated.error())) {
+    revision_ = kNewestRevision;
     co_return Result<void>();
   }
-  if (is_modern_refusal(settled.error())) {
-    // It was slow to start, and silent when we asked first.
-    Task<Result<Probe>> asking = probe();
-    const Result<Probe> again = co_await asking;
-    if (again && *again == Probe::modern) co_return Result<void>();
+  if (is_modern_rejection(negotiated.error())) {
+    // A modern server that starts slowly may not have answered the first probe in time.
+    const Result<ProbeResult> again = co_await probe();
+    if (again && *again == ProbeResult::modern) co_return Result<void>();
   }
-  // A server that starts slowly may read the probe late, and exit.
-  const bool exited = end_reason() && !was_answered(greeting_->discover->answer);
-  probe_did_harm_ = is_refusal(settled.error()) || exited;
-  co_return settled;
+  // A server that starts slowly may have read the probe late and exited because of the probe.
+  const bool exited = end_reason() && !server_responded(handshake_->discover->response);
+  retry_without_probe_ = is_initialize_rejection(negotiated.error()) || exited;
+  co_return negotiated;
 }
 
-// `remembered`: the server was not probed because of what is known of it.
-Task<Result<void>> ClientSession::settle_legacy(bool remembered) {
-  Task<Result<void>> initializing = initialize(options_.pinned.value_or(kNewestLegacy));
-  Result<void> initialized = co_await initializing;
+Task<Result<void>> ClientSession::initialize_and_update_era_cache(bool cached_as_legacy) {
+  Result<void> initialized = co_await initialize(options_.pinned_revision.value_or(kNewestLegacyRevision));
   if (!initialized || is_modern(revision_)) co_return initialized;
-  greeting_->discover->stop.request_stop();
-  if (remembered) {
-    eras_->confirm(era_key_, server_version());
-  } else if (!options_.pinned && options_.probe) {
-    eras_->remember(era_key_, server_version());
+  handshake_->discover->stop.request_stop();
+  if (cached_as_legacy) {
+    era_cache_->erase_if_version_changed(era_cache_key_, server_name_and_version());
+  } else if (!options_.pinned_revision && options_.probe) {
+    era_cache_->store_legacy(era_cache_key_, server_name_and_version());
   }
   co_return initialized;
 }
 
-std::string ClientSession::server_version() const {
+std::string ClientSession::server_name_and_version() const {
   const json::View info = server_info();
   return info["name"].as_string().value_or("") + " " + info["version"].as_string().value_or("");
 }
 
-// Asks the modern question. Only a modern answer makes it a modern server: legacy ones answer with any code
-// there is, with nothing, or die of it.
-Task<Result<ClientSession::Probe>> ClientSession::probe() {
-  revision_ = kNewest;
-  Task<Result<json::Raw>> asking = discover();
-  Result<json::Raw> answer = co_await asking;
-  // One that refuses the very revision it says it speaks is asked once more.
-  if (!answer && answer.error().detail().rpc_code == kUnsupportedVersion &&
-      names_newest(json::View(answer.error().detail().rpc_data)["supported"])) {
-    Task<Result<json::Raw>> again = discover();
-    answer = co_await again;
+// Sends server/discover. The server is modern only if it responds with a list of modern revisions: legacy
+// servers respond with arbitrary error codes, do not respond, or exit.
+Task<Result<ClientSession::ProbeResult>> ClientSession::probe() {
+  revision_ = kNewestRevision;
+  Result<json::Raw> response = co_await discover();
+  // Retry once if the server rejects a revision that it declares as supported.
+  if (!response && response.error().detail().rpc_code == kUnsupportedVersion &&
+      contains_newest_revision(json::View(response.error().detail().rpc_data)["supported"])) {
+    response = co_await discover();
   }
-  if (!answer) co_return judge(answer.error());
-  const json::View versions = json::View(*answer)["supportedVersions"];
-  if (!versions.is(json::Type::array)) co_return Probe::legacy;  // some legacy servers answer anything
-  if (!names_newest(versions)) {
-    // The Go SDK answers so where it keeps sessions over HTTP: it can discover, but speaks legacy revisions
-    // only.
-    if (names_legacy(versions)) co_return Probe::legacy;
-    co_return Error(ErrorKind::connection_failed, "the server speaks no revision that this client knows");
+  if (!response) co_return classify_probe_error(response.error());
+  const json::View versions = json::View(*response)["supportedVersions"];
+  // Some legacy servers return a result for any method.
+  if (!versions.is(json::Type::array)) co_return ProbeResult::legacy;
+  if (!contains_newest_revision(versions)) {
+    // A server of the Go SDK with sessions over HTTP implements server/discover but supports only legacy
+    // revisions.
+    if (contains_legacy_revision(versions)) co_return ProbeResult::legacy;
+    co_return Error(ErrorKind::connection_failed,
+                    "the server supports no revision that this client supports");
   }
-  learn(*answer);
-  co_return Probe::modern;
+  store_server_description(*response);
+  co_return ProbeResult::modern;
 }
 
-std::chrono::milliseconds ClientSession::handshake_left() const {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(settled_by_ - Clock::now());
+std::chrono::milliseconds ClientSession::handshake_time_left() const {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(handshake_deadline_ - Clock::now());
   return std::max(left, std::chrono::milliseconds(1));
 }
 
-// Gives up waiting after probe_timeout, but leaves the request under way.
+// Sends server/discover and returns its response. Fails with `timeout` after probe_timeout, but does not
+// cancel the request: its response may still arrive during initialize.
 Task<Result<json::Raw>> ClientSession::discover() {
-  const std::shared_ptr<Greeting> greeting = greeting_;
-  greeting->discover->stop.request_stop();  // an earlier one
-  const auto asked = std::make_shared<Greeting::Asked>();
-  greeting->discover = asked;
-  CallOptions call_options(handshake_left());
-  call_options.stop = asked->stop.get_token();
-  loop_.spawn(Greeting::ask(peer_, greeting, asked, "server/discover", enveloped(json::Raw()),
-                            std::move(call_options), options_.lists.max_handshake_bytes));
-  const auto patience = std::min(options_.probe_timeout, options_.handshake_timeout / 2);
-  // Over HTTP even a server that does not understand says so.
-  const bool waits = connection_->carries_each_request() || options_.pinned;
-  const Clock::time_point until = waits ? Clock::time_point::max() : Clock::now() + patience;
-  while (!asked->answer && Clock::now() < until) {
-    const Clock::duration left = waits ? Clock::duration::max() : until - Clock::now();
-    Event answered = greeting->answered;
-    const bool woken = co_await answered.wait(loop_, left);
-    static_cast<void>(woken);
+  const std::shared_ptr<Handshake> handshake = handshake_;
+  handshake->discover->stop.request_stop();  // cancels an earlier server/discover
+  const auto call = std::make_shared<Handshake::PendingCall>();
+  handshake->discover = call;
+  CallOptions call_options(handshake_time_left());
+  call_options.stop = call->stop.get_token();
+  loop_.spawn(Handshake::send(peer_, handshake, call, "server/discover", with_envelope(json::Raw()),
+                              std::move(call_options), options_.list_limits.max_handshake_bytes));
+  const auto probe_timeout = std::min(options_.probe_timeout, options_.handshake_timeout / 2);
+  // Over HTTP every server responds, even one that does not implement the method.
+  const bool wait_for_handshake_timeout = connection_->has_stream_per_request() || options_.pinned_revision;
+  const Clock::time_point until =
+      wait_for_handshake_timeout ? Clock::time_point::max() : Clock::now() + probe_timeout;
+  while (!call->response && Clock::now() < until) {
+    const Clock::duration left = wait_for_handshake_timeout ? Clock::duration::max() : until - Clock::now();
+    Event response_arrived = handshake->response_arrived;
+    static_cast<void>(co_await response_arrived.wait(loop_, left));
   }
-  if (!asked->answer) co_return Error::timeout("`server/discover`", patience);
-  const Result<json::Raw> answer = *asked->answer;
-  if (!answer && answer.error().kind() == ErrorKind::timeout && options_.pinned)
-    co_return handshake_timed_out();
-  co_return answer;
+  if (!call->response) co_return Error::timeout("`server/discover`", probe_timeout);
+  const Result<json::Raw> response = *call->response;
+  if (!response && response.error().kind() == ErrorKind::timeout && options_.pinned_revision)
+    co_return handshake_timeout_error();
+  co_return response;
 }
 
-// What a refusal shows. Over HTTP only a refusal of the question itself does: failures and silence are no
-// evidence, and some codes are known to modern servers only.
-Result<ClientSession::Probe> ClientSession::judge(const Error& error) {
-  const bool over_http = connection_->carries_each_request();
+// Determines the era from the error of server/discover. Over HTTP only a rejection of the request indicates a
+// legacy server; other failures and timeouts do not, nor do error codes that only modern servers use.
+Result<ClientSession::ProbeResult> ClientSession::classify_probe_error(const Error& error) {
+  const bool over_http = connection_->has_stream_per_request();
   const std::int64_t code = error.detail().rpc_code.value_or(0);
   switch (error.kind()) {
     case ErrorKind::remote:
-      if (code == kUnsupportedVersion && !names_legacy(json::View(error.detail().rpc_data)["supported"]))
+      if (code == kUnsupportedVersion &&
+          !contains_legacy_revision(json::View(error.detail().rpc_data)["supported"]))
         return Error(ErrorKind::connection_failed,
-                     "the server speaks no revision that this client knows: " + error.message());
+                     "the server supports no revision that this client supports: " + error.message());
       if (over_http && (code == kHeaderMismatch || code == kMissingCapability)) return error;
-      has_no_discover_ = code == rpc::kMethodNotFound;
-      // Whoever pins the revision need not be told, unless this is how legacy servers refuse: over HTTP most
-      // of them want a session first.
-      return has_no_discover_ && options_.pinned && over_http ? Probe::modern : Probe::legacy;
+      lacks_discover_ = code == rpc::kMethodNotFound;
+      // With a pinned modern revision, a server that lacks server/discover counts as modern over HTTP: most
+      // legacy servers reject the request there with another error, because it has no session. On other
+      // transports legacy servers respond with the same error.
+      return lacks_discover_ && options_.pinned_revision && over_http ? ProbeResult::modern
+                                                                      : ProbeResult::legacy;
     case ErrorKind::http_status: {
       const int status = error.detail().http_status.value_or(0);
-      if (status >= 400 && status < 500) return Probe::legacy;
+      if (status >= 400 && status < 500) return ProbeResult::legacy;
       return error;
     }
     case ErrorKind::timeout:
-      if (over_http || options_.pinned) return error;
-      return Probe::legacy;
+      if (over_http || options_.pinned_revision) return error;
+      return ProbeResult::legacy;
     case ErrorKind::process_exited:
     case ErrorKind::closed:
       if (over_http) return error;
-      return Probe::gone;
+      return ProbeResult::gone;
     default: return error;
   }
 }
 
-// The answer to initialize, or that to server/discover where that comes first and is a modern one.
-Task<Result<json::Raw>> ClientSession::ask_initialize(json::Raw params) {
-  const std::shared_ptr<Greeting> greeting = greeting_;
-  const std::shared_ptr<Greeting::Asked> discover = greeting->discover;
-  const auto asked = std::make_shared<Greeting::Asked>();
-  CallOptions call_options(handshake_left());
-  loop_.spawn(Greeting::ask(peer_, greeting, asked, "initialize", std::move(params), std::move(call_options),
-                            options_.lists.max_handshake_bytes));
-  while (!asked->answer && !is_modern_answer(discover->answer)) {
-    Event answered = greeting->answered;
-    const bool woken = co_await answered.wait(loop_, Clock::duration::max());
-    static_cast<void>(woken);
+// Sends initialize and returns its result. If a modern response to server/discover arrives first, returns
+// that response and sets revision_ to the newest revision.
+Task<Result<json::Raw>> ClientSession::call_initialize(json::Raw params) {
+  const std::shared_ptr<Handshake> handshake = handshake_;
+  const std::shared_ptr<Handshake::PendingCall> discover = handshake->discover;
+  const auto call = std::make_shared<Handshake::PendingCall>();
+  CallOptions call_options(handshake_time_left());
+  loop_.spawn(Handshake::send(peer_, handshake, call, "initialize", std::move(params),
+                              std::move(call_options), options_.list_limits.max_handshake_bytes));
+  while (!call->response && !is_modern_discover_response(discover->response)) {
+    Event response_arrived = handshake->response_arrived;
+    co_await response_arrived.wait(loop_);
   }
-  if (!asked->answer) {
-    revision_ = kNewest;
-    co_return *discover->answer;
+  if (!call->response) {
+    revision_ = kNewestRevision;
+    co_return *discover->response;
   }
-  if (discover->answer && !*discover->answer)
-    has_no_discover_ = discover->answer->error().detail().rpc_code == rpc::kMethodNotFound;
-  const Result<json::Raw> answer = *asked->answer;
-  if (!answer && answer.error().kind() == ErrorKind::timeout) co_return handshake_timed_out();
-  co_return answer;
+  if (discover->response && !*discover->response)
+    lacks_discover_ = discover->response->error().detail().rpc_code == rpc::kMethodNotFound;
+  const Result<json::Raw> response = *call->response;
+  if (!response && response.error().kind() == ErrorKind::timeout) co_return handshake_timeout_error();
+  co_return response;
 }
 
 Task<Result<void>> ClientSession::initialize(Revision revision) {
@@ -262,40 +267,39 @@ Task<Result<void>> ClientSession::initialize(Revision revision) {
   params.key("clientInfo");
   write(params, options_.info, revision);
   params.end_object();
-  Task<Result<json::Raw>> asking = ask_initialize(params.finish());
-  const Result<json::Raw> answer = co_await asking;
-  if (!answer) co_return answer.error();
+  const Result<json::Raw> response = co_await call_initialize(params.finish());
+  if (!response) co_return response.error();
   if (is_modern(revision_)) {
-    learn(*answer);
+    store_server_description(*response);
     co_return Result<void>();
   }
-  const std::string offered = json::View(*answer)["protocolVersion"].as_string().value_or("");
+  const std::string offered = json::View(*response)["protocolVersion"].as_string().value_or("");
   const std::optional<Revision> chosen = revision_named(offered);
-  if (!chosen || is_modern(*chosen) || (options_.pinned && *chosen != *options_.pinned)) {
+  if (!chosen || is_modern(*chosen) || (options_.pinned_revision && *chosen != *options_.pinned_revision)) {
     co_return Error(ErrorKind::connection_failed,
-                    "the server wants to speak revision `" + offered + "`, which this client does not");
+                    "the server chose revision `" + offered + "`, which this client does not support");
   }
   revision_ = *chosen;
-  learn(*answer);
+  store_server_description(*response);
   const Result<void> sent = co_await peer_->notify("notifications/initialized");
-  if (!sent || !options_.log_level || capabilities()["logging"].absent()) co_return sent;
-  Task<Result<void>> setting = set_level_now(handshake_left());
-  const Result<void> set = co_await setting;
+  if (!sent || !options_.log_level || server_capabilities()["logging"].absent()) co_return sent;
+  const Result<void> set = co_await send_log_level(handshake_time_left());
   if (!set)
-    options_.connect.log.warning("the server's log level is not set", {{"reason", set.error().message()}});
+    options_.connect.log.warning("could not set the log level of the server",
+                                 {{"reason", set.error().message()}});
   co_return Result<void>();
 }
 
-// A server that says what it said before leaves the views of it valid.
-void ClientSession::learn(const json::Raw& result) {
-  const auto replace = [](json::Raw& known, json::Raw said) {
-    if (known.text() != said.text()) known = std::move(said);
+// Values that are equal to the stored ones are not replaced, so that views of them stay valid.
+void ClientSession::store_server_description(const json::Raw& result) {
+  const auto replace = [](json::Raw& current, json::Raw received) {
+    if (current.text() != received.text()) current = std::move(received);
   };
   const json::Members view(json::View(result), {"capabilities", "_meta", "serverInfo", "instructions"});
-  replace(capabilities_, sub(result, view["capabilities"]));
+  replace(server_capabilities_, raw_part(result, view["capabilities"]));
   const json::View modern_info = view["_meta"]["io.modelcontextprotocol/serverInfo"];
-  replace(server_info_, sub(result, modern_info.absent() ? view["serverInfo"] : modern_info));
-  instructions_ = view["instructions"].as_string().value_or("");
+  replace(server_info_, raw_part(result, modern_info.absent() ? view["serverInfo"] : modern_info));
+  server_instructions_ = view["instructions"].as_string().value_or("");
 }
 
 }  // namespace fairlead::mcp

@@ -12,9 +12,9 @@ namespace fairlead::mcp {
 
 namespace {
 
-constexpr int kMostRounds = 10;
-constexpr std::size_t kShownType = 100;  // bytes of an unknown resultType that an error message shows
-const std::chrono::milliseconds kComeBack{250};
+constexpr int kMaxRounds = 10;
+constexpr std::size_t kMaxShownResultTypeBytes = 100;  // of an unknown resultType, in an error message
+const std::chrono::milliseconds kInputRetryDelay{250};
 
 }  // namespace
 
@@ -35,7 +35,7 @@ void ClientSession::write_capabilities(json::Writer& out, Revision revision) con
     out.end_object();
   }
   if (handlers.roots) out.key("roots").begin_object().end_object();
-  if (options_.keep_tasks && revision == Revision::r2025_11_25 && (handlers.sample || handlers.elicit)) {
+  if (options_.serve_tasks && revision == Revision::r2025_11_25 && (handlers.sample || handlers.elicit)) {
     out.key("tasks")
         .begin_object()
         .key("list")
@@ -49,26 +49,27 @@ void ClientSession::write_capabilities(json::Writer& out, Revision revision) con
     out.end_object().end_object();
   }
   Extensions declared = options_.extensions;
-  if (options_.tasks && is_modern(revision)) declared.try_emplace(std::string(kTasksExtension));
-  write(out, declared);
+  if (options_.accept_tasks && is_modern(revision)) declared.try_emplace(std::string(kTasksExtension));
+  write_extensions(out, declared);
   out.end_object();
 }
 
 // ---- requests -------------------------------------------------------------------------------------------
 
-Task<Result<json::Indexed>> ClientSession::send(std::string method, CallOptions call_options) {
-  const Result<rpc::Message> answer = co_await peer_->forward(method, std::move(call_options));
-  if (!answer) co_return answer.error();
-  if (answer->is(rpc::Kind::error)) co_return answer->remote_error();
-  const std::size_t most = options_.lists.max_message_members;
-  if (answer->members().count() > most)
+Task<Result<json::IndexedRaw>> ClientSession::send_request(std::string method, CallOptions call_options) {
+  const Result<rpc::Message> response = co_await peer_->forward(method, std::move(call_options));
+  if (!response) co_return response.error();
+  if (response->is(rpc::Kind::error)) co_return response->remote_error();
+  const std::size_t limit = options_.list_limits.max_message_members;
+  if (response->members().member_count() > limit)
     co_return Error(
         ErrorKind::resource_exhausted,
-        method + " was answered with more than max_message_members (" + std::to_string(most) + ")");
-  co_return answer->indexed_result();
+        "the result of " + method + " has more than max_message_members (" + std::to_string(limit) + ")");
+  co_return response->indexed_result();
 }
 
-std::vector<std::pair<std::string_view, json::Raw>> ClientSession::envelope(std::string_view token) const {
+std::vector<std::pair<std::string_view, json::Raw>> ClientSession::envelope_members(
+    std::string_view token) const {
   std::vector<std::pair<std::string_view, json::Raw>> meta;
   if (is_modern(revision_)) {
     json::Writer info;
@@ -86,42 +87,45 @@ std::vector<std::pair<std::string_view, json::Raw>> ClientSession::envelope(std:
 
 namespace {
 
-// The text of a value that is put into a message which is one line.
+// Returns the text of a value without line breaks, for a message that must be a single line.
 std::string one_line_of(const json::Raw& value) {
-  return value.one_line() ? std::string(value.text()) : json::one_line(value.text());
+  return value.is_one_line() ? std::string(value.text()) : json::to_one_line(value.text());
 }
 
 }  // namespace
 
-// Adds what the era wants to a request's params and leaves the rest as it is.
-json::Splice ClientSession::enveloped(const RequestParams& params, const Round& round) const {
+// Members of the params that are not added or replaced stay unchanged.
+json::Splice ClientSession::with_round_members(const RequestParams& params, const Round& round) const {
   const json::Raw base = params.raw().absent() ? empty_object() : params.raw();
   const std::string_view object = json::View(base).text();
   json::Splice splice(base.bytes());
   if (!json::View(base).is(json::Type::object)) return splice;
-  const auto meta = envelope(round.token);
+  const auto meta = envelope_members(round.token);
   if (params.meta().is(json::Type::object)) {
     for (const auto& [key, value] : meta) splice.insert_member(params.meta().text(), key, one_line_of(value));
   } else if (!meta.empty()) {
-    json::Writer fresh;
-    fresh.begin_object();
-    for (const auto& [key, value] : meta) fresh.key(key).raw(one_line_of(value));
-    fresh.end_object();
+    json::Writer new_meta;
+    new_meta.begin_object();
+    for (const auto& [key, value] : meta) new_meta.key(key).raw(one_line_of(value));
+    new_meta.end_object();
     if (params.meta().absent()) {
-      splice.insert_member(object, "_meta", fresh.text());
+      splice.insert_member(object, "_meta", new_meta.text());
     } else {
-      splice.replace(params.meta().text(), fresh.finish().bytes());
+      splice.replace(params.meta().text(), new_meta.finish().bytes());
     }
   }
-  if (!round.answers.absent()) splice.insert_member(object, "inputResponses", one_line_of(round.answers));
-  if (!round.state.empty()) splice.insert_member(object, "requestState", json::string(round.state).text());
+  if (!round.input_responses.absent())
+    splice.insert_member(object, "inputResponses", one_line_of(round.input_responses));
+  if (!round.request_state.empty())
+    splice.insert_member(object, "requestState", json::string(round.request_state).text());
   return splice;
 }
 
-json::Raw ClientSession::enveloped(const json::Raw& params) const {
+json::Raw ClientSession::with_envelope(const json::Raw& params) const {
   const RequestParams given(params);
   const bool unchanged = params.absent() && !is_modern(revision_);
-  return unchanged ? params : json::Raw::trusted(enveloped(given, Round()).joined(), params.one_line());
+  return unchanged ? params
+                   : json::Raw::trusted(with_round_members(given, Round()).joined(), params.is_one_line());
 }
 
 rpc::Rope ClientSession::encode_round(std::string_view id, std::string_view method,
@@ -129,133 +133,131 @@ rpc::Rope ClientSession::encode_round(std::string_view id, std::string_view meth
   if (params.raw().absent() && !is_modern(revision_) && !round.wants_progress)
     return rpc::make_request(id, method, params.raw());
   if (round.wants_progress) round.token = id;
-  return rpc::make_request(id, method, enveloped(params, round).parts(), params.raw().one_line());
+  return rpc::make_request(id, method, with_round_members(params, round).parts(), params.raw().is_one_line());
 }
 
 namespace {
 
-CallOptions call_options_of(const ToolCallOptions& options) {
-  CallOptions made;
-  made.timeout = options.timeout;
-  made.max_total = options.max_total;
-  made.stop = options.stop;
+CallOptions to_call_options(const ClientCallOptions& options) {
+  CallOptions call_options;
+  call_options.timeout = options.timeout;
+  call_options.max_total_time = options.max_total_time;
+  call_options.stop = options.stop;
   if (options.on_progress) {
-    made.on_progress = [report = options.on_progress](const json::Raw& params) {
+    call_options.on_progress = [report = options.on_progress](const json::Raw& params) {
       const json::Members view(json::View(params), {"progress", "total", "message"});
       report(view["progress"].as_double().value_or(0), view["total"].as_double(),
              view["message"].as_string().value_or(""));
     };
   }
-  return made;
+  return call_options;
 }
 
 }  // namespace
 
 Task<Result<json::Raw>> ClientSession::request(std::string method, json::Raw params,
-                                               ToolCallOptions options) {
-  Task<Result<json::Indexed>> asking = ask(std::move(method), std::move(params), std::move(options));
-  const Result<json::Indexed> answer = co_await asking;
-  if (!answer) co_return answer.error();
-  co_return answer->raw();
+                                               ClientCallOptions options) {
+  const Result<json::IndexedRaw> response =
+      co_await request_indexed(std::move(method), std::move(params), std::move(options));
+  if (!response) co_return response.error();
+  co_return response->raw();
 }
 
-Task<Result<json::Indexed>> ClientSession::ask(std::string method, json::Raw params,
-                                               ToolCallOptions options) {
-  const auto keep = self();
-  if (options_.cache && is_modern(revision_)) {
-    if (std::optional<json::Indexed> known = cache_.find(method, json::View(params), Clock::now()))
-      co_return *known;
+Task<Result<json::IndexedRaw>> ClientSession::request_indexed(std::string method, json::Raw params,
+                                                              ClientCallOptions options) {
+  const auto keep_alive = self();
+  if (options_.cache_results && is_modern(revision_)) {
+    if (std::optional<json::IndexedRaw> cached = cache_.find(method, json::View(params), Clock::now()))
+      co_return *cached;
   }
-  if (away()) {
-    Task<Result<void>> returning = come_back();
-    const Result<void> returned = co_await returning;
-    if (!returned) co_return stale_or(returned.error(), method, params);
+  if (needs_reconnect()) {
+    const Result<void> reconnected = co_await reconnect();
+    if (!reconnected) co_return stale_result_or(reconnected.error(), method, params);
   }
-  Task<Result<json::Indexed>> asking = request_now(method, params, std::move(options));
-  Result<json::Indexed> answer = co_await asking;
-  if (answer || !options_.stale_on_error) co_return answer;
-  co_return stale_or(std::move(answer), method, params);
+  Result<json::IndexedRaw> response = co_await request_to_completion(method, params, std::move(options));
+  if (response || !options_.stale_on_error) co_return response;
+  co_return stale_result_or(std::move(response), method, params);
 }
 
-// What was once the answer, in the place of none: a server that answers, even with an error, is believed.
-Result<json::Indexed> ClientSession::stale_or(Result<json::Indexed> answer, std::string_view method,
-                                              const json::Raw& params) const {
-  const ErrorKind kind = answer.error().kind();
-  if (!options_.stale_on_error || kind == ErrorKind::remote || kind == ErrorKind::cancelled) return answer;
-  std::optional<json::Indexed> known = cache_.find_stale(method, json::View(params));
-  if (!known) return answer;
-  options_.connect.log.warning("a stale result is used",
-                               {{"method", std::string(method)}, {"reason", answer.error().to_string()}});
-  return *known;
+// An error that the server itself has returned, or a cancellation, is not replaced by a stale result.
+Result<json::IndexedRaw> ClientSession::stale_result_or(Result<json::IndexedRaw> response,
+                                                        std::string_view method,
+                                                        const json::Raw& params) const {
+  const ErrorKind kind = response.error().kind();
+  if (!options_.stale_on_error || kind == ErrorKind::remote || kind == ErrorKind::cancelled) return response;
+  std::optional<json::IndexedRaw> cached = cache_.find_stale(method, json::View(params));
+  if (!cached) return response;
+  options_.connect.log.warning("using a stale result",
+                               {{"method", std::string(method)}, {"reason", response.error().to_string()}});
+  return *cached;
 }
 
-Task<Result<json::Indexed>> ClientSession::rounds(std::string method, RequestParams params,
-                                                  ToolCallOptions options) {
+Task<Result<json::IndexedRaw>> ClientSession::run_rounds(std::string method, RequestParams params,
+                                                         ClientCallOptions options) {
   Round round;
   round.wants_progress = static_cast<bool>(options.on_progress);
-  const bool may_cache = options_.cache && is_modern(revision_);
-  const std::uint64_t asked_at = cache_.generation();
+  const bool may_cache = options_.cache_results && is_modern(revision_);
+  const std::uint64_t request_generation = cache_.generation();
   bool listed_again = false;
-  for (int count = 0; count <= kMostRounds; ++count) {
-    CallOptions call_options = call_options_of(options);
+  for (int count = 0; count <= kMaxRounds; ++count) {
+    CallOptions call_options = to_call_options(options);
     call_options.request_for_id = [&](std::string_view id) {
       return encode_round(id, method, params, round);
     };
-    Task<Result<json::Indexed>> sending = send(method, std::move(call_options));
-    Result<json::Indexed> answer = co_await sending;
-    if (!answer && answer.error().detail().rpc_code == rpc::kInvalidParams && !params.cursor().absent())
-      cache_.on_bad_cursor(method);
-    // The tool's arguments travel as other headers than we think: look, and try once more.
-    if (!answer && !listed_again && method == "tools/call" && connection_->carries_each_request() &&
-        answer.error().detail().rpc_code == kHeaderMismatch) {
+    Result<json::IndexedRaw> response = co_await send_request(method, std::move(call_options));
+    if (!response && response.error().detail().rpc_code == rpc::kInvalidParams && !params.cursor().absent())
+      cache_.erase_pages(method);
+    // The server rejected the HTTP headers, so the header annotations of the tool have changed: request
+    // tools/list again and retry once.
+    if (!response && !listed_again && method == "tools/call" && connection_->has_stream_per_request() &&
+        response.error().detail().rpc_code == kHeaderMismatch) {
       listed_again = true;
-      cache_.on_notification("notifications/tools/list_changed", json::View());
-      Task<Result<std::vector<json::Raw>>> listing = list("tools/list", "tools");
-      const Result<std::vector<json::Raw>> tools = co_await listing;
+      cache_.invalidate_by_notification("notifications/tools/list_changed", json::View());
+      const Result<std::vector<json::Raw>> tools = co_await list("tools/list", "tools");
       if (tools) continue;
     }
-    if (!answer || !is_modern(revision_)) co_return answer;
-    const std::string type = (*answer)["resultType"].as_string().value_or("complete");
+    if (!response || !is_modern(revision_)) co_return response;
+    const std::string type = (*response)["resultType"].as_string().value_or("complete");
     if (type == "complete") {
-      if (may_cache && round.answers.absent() && round.state.empty())
-        cache_.store(method, params.view(), *answer, Clock::now(), asked_at);
-      co_return answer;
+      if (may_cache && round.input_responses.absent() && round.request_state.empty())
+        cache_.store(method, params.view(), *response, Clock::now(), request_generation);
+      co_return response;
     }
-    if (type == "task" && method == "tools/call" && options_.tasks) co_return answer;
+    if (type == "task" && method == "tools/call" && options_.accept_tasks) co_return response;
     if (type != "input_required")
-      co_return Error(ErrorKind::validation,
-                      "the server answered with an unknown resultType `" + type.substr(0, kShownType) + "`");
-    round.state = (*answer)["requestState"].as_string().value_or("");
-    round.answers = json::Raw();
-    const json::Raw questions = answer->part("inputRequests");
-    if (questions.absent()) {
-      co_await sleep_for(connection_->loop(), kComeBack);
+      co_return Error(ErrorKind::validation, "the server answered with an unknown resultType `" +
+                                                 type.substr(0, kMaxShownResultTypeBytes) + "`");
+    round.request_state = (*response)["requestState"].as_string().value_or("");
+    round.input_responses = json::Raw();
+    const json::Raw input_requests = response->raw_member("inputRequests");
+    if (input_requests.absent()) {
+      co_await sleep_for(connection_->loop(), kInputRetryDelay);
       continue;
     }
-    Task<Result<json::Raw>> answering = answer_questions(questions);
-    Result<json::Raw> answered = co_await answering;
-    if (!answered) co_return answered.error();
-    round.answers = std::move(*answered);
+    Result<json::Raw> input_responses = co_await answer_input_requests(input_requests);
+    if (!input_responses) co_return input_responses.error();
+    round.input_responses = std::move(*input_responses);
   }
-  co_return Error(ErrorKind::resource_exhausted, "the server asked more than 10 rounds of questions");
+  co_return Error(ErrorKind::resource_exhausted, "the server requested input in more than 10 rounds");
 }
 
 namespace {
 
-// The token that the sender of a request knows, in the place of ours, wherever a server has put it.
-json::Raw with_token_of(const OutgoingRequest& request, const json::Raw& params) {
+// Replaces the progress token in `params`, the params of a progress notification, by the token that the
+// sender of the request had set.
+json::Raw with_progress_token_of(const ForwardedRequest& request, const json::Raw& params) {
   const Bytes token = Bytes::copy_of(request.facts()->progress_token.text());
   json::Splice splice(params.bytes());
   json::View(params).each_member([&](std::string_view key, bool escaped, json::View value) {
     if (json::key_equals(key, escaped, "progressToken")) splice.replace(value.text(), token);
     return true;
   });
-  return json::Raw::trusted(splice.joined(), params.one_line());
+  return json::Raw::trusted(splice.joined(), params.is_one_line());
 }
 
 }  // namespace
 
-Peer::Forward ClientSession::forward(const OutgoingRequest& request, CallOptions options) {
+Peer::Forward ClientSession::forward(const ForwardedRequest& request, CallOptions options) {
   if (!options.on_progress) {
     options.request_for_id = [this, &request](std::string_view id) {
       return encode_request(request, {id, false});
@@ -267,43 +269,42 @@ Peer::Forward ClientSession::forward(const OutgoingRequest& request, CallOptions
   };
   if (request.wants_progress()) {
     options.on_progress = [report = std::move(options.on_progress), &request](const json::Raw& params) {
-      report(with_token_of(request, params));
+      report(with_progress_token_of(request, params));
     };
   }
   return peer_->forward(request.method(), std::move(options));
 }
 
-rpc::Rope ClientSession::encode_request(const OutgoingRequest& request,
-                                        OutgoingRequest::Sending sending) const {
-  rpc::Rope rope = request.encode(revision_, sending);
-  if (connection_->carries_each_request())
-    rope.annotate(std::make_shared<const EncodedCall>(request.facts(), std::string(sending.id),
+rpc::Rope ClientSession::encode_request(const ForwardedRequest& request,
+                                        ForwardedRequest::EncodeOptions options) const {
+  rpc::Rope rope = request.encode(revision_, options);
+  if (connection_->has_stream_per_request())
+    rope.annotate(std::make_shared<const EncodedCall>(request.facts(), std::string(options.id),
                                                       std::string(request.target()), revision_));
   return rope;
 }
 
 Task<Result<void>> ClientSession::set_log_level(LoggingLevel level) {
-  const auto keep = self();
+  const auto keep_alive = self();
   options_.log_level = level;
   if (is_modern(revision_)) co_return Result<void>();
-  if (away()) {
-    Task<Result<void>> returning = come_back();  // which sets the level
-    Result<void> returned = co_await returning;
-    co_return returned;
+  if (needs_reconnect()) {
+    Task<Result<void>> reconnecting = reconnect();  // the handshake sends the level
+    Result<void> reconnected = co_await reconnecting;
+    co_return reconnected;
   }
-  Task<Result<void>> setting = set_level_now(std::nullopt);
-  Result<void> set = co_await setting;
+  Result<void> set = co_await send_log_level(std::nullopt);
   co_return set;
 }
 
-Task<Result<void>> ClientSession::set_level_now(std::optional<std::chrono::milliseconds> timeout) {
+Task<Result<void>> ClientSession::send_log_level(std::optional<std::chrono::milliseconds> timeout) {
   json::Writer params;
   params.begin_object().key("level").string(to_string(*options_.log_level)).end_object();
-  ToolCallOptions options;
+  ClientCallOptions options;
   options.timeout = timeout;
-  Task<Result<json::Indexed>> asking = request_now("logging/setLevel", params.finish(), std::move(options));
-  const Result<json::Indexed> answer = co_await asking;
-  if (!answer) co_return answer.error();
+  const Result<json::IndexedRaw> response =
+      co_await request_to_completion("logging/setLevel", params.finish(), std::move(options));
+  if (!response) co_return response.error();
   co_return Result<void>();
 }
 

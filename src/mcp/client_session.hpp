@@ -1,10 +1,10 @@
-// ClientSession: the Client there is, on a stream connection. Private to the layer.
+// ClientSession: the implementation of Client, on any Connection. Private to the layer.
 #pragma once
 
 #include <map>
 #include <set>
 
-#include "fairlead/json/indexed.hpp"
+#include "fairlead/json/indexed_raw.hpp"
 #include "fairlead/json/schema.hpp"
 #include "fairlead/loop/event.hpp"
 #include "fairlead/mcp/client.hpp"
@@ -15,27 +15,30 @@
 
 namespace fairlead::mcp {
 
-inline constexpr std::chrono::milliseconds kForEver = std::chrono::hours(24 * 365);
+// For calls without a timeout: a year.
+inline constexpr std::chrono::milliseconds kNoTimeout = std::chrono::hours(24 * 365);
 
-// A part of a message that stays alive with it; absent stays absent.
-inline json::Raw sub(const json::Raw& whole, json::View part) {
-  return part.absent() ? json::Raw() : json::Raw::trusted(whole.bytes().part(part.text()), whole.one_line());
+// Returns `part` of `whole`, sharing its bytes; absent if `part` is absent.
+inline json::Raw raw_part(const json::Raw& whole, json::View part) {
+  return part.absent() ? json::Raw()
+                       : json::Raw::trusted(whole.bytes().part(part.text()), whole.is_one_line());
 }
-// The error of a listing that is over one of its limits.
-inline Error list_over(const std::string& method, std::string_view limit, std::size_t value) {
+// Returns the error for a list that exceeds the limit named `limit`.
+inline Error list_limit_error(const std::string& method, std::string_view limit, std::size_t value) {
   return Error(ErrorKind::resource_exhausted,
                method + " has more than " + std::string(limit) + " (" + std::to_string(value) + ")");
 }
-// The error of questions of a server that are over max_message_members.
-inline Error too_many_questions(std::size_t most) {
-  return Error(ErrorKind::resource_exhausted,
-               "the server asks more than max_message_members (" + std::to_string(most) + ") at once");
+// Returns the error for a result with more input requests than max_message_members.
+inline Error too_many_input_requests_error(std::size_t limit) {
+  return Error(
+      ErrorKind::resource_exhausted,
+      "the server sent more input requests than max_message_members (" + std::to_string(limit) + ") at once");
 }
 inline json::Raw empty_object() {
   return json::Raw::trusted(Bytes::constant("{}"), true);
 }
 
-// Params that name a resource, and where in its list to go on.
+// Returns params with a resource URI and, if present, the cursor of the next page.
 inline json::Raw uri_params(const std::string& uri, json::View cursor = json::View()) {
   json::Writer out;
   out.begin_object().key("uri").string(uri);
@@ -49,27 +52,28 @@ class ClientSession final : public Client {
   static std::shared_ptr<ClientSession> make(Loop& loop, ClientOptions options) {
     return std::shared_ptr<ClientSession>(new ClientSession(loop, std::move(options)));
   }
-  // Finds out what the server speaks. The connection is closed when that fails.
-  Task<Result<void>> settle_on(std::shared_ptr<Connection> connection);
+  // Negotiates the era and the revision on `connection`. Closes it if that fails.
+  Task<Result<void>> handshake_on(std::shared_ptr<Connection> connection);
   Task<Result<void>> connect_to(std::string uri);
-  Task<Result<void>> connect_by(Connector connector);
+  Task<Result<void>> connect_with(Connector connector);
 
   Revision revision() const noexcept override { return revision_; }
   json::View server_info() const noexcept override { return json::View(server_info_); }
-  json::View capabilities() const noexcept override { return json::View(capabilities_); }
-  std::string instructions() const override { return instructions_; }
-  Task<Result<json::Raw>> request(std::string method, json::Raw params, ToolCallOptions options) override;
-  Peer::Forward forward(const OutgoingRequest& request, CallOptions options) override;
+  json::View server_capabilities() const noexcept override { return json::View(server_capabilities_); }
+  std::string instructions() const override { return server_instructions_; }
+  Task<Result<json::Raw>> request(std::string method, json::Raw params, ClientCallOptions options) override;
+  Peer::Forward forward(const ForwardedRequest& request, CallOptions options) override;
   Result<void> notify(std::string_view method, const json::Raw& params) override {
     return peer_->post_notification(method, params);
   }
   Task<Result<std::vector<json::Raw>>> list(std::string method, std::string member) override;
-  Task<Result<ToolResult>> call_tool(std::string name, json::Raw arguments, ToolCallOptions options) override;
-  Task<Result<TaskInfo>> call_tool_as_task(std::string name, json::Raw arguments, ToolCallOptions options,
+  Task<Result<ToolResult>> call_tool(std::string name, json::Raw arguments,
+                                     ClientCallOptions options) override;
+  Task<Result<TaskInfo>> call_tool_as_task(std::string name, json::Raw arguments, ClientCallOptions options,
                                            std::optional<std::chrono::milliseconds> ttl) override;
-  Task<Result<ToolResult>> task_result(TaskInfo task, ToolCallOptions options) override;
-  Task<Result<std::uint64_t>> listen(ListenFilter filter) override;
-  Task<Result<void>> unlisten(std::uint64_t subscription) override;
+  Task<Result<ToolResult>> task_result(TaskInfo task, ClientCallOptions options) override;
+  Task<Result<std::uint64_t>> subscribe(SubscriptionFilter filter) override;
+  Task<Result<void>> unsubscribe(std::uint64_t subscription_id) override;
   Task<Result<std::vector<SkillEntry>>> skills() override;
   Task<Result<SkillFile>> read_skill_file(SkillEntry skill, std::string uri) override;
   Task<Result<void>> set_log_level(LoggingLevel level) override;
@@ -79,167 +83,216 @@ class ClientSession final : public Client {
 
  private:
   ClientSession(Loop& loop, ClientOptions options) : loop_(loop), options_(std::move(options)) {
-    if (options_.keep_tasks) tasks_ = std::make_shared<TaskStore>(TaskOptions());
-    const bool shared = options_.eras && !options_.era_key.empty();
-    eras_ = shared ? options_.eras : std::make_shared<EraCache>(options_.era_max_age);
-    era_key_ = options_.era_key;
+    if (options_.serve_tasks) task_store_ = std::make_shared<TaskStore>(TaskOptions());
+    const bool shared = options_.era_cache && !options_.era_key.empty();
+    era_cache_ = shared ? options_.era_cache : std::make_shared<EraCache>(options_.era_max_age);
+    era_cache_key_ = options_.era_key;
   }
   std::shared_ptr<ClientSession> self() {
     return std::static_pointer_cast<ClientSession>(shared_from_this());
   }
 
-  // As this connection carries it.
-  rpc::Rope encode_request(const OutgoingRequest& request, OutgoingRequest::Sending sending) const;
+  // Encodes `request` for the current connection.
+  rpc::Rope encode_request(const ForwardedRequest& request, ForwardedRequest::EncodeOptions options) const;
 
   // Connecting (client_connecting.cpp).
-  struct Return {  // to a server that was lost
+  struct ReconnectAttempt {
     Result<void> outcome;
-    Event over;
+    Event done;
   };
-  Task<Result<void>> connect_now();
-  Task<Result<void>> dial();
-  Task<void> drop_connection();
-  Task<Result<void>> come_back();
-  static Task<void> return_to_server(std::shared_ptr<ClientSession> self, std::shared_ptr<Return> returning);
-  // Requests are to wait until there is a connection again.
-  bool away() const noexcept {
-    return returns_ && !closing_ && (returning_ || peer_->end_reason().has_value());
+  // Connects. If the handshake fails and the probe may be the cause, connects once more without a probe.
+  Task<Result<void>> connect_retrying_without_probe();
+  // Connects to uri_, or with connector_ if it is set, and does the handshake.
+  Task<Result<void>> connect_once();
+  Task<void> close_connection();
+  Task<Result<void>> reconnect();
+  static Task<void> run_reconnect(std::shared_ptr<ClientSession> self,
+                                  std::shared_ptr<ReconnectAttempt> attempt);
+  // Whether requests must call reconnect() first, or wait for the attempt in progress.
+  bool needs_reconnect() const noexcept {
+    return may_reconnect_ && !closing_ && (reconnect_attempt_ || peer_->end_reason().has_value());
   }
 
   // The handshake (client_handshake.cpp).
-  struct Greeting;  // server/discover and initialize, under way at once
-  // What probing a server showed.
-  enum class Probe : std::uint8_t { modern, legacy, gone };
-  Task<Result<void>> settle_era();
-  Task<Result<void>> settle_probed();
-  Task<Result<void>> settle_legacy(bool remembered);
-  void attach(std::shared_ptr<Connection> connection);
-  Task<Result<Probe>> probe();
-  std::chrono::milliseconds handshake_left() const;
-  Error handshake_timed_out() const { return Error::timeout("the handshake", options_.handshake_timeout); }
+  struct Handshake;  // the calls of server/discover and initialize, which may be in flight at the same time
+  // The result of the probe (server/discover); `gone` means that the server closed the connection or exited.
+  enum class ProbeResult : std::uint8_t { modern, legacy, gone };
+  Task<Result<void>> negotiate_era();
+  // Probes the server. If it is legacy, also sends initialize.
+  Task<Result<void>> probe_and_initialize();
+  // `cached_as_legacy`: the server was not probed, because era_cache_ has an entry for it.
+  Task<Result<void>> initialize_and_update_era_cache(bool cached_as_legacy);
+  void start_peer(std::shared_ptr<Connection> connection);
+  Task<Result<ProbeResult>> probe();
+  std::chrono::milliseconds handshake_time_left() const;
+  Error handshake_timeout_error() const {
+    return Error::timeout("the handshake", options_.handshake_timeout);
+  }
   Task<Result<json::Raw>> discover();
-  Result<Probe> judge(const Error& error);
-  Task<Result<json::Raw>> ask_initialize(json::Raw params);
+  Result<ProbeResult> classify_probe_error(const Error& error);
+  Task<Result<json::Raw>> call_initialize(json::Raw params);
   Task<Result<void>> initialize(Revision revision);
-  std::string server_version() const;
+  std::string server_name_and_version() const;
 
   void write_capabilities(json::Writer& out, Revision revision) const;
-  // What one round of a request adds to its params.
+  // The members that the client adds to the params of a request in one round. A round is one call of several
+  // for the same request, each with the input responses so far.
   struct Round {
-    json::Raw answers;  // to the questions of the round before
-    std::string state;  // of that round
+    json::Raw input_responses;  // the responses to the input requests of the previous round
+    std::string request_state;  // the requestState that the previous round returned
     bool wants_progress = false;
-    std::string_view token;  // of progress; empty: none
+    std::string_view token;  // progress token; empty if none
   };
-  // request(), with the index of the result.
-  Task<Result<json::Indexed>> ask(std::string method, json::Raw params, ToolCallOptions options);
-  Task<Result<json::Indexed>> send(std::string method, CallOptions call_options);
-  // A request on the connection there is. In the modern era perhaps several, each answering what the one
-  // before asked. A tool call may yield a task.
-  Task<Result<json::Indexed>> rounds(std::string method, RequestParams params, ToolCallOptions options);
-  // The same, with what is between it and a result: tasks and URLs (client_tasks.cpp).
-  Task<Result<json::Indexed>> request_now(std::string method, json::Raw params, ToolCallOptions options);
-  Task<Result<void>> set_level_now(std::optional<std::chrono::milliseconds> timeout);
-  Result<json::Indexed> stale_or(Result<json::Indexed> answer, std::string_view method,
-                                 const json::Raw& params) const;
-  // What the era adds to `_meta`.
-  std::vector<std::pair<std::string_view, json::Raw>> envelope(std::string_view token) const;
-  json::Splice enveloped(const RequestParams& params, const Round& round) const;
-  json::Raw enveloped(const json::Raw& params) const;
+  // Like request(), but returns the result with the index of its members.
+  Task<Result<json::IndexedRaw>> request_indexed(std::string method, json::Raw params,
+                                                 ClientCallOptions options);
+  // Sends the request that `call_options.request_for_id` encodes, once, and returns its result.
+  Task<Result<json::IndexedRaw>> send_request(std::string method, CallOptions call_options);
+  // Sends a request on the current connection. In the modern era, while the server returns input requests,
+  // sends the request again with the input responses. The result of a tool call may be a task.
+  Task<Result<json::IndexedRaw>> run_rounds(std::string method, RequestParams params,
+                                            ClientCallOptions options);
+  // Like run_rounds(), but if the result is a task, polls the task and returns its result. Also handles URL
+  // elicitations that the server requires before it serves the request (client_tasks.cpp).
+  Task<Result<json::IndexedRaw>> request_to_completion(std::string method, json::Raw params,
+                                                       ClientCallOptions options);
+  Task<Result<void>> send_log_level(std::optional<std::chrono::milliseconds> timeout);
+  // Returns `response`, which is an error, or if stale_on_error allows it the cached result, even if that has
+  // expired.
+  Result<json::IndexedRaw> stale_result_or(Result<json::IndexedRaw> response, std::string_view method,
+                                           const json::Raw& params) const;
+  // Returns the members that the client adds to `_meta`: the envelope (modern era) and the progress token.
+  std::vector<std::pair<std::string_view, json::Raw>> envelope_members(std::string_view token) const;
+  // Returns params with the envelope added; the first function also adds the members of `round`.
+  json::Splice with_round_members(const RequestParams& params, const Round& round) const;
+  json::Raw with_envelope(const json::Raw& params) const;
   rpc::Rope encode_round(std::string_view id, std::string_view method, const RequestParams& params,
                          Round round) const;
-  Task<Result<json::Raw>> answer_questions(json::Raw questions);
-  Task<Answer> serve(Request request);
-  Task<Result<json::Raw>> answer_one(std::string method, json::Raw params);
-  Task<Result<json::Raw>> elicit(json::Raw params);
-  void learn(const json::Raw& result);
-  void on_notification(const Request& request);
-  // The tools that are valid and within their limits; remembers what calls need to know of them.
-  Task<std::vector<json::Raw>> check_tools(std::vector<json::Raw> tools);
+  // Calls the handler of each input request and returns the input responses by key.
+  Task<Result<json::Raw>> answer_input_requests(json::Raw input_requests);
+  // Handles a request or a notification of the server.
+  Task<Answer> handle_message(Request request);
+  // Calls the handler in ClientHandlers for a request or an input request of the server and returns its
+  // result.
+  Task<Result<json::Raw>> call_request_handler(std::string method, json::Raw params);
+  Task<Result<json::Raw>> handle_elicitation(json::Raw params);
+  // Stores the server's info, capabilities and instructions from the result of initialize or server/discover.
+  void store_server_description(const json::Raw& result);
+  void handle_notification(const Request& request);
+  // Returns those of `tools` that are valid and within the limits, and stores their output schemas and task
+  // requirements for later calls.
+  Task<std::vector<json::Raw>> filter_and_store_tools(std::vector<json::Raw> tools);
+  // Returns why a tool is omitted from the list; nullopt if it is valid and within the limits.
   std::optional<std::string> tool_problem(json::View tool) const;
-  const json::Schema* output_schema(const std::string& tool);
+  // Returns the output schema of a tool, and compiles it if necessary. Null if the tool has no output schema
+  // or an unusable one.
+  const json::Schema* compiled_output_schema(const std::string& tool);
 
   Loop& loop_;
   ClientOptions options_;
-  std::string uri_;       // where to connect to again
-  Connector connector_;   // instead of an address
-  bool returns_ = false;  // to a server that was lost
-  bool closing_ = false;  // by us
-  std::shared_ptr<EraCache> eras_;
-  std::string era_key_;             // the server in eras_
-  bool unprobed_ = false;           // this connection must not be probed
-  bool probe_did_harm_ = false;     // a connection that is not probed may succeed where the last one failed
-  Clock::time_point settled_by_{};  // when the handshake's clock runs out
-  bool has_no_discover_ = false;    // the server says so
-  std::shared_ptr<Greeting> greeting_;
-  std::shared_ptr<Return> returning_;
+  std::string uri_;
+  Connector connector_;         // used instead of uri_ if set
+  bool may_reconnect_ = false;  // whether ClientOptions::reconnect allows a reconnect to uri_
+  bool closing_ = false;        // close() was called
+  std::shared_ptr<EraCache> era_cache_;
+  std::string era_cache_key_;         // the server's key in era_cache_
+  bool skip_probe_ = false;           // the next handshake sends initialize without a probe
+  bool retry_without_probe_ = false;  // the handshake failed, and the probe may be the cause
+  Clock::time_point handshake_deadline_{};
+  bool lacks_discover_ = false;  // the server responded "method not found" to server/discover
+  std::shared_ptr<Handshake> handshake_;
+  std::shared_ptr<ReconnectAttempt> reconnect_attempt_;
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<Peer> peer_;
-  Revision revision_ = kNewest;
+  Revision revision_ = kNewestRevision;
   json::Raw server_info_;
-  json::Raw capabilities_;
-  std::string instructions_;
-  // Compiled when a result is first checked with it: a list may have many.
+  json::Raw server_capabilities_;
+  std::string server_instructions_;
+  // The output schema of a tool. It is compiled when it is first used, because a list may have many tools.
   struct OutputSchema {
-    json::Raw text;
+    json::Raw schema_text;
     std::optional<json::Schema> compiled;
-    std::uint64_t last_used = 0;
+    std::uint64_t last_used = 0;  // the value of schema_use_count_ when it was last used
   };
-  using OutputSchemas = std::map<std::string, OutputSchema>;  // by tool
+  using OutputSchemas = std::map<std::string, OutputSchema>;  // by name of the tool
   OutputSchemas output_schemas_;
-  std::size_t compiled_schema_bytes_ = 0;
-  std::uint64_t schema_uses_ = 0;
-  void make_room_for_schema(std::size_t bytes);
-  void compile_soon(const std::string& tool);
-  ClientCache cache_{options_.lists.max_uri_bytes};
+  std::size_t compiled_schema_bytes_ = 0;  // length of the texts of all compiled schemas
+  std::uint64_t schema_use_count_ = 0;
+  // Evicts the least recently used compiled schemas to make room for one whose text has `bytes`.
+  void evict_compiled_schemas(std::size_t bytes);
+  // Compiles the output schema of a tool in a later turn.
+  void schedule_schema_compilation(const std::string& tool);
+  ClientCache cache_{options_.list_limits.max_uri_bytes};
 
   // Skills (client_skills.cpp).
-  Task<Result<SkillFile>> read_main_file(SkillEntry skill);
-  Task<Result<SkillFile>> read_checked(SkillEntry skill, std::string uri);
-  // Those whose SKILL.md was what its entry says: the digest of the entry, by address.
-  std::map<std::string, std::string> checked_skills_;
+  // Reads SKILL.md, and adds the skill to verified_skills_ if SKILL.md matches the entry.
+  Task<Result<SkillFile>> read_and_verify_skill_md(SkillEntry skill);
+  // Reads a file. Fails if it does not match the entry of its skill.
+  Task<Result<SkillFile>> read_and_verify_file(SkillEntry skill, std::string uri);
+  // The skills whose SKILL.md has been verified. Maps the URI of SKILL.md to the digest of the text of the
+  // skill's entry, so that a changed entry counts as not verified.
+  std::map<std::string, std::string> verified_skills_;
 
-  // Tasks (client_tasks.cpp), at the server and kept here.
-  bool server_takes_tasks() const;
-  Task<bool> is_task_only(std::string tool);
-  std::set<std::string> task_only_;  // tools that run as tasks only (2025-11-25)
-  bool tools_seen_ = false;          // and whether we have looked
-  std::optional<TaskInfo> task_in(const json::Indexed& answer) const;
-  Task<Result<json::Indexed>> follow(TaskInfo task, ToolCallOptions options);
-  Task<Result<void>> answer_task(TaskInfo task, std::set<std::string>& answered);
-  Task<bool> go_to_urls(json::Raw data);
-  // The result of a tool, checked with its output schema. Reading and validating a large one have a turn of
-  // the loop each.
-  Task<Result<ToolResult>> tool_result(std::string name, json::Indexed answer);
-  Result<void> check_output(const std::string& name, const ToolResult& result);
-  Answer keep_request(const Request& request);
-  static Task<void> run_kept(std::shared_ptr<ClientSession> self, TaskPtr task, std::string method,
+  // Tasks (client_tasks.cpp): tasks of the server, and tasks that this client runs for the server.
+  // Whether the server can run tool calls as tasks that the client requests (revision 2025-11-25).
+  bool server_supports_core_tasks() const;
+  // Returns whether calls of the tool must run as tasks. May request tools/list.
+  Task<bool> requires_task(std::string tool);
+  std::set<std::string> task_required_tools_;  // revision 2025-11-25: tools with taskSupport `required`
+  // The client has requested tools/list to fill task_required_tools_. Not repeated if the request failed.
+  bool tools_list_requested_ = false;
+  // Returns the task that a response to tools/call contains; nullopt if it contains none.
+  std::optional<TaskInfo> task_from(const json::IndexedRaw& response) const;
+  // Polls a task until it has ended and returns its result.
+  Task<Result<json::IndexedRaw>> await_task(TaskInfo task, ClientCallOptions options);
+  // Answers the input requests whose keys are not in `answered_keys`, and adds their keys.
+  Task<Result<void>> answer_task_input_requests(TaskInfo task, std::set<std::string>& answered_keys);
+  // Calls elicit_url for each elicitation in the data of a "URL elicitation required" error. Returns whether
+  // the user accepted all of them.
+  Task<bool> elicit_urls(json::Raw data);
+  // Reads the result of a tool and validates it against the output schema. Reading and validating a large
+  // result take separate turns of the loop.
+  Task<Result<ToolResult>> read_tool_result(std::string name, json::IndexedRaw response);
+  Result<void> validate_output(const std::string& name, const ToolResult& result);
+  // Creates and starts a task that serves a request of the server. Returns the answer that contains the task.
+  Answer start_task_for(const Request& request);
+  static Task<void> run_task(std::shared_ptr<ClientSession> self, TaskPtr task, std::string method,
                              json::Raw params);
-  std::shared_ptr<TaskStore> tasks_;      // asked of us
-  std::set<std::string> completed_urls_;  // the last ones we were told of
-  Event url_completed_;
+  std::shared_ptr<TaskStore> task_store_;  // tasks that this client runs; null unless serve_tasks
+  // The ids of the URL elicitations that the server has reported as complete. All are erased when there are
+  // 1,000.
+  std::set<std::string> completed_elicitation_ids_;
+  Event elicitation_completed_;
 
-  // Listening (client_listening.cpp).
+  // Subscriptions (client_subscriptions.cpp).
   struct Subscription;
-  Task<Result<void>> begin(std::shared_ptr<Subscription> subscription);
-  Task<Result<void>> listen_modern(std::shared_ptr<Subscription> subscription);
-  Task<Result<void>> listen_legacy(std::shared_ptr<Subscription> subscription);
-  Task<void> listen_again();
-  Task<Result<void>> unlisten_legacy(std::shared_ptr<Subscription> subscription);
-  static Task<void> keep_listening(std::weak_ptr<ClientSession> weak, std::shared_ptr<Peer> peer,
-                                   std::shared_ptr<Subscription> subscription, json::Raw params);
-  static Task<void> renew(std::weak_ptr<ClientSession> weak, Loop* loop, std::shared_ptr<Peer> peer,
-                          std::shared_ptr<Subscription> lost);
-  std::shared_ptr<Subscription>* place_of(const std::shared_ptr<Subscription>& subscription);
-  void tell_missed(const ListenFilter& filter);
-  void tell(std::string_view method, const json::Raw& params);
-  void on_acknowledged(const rpc::Message& notification);
+  // Requests a subscription from the server, as the era requires, and waits until it is in effect.
+  Task<Result<void>> subscribe_at_server(std::shared_ptr<Subscription> subscription);
+  Task<Result<void>> subscribe_modern(std::shared_ptr<Subscription> subscription);
+  Task<Result<void>> subscribe_legacy(std::shared_ptr<Subscription> subscription);
+  // Requests all subscriptions again, on a new connection.
+  Task<void> restore_subscriptions();
+  Task<Result<void>> unsubscribe_legacy(std::shared_ptr<Subscription> subscription);
+  // Sends subscriptions/listen and waits until the request has ended.
+  static Task<void> run_listen_request(std::weak_ptr<ClientSession> weak, std::shared_ptr<Peer> peer,
+                                       std::shared_ptr<Subscription> subscription, json::Raw params);
+  // Requests a subscription again after the server has ended it, with backoff.
+  static Task<void> renew_subscription(std::weak_ptr<ClientSession> weak, Loop* loop,
+                                       std::shared_ptr<Peer> peer, std::shared_ptr<Subscription> ended);
+  // Returns the element of subscriptions_ that is `subscription`; nullptr if that was removed or replaced.
+  std::shared_ptr<Subscription>* find_subscription_entry(const std::shared_ptr<Subscription>& subscription);
+  // Reports every change that the filter includes, since the client does not know which ones it has missed.
+  void notify_all_changes(const SubscriptionFilter& filter);
+  // Erases the cached results that the notification invalidates, and calls ClientHandlers::on_notification.
+  void dispatch_notification(std::string_view method, const json::Raw& params);
+  // Handles notifications/subscriptions/acknowledged.
+  void handle_acknowledgement(const rpc::Message& notification);
 
-  std::uint64_t last_subscription_ = 0;
+  std::uint64_t last_subscription_id_ = 0;
   std::map<std::uint64_t, std::shared_ptr<Subscription>> subscriptions_;
-  std::map<std::string, std::shared_ptr<Subscription>, std::less<>>
-      beginning_;                                  // by request id; not acknowledged yet
-  std::map<std::string, std::size_t> subscribed_;  // legacy era: how often each resource is wanted
+  // Modern era: the subscriptions that the server has not acknowledged, by the id of their request.
+  std::map<std::string, std::shared_ptr<Subscription>, std::less<>> unacknowledged_;
+  std::map<std::string, std::size_t> subscription_counts_by_uri_;  // legacy era
 };
 
 }  // namespace fairlead::mcp

@@ -11,38 +11,39 @@ namespace fairlead::mcp {
 
 namespace {
 
-// The code is the modern era's; a legacy client is told in words.
-Error missing_capability(Revision revision, std::string_view required) {
+// The error code -32021 exists only in the modern era. For a legacy client the error has only a message.
+Error missing_capability_error(Revision revision, std::string_view required) {
   if (!is_modern(revision)) {
     return Error(ErrorKind::validation,
-                 "The client does not offer what this needs: " + std::string(required));
+                 "The client does not declare the required capability: " + std::string(required));
   }
   return Error::rpc(kMissingCapability, "Client capability required",
                     "{\"requiredCapabilities\":" + std::string(required) + "}");
 }
 
-// The one way all questions take. Legacy: a request of ours. Modern: the answer of an earlier round, or the
-// end of this one.
-Task<Result<json::Raw>> ask(std::shared_ptr<RequestState> state, std::string method, json::Raw params,
-                            std::string key) {
+// Makes an input request to the client. Legacy era: sends a request. Modern era: returns the response if the
+// client has sent it in this or an earlier round, otherwise ends this round.
+Task<Result<json::Raw>> request_input(std::shared_ptr<RequestState> state, std::string method,
+                                      json::Raw params, std::string key) {
   if (!is_modern(state->revision)) {
-    Task<Result<json::Raw>> asking = ask_legacy_client(state, std::move(method), std::move(params));
-    Result<json::Raw> answer = co_await asking;
-    co_return answer;
+    Result<json::Raw> response =
+        co_await request_input_from_legacy_client(state, std::move(method), std::move(params));
+    co_return response;
   }
-  ++state->asked;
-  if (key.empty()) key = "q" + std::to_string(state->asked);
+  ++state->input_request_count;
+  if (key.empty()) key = "q" + std::to_string(state->input_request_count);
   if (state->task) {
-    Task<Result<json::Raw>> asking = ask_as_task(state, std::move(method), std::move(params), std::move(key));
-    Result<json::Raw> answer = co_await asking;
-    co_return answer;
+    Result<json::Raw> response =
+        co_await request_input_as_task(state, std::move(method), std::move(params), std::move(key));
+    co_return response;
   }
-  const auto answered = state->answers.find(key);
-  if (answered != state->answers.end()) co_return answered->second;
-  state->open.push_back(RequestState::Question{std::move(key), std::move(method), std::move(params)});
-  AwaitAnswerFromNextRound next(state);
+  const auto answered = state->input_responses.find(key);
+  if (answered != state->input_responses.end()) co_return answered->second;
+  state->open_input_requests.push_back(
+      RequestState::InputRequest{std::move(key), std::move(method), std::move(params)});
+  EndRoundAwaiter next(state);
   co_await next;
-  co_return Error(ErrorKind::cancelled, "not reached: the handler is run again");
+  co_return Error(ErrorKind::cancelled, "unreachable: the handler runs again");
 }
 
 Result<ElicitResult> parse_elicit_result(const json::Raw& raw, Revision revision) {
@@ -54,8 +55,9 @@ Result<ElicitResult> parse_elicit_result(const json::Raw& raw, Revision revision
   } else if (action == "decline") {
     result.action = ElicitResult::Action::decline;
   } else if (action != "cancel") {
-    const char* const problem = "an elicitation was answered without accept, decline or cancel";
-    // There the answer came with the request, which is therefore wrong.
+    const char* const problem =
+        "the action in the response to an elicitation is none of accept, decline, cancel";
+    // In the modern era the input response is part of the request of the client, so that request is invalid.
     if (is_modern(revision)) return rpc::invalid_params(problem);
     return Error(ErrorKind::validation, problem);
   }
@@ -87,8 +89,8 @@ const std::stop_token& Context::stop() const noexcept {
 Loop& Context::loop() const noexcept {
   return state_->link->loop();
 }
-const PostedBytes& Context::posted() const noexcept {
-  return state_->link->posted();
+const PostedBytes& Context::posted_bytes() const noexcept {
+  return state_->link->posted_bytes();
 }
 std::string_view Context::session() const noexcept {
   return state_->link->session();
@@ -101,10 +103,10 @@ std::string_view Context::user() const noexcept {
   return state_->link->principal()->user;
 }
 
-void Context::progress(double progress, std::optional<double> total, std::string_view message) const {
-  // A task of the modern era tells of itself when it is asked.
+void Context::report_progress(double progress, std::optional<double> total, std::string_view message) const {
+  // A modern task has no progress notifications; clients poll its status message.
   if (is_task() && is_modern(state_->revision)) {
-    if (!message.empty()) status(message);
+    if (!message.empty()) set_status_message(message);
     return;
   }
   const json::View token = state_->facts ? state_->facts->progress_token : json::View();
@@ -125,16 +127,15 @@ void Context::notify(std::string_view method, const json::Raw& params) const {
   if (!state_->stop.stop_requested()) state_->link->notify(method, params, state_->id);
 }
 
-Task<Result<json::Raw>> Context::ask_legacy(std::string method, json::Raw params,
-                                            std::stop_token stop) const {
+Task<Result<json::Raw>> Context::send_legacy_request(std::string method, json::Raw params,
+                                                     std::stop_token stop) const {
   const std::shared_ptr<RequestState> state = state_;
-  std::stop_source either;
-  const std::stop_callback given_up(state->stop, [&either] { either.request_stop(); });
-  const std::stop_callback withdrawn(stop, [&either] { either.request_stop(); });
-  Task<Result<json::Raw>> asking =
-      state->link->request(std::move(method), std::move(params), state->id, either.get_token());
-  Result<json::Raw> answer = co_await asking;
-  co_return answer;
+  std::stop_source combined;
+  const std::stop_callback on_request_stop(state->stop, [&combined] { combined.request_stop(); });
+  const std::stop_callback on_caller_stop(stop, [&combined] { combined.request_stop(); });
+  Result<json::Raw> response =
+      co_await state->link->request(std::move(method), std::move(params), state->id, combined.get_token());
+  co_return response;
 }
 
 void Context::log(LoggingLevel level, const json::Raw& data, std::string_view logger) const {
@@ -152,7 +153,7 @@ Task<bool> Context::sleep(std::chrono::milliseconds time) const {
   Loop& loop = state->link->loop();
   Event stopped;
   const std::stop_callback on_stop(state->stop, [&loop, stopped] {
-    // May run inside whatever asked to stop.
+    // Posted, because this may run inside the function that requests the stop.
     loop.post([stopped]() mutable { stopped.set(); });
   });
   const bool cancelled = co_await stopped.wait(loop, time);
@@ -166,36 +167,37 @@ void Context::close_stream() const {
 Task<Result<ElicitResult>> Context::elicit(std::string message, json::Raw requested_schema,
                                            std::string key) const {
   const json::View declared = client_capabilities()["elicitation"];
-  // An empty object means forms, as it did before there were other modes.
+  // An empty object means form mode, the only mode before revision 2025-11-25.
   const bool forms = state_->revision >= Revision::r2025_06_18 && declared.is(json::Type::object) &&
                      (declared.size() == 0 || !declared["form"].absent());
-  if (!forms) co_return missing_capability(state_->revision, R"({"elicitation":{"form":{}}})");
+  if (!forms) co_return missing_capability_error(state_->revision, R"({"elicitation":{"form":{}}})");
   json::Writer params;
   params.begin_object();
   if (state_->revision >= Revision::r2025_11_25) params.key("mode").string("form");
   params.key("message").string(message).key("requestedSchema").raw(requested_schema).end_object();
-  Task<Result<json::Raw>> asking = ask(state_, "elicitation/create", params.finish(), std::move(key));
-  const Result<json::Raw> answer = co_await asking;
-  if (!answer) co_return answer.error();
-  co_return parse_elicit_result(*answer, state_->revision);
+  const Result<json::Raw> response =
+      co_await request_input(state_, "elicitation/create", params.finish(), std::move(key));
+  if (!response) co_return response.error();
+  co_return parse_elicit_result(*response, state_->revision);
 }
 
 namespace {
 
-bool takes_urls(const RequestState& state) {
+bool supports_urls(const RequestState& state) {
   return state.revision >= Revision::r2025_11_25 &&
          !json::View(state.client_capabilities)["elicitation"]["url"].absent();
 }
 
-// The question; where it needs an id of its own, whoever is asked is remembered by it.
-json::Raw url_question(const RequestState& state, const std::string& message, const std::string& url,
-                       const std::string& id) {
+// Returns the params of a URL elicitation. In the legacy era they contain an elicitation id, and the server
+// stores for Server::notify_elicitation_complete() which client has received the id.
+json::Raw url_elicitation_params(const RequestState& state, const std::string& message,
+                                 const std::string& url, const std::string& id) {
   json::Writer params;
   params.begin_object().key("mode").string("url").key("message").string(message).key("url").string(url);
   if (!is_modern(state.revision)) {
     const std::string elicitation = id.empty() ? base64url_encode(Sealer::random_key()) : id;
     params.key("elicitationId").string(elicitation);
-    if (state.server) state.server->sent_to_url(elicitation, state.link);
+    if (state.server) state.server->store_url_elicitation_client(elicitation, state.link);
   }
   params.end_object();
   return params.finish();
@@ -204,57 +206,59 @@ json::Raw url_question(const RequestState& state, const std::string& message, co
 }  // namespace
 
 Task<Result<ElicitResult>> Context::elicit_url(std::string message, std::string url, std::string key) const {
-  if (!takes_urls(*state_)) co_return missing_capability(state_->revision, R"({"elicitation":{"url":{}}})");
-  json::Raw params = url_question(*state_, message, url, key);
-  Task<Result<json::Raw>> asking = ask(state_, "elicitation/create", std::move(params), std::move(key));
-  const Result<json::Raw> answer = co_await asking;
-  if (!answer) co_return answer.error();
-  co_return parse_elicit_result(*answer, state_->revision);
+  if (!supports_urls(*state_))
+    co_return missing_capability_error(state_->revision, R"({"elicitation":{"url":{}}})");
+  json::Raw params = url_elicitation_params(*state_, message, url, key);
+  const Result<json::Raw> response =
+      co_await request_input(state_, "elicitation/create", std::move(params), std::move(key));
+  if (!response) co_return response.error();
+  co_return parse_elicit_result(*response, state_->revision);
 }
 
 Task<Result<void>> Context::require_url(std::string message, std::string url, std::string id) const {
   const std::shared_ptr<RequestState> state = state_;
-  if (!takes_urls(*state)) co_return missing_capability(state->revision, R"({"elicitation":{"url":{}}})");
-  json::Raw params = url_question(*state, message, url, id);
+  if (!supports_urls(*state))
+    co_return missing_capability_error(state->revision, R"({"elicitation":{"url":{}}})");
+  json::Raw params = url_elicitation_params(*state, message, url, id);
   if (!is_modern(state->revision)) {
     const std::string data = R"({"elicitations":[)" + std::string(params.text()) + "]}";
     co_return Error::rpc(kUrlElicitationRequired, "URL elicitation required: " + message, data);
   }
-  // An answer of this round says that the user went there. That it is needed once more shows it was not
-  // enough.
-  const auto earlier = state->answers.find(id);
-  const bool went =
-      earlier != state->answers.end() && json::View(earlier->second)["action"].as_string() == "accept";
-  if (went) state->answers.erase(earlier);
-  Task<Result<json::Raw>> asking = ask(state, "elicitation/create", std::move(params), std::move(id));
-  const Result<json::Raw> answer = co_await asking;
-  if (!answer) co_return answer.error();
-  const Result<ElicitResult> agreed = parse_elicit_result(*answer, state->revision);
-  if (!agreed) co_return agreed.error();
-  if (agreed->action == ElicitResult::Action::accept) co_return Result<void>();
-  co_return Error(ErrorKind::validation, "The user did not go to " + url);
+  // If an input response says that the user visited the URL, the handler nevertheless requires the URL again:
+  // the visit did not suffice. So the response is discarded and the input request is made again.
+  const auto earlier = state->input_responses.find(id);
+  const bool accepted = earlier != state->input_responses.end() &&
+                        json::View(earlier->second)["action"].as_string() == "accept";
+  if (accepted) state->input_responses.erase(earlier);
+  const Result<json::Raw> response =
+      co_await request_input(state, "elicitation/create", std::move(params), std::move(id));
+  if (!response) co_return response.error();
+  const Result<ElicitResult> outcome = parse_elicit_result(*response, state->revision);
+  if (!outcome) co_return outcome.error();
+  if (outcome->action == ElicitResult::Action::accept) co_return Result<void>();
+  co_return Error(ErrorKind::validation, "The user declined to visit " + url);
 }
 
 Task<Result<json::Raw>> Context::sample(json::Raw params, std::string key) const {
   const json::View declared = client_capabilities()["sampling"];
-  if (declared.absent()) co_return missing_capability(state_->revision, R"({"sampling":{}})");
+  if (declared.absent()) co_return missing_capability_error(state_->revision, R"({"sampling":{}})");
   if (!json::View(params)["tools"].absent() && declared["tools"].absent()) {
-    co_return missing_capability(state_->revision, R"({"sampling":{"tools":{}}})");
+    co_return missing_capability_error(state_->revision, R"({"sampling":{"tools":{}}})");
   }
-  Task<Result<json::Raw>> asking = ask(state_, "sampling/createMessage", std::move(params), std::move(key));
-  Result<json::Raw> answer = co_await asking;
-  co_return answer;
+  Result<json::Raw> response =
+      co_await request_input(state_, "sampling/createMessage", std::move(params), std::move(key));
+  co_return response;
 }
 
 Task<Result<std::vector<Root>>> Context::roots(std::string key) const {
   if (client_capabilities()["roots"].absent())
-    co_return missing_capability(state_->revision, R"({"roots":{}})");
-  Task<Result<json::Raw>> asking =
-      ask(state_, "roots/list", json::Raw::trusted(Bytes::constant("{}"), true), std::move(key));
-  const Result<json::Raw> answer = co_await asking;
-  if (!answer) co_return answer.error();
+    co_return missing_capability_error(state_->revision, R"({"roots":{}})");
+  Task<Result<json::Raw>> requested =
+      request_input(state_, "roots/list", json::Raw::trusted(Bytes::constant("{}"), true), std::move(key));
+  const Result<json::Raw> response = co_await requested;
+  if (!response) co_return response.error();
   std::vector<Root> roots;
-  json::View(*answer)["roots"].each_element([&](json::View root) {
+  json::View(*response)["roots"].each_element([&](json::View root) {
     roots.push_back(Root{root["uri"].as_string().value_or(""), root["name"].as_string().value_or("")});
     return true;
   });

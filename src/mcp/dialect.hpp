@@ -1,4 +1,4 @@
-// How MCP has it on a stream, for both sides of it.
+// dialect(): the methods and member names with which MCP cancels requests and reports progress, for Peer.
 #pragma once
 
 #include "fairlead/peer/peer.hpp"
@@ -7,17 +7,17 @@
 namespace fairlead::mcp {
 
 inline Dialect dialect() {
-  Dialect made;
-  made.cancel_method = "notifications/cancelled";
-  made.cancel_id_key = "requestId";
-  made.answer_cancelled = false;
-  made.progress_method = "notifications/progress";
-  made.progress_token_key = "progressToken";
-  // The codes from -32000 down belong to the protocol; what we have to say that it does not name is an
-  // internal error with a message.
-  made.busy_code = rpc::kInternalError;
-  made.never_in_batch = "initialize";
-  return made;
+  Dialect result;
+  result.cancel_method = "notifications/cancelled";
+  result.cancel_id_key = "requestId";
+  result.respond_to_cancelled = false;
+  result.progress_method = "notifications/progress";
+  result.progress_token_key = "progressToken";
+  // MCP reserves the error codes from -32000 down and defines none for this case, so the error is an internal
+  // error with a message.
+  result.busy_code = rpc::kInternalError;
+  result.never_in_batch = "initialize";
+  return result;
 }
 
 }  // namespace fairlead::mcp

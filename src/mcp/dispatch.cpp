@@ -1,58 +1,57 @@
 #include "mcp/dispatch.hpp"
 
 #include "fairlead/loop/timer.hpp"
-#include "fairlead/protocol/list_limits.hpp"
 #include "fairlead/rpc/codes.hpp"
-#include "json/members.hpp"
 #include "loop/slices.hpp"
 #include "mcp/server_tasks.hpp"
-#include "mcp/skills.hpp"
+#include "mcp/skills_server.hpp"
 
 namespace fairlead::mcp {
 
 namespace {
 
-// Whether the tool that is called is registered with the server itself: then its backend does not see the
-// call.
-bool is_own_tool(const FeatureCall& call, const MethodInfo& method) {
-  if (!call.server->has_tools || method.name != "tools/call") return false;
-  const std::optional<std::string_view> name = call.state->facts->target_text();
-  return name && call.server->catalogue()->tools.find(*name);
+// Returns whether the called tool is registered with the server itself. Such a call does not reach the
+// backend.
+bool is_own_tool(const FeatureRequest& request, const MethodInfo& method) {
+  if (!request.server->has_tools || method.name != "tools/call") return false;
+  const std::optional<std::string_view> name = request.state->facts->target_text();
+  return name && request.server->catalogue()->tools.find(*name);
 }
 
-Task<Answer> start(FeatureCall call, const MethodInfo& method) {
-  if (call.server->backend && !is_own_tool(call, method)) {
-    BackendRequest request(std::move(call.message), call.state->facts, Context(call.state));
-    return call.server->backend->serve(std::move(request));
+Task<Answer> serve_feature(FeatureRequest request, const MethodInfo& method) {
+  if (request.server->backend && !is_own_tool(request, method)) {
+    BackendRequest backend_request(std::move(request.message), request.state->facts, Context(request.state));
+    return request.server->backend->serve(std::move(backend_request));
   }
   const std::string_view name = method.name;
-  if (name == "tools/list") return ready_task(list(call, ListKind::tools));
-  if (name == "resources/list") return ready_task(list(call, ListKind::resources));
-  if (name == "resources/templates/list") return ready_task(list(call, ListKind::templates));
-  if (name == "prompts/list") return ready_task(list(call, ListKind::prompts));
-  if (name == "completion/complete") return ready_task(complete(call));
-  call.state->server = call.server;
-  if (method.extension == kSkillsExtension) return ready_task(serve_skills(call));
+  if (name == "tools/list") return ready_task(handle_list(request, ListKind::tools));
+  if (name == "resources/list") return ready_task(handle_list(request, ListKind::resources));
+  if (name == "resources/templates/list") return ready_task(handle_list(request, ListKind::templates));
+  if (name == "prompts/list") return ready_task(handle_list(request, ListKind::prompts));
+  if (name == "completion/complete") return ready_task(handle_complete(request));
+  request.state->server = request.server;
+  if (method.extension == kSkillsExtension) return ready_task(serve_skill_request(request));
   const bool tasks = name.starts_with("tasks/");
   if (!method.extension.empty() && !tasks) return ready_task<Answer>(rpc::method_not_found(name));
-  if (tasks) return serve_tasks(std::move(call));
-  if (name == "tools/call") return call_tool(std::move(call));
-  return name == "resources/read" ? read_resource(std::move(call)) : get_prompt(std::move(call));
+  if (tasks) return serve_task_request(std::move(request));
+  if (name == "tools/call") return handle_call_tool(std::move(request));
+  return name == "resources/read" ? handle_read_resource(std::move(request))
+                                  : handle_get_prompt(std::move(request));
 }
 
-Task<Answer> start_in_next_turn(FeatureCall call, const MethodInfo& method) {
-  co_await sleep_for(call.state->link->loop(), Slices::kPause);
-  Task<Answer> started = start(std::move(call), method);
-  Answer answer = co_await started;
+Task<Answer> serve_in_next_turn(FeatureRequest request, const MethodInfo& method) {
+  co_await sleep_for(request.state->link->loop(), Slices::kPause);
+  Answer answer = co_await serve_feature(std::move(request), method);
   co_return answer;
 }
 
 }  // namespace
 
-// Not a coroutine: most requests are passed on to the function that serves them.
-Task<Answer> dispatch(FeatureCall call, const MethodInfo& method) {
-  const bool large = call.message.frame().size() > Slices::kLargeMessage;
-  return large ? start_in_next_turn(std::move(call), method) : start(std::move(call), method);
+// Not a coroutine: it returns the task of the function that serves the request. Most requests need no further
+// coroutine frame.
+Task<Answer> dispatch(FeatureRequest request, const MethodInfo& method) {
+  const bool large = request.message.frame().size() > Slices::kLargeMessageBytes;
+  return large ? serve_in_next_turn(std::move(request), method) : serve_feature(std::move(request), method);
 }
 
 bool has_capability(const ServerState& server, std::string_view capability) {
@@ -95,35 +94,25 @@ void write_capabilities(json::Writer& out, const ServerState& server, Revision r
   if (revision == Revision::r2025_11_25 && has_capability(server, "tasks"))
     out.key("tasks").raw(R"({"list":{},"cancel":{},"requests":{"tools":{"call":{}}}})");
   Extensions declared = server.extensions;
-  // What there is declares itself.
+  // The extensions for tasks and skills are declared even if Server::extension() was not called for them.
   if (server.offers_tasks) declared.try_emplace(std::string(kTasksExtension));
   if (is_modern(revision) && has_extension(server, kSkillsExtension))
     declared.try_emplace(std::string(kSkillsExtension),
                          json::Raw::trusted(Bytes::constant(R"({"directoryRead":true})"), true));
-  write(out, declared);
+  write_extensions(out, declared);
   out.end_object();
 }
 
-std::optional<Error> members_problem(std::string_view what, json::View object) {
-  if (!json::has_more_members(object, ListLimits().max_message_members)) return std::nullopt;
-  return too_many_members(what);
-}
-
-Error too_many_members(std::string_view what) {
-  return rpc::invalid_params(std::string(what) + " has more than max_message_members (" +
-                             std::to_string(ListLimits().max_message_members) + ")");
-}
-
-std::optional<Error> problem_of(const CallFacts& facts) {
+std::optional<Error> check_request_params(const CallFacts& facts) {
   if (facts.problem()) return facts.problem();
   if (!facts.params.absent() && !facts.params.is(json::Type::object))
     return rpc::invalid_params("params is not an object");
   if (!facts.meta.absent() && !facts.meta.is(json::Type::object))
     return rpc::invalid_params("_meta is not an object");
   const json::View token = facts.progress_token;
-  const bool fits =
+  const bool valid =
       token.absent() || token.is(json::Type::null) || token.is(json::Type::string) || token.as_int();
-  if (!fits) return rpc::invalid_params("progressToken is neither a string nor an integer");
+  if (!valid) return rpc::invalid_params("progressToken is neither a string nor an integer");
   return std::nullopt;
 }
 

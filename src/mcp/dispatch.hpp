@@ -1,5 +1,5 @@
-// From a method's name to the feature that serves it; and what a server offers, which decides what it
-// advertises and serves. The same in both eras.
+// Dispatches a request to the feature that serves its method, and determines which capabilities and
+// extensions a server has. The same for both eras.
 #pragma once
 
 #include <optional>
@@ -11,18 +11,25 @@
 
 namespace fairlead::mcp {
 
-// What is offered decides what is advertised, and only what is advertised is served.
+// Returns whether the server advertises the capability. It follows from the registered entries, or from the
+// backend if there is one. Requests for capabilities that are not advertised are rejected. True if
+// `capability` is empty.
 bool has_capability(const ServerState& server, std::string_view capability);
-// Empty for methods of the protocol itself.
+// Returns whether the server declares the extension. True if `id` is empty, as it is for the methods of MCP
+// itself.
 bool has_extension(const ServerState& server, std::string_view id);
 void write_capabilities(json::Writer& out, const ServerState& server, Revision revision);
 
-// `method` is an entry of the method table. The caller keeps the server alive until it has the answer.
-Task<Answer> dispatch(FeatureCall call, const MethodInfo& method);
+// Serves the request. `method` is an entry of the method table. The caller keeps the server alive until the
+// task has completed.
+Task<Answer> dispatch(FeatureRequest request, const MethodInfo& method);
 
-// What is wrong with the parts that all requests share.
-std::optional<Error> problem_of(const CallFacts& facts);
+// Returns the error -32602 if `params`, `_meta` or the progress token of a request is invalid; otherwise
+// nullopt.
+std::optional<Error> check_request_params(const CallFacts& facts);
 
+// Returns `view`, which is a part of `message`, as JSON that shares the frame of the message. Absent if
+// `view` is absent.
 inline json::Raw part_of(const rpc::Message& message, json::View view) {
   return view.absent() ? json::Raw() : json::Raw::trusted(message.frame().part(view.text()));
 }

@@ -9,37 +9,38 @@ namespace fairlead::mcp {
 
 // ---- metadata -------------------------------------------------------------------------------------------
 
-bool FieldSchema::has(std::string_view keyword) const noexcept {
-  return std::ranges::any_of(keywords_, [&](const auto& one) { return one.first == keyword; });
+bool FieldSchema::has_keyword(std::string_view keyword) const noexcept {
+  return std::ranges::any_of(keywords_, [&](const auto& entry) { return entry.first == keyword; });
 }
 
 void FieldSchema::write_keywords(json::Writer& out) const {
   for (const auto& [keyword, value] : keywords_) out.key(keyword).raw(value);
 }
 
-FieldSchema FieldSchema::of_elements() const {
-  FieldSchema made;
-  made.labels_ = labels_;
-  return made;
+FieldSchema FieldSchema::element_schema() const {
+  FieldSchema elements;
+  elements.labels_ = labels_;
+  return elements;
 }
 
-void FieldSchema::set(std::string_view keyword, std::string value) {
-  std::erase_if(keywords_, [&](const auto& one) { return one.first == keyword; });
-  keywords_.emplace_back(keyword, std::move(value));
+void FieldSchema::set_json(std::string_view keyword, std::string json) {
+  std::erase_if(keywords_, [&](const auto& entry) { return entry.first == keyword; });
+  keywords_.emplace_back(keyword, std::move(json));
 }
 
-void FieldSchema::set_text(std::string_view keyword, std::string_view text) {
-  set(keyword, std::string(json::string(text).text()));
+void FieldSchema::set_string(std::string_view keyword, std::string_view text) {
+  set_json(keyword, std::string(json::string(text).text()));
 }
 
-void FieldSchema::append(std::string_view keyword, const std::string& element) {
-  const auto found = std::ranges::find_if(keywords_, [&](const auto& one) { return one.first == keyword; });
-  if (found == keywords_.end()) return set(keyword, "[" + element + "]");
+void FieldSchema::append_json(std::string_view keyword, const std::string& element) {
+  const auto found =
+      std::ranges::find_if(keywords_, [&](const auto& entry) { return entry.first == keyword; });
+  if (found == keywords_.end()) return set_json(keyword, "[" + element + "]");
   found->second.back() = ',';
   found->second += element + "]";
 }
 
-void FieldSchema::set_label(std::string enumerator, std::string label) {
+void FieldSchema::add_label(std::string enumerator, std::string label) {
   labels_.emplace_back(std::move(enumerator), std::move(label));
 }
 
@@ -49,7 +50,7 @@ namespace typed {
 
 namespace {
 
-// Two keywords of which the first is a lower and the second an upper bound.
+// A lower-bound keyword and an upper-bound keyword of the same property.
 struct Bounds {
   const char* lower;
   const char* upper;
@@ -66,28 +67,30 @@ std::string bounds_problem(json::View schema) {
     const json::View lower = schema[bounds.lower];
     const json::View upper = schema[bounds.upper];
     if (lower.absent() || upper.absent()) continue;
-    const double least = lower.as_double().value_or(0);
-    const double most = upper.as_double().value_or(0);
-    if (least < most || (bounds.may_be_equal && least == most)) continue;
+    const double min = lower.as_double().value_or(0);
+    const double max = upper.as_double().value_or(0);
+    if (min < max || (bounds.may_be_equal && min == max)) continue;
     return std::string(bounds.lower) + " " + std::string(lower.text()) + " and " + bounds.upper + " " +
            std::string(upper.text()) + " exclude every value";
   }
   return {};
 }
 
-// Of a value that the metadata itself names.
-std::string value_problem(const json::Schema& schema, const char* what, json::View value) {
+// Returns the problem of a default or an example; empty if it is valid.
+std::string value_problem(const json::Schema& schema, const char* kind, json::View value) {
   const auto violation = schema.validate(value.text());
   if (!violation) return {};
-  return std::string(what) + " " + std::string(value.text()) + " is invalid: " + violation->message;
+  return std::string(kind) + " " + std::string(value.text()) + " is invalid: " + violation->message;
 }
 
-std::string own_problem(json::View schema) {
+// Returns the problem of the keywords of a schema, without the schemas inside it; empty if there is none.
+std::string keyword_problem(json::View schema) {
   const Result<json::Schema> compiled = json::Schema::compile(schema.text());
   if (!compiled) return compiled.error().message();
   std::string problem = bounds_problem(schema);
-  const json::View fallback = schema["default"];
-  if (problem.empty() && !fallback.absent()) problem = value_problem(*compiled, "default", fallback);
+  const json::View default_value = schema["default"];
+  if (problem.empty() && !default_value.absent())
+    problem = value_problem(*compiled, "default", default_value);
   schema["examples"].each_element([&](json::View example) {
     if (problem.empty()) problem = value_problem(*compiled, "example", example);
     return problem.empty();
@@ -95,6 +98,8 @@ std::string own_problem(json::View schema) {
   return problem;
 }
 
+// Returns the first problem of a schema and the schemas inside it; empty if there is none. `path` is the path
+// of the struct member that the schema describes; empty for the struct itself.
 std::string problem_at(json::View schema, const std::string& path) {
   std::string problem;
   schema["properties"].each_member([&](std::string_view name, bool, json::View member) {
@@ -105,7 +110,7 @@ std::string problem_at(json::View schema, const std::string& path) {
     if (problem.empty() && schema[inner].is(json::Type::object))
       problem = problem_at(schema[inner], path + "[]");
   if (!problem.empty() || path.empty()) return problem;
-  problem = own_problem(schema);
+  problem = keyword_problem(schema);
   return problem.empty() ? problem : "member " + path + ": " + problem;
 }
 

@@ -9,12 +9,12 @@ namespace fairlead::mcp {
 
 namespace {
 
-Error no_front_matter(const std::string& why) {
-  return Error(ErrorKind::validation, "front matter: " + why);
+Error front_matter_error(const std::string& reason) {
+  return Error(ErrorKind::validation, "front matter: " + reason);
 }
 
-// Takes the first line off `text`.
-std::string_view take_line(std::string_view& text) {
+// Removes the first line of `text` and returns it without trailing white space.
+std::string_view remove_first_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
   std::string_view line = text.substr(0, end);
   text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
@@ -22,6 +22,7 @@ std::string_view take_line(std::string_view& text) {
   return last == std::string_view::npos ? std::string_view() : line.substr(0, last + 1);
 }
 
+// Returns whether `text` is UTF-8 without control characters other than white space.
 bool is_text(std::string_view text) {
   const auto forbidden = [](char c) {
     return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t';
@@ -55,9 +56,9 @@ bool same_array(json::View a, json::View b) {
     return true;
   });
   bool same = true;
-  std::size_t at = 0;
+  std::size_t index = 0;
   a.each_element([&](json::View element) {
-    same = same_value(element, others[at++]);
+    same = same_value(element, others[index++]);
     return same;
   });
   return same;
@@ -67,19 +68,20 @@ bool same_array(json::View a, json::View b) {
 
 Result<json::Raw> read_front_matter(std::string_view markdown) {
   if (markdown.starts_with("\xef\xbb\xbf")) markdown.remove_prefix(3);
-  if (take_line(markdown) != "---") return no_front_matter("the file does not begin with a line `---`");
+  if (remove_first_line(markdown) != "---")
+    return front_matter_error("the file does not begin with a line `---`");
   const std::string_view body = markdown;
   while (!markdown.empty()) {
     const auto length = static_cast<std::size_t>(markdown.data() - body.data());
-    if (length > kMostFrontMatterBytes) return no_front_matter("it is longer than 65536 bytes");
-    if (take_line(markdown) != "---") continue;
-    const std::string_view inside = body.substr(0, length);
-    if (!is_text(inside)) return no_front_matter("it is not UTF-8 text");
-    Result<json::Raw> parsed = read_yaml(inside, 2);
-    if (!parsed) return no_front_matter(parsed.error().message());
+    if (length > kMaxFrontMatterBytes) return front_matter_error("it is longer than 65536 bytes");
+    if (remove_first_line(markdown) != "---") continue;
+    const std::string_view yaml = body.substr(0, length);
+    if (!is_text(yaml)) return front_matter_error("it is not UTF-8 text");
+    Result<json::Raw> parsed = yaml_to_json(yaml, 2);
+    if (!parsed) return front_matter_error(parsed.error().message());
     return parsed;
   }
-  return no_front_matter("no line `---` ends it");
+  return front_matter_error("it is not closed by a line `---`");
 }
 
 bool same_value(json::View a, json::View b) {

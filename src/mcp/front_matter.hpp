@@ -1,6 +1,6 @@
-// The YAML at the top of a SKILL.md, read as JSON: a mapping, its plain scalars resolved by the core schema
-// of YAML 1.2. What could mean another value elsewhere is refused, with its line: anchors, aliases, tags,
-// directives, merge keys, repeated keys and keys that are not text.
+// Parses the front matter of a SKILL.md, a YAML mapping, into JSON. Plain scalars are resolved by the core
+// schema of YAML 1.2. Constructs that another parser could read differently are rejected with their line:
+// anchors, aliases, tags, directives, merge keys, duplicate keys and keys that are not scalars.
 #pragma once
 
 #include <string_view>
@@ -11,12 +11,13 @@
 
 namespace fairlead::mcp {
 
-inline constexpr std::size_t kMostFrontMatterBytes = 64u << 10;
+inline constexpr std::size_t kMaxFrontMatterBytes = 64u << 10;
 
-// An object. Kind validation when there is no front matter, or none of this kind.
+// Returns the front matter as a JSON object. Fails with `validation` if there is none or it is invalid.
 Result<json::Raw> read_front_matter(std::string_view markdown);
 
-// Whether two values mean the same: numbers by value, strings by their characters, objects in any order.
+// Returns whether two JSON values are equal. Compares numbers by value, strings by their unescaped
+// characters, and objects regardless of the order of their members.
 bool same_value(json::View a, json::View b);
 
 }  // namespace fairlead::mcp

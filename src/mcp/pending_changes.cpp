@@ -9,7 +9,7 @@ bool PendingChanges::add(ListKind kind) {
   return lists_.insert(kind).second;
 }
 
-// It is kept here and in the callback.
+// Charges the URI twice: one copy is stored in uris_, another one in the callback that the caller posts.
 bool PendingChanges::add(const std::string& uri, const PostedBytes& posted, const Log& log) {
   const std::lock_guard lock(mutex_);
   if (uris_.contains(uri)) return false;
@@ -24,12 +24,12 @@ bool PendingChanges::add(const std::string& uri, const PostedBytes& posted, cons
   return true;
 }
 
-void PendingChanges::take(ListKind kind) {
+void PendingChanges::remove(ListKind kind) {
   const std::lock_guard lock(mutex_);
   lists_.erase(kind);
 }
 
-void PendingChanges::take(const std::string& uri) {
+void PendingChanges::remove(const std::string& uri) {
   const std::lock_guard lock(mutex_);
   uris_.erase(uri);
 }

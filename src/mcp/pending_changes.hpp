@@ -1,5 +1,6 @@
-// PendingChanges: what has changed and waits for the loop on which a client is told of it. What changes again
-// before it was told waits once. Private to the layer.
+// PendingChanges: the changed lists and updated resources of which a client has not been notified yet,
+// because the notification waits for a turn of the client's loop. A change that occurs again meanwhile is not
+// added twice. Private to the layer.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +18,15 @@ namespace fairlead::mcp {
 // Thread-safe.
 class PendingChanges {
  public:
-  // Each returns whether the caller has to post a callback, which takes the change before it tells of it.
+  // Returns whether the change was added. The caller then posts a callback, which calls remove() before it
+  // notifies the client.
   bool add(ListKind kind);
-  // URIs count against `posted` while they wait. One that does not fit is dropped,
-  // with a line in the log.
+  // The same for an updated resource. The URI is charged to `posted` while the change is pending. If the
+  // charge fails, the change is dropped and logged, and false is returned.
   bool add(const std::string& uri, const PostedBytes& posted, const Log& log);
 
-  void take(ListKind kind);
-  void take(const std::string& uri);
+  void remove(ListKind kind);
+  void remove(const std::string& uri);
 
  private:
   std::mutex mutex_;

@@ -10,7 +10,7 @@
 
 namespace fairlead::mcp {
 
-void RequestParams::take(std::string_view key, bool escaped, std::string_view value) {
+void RequestParams::store_member(std::string_view key, bool escaped, std::string_view value) {
   const std::array<std::pair<std::string_view, json::View*>, 4> wanted = {
       {{"name", &name_}, {"task", &task_}, {"cursor", &cursor_}, {"_meta", &meta_}}};
   for (const auto& [name, found] : wanted) {
@@ -20,20 +20,20 @@ void RequestParams::take(std::string_view key, bool escaped, std::string_view va
 
 RequestParams::RequestParams(json::Raw params) : raw_(std::move(params)) {
   view().each_member([this](std::string_view key, bool escaped, json::View value) {
-    take(key, escaped, value.text());
+    store_member(key, escaped, value.text());
     return true;
   });
 }
 
 Task<RequestParams> RequestParams::read(Loop& loop, json::Raw params) {
-  if (params.text().size() <= Slices::kBytes) co_return RequestParams(std::move(params));
+  if (params.text().size() <= Slices::kBytesPerSlice) co_return RequestParams(std::move(params));
   RequestParams read;
   read.raw_ = std::move(params);
   if (!read.view().is(json::Type::object)) co_return read;
   Slices slices;
   json::MemberWalk walk(read.view().text());
   while (walk.next()) {
-    read.take(walk.key(), walk.escaped(), walk.value());
+    read.store_member(walk.key(), walk.escaped(), walk.value());
     if (slices.due(walk.value().size())) co_await sleep_for(loop, Slices::kPause);
   }
   co_return read;
@@ -42,18 +42,18 @@ Task<RequestParams> RequestParams::read(Loop& loop, json::Raw params) {
 RequestParams RequestParams::with_task(std::string_view task) const {
   json::Splice splice(raw_.bytes());
   splice.insert_member(view().text(), "task", task);
-  RequestParams made;
-  made.raw_ = json::Raw::trusted(splice.joined(), raw_.one_line());
-  // The member is inserted behind all others, which stay where they were.
+  RequestParams params;
+  params.raw_ = json::Raw::trusted(splice.joined(), raw_.is_one_line());
+  // The member is appended, so the other members keep their offsets.
   const auto moved = [&](json::View part) {
     if (part.absent()) return part;
     const auto at = static_cast<std::size_t>(part.text().data() - raw_.text().data());
-    return json::View(made.raw_.text().substr(at, part.text().size()));
+    return json::View(params.raw_.text().substr(at, part.text().size()));
   };
-  made.name_ = moved(name_);
-  made.cursor_ = moved(cursor_);
-  made.meta_ = moved(meta_);
-  return made;
+  params.name_ = moved(name_);
+  params.cursor_ = moved(cursor_);
+  params.meta_ = moved(meta_);
+  return params;
 }
 
 }  // namespace fairlead::mcp

@@ -1,5 +1,5 @@
-// RequestParams: the params of a request of a client, and those of their members that the client looks at,
-// found in one walk. Private to the layer.
+// RequestParams: the params of a request that a client sends, and views of the members that the client itself
+// reads. All these members are found in one pass. Private to the layer.
 #pragma once
 
 #include "fairlead/json/raw.hpp"
@@ -15,24 +15,24 @@ namespace fairlead::mcp {
 class RequestParams {
  public:
   RequestParams() = default;  // absent
-  // Reads all of `params` at once. For what the client has written itself and is small.
+  // Reads all of `params` at once. For small params that the client itself has written.
   explicit RequestParams(json::Raw params);
-  // The same in slices, between which the loop serves others.
+  // Reads `params` in slices, between which the loop serves others.
   static Task<RequestParams> read(Loop& loop, json::Raw params);
 
   const json::Raw& raw() const noexcept { return raw_; }
   json::View view() const noexcept { return json::View(raw_); }
-  // Absent if there is no such member.
+  // Each returns the member of the same name; absent if there is none.
   json::View name() const noexcept { return name_; }
   json::View task() const noexcept { return task_; }
   json::View cursor() const noexcept { return cursor_; }
   json::View meta() const noexcept { return meta_; }
 
-  // With a `task` in them, which they have not. Nothing is read again.
+  // Returns the params with a member `task` appended, without reading them again. REQUIRES: task() is absent.
   RequestParams with_task(std::string_view task) const;
 
  private:
-  void take(std::string_view key, bool escaped, std::string_view value);
+  void store_member(std::string_view key, bool escaped, std::string_view value);
 
   json::Raw raw_;
   json::View name_;

@@ -1,35 +1,38 @@
-// RequestSplice: changes a request that came from elsewhere for the server it goes to, and leaves every other
-// byte as it is. Private to the library.
+// RequestSplice: edits a request of another peer before it is forwarded to a server, and leaves every other
+// byte unchanged. Private to the library.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "fairlead/mcp/outgoing_request.hpp"
+#include "fairlead/mcp/forwarded_request.hpp"
 #include "json/splice.hpp"
 
 namespace fairlead::mcp {
 
 class RequestSplice {
  public:
-  // Puts the new id in the place of the request's id and progress token. `request` and `facts` outlive this.
-  RequestSplice(const rpc::Message& request, const CallFacts& facts, OutgoingRequest::Sending sending);
+  // Replaces the id and the progress token of the request by the id in `options`. REQUIRES: `request` and
+  // `facts` outlive this object.
+  RequestSplice(const rpc::Message& request, const CallFacts& facts, ForwardedRequest::EncodeOptions options);
 
-  // The arguments are values of `facts`; absent ones are left alone.
-  void replace(json::View value, Bytes with) { splice_.replace(value.text(), std::move(with)); }
-  void remove(json::View value);
-  // Adds a member to `_meta`, which is made if there is none. REQUIRES: the key has nothing to escape.
+  // Replaces a value. `value` is one of the views in `facts`. Does nothing if it is absent.
+  void replace(json::View value, Bytes replacement) { splice_.replace(value.text(), std::move(replacement)); }
+  // Removes a value and its key. Does nothing if it is absent.
+  void remove_member(json::View value);
+  // Adds a member to `_meta`, which is created if there is none. REQUIRES: `key` needs no escaping.
   void add_to_meta(std::string_view key, std::string_view value);
-  // Adds a member to `params`. REQUIRES: the request has an object there.
+  // Adds a member to `params`. REQUIRES: `params` is an object.
   void add_to_params(std::string_view key, std::string_view value);
 
+  // Returns the edited request. Called once.
   rpc::Rope finish();
 
  private:
   const rpc::Message& request_;
   const CallFacts& facts_;
   json::Splice splice_;
-  std::string new_meta_;  // the members of a `_meta` that is made
+  std::string new_meta_;  // the members of a `_meta` to be created
 };
 
 }  // namespace fairlead::mcp

@@ -1,4 +1,5 @@
-// What a server keeps for one request while its handler runs. Private to the layer.
+// RequestState: the state of one request while its handler runs, and ClientLink, which sends messages to the
+// client of the request. Private to the layer.
 #pragma once
 
 #include <functional>
@@ -21,71 +22,78 @@
 
 namespace fairlead::mcp {
 
-// The way back to the client a request came from.
+// Sends messages to the client that sent a request.
 class ClientLink {
  public:
   virtual ~ClientLink() = default;
   virtual Loop& loop() noexcept = 0;
-  // Limits what is posted to loop() from elsewhere.
-  virtual const PostedBytes& posted() const noexcept = 0;
-  // `about` is the id of the request it is said for, see Concerning; empty when it is for none.
-  virtual void notify(std::string_view method, const json::Raw& params, std::string_view about) = 0;
-  // Legacy era only. Given up, and cancelled at the client, when `stop` says so.
-  virtual Task<Result<json::Raw>> request(std::string method, json::Raw params, std::string about,
+  // Limits the bytes that other threads post to loop() for this client.
+  virtual const PostedBytes& posted_bytes() const noexcept = 0;
+  // `related_request` is the id of the request that the notification belongs to (see RelatedRequest), or
+  // empty.
+  virtual void notify(std::string_view method, const json::Raw& params, std::string_view related_request) = 0;
+  // Sends a request to the client. Legacy era only. When stop is requested, fails with `cancelled` and
+  // notifies the client of the cancellation.
+  virtual Task<Result<json::Raw>> request(std::string method, json::Raw params, std::string related_request,
                                           std::stop_token stop) = 0;
-  // Lets go of the stream on which the messages about a request go; the client comes back for the rest. Does
-  // nothing where a connection carries them all.
-  virtual void close_stream(std::string_view about) { static_cast<void>(about); }
-  // Who asks; never null.
+  // Closes the HTTP stream that carries the messages related to a request. The client reconnects to receive
+  // the remaining messages. Does nothing on transports without such streams.
+  virtual void close_stream(std::string_view related_request) { static_cast<void>(related_request); }
+  // Returns the principal of the client; never null.
   virtual const PrincipalPtr& principal() const noexcept = 0;
-  // What it has in common with the other requests of its connection; empty: nothing.
+  // Returns the key that all requests of one connection share; empty if each request is independent.
   virtual std::string_view session() const noexcept { return {}; }
 };
 
 struct ServerState;
 
 struct RequestState {
-  struct Question {
+  struct InputRequest {
     std::string key;
     std::string method;
     json::Raw params;
   };
 
-  Revision revision = kNewestLegacy;
+  Revision revision = kNewestLegacyRevision;
   std::shared_ptr<ClientLink> link;
-  std::string id;  // of the request, as spelled
+  std::string id;  // the id of the request, verbatim JSON
   json::Raw client_capabilities;
   json::Raw client_info;
   json::Raw meta;
-  std::shared_ptr<const CallFacts> facts;  // of the request; null outside of one
-  std::optional<LoggingLevel> log_level;   // least that is sent; nothing is sent without it
+  std::shared_ptr<const CallFacts> facts;  // facts of the request; null if this state belongs to no request
+  std::optional<LoggingLevel> log_level;   // least severe level of log messages to send; nullopt: send none
   std::stop_token stop;
 
-  // Modern era: answers given so far, and the question that was asked without one.
-  std::map<std::string, json::Raw> answers;
-  unsigned asked = 0;
-  std::vector<Question> open;
-  std::function<void()> on_question;  // called on the loop, outside of the handler
+  // Modern era: the input responses received so far, by key; the number of input requests that the handler
+  // has made; the input requests that have no response yet.
+  std::map<std::string, json::Raw> input_responses;
+  unsigned input_request_count = 0;
+  std::vector<InputRequest> open_input_requests;
+  // Set by run_handler(). Called when the handler has suspended itself: because it needs an input response,
+  // or until the request has become a task. Called on the loop thread, not from within the handler.
+  std::function<void()> on_suspend;
 
-  // Tasks (server_tasks.cpp). Whether this request may become one; the one it has become; and the handler,
-  // while it waits for that.
+  // Tasks (server_tasks.cpp): whether this request may become a task; the task that it has become; the
+  // handler, while it is suspended until the request has become a task.
   bool may_become_task = false;
-  std::shared_ptr<TaskStore> tasks;
+  std::shared_ptr<TaskStore> task_store;
   TaskPtr task;
-  std::coroutine_handle<> becoming;
+  std::coroutine_handle<> suspended_handler;
   std::shared_ptr<ServerState> server;
 };
 
-// Ends the handler that awaits it: control goes back to whoever runs the handler, which destroys it.
-class AwaitAnswerFromNextRound {
+// Ends the round of a request: a handler that awaits this is never resumed. Wakes run_handler(), which
+// destroys the handler.
+class EndRoundAwaiter {
  public:
-  explicit AwaitAnswerFromNextRound(std::shared_ptr<RequestState> state) : state_(std::move(state)) {}
+  explicit EndRoundAwaiter(std::shared_ptr<RequestState> state) : state_(std::move(state)) {}
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<>) const {
-    // Posted: the handler's frame is destroyed in there, and we are still inside it. And of several questions
-    // asked side by side (loop/all.hpp) the first ends the round; by then the others stand beside it.
-    if (state_->open.size() > 1) return;
-    state_->link->loop().post([state = state_] { state->on_question(); });
+    // Posted, since on_suspend() leads to the destruction of the handler's frame, in which this code runs. Of
+    // several concurrent input requests (loop/all.hpp) the first one posts; the others have been added to the
+    // list by the time the callback runs.
+    if (state_->open_input_requests.size() > 1) return;
+    state_->link->loop().post([state = state_] { state->on_suspend(); });
   }
   void await_resume() const noexcept {}
 
@@ -93,14 +101,15 @@ class AwaitAnswerFromNextRound {
   std::shared_ptr<RequestState> state_;
 };
 
-// Hands the handler over to whoever keeps it as a task, which resumes it when the request has been answered.
-class AwaitBecomingTask {
+// Suspends the handler until the response that contains the task has been made; then run_task() resumes the
+// handler.
+class BecomeTaskAwaiter {
  public:
-  explicit AwaitBecomingTask(std::shared_ptr<RequestState> state) : state_(std::move(state)) {}
+  explicit BecomeTaskAwaiter(std::shared_ptr<RequestState> state) : state_(std::move(state)) {}
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> handler) const {
-    state_->becoming = handler;
-    state_->link->loop().post([state = state_] { state->on_question(); });
+    state_->suspended_handler = handler;
+    state_->link->loop().post([state = state_] { state->on_suspend(); });
   }
   void await_resume() const noexcept {}
 

@@ -24,21 +24,21 @@ std::string hmac(const std::string& key, std::string_view text) {
   return std::string(reinterpret_cast<const char*>(out), size);
 }
 
-bool same(std::string_view a, std::string_view b) {
+bool equal_in_constant_time(std::string_view a, std::string_view b) {
   return a.size() == b.size() && ::CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-std::int64_t seconds(Sealer::Time time) {
+std::int64_t unix_seconds(Sealer::Time time) {
   return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
 }
 
-// One answer for every way of being wrong: which one it was is nobody's business.
-Error refused() {
+// All failures of open() return the same error, so that a client does not learn which check failed.
+Error invalid_request_state_error() {
   return Error::rpc(rpc::kInvalidParams, "requestState is not valid",
                     R"({"reason":"invalid_request_state"})");
 }
 
-std::string bound(std::string_view body, std::string_view binding) {
+std::string with_binding(std::string_view body, std::string_view binding) {
   return std::string(body) + "\n" + std::string(binding);
 }
 
@@ -56,26 +56,31 @@ std::string Sealer::random_key() {
 
 std::string Sealer::seal(std::string_view payload_json, std::string_view binding, Time now) const {
   json::Writer body;
-  body.begin_object().key("p").raw(payload_json).key("exp").integer(seconds(now + lifetime_)).end_object();
+  body.begin_object()
+      .key("p")
+      .raw(payload_json)
+      .key("exp")
+      .integer(unix_seconds(now + lifetime_))
+      .end_object();
   const std::string signed_part = std::string(kVersion) + base64url_encode(body.text());
-  return signed_part + "." + base64url_encode(hmac(keys_.front(), bound(signed_part, binding)));
+  return signed_part + "." + base64url_encode(hmac(keys_.front(), with_binding(signed_part, binding)));
 }
 
 Result<std::string> Sealer::open(std::string_view sealed, std::string_view binding, Time now) const {
   const std::size_t dot = sealed.rfind('.');
   if (!sealed.starts_with(kVersion) || dot == std::string_view::npos || dot < kVersion.size())
-    return refused();
+    return invalid_request_state_error();
   const std::string_view signed_part = sealed.substr(0, dot);
   const auto mac = base64url_decode(sealed.substr(dot + 1));
-  if (!mac) return refused();
+  if (!mac) return invalid_request_state_error();
   bool genuine = false;
   for (const std::string& key : keys_)
-    genuine = genuine || same(hmac(key, bound(signed_part, binding)), *mac);
-  if (!genuine) return refused();
+    genuine = genuine || equal_in_constant_time(hmac(key, with_binding(signed_part, binding)), *mac);
+  if (!genuine) return invalid_request_state_error();
   const auto body = base64url_decode(signed_part.substr(kVersion.size()));
-  if (!body) return refused();
+  if (!body) return invalid_request_state_error();
   const json::View view(*body);
-  if (view["exp"].as_int().value_or(0) <= seconds(now)) return refused();
+  if (view["exp"].as_int().value_or(0) <= unix_seconds(now)) return invalid_request_state_error();
   return std::string(view["p"].text());
 }
 

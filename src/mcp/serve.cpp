@@ -16,7 +16,7 @@ std::shared_ptr<Peer> serve(const Server& server, std::shared_ptr<Connection> co
   if (!principal) principal = Principal::anonymous(connection->description());
   return ServerSession::start(server.state(), std::move(connection), limits, std::move(log),
                               std::move(principal),
-                              std::make_shared<SubscriptionShares>(SubscriptionLimits()));
+                              std::make_shared<SubscriptionQuota>(SubscriptionLimits()));
 }
 
 int serve_stdio(const Server& server, Log log) {

@@ -15,24 +15,24 @@ namespace fairlead::mcp {
 
 namespace {
 
-// The way back to a modern client: notifications ahead of the answer, nothing else.
-class StandaloneLink final : public ClientLink {
+// The ClientLink of a modern request over HTTP. It can only send notifications, before the response.
+class StatelessLink final : public ClientLink {
  public:
-  StandaloneLink(std::shared_ptr<transport::Standalone> request, PostedBytes posted)
+  StatelessLink(std::shared_ptr<transport::StatelessRequest> request, PostedBytes posted)
       : request_(std::move(request)), posted_(std::move(posted)) {}
 
   Loop& loop() noexcept override { return request_->loop(); }
-  const PostedBytes& posted() const noexcept override { return posted_; }
+  const PostedBytes& posted_bytes() const noexcept override { return posted_; }
   void notify(std::string_view method, const json::Raw& params, std::string_view) override {
     request_->notify(rpc::make_notification(method, params));
   }
   Task<Result<json::Raw>> request(std::string, json::Raw, std::string, std::stop_token) override {
-    co_return Error(ErrorKind::validation, "a modern client is not sent requests");
+    co_return Error(ErrorKind::validation, "a client of the modern era accepts no requests from the server");
   }
   const PrincipalPtr& principal() const noexcept override { return request_->principal(); }
 
  private:
-  std::shared_ptr<transport::Standalone> request_;
+  std::shared_ptr<transport::StatelessRequest> request_;
   const PostedBytes posted_;
 };
 
@@ -41,22 +41,22 @@ class HttpApplication final : public transport::Application {
   HttpApplication(std::shared_ptr<ServerState> server, HttpApplicationOptions options)
       : server_(server),
         options_(std::move(options)),
-        shares_(std::make_shared<SubscriptionShares>(
+        quota_(std::make_shared<SubscriptionQuota>(
             SubscriptionLimits{options_.max_subscriptions, options_.max_client_subscriptions})),
         modern_(std::make_shared<const ModernServer>(
-            std::move(server), std::make_shared<Subscriptions>(shares_), options_.log)) {}
+            std::move(server), std::make_shared<SubscriptionRegistry>(quota_), options_.log)) {}
 
   void serve(std::shared_ptr<Connection> connection, PrincipalPtr principal) override {
     peers_.add(ServerSession::start(server_, std::move(connection), options_.limits, options_.log,
-                                    std::move(principal), shares_));
+                                    std::move(principal), quota_));
   }
 
-  Task<Answer> serve(std::shared_ptr<transport::Standalone> request) override {
-    Request asked(nullptr, request->message(), request->stop());
+  Task<Answer> serve(std::shared_ptr<transport::StatelessRequest> request) override {
+    Request rpc_request(nullptr, request->message(), request->stop());
     auto facts = CallFacts::of(request->message());
     PostedBytes posted(options_.limits.max_backlog_bytes);
-    auto link = std::make_shared<StandaloneLink>(std::move(request), std::move(posted));
-    return serve_modern(modern_, std::move(asked), std::move(facts), std::move(link));
+    auto link = std::make_shared<StatelessLink>(std::move(request), std::move(posted));
+    return serve_modern(modern_, std::move(rpc_request), std::move(facts), std::move(link));
   }
 
   HeaderParams header_params(std::string_view tool, const Principal& principal) const override {
@@ -67,33 +67,32 @@ class HttpApplication final : public transport::Application {
     return server_->backend ? server_->backend->header_params(tool, principal) : nullptr;
   }
 
-  void ending() override { modern_->subscriptions->end_all(); }
+  void on_drain() override { modern_->subscriptions->end_all(); }
 
-  Task<void> finish(std::chrono::milliseconds grace) override {
-    return finish_all(peers_.alive(), Clock::now() + grace);
+  Task<void> drain(std::chrono::milliseconds grace) override {
+    return shut_down_all(peers_.alive(), Clock::now() + grace);
   }
 
  private:
-  // The grace of all of them ends at the same time.
-  static Task<void> finish_all(std::vector<std::shared_ptr<Peer>> peers, Clock::time_point until) {
+  // All peers have the same deadline.
+  static Task<void> shut_down_all(std::vector<std::shared_ptr<Peer>> peers, Clock::time_point deadline) {
     Slices slices;
     for (const auto& peer : peers) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
       peer->loop().spawn(peer->shutdown(std::max(left, std::chrono::milliseconds(0))));
       if (slices.due(0)) co_await sleep_for(peer->loop(), Slices::kPause);
     }
     while (!peers.empty()) {
       const std::shared_ptr<Peer> peer = std::move(peers.back());
       peers.pop_back();
-      const bool over = co_await peer->finished().wait(peer->loop(), Clock::duration::max());
-      static_cast<void>(over);
+      co_await peer->finished().wait(peer->loop());
       if (slices.due(0)) co_await sleep_for(peer->loop(), Slices::kPause);
     }
   }
 
   std::shared_ptr<ServerState> server_;
   HttpApplicationOptions options_;
-  std::shared_ptr<SubscriptionShares> shares_;
+  std::shared_ptr<SubscriptionQuota> quota_;
   std::shared_ptr<const ModernServer> modern_;
   WeakList<Peer> peers_;
 };
@@ -104,25 +103,21 @@ std::string url_of(const http::Server& server, const HttpOptions& options) {
   return (options.server.tls ? "https://" : "http://") + address + options.path;
 }
 
-Task<void> finish(std::shared_ptr<transport::Endpoint> endpoint, std::chrono::milliseconds grace,
-                  Event finished) {
-  Task<void> finishing = endpoint->finish(grace);
-  co_await finishing;
+Task<void> drain_endpoint(std::shared_ptr<transport::Endpoint> endpoint, std::chrono::milliseconds grace,
+                          Event finished) {
+  co_await endpoint->drain(grace);
   finished.set();
 }
 
-// Side by side: each has the whole grace.
-Task<void> end(std::shared_ptr<http::Server> server, std::shared_ptr<transport::Endpoint> endpoint,
-               std::chrono::milliseconds grace, Loop& loop, bool& done) {
+// Drains the endpoint and the HTTP server concurrently, so that each has the full grace period.
+Task<void> drain_all(std::shared_ptr<http::Server> server, std::shared_ptr<transport::Endpoint> endpoint,
+                     std::chrono::milliseconds grace, Loop& loop, bool& done) {
   server->stop_accepting();
-  Task<void> winding_down = endpoint->wind_down();
-  co_await winding_down;
+  co_await endpoint->begin_drain();
   Event finished;
-  loop.spawn(finish(endpoint, grace, finished));
-  Task<void> draining = server->drain();
-  co_await draining;
-  const bool over = co_await finished.wait(loop, Clock::duration::max());
-  static_cast<void>(over);
+  loop.spawn(drain_endpoint(endpoint, grace, finished));
+  co_await server->drain();
+  co_await finished.wait(loop);
   done = true;
 }
 
@@ -152,16 +147,16 @@ int serve_http(const Server& server, const std::string& address, HttpOptions opt
   bool done = false;
   const Result<Signals> signals = Signals::watch(loop, {SIGTERM, SIGINT}, [&](int) {
     const auto grace = options.server.drain_grace;
-    if (!std::exchange(ending, true)) return loop.spawn(end(listener, endpoint, grace, loop, done));
-    done = true;  // asked twice: at once
+    if (!std::exchange(ending, true)) return loop.spawn(drain_all(listener, endpoint, grace, loop, done));
+    done = true;  // the second signal ends the server at once
   });
   if (!signals) {
     std::fprintf(stderr, "%s\n", signals.error().to_string().c_str());
     return 1;
   }
   const std::string url = url_of(*listener, options);
-  if (options.listening) {
-    options.listening(url);
+  if (options.on_listening) {
+    options.on_listening(url);
   } else {
     std::fprintf(stderr, "listening on %s\n", url.c_str());
   }

@@ -1,4 +1,4 @@
-// The modern half of a server: every request stands for itself, on whatever it came.
+// Serves the requests of the modern era. Each request is independent of all others, on every transport.
 #pragma once
 
 #include <memory>
@@ -11,17 +11,21 @@
 
 namespace fairlead::mcp {
 
+// The data that all modern requests share: of one stream connection, or of all HTTP endpoints of a server.
 struct ModernServer {
-  ModernServer(std::shared_ptr<ServerState> offered, std::shared_ptr<Subscriptions> open, Log to)
-      : server(std::move(offered)), subscriptions(std::move(open)), log(std::move(to)) {}
+  ModernServer(std::shared_ptr<ServerState> server_state,
+               std::shared_ptr<SubscriptionRegistry> open_subscriptions, Log log_sink)
+      : server(std::move(server_state)),
+        subscriptions(std::move(open_subscriptions)),
+        log(std::move(log_sink)) {}
 
   std::shared_ptr<ServerState> server;
-  std::shared_ptr<Subscriptions> subscriptions;
+  std::shared_ptr<SubscriptionRegistry> subscriptions;
   Log log;
 };
 
-// Serves one request (its peer is not asked for), of which `facts` are known; `link` leads back to whoever
-// sent it.
+// Serves one request. `facts` are the facts of its message; `link` sends messages to the client.
+// request.peer() is not used and may be null.
 Task<Answer> serve_modern(std::shared_ptr<const ModernServer> modern, Request request,
                           std::shared_ptr<const CallFacts> facts, std::shared_ptr<ClientLink> link);
 

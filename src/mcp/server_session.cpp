@@ -14,78 +14,77 @@ namespace fairlead::mcp {
 
 namespace {
 
-Error unknown_method(const Request& request) {
+Error unknown_method_error(const Request& request) {
   return rpc::method_not_found(request.method());
 }
 
 bool is_only_modern(std::string_view method) {
-  return find_method(method, kNewest) && !find_method(method, kNewestLegacy);
+  return find_method(method, kNewestRevision) && !find_method(method, kNewestLegacyRevision);
 }
 
-// What a session keeps of its client for as long as it lasts.
-constexpr std::size_t kMaxClientDescription = 64u << 10;
+// Maximum size of the description of a client (capabilities and clientInfo), which its session stores.
+constexpr std::size_t kMaxClientDescriptionBytes = 64u << 10;
 
-// Not a part of the frame, which may be much larger.
+// Copies the value, since sharing the frame of the message would keep the whole frame in memory.
 json::Raw copy_of(json::View value) {
   return value.absent() ? json::Raw() : json::Raw::trusted(Bytes::copy_of(value.text()));
 }
 
 Result<ByteCharge> charge_description(std::shared_ptr<ByteAccount> account, std::size_t bytes) {
-  if (bytes > kMaxClientDescription)
+  if (bytes > kMaxClientDescriptionBytes)
     return rpc::invalid_params(
         "capabilities and clientInfo are over the limit max_client_description_bytes (" +
-        std::to_string(kMaxClientDescription) + ")");
+        std::to_string(kMaxClientDescriptionBytes) + ")");
   ByteCharge charge(std::move(account));
   const ChargeOutcome outcome = charge.resize(bytes);
   if (outcome == ChargeOutcome::charged) return charge;
-  return Error::rpc(rpc::kInternalError, charge.refusal(outcome).message());
+  return Error::rpc(rpc::kInternalError, charge.refusal_error(outcome).message());
 }
 
 }  // namespace
 
 ServerSession::ServerSession(std::shared_ptr<ServerState> server, Loop& loop, PostedBytes posted, Log log,
-                             PrincipalPtr principal, std::shared_ptr<SubscriptionShares> shares)
+                             PrincipalPtr principal, std::shared_ptr<SubscriptionQuota> quota)
     : server_(server),
       modern_(std::make_shared<const ModernServer>(
-          std::move(server), std::make_shared<Subscriptions>(kMostSubscriptions, std::move(shares)), log)),
+          std::move(server), std::make_shared<SubscriptionRegistry>(kMaxListens, std::move(quota)), log)),
       loop_(loop),
-      posted_(std::move(posted)),
+      posted_bytes_(std::move(posted)),
       log_(std::move(log)),
       principal_(std::move(principal)),
-      session_(server_->next_session()) {}
+      session_(server_->next_session_id()) {}
 
-// What is left of a session that has ended and is used on its loop only. The backend forgets the session
-// after its subscriptions.
-struct ServerSession::Ended {
-  explicit Ended(ServerSession& of)
-      : server(of.server_),
-        session(of.session_),
-        account(std::move(of.account_)),
-        legacy(std::exchange(of.legacy_, std::nullopt)) {}
-  Ended(const Ended&) = delete;
-  ~Ended() {
+// The state of an ended session, which is released on the loop of the session. The destructor notifies the
+// backend that the session has ended, after the subscriptions have been released.
+struct ServerSession::EndedSession {
+  explicit EndedSession(ServerSession& ended)
+      : server(ended.server_),
+        session(ended.session_),
+        account(std::move(ended.account_)),
+        legacy(std::exchange(ended.legacy_, std::nullopt)) {}
+  EndedSession(const EndedSession&) = delete;
+  ~EndedSession() {
     legacy.reset();
-    if (server->backend) server->backend->session_ended(session);
+    if (server->backend) server->backend->on_session_ended(session);
   }
 
   std::shared_ptr<ServerState> server;
   std::string session;
   std::shared_ptr<ByteAccount> account;
-  std::optional<Legacy> legacy;
+  std::optional<LegacyState> legacy;
 };
 
-// On any thread: one that tells of a change may have the last reference.
+// May run on any thread: a thread that calls ChangeListener methods may own the last reference.
 ServerSession::~ServerSession() {
-  loop_.spawn(release(std::make_unique<Ended>(*this), loop_));
+  loop_.spawn(release_session_state(std::make_unique<EndedSession>(*this), loop_));
 }
 
-Task<void> ServerSession::release(std::unique_ptr<Ended> ended, Loop& loop) {
+Task<void> ServerSession::release_session_state(std::unique_ptr<EndedSession> ended, Loop& loop) {
   if (!ended->legacy) co_return;
-  Task<void> ending = end_subscriptions(std::move(ended->legacy->subscriptions), loop);
-  co_await ending;
+  co_await end_subscriptions(std::move(ended->legacy->subscriptions), loop);
 }
 
-// Pauses, since the end of a subscription may cost the backend a request to a server.
+// Works in slices, since the end of a subscription may cause a request of the backend to a server.
 Task<void> ServerSession::end_subscriptions(LegacySubscriptions subscriptions, Loop& loop) {
   Slices slices;
   while (!subscriptions.empty()) {
@@ -96,76 +95,82 @@ Task<void> ServerSession::end_subscriptions(LegacySubscriptions subscriptions, L
 
 std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,
                                            std::shared_ptr<Connection> connection, Limits limits, Log log,
-                                           PrincipalPtr principal,
-                                           std::shared_ptr<SubscriptionShares> shares) {
+                                           PrincipalPtr principal, std::shared_ptr<SubscriptionQuota> quota) {
   std::shared_ptr<ServerSession> session(new ServerSession(server, connection->loop(),
                                                            PostedBytes(limits.max_backlog_bytes), log,
-                                                           std::move(principal), std::move(shares)));
+                                                           std::move(principal), std::move(quota)));
   auto methods = std::make_shared<Methods>();
-  methods->otherwise([session](Request request) { return session->handle(std::move(request)); });
+  methods->fallback([session](Request request) { return session->handle_request(std::move(request)); });
   PeerOptions options;
   options.limits = limits;
   options.log = std::move(log);
-  options.noise = Noise::skip;  // two programs that answer noise would answer each other for ever
+  options.malformed_frames =
+      MalformedFramePolicy::skip;  // a peer that answers each one could answer another such peer for ever
   options.dialect = dialect();
-  // Only this revision has arrays; on a stream others are passed over like any line that is no message.
-  options.batch_now = [session] {
+  // Only revision 2025-03-26 has batches. In all other revisions an array is skipped like any malformed
+  // frame.
+  options.batches_allowed = [session] {
     return session->legacy_ && session->legacy_->revision == Revision::r2025_03_26;
   };
-  options.on_ending = [session] {
+  options.on_draining = [session] {
     session->modern_->subscriptions->end_all();
-    session->server_->tasks->end_session(session->session_);
+    session->server_->task_store->end_session(session->session_);
   };
   session->account_ = connection->account();
   auto peer = Peer::start(std::move(connection), std::move(methods), std::move(options));
   session->peer_ = peer;
-  server->listen(session);
+  server->add_listener(session);
   return peer;
 }
 
 // ---- requests -------------------------------------------------------------------------------------------
 
-// A request that says which revision it speaks is modern; every other one belongs to the legacy session.
-Task<Answer> ServerSession::handle(Request request) {
+// A request is modern if it contains a member of the envelope, or if it precedes initialize and its method
+// exists only in the modern era. Every other request belongs to the legacy session.
+Task<Answer> ServerSession::handle_request(Request request) {
   std::shared_ptr<const CallFacts> facts = CallFacts::of(request.message());
   if (facts->problem()) return ready_task<Answer>(*facts->problem());
   const bool modern = !facts->protocol_version.absent() || !facts->client_capabilities.absent() ||
                       (!legacy_ && is_only_modern(request.method()));
   return modern ? serve_modern(modern_, std::move(request), std::move(facts), shared_from_this())
-                : handle_legacy(std::move(request), std::move(facts));
+                : handle_legacy_request(std::move(request), std::move(facts));
 }
 
 // ---- legacy era -----------------------------------------------------------------------------------------
 
-Task<Answer> ServerSession::handle_legacy(Request request, std::shared_ptr<const CallFacts> facts) {
+Task<Answer> ServerSession::handle_legacy_request(Request request, std::shared_ptr<const CallFacts> facts) {
   if (request.is_notification()) return ready_task<Answer>(json::Raw::null());
-  if (std::optional<Error> problem = problem_of(*facts)) return ready_task<Answer>(std::move(*problem));
+  if (std::optional<Error> problem = check_request_params(*facts))
+    return ready_task<Answer>(std::move(*problem));
   if (request.id() == "null")
     return ready_task<Answer>(rpc::invalid_request("Invalid Request: a null id is not allowed"));
   const std::string_view name = request.method();
-  if (name == "initialize") return ready_task(initialize(request));
+  if (name == "initialize") return ready_task(handle_initialize(request));
   if (name == "ping") return ready_task<Answer>(json::Raw::trusted(Bytes::constant("{}"), true));
-  const MethodInfo* method = find_method(name, legacy_ ? legacy_->revision : kNewestLegacy);
-  if (!method || method->sender == Sender::server || method->notification ||
+  const MethodInfo* method = find_method(name, legacy_ ? legacy_->revision : kNewestLegacyRevision);
+  if (!method || method->sender == Sender::server || method->is_notification ||
       !has_capability(*server_, method->capability)) {
-    return ready_task<Answer>(unknown_method(request));
+    return ready_task<Answer>(unknown_method_error(request));
   }
-  if (!legacy_) return ready_task<Answer>(rpc::invalid_request("Invalid Request: initialize comes first"));
-  if (name == "logging/setLevel") return ready_task(set_level(request.args()));
-  if (name == "resources/unsubscribe") return ready_task(unsubscribe(request.args()));
-  if (name == "resources/subscribe") return subscribe(std::move(request));
+  if (!legacy_)
+    return ready_task<Answer>(rpc::invalid_request("Invalid Request: initialize must be the first request"));
+  if (name == "logging/setLevel") return ready_task(handle_set_level(request.params_view()));
+  if (name == "resources/unsubscribe") return ready_task(handle_unsubscribe(request.params_view()));
+  if (name == "resources/subscribe") return handle_subscribe(std::move(request));
 
-  std::shared_ptr<RequestState> state = legacy_state();
+  std::shared_ptr<RequestState> state = make_legacy_request_state();
   state->id = request.id();
   state->meta = part_of(request.message(), facts->meta);
   state->facts = std::move(facts);
   state->stop = request.stop();
-  FeatureCall call{server_, std::move(state), std::string(name), request.params(), log_, request.message()};
-  return dispatch(std::move(call), *method);
+  FeatureRequest feature_request{server_, std::move(state), std::string(name), request.params(),
+                                 log_,    request.message()};
+  return dispatch(std::move(feature_request), *method);
 }
 
-// What is known of the client whatever it asks for.
-std::shared_ptr<RequestState> ServerSession::legacy_state() {
+// Makes a request state with the data that the session has stored about the client. The caller adds the data
+// of the request, if there is one.
+std::shared_ptr<RequestState> ServerSession::make_legacy_request_state() {
   auto state = std::make_shared<RequestState>();
   state->revision = legacy_->revision;
   state->link = shared_from_this();
@@ -175,11 +180,11 @@ std::shared_ptr<RequestState> ServerSession::legacy_state() {
   return state;
 }
 
-Answer ServerSession::initialize(const Request& request) {
-  const json::Members params(request.message().members(), request.args(),
+Answer ServerSession::handle_initialize(const Request& request) {
+  const json::Members params(request.message().members(), request.params_view(),
                              {"protocolVersion", "capabilities", "clientInfo"});
-  const std::optional<std::string> asked = params["protocolVersion"].as_string();
-  if (!asked) return rpc::invalid_params("protocolVersion is not a string");
+  const std::optional<std::string> requested = params["protocolVersion"].as_string();
+  if (!requested) return rpc::invalid_params("protocolVersion is not a string");
   const json::View capabilities = params["capabilities"];
   if (!capabilities.is(json::Type::object)) return rpc::invalid_params("capabilities is not an object");
   const json::View info = params["clientInfo"];
@@ -187,20 +192,20 @@ Answer ServerSession::initialize(const Request& request) {
     return rpc::invalid_params("clientInfo is not an object");
   Result<ByteCharge> charge = charge_description(account_, capabilities.text().size() + info.text().size());
   if (!charge) return charge.error();
-  // The two lists never mix: a modern version is not negotiated here.
-  const std::optional<Revision> known = revision_named(*asked);
-  const Revision revision = known && !is_modern(*known) ? *known : kNewestLegacy;
+  // initialize never negotiates a revision of the modern era.
+  const std::optional<Revision> known = revision_named(*requested);
+  const Revision revision = known && !is_modern(*known) ? *known : kNewestLegacyRevision;
   if (legacy_) loop_.spawn(end_subscriptions(std::move(legacy_->subscriptions), loop_));
-  legacy_ = Legacy{.revision = revision,
-                   .capabilities = copy_of(capabilities),
-                   .client_info = copy_of(info),
-                   .charge = std::move(*charge),
-                   .log_level = LoggingLevel::debug,
-                   .subscriptions = {}};
+  legacy_ = LegacyState{.revision = revision,
+                        .capabilities = copy_of(capabilities),
+                        .client_info = copy_of(info),
+                        .charge = std::move(*charge),
+                        .log_level = LoggingLevel::debug,
+                        .subscriptions = {}};
   if (server_->backend) {
-    server_->backend->session_began(session_, [weak = weak_from_this()] {
+    server_->backend->on_session_began(session_, [weak = weak_from_this()] {
       const auto self = weak.lock();
-      return self ? std::optional<Context>(self->legacy_state()) : std::nullopt;
+      return self ? std::optional<Context>(self->make_legacy_request_state()) : std::nullopt;
     });
   }
   json::Writer out;
@@ -213,127 +218,130 @@ Answer ServerSession::initialize(const Request& request) {
   return out.finish();
 }
 
-Answer ServerSession::set_level(json::View params) {
-  constexpr std::size_t kLongestLevel = 16;
+Answer ServerSession::handle_set_level(json::View params) {
+  constexpr std::size_t kMaxLevelBytes = 16;
   const std::optional<LoggingLevel> level =
-      logging_level_named(params["level"].as_string(kLongestLevel).value_or(""));
+      logging_level_named(params["level"].as_string(kMaxLevelBytes).value_or(""));
   if (!level) return rpc::invalid_params("level is not a logging level");
   legacy_->log_level = *level;
-  if (server_->backend) server_->backend->log_level_set(session_, *level);
+  if (server_->backend) server_->backend->on_log_level_set(session_, *level);
   return json::Raw::trusted(Bytes::constant("{}"), true);
 }
 
-Task<Answer> ServerSession::subscribe(Request request) {
-  const json::View given = request.message().param("uri");
-  if (!given.is(json::Type::string)) co_return rpc::invalid_params("uri is not a string");
-  const std::optional<std::string> uri = given.as_string(kMostUriBytes);
+Task<Answer> ServerSession::handle_subscribe(Request request) {
+  const json::View uri_param = request.message().param("uri");
+  if (!uri_param.is(json::Type::string)) co_return rpc::invalid_params("uri is not a string");
+  const std::optional<std::string> uri = uri_param.as_string(kMaxSubscribedUriBytes);
   if (!uri)
-    co_return rpc::invalid_params("uri is over the limit max_uri_bytes (" + std::to_string(kMostUriBytes) +
-                                  ")");
-  if (legacy_->subscriptions.size() >= kMostUris && !legacy_->subscriptions.contains(*uri))
-    co_return too_many_resources();
+    co_return rpc::invalid_params("uri is over the limit max_uri_bytes (" +
+                                  std::to_string(kMaxSubscribedUriBytes) + ")");
+  if (legacy_->subscriptions.size() >= kMaxSubscribedUris && !legacy_->subscriptions.contains(*uri))
+    co_return too_many_subscribed_resources_error();
   if (is_subscribed(*uri)) co_return json::Raw::trusted(Bytes::constant("{}"), true);
-  Result<SubscriptionShares::Share> share = modern_->subscriptions->shares().take(*principal_, 1);
-  if (!share) co_return share.error();
-  const auto place = std::make_shared<LegacySubscription>(std::move(*share));
-  legacy_->subscriptions.insert_or_assign(*uri, place);
+  Result<SubscriptionQuota::Charge> charge = modern_->subscriptions->quota().charge(*principal_, 1);
+  if (!charge) co_return charge.error();
+  const auto subscription = std::make_shared<LegacySubscription>(std::move(*charge));
+  legacy_->subscriptions.insert_or_assign(*uri, subscription);
   if (server_->backend) {
-    // The client may unsubscribe meanwhile, or subscribe once more: then what is made is let go of here.
-    Task<Result<std::shared_ptr<void>>> subscribing = subscribe_at_backend(*uri, request.stop());
-    Result<std::shared_ptr<void>> made = co_await subscribing;
-    if (made && request.stop().stop_requested()) made = Error(ErrorKind::cancelled, "given up");
-    if (!made) {
-      const auto still = legacy_->subscriptions.find(*uri);
-      if (still != legacy_->subscriptions.end() && still->second == place)
-        legacy_->subscriptions.erase(still);
-      co_return made.error();
+    // Meanwhile the client may unsubscribe or subscribe again. Then `subscription` is no longer in the map,
+    // and the handle of the backend is released with `subscription` when this function returns.
+    Result<std::shared_ptr<void>> handle = co_await subscribe_at_backend(*uri, request.stop());
+    if (handle && request.stop().stop_requested())
+      handle = Error(ErrorKind::cancelled, "the client cancelled the request");
+    if (!handle) {
+      const auto current = legacy_->subscriptions.find(*uri);
+      if (current != legacy_->subscriptions.end() && current->second == subscription)
+        legacy_->subscriptions.erase(current);
+      co_return handle.error();
     }
-    place->at_backend = std::move(*made);
+    subscription->backend_subscription = std::move(*handle);
   }
   co_return json::Raw::trusted(Bytes::constant("{}"), true);
 }
 
-// One that is only being made does not count: it may come to nothing, or be cancelled.
+// A subscription does not count before the backend has completed it, since it may still fail or be cancelled.
 bool ServerSession::is_subscribed(const std::string& uri) const {
   const auto known = legacy_->subscriptions.find(uri);
-  return known != legacy_->subscriptions.end() && (!server_->backend || known->second->made_at_backend());
+  return known != legacy_->subscriptions.end() &&
+         (!server_->backend || known->second->has_backend_subscription());
 }
 
 Task<Result<std::shared_ptr<void>>> ServerSession::subscribe_at_backend(std::string uri,
                                                                         std::stop_token stop) {
   BackendSubscription subscription(std::move(uri), session_, principal_);
   subscription.stop = std::move(stop);
-  subscription.updated = [weak = weak_from_this()](const std::string& changed) {
+  subscription.on_updated = [weak = weak_from_this()](const std::string& changed) {
     const auto self = weak.lock();
     if (!self) return;
-    if (self->loop_.here()) return self->tell_updated(changed);
-    if (!self->pending_.add(changed, self->posted_, self->log_)) return;
+    if (self->loop_.in_loop_thread()) return self->send_resource_updated(changed);
+    if (!self->pending_changes_.add(changed, self->posted_bytes_, self->log_)) return;
     self->loop_.post([self, changed] {
-      self->pending_.take(changed);
-      self->tell_updated(changed);
+      self->pending_changes_.remove(changed);
+      self->send_resource_updated(changed);
     });
   };
   return server_->backend->subscribe(std::move(subscription));
 }
 
-Answer ServerSession::unsubscribe(json::View params) {
-  const json::View given = params["uri"];
-  if (!given.is(json::Type::string)) return rpc::invalid_params("uri is not a string");
-  // A longer one is that of no subscription.
-  if (const std::optional<std::string> uri = given.as_string(kMostUriBytes))
+Answer ServerSession::handle_unsubscribe(json::View params) {
+  const json::View uri_param = params["uri"];
+  if (!uri_param.is(json::Type::string)) return rpc::invalid_params("uri is not a string");
+  // A longer URI is ignored, since no subscription has one.
+  if (const std::optional<std::string> uri = uri_param.as_string(kMaxSubscribedUriBytes))
     legacy_->subscriptions.erase(*uri);
   return json::Raw::trusted(Bytes::constant("{}"), true);
 }
 
-// ---- both: the way back to the client -------------------------------------------------------------------
+// ---- both eras: messages to the client ------------------------------------------------------------------
 
-void ServerSession::notify(std::string_view method, const json::Raw& params, std::string_view about) {
+void ServerSession::notify(std::string_view method, const json::Raw& params,
+                           std::string_view related_request) {
   const auto peer = peer_.lock();
   if (!peer) return;
-  const Result<void> posted = peer->post_notification(method, params, Concerning{about});
+  const Result<void> posted = peer->post_notification(method, params, RelatedRequest{related_request});
   if (!posted)
     log_.debug("notification not sent",
                {{"method", std::string(method)}, {"reason", posted.error().message()}});
 }
 
-Task<Result<json::Raw>> ServerSession::request(std::string method, json::Raw params, std::string about,
-                                               std::stop_token stop) {
+Task<Result<json::Raw>> ServerSession::request(std::string method, json::Raw params,
+                                               std::string related_request, std::stop_token stop) {
   const auto peer = peer_.lock();
-  if (!peer) co_return Error(ErrorKind::closed, "the client is gone");
-  // People answer these: they take their time.
+  if (!peer) co_return Error(ErrorKind::closed, "the client has disconnected");
+  // Long enough for a user to answer.
   CallOptions options(std::chrono::minutes(10));
   options.stop = std::move(stop);
-  options.concerning = std::move(about);
+  options.related_request_id = std::move(related_request);
   Result<json::Raw> answer = co_await peer->call(method, std::move(params), std::move(options));
   co_return answer;
 }
 
-void ServerSession::close_stream(std::string_view about) {
-  if (const auto peer = peer_.lock()) peer->connection().close_stream_of(about);
+void ServerSession::close_stream(std::string_view related_request) {
+  if (const auto peer = peer_.lock()) peer->connection().close_request_stream(related_request);
 }
 
-void ServerSession::list_changed(ListKind kind) {
-  if (!pending_.add(kind)) return;
+void ServerSession::on_list_changed(ListKind kind) {
+  if (!pending_changes_.add(kind)) return;
   loop_.post([self = shared_from_this(), kind] {
-    self->pending_.take(kind);
-    self->tell_list_changed(kind);
+    self->pending_changes_.remove(kind);
+    self->send_list_changed(kind);
   });
 }
 
-void ServerSession::resource_updated(const std::string& uri) {
-  if (!pending_.add(uri, posted_, log_)) return;
+void ServerSession::on_resource_updated(const std::string& uri) {
+  if (!pending_changes_.add(uri, posted_bytes_, log_)) return;
   loop_.post([self = shared_from_this(), uri] {
-    self->pending_.take(uri);
-    if (self->legacy_ && self->legacy_->subscriptions.contains(uri)) self->tell_updated(uri);
+    self->pending_changes_.remove(uri);
+    if (self->legacy_ && self->legacy_->subscriptions.contains(uri)) self->send_resource_updated(uri);
   });
 }
 
-// Legacy clients are told of changes as soon as they are there.
-void ServerSession::tell_list_changed(ListKind kind) {
-  if (legacy_) notify(changed_method(kind), json::Raw(), {});
+// A legacy client is notified of list changes from initialize on, without a subscription.
+void ServerSession::send_list_changed(ListKind kind) {
+  if (legacy_) notify(list_changed_method(kind), json::Raw(), {});
 }
 
-void ServerSession::tell_updated(const std::string& uri) {
+void ServerSession::send_resource_updated(const std::string& uri) {
   json::Writer params;
   params.begin_object().key("uri").string(uri).end_object();
   notify("notifications/resources/updated", params.finish(), {});

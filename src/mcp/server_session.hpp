@@ -1,5 +1,5 @@
-// ServerSession: one client of a server on a stream connection. It decides the era of each request, keeps
-// what the legacy era remembers between requests, and hands requests to the features.
+// ServerSession: serves one client on a stream connection. It determines the era of each request, stores the
+// session state of a legacy client, and dispatches requests to the features.
 #pragma once
 
 #include <map>
@@ -18,86 +18,87 @@
 
 namespace fairlead::mcp {
 
-// Modern subscriptions one connection may carry (max_listens).
-inline constexpr std::size_t kMostSubscriptions = 1024;
+// Maximum number of concurrent subscriptions/listen requests on one connection (max_listens).
+inline constexpr std::size_t kMaxListens = 1024;
 
 class ServerSession final : public ChangeListener,
                             public ClientLink,
                             public std::enable_shared_from_this<ServerSession> {
  public:
   ~ServerSession() override;
-  // Serves until the connection ends. The session is kept by its peer. Its subscriptions are counted in
-  // `shares`.
+  // Serves until the connection ends. The returned peer owns the session. The session's subscriptions are
+  // charged to `quota`.
   static std::shared_ptr<Peer> start(std::shared_ptr<ServerState> server,
                                      std::shared_ptr<Connection> connection, Limits limits, Log log,
-                                     PrincipalPtr principal, std::shared_ptr<SubscriptionShares> shares);
+                                     PrincipalPtr principal, std::shared_ptr<SubscriptionQuota> quota);
 
   // ClientLink
   Loop& loop() noexcept override { return loop_; }
-  const PostedBytes& posted() const noexcept override { return posted_; }
-  void notify(std::string_view method, const json::Raw& params, std::string_view about) override;
-  Task<Result<json::Raw>> request(std::string method, json::Raw params, std::string about,
+  const PostedBytes& posted_bytes() const noexcept override { return posted_bytes_; }
+  void notify(std::string_view method, const json::Raw& params, std::string_view related_request) override;
+  Task<Result<json::Raw>> request(std::string method, json::Raw params, std::string related_request,
                                   std::stop_token stop) override;
-  void close_stream(std::string_view about) override;
+  void close_stream(std::string_view related_request) override;
   const PrincipalPtr& principal() const noexcept override { return principal_; }
   std::string_view session() const noexcept override { return session_; }
 
-  // ChangeListener, from any thread; session() and principal() are its too
-  void list_changed(ListKind kind) override;
-  void resource_updated(const std::string& uri) override;
+  // ChangeListener: called from any thread. session() and principal() above override methods of
+  // ChangeListener too.
+  void on_list_changed(ListKind kind) override;
+  void on_resource_updated(const std::string& uri) override;
 
  private:
   struct LegacySubscription {
-    explicit LegacySubscription(SubscriptionShares::Share taken) : share(std::move(taken)) {}
-    bool made_at_backend() const noexcept { return at_backend.use_count() > 0; }
+    explicit LegacySubscription(SubscriptionQuota::Charge quota_charge) : charge(std::move(quota_charge)) {}
+    bool has_backend_subscription() const noexcept { return backend_subscription.use_count() > 0; }
 
-    SubscriptionShares::Share share;
-    std::shared_ptr<void> at_backend;  // keeps the backend's subscription, once that is made
+    SubscriptionQuota::Charge charge;
+    std::shared_ptr<void> backend_subscription;  // from Backend::subscribe(); empty until it has completed
   };
   using LegacySubscriptions = std::map<std::string, std::shared_ptr<LegacySubscription>>;  // by URI
-  // What the legacy era knows of its client once it has initialized.
-  struct Legacy {
+  // State of a legacy client after `initialize`.
+  struct LegacyState {
     Revision revision;
     json::Raw capabilities;
     json::Raw client_info;
-    ByteCharge charge;  // of both
+    ByteCharge charge;  // for the bytes of capabilities and client_info
     LoggingLevel log_level = LoggingLevel::debug;
     LegacySubscriptions subscriptions;
   };
 
-  struct Ended;
-  static Task<void> release(std::unique_ptr<Ended> ended, Loop& loop);
+  struct EndedSession;
+  static Task<void> release_session_state(std::unique_ptr<EndedSession> ended, Loop& loop);
   static Task<void> end_subscriptions(LegacySubscriptions subscriptions, Loop& loop);
 
   ServerSession(std::shared_ptr<ServerState> server, Loop& loop, PostedBytes posted, Log log,
-                PrincipalPtr principal, std::shared_ptr<SubscriptionShares> shares);
+                PrincipalPtr principal, std::shared_ptr<SubscriptionQuota> quota);
 
-  Task<Answer> handle(Request request);
+  Task<Answer> handle_request(Request request);
 
   // Legacy era.
-  Task<Answer> handle_legacy(Request request, std::shared_ptr<const CallFacts> facts);
-  Answer initialize(const Request& request);
-  Answer set_level(json::View params);
-  Task<Answer> subscribe(Request request);
+  Task<Answer> handle_legacy_request(Request request, std::shared_ptr<const CallFacts> facts);
+  Answer handle_initialize(const Request& request);
+  Answer handle_set_level(json::View params);
+  Task<Answer> handle_subscribe(Request request);
   bool is_subscribed(const std::string& uri) const;
   Task<Result<std::shared_ptr<void>>> subscribe_at_backend(std::string uri, std::stop_token stop);
-  Answer unsubscribe(json::View params);
-  std::shared_ptr<RequestState> legacy_state();
+  Answer handle_unsubscribe(json::View params);
+  std::shared_ptr<RequestState> make_legacy_request_state();
 
-  void tell_list_changed(ListKind kind);
-  void tell_updated(const std::string& uri);
+  void send_list_changed(ListKind kind);
+  void send_resource_updated(const std::string& uri);
 
   std::shared_ptr<ServerState> server_;
   std::shared_ptr<const ModernServer> modern_;
   Loop& loop_;
-  const PostedBytes posted_;
-  PendingChanges pending_;
+  const PostedBytes posted_bytes_;  // limits what other threads post to the loop for this client
+  PendingChanges pending_changes_;
   Log log_;
   PrincipalPtr principal_;
   std::string session_;
   std::weak_ptr<Peer> peer_;
-  std::shared_ptr<ByteAccount> account_;  // of the client; null: without a budget
-  std::optional<Legacy> legacy_;
+  std::shared_ptr<ByteAccount> account_;  // the byte account of the client; null if no byte budget applies
+  std::optional<LegacyState> legacy_;
 };
 
 }  // namespace fairlead::mcp

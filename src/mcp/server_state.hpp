@@ -1,4 +1,4 @@
-// What a Server is made of, shared with the sessions that serve it.
+// ServerState: the state of a Server, shared with the sessions that serve it.
 #pragma once
 
 #include <atomic>
@@ -21,19 +21,19 @@
 
 namespace fairlead::mcp {
 
-// Someone to be told of changes. Called from the thread that made them.
+// Receives notifications of changes on behalf of one client. Called on the thread that made the change.
 class ChangeListener {
  public:
   virtual ~ChangeListener() = default;
-  // Whose ears these are; see Context.
+  // The session and the principal of the client; see Context.
   virtual std::string_view session() const noexcept = 0;
   virtual const PrincipalPtr& principal() const noexcept = 0;
-  virtual void list_changed(ListKind kind) = 0;
-  virtual void resource_updated(const std::string& uri) = 0;
-  // `detailed` is the task as notifications/tasks has it.
-  virtual void task_changed(const std::string& id, const json::Raw& detailed) {
+  virtual void on_list_changed(ListKind kind) = 0;
+  virtual void on_resource_updated(const std::string& uri) = 0;
+  // `detailed_task` is the complete state of the task, as the params of notifications/tasks contain it.
+  virtual void on_task_changed(const std::string& id, const json::Raw& detailed_task) {
     static_cast<void>(id);
-    static_cast<void>(detailed);
+    static_cast<void>(detailed_task);
   }
 };
 
@@ -42,52 +42,59 @@ class ClientLink;
 struct ServerState {
   explicit ServerState(Implementation implementation) : info(std::move(implementation)) {}
 
-  // Set before serving, not changed afterwards.
+  // Set before serving, not changed afterwards:
   Implementation info;
   std::string instructions;
-  std::string endpoint;  // see Server::endpoint()
+  std::string configured_endpoint_name;  // see Server::endpoint_name(); empty if not set
   std::size_t page_size = 0;
   CacheHint cache_hint;
   Extensions extensions;
   std::shared_ptr<const Sealer> sealer = std::make_shared<const Sealer>(
       std::vector<std::string>{Sealer::random_key()}, std::chrono::minutes(10));
 
-  std::shared_ptr<Backend> backend;  // answers instead of the catalogue, when there is one
+  std::shared_ptr<Backend> backend;  // if set, serves requests instead of the catalogue
 
-  std::shared_ptr<TaskStore> tasks = std::make_shared<TaskStore>(TaskOptions());
-  std::atomic<bool> has_tools = false;     // from the first tool on that is registered
-  std::atomic<bool> offers_tasks = false;  // from the first tool on that may run as one
+  std::shared_ptr<TaskStore> task_store = std::make_shared<TaskStore>(TaskOptions());
+  std::atomic<bool> has_tools = false;     // set when the first tool is registered, never reset
+  std::atomic<bool> offers_tasks = false;  // set when the first tool that may run as a task is registered
 
-  const std::string& endpoint_name() const noexcept { return endpoint.empty() ? info.name : endpoint; }
+  const std::string& endpoint_name() const noexcept {
+    return configured_endpoint_name.empty() ? info.name : configured_endpoint_name;
+  }
 
   std::shared_ptr<const Catalogue> catalogue() const {
     const std::lock_guard lock(mutex_);
     return catalogue_;
   }
-  // Replaces the catalogue by a changed copy, if `edit` says that it changed something, and tells whoever
-  // listens.
-  bool change(ListKind kind, const std::function<bool(Catalogue&)>& edit);
-  void listen(const std::shared_ptr<ChangeListener>& listener);
-  void tell_updated(const std::string& uri);
-  void tell_task(const std::string& id, const json::Raw& detailed);
-  void tell_changed(ListKind kind, const Concerns& concerns = nullptr);
+  // Calls `edit` with a copy of the catalogue. If `edit` returns true, replaces the catalogue by the copy,
+  // notifies all listeners that the list of `kind` has changed, and returns true. Thread-safe.
+  bool edit_catalogue(ListKind kind, const std::function<bool(Catalogue&)>& edit);
+  // The listener is notified for as long as it exists.
+  void add_listener(const std::shared_ptr<ChangeListener>& listener);
+  // Notify the listeners; the last function only those for whose client `predicate` returns true, or all if
+  // it is empty. Thread-safe.
+  void notify_resource_updated(const std::string& uri);
+  void notify_task_changed(const std::string& id, const json::Raw& detailed_task);
+  void notify_list_changed(ListKind kind, const ClientPredicate& predicate = nullptr);
 
-  // Who was sent to a URL, by the id that had (2025-11-25); of the last 10,000.
-  void sent_to_url(const std::string& elicitation_id, std::weak_ptr<ClientLink> client);
-  std::shared_ptr<ClientLink> take_sent(const std::string& elicitation_id);
+  // Stores which client was sent a URL elicitation (revision 2025-11-25), for the last 10,000 elicitations.
+  // The second function returns that client and erases it here. It returns null if the elicitation is unknown
+  // or the client has disconnected.
+  void store_url_elicitation_client(const std::string& elicitation_id, std::weak_ptr<ClientLink> client);
+  std::shared_ptr<ClientLink> extract_url_elicitation_client(const std::string& elicitation_id);
 
-  // A key unlike any other of this server's sessions.
-  std::string next_session() { return std::to_string(++sessions_); }
+  // Returns a key that no other session of this server has.
+  std::string next_session_id() { return std::to_string(++last_session_id_); }
 
  private:
   std::vector<std::shared_ptr<ChangeListener>> listeners();
 
-  std::atomic<std::uint64_t> sessions_ = 0;
+  std::atomic<std::uint64_t> last_session_id_ = 0;
   mutable std::mutex mutex_;
   std::shared_ptr<const Catalogue> catalogue_ = std::make_shared<const Catalogue>();
   WeakList<ChangeListener> listeners_;
-  std::map<std::string, std::weak_ptr<ClientLink>> sent_;
-  std::deque<std::string> sent_order_;
+  std::map<std::string, std::weak_ptr<ClientLink>> url_elicitation_clients_;  // by elicitation id
+  std::deque<std::string> url_elicitation_ids_;                               // oldest first
 };
 
 }  // namespace fairlead::mcp

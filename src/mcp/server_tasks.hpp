@@ -1,33 +1,41 @@
-// Tools that run as tasks, and the methods by which a client looks after them.
+// Runs tools as tasks, and serves the tasks/… methods.
 #pragma once
 
-#include "mcp/running.hpp"
+#include "mcp/handler_run.hpp"
 #include "mcp/subscriptions.hpp"
 #include "mcp/tool_calls.hpp"
 
 namespace fairlead::mcp {
 
-// Whether a call is to be a task from its start. An error when it may not run the way it is asked for.
-// Otherwise sees to it that the handler may become one.
-Result<bool> starts_as_task(const FeatureCall& call, const ToolEntry& tool);
-// The answer to a call that is one from its start, and to one that has become one.
-Answer start_task(const FeatureCall& call, const FoundTool& found);
-Answer keep_task(const FeatureCall& call, const FoundTool& found, GoesOn<ToolResult> handler);
+// Returns whether a tools/call request runs as a task from its start. Fails if the tool has to run as a task
+// but the client did not request or does not support that, or if the client requested a task but the tool
+// does not support tasks. In the modern era also sets RequestState::may_become_task.
+Result<bool> must_start_as_task(const FeatureRequest& request, const ToolEntry& tool);
+// start_task() runs a request as a task from its start; continue_as_task() continues a request whose handler
+// has called become_task(). Both return the answer that contains the task; the handler runs after that answer
+// was sent.
+Answer start_task(const FeatureRequest& request, const ResolvedToolCall& resolved);
+Answer continue_as_task(const FeatureRequest& request, const ResolvedToolCall& resolved,
+                        SuspendedHandler<ToolResult> handler);
 
-// tasks/…, in both forms.
-Task<Answer> serve_tasks(FeatureCall call);
+// Serves the tasks/… methods, in both forms of tasks (see TaskForm).
+Task<Answer> serve_task_request(FeatureRequest request);
 
-// The tasks a subscription asks for by `ids`, those that there are. An error when the client may not ask.
-// Pauses between parts of a long list; the caller keeps the text of `ids`.
+// Reads `ids`, the task ids in the filter of a subscriptions/listen request, and returns those that are ids
+// of tasks of the client. Fails if the client did not declare the tasks extension or `ids` is not an array of
+// strings. Reads a long array in slices. REQUIRES: the text of `ids` outlives the returned task.
 Task<Result<std::set<std::string>>> read_task_filter(std::shared_ptr<ServerState> server,
                                                      std::shared_ptr<RequestState> state, json::View ids);
-// A task as notifications/tasks has it; absent when there is none (any more).
-json::Raw detailed_task(ServerState& server, const RequestState& state, const std::string& id);
+// Returns the complete state of a task, as the params of notifications/tasks contain it; absent if the task
+// is unknown or has been removed.
+json::Raw find_detailed_task_json(ServerState& server, const RequestState& state, const std::string& id);
 
-// A question of a handler: to a task's client, and by a request to a legacy one.
-Task<Result<json::Raw>> ask_as_task(std::shared_ptr<RequestState> state, std::string method, json::Raw params,
-                                    std::string key);
-Task<Result<json::Raw>> ask_legacy_client(std::shared_ptr<RequestState> state, std::string method,
-                                          json::Raw params);
+// Both obtain the response to an input request of a handler. The first adds the input request to the task of
+// the handler, from which a modern client reads it; it fails with `cancelled` if the task has ended, ends
+// before the response, or has reached max_questions. The second sends a request to the client (legacy era).
+Task<Result<json::Raw>> request_input_as_task(std::shared_ptr<RequestState> state, std::string method,
+                                              json::Raw params, std::string key);
+Task<Result<json::Raw>> request_input_from_legacy_client(std::shared_ptr<RequestState> state,
+                                                         std::string method, json::Raw params);
 
 }  // namespace fairlead::mcp

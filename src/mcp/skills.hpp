@@ -1,29 +1,27 @@
-// What a server keeps of the skills it offers, and how it serves them. Private to the layer.
+// Validation of skills, for servers that offer them and clients that read them. Defined in skills.cpp, as are
+// the functions of fairlead/mcp/skill.hpp. Private to the layer.
 #pragma once
 
-#include <map>
-#include <memory>
 #include <string>
-#include <vector>
+#include <string_view>
 
-#include "fairlead/mcp/server.hpp"
 #include "fairlead/mcp/skill.hpp"
-#include "mcp/features.hpp"
+#include "mcp/catalogue.hpp"
 
 namespace fairlead::mcp {
 
-// One to 64 lower case letters, digits and single hyphens, with no hyphen at either end.
+// Returns whether `name` consists of 1 to 64 lower case letters, digits and single hyphens, with no hyphen at
+// either end.
 bool is_skill_name(std::string_view name) noexcept;
-// "sha256:…" of these bytes.
-std::string digest_of(std::string_view bytes);
+// Returns the SHA-256 digest of `bytes` in the form "sha256:HEX".
+std::string sha256_digest(std::string_view bytes);
 
-// Whether an address is below a directory, which ends with a slash, and does not lead out of it again.
+// Returns whether `uri` is below `directory` and does not leave it through "..". REQUIRES: `directory` ends
+// with a slash.
 bool is_in_directory(std::string_view uri, std::string_view directory);
 
-// Makes of a skill what is put into a catalogue: its entry and its files. Kind validation when it is none.
-Result<OfferedSkill> offer(Skill skill);
-
-// skills/list, skills/get and resources/directory/read.
-Answer serve_skills(const FeatureCall& call);
+// Validates a skill and converts it to the form in which a Catalogue contains it. Fails with kind
+// `validation` if the skill is invalid.
+Result<RegisteredSkill> make_registered_skill(Skill skill);
 
 }  // namespace fairlead::mcp

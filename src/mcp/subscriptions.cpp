@@ -7,7 +7,7 @@
 
 namespace fairlead::mcp {
 
-std::string_view changed_method(ListKind kind) {
+std::string_view list_changed_method(ListKind kind) {
   switch (kind) {
     case ListKind::tools: return "notifications/tools/list_changed";
     case ListKind::prompts: return "notifications/prompts/list_changed";
@@ -19,7 +19,7 @@ std::string_view changed_method(ListKind kind) {
 
 Subscription::~Subscription() {
   Loop& loop = link_->loop();
-  if (!loop.here()) loop.post([link = std::move(link_)] {});
+  if (!loop.in_loop_thread()) loop.post([link = std::move(link_)] {});
 }
 
 Task<void> Subscription::acknowledge(std::stop_token stop) {
@@ -27,18 +27,16 @@ Task<void> Subscription::acknowledge(std::stop_token stop) {
   Loop& loop = link_->loop();
   json::Writer params;
   params.begin_object().key("notifications").begin_object();
-  if (wanted_.tools) params.key("toolsListChanged").boolean(true);
-  if (wanted_.prompts) params.key("promptsListChanged").boolean(true);
-  if (wanted_.resources) params.key("resourcesListChanged").boolean(true);
-  if (!wanted_.uris.empty()) {
+  if (filter_.tools) params.key("toolsListChanged").boolean(true);
+  if (filter_.prompts) params.key("promptsListChanged").boolean(true);
+  if (filter_.resources) params.key("resourcesListChanged").boolean(true);
+  if (!filter_.uris.empty()) {
     params.key("resourceSubscriptions");
-    Task<void> writing = write_array(params, wanted_.uris, loop, stop);
-    co_await writing;
+    co_await write_string_array(params, filter_.uris, loop, stop);
   }
-  if (!wanted_.tasks.empty()) {
+  if (!filter_.task_ids.empty()) {
     params.key("taskIds");
-    Task<void> writing = write_array(params, wanted_.tasks, loop, stop);
-    co_await writing;
+    co_await write_string_array(params, filter_.task_ids, loop, stop);
   }
   if (stop.stop_requested()) co_return;
   params.end_object().key("_meta").begin_object().key(kSubscriptionKey).raw(id_).end_object().end_object();
@@ -46,9 +44,9 @@ Task<void> Subscription::acknowledge(std::stop_token stop) {
   link_->notify("notifications/subscriptions/acknowledged", params.finish(), id_);
 }
 
-// The caller keeps `out`, `strings` and `loop`.
-Task<void> Subscription::write_array(json::Writer& out, const std::set<std::string>& strings, Loop& loop,
-                                     std::stop_token stop) {
+// REQUIRES: `out`, `strings` and `loop` outlive the returned task.
+Task<void> Subscription::write_string_array(json::Writer& out, const std::set<std::string>& strings,
+                                            Loop& loop, std::stop_token stop) {
   out.begin_array();
   Slices slices;
   for (const std::string& text : strings) {
@@ -63,38 +61,38 @@ void Subscription::end() {
   link_->loop().post([self = shared_from_this()] { self->ended_.set(); });
 }
 
-void Subscription::list_changed(ListKind kind) {
-  const bool wants = kind == ListKind::tools     ? wanted_.tools
-                     : kind == ListKind::prompts ? wanted_.prompts
-                                                 : wanted_.resources;
-  if (!wants) return;
-  if (!pending_.add(kind)) return;
+void Subscription::on_list_changed(ListKind kind) {
+  const bool included = kind == ListKind::tools     ? filter_.tools
+                        : kind == ListKind::prompts ? filter_.prompts
+                                                    : filter_.resources;
+  if (!included) return;
+  if (!pending_changes_.add(kind)) return;
   link_->loop().post([self = shared_from_this(), kind] {
-    self->pending_.take(kind);
-    self->tell(changed_method(kind));
+    self->pending_changes_.remove(kind);
+    self->notify_client(list_changed_method(kind));
   });
 }
 
-void Subscription::resource_updated(const std::string& uri) {
-  if (wanted_.uris.contains(uri)) part_updated(uri);
+void Subscription::on_resource_updated(const std::string& uri) {
+  if (filter_.uris.contains(uri)) post_resource_updated(uri);
 }
 
-void Subscription::part_updated(const std::string& uri) {
-  if (!pending_.add(uri, link_->posted(), log_)) return;
+void Subscription::post_resource_updated(const std::string& uri) {
+  if (!pending_changes_.add(uri, link_->posted_bytes(), log_)) return;
   link_->loop().post([self = shared_from_this(), uri] {
-    self->pending_.take(uri);
-    self->tell("notifications/resources/updated", uri);
+    self->pending_changes_.remove(uri);
+    self->notify_client("notifications/resources/updated", uri);
   });
 }
 
-void Subscription::task_changed(const std::string& id, const json::Raw& detailed) {
-  if (!wanted_.tasks.contains(id)) return;
+void Subscription::on_task_changed(const std::string& id, const json::Raw& detailed_task) {
+  if (!filter_.task_ids.contains(id)) return;
   json::Writer meta;
   meta.begin_object().key(kSubscriptionKey).raw(id_).end_object();
-  json::Splice splice(detailed.bytes());
-  splice.insert_member(detailed.text(), "_meta", meta.text());
-  const json::Raw params = json::Raw::trusted(splice.joined(), detailed.one_line());
-  Result<PostedBytes::Charge> charge = link_->posted().charge(params.text().size());
+  json::Splice splice(detailed_task.bytes());
+  splice.insert_member(detailed_task.text(), "_meta", meta.text());
+  const json::Raw params = json::Raw::trusted(splice.joined(), detailed_task.is_one_line());
+  Result<PostedBytes::Charge> charge = link_->posted_bytes().charge(params.text().size());
   if (!charge) {
     return log_.debug(
         "notification not sent",
@@ -107,7 +105,7 @@ void Subscription::task_changed(const std::string& id, const json::Raw& detailed
   });
 }
 
-void Subscription::tell(std::string_view method, std::string_view uri) {
+void Subscription::notify_client(std::string_view method, std::string_view uri) {
   if (!acknowledged_ || ended_.is_set()) return;
   json::Writer params;
   params.begin_object();
@@ -116,31 +114,36 @@ void Subscription::tell(std::string_view method, std::string_view uri) {
   link_->notify(method, params.finish(), id_);
 }
 
-Error too_many_resources() {
-  return subscription_limit_error("the resources are", "max_subscribed_resources", kMostUris);
+Error too_many_subscribed_resources_error() {
+  return subscription_limit_error("the resources are", "max_subscribed_resources", kMaxSubscribedUris);
 }
 
-std::optional<Error> Subscriptions::refusal(const Subscription::Wanted& wanted) const {
-  if (open_.size() >= most_) return subscription_limit_error("this connection is", "max_listens", most_);
-  if (wanted.uris.size() > kMostUris || wanted.uris.size() > most_uris_ - uris_) return too_many_resources();
+std::optional<Error> SubscriptionRegistry::check_limits(const Subscription::Filter& filter) const {
+  if (open_.size() >= max_listens_)
+    return subscription_limit_error("this connection is", "max_listens", max_listens_);
+  if (filter.uris.size() > kMaxSubscribedUris || filter.uris.size() > max_subscribed_uris_ - uri_count_)
+    return too_many_subscribed_resources_error();
   return std::nullopt;
 }
 
-Subscriptions::Place::Place(std::shared_ptr<Subscriptions> all, std::shared_ptr<Subscription> one)
-    : all_(std::move(all)), one_(std::move(one)), uris_(one_->wanted().uris.size()) {
-  all_->open_.insert(one_);
-  all_->uris_ += uris_;
-  if (all_->ended_) one_->end();
+SubscriptionRegistry::Registration::Registration(std::shared_ptr<SubscriptionRegistry> subscriptions,
+                                                 std::shared_ptr<Subscription> subscription)
+    : subscriptions_(std::move(subscriptions)),
+      subscription_(std::move(subscription)),
+      uri_count_(subscription_->filter().uris.size()) {
+  subscriptions_->open_.insert(subscription_);
+  subscriptions_->uri_count_ += uri_count_;
+  if (subscriptions_->ended_) subscription_->end();
 }
 
-Subscriptions::Place::~Place() {
-  all_->open_.erase(one_);
-  all_->uris_ -= uris_;
+SubscriptionRegistry::Registration::~Registration() {
+  subscriptions_->open_.erase(subscription_);
+  subscriptions_->uri_count_ -= uri_count_;
 }
 
-void Subscriptions::end_all() {
+void SubscriptionRegistry::end_all() {
   ended_ = true;
-  for (const auto& one : open_) one->end();
+  for (const auto& subscription : open_) subscription->end();
 }
 
 }  // namespace fairlead::mcp

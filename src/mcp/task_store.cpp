@@ -23,85 +23,89 @@ std::string timestamp() {
   return std::string(text, size) + "." + milliseconds + "Z";
 }
 
-bool is_end(TaskStatus status) {
+bool is_final(TaskStatus status) {
   return status >= TaskStatus::completed;
 }
 
 }  // namespace
 
-void TaskStore::touch(TaskRecord& task) {
-  task.now_.updated_at = timestamp();
+void TaskStore::set_updated_now(TaskRecord& task) {
+  task.snapshot_.updated_at = timestamp();
 }
 
-Result<TaskPtr> TaskStore::create(TaskOwner owner, std::optional<std::chrono::milliseconds> ttl, Loop& home,
-                                  TaskRecord::Changed changed) {
+Result<TaskPtr> TaskStore::create(TaskOwner owner, std::optional<std::chrono::milliseconds> ttl, Loop& loop,
+                                  TaskRecord::OnChange on_change) {
   auto task = std::make_shared<TaskRecord>();
   task->id = base64url_encode(Sealer::random_key().substr(0, 18));
   task->owner = std::move(owner);
   task->ttl = std::clamp(ttl.value_or(options_.ttl), std::chrono::milliseconds(1), options_.max_ttl);
   task->poll_interval = options_.poll_interval;
-  task->expires = Clock::now() + task->ttl;
-  task->stop = task->stopping_.get_token();
-  task->home_ = &home;
-  task->changed_ = std::move(changed);
+  task->expires_at = Clock::now() + task->ttl;
+  task->stop = task->stop_source_.get_token();
+  task->loop_ = &loop;
+  task->on_change_ = std::move(on_change);
   task->created_at = timestamp();
-  task->now_.updated_at = task->created_at;
+  task->snapshot_.updated_at = task->created_at;
   const std::lock_guard lock(mutex_);
   if (!make_room_locked()) {
     return Error(ErrorKind::resource_exhausted,
-                 "max_tasks (" + std::to_string(options_.max_tasks) + ") tasks are running or kept");
+                 "max_tasks (" + std::to_string(options_.max_tasks) + ") tasks are running or retained");
   }
   task->number = ++last_number_;
-  numbers_[task->id] = task->number;
+  numbers_by_id_[task->id] = task->number;
   tasks_[task->number] = task;
   return task;
 }
 
-// What has expired goes first, then the oldest whose end its owner knows.
+// Evicts expired tasks; if there are none, the oldest tasks whose end the client has observed. Stops when
+// fewer than max_tasks / 2 tasks are left. Returns false if no task could be evicted.
 bool TaskStore::make_room_locked() {
   if (tasks_.size() < options_.max_tasks) return true;
   const Clock::time_point now = Clock::now();
-  const auto drop = [&](const std::function<bool(const TaskRecord&)>& may_go) {
-    bool dropped = false;
-    for (auto place = tasks_.begin(); place != tasks_.end();) {
-      // One that still runs keeps its place, so that there are never more than max_tasks of them.
-      if (place->second->home_ || !may_go(*place->second)) {
-        ++place;
+  const auto evict = [&](const std::function<bool(const TaskRecord&)>& is_evictable) {
+    bool evicted = false;
+    for (auto entry = tasks_.begin(); entry != tasks_.end();) {
+      // A task whose handler runs is not evicted, so that never more than max_tasks handlers run.
+      if (entry->second->loop_ || !is_evictable(*entry->second)) {
+        ++entry;
         continue;
       }
-      dropped = true;
-      numbers_.erase(place->second->id);
-      place = tasks_.erase(place);
+      evicted = true;
+      numbers_by_id_.erase(entry->second->id);
+      entry = tasks_.erase(entry);
       if (tasks_.size() < options_.max_tasks / 2) break;
     }
-    return dropped;
+    return evicted;
   };
-  return drop([&](const TaskRecord& task) { return task.gone_ || task.expires <= now; }) ||
-         drop([](const TaskRecord& task) { return task.seen_; });
+  return evict([&](const TaskRecord& task) { return task.removed_ || task.expires_at <= now; }) ||
+         evict([](const TaskRecord& task) { return task.end_observed_; });
 }
 
 TaskPtr TaskStore::find(const std::string& id, const TaskOwner& owner) {
   const std::lock_guard lock(mutex_);
-  const auto number = numbers_.find(id);
-  if (number == numbers_.end()) return nullptr;
+  const auto number = numbers_by_id_.find(id);
+  if (number == numbers_by_id_.end()) return nullptr;
   const TaskPtr task = tasks_[number->second];
-  return task->owner == owner && !task->gone_ && task->expires > Clock::now() ? task : nullptr;
+  return task->owner == owner && !task->removed_ && task->expires_at > Clock::now() ? task : nullptr;
 }
 
-std::vector<TaskPtr> TaskStore::list(const TaskOwner& owner, std::uint64_t number, std::size_t most) {
+std::vector<TaskPtr> TaskStore::list(const TaskOwner& owner, std::uint64_t after_number,
+                                     std::size_t max_count) {
   const std::lock_guard lock(mutex_);
   std::vector<TaskPtr> found;
-  for (auto place = tasks_.upper_bound(number); place != tasks_.end() && found.size() < most; ++place) {
-    const TaskRecord& task = *place->second;
-    if (task.owner == owner && !task.gone_ && task.expires > Clock::now()) found.push_back(place->second);
+  for (auto entry = tasks_.upper_bound(after_number); entry != tasks_.end() && found.size() < max_count;
+       ++entry) {
+    const TaskRecord& task = *entry->second;
+    if (task.owner == owner && !task.removed_ && task.expires_at > Clock::now())
+      found.push_back(entry->second);
   }
   return found;
 }
 
-TaskSnapshot TaskStore::look(const TaskPtr& task) {
+TaskSnapshot TaskStore::snapshot(const TaskPtr& task) {
   const std::lock_guard lock(mutex_);
-  task->seen_ = task->seen_ || is_end(task->now_.status);
-  return task->now_;
+  task->end_observed_ = task->end_observed_ || is_final(task->snapshot_.status);
+  return task->snapshot_;
 }
 
 std::size_t TaskStore::size() const {
@@ -112,73 +116,78 @@ std::size_t TaskStore::size() const {
 void TaskStore::set_message(const TaskPtr& task, std::string_view message) {
   {
     const std::lock_guard lock(mutex_);
-    if (is_end(task->now_.status)) return;
-    task->now_.message = message;
-    touch(*task);
+    if (is_final(task->snapshot_.status)) return;
+    task->snapshot_.message = message;
+    set_updated_now(*task);
   }
-  task->changed_(task);
+  task->on_change_(task);
 }
 
-std::shared_ptr<TaskQuestion::Reply> TaskStore::ask(const TaskPtr& task, std::string key, std::string method,
-                                                    json::Raw params) {
-  auto reply = std::make_shared<TaskQuestion::Reply>();
+std::shared_ptr<TaskInputRequest::Response> TaskStore::add_input_request(const TaskPtr& task, std::string key,
+                                                                         std::string method,
+                                                                         json::Raw params) {
+  auto response = std::make_shared<TaskInputRequest::Response>();
   {
     const std::lock_guard lock(mutex_);
-    if (is_end(task->now_.status) || task->keys_.size() >= options_.max_questions) return nullptr;
-    const std::string wanted = key;
-    for (int again = 2; !task->keys_.insert(key).second; ++again) key = wanted + "-" + std::to_string(again);
-    task->now_.open.push_back(TaskQuestion{std::move(key), std::move(method), std::move(params), reply});
-    task->now_.status = TaskStatus::input_required;
-    touch(*task);
+    if (is_final(task->snapshot_.status) || task->input_request_keys_.size() >= options_.max_questions)
+      return nullptr;
+    const std::string base = key;
+    for (int suffix = 2; !task->input_request_keys_.insert(key).second; ++suffix)
+      key = base + "-" + std::to_string(suffix);
+    task->snapshot_.open_input_requests.push_back(
+        TaskInputRequest{std::move(key), std::move(method), std::move(params), response});
+    task->snapshot_.status = TaskStatus::input_required;
+    set_updated_now(*task);
   }
-  task->changed_(task);
-  return reply;
+  task->on_change_(task);
+  return response;
 }
 
-void TaskStore::answer(const TaskPtr& task, const std::string& key, json::Raw answer) {
+void TaskStore::add_input_response(const TaskPtr& task, const std::string& key, json::Raw result) {
   {
     const std::lock_guard lock(mutex_);
-    auto& open = task->now_.open;
+    auto& open = task->snapshot_.open_input_requests;
     const auto found =
-        std::find_if(open.begin(), open.end(), [&](const auto& one) { return one.key == key; });
-    if (found == open.end() || !task->home_) return;
-    const std::shared_ptr<TaskQuestion::Reply> reply = found->reply;
+        std::find_if(open.begin(), open.end(), [&](const auto& request) { return request.key == key; });
+    if (found == open.end() || !task->loop_) return;
+    const std::shared_ptr<TaskInputRequest::Response> response = found->response;
     open.erase(found);
-    if (open.empty()) task->now_.status = TaskStatus::working;
-    touch(*task);
-    task->home_->post([reply, answer = std::move(answer)]() mutable {
-      reply->answer = std::move(answer);
-      reply->given.set();
+    if (open.empty()) task->snapshot_.status = TaskStatus::working;
+    set_updated_now(*task);
+    task->loop_->post([response, result = std::move(result)]() mutable {
+      response->result = std::move(result);
+      response->ready.set();
     });
   }
-  task->changed_(task);
+  task->on_change_(task);
 }
 
-void TaskStore::asking(const TaskPtr& task, bool begins) {
+void TaskStore::track_core_input_request(const TaskPtr& task, bool begins) {
   {
     const std::lock_guard lock(mutex_);
-    task->asking_ += begins ? std::size_t{1} : std::size_t(-1);
-    if (is_end(task->now_.status)) return;
-    const TaskStatus status = task->asking_ > 0 ? TaskStatus::input_required : TaskStatus::working;
-    if (task->now_.status == status) return;
-    task->now_.status = status;
-    touch(*task);
+    task->open_core_input_requests_ += begins ? std::size_t{1} : std::size_t(-1);
+    if (is_final(task->snapshot_.status)) return;
+    const TaskStatus status =
+        task->open_core_input_requests_ > 0 ? TaskStatus::input_required : TaskStatus::working;
+    if (task->snapshot_.status == status) return;
+    task->snapshot_.status = status;
+    set_updated_now(*task);
   }
-  task->changed_(task);
+  task->on_change_(task);
 }
 
 bool TaskStore::finish_locked(const TaskPtr& task, TaskStatus status, std::optional<Answer> outcome) {
-  if (is_end(task->now_.status)) return false;
-  task->now_.status = status;
-  task->now_.outcome = std::move(outcome);
-  touch(*task);
-  std::vector<TaskQuestion> open = std::exchange(task->now_.open, {});
-  if (task->home_) {
-    task->home_->post([open = std::move(open), task] {
-      for (const TaskQuestion& question : open) question.reply->given.set();
-      // A copy: whoever is woken takes itself out of the list.
-      std::list<Event> woken = task->watchers;
-      for (Event& one : woken) one.set();
+  if (is_final(task->snapshot_.status)) return false;
+  task->snapshot_.status = status;
+  task->snapshot_.outcome = std::move(outcome);
+  set_updated_now(*task);
+  std::vector<TaskInputRequest> open = std::exchange(task->snapshot_.open_input_requests, {});
+  if (task->loop_) {
+    task->loop_->post([open = std::move(open), task] {
+      for (const TaskInputRequest& request : open) request.response->ready.set();
+      // Iterates over a copy, since each waiter that is woken removes itself from the list.
+      std::list<Event> waiters = task->end_waiters;
+      for (Event& waiter : waiters) waiter.set();
     });
   }
   return true;
@@ -189,59 +198,59 @@ bool TaskStore::finish(const TaskPtr& task, TaskStatus status, std::optional<Ans
     const std::lock_guard lock(mutex_);
     if (!finish_locked(task, status, std::move(outcome))) return false;
   }
-  task->changed_(task);
+  task->on_change_(task);
   return true;
 }
 
-// On the task's own loop: what hears of it belongs there.
-void TaskStore::stop_locked(const TaskPtr& task) {
-  if (task->home_) task->home_->post([stopping = task->stopping_]() mutable { stopping.request_stop(); });
+// Requests the stop on the loop of the task, since the stop callbacks must run there.
+void TaskStore::request_stop_locked(const TaskPtr& task) {
+  if (task->loop_) task->loop_->post([stopping = task->stop_source_]() mutable { stopping.request_stop(); });
 }
 
 bool TaskStore::cancel(const TaskPtr& task) {
   {
     const std::lock_guard lock(mutex_);
     if (!finish_locked(task, TaskStatus::cancelled, std::nullopt)) return false;
-    stop_locked(task);
+    request_stop_locked(task);
   }
-  task->changed_(task);
+  task->on_change_(task);
   return true;
 }
 
 void TaskStore::expire(const TaskPtr& task) {
   const std::lock_guard lock(mutex_);
-  task->gone_ = true;
-  if (finish_locked(task, TaskStatus::cancelled, std::nullopt)) stop_locked(task);
+  task->removed_ = true;
+  if (finish_locked(task, TaskStatus::cancelled, std::nullopt)) request_stop_locked(task);
 }
 
 void TaskStore::end_session(const std::string& session) {
   const std::lock_guard lock(mutex_);
   for (const auto& [number, task] : tasks_) {
     if (task->owner.form != TaskForm::core || task->owner.session != session) continue;
-    task->gone_ = true;
-    if (finish_locked(task, TaskStatus::cancelled, std::nullopt)) stop_locked(task);
+    task->removed_ = true;
+    if (finish_locked(task, TaskStatus::cancelled, std::nullopt)) request_stop_locked(task);
   }
-  std::erase_if(tasks_, [&](const auto& one) {
-    const bool goes = one.second->gone_ && !one.second->home_;
-    if (goes) numbers_.erase(one.second->id);
-    return goes;
+  std::erase_if(tasks_, [&](const auto& entry) {
+    const bool erased = entry.second->removed_ && !entry.second->loop_;
+    if (erased) numbers_by_id_.erase(entry.second->id);
+    return erased;
   });
 }
 
-void TaskStore::let_go(const TaskPtr& task) {
+void TaskStore::on_handler_ended(const TaskPtr& task) {
   const std::lock_guard lock(mutex_);
-  task->home_ = nullptr;
-  const Error why = Error::rpc(rpc::kInternalError, "The task was given up");
-  const bool unfinished = finish_locked(task, TaskStatus::failed, Answer(why));
+  task->loop_ = nullptr;
+  const Error error = Error::rpc(rpc::kInternalError, "The task was stopped before it ended");
+  const bool unfinished = finish_locked(task, TaskStatus::failed, Answer(error));
   static_cast<void>(unfinished);
-  if (task->gone_) {
-    numbers_.erase(task->id);
+  if (task->removed_) {
+    numbers_by_id_.erase(task->id);
     tasks_.erase(task->number);
   }
 }
 
-TaskHold::~TaskHold() {
-  store_->let_go(task_);
+TaskRunGuard::~TaskRunGuard() {
+  store_->on_handler_ended(task_);
 }
 
 }  // namespace fairlead::mcp

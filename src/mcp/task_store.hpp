@@ -1,6 +1,6 @@
-// TaskStore: the tasks somebody keeps for the other side: a server for calls of its tools, a client for what
-// it is asked. It knows nothing of messages. A task belongs to the loop it runs on; everything here may be
-// called from any thread.
+// TaskStore: the tasks that a server runs for tool calls, or a client for requests of the server. The
+// encoding of tasks in messages is in task_messages.hpp. A task runs on one loop; all methods of TaskStore
+// are thread-safe.
 #pragma once
 
 #include <chrono>
@@ -20,64 +20,66 @@
 
 namespace fairlead::mcp {
 
-// The two forms tasks have had; neither can see those of the other.
+// The two forms of tasks in MCP: `core` is part of revision 2025-11-25, `extension` is an extension of the
+// modern era. Requests of one form do not find tasks of the other.
 enum class TaskForm : std::uint8_t { core, extension };
 
-// Whose a task is. Nobody else is told that it exists.
+// The owner of a task. For any other client the task does not exist.
 struct TaskOwner {
   TaskForm form = TaskForm::core;
   std::string identity;  // identity_key() of its principal
-  std::string session;   // core only: there tasks belong to a session
+  std::string session;   // core form only: the session in which the task was created
   bool operator==(const TaskOwner&) const = default;
 };
 
-// A question a task waits with.
-struct TaskQuestion {
+// An open input request of a task.
+struct TaskInputRequest {
   std::string key;
   std::string method;
   json::Raw params;
-  struct Reply {
-    json::Raw answer;  // absent when there will be none
-    Event given;
+  struct Response {
+    json::Raw result;  // absent if the task ended without a response
+    Event ready;
   };
-  std::shared_ptr<Reply> reply;
+  std::shared_ptr<Response> response;
 };
 
-// What a task was at one moment.
+// Snapshot of the mutable state of a task.
 struct TaskSnapshot {
   TaskStatus status = TaskStatus::working;
   std::string message;
   std::string updated_at;
   std::optional<Answer> outcome;
-  std::vector<TaskQuestion> open;
+  std::vector<TaskInputRequest> open_input_requests;
 };
 
 class TaskStore;
 
 class TaskRecord {
  public:
-  using Changed = std::function<void(const std::shared_ptr<TaskRecord>&)>;
+  using OnChange = std::function<void(const std::shared_ptr<TaskRecord>&)>;
 
   std::string id;
-  std::uint64_t number = 0;  // in the order of creation
+  std::uint64_t number = 0;  // tasks are numbered in the order of creation
   TaskOwner owner;
   std::string created_at;
   std::chrono::milliseconds ttl{0};
   std::chrono::milliseconds poll_interval{0};
-  Clock::time_point expires;
+  Clock::time_point expires_at;
   std::stop_token stop;
-  std::list<Event> watchers;  // set when it has ended; the task's own loop only
+  // Events that are set when the task has ended. Used on the task's loop thread only.
+  std::list<Event> end_waiters;
 
  private:
   friend class TaskStore;
-  TaskSnapshot now_;
-  std::set<std::string> keys_;  // of all questions there ever were
-  std::size_t asking_ = 0;      // questions of the core form, which travel by themselves
-  Loop* home_ = nullptr;        // nullptr when nothing of it runs any more
-  bool gone_ = false;           // expired while it ran
-  bool seen_ = false;           // its end has been told
-  std::stop_source stopping_;
-  Changed changed_;
+  TaskSnapshot snapshot_;
+  std::set<std::string> input_request_keys_;  // the keys of all input requests so far
+  std::size_t open_core_input_requests_ = 0;  // core form: number of open requests to the client
+  Loop* loop_ = nullptr;                      // nullptr once the handler has ended
+  bool removed_ = false;                      // expired, or its session ended; erased after its handler
+  bool end_observed_ = false;                 // snapshot() was called after the task had ended
+  std::stop_source stop_source_;
+  OnChange on_change_;
 };
 
 using TaskPtr = std::shared_ptr<TaskRecord>;
@@ -86,57 +88,67 @@ class TaskStore {
  public:
   explicit TaskStore(TaskOptions options) : options_(std::move(options)) {}
 
-  // Errors: resource_exhausted. `ttl` as asked for, if it was. `changed` is called after each change, from
-  // the thread that made it, and not under a lock.
-  Result<TaskPtr> create(TaskOwner owner, std::optional<std::chrono::milliseconds> ttl, Loop& home,
-                         TaskRecord::Changed changed);
-  // nullptr when there is none, it has expired, or it is somebody else's.
+  // Creates a task that runs on `loop`. Fails with `resource_exhausted` if max_tasks is reached and no task
+  // can be evicted. `ttl` is the time to live that the client requested. `on_change` is called after each
+  // change, on the thread that made it, without a lock held.
+  Result<TaskPtr> create(TaskOwner owner, std::optional<std::chrono::milliseconds> ttl, Loop& loop,
+                         TaskRecord::OnChange on_change);
+  // Returns nullptr if the task is unknown, has expired, or has a different owner.
   TaskPtr find(const std::string& id, const TaskOwner& owner);
-  // Those after `number`, `most` of them, in the order of their creation.
-  std::vector<TaskPtr> list(const TaskOwner& owner, std::uint64_t number, std::size_t most);
-  TaskSnapshot look(const TaskPtr& task);
+  // Returns at most `max_count` tasks of `owner` with a number greater than `after_number`, in the order of
+  // their creation.
+  std::vector<TaskPtr> list(const TaskOwner& owner, std::uint64_t after_number, std::size_t max_count);
+  // Returns the present state of the task. If the task has ended, its end counts as observed: the task may be
+  // evicted from then on.
+  TaskSnapshot snapshot(const TaskPtr& task);
   std::size_t size() const;
 
+  // Sets the status message. Does nothing if the task has ended.
   void set_message(const TaskPtr& task, std::string_view message);
-  // A question, under a key that none had before. nullptr when it may not ask (any more).
-  std::shared_ptr<TaskQuestion::Reply> ask(const TaskPtr& task, std::string key, std::string method,
-                                           json::Raw params);
-  // The answer to an open question; others are ignored.
-  void answer(const TaskPtr& task, const std::string& key, json::Raw answer);
-  // Core form: one more or one fewer question is on its way.
-  void asking(const TaskPtr& task, bool begins);
+  // Adds an input request. If the task has already used `key`, a number is appended to it. Returns nullptr if
+  // the task has ended or has reached max_questions.
+  std::shared_ptr<TaskInputRequest::Response> add_input_request(const TaskPtr& task, std::string key,
+                                                                std::string method, json::Raw params);
+  // Stores the response to the open input request with this key. Does nothing if no open input request has
+  // the key.
+  void add_input_response(const TaskPtr& task, const std::string& key, json::Raw result);
+  // Core form: called with `begins` true before an input request is sent to the client, and false after it
+  // has ended. The status is `input_required` while one is open.
+  void track_core_input_request(const TaskPtr& task, bool begins);
 
-  // Ends it, unless it has ended: false then.
+  // Ends the task with this status and outcome. Returns false if it had ended before.
   bool finish(const TaskPtr& task, TaskStatus status, std::optional<Answer> outcome);
+  // Ends the task as cancelled and requests its stop. Returns false if it had ended before.
   bool cancel(const TaskPtr& task);
-  // Its time is over: it is not found any more, and asked to stop.
+  // Called when the time to live is over. Removes the task, so that find() no longer returns it, and requests
+  // its stop.
   void expire(const TaskPtr& task);
-  // Cancels and forgets those of a session.
+  // Cancels and removes the tasks of a session (core form).
   void end_session(const std::string& session);
-  // Nothing of it runs any more: it cannot answer by itself from now on.
-  void let_go(const TaskPtr& task);
+  // Called when the handler of the task has ended or was destroyed. Fails the task if it has not ended.
+  void on_handler_ended(const TaskPtr& task);
 
  private:
   bool finish_locked(const TaskPtr& task, TaskStatus status, std::optional<Answer> outcome);
-  void stop_locked(const TaskPtr& task);
+  void request_stop_locked(const TaskPtr& task);
   bool make_room_locked();
-  void touch(TaskRecord& task);
+  void set_updated_now(TaskRecord& task);
 
   TaskOptions options_;
   mutable std::mutex mutex_;
   std::uint64_t last_number_ = 0;
   std::map<std::uint64_t, TaskPtr> tasks_;  // by number
-  std::map<std::string, std::uint64_t> numbers_;
+  std::map<std::string, std::uint64_t> numbers_by_id_;
 };
 
-// Holds a task while something of it runs. When that is destroyed instead of ending, with its loop, the task
-// fails.
-class TaskHold {
+// Calls TaskStore::on_handler_ended() when it is destroyed. Owned by the coroutine that runs a task: if the
+// coroutine is destroyed with its loop before the handler has ended, the task fails.
+class TaskRunGuard {
  public:
-  TaskHold(std::shared_ptr<TaskStore> store, TaskPtr task)
+  TaskRunGuard(std::shared_ptr<TaskStore> store, TaskPtr task)
       : store_(std::move(store)), task_(std::move(task)) {}
-  TaskHold(const TaskHold&) = delete;
-  ~TaskHold();
+  TaskRunGuard(const TaskRunGuard&) = delete;
+  ~TaskRunGuard();
 
  private:
   std::shared_ptr<TaskStore> store_;

@@ -3,19 +3,19 @@
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "loop/slices.hpp"
-#include "mcp/running.hpp"
+#include "mcp/handler_run.hpp"
 #include "mcp/server_tasks.hpp"
 
 namespace fairlead::mcp {
 
 namespace {
 
-json::Raw encode(const FeatureCall& call, const ToolResult& result) {
-  const Revision revision = call.state->revision;
-  ResultWriter writer(*call.server, revision);
+json::Raw encode(const FeatureRequest& request, const ToolResult& result) {
+  const Revision revision = request.state->revision;
+  ResultWriter writer(*request.server, revision);
   writer.out().key("content").begin_array();
   for (const Content& content : result.content) writer.out().raw(content.for_revision(revision).raw());
-  // Older clients see structured content only as text.
+  // Clients of older revisions receive structured content only as text.
   if (result.content.empty() && !result.structured.absent())
     writer.out().raw(Content::text(result.structured.text()).raw());
   writer.out().end_array();
@@ -32,99 +32,102 @@ json::Raw encode(const FeatureCall& call, const ToolResult& result) {
 
 }  // namespace
 
-FoundTool find_tool(const FeatureCall& call) {
-  FoundTool found;
-  const std::optional<std::string> name = call.arg("name").as_string();
-  const json::View arguments = call.arg("arguments");
-  // The Go SDK sends null for a nil map.
+ResolvedToolCall resolve_tool_call(const FeatureRequest& request) {
+  ResolvedToolCall resolved;
+  const std::optional<std::string> name = request.find_param("name").as_string();
+  const json::View arguments = request.find_param("arguments");
+  // Clients of the Go SDK send null for a nil map.
   const bool none = arguments.absent() || arguments.is(json::Type::null);
-  found.catalogue = call.server->catalogue();
+  resolved.catalogue = request.server->catalogue();
   if (!name) {
-    found.refused = rpc::invalid_params("name is not a string");
-  } else if (!(found.entry = found.catalogue->tools.find(*name))) {
-    found.refused = rpc::invalid_params("Unknown tool: " + *name);
+    resolved.rejection = rpc::invalid_params("name is not a string");
+  } else if (!(resolved.entry = resolved.catalogue->tools.find(*name))) {
+    resolved.rejection = rpc::invalid_params("Unknown tool: " + *name);
   } else if (!none && !arguments.is(json::Type::object)) {
-    found.refused = rpc::invalid_params("arguments is not an object");
+    resolved.rejection = rpc::invalid_params("arguments is not an object");
   } else {
-    found.arguments =
-        none ? json::Raw::trusted(Bytes::constant("{}"), true)
-             : json::Raw::trusted(call.params.bytes().part(arguments.text()), call.params.one_line());
-    const auto violation =
-        found.entry->input ? found.entry->input->validate(found.arguments.text()) : std::nullopt;
-    if (!violation) return found;
+    resolved.arguments = none ? json::Raw::trusted(Bytes::constant("{}"), true)
+                              : json::Raw::trusted(request.params.bytes().part(arguments.text()),
+                                                   request.params.is_one_line());
+    const auto violation = resolved.entry->input_schema
+                               ? resolved.entry->input_schema->validate(resolved.arguments.text())
+                               : std::nullopt;
+    if (!violation) return resolved;
     const std::string text = "Invalid arguments for tool " + *name + ": " + violation->message;
-    if (call.state->revision >= Revision::r2025_11_25) {
-      found.refused = Answer(encode(call, ToolResult::error(text)));
+    if (request.state->revision >= Revision::r2025_11_25) {
+      resolved.rejection = Answer(encode(request, ToolResult::error(text)));
     } else {
-      found.refused = rpc::invalid_params(text);
+      resolved.rejection = rpc::invalid_params(text);
     }
   }
-  return found;
+  return resolved;
 }
 
-Answer answer_of(const FeatureCall& call, const ToolEntry& tool, const Result<ToolResult>& result) {
+Answer answer_for_result(const FeatureRequest& request, const ToolEntry& tool,
+                         const Result<ToolResult>& result) {
   if (!result) {
-    // Only what the handler made for the client goes to the client.
+    // An error with a JSON-RPC code is sent to the client unchanged; any other error becomes a tool error
+    // with its message.
     if (result.error().detail().rpc_code) return result.error();
-    return Answer(encode(call, ToolResult::error(result.error().message())));
+    return Answer(encode(request, ToolResult::error(result.error().message())));
   }
-  if (tool.output && !result->is_error) {
+  if (tool.output_schema && !result->is_error) {
     if (result->structured.absent())
-      return internal(call, "a tool with an output schema returned no structured content");
-    if (const auto violation = tool.output->validate(result->structured.text())) {
-      return internal(call, "structured content breaks its schema: " + violation->message);
+      return log_internal_error(request, "a tool with an output schema returned no structured content");
+    if (const auto violation = tool.output_schema->validate(result->structured.text())) {
+      return log_internal_error(request, "structured content violates its schema: " + violation->message);
     }
   }
-  return encode(call, *result);
+  return encode(request, *result);
 }
 
-Answer answer_of(const FeatureCall& call, const std::exception_ptr& thrown) {
+Answer answer_for_exception(const FeatureRequest& request, const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
   } catch (const ToolError& error) {
-    return encode(call, ToolResult::error(error.what()));
+    return encode(request, ToolResult::error(error.what()));
   } catch (...) {
-    call.log.error("tool threw", {{"what", what_was_thrown(thrown)}});
+    request.log.error("tool threw", {{"what", exception_message(thrown)}});
   }
-  return encode(call, ToolResult::error("The tool failed."));
+  return encode(request, ToolResult::error("The tool failed."));
 }
 
 namespace {
 
-Answer call_plain(const FeatureCall& call, const FoundTool& found) {
-  // It asks no questions, but answers that do not belong to it are no less wrong.
-  const Result<void> taken = take_answers(call);
-  if (!taken) return taken.error();
+Answer call_plain_handler(const FeatureRequest& request, const ResolvedToolCall& resolved) {
+  // A plain handler makes no input requests, but an invalid `requestState` has to be rejected here too.
+  const Result<void> collected = collect_input_responses(request);
+  if (!collected) return collected.error();
   try {
-    return answer_of(call, *found.entry,
-                     found.entry->plain(Context(call.state), json::View(found.arguments)));
+    return answer_for_result(
+        request, *resolved.entry,
+        resolved.entry->plain_handler(Context(request.state), json::View(resolved.arguments)));
   } catch (...) {
-    return answer_of(call, std::current_exception());
+    return answer_for_exception(request, std::current_exception());
   }
 }
 
 }  // namespace
 
-Task<Answer> call_tool(FeatureCall call) {
-  // Reading, validating and decoding large arguments have a turn of the loop each.
-  const bool large = call.params.text().size() > Slices::kLargeMessage;
-  if (large) co_await sleep_for(call.state->link->loop(), Slices::kPause);
-  FoundTool found = find_tool(call);
-  if (found.refused) co_return std::move(*found.refused);
-  if (large) co_await sleep_for(call.state->link->loop(), Slices::kPause);
-  const Result<bool> at_once = starts_as_task(call, *found.entry);
-  if (!at_once) co_return at_once.error();
-  if (*at_once) co_return start_task(call, found);
-  if (found.entry->plain) co_return call_plain(call, found);
-  const Result<void> taken = take_answers(call);
-  if (!taken) co_return taken.error();
-  Task<Ended<ToolResult>> running =
-      run_handler(call.state, found.entry->coroutine(Context(call.state), found.arguments));
-  Ended<ToolResult> ended = co_await running;
-  if (ended.goes_on) co_return keep_task(call, found, std::move(*ended.goes_on));
-  if (ended.thrown) co_return answer_of(call, ended.thrown);
-  if (!ended.result) co_return input_required(call);
-  co_return answer_of(call, *found.entry, *ended.result);
+Task<Answer> handle_call_tool(FeatureRequest request) {
+  // Large arguments are read, validated and decoded in separate turns of the loop.
+  const bool large = request.params.text().size() > Slices::kLargeMessageBytes;
+  if (large) co_await sleep_for(request.state->link->loop(), Slices::kPause);
+  ResolvedToolCall resolved = resolve_tool_call(request);
+  if (resolved.rejection) co_return std::move(*resolved.rejection);
+  if (large) co_await sleep_for(request.state->link->loop(), Slices::kPause);
+  const Result<bool> as_task = must_start_as_task(request, *resolved.entry);
+  if (!as_task) co_return as_task.error();
+  if (*as_task) co_return start_task(request, resolved);
+  if (resolved.entry->plain_handler) co_return call_plain_handler(request, resolved);
+  const Result<void> collected = collect_input_responses(request);
+  if (!collected) co_return collected.error();
+  HandlerOutcome<ToolResult> outcome = co_await run_handler(
+      request.state, resolved.entry->coroutine_handler(Context(request.state), resolved.arguments));
+  if (outcome.suspended) co_return continue_as_task(request, resolved, std::move(*outcome.suspended));
+  if (outcome.thrown) co_return answer_for_exception(request, outcome.thrown);
+  if (!outcome.result) co_return input_required_result(request);
+  co_return answer_for_result(request, *resolved.entry, *outcome.result);
 }
 
 }  // namespace fairlead::mcp

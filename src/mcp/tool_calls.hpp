@@ -1,4 +1,5 @@
-// Calls of tools: finding the one that is meant, and making an answer of what its handler came to.
+// tools/call: looks up the tool, validates its arguments, and converts the outcome of the handler to an
+// answer.
 #pragma once
 
 #include <exception>
@@ -9,17 +10,23 @@
 
 namespace fairlead::mcp {
 
-// The tool a call names, with arguments that fit its schema; or what to answer instead.
-struct FoundTool {
+// The tool of a tools/call request and its validated arguments. If the request is invalid, `rejection` is set
+// and is the answer to the request.
+struct ResolvedToolCall {
   const ToolEntry* entry = nullptr;
-  std::shared_ptr<const Catalogue> catalogue;  // keeps `entry`
+  std::shared_ptr<const Catalogue> catalogue;  // owns `entry`
   json::Raw arguments;
-  std::optional<Answer> refused;
+  std::optional<Answer> rejection;
 };
-FoundTool find_tool(const FeatureCall& call);
+// Looks up the tool of a tools/call request and validates the arguments against its input schema.
+ResolvedToolCall resolve_tool_call(const FeatureRequest& request);
 
-// What a handler came to, as an answer.
-Answer answer_of(const FeatureCall& call, const ToolEntry& tool, const Result<ToolResult>& result);
-Answer answer_of(const FeatureCall& call, const std::exception_ptr& thrown);
+// Serves tools/call.
+Task<Answer> handle_call_tool(FeatureRequest request);
+
+// Return the answer for the result or the exception of a handler.
+Answer answer_for_result(const FeatureRequest& request, const ToolEntry& tool,
+                         const Result<ToolResult>& result);
+Answer answer_for_exception(const FeatureRequest& request, const std::exception_ptr& thrown);
 
 }  // namespace fairlead::mcp

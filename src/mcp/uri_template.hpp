@@ -1,6 +1,6 @@
-// UriTemplate: RFC 6570 in reverse: decides whether a URI fits a template, and extracts the variables.
-// Templates and URIs may both be hostile: matching takes time proportional to the URI's length times the
-// number of the template's parts, and needs no stack.
+// UriTemplate: matches URIs against a URI template (RFC 6570) and extracts the variables. Templates and URIs
+// may both be hostile: matching takes time proportional to the length of the URI times the number of parts of
+// the template, and does not recurse.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,28 @@
 
 namespace fairlead::mcp {
 
-// The work that matching one URI against many templates may still cause. A step is one byte of the URI
-// examined for one part of a template; fetching a template from memory takes as long as kStepsPerTemplate.
+// Limits the work of matching one URI against many templates. A step is the examination of one byte of the
+// URI for one part of a template. Each template also costs kStepsPerTemplate, for fetching it from memory.
 class MatchBudget {
  public:
   static constexpr std::size_t kStepsPerTemplate = 128;
 
-  explicit MatchBudget(std::size_t steps) noexcept : left_(steps) {}
+  explicit MatchBudget(std::size_t steps) noexcept : steps_left_(steps) {}
 
-  // To be called before each template: false if no more may be compared.
+  // Called before each template. Returns false if the budget is exhausted.
   bool spend_on_template() noexcept { return spend(kStepsPerTemplate); }
 
-  // False, now and from then on, if fewer than `steps` are left.
+  // Returns false, for this and all later calls, if fewer than `steps` are left.
   bool spend(std::size_t steps) noexcept {
-    exhausted_ = exhausted_ || steps > left_;
-    if (!exhausted_) left_ -= steps;
+    exhausted_ = exhausted_ || steps > steps_left_;
+    if (!exhausted_) steps_left_ -= steps;
     return !exhausted_;
   }
   bool exhausted() const noexcept { return exhausted_; }
-  std::size_t left() const noexcept { return left_; }
+  std::size_t steps_left() const noexcept { return steps_left_; }
 
  private:
-  std::size_t left_;
+  std::size_t steps_left_;
   bool exhausted_ = false;
 };
 
@@ -44,42 +44,45 @@ class UriTemplate {
  public:
   using Variables = std::map<std::string, std::string>;
 
-  // Fails with `validation` for a malformed template, and for one over `max_uri_bytes` or
+  // Fails with `validation` if the template is malformed or exceeds `max_uri_bytes` or
   // `max_template_variables`.
   static Result<UriTemplate> parse(std::string_view text, const ListLimits& limits = {});
 
-  // Whether `uri` fits. False if the budget is exhausted.
-  bool fits(std::string_view uri, MatchBudget& budget) const;
-  // The variables, percent-decoded, if `uri` fits. Each has the longest value that lets the rest fit, the
-  // first variable first. nullopt if a value cannot be decoded, or the budget is exhausted.
-  std::optional<Variables> match(std::string_view uri, MatchBudget& budget) const;
+  // Returns whether `uri` matches the template; false if the budget is exhausted.
+  bool matches(std::string_view uri, MatchBudget& budget) const;
+  // Returns the percent-decoded variables if `uri` matches. Matching is greedy: each variable, from the first
+  // to the last, has the longest value with which the rest still matches. Returns nullopt if `uri` does not
+  // match, a value cannot be decoded, or the budget is exhausted.
+  std::optional<Variables> extract_variables(std::string_view uri, MatchBudget& budget) const;
 
-  std::vector<std::string> variables() const;
-  // Whether the literal text that it begins with has the scheme of a URI: `db://{x}` does, `{+x}` and
-  // `{scheme}://x` match URIs of any scheme.
-  bool names_scheme() const noexcept { return prefix_.find(':') != std::string::npos; }
+  std::vector<std::string> variable_names() const;
+  // Returns whether the scheme of the URI is a literal at the start of the template: true for `db://{x}`,
+  // false for `{+x}` and `{scheme}://x`, which match URIs of any scheme.
+  bool has_literal_scheme() const noexcept { return prefix_.find(':') != std::string::npos; }
 
  private:
   // A literal, one variable, or a whole query expression.
   struct Part {
-    std::string literal;             // if not empty, a literal
-    std::vector<std::string> names;  // one; for a query expression all that may occur
+    std::string literal;             // not empty if the part is a literal
+    std::vector<std::string> names;  // the variable; all variables of a query expression
     char op = 0;                     // 0 + # . / ; ? &
-    char lead = 0;                   // the character in front of the variable's value; 0: none
+    char lead = 0;                   // the character before the variable's value; 0 if none
     bool ends_at_comma = false;      // another variable of the same expression follows
 
     bool is_query() const noexcept { return op == '?' || op == '&'; }
   };
   class Matcher;
 
-  static Part variable(char op, std::string name, bool first, bool last);
-  void take_literal_ends();
-  // The bytes of `uri` between the literals at both ends, if it has these.
+  // `first` and `last`: the position of the variable in its expression.
+  static Part make_variable_part(char op, std::string name, bool first, bool last);
+  // Moves the leading and the trailing literal from parts_ to prefix_ and suffix_.
+  void extract_literal_ends();
+  // Returns the bytes of `uri` between prefix_ and suffix_; nullopt if it does not have both.
   std::optional<std::string_view> middle_of(std::string_view uri) const noexcept;
 
-  std::string prefix_;  // the literal it begins with
-  std::string suffix_;  // and ends with
-  std::vector<Part> parts_;
+  std::string prefix_;       // leading literal
+  std::string suffix_;       // trailing literal
+  std::vector<Part> parts_;  // the parts between prefix_ and suffix_
 };
 
 }  // namespace fairlead::mcp

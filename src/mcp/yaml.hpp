@@ -1,4 +1,4 @@
-// The YAML behind front_matter.hpp, parsed by libyaml and written as JSON. Private to it.
+// Converts YAML to JSON with libyaml. Private to front_matter.cpp.
 #pragma once
 
 #include <string_view>
@@ -8,10 +8,10 @@
 
 namespace fairlead::mcp {
 
-// Reads one document, which must be a mapping. Plain scalars are resolved by the core schema of YAML 1.2.
-// Anchors, aliases, tags, directives, merge keys, repeated keys and keys that are not scalars are refused: an
-// alias can make a short text mean an enormous value. An error names the line; `first_line` is the number of
-// the first one.
-Result<json::Raw> read_yaml(std::string_view text, std::size_t first_line);
+// Parses one document, which must be a mapping. Plain scalars are resolved by the core schema of YAML 1.2.
+// Fails with `validation` and the line of the error. Rejects anchors, aliases, tags, directives, merge keys,
+// duplicate keys and keys that are not scalars: with aliases, a short text can expand to an enormous value.
+// `first_line` is the number of the first line of `text`.
+Result<json::Raw> yaml_to_json(std::string_view text, std::size_t first_line);
 
 }  // namespace fairlead::mcp

@@ -7,9 +7,9 @@
 
 namespace fairlead {
 
-Result<void> Connection::post(const rpc::Rope& message, Concerning concerning) {
-  if (reason_) return *reason_;
-  return enqueue(message, nullptr, concerning);
+Result<void> Connection::post(const rpc::Rope& message, RelatedRequest related_request) {
+  if (close_reason_) return *close_reason_;
+  return enqueue(message, nullptr, related_request);
 }
 
 void Connection::close() noexcept {
@@ -18,25 +18,25 @@ void Connection::close() noexcept {
     self->inbox_.clear();
     self->fail(Error(ErrorKind::closed, "the connection was closed by this side"));
   };
-  if (loop_.here()) {
+  if (loop_.in_loop_thread()) {
     finish();
   } else {
     loop_.post(std::move(finish));
   }
 }
 
-Task<void> Connection::settled() {
+Task<void> Connection::wait_closed() {
   co_return;
 }
 
 void Connection::deliver_frame(Bytes frame, const Limits& limits) {
   if (frame.size() <= rpc::MessageParser::kBytesPerStep)
     return deliver(rpc::Message::parse(std::move(frame), limits));
-  inbox_.push(Arrival{rpc::Message(), std::make_shared<rpc::MessageParser>(std::move(frame), limits)});
-  parse_soon();
+  inbox_.push(InboxEntry{rpc::Message(), std::make_shared<rpc::MessageParser>(std::move(frame), limits)});
+  schedule_parse_step();
 }
 
-void Connection::parse_soon() {
+void Connection::schedule_parse_step() {
   if (std::exchange(parse_posted_, true)) return;
   loop_.post([self = shared_from_this()] {
     self->parse_posted_ = false;
@@ -45,19 +45,19 @@ void Connection::parse_soon() {
     } catch (const std::bad_alloc&) {
       self->inbox_.clear();
       self->fail(Error(ErrorKind::resource_exhausted,
-                       "resource exhausted: out of memory for what " + self->description() + " sends"));
+                       "resource exhausted: out of memory for a message from " + self->description()));
     }
   });
 }
 
 void Connection::parse_step() {
   const auto next =
-      std::ranges::find_if(inbox_, [](const Arrival& arrival) { return arrival.parser != nullptr; });
-  if (next == inbox_.end()) return;  // closed meanwhile
+      std::ranges::find_if(inbox_, [](const InboxEntry& entry) { return entry.parser != nullptr; });
+  if (next == inbox_.end()) return;  // the connection was closed in the meantime
   if (std::optional<rpc::Message> message = next->parser->step())
-    *next = Arrival{std::move(*message), nullptr};
-  // Looks for the next one when its turn comes: in most cases there is none.
-  parse_soon();
+    *next = InboxEntry{std::move(*message), nullptr};
+  // Posts the next step even if no other frame is being parsed; it does nothing then.
+  schedule_parse_step();
   wake_receiver();
 }
 
@@ -67,25 +67,25 @@ void Connection::wake_receiver() {
 }
 
 void Connection::end_input(Error reason) {
-  if (input_end_) return;
-  input_end_ = std::move(reason);
-  // Posted, as this may be called from deep inside what the receiver itself set off.
+  if (input_end_reason_) return;
+  input_end_reason_ = std::move(reason);
+  // Posted, because the receiver itself may be further up the call stack.
   loop_.post([self = shared_from_this()] { self->wake_receiver(); });
 }
 
 void Connection::fail(Error reason) {
   closed_.store(true, std::memory_order_release);
-  if (reason_) return;
-  reason_ = reason;
-  input_end_.reset();
+  if (close_reason_) return;
+  close_reason_ = reason;
+  input_end_reason_.reset();
   end_input(std::move(reason));
   release();
   loop_.post([self = shared_from_this()] {
     while (!self->waiters_.empty()) {
-      Waiter* waiter = self->waiters_.front();
+      WriteWaiter* waiter = self->waiters_.front();
       self->waiters_.pop_front();
       waiter->waiting = false;
-      waiter->outcome = *self->reason_;
+      waiter->outcome = *self->close_reason_;
       waiter->handle.resume();
     }
   });
@@ -94,11 +94,12 @@ void Connection::fail(Error reason) {
 void Connection::notify_written(std::uint64_t position) {
   if (waiters_.empty()) return;
   const auto self = shared_from_this();
-  // A resumed waiter may send again or give up others, so look afresh after each.
+  // A resumed coroutine may add or remove waiters, so the search starts again after each one.
   while (true) {
-    const auto due = std::ranges::find_if(waiters_, [&](const Waiter* w) { return w->until <= position; });
+    const auto due =
+        std::ranges::find_if(waiters_, [&](const WriteWaiter* w) { return w->until <= position; });
     if (due == waiters_.end()) return;
-    Waiter* waiter = *due;
+    WriteWaiter* waiter = *due;
     waiters_.erase(due);
     waiter->waiting = false;
     waiter->handle.resume();
@@ -106,32 +107,33 @@ void Connection::notify_written(std::uint64_t position) {
 }
 
 void Connection::notify_unsent(std::uint64_t position, const Error& reason) {
-  const auto found = std::ranges::find_if(waiters_, [&](const Waiter* w) { return w->until == position; });
+  const auto found =
+      std::ranges::find_if(waiters_, [&](const WriteWaiter* w) { return w->until == position; });
   if (found == waiters_.end()) return;
-  Waiter* waiter = *found;
+  WriteWaiter* waiter = *found;
   waiters_.erase(found);
   waiter->waiting = false;
   waiter->outcome = reason;
   waiter->handle.resume();
 }
 
-void Connection::add_waiter(Waiter& waiter) {
+void Connection::add_waiter(WriteWaiter& waiter) {
   waiter.waiting = true;
   waiters_.push_back(&waiter);
 }
 
-void Connection::remove_waiter(Waiter& waiter) noexcept {
+void Connection::remove_waiter(WriteWaiter& waiter) noexcept {
   if (!waiter.waiting) return;
   waiter.waiting = false;
   std::erase(waiters_, &waiter);
 }
 
 bool Connection::Send::await_suspend(std::coroutine_handle<> handle) {
-  if (connection_.reason_) {
-    waiter_.outcome = *connection_.reason_;
+  if (connection_.close_reason_) {
+    waiter_.outcome = *connection_.close_reason_;
     return false;
   }
-  waiter_.outcome = connection_.enqueue(message_, &waiter_, Concerning());
+  waiter_.outcome = connection_.enqueue(message_, &waiter_, RelatedRequest());
   if (!waiter_.outcome) return false;
   waiter_.handle = handle;
   connection_.add_waiter(waiter_);
@@ -145,31 +147,32 @@ Connection::Receive::~Receive() {
 void Connection::Receive::await_suspend(std::coroutine_handle<> handle) {
   suspended_ = true;
   connection_.receiver_ = handle;
-  if (connection_.inbox_.empty()) connection_.want_input();
+  if (connection_.inbox_.empty()) connection_.request_input();
 }
 
 Result<rpc::Message> Connection::Receive::await_resume() {
   suspended_ = false;
-  if (connection_.inbox_.empty()) return *connection_.input_end_;
-  return take_first();
+  if (connection_.inbox_.empty()) return *connection_.input_end_reason_;
+  return pop_message();
 }
 
-// Apart from await_resume(), so that the message is moved once: into what is returned.
-Result<rpc::Message> Connection::Receive::take_first() {
+// Removes and returns the first message. A separate function, so that the compiler constructs the returned
+// object in place and the message is moved only once.
+Result<rpc::Message> Connection::Receive::pop_message() {
   Result<rpc::Message> message = std::move(connection_.inbox_.front().message);
   connection_.inbox_.pop();
   return message;
 }
 
-void Connection::Drained::await_suspend(std::coroutine_handle<> handle) {
+void Connection::DrainWait::await_suspend(std::coroutine_handle<> handle) {
   waiter_.handle = handle;
-  waiter_.until = connection_.position_at_backlog(bytes_);
+  waiter_.until = connection_.position_at_backlog(max_backlog_);
   connection_.add_waiter(waiter_);
 }
 
-Result<void> Connection::Drained::await_resume() {
-  if (!connection_.reason_) return {};
-  return *connection_.reason_;
+Result<void> Connection::DrainWait::await_resume() {
+  if (!connection_.close_reason_) return {};
+  return *connection_.close_reason_;
 }
 
 }  // namespace fairlead

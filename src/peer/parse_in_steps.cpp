@@ -6,7 +6,7 @@ namespace fairlead {
 
 namespace {
 
-constexpr std::chrono::nanoseconds kPause{1};  // not zero, which would not wait at all
+constexpr std::chrono::nanoseconds kPause{1};  // not zero: sleep_for() does not suspend for a zero delay
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Parsing a large frame in steps, for coroutines. (A Connection's deliver_frame does the same for its
-// implementations.)
+// parse_in_steps(): parses a large frame in steps, so that the loop serves others between two steps. For
+// coroutines; Connection::deliver_frame() does the same for implementations of Connection.
 #pragma once
 
 #include "fairlead/base/limits.hpp"
@@ -13,7 +13,8 @@ inline bool is_large_frame(const Bytes& frame) noexcept {
   return frame.size() > rpc::MessageParser::kBytesPerStep;
 }
 
-// Parses `frame`, a turn of the loop for every few bytes. A small frame is better parsed by Message::parse.
+// Parses `frame` in steps of MessageParser::kBytesPerStep, one turn each. For a small frame, Message::parse()
+// is faster.
 Task<rpc::Message> parse_in_steps(Loop& loop, Bytes frame, Limits limits);
 
 }  // namespace fairlead

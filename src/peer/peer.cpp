@@ -2,16 +2,16 @@
 
 #include <algorithm>
 
-#include "peer/serving.hpp"
+#include "peer/active_request.hpp"
 
 namespace fairlead {
 
 namespace {
 
-// Messages handled before other users of the loop have their turn. Those of a batch count one by one.
+// The number of messages after which the read loop yields to the event loop. Each message of a batch counts.
 constexpr std::size_t kMessagesPerTurn = 1000;
 
-// co_await: the rest of the coroutine runs after what else is due on the loop.
+// co_await: posts the rest of the coroutine, so that it runs after the callbacks queued on the loop.
 class YieldToLoop {
  public:
   explicit YieldToLoop(Loop& loop) noexcept : loop_(loop) {}
@@ -39,132 +39,129 @@ Peer::Peer(std::shared_ptr<Connection> connection, std::shared_ptr<const Methods
 std::shared_ptr<Peer> Peer::start(std::shared_ptr<Connection> connection,
                                   std::shared_ptr<const Methods> methods, PeerOptions options) {
   std::shared_ptr<Peer> peer(new Peer(std::move(connection), std::move(methods), std::move(options)));
-  peer->connection_->when_call_fails([weak = peer->weak_from_this()](std::string_view id, Error reason) {
-    if (const auto self = weak.lock()) self->on_call_failed(id, std::move(reason));
+  peer->connection_->set_on_call_failed([weak = peer->weak_from_this()](std::string_view id, Error reason) {
+    if (const auto self = weak.lock()) self->handle_call_failure(id, std::move(reason));
   });
   peer->loop().spawn(read_loop(peer));
   return peer;
 }
 
-// Never waits for a handler: a slow request delays nobody. It pauses only while the other side does not read
-// its answers (must_pause()).
+// Reads and handles messages. Never waits for a handler, so a slow request does not delay others. Pauses only
+// while the remote peer does not read its responses (must_pause_reading()).
 Task<void> Peer::read_loop(std::shared_ptr<Peer> self) {
   Connection& connection = *self->connection_;
   while (true) {
     Result<rpc::Message> message = co_await connection.receive();
     if (!message) {
-      self->on_input_end(message.error());
+      self->handle_input_end(message.error());
       break;
     }
-    self->on_message(*message);
-    if (self->hang_up_) {
-      self->on_input_end(*self->hang_up_);
+    self->handle_message(*message);
+    if (self->close_reason_) {
+      self->handle_input_end(*self->close_reason_);
       break;
     }
-    if (self->must_pause()) {
-      Task<void> pause = pause_reading(self);
-      co_await pause;
+    if (self->must_pause_reading()) {
+      co_await pause_reading(self);
     }
     if (self->handled_in_turn_ >= kMessagesPerTurn) {
       self->handled_in_turn_ = 0;
       co_await YieldToLoop(connection.loop());
     }
   }
-  Task<void> rest = wind_down(self);
-  co_await rest;
+  co_await drain_and_finish(self);
 }
 
-// Answers that the other side does not read stop us from reading its requests. While a call of ours waits, we
-// read on: the other side may be in the same position, and each would wait for the other to read.
-// on_request() refuses requests then, over max_backlog_bytes. Only a side that lets the refusals pile up too
-// is not read from at all; write_stall ends that.
-bool Peer::must_pause() {
+// Returns whether to stop reading because the remote peer does not read its responses. While a call is in
+// flight, reading continues: if both peers stopped reading, each would wait for the other for ever. Then
+// handle_request() rejects requests while more than max_backlog_bytes are queued. If the remote peer does not
+// read the rejections either, reading stops altogether, until write_stall closes the connection.
+bool Peer::must_pause_reading() {
   const Limits& limits = options_.limits;
   if (connection_->backlog() <= limits.backlog_pause_bytes || closed()) return false;
-  const std::size_t queued = queued_answer_bytes();
+  const std::size_t queued = queued_response_bytes();
   if (queued > 2 * std::max(limits.max_backlog_bytes, limits.backlog_pause_bytes)) return true;
   return queued > limits.backlog_pause_bytes && in_flight_.size() == 0;
 }
 
-// Ends when half of the answers have left, or when a call is made (begin()).
+// Completes when at most half of backlog_pause_bytes of responses are queued, or when a call is made
+// (start_call()).
 Task<void> Peer::pause_reading(std::shared_ptr<Peer> self) {
   bool paused = true;
   while (paused) {
-    self->may_read_.reset();
+    self->reading_allowed_.reset();
     if (!std::exchange(self->awaiting_drain_, true)) self->loop().spawn(resume_when_drained(self));
-    const bool resumed = co_await self->may_read_.wait(self->loop(), Clock::duration::max());
-    static_cast<void>(resumed);
-    paused = self->must_pause();
+    co_await self->reading_allowed_.wait(self->loop());
+    paused = self->must_pause_reading();
   }
 }
 
 Task<void> Peer::resume_when_drained(std::shared_ptr<Peer> self) {
   const std::uint64_t resume_at =
-      self->queued_answers_.position_at(self->options_.limits.backlog_pause_bytes / 2);
+      self->queued_responses_.position_leaving(self->options_.limits.backlog_pause_bytes / 2);
   const std::uint64_t queued = self->connection_->queued_position();
   const std::size_t left = static_cast<std::size_t>(queued - std::min(queued, resume_at));
-  const Result<void> drained = co_await self->connection_->drained(left);
-  static_cast<void>(drained);  // where it failed the connection is closed, and receive() says why
+  // A failure is ignored: the connection is closed then, and receive() returns the reason.
+  static_cast<void>(co_await self->connection_->wait_drained(left));
   self->awaiting_drain_ = false;
-  self->may_read_.set();
+  self->reading_allowed_.set();
 }
 
-std::size_t Peer::queued_answer_bytes() {
+std::size_t Peer::queued_response_bytes() {
   const std::uint64_t queued = connection_->queued_position();
-  return queued_answers_.bytes(queued - std::min<std::uint64_t>(queued, connection_->backlog()));
+  return queued_responses_.unwritten_bytes(queued - std::min<std::uint64_t>(queued, connection_->backlog()));
 }
 
-void Peer::on_message(const rpc::Message& message) {
+void Peer::handle_message(const rpc::Message& message) {
   ++handled_in_turn_;
-  if (!message.is(rpc::Kind::malformed)) noise_in_a_row_ = 0;
+  if (!message.is(rpc::Kind::malformed)) consecutive_malformed_frames_ = 0;
   switch (message.kind()) {
-    case rpc::Kind::request: return on_request(message, nullptr);
-    case rpc::Kind::notification: return on_notification(message);
+    case rpc::Kind::request: return handle_request(message, nullptr);
+    case rpc::Kind::notification: return handle_notification(message);
     case rpc::Kind::response:
-    case rpc::Kind::error: return on_answer(message, nullptr);
-    case rpc::Kind::batch: return on_batch(message);
-    case rpc::Kind::malformed: return on_malformed(message, nullptr);
+    case rpc::Kind::error: return handle_response(message, nullptr);
+    case rpc::Kind::batch: return handle_batch(message);
+    case rpc::Kind::malformed: return handle_malformed(message, nullptr);
   }
 }
 
-void Peer::on_input_end(const Error& reason) {
+void Peer::handle_input_end(const Error& reason) {
   end_reason_ = reason;
   options_.log.debug("input ended",
                      {{"connection", connection_->description()}, {"reason", reason.message()}});
   fail_calls(reason);
-  begin_ending();
+  begin_drain();
 }
 
-void Peer::begin_ending() {
+void Peer::begin_drain() {
   shutting_down_ = true;
-  if (options_.on_ending) std::exchange(options_.on_ending, nullptr)();
+  if (options_.on_draining) std::exchange(options_.on_draining, nullptr)();
 }
 
-// The other side has finished sending. Where it still reads (a pipe, a half-closed socket) the answers it
-// waits for are worth finishing.
-Task<void> Peer::wind_down(std::shared_ptr<Peer> self) {
+// Called when the remote peer has finished sending. The remote peer may still read (pipe, half-closed
+// socket), so the requests in progress are finished before the connection is closed.
+Task<void> Peer::drain_and_finish(std::shared_ptr<Peer> self) {
   if (!self->closed()) {
-    Task<void> orderly = self->shutdown(self->options_.limits.drain_grace);
-    co_await orderly;
+    co_await self->shutdown(self->options_.limits.drain_grace);
   }
-  for (const auto& [id, serving] : self->in_progress_) serving->stop.request_stop();
+  for (const auto& [id, request] : self->in_progress_) request->stop.request_stop();
   self->finished_.set();
 }
 
 Task<void> Peer::shutdown(std::chrono::milliseconds grace) {
   const auto self = shared_from_this();
   const auto until = Clock::now() + grace;
-  begin_ending();
+  begin_drain();
   const bool all_done = co_await idle_.wait(loop(), grace);
   if (!all_done) {
-    options_.log.warning("requests still under way after drain_grace are given up",
+    options_.log.warning("drain_grace expired: abandoning the requests in progress",
                          {{"connection", connection_->description()}, {"requests", in_progress_.size()}});
   }
   Timer limit(loop());
   limit.arm(until + std::chrono::milliseconds(100), [this] { connection_->close(); });
-  const Result<void> flushed = co_await connection_->drained(0);
+  const Result<void> flushed = co_await connection_->wait_drained(0);
   if (!flushed)
-    options_.log.debug("closed before all answers were sent", {{"reason", flushed.error().message()}});
+    options_.log.debug("closed before all responses were sent", {{"reason", flushed.error().message()}});
   connection_->close();
 }
 
@@ -187,13 +184,13 @@ Connection::Send Peer::notify(std::string_view method, const json::Raw& params) 
 }
 
 Result<void> Peer::post_notification(std::string_view method, const json::Raw& params,
-                                     Concerning concerning) {
+                                     RelatedRequest related_request) {
   if (connection_->backlog() > options_.limits.max_backlog_bytes) {
     return Error(ErrorKind::resource_exhausted,
                  "max_backlog_bytes (" + std::to_string(options_.limits.max_backlog_bytes) +
-                     ") are queued for " + connection_->description() + " already, which does not read them");
+                     ") are already queued for " + connection_->description() + ", which does not read them");
   }
-  return connection_->post(rpc::make_notification(method, params), concerning);
+  return connection_->post(rpc::make_notification(method, params), related_request);
 }
 
 }  // namespace fairlead

@@ -1,22 +1,22 @@
-// The calling half of a peer: our calls, their answers, deadlines and cancellation.
+// The calling half of Peer: calls, their responses, deadlines and cancellation.
 #include <algorithm>
 
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
-#include "peer/serving.hpp"
+#include "peer/active_request.hpp"
 
 namespace fairlead {
 
 namespace {
 
-std::chrono::milliseconds whole_ms(Clock::duration duration) {
+std::chrono::milliseconds to_milliseconds(Clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
 }
 
-constexpr std::size_t kNamedCalls = 100;  // with more calls in flight a mismatch does not look for their ids
-constexpr std::size_t kShownId = 200;     // bytes of an id that an error message shows
+constexpr std::size_t kMaxListedCalls = 100;   // with more calls in flight, report_mismatch() names no id
+constexpr std::size_t kMaxShownIdBytes = 200;  // bytes of an id in an error message
 
-Error unsent(Error error) {
+Error marked_unsent(Error error) {
   return std::move(error).with([](ErrorDetail& d) { d.unsent = true; });
 }
 
@@ -24,13 +24,13 @@ Error unsent(Error error) {
 
 // ---- one call --------------------------------------------------------------------------------------------
 
-Peer::Pending::~Pending() {
-  stop_.reset();
-  if (handle_) peer_->give_up(*this, "no longer wanted");
+Peer::CallBase::~CallBase() {
+  stop_callback_.reset();
+  if (handle_) peer_->abandon_call(*this, "no longer wanted");
 }
 
-bool Peer::Pending::await_suspend(std::coroutine_handle<> handle) {
-  const std::optional<Error> refused = peer_->begin(*this);
+bool Peer::CallBase::await_suspend(std::coroutine_handle<> handle) {
+  const std::optional<Error> refused = peer_->start_call(*this);
   if (refused) {
     outcome_ = *refused;
     return false;
@@ -39,74 +39,77 @@ bool Peer::Pending::await_suspend(std::coroutine_handle<> handle) {
   return true;
 }
 
-void Peer::Pending::finish(Result<rpc::Message> outcome) {
+void Peer::CallBase::finish(Result<rpc::Message> outcome) {
   outcome_ = std::move(outcome);
   std::exchange(handle_, nullptr).resume();
 }
 
-void Peer::Pending::progress(const rpc::Message& notification) {
-  if (options_.timeout && latest_ > deadline) deadline = std::min(latest_, Clock::now() + *options_.timeout);
+void Peer::CallBase::handle_progress(const rpc::Message& notification) {
+  if (options_.timeout && max_deadline_ > deadline)
+    deadline = std::min(max_deadline_, Clock::now() + *options_.timeout);
   if (!options_.on_progress) return;
   const json::View value = notification.param(peer_->options_.dialect.progress_value_key);
   options_.on_progress(value.absent() ? notification.params()
                                       : json::Raw::trusted(notification.frame().part(value.text())));
 }
 
-void Peer::Pending::Stop::operator()() const {
-  // May run on any thread, and inside the code that asked to stop.
+void Peer::CallBase::CancelOnStop::operator()() const {
+  // May run on any thread, inside request_stop().
   peer->loop().post([peer = peer, id = id] { peer->cancel_call(id); });
 }
 
 Result<json::Raw> Peer::Call::await_resume() {
   if (!*outcome_) return outcome_->error();
-  const rpc::Message& answer = **outcome_;
-  if (answer.is(rpc::Kind::error)) return answer.remote_error();
-  return answer.result();
+  const rpc::Message& response = **outcome_;
+  if (response.is(rpc::Kind::error)) return response.remote_error();
+  return response.result();
 }
 
 // ---- all calls -------------------------------------------------------------------------------------------
 
-// Registers before it writes: an answer may come before the write is known to be done.
-std::optional<Error> Peer::begin(Pending& call) {
+// Registers the call before writing it, because the response may arrive before the write has completed.
+std::optional<Error> Peer::start_call(CallBase& call) {
   const Limits& limits = options_.limits;
-  if (end_reason_) return unsent(*end_reason_);
-  if (call.options_.stop.stop_requested()) return Error(ErrorKind::cancelled, "given up before it was sent");
+  if (end_reason_) return marked_unsent(*end_reason_);
+  if (call.options_.stop.stop_requested())
+    return Error(ErrorKind::cancelled, "the call was cancelled before it was sent");
   if (in_flight_.size() >= (options_.lock_step ? 1 : limits.max_calls_in_flight)) {
     return Error(ErrorKind::resource_exhausted,
-                 options_.lock_step ? "a call is under way and this peer speaks in lock step"
+                 options_.lock_step ? "a call is in flight already (lock step allows one at a time)"
                                     : "max_calls_in_flight (" + std::to_string(limits.max_calls_in_flight) +
-                                          ") calls wait for answers");
+                                          ") calls are waiting for responses");
   }
   if (connection_->backlog() > limits.max_backlog_bytes) {
-    return Error(ErrorKind::resource_exhausted,
-                 "max_backlog_bytes (" + std::to_string(limits.max_backlog_bytes) + ") are queued for " +
-                     connection_->description() + " already");
+    return Error(ErrorKind::resource_exhausted, "max_backlog_bytes (" +
+                                                    std::to_string(limits.max_backlog_bytes) +
+                                                    ") are already queued for " + connection_->description());
   }
   if (!call.options_.timeout) call.options_.timeout = limits.call_timeout;
   const Clock::time_point now = Clock::now();
-  if (call.options_.max_total) call.latest_ = now + *call.options_.max_total;
-  call.deadline = std::min(call.latest_, now + *call.options_.timeout);
-  call.begins_at_ = connection_->queued_position();
+  if (call.options_.max_total_time) call.max_deadline_ = now + *call.options_.max_total_time;
+  call.deadline = std::min(call.max_deadline_, now + *call.options_.timeout);
+  call.start_position_ = connection_->queued_position();
   in_flight_.add(call);
-  const Result<void> posted =
-      connection_->post(call.encode(std::to_string(call.id)), Concerning{call.options_.concerning});
+  const Result<void> posted = connection_->post(call.encode(std::to_string(call.id)),
+                                                RelatedRequest{call.options_.related_request_id});
   if (!posted) {
-    in_flight_.take(call.id);
-    return unsent(posted.error());
+    in_flight_.remove(call.id);
+    return marked_unsent(posted.error());
   }
   ++stats_.calls;
-  watch_deadlines();
-  // Reading must not pause while an answer is due. Posted: the caller is not suspended yet.
-  if (awaiting_drain_) loop().post([self = shared_from_this()] { self->may_read_.set(); });
+  arm_deadline_timer();
+  // Resumes reading, which must not pause while a call waits for its response. Posted, because the coroutine
+  // that makes the call is not suspended yet.
+  if (awaiting_drain_) loop().post([self = shared_from_this()] { self->reading_allowed_.set(); });
   if (call.options_.stop.stop_possible())
-    call.stop_.emplace(call.options_.stop, Pending::Stop{shared_from_this(), call.id});
+    call.stop_callback_.emplace(call.options_.stop, CallBase::CancelOnStop{shared_from_this(), call.id});
   return std::nullopt;
 }
 
-void Peer::give_up(Pending& call, const char* why) {
+void Peer::abandon_call(CallBase& call, const char* reason) {
   if (!in_flight_.find(call.id)) return;
   in_flight_.abandon(call);
-  send_cancel(call.id, why);
+  send_cancel(call.id, reason);
 }
 
 void Peer::cancel_call(std::uint64_t id) {
@@ -114,10 +117,10 @@ void Peer::cancel_call(std::uint64_t id) {
   if (!call) return;
   in_flight_.abandon(*call);
   send_cancel(id, "cancelled by the caller");
-  call->finish(Error(ErrorKind::cancelled, "the call was given up by its caller"));
+  call->finish(Error(ErrorKind::cancelled, "the call was cancelled by its caller"));
 }
 
-void Peer::send_cancel(std::uint64_t id, const char* why) {
+void Peer::send_cancel(std::uint64_t id, const char* reason) {
   const Dialect& dialect = options_.dialect;
   if (dialect.cancel_method.empty() || closed()) return;
   json::Writer params;
@@ -125,106 +128,109 @@ void Peer::send_cancel(std::uint64_t id, const char* why) {
       .key(dialect.cancel_id_key)
       .unsigned_integer(id)
       .key("reason")
-      .string(why)
+      .string(reason)
       .end_object();
   static_cast<void>(post_notification(dialect.cancel_method, std::move(params).finish()));
 }
 
-void Peer::on_answer(const rpc::Message& message, const std::shared_ptr<Batch>& batch) {
+void Peer::handle_response(const rpc::Message& message, const std::shared_ptr<Batch>& batch) {
   if (finish_call(message)) {
-    if (batch) leave_out(*batch);
-  } else if (message.lacks_result() && options_.noise == Noise::answer) {
-    ++stats_.noise;
-    refuse(message, rpc::invalid_request("Invalid Request: neither method, result nor error"), batch);
+    if (batch) finish_without_response(*batch);
+  } else if (message.lacks_result() && options_.malformed_frames == MalformedFramePolicy::respond) {
+    ++stats_.malformed_frames;
+    reject(message, rpc::invalid_request("Invalid Request: neither method, result nor error"), batch);
   } else {
     report_mismatch(message);
-    if (batch) leave_out(*batch);
+    if (batch) finish_without_response(*batch);
   }
 }
 
-// Returns whether the answer belongs to a call, if only to one that was given up.
+// Finishes the call with the id of the response. Returns false if the response belongs to no call; a response
+// to an abandoned call is dropped, and the function returns true.
 bool Peer::finish_call(const rpc::Message& message) {
-  const std::optional<std::uint64_t> id = rpc::own_id(message.id());
+  const std::optional<std::uint64_t> id = rpc::parse_call_id(message.id());
   if (!id) return false;
-  if (rpc::PendingCall* call = in_flight_.take(*id)) {
+  if (rpc::PendingCall* call = in_flight_.remove(*id)) {
     call->finish(message);
     return true;
   }
-  if (!in_flight_.was_abandoned(*id)) return false;
-  ++stats_.late_answers;
-  options_.log.debug("late answer dropped", {{"id", *id}});
+  if (!in_flight_.erase_abandoned(*id)) return false;
+  ++stats_.late_responses;
+  options_.log.debug("late response dropped", {{"id", *id}});
   return true;
 }
 
 void Peer::report_mismatch(const rpc::Message& message) {
-  ++stats_.mismatched_answers;
+  ++stats_.mismatched_responses;
   const std::size_t waiting = in_flight_.size();
-  const std::uint64_t first = waiting > 0 && waiting <= kNamedCalls ? in_flight_.ids().front() : 0;
+  const std::uint64_t first = waiting > 0 && waiting <= kMaxListedCalls ? in_flight_.ids().front() : 0;
   std::string expected = waiting == 0 ? "none"
                          : first      ? std::to_string(first)
                                       : std::to_string(waiting) + " calls";
   if (first && waiting > 1) expected += " and " + std::to_string(waiting - 1) + " more";
-  const std::string_view got = message.id().empty() ? "no id" : message.id();
+  const std::string_view id = message.id().empty() ? "no id" : message.id();
   if (message.is(rpc::Kind::error) && (message.id().empty() || message.id() == "null")) {
     fault_log_.write(options_.log, LogLevel::warning,
-                     "the other side reports an error that belongs to no call",
+                     "the remote peer reported an error that belongs to no call",
                      {{"error", message.remote_error().message()}});
   }
-  fault_log_.write(options_.log, LogLevel::warning, "id mismatch: an answer nobody waits for",
-                   {LogField::json_number("id", got), {"expected", expected}});
+  fault_log_.write(options_.log, LogLevel::warning, "id mismatch: the response belongs to no call",
+                   {LogField::json_number("id", id), {"expected", expected}});
   if (!options_.lock_step || waiting == 0) return;
-  rpc::PendingCall* call = in_flight_.take(first);
-  call->finish(Error(ErrorKind::id_mismatch, "the answer has id " + std::string(got.substr(0, kShownId)) +
-                                                 " where " + expected + " was expected"));
+  rpc::PendingCall* call = in_flight_.remove(first);
+  call->finish(
+      Error(ErrorKind::id_mismatch,
+            "the response has id " + std::string(id.substr(0, kMaxShownIdBytes)) + ", expected " + expected));
 }
 
-bool Peer::on_progress(const rpc::Message& message) {
+bool Peer::handle_progress(const rpc::Message& message) {
   if (message.method() != options_.dialect.progress_method) return false;
   const json::View token = message.param(options_.dialect.progress_token_key);
-  const std::optional<std::uint64_t> id = rpc::own_id(token.text());
+  const std::optional<std::uint64_t> id = rpc::parse_call_id(token.text());
   rpc::PendingCall* call = id ? in_flight_.find(*id) : nullptr;
   if (!call) return false;
-  call->progress(message);
+  call->handle_progress(message);
   return true;
 }
 
-// Finishing one call may end others (their callers go away), so each is looked up again.
+// Looks up each call by its id, because finishing one call may destroy others, together with their callers.
 void Peer::fail_calls(const Error& reason) {
   const std::uint64_t written = connection_->written_position();
   for (const std::uint64_t id : in_flight_.ids()) {
-    rpc::PendingCall* call = in_flight_.take(id);
+    rpc::PendingCall* call = in_flight_.remove(id);
     if (!call) continue;
-    const bool waits_still = static_cast<Pending*>(call)->begins_at_ >= written;
-    call->finish(waits_still ? unsent(reason) : reason);
+    const bool is_unsent = static_cast<CallBase*>(call)->start_position_ >= written;
+    call->finish(is_unsent ? marked_unsent(reason) : reason);
   }
 }
 
-void Peer::on_call_failed(std::string_view id, Error reason) {
-  const std::optional<std::uint64_t> own = rpc::own_id(id);
-  if (rpc::PendingCall* call = own ? in_flight_.take(*own) : nullptr) call->finish(std::move(reason));
+void Peer::handle_call_failure(std::string_view id, Error reason) {
+  const std::optional<std::uint64_t> call_id = rpc::parse_call_id(id);
+  if (rpc::PendingCall* call = call_id ? in_flight_.remove(*call_id) : nullptr)
+    call->finish(std::move(reason));
 }
 
-void Peer::watch_deadlines() {
+void Peer::arm_deadline_timer() {
   const Clock::time_point next = in_flight_.next_deadline();
-  if (next >= watched_deadline_) return;
-  watched_deadline_ = next;
+  if (next >= armed_deadline_) return;
+  armed_deadline_ = next;
   deadline_timer_.arm(next, [this] { expire_calls(); });
 }
 
 void Peer::expire_calls() {
   const auto self = shared_from_this();
-  watched_deadline_ = Clock::time_point::max();
-  for (const std::uint64_t id : in_flight_.expired(Clock::now())) {
+  armed_deadline_ = Clock::time_point::max();
+  for (const std::uint64_t id : in_flight_.expired_ids(Clock::now())) {
     rpc::PendingCall* call = in_flight_.find(id);
     if (!call) continue;
-    auto& pending = static_cast<Pending&>(*call);
+    auto& pending = static_cast<CallBase&>(*call);
     in_flight_.abandon(*call);
     send_cancel(id, "timed out");
-    const bool total = pending.latest_ <= pending.deadline;
-    const auto waited = total ? *pending.options_.max_total : *pending.options_.timeout;
-    call->finish(Error::timeout("`" + std::string(pending.method()) + "`", whole_ms(waited)));
+    const bool total = pending.max_deadline_ <= pending.deadline;
+    const auto waited = total ? *pending.options_.max_total_time : *pending.options_.timeout;
+    call->finish(Error::timeout("`" + std::string(pending.method()) + "`", to_milliseconds(waited)));
   }
-  watch_deadlines();
+  arm_deadline_timer();
 }
 
 }  // namespace fairlead

@@ -1,4 +1,4 @@
-// ActiveCalls: the calls and leases under way at one upstream. Private to the layer.
+// ActiveCalls: the active calls and leases of one upstream. Private to the layer.
 #pragma once
 
 #include <boost/intrusive/list.hpp>
@@ -17,19 +17,19 @@ class ManagedUpstream;
 
 class ActiveCalls {
  public:
-  // What is known of a call. Its maker owns it.
+  // A call or a lease. Owned by the caller of add(), which must remove() it before destroying it.
   struct Entry : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::safe_link>> {
-    // `of`, `called` and `sent` outlive it. `sent` is null for a lease.
-    Entry(const Target& of, std::string_view called, std::shared_ptr<void> by,
-          const mcp::OutgoingRequest* sent)
-        : target(of), method(called), caller(std::move(by)), request(sent) {}
+    // The target, the method and the request must outlive the entry. The request is null for a lease.
+    Entry(const Target& call_target, std::string_view call_method, std::shared_ptr<void> context,
+          const mcp::ForwardedRequest* call_request)
+        : target(call_target), method(call_method), call_context(std::move(context)), request(call_request) {}
 
     const Target& target;
     std::string_view method;
-    std::shared_ptr<void> caller;
-    const mcp::OutgoingRequest* request;
-    std::uint64_t number = 0;  // given by add(), growing
-    boost::intrusive::list_member_hook<> client_hook;
+    std::shared_ptr<void> call_context;
+    const mcp::ForwardedRequest* request;
+    std::uint64_t number = 0;                          // assigned by add(), in increasing order
+    boost::intrusive::list_member_hook<> client_hook;  // links the entry in client_calls_
   };
 
   void add(Entry& call);
@@ -38,56 +38,64 @@ class ActiveCalls {
   bool empty() const noexcept { return calls_.empty(); }
   // The number of the call that was added last, whether it has ended or not.
   std::uint64_t last_number() const noexcept { return last_number_; }
-  // Whether a call is under way that was added as this one or before it.
-  bool any_until(std::uint64_t number) const noexcept;
-  // No calls but leases.
+  // Returns whether a call with this number or a lower one is still active.
+  bool any_up_to(std::uint64_t number) const noexcept;
+  // Returns true if there are no calls other than leases.
   bool only_leases() const noexcept;
-  // In the order in which they were added.
-  std::vector<RunningCall> running() const;
-  ClientCalls of_clients() const;
-  // The tools that are being called.
-  std::set<std::string> tools() const;
+  // Returns the active calls in the order in which they were added.
+  std::vector<ActiveCallInfo> infos() const;
+  ClientCallSummary client_call_summary() const;
+  // Returns the names of the tools that are being called.
+  std::set<std::string> called_tools() const;
 
-  // An upstream that is held is not stopped for being idle.
-  void begin_hold() { ++holds_; }
-  void end_hold() { --holds_; }
-  bool unused() const noexcept { return calls_.empty() && holds_ == 0; }
+  // Count the leases of Pool::keep_alive(). While there is one, the upstream is neither stopped for being
+  // idle nor evicted.
+  void add_keep_alive() { ++keep_alive_count_; }
+  void remove_keep_alive() { --keep_alive_count_; }
+  // Returns whether there is neither a call nor a lease.
+  bool unused() const noexcept { return calls_.empty() && keep_alive_count_ == 0; }
+  // To be called when unused() becomes true.
   void mark_idle(Clock::time_point now) { idle_since_ = now; }
   Clock::time_point idle_since() const noexcept { return idle_since_; }
 
  private:
-  // Calls that have a caller, in the order in which they were added.
+  // The calls that have a call context, in the order in which they were added.
   using ClientEntries = boost::intrusive::list<
       Entry, boost::intrusive::member_hook<Entry, boost::intrusive::list_member_hook<>, &Entry::client_hook>>;
 
-  // 1 if `call` and the call before it are not of one session; 0 if they are, or one of them does not exist.
+  // Returns 1 if `call` and the call before it belong to different sessions; 0 if they belong to one session
+  // or one of them does not exist.
   std::size_t session_changes_at(ClientEntries::const_iterator call) const;
 
   boost::intrusive::list<Entry> calls_;
   ClientEntries client_calls_;
-  std::size_t session_changes_ = 0;  // the sum over client_calls_; 0: all are of one session
-  std::size_t holds_ = 0;
+  // The sum of session_changes_at() over client_calls_. If it is 0, all calls belong to one session.
+  std::size_t session_changes_ = 0;
+  std::size_t keep_alive_count_ = 0;
   std::uint64_t last_number_ = 0;
   Clock::time_point idle_since_{};
 };
 
-// A call under way at an upstream, from before it is sent until it has ended.
+// Registers a call or lease in the ActiveCalls of an upstream for its lifetime: from before the call is sent
+// until it has ended.
 class ActiveCall {
  public:
-  // `target`, `method` and `request` outlive it. `request` is null for a lease, whose method is empty.
-  ActiveCall(std::shared_ptr<ManagedUpstream> at, const Target& target, std::string_view method,
-             std::shared_ptr<void> caller, const mcp::OutgoingRequest* request = nullptr);
+  // REQUIRES: `target`, `method` and `request` outlive this object. For a lease `request` is null and
+  // `method` empty.
+  ActiveCall(std::shared_ptr<ManagedUpstream> upstream, const Target& target, std::string_view method,
+             std::shared_ptr<void> call_context, const mcp::ForwardedRequest* request = nullptr);
   ~ActiveCall();
   ActiveCall(const ActiveCall&) = delete;
 
   ManagedUpstream& upstream() const noexcept { return *upstream_; }
-  // Progress has come, or the server has asked something meanwhile: the call has begun to run.
-  bool part_seen() const noexcept;
-  bool progressed = false;
+  // Returns whether the server is known to have begun the call: progress of the call was received, or the
+  // server has sent a request since the call was sent.
+  bool server_has_begun() const noexcept;
+  bool progressed = false;  // progress of the call was received
 
  private:
   std::shared_ptr<ManagedUpstream> upstream_;
-  std::uint64_t questions_before_;
+  std::uint64_t server_request_count_before_;
   ActiveCalls::Entry entry_;
 };
 

@@ -4,47 +4,45 @@
 
 namespace fairlead::pool {
 
-Task<Result<Gate::Pass>> CallAdmission::enter(std::shared_ptr<Gate> gate, std::string whose,
-                                              Clock::duration patience, std::stop_token stop,
-                                              Caller caller) const {
-  const std::shared_ptr<Core> core = core_;
-  const Result<WaitingCalls::Counted> counted = core->waiting_calls.add(caller.client, patience);
-  if (!counted) co_return counted.error();
-  Task<Gate::Pass> entering = gate->enter(patience, stop, false, std::move(caller));
-  Gate::Pass pass = co_await entering;
-  if (pass) co_return pass;
+Task<Result<Semaphore::Permit>> CallAdmission::acquire_permit(std::shared_ptr<Semaphore> semaphore,
+                                                              std::string scope, Clock::duration timeout,
+                                                              std::stop_token stop, CallerKey caller) const {
+  const std::shared_ptr<PoolCore> core = core_;
+  const Result<WaitingCalls::Entry> entry = core->waiting_calls.add(caller.client, timeout);
+  if (!entry) co_return entry.error();
+  Semaphore::Permit permit = co_await semaphore->acquire(timeout, stop, false, std::move(caller));
+  if (permit) co_return permit;
   if (stop.stop_requested())
-    co_return with_failure_code(Error(ErrorKind::cancelled, "given up before its turn came"));
-  co_return limit_reached("max_calls (" + std::to_string(gate->limit()) + ") calls of " + whose +
-                              " are under way, and none ended in time",
-                          patience);
+    co_return with_failure_code(Error(ErrorKind::cancelled, "cancelled while waiting for max_calls"));
+  co_return limit_error("max_calls (" + std::to_string(semaphore->limit()) + ") calls of " + scope +
+                            " are active, and none ended in time",
+                        timeout);
 }
 
-Admission CallAdmission::admit_at_once(ServerState& server) const {
+Admission CallAdmission::try_admit(ServerContext& server) const {
   Admission admission;
-  admission.server = server.calls->try_enter();
-  if (admission.server) admission.all = core_->calls->try_enter();
+  admission.server_permit = server.call_permits->try_acquire();
+  if (admission.server_permit) admission.pool_permit = core_->call_permits->try_acquire();
   return admission;
 }
 
-Task<Result<Admission>> CallAdmission::admit(std::shared_ptr<ServerState> server, std::stop_token stop,
-                                             Caller caller) const {
-  const Clock::duration patience = server->spec.clocks.queue;
+Task<Result<Admission>> CallAdmission::admit(std::shared_ptr<ServerContext> server, std::stop_token stop,
+                                             CallerKey caller) const {
+  const Clock::duration timeout = server->spec.clocks.queue;
   Admission admission;
-  admission.server = server->calls->try_enter();
-  if (!admission.server) {
-    Task<Result<Gate::Pass>> entering =
-        enter(server->calls, "server " + server->spec.name, patience, stop, caller);
-    Result<Gate::Pass> entered = co_await entering;
-    if (!entered) co_return entered.error();
-    admission.server = std::move(*entered);
+  admission.server_permit = server->call_permits->try_acquire();
+  if (!admission.server_permit) {
+    Result<Semaphore::Permit> permit =
+        co_await acquire_permit(server->call_permits, "server " + server->spec.name, timeout, stop, caller);
+    if (!permit) co_return permit.error();
+    admission.server_permit = std::move(*permit);
   }
-  admission.all = core_->calls->try_enter();
-  if (!admission.all) {
-    Task<Result<Gate::Pass>> entering = enter(core_->calls, "all servers", patience, stop, std::move(caller));
-    Result<Gate::Pass> entered = co_await entering;
-    if (!entered) co_return entered.error();
-    admission.all = std::move(*entered);
+  admission.pool_permit = core_->call_permits->try_acquire();
+  if (!admission.pool_permit) {
+    Result<Semaphore::Permit> permit =
+        co_await acquire_permit(core_->call_permits, "all servers", timeout, stop, std::move(caller));
+    if (!permit) co_return permit.error();
+    admission.pool_permit = std::move(*permit);
   }
   co_return admission;
 }

@@ -1,39 +1,42 @@
-// CallAdmission: the right to be one of max_calls calls under way, at a server and in the pool. Private to
-// the layer.
+// CallAdmission: acquires the permits that a call needs under the max_calls of its server and of the pool.
+// Private to the layer.
 #pragma once
 
 #include <memory>
 #include <stop_token>
 #include <string>
 
-#include "pool/core.hpp"
-#include "pool/gate.hpp"
+#include "pool/pool_core.hpp"
+#include "pool/semaphore.hpp"
 
 namespace fairlead::pool {
 
-// Held while a call is under way.
+// The permits of an active call.
 struct Admission {
-  Admission() {}  // NOLINT: not an aggregate, see ConnectOptions
+  Admission() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
-  Gate::Pass server;
-  Gate::Pass all;
+  Semaphore::Permit server_permit;
+  Semaphore::Permit pool_permit;
 };
 
 class CallAdmission {
  public:
-  explicit CallAdmission(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+  explicit CallAdmission(std::shared_ptr<PoolCore> core) : core_(std::move(core)) {}
 
-  // Most calls need not wait. Without `all` if this one has to.
-  Admission admit_at_once(ServerState& server) const;
-  // Waits for the server's clocks.queue at most. Kind resource_exhausted or cancelled.
-  Task<Result<Admission>> admit(std::shared_ptr<ServerState> server, std::stop_token stop,
-                                Caller caller) const;
+  // Acquires both permits without waiting. If `pool_permit` of the result is empty, the call has to wait: use
+  // admit().
+  Admission try_admit(ServerContext& server) const;
+  // Waits until both permits are available. Fails with `resource_exhausted` when clocks.queue of the server
+  // has elapsed, or with `cancelled`.
+  Task<Result<Admission>> admit(std::shared_ptr<ServerContext> server, std::stop_token stop,
+                                CallerKey caller) const;
 
  private:
-  Task<Result<Gate::Pass>> enter(std::shared_ptr<Gate> gate, std::string whose, Clock::duration patience,
-                                 std::stop_token stop, Caller caller) const;
+  Task<Result<Semaphore::Permit>> acquire_permit(std::shared_ptr<Semaphore> semaphore, std::string scope,
+                                                 Clock::duration timeout, std::stop_token stop,
+                                                 CallerKey caller) const;
 
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<PoolCore> core_;
 };
 
 }  // namespace fairlead::pool

@@ -1,5 +1,5 @@
-// CallForwarder: how a call gets to its server: admission, the right upstream, sending it, and sending it
-// again. Private to the layer.
+// CallForwarder: forwards calls to servers: admission, selection and start of the upstream, sending, and
+// retries. Private to the layer.
 #pragma once
 
 #include <memory>
@@ -12,28 +12,30 @@
 
 namespace fairlead::pool {
 
-// The functions are those of Pool.
+// Implements the functions of Pool with the same names.
 class CallForwarder : public std::enable_shared_from_this<CallForwarder> {
  public:
-  CallForwarder(std::shared_ptr<Core> core, std::shared_ptr<ServerRegistry> registry)
+  CallForwarder(std::shared_ptr<PoolCore> core, std::shared_ptr<ServerRegistry> registry)
       : core_(core), registry_(std::move(registry)), admission_(std::move(core)) {}
 
-  Task<Result<ForwardedAnswer>> forward(Target target, std::shared_ptr<const mcp::OutgoingRequest> request,
+  Task<Result<ForwardedAnswer>> forward(Target target, std::shared_ptr<const mcp::ForwardedRequest> request,
                                         ForwardOptions options);
   Task<Result<Lease>> acquire(Target target, std::stop_token stop, StartPriority priority,
                               const Principal* client);
-  Result<Lease> hold(const std::shared_ptr<Upstream>& upstream);
+  Result<Lease> keep_alive(const std::shared_ptr<Upstream>& upstream);
   Result<void> notify(const Target& target, std::string_view method, const json::Raw& params);
   Task<Result<std::shared_ptr<Upstream>>> warm(Target target, std::stop_token stop, const Principal* client);
 
  private:
   using UpstreamPtr = ServerRegistry::UpstreamPtr;
 
+  // Returns the upstream that serves `target`, and starts it if necessary. The wait for the start counts as a
+  // waiting call of `client` (a client key; see CallerKey).
   Task<Result<UpstreamPtr>> ready_upstream(const Target& target, std::stop_token stop,
                                            StartPriority priority = StartPriority::call,
                                            std::string client = std::string());
 
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<PoolCore> core_;
   std::shared_ptr<ServerRegistry> registry_;
   CallAdmission admission_;
 };

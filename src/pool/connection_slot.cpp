@@ -10,27 +10,27 @@ ConnectionSlot::~ConnectionSlot() {
   if (connection_) connection_->abort();
 }
 
-void ConnectionSlot::fill(std::shared_ptr<UpstreamConnection> connection, Place place) {
+void ConnectionSlot::fill(std::shared_ptr<UpstreamConnection> connection, ConnectionReservation reservation) {
   connection_ = std::move(connection);
-  place_.emplace(std::move(place));
+  reservation_.emplace(std::move(reservation));
 }
 
 void ConnectionSlot::close() {
-  leaving_process_ = holds_process();
-  Place place = std::move(*place_);
-  place_.reset();
-  upstream_.core->loop.spawn(close_down(upstream_.shared_from_this(), std::exchange(connection_, nullptr),
-                                        std::move(place), upstream_.generation()));
+  closing_process_ = has_process();
+  ConnectionReservation reservation = std::move(*reservation_);
+  reservation_.reset();
+  upstream_.core->loop.spawn(close_connection(upstream_.shared_from_this(),
+                                              std::exchange(connection_, nullptr), std::move(reservation),
+                                              upstream_.generation()));
 }
 
-Task<void> ConnectionSlot::close_down(std::shared_ptr<ManagedUpstream> self,
-                                      std::shared_ptr<UpstreamConnection> connection, Place place,
-                                      std::uint64_t generation) {
-  Task<void> closing = connection->close();
-  co_await closing;
-  { const Place left = std::move(place); }
-  self->slot.leaving_process_ = false;
-  if (self->generation() == generation) self->lifecycle.tell(Supervisor::Event::gone);
+Task<void> ConnectionSlot::close_connection(std::shared_ptr<ManagedUpstream> self,
+                                            std::shared_ptr<UpstreamConnection> connection,
+                                            ConnectionReservation reservation, std::uint64_t generation) {
+  co_await connection->close();
+  { const ConnectionReservation released = std::move(reservation); }
+  self->slot.closing_process_ = false;
+  if (self->generation() == generation) self->lifecycle.dispatch(Supervisor::Event::closed);
 }
 
 }  // namespace fairlead::pool

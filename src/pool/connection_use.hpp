@@ -1,5 +1,5 @@
-// ConnectionUse: what the connection of an upstream has been used for: by which sessions, and with what
-// success. Private to the layer.
+// ConnectionUse: statistics of an upstream's current connection: which sessions have used it, and how many
+// messages it has received. Private to the layer.
 #pragma once
 
 #include <cstdint>
@@ -12,39 +12,41 @@ namespace fairlead::pool {
 
 class ConnectionUse {
  public:
-  // A new connection is ready. Questions are counted on.
+  // To be called when a new connection is ready. Does not reset server_request_count().
   void reset() {
-    used_ = false;
+    has_been_called_ = false;
     only_session_ = "";
-    answers_ = 0;
+    response_count_ = 0;
   }
 
-  void note_call(const std::string& session) {
-    if (!std::exchange(used_, true)) {
+  void record_call(const std::string& session) {
+    if (!std::exchange(has_been_called_, true)) {
       only_session_ = session;
     } else if (only_session_ && *only_session_ != session) {
       only_session_.reset();
     }
   }
-  bool used() const noexcept { return used_; }
-  // The session whose calls it has had; nullopt when there were several. Empty: it has had no calls.
+  bool has_been_called() const noexcept { return has_been_called_; }
+  // Returns the only session that has made calls, nullopt if there were several, or "" if there were no
+  // calls.
   const std::optional<std::string>& only_session() const noexcept { return only_session_; }
-  // The connection cannot be kept for one of these sessions any more.
-  void sessions_ended(const std::set<std::string, std::less<>>& sessions) {
+  // To be called when these sessions have ended. If one of them is only_session(), only_session() becomes
+  // nullopt, so that the connection is not assigned to an ended session when the server is unshared.
+  void on_sessions_ended(const std::set<std::string, std::less<>>& sessions) {
     if (only_session_ && sessions.contains(*only_session_)) only_session_.reset();
   }
 
-  void note_answer() noexcept { ++answers_; }
-  std::uint64_t answers() const noexcept { return answers_; }
-  void note_question() noexcept { ++questions_; }
-  // Requests of the server, on all connections of its upstream.
-  std::uint64_t questions() const noexcept { return questions_; }
+  void record_response() noexcept { ++response_count_; }
+  std::uint64_t response_count() const noexcept { return response_count_; }
+  void record_server_request() noexcept { ++server_request_count_; }
+  // The number of requests that the server has sent, on all connections of the upstream.
+  std::uint64_t server_request_count() const noexcept { return server_request_count_; }
 
  private:
-  bool used_ = false;
+  bool has_been_called_ = false;
   std::optional<std::string> only_session_ = "";
-  std::uint64_t answers_ = 0;
-  std::uint64_t questions_ = 0;
+  std::uint64_t response_count_ = 0;
+  std::uint64_t server_request_count_ = 0;
 };
 
 }  // namespace fairlead::pool

@@ -7,9 +7,9 @@ namespace fairlead::pool {
 
 void HealthMonitor::start() {
   running_ = true;
-  pinging_ = false;
-  sign_of_life();
-  schedule();
+  ping_pending_ = false;
+  record_activity();
+  schedule_check();
 }
 
 void HealthMonitor::stop() {
@@ -18,24 +18,25 @@ void HealthMonitor::stop() {
   ping_timer_.cancel();
 }
 
-void HealthMonitor::sign_of_life() {
-  last_sign_ = Clock::now();
-  suspect_ = false;
-  if (std::exchange(pinging_, false)) ping_timer_.cancel();
+void HealthMonitor::record_activity() {
+  last_activity_ = Clock::now();
+  ping_timed_out_ = false;
+  if (std::exchange(ping_pending_, false)) ping_timer_.cancel();
 }
 
 bool HealthMonitor::healthy(Clock::time_point now) const noexcept {
   const Clocks& clocks = spec_.clocks;
-  const bool recent = clocks.health.count() == 0 || now - last_sign_ <= clocks.health + clocks.ping;
-  return running_ && !suspect_ && recent;
+  const bool recent = clocks.health.count() == 0 || now - last_activity_ <= clocks.health + clocks.ping;
+  return running_ && !ping_timed_out_ && recent;
 }
 
-void HealthMonitor::schedule() {
+void HealthMonitor::schedule_check() {
   const Clocks& clocks = spec_.clocks;
   const Clock::time_point now = Clock::now();
   Clock::time_point next = Clock::time_point::max();
   if (stops_when_idle()) next = (calls_.unused() ? calls_.idle_since() : now) + clocks.idle_stop;
-  if (clocks.health.count() > 0) next = std::min(next, (pinging_ ? now : last_sign_) + clocks.health);
+  if (clocks.health.count() > 0)
+    next = std::min(next, (ping_pending_ ? now : last_activity_) + clocks.health);
   if (next != Clock::time_point::max()) check_timer_.arm(next, [this] { check(); });
 }
 
@@ -44,28 +45,28 @@ void HealthMonitor::check() {
   const Clocks& clocks = spec_.clocks;
   const Clock::time_point now = Clock::now();
   const bool idle = stops_when_idle() && calls_.unused() && now - calls_.idle_since() >= clocks.idle_stop;
-  if (idle) return actions_.idle();
-  if (clocks.health.count() > 0 && now - last_sign_ >= clocks.health) ping();
-  if (running_) schedule();
+  if (idle) return actions_.on_idle();
+  if (clocks.health.count() > 0 && now - last_activity_ >= clocks.health) ping();
+  if (running_) schedule_check();
 }
 
 void HealthMonitor::ping() {
-  if (pinging_ || !running_) return;
-  pinging_ = true;
-  pinged_after_ = calls_.last_number();
+  if (ping_pending_ || !running_) return;
+  ping_pending_ = true;
+  last_call_before_ping_ = calls_.last_number();
   ping_timer_.arm_after(spec_.clocks.ping, [this] {
     if (!running_) return;
-    suspect_ = true;
-    actions_.silent();
+    ping_timed_out_ = true;
+    actions_.on_ping_timeout();
     replace_if_unresponsive();
   });
-  actions_.ping();
+  actions_.send_ping();
 }
 
 void HealthMonitor::replace_if_unresponsive() {
-  if (!suspect_ || !running_ || calls_.any_until(pinged_after_)) return;
-  suspect_ = false;
-  actions_.unresponsive();
+  if (!ping_timed_out_ || !running_ || calls_.any_up_to(last_call_before_ping_)) return;
+  ping_timed_out_ = false;
+  actions_.on_unresponsive();
 }
 
 }  // namespace fairlead::pool

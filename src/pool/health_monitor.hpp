@@ -1,6 +1,6 @@
-// HealthMonitor: the clocks of a ready connection: it is pinged when it has given no sign of life for
-// `health`, replaced when it does not answer, and stopped when it has been idle for `idle_stop`. Private to
-// the layer.
+// HealthMonitor: checks a ready connection with timers. It pings a server that has sent nothing for
+// `clocks.health`. It reports a server that answers neither pings nor calls, so that the pool replaces it,
+// and a server that has had no call for `clocks.idle_stop`, so that the pool stops it. Private to the layer.
 #pragma once
 
 #include <functional>
@@ -14,32 +14,36 @@ namespace fairlead::pool {
 class HealthMonitor {
  public:
   struct Actions {
-    std::function<void()> ping;          // send one; sign_of_life() when it is answered
-    std::function<void()> silent;        // a ping was not answered within clocks.ping
-    std::function<void()> unresponsive;  // neither a ping nor a call that was under way before it
-    std::function<void()> idle;          // no call for clocks.idle_stop
+    std::function<void()> send_ping;  // sends a ping; when it is answered, the owner calls record_activity()
+    std::function<void()> on_ping_timeout;  // a ping was not answered within clocks.ping
+    std::function<void()> on_unresponsive;  // neither a ping nor a call that was sent before it was answered
+    std::function<void()> on_idle;          // no call for clocks.idle_stop
   };
 
-  // `spec` and `calls` outlive it. The actions may call stop().
+  // REQUIRES: `spec` and `calls` outlive the monitor. The actions may call stop().
   HealthMonitor(Loop& loop, const ServerSpec& spec, const ActiveCalls& calls, Actions actions)
       : spec_(spec), calls_(calls), actions_(std::move(actions)), check_timer_(loop), ping_timer_(loop) {}
 
-  // A connection is ready, and has answered just now.
+  // To be called when a connection is ready.
   void start();
-  // It is not ready any more.
+  // To be called when the connection is no longer ready.
   void stop();
-  void sign_of_life();
-  Clock::time_point last_sign() const noexcept { return last_sign_; }
-  // Pings unless a ping is under way.
+  // To be called when the server has sent something.
+  void record_activity();
+  Clock::time_point last_activity() const noexcept { return last_activity_; }
+  // Pings the server unless a ping is pending.
   void ping();
-  // A server that works on a call may not be able to answer a ping beside it, so it is unresponsive only when
-  // every call that was under way before the ping has ended too.
+  // Runs Actions::on_unresponsive if the last ping has timed out and every call sent before it has ended: a
+  // busy server may be unable to answer a ping while it processes a call.
   void replace_if_unresponsive();
+  // Returns whether the last ping was answered and the server has sent something within clocks.health +
+  // clocks.ping.
   bool healthy(Clock::time_point now) const noexcept;
 
  private:
   bool stops_when_idle() const noexcept { return spec_.clocks.idle_stop.count() > 0 && !spec_.keep_running; }
-  void schedule();
+  // Arms check_timer_ for the next idle or health check.
+  void schedule_check();
   void check();
 
   const ServerSpec& spec_;
@@ -47,11 +51,11 @@ class HealthMonitor {
   Actions actions_;
   Timer check_timer_;
   Timer ping_timer_;
-  Clock::time_point last_sign_{};
+  Clock::time_point last_activity_{};
   bool running_ = false;
-  bool pinging_ = false;
-  std::uint64_t pinged_after_ = 0;  // the last call before the ping
-  bool suspect_ = false;            // it has not answered its ping
+  bool ping_pending_ = false;
+  std::uint64_t last_call_before_ping_ = 0;  // number of the last call that was sent before the ping
+  bool ping_timed_out_ = false;              // the last ping has timed out
 };
 
 }  // namespace fairlead::pool

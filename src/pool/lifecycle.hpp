@@ -1,5 +1,5 @@
-// Lifecycle: the state of an upstream. A Supervisor decides; this tells it what happened and when, and does
-// what it decides. Private to the layer.
+// Lifecycle: drives the Supervisor of an upstream: reports events to it with their time, and performs the
+// actions that it returns. Private to the layer.
 #pragma once
 
 #include <chrono>
@@ -18,24 +18,26 @@ class Lifecycle {
   using Event = Supervisor::Event;
   using Action = Supervisor::Action;
 
-  // `upstream` owns it.
+  // `upstream` owns the lifecycle.
   explicit Lifecycle(ManagedUpstream& upstream);
 
   const Supervisor& supervisor() const noexcept { return supervisor_; }
-  Action tell(Event event, std::string_view reason = {});
-  // What `wanted` would be answered with now.
-  Action outlook() const;
-  // A call was answered.
-  void served() noexcept { supervisor_.served(); }
-  // Set at the next change of state.
-  fairlead::Event next_change() const { return changed_; }
+  // Reports `event` to the supervisor. Performs Action::close; the caller performs the other actions.
+  Action dispatch(Event event, std::string_view reason = {});
+  // Returns what dispatch(Event::start_requested) would return now.
+  Action action_if_start_requested() const;
+  // To be called when the server has answered a call.
+  void on_call_answered() noexcept { supervisor_.on_call_answered(); }
+  // Returns an event that is set at the next state transition.
+  fairlead::Event next_transition() const { return transition_event_; }
 
-  // It may stop until it is wanted again.
-  void rest(std::string_view why) { tell(Event::rest, why); }
-  // Calls under way may finish for `grace`.
-  void retire(std::string_view why, std::chrono::milliseconds grace);
+  // Stops the upstream until the next request, unless it has active calls.
+  void stop_until_requested(std::string_view reason) { dispatch(Event::idle_stop, reason); }
+  // Drains active calls for up to `grace`, then stops the upstream. It is not started again before restore().
+  void retire(std::string_view reason, std::chrono::milliseconds grace);
+  // Allows the upstream to be started again after retire().
   void restore();
-  // Starts a server that is kept running after `delay`, unless its state changes.
+  // Starts the upstream after `delay`. A state transition before then cancels the start.
   void start_after(std::chrono::milliseconds delay);
 
  private:
@@ -44,8 +46,8 @@ class Lifecycle {
 
   ManagedUpstream& upstream_;
   Supervisor supervisor_;
-  fairlead::Event changed_;
-  Timer due_timer_;
+  fairlead::Event transition_event_;
+  Timer retry_timer_;
   Timer drain_timer_;
 };
 

@@ -6,16 +6,14 @@ namespace fairlead::pool {
 
 namespace {
 
-// What is left of the stop ladder after the last call is over, with room to spare.
-constexpr std::chrono::seconds kStopLadder{10};
+// The maximum time that it takes to stop a process after its last call has ended, with a margin.
+constexpr std::chrono::seconds kProcessStopTimeout{10};
 
-Task<void> shut_down(std::shared_ptr<Core> core, std::shared_ptr<ServerRegistry> registry,
+Task<void> shut_down(std::shared_ptr<PoolCore> core, std::shared_ptr<ServerRegistry> registry,
                      std::chrono::milliseconds grace) {
-  Task<void> retiring = registry->shut_down(grace);
-  co_await retiring;
-  Task<bool> ending = core->all_gone(grace + kStopLadder);
-  const bool gone = co_await ending;
-  if (!gone) core->log().error("servers are still not gone", {});
+  co_await registry->shut_down(grace);
+  const bool closed = co_await core->wait_until_all_closed(grace + kProcessStopTimeout);
+  if (!closed) core->log().error("servers are still running after shutdown", {});
 }
 
 }  // namespace
@@ -35,7 +33,7 @@ std::shared_ptr<Pool> Pool::create(Loop& loop, PoolOptions options) {
 }
 
 PoolImpl::PoolImpl(Loop& loop, PoolOptions options)
-    : core_(std::make_shared<Core>(loop, std::move(options))),
+    : core_(std::make_shared<PoolCore>(loop, std::move(options))),
       registry_(ServerRegistry::create(core_)),
       forwarder_(std::make_shared<CallForwarder>(core_, registry_)) {}
 
@@ -44,11 +42,10 @@ Task<void> PoolImpl::shutdown(std::chrono::milliseconds grace) {
 }
 
 Task<Result<rpc::Message>> Pool::call(Target target, rpc::Message request, ForwardOptions options) {
-  std::shared_ptr<const mcp::OutgoingRequest> outgoing =
+  std::shared_ptr<const mcp::ForwardedRequest> outgoing =
       std::make_shared<const mcp::VerbatimRequest>(std::move(request));
-  Task<Result<ForwardedAnswer>> forwarding =
-      forward(std::move(target), std::move(outgoing), std::move(options));
-  const Result<ForwardedAnswer> answer = co_await forwarding;
+  const Result<ForwardedAnswer> answer =
+      co_await forward(std::move(target), std::move(outgoing), std::move(options));
   if (!answer) co_return answer.error();
   co_return answer->message;
 }

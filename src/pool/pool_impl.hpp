@@ -1,5 +1,5 @@
-// Implementation of Pool: its servers are kept by a ServerRegistry, its calls made by a CallForwarder.
-// Private to the layer.
+// Implementation of Pool: delegates servers to a ServerRegistry and calls to a CallForwarder. Private to the
+// layer.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 #include "fairlead/pool/pool.hpp"
 #include "pool/call_forwarder.hpp"
-#include "pool/core.hpp"
+#include "pool/pool_core.hpp"
 #include "pool/server_registry.hpp"
 
 namespace fairlead::pool {
@@ -27,7 +27,7 @@ class PoolImpl final : public Pool {
     core_->options.connectors.insert_or_assign(std::move(name), std::move(connector));
   }
 
-  Task<Result<ForwardedAnswer>> forward(Target target, std::shared_ptr<const mcp::OutgoingRequest> request,
+  Task<Result<ForwardedAnswer>> forward(Target target, std::shared_ptr<const mcp::ForwardedRequest> request,
                                         ForwardOptions options) override {
     return forwarder_->forward(std::move(target), std::move(request), std::move(options));
   }
@@ -35,8 +35,8 @@ class PoolImpl final : public Pool {
                               const Principal* client) override {
     return forwarder_->acquire(std::move(target), std::move(stop), priority, client);
   }
-  Result<Lease> hold(const std::shared_ptr<Upstream>& upstream) override {
-    return forwarder_->hold(upstream);
+  Result<Lease> keep_alive(const std::shared_ptr<Upstream>& upstream) override {
+    return forwarder_->keep_alive(upstream);
   }
   Result<void> notify(const Target& target, std::string_view method, const json::Raw& params) override {
     return forwarder_->notify(target, method, params);
@@ -56,12 +56,12 @@ class PoolImpl final : public Pool {
   std::vector<std::shared_ptr<Upstream>> upstreams(std::string_view server) const override {
     return registry_->upstreams(server);
   }
-  std::size_t processes() const noexcept override { return core_->processes->inside(); }
-  std::shared_ptr<const Redactor> redactor() const override { return core_->options.redactor->current(); }
+  std::size_t process_count() const noexcept override { return core_->process_permits->in_use(); }
+  std::shared_ptr<const Redactor> redactor() const override { return core_->options.redactor->snapshot(); }
   Task<void> shutdown(std::chrono::milliseconds grace) override;
 
  private:
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<PoolCore> core_;
   std::shared_ptr<ServerRegistry> registry_;
   std::shared_ptr<CallForwarder> forwarder_;
 };

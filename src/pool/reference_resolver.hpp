@@ -1,4 +1,4 @@
-// Resolves the references of a server's spec, at each start of the server. Private to the layer.
+// Resolves the references in the spec of a server. Used at each start of the server. Private to the layer.
 #pragma once
 
 #include <set>
@@ -11,19 +11,21 @@
 
 namespace fairlead::pool {
 
-// How a server is reached, with values in place of references. Exists only while connecting.
-struct ResolvedReach {
-  ResolvedReach() {}  // NOLINT: not an aggregate, see ConnectOptions
+// The transport of a server with its references expanded. It exists only while the server is being connected,
+// because it contains secrets.
+struct ResolvedTransport {
+  ResolvedTransport() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
-  std::variant<Program, Address, NamedConnector> reach;
-  std::vector<std::string> secrets;  // values that must not be seen
+  std::variant<Program, Address, ConnectorName> transport;
+  std::vector<std::string> secrets;  // expanded values that must be redacted
 };
 
-// Fails with kind connection_failed and code secret_unavailable; the message names the server, the key and
-// what is missing. `spec` outlives the call.
-Task<Result<ResolvedReach>> resolve_references(const ServerSpec& spec, SecretStore store);
+// Expands the references of `spec`. Fails with `connection_failed` and code `secret_unavailable`; the message
+// names the server, the key and the missing value. REQUIRES: `spec` outlives the call.
+Task<Result<ResolvedTransport>> resolve_references(const ServerSpec& spec, SecretStore store);
 
-// The environment variables that a spec refers to, but for those that every program expects (PATH, HOME, …).
+// Returns the environment variables that a spec refers to, except those that every program expects (PATH,
+// HOME, …).
 std::set<std::string> referenced_variables(const ServerSpec& spec);
 
 }  // namespace fairlead::pool

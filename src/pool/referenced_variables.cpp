@@ -8,7 +8,7 @@ namespace fairlead::pool {
 
 void ReferencedVariables::set(const std::string& server, std::set<std::string> variables) {
   erase(server);
-  for (const std::string& variable : variables) ++references_[variable];
+  for (const std::string& variable : variables) ++reference_counts_[variable];
   by_server_.emplace(server, std::move(variables));
 }
 
@@ -16,8 +16,8 @@ void ReferencedVariables::erase(std::string_view server) {
   const auto found = by_server_.find(server);
   if (found == by_server_.end()) return;
   for (const std::string& variable : found->second) {
-    const auto counted = references_.find(variable);
-    if (--counted->second == 0) references_.erase(counted);
+    const auto counted = reference_counts_.find(variable);
+    if (--counted->second == 0) reference_counts_.erase(counted);
   }
   by_server_.erase(found);
 }
@@ -29,7 +29,7 @@ std::vector<std::string> ReferencedVariables::withheld_from(std::string_view ser
     const std::string_view entry(*variable);
     std::string name(entry.substr(0, entry.find('=')));
     const bool is_own = own != by_server_.end() && own->second.contains(name);
-    if (!is_own && references_.contains(name)) withheld.push_back(std::move(name));
+    if (!is_own && reference_counts_.contains(name)) withheld.push_back(std::move(name));
   }
   return withheld;
 }

@@ -1,5 +1,5 @@
-// ReferencedVariables: the environment variables that servers refer to. A process inherits those of its own
-// server only. Private to the layer.
+// ReferencedVariables: the environment variables that the specs of servers refer to (`${env:NAME}`). A child
+// process does not inherit variables that only other servers refer to. Private to the layer.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,17 @@ namespace fairlead::pool {
 
 class ReferencedVariables {
  public:
-  // Replaces the variables of `server`.
+  // Sets the variables that `server` refers to, in place of those set before.
   void set(const std::string& server, std::set<std::string> variables);
   void erase(std::string_view server);
-  // The variables of this process's environment that only other servers refer to. The cost depends on the
-  // size of the environment, not on the number of servers.
+  // Returns the variables of this process's environment that only other servers refer to. The cost depends on
+  // the size of the environment, not on the number of servers.
   std::vector<std::string> withheld_from(std::string_view server) const;
 
  private:
   std::map<std::string, std::set<std::string>, std::less<>> by_server_;
-  std::map<std::string, std::size_t, std::less<>> references_;  // how many servers refer to a variable
+  std::map<std::string, std::size_t, std::less<>>
+      reference_counts_;  // number of servers that refer to a variable
 };
 
 }  // namespace fairlead::pool

@@ -10,17 +10,17 @@
 
 namespace fairlead::pool {
 
-bool repeatable(std::string_view method, json::View tool) {
-  static constexpr std::array<std::string_view, 10> kReading = {
+bool is_repeatable(std::string_view method, json::View tool) {
+  static constexpr std::array<std::string_view, 10> kReadingMethods = {
       "ping",           "server/discover", "tools/list",  "resources/list",      "resources/templates/list",
       "resources/read", "prompts/list",    "prompts/get", "completion/complete", "tasks/get"};
-  if (std::ranges::find(kReading, method) != kReading.end()) return true;
+  if (std::ranges::find(kReadingMethods, method) != kReadingMethods.end()) return true;
   if (method != "tools/call") return false;
   const json::View hints = tool["annotations"];
   return hints["readOnlyHint"].as_bool().value_or(false) || hints["idempotentHint"].as_bool().value_or(false);
 }
 
-bool cut_off(const Error& error) noexcept {
+bool is_connection_loss(const Error& error) noexcept {
   switch (error.kind()) {
     case ErrorKind::closed:
     case ErrorKind::process_exited:
@@ -36,7 +36,7 @@ rpc::Message mark_retried(const rpc::Message& answer, unsigned attempts, const E
   json::Writer mark;
   mark.begin_object().key("attempts").unsigned_integer(attempts);
   mark.key("reason").string(to_string(reason.kind())).end_object();
-  if (answer.members().count() > json::MemberIndex::kMaxMembers) return answer;
+  if (answer.members().member_count() > json::MemberIndex::kMaxMembers) return answer;
   const json::View meta = answer.members().find(answer.result_text(), "_meta");
   json::Splice splice(answer.frame());
   if (meta.is(json::Type::object)) {
@@ -48,7 +48,7 @@ rpc::Message mark_retried(const rpc::Message& answer, unsigned attempts, const E
   } else {
     return answer;
   }
-  return rpc::Message::of_valid(splice.joined(), !answer.has_line_break());
+  return rpc::Message::parse_trusted(splice.joined(), !answer.has_line_break());
 }
 
 }  // namespace fairlead::pool

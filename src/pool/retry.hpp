@@ -1,4 +1,4 @@
-// When a call may be sent again, and how its result says that it was. Private to the layer.
+// Decides which failed calls can be retried, and marks the results of retried calls. Private to the layer.
 #pragma once
 
 #include "fairlead/base/error.hpp"
@@ -6,11 +6,13 @@
 
 namespace fairlead::pool {
 
-// The connection ended before the answer came: not the server's answer, not a clock, not a limit of ours.
-bool cut_off(const Error& error) noexcept;
+// Returns whether `error` means that the connection was lost before the response arrived, as opposed to an
+// error response, a timeout, or a limit of the pool.
+bool is_connection_loss(const Error& error) noexcept;
 
-// The answer with kRetriedKey in its result's `_meta`, every other byte as it was. An answer that is an
-// error, whose result has no room for it, or more members than are indexed, is returned as it is.
+// Returns the response with kRetriedKey added to the `_meta` of its result; all other bytes are unchanged.
+// Returns the response unchanged if it is an error, if its result or `_meta` is not an object, or if the
+// result has more members than json::MemberIndex::kMaxMembers.
 rpc::Message mark_retried(const rpc::Message& answer, unsigned attempts, const Error& reason);
 
 }  // namespace fairlead::pool

@@ -1,4 +1,4 @@
-// What a server sends by itself, on its way to UpstreamHandlers. Private to the layer.
+// Passes requests and notifications of servers to UpstreamHandlers. Private to the layer.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,10 @@ namespace fairlead::pool {
 
 class ManagedUpstream;
 
-// `upstream` may be null: it is gone.
-Task<Answer> on_server_request(const std::shared_ptr<ManagedUpstream>& upstream, Request request);
-void on_server_notification(const std::shared_ptr<ManagedUpstream>& upstream, std::string_view method,
-                            const json::Raw& params);
+// `upstream` is null if the upstream has been destroyed. Then a request is rejected, and a notification
+// dropped.
+Task<Answer> handle_server_request(const std::shared_ptr<ManagedUpstream>& upstream, Request request);
+void handle_server_notification(const std::shared_ptr<ManagedUpstream>& upstream, std::string_view method,
+                                const json::Raw& params);
 
 }  // namespace fairlead::pool

@@ -1,4 +1,4 @@
-// ServerRegistry: which servers a pool has, and which upstreams each of them. Private to the layer.
+// ServerRegistry: the servers of a pool and their upstreams. Private to the layer.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fairlead/pool/pool.hpp"
-#include "pool/core.hpp"
+#include "pool/pool_core.hpp"
 #include "pool/upstream.hpp"
 
 namespace fairlead::pool {
@@ -18,15 +18,15 @@ class ServerRegistry : public std::enable_shared_from_this<ServerRegistry> {
  public:
   using UpstreamPtr = std::shared_ptr<ManagedUpstream>;
 
-  struct Server {
-    std::shared_ptr<ServerState> state;
+  struct Entry {
+    std::shared_ptr<ServerContext> context;
     std::map<std::string, UpstreamPtr, std::less<>> upstreams;  // by session or user
     bool enabled = true;
   };
 
-  static std::shared_ptr<ServerRegistry> create(std::shared_ptr<Core> core);
-  explicit ServerRegistry(std::shared_ptr<Core> core) : core_(std::move(core)) {}
-  ~ServerRegistry() { core_->settled = nullptr; }
+  static std::shared_ptr<ServerRegistry> create(std::shared_ptr<PoolCore> core);
+  explicit ServerRegistry(std::shared_ptr<PoolCore> core) : core_(std::move(core)) {}
+  ~ServerRegistry() { core_->on_inactive = nullptr; }
   ServerRegistry(const ServerRegistry&) = delete;
 
   // ---- servers: see Pool ----
@@ -35,34 +35,42 @@ class ServerRegistry : public std::enable_shared_from_this<ServerRegistry> {
   Result<void> remove(std::string_view name);
   Result<void> disable(std::string_view name);
   Result<void> enable(std::string_view name);
-  // Valid until the server is changed or removed.
-  Result<Server*> find(std::string_view name);
+  // Fails with `validation` if the server is unknown. The result is valid until the server is updated or
+  // removed.
+  Result<Entry*> find(std::string_view name);
   std::vector<UpstreamStatus> status() const;
   std::optional<std::string> server_after(std::string_view name) const;
   std::vector<std::shared_ptr<Upstream>> upstreams(std::string_view name) const;
 
   // ---- upstreams ----
-  // The one that serves `target`, made if need be, but not started for it.
-  Result<UpstreamPtr> upstream_of(const Target& target);
-  // Requests of some methods leave something behind at a server of the legacy era, for the whole of its
-  // connection: it is not shared any more.
-  void note_method(const Target& target, std::string_view method);
+  // Returns the upstream that serves `target`, and creates it if necessary. Does not start it, unless it is
+  // new and its server has `keep_running`.
+  Result<UpstreamPtr> get_or_create_upstream(const Target& target);
+  // Unshares the server of `target` if `method` changes the state of a connection (logging/setLevel,
+  // resources/subscribe), which sessions must then not share.
+  void unshare_if_stateful(const Target& target, std::string_view method);
   Task<void> end_sessions(std::set<std::string, std::less<>> sessions);
-  // Refuses calls from now on, and retires all upstreams, many of them in slices.
+  // Rejects calls from now on, and retires all upstreams, in slices.
   Task<void> shut_down(std::chrono::milliseconds grace);
 
  private:
-  Server make_server(ServerSpec spec);
-  void keep_running(Server& server);
-  void retire(Server& server, std::string_view why);
-  void let_go(UpstreamPtr upstream, std::string_view why);
-  void keep_apart(const std::string& name, const std::string& evidence);
-  void forget(ManagedUpstream& upstream);
+  // Also registers the variables that the spec refers to, and starts the server if it has `keep_running`.
+  Entry make_entry(ServerSpec spec);
+  void start_if_keep_running(Entry& server);
+  // Retires all upstreams of the server.
+  void retire_all(Entry& server, std::string_view reason);
+  void retire_upstream(UpstreamPtr upstream, std::string_view reason);
+  // Switches a shared server that was found to be stateful to one upstream per session. The existing
+  // connection stays with its session if it has served no other session, and is retired otherwise.
+  void unshare(const std::string& name, const std::string& evidence);
+  // Erases an inactive upstream if it is retired, or if it belongs to a session or user.
+  void erase_inactive(ManagedUpstream& upstream);
 
-  std::shared_ptr<Core> core_;
-  std::map<std::string, Server, std::less<>> servers_;
-  // By server. Upstreams of servers that were removed or changed since, until they have stopped.
-  std::map<std::string, std::set<UpstreamPtr>, std::less<>> leaving_;
+  std::shared_ptr<PoolCore> core_;
+  std::map<std::string, Entry, std::less<>> servers_;
+  // By server: upstreams that are being drained and stopped because their server was removed, updated or
+  // unshared, or their session has ended.
+  std::map<std::string, std::set<UpstreamPtr>, std::less<>> retiring_;
   bool shutting_down_ = false;
 };
 

@@ -16,12 +16,12 @@ using json::ConfigReader;
 
 void read_clocks(ConfigReader& in, Clocks& clocks) {
   FieldReader(in, clocks);
-  in.not_zero({"spawn", "handshake", "idle", "absolute", "ping"}).finish();
+  in.require_nonzero({"spawn", "handshake", "idle", "absolute", "ping"}).finish();
 }
 
 void read_restart(ConfigReader& in, RestartPolicy& restart) {
   FieldReader(in, restart);
-  in.not_zero({"crash_loop_after"}).finish();
+  in.require_nonzero({"crash_loop_after"}).finish();
   if (restart.factor < 1) in.fail("factor", "is less than 1");
   if (restart.jitter > 1) in.fail("jitter", "is more than 1");
 }
@@ -30,18 +30,19 @@ void read_containment(ConfigReader& in, Containment& containment) {
   FieldReader(in, containment);
   FieldReader(in, containment.limits);
   FieldReader(in, containment.files);
-  in.only_if(containment.cgroup != Requirement::off, {"memory_max", "pids_max", "cgroup_parent"},
-             "needs a `cgroup` that is not off")
-      .only_if(containment.landlock != Requirement::off, {"read", "write", "execute", "system_paths"},
-               "needs `landlock` to be best_effort or required")
+  in.allow_only_if(containment.cgroup != Requirement::off, {"memory_max", "pids_max", "cgroup_parent"},
+                   "needs a `cgroup` that is not off")
+      .allow_only_if(containment.landlock != Requirement::off, {"read", "write", "execute", "system_paths"},
+                     "needs `landlock` to be best_effort or required")
       .finish();
 }
 
-// An address is checked with a value in place of each reference.
+// Checks an address with each reference replaced by a sample value.
 void check_address(ConfigReader& in, const std::string& url) {
   const Result<std::string> sample =
       expand_references(url, [](const Reference&) { return Result<std::string>("1"); });
-  if (!sample) return;  // an error of this server when it is started, as one that cannot be resolved is
+  // A malformed reference is reported when the server is started, like one that cannot be resolved.
+  if (!sample) return;
   const Result<Uri> address = Uri::parse(*sample);
   if (!address) return in.fail("url", "cannot be used: " + address.error().message());
   const Result<http::Url> parsed = http::Url::parse(*sample);
@@ -51,53 +52,53 @@ void check_address(ConfigReader& in, const std::string& url) {
 
 constexpr std::size_t kMaxReferences = 1'000;
 
-std::size_t references_in(std::string_view text) {
+std::size_t count_references(std::string_view text) {
   std::size_t count = 0;
   for (std::size_t at = text.find("${"); at != std::string_view::npos; at = text.find("${", at + 2)) ++count;
   return count;
 }
 
-// The three ways to reach a server, of which a configuration has one.
-struct AnyReach {
+// The keys of all three transports. A valid configuration has the keys of one.
+struct TransportFields {
   Program program;
   Address address;
-  NamedConnector connector;
+  ConnectorName connector;
 
-  explicit AnyReach(ConfigReader& in) {
+  explicit TransportFields(ConfigReader& in) {
     FieldReader(in, program);
     in.table("containment", [this](ConfigReader& table) { read_containment(table, program.containment); });
     FieldReader(in, address);
-    in.ignore("type");  // of desktop clients: `command` or `url` say the same
+    in.ignore("type");  // used by desktop clients; implied by `command` or `url`
     FieldReader(in, connector);
   }
 
-  std::size_t given() const {
+  std::size_t transport_count() const {
     return std::size_t{!program.command.empty()} + std::size_t{!address.url.empty()} +
            std::size_t{!connector.name.empty()};
   }
 
-  std::size_t references() const {
-    std::size_t count = references_in(address.url);
-    for (const std::string& argument : program.args) count += references_in(argument);
-    for (const auto& [name, value] : program.env) count += references_in(value);
-    for (const auto& [name, value] : address.headers) count += references_in(value);
+  std::size_t reference_count() const {
+    std::size_t count = count_references(address.url);
+    for (const std::string& argument : program.args) count += count_references(argument);
+    for (const auto& [name, value] : program.env) count += count_references(value);
+    for (const auto& [name, value] : address.headers) count += count_references(value);
     return count;
   }
 };
 
-void choose_reach(ConfigReader& in, AnyReach any, ServerSpec& spec) {
-  if (any.references() > kMaxReferences)
+void set_transport(ConfigReader& in, TransportFields fields, ServerSpec& spec) {
+  if (fields.reference_count() > kMaxReferences)
     return in.fail("", "has more than max_references (" + std::to_string(kMaxReferences) + ") references");
-  if (any.given() == 0 && spec.enabled) return in.fail("", "needs a `command` or a `url`");
-  if (any.given() > 1 && spec.enabled)
+  if (fields.transport_count() == 0 && spec.enabled) return in.fail("", "needs a `command` or a `url`");
+  if (fields.transport_count() > 1 && spec.enabled)
     return in.fail("", "has more than one of `command`, `url` and `connector`");
-  if (!any.address.url.empty()) {
-    if (spec.enabled) check_address(in, any.address.url);
-    spec.reach = std::move(any.address);
-  } else if (!any.connector.name.empty()) {
-    spec.reach = std::move(any.connector);
+  if (!fields.address.url.empty()) {
+    if (spec.enabled) check_address(in, fields.address.url);
+    spec.transport = std::move(fields.address);
+  } else if (!fields.connector.name.empty()) {
+    spec.transport = std::move(fields.connector);
   } else {
-    spec.reach = std::move(any.program);
+    spec.transport = std::move(fields.program);
   }
 }
 
@@ -112,8 +113,8 @@ void read_revision(ConfigReader& in, ServerSpec& spec) {
   std::string revision;
   in.string("revision", revision);
   if (revision.empty()) return;
-  spec.pinned = mcp::revision_named(revision);
-  if (!spec.pinned) in.fail("revision", "is none of " + known_revisions());
+  spec.pinned_revision = mcp::revision_named(revision);
+  if (!spec.pinned_revision) in.fail("revision", "is none of " + known_revisions());
 }
 
 void write_table(json::Writer& out, std::string_view key, const auto& value) {
@@ -123,7 +124,7 @@ void write_table(json::Writer& out, std::string_view key, const auto& value) {
   out.end_object();
 }
 
-void write_reach(json::Writer& out, const Program& program) {
+void write_transport(json::Writer& out, const Program& program) {
   FieldWriter(out, program);
   const Containment& containment = program.containment;
   if (containment == Containment()) return;
@@ -134,38 +135,39 @@ void write_reach(json::Writer& out, const Program& program) {
   out.end_object();
 }
 
-void write_reach(json::Writer& out, const auto& reach) {
-  FieldWriter(out, reach);
+void write_transport(json::Writer& out, const auto& transport) {
+  FieldWriter(out, transport);
 }
 
 }  // namespace
 
 void read_server_spec(ConfigReader& in, ServerSpec& spec) {
-  AnyReach any(in);
+  TransportFields fields(in);
   FieldReader(in, spec);
   read_revision(in, spec);
   in.table("clocks", [&](ConfigReader& table) { read_clocks(table, spec.clocks); })
       .table("restart", [&](ConfigReader& table) { read_restart(table, spec.restart); })
-      .not_zero({"max_calls"})
-      .only_if(any.address.url.empty(), {"args", "env", "inherit_env", "cwd", "stderr", "containment"},
-               "is for a server that is a `command`")
-      .only_if(any.program.command.empty(), {"headers"}, "is for a server that has a `url`")
+      .require_nonzero({"max_calls"})
+      .allow_only_if(fields.address.url.empty(),
+                     {"args", "env", "inherit_env", "cwd", "stderr", "containment"},
+                     "is allowed only for a server with a `command`")
+      .allow_only_if(fields.program.command.empty(), {"headers"}, "is allowed only for a server with a `url`")
       .finish();
-  choose_reach(in, std::move(any), spec);
+  set_transport(in, std::move(fields), spec);
 }
 
 void read_desktop_server(ConfigReader& in, ServerSpec& spec) {
-  AnyReach any(in);
-  in.string("serverUrl", any.address.url).string("httpUrl", any.address.url);
-  choose_reach(in, std::move(any), spec);
+  TransportFields fields(in);
+  in.string("serverUrl", fields.address.url).string("httpUrl", fields.address.url);
+  set_transport(in, std::move(fields), spec);
 }
 
 json::Raw to_json(const ServerSpec& spec) {
   json::Writer out;
   out.begin_object();
-  std::visit([&](const auto& reach) { write_reach(out, reach); }, spec.reach);
+  std::visit([&](const auto& transport) { write_transport(out, transport); }, spec.transport);
   FieldWriter(out, spec);
-  if (spec.pinned) out.key("revision").string(to_string(*spec.pinned));
+  if (spec.pinned_revision) out.key("revision").string(to_string(*spec.pinned_revision));
   write_table(out, "clocks", spec.clocks);
   write_table(out, "restart", spec.restart);
   out.end_object();

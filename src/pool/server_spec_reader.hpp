@@ -1,4 +1,4 @@
-// Reads the keys of a server from a configuration. Private.
+// Reads a ServerSpec from a configuration. Private.
 #pragma once
 
 #include "fairlead/pool/server_spec.hpp"
@@ -6,11 +6,11 @@
 
 namespace fairlead::pool {
 
-// Reads all keys of a server into `spec`; anything else is an error of `in`.
+// Reads all keys of a server into `spec`. Reports invalid values and unknown keys to `in`.
 void read_server_spec(json::ConfigReader& in, ServerSpec& spec);
 
-// Reads only the keys that say how the server is reached, and ignores others: the form of desktop clients,
-// who call the address `url`, `serverUrl` or `httpUrl`.
+// Reads a server of a desktop client's configuration file: only the keys of its transport; all others are
+// ignored. The address may be `url`, `serverUrl` or `httpUrl`.
 void read_desktop_server(json::ConfigReader& in, ServerSpec& spec);
 
 }  // namespace fairlead::pool

@@ -1,5 +1,6 @@
-// The keys of a server's tables, described once for reading and writing. `io("key", &T::member)` reads the
-// member from a configuration or writes it to one. Private.
+// The configuration keys of a server, described once for reading and writing: describe() calls `io("key",
+// &T::member)` for each key of T, and `io` reads the member from a configuration (FieldReader) or writes it
+// (FieldWriter). Private.
 #pragma once
 
 #include <string_view>
@@ -15,22 +16,22 @@
 namespace fairlead::pool {
 
 template <class T>
-using Words = std::vector<std::pair<std::string_view, T>>;
+using EnumNames = std::vector<std::pair<std::string_view, T>>;
 
-inline Words<Requirement> words_of(Requirement) {
+inline EnumNames<Requirement> enum_names(Requirement) {
   return {{"off", Requirement::off},
           {"best_effort", Requirement::best_effort},
           {"required", Requirement::required}};
 }
 
-inline Words<Sharing> words_of(Sharing) {
+inline EnumNames<Sharing> enum_names(Sharing) {
   return {{"automatic", Sharing::automatic},
           {"shared", Sharing::shared},
           {"per_session", Sharing::per_session},
           {"per_user", Sharing::per_user}};
 }
 
-inline Words<StderrMode> words_of(StderrMode) {
+inline EnumNames<StderrMode> enum_names(StderrMode) {
   return {{"log", StderrMode::log},
           {"relay", StderrMode::relay},
           {"discard", StderrMode::discard},
@@ -53,7 +54,7 @@ void describe(Io&& io, std::type_identity<RestartPolicy>) {
       "tool_crash_pause", &Policy::tool_crash_pause);
 }
 
-// The limits and files of a containment stand beside its own keys.
+// The keys of Containment::limits and Containment::files are in the same table as those of Containment.
 template <class Io>
 void describe(Io&& io, std::type_identity<ResourceLimits>) {
   using Limits = ResourceLimits;
@@ -88,8 +89,8 @@ void describe(Io&& io, std::type_identity<Address>) {
 }
 
 template <class Io>
-void describe(Io&& io, std::type_identity<NamedConnector>) {
-  io("connector", &NamedConnector::name);
+void describe(Io&& io, std::type_identity<ConnectorName>) {
+  io("connector", &ConnectorName::name);
 }
 
 template <class Io>
@@ -98,7 +99,7 @@ void describe(Io&& io, std::type_identity<ServerSpec>) {
       "keep_running", &ServerSpec::keep_running)("enabled", &ServerSpec::enabled);
 }
 
-// Reads the keys of T.
+// Reads the keys of T from a configuration.
 template <class T>
 class FieldReader {
  public:
@@ -125,7 +126,7 @@ class FieldReader {
   template <class Value>
   void read(std::string_view key, Value& value) {
     if constexpr (std::is_enum_v<Value>) {
-      in_.choice(key, value, words_of(value));
+      in_.choice(key, value, enum_names(value));
     } else {
       in_.number(key, value);
     }
@@ -168,13 +169,13 @@ class FieldWriter {
   }
   template <class Value>
   void write(const std::optional<Value>& value) {
-    write(*value);  // the default is none
+    write(*value);  // has a value, because it differs from the default, which has none
   }
   template <class Value>
   void write(const Value& value) {
     if constexpr (std::is_enum_v<Value>) {
-      for (const auto& [word, meaning] : words_of(value))
-        if (meaning == value) out_.string(word);
+      for (const auto& [name, enumerator] : enum_names(value))
+        if (enumerator == value) out_.string(name);
     } else {
       out_.unsigned_integer(value);
     }

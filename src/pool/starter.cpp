@@ -7,62 +7,63 @@ namespace fairlead::pool {
 
 namespace {
 
-// Between two waits for a place among max_stdio_processes.
-constexpr std::chrono::seconds kPlaceAgain{1};
+// The delay before a server with `keep_running` waits again for a permit of max_stdio_processes.
+constexpr std::chrono::seconds kPermitRetryDelay{1};
 
 }  // namespace
 
 // ---- waiting ---------------------------------------------------------------------------------------------
 
-Task<Result<void>> Starter::become_ready(std::stop_token stop, StartPriority priority, std::string client) {
+Task<Result<void>> Starter::wait_until_ready(std::stop_token stop, StartPriority priority,
+                                             std::string client) {
   const auto self = upstream_.shared_from_this();
-  Core& core = *upstream_.core;
-  if (upstream_.lifecycle.outlook() == Action::refuse) co_return refusal();
-  const Result<WaitingCalls::Counted> counted = core.waiting_calls.add(client, upstream_.spec().clocks.queue);
-  if (!counted) co_return counted.error();
+  PoolCore& core = *upstream_.core;
+  if (upstream_.lifecycle.action_if_start_requested() == Action::refuse) co_return refusal_error();
+  const Result<WaitingCalls::Entry> entry = core.waiting_calls.add(client, upstream_.spec().clocks.queue);
+  if (!entry) co_return entry.error();
   const auto waiter = std::make_shared<Waiter>(core.loop);
   const bool first = !attempt_;
   if (first) attempt_ = std::make_shared<Attempt>();
   const std::shared_ptr<Attempt> attempt = attempt_;
-  attempt->waiting.push_back(waiter);
+  attempt->waiters.push_back(waiter);
   if (priority == StartPriority::call && std::exchange(attempt->priority, priority) != StartPriority::call &&
       attempt->queued)
     attempt->requeue.request_stop();
   if (first) core.loop.spawn(run(self));
   Task<bool> waiting = Waiter::wait(waiter, Clock::duration::max(), stop);
-  const bool called = co_await waiting;
-  if (!called) {
-    attempt->waiting.remove(waiter);
-    if (attempt->queued && !wanted(*attempt)) attempt->requeue.request_stop();
-    co_return with_failure_code(
-        Error(ErrorKind::cancelled, "given up while server " + upstream_.spec().name + " was being started"));
+  const bool woken = co_await waiting;
+  if (!woken) {
+    attempt->waiters.remove(waiter);
+    if (attempt->queued && !still_wanted(*attempt)) attempt->requeue.request_stop();
+    co_return with_failure_code(Error(
+        ErrorKind::cancelled, "cancelled while waiting for the start of server " + upstream_.spec().name));
   }
   if (attempt->error) co_return *attempt->error;
   co_return Result<void>();
 }
 
-void Starter::begin() {
+void Starter::start() {
   if (attempt_ || upstream_.ready()) return;
   attempt_ = std::make_shared<Attempt>();
   upstream_.core->loop.spawn(run(upstream_.shared_from_this()));
 }
 
 void Starter::finish(std::optional<Error> error) {
-  release_slot();
+  release_start_permit();
   const std::shared_ptr<Attempt> attempt = std::exchange(attempt_, nullptr);
   if (!attempt) return;
   attempt->error = std::move(error);
-  for (const auto& waiter : attempt->waiting) waiter->call();
-  if (upstream_.at_rest()) upstream_.settle_soon();
+  for (const auto& waiter : attempt->waiters) waiter->wake();
+  if (upstream_.inactive()) upstream_.post_inactive_check();
 }
 
-void Starter::leave_queue() {
+void Starter::wake_queued_start() {
   if (attempt_ && attempt_->queued) attempt_->requeue.request_stop();
 }
 
-Error Starter::refusal() const {
+Error Starter::refusal_error() const {
   const std::string& server = upstream_.spec().name;
-  if (upstream_.state() != State::crash_loop) {
+  if (upstream_.state() != UpstreamState::crash_loop) {
     return with_failure_code(Error(ErrorKind::connection_failed, "server " + server + " is stopped"),
                              failure::server_stopped);
   }
@@ -70,107 +71,104 @@ Error Starter::refusal() const {
   const Error& last = *upstream_.failures.last_error();
   const Clock::duration left = supervisor.retry_at() - Clock::now();
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(left).count();
-  Error told(last.kind(), "server " + server + " has failed " + std::to_string(supervisor.failures()) +
-                              " times in a row and is not tried for another " + std::to_string(seconds) +
-                              " s: " + last.message());
-  return with_retry(std::move(told).with([&](ErrorDetail& d) { d = last.detail(); }), left);
+  Error error(last.kind(), "server " + server + " has failed " +
+                               std::to_string(supervisor.consecutive_failures()) +
+                               " times in a row and will not be started for another " +
+                               std::to_string(seconds) + " s: " + last.message());
+  return with_retry_after(std::move(error).with([&](ErrorDetail& d) { d = last.detail(); }), left);
 }
 
-// The queue's clock has run out, with the server backing off, or the process before it still not gone.
-Error Starter::still_waiting() const {
+Error Starter::queue_timeout_error() const {
   const std::optional<Error>& last = upstream_.failures.last_error();
-  const std::string what =
-      upstream_.state() == State::backing_off ? "to be tried again" : "for the end of its last process";
-  Error told(ErrorKind::timeout, "server " + upstream_.spec().name + " waits " + what +
-                                     (last ? ", after: " + last->message() : std::string()));
-  if (last) told = std::move(told).with([&](ErrorDetail& d) { d = last->detail(); });
+  const std::string cause = upstream_.state() == UpstreamState::backing_off
+                                ? " is backing off"
+                                : " waits for the end of its previous process";
+  Error error(ErrorKind::timeout, "server " + upstream_.spec().name + cause +
+                                      (last ? ", after: " + last->message() : std::string()));
+  if (last) error = std::move(error).with([&](ErrorDetail& d) { d = last->detail(); });
   const Clock::duration left = upstream_.lifecycle.supervisor().retry_at() - Clock::now();
-  return with_retry(with_failure_code(std::move(told)),
-                    std::max<Clock::duration>(left, std::chrono::seconds(1)));
+  return with_retry_after(with_failure_code(std::move(error)),
+                          std::max<Clock::duration>(left, std::chrono::seconds(1)));
 }
 
-bool Starter::wanted(const Attempt& attempt) const noexcept {
-  return upstream_.spec().keep_running || !attempt.waiting.empty();
+bool Starter::still_wanted(const Attempt& attempt) const noexcept {
+  return upstream_.spec().keep_running || !attempt.waiters.empty();
 }
 
-// Starts that a call waits for go first, and wait until `latest` at most. A start that no call waits for
-// any more leaves the queue: kind cancelled. Otherwise kind resource_exhausted, or that of refusal().
-Task<Result<Gate::Pass>> Starter::wait_for_slot(std::shared_ptr<ManagedUpstream> self,
-                                                std::shared_ptr<Attempt> attempt, Clock::time_point latest) {
+Task<Result<Semaphore::Permit>> Starter::acquire_start_permit(std::shared_ptr<ManagedUpstream> self,
+                                                              std::shared_ptr<Attempt> attempt,
+                                                              Clock::time_point deadline) {
   const Starter& starter = self->starter;
-  const std::shared_ptr<Gate> starts = self->core->starts;
+  const std::shared_ptr<Semaphore> start_permits = self->core->start_permits;
   while (true) {
-    if (self->lifecycle.outlook() == Action::refuse) co_return starter.refusal();
+    if (self->lifecycle.action_if_start_requested() == Action::refuse) co_return starter.refusal_error();
     const bool urgent = attempt->priority == StartPriority::call;
-    const Clock::duration patience = std::max(latest - Clock::now(), Clock::duration::zero());
-    const std::stop_token requeued = attempt->requeue.get_token();
+    const Clock::duration timeout = std::max(deadline - Clock::now(), Clock::duration::zero());
+    const std::stop_token interrupted = attempt->requeue.get_token();
     attempt->queued = true;
-    Task<Gate::Pass> entering = starts->enter(urgent ? patience : Clock::duration::max(), requeued, urgent);
-    Gate::Pass slot = co_await entering;
+    Task<Semaphore::Permit> acquiring =
+        start_permits->acquire(urgent ? timeout : Clock::duration::max(), interrupted, urgent);
+    Semaphore::Permit permit = co_await acquiring;
     attempt->queued = false;
-    if (slot) co_return slot;
-    if (!starter.wanted(*attempt)) {
+    if (permit) co_return permit;
+    if (!starter.still_wanted(*attempt)) {
       co_return with_failure_code(
-          Error(ErrorKind::cancelled, "no call waits for server " + self->spec().name + " any more"));
+          Error(ErrorKind::cancelled, "no call waits for the start of server " + self->spec().name));
     }
-    if (!requeued.stop_requested()) {
-      co_return limit_reached("max_concurrent_starts (" + std::to_string(starts->limit()) +
-                                  ") servers are being started, and none was ready in time",
-                              patience);
+    if (!interrupted.stop_requested()) {
+      co_return limit_error("max_concurrent_starts (" + std::to_string(start_permits->limit()) +
+                                ") servers are being started, and none was ready in time",
+                            timeout);
     }
     attempt->requeue = std::stop_source();
   }
 }
 
-// Waits until it may start and has a place, then starts it. The outcome is told by whatever ends the start.
 Task<void> Starter::run(std::shared_ptr<ManagedUpstream> self) {
   Starter& starter = self->starter;
-  const Clock::time_point latest = Clock::now() + self->spec().clocks.queue;
+  const Clock::time_point deadline = Clock::now() + self->spec().clocks.queue;
   while (true) {
     const Clock::time_point now = Clock::now();
-    const Action outlook = self->lifecycle.supervisor().outlook(now);
-    if (outlook == Action::start) break;
-    if (outlook == Action::none) co_return starter.finish(std::nullopt);
-    if (outlook == Action::refuse) co_return starter.finish(starter.refusal());
-    if (now >= latest) co_return starter.finish(starter.still_waiting());
-    Event changed = self->lifecycle.next_change();
-    const bool woken = co_await changed.wait(self->core->loop, latest - now);
-    static_cast<void>(woken);
+    const Action action = self->lifecycle.supervisor().action_if_start_requested(now);
+    if (action == Action::start) break;
+    if (action == Action::none) co_return starter.finish(std::nullopt);
+    if (action == Action::refuse) co_return starter.finish(starter.refusal_error());
+    if (now >= deadline) co_return starter.finish(starter.queue_timeout_error());
+    Event transition = self->lifecycle.next_transition();
+    static_cast<void>(co_await transition.wait(self->core->loop, deadline - now));
   }
-  Gate::Pass pass;
+  Semaphore::Permit process_permit;
   if (self->spec().is_process()) {
-    Task<Result<Gate::Pass>> entering =
-        self->core->enter_process(latest - Clock::now(), starter.attempt_->priority);
-    Result<Gate::Pass> entered = co_await entering;
-    if (!entered) co_return starter.on_no_place(entered.error());
-    pass = std::move(*entered);
+    Result<Semaphore::Permit> acquired =
+        co_await self->core->acquire_process_permit(deadline - Clock::now(), starter.attempt_->priority);
+    if (!acquired) co_return starter.on_no_permit(acquired.error());
+    process_permit = std::move(*acquired);
   }
-  Place place(std::move(pass), self->core);
-  Gate::Pass slot;
+  ConnectionReservation reservation(std::move(process_permit), self->core);
+  Semaphore::Permit start_permit;
   if (self->spec().is_process()) {
-    Task<Result<Gate::Pass>> queueing = wait_for_slot(self, starter.attempt_, latest);
-    Result<Gate::Pass> entered = co_await queueing;
-    if (!entered) {
-      { const Place left = std::move(place); }
-      const bool no_slot = entered.error().kind() == ErrorKind::resource_exhausted;
-      co_return no_slot ? starter.on_no_place(entered.error()) : starter.finish(entered.error());
+    Result<Semaphore::Permit> acquired = co_await acquire_start_permit(self, starter.attempt_, deadline);
+    if (!acquired) {
+      { const ConnectionReservation released = std::move(reservation); }
+      const bool no_permit = acquired.error().kind() == ErrorKind::resource_exhausted;
+      co_return no_permit ? starter.on_no_permit(acquired.error()) : starter.finish(acquired.error());
     }
-    slot = std::move(*entered);
+    start_permit = std::move(*acquired);
   }
-  if (self->lifecycle.tell(Supervisor::Event::wanted) != Action::start)
-    co_return starter.finish(starter.refusal());
-  starter.slot_ = std::move(slot);
-  self->core->loop.spawn(ConnectionOpener::bring_up(self, std::move(place), self->generation()));
+  if (self->lifecycle.dispatch(Supervisor::Event::start_requested) != Action::start)
+    co_return starter.finish(starter.refusal_error());
+  starter.start_permit_ = std::move(start_permit);
+  self->core->loop.spawn(ConnectionOpener::open(self, std::move(reservation), self->generation()));
 }
 
-// A server that is kept running may get no further call that would start it: it is tried again later.
-void Starter::on_no_place(const Error& error) {
+// A server with `keep_running` is started again later, because there may be no further call to start it.
+void Starter::on_no_permit(const Error& error) {
   const ServerSpec& spec = upstream_.spec();
   upstream_.failures.set_last_error(error);
-  upstream_.core->log().warning("server does not start",
+  upstream_.core->log().warning("server failed to start",
                                 {{"server", spec.name}, {"reason", error.message()}});
   finish(error);
-  if (spec.keep_running) upstream_.lifecycle.start_after(kPlaceAgain);
+  if (spec.keep_running) upstream_.lifecycle.start_after(kPermitRetryDelay);
 }
 
 }  // namespace fairlead::pool

@@ -9,8 +9,8 @@ namespace fairlead::pool {
 
 namespace {
 
-constexpr std::size_t kStates = 8;
-constexpr std::size_t kEvents = 12;
+constexpr std::size_t kStateCount = 8;
+constexpr std::size_t kEventCount = 12;
 
 template <class Enum>
 constexpr std::size_t index(Enum value) noexcept {
@@ -19,170 +19,176 @@ constexpr std::size_t index(Enum value) noexcept {
 
 }  // namespace
 
-std::string_view to_string(State state) noexcept {
-  static constexpr std::array<std::string_view, kStates> kNames = {
+std::string_view to_string(UpstreamState state) noexcept {
+  static constexpr std::array<std::string_view, kStateCount> kNames = {
       "idle", "starting", "handshaking", "ready", "draining", "backing_off", "crash_loop", "stopped"};
   return kNames[index(state)];
 }
 
 std::string_view to_string(Supervisor::Event event) noexcept {
-  static constexpr std::array<std::string_view, kEvents> kNames = {
-      "wanted", "connected", "answered", "failed", "lost", "left",
-      "rest",   "retire",    "drained",  "gone",   "due",  "restored"};
+  static constexpr std::array<std::string_view, kEventCount> kNames = {
+      "start_requested", "connected", "handshake_done", "start_failed", "connection_lost", "exited",
+      "idle_stop",       "retire",    "drained",        "closed",       "retry_due",       "enabled"};
   return kNames[index(event)];
 }
 
-// What a cell of the table stands for.
-enum class Supervisor::Move : std::uint8_t {
-  stay,
-  begin,      // a new generation starts
-  begin_due,  // the same, if its time has come
-  hold,       // whoever wants it waits
-  refuse,     // whoever wants it is told no
-  greet,      // on to the handshake
-  serve,      // on to ready
-  fall,       // a failure that left nothing behind
-  break_off,  // a failure: close what there is
-  let_go,     // no failure: close what there is, and be idle
-  take_rest,  // the same, unless there are calls
-  retire,     // let the calls finish, then close for good
-  abort,      // stop what is being started, for good
-  finish,     // close now, unless that is so already
-  settle,     // all is gone: on to what comes after
-  forget,     // draining is for good now
-  come_back,  // draining is not for good any more
-  end,        // stopped
-  reopen,     // idle again
+// The entries of the table.
+enum class Supervisor::Operation : std::uint8_t {
+  ignore,
+  start,            // start a new generation
+  start_if_due,     // start a new generation if retry_at() has been reached
+  wait,             // the request waits; see Action::wait
+  refuse,           // the request is refused
+  handshake,        // enter handshaking
+  serve,            // enter ready
+  fail,             // count a failure; there is no connection to close
+  close_failed,     // count a failure: close the connection, then enter backing_off or crash_loop
+  close_idle,       // no failure: close the connection, then enter idle
+  close_if_unused,  // the same as close_idle, but ignored while there are active calls
+  retire,           // wait for the active calls, close, then enter stopped
+  abort,            // abort the start in progress, then enter stopped
+  close,            // close the connection unless that has been requested already
+  finish_draining,  // the connection is closed: enter the state of after_draining_
+  stop_afterwards,  // enter stopped when draining ends
+  idle_afterwards,  // enter idle, not stopped, when draining ends
+  stop,             // enter stopped
+  become_idle,      // enter idle
 };
 
-struct Supervisor::Happening {
+struct Supervisor::EventContext {
   Event event;
   Time now;
-  std::size_t calls;
+  std::size_t active_call_count;
   std::string_view reason;
 };
 
 struct Supervisor::Table {
-  using Row = std::array<Move, kEvents>;
-  static constexpr Move stay = Move::stay;
+  using Row = std::array<Operation, kEventCount>;
+  using enum Operation;
   // clang-format off
-  static constexpr std::array<Row, kStates> kMoves = {{
-    //               wanted           connected    answered     failed        lost             left          rest             retire        drained       gone          due           restored
-    /* idle        */ {Move::begin,     stay,        stay,        stay,         stay,            stay,         stay,            Move::end,    stay,         stay,         stay,         stay},
-    /* starting    */ {Move::hold,      Move::greet, Move::serve, Move::fall,   stay,            stay,         stay,            Move::abort,  stay,         stay,         stay,         stay},
-    /* handshaking */ {Move::hold,      stay,        Move::serve, Move::fall,   stay,            stay,         stay,            Move::abort,  stay,         stay,         stay,         stay},
-    /* ready       */ {stay,            stay,        stay,        stay,         Move::break_off, Move::let_go, Move::take_rest, Move::retire, stay,         stay,         stay,         stay},
-    /* draining    */ {Move::hold,      stay,        stay,        Move::settle, Move::finish,    Move::finish, stay,            Move::forget, Move::finish, Move::settle, stay,         Move::come_back},
-    /* backing_off */ {Move::begin_due, stay,        stay,        stay,         stay,            stay,         stay,            Move::end,    stay,         stay,         Move::reopen, stay},
-    /* crash_loop  */ {Move::begin_due, stay,        stay,        stay,         stay,            stay,         stay,            Move::end,    stay,         stay,         stay,         stay},
-    /* stopped     */ {Move::refuse,    stay,        stay,        stay,         stay,            stay,         stay,            stay,         stay,         stay,         stay,         Move::reopen},
+  static constexpr std::array<Row, kStateCount> kOperations = {{
+    //                 start_requested  connected  handshake_done  start_failed     connection_lost  exited      idle_stop        retire           drained  closed           retry_due    enabled
+    /* idle        */ {start,           ignore,    ignore,         ignore,          ignore,          ignore,     ignore,          stop,            ignore,  ignore,          ignore,      ignore},
+    /* starting    */ {wait,            handshake, serve,          fail,            ignore,          ignore,     ignore,          abort,           ignore,  ignore,          ignore,      ignore},
+    /* handshaking */ {wait,            ignore,    serve,          fail,            ignore,          ignore,     ignore,          abort,           ignore,  ignore,          ignore,      ignore},
+    /* ready       */ {ignore,          ignore,    ignore,         ignore,          close_failed,    close_idle, close_if_unused, retire,          ignore,  ignore,          ignore,      ignore},
+    /* draining    */ {wait,            ignore,    ignore,         finish_draining, close,           close,      ignore,          stop_afterwards, close,   finish_draining, ignore,      idle_afterwards},
+    /* backing_off */ {start_if_due,    ignore,    ignore,         ignore,          ignore,          ignore,     ignore,          stop,            ignore,  ignore,          become_idle, ignore},
+    /* crash_loop  */ {start_if_due,    ignore,    ignore,         ignore,          ignore,          ignore,     ignore,          stop,            ignore,  ignore,          ignore,      ignore},
+    /* stopped     */ {refuse,          ignore,    ignore,         ignore,          ignore,          ignore,     ignore,          ignore,          ignore,  ignore,          ignore,      become_idle},
   }};
   // clang-format on
 };
 
-Supervisor::Move Supervisor::move_for(Event event) const noexcept {
-  return Table::kMoves[index(state_)][index(event)];
+Supervisor::Operation Supervisor::operation_for(Event event) const noexcept {
+  return Table::kOperations[index(state_)][index(event)];
 }
 
-Supervisor::Action Supervisor::on(Event event, Time now, std::size_t calls, std::string_view reason) {
-  return perform(move_for(event), Happening{event, now, calls, reason});
+Supervisor::Action Supervisor::handle_event(Event event, Time now, std::size_t active_call_count,
+                                            std::string_view reason) {
+  return perform(operation_for(event), EventContext{event, now, active_call_count, reason});
 }
 
-Supervisor::Action Supervisor::outlook(Time now) const {
-  return when_wanted(move_for(Event::wanted), now);
+Supervisor::Action Supervisor::action_if_start_requested(Time now) const {
+  return action_for_start_request(operation_for(Event::start_requested), now);
 }
 
-Supervisor::Action Supervisor::when_wanted(Move move, Time now) const noexcept {
-  switch (move) {
-    case Move::begin: return Action::start;
-    case Move::begin_due:
+Supervisor::Action Supervisor::action_for_start_request(Operation operation, Time now) const noexcept {
+  switch (operation) {
+    case Operation::start: return Action::start;
+    case Operation::start_if_due:
       if (now >= retry_at_) return Action::start;
-      return state_ == State::crash_loop ? Action::refuse : Action::wait;
-    case Move::hold:
-      return after_ == After::stop && state_ == State::draining ? Action::refuse : Action::wait;
-    case Move::refuse: return Action::refuse;
+      return state_ == UpstreamState::crash_loop ? Action::refuse : Action::wait;
+    case Operation::wait:
+      return after_draining_ == AfterDraining::stop && state_ == UpstreamState::draining ? Action::refuse
+                                                                                         : Action::wait;
+    case Operation::refuse: return Action::refuse;
     default: return Action::none;
   }
 }
 
-Supervisor::Action Supervisor::perform(Move move, const Happening& what) {
-  switch (move) {
-    case Move::stay: return Action::none;
-    case Move::begin:
-    case Move::begin_due:
-    case Move::hold:
-    case Move::refuse: {
-      const Action answer = when_wanted(move, what.now);
-      return answer == Action::start ? begin(what) : answer;
+Supervisor::Action Supervisor::perform(Operation operation, const EventContext& context) {
+  switch (operation) {
+    case Operation::ignore: return Action::none;
+    case Operation::start:
+    case Operation::start_if_due:
+    case Operation::wait:
+    case Operation::refuse: {
+      const Action action = action_for_start_request(operation, context.now);
+      return action == Action::start ? start(context) : action;
     }
-    case Move::greet: enter(State::handshaking, what); return Action::none;
-    case Move::serve: enter(State::ready, what); return Action::none;
-    case Move::fall: fail(what); return Action::none;
-    case Move::break_off: return drain(After::failure, true, what);
-    case Move::let_go: return drain(After::idle, true, what);
-    case Move::take_rest: return what.calls == 0 ? drain(After::idle, true, what) : Action::none;
-    case Move::retire: return drain(After::stop, what.calls == 0, what);
-    case Move::abort: return drain(After::stop, true, what);
-    case Move::finish: return close_once();
-    case Move::settle: settle(what); return Action::none;
-    case Move::forget: after_ = After::stop; return Action::none;
-    case Move::come_back:
-      if (after_ == After::stop) after_ = After::idle;
+    case Operation::handshake: enter(UpstreamState::handshaking, context); return Action::none;
+    case Operation::serve: enter(UpstreamState::ready, context); return Action::none;
+    case Operation::fail: fail(context); return Action::none;
+    case Operation::close_failed: return drain(AfterDraining::failure, true, context);
+    case Operation::close_idle: return drain(AfterDraining::idle, true, context);
+    case Operation::close_if_unused:
+      return context.active_call_count == 0 ? drain(AfterDraining::idle, true, context) : Action::none;
+    case Operation::retire: return drain(AfterDraining::stop, context.active_call_count == 0, context);
+    case Operation::abort: return drain(AfterDraining::stop, true, context);
+    case Operation::close: return close_once();
+    case Operation::finish_draining: finish_draining(context); return Action::none;
+    case Operation::stop_afterwards: after_draining_ = AfterDraining::stop; return Action::none;
+    case Operation::idle_afterwards:
+      if (after_draining_ == AfterDraining::stop) after_draining_ = AfterDraining::idle;
       return Action::none;
-    case Move::end: enter(State::stopped, what); return Action::none;
-    case Move::reopen: enter(State::idle, what); return Action::none;
+    case Operation::stop: enter(UpstreamState::stopped, context); return Action::none;
+    case Operation::become_idle: enter(UpstreamState::idle, context); return Action::none;
   }
   return Action::none;
 }
 
-Supervisor::Action Supervisor::begin(const Happening& what) {
+Supervisor::Action Supervisor::start(const EventContext& context) {
   ++generation_;
-  enter(State::starting, what);
+  enter(UpstreamState::starting, context);
   return Action::start;
 }
 
-Supervisor::Action Supervisor::drain(After after, bool close_now, const Happening& what) {
-  if (state_ == State::ready && what.now - since_ >= policy_.forgive_after) failures_ = 0;
-  after_ = after;
-  closing_ = false;
-  enter(State::draining, what);
+Supervisor::Action Supervisor::drain(AfterDraining after, bool close_now, const EventContext& context) {
+  if (state_ == UpstreamState::ready && context.now - since_ >= policy_.forgive_after)
+    consecutive_failures_ = 0;
+  after_draining_ = after;
+  close_requested_ = false;
+  enter(UpstreamState::draining, context);
   return close_now ? close_once() : Action::none;
 }
 
 Supervisor::Action Supervisor::close_once() {
-  return std::exchange(closing_, true) ? Action::none : Action::close;
+  return std::exchange(close_requested_, true) ? Action::none : Action::close;
 }
 
-void Supervisor::settle(const Happening& what) {
-  switch (after_) {
-    case After::idle: return enter(State::idle, what);
-    case After::failure: return fail(what);
-    case After::stop: return enter(State::stopped, what);
+void Supervisor::finish_draining(const EventContext& context) {
+  switch (after_draining_) {
+    case AfterDraining::idle: return enter(UpstreamState::idle, context);
+    case AfterDraining::failure: return fail(context);
+    case AfterDraining::stop: return enter(UpstreamState::stopped, context);
   }
 }
 
-void Supervisor::fail(const Happening& what) {
-  ++failures_;
-  const bool looping = failures_ >= policy_.crash_loop_after;
-  retry_at_ = what.now + (looping ? policy_.crash_loop_pause : delay());
-  enter(looping ? State::crash_loop : State::backing_off, what);
+void Supervisor::fail(const EventContext& context) {
+  ++consecutive_failures_;
+  const bool looping = consecutive_failures_ >= policy_.crash_loop_after;
+  retry_at_ = context.now + (looping ? policy_.crash_loop_pause : next_delay());
+  enter(looping ? UpstreamState::crash_loop : UpstreamState::backing_off, context);
 }
 
-std::chrono::milliseconds Supervisor::delay() {
-  if (failures_ <= 1) return std::chrono::milliseconds(0);
-  const double grown = static_cast<double>(policy_.initial.count()) * std::pow(policy_.factor, failures_ - 2);
+std::chrono::milliseconds Supervisor::next_delay() {
+  if (consecutive_failures_ <= 1) return std::chrono::milliseconds(0);
+  const double grown =
+      static_cast<double>(policy_.initial.count()) * std::pow(policy_.factor, consecutive_failures_ - 2);
   const double capped = std::min(grown, static_cast<double>(policy_.max.count()));
   std::uniform_real_distribution<double> share(1 - policy_.jitter, 1 + policy_.jitter);
   return std::chrono::milliseconds(static_cast<std::chrono::milliseconds::rep>(capped * share(random_)));
 }
 
-void Supervisor::enter(State to, const Happening& what) {
-  const Transition transition{state_, to, what.event, std::string(what.reason), generation_, what.now};
+void Supervisor::enter(UpstreamState to, const EventContext& context) {
+  const Transition transition{state_,      to,         context.event, std::string(context.reason),
+                              generation_, context.now};
   state_ = to;
-  since_ = what.now;
+  since_ = context.now;
   history_.push_back(transition);
-  if (history_.size() > kHistory) history_.pop_front();
-  if (watcher_) watcher_(transition);
+  if (history_.size() > kMaxHistory) history_.pop_front();
+  if (observer_) observer_(transition);
 }
 
 }  // namespace fairlead::pool

@@ -1,5 +1,5 @@
-// ToolCrashes: counts how often in a row each tool of a server ended the server's process, and refuses a tool
-// that did so too often. Private to the layer.
+// ToolCrashes: counts, for each tool of a server, how many times in a row its calls have ended the process.
+// Refuses calls of a tool that has done so too often (RestartPolicy::tool_crash_after). Private to the layer.
 #pragma once
 
 #include <map>
@@ -17,21 +17,22 @@ class ToolCrashes {
  public:
   explicit ToolCrashes(const RestartPolicy& policy) : policy_(policy) {}
 
-  // The process ended with `reason` while calls of this tool were under way.
-  void crashed(const std::string& tool, const Error& reason, Clock::time_point now);
-  // The server answered a call of this tool, which starts again at zero.
-  void answered(std::string_view tool);
-  // The error to refuse a call of this tool with; nullopt if it may be sent. After the pause calls are sent
-  // again, and the next crash refuses the tool again.
-  std::optional<Error> refusal(const std::string& server, std::string_view tool, Clock::time_point now) const;
+  // To be called when the process ended with `reason` while calls of this tool were active.
+  void on_crash(const std::string& tool, const Error& reason, Clock::time_point now);
+  // To be called when the server has answered a call of this tool. Resets its count.
+  void on_answered(std::string_view tool);
+  // Returns the error for a call of a refused tool, or nullopt if the call may be sent. After
+  // tool_crash_pause, calls of the tool are sent again; after another crash the tool is refused again.
+  std::optional<Error> refusal_error(const std::string& server, std::string_view tool,
+                                     Clock::time_point now) const;
 
-  // Beyond it the tool whose last crash is longest ago is forgotten.
+  // The maximum number of tools with a count. Beyond it, the tool whose last crash is oldest is evicted.
   static constexpr std::size_t kMaxTools = 1'000;
 
  private:
   struct Record {
-    unsigned crashes = 0;  // in a row
-    Clock::time_point last{};
+    unsigned crash_count = 0;  // in a row
+    Clock::time_point last_crash{};
     Clock::time_point refused_until{};
     std::optional<Error> reason;
   };

@@ -6,33 +6,35 @@ namespace fairlead::pool {
 
 namespace {
 
-// Whether `declared` has every capability of `wanted`, as it is there.
-bool covers(json::View declared, json::View wanted) {
+// Returns whether `declared` has every capability of `required`, with the same value.
+bool covers(json::View declared, json::View required) {
   bool all = true;
-  wanted.each_member([&](std::string_view key, bool, json::View value) {
+  required.each_member([&](std::string_view key, bool, json::View value) {
     all = declared[key].text() == value.text();
     return all;
   });
   return all;
 }
 
-// A refusal is an answer too, of whatever kind, but having waited in vain is not.
-bool is_answer(const Result<void>& ping) {
+// Returns whether the outcome of a ping is a response. An error response of any kind shows that the server is
+// alive; a timeout does not.
+bool is_response(const Result<void>& ping) {
   return ping || ping.error().kind() == ErrorKind::remote || ping.error().kind() == ErrorKind::http_status ||
          ping.error().kind() == ErrorKind::authorization;
 }
 
 }  // namespace
 
-std::shared_ptr<ManagedUpstream> ManagedUpstream::make(std::shared_ptr<Core> core,
-                                                       std::shared_ptr<ServerState> server, std::string key) {
-  std::shared_ptr<ManagedUpstream> made(
+std::shared_ptr<ManagedUpstream> ManagedUpstream::make(std::shared_ptr<PoolCore> core,
+                                                       std::shared_ptr<ServerContext> server,
+                                                       std::string key) {
+  std::shared_ptr<ManagedUpstream> upstream(
       new ManagedUpstream(std::move(core), std::move(server), std::move(key)));
-  if (made->spec().keep_running) made->starter.begin();
-  return made;
+  if (upstream->spec().keep_running) upstream->starter.start();
+  return upstream;
 }
 
-ManagedUpstream::ManagedUpstream(std::shared_ptr<Core> of_pool, std::shared_ptr<ServerState> of_server,
+ManagedUpstream::ManagedUpstream(std::shared_ptr<PoolCore> of_pool, std::shared_ptr<ServerContext> of_server,
                                  std::string key)
     : core(std::move(of_pool)),
       server(std::move(of_server)),
@@ -43,70 +45,70 @@ ManagedUpstream::ManagedUpstream(std::shared_ptr<Core> of_pool, std::shared_ptr<
       opener(*this),
       slot(*this),
       key_(std::move(key)) {
-  core->enroll(*this);
+  core->add_upstream(*this);
 }
 
 ManagedUpstream::~ManagedUpstream() {
-  core->dismiss(*this);
+  core->remove_upstream(*this);
 }
 
-bool ManagedUpstream::at_rest() const noexcept {
-  return (state() == State::idle || state() == State::stopped) && !starter.under_way() && active.empty();
+bool ManagedUpstream::inactive() const noexcept {
+  return (state() == UpstreamState::idle || state() == UpstreamState::stopped) && !starter.in_progress() &&
+         active.empty();
 }
 
 bool ManagedUpstream::evictable() const noexcept {
-  return ready() && active.unused() && !starter.under_way() && slot.holds_process() && !spec().keep_running;
+  return ready() && active.unused() && !starter.in_progress() && slot.has_process() && !spec().keep_running;
 }
 
-void ManagedUpstream::settle_soon() {
+void ManagedUpstream::post_inactive_check() {
   core->loop.post([weak = weak_from_this()] {
     const auto self = weak.lock();
-    if (self && self->at_rest() && self->core->settled) self->core->settled(*self);
+    if (self && self->inactive() && self->core->on_inactive) self->core->on_inactive(*self);
   });
 }
 
-void ManagedUpstream::note_idle() {
+void ManagedUpstream::on_use_ended() {
   if (!active.unused()) return;
   active.mark_idle(Clock::now());
-  if (core->processes->waiting() > 0) core->make_room();
+  if (core->process_permits->waiter_count() > 0) core->evict_idle();
 }
 
-void ManagedUpstream::call_answered(std::string_view tool) {
-  use.note_answer();
-  lifecycle.served();
-  server->tool_crashes.answered(tool);
-  health.sign_of_life();
+void ManagedUpstream::on_call_answered(std::string_view tool) {
+  use.record_response();
+  lifecycle.on_call_answered();
+  server->tool_crashes.on_answered(tool);
+  health.record_activity();
 }
 
-void ManagedUpstream::stop_if_uninformed() {
-  const auto& capabilities = core->options.handlers.capabilities;
-  if (use.used() || !active.unused() || !capabilities) return;
+void ManagedUpstream::stop_if_capabilities_outdated() {
+  const auto& capabilities_for = core->options.handlers.capabilities_for;
+  if (use.has_been_called() || !active.unused() || !capabilities_for) return;
   if (mcp::is_modern(slot.connection()->server().revision)) return;
-  if (!covers(json::View(opener.declared()), json::View(capabilities(*this))))
-    lifecycle.rest("clients have capabilities that it was not told of");
+  if (!covers(json::View(opener.declared_capabilities()), json::View(capabilities_for(*this))))
+    lifecycle.stop_until_requested("clients have capabilities that were not declared to it");
 }
 
 HealthMonitor::Actions ManagedUpstream::health_actions() {
   HealthMonitor::Actions actions;
-  actions.ping = [this] { core->loop.spawn(ping(weak_from_this(), connection(), generation())); };
-  actions.silent = [this] {
+  actions.send_ping = [this] { core->loop.spawn(ping(weak_from_this(), connection(), generation())); };
+  actions.on_ping_timeout = [this] {
     core->log().warning("server does not answer a ping", {{"server", spec().name}});
   };
-  actions.unresponsive = [this] { failures.unresponsive(); };
-  actions.idle = [this] { lifecycle.rest("idle for idle_stop"); };
+  actions.on_unresponsive = [this] { failures.on_unresponsive(); };
+  actions.on_idle = [this] { lifecycle.stop_until_requested("idle for idle_stop"); };
   return actions;
 }
 
 Task<void> ManagedUpstream::ping(std::weak_ptr<ManagedUpstream> weak,
                                  std::shared_ptr<UpstreamConnection> connection, std::uint64_t generation) {
-  Task<Result<void>> asking = connection->ping();
-  const Result<void> answer = co_await asking;
+  const Result<void> answer = co_await connection->ping();
   const auto self = weak.lock();
   if (!self || self->generation() != generation) co_return;
-  if (is_answer(answer)) {
-    self->health.sign_of_life();
-  } else if (cut_off(answer.error()) && self->slot.connection() == connection) {
-    self->failures.connection_lost(generation, answer.error());
+  if (is_response(answer)) {
+    self->health.record_activity();
+  } else if (is_connection_loss(answer.error()) && self->slot.connection() == connection) {
+    self->failures.on_connection_lost(generation, answer.error());
   }
 }
 
@@ -118,18 +120,19 @@ UpstreamStatus ManagedUpstream::status() const {
   status.state = state();
   status.generation = generation();
   if (const auto connected = connection()) {
-    status.connection = core->options.redactor->redact(connected->server().connection);
+    status.connection_description =
+        core->options.redactor->redact(connected->server().connection_description);
     status.missing_containment = connected->server().missing_containment;
   }
   status.healthy = ready() && health.healthy(Clock::now());
   status.since = supervisor.since();
-  status.last_sign = health.last_sign();
-  status.calls = active.size();
-  status.waiting = starter.waiting();
-  status.failures = supervisor.failures();
+  status.last_activity = health.last_activity();
+  status.active_call_count = active.size();
+  status.waiting_caller_count = starter.waiter_count();
+  status.consecutive_failures = supervisor.consecutive_failures();
   status.last_error = failures.last_error();
   status.sharing = server->sharing;
-  status.sharing_evidence = server->evidence;
+  status.sharing_evidence = server->sharing_evidence;
   status.history.assign(supervisor.history().begin(), supervisor.history().end());
   return status;
 }

@@ -1,5 +1,5 @@
-// ManagedUpstream: implementation of Upstream. It joins the units that keep one upstream: each has one job,
-// knows the upstream it belongs to, and is used by the others through it. Private to the layer.
+// ManagedUpstream: implementation of Upstream. It is composed of units with one responsibility each. A unit
+// refers to its upstream and uses the other units through that reference. Private to the layer.
 #pragma once
 
 #include <memory>
@@ -11,45 +11,49 @@
 #include "pool/connection_opener.hpp"
 #include "pool/connection_slot.hpp"
 #include "pool/connection_use.hpp"
-#include "pool/core.hpp"
 #include "pool/failure_record.hpp"
 #include "pool/health_monitor.hpp"
 #include "pool/lifecycle.hpp"
+#include "pool/pool_core.hpp"
 #include "pool/starter.hpp"
 
 namespace fairlead::pool {
 
 class ManagedUpstream final : public Upstream, public std::enable_shared_from_this<ManagedUpstream> {
  public:
-  static std::shared_ptr<ManagedUpstream> make(std::shared_ptr<Core> core,
-                                               std::shared_ptr<ServerState> server, std::string key);
+  // Creates an upstream, and starts it if its server has `keep_running`.
+  static std::shared_ptr<ManagedUpstream> make(std::shared_ptr<PoolCore> core,
+                                               std::shared_ptr<ServerContext> server, std::string key);
   ~ManagedUpstream() override;
 
   const ServerSpec& spec() const noexcept override { return server->spec; }
   const std::string& key() const noexcept override { return key_; }
-  State state() const noexcept override { return lifecycle.supervisor().state(); }
+  UpstreamState state() const noexcept override { return lifecycle.supervisor().state(); }
   std::uint64_t generation() const noexcept override { return lifecycle.supervisor().generation(); }
   std::shared_ptr<UpstreamConnection> connection() const noexcept override { return slot.connection(); }
-  std::vector<RunningCall> calls() const override { return active.running(); }
-  ClientCalls client_calls() const override { return active.of_clients(); }
+  std::vector<ActiveCallInfo> active_calls() const override { return active.infos(); }
+  ClientCallSummary client_call_summary() const override { return active.client_call_summary(); }
   UpstreamStatus status() const override;
 
-  bool ready() const noexcept { return state() == State::ready; }
-  bool at_rest() const noexcept;  // nothing runs, nothing is under way
+  bool ready() const noexcept { return state() == UpstreamState::ready; }
+  // Returns true if the upstream is not running, not being started, and has no active calls.
+  bool inactive() const noexcept;
+  // Returns whether the upstream has a process that may be stopped now, when another server needs a process.
   bool evictable() const noexcept;
-  void belong_to(std::string key) { key_ = std::move(key); }
-  // Tells the pool, after what runs now, if there is nothing left to wait for: it may forget this one.
-  void settle_soon();
-  // To be called when a call or a hold has ended.
-  void note_idle();
-  // The server has answered a call of `tool`; empty if no tool was called.
-  void call_answered(std::string_view tool);
-  // A server learns what its clients can be asked for only when it is started. If one that no client has used
-  // yet lacks something that its clients have by now, it is stopped, to be started anew. REQUIRES: ready().
-  void stop_if_uninformed();
+  void set_key(std::string key) { key_ = std::move(key); }
+  // Posts a callback that calls PoolCore::on_inactive if the upstream is inactive() by then.
+  void post_inactive_check();
+  // To be called when a call or a lease has ended.
+  void on_use_ended();
+  // To be called when the server has answered a call of `tool`; empty if the call was not tools/call.
+  void on_call_answered(std::string_view tool);
+  // Stops a legacy-era server that no client has used yet, if the clients now have capabilities that were not
+  // declared to the server. A legacy-era client declares capabilities only in the handshake, so the server
+  // must be restarted. REQUIRES: ready().
+  void stop_if_capabilities_outdated();
 
-  const std::shared_ptr<Core> core;
-  const std::shared_ptr<ServerState> server;
+  const std::shared_ptr<PoolCore> core;
+  const std::shared_ptr<ServerContext> server;
   ActiveCalls active;
   ConnectionUse use;
   FailureRecord failures;
@@ -60,7 +64,8 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   ConnectionSlot slot;
 
  private:
-  ManagedUpstream(std::shared_ptr<Core> of_pool, std::shared_ptr<ServerState> of_server, std::string key);
+  ManagedUpstream(std::shared_ptr<PoolCore> of_pool, std::shared_ptr<ServerContext> of_server,
+                  std::string key);
   HealthMonitor::Actions health_actions();
   static Task<void> ping(std::weak_ptr<ManagedUpstream> weak, std::shared_ptr<UpstreamConnection> connection,
                          std::uint64_t generation);

@@ -1,5 +1,5 @@
-// WaitingCalls: counts the calls that wait for their server's start or for their turn, of each client and
-// together. Private to the layer.
+// WaitingCalls: counts the calls that wait for a start or for a permit of max_calls, per client and in total.
+// Private to the layer.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,18 @@ namespace fairlead::pool {
 
 class WaitingCalls {
  public:
-  // `limits` outlives it.
+  // REQUIRES: `limits` outlives the object.
   explicit WaitingCalls(const PoolLimits& limits) : limits_(limits) {}
   WaitingCalls(const WaitingCalls&) = delete;
 
-  // A call that waits, until it is destroyed. The WaitingCalls outlives it.
-  class Counted {
+  // Counts one waiting call for its lifetime. REQUIRES: the WaitingCalls outlives it.
+  class Entry {
    public:
-    Counted(WaitingCalls& calls, std::string client);
-    Counted(Counted&& other) noexcept
+    Entry(WaitingCalls& calls, std::string client);
+    Entry(Entry&& other) noexcept
         : calls_(std::exchange(other.calls_, nullptr)), client_(std::move(other.client_)) {}
-    Counted& operator=(Counted&&) = delete;
-    ~Counted() {
+    Entry& operator=(Entry&&) = delete;
+    ~Entry() {
       if (calls_) calls_->remove(client_);
     }
 
@@ -34,9 +34,10 @@ class WaitingCalls {
     std::string client_;
   };
 
-  // Counts a call of `client`; an empty name is no client and has no share. Fails with resource_exhausted
-  // over max_client_waiting_calls or max_waiting_calls.
-  Result<Counted> add(const std::string& client, Clock::duration retry_after);
+  // Counts a waiting call of `client`, a client key. The key of an internal request is empty; the limit per
+  // client does not apply to it. Fails with `resource_exhausted` over max_client_waiting_calls or
+  // max_waiting_calls.
+  Result<Entry> add(const std::string& client, Clock::duration retry_after);
 
  private:
   void remove(const std::string& client) noexcept;

@@ -1,5 +1,6 @@
-// In a program whose stdin, stdout or stderr is closed, what is opened next takes its number, and whoever
-// then writes to "stderr" writes into it. So descriptors of ours do not stay there.
+// move_above_stdio: keeps the library's descriptors off the numbers 0, 1 and 2. If a program has closed its
+// stdin, stdout or stderr, the next file it opens gets that number. Code that writes to stderr would then
+// write into a file of the library.
 #pragma once
 
 #include <fcntl.h>
@@ -8,8 +9,9 @@
 
 namespace fairlead::process {
 
-// The same file at a number above 2, close-on-exec. None when there is no room (errno).
-inline UniqueFd above_stdio(UniqueFd fd) {
+// Returns a close-on-exec descriptor above 2 for the same file. Returns an empty one, with errno set, if no
+// descriptor is available.
+inline UniqueFd move_above_stdio(UniqueFd fd) {
   if (!fd || fd.get() > 2) return fd;
   return UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
 }

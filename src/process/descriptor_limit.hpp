@@ -1,4 +1,4 @@
-// Private to the layer.
+// Descriptor limit of child processes. Private part of fairlead/process/descriptor_limit.hpp.
 #pragma once
 
 #include <sys/types.h>
@@ -7,8 +7,8 @@
 
 namespace fairlead::process {
 
-// Gives a process that was just started, and whatever it starts, the soft limit from before
-// raise_descriptor_limit().
+// Sets the soft limit of the process `pid` to the value that was in force before raise_descriptor_limit().
+// Descendants that the process starts afterwards inherit it.
 void restore_descriptor_limit(pid_t pid) noexcept;
 
 }  // namespace fairlead::process

@@ -9,7 +9,7 @@
 
 namespace fairlead::process {
 
-std::string read_whole(const std::string& path) {
+std::string read_whole_file(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;
   char piece[16 << 10];
@@ -21,7 +21,7 @@ std::string read_whole(const std::string& path) {
   }
 }
 
-int write_whole(const std::string& path, std::string_view text) {
+int write_existing_file(const std::string& path, std::string_view text) {
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file) return errno;
   return ::write(file.get(), text.data(), text.size()) < 0 ? errno : 0;

@@ -1,4 +1,4 @@
-// cmake/keeper.cmake builds the program first and names it in FAIRLEAD_KEEPER_FILE.
+// cmake/keeper.cmake builds the keeper first and defines FAIRLEAD_KEEPER_FILE as its path.
 #include "process/keeper_image.hpp"
 
 __asm__(

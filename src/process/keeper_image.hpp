@@ -1,10 +1,11 @@
-// The keeper program, carried within the library so that a program using it needs no second file.
+// keeper_image: the keeper program, embedded in the library so that applications need no second file.
 #pragma once
 
 #include <string_view>
 
 namespace fairlead::process {
 
+// Returns the bytes of the executable file.
 std::string_view keeper_image() noexcept;
 
 }  // namespace fairlead::process

@@ -20,8 +20,8 @@
 #include "process/files.hpp"
 #include "process/keeper/protocol.hpp"
 #include "process/keeper_image.hpp"
-#include "process/orphan_sweep.hpp"
 #include "process/spawn_errors.hpp"
+#include "process/subreaper.hpp"
 
 namespace fairlead::process {
 
@@ -31,51 +31,54 @@ namespace {
 constexpr unsigned MFD_EXEC = 0x10;
 #endif
 
-constexpr char kName[] = "fairlead-keeper";
-constexpr char kPathVariable[] = "FAIRLEAD_KEEPER";
+constexpr char kKeeperName[] = "fairlead-keeper";
+constexpr char kKeeperPathVariable[] = "FAIRLEAD_KEEPER";
 
-// Unless something is short, it is the keeper that cannot be had.
-Error failed(std::string_view what, int os_error) {
-  const Error error = explain_shortage(kName, what, os_error);
-  const bool short_of = error.detail().code != failure::spawn_failed;
-  return short_of ? error : spawn_error(failure::keeper_failed, error.message(), os_error);
+// Returns the error for a keeper that cannot be started: keeper_failed unless a resource is exhausted.
+Error keeper_start_error(std::string_view detail, int os_error) {
+  const Error error = start_error_from_errno(kKeeperName, detail, os_error);
+  const bool exhausted = error.detail().failure_code != failure::spawn_failed;
+  return exhausted ? error : spawn_error(failure::keeper_failed, error.message(), os_error);
 }
 
-// The embedded program as a file without a name.
-Result<UniqueFd> program_in_memory() {
-  UniqueFd file(::memfd_create(kName, MFD_CLOEXEC | MFD_EXEC));
-  if (!file && errno == EINVAL) file = UniqueFd(::memfd_create(kName, MFD_CLOEXEC));  // before Linux 6.3
-  if (!file) return failed("no memory file", errno);
-  if (!write_all(file.get(), keeper_image())) return failed("no memory file", errno);
-  // Out of the way of the number its socket gets.
-  UniqueFd moved(::fcntl(file.get(), F_DUPFD_CLOEXEC, keeper::kSocket + 1));
-  if (!moved) return failed("no descriptor", errno);
+// Returns a memfd with the embedded program.
+Result<UniqueFd> create_program_memfd() {
+  UniqueFd file(::memfd_create(kKeeperName, MFD_CLOEXEC | MFD_EXEC));
+  if (!file && errno == EINVAL)
+    file = UniqueFd(::memfd_create(kKeeperName, MFD_CLOEXEC));  // before Linux 6.3
+  if (!file) return keeper_start_error("cannot create a memfd", errno);
+  if (!write_all(file.get(), keeper_image())) return keeper_start_error("cannot write the memfd", errno);
+  // Move the descriptor above kSocketFd, the number that the keeper's socket will get.
+  UniqueFd moved(::fcntl(file.get(), F_DUPFD_CLOEXEC, keeper::kSocketFd + 1));
+  if (!moved) return keeper_start_error("cannot duplicate the memfd", errno);
   return moved;
 }
 
-class SpawnSettings {
+class PosixSpawn {
  public:
-  explicit SpawnSettings(int socket) {
+  explicit PosixSpawn(int socket) {
     ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawn_file_actions_adddup2(&actions_, socket, keeper::kSocket);
+    ::posix_spawn_file_actions_adddup2(&actions_, socket, keeper::kSocketFd);
     ::posix_spawnattr_init(&attributes_);
-    // Born with every signal blocked: one sent to all of our cgroup just now does not kill it.
+    // All signals are blocked from the start: a signal to the whole cgroup at this moment does not kill the
+    // keeper.
     sigset_t all;
     ::sigfillset(&all);
     ::posix_spawnattr_setsigmask(&attributes_, &all);
     ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
   }
-  ~SpawnSettings() {
+  ~PosixSpawn() {
     ::posix_spawn_file_actions_destroy(&actions_);
     ::posix_spawnattr_destroy(&attributes_);
   }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
+  PosixSpawn(const PosixSpawn&) = delete;
+  PosixSpawn& operator=(const PosixSpawn&) = delete;
 
   int run(pid_t& pid, const std::string& path) const {
     std::string parent = std::to_string(::getpid());
-    char* const argv[] = {const_cast<char*>(kName), parent.data(), nullptr};
-    // Of our environment only what lets a keeper above us claim this one.
+    char* const argv[] = {const_cast<char*>(kKeeperName), parent.data(), nullptr};
+    // The environment of the keeper has only the cookie. By the cookie, a keeper among the ancestors of this
+    // process can identify the new one.
     std::string cookie = keeper::kCookieName;
     const char* inherited = ::getenv(keeper::kCookieName);
     if (inherited) (cookie += '=') += inherited;
@@ -88,23 +91,23 @@ class SpawnSettings {
   posix_spawnattr_t attributes_;
 };
 
-Result<pid_t> run_program(int socket) {
-  const SpawnSettings settings(socket);
-  // A sweep in another thread must not take it for an orphan.
-  const std::unique_lock<std::mutex> no_sweep = block_orphan_sweeps();
+Result<pid_t> run_keeper(int socket) {
+  const PosixSpawn settings(socket);
+  // The lock prevents another thread from killing the new keeper as an orphan before add_keeper().
+  const std::unique_lock<std::mutex> lock = lock_keepers();
   pid_t pid = 0;
-  if (const char* path = ::secure_getenv(kPathVariable); path && *path) {
+  if (const char* path = ::secure_getenv(kKeeperPathVariable); path && *path) {
     const int error = settings.run(pid, path);
-    if (error) return failed(std::string(kPathVariable) + "=" + path, error);
+    if (error) return keeper_start_error(std::string(kKeeperPathVariable) + "=" + path, error);
     add_keeper(pid);
     return pid;
   }
-  const Result<UniqueFd> program = program_in_memory();
+  const Result<UniqueFd> program = create_program_memfd();
   if (!program) return program.error();
   const int error = settings.run(pid, "/proc/self/fd/" + std::to_string(program->get()));
   if (error) {
-    return failed(
-        "running it from memory is refused here; set FAIRLEAD_KEEPER to the path of fairlead-keeper", error);
+    return keeper_start_error(
+        "running it from memory is not permitted; set FAIRLEAD_KEEPER to the path of fairlead-keeper", error);
   }
   add_keeper(pid);
   return pid;
@@ -114,42 +117,43 @@ Result<pid_t> run_program(int socket) {
 
 Result<KeeperProcess> start_keeper() {
   int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) return failed("no socket", errno);
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+    return keeper_start_error("cannot create a socket pair", errno);
   KeeperProcess process;
-  process.socket = above_stdio(UniqueFd(ends[0]));
-  const UniqueFd theirs(ends[1]);
-  if (!process.socket) return failed("no socket", errno);
-  const Result<pid_t> pid = run_program(theirs.get());
+  process.socket = move_above_stdio(UniqueFd(ends[0]));
+  const UniqueFd keeper_end(ends[1]);
+  if (!process.socket) return keeper_start_error("cannot create a socket pair", errno);
+  const Result<pid_t> pid = run_keeper(keeper_end.get());
   if (!pid) return pid.error();
   process.pid = *pid;
-  restore_descriptor_limit(*pid);  // it has started nothing yet
-  process.pidfd = above_stdio(UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0))));
+  restore_descriptor_limit(*pid);  // the keeper has no children yet
+  process.pidfd = move_above_stdio(UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0))));
   if (!process.pidfd) {
     const int os_error = errno;
-    process.socket.reset();  // it has no child yet, so it ends at once
+    process.socket.reset();  // the keeper has no children yet, so it exits immediately
     ::waitpid(*pid, nullptr, 0);
     remove_keeper(*pid);
-    return failed("no descriptor for it", os_error);
+    return keeper_start_error("cannot open a pidfd", os_error);
   }
   return process;
 }
 
-Error keeper_lost(const std::string& child, bool had_answered) {
-  const char* const path = ::secure_getenv(kPathVariable);
+Error keeper_death_error(const std::string& child, bool had_answered) {
+  const char* const path = ::secure_getenv(kKeeperPathVariable);
   if (path && *path && !had_answered) {
-    return spawn_error(
-        failure::keeper_failed,
-        "cannot start `" + child + "`, " + path + " is no " + kName + " (" + kPathVariable + ")", EPIPE);
+    return spawn_error(failure::keeper_failed,
+                       "cannot start `" + child + "`: " + path + " is not a " + kKeeperName + " (" +
+                           kKeeperPathVariable + ")",
+                       EPIPE);
   }
-  return spawn_error(failure::keeper_died, "the keeper process died while it was to start `" + child + "`",
-                     EPIPE);
+  return spawn_error(failure::keeper_died, "the keeper process died while starting `" + child + "`", EPIPE);
 }
 
-bool reap_keeper(int pidfd, std::chrono::milliseconds patience) noexcept {
+bool reap_keeper(int pidfd, std::chrono::milliseconds timeout) noexcept {
   pollfd ended{pidfd, POLLIN, 0};
-  if (::poll(&ended, 1, static_cast<int>(patience.count())) <= 0) return false;
+  if (::poll(&ended, 1, static_cast<int>(timeout.count())) <= 0) return false;
   siginfo_t info{};
-  // ECHILD: the program ignores SIGCHLD, so the kernel has reaped it.
+  // ECHILD: this process ignores SIGCHLD, so the kernel has reaped the keeper.
   const bool reaped = ::waitid(P_PIDFD, static_cast<id_t>(pidfd), &info, WEXITED | WNOHANG) == 0;
   if (reaped) remove_keeper(info.si_pid);
   return reaped || errno == ECHILD;

@@ -1,4 +1,4 @@
-// Starting the keeper program itself, and seeing it off.
+// Starts the keeper program and reaps it.
 #pragma once
 
 #include <sys/types.h>
@@ -13,17 +13,18 @@ namespace fairlead::process {
 
 struct KeeperProcess {
   pid_t pid = 0;
-  UniqueFd socket;  // ours; when it is closed the keeper kills everything and ends
+  UniqueFd socket;  // the library's end; when it is closed, the keeper kills its children and exits
   UniqueFd pidfd;
 };
 
-// Blocks until the program runs, a millisecond or so. Errors are of kind `spawn`.
+// Starts the keeper. Blocks until the program runs, about a millisecond. Fails with kind `spawn`.
 Result<KeeperProcess> start_keeper();
 
-// Why a child is not started by a keeper that has ended: it was killed, or is another program.
-Error keeper_lost(const std::string& child, bool had_answered);
+// Returns the error for a child that was not started because the keeper has ended: the keeper was killed, or
+// FAIRLEAD_KEEPER names another program.
+Error keeper_death_error(const std::string& child, bool had_answered);
 
-// Reaps it if it has ended, waiting for that at most `patience`. Returns whether it is gone.
-bool reap_keeper(int pidfd, std::chrono::milliseconds patience) noexcept;
+// Waits at most `timeout` for the keeper to end, and reaps it. Returns whether the keeper has ended.
+bool reap_keeper(int pidfd, std::chrono::milliseconds timeout) noexcept;
 
 }  // namespace fairlead::process

@@ -21,17 +21,17 @@ namespace fairlead::process {
 
 namespace {
 
-// What execvp looks through when there is no PATH.
+// The search path of execvp if PATH is not set.
 constexpr std::string_view kDefaultPath = "/bin:/usr/bin";
 
-// Variables of this name configure this process, not its children.
-constexpr std::string_view kOwnPrefix = "FAIRLEAD_";
+// Variables with this prefix configure this process and are not inherited by children.
+constexpr std::string_view kFairleadPrefix = "FAIRLEAD_";
 
 bool has_nul(std::string_view text) {
   return text.find('\0') != std::string_view::npos;
 }
 
-Result<void> check(const ProcessSpec& spec) {
+Result<void> validate(const ProcessSpec& spec) {
   if (spec.command.empty()) return spawn_error(failure::bad_spec, "no command to start", EINVAL);
   bool bad = has_nul(spec.command) || has_nul(spec.cwd) || has_nul(spec.manifest.path) ||
              std::ranges::any_of(spec.args, has_nul);
@@ -42,41 +42,42 @@ Result<void> check(const ProcessSpec& spec) {
     for (const auto& [name, value] : *variables) {
       bad = bad || has_nul(name) || has_nul(value);
       if (name.empty() || name.contains('='))
-        return spawn_error(failure::bad_spec, "not a name for a variable: `" + name + "`", EINVAL);
+        return spawn_error(failure::bad_spec, "invalid name of an environment variable: `" + name + "`",
+                           EINVAL);
     }
   }
   if (bad)
     return spawn_error(failure::bad_spec,
-                       "a NUL byte in the command line, directory or environment of `" + spec.command + "`",
+                       "NUL byte in the command line, directory or environment of `" + spec.command + "`",
                        EINVAL);
   return {};
 }
 
 std::string current_directory() {
   char buffer[PATH_MAX];
-  // None when it has been removed; the child then starts where the keeper is.
+  // Empty if the directory has been removed; the child then starts in the keeper's directory.
   return ::getcwd(buffer, sizeof buffer) ? buffer : "";
 }
 
-std::string absolute(const std::string& cwd) {
-  if (cwd.starts_with('/')) return cwd;
-  const std::string here = current_directory();
-  return cwd.empty() || here.empty() ? here + cwd : here + '/' + cwd;
+std::string make_absolute(const std::string& path) {
+  if (path.starts_with('/')) return path;
+  const std::string current = current_directory();
+  return path.empty() || current.empty() ? current + path : current + '/' + path;
 }
 
 std::string_view value_of(const std::vector<std::string>& env, std::string_view name,
-                          std::string_view otherwise) {
+                          std::string_view fallback) {
   for (const std::string_view variable : env) {
     if (variable.starts_with(name) && variable.substr(name.size()).starts_with('=')) {
       return variable.substr(name.size() + 1);
     }
   }
-  return otherwise;
+  return fallback;
 }
 
-std::string joined(std::string_view directory, std::string_view name, const std::string& cwd) {
+std::string join_path(std::string_view directory, std::string_view name, const std::string& cwd) {
   std::string path;
-  // An entry that is empty or relative means the working directory, here the child's.
+  // An empty or relative entry of PATH is relative to the working directory, here that of the child.
   if (!directory.starts_with('/')) path = cwd.empty() ? "." : cwd;
   if (!path.empty() && !directory.empty()) path += '/';
   path += directory;
@@ -84,10 +85,12 @@ std::string joined(std::string_view directory, std::string_view name, const std:
   return path += name;
 }
 
-// Which program this is, for whoever reads a manifest. Without secrets: not the environment, and redacted.
-std::string digest_of(const SpawnOrder& order) {
-  std::string text = order.path + '\0' + order.cwd + '\0';
-  for (const std::string& argument : order.args) (text += order.last_words.redactor.redact(argument)) += '\0';
+// Returns a digest that identifies the program to readers of the manifest. It contains no secrets: it omits
+// the environment, and the arguments are redacted.
+std::string digest_of(const LaunchPlan& plan) {
+  std::string text = plan.path + '\0' + plan.cwd + '\0';
+  for (const std::string& argument : plan.args)
+    (text += plan.error_context.redactor.redact(argument)) += '\0';
   unsigned char hash[EVP_MAX_MD_SIZE];
   unsigned size = 0;
   if (::EVP_Digest(text.data(), text.size(), hash, &size, ::EVP_sha256(), nullptr) != 1) return {};
@@ -99,11 +102,11 @@ std::string digest_of(const SpawnOrder& order) {
   return digest;
 }
 
-bool lists(const std::vector<std::string>& names, const std::string& name) {
+bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-bool is_file(const std::string& path) {
+bool is_regular_file(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
@@ -116,9 +119,9 @@ std::vector<std::string> child_environment(const ProcessSpec& spec,
   for (char** variable = environ; variable && *variable; ++variable) {
     const std::string_view entry(*variable);
     const std::string name(entry.substr(0, entry.find('=')));
-    if (spec.env.contains(name) || secrets.contains(name) || name.starts_with(kOwnPrefix)) continue;
+    if (spec.env.contains(name) || secrets.contains(name) || name.starts_with(kFairleadPrefix)) continue;
     const bool inherited =
-        spec.inherit_only ? lists(*spec.inherit_only, name) : !lists(spec.withheld_env, name);
+        spec.inherit_only ? contains(*spec.inherit_only, name) : !contains(spec.withheld_env, name);
     if (!inherited) continue;
     env.emplace_back(entry);
   }
@@ -133,59 +136,64 @@ std::vector<std::string> child_environment(const ProcessSpec& spec,
 
 Result<std::string> find_command(const std::string& command, std::string_view path, const std::string& cwd) {
   if (command.contains('/')) return command;
-  std::string refused;
+  std::string not_executable;
   for (std::string_view rest = path;;) {
     const std::size_t colon = rest.find(':');
-    std::string candidate = joined(rest.substr(0, colon), command, cwd);
-    if (is_file(candidate)) {
+    std::string candidate = join_path(rest.substr(0, colon), command, cwd);
+    if (is_regular_file(candidate)) {
       if (::faccessat(AT_FDCWD, candidate.c_str(), X_OK, AT_EACCESS) == 0) return candidate;
-      if (refused.empty()) refused = std::move(candidate);
+      if (not_executable.empty()) not_executable = std::move(candidate);
     }
     if (colon == std::string_view::npos) break;
     rest.remove_prefix(colon + 1);
   }
-  if (!refused.empty()) return spawn_error(failure::not_executable, "not executable: " + refused, EACCES);
+  if (!not_executable.empty())
+    return spawn_error(failure::not_executable, "not executable: " + not_executable, EACCES);
   return spawn_error(failure::command_not_found,
                      "command not found: " + command + " (looked in PATH=" + std::string(path) + ")", ENOENT);
 }
 
 namespace {
 
-Result<void> complete(SpawnOrder& order, const ProcessSpec& spec) {
-  LastWords& last_words = order.last_words;
-  const std::string search_path(value_of(order.env, "PATH", kDefaultPath));
-  if (!spec.command.contains('/')) last_words.search_path = search_path;
-  Result<std::string> path = find_command(spec.command, search_path, order.cwd);
+// Finds the command and sets the members of the plan that depend on it: path, arguments, name, containment,
+// manifest and digest. REQUIRES: `cwd` and `env` of the plan are set.
+Result<void> complete_plan(LaunchPlan& plan, const ProcessSpec& spec) {
+  ChildErrorContext& error_context = plan.error_context;
+  const std::string search_path(value_of(plan.env, "PATH", kDefaultPath));
+  if (!spec.command.contains('/')) error_context.search_path = search_path;
+  Result<std::string> path = find_command(spec.command, search_path, plan.cwd);
   if (!path) return path.error();
-  order.path = std::move(*path);
-  last_words.command_line = quoted_command_line(order.path, spec.args);
-  order.args.reserve(spec.args.size() + 1);
-  order.args.push_back(spec.command);
-  order.args.insert(order.args.end(), spec.args.begin(), spec.args.end());
-  order.name = last_words.redactor.redact(spec.name.empty() ? spec.command : spec.name);
-  Result<BeltPlan> belts = plan_belts(order.name, spec.containment, order.path, order.cwd);
-  if (!belts) return belts.error();
-  order.belts = std::move(*belts);
-  order.manifest = spec.manifest;
-  if (order.manifest.path.empty()) return {};
-  order.belts.want(keeper::with_manifest,
-                   order.manifest.required ? Requirement::required : Requirement::best_effort);
-  // The child opens it, which is where the keeper is.
-  order.manifest.path = absolute(order.manifest.path);
-  order.digest = digest_of(order);
+  plan.path = std::move(*path);
+  error_context.command_line = quoted_command_line(plan.path, spec.args);
+  plan.args.reserve(spec.args.size() + 1);
+  plan.args.push_back(spec.command);
+  plan.args.insert(plan.args.end(), spec.args.begin(), spec.args.end());
+  plan.name = error_context.redactor.redact(spec.name.empty() ? spec.command : spec.name);
+  Result<ContainmentPlan> containment = plan_containment(plan.name, spec.containment, plan.path, plan.cwd);
+  if (!containment) return containment.error();
+  plan.containment = std::move(*containment);
+  plan.manifest = spec.manifest;
+  if (plan.manifest.path.empty()) return {};
+  plan.containment.add(keeper::with_manifest,
+                       plan.manifest.required ? Requirement::required : Requirement::best_effort);
+  // Made absolute here, because the child opens the file while its current directory is still that of the
+  // keeper.
+  plan.manifest.path = make_absolute(plan.manifest.path);
+  plan.digest = digest_of(plan);
   return {};
 }
 
 }  // namespace
 
-Result<SpawnOrder> plan_launch(const ProcessSpec& spec) {
-  const Result<void> valid = check(spec);
+Result<LaunchPlan> plan_launch(const ProcessSpec& spec) {
+  const Result<void> valid = validate(spec);
   if (!valid) return valid.error();
-  SpawnOrder order;
-  order.last_words.command_line = quoted_command_line(spec.command, spec.args);
+  LaunchPlan plan;
+  plan.error_context.command_line = quoted_command_line(spec.command, spec.args);
   std::map<std::string, std::string> secrets;
   std::vector<std::string> redacted = spec.secrets;
-  std::optional<Error> missing;  // told of when all are known that must not be told
+  std::optional<Error> missing;  // returned after the loop, because the other secrets must be known to redact
+                                 // them in the error
   for (const auto& [name, reference] : spec.secret_env) {
     Result<std::string> value = resolve_secret(name, reference, redacted);
     if (value) {
@@ -194,13 +202,13 @@ Result<SpawnOrder> plan_launch(const ProcessSpec& spec) {
       missing = value.error();
     }
   }
-  order.last_words.redactor = Redactor(redacted);
-  if (missing) return order.last_words.on(*missing, {});
-  order.cwd = absolute(spec.cwd);
-  order.env = child_environment(spec, secrets);
-  const Result<void> completed = complete(order, spec);
-  if (!completed) return order.last_words.on(completed.error(), {});
-  return order;
+  plan.error_context.redactor = Redactor(redacted);
+  if (missing) return plan.error_context.add_to(*missing, {});
+  plan.cwd = make_absolute(spec.cwd);
+  plan.env = child_environment(spec, secrets);
+  const Result<void> resolved = complete_plan(plan, spec);
+  if (!resolved) return plan.error_context.add_to(resolved.error(), {});
+  return plan;
 }
 
 }  // namespace fairlead::process

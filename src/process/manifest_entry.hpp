@@ -1,4 +1,4 @@
-// The lines of a manifest, written and read. No I/O but for what identifies this system.
+// ManifestEntry: formats and parses the lines of a manifest. Performs no I/O except to identify this system.
 #pragma once
 
 #include <cstdint>
@@ -10,44 +10,46 @@
 
 namespace fairlead::process {
 
-// The system processes are numbered in.
+// The scope in which a pid is valid.
 struct SystemIdentity {
-  std::string boot;          // changes with every start of the kernel
-  std::uint64_t pid_ns = 0;  // the namespace of pids
+  std::string boot_id;              // of the kernel, from /proc/sys/kernel/random/boot_id
+  std::uint64_t pid_namespace = 0;  // the inode of the pid namespace
 
-  static SystemIdentity here();
+  static SystemIdentity current();
   bool operator==(const SystemIdentity&) const = default;
 };
 
-struct ManifestFacts {
-  std::string role;  // child or keeper
+struct EntryFields {
+  std::string role;  // "child" or "keeper"
   std::string name;
-  std::string digest;
-  std::string cookie;  // what descendants have in their environment; empty: none
-  std::string cgroup;  // its directory; empty: none
+  std::string digest;  // see LaunchPlan; empty for a keeper
+  std::string cookie;  // the segment of the child's keeper in the cookie of its descendants; empty: none
+  std::string cgroup;  // the directory of the child's cgroup; empty: none
 };
 
-// What follows a process's identity in its line: `,"boot":…}`.
-std::string manifest_facts(const ManifestFacts& facts);
+// Returns the part of an entry's line that follows the process identity: `,"boot":…}`. It contains the
+// identity of this system and of this process, the owner.
+std::string format_entry_fields(const EntryFields& fields);
 
 struct ManifestEntry {
-  keeper::Identity identity;
+  keeper::ProcessIdentity identity;
   SystemIdentity system;
-  ManifestFacts facts;
-  std::string line;  // as it stands in the file, without its line break
+  EntryFields fields;
+  std::string line;  // as in the file, without the line break
 };
 
-struct ManifestText {
-  bool valid = false;  // it begins as manifests do
+struct ParsedManifest {
+  bool is_manifest = false;  // the text begins with the header of a manifest; read_manifest(): or is empty
   std::vector<ManifestEntry> entries;
-  std::size_t unreadable = 0;  // lines that are no entries: torn, or somebody else's
+  // Lines that are not entries: incomplete, or written by another program.
+  std::size_t unreadable_line_count = 0;
 };
 
-ManifestText parse_manifest(std::string_view text);
+ParsedManifest parse_manifest(std::string_view text);
 
 // Returns the name of the cgroup that was created for a child, `fairlead-<keeper pid>-<token>`. Empty if
-// `facts.cgroup` is anything else: the path must be absolute and normalized, and its last component must have
-// the keeper and token of `facts.cookie`.
-std::string own_cgroup_name(const ManifestFacts& facts);
+// `fields.cgroup` is anything else: the path must be absolute and normalized, and its last component must
+// have the keeper and token of `fields.cookie`.
+std::string entry_cgroup_name(const EntryFields& fields);
 
 }  // namespace fairlead::process

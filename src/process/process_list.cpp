@@ -30,31 +30,31 @@ std::string cgroup_in(std::string_view lines) {
   return std::string(lines.substr(0, lines.find('\n')));
 }
 
-bool read_facts(pid_t pid, ProcessFacts& facts) {
+bool read_process_info(pid_t pid, ProcessInfo& info) {
   const std::string directory = "/proc/" + std::to_string(pid);
-  const std::string stat = read_whole(directory + "/stat");
-  const char* state = keeper::after_name(stat.c_str());
+  const std::string stat = read_whole_file(directory + "/stat");
+  const char* state = keeper::fields_after_name(stat.c_str());
   if (!state) return false;
-  facts.identity = {pid, keeper::stat_field(stat.c_str(), 22), 0};
-  facts.parent = static_cast<pid_t>(keeper::stat_field(stat.c_str(), 4));
-  facts.group = static_cast<pid_t>(keeper::stat_field(stat.c_str(), 5));
-  facts.session = static_cast<pid_t>(keeper::stat_field(stat.c_str(), 6));
-  facts.zombie = *state == 'Z' || *state == 'X';
-  if (facts.zombie) return true;
-  facts.cookies = cookies_in(read_whole(directory + "/environ"));
-  facts.cgroup = cgroup_in(read_whole(directory + "/cgroup"));
+  info.identity = {pid, keeper::stat_field(stat.c_str(), 22), 0};
+  info.parent = static_cast<pid_t>(keeper::stat_field(stat.c_str(), 4));
+  info.group = static_cast<pid_t>(keeper::stat_field(stat.c_str(), 5));
+  info.session = static_cast<pid_t>(keeper::stat_field(stat.c_str(), 6));
+  info.zombie = *state == 'Z' || *state == 'X';
+  if (info.zombie) return true;
+  info.cookies = cookies_in(read_whole_file(directory + "/environ"));
+  info.cgroup = cgroup_in(read_whole_file(directory + "/cgroup"));
   return true;
 }
 
 }  // namespace
 
-std::vector<ProcessFacts> list_processes() {
-  std::vector<ProcessFacts> all;
+std::vector<ProcessInfo> list_processes() {
+  std::vector<ProcessInfo> all;
   const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
   while (const dirent* entry = proc ? ::readdir(proc.get()) : nullptr) {
     const pid_t pid = std::atoi(entry->d_name);
-    ProcessFacts facts;
-    if (pid > 0 && read_facts(pid, facts)) all.push_back(std::move(facts));
+    ProcessInfo info;
+    if (pid > 0 && read_process_info(pid, info)) all.push_back(std::move(info));
   }
   return all;
 }

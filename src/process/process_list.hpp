@@ -1,4 +1,4 @@
-// All processes there are, as far as it matters to whom they belong.
+// list_processes: all processes of the system with the attributes that manifest entries are matched by.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace fairlead::process {
 
-struct ProcessFacts {
-  keeper::Identity identity;  // the inode only where asked for
+struct ProcessInfo {
+  keeper::ProcessIdentity identity;  // without the inode, which list_processes() does not read
   pid_t parent = 0;
   pid_t group = 0;
   pid_t session = 0;
   bool zombie = false;
-  std::string cookies;  // all segments of its cookie, each between two '/'
-  std::string cgroup;   // of the v2 hierarchy, as /proc tells it
+  std::string cookies;  // all segments of the cookie, each between two '/'
+  std::string cgroup;   // in the v2 hierarchy, as in /proc/<pid>/cgroup
 };
 
-// Nothing for a process that has ended in the meantime.
-std::vector<ProcessFacts> list_processes();
+// Returns all processes of the system. A process that ends during the call may be omitted.
+std::vector<ProcessInfo> list_processes();
 
 }  // namespace fairlead::process

@@ -14,14 +14,14 @@ namespace fairlead::process {
 
 namespace {
 
-constexpr std::string_view kFile = "file:";
+constexpr std::string_view kFilePrefix = "file:";
 constexpr std::size_t kMaxSecretFileBytes = 64u << 10;
 constexpr auto kCommonVariables =
     std::to_array<std::string_view>({"HOME", "HOSTNAME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "PWD",
                                      "SHELL", "TERM", "TMPDIR", "TZ", "USER"});
 constexpr auto kCommonPrefixes = std::to_array<std::string_view>({"LC_", "XDG_"});
 
-Result<std::string> read_secret(const std::string& path) {
+Result<std::string> read_secret_file(const std::string& path) {
   Result<std::string> text = read_regular_file(path, FileLimit{"max_secret_file_bytes", kMaxSecretFileBytes});
   if (!text) {
     return Error(ErrorKind::validation, "the file " + path + " cannot be read: " + text.error().message())
@@ -33,7 +33,7 @@ Result<std::string> read_secret(const std::string& path) {
   return text;
 }
 
-Result<ReferenceValue> variable(const Reference& reference) {
+Result<ReferenceValue> resolve_variable(const Reference& reference) {
   const char* value = ::getenv(reference.name.c_str());
   const bool missing = !value || (reference.fallback && *value == '\0');
   if (!missing) return ReferenceValue{value, !is_common_variable(reference.name)};
@@ -49,35 +49,36 @@ bool is_common_variable(std::string_view name) {
                              [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-Result<ReferenceValue> look_up(const Reference& reference) {
-  if (reference.source == Reference::Source::environment) return variable(reference);
+Result<ReferenceValue> resolve_reference(const Reference& reference) {
+  if (reference.source == Reference::Source::environment) return resolve_variable(reference);
   if (reference.source == Reference::Source::secret)
-    return Error(ErrorKind::validation, "there is no secret store to look " + reference.name +
-                                            " up in; use ${env:NAME} or ${file:/path}");
-  Result<std::string> content = read_secret(reference.name);
+    return Error(ErrorKind::validation, "no secret store is configured for ${secret:" + reference.name +
+                                            "}; use ${env:NAME} or ${file:/path}");
+  Result<std::string> content = read_secret_file(reference.name);
   if (!content) return content.error();
   return ReferenceValue{std::move(*content)};
 }
 
-Result<std::string> resolve_secret(const std::string& name, std::string_view reference,
+Result<std::string> resolve_secret(const std::string& name, std::string_view text,
                                    std::vector<std::string>& secrets) {
-  const bool file = reference.starts_with(kFile);
-  bool referred = false;
+  const bool file = text.starts_with(kFilePrefix);
+  bool has_reference = false;
   const auto value_of = [&](const Reference& piece) -> Result<std::string> {
-    Result<ReferenceValue> value = look_up(piece);
+    Result<ReferenceValue> value = resolve_reference(piece);
     if (!value) return value.error();
-    referred = true;
+    has_reference = true;
     if (value->secret) secrets.push_back(value->text);
     return std::move(value->text);
   };
-  const Reference whole{Reference::Source::file, file ? std::string(reference.substr(kFile.size())) : "", {}};
-  Result<std::string> value = file ? value_of(whole) : expand_references(reference, value_of);
+  const Reference whole{
+      Reference::Source::file, file ? std::string(text.substr(kFilePrefix.size())) : "", {}};
+  Result<std::string> value = file ? value_of(whole) : expand_references(text, value_of);
   if (!value) {
     return spawn_error(failure::secret_unavailable,
                        "no secret for the variable " + name + ": " + value.error().message(),
                        value.error().detail().os_error.value_or(ENOENT));
   }
-  if (!referred) secrets.push_back(*value);
+  if (!has_reference) secrets.push_back(*value);
   return value;
 }
 

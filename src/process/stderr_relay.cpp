@@ -12,7 +12,8 @@ namespace fairlead::process {
 
 namespace {
 
-// A descriptor that is readable while our stderr is writable. None if it cannot be waited for (a file).
+// Returns an epoll descriptor that is readable while stderr is writable, or nullopt if stderr does not
+// support epoll (a regular file).
 std::optional<Descriptor> stderr_writability(Loop& loop) {
   UniqueFd set(::epoll_create1(EPOLL_CLOEXEC));
   epoll_event writable{};
@@ -33,30 +34,30 @@ bool stderr_is_broken() {
 void StderrRelay::write(std::string_view bytes) {
   if (!blocked()) {
     const std::size_t done = write_without_blocking(STDERR_FILENO, bytes);
-    written_ += done;
+    written_bytes_ += done;
     bytes.remove_prefix(done);
   }
   if (bytes.empty()) return;
   pending_ += bytes;
-  wait();
+  wait_until_writable();
 }
 
 void StderrRelay::flush() {
   const std::size_t done = write_without_blocking(STDERR_FILENO, pending_);
-  written_ += done;
+  written_bytes_ += done;
   pending_.erase(0, done);
-  if (blocked()) return wait();
+  if (blocked()) return wait_until_writable();
   if (const auto callback = std::exchange(on_drained_, nullptr)) callback();
 }
 
-void StderrRelay::wait() {
-  if (!writable_) writable_ = stderr_writability(*loop_);
-  if (!writable_ || stderr_is_broken()) {
+void StderrRelay::wait_until_writable() {
+  if (!writability_) writability_ = stderr_writability(*loop_);
+  if (!writability_ || stderr_is_broken()) {
     pending_.clear();
     if (const auto callback = std::exchange(on_drained_, nullptr)) callback();
     return;
   }
-  if (!writable_->waiting_to_read()) writable_->when_readable([this] { flush(); });
+  if (!writability_->waiting_to_read()) writability_->when_readable([this] { flush(); });
 }
 
 }  // namespace fairlead::process

@@ -1,4 +1,5 @@
-// StderrRelay: copies a child's stderr to our own without blocking the loop and without losing text.
+// StderrRelay: copies a child's stderr to the stderr of this process, without blocking the loop and without
+// losing text.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +13,31 @@
 
 namespace fairlead::process {
 
-// Our stderr is shared with other processes, so it cannot be made non-blocking: it is written in pieces that
-// fit when it polls writable. What it does not accept is kept; the caller reads no more from the child while
-// there is any. Runs on one loop.
+// The stderr of this process is shared with other processes, so it cannot be made non-blocking: it is written
+// in pieces that do not block when poll() reports it as writable. Bytes that it does not accept are buffered;
+// the caller stops reading from the child while the buffer is not empty. Used on one loop thread.
 class StderrRelay {
  public:
   explicit StderrRelay(Loop& loop) : loop_(&loop) {}
 
-  // Writes what our stderr accepts and keeps the rest. Discards all if nobody can read our stderr any more.
+  // Writes to the stderr of this process as much as it accepts and buffers the rest. Discards everything if
+  // the reading end of stderr is closed.
   void write(std::string_view bytes);
-  // Whether something is kept. The callback of when_drained() runs when that is no longer so.
+  // Returns whether bytes are buffered.
   bool blocked() const noexcept { return !pending_.empty(); }
+  // Sets a callback that runs once, when the buffer becomes empty.
   void when_drained(std::function<void()> callback) { on_drained_ = std::move(callback); }
-  // Bytes our stderr has accepted so far.
-  std::uint64_t written() const noexcept { return written_; }
+  // Returns the number of bytes that stderr has accepted so far.
+  std::uint64_t written_bytes() const noexcept { return written_bytes_; }
 
  private:
   void flush();
-  void wait();
+  void wait_until_writable();
 
   Loop* loop_;
-  std::optional<Descriptor> writable_;  // an epoll descriptor: readable when our stderr is writable
+  std::optional<Descriptor> writability_;  // an epoll descriptor: readable when stderr is writable
   std::string pending_;
-  std::uint64_t written_ = 0;
+  std::uint64_t written_bytes_ = 0;
   std::function<void()> on_drained_;
 };
 

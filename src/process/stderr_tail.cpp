@@ -7,8 +7,8 @@ namespace fairlead::process {
 
 namespace {
 
-// `text` without the part of a UTF-8 character that a cut left at its end.
-std::string_view whole_characters(std::string_view text) {
+// Returns `text` without an incomplete UTF-8 character at its end.
+std::string_view trim_incomplete_character(std::string_view text) {
   std::size_t end = text.size();
   while (end > 0 && text.size() - end < 3 && (static_cast<unsigned char>(text[end - 1]) & 0xc0) == 0x80)
     --end;
@@ -20,11 +20,11 @@ std::string_view whole_characters(std::string_view text) {
 
 }  // namespace
 
-StderrTail::StderrTail(std::size_t keep_lines, std::size_t line_bytes, Line on_line)
-    : keep_lines_(keep_lines), line_bytes_(line_bytes), on_line_(std::move(on_line)) {}
+StderrTail::StderrTail(std::size_t max_lines, std::size_t max_line_bytes, LineCallback on_line)
+    : max_lines_(max_lines), max_line_bytes_(max_line_bytes), on_line_(std::move(on_line)) {}
 
 void StderrTail::feed(std::string_view bytes) {
-  bytes = skip_what_would_not_be_kept(bytes);
+  bytes = skip_discarded_lines(bytes);
   for (std::size_t newline; (newline = bytes.find('\n')) != std::string_view::npos;) {
     append(bytes.substr(0, newline));
     end_line();
@@ -34,22 +34,22 @@ void StderrTail::feed(std::string_view bytes) {
 }
 
 void StderrTail::finish() {
-  if (!line_.empty()) end_line();
+  if (!partial_line_.empty()) end_line();
 }
 
 std::vector<std::string> StderrTail::lines() const {
-  std::vector<std::string> all(kept_.begin(), kept_.end());
-  if (line_.empty()) return all;
-  all.emplace_back(whole_characters(line_));
-  if (all.size() > keep_lines_) all.erase(all.begin());
+  std::vector<std::string> all(retained_.begin(), retained_.end());
+  if (partial_line_.empty()) return all;
+  all.emplace_back(trim_incomplete_character(partial_line_));
+  if (all.size() > max_lines_) all.erase(all.begin());
   return all;
 }
 
-// Of a flood only the end matters: the rest is not even copied.
-std::string_view StderrTail::skip_what_would_not_be_kept(std::string_view bytes) const {
+// Skips lines that would be discarded anyway, so that they are not copied when a child writes much.
+std::string_view StderrTail::skip_discarded_lines(std::string_view bytes) const {
   if (on_line_) return bytes;
   std::size_t end = bytes.size();
-  for (std::size_t lines = 0; lines <= keep_lines_; ++lines) {
+  for (std::size_t lines = 0; lines <= max_lines_; ++lines) {
     const std::size_t newline = bytes.substr(0, end).rfind('\n');
     if (newline == std::string_view::npos) return bytes;
     end = newline;
@@ -58,18 +58,19 @@ std::string_view StderrTail::skip_what_would_not_be_kept(std::string_view bytes)
 }
 
 void StderrTail::append(std::string_view piece) {
-  line_ += piece.substr(0, line_bytes_ - std::min(line_bytes_, line_.size()));
+  partial_line_ += piece.substr(0, max_line_bytes_ - std::min(max_line_bytes_, partial_line_.size()));
 }
 
 void StderrTail::end_line() {
-  if (line_.ends_with('\r')) line_.pop_back();
-  if (line_.size() >= line_bytes_) line_ = std::string(whole_characters(line_));
-  if (on_line_) on_line_(line_);
-  kept_bytes_ += line_.size();
-  kept_.push_back(std::exchange(line_, {}));
-  while (kept_.size() > keep_lines_ || (kept_bytes_ > kMaxKeptBytes && kept_.size() > 1)) {
-    kept_bytes_ -= kept_.front().size();
-    kept_.pop_front();
+  if (partial_line_.ends_with('\r')) partial_line_.pop_back();
+  if (partial_line_.size() >= max_line_bytes_)
+    partial_line_ = std::string(trim_incomplete_character(partial_line_));
+  if (on_line_) on_line_(partial_line_);
+  retained_bytes_ += partial_line_.size();
+  retained_.push_back(std::exchange(partial_line_, {}));
+  while (retained_.size() > max_lines_ || (retained_bytes_ > kMaxRetainedBytes && retained_.size() > 1)) {
+    retained_bytes_ -= retained_.front().size();
+    retained_.pop_front();
   }
 }
 

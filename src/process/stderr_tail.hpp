@@ -1,4 +1,4 @@
-// StderrTail: cuts what a child writes to stderr into lines and keeps the last few. No I/O.
+// StderrTail: splits the stderr of a child into lines and retains the last ones. Performs no I/O.
 #pragma once
 
 #include <cstddef>
@@ -12,38 +12,39 @@ namespace fairlead::process {
 
 class StderrTail {
  public:
-  using Line = std::function<void(std::string_view)>;
+  using LineCallback = std::function<void(std::string_view)>;
 
-  // Keeps the last `keep_lines` lines, and of these no more than 16 KiB. A line over `line_bytes` is cut, at
-  // a character's boundary. `on_line`, when given, sees each line.
-  StderrTail(std::size_t keep_lines, std::size_t line_bytes, Line on_line = {});
+  // Retains the last `max_lines` lines, at most 16 KiB in total. A line longer than `max_line_bytes` is
+  // truncated at a character boundary. `on_line`, if set, is called with each line.
+  StderrTail(std::size_t max_lines, std::size_t max_line_bytes, LineCallback on_line = {});
 
-  // From here on.
-  void on_line(Line on_line) { on_line_ = std::move(on_line); }
+  // Sets the callback for the lines that follow.
+  void set_on_line(LineCallback on_line) { on_line_ = std::move(on_line); }
 
+  // Appends bytes of the stream, which may end anywhere in a line.
   void feed(std::string_view bytes);
-  // The stream is over: what had no newline is a line too.
+  // Marks the end of the stream: an unterminated last line becomes a line.
   void finish();
 
-  // Whether `line`, as `on_line` sees it, may be the beginning of a longer one.
-  bool may_be_cut(std::string_view line) const noexcept { return line.size() + 4 > line_bytes_; }
-  // Oldest first; an unfinished line is the last.
+  // Returns whether `line`, as passed to `on_line`, may have been truncated.
+  bool may_be_truncated(std::string_view line) const noexcept { return line.size() + 4 > max_line_bytes_; }
+  // Returns the retained lines, oldest first, including an unterminated last line.
   std::vector<std::string> lines() const;
 
  private:
-  std::string_view skip_what_would_not_be_kept(std::string_view bytes) const;
+  std::string_view skip_discarded_lines(std::string_view bytes) const;
   void append(std::string_view piece);
   void end_line();
 
-  // Of the kept lines together: every error about the child carries them.
-  static constexpr std::size_t kMaxKeptBytes = 16u << 10;
+  // Limit on the total size of the retained lines. They are part of every error about the child.
+  static constexpr std::size_t kMaxRetainedBytes = 16u << 10;
 
-  std::size_t keep_lines_;
-  std::size_t line_bytes_;
-  Line on_line_;
-  std::deque<std::string> kept_;
-  std::size_t kept_bytes_ = 0;
-  std::string line_;
+  std::size_t max_lines_;
+  std::size_t max_line_bytes_;
+  LineCallback on_line_;
+  std::deque<std::string> retained_;
+  std::size_t retained_bytes_ = 0;
+  std::string partial_line_;  // the beginning of the line that is not complete yet
 };
 
 }  // namespace fairlead::process

@@ -12,7 +12,7 @@ namespace fairlead::mcp {
 
 namespace {
 
-// A member to be collected.
+// The key of a member to collect, and the field of CallFacts for its value.
 struct FactKey {
   std::string_view name;
   json::View CallFacts::*value;
@@ -42,67 +42,68 @@ constexpr FactKey kMetaFacts[] = {
 };
 constexpr FactKey kCapabilitiesFacts[] = {{"extensions", &CallFacts::extensions}};
 
-constexpr std::size_t kMaxMembers = ListLimits().max_message_members;
-constexpr std::size_t kLongestKey = kCapabilitiesKey.size();
-constexpr std::size_t kMaxEscape = 6;  // bytes of an escape, for each byte that it stands for
-constexpr std::size_t kMaxTarget = kMaxEscape * ListLimits().max_uri_bytes;
+constexpr std::size_t kMaxMessageMembers = ListLimits().max_message_members;
+constexpr std::size_t kMaxFactKeyBytes = kCapabilitiesKey.size();  // the longest key that is collected
+constexpr std::size_t kMaxEscapeBytes = 6;  // \u0041: bytes of an escape per encoded byte
+constexpr std::size_t kMaxTargetBytes = kMaxEscapeBytes * ListLimits().max_uri_bytes;
 
-Error too_many(std::string_view what) {
-  return rpc::invalid_params(std::string(what) + " has more than max_message_members (" +
-                             std::to_string(kMaxMembers) + ")");
+Error too_many_members(std::string_view object_name) {
+  return rpc::invalid_params(std::string(object_name) + " has more than max_message_members (" +
+                             std::to_string(kMaxMessageMembers) + ")");
 }
 
-Error repeated(std::string_view what, std::string_view key) {
-  return rpc::invalid_params(std::string(what) + ": `" + std::string(key) + "` is repeated");
+Error repeated_key(std::string_view object_name, std::string_view key) {
+  return rpc::invalid_params(std::string(object_name) + ": `" + std::string(key) + "` is repeated");
 }
 
 }  // namespace
 
-// Fills in the facts of one message.
+// Collects the facts of one message.
 class CallFactsReader {
  public:
   explicit CallFactsReader(CallFacts& facts) : facts_(facts) {}
 
   void read(const rpc::Message& message) {
-    if (message.members().count() > kMaxMembers) return refuse(too_many("params"));
+    if (message.members().member_count() > kMaxMessageMembers) return set_problem(too_many_members("params"));
     message.members().each(facts_.params.text(),
                            [&](std::string_view key, bool escaped, std::string_view value) {
                              return collect("params", kParamsFacts, key, escaped, value);
                            });
-    walk("_meta", facts_.meta, kMetaFacts);
-    walk("clientCapabilities", facts_.client_capabilities, kCapabilitiesFacts);
-    walk("ref", facts_.ref, kRefFacts);
+    collect_object("_meta", facts_.meta, kMetaFacts);
+    collect_object("clientCapabilities", facts_.client_capabilities, kCapabilitiesFacts);
+    collect_object("ref", facts_.ref, kRefFacts);
   }
 
  private:
-  void walk(std::string_view what, json::View object, std::span<const FactKey> keys) {
+  void collect_object(std::string_view object_name, json::View object, std::span<const FactKey> keys) {
     if (facts_.problem_ || !object.is(json::Type::object)) return;
     std::size_t count = 0;
     json::walk_members(object.text(), [&](std::string_view key, bool escaped, std::string_view value) {
-      if (++count > kMaxMembers) refuse(too_many(what));
-      return !facts_.problem_ && collect(what, keys, key, escaped, value);
+      if (++count > kMaxMessageMembers) set_problem(too_many_members(object_name));
+      return !facts_.problem_ && collect(object_name, keys, key, escaped, value);
     });
   }
 
-  // False after a problem.
-  bool collect(std::string_view what, std::span<const FactKey> keys, std::string_view key, bool escaped,
-               std::string_view value) {
-    if (escaped) return collect_escaped(what, keys, key, value);
+  // Returns false if there is a problem.
+  bool collect(std::string_view object_name, std::span<const FactKey> keys, std::string_view key,
+               bool escaped, std::string_view value) {
+    if (escaped) return collect_escaped(object_name, keys, key, value);
     for (const FactKey& known : keys) {
       if (known.name != key) continue;
       json::View& found = facts_.*known.value;
-      if (!found.absent()) refuse(repeated(what, key));
+      if (!found.absent()) set_problem(repeated_key(object_name, key));
       found = json::View(value);
       break;
     }
     return !facts_.problem_;
   }
-  bool collect_escaped(std::string_view what, std::span<const FactKey> keys, std::string_view key,
+  bool collect_escaped(std::string_view object_name, std::span<const FactKey> keys, std::string_view key,
                        std::string_view value) {
-    return key.size() > kMaxEscape * kLongestKey || collect(what, keys, json::unescape(key), false, value);
+    return key.size() > kMaxEscapeBytes * kMaxFactKeyBytes ||
+           collect(object_name, keys, json::unescape(key), false, value);
   }
 
-  void refuse(Error problem) { facts_.problem_ = std::move(problem); }
+  void set_problem(Error problem) { facts_.problem_ = std::move(problem); }
 
   CallFacts& facts_;
 };
@@ -124,14 +125,14 @@ CallFacts::CallFacts(const rpc::Message& message)
 
 void CallFacts::find_target() {
   if (method == "completion/complete") {
-    about_resource_ = ref_type.as_string() == "ref/resource";
-    target_ = about_resource_ ? ref_uri : ref_name;
+    targets_resource_ = ref_type.as_string() == "ref/resource";
+    target_ = targets_resource_ ? ref_uri : ref_name;
   } else {
-    const std::string_view member = named_by(method);
-    about_resource_ = member == "uri";
-    target_ = about_resource_ ? uri : member == "name" ? name : member == "taskId" ? task_id : json::View();
+    const std::string_view member = name_header_param(method);
+    targets_resource_ = member == "uri";
+    target_ = targets_resource_ ? uri : member == "name" ? name : member == "taskId" ? task_id : json::View();
   }
-  const bool escaped = target_.is(json::Type::string) && target_.text().size() <= kMaxTarget &&
+  const bool escaped = target_.is(json::Type::string) && target_.text().size() <= kMaxTargetBytes &&
                        target_.text().find('\\') != std::string_view::npos;
   if (escaped) unescaped_target_ = *target_.as_string();
 }

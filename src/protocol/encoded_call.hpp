@@ -1,5 +1,5 @@
-// EncodedCall: what is known of a request that was encoded for one server, attached to its rope. A transport
-// that repeats parts of a request in headers need not read the bytes again.
+// EncodedCall: describes an outgoing request and is attached to its Rope. A transport that copies values of
+// the request into HTTP headers gets them from here instead of parsing the request again.
 #pragma once
 
 #include <memory>
@@ -20,10 +20,10 @@ class EncodedCall final : public rpc::Annotation {
         target(std::move(request_target)),
         revision(server) {}
 
-  std::shared_ptr<const CallFacts> facts;  // of the request as it came; its arguments are sent unchanged
-  std::string id;                          // under which it is sent, as spelled
-  std::string target;                      // as CallFacts::target_text(), by the server's own name
-  Revision revision;                       // of the server it was encoded for
+  std::shared_ptr<const CallFacts> facts;  // of the request as received; its arguments are sent unchanged
+  std::string id;                          // the id of the outgoing request, as JSON
+  std::string target;                      // CallFacts::target_text(), but with the name that the server uses
+  Revision revision;                       // the revision of the server
 };
 
 }  // namespace fairlead::mcp

@@ -1,5 +1,5 @@
-// What every request of the modern era says of itself in _meta, and the codes of MCP's own errors. Private to
-// the library: the layers above this one use it.
+// The `_meta` keys of requests and notifications of the modern era (the envelope, see docs/glossary.md), and
+// the error codes that MCP defines. Private to the library.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,14 @@ inline constexpr std::string_view kClientInfoKey = "io.modelcontextprotocol/clie
 inline constexpr std::string_view kLogLevelKey = "io.modelcontextprotocol/logLevel";
 inline constexpr std::string_view kSubscriptionKey = "io.modelcontextprotocol/subscriptionId";
 
+// Error codes.
 inline constexpr std::int64_t kHeaderMismatch = -32020;
 inline constexpr std::int64_t kMissingCapability = -32021;
 inline constexpr std::int64_t kUnsupportedVersion = -32022;
-inline constexpr std::int64_t kUrlElicitationRequired = -32042;  // 2025-11-25 only
+inline constexpr std::int64_t kUrlElicitationRequired = -32042;  // revision 2025-11-25 only
 
-// The completion of a URL elicitation with a longer id is not awaited.
+// A URL elicitation with a longer id is not recorded, so the notification of its completion is not matched
+// with it.
 inline constexpr std::size_t kMaxElicitationIdBytes = 1024;
 
 }  // namespace fairlead::mcp

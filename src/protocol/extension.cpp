@@ -30,10 +30,10 @@ bool is_prefix(std::string_view prefix) noexcept {
 }
 
 bool is_name(std::string_view name) noexcept {
-  constexpr std::string_view kInside = "-_.";
+  constexpr std::string_view kInnerPunctuation = "-_.";
   return name.empty() || (is_alphanumeric(name.front()) && is_alphanumeric(name.back()) &&
                           std::all_of(name.begin(), name.end(), [&](char c) {
-                            return is_alphanumeric(c) || kInside.find(c) != std::string_view::npos;
+                            return is_alphanumeric(c) || kInnerPunctuation.find(c) != std::string_view::npos;
                           }));
 }
 
@@ -44,7 +44,7 @@ bool is_extension_id(std::string_view id) noexcept {
   return slash != std::string_view::npos && is_prefix(id.substr(0, slash)) && is_name(id.substr(slash + 1));
 }
 
-std::string problem_of(const Extensions& extensions) {
+std::string extensions_problem(const Extensions& extensions) {
   for (const auto& [id, settings] : extensions) {
     if (!is_extension_id(id)) return "`" + id + "` is not the identifier of an extension: prefix/name";
     if (!settings.absent() && !json::View(settings).is(json::Type::object))
@@ -53,7 +53,7 @@ std::string problem_of(const Extensions& extensions) {
   return {};
 }
 
-void write(json::Writer& out, const Extensions& extensions) {
+void write_extensions(json::Writer& out, const Extensions& extensions) {
   if (extensions.empty()) return;
   out.key("extensions").begin_object();
   for (const auto& [id, settings] : extensions)

@@ -12,20 +12,21 @@ namespace fairlead::mcp {
 
 namespace {
 
-constexpr std::string_view kOpen = "=?base64?";
-constexpr std::string_view kClose = "?=";
-constexpr std::int64_t kLargestExact = (std::int64_t{1} << 53) - 1;
+constexpr std::string_view kBase64Prefix = "=?base64?";
+constexpr std::string_view kBase64Suffix = "?=";
+constexpr std::int64_t kMaxExactInteger = (std::int64_t{1} << 53) - 1;
 
-// Both marks and room for both: "=?base64?=" has one character in two of them.
-bool is_marked(std::string_view value) {
-  return value.size() >= kOpen.size() + kClose.size() && value.starts_with(kOpen) && value.ends_with(kClose);
+// Checks the size, because prefix and suffix overlap in "=?base64?=".
+bool is_base64_form(std::string_view value) {
+  return value.size() >= kBase64Prefix.size() + kBase64Suffix.size() && value.starts_with(kBase64Prefix) &&
+         value.ends_with(kBase64Suffix);
 }
 
 bool is_visible(char c) {
   return c >= 0x20 && c <= 0x7e;
 }
 
-// Finds the arguments that travel as headers in one pass over all arguments, which may be large.
+// Finds the header arguments in one pass over all arguments, which may be large.
 class ArgumentFinder {
  public:
   ArgumentFinder(const std::vector<HeaderParam>& params, json::View arguments)
@@ -35,14 +36,14 @@ class ArgumentFinder {
         end_(p_ + arguments.text().size()) {
     std::vector<std::size_t> all(params.size());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-    if (arguments.is(json::Type::object)) object(all, 0);
+    if (arguments.is(json::Type::object)) scan_object(all, 0);
   }
-  // The argument of params[i]; absent if there is none.
+  // Returns the argument for params[i]; absent if there is none.
   json::View operator[](std::size_t i) const { return found_[i]; }
 
  private:
-  // Moves over an object that the paths of `wanted` lead to; `level` keys of each path are done.
-  void object(const std::vector<std::size_t>& wanted, std::size_t level) {
+  // Scans an object. `candidates` are the indexes of the params whose first `level` path keys lead to it.
+  void scan_object(const std::vector<std::size_t>& candidates, std::size_t level) {
     ++p_;
     for (;;) {
       while (p_ < end_ && (json::is_space(*p_) || *p_ == ',')) ++p_;
@@ -50,25 +51,26 @@ class ArgumentFinder {
       bool escaped = false;
       const char* const key = p_ + 1;
       const char* const quote = json::find_closing_quote(key, end_, escaped);
-      p_ = json::skip_any_space(json::skip_any_space(quote + 1, end_) + 1, end_);
+      p_ = json::skip_space(json::skip_space(quote + 1, end_) + 1, end_);
       if (p_ >= end_) break;
-      member(std::string_view(key, static_cast<std::size_t>(quote - key)), escaped, wanted, level);
+      scan_member(std::string_view(key, static_cast<std::size_t>(quote - key)), escaped, candidates, level);
     }
     ++p_;
   }
 
-  void member(std::string_view key, bool escaped, const std::vector<std::size_t>& wanted, std::size_t level) {
-    std::vector<std::size_t> within;  // those that end deeper
-    std::vector<std::size_t> here;
-    for (const std::size_t i : wanted) {
+  void scan_member(std::string_view key, bool escaped, const std::vector<std::size_t>& candidates,
+                   std::size_t level) {
+    std::vector<std::size_t> nested;   // params whose path continues inside this value
+    std::vector<std::size_t> matched;  // params whose path ends here
+    for (const std::size_t i : candidates) {
       const std::vector<std::string>& path = params_[i].path;
       if (!json::key_equals(key, escaped, path[level])) continue;
-      found_[i] = json::View();  // of a key that is repeated the last value counts
-      (path.size() == level + 1 ? here : within).push_back(i);
+      found_[i] = json::View();  // if a key is repeated, the last value is used
+      (path.size() == level + 1 ? matched : nested).push_back(i);
     }
-    if (!within.empty() && *p_ == '{') return object(within, level + 1);
-    const char* const value = std::exchange(p_, json::skip_trusted(p_, end_));
-    for (const std::size_t i : here)
+    if (!nested.empty() && *p_ == '{') return scan_object(nested, level + 1);
+    const char* const value = std::exchange(p_, json::skip_value(p_, end_));
+    for (const std::size_t i : matched)
       found_[i] = json::View(std::string_view(value, static_cast<std::size_t>(p_ - value)));
   }
 
@@ -78,8 +80,8 @@ class ArgumentFinder {
   const char* const end_;
 };
 
-// An argument as the text its header is to have.
-std::optional<std::string> text_of(json::View value, HeaderParam::Type type) {
+// Returns the decoded text of the header for an argument; nullopt if the argument has another type.
+std::optional<std::string> header_text(json::View value, HeaderParam::Type type) {
   if (value.absent()) return std::nullopt;
   switch (type) {
     case HeaderParam::Type::string: return value.as_string();
@@ -93,8 +95,8 @@ std::optional<std::string> text_of(json::View value, HeaderParam::Type type) {
   return std::nullopt;
 }
 
-// `-?\d+(\.0+)?`, as a number; nothing else is one.
-std::optional<std::int64_t> integer_of(std::string_view text) {
+// Parses `-?\d+(\.0+)?`; returns nullopt for any other text.
+std::optional<std::int64_t> parse_integer(std::string_view text) {
   const std::size_t point = text.find('.');
   if (point != std::string_view::npos) {
     const std::string_view fraction = text.substr(point + 1);
@@ -107,18 +109,19 @@ std::optional<std::int64_t> integer_of(std::string_view text) {
   return number;
 }
 
-bool is_beyond_exact(const HeaderParam& param, std::string_view text) {
+// Returns true for an integer that a double cannot represent exactly.
+bool exceeds_exact_range(const HeaderParam& param, std::string_view text) {
   if (param.type != HeaderParam::Type::integer) return false;
-  const std::int64_t number = integer_of(text).value_or(0);
-  return number > kLargestExact || number < -kLargestExact;
+  const std::int64_t number = parse_integer(text).value_or(0);
+  return number > kMaxExactInteger || number < -kMaxExactInteger;
 }
 
-bool agree(const HeaderParam& param, std::string_view header, std::string_view text) {
+bool header_matches(const HeaderParam& param, std::string_view header, std::string_view text) {
   const std::optional<std::string> decoded = decode_header_value(header);
   if (!decoded) return false;
   if (param.type == HeaderParam::Type::integer) {
-    const std::optional<std::int64_t> number = integer_of(*decoded);
-    return number && number == integer_of(text);
+    const std::optional<std::int64_t> number = parse_integer(*decoded);
+    return number && number == parse_integer(text);
   }
   return *decoded == text;
 }
@@ -128,19 +131,19 @@ bool agree(const HeaderParam& param, std::string_view header, std::string_view t
 std::string encode_header_value(std::string_view text) {
   const bool plain = !text.empty() && text.front() != ' ' && text.back() != ' ' &&
                      std::ranges::all_of(text, is_visible) &&
-                     !(text.starts_with(kOpen) && text.ends_with(kClose));
+                     !(text.starts_with(kBase64Prefix) && text.ends_with(kBase64Suffix));
   if (plain) return std::string(text);
-  return std::string(kOpen) + base64_encode(text) + std::string(kClose);
+  return std::string(kBase64Prefix) + base64_encode(text) + std::string(kBase64Suffix);
 }
 
 std::optional<std::string> decode_header_value(std::string_view value) {
-  if (!is_marked(value)) {
+  if (!is_base64_form(value)) {
     const bool plain = std::ranges::all_of(value, [](char c) { return is_visible(c) || c == '\t'; });
     if (!plain) return std::nullopt;
     return std::string(value);
   }
-  value.remove_prefix(kOpen.size());
-  value.remove_suffix(kClose.size());
+  value.remove_prefix(kBase64Prefix.size());
+  value.remove_suffix(kBase64Suffix.size());
   std::optional<std::string> bytes = base64_decode(value);
   if (!bytes) return std::nullopt;
   const char* const end = bytes->data() + bytes->size();
@@ -148,7 +151,7 @@ std::optional<std::string> decode_header_value(std::string_view value) {
   return bytes;
 }
 
-std::string_view named_by(std::string_view method) noexcept {
+std::string_view name_header_param(std::string_view method) noexcept {
   if (method == "tools/call" || method == "prompts/get") return "name";
   if (method == "resources/read") return "uri";
   if (method == "tasks/get" || method == "tasks/update" || method == "tasks/cancel") return "taskId";
@@ -161,8 +164,8 @@ std::vector<std::pair<std::string, std::string>> param_headers(const std::vector
   const ArgumentFinder found(params, arguments);
   for (std::size_t i = 0; i < params.size(); ++i) {
     const HeaderParam& param = params[i];
-    const std::optional<std::string> text = text_of(found[i], param.type);
-    if (text && !is_beyond_exact(param, *text))
+    const std::optional<std::string> text = header_text(found[i], param.type);
+    if (text && !exceeds_exact_range(param, *text))
       headers.emplace_back(param.header, encode_header_value(*text));
   }
   return headers;
@@ -173,12 +176,12 @@ std::optional<std::string> param_header_problem(const std::vector<HeaderParam>& 
   const ArgumentFinder found(params, arguments);
   for (std::size_t i = 0; i < params.size(); ++i) {
     const HeaderParam& param = params[i];
-    const std::optional<std::string> text = text_of(found[i], param.type);
+    const std::optional<std::string> text = header_text(found[i], param.type);
     if (!text) continue;
     const std::optional<std::string_view> value = header(param.header);
-    if (!value && is_beyond_exact(param, *text)) continue;
-    if (!value) return param.header + " is missing though the argument is there";
-    if (!agree(param, *value, *text)) return param.header + " does not match the argument";
+    if (!value && exceeds_exact_range(param, *text)) continue;
+    if (!value) return param.header + " is missing, but the argument is present";
+    if (!header_matches(param, *value, *text)) return param.header + " does not match the argument";
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// What the modern era repeats in HTTP headers: how a value is written there, which values are, and whether
-// headers and body say the same. Both sides use it.
+// HTTP headers of the modern era that repeat values of the request body: which values are repeated, how they
+// are encoded, and the check that headers and body match. Used by client and server.
 #pragma once
 
 #include <functional>
@@ -19,24 +19,26 @@ inline constexpr std::string_view kMethodHeader = "Mcp-Method";
 inline constexpr std::string_view kNameHeader = "Mcp-Name";
 inline constexpr std::string_view kSessionHeader = "Mcp-Session-Id";
 
-// Plain where that is safe, otherwise =?base64?…?= around the UTF-8 bytes.
+// Returns `text` unchanged if it is safe as a header value, otherwise =?base64?…?= with its UTF-8 bytes in
+// Base64.
 std::string encode_header_value(std::string_view text);
-// nullopt for what no encoder makes: a payload that is not canonical Base64 or not UTF-8, or bytes that a
-// plain value cannot have.
+// Decodes a header value. Returns nullopt if the payload of =?base64?…?= is not canonical Base64 or not
+// UTF-8, or if a plain value contains bytes that are not allowed there.
 std::optional<std::string> decode_header_value(std::string_view value);
 
-// The member of params that Mcp-Name repeats; empty for methods that have no such header.
-std::string_view named_by(std::string_view method) noexcept;
+// Returns the member of `params` that the header Mcp-Name repeats; empty for methods without that header.
+std::string_view name_header_param(std::string_view method) noexcept;
 
-// The headers of a tool's arguments, encoded, in the order of `params`. Null and absent arguments have none,
-// nor do those of another type than their schema says, and integers beyond 2^53.
+// Returns names and encoded values of the headers for a tool's arguments, in the order of `params`. Omits
+// arguments that are absent, null, or of another type than `params` says, and integers beyond 2^53.
 std::vector<std::pair<std::string, std::string>> param_headers(const std::vector<HeaderParam>& params,
                                                                json::View arguments);
 
-// A header's value, trimmed; nullopt when there is none. One that stands there twice reads as "\n", which no
-// value is.
+// Returns the trimmed value of the header `name`; nullopt if the request has no such header. Returns "\n" for
+// a repeated header: it is not a valid header value, so it matches no argument.
 using HeaderLookup = std::function<std::optional<std::string_view>(std::string_view name)>;
-// Where headers and arguments disagree: "Mcp-Param-Region does not match the argument region".
+// Returns the first mismatch between headers and arguments, such as "Mcp-Param-Region does not match the
+// argument"; nullopt if they match.
 std::optional<std::string> param_header_problem(const std::vector<HeaderParam>& params, json::View arguments,
                                                 const HeaderLookup& header);
 

@@ -21,8 +21,9 @@ Error invalid_params(std::string message) {
 WireError to_wire(const Error& error) {
   const ErrorDetail& detail = error.detail();
   if (detail.rpc_code) {
-    const bool of_a_frame = error.kind() == ErrorKind::parse || error.kind() == ErrorKind::frame_too_large;
-    const char* prefix = !of_a_frame                       ? ""
+    const bool is_frame_error =
+        error.kind() == ErrorKind::parse || error.kind() == ErrorKind::frame_too_large;
+    const char* prefix = !is_frame_error                   ? ""
                          : *detail.rpc_code == kParseError ? "Parse error: "
                                                            : "Invalid Request: ";
     return {*detail.rpc_code, prefix + error.message(), detail.rpc_data};

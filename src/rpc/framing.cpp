@@ -33,23 +33,26 @@ std::unique_ptr<Decoder> make_decoder(Framing framing, const Limits& limits, Fra
   return std::make_unique<LineDecoder>(limits);
 }
 
-FrameMarks frame_marks(Framing framing, std::size_t payload_size) {
-  FrameMarks marks{};
-  marks.suffix = framing == Framing::header ? "" : "\n";
+FrameDelimiters frame_delimiters(Framing framing, std::size_t payload_size) {
+  FrameDelimiters delimiters{};
+  delimiters.suffix = framing == Framing::header ? "" : "\n";
   if (framing == Framing::length) {
-    marks.prefix_size = 4;
-    for (std::size_t i = 0; i < 4; ++i) marks.prefix[i] = static_cast<char>(payload_size >> (24 - 8 * i));
+    delimiters.prefix_size = 4;
+    for (std::size_t i = 0; i < 4; ++i)
+      delimiters.prefix_buffer[i] = static_cast<char>(payload_size >> (24 - 8 * i));
   } else if (framing == Framing::header) {
     constexpr std::string_view kName = "Content-Length: ";
-    std::memcpy(marks.prefix.data(), kName.data(), kName.size());
-    char* end = std::to_chars(marks.prefix.data() + kName.size(), marks.prefix.data() + 36, payload_size).ptr;
+    std::memcpy(delimiters.prefix_buffer.data(), kName.data(), kName.size());
+    char* end = std::to_chars(delimiters.prefix_buffer.data() + kName.size(),
+                              delimiters.prefix_buffer.data() + 36, payload_size)
+                    .ptr;
     std::memcpy(end, "\r\n\r\n", 4);
-    marks.prefix_size = static_cast<std::size_t>(end + 4 - marks.prefix.data());
+    delimiters.prefix_size = static_cast<std::size_t>(end + 4 - delimiters.prefix_buffer.data());
   }
-  return marks;
+  return delimiters;
 }
 
-std::size_t largest_payload(Framing framing) noexcept {
+std::size_t max_payload_bytes(Framing framing) noexcept {
   return framing == Framing::length ? std::numeric_limits<std::uint32_t>::max()
                                     : std::numeric_limits<std::size_t>::max();
 }

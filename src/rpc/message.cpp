@@ -6,16 +6,16 @@
 #include "fairlead/rpc/codes.hpp"
 #include "json/members.hpp"
 #include "json/walk.hpp"
-#include "rpc/cut_frame.hpp"
 #include "rpc/message_parser.hpp"
+#include "rpc/truncated_frame.hpp"
 
 namespace fairlead::rpc {
 
 namespace {
 
-// A larger error object is not decoded: its code is kept, message and data are not.
+// If an error object is larger, only its code is decoded; message and data are dropped.
 constexpr std::size_t kMaxErrorBytes = 256u << 10;
-constexpr std::size_t kMaxErrorMembers = 1000;  // what comes behind them is not read
+constexpr std::size_t kMaxErrorMembers = 1000;  // further members of an error object are not read
 constexpr std::size_t kMaxMethodBytes = 64u << 10;
 
 enum class Member : std::uint8_t { jsonrpc, id, method, params, result, error, other };
@@ -47,13 +47,14 @@ bool is_structured(std::string_view value) noexcept {
   return value.front() == '{' || value.front() == '[';
 }
 
-Error not_a_message(std::string what) {
-  return invalid_request("Invalid Request: " + std::move(what));
+Error not_a_message(std::string reason) {
+  return invalid_request("Invalid Request: " + std::move(reason));
 }
 
-// What a frame is answered with that could not be read. The code is set here, where it is known that it is
-// the frame that is wrong: an error of the same kind out of a handler is the handler's own affair.
-Error with_code(Error problem) {
+// Returns `problem`, the problem of a received frame, with the JSON-RPC code to respond with. to_wire()
+// cannot choose the code by the kind of the error, because an error of the same kind from a handler is
+// internal.
+Error with_rpc_code(Error problem) {
   if (problem.detail().rpc_code) return problem;
   switch (problem.kind()) {
     case ErrorKind::parse: return std::move(problem).with([](ErrorDetail& d) { d.rpc_code = kParseError; });
@@ -69,45 +70,46 @@ bool is_indexed(Member member) noexcept {
 
 }  // namespace
 
-// Makes a message of the members of an envelope. What is wrong is noted, so that one bad message in a batch
-// spoils only itself.
-class Envelope {
+// Builds a Message from the members of its JSON object. Errors are recorded in the message, so that one
+// invalid message of a batch does not affect the others.
+class MessageBuilder {
  public:
-  explicit Envelope(Message& message) : message_(message) {}
+  explicit MessageBuilder(Message& message) : message_(message) {}
 
   static Member member(std::string_view key, bool escaped) {
     if (!escaped) return member_named(key);
-    constexpr std::size_t kLongestSpelling = 6 * 7;  // of a name of seven characters, each as \uXXXX
-    return key.size() > kLongestSpelling ? Member::other : member_named(json::unescape(key));
+    constexpr std::size_t kMaxSpellingBytes = 6 * 7;  // "jsonrpc" with each character as \uXXXX
+    return key.size() > kMaxSpellingBytes ? Member::other : member_named(json::unescape(key));
   }
 
-  // The index of `params` or `result`.
+  // Returns the member index of `params` or `result`.
   json::MemberIndex& index() noexcept { return message_.members_; }
 
-  void take(Member member, std::string_view value) {
+  void add_member(Member member, std::string_view value) {
     if (member == Member::other) return;
-    // Two readers of a repeated key may disagree about its value; a gateway must not be one of them.
+    // Two JSON readers may disagree about the value of a repeated key, so a gateway must not forward such a
+    // message.
     if (seen_ & bit(member)) {
       if (member == Member::id) message_.id_ = {};
-      return refuse("a member is repeated");
+      return reject("a member is repeated");
     }
     seen_ |= bit(member);
     switch (member) {
       case Member::jsonrpc:
-        if (!is_version(value)) refuse("jsonrpc is not \"2.0\"");
+        if (!is_version(value)) reject("jsonrpc is not \"2.0\"");
         break;
       case Member::id:
-        if (!is_id(value)) return refuse("id is neither a string nor a number");
+        if (!is_id(value)) return reject("id is neither a string nor a number");
         message_.id_ = value;
         break;
-      case Member::method: take_method(value); break;
+      case Member::method: set_method(value); break;
       case Member::params:
-        if (!is_structured(value)) return refuse("params is neither an object nor an array");
+        if (!is_structured(value)) return reject("params is neither an object nor an array");
         message_.params_ = value;
         break;
       case Member::result: message_.result_ = value; break;
       case Member::error:
-        if (value.front() != '{') return refuse("error is not an object");
+        if (value.front() != '{') return reject("error is not an object");
         message_.error_ = value;
         break;
       case Member::other: break;
@@ -118,19 +120,20 @@ class Envelope {
     if (!message_.problem_) classify();
   }
 
-  void refuse(const char* what) {
-    if (!message_.problem_) message_.problem_ = std::make_shared<const Error>(not_a_message(what));
+  void reject(const char* reason) {
+    if (!message_.problem_) message_.problem_ = std::make_shared<const Error>(not_a_message(reason));
   }
 
  private:
   static bool is_version(std::string_view value) {
-    constexpr std::size_t kLongestSpelling = 6 * 3 + 2;
-    return value == "\"2.0\"" || (value.size() <= kLongestSpelling && json::View(value).as_string() == "2.0");
+    constexpr std::size_t kMaxSpellingBytes = 6 * 3 + 2;
+    return value == "\"2.0\"" ||
+           (value.size() <= kMaxSpellingBytes && json::View(value).as_string() == "2.0");
   }
 
-  void take_method(std::string_view value) {
-    if (value.front() != '"') return refuse("method is not a string");
-    if (value.size() > kMaxMethodBytes) return refuse("method is over the limit max_method_bytes (65536)");
+  void set_method(std::string_view value) {
+    if (value.front() != '"') return reject("method is not a string");
+    if (value.size() > kMaxMethodBytes) return reject("method is over the limit max_method_bytes (65536)");
     message_.method_ = value.substr(1, value.size() - 2);
     if (message_.method_.find('\\') != std::string_view::npos) {
       message_.unescaped_method_ = std::make_shared<const std::string>(json::unescape(message_.method_));
@@ -141,12 +144,12 @@ class Envelope {
     const bool has_id = seen_ & bit(Member::id);
     const bool has_result = seen_ & bit(Member::result);
     const bool has_error = seen_ & bit(Member::error);
-    if (!(seen_ & bit(Member::jsonrpc))) return refuse("jsonrpc is missing");
+    if (!(seen_ & bit(Member::jsonrpc))) return reject("jsonrpc is missing");
     if (seen_ & bit(Member::method)) {
-      if (has_result || has_error) return refuse("both a request and a response");
+      if (has_result || has_error) return reject("both a request and a response");
       message_.kind_ = has_id ? Kind::request : Kind::notification;
     } else if (has_result && has_error) {
-      refuse("both a result and an error");
+      reject("both a result and an error");
     } else if (has_error) {
       message_.kind_ = Kind::error;
     } else if (has_id) {
@@ -154,7 +157,7 @@ class Envelope {
       message_.lacks_result_ = !has_result;
       if (!has_result) message_.result_ = "null";
     } else {
-      refuse("neither method nor id");
+      reject("neither method nor id");
     }
   }
 
@@ -162,24 +165,24 @@ class Envelope {
   unsigned seen_ = 0;
 };
 
-// Reads one envelope with a scanner that stands before it. Grammar errors stick in the scanner.
-class EnvelopeReader {
+// Reads one message object at the position of a scanner. After a syntax error, Scanner::failed() is true.
+class MessageReader {
  public:
-  // `text` is what the scanner reads.
-  EnvelopeReader(json::Scanner& scanner, std::string_view text, Message& message)
-      : scanner_(scanner), text_(text), envelope_(message) {}
+  // `text` is the text that the scanner reads.
+  MessageReader(json::Scanner& scanner, std::string_view text, Message& message)
+      : scanner_(scanner), text_(text), builder_(message) {}
 
-  // Returns false when the scanner has paused: call it again.
+  // Returns false if the scanner has paused; the caller calls read() again then.
   bool read() {
-    if (!begun_ && scanner_.peek() != json::Type::object) {
+    if (!inside_object_ && scanner_.peek() != json::Type::object) {
       std::string_view skipped;
-      if (scanner_.value(skipped)) envelope_.refuse("not an object");
+      if (scanner_.value(skipped)) builder_.reject("not an object");
       return !scanner_.paused();
     }
-    if (!std::exchange(begun_, true)) scanner_.begin_object();
+    if (!std::exchange(inside_object_, true)) scanner_.begin_object();
     read_members();
     if (scanner_.paused()) return false;
-    if (!scanner_.failed()) envelope_.finish();
+    if (!scanner_.failed()) builder_.finish();
     return true;
   }
 
@@ -187,10 +190,10 @@ class EnvelopeReader {
   void read_members() {
     std::string_view value;
     while (has_key_ || scanner_.next_member(key_, escaped_)) {
-      if (!std::exchange(has_key_, true)) member_ = Envelope::member(key_, escaped_);
+      if (!std::exchange(has_key_, true)) member_ = MessageBuilder::member(key_, escaped_);
       if (!read_value(value)) return;
       has_key_ = false;
-      envelope_.take(member_, value);
+      builder_.add_member(member_, value);
     }
   }
 
@@ -198,7 +201,7 @@ class EnvelopeReader {
     if (!indexing_) {
       if (!is_indexed(member_) || scanner_.paused() || scanner_.peek() != json::Type::object)
         return scanner_.value(value);
-      indexing_.emplace(envelope_.index(), text_);
+      indexing_.emplace(builder_.index(), text_);
     }
     if (!indexing_->scan(scanner_, value)) return false;
     indexing_.reset();
@@ -207,19 +210,19 @@ class EnvelopeReader {
 
   json::Scanner& scanner_;
   std::string_view text_;
-  Envelope envelope_;
-  bool begun_ = false;
-  bool has_key_ = false;  // of a member whose value is not scanned yet
+  MessageBuilder builder_;
+  bool inside_object_ = false;
+  bool has_key_ = false;  // key_ belongs to a member whose value is not completely scanned
   bool escaped_ = false;
   Member member_ = Member::other;
   std::string_view key_;
-  std::optional<json::MemberIndex::Indexing> indexing_;  // of params or result, as long as it is scanned
+  std::optional<json::MemberIndex::Builder> indexing_;  // set while params or result is being scanned
 };
 
-// Reads one frame: an envelope, or a batch of them.
+// Reads one frame: a message object or a batch.
 class FrameReader {
  public:
-  // `message` and `limits` must outlive it.
+  // REQUIRES: `message` and `limits` outlive this object.
   FrameReader(Message& message, Bytes frame, const Limits& limits)
       : message_(message), limits_(limits), scanner_(frame.view(), limits.max_depth) {
     message_.frame_ = std::move(frame);
@@ -230,34 +233,35 @@ class FrameReader {
     scanner_.pause_with(pauses);
   }
 
-  // Returns false when the scanner has paused: call it again. Otherwise the message is complete.
+  // Returns true when the message is complete. Returns false if the scanner has paused; the caller calls
+  // read() again then.
   bool read() {
-    const bool whole = validating_ ? validate() : batch_ ? read_batch() : read_first();
-    if (whole) finish();
-    return whole;
+    const bool complete = validating_ ? validate() : batch_ ? read_batch() : read_first();
+    if (complete) finish();
+    return complete;
   }
 
  private:
   bool read_first() {
-    if (!envelope_ && scanner_.peek() == json::Type::array) {
+    if (!reader_ && scanner_.peek() == json::Type::array) {
       scanner_.begin_array();
       batch_ = std::make_shared<std::vector<Message>>();
       return read_batch();
     }
-    if (!envelope_) envelope_.emplace(scanner_, message_.frame_.view(), message_);
-    return envelope_->read();
+    if (!reader_) reader_.emplace(scanner_, message_.frame_.view(), message_);
+    return reader_->read();
   }
 
   bool read_batch() {
-    while (envelope_ || scanner_.next_element()) {
-      if (!envelope_) {
-        if (batch_->size() == limits_.max_batch_messages) return refuse_batch();
-        scanner_.peek();  // to the element's first byte
-        from_ = scanner_.offset();
-        envelope_.emplace(scanner_, message_.frame_.view(), batch_->emplace_back());
+    while (reader_ || scanner_.next_element()) {
+      if (!reader_) {
+        if (batch_->size() == limits_.max_batch_messages) return reject_batch();
+        scanner_.peek();  // advances to the first byte of the element
+        element_begin_ = scanner_.offset();
+        reader_.emplace(scanner_, message_.frame_.view(), batch_->emplace_back());
       }
-      if (!envelope_->read()) return false;
-      envelope_.reset();
+      if (!reader_->read()) return false;
+      reader_.reset();
       finish_element(batch_->back());
     }
     if (batch_->empty()) {
@@ -270,14 +274,15 @@ class FrameReader {
   }
 
   void finish_element(Message& element) {
-    element.frame_ = message_.frame_.part(message_.frame_.view().substr(from_, scanner_.offset() - from_));
+    element.frame_ = message_.frame_.part(
+        message_.frame_.view().substr(element_begin_, scanner_.offset() - element_begin_));
     element.line_break_ = scanner_.saw_line_break();
-    element.valid_json_ = true;  // where it is not, the whole frame is refused
+    element.valid_json_ = true;  // if it is not, the whole frame is malformed and this element is not used
   }
 
-  // The other elements are not read one by one: millions of them would take too long. But what is not JSON is
-  // a parse error first.
-  bool refuse_batch() {
+  // Rejects a batch with too many messages. The remaining messages are not read one by one, which could take
+  // long, but the rest of the frame is validated: a frame that is not JSON must be reported as a parse error.
+  bool reject_batch() {
     message_.problem_ =
         std::make_shared<const Error>(not_a_message("more messages in a batch than max_batch_messages (" +
                                                     std::to_string(limits_.max_batch_messages) + ")"));
@@ -308,8 +313,8 @@ class FrameReader {
   json::Scanner scanner_;
   json::ScanPauses* pauses_ = nullptr;
   bool validating_ = false;
-  std::optional<EnvelopeReader> envelope_;  // the one that is being read
-  std::size_t from_ = 0;                    // where it begins, in a batch
+  std::optional<MessageReader> reader_;  // reads the current message
+  std::size_t element_begin_ = 0;        // in a batch: the offset of the current message in the frame
   std::shared_ptr<std::vector<Message>> batch_;
 };
 
@@ -319,29 +324,29 @@ Message Message::parse(Bytes frame, const Limits& limits) {
   return message;
 }
 
-Message Message::of_valid(Bytes frame, bool one_line) {
+Message Message::parse_trusted(Bytes frame, bool one_line) {
   Message message;
   message.frame_ = std::move(frame);
   message.line_break_ = !one_line;
   message.valid_json_ = true;
-  Envelope envelope(message);
+  MessageBuilder builder(message);
   const json::View whole(message.frame_.view());
   if (whole.is(json::Type::object)) {
     json::MemberWalk walk(whole.text());
     while (walk.next_key()) {
-      const Member member = Envelope::member(walk.key(), walk.escaped());
+      const Member member = MessageBuilder::member(walk.key(), walk.escaped());
       std::string_view value = walk.rest();
       if (is_indexed(member) && value.front() == '{') {
-        envelope.index() = json::MemberIndex::of_first(value, value);
-        walk.value_ends_at(value.data() + value.size());
+        builder.index() = json::MemberIndex::of_prefix(value, value);
+        walk.set_value_end(value.data() + value.size());
       } else {
-        walk.value_ends_at(json::skip_trusted(value.data(), value.data() + value.size()));
+        walk.set_value_end(json::skip_value(value.data(), value.data() + value.size()));
       }
-      envelope.take(member, walk.value());
+      builder.add_member(member, walk.value());
     }
-    envelope.finish();
+    builder.finish();
   } else {
-    envelope.refuse("not an object");
+    builder.reject("not an object");
   }
   return message;
 }
@@ -369,23 +374,24 @@ std::optional<Message> MessageParser::step() {
 Message Message::malformed(Error problem, Bytes excerpt) {
   Message message;
   message.frame_ = std::move(excerpt);
-  message.problem_ = std::make_shared<const Error>(with_code(std::move(problem)));
+  message.problem_ = std::make_shared<const Error>(with_rpc_code(std::move(problem)));
   return message;
 }
 
 Message Message::too_large(Error problem, std::string_view frame) {
-  std::string excerpt(frame.substr(0, kCutHead));
-  if (frame.size() > kCutHead) excerpt += frame.substr(std::max(kCutHead, frame.size() - kCutTail));
+  std::string excerpt(frame.substr(0, kKeptHeadBytes));
+  if (frame.size() > kKeptHeadBytes)
+    excerpt += frame.substr(std::max(kKeptHeadBytes, frame.size() - kKeptTailBytes));
   Message message = malformed(std::move(problem), Bytes::adopt(std::move(excerpt)));
-  const std::string_view kept = message.frame_.view();
-  const CutFrame cut = read_cut_frame(kept.substr(0, kCutHead));
-  message.method_ = cut.method;
-  message.id_ = cut.is_message && cut.id.empty() ? id_at_end(kept) : cut.id;
+  const std::string_view excerpt_view = message.frame_.view();
+  const TruncatedFrame truncated = read_truncated_frame(excerpt_view.substr(0, kKeptHeadBytes));
+  message.method_ = truncated.method;
+  message.id_ = truncated.is_message && truncated.id.empty() ? trailing_id(excerpt_view) : truncated.id;
   return message;
 }
 
 json::View Message::param(std::string_view key) const {
-  if (members_.count() > json::MemberIndex::kMaxMembers) return json::View();
+  if (members_.member_count() > json::MemberIndex::kMaxMembers) return json::View();
   return members_.find(params_, key);
 }
 
@@ -393,10 +399,10 @@ Error Message::remote_error() const {
   const json::Members object(json::View(error_), {"code", "message", "data"}, kMaxErrorMembers);
   std::int64_t code = object["code"].as_int().value_or(0);
   if (error_.size() > kMaxErrorBytes) {
-    return Error::rpc(code, "the other side answered with an error of more than max_error_bytes (" +
+    return Error::rpc(code, "the remote peer responded with an error larger than max_error_bytes (" +
                                 std::to_string(kMaxErrorBytes) + ")");
   }
-  std::string text = object["message"].as_string().value_or("the other side gave no message");
+  std::string text = object["message"].as_string().value_or("the error has no message");
   return Error::rpc(code, std::move(text), std::string(object["data"].text()));
 }
 

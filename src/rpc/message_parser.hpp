@@ -1,7 +1,7 @@
-// MessageParser: Message::parse in steps, so that a large frame does not hold the loop.
+// MessageParser: Message::parse() in slices, so that a large frame does not block the loop.
 //
 //   MessageParser parser(frame, limits);
-//   for (message = parser.step(); !message; message = parser.step()) { … let the loop serve others … }
+//   for (message = parser.step(); !message; message = parser.step()) { … return to the loop … }
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace fairlead::rpc {
 
 class MessageParser {
  public:
-  // Frames up to this size are parsed in one step. No text of this size takes more than a few milliseconds.
+  // Frames up to this size are parsed in one step, which takes a few milliseconds at most.
   static constexpr std::size_t kBytesPerStep = 256u << 10;
 
   MessageParser(Bytes frame, const Limits& limits, std::size_t bytes_per_step = kBytesPerStep);
@@ -22,8 +22,8 @@ class MessageParser {
   MessageParser(const MessageParser&) = delete;
   MessageParser& operator=(const MessageParser&) = delete;
 
-  // Scans about `bytes_per_step` bytes more. Returns the message when the whole frame is scanned; not to be
-  // called again then.
+  // Scans about `bytes_per_step` more bytes. Returns the message when the whole frame has been scanned,
+  // nullopt before that. REQUIRES: no earlier call has returned the message.
   std::optional<Message> step();
 
  private:

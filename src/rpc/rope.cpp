@@ -8,12 +8,13 @@ namespace fairlead::rpc {
 
 namespace {
 
-// Below this a body is copied next to its envelope; above it the copy costs more than a part.
-constexpr std::size_t kShareFrom = 4u << 10;
+// Params and results of at least this size are shared as a separate part; smaller ones are copied into the
+// buffer of the message, which is cheaper.
+constexpr std::size_t kMinSharedBytes = 4u << 10;
 
-Rope around(std::string_view head, const json::Raw& body) {
-  const bool one_line = body.one_line();
-  if (body.text().size() < kShareFrom) return Rope(Bytes::join(head, body.text(), "}"), one_line);
+Rope wrap_body(std::string_view head, const json::Raw& body) {
+  const bool one_line = body.is_one_line();
+  if (body.text().size() < kMinSharedBytes) return Rope(Bytes::join(head, body.text(), "}"), one_line);
   std::vector<Bytes> parts;
   parts.reserve(3);
   parts.push_back(Bytes::copy_of(head));
@@ -30,7 +31,7 @@ std::string request_head(std::string_view id, std::string_view method) {
   return head;
 }
 
-// The rest of a request or notification, behind what `head` begins with.
+// Appends method and params to `head`, the beginning of a request or notification.
 Rope with_method(std::string head, std::string_view method, const json::Raw& params) {
   head += "\"method\":";
   json::append_string(head, method);
@@ -39,7 +40,7 @@ Rope with_method(std::string head, std::string_view method, const json::Raw& par
     return Rope(Bytes::adopt(std::move(head)), true);
   }
   head += ",\"params\":";
-  return around(head, params);
+  return wrap_body(head, params);
 }
 
 }  // namespace
@@ -52,10 +53,10 @@ std::size_t Rope::size() const noexcept {
 
 Bytes Rope::joined() const {
   if (rest_.empty()) return head_;
-  std::string all;
-  all.reserve(size());
-  each([&](const Bytes& part) { all += part.view(); });
-  return Bytes::adopt(std::move(all));
+  std::string text;
+  text.reserve(size());
+  each([&](const Bytes& part) { text += part.view(); });
+  return Bytes::adopt(std::move(text));
 }
 
 Rope make_request(std::string_view id, std::string_view method, const json::Raw& params) {
@@ -79,13 +80,14 @@ Rope make_response(std::string_view id, const json::Raw& result) {
   constexpr std::string_view kHead = "{\"jsonrpc\":\"2.0\",\"id\":";
   constexpr std::string_view kResult = ",\"result\":";
   const std::string_view body = result.absent() ? "null" : result.text();
-  if (body.size() < kShareFrom) return Rope(Bytes::join(kHead, id, kResult, body, "}"), result.one_line());
+  if (body.size() < kMinSharedBytes)
+    return Rope(Bytes::join(kHead, id, kResult, body, "}"), result.is_one_line());
   std::vector<Bytes> parts;
   parts.reserve(3);
   parts.push_back(Bytes::join(kHead, id, kResult));
   parts.push_back(result.bytes());
   parts.push_back(Bytes::constant("}"));
-  return Rope(std::move(parts), result.one_line());
+  return Rope(std::move(parts), result.is_one_line());
 }
 
 Rope make_error(std::string_view id, std::int64_t code, std::string_view message, std::string_view data) {
@@ -111,7 +113,7 @@ Rope with_id(const Message& message, std::string_view id) {
   const std::string_view before = whole.substr(0, at);
   const std::string_view after = whole.substr(at + message.id().size());
   const bool one_line = !message.has_line_break();
-  if (whole.size() < kShareFrom) return Rope(Bytes::join(before, id, after), one_line);
+  if (whole.size() < kMinSharedBytes) return Rope(Bytes::join(before, id, after), one_line);
   std::vector<Bytes> parts;
   parts.reserve(3);
   parts.push_back(message.frame().part(before));

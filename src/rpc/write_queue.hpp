@@ -1,6 +1,6 @@
-// ByteQueue: what is to be written to a byte stream, ready for gathered writes. Small pieces are laid side by
-// side in one buffer; large ones are shared. Sans I/O: the caller writes parts() and reports how far it got.
-// WriteQueue: the same for messages, in frames.
+// ByteQueue: bytes to be written to a stream with writev(). Small pieces are copied into one buffer; large
+// ones are shared. Does no I/O: the caller writes the buffers of fill_iovecs() and reports with advance() how
+// many bytes were written. WriteQueue: a ByteQueue of framed messages.
 #pragma once
 
 #include <sys/uio.h>
@@ -20,20 +20,21 @@ namespace fairlead::rpc {
 
 class ByteQueue {
  public:
-  // Copies.
+  // Appends a copy of `bytes`.
   void put(std::string_view bytes);
-  // Copies what is short and shares what is long.
+  // Appends `bytes`: small buffers are copied, large ones are shared.
   void put(const Bytes& bytes);
 
-  bool empty() const noexcept { return pushed_ == written_; }
-  std::size_t bytes() const noexcept { return pushed_ - written_; }
-  // Positions in the stream since its beginning. What was put when pushed() became P is with the operating
-  // system once written() has reached P.
-  std::uint64_t pushed() const noexcept { return pushed_; }
-  std::uint64_t written() const noexcept { return written_; }
+  bool empty() const noexcept { return queued_position_ == written_position_; }
+  std::size_t unwritten_bytes() const noexcept { return queued_position_ - written_position_; }
+  // Return how many bytes were queued, and how many of them were written, since the queue was created. If
+  // queued_position() is P after a put(), the bytes of that put() are written when written_position() >= P.
+  std::uint64_t queued_position() const noexcept { return queued_position_; }
+  std::uint64_t written_position() const noexcept { return written_position_; }
 
-  // Fills `out` with what comes next and returns how many entries it used.
-  std::size_t parts(std::span<iovec> out) const noexcept;
+  // Fills `out` with the next bytes to write. Returns the number of entries used.
+  std::size_t fill_iovecs(std::span<iovec> out) const noexcept;
+  // Removes the first `written` bytes.
   void advance(std::size_t written);
 
  private:
@@ -46,16 +47,17 @@ class ByteQueue {
   };
 
   std::deque<Segment> segments_;
-  std::size_t front_done_ = 0;  // of the first segment
-  std::uint64_t pushed_ = 0;
-  std::uint64_t written_ = 0;
+  std::size_t front_written_ = 0;  // bytes of the first segment that are already written
+  std::uint64_t queued_position_ = 0;
+  std::uint64_t written_position_ = 0;
 };
 
 class WriteQueue : public ByteQueue {
  public:
   explicit WriteQueue(Framing framing) : framing_(framing) {}
 
-  // Frames and queues a message. Fails (kind serialize) only when the framing cannot carry it.
+  // Frames and queues a message. Line framing replaces raw line breaks. Fails with `serialize` if the message
+  // is too large for the framing.
   Result<void> push(const Rope& message);
 
  private:

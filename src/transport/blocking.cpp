@@ -7,16 +7,15 @@ namespace fairlead::blocking {
 
 namespace {
 
-Task<void> close_and_settle(std::shared_ptr<fairlead::Connection> connection) {
+Task<void> close_and_wait(std::shared_ptr<fairlead::Connection> connection) {
   connection->close();
-  Task<void> settling = connection->settled();
-  co_await settling;
+  co_await connection->wait_closed();
 }
 
 Task<Result<json::Raw>> do_call(std::shared_ptr<fairlead::Peer> peer, std::string method, json::Raw params,
                                 CallOptions options) {
-  Result<json::Raw> answer = co_await peer->call(method, std::move(params), std::move(options));
-  co_return answer;
+  Result<json::Raw> result = co_await peer->call(method, std::move(params), std::move(options));
+  co_return result;
 }
 
 Task<Result<void>> do_notify(std::shared_ptr<fairlead::Peer> peer, std::string method, json::Raw params) {
@@ -52,7 +51,7 @@ struct Connection::Impl {
   std::shared_ptr<fairlead::Connection> connection;
 
   ~Impl() {
-    if (connection) thread.wait_for(close_and_settle(std::move(connection)));
+    if (connection) thread.wait_for(close_and_wait(std::move(connection)));
   }
 };
 
@@ -64,16 +63,17 @@ Connection::~Connection() = default;
 Result<Connection> Connection::connect(std::string_view uri, transport::ConnectOptions options) {
   auto impl = std::make_unique<Impl>();
   Loop& loop = impl->thread.loop();
-  ConnectResult made = impl->thread.wait_for(transport::connect(loop, std::string(uri), std::move(options)));
-  if (!made) return made.error();
-  impl->connection = std::move(*made);
+  ConnectResult connection =
+      impl->thread.wait_for(transport::connect(loop, std::string(uri), std::move(options)));
+  if (!connection) return connection.error();
+  impl->connection = std::move(*connection);
   return Connection(std::move(impl));
 }
 
 Result<void> Connection::send(std::string_view value) {
   Result<json::Raw> valid = json::Raw::parse(value);
   if (!valid) return valid.error();
-  return impl_->thread.wait_for(do_send(impl_->connection, rpc::Rope(valid->bytes(), valid->one_line())));
+  return impl_->thread.wait_for(do_send(impl_->connection, rpc::Rope(valid->bytes(), valid->is_one_line())));
 }
 
 Result<rpc::Message> Connection::receive() {
@@ -100,8 +100,8 @@ struct Peer::Impl {
 
   ~Impl() {
     if (!connection) return;
-    thread.wait_for(close_and_settle(std::move(connection)));
-    // The peer belongs to the loop: its last owner lets go there.
+    thread.wait_for(close_and_wait(std::move(connection)));
+    // A Peer must be destroyed on its loop thread.
     thread.loop().post([peer = std::move(peer)] {});
   }
 };
@@ -118,11 +118,13 @@ Result<Peer> Peer::connect(std::string_view uri, transport::ConnectOptions optio
   PeerOptions peer_options;
   peer_options.limits = options.limits;
   peer_options.log = options.log;
-  peer_options.noise = Noise::skip;  // a child may print what it likes
+  // A child process may print other text on stdout.
+  peer_options.malformed_frames = MalformedFramePolicy::skip;
   peer_options.workers = impl->workers = std::make_shared<Workers>(options.limits);
-  ConnectResult made = impl->thread.wait_for(transport::connect(loop, std::string(uri), std::move(options)));
-  if (!made) return made.error();
-  impl->connection = std::move(*made);
+  ConnectResult connection =
+      impl->thread.wait_for(transport::connect(loop, std::string(uri), std::move(options)));
+  if (!connection) return connection.error();
+  impl->connection = std::move(*connection);
   impl->thread.wait_for(
       start_peer(impl->connection, std::move(methods), std::move(peer_options), impl->peer));
   return Peer(std::move(impl));

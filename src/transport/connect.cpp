@@ -8,40 +8,44 @@ namespace fairlead::transport {
 
 namespace {
 
-constexpr std::chrono::milliseconds kKeepAlive{30'000};  // between the pings of a WebSocket
+// The interval of pings on WebSocket connections that connect() opens.
+constexpr std::chrono::milliseconds kWebSocketPingInterval{30'000};
 constexpr std::string_view kSubprotocol = "mcp";
 
-// Why an answer to a WebSocket handshake is none.
-std::optional<Error> handshake_problem(const http::Url& url, const http::Incoming& incoming,
+// Returns the error to report if the response to a WebSocket handshake is invalid; nullopt if it is valid.
+std::optional<Error> handshake_problem(const http::Url& url, const http::ClientResponse& response,
                                        const std::string& key) {
-  if (incoming.status() != 101) return status_error(url, incoming, "a WebSocket was asked for");
-  const http::Headers& headers = incoming.headers();
-  const std::string_view chosen = headers.get("Sec-WebSocket-Protocol");
-  const bool good = http::same_name(headers.get("Upgrade"), "websocket") &&
-                    headers.get("Sec-WebSocket-Accept") == websocket::accept_of(key) &&
-                    (chosen.empty() || chosen == kSubprotocol) && !headers.has("Sec-WebSocket-Extensions");
-  if (good) return std::nullopt;
-  return Error(ErrorKind::connection_failed, url.shown() + " answered the WebSocket handshake wrongly");
+  if (response.status() != 101) return status_error(url, response, "expected 101 for a WebSocket handshake");
+  const http::Headers& headers = response.headers();
+  const std::string_view subprotocol = headers.get("Sec-WebSocket-Protocol");
+  const bool valid = http::equals_ignore_case(headers.get("Upgrade"), "websocket") &&
+                     headers.get("Sec-WebSocket-Accept") == websocket::accept_header_value(key) &&
+                     (subprotocol.empty() || subprotocol == kSubprotocol) &&
+                     !headers.has("Sec-WebSocket-Extensions");
+  if (valid) return std::nullopt;
+  return Error(ErrorKind::connection_failed,
+               url.redacted() + " sent an invalid response to the WebSocket handshake");
 }
 
 Task<ConnectResult> connect_websocket(Loop& loop, http::Url url, std::shared_ptr<http::HttpClient> client) {
-  const std::string key = websocket::make_key();
-  http::Outgoing request("GET", url);
+  const std::string key = websocket::make_client_key();
+  http::ClientRequest request("GET", url);
   request.headers = http::Headers{{"Upgrade", "websocket"},
                                   {"Connection", "Upgrade"},
                                   {"Sec-WebSocket-Key", key},
                                   {"Sec-WebSocket-Version", "13"},
                                   {"Sec-WebSocket-Protocol", std::string(kSubprotocol)}};
   request.response_timeout = client->options().limits.connect_timeout;
-  auto interrupt = std::make_shared<http::Interrupt>(loop);
-  Task<Result<std::shared_ptr<http::Incoming>>> asking = client->ask(std::move(request), interrupt);
-  const Result<std::shared_ptr<http::Incoming>> incoming = co_await asking;
-  if (!incoming) co_return incoming.error();
-  if (std::optional<Error> problem = handshake_problem(url, **incoming, key)) co_return *problem;
-  std::string early;
-  std::unique_ptr<ByteStream> stream = (*incoming)->upgrade(early);
-  co_return WebSocketConnection::create(loop, std::move(stream), std::move(early), websocket::Role::client,
-                                        client->options().limits, kKeepAlive);
+  auto waiter = std::make_shared<http::CancellableWaiter>(loop);
+  const Result<std::shared_ptr<http::ClientResponse>> response =
+      co_await client->send(std::move(request), waiter);
+  if (!response) co_return response.error();
+  if (std::optional<Error> problem = handshake_problem(url, **response, key)) co_return *problem;
+  std::string read_ahead;
+  std::unique_ptr<ByteStream> stream = (*response)->upgrade(read_ahead);
+  co_return WebSocketConnection::create(loop, std::move(stream), std::move(read_ahead),
+                                        websocket::Role::client, client->options().limits,
+                                        kWebSocketPingInterval);
 }
 
 }  // namespace
@@ -50,23 +54,22 @@ Task<ConnectResult> connect(Loop& loop, std::string uri, ConnectOptions options)
   Result<Uri> parsed = Uri::parse(uri);
   if (!parsed) co_return parsed.error();
   if (parsed->scheme < Uri::Scheme::http) {
-    fairlead::ConnectOptions base = options;
-    Task<ConnectResult> connecting = connect_stream(loop, std::move(*parsed), std::move(base));
-    ConnectResult made = co_await connecting;
-    co_return made;
+    fairlead::StreamConnectOptions base = options;
+    ConnectResult connection = co_await connect_stream(loop, std::move(*parsed), std::move(base));
+    co_return connection;
   }
   Result<http::Url> url = http::Url::parse(uri);
   if (!url) co_return url.error();
-  if (!url->user.empty())
-    co_return Error(ErrorKind::validation, "an address does not carry a user: send an Authorization header");
+  if (!url->user_info.empty())
+    co_return Error(ErrorKind::validation,
+                    "user info is not allowed in an address: send an Authorization header");
   const ReconnectLimits reconnect = options;
   Result<std::shared_ptr<http::HttpClient>> client = http::HttpClient::create(loop, std::move(options));
   if (!client) co_return client.error();
   if (url->scheme == "http" || url->scheme == "https")
     co_return std::make_shared<StreamableConnection>(loop, std::move(*url), std::move(*client), reconnect);
-  Task<ConnectResult> connecting = connect_websocket(loop, std::move(*url), std::move(*client));
-  ConnectResult made = co_await connecting;
-  co_return made;
+  ConnectResult connection = co_await connect_websocket(loop, std::move(*url), std::move(*client));
+  co_return connection;
 }
 
 }  // namespace fairlead::transport

@@ -14,46 +14,44 @@
 #include "loop/slices.hpp"
 #include "peer/parse_in_steps.hpp"
 #include "protocol/header_values.hpp"
+#include "transport/http_sse_session.hpp"
 #include "transport/legacy_session.hpp"
 #include "transport/modern_request.hpp"
-#include "transport/pair_session.hpp"
 #include "transport/websocket_connection.hpp"
 
 namespace fairlead::transport {
 
 namespace {
 
-// 192 bits, in characters that are fit for headers and queries.
+// Returns an id of 192 random bits, in characters that are valid in headers and query strings.
 std::string make_session_id() {
   char bytes[24];
   while (::getrandom(bytes, sizeof bytes, 0) != static_cast<ssize_t>(sizeof bytes)) continue;
   return base64url_encode(std::string_view(bytes, sizeof bytes));
 }
 
-Refusal no_session() {
-  return Refusal{404, kNoSession, "Session not found"};
-}
-
-http::Response not_allowed(std::string_view allow) {
-  http::Response response = refuse(Refusal{405, kRefused, "Method Not Allowed"});
+http::Response method_not_allowed_response(std::string_view allow) {
+  http::Response response = to_response(Refusal{405, kRefused, "Method Not Allowed"});
   response.headers.add("Allow", allow);
   return response;
 }
 
-bool lists_token(std::string_view list, std::string_view token) {
-  return any_list_element(list, [&](std::string_view one) { return http::same_name(one, token); });
+bool contains_token(std::string_view list, std::string_view token) {
+  return any_list_element(list,
+                          [&](std::string_view element) { return http::equals_ignore_case(element, token); });
 }
 
-bool wants_websocket(const http::Request& request) {
-  return request.method == "GET" && lists_token(request.headers.get("Upgrade"), "websocket");
+bool requests_websocket(const http::Request& request) {
+  return request.method == "GET" && contains_token(request.headers.get("Upgrade"), "websocket");
 }
 
-// The value of `name` in a query; nothing of what we look for needs decoding.
+// Returns the value of `name` in a query string, without percent-decoding, which session ids do not need.
 std::string_view query_value(std::string_view query, std::string_view name) {
   while (!query.empty()) {
-    const std::string_view one = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(query.size(), one.size() + 1));
-    if (one.starts_with(name) && one.substr(name.size()).starts_with("=")) return one.substr(name.size() + 1);
+    const std::string_view pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), pair.size() + 1));
+    if (pair.starts_with(name) && pair.substr(name.size()).starts_with("="))
+      return pair.substr(name.size() + 1);
   }
   return {};
 }
@@ -64,67 +62,65 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
       : loop_(loop),
         application_(std::move(application)),
         options_(std::make_shared<const EndpointOptions>(std::move(options))),
-        total_(std::make_shared<EventStore::Total>(EventStore::Total{options_->max_event_bytes, 0})),
-        ticker_(loop, period_of(*options_)) {}
+        event_budget_(std::make_shared<EventStore::SharedBudget>(
+            EventStore::SharedBudget{options_->max_total_event_bytes, 0})),
+        ticker_(loop, tick_period(*options_)) {}
 
-  // What hangs on a route may outlive us; we outlive what we have begun.
+  // Handlers and requests in progress share ownership of the endpoint, because a route may outlive all other
+  // owners.
   http::Handler handler() override {
     return [self = shared_from_this()](std::shared_ptr<http::Exchange> exchange) {
-      self->take(std::move(exchange));
+      self->handle_exchange(std::move(exchange));
     };
   }
   http::Handler sse_handler(std::string messages_path) override {
-    return [self = shared_from_this(), path = std::move(messages_path)](
-               std::shared_ptr<http::Exchange> exchange) { self->take_pair_get(std::move(exchange), path); };
+    return [self = shared_from_this(),
+            path = std::move(messages_path)](std::shared_ptr<http::Exchange> exchange) {
+      self->handle_http_sse_get(std::move(exchange), path);
+    };
   }
   http::Handler messages_handler() override {
     return [self = shared_from_this()](std::shared_ptr<http::Exchange> exchange) {
-      self->take_pair_post(std::move(exchange));
+      self->handle_http_sse_post(std::move(exchange));
     };
   }
 
-  std::size_t sessions() const noexcept override {
-    return sessions_.size() + pairs_.size() + sockets_.size();
+  std::size_t session_count() const noexcept override {
+    return sessions_.size() + http_sse_sessions_.size() + websockets_.size();
   }
 
-  Task<void> wind_down() override {
-    winding_down_ = true;
-    application_->ending();
-    return in_slices(loop_, all(sessions_), &LegacySession::end_standalone);
+  Task<void> begin_drain() override {
+    draining_ = true;
+    application_->on_drain();
+    return for_each_in_slices(loop_, copy_sessions(sessions_), &LegacySession::end_standalone_stream);
   }
 
-  Task<void> finish(std::chrono::milliseconds grace) override {
-    return finish_and_close(shared_from_this(), grace);
+  Task<void> drain(std::chrono::milliseconds grace) override {
+    return drain_and_close(shared_from_this(), grace);
   }
 
   void close() override {
-    winding_down_ = true;
-    application_->ending();
-    for (const auto& session : all(sessions_)) session->close();
-    for (const auto& pair : all(pairs_)) pair->close();
-    for (const auto& socket : open_sockets()) socket->close();
+    draining_ = true;
+    application_->on_drain();
+    for (const auto& session : copy_sessions(sessions_)) session->close();
+    for (const auto& session : copy_sessions(http_sse_sessions_)) session->close();
+    for (const auto& socket : live_websockets()) socket->close();
   }
 
  private:
-  static Task<void> finish_and_close(std::shared_ptr<EndpointImpl> self, std::chrono::milliseconds grace) {
-    if (!self->winding_down_) {
-      Task<void> winding_down = self->wind_down();
-      co_await winding_down;
-    }
-    Task<void> finishing = self->application_->finish(grace);
-    co_await finishing;
-    Task<void> closing_sessions = in_slices(self->loop_, all(self->sessions_), &Connection::close);
-    co_await closing_sessions;
-    Task<void> closing_pairs = in_slices(self->loop_, all(self->pairs_), &Connection::close);
-    co_await closing_pairs;
-    Task<void> closing_sockets = in_slices(self->loop_, self->open_sockets(), &Connection::close);
-    co_await closing_sockets;
+  static Task<void> drain_and_close(std::shared_ptr<EndpointImpl> self, std::chrono::milliseconds grace) {
+    if (!self->draining_) co_await self->begin_drain();
+    co_await self->application_->drain(grace);
+    co_await for_each_in_slices(self->loop_, copy_sessions(self->sessions_), &Connection::close);
+    co_await for_each_in_slices(self->loop_, copy_sessions(self->http_sse_sessions_), &Connection::close);
+    co_await for_each_in_slices(self->loop_, self->live_websockets(), &Connection::close);
   }
 
-  // Calls `act` of each session. Releases each after its call, so that the destructors run in slices too.
+  // Calls the member function `act` on each session, in slices. Releases the reference to each session after
+  // its call, so that the destructors run in slices too.
   template <class Session, class Base>
-  static Task<void> in_slices(Loop& loop, std::vector<std::shared_ptr<Session>> sessions,
-                              void (Base::*act)()) {
+  static Task<void> for_each_in_slices(Loop& loop, std::vector<std::shared_ptr<Session>> sessions,
+                                       void (Base::*act)()) {
     Slices slices;
     while (!sessions.empty()) {
       (*sessions.back().*act)();
@@ -133,156 +129,171 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     }
   }
 
-  static std::chrono::milliseconds period_of(const EndpointOptions& options) {
+  // Returns how often ticks have to check the timeouts in `options`.
+  static std::chrono::milliseconds tick_period(const EndpointOptions& options) {
     std::chrono::milliseconds period = std::min(options.keep_alive, options.session_idle);
     if (options.finished_stream_grace.count() > 0) period = std::min(period, options.finished_stream_grace);
     if (options.request_timeout.count() > 0) period = std::min(period, options.request_timeout);
     return period;
   }
 
-  // Ending one takes it out of the table: walk a copy.
+  // Returns a copy of the sessions in a table. Needed for closing them, because that removes them from the
+  // table.
   template <class Table>
-  static std::vector<typename Table::mapped_type> all(const Table& table) {
+  static std::vector<typename Table::mapped_type> copy_sessions(const Table& table) {
     std::vector<typename Table::mapped_type> copies;
-    for (const auto& [id, one] : table) copies.push_back(one);
+    for (const auto& [id, session] : table) copies.push_back(session);
     return copies;
   }
 
-  std::vector<std::shared_ptr<WebSocketConnection>> open_sockets() const {
+  std::vector<std::shared_ptr<WebSocketConnection>> live_websockets() const {
     std::vector<std::shared_ptr<WebSocketConnection>> open;
-    for (const auto& [it, weak] : sockets_) {
+    for (const auto& [raw, weak] : websockets_) {
       if (auto socket = weak.lock()) open.push_back(std::move(socket));
     }
     return open;
   }
 
-  void take(std::shared_ptr<http::Exchange> exchange) {
+  void handle_exchange(std::shared_ptr<http::Exchange> exchange) {
     const http::Request& request = exchange->request();
-    if (request.method == "POST") return take_post(std::move(exchange));
-    if (options_->websocket && wants_websocket(request)) return take_websocket(std::move(exchange));
-    const bool known = request.method == "GET" || request.method == "DELETE";
-    if (!known) return exchange->respond(not_allowed("GET, POST, DELETE"));
-    // The modern era has neither.
-    if (!has_legacy_version(request.headers)) return exchange->respond(not_allowed("POST"));
-    const std::shared_ptr<LegacySession> session = find_session(*exchange, {});
+    if (request.method == "POST") return handle_post(std::move(exchange));
+    if (options_->websocket && requests_websocket(request)) return handle_websocket(std::move(exchange));
+    const bool allowed = request.method == "GET" || request.method == "DELETE";
+    if (!allowed) return exchange->respond(method_not_allowed_response("GET, POST, DELETE"));
+    // In the modern era clients send neither GET nor DELETE.
+    if (!allows_legacy_era(request.headers)) return exchange->respond(method_not_allowed_response("POST"));
+    const std::shared_ptr<LegacySession> session = find_session_or_reject(*exchange, {});
     if (!session) return;
-    if (request.method == "GET") return session->take_get(std::move(exchange), winding_down_);
-    session->take_delete(exchange);
+    if (request.method == "GET") return session->handle_get(std::move(exchange), draining_);
+    session->handle_delete(exchange);
   }
 
   // ---- POST ----
 
-  // Calls then(exchange, message) with the message in the body of a request, at once unless it is large.
+  // Parses the body of a request and calls then(exchange, message). A large body is parsed in slices; `then`
+  // is not called if the client disconnects meanwhile.
   template <class Then>
   void read_message(std::shared_ptr<http::Exchange> exchange, Then then) {
     const http::Request& request = exchange->request();
     if (!has_json_body(request.headers)) {
-      return exchange->respond(
-          refuse(Refusal{415, kRefused, "Unsupported Media Type: Content-Type must be application/json"}));
+      return exchange->respond(to_response(
+          Refusal{415, kRefused, "Unsupported Media Type: Content-Type must be application/json"}));
     }
     if (is_large_frame(request.body)) {
-      loop_.spawn(read_large<Then>(shared_from_this(), std::move(exchange), std::move(then)));
+      loop_.spawn(parse_large_message<Then>(shared_from_this(), std::move(exchange), std::move(then)));
       return;
     }
     then(std::move(exchange), rpc::Message::parse(request.body, options_->limits));
   }
 
   template <class Then>
-  static Task<void> read_large(std::shared_ptr<EndpointImpl> self, std::shared_ptr<http::Exchange> exchange,
-                               Then then) {
+  static Task<void> parse_large_message(std::shared_ptr<EndpointImpl> self,
+                                        std::shared_ptr<http::Exchange> exchange, Then then) {
     const Bytes body = exchange->request().body;
-    Task<rpc::Message> parsing = parse_in_steps(self->loop_, body, self->options_->limits);
-    rpc::Message message = co_await parsing;
-    if (!exchange->gone()) then(std::move(exchange), std::move(message));
+    rpc::Message message = co_await parse_in_steps(self->loop_, body, self->options_->limits);
+    if (!exchange->disconnected()) then(std::move(exchange), std::move(message));
   }
 
-  void take_post(std::shared_ptr<http::Exchange> exchange) {
+  void handle_post(std::shared_ptr<http::Exchange> exchange) {
     read_message(std::move(exchange),
                  [self = shared_from_this()](std::shared_ptr<http::Exchange> read, rpc::Message message) {
-                   self->take_message(std::move(read), std::move(message));
+                   self->handle_message(std::move(read), std::move(message));
                  });
   }
 
-  void take_message(std::shared_ptr<http::Exchange> exchange, rpc::Message message) {
+  void handle_message(std::shared_ptr<http::Exchange> exchange, rpc::Message message) {
     if (message.is(rpc::Kind::request)) mcp::CallFacts::attach(message);
-    const HeaderParamsOf params_of = [this,
-                                      &principal = *exchange->request().principal](std::string_view tool) {
-      return application_->header_params(tool, principal);
-    };
-    const Verdict verdict = judge(exchange->request().headers, message, params_of);
-    if (verdict.refusal) return exchange->respond(refuse(*verdict.refusal, message.id()));
-    if (verdict.era == Era::modern) return take_modern(std::move(exchange), std::move(message));
-    take_legacy(std::move(exchange), message);
+    const HeaderParamsLookup header_params =
+        [this, &principal = *exchange->request().principal](std::string_view tool) {
+          return application_->header_params(tool, principal);
+        };
+    const Classification classification = classify(exchange->request().headers, message, header_params);
+    if (classification.refusal) return exchange->respond(to_response(*classification.refusal, message.id()));
+    if (classification.era == Era::modern) return handle_modern(std::move(exchange), std::move(message));
+    handle_legacy(std::move(exchange), message);
   }
 
-  void take_modern(std::shared_ptr<http::Exchange> exchange, rpc::Message message) {
-    // There is nothing a modern client could have to notify of over HTTP; it may all the same.
+  void handle_modern(std::shared_ptr<http::Exchange> exchange, rpc::Message message) {
+    // In the modern era no notification from a client over HTTP has an effect; they are accepted and ignored.
     if (message.is(rpc::Kind::notification)) return exchange->respond(http::Response(202));
-    if (winding_down_ && message.method() == "subscriptions/listen")
-      return exchange->respond(refuse(shutting_down(), message.id()));
+    if (draining_ && message.method() == "subscriptions/listen")
+      return exchange->respond(to_response(shutting_down_refusal(), message.id()));
     auto request = std::make_shared<ModernRequest>(std::move(exchange), std::move(message), *options_);
-    ModernRequest::serve(request, application_, ticker_);
+    ModernRequest::start(request, application_, ticker_);
   }
 
-  void take_legacy(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message) {
-    const bool begins = message.is(rpc::Kind::request) && message.method() == "initialize" &&
-                        !exchange->request().headers.has(mcp::kSessionHeader);
+  void handle_legacy(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message) {
+    const bool is_handshake = message.is(rpc::Kind::request) && message.method() == "initialize" &&
+                              !exchange->request().headers.has(mcp::kSessionHeader);
     const std::shared_ptr<LegacySession> session =
-        begins ? begin_session(*exchange, message) : find_session(*exchange, message.id());
-    if (session) session->take_post(std::move(exchange), message);
+        is_handshake ? create_session(*exchange, message) : find_session_or_reject(*exchange, message.id());
+    if (session) session->handle_post(std::move(exchange), message);
   }
 
   // ---- sessions ----
 
-  // A session of another principal does not exist for this one.
+  // Returns whether the session belongs to the principal of the request. Sessions of other principals are
+  // reported as not found.
   template <class Session>
   static bool is_owner(const http::Exchange& exchange, const Session& session) {
     return same_identity(*exchange.request().principal, *session.principal());
   }
 
-  std::shared_ptr<LegacySession> find_session(http::Exchange& exchange, std::string_view request_id) {
+  // Returns the session that the request names. If its principal has no such session, responds with an error
+  // and returns null.
+  std::shared_ptr<LegacySession> find_session_or_reject(http::Exchange& exchange,
+                                                        std::string_view request_id) {
     const http::Headers& headers = exchange.request().headers;
     if (!headers.has(mcp::kSessionHeader)) {
-      exchange.respond(refuse(Refusal{400, kRefused, "Bad Request: Mcp-Session-Id is missing"}, request_id));
+      exchange.respond(
+          to_response(Refusal{400, kRefused, "Bad Request: Mcp-Session-Id is missing"}, request_id));
       return nullptr;
     }
     const auto found = sessions_.find(headers.get(mcp::kSessionHeader));
     if (found != sessions_.end() && is_owner(exchange, *found->second)) return found->second;
-    exchange.respond(refuse(no_session(), request_id));
+    exchange.respond(to_response(session_not_found_refusal(), request_id));
     return nullptr;
   }
 
-  bool has_room(http::Exchange& exchange, std::string_view request_id) {
-    if (winding_down_) {
-      exchange.respond(refuse(shutting_down(), request_id));
+  // Returns true if another session may be created; evicts a session if necessary. Otherwise responds with
+  // 503 and returns false.
+  bool admit_session_or_reject(http::Exchange& exchange, std::string_view request_id) {
+    if (draining_) {
+      exchange.respond(to_response(shutting_down_refusal(), request_id));
       return false;
     }
-    if (sessions() < options_->max_sessions || evict_for(exchange.account().get())) return true;
-    const std::string why = "max_sessions (" + std::to_string(options_->max_sessions) + ") are open";
-    options_->log.warning("session refused", {{"reason", why}});
-    exchange.respond(refuse(Refusal{503, kRefused, why}, request_id));
+    if (session_count() < options_->max_sessions || evict_session_for(exchange.account().get())) return true;
+    const std::string reason = "max_sessions (" + std::to_string(options_->max_sessions) + ") reached";
+    options_->log.warning("session rejected", {{"reason", reason}});
+    exchange.respond(to_response(Refusal{503, kRefused, reason}, request_id));
     return false;
   }
 
-  // Ends a session to make room for one of `client`. Returns false when no session has to give way.
-  bool evict_for(const ByteAccount* client) {
+  // Evicts a session to make room for a new session of `client`. Returns false if no session may be evicted
+  // (see EndpointOptions::max_sessions).
+  bool evict_session_for(const ByteAccount* client) {
     const SessionCounts counts = count_sessions();
-    const auto held = [&](const ByteAccount* by) { return counts.contains(by) ? counts.at(by) : 0; };
-    const bool below_share = held(client) < options_->max_client_sessions;
+    const auto sessions_of = [&](const ByteAccount* owner) {
+      return counts.contains(owner) ? counts.at(owner) : 0;
+    };
+    const bool below_share = sessions_of(client) < options_->max_client_sessions;
     std::shared_ptr<LegacySession> victim;
-    const auto better = [&](const LegacySession& one) {
-      if (!victim || one.used() != victim->used()) return !victim || !one.used();
-      const std::size_t ours = held(one.account().get());
-      const std::size_t theirs = held(victim->account().get());
-      return ours != theirs ? ours > theirs : one.last_used() < victim->last_used();
+    // Prefers sessions without a request since their handshake, then sessions of the client that has the most
+    // sessions, then the session that has not been used for the longest time.
+    const auto precedes_victim = [&](const LegacySession& session) {
+      if (!victim || session.has_had_request() != victim->has_had_request())
+        return !victim || !session.has_had_request();
+      const std::size_t count = sessions_of(session.account().get());
+      const std::size_t victim_count = sessions_of(victim->account().get());
+      return count != victim_count ? count > victim_count : session.last_used() < victim->last_used();
     };
     for (const auto& [id, session] : sessions_) {
-      const bool over_share = held(session->account().get()) > options_->max_client_sessions;
-      if (!session->idle() || (session->used() && !(below_share && over_share))) continue;
-      if (better(*session)) victim = session;
+      const bool over_share = sessions_of(session->account().get()) > options_->max_client_sessions;
+      if (!session->is_idle() || (session->has_had_request() && !(below_share && over_share))) continue;
+      if (precedes_victim(*session)) victim = session;
     }
     if (!victim) return false;
-    options_->log.debug("session evicted: max_sessions are open", {{"session", victim->description()}});
+    options_->log.debug("session evicted: max_sessions reached", {{"session", victim->description()}});
     victim->close();
     return true;
   }
@@ -291,21 +302,21 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   SessionCounts count_sessions() const {
     SessionCounts counts;
     for (const auto& [id, session] : sessions_) ++counts[session->account().get()];
-    for (const auto& [id, pair] : pairs_) ++counts[pair->account().get()];
-    for (const auto& [it, weak] : sockets_) {
+    for (const auto& [id, session] : http_sse_sessions_) ++counts[session->account().get()];
+    for (const auto& [raw, weak] : websockets_) {
       if (const auto socket = weak.lock()) ++counts[socket->account().get()];
     }
     return counts;
   }
 
-  std::shared_ptr<LegacySession> begin_session(http::Exchange& exchange, const rpc::Message& message) {
-    if (!has_room(exchange, message.id())) return nullptr;
+  std::shared_ptr<LegacySession> create_session(http::Exchange& exchange, const rpc::Message& message) {
+    if (!admit_session_or_reject(exchange, message.id())) return nullptr;
     const PrincipalPtr principal = exchange.request().principal;
-    auto session = std::make_shared<LegacySession>(loop_, make_session_id(), principal, options_, total_,
-                                                   [weak = weak_from_this()](const std::string& id) {
-                                                     if (const auto self = weak.lock())
-                                                       self->sessions_.erase(id);
-                                                   });
+    auto session =
+        std::make_shared<LegacySession>(loop_, make_session_id(), principal, options_, event_budget_,
+                                        [weak = weak_from_this()](const std::string& id) {
+                                          if (const auto self = weak.lock()) self->sessions_.erase(id);
+                                        });
     session->charge_to(exchange.account());
     sessions_.emplace(session->id(), session);
     ticker_.add(*session);
@@ -315,67 +326,68 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
 
   // ---- HTTP+SSE ----
 
-  void take_pair_get(std::shared_ptr<http::Exchange> exchange, const std::string& messages_path) {
-    if (exchange->request().method != "GET") return exchange->respond(not_allowed("GET"));
-    if (!has_room(*exchange, {})) return;
+  void handle_http_sse_get(std::shared_ptr<http::Exchange> exchange, const std::string& messages_path) {
+    if (exchange->request().method != "GET") return exchange->respond(method_not_allowed_response("GET"));
+    if (!admit_session_or_reject(*exchange, {})) return;
     const std::string id = make_session_id();
     const PrincipalPtr principal = exchange->request().principal;
-    auto pair = std::make_shared<PairSession>(loop_, id, principal,
-                                              [weak = weak_from_this()](const std::string& over) {
-                                                if (const auto self = weak.lock()) self->pairs_.erase(over);
-                                              });
-    pairs_.emplace(id, pair);
-    ticker_.add(*pair);
-    pair->open(std::move(exchange), messages_path + "?sessionId=" + id);
-    application_->serve(pair, principal);
+    auto session = std::make_shared<HttpSseSession>(loop_, id, principal,
+                                                    [weak = weak_from_this()](const std::string& ended_id) {
+                                                      if (const auto self = weak.lock())
+                                                        self->http_sse_sessions_.erase(ended_id);
+                                                    });
+    http_sse_sessions_.emplace(id, session);
+    ticker_.add(*session);
+    session->open(std::move(exchange), messages_path + "?sessionId=" + id);
+    application_->serve(session, principal);
   }
 
-  void take_pair_post(std::shared_ptr<http::Exchange> exchange) {
-    if (exchange->request().method != "POST") return exchange->respond(not_allowed("POST"));
-    const auto found = pairs_.find(query_value(exchange->request().query(), "sessionId"));
-    if (found == pairs_.end() || !is_owner(*exchange, *found->second))
-      return exchange->respond(refuse(no_session()));
-    read_message(std::move(exchange), [self = shared_from_this(), pair = found->second](
+  void handle_http_sse_post(std::shared_ptr<http::Exchange> exchange) {
+    if (exchange->request().method != "POST") return exchange->respond(method_not_allowed_response("POST"));
+    const auto found = http_sse_sessions_.find(query_value(exchange->request().query(), "sessionId"));
+    if (found == http_sse_sessions_.end() || !is_owner(*exchange, *found->second))
+      return exchange->respond(to_response(session_not_found_refusal()));
+    read_message(std::move(exchange), [self = shared_from_this(), session = found->second](
                                           std::shared_ptr<http::Exchange> read, const rpc::Message& message) {
       if (message.is(rpc::Kind::malformed)) {
-        const Verdict verdict = judge({}, message, HeaderParamsOf());
-        return read->respond(refuse(*verdict.refusal, message.id()));
+        const Classification classification = classify({}, message, HeaderParamsLookup());
+        return read->respond(to_response(*classification.refusal, message.id()));
       }
-      pair->take_post(read, message);
+      session->handle_post(read, message);
     });
   }
 
   // ---- WebSocket ----
 
-  void take_websocket(std::shared_ptr<http::Exchange> exchange) {
+  void handle_websocket(std::shared_ptr<http::Exchange> exchange) {
     const http::Headers& headers = exchange->request().headers;
     const std::string key(headers.get("Sec-WebSocket-Key"));
-    const std::optional<std::string> raw = base64_decode(key);
+    const std::optional<std::string> nonce = base64_decode(key);
     if (headers.get("Sec-WebSocket-Version") != "13") {
-      http::Response response = refuse(Refusal{426, kRefused, "Upgrade Required: WebSocket version 13"});
+      http::Response response = to_response(Refusal{426, kRefused, "Upgrade Required: WebSocket version 13"});
       response.headers.add("Sec-WebSocket-Version", "13");
       return exchange->respond(std::move(response));
     }
-    if (!lists_token(headers.get("Connection"), "upgrade") || !raw || raw->size() != 16)
-      return exchange->respond(refuse(Refusal{400, kRefused, "Bad Request: not a WebSocket handshake"}));
-    if (!has_room(*exchange, {})) return;
+    if (!contains_token(headers.get("Connection"), "upgrade") || !nonce || nonce->size() != 16)
+      return exchange->respond(to_response(Refusal{400, kRefused, "Bad Request: not a WebSocket handshake"}));
+    if (!admit_session_or_reject(*exchange, {})) return;
     http::Response head(101);
     head.headers.add("Upgrade", "websocket");
     head.headers.add("Connection", "Upgrade");
-    head.headers.add("Sec-WebSocket-Accept", websocket::accept_of(key));
-    if (lists_token(headers.get("Sec-WebSocket-Protocol"), "mcp"))
+    head.headers.add("Sec-WebSocket-Accept", websocket::accept_header_value(key));
+    if (contains_token(headers.get("Sec-WebSocket-Protocol"), "mcp"))
       head.headers.add("Sec-WebSocket-Protocol", "mcp");
     const PrincipalPtr principal = exchange->request().principal;
     const std::shared_ptr<ByteAccount> account = exchange->account();
     http::Exchange::Upgraded upgraded = exchange->upgrade(std::move(head));
     if (!upgraded.stream) return;
     auto socket =
-        WebSocketConnection::create(loop_, std::move(upgraded.stream), std::move(upgraded.early),
+        WebSocketConnection::create(loop_, std::move(upgraded.stream), std::move(upgraded.read_ahead),
                                     websocket::Role::server, options_->limits, options_->keep_alive);
     socket->charge_to(account);
-    sockets_.emplace(socket.get(), socket);
-    socket->when_ended([weak = weak_from_this(), it = socket.get()] {
-      if (const auto self = weak.lock()) self->sockets_.erase(it);
+    websockets_.emplace(socket.get(), socket);
+    socket->when_ended([weak = weak_from_this(), raw = socket.get()] {
+      if (const auto self = weak.lock()) self->websockets_.erase(raw);
     });
     application_->serve(socket, principal);
   }
@@ -383,17 +395,17 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   Loop& loop_;
   std::shared_ptr<Application> application_;
   std::shared_ptr<const EndpointOptions> options_;
-  std::shared_ptr<EventStore::Total> total_;
+  std::shared_ptr<EventStore::SharedBudget> event_budget_;
   Ticker ticker_;
-  bool winding_down_ = false;
+  bool draining_ = false;
   StringMap<std::shared_ptr<LegacySession>> sessions_;
-  StringMap<std::shared_ptr<PairSession>> pairs_;
-  std::unordered_map<WebSocketConnection*, std::weak_ptr<WebSocketConnection>> sockets_;
+  StringMap<std::shared_ptr<HttpSseSession>> http_sse_sessions_;
+  std::unordered_map<WebSocketConnection*, std::weak_ptr<WebSocketConnection>> websockets_;
 };
 
 }  // namespace
 
-Task<void> Application::finish(std::chrono::milliseconds) {
+Task<void> Application::drain(std::chrono::milliseconds) {
   co_return;
 }
 

@@ -6,7 +6,7 @@
 namespace fairlead::transport {
 
 EventStore::~EventStore() {
-  total_->bytes -= bytes_;
+  shared_budget_->used_bytes -= retained_bytes_;
 }
 
 void EventStore::charge_to(const std::shared_ptr<ByteAccount>& account) {
@@ -14,104 +14,109 @@ void EventStore::charge_to(const std::shared_ptr<ByteAccount>& account) {
   charge_ = ByteCharge(account);
 }
 
-EventStore::Place EventStore::next(std::uint64_t stream) {
-  return Place{stream, ++streams_[stream].last};
+EventStore::EventId EventStore::allocate_id(std::uint64_t stream) {
+  return EventId{stream, ++streams_[stream].last_event};
 }
 
-void EventStore::keep(Place place, const http::sse::Parts& event) {
+void EventStore::add(EventId id, const http::sse::EncodedEvent& event) {
   std::size_t size = sizeof(Event);
   for (const Bytes& part : event) size += part.size();
-  events_.push_back(Event{place, event, size});
-  ++streams_[place.stream].kept;
-  bytes_ += size;
-  total_->bytes += size;
-  while (!events_.empty() && !fits()) drop_oldest();
+  events_.push_back(Event{id, event, size});
+  ++streams_[id.stream].retained_count;
+  retained_bytes_ += size;
+  shared_budget_->used_bytes += size;
+  while (!events_.empty() && !charge_within_limits()) evict_oldest();
 }
 
-bool EventStore::fits() {
-  if (events_.size() > max_events_ || bytes_ > max_bytes_ || total_->bytes > total_->most_bytes) return false;
+bool EventStore::charge_within_limits() {
+  if (events_.size() > max_events_ || retained_bytes_ > max_bytes_ ||
+      shared_budget_->used_bytes > shared_budget_->max_bytes)
+    return false;
   if (!account_) return true;
   const ByteBudget& budget = account_->budget();
-  const std::size_t more = bytes_ - std::min(bytes_, charge_.bytes());
-  return account_->used() + more <= budget.limits().max_client_buffer_bytes / 2 &&
-         budget.used() + more <= budget.limits().max_buffer_bytes / 2 &&
-         charge_.resize(bytes_) == ChargeOutcome::charged;
+  const std::size_t added = retained_bytes_ - std::min(retained_bytes_, charge_.bytes());
+  return account_->used_bytes() + added <= budget.limits().max_client_buffer_bytes / 2 &&
+         budget.used_bytes() + added <= budget.limits().max_buffer_bytes / 2 &&
+         charge_.resize(retained_bytes_) == ChargeOutcome::charged;
 }
 
-void EventStore::drop_oldest() {
+void EventStore::evict_oldest() {
   const Event& oldest = events_.front();
-  const auto stream = streams_.find(oldest.place.stream);
-  stream->second.dropped = oldest.place.event;
-  if (--stream->second.kept == 0 && stream->second.ended) streams_.erase(stream);
-  forget_bytes(oldest);
+  const auto stream = streams_.find(oldest.id.stream);
+  stream->second.last_evicted_event = oldest.id.event;
+  if (--stream->second.retained_count == 0 && stream->second.ended) streams_.erase(stream);
+  release_bytes(oldest);
   events_.pop_front();
 }
 
-void EventStore::forget_bytes(const Event& event) noexcept {
-  bytes_ -= event.bytes;
-  total_->bytes -= event.bytes;
-  if (charge_.bytes() > bytes_) charge_.set(bytes_);
+void EventStore::release_bytes(const Event& event) noexcept {
+  retained_bytes_ -= event.bytes;
+  shared_budget_->used_bytes -= event.bytes;
+  if (charge_.bytes() > retained_bytes_) charge_.set(retained_bytes_);
 }
 
-void EventStore::end(std::uint64_t stream, Clock::time_point now) {
+void EventStore::end_stream(std::uint64_t stream, Clock::time_point now) {
   const auto found = streams_.find(stream);
   if (found == streams_.end()) return;
   found->second.ended = true;
-  if (found->second.kept == 0) {
+  if (found->second.retained_count == 0) {
     streams_.erase(found);
   } else {
-    ended_.emplace_back(now, stream);
+    ended_streams_.emplace_back(now, stream);
   }
-  // Bounds the list by the number of events: a stream that ended earlier lost its events earlier.
-  while (!ended_.empty() && !streams_.contains(ended_.front().second)) ended_.pop_front();
+  // Removes entries of streams that are already forgotten, so that the list does not grow beyond the number
+  // of retained events. Streams that ended earlier are forgotten earlier.
+  while (!ended_streams_.empty() && !streams_.contains(ended_streams_.front().second))
+    ended_streams_.pop_front();
 }
 
 void EventStore::drop_ended(Clock::time_point until) {
-  bool any = false;
-  for (; !ended_.empty() && ended_.front().first <= until; ended_.pop_front()) {
-    any = streams_.erase(ended_.front().second) > 0 || any;
+  bool erased = false;
+  for (; !ended_streams_.empty() && ended_streams_.front().first <= until; ended_streams_.pop_front()) {
+    erased = streams_.erase(ended_streams_.front().second) > 0 || erased;
   }
-  if (!any) return;
+  if (!erased) return;
   std::erase_if(events_, [this](const Event& event) {
-    if (streams_.contains(event.place.stream)) return false;
-    forget_bytes(event);
+    if (streams_.contains(event.id.stream)) return false;
+    release_bytes(event);
     return true;
   });
 }
 
-std::optional<std::vector<http::sse::Parts>> EventStore::after(Place place) const {
-  const auto stream = streams_.find(place.stream);
-  if (stream == streams_.end() || place.event > stream->second.last || place.event < stream->second.dropped)
+std::optional<std::vector<http::sse::EncodedEvent>> EventStore::events_after(EventId id) const {
+  const auto stream = streams_.find(id.stream);
+  if (stream == streams_.end() || id.event > stream->second.last_event ||
+      id.event < stream->second.last_evicted_event)
     return std::nullopt;
-  return left_after(place);
+  return retained_events_after(id);
 }
 
-std::vector<http::sse::Parts> EventStore::left_after(Place place) const {
-  std::vector<http::sse::Parts> later;
+std::vector<http::sse::EncodedEvent> EventStore::retained_events_after(EventId id) const {
+  std::vector<http::sse::EncodedEvent> events;
   for (const Event& event : events_) {
-    if (event.place.stream == place.stream && event.place.event > place.event) later.push_back(event.parts);
+    if (event.id.stream == id.stream && event.id.event > id.event) events.push_back(event.parts);
   }
-  return later;
+  return events;
 }
 
-std::uint64_t EventStore::last(std::uint64_t stream) const {
+std::uint64_t EventStore::last_event_number(std::uint64_t stream) const {
   const auto found = streams_.find(stream);
-  return found == streams_.end() ? 0 : found->second.last;
+  return found == streams_.end() ? 0 : found->second.last_event;
 }
 
-std::string EventStore::id_of(Place place) {
-  return std::to_string(place.stream) + "-" + std::to_string(place.event);
+std::string EventStore::format_id(EventId id) {
+  return std::to_string(id.stream) + "-" + std::to_string(id.event);
 }
 
-std::optional<EventStore::Place> EventStore::read_id(std::string_view id) {
-  Place place;
-  const char* const end = id.data() + id.size();
-  const auto [dash, bad_stream] = std::from_chars(id.data(), end, place.stream);
+std::optional<EventStore::EventId> EventStore::parse_id(std::string_view text) {
+  EventId id;
+  const char* const end = text.data() + text.size();
+  const auto [dash, bad_stream] = std::from_chars(text.data(), end, id.stream);
   if (bad_stream != std::errc() || dash == end || *dash != '-') return std::nullopt;
-  const auto [rest, bad_event] = std::from_chars(dash + 1, end, place.event);
-  // Only as we spell it: no leading zeros, nothing behind.
-  if (bad_event != std::errc() || rest != end || id_of(place) != id) return std::nullopt;
-  return place;
+  const auto [rest, bad_event] = std::from_chars(dash + 1, end, id.event);
+  // Accepts only the exact spelling of format_id(): no leading zeros, no trailing characters.
+  if (bad_event != std::errc() || rest != end || format_id(id) != text) return std::nullopt;
+  return id;
 }
 
 }  // namespace fairlead::transport

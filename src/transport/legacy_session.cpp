@@ -11,11 +11,8 @@ namespace fairlead::transport {
 
 namespace {
 
-Refusal session_over() {
-  return Refusal{404, kNoSession, "Session not found"};
-}
-
-rpc::Rope array_of(const std::vector<rpc::Rope>& messages) {
+// Returns a JSON array of the messages.
+rpc::Rope batch_of(const std::vector<rpc::Rope>& messages) {
   std::vector<Bytes> parts;
   for (const rpc::Rope& message : messages) {
     parts.push_back(Bytes::constant(parts.empty() ? "[" : ","));
@@ -25,20 +22,23 @@ rpc::Rope array_of(const std::vector<rpc::Rope>& messages) {
   return rpc::Rope(std::move(parts), false);
 }
 
+// Calls `visit` for the message, or for each message of a batch.
 template <class Visit>
 void each_message(const rpc::Message& message, Visit&& visit) {
   if (!message.is(rpc::Kind::batch)) return visit(message);
-  for (const rpc::Message& one : message.batch()) visit(one);
+  for (const rpc::Message& element : message.batch()) visit(element);
 }
 
-// An array may hold anything but the beginning of a session, and only in the revision that had arrays.
+// Returns why a batch is rejected; nullopt if it is allowed or `message` is not a batch. Batches are allowed
+// only in revision 2025-03-26, and must not contain `initialize`.
 std::optional<Refusal> batch_problem(const rpc::Message& message, mcp::Revision revision) {
   if (!message.is(rpc::Kind::batch)) return std::nullopt;
   if (revision != mcp::Revision::r2025_03_26)
     return Refusal{400, rpc::kInvalidRequest, "Invalid Request: batches are not allowed here"};
-  const bool begins = std::ranges::any_of(
-      message.batch(), [](const rpc::Message& one) { return one.method() == "initialize"; });
-  if (begins) return Refusal{400, rpc::kInvalidRequest, "Invalid Request: initialize stands alone"};
+  const bool has_initialize = std::ranges::any_of(
+      message.batch(), [](const rpc::Message& element) { return element.method() == "initialize"; });
+  if (has_initialize)
+    return Refusal{400, rpc::kInvalidRequest, "Invalid Request: initialize must not be part of a batch"};
   return std::nullopt;
 }
 
@@ -46,196 +46,199 @@ std::optional<Refusal> batch_problem(const rpc::Message& message, mcp::Revision 
 
 LegacySession::LegacySession(Loop& loop, std::string id, PrincipalPtr principal,
                              std::shared_ptr<const EndpointOptions> options,
-                             std::shared_ptr<EventStore::Total> total, Ended ended)
+                             std::shared_ptr<EventStore::SharedBudget> shared_budget, EndedCallback on_ended)
     : Connection(loop),
       id_(std::move(id)),
       principal_(std::move(principal)),
       options_(std::move(options)),
-      ended_(std::move(ended)),
-      store_(options_->max_session_events, options_->max_session_event_bytes, std::move(total)) {}
+      on_ended_(std::move(on_ended)),
+      store_(options_->max_session_events, options_->max_session_event_bytes, std::move(shared_budget)) {}
 
-// ---- POST: messages of the client -----------------------------------------------------------------------
+// ---- POST: messages from the client --------------------------------------------------------------------
 
-void LegacySession::take_post(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message) {
+void LegacySession::handle_post(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message) {
   const auto self = shared_from_this();
   last_used_ = Clock::now();
   if (const std::optional<Refusal> problem = batch_problem(message, revision_))
-    return exchange->respond(refuse(*problem));
-  auto stream = std::make_shared<Stream>();
+    return exchange->respond(to_response(*problem));
+  auto stream = std::make_shared<ResponseStream>();
   stream->exchange = std::move(exchange);
-  stream->accepts = accepts_of(stream->exchange->request().headers);
-  stream->initializes = message.method() == "initialize";
-  stream->batch = message.is(rpc::Kind::batch);
-  if (stream->initializes && initialized_) {
-    const Refusal again{400, rpc::kInvalidRequest, "Invalid Request: the session is initialized already"};
-    return stream->exchange->respond(refuse(again, message.id()));
+  stream->accepted_types = accepted_types(stream->exchange->request().headers);
+  stream->is_initialize = message.method() == "initialize";
+  stream->is_batch = message.is(rpc::Kind::batch);
+  if (stream->is_initialize && initialized_) {
+    const Refusal refusal{400, rpc::kInvalidRequest, "Invalid Request: the session is already initialized"};
+    return stream->exchange->respond(to_response(refusal, message.id()));
   }
-  if (!stream->accepts.json && !stream->accepts.events) {
-    const Refusal neither{406, kRefused,
+  if (!stream->accepted_types.json && !stream->accepted_types.events) {
+    const Refusal refusal{406, kRefused,
                           "Not Acceptable: Accept lists neither application/json nor text/event-stream"};
-    return stream->exchange->respond(refuse(neither, message.id()));
+    return stream->exchange->respond(to_response(refusal, message.id()));
   }
   if (!register_requests(stream, message)) return;
-  if (stream->waiting > 0 && !stream->initializes) used_ = true;
-  if (stream->waiting == 0 && stream->answers.empty()) {
+  if (stream->pending_request_count > 0 && !stream->is_initialize) has_had_request_ = true;
+  if (stream->pending_request_count == 0 && stream->responses.empty()) {
     stream->exchange->respond(http::Response(202));
-    return take_in(message);
+    return deliver_messages_of(message);
   }
-  // A client that wants events and nothing else can have them from the start.
-  if (!stream->accepts.json && stream->accepts.events && !stream->initializes) start_events(stream);
-  if (stream->waiting == 0) return answer_at_once(stream);  // a batch of nothing but nonsense
-  stream->since = last_used_;
-  // Its requests may go on without this exchange, so whoever serves them charges them.
-  if (stream->exchange) stream->exchange->release_charge();
-  take_in(message);
+  // If the client accepts only event streams, the response is one from the start.
+  if (!stream->accepted_types.json && stream->accepted_types.events && !stream->is_initialize)
+    start_event_stream(stream);
+  if (stream->pending_request_count == 0)
+    return send_collected_responses(stream);  // the batch has only malformed messages
+  stream->received_at = last_used_;
+  // The requests may outlive this exchange, so the peer that serves them charges their bytes from now on.
+  if (stream->exchange) stream->exchange->release_body_charge();
+  deliver_messages_of(message);
 }
 
-// Notes which requests this POST waits for. Two at a time cannot have the same id.
-bool LegacySession::register_requests(const StreamPtr& stream, const rpc::Message& message) {
+bool LegacySession::register_requests(const ResponseStreamPtr& stream, const rpc::Message& message) {
   std::optional<Refusal> problem;
   std::string_view bad_id;
-  each_message(message, [&](const rpc::Message& one) {
-    if (one.is(rpc::Kind::malformed)) {
-      const rpc::WireError error = rpc::to_wire(one.problem());
-      const std::string_view id = one.id() == "null" ? std::string_view() : one.id();
-      stream->answers.push_back(rpc::make_error(id, error.code, error.message, error.data));
+  each_message(message, [&](const rpc::Message& element) {
+    if (element.is(rpc::Kind::malformed)) {
+      const rpc::WireError error = rpc::to_wire(element.problem());
+      const std::string_view id = element.id() == "null" ? std::string_view() : element.id();
+      stream->responses.push_back(rpc::make_error(id, error.code, error.message, error.data));
     }
-    if (!one.is(rpc::Kind::request) || problem) return;
-    if (one.id() == "null") {
+    if (!element.is(rpc::Kind::request) || problem) return;
+    if (element.id() == "null") {
       problem = Refusal{400, rpc::kInvalidRequest, "Invalid Request: a null id is not allowed"};
-    } else if (by_request_.try_emplace(std::string(one.id()), stream).second) {
-      ++stream->waiting;
+    } else if (streams_by_request_.try_emplace(std::string(element.id()), stream).second) {
+      ++stream->pending_request_count;
     } else {
-      problem = Refusal{400, rpc::kInvalidRequest, "Invalid Request: a request with this id is under way"};
-      bad_id = one.id();
+      problem = Refusal{400, rpc::kInvalidRequest, "Invalid Request: a request with this id is in progress"};
+      bad_id = element.id();
     }
   });
   if (!problem) return true;
-  std::erase_if(by_request_, [&](const auto& entry) { return entry.second == stream; });
-  stream->exchange->respond(refuse(*problem, bad_id));
+  std::erase_if(streams_by_request_, [&](const auto& entry) { return entry.second == stream; });
+  stream->exchange->respond(to_response(*problem, bad_id));
   return false;
 }
 
-// Hands it to whoever serves the session.
-void LegacySession::take_in(const rpc::Message& message) {
-  each_message(message, [&](const rpc::Message& one) {
-    if (!one.is(rpc::Kind::malformed)) deliver(one);
+void LegacySession::deliver_messages_of(const rpc::Message& message) {
+  each_message(message, [&](const rpc::Message& element) {
+    if (!element.is(rpc::Kind::malformed)) deliver(element);
   });
   wake_receiver();
-  each_message(message, [&](const rpc::Message& one) { hear_cancelled(one); });
+  each_message(message, [&](const rpc::Message& element) { handle_cancelled_notification(element); });
 }
 
-// A cancelled request is not answered, so its stream would never end by itself.
-void LegacySession::hear_cancelled(const rpc::Message& message) {
+// A request that the client has cancelled gets no response, so its stream is ended here.
+void LegacySession::handle_cancelled_notification(const rpc::Message& message) {
   if (!message.is(rpc::Kind::notification) || message.method() != "notifications/cancelled") return;
-  forget_request(std::string(message.param("requestId").text()));
+  remove_request(std::string(message.param("requestId").text()));
 }
 
-void LegacySession::forget_request(const std::string& id) {
-  const auto found = by_request_.find(id);
-  if (found == by_request_.end()) return;
-  const StreamPtr stream = found->second;
-  by_request_.erase(found);
-  if (--stream->waiting > 0) return;
-  if (stream->started || stream->answers.empty()) {
-    finish(stream);
+// Removes a request that gets no response. Ends its stream if that was the last request of the POST.
+void LegacySession::remove_request(const std::string& id) {
+  const auto found = streams_by_request_.find(id);
+  if (found == streams_by_request_.end()) return;
+  const ResponseStreamPtr stream = found->second;
+  streams_by_request_.erase(found);
+  if (--stream->pending_request_count > 0) return;
+  if (stream->streaming || stream->responses.empty()) {
+    finish_stream(stream);
   } else {
-    answer_at_once(stream);
+    send_collected_responses(stream);
   }
 }
 
-// ---- messages to the client -----------------------------------------------------------------------------
+// ---- messages to the client ----------------------------------------------------------------------------
 
-Result<void> LegacySession::enqueue(const rpc::Rope& message, Waiter* waiter, Concerning concerning) {
-  ++sent_;
+Result<void> LegacySession::enqueue(const rpc::Rope& message, WriteWaiter* waiter,
+                                    RelatedRequest related_request) {
+  ++sent_count_;
   if (waiter) {
-    waiter->until = sent_;
-    loop().post([self = shared_from_this(), position = sent_] {
+    waiter->until = sent_count_;
+    loop().post([self = shared_from_this(), position = sent_count_] {
       static_cast<LegacySession&>(*self).notify_written(position);
     });
   }
-  const auto found = by_request_.find(std::string(concerning.request));
-  if (found == by_request_.end()) {
-    // An answer nobody waits for any more goes nowhere; everything else goes to the standalone stream.
-    if (!concerning.answers) say(nullptr, message);
+  const auto found = streams_by_request_.find(std::string(related_request.id));
+  if (found == streams_by_request_.end()) {
+    // The message belongs to no request in progress. A response is dropped, because its request was cancelled
+    // or timed out; all other messages are sent on the standalone stream.
+    if (!related_request.message_is_response) send_server_message(nullptr, message);
     return {};
   }
-  const StreamPtr stream = found->second;
-  if (concerning.answers) {
-    by_request_.erase(found);
-    answer(stream, message);
+  const ResponseStreamPtr stream = found->second;
+  if (related_request.message_is_response) {
+    streams_by_request_.erase(found);
+    send_response(stream, message);
   } else {
-    say(can_say(*stream) ? stream : nullptr, message);
+    send_server_message(can_stream(*stream) ? stream : nullptr, message);
   }
   return {};
 }
 
-// Whether there is, or was, a stream of events that the client knows of.
-bool LegacySession::can_say(const Stream& stream) const {
-  return stream.started ||
-         (stream.accepts.events && !stream.initializes && stream.exchange && !stream.exchange->gone());
+bool LegacySession::can_stream(const ResponseStream& stream) const {
+  return stream.streaming || (stream.accepted_types.events && !stream.is_initialize && stream.exchange &&
+                              !stream.exchange->disconnected());
 }
 
-// Something that is no answer; without a stream it is for the standalone one.
-void LegacySession::say(const StreamPtr& stream, const rpc::Rope& message) {
+void LegacySession::send_server_message(const ResponseStreamPtr& stream, const rpc::Rope& message) {
   if (stream) {
-    if (!stream->started) start_events(stream);
+    if (!stream->streaming) start_event_stream(stream);
     return send_event(stream, message);
   }
-  const EventStore::Place place = store_.next(0);
-  http::sse::Parts event = http::sse::message(message, EventStore::id_of(place));
-  store_.keep(place, event);
-  if (!standalone_ || !standalone_->exchange) return;
-  told_ = place.event;
-  standalone_->quiet = false;
-  const std::shared_ptr<http::Exchange> exchange = standalone_->exchange;  // writing may find it gone
+  const EventStore::EventId event_id = store_.allocate_id(0);
+  http::sse::EncodedEvent event = http::sse::message_event(message, EventStore::format_id(event_id));
+  store_.add(event_id, event);
+  if (!standalone_stream_ || !standalone_stream_->exchange) return;
+  last_sent_standalone_event_ = event_id.event;
+  standalone_stream_->idle_since_tick = false;
+  // A copy, because write() may clear the member.
+  const std::shared_ptr<http::Exchange> exchange = standalone_stream_->exchange;
   exchange->write(std::move(event));
 }
 
-void LegacySession::answer(const StreamPtr& stream, const rpc::Rope& message) {
-  --stream->waiting;
-  if (stream->initializes && !learn_revision(message)) {
-    // It could not be begun: the client is told why, and there is no session.
-    stream->initializes = false;
-    stream->answers.push_back(message);
-    answer_at_once(stream);
+void LegacySession::send_response(const ResponseStreamPtr& stream, const rpc::Rope& message) {
+  --stream->pending_request_count;
+  if (stream->is_initialize && !read_negotiated_revision(message)) {
+    // The handshake failed: the client receives the error, and the session ends.
+    stream->is_initialize = false;
+    stream->responses.push_back(message);
+    send_collected_responses(stream);
     return close();
   }
-  if (stream->started) {
+  if (stream->streaming) {
     send_event(stream, message);
-    if (stream->waiting == 0) finish(stream);
+    if (stream->pending_request_count == 0) finish_stream(stream);
     return;
   }
-  if (!stream->batch && answers_with_json(*stream)) return respond(stream, message);
-  stream->answers.push_back(message);
-  if (stream->waiting == 0) answer_at_once(stream);
+  if (!stream->is_batch && responds_with_json(*stream)) return respond_with_json(stream, message);
+  stream->responses.push_back(message);
+  if (stream->pending_request_count == 0) send_collected_responses(stream);
 }
 
-// Whether a POST that has said nothing so far is answered with JSON: if the client takes it.
-bool LegacySession::answers_with_json(const Stream& stream) noexcept {
-  return !stream.started && (stream.accepts.json || !stream.accepts.events);
+// Returns whether the response to a POST is JSON: no event stream has been started, and the client accepts
+// JSON.
+bool LegacySession::responds_with_json(const ResponseStream& stream) noexcept {
+  return !stream.streaming && (stream.accepted_types.json || !stream.accepted_types.events);
 }
 
-void LegacySession::respond(const StreamPtr& stream, const rpc::Rope& answer) {
+void LegacySession::respond_with_json(const ResponseStreamPtr& stream, const rpc::Rope& body) {
   const std::shared_ptr<http::Exchange> exchange = std::move(stream->exchange);
   if (!exchange) return;
-  http::Response response = http::json_response(200, answer);
-  if (stream->initializes) response.headers.add(mcp::kSessionHeader, id_);
+  http::Response response = http::json_response(200, body);
+  if (stream->is_initialize) response.headers.add(mcp::kSessionHeader, id_);
   exchange->respond(std::move(response));
 }
 
-// All answers of a POST that has said nothing so far.
-void LegacySession::answer_at_once(const StreamPtr& stream) {
-  if (answers_with_json(*stream))
-    return respond(stream, stream->batch ? array_of(stream->answers) : stream->answers.front());
-  if (!stream->started) start_events(stream);
-  for (const rpc::Rope& one : stream->answers) send_event(stream, one);
-  finish(stream);
+// Sends the collected responses to the requests of a POST, as JSON or as events.
+void LegacySession::send_collected_responses(const ResponseStreamPtr& stream) {
+  if (responds_with_json(*stream))
+    return respond_with_json(stream,
+                             stream->is_batch ? batch_of(stream->responses) : stream->responses.front());
+  if (!stream->streaming) start_event_stream(stream);
+  for (const rpc::Rope& response : stream->responses) send_event(stream, response);
+  finish_stream(stream);
 }
 
-// The answer to initialize says which revision was agreed on; an error says that none was.
-bool LegacySession::learn_revision(const rpc::Rope& answer) {
-  const rpc::Message message = rpc::Message::parse(answer.joined());
+bool LegacySession::read_negotiated_revision(const rpc::Rope& response) {
+  const rpc::Message message = rpc::Message::parse(response.joined());
   if (!message.is(rpc::Kind::response)) return false;
   const auto version = message.indexed_result()["protocolVersion"].as_string();
   revision_ = mcp::revision_named(version.value_or("")).value_or(mcp::Revision::r2025_03_26);
@@ -243,229 +246,239 @@ bool LegacySession::learn_revision(const rpc::Rope& answer) {
   return true;
 }
 
-// ---- streams of events ----------------------------------------------------------------------------------
+// ---- event streams -------------------------------------------------------------------------------------
 
-http::Response LegacySession::head_of(const Stream& stream) const {
-  http::Response head = http::sse::head();
-  if (stream.initializes) head.headers.add(mcp::kSessionHeader, id_);
+http::Response LegacySession::event_stream_head(const ResponseStream& stream) const {
+  http::Response head = http::sse::response_head();
+  if (stream.is_initialize) head.headers.add(mcp::kSessionHeader, id_);
   return head;
 }
 
-void LegacySession::start_events(const StreamPtr& stream) {
-  stream->started = true;
-  stream->number = ++last_stream_;
-  by_number_.emplace(stream->number, stream);
-  attach(stream, std::move(stream->exchange));
-  // Only those that know what an event without data is for are sent one.
-  if (primes() && stream->exchange) {
-    const EventStore::Place place = store_.next(stream->number);
-    stream->exchange->write(http::sse::priming(EventStore::id_of(place), options_->retry));
+// Makes the response to a POST an event stream.
+void LegacySession::start_event_stream(const ResponseStreamPtr& stream) {
+  stream->streaming = true;
+  stream->number = ++last_stream_number_;
+  streams_by_number_.emplace(stream->number, stream);
+  attach_exchange(stream, std::move(stream->exchange));
+  if (sends_priming_events() && stream->exchange) {
+    const EventStore::EventId event_id = store_.allocate_id(stream->number);
+    stream->exchange->write(http::sse::priming_event(EventStore::format_id(event_id), options_->retry));
   }
 }
 
-// From now on that exchange has the stream's events.
-void LegacySession::attach(const StreamPtr& stream, std::shared_ptr<http::Exchange> exchange) {
-  if (!exchange || exchange->gone()) return;
+// Sends the head of an event stream on `exchange`. All further events of `stream` are sent on `exchange`.
+void LegacySession::attach_exchange(const ResponseStreamPtr& stream,
+                                    std::shared_ptr<http::Exchange> exchange) {
+  if (!exchange || exchange->disconnected()) return;
   stream->exchange = exchange;
-  exchange->when_gone([weak = std::weak_ptr<Stream>(stream), it = exchange.get()] {
-    const StreamPtr left = weak.lock();
-    if (left && left->exchange.get() == it) left->exchange = nullptr;
+  exchange->when_disconnected([weak = std::weak_ptr<ResponseStream>(stream), raw = exchange.get()] {
+    const ResponseStreamPtr self = weak.lock();
+    if (self && self->exchange.get() == raw) self->exchange = nullptr;
   });
-  exchange->start(head_of(*stream));
+  exchange->start(event_stream_head(*stream));
 }
 
-void LegacySession::send_event(const StreamPtr& stream, const rpc::Rope& message) {
-  const EventStore::Place place = store_.next(stream->number);
-  http::sse::Parts event = http::sse::message(message, EventStore::id_of(place));
-  store_.keep(place, event);
-  stream->quiet = false;
-  const std::shared_ptr<http::Exchange> exchange = stream->exchange;  // writing may find it gone
+void LegacySession::send_event(const ResponseStreamPtr& stream, const rpc::Rope& message) {
+  const EventStore::EventId event_id = store_.allocate_id(stream->number);
+  http::sse::EncodedEvent event = http::sse::message_event(message, EventStore::format_id(event_id));
+  store_.add(event_id, event);
+  stream->idle_since_tick = false;
+  const std::shared_ptr<http::Exchange> exchange = stream->exchange;  // write() may clear the member
   if (exchange) exchange->write(std::move(event));
 }
 
-// Nothing more will be sent on it. The client can come back for its events for finished_stream_grace.
-void LegacySession::finish(const StreamPtr& stream) {
+// Ends a stream on which no more events will be sent. A client that has lost the connection can still resume
+// it for finished_stream_grace.
+void LegacySession::finish_stream(const ResponseStreamPtr& stream) {
   if (stream->number != 0) {
-    by_number_.erase(stream->number);
+    streams_by_number_.erase(stream->number);
     const Clock::time_point now = Clock::now();
-    store_.end(stream->number, now);
+    store_.end_stream(stream->number, now);
     store_.drop_ended(now - options_->finished_stream_grace);
   }
   const std::shared_ptr<http::Exchange> exchange = std::move(stream->exchange);
   if (!exchange) return;
-  if (!stream->started && stream->accepts.events) {
-    exchange->start(http::sse::head());  // an answer without an answer: the request was cancelled
+  if (!stream->streaming && stream->accepted_types.events) {
+    exchange->start(http::sse::response_head());  // an empty stream, because the request was cancelled
     exchange->finish();
-  } else if (!stream->started) {
+  } else if (!stream->streaming) {
     exchange->respond(http::Response(202));
   } else {
     exchange->finish();
   }
 }
 
-void LegacySession::close_stream_of(std::string_view request) {
-  const auto found = by_request_.find(std::string(request));
-  if (found == by_request_.end() || !primes() || !can_say(*found->second)) return;
-  const StreamPtr stream = found->second;
-  if (!stream->started) start_events(stream);
+void LegacySession::close_request_stream(std::string_view request_id) {
+  const auto found = streams_by_request_.find(std::string(request_id));
+  if (found == streams_by_request_.end() || !sends_priming_events() || !can_stream(*found->second)) return;
+  const ResponseStreamPtr stream = found->second;
+  if (!stream->streaming) start_event_stream(stream);
   const std::shared_ptr<http::Exchange> exchange = std::move(stream->exchange);
   if (exchange) exchange->finish();
 }
 
-// ---- GET: the standalone stream, and coming back --------------------------------------------------------
+// ---- GET: the standalone stream, and resumption --------------------------------------------------------
 
-void LegacySession::take_get(std::shared_ptr<http::Exchange> exchange, bool ending) {
+void LegacySession::handle_get(std::shared_ptr<http::Exchange> exchange, bool draining) {
   const auto self = shared_from_this();
   last_used_ = Clock::now();
   const http::Headers& headers = exchange->request().headers;
-  if (!accepts_of(headers).events)
+  if (!accepted_types(headers).events)
     return exchange->respond(
-        refuse(Refusal{406, kRefused, "Not Acceptable: Accept does not list text/event-stream"}));
+        to_response(Refusal{406, kRefused, "Not Acceptable: Accept does not list text/event-stream"}));
   if (headers.has("Last-Event-ID")) {
-    const std::optional<EventStore::Place> place = EventStore::read_id(headers.get("Last-Event-ID"));
-    const auto events = place ? store_.after(*place) : std::nullopt;
+    const std::optional<EventStore::EventId> last_event = EventStore::parse_id(headers.get("Last-Event-ID"));
+    const auto events = last_event ? store_.events_after(*last_event) : std::nullopt;
     if (!events)
       return exchange->respond(
-          refuse(Refusal{400, kRefused, "Bad Request: Last-Event-ID names no event of this session"}));
-    if (ending && place->stream == 0) return exchange->respond(refuse(shutting_down()));
-    return resume(std::move(exchange), *place, *events);
+          to_response(Refusal{400, kRefused, "Bad Request: Last-Event-ID names no event of this session"}));
+    if (draining && last_event->stream == 0) return exchange->respond(to_response(shutting_down_refusal()));
+    return resume_stream(std::move(exchange), *last_event, *events);
   }
-  if (ending) return exchange->respond(refuse(shutting_down()));
-  if (standalone_ && standalone_->exchange)
+  if (draining) return exchange->respond(to_response(shutting_down_refusal()));
+  if (standalone_stream_ && standalone_stream_->exchange)
     return exchange->respond(
-        refuse(Refusal{409, kRefused, "Conflict: there is a stream for this session already"}));
-  open_standalone(std::move(exchange));
+        to_response(Refusal{409, kRefused, "Conflict: the session already has a standalone stream"}));
+  open_standalone_stream(std::move(exchange));
 }
 
-void LegacySession::open_standalone(std::shared_ptr<http::Exchange> exchange) {
-  standalone_ = std::make_shared<Stream>();
-  standalone_->started = true;
-  attach(standalone_, std::move(exchange));
-  if (!standalone_->exchange) return;
-  store_.begin(0);
-  const EventStore::Place so_far{0, told_};
-  const std::vector<http::sse::Parts> kept = store_.left_after(so_far);
-  if (primes()) {
-    // The id to come back with stands before what is replayed, so it names the event before.
-    standalone_->exchange->write(http::sse::priming(EventStore::id_of(so_far), options_->retry));
+void LegacySession::open_standalone_stream(std::shared_ptr<http::Exchange> exchange) {
+  standalone_stream_ = std::make_shared<ResponseStream>();
+  standalone_stream_->streaming = true;
+  attach_exchange(standalone_stream_, std::move(exchange));
+  if (!standalone_stream_->exchange) return;
+  store_.add_stream(0);
+  const EventStore::EventId last_sent{0, last_sent_standalone_event_};
+  const std::vector<http::sse::EncodedEvent> unsent = store_.retained_events_after(last_sent);
+  if (sends_priming_events()) {
+    // The priming event precedes the events that have not been sent, so its id is that of the last sent
+    // event.
+    standalone_stream_->exchange->write(
+        http::sse::priming_event(EventStore::format_id(last_sent), options_->retry));
   }
-  told_ = store_.last(0);
-  replay(standalone_, kept);
+  last_sent_standalone_event_ = store_.last_event_number(0);
+  replay(standalone_stream_, unsent);
 }
 
-void LegacySession::resume(std::shared_ptr<http::Exchange> exchange, EventStore::Place place,
-                           const std::vector<http::sse::Parts>& events) {
-  StreamPtr stream = standalone_;
-  if (place.stream != 0) {
-    const auto found = by_number_.find(place.stream);
-    stream = found == by_number_.end() ? nullptr : found->second;
+void LegacySession::resume_stream(std::shared_ptr<http::Exchange> exchange, EventStore::EventId last_event,
+                                  const std::vector<http::sse::EncodedEvent>& events) {
+  ResponseStreamPtr stream = standalone_stream_;
+  if (last_event.stream != 0) {
+    const auto found = streams_by_number_.find(last_event.stream);
+    stream = found == streams_by_number_.end() ? nullptr : found->second;
   } else {
-    told_ = store_.last(0);
+    last_sent_standalone_event_ = store_.last_event_number(0);
   }
-  const bool goes_on = stream != nullptr || place.stream == 0;
+  const bool finished = stream == nullptr && last_event.stream != 0;
   if (!stream) {
-    stream = std::make_shared<Stream>();
-    stream->started = true;
-    if (place.stream == 0) standalone_ = stream;
+    stream = std::make_shared<ResponseStream>();
+    stream->streaming = true;
+    if (last_event.stream == 0) standalone_stream_ = stream;
   }
-  // Whoever had it before has lost it, whether they know or not.
-  if (const std::shared_ptr<http::Exchange> before = std::move(stream->exchange)) before->finish();
-  attach(stream, std::move(exchange));
+  // The client resumes the stream, so its previous connection is lost, even if the server has not detected
+  // that yet.
+  if (const std::shared_ptr<http::Exchange> previous = std::move(stream->exchange)) previous->finish();
+  attach_exchange(stream, std::move(exchange));
   replay(stream, events);
-  if (!goes_on) finish(stream);
+  if (finished) finish_stream(stream);
 }
 
-void LegacySession::replay(const StreamPtr& stream, const std::vector<http::sse::Parts>& events) {
-  for (const http::sse::Parts& event : events) {
+void LegacySession::replay(const ResponseStreamPtr& stream,
+                           const std::vector<http::sse::EncodedEvent>& events) {
+  for (const http::sse::EncodedEvent& event : events) {
     const std::shared_ptr<http::Exchange> exchange = stream->exchange;
     if (exchange) exchange->write(event);
   }
 }
 
-void LegacySession::end_standalone() {
-  if (!standalone_) return;
-  if (const std::shared_ptr<http::Exchange> exchange = std::move(standalone_->exchange)) exchange->finish();
+void LegacySession::end_standalone_stream() {
+  if (!standalone_stream_) return;
+  if (const std::shared_ptr<http::Exchange> exchange = std::move(standalone_stream_->exchange))
+    exchange->finish();
 }
 
-// ---- the end --------------------------------------------------------------------------------------------
+// ---- end of the session --------------------------------------------------------------------------------
 
-void LegacySession::take_delete(const std::shared_ptr<http::Exchange>& exchange) {
+void LegacySession::handle_delete(const std::shared_ptr<http::Exchange>& exchange) {
   close();
   exchange->respond(http::Response(200));
 }
 
 void LegacySession::release() {
-  if (ended_) std::exchange(ended_, nullptr)(id_);
-  end_standalone();
-  auto under_way = std::exchange(by_request_, {});
-  for (const auto& [id, stream] : under_way) {
+  if (on_ended_) std::exchange(on_ended_, nullptr)(id_);
+  end_standalone_stream();
+  auto in_progress = std::exchange(streams_by_request_, {});
+  for (const auto& [id, stream] : in_progress) {
     const std::shared_ptr<http::Exchange> exchange = std::move(stream->exchange);
     if (!exchange) continue;
-    if (stream->started) {
+    if (stream->streaming) {
       exchange->finish();
     } else {
-      exchange->respond(refuse(session_over(), stream->batch ? std::string_view() : std::string_view(id)));
+      exchange->respond(to_response(session_not_found_refusal(),
+                                    stream->is_batch ? std::string_view() : std::string_view(id)));
     }
   }
-  by_number_.clear();
+  streams_by_number_.clear();
 }
 
-bool LegacySession::idle() const noexcept {
-  return by_request_.empty() && !(standalone_ && standalone_->exchange);
+bool LegacySession::is_idle() const noexcept {
+  return streams_by_request_.empty() && !(standalone_stream_ && standalone_stream_->exchange);
 }
 
-void LegacySession::tick(Clock::time_point now) {
+void LegacySession::on_tick(Clock::time_point now) {
   const auto self = shared_from_this();
   store_.drop_ended(now - options_->finished_stream_grace);
-  if (!idle()) {
+  if (!is_idle()) {
     last_used_ = now;
   } else if (now - last_used_ > options_->session_idle) {
     options_->log.debug("session ended: session_idle passed", {{"session", description()}});
     return close();
   }
-  if (options_->request_timeout.count() > 0) time_out(now);
-  become_streams(now);
-  std::vector<std::shared_ptr<http::Exchange>> quiet;
-  const auto look_at = [&](Stream& stream) {
-    if (stream.exchange && std::exchange(stream.quiet, true)) quiet.push_back(stream.exchange);
+  if (options_->request_timeout.count() > 0) time_out_requests(now);
+  stream_slow_responses(now);
+  std::vector<std::shared_ptr<http::Exchange>> idle_exchanges;
+  const auto collect_idle = [&](ResponseStream& stream) {
+    if (stream.exchange && std::exchange(stream.idle_since_tick, true))
+      idle_exchanges.push_back(stream.exchange);
   };
-  if (standalone_) look_at(*standalone_);
-  for (const auto& [number, stream] : by_number_) look_at(*stream);
-  for (const auto& exchange : quiet) exchange->write(http::sse::comment());
+  if (standalone_stream_) collect_idle(*standalone_stream_);
+  for (const auto& [number, stream] : streams_by_number_) collect_idle(*stream);
+  for (const auto& exchange : idle_exchanges) exchange->write(http::sse::keep_alive_comment());
 }
 
-// What lies between us and the client may take a long silence for the end; a stream can be kept alive, and
-// come back to.
-void LegacySession::become_streams(Clock::time_point now) {
-  std::vector<StreamPtr> slow;
-  for (const auto& [id, stream] : by_request_) {
-    if (!stream->started && now - stream->since > options_->keep_alive && can_say(*stream))
-      slow.push_back(stream);
+// Makes each response that takes longer than keep_alive an event stream: a proxy may close a connection that
+// is idle for too long, but an event stream can be kept alive with comments, and can be resumed.
+void LegacySession::stream_slow_responses(Clock::time_point now) {
+  std::vector<ResponseStreamPtr> slow_streams;
+  for (const auto& [id, stream] : streams_by_request_) {
+    if (!stream->streaming && now - stream->received_at > options_->keep_alive && can_stream(*stream))
+      slow_streams.push_back(stream);
   }
-  for (const StreamPtr& stream : slow) {
-    if (!stream->started) start_events(stream);
+  for (const ResponseStreamPtr& stream : slow_streams) {
+    if (!stream->streaming) start_event_stream(stream);
   }
 }
 
-// Whoever serves it is told to stop, and the client that it need not wait.
-void LegacySession::time_out(Clock::time_point now) {
-  std::vector<std::string> late;
-  for (const auto& [id, stream] : by_request_) {
-    if (now - stream->since > options_->request_timeout) late.push_back(id);
+// Cancels each request that has taken longer than request_timeout, and responds to it with an error.
+void LegacySession::time_out_requests(Clock::time_point now) {
+  std::vector<std::string> late_ids;
+  for (const auto& [id, stream] : streams_by_request_) {
+    if (now - stream->received_at > options_->request_timeout) late_ids.push_back(id);
   }
-  const std::string why =
-      "no answer within request_timeout (" + std::to_string(options_->request_timeout.count()) + " ms)";
-  for (const std::string& id : late) {
-    const auto found = by_request_.find(id);
-    if (found == by_request_.end()) continue;
-    const StreamPtr stream = found->second;
-    by_request_.erase(found);
-    options_->log.warning("request_timeout passed", {{"session", description()}, {"id", id}});
+  const std::string message =
+      "no response within request_timeout (" + std::to_string(options_->request_timeout.count()) + " ms)";
+  for (const std::string& id : late_ids) {
+    const auto found = streams_by_request_.find(id);
+    if (found == streams_by_request_.end()) continue;
+    const ResponseStreamPtr stream = found->second;
+    streams_by_request_.erase(found);
+    options_->log.warning("request timed out: request_timeout exceeded",
+                          {{"session", description()}, {"id", id}});
     json::Writer params;
-    params.begin_object().key("requestId").raw(id).key("reason").string(why).end_object();
+    params.begin_object().key("requestId").raw(id).key("reason").string(message).end_object();
     const rpc::Rope cancel = rpc::make_notification("notifications/cancelled", params.finish());
     deliver(rpc::Message::parse(cancel.joined()));
-    answer(stream, rpc::make_error(id, rpc::kInternalError, why));
+    send_response(stream, rpc::make_error(id, rpc::kInternalError, message));
     wake_receiver();
   }
 }

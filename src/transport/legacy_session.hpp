@@ -1,7 +1,11 @@
-// LegacySession: a client of the legacy era over Streamable HTTP, as a connection. Its messages come in by
-// POST; what is said about a request goes back on the answer to that POST, everything else on the stream the
-// client opens with GET. Events are kept for clients that lose a stream and come back: those of a finished
-// stream for finished_stream_grace, the others within the budget of the store. Private to the layer.
+// LegacySession: a legacy session over Streamable HTTP; it is not the older HTTP+SSE (see
+// http_sse_session.hpp).
+//
+// It serves revisions 2025-03-26 to 2025-11-25. The client POSTs its messages. Messages to the client that
+// belong to one of its requests are sent in the response to the POST of that request, all others on the
+// standalone stream, which the client opens with GET. Events are retained, so that a client can resume an
+// interrupted stream: those of a finished stream for finished_stream_grace, the others as long as the limits
+// of the EventStore allow. Private to src/transport.
 #pragma once
 
 #include <functional>
@@ -19,105 +23,120 @@
 
 namespace fairlead::transport {
 
-class LegacySession final : public Connection, public Ticked {
+class LegacySession final : public Connection, public TickListener {
  public:
-  // Called once, when the session is over: nobody shall find it any more.
-  using Ended = std::function<void(const std::string& id)>;
+  // Called once, when the session ends. The endpoint removes the session from its table.
+  using EndedCallback = std::function<void(const std::string& id)>;
 
   LegacySession(Loop& loop, std::string id, PrincipalPtr principal,
-                std::shared_ptr<const EndpointOptions> options, std::shared_ptr<EventStore::Total> total,
-                Ended ended);
+                std::shared_ptr<const EndpointOptions> options,
+                std::shared_ptr<EventStore::SharedBudget> shared_budget, EndedCallback on_ended);
 
-  // Charges the client with its requests and its kept events. Call it before the session serves.
+  // Charges requests and retained events to the client with this account. Call it before the first request.
   void charge_to(const std::shared_ptr<ByteAccount>& account) {
     set_account(account);
     store_.charge_to(account);
   }
 
   const std::string& id() const noexcept { return id_; }
-  // All its requests are those of this principal.
+  // Returns the principal that created the session; only its requests are accepted.
   const PrincipalPtr& principal() const noexcept { return principal_; }
 
-  // A POST that has been judged to be of the legacy era. The first one is `initialize`.
-  void take_post(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message);
-  // `ending`: the standalone stream is refused; the streams of requests can still be resumed.
-  void take_get(std::shared_ptr<http::Exchange> exchange, bool ending);
-  void take_delete(const std::shared_ptr<http::Exchange>& exchange);
+  // Handles a POST with one message or a batch. REQUIRES: the message of the first POST is `initialize`.
+  void handle_post(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message);
+  // Opens the standalone stream or, if the GET has a Last-Event-ID, resumes the stream that it names. If
+  // `draining`, responds with 503 for the standalone stream; the streams of requests can still be resumed.
+  void handle_get(std::shared_ptr<http::Exchange> exchange, bool draining);
+  // Ends the session at the request of the client.
+  void handle_delete(const std::shared_ptr<http::Exchange>& exchange);
 
-  void tick(Clock::time_point now) override;
-  // Nothing is under way and no stream is open.
-  bool idle() const noexcept;
-  // It has had a request since its handshake.
-  bool used() const noexcept { return used_; }
+  void on_tick(Clock::time_point now) override;
+  // Returns whether no request is in progress and the standalone stream is not open.
+  bool is_idle() const noexcept;
+  // Returns whether the session has had a request other than `initialize`.
+  bool has_had_request() const noexcept { return has_had_request_; }
   Clock::time_point last_used() const noexcept { return last_used_; }
-  // Ends the stream that nothing else would end; requests under way go on.
-  void end_standalone();
+  // Ends the standalone stream, which would otherwise stay open until the client closes it. Requests in
+  // progress continue.
+  void end_standalone_stream();
 
-  std::size_t backlog() const noexcept override { return 0; }  // answers are bounded where they are written
+  // Always 0, because the HTTP server limits the backlog of each response.
+  std::size_t backlog() const noexcept override { return 0; }
   std::string description() const override { return "session " + id_.substr(0, 8); }
-  void close_stream_of(std::string_view request) override;
+  void close_request_stream(std::string_view request_id) override;
 
  private:
-  // The answer to one POST, or the stream of a GET.
-  struct Stream {
-    std::shared_ptr<http::Exchange> exchange;  // null: nobody listens just now
-    Accepts accepts;
-    bool initializes = false;
-    bool batch = false;
-    bool started = false;      // as a stream of events
-    bool quiet = false;        // nothing was sent since the last tick
-    std::uint64_t number = 0;  // once it has events
-    std::size_t waiting = 0;   // requests that are not answered yet
-    std::vector<rpc::Rope> answers;
-    Clock::time_point since;
+  // The response to one POST, or the standalone stream. A client can resume it with another exchange.
+  struct ResponseStream {
+    std::shared_ptr<http::Exchange> exchange;  // null: the client is not connected to this stream
+    AcceptedTypes accepted_types;
+    bool is_initialize = false;
+    bool is_batch = false;
+    bool streaming = false;                 // the head of an event stream has been sent
+    bool idle_since_tick = false;           // nothing was sent since the last tick
+    std::uint64_t number = 0;               // in event ids; 0: the standalone stream, or not streaming yet
+    std::size_t pending_request_count = 0;  // requests of the POST that have no response yet
+    std::vector<rpc::Rope>
+        responses;  // responses that are collected until all are there; not used when streaming
+    Clock::time_point received_at;  // when the POST was received
   };
-  using StreamPtr = std::shared_ptr<Stream>;
+  using ResponseStreamPtr = std::shared_ptr<ResponseStream>;
 
-  Result<void> enqueue(const rpc::Rope& message, Waiter* waiter, Concerning concerning) override;
+  Result<void> enqueue(const rpc::Rope& message, WriteWaiter* waiter,
+                       RelatedRequest related_request) override;
   std::uint64_t position_at_backlog(std::size_t) const noexcept override { return 0; }
-  void want_input() override {}
+  void request_input() override {}
   void release() override;
 
-  bool register_requests(const StreamPtr& stream, const rpc::Message& message);
-  void take_in(const rpc::Message& message);
-  void hear_cancelled(const rpc::Message& message);
-  void forget_request(const std::string& id);
+  // Adds the requests of a POST to streams_by_request_, and an error response to `stream` for each malformed
+  // message of a batch. If the id of a request is null or already in use, rejects the POST and returns false.
+  bool register_requests(const ResponseStreamPtr& stream, const rpc::Message& message);
+  // Delivers the message, or the messages of a batch, to the receiver of this connection. Then ends the
+  // streams of requests that these messages cancel.
+  void deliver_messages_of(const rpc::Message& message);
+  void handle_cancelled_notification(const rpc::Message& message);
+  void remove_request(const std::string& id);
 
-  bool can_say(const Stream& stream) const;
-  void say(const StreamPtr& stream, const rpc::Rope& message);
-  void answer(const StreamPtr& stream, const rpc::Rope& message);
-  static bool answers_with_json(const Stream& stream) noexcept;
-  void respond(const StreamPtr& stream, const rpc::Rope& answer);
-  void answer_at_once(const StreamPtr& stream);
-  bool learn_revision(const rpc::Rope& answer);
-  void start_events(const StreamPtr& stream);
-  void send_event(const StreamPtr& stream, const rpc::Rope& message);
-  void finish(const StreamPtr& stream);
-  void replay(const StreamPtr& stream, const std::vector<http::sse::Parts>& events);
-  void open_standalone(std::shared_ptr<http::Exchange> exchange);
-  void resume(std::shared_ptr<http::Exchange> exchange, EventStore::Place place,
-              const std::vector<http::sse::Parts>& events);
-  void attach(const StreamPtr& stream, std::shared_ptr<http::Exchange> exchange);
-  void time_out(Clock::time_point now);
-  void become_streams(Clock::time_point now);
-  bool primes() const noexcept { return revision_ >= mcp::Revision::r2025_11_25; }
-  http::Response head_of(const Stream& stream) const;
+  // Returns whether the response is an event stream or can still become one.
+  bool can_stream(const ResponseStream& stream) const;
+  // Sends a request or notification of the server on `stream`; on the standalone stream if `stream` is null.
+  void send_server_message(const ResponseStreamPtr& stream, const rpc::Rope& message);
+  void send_response(const ResponseStreamPtr& stream, const rpc::Rope& message);
+  static bool responds_with_json(const ResponseStream& stream) noexcept;
+  void respond_with_json(const ResponseStreamPtr& stream, const rpc::Rope& body);
+  void send_collected_responses(const ResponseStreamPtr& stream);
+  // Stores the revision in the response to `initialize`. Returns false if the response is an error.
+  bool read_negotiated_revision(const rpc::Rope& response);
+  void start_event_stream(const ResponseStreamPtr& stream);
+  void send_event(const ResponseStreamPtr& stream, const rpc::Rope& message);
+  void finish_stream(const ResponseStreamPtr& stream);
+  void replay(const ResponseStreamPtr& stream, const std::vector<http::sse::EncodedEvent>& events);
+  void open_standalone_stream(std::shared_ptr<http::Exchange> exchange);
+  void resume_stream(std::shared_ptr<http::Exchange> exchange, EventStore::EventId last_event,
+                     const std::vector<http::sse::EncodedEvent>& events);
+  void attach_exchange(const ResponseStreamPtr& stream, std::shared_ptr<http::Exchange> exchange);
+  void time_out_requests(Clock::time_point now);
+  void stream_slow_responses(Clock::time_point now);
+  // Priming events (see http/sse.hpp) are part of revision 2025-11-25.
+  bool sends_priming_events() const noexcept { return revision_ >= mcp::Revision::r2025_11_25; }
+  http::Response event_stream_head(const ResponseStream& stream) const;
 
   std::string id_;
   PrincipalPtr principal_;
   std::shared_ptr<const EndpointOptions> options_;
-  Ended ended_;
-  mcp::Revision revision_ = mcp::Revision::r2025_03_26;  // negotiated
+  EndedCallback on_ended_;
+  mcp::Revision revision_ = mcp::Revision::r2025_03_26;  // the negotiated revision
   bool initialized_ = false;
-  bool used_ = false;
+  bool has_had_request_ = false;
   EventStore store_;
-  StreamPtr standalone_;
-  std::uint64_t told_ = 0;  // the last event of the standalone stream that was sent to somebody
-  std::uint64_t last_stream_ = 0;
-  std::unordered_map<std::string, StreamPtr> by_request_;   // by the id of a request under way
-  std::unordered_map<std::uint64_t, StreamPtr> by_number_;  // those with events that are not finished
+  ResponseStreamPtr standalone_stream_;
+  std::uint64_t last_sent_standalone_event_ = 0;  // newest event of the standalone stream that was sent
+  std::uint64_t last_stream_number_ = 0;          // number of the newest stream
+  std::unordered_map<std::string, ResponseStreamPtr> streams_by_request_;  // requests in progress, by id
+  // Event streams that are not finished.
+  std::unordered_map<std::uint64_t, ResponseStreamPtr> streams_by_number_;
   Clock::time_point last_used_ = Clock::now();
-  std::uint64_t sent_ = 0;
+  std::uint64_t sent_count_ = 0;  // messages that enqueue() was called with; a position for WriteWaiter
 };
 
 }  // namespace fairlead::transport

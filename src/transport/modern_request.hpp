@@ -1,5 +1,6 @@
-// ModernRequest: one request of the modern era and the answer to it: JSON, or events as soon as something is
-// said ahead of the answer. It leaves nothing behind. Private to the layer.
+// ModernRequest: one request of the modern era (revision 2026-07-28 and later) and its response. The response
+// is JSON; it is an event stream if a notification is sent before the result or if the request takes long.
+// Nothing is stored after the response. Private to src/transport.
 #pragma once
 
 #include <memory>
@@ -11,15 +12,16 @@
 
 namespace fairlead::transport {
 
-class ModernRequest final : public Standalone,
-                            public Ticked,
+class ModernRequest final : public StatelessRequest,
+                            public TickListener,
                             public std::enable_shared_from_this<ModernRequest> {
  public:
   ModernRequest(std::shared_ptr<http::Exchange> exchange, rpc::Message message,
                 const EndpointOptions& options);
 
-  // Starts it. What is not answered on the spot is looked after by `ticker`.
-  static void serve(const std::shared_ptr<ModernRequest>& request,
+  // Passes the request to the application. If the application does not respond at once, adds the request to
+  // `ticker`, which triggers keep-alive comments and the timeout.
+  static void start(const std::shared_ptr<ModernRequest>& request,
                     const std::shared_ptr<Application>& application, Ticker& ticker);
 
   const rpc::Message& message() const noexcept override { return message_; }
@@ -28,28 +30,29 @@ class ModernRequest final : public Standalone,
   Loop& loop() const noexcept override { return loop_; }
   void notify(rpc::Rope notification) override;
 
-  void tick(Clock::time_point now) override;
-  // Nobody waits for the answer any more, or nobody shall.
-  void give_up();
+  void on_tick(Clock::time_point now) override;
+  // Called when the client has disconnected. The token of stop() is set, and no response will be sent.
+  void cancel();
 
  private:
   static Task<void> run(std::shared_ptr<ModernRequest> self, std::shared_ptr<Application> application);
   void finish(const Answer& answer);
+  // Writes an event; makes the response an event stream if it is not one yet.
   void write_event(std::vector<Bytes> event);
-  void send_last(int status, const rpc::Rope& answer);
+  void send_response(int status, const rpc::Rope& response);
 
   Loop& loop_;
-  std::shared_ptr<http::Exchange> exchange_;  // until it is answered
+  std::shared_ptr<http::Exchange> exchange_;  // null after the response and after cancel()
   rpc::Message message_;
   PrincipalPtr principal_;
   Log log_;
   std::stop_source stop_;
   std::chrono::milliseconds timeout_;
   std::chrono::milliseconds keep_alive_;
-  Clock::time_point since_;
-  Accepts accepts_;
-  bool started_ = false;  // as a stream of events
-  bool quiet_ = false;    // nothing was sent since the last tick
+  Clock::time_point started_at_;
+  AcceptedTypes accepted_types_;
+  bool streaming_ = false;        // the head of an event stream has been sent
+  bool idle_since_tick_ = false;  // nothing was sent since the last tick
 };
 
 }  // namespace fairlead::transport

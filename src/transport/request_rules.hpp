@@ -1,5 +1,6 @@
-// The rules of MCP over HTTP for one request, sans I/O: which era it belongs to, and whether its headers and
-// its body agree, in the order in which the protocol wants refusals. Private to the layer.
+// Rules of MCP over HTTP for one request: which era the request belongs to (see docs/glossary.md), and
+// whether its headers match its body. If several rules are violated, the error is the one that the protocol
+// prescribes. Does no I/O. Private to src/transport.
 #pragma once
 
 #include <cstdint>
@@ -14,48 +15,56 @@
 
 namespace fairlead::transport {
 
+// The rejection of a request: an HTTP status and a JSON-RPC error.
 struct Refusal {
-  int status = 400;
-  std::int64_t code = 0;
+  int http_status = 400;
+  std::int64_t rpc_code = 0;
   std::string message;
-  std::string data{};  // raw JSON, empty when absent
+  std::string data{};  // `data` of the error as JSON text; empty: none
 };
 
-// Habits of legacy servers, which their clients know.
+// Error codes that legacy servers use by convention; their clients recognize them.
 inline constexpr std::int64_t kRefused = -32000;
-inline constexpr std::int64_t kNoSession = -32001;
+inline constexpr std::int64_t kSessionNotFound = -32001;
 
-// The answer that says so. The id is echoed if there is one; it is never null.
-http::Response refuse(const Refusal& refusal, std::string_view id = {});
+// Returns the HTTP response for a refusal. `id` is the id of the rejected request; the body of the response
+// has no id if `id` is empty or null.
+http::Response to_response(const Refusal& refusal, std::string_view id = {});
 
-Refusal shutting_down();
+Refusal session_not_found_refusal();
+Refusal shutting_down_refusal();
 
 enum class Era : std::uint8_t { legacy, modern };
 
-struct Verdict {
+// The era of a message, and the refusal if the message is rejected.
+struct Classification {
   Era era = Era::legacy;
   std::optional<Refusal> refusal;
 };
 
-// The arguments of a tool that travel as headers; null if there is no such tool, or none does.
-using HeaderParamsOf = std::function<mcp::HeaderParams(std::string_view tool)>;
+// Returns which arguments of a tool the client must repeat in headers; null if the tool is unknown or has no
+// such arguments.
+using HeaderParamsLookup = std::function<mcp::HeaderParams(std::string_view tool)>;
 
-// What to do with the message of a POST.
-Verdict judge(const http::Headers& headers, const rpc::Message& message, const HeaderParamsOf& params_of);
+// Classifies the message of a POST and checks it against the headers.
+Classification classify(const http::Headers& headers, const rpc::Message& message,
+                        const HeaderParamsLookup& header_params);
 
-// Whether the version header names a revision of the legacy era, or there is none. Everything else is modern,
-// if only to be told which versions there are.
-bool has_legacy_version(const http::Headers& headers);
+// Returns whether MCP-Protocol-Version is absent or names a revision of the legacy era. An unknown revision
+// counts as modern, so that the request is rejected with an error that lists the supported revisions.
+bool allows_legacy_era(const http::Headers& headers);
 
-// What the client takes for an answer. No Accept at all means anything.
-struct Accepts {
-  bool json = false;
-  bool events = false;
+// The media types that the client accepts. Without an Accept header it accepts both.
+struct AcceptedTypes {
+  bool json = false;    // application/json
+  bool events = false;  // text/event-stream
 };
-Accepts accepts_of(const http::Headers& headers);
+AcceptedTypes accepted_types(const http::Headers& headers);
+// Returns whether Content-Type is application/json.
 bool has_json_body(const http::Headers& headers);
 
-// The HTTP status that goes with the answer of a modern request.
-int status_of(std::int64_t rpc_code) noexcept;
+// Returns the HTTP status of the response to a request of the modern era that fails with this JSON-RPC error
+// code.
+int http_status_for(std::int64_t rpc_code) noexcept;
 
 }  // namespace fairlead::transport

@@ -12,23 +12,24 @@ namespace fairlead::transport {
 
 namespace {
 
-constexpr std::size_t kExcerptBytes = 200;
-constexpr std::chrono::milliseconds kRefusalTimeout{5'000};  // for the body of an error status
+constexpr std::size_t kMaxExcerptBytes = 200;
+// Time limit for reading a body that is not a response to a request.
+constexpr std::chrono::milliseconds kNonResponseBodyTimeout{5'000};
 
-bool is_modern_code(std::int64_t code) {
+bool is_modern_error_code(std::int64_t code) {
   return code <= mcp::kHeaderMismatch && code >= mcp::kUnsupportedVersion;
 }
 
 }  // namespace
 
-Error status_error(const http::Url& url, const http::Incoming& incoming, std::string_view body) {
-  std::string excerpt(body.substr(0, kExcerptBytes));
+Error status_error(const http::Url& url, const http::ClientResponse& response, std::string_view body) {
+  std::string excerpt(body.substr(0, kMaxExcerptBytes));
   std::ranges::replace_if(
       excerpt, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
-  const int status = incoming.status();
-  std::string message = url.shown() + " answered " + std::to_string(status);
-  const Redactor& redactor = incoming.redactor();  // a server may repeat what it was sent
-  if (!incoming.reason().empty()) message += " " + redactor.redact_excerpt(incoming.reason().substr(0, 100));
+  const int status = response.status();
+  std::string message = url.redacted() + " answered " + std::to_string(status);
+  const Redactor& redactor = response.redactor();  // a server may echo credentials
+  if (!response.reason().empty()) message += " " + redactor.redact_excerpt(response.reason().substr(0, 100));
   if (!excerpt.empty()) message += ": " + redactor.redact_excerpt(excerpt);
   const bool forbidden = status == 401 || status == 403;
   return Error(forbidden ? ErrorKind::authorization : ErrorKind::http_status, std::move(message))
@@ -44,48 +45,50 @@ StreamableConnection::StreamableConnection(Loop& loop, http::Url url,
       reconnect_(reconnect),
       log_(client_->options().log) {}
 
-// ---- queueing --------------------------------------------------------------------------------------------
+// ---- queueing ------------------------------------------------------------------------------------------
 
-Result<void> StreamableConnection::enqueue(const rpc::Rope& rope, Waiter* waiter, Concerning /*not needed*/) {
-  Result<OutgoingMessage> message = OutgoingMessage::of(rope, client_->options().limits);
+Result<void> StreamableConnection::enqueue(const rpc::Rope& rope, WriteWaiter* waiter,
+                                           RelatedRequest /*not needed*/) {
+  Result<HttpClientMessage> message = HttpClientMessage::from_rope(rope, client_->options().limits);
   if (!message) return message.error();
   const std::size_t size = message->size();
-  pushed_ += size;
-  if (waiter) waiter->until = pushed_;
-  if (swallows_cancel(*message)) {
-    loop().post([self = self()] { self->notify_written(self->written()); });
+  queued_position_ += size;
+  if (waiter) waiter->until = queued_position_;
+  if (intercept_cancellation(*message)) {
+    loop().post([self = self()] { self->notify_written(self->sent_position()); });
     return {};
   }
-  const bool modern = state_.sending(*message);
+  const bool modern = state_.on_send(*message);
   auto post = std::make_shared<Post>(loop(), std::move(*message), modern);
-  post->position = pushed_;
-  unsent_.emplace(pushed_, size);
+  post->position = queued_position_;
+  unsent_.emplace(queued_position_, size);
   backlog_ += size;
   posts_.insert(post);
   if (!post->id.empty()) calls_[post->id] = post;
-  // Started by the loop: whoever waits for it is not listed yet.
-  loop().post([self = self(), post] { self->loop().spawn(carry(self, post)); });
+  // Starts in a later callback, because the caller registers `waiter` only after this function has returned.
+  loop().post([self = self(), post] { self->loop().spawn(run_post(self, post)); });
   return {};
 }
 
-// To cancel a request of the modern era, or one that has not left yet, is to close its stream; nothing is
-// sent. In the legacy era the stream is closed too, as there will be no answer, but the server is told.
-bool StreamableConnection::swallows_cancel(const OutgoingMessage& message) {
+// A request of the modern era, or one that has not been sent yet, is cancelled by closing its HTTP exchange;
+// the notification is not sent. For a request of the legacy era the exchange is closed too, because the
+// server will not respond, and the notification is sent.
+bool StreamableConnection::intercept_cancellation(const HttpClientMessage& message) {
   if (!message.is_notification() || message.method() != "notifications/cancelled") return false;
   const auto found = calls_.find(message.message().param("requestId").text());
-  if (found == calls_.end()) return true;  // answered meanwhile, or never sent
+  if (found == calls_.end()) return true;  // the request already has a response, or was never sent
   const PostPtr post = found->second;
   calls_.erase(found);
-  post->interrupt->raise();
+  post->waiter->cancel();
   return post->modern || !post->written || post->message.is_handshake();
 }
 
-std::uint64_t StreamableConnection::written() const noexcept {
-  return unsent_.empty() ? pushed_ : unsent_.begin()->first - unsent_.begin()->second;
+std::uint64_t StreamableConnection::sent_position() const noexcept {
+  return unsent_.empty() ? queued_position_ : unsent_.begin()->first - unsent_.begin()->second;
 }
 
 std::uint64_t StreamableConnection::position_at_backlog(std::size_t bytes) const noexcept {
-  return pushed_ - std::min<std::uint64_t>(bytes, pushed_);
+  return queued_position_ - std::min<std::uint64_t>(bytes, queued_position_);
 }
 
 void StreamableConnection::mark_written(Post& post) {
@@ -94,198 +97,191 @@ void StreamableConnection::mark_written(Post& post) {
   if (found == unsent_.end()) return;
   backlog_ -= found->second;
   unsent_.erase(found);
-  notify_written(written());
+  notify_written(sent_position());
 }
 
-// ---- one message -----------------------------------------------------------------------------------------
+// ---- one message ---------------------------------------------------------------------------------------
 
-Task<void> StreamableConnection::carry(std::shared_ptr<StreamableConnection> self, PostPtr post) {
+Task<void> StreamableConnection::run_post(std::shared_ptr<StreamableConnection> self, PostPtr post) {
   Result<void> outcome;
-  if (!post->interrupt->raised()) {
+  if (!post->waiter->cancelled()) {
     try {
-      Task<Result<void>> performing = self->perform(post);
-      outcome = co_await performing;
+      outcome = co_await self->send_and_handle(post);
     } catch (const std::bad_alloc&) {
       outcome = Error(ErrorKind::resource_exhausted, "resource exhausted: out of memory");
     }
   }
-  self->finish(post, outcome);
+  self->finish_post(post, outcome);
 }
 
-void StreamableConnection::finish(const PostPtr& post, const Result<void>& outcome) {
+void StreamableConnection::finish_post(const PostPtr& post, const Result<void>& outcome) {
   posts_.erase(post);
-  const bool given_up = post->interrupt->raised() || reason();
-  if (!outcome && !given_up && post->id.empty()) {
-    log_.warning("a message could not be sent",
+  const bool cancelled = post->waiter->cancelled() || close_reason();
+  if (!outcome && !cancelled && post->id.empty()) {
+    log_.warning("message could not be sent",
                  {{"connection", description()}, {"problem", outcome.error().to_string()}});
     if (unsent_.contains(post->position)) notify_unsent(post->position, outcome.error());
   }
   mark_written(*post);
-  // In the HTTP+SSE pair the answer is still to come.
-  if (post->id.empty() || (outcome && pair_)) return;
+  // With HTTP+SSE the response arrives later, on the stream of the server.
+  if (post->id.empty() || (outcome && http_sse_post_url_)) return;
   const auto waiting = calls_.find(post->id);
   if (waiting == calls_.end() || waiting->second != post) return;
   calls_.erase(waiting);
-  if (given_up) return;
-  fail_call(post->id, outcome ? Error(ErrorKind::id_mismatch, description() + " answered another request")
-                              : outcome.error());
+  if (cancelled) return;
+  fail_call(post->id, outcome
+                          ? Error(ErrorKind::id_mismatch, description() + " responded to a different request")
+                          : outcome.error());
 }
 
-Task<Result<void>> StreamableConnection::perform(PostPtr post) {
+Task<Result<void>> StreamableConnection::send_and_handle(PostPtr post) {
   const bool legacy = !post->modern && !post->internal && !post->message.is_handshake();
   for (bool again = false;; again = true) {
-    if (legacy && lost_revision_) {
-      Task<Result<void>> renewing = renew_session();
-      const Result<void> renewed = co_await renewing;
+    if (legacy && lost_session_revision_) {
+      const Result<void> renewed = co_await renew_session();
       if (!renewed) co_return renewed.error();
-      if (post->interrupt->raised()) co_return post->interrupt->error();
+      if (post->waiter->cancelled()) co_return post->waiter->cancelled_error();
     }
-    const std::uint64_t generation = generation_;
-    const bool in_session = legacy && !state_.session().empty();
-    Task<Answered> sending = send(post);
-    const Answered incoming = co_await sending;
-    if (!incoming) co_return incoming.error();
-    if ((*incoming)->status() == 404 && in_session && !again && !pair_) {
-      if (generation == generation_ && !lost_revision_) lost_revision_ = state_.revision();
+    const std::uint64_t generation = session_generation_;
+    const bool in_session = legacy && !state_.session_id().empty();
+    const ResponseResult response = co_await send_post(post);
+    if (!response) co_return response.error();
+    if ((*response)->status() == 404 && in_session && !again && !http_sse_post_url_) {
+      if (generation == session_generation_ && !lost_session_revision_)
+        lost_session_revision_ = state_.negotiated_revision();
       continue;
     }
-    const bool accepted = (*incoming)->status() / 100 == 2;
-    Task<Result<void>> taking = accepted ? take_answer(post, *incoming) : take_refusal(post, *incoming);
-    Result<void> taken = co_await taking;
-    co_return taken;
+    const bool accepted = (*response)->status() / 100 == 2;
+    Task<Result<void>> handling =
+        accepted ? handle_success(post, *response) : handle_error_status(post, *response);
+    Result<void> handled = co_await handling;
+    co_return handled;
   }
 }
 
-Task<StreamableConnection::Answered> StreamableConnection::send(PostPtr post) {
-  http::Outgoing request("POST", pair_ ? *pair_ : url_);
+Task<StreamableConnection::ResponseResult> StreamableConnection::send_post(PostPtr post) {
+  http::ClientRequest request("POST", http_sse_post_url_ ? *http_sse_post_url_ : url_);
   request.headers = state_.headers_for(post->message);
   request.body = post->message.body();
   request.response_timeout = client_->options().response_timeout;
-  // A call has a deadline, and ends with it; nobody watches over the rest.
+  // A call has its own timeout; other messages need this one.
   if (request.response_timeout.count() == 0 && (post->id.empty() || post->internal))
     request.response_timeout = client_->options().limits.call_timeout;
-  // A request has been sent when it has left; what has no answer of its own, when the server has accepted it.
-  if (!post->id.empty()) request.written = [self = self(), post] { self->mark_written(*post); };
-  Task<Answered> asking = client_->ask(std::move(request), post->interrupt);
-  Answered answer = co_await asking;
-  co_return answer;
+  // A request counts as sent when it has been written to the socket; other messages count as sent when the
+  // server has accepted them.
+  if (!post->id.empty()) request.on_written = [self = self(), post] { self->mark_written(*post); };
+  ResponseResult response = co_await client_->send(std::move(request), post->waiter);
+  co_return response;
 }
 
-Task<Result<void>> StreamableConnection::take_answer(PostPtr post, std::shared_ptr<http::Incoming> incoming) {
-  if (post->id.empty()) {  // whatever the body says, nobody asked
-    incoming->set_deadline(Clock::now() + kRefusalTimeout);
-    Task<Result<std::string>> reading = incoming->read_all(client_->options().max_response_bytes);
-    const Result<std::string> ignored = co_await reading;
-    static_cast<void>(ignored);
-    if (!post->modern && !pair_ && post->message.method() == "notifications/initialized") {
-      Task<void> opening = open_stream();
-      co_await opening;
+Task<Result<void>> StreamableConnection::handle_success(PostPtr post,
+                                                        std::shared_ptr<http::ClientResponse> response) {
+  if (post->id.empty()) {  // the message is not a request, so the body is ignored
+    response->set_deadline(Clock::now() + kNonResponseBodyTimeout);
+    static_cast<void>(co_await response->read_all(client_->options().max_response_bytes));
+    if (!post->modern && !http_sse_post_url_ && post->message.method() == "notifications/initialized") {
+      co_await open_standalone_stream();
     }
     co_return Result<void>();
   }
-  if (post->message.is_handshake() && incoming->headers().has(mcp::kSessionHeader) &&
-      !state_.name_session(incoming->headers().get(mcp::kSessionHeader))) {
-    log_.warning("the server's session id is not one", {{"connection", description()}});
+  if (post->message.is_handshake() && response->headers().has(mcp::kSessionHeader) &&
+      !state_.set_session_id(response->headers().get(mcp::kSessionHeader))) {
+    log_.warning("invalid session id from the server is ignored", {{"connection", description()}});
   }
-  if (pair_) co_return Result<void>();  // the answer comes on the stream
-  if (post->internal) incoming->set_deadline(Clock::now() + client_->options().limits.call_timeout);
-  const std::string type = incoming->media_type();
+  if (http_sse_post_url_) co_return Result<void>();  // the response arrives on the stream of the server
+  if (post->internal) response->set_deadline(Clock::now() + client_->options().limits.call_timeout);
+  const std::string type = response->media_type();
   if (type == "application/json") {
-    Task<Result<void>> taking = take_json(post, incoming);
-    Result<void> taken = co_await taking;
-    co_return taken;
+    Result<void> handled = co_await read_json_response(post, response);
+    co_return handled;
   }
   if (type == "text/event-stream") {
-    Task<Result<void>> taking = take_events(post, incoming);
-    Result<void> taken = co_await taking;
-    co_return taken;
+    Result<void> handled = co_await read_response_events(post, response);
+    co_return handled;
   }
-  if (incoming->status() == 202 || incoming->status() == 204)
-    co_return status_error(url_, *incoming, "a request was accepted without an answer");
+  if (response->status() == 202 || response->status() == 204)
+    co_return status_error(url_, *response, "the request was accepted without a response");
   co_return Error(
       ErrorKind::invalid_content_type,
-      url_.shown() + " answered with " +
+      url_.redacted() + " answered with " +
           (type.empty() ? std::string("no content type") : "content type `" + type.substr(0, 100) + "`") +
           " where application/json or text/event-stream was expected");
 }
 
-Task<Result<void>> StreamableConnection::take_json(PostPtr post, std::shared_ptr<http::Incoming> incoming) {
-  Task<Result<std::string>> reading = incoming->read_all(client_->options().max_response_bytes);
-  Result<std::string> body = co_await reading;
+Task<Result<void>> StreamableConnection::read_json_response(PostPtr post,
+                                                            std::shared_ptr<http::ClientResponse> response) {
+  Result<std::string> body = co_await response->read_all(client_->options().max_response_bytes);
   if (!body) co_return body.error();
   const Bytes frame = Bytes::adopt(std::move(*body));
   rpc::Message message;
   if (is_large_frame(frame)) {
-    Task<rpc::Message> parsing = parse_in_steps(loop(), frame, client_->options().limits);
-    message = co_await parsing;
-    if (reason()) co_return *reason();
+    message = co_await parse_in_steps(loop(), frame, client_->options().limits);
+    if (close_reason()) co_return *close_reason();
   } else {
     message = rpc::Message::parse(frame, client_->options().limits);
   }
   if (message.is(rpc::Kind::malformed)) {
     co_return Error(ErrorKind::parse,
-                    url_.shown() + " answered with what is no message: " + message.problem().message());
+                    url_.redacted() + " responded with an invalid message: " + message.problem().message());
   }
-  on_message(message, post.get());
+  handle_message(message, post.get());
   wake_receiver();
   co_return Result<void>();
 }
 
-// What the server has to say about a request it refuses is the answer, when it says so in JSON-RPC.
-Task<Result<void>> StreamableConnection::take_refusal(PostPtr post,
-                                                      std::shared_ptr<http::Incoming> incoming) {
-  const int status = incoming->status();
-  incoming->set_deadline(Clock::now() + kRefusalTimeout);
-  Task<Result<std::string>> reading = incoming->read_all(client_->options().max_response_bytes);
-  Result<std::string> body = co_await reading;
+// If the body of an error status is a JSON-RPC error, it is delivered as the response to the request.
+Task<Result<void>> StreamableConnection::handle_error_status(PostPtr post,
+                                                             std::shared_ptr<http::ClientResponse> response) {
+  const int status = response->status();
+  response->set_deadline(Clock::now() + kNonResponseBodyTimeout);
+  Result<std::string> body = co_await response->read_all(client_->options().max_response_bytes);
   const std::string text = body ? std::move(*body) : std::string();
   const Bytes frame = Bytes::copy_of(text);
-  Task<rpc::Message> parsing = parse_in_steps(loop(), frame, client_->options().limits);
-  const rpc::Message message = co_await parsing;
-  if (reason()) co_return *reason();
-  const bool said = message.is(rpc::Kind::error);
-  const std::int64_t code = said ? message.remote_error().detail().rpc_code.value_or(0) : 0;
-  const bool old_server = (status == 400 || status == 404 || status == 405) && !is_modern_code(code);
-  if (post->message.is_handshake() && old_server && !pair_) {
-    Task<Result<void>> opening = open_pair();
-    const Result<void> opened = co_await opening;
+  const rpc::Message message = co_await parse_in_steps(loop(), frame, client_->options().limits);
+  if (close_reason()) co_return *close_reason();
+  const bool has_rpc_error = message.is(rpc::Kind::error);
+  const std::int64_t code = has_rpc_error ? message.remote_error().detail().rpc_code.value_or(0) : 0;
+  const bool legacy_server = (status == 400 || status == 404 || status == 405) && !is_modern_error_code(code);
+  if (post->message.is_handshake() && legacy_server && !http_sse_post_url_) {
+    const Result<void> opened = co_await fall_back_to_http_sse();
     if (opened) {
-      Task<Result<void>> performing = perform(post);
-      Result<void> performed = co_await performing;
+      Result<void> performed = co_await send_and_handle(post);
       co_return performed;
     }
-    log_.debug("no HTTP+SSE either", {{"connection", description()}, {"problem", opened.error().message()}});
+    log_.debug("HTTP+SSE failed too", {{"connection", description()}, {"problem", opened.error().message()}});
   }
-  Error refused = status_error(url_, *incoming, said ? std::string() : text);
-  if (!said || refused.kind() == ErrorKind::authorization) co_return refused;
-  // A server's own failure says nothing about the request, whatever form it has.
+  Error refused = status_error(url_, *response, has_rpc_error ? std::string() : text);
+  if (!has_rpc_error || refused.kind() == ErrorKind::authorization) co_return refused;
+  // A 5xx status is a failure of the server and not a response to the request, even if the body is a JSON-RPC
+  // error.
   if (status >= 500 || post->id.empty()) {
     const Error remote = message.remote_error();
     co_return Error(refused.kind(),
                     refused.message() + ": " +
-                        incoming->redactor().redact_excerpt(remote.message().substr(0, kExcerptBytes)))
+                        response->redactor().redact_excerpt(remote.message().substr(0, kMaxExcerptBytes)))
         .with([&](ErrorDetail& detail) {
           detail = remote.detail();
           detail.http_status = status;
         });
   }
-  // The body of an error status is about the request it answers. The Python SDK names it "server-error".
-  on_message(message.id() == post->id ? message : with_id(message, post->id), post.get());
+  // The error is the response to this request, even if its id differs: the Python SDK sends the id
+  // "server-error".
+  handle_message(message.id() == post->id ? message : error_with_id(message, post->id), post.get());
   wake_receiver();
   co_return Result<void>();
 }
 
-// ---- the end ---------------------------------------------------------------------------------------------
+// ---- closing -------------------------------------------------------------------------------------------
 
 void StreamableConnection::release() {
-  for (const PostPtr& post : posts_) post->interrupt->raise();
+  for (const PostPtr& post : posts_) post->waiter->cancel();
   calls_.clear();
-  if (stream_) stream_->interrupt->raise();
-  if (!state_.session().empty() && !state_.modern() && !pair_) {
-    loop().spawn(say_goodbye(self()));
+  if (server_stream_) server_stream_->waiter->cancel();
+  if (!state_.session_id().empty() && !state_.modern() && !http_sse_post_url_) {
+    loop().spawn(delete_session(self()));
   } else {
     client_->close();
-    settled_.set();
+    released_.set();
   }
 }
 

@@ -1,6 +1,7 @@
-// StreamableConnection: MCP's HTTP transport, the client's side. Every message that is sent becomes a POST;
-// what comes back on it, and on the streams of the legacy era, is received. It takes whatever a server
-// answers with, JSON or events, and reads of the messages only what the transport needs to know.
+// StreamableConnection: the client side of MCP's HTTP transport. Each message is sent as a POST. The
+// connection receives the messages in the responses to these POSTs, which are JSON or event streams, and,
+// from servers of the legacy era, the messages on a stream of the server: the standalone stream, or that of
+// HTTP+SSE. It interprets only those parts of a message that the transport needs.
 #pragma once
 
 #include <map>
@@ -15,7 +16,7 @@
 #include "fairlead/transport/connect.hpp"
 #include "http/client.hpp"
 #include "http/sse_parser.hpp"
-#include "transport/outgoing_message.hpp"
+#include "transport/http_client_message.hpp"
 #include "transport/streamable_state.hpp"
 
 namespace fairlead::transport {
@@ -26,90 +27,110 @@ class StreamableConnection final : public Connection {
                        ReconnectLimits reconnect);
 
   std::size_t backlog() const noexcept override { return backlog_; }
-  std::string description() const override { return url_.shown(); }
-  bool carries_each_request() const noexcept override { return true; }
-  Task<void> settled() override;
+  std::string description() const override { return url_.redacted(); }
+  bool has_stream_per_request() const noexcept override { return true; }
+  Task<void> wait_closed() override;
 
  private:
-  // A message on its way, and what is to come back for it.
+  // A message that is sent as a POST, until the HTTP response has been handled.
   struct Post {
-    Post(Loop& loop, OutgoingMessage sent, bool modern_era)
-        : message(std::move(sent)), modern(modern_era), interrupt(std::make_shared<http::Interrupt>(loop)) {
+    Post(Loop& loop, HttpClientMessage sent, bool modern_era)
+        : message(std::move(sent)),
+          modern(modern_era),
+          waiter(std::make_shared<http::CancellableWaiter>(loop)) {
       if (message.is_request()) id = message.id();
     }
-    OutgoingMessage message;
-    std::string id;  // of a request; empty for everything else
-    bool modern;
-    std::shared_ptr<http::Interrupt> interrupt;
-    std::uint64_t position = 0;  // 0: nobody waits for it to be sent
-    bool written = false;
-    bool answered = false;
-    bool internal = false;               // part of beginning a session again: the user sees no answer
-    std::optional<rpc::Message> answer;  // of an internal one
+    HttpClientMessage message;
+    std::string id;  // id of a request; empty for notifications and responses
+    bool modern;     // the message belongs to the modern era
+    std::shared_ptr<http::CancellableWaiter> waiter;
+    std::uint64_t position = 0;  // where the message ends in the sequence of all sent bytes; 0 if internal
+    bool written = false;        // the message counts as sent
+    bool response_received = false;        // the response to the request has been received
+    bool internal = false;                 // sent by renew_session(): the response is not delivered
+    std::optional<rpc::Message> response;  // the response to an internal request
   };
   using PostPtr = std::shared_ptr<Post>;
-  // Where a stream of events can be taken up again.
-  struct Resume {
+  // From which event and when an interrupted event stream can be resumed.
+  struct ResumePoint {
     std::string last_event_id;
-    std::optional<std::chrono::milliseconds> retry;
-    std::uint64_t events = 0;
-    Clock::time_point burst_began{};
-    std::size_t reconnects = 0;  // since then
+    std::optional<std::chrono::milliseconds> retry;  // the delay that the server requested
+    std::uint64_t event_count = 0;                   // events received since the last reconnect
+    Clock::time_point burst_start{};                 // start of the minute in which reconnects are counted
+    std::size_t reconnects_in_burst = 0;             // reconnects since burst_start
   };
-  // A stream that belongs to no request of ours: the standalone stream, or that of the HTTP+SSE pair.
-  struct Stream {
-    explicit Stream(Loop& loop) : interrupt(std::make_shared<http::Interrupt>(loop)) {}
-    std::shared_ptr<http::Interrupt> interrupt;
-    Event opened;  // or given up
-    std::optional<Error> refused;
-    std::function<void(const http::SseEvent&)> on_event;  // sees what is no message
+  // A stream of the server that belongs to no request: the standalone stream, or the stream of HTTP+SSE.
+  struct ServerStream {
+    explicit ServerStream(Loop& loop) : waiter(std::make_shared<http::CancellableWaiter>(loop)) {}
+    std::shared_ptr<http::CancellableWaiter> waiter;
+    Event opened;                         // set when the stream is open or has failed
+    std::optional<Error> endpoint_error;  // why the endpoint event of HTTP+SSE was rejected
+    // Called for events of other types than `message`.
+    std::function<void(const http::SseEvent&)> on_other_event;
   };
-  using StreamPtr = std::shared_ptr<Stream>;
-  using Answered = Result<std::shared_ptr<http::Incoming>>;
+  using ServerStreamPtr = std::shared_ptr<ServerStream>;
+  using ResponseResult = Result<std::shared_ptr<http::ClientResponse>>;
 
-  Result<void> enqueue(const rpc::Rope& message, Waiter* waiter, Concerning concerning) override;
+  Result<void> enqueue(const rpc::Rope& message, WriteWaiter* waiter,
+                       RelatedRequest related_request) override;
   std::uint64_t position_at_backlog(std::size_t bytes) const noexcept override;
-  void want_input() override;
+  void request_input() override;
   void release() override;
   std::shared_ptr<StreamableConnection> self() {
     return std::static_pointer_cast<StreamableConnection>(shared_from_this());
   }
 
   // ---- one message (streamable_connection.cpp) ----
-  bool swallows_cancel(const OutgoingMessage& message);
-  static Task<void> carry(std::shared_ptr<StreamableConnection> self, PostPtr post);
-  void finish(const PostPtr& post, const Result<void>& outcome);
+  // If the message is notifications/cancelled, cancels the call that it names. Returns true if the message
+  // must not be sent; always false for other messages.
+  bool intercept_cancellation(const HttpClientMessage& message);
+  static Task<void> run_post(std::shared_ptr<StreamableConnection> self, PostPtr post);
+  void finish_post(const PostPtr& post, const Result<void>& outcome);
   void mark_written(Post& post);
-  std::uint64_t written() const noexcept;
-  Task<Result<void>> perform(PostPtr post);
-  Task<Answered> send(PostPtr post);
-  Task<Result<void>> take_answer(PostPtr post, std::shared_ptr<http::Incoming> incoming);
-  Task<Result<void>> take_refusal(PostPtr post, std::shared_ptr<http::Incoming> incoming);
-  Task<Result<void>> take_json(PostPtr post, std::shared_ptr<http::Incoming> incoming);
+  // Returns the position up to which all messages have been sent.
+  std::uint64_t sent_position() const noexcept;
+  // Sends the message and handles the response. If the server has lost the session, renews it and sends the
+  // message again.
+  Task<Result<void>> send_and_handle(PostPtr post);
+  Task<ResponseResult> send_post(PostPtr post);
+  Task<Result<void>> handle_success(PostPtr post, std::shared_ptr<http::ClientResponse> response);
+  Task<Result<void>> handle_error_status(PostPtr post, std::shared_ptr<http::ClientResponse> response);
+  Task<Result<void>> read_json_response(PostPtr post, std::shared_ptr<http::ClientResponse> response);
 
-  // ---- what comes in (streamable_events.cpp) ----
-  Task<Result<void>> take_events(PostPtr post, std::shared_ptr<http::Incoming> incoming);
-  Task<Result<void>> resume(PostPtr post, Resume& at);
-  Task<Result<void>> read_events(std::shared_ptr<http::Incoming> incoming,
-                                 std::shared_ptr<http::Interrupt> interrupt, Resume& at, Post* post,
-                                 Stream* stream);
-  void take_event(const rpc::Message& message, Post* post);
-  Task<void> wait_for_room(std::shared_ptr<http::Interrupt> interrupt);
-  void on_message(const rpc::Message& message, Post* post);
-  void on_answer(const rpc::Message& message, Post* post);
-  // The same error as the answer to the request `id`.
-  static rpc::Message with_id(const rpc::Message& error, std::string_view id);
-  Clock::duration pause_before(Resume& at, std::size_t attempt) const;
+  // ---- incoming messages (streamable_events.cpp) ----
+  Task<Result<void>> read_response_events(PostPtr post, std::shared_ptr<http::ClientResponse> response);
+  // Reconnects until the response to the request has arrived. Fails with `closed` after max_resumptions
+  // attempts.
+  Task<Result<void>> resume_response_stream(PostPtr post, ResumePoint& point);
+  // Reads an event stream to its end and handles its messages. Updates `point` after each event. `post` is
+  // the request whose response the stream carries, `stream` the stream of the server; one of them is null.
+  Task<Result<void>> read_events(std::shared_ptr<http::ClientResponse> response,
+                                 std::shared_ptr<http::CancellableWaiter> waiter, ResumePoint& point,
+                                 Post* post, ServerStream* stream);
+  void handle_event_message(const rpc::Message& message, Post* post);
+  // Waits until the receiver has processed all delivered messages.
+  Task<void> wait_for_receiver(std::shared_ptr<http::CancellableWaiter> waiter);
+  void handle_message(const rpc::Message& message, Post* post);
+  void handle_response(const rpc::Message& message, Post* post);
+  // Returns a response to the request `id` with the same error.
+  static rpc::Message error_with_id(const rpc::Message& error, std::string_view id);
+  // Counts a reconnect in `point`, and returns how long to wait before it.
+  Clock::duration next_reconnect_delay(ResumePoint& point, std::size_t attempt) const;
 
   // ---- the legacy era (streamable_legacy.cpp) ----
-  Task<void> open_stream();
-  static Task<void> keep_stream(std::shared_ptr<StreamableConnection> self, StreamPtr stream);
-  Task<Answered> get(std::string last_event_id, std::shared_ptr<http::Interrupt> interrupt);
+  Task<void> open_standalone_stream();
+  static Task<void> run_standalone_stream(std::shared_ptr<StreamableConnection> self, ServerStreamPtr stream);
+  // Requests an event stream with GET; resumes a stream if `last_event_id` is not empty.
+  Task<ResponseResult> send_get(std::string last_event_id, std::shared_ptr<http::CancellableWaiter> waiter);
   Task<Result<void>> renew_session();
-  Task<Result<void>> begin_again();
-  Task<Result<void>> open_pair();
-  static Task<void> keep_pair(std::shared_ptr<StreamableConnection> self, StreamPtr stream);
-  static Task<void> say_goodbye(std::shared_ptr<StreamableConnection> self);
+  // Performs the handshake for a new session.
+  Task<Result<void>> reinitialize();
+  // Opens the stream of HTTP+SSE and waits for the event with the URL for POSTs. Called when the server
+  // rejects the handshake of Streamable HTTP.
+  Task<Result<void>> fall_back_to_http_sse();
+  static Task<void> run_http_sse_stream(std::shared_ptr<StreamableConnection> self, ServerStreamPtr stream);
+  // Ends the session with DELETE. Then closes client_ and sets released_.
+  static Task<void> delete_session(std::shared_ptr<StreamableConnection> self);
 
   http::Url url_;
   std::shared_ptr<http::HttpClient> client_;
@@ -117,24 +138,25 @@ class StreamableConnection final : public Connection {
   Log log_;
   StreamableState state_;
 
-  std::uint64_t pushed_ = 0;
-  std::size_t backlog_ = 0;
-  std::map<std::uint64_t, std::size_t> unsent_;           // position of the end, size
-  std::set<PostPtr> posts_;                               // under way
-  std::map<std::string, PostPtr, std::less<>> calls_;     // those that wait for an answer, by id
-  std::vector<std::shared_ptr<http::Interrupt>> paused_;  // readers that wait for the receiver
+  std::uint64_t queued_position_ = 0;            // total size of all messages; positions count these bytes
+  std::size_t backlog_ = 0;                      // bytes of the messages in unsent_
+  std::map<std::uint64_t, std::size_t> unsent_;  // size of each unsent message, by the position of its end
+  std::set<PostPtr> posts_;                      // POSTs in progress
+  std::map<std::string, PostPtr, std::less<>> calls_;                     // calls without a response, by id
+  std::vector<std::shared_ptr<http::CancellableWaiter>> paused_readers_;  // readers in wait_for_receiver()
 
-  StreamPtr stream_;                          // the one beside the requests
-  std::optional<http::Url> pair_;             // where to post in the HTTP+SSE pair
-  std::uint64_t generation_ = 0;              // counts sessions
-  std::optional<std::string> lost_revision_;  // of a lost session, until a new one has begun
-  std::shared_ptr<Event> renewed_;            // exists while a new one is begun; set at the end of that
-  std::optional<Error> renewal_failed_;
-  std::uint64_t internal_ids_ = 0;
-  Event settled_;
+  ServerStreamPtr server_stream_;               // the standalone stream, or that of HTTP+SSE
+  std::optional<http::Url> http_sse_post_url_;  // the URL for POSTs in HTTP+SSE; nullopt: Streamable HTTP
+  std::uint64_t session_generation_ = 0;        // number of renewed sessions
+  std::optional<std::string> lost_session_revision_;  // the revision of a lost session, until it is renewed
+  std::shared_ptr<Event> renewal_done_;               // not null during a renewal; set at its end
+  std::optional<Error> renewal_error_;
+  std::uint64_t last_internal_id_ = 0;
+  Event released_;  // set when the session is deleted and the client closed
 };
 
-// An error of kind http_status, or authorization for 401 and 403, with what the server said about it.
-Error status_error(const http::Url& url, const http::Incoming& incoming, std::string_view body);
+// Returns the error for a response with an unexpected status: of kind `authorization` for 401 and 403,
+// otherwise of kind `http_status`. The message has an excerpt of `body`.
+Error status_error(const http::Url& url, const http::ClientResponse& response, std::string_view body);
 
 }  // namespace fairlead::transport

@@ -1,4 +1,4 @@
-// What only the legacy era has: sessions, the stream beside the requests, and the HTTP+SSE pair.
+// StreamableConnection: sessions and the standalone stream of the legacy era, and the HTTP+SSE transport.
 #include <utility>
 
 #include "fairlead/json/view.hpp"
@@ -9,206 +9,199 @@ namespace fairlead::transport {
 
 namespace {
 
-// How long the rest waits for a stream to open: a server may keep its head back until there is something to
-// say.
-constexpr std::chrono::milliseconds kOpenTimeout{2'000};
-constexpr std::chrono::milliseconds kPairTimeout{10'000};
-constexpr std::chrono::milliseconds kGoodbyeTimeout{2'000};
+// How long other messages wait until the standalone stream is open. It is short, because a server may send
+// the head of the response only with the first event.
+constexpr std::chrono::milliseconds kStandaloneOpenTimeout{2'000};
+constexpr std::chrono::milliseconds kHttpSseOpenTimeout{10'000};
+constexpr std::chrono::milliseconds kDeleteTimeout{2'000};
 
-bool is_stream(const http::Incoming& incoming) {
-  return incoming.status() == 200 && incoming.media_type() == "text/event-stream";
+bool is_event_stream(const http::ClientResponse& response) {
+  return response.status() == 200 && response.media_type() == "text/event-stream";
 }
 
 }  // namespace
 
-Task<StreamableConnection::Answered> StreamableConnection::get(std::string last_event_id,
-                                                               std::shared_ptr<http::Interrupt> interrupt) {
-  http::Outgoing request("GET", url_);
+Task<StreamableConnection::ResponseResult> StreamableConnection::send_get(
+    std::string last_event_id, std::shared_ptr<http::CancellableWaiter> waiter) {
+  http::ClientRequest request("GET", url_);
   request.headers = state_.session_headers();
   request.headers.add("Accept", "text/event-stream");
   request.headers.add("Cache-Control", "no-store");
   if (!last_event_id.empty()) request.headers.add("Last-Event-ID", last_event_id);
-  Task<Answered> asking = client_->ask(std::move(request), interrupt);
-  Answered answer = co_await asking;
-  co_return answer;
+  ResponseResult response = co_await client_->send(std::move(request), waiter);
+  co_return response;
 }
 
-// ---- the stream beside the requests ----------------------------------------------------------------------
+// ---- the standalone stream -----------------------------------------------------------------------------
 
-// Waits until it is open, or will not be: what the server asks there at once must not be lost.
-Task<void> StreamableConnection::open_stream() {
-  if (reason()) co_return;
-  if (stream_) stream_->interrupt->raise();
-  stream_ = std::make_shared<Stream>(loop());
-  const StreamPtr stream = stream_;
-  loop().spawn(keep_stream(self(), stream));
-  const Clock::duration limit = kOpenTimeout;
+// Opens the standalone stream, and waits until it is open or has failed. Other messages are sent only
+// afterwards, so that no request that the server sends on this stream in reaction to them is lost.
+Task<void> StreamableConnection::open_standalone_stream() {
+  if (close_reason()) co_return;
+  if (server_stream_) server_stream_->waiter->cancel();
+  server_stream_ = std::make_shared<ServerStream>(loop());
+  const ServerStreamPtr stream = server_stream_;
+  loop().spawn(run_standalone_stream(self(), stream));
+  const Clock::duration limit = kStandaloneOpenTimeout;
   const bool opened = co_await stream->opened.wait(loop(), limit);
-  if (!opened) log_.debug("the server's stream takes long to open", {{"connection", description()}});
+  if (!opened) log_.debug("the standalone stream is slow to open", {{"connection", description()}});
 }
 
-Task<void> StreamableConnection::keep_stream(std::shared_ptr<StreamableConnection> self, StreamPtr stream) {
-  const std::size_t most = self->reconnect_.max_resumptions;
-  Resume at;
-  for (std::size_t attempt = 0; attempt <= most; ++attempt) {
-    Task<Answered> getting = self->get(at.last_event_id, stream->interrupt);
-    const Answered incoming = co_await getting;
-    if (stream->interrupt->raised()) break;
-    const bool refused = incoming && !is_stream(**incoming) && (*incoming)->status() < 500;
-    if (refused) {  // 405 and 404: the server has none
-      self->log_.debug("the server has no stream of its own",
-                       {{"connection", self->description()}, {"status", (*incoming)->status()}});
+Task<void> StreamableConnection::run_standalone_stream(std::shared_ptr<StreamableConnection> self,
+                                                       ServerStreamPtr stream) {
+  const std::size_t max_attempts = self->reconnect_.max_resumptions;
+  ResumePoint point;
+  for (std::size_t attempt = 0; attempt <= max_attempts; ++attempt) {
+    const ResponseResult response = co_await self->send_get(point.last_event_id, stream->waiter);
+    if (stream->waiter->cancelled()) break;
+    const bool refused = response && !is_event_stream(**response) && (*response)->status() < 500;
+    if (refused) {  // 405 or 404: the server does not support the standalone stream
+      self->log_.debug("the server has no standalone stream",
+                       {{"connection", self->description()}, {"status", (*response)->status()}});
       break;
     }
-    if (incoming && is_stream(**incoming)) {
+    if (response && is_event_stream(**response)) {
       stream->opened.set();
-      at.events = 0;
-      Task<Result<void>> reading = self->read_events(*incoming, stream->interrupt, at, nullptr, stream.get());
-      const Result<void> ended = co_await reading;
-      if (stream->interrupt->raised()) break;
-      if (at.events > 0) attempt = 0;
+      point.event_count = 0;
+      const Result<void> ended =
+          co_await self->read_events(*response, stream->waiter, point, nullptr, stream.get());
+      if (stream->waiter->cancelled()) break;
+      if (point.event_count > 0) attempt = 0;
       if (!ended && ended.error().kind() == ErrorKind::frame_too_large) {
-        self->log_.warning("the server's stream is given up",
+        self->log_.warning("standalone stream abandoned",
                            {{"connection", self->description()}, {"problem", ended.error().message()}});
         break;
       }
     }
-    Task<bool> pausing = stream->interrupt->sleep(self->pause_before(at, attempt));
-    const bool go_on = co_await pausing;
-    if (!go_on) break;
+    const bool slept = co_await stream->waiter->sleep(self->next_reconnect_delay(point, attempt));
+    if (!slept) break;
   }
   stream->opened.set();
 }
 
-// ---- sessions --------------------------------------------------------------------------------------------
+// ---- sessions ------------------------------------------------------------------------------------------
 
-// The server has lost the session: begins a new one. One caller does so; the others wait for it.
+// Starts a new session after the server has lost the old one. The first caller does so; callers that arrive
+// during the renewal wait for its result.
 Task<Result<void>> StreamableConnection::renew_session() {
-  if (renewed_) {
-    const std::shared_ptr<Event> renewed = renewed_;
-    const Clock::duration for_ever = Clock::duration::max();
-    const bool set = co_await renewed->wait(loop(), for_ever);
-    static_cast<void>(set);
+  if (renewal_done_) {
+    const std::shared_ptr<Event> renewed = renewal_done_;
+    const Clock::duration no_deadline = Clock::duration::max();
+    static_cast<void>(co_await renewed->wait(loop(), no_deadline));
   } else {
-    renewed_ = std::make_shared<Event>();
-    renewal_failed_.reset();
-    log_.info("the server has lost the session; a new one is begun", {{"connection", description()}});
+    renewal_done_ = std::make_shared<Event>();
+    renewal_error_.reset();
+    log_.info("the server has lost the session; starting a new one", {{"connection", description()}});
     try {
-      Task<Result<void>> beginning = begin_again();
-      const Result<void> begun = co_await beginning;
-      if (!begun) renewal_failed_ = begun.error();
+      const Result<void> reinitialized = co_await reinitialize();
+      if (!reinitialized) renewal_error_ = reinitialized.error();
     } catch (const std::bad_alloc&) {
-      renewal_failed_ = Error(ErrorKind::resource_exhausted, "resource exhausted: out of memory");
+      renewal_error_ = Error(ErrorKind::resource_exhausted, "resource exhausted: out of memory");
     }
-    if (!renewal_failed_) {
-      lost_revision_.reset();
-      ++generation_;
+    if (!renewal_error_) {
+      lost_session_revision_.reset();
+      ++session_generation_;
     }
-    std::exchange(renewed_, nullptr)->set();
+    std::exchange(renewal_done_, nullptr)->set();
   }
-  if (renewal_failed_) {
-    co_return Error(renewal_failed_->kind(),
-                    "the session was lost and cannot be begun again: " + renewal_failed_->message());
+  if (renewal_error_) {
+    co_return Error(renewal_error_->kind(),
+                    "the session was lost and cannot be renewed: " + renewal_error_->message());
   }
   co_return Result<void>();
 }
 
-Task<Result<void>> StreamableConnection::begin_again() {
-  if (!state_.handshake()) co_return Error(ErrorKind::closed, "there was no handshake");
-  const std::string id = "\"fairlead-again-" + std::to_string(++internal_ids_) + "\"";
+Task<Result<void>> StreamableConnection::reinitialize() {
+  if (!state_.handshake()) co_return Error(ErrorKind::closed, "no handshake has been sent");
+  const std::string id = "\"fairlead-again-" + std::to_string(++last_internal_id_) + "\"";
   const rpc::Message original = *state_.handshake();
   const Bytes frame = rpc::with_id(original, id).joined();
   auto handshake = std::make_shared<Post>(loop(), rpc::Message::parse(frame), false);
   handshake->internal = true;
-  state_.forget_session();
+  state_.clear_session();
   posts_.insert(handshake);
   calls_[handshake->id] = handshake;
-  Task<Result<void>> shaking = perform(handshake);
-  const Result<void> shaken = co_await shaking;
+  const Result<void> handshake_outcome = co_await send_and_handle(handshake);
   posts_.erase(handshake);
   calls_.erase(handshake->id);
-  if (!shaken) co_return shaken.error();
-  if (!handshake->answer) co_return Error(ErrorKind::closed, "the handshake was not answered");
-  if (handshake->answer->is(rpc::Kind::error)) co_return handshake->answer->remote_error();
-  if (state_.revision() != *lost_revision_) {
+  if (!handshake_outcome) co_return handshake_outcome.error();
+  if (!handshake->response) co_return Error(ErrorKind::closed, "no response to the handshake");
+  if (handshake->response->is(rpc::Kind::error)) co_return handshake->response->remote_error();
+  if (state_.negotiated_revision() != *lost_session_revision_) {
     co_return Error(ErrorKind::connection_failed,
-                    "the server now speaks another revision than " + *lost_revision_);
+                    "the server negotiated another revision than " + *lost_session_revision_);
   }
   const Bytes initialized = rpc::make_notification("notifications/initialized", json::Raw()).joined();
   auto confirmation = std::make_shared<Post>(loop(), rpc::Message::parse(initialized), false);
   confirmation->internal = true;
   posts_.insert(confirmation);
-  Task<Result<void>> confirming = perform(confirmation);
-  Result<void> confirmed = co_await confirming;
+  Result<void> confirmed = co_await send_and_handle(confirmation);
   posts_.erase(confirmation);
   co_return confirmed;
 }
 
-Task<void> StreamableConnection::say_goodbye(std::shared_ptr<StreamableConnection> self) {
-  http::Outgoing request("DELETE", self->url_);
+Task<void> StreamableConnection::delete_session(std::shared_ptr<StreamableConnection> self) {
+  http::ClientRequest request("DELETE", self->url_);
   request.headers = self->state_.session_headers();
-  request.response_timeout = kGoodbyeTimeout;
-  auto interrupt = std::make_shared<http::Interrupt>(self->loop());
+  request.response_timeout = kDeleteTimeout;
+  auto waiter = std::make_shared<http::CancellableWaiter>(self->loop());
   Timer limit(self->loop());
-  limit.arm_after(kGoodbyeTimeout, [interrupt] { interrupt->raise(); });
-  Task<Answered> asking = self->client_->ask(std::move(request), interrupt);
-  const Answered answer = co_await asking;
-  if (!answer)
-    self->log_.debug("the session could not be ended",
-                     {{"connection", self->description()}, {"problem", answer.error().message()}});
+  limit.arm_after(kDeleteTimeout, [waiter] { waiter->cancel(); });
+  const ResponseResult response = co_await self->client_->send(std::move(request), waiter);
+  if (!response)
+    self->log_.debug("DELETE of the session failed",
+                     {{"connection", self->description()}, {"problem", response.error().message()}});
   self->client_->close();
-  self->settled_.set();
+  self->released_.set();
 }
 
-Task<void> StreamableConnection::settled() {
+Task<void> StreamableConnection::wait_closed() {
   const auto keep = self();
   if (!closed()) co_return;
-  const Clock::duration limit = 2 * kGoodbyeTimeout;
-  const bool done = co_await settled_.wait(loop(), limit);
-  static_cast<void>(done);
+  const Clock::duration limit = 2 * kDeleteTimeout;
+  static_cast<void>(co_await released_.wait(loop(), limit));
 }
 
-// ---- the HTTP+SSE pair -----------------------------------------------------------------------------------
+// ---- HTTP+SSE ------------------------------------------------------------------------------------------
 
-// A server of 2024-11-05 has one stream for all it says, whose first event tells where to post.
-Task<Result<void>> StreamableConnection::open_pair() {
-  if (stream_) stream_->interrupt->raise();
-  stream_ = std::make_shared<Stream>(loop());
-  const StreamPtr stream = stream_;
-  stream->on_event = [this, raw = stream.get()](const http::SseEvent& event) {
-    if (event.type != "endpoint" || pair_) return;
+// A server of revision 2024-11-05 sends all messages on one stream, whose first event names the URL for
+// POSTs.
+Task<Result<void>> StreamableConnection::fall_back_to_http_sse() {
+  if (server_stream_) server_stream_->waiter->cancel();
+  server_stream_ = std::make_shared<ServerStream>(loop());
+  const ServerStreamPtr stream = server_stream_;
+  stream->on_other_event = [this, raw = stream.get()](const http::SseEvent& event) {
+    if (event.type != "endpoint" || http_sse_post_url_) return;
     Result<http::Url> endpoint = url_.resolve(event.data);
     if (endpoint && endpoint->same_origin(url_)) {
-      pair_ = std::move(*endpoint);
+      http_sse_post_url_ = std::move(*endpoint);
     } else {
-      raw->refused =
-          Error(ErrorKind::connection_failed,
-                "the server wants its messages posted to another origin: " + event.data.substr(0, 200));
+      raw->endpoint_error = Error(ErrorKind::connection_failed,
+                                  "the endpoint event names another origin: " + event.data.substr(0, 200));
     }
     raw->opened.set();
   };
-  loop().spawn(keep_pair(self(), stream));
-  const Clock::duration limit = kPairTimeout;
+  loop().spawn(run_http_sse_stream(self(), stream));
+  const Clock::duration limit = kHttpSseOpenTimeout;
   const bool opened = co_await stream->opened.wait(loop(), limit);
-  if (pair_) co_return Result<void>();
-  stream->interrupt->raise();
-  if (stream->refused) co_return *stream->refused;
+  if (http_sse_post_url_) co_return Result<void>();
+  stream->waiter->cancel();
+  if (stream->endpoint_error) co_return *stream->endpoint_error;
   static_cast<void>(opened);
   co_return Error(ErrorKind::connection_failed, description() + " has no HTTP+SSE stream");
 }
 
-Task<void> StreamableConnection::keep_pair(std::shared_ptr<StreamableConnection> self, StreamPtr stream) {
-  Task<Answered> getting = self->get(std::string(), stream->interrupt);
-  const Answered incoming = co_await getting;
+Task<void> StreamableConnection::run_http_sse_stream(std::shared_ptr<StreamableConnection> self,
+                                                     ServerStreamPtr stream) {
+  const ResponseResult response = co_await self->send_get(std::string(), stream->waiter);
   Result<void> ended;
-  if (incoming && is_stream(**incoming)) {
-    Resume at;
-    Task<Result<void>> reading = self->read_events(*incoming, stream->interrupt, at, nullptr, stream.get());
-    ended = co_await reading;
+  if (response && is_event_stream(**response)) {
+    ResumePoint point;
+    ended = co_await self->read_events(*response, stream->waiter, point, nullptr, stream.get());
   }
   stream->opened.set();
-  if (!self->pair_ || stream->interrupt->raised()) co_return;
-  self->fail(Error(ErrorKind::closed, self->description() + " closed the stream of its messages" +
+  if (!self->http_sse_post_url_ || stream->waiter->cancelled()) co_return;
+  self->fail(Error(ErrorKind::closed, self->description() + " closed its event stream" +
                                           (ended ? std::string() : ": " + ended.error().message())));
 }
 

@@ -7,26 +7,26 @@
 
 namespace fairlead::transport {
 
-bool StreamableState::sending(const OutgoingMessage& message) {
+bool StreamableState::on_send(const HttpClientMessage& message) {
   if (message.is_request()) {
-    const std::optional<std::string> claimed = message.version();
-    modern_ = claimed.has_value();
-    if (claimed) modern_version_ = *claimed;
+    const std::optional<std::string> revision = message.modern_revision();
+    modern_ = revision.has_value();
+    if (revision) modern_revision_ = *revision;
     if (!modern_ && message.is_handshake()) {
       handshake_ = message.message();
-      forget_session();
+      clear_session();
     }
   }
   return modern_;
 }
 
-http::Headers StreamableState::headers_for(const OutgoingMessage& message) {
+http::Headers StreamableState::headers_for(const HttpClientMessage& message) {
   http::Headers headers{{"Content-Type", "application/json"},
                         {"Accept", "application/json, text/event-stream"}};
-  if (const std::optional<std::string> claimed = message.version()) {
-    add_modern(headers, message, *claimed);
+  if (const std::optional<std::string> revision = message.modern_revision()) {
+    add_modern_headers(headers, message, *revision);
   } else if (modern_ && message.is_notification()) {
-    add_modern(headers, message, modern_version_);
+    add_modern_headers(headers, message, modern_revision_);
   } else if (message.method() != "initialize") {
     for (const auto& [name, value] : session_headers()) headers.add(name, value);
   }
@@ -35,86 +35,89 @@ http::Headers StreamableState::headers_for(const OutgoingMessage& message) {
 
 http::Headers StreamableState::session_headers() const {
   http::Headers headers;
-  if (!session_.empty()) headers.add(mcp::kSessionHeader, session_);
-  if (!agreed_version_.empty()) headers.add(mcp::kVersionHeader, agreed_version_);
+  if (!session_id_.empty()) headers.add(mcp::kSessionHeader, session_id_);
+  if (!negotiated_revision_.empty()) headers.add(mcp::kVersionHeader, negotiated_revision_);
   return headers;
 }
 
-void StreamableState::add_modern(http::Headers& headers, const OutgoingMessage& message,
-                                 std::string_view version) {
-  headers.add(mcp::kVersionHeader, mcp::encode_header_value(version));
+void StreamableState::add_modern_headers(http::Headers& headers, const HttpClientMessage& message,
+                                         std::string_view revision) {
+  headers.add(mcp::kVersionHeader, mcp::encode_header_value(revision));
   headers.add(mcp::kMethodHeader, mcp::encode_header_value(message.method()));
-  const std::optional<std::string_view> name = message.target();
+  const std::optional<std::string_view> name = message.name_header_value();
   if (!name) return;
   headers.add(mcp::kNameHeader, mcp::encode_header_value(*name));
   if (message.method() != "tools/call") return;
-  const mcp::HeaderParams annotated = params_of(*name);
+  const mcp::HeaderParams annotated = header_params(*name);
   if (!annotated) return;
   for (auto& [header, value] : mcp::param_headers(*annotated, message.arguments()))
     headers.add(header, value);
 }
 
-mcp::HeaderParams StreamableState::params_of(std::string_view tool) {
-  const auto found = annotated_.find(tool);
-  if (found == annotated_.end()) return nullptr;
-  AnnotatedTool& known = found->second;
-  if (!known.schema.empty()) {
-    known.params = mcp::read_header_annotations(json::View(known.schema), limits_).shared();
-    annotated_bytes_ -= known.schema.size();
-    known.schema.clear();
-    known.schema.shrink_to_fit();
+mcp::HeaderParams StreamableState::header_params(std::string_view tool) {
+  const auto found = annotated_tools_.find(tool);
+  if (found == annotated_tools_.end()) return nullptr;
+  AnnotatedTool& entry = found->second;
+  if (!entry.schema.empty()) {
+    entry.params = mcp::read_header_annotations(json::View(entry.schema), limits_).shared_params();
+    unparsed_schema_bytes_ -= entry.schema.size();
+    entry.schema.clear();
+    entry.schema.shrink_to_fit();
   }
-  return known.params;
+  return entry.params;
 }
 
-void StreamableState::answered(const OutgoingMessage& request, const rpc::Message& answer) {
-  if (!answer.is(rpc::Kind::response)) return;
+void StreamableState::on_response(const HttpClientMessage& request, const rpc::Message& response) {
+  if (!response.is(rpc::Kind::response)) return;
   if (request.method() == "initialize")
-    agreed_version_ = answer.indexed_result()["protocolVersion"].as_string().value_or("");
-  if (request.method() == "tools/list" && request.version()) learn_tools(request, answer);
+    negotiated_revision_ = response.indexed_result()["protocolVersion"].as_string().value_or("");
+  if (request.method() == "tools/list" && request.modern_revision())
+    store_tool_annotations(request, response);
 }
 
-void StreamableState::learn_tools(const OutgoingMessage& request, const rpc::Message& answer) {
+void StreamableState::store_tool_annotations(const HttpClientMessage& request, const rpc::Message& response) {
   if (request.is_first_page()) {
-    annotated_.clear();
-    annotated_bytes_ = 0;
+    annotated_tools_.clear();
+    unparsed_schema_bytes_ = 0;
   }
-  if (answer.result_text().size() > limits_.max_list_bytes) return;  // the listing fails
-  if (answer.members().count() > json::MemberIndex::kMaxMembers) return;
+  if (response.result_text().size() > limits_.max_list_bytes)
+    return;  // such a list is rejected by its receiver, so nothing is stored
+  if (response.members().member_count() > json::MemberIndex::kMaxMembers) return;
   std::size_t count = 0;
   std::size_t read = 0;
-  answer.indexed_result()["tools"].each_element([&](json::View tool) {
+  response.indexed_result()["tools"].each_element([&](json::View tool) {
     if (++count > limits_.max_list_entries) return false;
     if (tool.text().size() > limits_.max_entry_bytes) return true;
     const bool annotated = mcp::may_have_header_annotations(tool);
-    if (!annotated && annotated_.empty()) return true;
-    if (annotated && ++read > kMostTools) return false;
+    if (!annotated && annotated_tools_.empty()) return true;
+    if (annotated && ++read > kMaxAnnotatedTools) return false;
     const json::Members members(tool, {"name", "inputSchema"});
     const std::optional<std::string> name = members["name"].as_string();
     const std::string_view schema = members["inputSchema"].text();
     if (!name) return true;
-    if (const auto former = annotated_.find(*name); former != annotated_.end()) {
-      annotated_bytes_ -= former->second.schema.size();
-      annotated_.erase(former);
+    if (const auto previous = annotated_tools_.find(*name); previous != annotated_tools_.end()) {
+      unparsed_schema_bytes_ -= previous->second.schema.size();
+      annotated_tools_.erase(previous);
     }
-    const bool fits = schema.size() <= limits_.max_schema_bytes && annotated_.size() < kMostTools &&
-                      annotated_bytes_ + schema.size() <= limits_.max_list_bytes;
+    const bool fits = schema.size() <= limits_.max_schema_bytes &&
+                      annotated_tools_.size() < kMaxAnnotatedTools &&
+                      unparsed_schema_bytes_ + schema.size() <= limits_.max_list_bytes;
     if (!fits || !mcp::may_have_header_annotations(members["inputSchema"])) return true;
-    annotated_.emplace(*name, AnnotatedTool{std::string(schema), nullptr});
-    annotated_bytes_ += schema.size();
+    annotated_tools_.emplace(*name, AnnotatedTool{std::string(schema), nullptr});
+    unparsed_schema_bytes_ += schema.size();
     return true;
   });
 }
 
-bool StreamableState::name_session(std::string_view id) {
-  const bool good = std::ranges::all_of(id, [](char c) { return c > ' ' && c <= '~'; });
-  if (good) session_ = id;
-  return good;
+bool StreamableState::set_session_id(std::string_view id) {
+  const bool valid = std::ranges::all_of(id, [](char c) { return c > ' ' && c <= '~'; });
+  if (valid) session_id_ = id;
+  return valid;
 }
 
-void StreamableState::forget_session() {
-  session_.clear();
-  agreed_version_.clear();
+void StreamableState::clear_session() {
+  session_id_.clear();
+  negotiated_revision_.clear();
 }
 
 }  // namespace fairlead::transport

@@ -1,5 +1,6 @@
-// StreamableState: what a client must remember of the messages it sends and receives over HTTP, and the
-// headers that follow from it. Does no I/O.
+// StreamableState: the protocol state of an MCP client over HTTP (era, session, annotated tools), and the
+// HTTP headers of its messages. An annotated tool has arguments that the client must repeat in Mcp-Param-*
+// headers. Does no I/O.
 #pragma once
 
 #include <map>
@@ -11,58 +12,65 @@
 #include "fairlead/http/headers.hpp"
 #include "fairlead/protocol/header_annotations.hpp"
 #include "fairlead/rpc/message.hpp"
-#include "transport/outgoing_message.hpp"
+#include "transport/http_client_message.hpp"
 
 namespace fairlead::transport {
 
 class StreamableState {
  public:
-  // Bounds the tools of a list that are read for annotations, and those whose annotations are remembered.
-  static constexpr std::size_t kMostTools = 10'000;
+  // Maximum number of annotated tools of a list that are examined, and of annotated tools that are stored.
+  static constexpr std::size_t kMaxAnnotatedTools = 10'000;
   explicit StreamableState(const mcp::ListLimits& limits = {}) : limits_(limits) {}
 
-  // A message is about to leave: whether it is one of the modern era. The handshake begins a session anew.
-  bool sending(const OutgoingMessage& message);
-  // The headers it is sent with.
-  http::Headers headers_for(const OutgoingMessage& message);
-  // Those of the session, for requests that carry no message (GET, DELETE).
+  // Called before a message is sent. Returns whether the message belongs to the modern era; a message that is
+  // not a request belongs to the era of the last request. If the message is the `initialize` request of the
+  // legacy era, stores it for handshake() and clears the session.
+  bool on_send(const HttpClientMessage& message);
+  // Returns the headers of the POST with which a message is sent.
+  http::Headers headers_for(const HttpClientMessage& message);
+  // Returns the headers of HTTP requests without a message (GET, DELETE): session id and revision.
   http::Headers session_headers() const;
 
-  // The answer to a request has come: remembers the revision that was agreed on, and which arguments of
-  // listed tools are headers.
-  void answered(const OutgoingMessage& request, const rpc::Message& answer);
-  // The head of the answer to the handshake names the session. False when that is no name for one.
-  bool name_session(std::string_view id);
-  // The server has forgotten the session.
-  void forget_session();
+  // Called when the response to `request` has been received. Stores the negotiated revision from the response
+  // to initialize, and the annotated tools from the response to tools/list.
+  void on_response(const HttpClientMessage& request, const rpc::Message& response);
+  // Stores the session id from the response to the handshake. If the id has characters other than visible
+  // ASCII, stores nothing and returns false.
+  bool set_session_id(std::string_view id);
+  // Clears the session id and the negotiated revision.
+  void clear_session();
 
+  // Returns whether the last request belonged to the modern era.
   bool modern() const noexcept { return modern_; }
-  const std::string& session() const noexcept { return session_; }
-  // Legacy era: the revision the handshake has agreed on; empty before.
-  const std::string& revision() const noexcept { return agreed_version_; }
-  // Legacy era: the handshake, to begin the session once more.
+  const std::string& session_id() const noexcept { return session_id_; }
+  // Legacy era: returns the negotiated revision; empty before the handshake.
+  const std::string& negotiated_revision() const noexcept { return negotiated_revision_; }
+  // Legacy era: returns the last `initialize` request, with which the session can be renewed.
   const std::optional<rpc::Message>& handshake() const noexcept { return handshake_; }
 
  private:
-  // A listed tool whose schema may have annotations. They are read when it is first called: reading those of
-  // a whole list at once would hold the loop.
+  // A listed tool whose schema may have annotations. The schema is parsed when the tool is first called,
+  // because parsing the schemas of a whole list would block the loop.
   struct AnnotatedTool {
-    std::string schema;  // empty once it has been read
-    mcp::HeaderParams params;
+    std::string schema;        // text of the schema; empty after it has been parsed
+    mcp::HeaderParams params;  // the annotated arguments, after the schema has been parsed
   };
 
-  void add_modern(http::Headers& headers, const OutgoingMessage& message, std::string_view version);
-  void learn_tools(const OutgoingMessage& request, const rpc::Message& answer);
-  mcp::HeaderParams params_of(std::string_view tool);
+  void add_modern_headers(http::Headers& headers, const HttpClientMessage& message,
+                          std::string_view revision);
+  void store_tool_annotations(const HttpClientMessage& request, const rpc::Message& response);
+  // Returns which arguments of the tool are annotated; null if the tool is not in annotated_tools_. Parses
+  // the schema in the first call for the tool.
+  mcp::HeaderParams header_params(std::string_view tool);
 
   bool modern_ = false;
-  std::string modern_version_;  // of the last request
-  std::string session_;
-  std::string agreed_version_;  // legacy era
+  std::string modern_revision_;  // revision of the last modern request
+  std::string session_id_;
+  std::string negotiated_revision_;  // legacy era: the negotiated revision
   std::optional<rpc::Message> handshake_;
   mcp::ListLimits limits_;
-  std::map<std::string, AnnotatedTool, std::less<>> annotated_;  // by name
-  std::size_t annotated_bytes_ = 0;                              // of their schemas
+  std::map<std::string, AnnotatedTool, std::less<>> annotated_tools_;  // by name
+  std::size_t unparsed_schema_bytes_ = 0;                              // total size of AnnotatedTool::schema
 };
 
 }  // namespace fairlead::transport

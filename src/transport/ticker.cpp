@@ -7,38 +7,39 @@ namespace fairlead::transport {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPause{1};  // between two parts of a slot
+constexpr std::chrono::milliseconds kPauseBetweenSlices{1};
 
 }  // namespace
 
 Ticker::Ticker(Loop& loop, std::chrono::milliseconds period)
-    : timer_(loop), step_(std::max(period / static_cast<int>(kSlots), std::chrono::milliseconds(1))) {}
+    : timer_(loop), step_(std::max(period / static_cast<int>(kSlotCount), std::chrono::milliseconds(1))) {}
 
-void Ticker::add(Ticked& one) {
-  if (one.is_linked()) return;
-  slots_[next_++ % kSlots].push_back(one);
+void Ticker::add(TickListener& listener) {
+  if (listener.is_linked()) return;
+  slots_[next_slot_++ % kSlotCount].push_back(listener);
   if (!timer_.armed()) arm();
 }
 
 void Ticker::arm() {
-  timer_.arm_after(step_, [this] { turn(); });
+  timer_.arm_after(step_, [this] { tick_slot(); });
 }
 
-void Ticker::turn() {
-  List& slot = slots_[now_ % kSlots];
-  if (!std::exchange(in_slot_, true)) due_.swap(slot);
-  for (std::size_t ticked = 0; ticked < kTickedPerTurn && !due_.empty(); ++ticked) {
-    // Back in its place first: what a tick does may take it, or any other, away for good.
-    Ticked& one = due_.front();
-    due_.pop_front();
-    slot.push_back(one);
-    one.tick(Clock::now());
+void Ticker::tick_slot() {
+  List& slot = slots_[current_slot_ % kSlotCount];
+  if (!std::exchange(slot_started_, true)) due_listeners_.swap(slot);
+  for (std::size_t ticked = 0; ticked < kTicksPerTurn && !due_listeners_.empty(); ++ticked) {
+    // The listener is inserted again before the call, because on_tick() may destroy this listener or any
+    // other.
+    TickListener& listener = due_listeners_.front();
+    due_listeners_.pop_front();
+    slot.push_back(listener);
+    listener.on_tick(Clock::now());
   }
-  if (!due_.empty()) return timer_.arm_after(kPause, [this] { turn(); });
-  in_slot_ = false;
-  ++now_;
-  const bool any = std::ranges::any_of(slots_, [](const List& list) { return !list.empty(); });
-  if (any) arm();
+  if (!due_listeners_.empty()) return timer_.arm_after(kPauseBetweenSlices, [this] { tick_slot(); });
+  slot_started_ = false;
+  ++current_slot_;
+  const bool has_listeners = std::ranges::any_of(slots_, [](const List& list) { return !list.empty(); });
+  if (has_listeners) arm();
 }
 
 }  // namespace fairlead::transport

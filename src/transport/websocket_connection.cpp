@@ -6,59 +6,61 @@ namespace fairlead::transport {
 
 namespace {
 
-// Frames that a turn handles while no other client waits.
+// Frames of one connection that are handled per turn while no other client waits.
 constexpr int kFramesPerTurn = 64;
 
 }  // namespace
 
 std::shared_ptr<WebSocketConnection> WebSocketConnection::create(Loop& loop,
                                                                  std::unique_ptr<ByteStream> stream,
-                                                                 std::string early, websocket::Role role,
+                                                                 std::string read_ahead, websocket::Role role,
                                                                  Limits limits,
-                                                                 std::chrono::milliseconds keep_alive) {
-  std::string name = "websocket " + stream->remote();
-  std::shared_ptr<WebSocketConnection> made(
-      new WebSocketConnection(loop, std::move(stream), std::move(name), role, limits, keep_alive));
-  made->decoder_.feed(early);
-  // Read from the start, not only when somebody receives: pings want their answer, and so does a close.
-  made->undecoded_ = true;
-  made->pump_.run_soon();
-  if (keep_alive.count() > 0) made->heart_.arm_after(keep_alive, [it = made.get()] { it->beat(); });
-  return made;
+                                                                 std::chrono::milliseconds ping_interval) {
+  std::string name = "websocket " + stream->remote_name();
+  std::shared_ptr<WebSocketConnection> connection(
+      new WebSocketConnection(loop, std::move(stream), std::move(name), role, limits, ping_interval));
+  connection->decoder_.feed(read_ahead);
+  // Starts to read even if no receiver waits, because pings and close frames need a reply.
+  connection->may_have_frames_ = true;
+  connection->pump_.run_turn_soon();
+  if (ping_interval.count() > 0)
+    connection->ping_timer_.arm_after(ping_interval, [raw = connection.get()] { raw->on_ping_timer(); });
+  return connection;
 }
 
 WebSocketConnection::WebSocketConnection(Loop& loop, std::unique_ptr<ByteStream> stream, std::string name,
                                          websocket::Role role, Limits limits,
-                                         std::chrono::milliseconds keep_alive)
+                                         std::chrono::milliseconds ping_interval)
     : Connection(loop),
       role_(role),
       limits_(limits),
-      keep_alive_(keep_alive),
+      ping_interval_(ping_interval),
       decoder_(role, limits.max_frame_bytes),
-      heart_(loop),
+      ping_timer_(loop),
       pump_(loop, *this, queue_, std::move(stream), std::move(name), limits.write_stall) {}
 
-// ---- reading ---------------------------------------------------------------------------------------------
+// ---- reading -------------------------------------------------------------------------------------------
 
-void WebSocketConnection::want_input() {
+void WebSocketConnection::request_input() {
   if (!pump_.in_turn()) wait_for_input();
 }
 
-// While the receiver lags behind, nothing more is read than it can bear.
+// Schedules the next turn of reading. Reads nothing while the receiver has messages to process.
 void WebSocketConnection::wait_for_input() {
-  if (input_ended_ || reason() || receiver_lags()) return;
-  if (undecoded_) return client_ ? pump_.run_in_turn_of(client_) : pump_.run_soon();
+  if (input_ended_ || close_reason() || receiver_lags()) return;
+  if (may_have_frames_)
+    return fair_queue_client_ ? pump_.run_turn_in_fair_queue(fair_queue_client_) : pump_.run_turn_soon();
   pump_.wait_for_input();
 }
 
-// One step of a turn, which handles up to kFramesPerTurn frames.
+// Reads and decodes once. Returns whether the turn continues; a turn handles up to kFramesPerTurn frames.
 bool WebSocketConnection::read_once() {
   if (input_ended_) return false;
-  if (!undecoded_ && !read_some()) return false;
-  undecoded_ = !decode();
+  if (!may_have_frames_ && !read_some()) return false;
+  may_have_frames_ = !decode();
   wake_receiver();
   pump_.flush();
-  return !undecoded_ && !receiver_lags();
+  return !may_have_frames_ && !receiver_lags();
 }
 
 void WebSocketConnection::on_turn_end() {
@@ -67,144 +69,148 @@ void WebSocketConnection::on_turn_end() {
 }
 
 void WebSocketConnection::on_out_of_memory() {
-  hang_up(websocket::kTryAgainLater,
-          Error(ErrorKind::resource_exhausted, "resource exhausted: out of memory"));
+  close_with(websocket::kTryAgainLater,
+             Error(ErrorKind::resource_exhausted, "resource exhausted: out of memory"));
 }
 
-// Returns whether bytes were fed to the decoder.
+// Reads once. Returns whether bytes were passed to the decoder.
 bool WebSocketConnection::read_some() {
-  std::span<char> scratch = loop().scratch();
+  std::span<char> scratch = loop().scratch_buffer();
   scratch = scratch.first(std::min(scratch.size(), StreamPump::kBytesPerTurn));
-  const ByteStream::Io io = pump_.read(scratch);
-  if (io.state == ByteStream::State::again) return false;
-  if (io.state != ByteStream::State::ok) {
+  const ByteStream::IoResult io = pump_.read(scratch);
+  if (io.status == ByteStream::IoStatus::again) return false;
+  if (io.status != ByteStream::IoStatus::ok) {
     input_ended_ = true;
     fail(io.error ? *io.error : Error(ErrorKind::closed, description() + " closed the connection"));
     return false;
   }
-  heard_ = true;
-  const ChargeOutcome charged = input_charge_.resize(decoder_.buffered() + io.bytes);
+  received_since_ping_ = true;
+  const ChargeOutcome charged = input_charge_.resize(decoder_.buffered_bytes() + io.bytes);
   if (charged != ChargeOutcome::charged) {
-    hang_up(websocket::kTryAgainLater, input_charge_.refusal(charged));
+    close_with(websocket::kTryAgainLater, input_charge_.refusal_error(charged));
     return false;
   }
   decoder_.feed(std::string_view(scratch.data(), io.bytes));
   return true;
 }
 
-// Where messages of other clients wait, each connection handles one at a time.
+// Returns whether the connection has handled as many frames as it may in one turn: one, while messages of
+// other clients wait.
 bool WebSocketConnection::turn_is_over() noexcept {
-  const bool others_wait = client_ && !loop().fair().empty();
+  const bool others_wait = fair_queue_client_ && !loop().fair_queue().empty();
   return frames_in_turn_ >= (others_wait ? 1 : kFramesPerTurn);
 }
 
-// Returns false when the turn has decoded its frames and there may be more in the decoder.
+// Decodes and handles frames. Returns false if the turn is over and the decoder may contain more frames.
 bool WebSocketConnection::decode() {
-  while (!input_ended_ && !reason()) {
-    if (turn_is_over() && decoder_.buffered() > 0) return false;
-    websocket::Decoder::Step step = decoder_.next();
-    if (step.what == websocket::Decoder::What::more) break;
+  while (!input_ended_ && !close_reason()) {
+    if (turn_is_over() && decoder_.buffered_bytes() > 0) return false;
+    websocket::Decoder::Event event = decoder_.next();
+    if (event.type == websocket::Decoder::EventType::need_more) break;
     ++frames_in_turn_;
-    take(std::move(step));
+    handle_event(std::move(event));
   }
-  input_charge_.set(decoder_.buffered());
+  input_charge_.set(decoder_.buffered_bytes());
   return true;
 }
 
-void WebSocketConnection::take(websocket::Decoder::Step step) {
-  using What = websocket::Decoder::What;
-  switch (step.what) {
-    case What::message: return deliver_frame(Bytes::adopt(std::move(step.payload)), limits_);
-    case What::ping:
-      // One who sends pings and reads nothing gets no more answers than fit.
-      if (queue_.bytes() < limits_.backlog_pause_bytes)
-        queue_.put(websocket::control_frame(role_, websocket::Opcode::pong, step.payload));
+void WebSocketConnection::handle_event(websocket::Decoder::Event event) {
+  using EventType = websocket::Decoder::EventType;
+  switch (event.type) {
+    case EventType::message: return deliver_frame(Bytes::adopt(std::move(event.payload)), limits_);
+    case EventType::ping:
+      // The condition limits the queue if the remote peer sends pings and does not read the replies.
+      if (queue_.unwritten_bytes() < limits_.backlog_pause_bytes)
+        queue_.put(websocket::control_frame(role_, websocket::Opcode::pong, event.payload));
       return pump_.flush_soon();
-    case What::closed: {
-      const bool normal = step.code == websocket::kNormal || step.code == websocket::kGoingAway ||
-                          step.code == websocket::kNoCode;
-      const std::string said = normal ? "" : " (" + std::to_string(step.code) + " " + step.payload + ")";
-      return hang_up(step.code, Error(ErrorKind::closed, description() + " closed the connection" + said));
+    case EventType::closed: {
+      const bool normal = event.code == websocket::kNormalClosure || event.code == websocket::kGoingAway ||
+                          event.code == websocket::kNoStatus;
+      const std::string detail = normal ? "" : " (" + std::to_string(event.code) + " " + event.payload + ")";
+      return close_with(event.code,
+                        Error(ErrorKind::closed, description() + " closed the connection" + detail));
     }
-    case What::failed:
-      return hang_up(step.code,
-                     Error(step.code == websocket::kTooBig ? ErrorKind::frame_too_large : ErrorKind::parse,
-                           description() + ": " + step.payload));
-    case What::pong:
-    case What::more: return;
+    case EventType::failed:
+      return close_with(event.code, Error(event.code == websocket::kMessageTooBig ? ErrorKind::frame_too_large
+                                                                                  : ErrorKind::parse,
+                                          description() + ": " + event.payload));
+    case EventType::pong:
+    case EventType::need_more: return;
   }
 }
 
-void WebSocketConnection::hang_up(std::uint16_t code, Error reason) {
+void WebSocketConnection::close_with(std::uint16_t code, Error reason) {
   input_ended_ = true;
-  say_goodbye(code, code == websocket::kTryAgainLater ? reason.message() : std::string());
+  send_close_frame(code, code == websocket::kTryAgainLater ? reason.message() : std::string());
   fail(std::move(reason));
 }
 
-// The last frame there is; what was queued before it leaves with it, if the socket takes it at once.
-void WebSocketConnection::say_goodbye(std::uint16_t code, std::string_view why) {
-  if (!pump_.open() || pump_.blocked()) return;
-  queue_.put(websocket::close_frame(role_, code, why));
+// Queues the close frame and writes as much of the queue as the socket accepts at once. Sends nothing if the
+// socket is not writable.
+void WebSocketConnection::send_close_frame(std::uint16_t code, std::string_view reason) {
+  if (!pump_.is_open() || pump_.output_blocked()) return;
+  queue_.put(websocket::close_frame(role_, code, reason));
   pump_.finish_output();
 }
 
-// ---- writing ---------------------------------------------------------------------------------------------
+// ---- writing -------------------------------------------------------------------------------------------
 
 void WebSocketConnection::charge_to(const std::shared_ptr<ByteAccount>& account) {
   set_account(account);
-  client_ = account.get();
+  fair_queue_client_ = account.get();
   input_charge_ = ByteCharge(account);
-  input_charge_.set(decoder_.buffered());
+  input_charge_.set(decoder_.buffered_bytes());
   output_charge_ = ByteCharge(account);
 }
 
-// A client that leaves an answer unread for which there is no room loses its connection: it waits for that
-// answer.
-Result<void> WebSocketConnection::charge_output(std::size_t bytes, bool answers) {
-  const ChargeOutcome charged = output_charge_.resize(queue_.bytes() + bytes);
+// Charges a message to the client. If a response exceeds the budget, the connection is closed, because the
+// client would wait for that response forever.
+Result<void> WebSocketConnection::charge_output(std::size_t bytes, bool is_response) {
+  const ChargeOutcome charged = output_charge_.resize(queue_.unwritten_bytes() + bytes);
   if (charged == ChargeOutcome::charged) return {};
-  const Error refused = output_charge_.refusal(charged);
-  if (answers) {
-    loop().post([me = self(), refused] {
-      if (!me->reason()) me->hang_up(websocket::kTryAgainLater, refused);
+  const Error refused = output_charge_.refusal_error(charged);
+  if (is_response) {
+    loop().post([connection = self(), refused] {
+      if (!connection->close_reason()) connection->close_with(websocket::kTryAgainLater, refused);
     });
   }
   return refused;
 }
 
-Result<void> WebSocketConnection::enqueue(const rpc::Rope& message, Waiter* waiter, Concerning concerning) {
-  Result<void> charged = charge_output(message.size(), concerning.answers);
+Result<void> WebSocketConnection::enqueue(const rpc::Rope& message, WriteWaiter* waiter,
+                                          RelatedRequest related_request) {
+  Result<void> charged = charge_output(message.size(), related_request.message_is_response);
   if (!charged) return charged;
   websocket::text_frame(role_, message).each([&](const Bytes& part) { queue_.put(part); });
-  if (waiter) waiter->until = queue_.pushed();
+  if (waiter) waiter->until = queue_.queued_position();
   pump_.flush_soon();
   return {};
 }
 
 std::uint64_t WebSocketConnection::position_at_backlog(std::size_t bytes) const noexcept {
-  return queue_.pushed() - std::min<std::uint64_t>(bytes, queue_.pushed());
+  return queue_.queued_position() - std::min<std::uint64_t>(bytes, queue_.queued_position());
 }
 
 void WebSocketConnection::on_written() {
-  output_charge_.set(queue_.bytes());
-  if (!reason()) notify_written(queue_.written());
+  output_charge_.set(queue_.unwritten_bytes());
+  if (!close_reason()) notify_written(queue_.written_position());
 }
 
-void WebSocketConnection::beat() {
-  if (!std::exchange(heard_, false)) {
-    return fail(Error::timeout(description() + " has not been heard of; the last ping", keep_alive_));
+void WebSocketConnection::on_ping_timer() {
+  if (!std::exchange(received_since_ping_, false)) {
+    return fail(Error::timeout(description() + ": ping", ping_interval_));
   }
   queue_.put(websocket::control_frame(role_, websocket::Opcode::ping, {}));
   pump_.flush_soon();
-  heart_.arm_after(keep_alive_, [this] { beat(); });
+  ping_timer_.arm_after(ping_interval_, [this] { on_ping_timer(); });
 }
 
 void WebSocketConnection::release() {
-  heart_.cancel();
+  ping_timer_.cancel();
   input_charge_.set(0);
   output_charge_.set(0);
-  if (ended_) std::exchange(ended_, nullptr)();
-  if (!input_ended_) say_goodbye(websocket::kNormal);  // it was we who closed
+  if (on_ended_) std::exchange(on_ended_, nullptr)();
+  if (!input_ended_) send_close_frame(websocket::kNormalClosure);  // close() was called, not the remote peer
   pump_.close();
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 // ---- errors (R5.6) ---------------------------------------------------------------------------------------
 
-TEST(Error, EveryKindHasANameOfItsOwn) {
+TEST(ErrorTest, EveryKindHasUniqueName) {
   std::set<std::string_view> names;
   for (int kind = 0; kind <= static_cast<int>(ErrorKind::validation); ++kind) {
     names.insert(to_string(static_cast<ErrorKind>(kind)));
@@ -26,27 +26,27 @@ TEST(Error, EveryKindHasANameOfItsOwn) {
   EXPECT_FALSE(names.contains("unknown"));
 }
 
-TEST(Error, TimeoutNamesItsMilliseconds) {
+TEST(ErrorTest, TimeoutMessageContainsMilliseconds) {
   const Error error = Error::timeout("`add`", std::chrono::milliseconds(250));
   EXPECT_EQ(error.to_string(), "timed out: `add` got no answer within 250 ms");
-  EXPECT_EQ(error.detail().after, std::chrono::milliseconds(250));
+  EXPECT_EQ(error.detail().waited, std::chrono::milliseconds(250));
 }
 
-TEST(Error, ShowsLastWords) {
+TEST(ErrorTest, ToStringContainsLastStderrLines) {
   const Error error = Error(ErrorKind::process_exited, "it ended").with([](ErrorDetail& d) {
     d.stderr_lines = {"one", "two"};
   });
   EXPECT_EQ(error.to_string(), "process exited: it ended\nlast lines of its stderr:\n  one\n  two");
 }
 
-TEST(Error, ChangingACopyLeavesTheOriginal) {
+TEST(ErrorTest, ChangingCopyDoesNotChangeOriginal) {
   const Error original = Error::rpc(-1, "x");
   const Error changed = Error(original).with([](ErrorDetail& d) { d.rpc_code = -2; });
   EXPECT_EQ(original.detail().rpc_code, -1);
   EXPECT_EQ(changed.detail().rpc_code, -2);
 }
 
-TEST(Result, CarriesValueOrError) {
+TEST(ResultTest, CarriesValueOrError) {
   const Result<int> good = 3;
   const Result<int> bad = Error(ErrorKind::io, "no");
   EXPECT_EQ(*good, 3);
@@ -56,7 +56,7 @@ TEST(Result, CarriesValueOrError) {
 
 // ---- bytes -----------------------------------------------------------------------------------------------
 
-TEST(Bytes, PartKeepsTheWholeAlive) {
+TEST(BytesTest, PartKeepsBufferAlive) {
   Bytes part;
   {
     const Bytes whole = Bytes::copy_of("hello world");
@@ -65,15 +65,15 @@ TEST(Bytes, PartKeepsTheWholeAlive) {
   EXPECT_EQ(part.view(), "world");
 }
 
-TEST(Bytes, AdoptedShortStringSurvivesMoves) {
-  Bytes a = Bytes::adopt("short");  // lives inside the string object
+TEST(BytesTest, AdoptedShortStringSurvivesMoves) {
+  Bytes a = Bytes::adopt("short");  // short string optimization: stored inside the string object
   const Bytes b = std::move(a);
   const Bytes c = b;
   EXPECT_EQ(c.view(), "short");
   EXPECT_TRUE(a.empty());
 }
 
-TEST(Bytes, ReclaimGivesTheMemoryBackOnlyWhenNobodyElseRefersToIt) {
+TEST(BytesTest, ReclaimReturnsMemoryOnlyIfThereIsNoOtherReference) {
   Bytes mine = Bytes::adopt(std::string(100'000, 'x'));
   Bytes other = mine.part(mine.view().substr(5, 10));
   EXPECT_EQ(mine.reclaim().capacity(), std::string().capacity());
@@ -85,7 +85,7 @@ TEST(Bytes, ReclaimGivesTheMemoryBackOnlyWhenNobodyElseRefersToIt) {
   EXPECT_TRUE(mine.empty());
 }
 
-TEST(Bytes, JoinAndConstant) {
+TEST(BytesTest, JoinConcatenatesAndConstantRefersToLiteral) {
   EXPECT_EQ(Bytes::join("a", "", "bc", "d").view(), "abcd");
   EXPECT_EQ(Bytes::constant("lit").view(), "lit");
   EXPECT_TRUE(Bytes().empty());
@@ -100,7 +100,7 @@ std::string logged(LogFormat format, std::string_view message, std::initializer_
   return out;
 }
 
-TEST(Log, TextQuotesWhatNeedsItAndCannotBeForged) {
+TEST(LogTest, TextFormatQuotesValuesAndPreventsForgedLines) {
   const std::string line =
       logged(LogFormat::text, "hi\nthere", {{"a", "1"}, {"b", "two words"}, {"c", "x\n2026 fake"}});
   EXPECT_NE(line.find(" info hi there a=1 b=\"two words\" c=\"x\\u000a2026 fake\"\n"), std::string::npos)
@@ -108,7 +108,7 @@ TEST(Log, TextQuotesWhatNeedsItAndCannotBeForged) {
   EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
 }
 
-TEST(Log, JsonLineHasTimeLevelMessageAndFields) {
+TEST(LogTest, JsonLineHasTimeLevelMessageAndFields) {
   const std::string line = logged(LogFormat::json, "say \"x\"", {{"id", "\"7\""}});
   EXPECT_TRUE(line.starts_with("{\"time\":\"20")) << line;
   EXPECT_NE(line.find("\"level\":\"info\",\"message\":\"say \\\"x\\\"\",\"id\":\"\\\"7\\\"\"}\n"),
@@ -116,7 +116,7 @@ TEST(Log, JsonLineHasTimeLevelMessageAndFields) {
       << line;
 }
 
-TEST(Log, LinesAreUtf8WhateverCameIn) {
+TEST(LogTest, InvalidUtf8IsReplaced) {
   const std::string line = logged(LogFormat::json, "x",
                                   {{"frame",
                                     "a\xff"
@@ -125,7 +125,7 @@ TEST(Log, LinesAreUtf8WhateverCameIn) {
   EXPECT_NE(line.find("\"frame\":\"a\\ufffdb\xc3\xa4\\ufffd\\ufffd\\ufffdc\""), std::string::npos) << line;
 }
 
-TEST(Log, ControlCharactersAreEscapedInMessageAndFields) {
+TEST(LogTest, ControlCharactersAreEscapedInMessageAndFields) {
   const std::string hostile =
       "a\x1b[2Jb\xc2\x9b"
       "31mc\x7f\xff";
@@ -137,7 +137,7 @@ TEST(Log, ControlCharactersAreEscapedInMessageAndFields) {
       << json;
 }
 
-TEST(Log, LongValuesAreTruncatedAtTheNamedLimit) {
+TEST(LogTest, LongValuesAreTruncated) {
   const std::string id(5 << 20, '7');
   for (const LogFormat format : {LogFormat::text, LogFormat::json}) {
     const std::string line = logged(format, id, {{"id", id}, {"view", std::string_view(id)}});
@@ -146,7 +146,7 @@ TEST(Log, LongValuesAreTruncatedAtTheNamedLimit) {
   }
 }
 
-TEST(Log, NumbersAreNumbersInJsonLines) {
+TEST(LogTest, JsonLinesWriteNumbersAsNumbers) {
   const std::string line = logged(LogFormat::json, "x",
                                   {{"pid", 12},
                                    {"bytes", std::size_t{1} << 40},
@@ -160,7 +160,7 @@ TEST(Log, NumbersAreNumbersInJsonLines) {
       << line;
 }
 
-TEST(Log, BelowItsLevelNothingIsWritten) {
+TEST(LogTest, LinesBelowLevelAreNotWritten) {
   int lines = 0;
   const Log log(LogLevel::warning, LogFormat::text, [&](std::string_view) { ++lines; });
   log.info("no");
@@ -169,18 +169,19 @@ TEST(Log, BelowItsLevelNothingIsWritten) {
   EXPECT_EQ(lines, 1);
 }
 
-TEST(Log, FullPipeDropsInsteadOfBlocking) {
+TEST(LogTest, FullPipeDropsBytesInsteadOfBlocking) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   const std::string much(1 << 20, 'x');
-  const std::size_t written = write_without_blocking(ends[1], much);  // nobody reads: returns all the same
+  const std::size_t written =
+      write_without_blocking(ends[1], much);  // returns although nothing reads the pipe
   EXPECT_LT(written, much.size());
   EXPECT_GT(written, 0u);
   ::close(ends[0]);
   ::close(ends[1]);
 }
 
-// stderr, replaced by a pipe that nothing reads until the test does.
+// Replaces stderr by a pipe that nothing reads except read_output().
 class UnreadStderr {
  public:
   UnreadStderr() : saved_(::dup(STDERR_FILENO)) {
@@ -196,7 +197,7 @@ class UnreadStderr {
     ::close(read_end_);
   }
 
-  std::string take() const {
+  std::string read_output() const {
     std::string all(1 << 20, '\0');
     const ssize_t n = ::read(read_end_, all.data(), all.size());
     all.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
@@ -208,17 +209,17 @@ class UnreadStderr {
   int read_end_;
 };
 
-TEST(Log, LinesThatStderrDoesNotAcceptAreCountedInTheNextLine) {
-  constexpr int kLines = 2000;  // more than a pipe holds
+TEST(LogTest, DroppedLinesAreCountedBeforeNextLine) {
+  constexpr int kLines = 2000;  // more than the capacity of a pipe
   std::string before;
   std::string after;
   {
     const UnreadStderr pipe;
     const Log log = Log::to_stderr(LogLevel::info);
     for (int i = 0; i < kLines; ++i) log.info(std::string(1000, 'x'));
-    before = pipe.take();
+    before = pipe.read_output();
     log.info("once more");
-    after = pipe.take();
+    after = pipe.read_output();
   }
   const auto whole_lines = std::count(before.begin(), before.end(), '\n');
   EXPECT_LT(whole_lines, kLines);
@@ -229,7 +230,7 @@ TEST(Log, LinesThatStderrDoesNotAcceptAreCountedInTheNextLine) {
   EXPECT_TRUE(after.ends_with(" info once more\n")) << after;
 }
 
-TEST(LogRateLimit, AdmitsSomeLinesPerIntervalAndCountsTheSuppressedOnes) {
+TEST(LogRateLimitTest, AdmitsLinesPerIntervalAndCountsSuppressedLines) {
   using std::chrono::seconds;
   LogRateLimit limit(2, seconds(10));
   const LogRateLimit::Time start{};
@@ -237,7 +238,7 @@ TEST(LogRateLimit, AdmitsSomeLinesPerIntervalAndCountsTheSuppressedOnes) {
   EXPECT_EQ(limit.admit(start), 0u);
   EXPECT_EQ(limit.admit(start), std::nullopt);
   EXPECT_EQ(limit.admit(start + seconds(9)), std::nullopt);
-  EXPECT_EQ(limit.suppressed(), 2u);
+  EXPECT_EQ(limit.suppressed_count(), 2u);
   EXPECT_EQ(limit.admit(start + seconds(10)), 2u);
   EXPECT_EQ(limit.admit(start + seconds(10)), 0u);
   EXPECT_EQ(limit.admit(start + seconds(10)), std::nullopt);

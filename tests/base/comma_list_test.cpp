@@ -8,19 +8,19 @@
 namespace fairlead {
 namespace {
 
-TEST(CommaList, ElementsAreTrimmedAndEmptyOnesPassedOver) {
+TEST(CommaListTest, ElementsAreTrimmedAndEmptyElementsSkipped) {
   std::vector<std::string> all;
-  each_list_element(" a,b\t, ,,c d ,", [&](std::string_view one) { all.emplace_back(one); });
+  for_each_list_element(" a,b\t, ,,c d ,", [&](std::string_view element) { all.emplace_back(element); });
   EXPECT_EQ(all, (std::vector<std::string>{"a", "b", "c d"}));
-  each_list_element("", [&](std::string_view one) { all.emplace_back(one); });
+  for_each_list_element("", [&](std::string_view element) { all.emplace_back(element); });
   EXPECT_EQ(all.size(), 3u);
 }
 
-TEST(CommaList, SearchEndsAtTheFirstAcceptedElement) {
+TEST(CommaListTest, SearchStopsAtFirstMatch) {
   int seen = 0;
-  EXPECT_TRUE(any_list_element("a,b,c", [&](std::string_view one) { return ++seen, one == "b"; }));
+  EXPECT_TRUE(any_list_element("a,b,c", [&](std::string_view element) { return ++seen, element == "b"; }));
   EXPECT_EQ(seen, 2);
-  EXPECT_FALSE(any_list_element("a,b,c", [](std::string_view one) { return one == "d"; }));
+  EXPECT_FALSE(any_list_element("a,b,c", [](std::string_view element) { return element == "d"; }));
 }
 
 }  // namespace

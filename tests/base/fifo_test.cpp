@@ -9,27 +9,27 @@
 namespace fairlead {
 namespace {
 
-TEST(Fifo, ElementsLeaveInTheOrderInWhichTheyCame) {
+TEST(FifoTest, ElementsArePoppedInOrder) {
   Fifo<int> queue;
-  std::vector<int> left;
+  std::vector<int> popped;
   int next = 0;
-  // Three in, two out: it grows while elements before the first are removed.
+  // Pushes three and pops two elements per round, so that the queue grows while popped elements are removed.
   for (int round = 0; round < 100; ++round) {
     for (int i = 0; i < 3; ++i) queue.push(next++);
     for (int i = 0; i < 2; ++i) {
-      left.push_back(queue.front());
+      popped.push_back(queue.front());
       queue.pop();
     }
   }
   EXPECT_EQ(queue.size(), 100U);
   EXPECT_EQ(std::vector<int>(queue.begin(), queue.end()).front(), 200);
-  for (; !queue.empty(); queue.pop()) left.push_back(queue.front());
+  for (; !queue.empty(); queue.pop()) popped.push_back(queue.front());
   std::vector<int> expected(300);
   std::iota(expected.begin(), expected.end(), 0);
-  EXPECT_EQ(left, expected);
+  EXPECT_EQ(popped, expected);
 }
 
-TEST(Fifo, EmptyQueueOwnsNoElement) {
+TEST(FifoTest, EmptyQueueOwnsNoElement) {
   const auto element = std::make_shared<int>(1);
   Fifo<std::shared_ptr<int>> queue;
   for (int i = 0; i < 10; ++i) queue.push(element);
@@ -41,7 +41,7 @@ TEST(Fifo, EmptyQueueOwnsNoElement) {
   EXPECT_EQ(element.use_count(), 1);
 }
 
-TEST(Fifo, QueueThatNeverBecomesEmptyDoesNotKeepWhatWasTakenOut) {
+TEST(FifoTest, QueueThatIsNeverEmptyReleasesPoppedElements) {
   const auto element = std::make_shared<int>(1);
   Fifo<std::shared_ptr<int>> queue;
   queue.push(element);
@@ -52,13 +52,13 @@ TEST(Fifo, QueueThatNeverBecomesEmptyDoesNotKeepWhatWasTakenOut) {
   EXPECT_LE(element.use_count(), 20);
 }
 
-TEST(Fifo, MemoryOfOneElementIsUsedAgain) {
+TEST(FifoTest, MemoryOfOneElementIsReused) {
   Fifo<int> queue;
   queue.push(1);
-  const int* const place = &queue.front();
+  const int* const address = &queue.front();
   queue.pop();
   queue.push(2);
-  EXPECT_EQ(&queue.front(), place);
+  EXPECT_EQ(&queue.front(), address);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Text of others, made safe to show.
+// Escaping of untrusted text for terminals.
 #include "base/printable.hpp"
 
 #include <gtest/gtest.h>
@@ -8,19 +8,19 @@
 namespace fairlead {
 namespace {
 
-TEST(Printable, ControlCharactersBecomeEscapes) {
+TEST(PrintableTest, ControlCharactersAreEscaped) {
   EXPECT_EQ(printable_text("a\x1b[2J\x07\x7f\b"), R"(a\x1b[2J\x07\x7f\x08)");
   EXPECT_EQ(printable_text(std::string_view("\0", 1)), R"(\x00)");
   EXPECT_EQ(printable_text("\u009b31m"), R"(\u009b31m)");
   EXPECT_EQ(printable_text("\u202eevil\u2066\u200f"), R"(\u202eevil\u2066\u200f)");
 }
 
-TEST(Printable, BytesThatAreNotUtf8BecomeEscapes) {
+TEST(PrintableTest, InvalidUtf8IsEscaped) {
   EXPECT_EQ(printable_text("\xff\x9b\xc3"), R"(\xff\x9b\xc3)");
   EXPECT_EQ(printable_text("\xc0\x80\xed\xa0\x80"), R"(\xc0\x80\xed\xa0\x80)");
 }
 
-TEST(Printable, ShortenedTextSplitsNoCharacter) {
+TEST(PrintableTest, ShortenedTextDoesNotSplitCharacters) {
   EXPECT_EQ(shortened("abc", 3), "abc");
   EXPECT_EQ(shortened("abcd", 3), "abc...");
   EXPECT_EQ(shortened("ab\u00e9", 3), "ab...");
@@ -28,21 +28,21 @@ TEST(Printable, ShortenedTextSplitsNoCharacter) {
   EXPECT_EQ(utf8_prefix("\u20ac", 2), "");
 }
 
-TEST(Printable, OrdinaryTextStaysAsItIs) {
+TEST(PrintableTest, OrdinaryTextIsUnchanged) {
   const std::string text = "naïve – 日本語 🙂\n\tindented \\x1b";
   EXPECT_EQ(printable_text(text), text);
   EXPECT_EQ(printable_text("a\r\nb\rc"), "a\nb\\x0dc");
 }
 
-TEST(Printable, LineHasNoLineFeed) {
+TEST(PrintableTest, LineFeedsAreEscapedInLine) {
   EXPECT_EQ(printable_line("a\nb\tc\r"), R"(a\nb\tc\x0d)");
 }
 
-TEST(Printable, JsonStaysEquivalent) {
+TEST(PrintableTest, EscapedJsonIsEquivalent) {
   EXPECT_EQ(printable_json("{\n\"a\":\"\x7f\u009b\u202e é\"}"), "{\n\"a\":\"\\u007f\\u009b\\u202e é\"}");
 }
 
-TEST(Printable, LogLinesHaveNoControlCharacters) {
+TEST(PrintableTest, LogLinesHaveNoControlCharacters) {
   for (const LogFormat format : {LogFormat::text, LogFormat::json}) {
     std::string line;
     const Log log(LogLevel::info, format, [&](std::string_view text) { line = text; });

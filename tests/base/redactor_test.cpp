@@ -1,4 +1,4 @@
-// Secrets are replaced in text.
+// Redaction of secrets in text.
 #include "fairlead/base/redactor.hpp"
 
 #include <gtest/gtest.h>
@@ -12,25 +12,25 @@
 namespace fairlead {
 namespace {
 
-TEST(Redactor, EverySecretIsReplacedTheLongestFirst) {
+TEST(RedactorTest, SecretsAreReplacedLongestFirst) {
   const Redactor redactor({"abcd", "abcdefgh", "wxyz"});
   EXPECT_EQ(redactor.redact("abcdefgh abcdx wxyzwxyz"), "*** ***x ******");
   EXPECT_EQ(redactor.redact("nothing to see"), "nothing to see");
   EXPECT_EQ(redactor.redact(""), "");
 }
 
-TEST(Redactor, ValuesOfLessThanFourBytesAreKept) {
+TEST(RedactorTest, ValuesShorterThanFourBytesAreNotReplaced) {
   const Redactor redactor({"abc", ""});
   EXPECT_TRUE(redactor.empty());
   EXPECT_EQ(redactor.redact("abc"), "abc");
 }
 
-TEST(Redactor, BytesBeyondAsciiAreFoundToo) {
+TEST(RedactorTest, NonAsciiSecretsAreReplaced) {
   const Redactor redactor({"\xff\xfe\xfd\xfc", "pässword"});
   EXPECT_EQ(redactor.redact("a\xff\xfe\xfd\xfcz pässword"), "a***z ***");
 }
 
-TEST(Redactor, BeginningOfASecretAtTheEndOfAnExcerptIsReplaced) {
+TEST(RedactorTest, PrefixOfSecretAtEndOfExcerptIsReplaced) {
   const Redactor redactor({"hunter2-hunter2", "s3cr3t/abc"});
   EXPECT_EQ(redactor.redact_excerpt("token=hunter2-h"), "token=***");
   EXPECT_EQ(redactor.redact_excerpt("token=hun"), "token=hun");
@@ -42,14 +42,14 @@ TEST(Redactor, BeginningOfASecretAtTheEndOfAnExcerptIsReplaced) {
   EXPECT_EQ(Redactor({"abc%"}).redact_excerpt("k=abc%"), "k=***") << "no escape, but the end of the secret";
 }
 
-// The name of a server is often the beginning of its secret: github and github_pat_….
-TEST(Redactor, BeginningOfASecretInACompleteTextIsKept) {
+// The name of a server is often a prefix of its secret: github and github_pat_….
+TEST(RedactorTest, PrefixOfSecretInCompleteTextIsNotReplaced) {
   const Redactor redactor({"github_pat_11ABCDEFG"});
   EXPECT_EQ(redactor.redact("github"), "github");
   EXPECT_EQ(redactor.redact("cannot reach github"), "cannot reach github");
 }
 
-TEST(Redactor, OverlappingSecretsAreReplacedAsOne) {
+TEST(RedactorTest, OverlappingSecretsAreReplacedByOneMark) {
   const Redactor redactor({"abcd", "cdef", "bbbb", "dddd", "abbbbXddddY", "abab"});
   EXPECT_EQ(redactor.redact("-abcdef-"), "-***-");
   EXPECT_EQ(redactor.redact("-abbbbXddddY-"), "-***-") << "the longest is found last, and hides the others";
@@ -57,14 +57,14 @@ TEST(Redactor, OverlappingSecretsAreReplacedAsOne) {
   EXPECT_EQ(redactor.redact("-ababab-"), "-***-");
 }
 
-TEST(Redactor, SecretIsFoundAfterTheBeginningOfAnother) {
+TEST(RedactorTest, SecretIsFoundAfterPrefixOfAnotherSecret) {
   const Redactor redactor({"aaab", "aabcd", "xyzzy"});
   EXPECT_EQ(redactor.redact("aaaaab"), "aa***");
   EXPECT_EQ(redactor.redact("aaabcd"), "***");
   EXPECT_EQ(redactor.redact("xyzxyzzyx"), "xyz***x");
 }
 
-TEST(Redactor, FormsOfASecretInUrlsAndInNestedJsonAreReplaced) {
+TEST(RedactorTest, EscapedSecretsInUrlsAndJsonAreReplaced) {
   const Redactor redactor({"Pa ss/\"word\""});
   EXPECT_EQ(redactor.redact("http://h/?k=Pa%20ss%2F%22word%22"), "http://h/?k=***");
   EXPECT_EQ(redactor.redact("http://h/?k=Pa%20ss%2f%22word%22"), "http://h/?k=***");
@@ -72,14 +72,14 @@ TEST(Redactor, FormsOfASecretInUrlsAndInNestedJsonAreReplaced) {
   EXPECT_EQ(redactor.redact(R"({"k":"Pa ss/\"word\""})"), R"({"k":"***"})");
 }
 
-TEST(Redactor, LinesOfASecretInNestedJsonAreReplaced) {
+TEST(RedactorTest, LinesOfMultiLineSecretInJsonAreReplaced) {
   const Redactor redactor({"a \"b\"\ncdef\nx"});
   EXPECT_EQ(redactor.redact(R"({"k":"a \"b\"\ncdef\nx"})"), R"({"k":"***"})");
   EXPECT_EQ(redactor.redact(R"({"k":"cdef\na \"b\"\nx"})"), R"({"k":"***\n***\nx"})");
   EXPECT_EQ(redactor.redact("a \"b\"\ncdef\nx, x"), "***, x");
 }
 
-TEST(Redactor, EscapedSpellingsInJsonAreReplaced) {
+TEST(RedactorTest, JsonEscapesOfSecretAreReplaced) {
   const Redactor redactor({"Pa ss/\"wörd\"\x01\xF0\x9F\x94\x91"});
   EXPECT_EQ(redactor.redact("a \\u0050\\u0061 ss\\/\\\"w\\u00F6rd\\\"\\u0001\\uD83d\\udD11 z"), "a *** z");
   EXPECT_EQ(redactor.redact(R"({"k":"Pa ss/\\\"w\\u00f6rd\\\"\\u0001\\ud83d\\udd11"})"), R"({"k":"***"})")
@@ -87,7 +87,7 @@ TEST(Redactor, EscapedSpellingsInJsonAreReplaced) {
   EXPECT_EQ(redactor.redact(R"(\u00 \ud83d \x \)"), R"(\u00 \ud83d \x \)");
 }
 
-TEST(Redactor, SecretWithEscapesOfItsOwnIsReplacedAsItIs) {
+TEST(RedactorTest, SecretThatContainsEscapesIsReplaced) {
   const Redactor redactor({R"(a\nb%41+c)"});
   EXPECT_EQ(redactor.redact(R"(-a\nb%41+c-)"), "-***-");
   EXPECT_EQ(redactor.redact(R"(-a\\nb%41+c-)"), "-***-");
@@ -95,7 +95,7 @@ TEST(Redactor, SecretWithEscapesOfItsOwnIsReplacedAsItIs) {
   EXPECT_EQ(redactor.redact("-a%5Cnb%2541+c-"), "-***-");
 }
 
-TEST(Redactor, PercentEncodedSpellingsAreReplaced) {
+TEST(RedactorTest, PercentEncodedSecretsAreReplaced) {
   const Redactor redactor({"To ken/äz"});
   for (const std::string text : {"To%20ken%2F%C3%A4z", "to%20ken%2f%c3%a4z", "To+ken%2F%C3%A4z",
                                  "%54o%20%6ben/%c3%A4%7A", R"(To%20ken\/%C3%A4z)"}) {
@@ -105,20 +105,20 @@ TEST(Redactor, PercentEncodedSpellingsAreReplaced) {
   EXPECT_EQ(redactor.redact("100% of%2 %zz + 1"), "100% of%2 %zz + 1");
 }
 
-TEST(Redactor, ShortSecretIsKeptInEveryForm) {
+TEST(RedactorTest, ShortSecretIsNotReplacedInAnyEncoding) {
   const Redactor redactor({"a b", "\"\"\""});
   EXPECT_TRUE(redactor.empty());
   EXPECT_EQ(redactor.redact(R"(a%20b \"\"\")"), R"(a%20b \"\"\")");
 }
 
-TEST(Redactor, OnlyACompleteSecretIsFound) {
+TEST(RedactorTest, ContainsSecretFindsOnlyCompleteSecrets) {
   const Redactor redactor({"hunter2-hunter2"});
-  EXPECT_TRUE(redactor.finds_secret("a hunter2-hunter2"));
-  EXPECT_FALSE(redactor.finds_secret("a hunter2-h"));
+  EXPECT_TRUE(redactor.contains_secret("a hunter2-hunter2"));
+  EXPECT_FALSE(redactor.contains_secret("a hunter2-h"));
 }
 
-// 4,000 lines with the same beginning, and a text that begins like each of them everywhere.
-TEST(Redactor, SecretOfManyLinesIsReplacedAmongManyBeginningsOfIt) {
+// The secret has 4,000 lines with a common prefix, which occurs at many positions of the text.
+TEST(RedactorTest, SecretOfManyLinesIsReplacedAmongManyPrefixes) {
   std::string file;
   for (int i = 0; i < 4000; ++i) file += "    " + std::to_string(100'000 + i) + "\n";
   const Redactor redactor({file});
@@ -127,7 +127,7 @@ TEST(Redactor, SecretOfManyLinesIsReplacedAmongManyBeginningsOfIt) {
             std::string(96, ' ') + "***" + std::string(96, ' ') + "***");
 }
 
-TEST(SharedRedactor, ASecretIsRedactedUntilItsLastHandleIsReleased) {
+TEST(SharedRedactorTest, SecretIsRedactedUntilLastHandleIsReleased) {
   const auto shared = std::make_shared<SharedRedactor>();
   std::shared_ptr<void> first = shared->add({"secret-1", "secret-2"});
   const std::shared_ptr<void> second = shared->add({"secret-2"});
@@ -136,7 +136,7 @@ TEST(SharedRedactor, ASecretIsRedactedUntilItsLastHandleIsReleased) {
   EXPECT_EQ(shared->redact("secret-1 secret-2"), "secret-1 ***");
 }
 
-TEST(SharedRedactor, SecretsOfManyHandlesAreRedactedWhileTheirHandlesLive) {
+TEST(SharedRedactorTest, SecretsOfManyHandlesAreRedactedWhileHandlesExist) {
   const auto shared = std::make_shared<SharedRedactor>();
   std::vector<std::shared_ptr<void>> handles;
   for (int i = 0; i < 300; ++i) {
@@ -146,7 +146,7 @@ TEST(SharedRedactor, SecretsOfManyHandlesAreRedactedWhileTheirHandlesLive) {
   for (int i = 0; i < 300; i += 2) handles[static_cast<std::size_t>(i)].reset();
   for (int i = 1; i < 300; i += 2) EXPECT_EQ(shared->redact("secret-" + std::to_string(1000 + i)), "***");
   handles.clear();
-  EXPECT_TRUE(shared->current()->empty());
+  EXPECT_TRUE(shared->snapshot()->empty());
 }
 
 std::chrono::nanoseconds cpu_time(const std::function<void()>& work) {
@@ -160,8 +160,8 @@ std::chrono::nanoseconds cpu_time(const std::function<void()>& work) {
   return now() - before;
 }
 
-// A gateway with thousands of servers starts them one by one.
-TEST(SharedRedactor, OneMoreSecretDoesNotIndexTheOthersAnew) {
+// A gateway with thousands of servers adds their secrets one by one.
+TEST(SharedRedactorTest, AddingSecretDoesNotReindexOthers) {
   const auto shared = std::make_shared<SharedRedactor>();
   std::vector<std::string> many;
   for (int i = 0; i < 5000; ++i) many.push_back("secret of a server, number " + std::to_string(10'000 + i));

@@ -1,4 +1,4 @@
-// References in configuration values, and the durations and words around them.
+// References in configuration values, durations, and suggestions for misspelled words.
 #include "base/references.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,8 @@
 namespace fairlead {
 namespace {
 
-// "source:name" or "source:name|fallback" in place of each reference; the error's message otherwise.
+// Returns `text` with each reference replaced by "<source:name>" or "<source:name|fallback>", or the error
+// message.
 std::string expanded(std::string_view text) {
   const Result<std::string> out = expand_references(text, [](const Reference& reference) {
     const char* const sources[] = {"env", "secret", "file"};
@@ -22,7 +23,7 @@ std::string expanded(std::string_view text) {
   return out ? *out : "error: " + out.error().message();
 }
 
-TEST(References, EachFormIsParsed) {
+TEST(ReferenceParserTest, EachFormIsParsed) {
   EXPECT_EQ(expanded("a ${NAME} b"), "a <env:NAME> b");
   EXPECT_EQ(expanded("${env:NAME}"), "<env:NAME>");
   EXPECT_EQ(expanded("${NAME:-x y}${env:_N1:-}"), "<env:NAME|x y><env:_N1|>");
@@ -30,7 +31,7 @@ TEST(References, EachFormIsParsed) {
   EXPECT_EQ(expanded("${file:/run/my secrets/a:-b}"), "<file:/run/my secrets/a:-b>");
 }
 
-TEST(References, DollarsThatBeginNoReferenceStay) {
+TEST(ReferenceParserTest, DollarThatBeginsNoReferenceIsKept) {
   EXPECT_EQ(expanded("$"), "$");
   EXPECT_EQ(expanded("$HOME costs $5 or 5$"), "$HOME costs $5 or 5$");
   EXPECT_EQ(expanded("$$"), "$");
@@ -40,7 +41,7 @@ TEST(References, DollarsThatBeginNoReferenceStay) {
   EXPECT_EQ(expanded(""), "");
 }
 
-TEST(References, WhatIsNoReferenceFailsAndShowsTheRemedy) {
+TEST(ReferenceParserTest, MalformedReferenceFailsWithRemedy) {
   for (const char* text : {"${", "${}", "${ NAME}", "${1A}", "${A-B}", "${input:key}", "${secret:}",
                            "${secret:a b}", "${secret:a:-b}", "${file:}", "${file:relative}", "${env:}",
                            "${:-x}", "a${b", "${A:-${B}}", "${${A}}", "${A%.*}"}) {
@@ -50,7 +51,7 @@ TEST(References, WhatIsNoReferenceFailsAndShowsTheRemedy) {
   }
 }
 
-TEST(References, HostileTextOfAMegabyteFailsOrPassesInOnePass) {
+TEST(ReferenceParserTest, HostileMegabyteIsParsedInLinearTime) {
   const std::size_t megabyte = 1u << 20;
   std::string opened;
   while (opened.size() < megabyte) opened += "${";
@@ -65,7 +66,7 @@ TEST(References, HostileTextOfAMegabyteFailsOrPassesInOnePass) {
   EXPECT_EQ(expanded(many).size(), many.size() / 4 * 7);
 }
 
-TEST(Durations, AreReadBackAsTheyWereWritten) {
+TEST(DurationTest, FormattedDurationsParseBack) {
   for (const std::int64_t ms :
        {0ll, 1ll, 999ll, 1000ll, 1500ll, 60'000ll, 90'000ll, 3'600'000ll, 5'400'000ll}) {
     const std::chrono::milliseconds duration(ms);
@@ -74,7 +75,7 @@ TEST(Durations, AreReadBackAsTheyWereWritten) {
   EXPECT_EQ(format_duration(std::chrono::minutes(10)), "10m");
 }
 
-TEST(Suggestions, AreTheClosestWordOrNone) {
+TEST(SuggestionTest, ClosestWordIsSuggestedOrNone) {
   const std::vector<std::string> known = {"timeout", "command", "cwd", "args"};
   EXPECT_EQ(closest_word("timeot", known), "timeout");
   EXPECT_EQ(closest_word("comand", known), "command");

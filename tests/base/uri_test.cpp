@@ -7,7 +7,7 @@
 namespace fairlead {
 namespace {
 
-TEST(UriReference, ResolvesAsRfc3986) {
+TEST(UriReferenceTest, ResolvesReferencesAsInRfc3986) {
   struct Case {
     std::string_view base, reference, resolved;
   };
@@ -38,13 +38,13 @@ TEST(UriReference, ResolvesAsRfc3986) {
     EXPECT_EQ(resolve_uri(from, reference), resolved) << from << " " << reference;
 }
 
-TEST(UriReference, DecodesFragments) {
-  EXPECT_EQ(percent_decoded("/a%25b%22%zz%4"), "/a%b\"%zz%4");
+TEST(UriReferenceTest, FragmentsAreSplitOffAndDecoded) {
+  EXPECT_EQ(percent_decode_lenient("/a%25b%22%zz%4"), "/a%b\"%zz%4");
   EXPECT_EQ(split_fragment("a#b#c").fragment, "b#c");
   EXPECT_FALSE(split_fragment("a").has_fragment);
 }
 
-TEST(UriSyntax, SplitsIntoPartsThatJoinToTheWhole) {
+TEST(UriSyntaxTest, SplitPartsConcatenateToOriginal) {
   const UriParts parts = split_uri("http://u@h:1/p/q?r=/s#t?");
   EXPECT_EQ(parts.scheme, "http:");
   EXPECT_EQ(parts.authority, "//u@h:1");
@@ -53,7 +53,7 @@ TEST(UriSyntax, SplitsIntoPartsThatJoinToTheWhole) {
   EXPECT_EQ(parts.fragment, "#t?");
 }
 
-TEST(UriSyntax, HostAndPortAreReadWithAndWithoutBrackets) {
+TEST(UriSyntaxTest, HostAndPortAreParsedWithAndWithoutBrackets) {
   EXPECT_EQ(split_host_and_port("example")->host, "example");
   EXPECT_FALSE(split_host_and_port("example")->port);
   EXPECT_FALSE(split_host_and_port("example:")->port);
@@ -63,7 +63,7 @@ TEST(UriSyntax, HostAndPortAreReadWithAndWithoutBrackets) {
   EXPECT_EQ(join_host_and_port("::1", 80), "[::1]:80");
 }
 
-TEST(UriSyntax, MalformedHostOrPortIsRefusedWithTheReason) {
+TEST(UriSyntaxTest, MalformedHostOrPortFailsWithReason) {
   for (const auto& [text, why] : std::vector<std::pair<std::string_view, std::string_view>>{
            {"", "host is missing"},
            {":80", "host is missing"},
@@ -82,10 +82,10 @@ TEST(UriSyntax, MalformedHostOrPortIsRefusedWithTheReason) {
   }
 }
 
-TEST(UriSyntax, StrictDecodingRefusesWhatIsNoEscape) {
-  EXPECT_EQ(percent_decode_strictly("a%20b%2f"), "a b/");
+TEST(UriSyntaxTest, StrictDecodingRejectsMalformedEscapes) {
+  EXPECT_EQ(percent_decode_strict("a%20b%2f"), "a b/");
   for (const char* const bad : {"%", "%2", "%zz", "a%2", "%-1", "% 1"})
-    EXPECT_EQ(percent_decode_strictly(bad), std::nullopt) << bad;
+    EXPECT_EQ(percent_decode_strict(bad), std::nullopt) << bad;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a hostile server says does not reach the terminal as control characters."""
+"""Control characters that a hostile server sends do not reach the terminal."""
 import json
 import os
 import pty
@@ -10,41 +10,41 @@ import unittest
 
 import program
 
-# Clears the screen, sets the title, 8-bit CSI, reverses the text, deletes; as text and in JSON.
-NASTY = "a\x1b[2J\x1b]0;owned\x07\x9b31m\u202eb\x7f\x08\rc"
+# Control sequences that clear the screen, set the title, begin an 8-bit CSI, reverse the text and delete.
+CONTROL_TEXT = "a\x1b[2J\x1b]0;owned\x07\x9b31m\u202eb\x7f\x08\rc"
 SERVER = '''
 import json
-NASTY = %r
+CONTROL_TEXT = %r
 def answer(method, params):
     if method == "initialize":
-        return {"protocolVersion": "2025-11-25", "serverInfo": {"name": NASTY, "version": NASTY},
-                "capabilities": {"tools": {}, "resources": {}, "prompts": {}, NASTY: {}}}
+        return {"protocolVersion": "2025-11-25", "serverInfo": {"name": CONTROL_TEXT, "version": CONTROL_TEXT},
+                "capabilities": {"tools": {}, "resources": {}, "prompts": {}, CONTROL_TEXT: {}}}
     if method == "tools/list":
-        return {"tools": [{"name": NASTY, "description": NASTY, "title": NASTY, "inputSchema": {"type": "object"}}]}
+        return {"tools": [{"name": CONTROL_TEXT, "description": CONTROL_TEXT, "title": CONTROL_TEXT, "inputSchema": {"type": "object"}}]}
     if method == "tools/call" and params["name"] == "fail":
-        raise ValueError(NASTY)
+        raise ValueError(CONTROL_TEXT)
     if method == "tools/call" and params["name"] == "die":
-        sys.stderr.buffer.write(("last words " + NASTY + "\\n").encode() + b"\\xff\\n")
+        sys.stderr.buffer.write(("last line " + CONTROL_TEXT + "\\n").encode() + b"\\xff\\n")
         sys.stderr.flush()
         os._exit(3)
     if method == "tools/call" and params["name"] == "ask":
-        schema = {"type": "object", "properties": {"x": {"type": "string", "title": NASTY}}}
+        schema = {"type": "object", "properties": {"x": {"type": "string", "title": CONTROL_TEXT}}}
         print(json.dumps({"jsonrpc": "2.0", "id": 99, "method": "elicitation/create",
-                          "params": {"mode": "form", "message": NASTY, "requestedSchema": schema}}), flush=True)
+                          "params": {"mode": "form", "message": CONTROL_TEXT, "requestedSchema": schema}}), flush=True)
         while json.loads(sys.stdin.readline()).get("id") != 99: pass
     if method == "tools/call":
         print(json.dumps({"jsonrpc": "2.0", "method": "notifications/message",
-                          "params": {"level": NASTY, "data": NASTY}}, ensure_ascii=False), flush=True)
-        return {"content": [{"type": "text", "text": NASTY + "\\n\\tend"}, {"type": NASTY, "mimeType": NASTY},
-                            {"type": "resource_link", "uri": NASTY, "name": "n"}]}
+                          "params": {"level": CONTROL_TEXT, "data": CONTROL_TEXT}}, ensure_ascii=False), flush=True)
+        return {"content": [{"type": "text", "text": CONTROL_TEXT + "\\n\\tend"}, {"type": CONTROL_TEXT, "mimeType": CONTROL_TEXT},
+                            {"type": "resource_link", "uri": CONTROL_TEXT, "name": "n"}]}
     if method == "resources/list":
-        return {"resources": [{"uri": NASTY, "name": NASTY, "description": NASTY}]}
+        return {"resources": [{"uri": CONTROL_TEXT, "name": CONTROL_TEXT, "description": CONTROL_TEXT}]}
     if method == "resources/read":
-        return {"contents": [{"uri": params["uri"], "text": NASTY}]}
+        return {"contents": [{"uri": params["uri"], "text": CONTROL_TEXT}]}
     if method == "prompts/list":
-        return {"prompts": [{"name": NASTY, "description": NASTY}]}
+        return {"prompts": [{"name": CONTROL_TEXT, "description": CONTROL_TEXT}]}
     if method == "prompts/get":
-        return {"messages": [{"role": NASTY, "content": {"type": "text", "text": NASTY}}]}
+        return {"messages": [{"role": CONTROL_TEXT, "content": {"type": "text", "text": CONTROL_TEXT}}]}
     return {"resourceTemplates": []}
 for line in sys.stdin:
     request = json.loads(line)
@@ -55,30 +55,30 @@ for line in sys.stdin:
     except ValueError as error:
         reply["error"] = {"code": -32000, "message": str(error), "data": str(error)}
     print(json.dumps(reply, ensure_ascii=False), flush=True)
-''' % NASTY
+''' % CONTROL_TEXT
 
-RAW = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def on_terminal(*args, typed=b""):
-    """Runs the program on a terminal of its own: status and all that reached the terminal."""
+def run_on_terminal(*args, typed_input=b""):
+    """Runs the program on a new terminal. Returns its exit status and all text that reached the terminal."""
     main, side = pty.openpty()
     process = subprocess.Popen([program.PROGRAM, *args], stdin=side, stdout=side, stderr=side, env=program.ENVIRONMENT,
                                start_new_session=True,
                                preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0))
     os.close(side)
-    shown = bytearray()
+    output = bytearray()
 
     def read():
         try:
             while part := os.read(main, 65536):
-                shown.extend(part)
-        except OSError:  # EIO: the other side is closed
+                output.extend(part)
+        except OSError:  # EIO: the program has closed the terminal
             pass
     reader = threading.Thread(target=read)
     reader.start()
     try:
-        os.write(main, typed)
+        os.write(main, typed_input)
         status = process.wait(program.DEADLINE)
         reader.join(program.DEADLINE)
     finally:
@@ -86,12 +86,12 @@ def on_terminal(*args, typed=b""):
             process.kill()
             process.wait()
         os.close(main)
-    # The terminal makes CR LF of LF. Our own progress line clears its line first.
-    text = shown.decode(errors="surrogateescape").replace("\r\n", "\n").replace("\r\x1b[K", "")
+    # The terminal converts LF to CR LF. The progress line of the program itself begins with an escape sequence.
+    text = output.decode(errors="surrogateescape").replace("\r\n", "\n").replace("\r\x1b[K", "")
     return status, text
 
 
-class Escapes(program.ProgramTest):
+class EscapesTest(program.ProgramTest):
     def setUp(self):
         super().setUp()
         self.server = self.script(SERVER)
@@ -101,47 +101,47 @@ class Escapes(program.ProgramTest):
         return [("inspect",), ("tools",), ("tools", "call"), ("tools", "fail"), ("tools", "die"), ("resources",),
                 ("resources", "x"), ("prompts",), ("prompts", "x")]
 
-    def test_terminal_gets_no_control_characters(self):
+    def test_terminal_receives_no_control_characters(self):
         for name, *rest in self.commands():
             for options in ((), ("--json",)):
                 with self.subTest(command=(name, *rest, *options)):
-                    _, text = on_terminal(name, self.server, *rest, *self.legacy, *options)
-                    if rest == ["die"]:  # what the child itself wrote to stderr comes first
+                    _, text = run_on_terminal(name, self.server, *rest, *self.legacy, *options)
+                    if rest == ["die"]:  # the stderr of the child process is not escaped and comes first
                         text = text[text.index("fairlead: "):]
-                    self.assertIsNone(RAW.search(text), repr(text))
+                    self.assertIsNone(CONTROL_CHARACTERS.search(text), repr(text))
                     self.assertNotIn("\udcff", text)
                     if (name, rest, options) not in (("inspect", [], ("--json",)),):
                         self.assertRegex(text, r"\\(x1b|u001b)\[2J", repr(text))
 
     def test_prompt_of_an_elicitation_has_no_control_characters(self):
-        status, text = on_terminal("tools", self.server, "ask", *self.legacy, typed=b"y\nvalue\n")
+        status, text = run_on_terminal("tools", self.server, "ask", *self.legacy, typed_input=b"y\nvalue\n")
         self.assertIn("The server asks: a\\x1b[2J", text)
-        self.assertIsNone(RAW.search(text), repr(text))
+        self.assertIsNone(CONTROL_CHARACTERS.search(text), repr(text))
         self.assertEqual(status, 0, text)
 
-    def test_lists_and_errors_have_none_in_a_pipe_either(self):
+    def test_lists_and_errors_have_no_control_characters_in_a_pipe(self):
         for name, *rest in (("inspect",), ("tools",), ("resources",), ("prompts",), ("tools", "fail"), ("tools", "die")):
             with self.subTest(command=(name, *rest)):
                 result = program.run(name, self.server, *rest, *self.legacy)
                 errors = result.stderr if rest != ["die"] else result.stderr[result.stderr.index("fairlead: "):]
-                self.assertIsNone(RAW.search(result.stdout.decode() + errors), repr((result.stdout, errors)))
+                self.assertIsNone(CONTROL_CHARACTERS.search(result.stdout.decode() + errors), repr((result.stdout, errors)))
                 self.assertIn("\\x1b[2J", result.stdout.decode() + errors)
 
-    def test_results_are_exact_in_a_pipe(self):
+    def test_results_are_unchanged_in_a_pipe(self):
         result = program.run("tools", self.server, "call", *self.legacy)
-        self.assertTrue(result.stdout.startswith((NASTY + "\n\tend\n").encode()), result.stdout)
-        self.assertEqual(program.run("resources", self.server, "x", *self.legacy).stdout, (NASTY + "\n").encode())
+        self.assertTrue(result.stdout.startswith((CONTROL_TEXT + "\n\tend\n").encode()), result.stdout)
+        self.assertEqual(program.run("resources", self.server, "x", *self.legacy).stdout, (CONTROL_TEXT + "\n").encode())
         listed = json.loads(program.run("tools", self.server, "--json", *self.legacy).stdout)
-        self.assertEqual(listed[0]["name"], NASTY)
+        self.assertEqual(listed[0]["name"], CONTROL_TEXT)
 
     def test_json_on_a_terminal_is_equivalent(self):
-        status, text = on_terminal("tools", self.server, "--json", *self.legacy)
-        self.assertEqual((status, json.loads(text)[0]["description"]), (0, NASTY))
+        status, text = run_on_terminal("tools", self.server, "--json", *self.legacy)
+        self.assertEqual((status, json.loads(text)[0]["description"]), (0, CONTROL_TEXT))
 
-    def test_call_prints_none(self):
-        server = self.answering(('{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"%s","data":"\x9b"}}\n' % "\x9b1m").encode())
-        _, text = on_terminal("call", server, "m")
-        self.assertIsNone(RAW.search(text), repr(text))
+    def test_call_prints_no_control_characters(self):
+        server = self.server_responding(('{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"%s","data":"\x9b"}}\n' % "\x9b1m").encode())
+        _, text = run_on_terminal("call", server, "m")
+        self.assertIsNone(CONTROL_CHARACTERS.search(text), repr(text))
         self.assertIn("\\u009b1m", text)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""fairlead serve: requests that two readers could read differently, and whose progress is whose."""
+"""fairlead serve: requests with repeated keys, which parsers read differently, and the recipients of progress notifications."""
 import json
 import os
 import threading
@@ -9,20 +9,21 @@ import unittest
 from program import DEADLINE
 from serve_test import Gateway, ServeTest
 
-# Keeps every line it gets. A parser that takes the first of repeated keys, as some do.
+# Appends every line that it receives to a file. Its parser uses the first of repeated keys, as some parsers do. Responds to
+# calls of the tool `together` in pairs.
 SERVER = """
 import json, sys
-def first(pairs):
-    made = {}
+def first_of_repeated(pairs):
+    members = {}
     for key, value in pairs:
-        made.setdefault(key, value)
-    return made
-def say(message):
+        members.setdefault(key, value)
+    return members
+def send(message):
     sys.stdout.write(json.dumps(message) + "\\n"); sys.stdout.flush()
 waiting = []
 for line in sys.stdin:
     with open(sys.argv[1], "a") as file: file.write(line)
-    request = json.loads(line, object_pairs_hook=first)
+    request = json.loads(line, object_pairs_hook=first_of_repeated)
     method, id, params = request.get("method"), request.get("id"), request.get("params", {})
     if method == "initialize":
         result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
@@ -33,19 +34,19 @@ for line in sys.stdin:
         waiting.append((id, params.get("_meta", {}).get("progressToken"), params.get("arguments", {}).get("who")))
         if name == "together" and len(waiting) < 2: continue
         for id, token, who in waiting:
-            say({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": 1, "message": who}})
+            send({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": 1, "message": who}})
         for id, token, who in waiting:
-            say({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": name}]}})
+            send({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": name}]}})
         waiting = []
         continue
     elif id is None:
         continue
     else:
-        say({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}}); continue
-    say({"jsonrpc": "2.0", "id": id, "result": result})
+        send({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}}); continue
+    send({"jsonrpc": "2.0", "id": id, "result": result})
 """
 ENVELOPE = '"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}'
-# What is repeated, and params that do so.
+# Params with a repeated key, by that key.
 REPEATED = {
     "name": '"name":"s__drop_all","name":"s__read"',
     "`name`": '"name":"s__drop_all","n\\u0061me":"s__read"',
@@ -56,10 +57,10 @@ REPEATED = {
 }
 
 
-class Forwarding(ServeTest):
-    def gateway(self, **how):
+class ForwardingTest(ServeTest):
+    def gateway(self, **options):
         text = self.server(text=SERVER, args=(self.path("lines"),), extra='sharing = "shared"')
-        return Gateway(*self.config(text), **how)
+        return Gateway(*self.config(text), **options)
 
     def received(self):
         if not os.path.exists(self.path("lines")):
@@ -68,14 +69,14 @@ class Forwarding(ServeTest):
             return [line for line in file if '"tools/call"' in line]
 
     @staticmethod
-    def comes_true(condition):
+    def wait_until(condition):
         end = time.monotonic() + DEADLINE
         while not condition() and time.monotonic() < end:
             time.sleep(0.01)
         return condition()
 
     def post(self, gateway, params, name, session=None, id=1):
-        """A call whose params are written as given."""
+        """Sends a call whose params have exactly this text. Returns the status and the body of the response."""
         if "_meta" not in params and session is None:
             params += ',"_meta":{%s}' % ENVELOPE
         body = '{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{%s}}' % (id, params)
@@ -86,43 +87,43 @@ class Forwarding(ServeTest):
             headers |= {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": name}
         return gateway.ask("POST", "/mcp", body, headers)
 
-    def check_refused(self, text, key):
+    def assert_rejected(self, text, key):
         error = json.loads(text)["error"]
         self.assertEqual(error["code"], -32602, text)
         self.assertIn(key.strip("`"), error["message"])
         self.assertIn("repeated", error["message"])
 
-    def test_repeated_keys_of_a_modern_request_are_refused_and_named(self):
+    def test_repeated_keys_of_a_modern_request_are_rejected_and_named(self):
         with self.gateway() as gateway:
             gateway.post("tools/list", {})
             for key, params in REPEATED.items():
                 with self.subTest(params):
                     status, text = self.post(gateway, params, "s__read")
                     self.assertEqual(status, 400)
-                    self.check_refused(text, key)
+                    self.assert_rejected(text, key)
             self.assertIn("result", self.post(gateway, '"name":"s__read"', "s__read")[1])
         self.assertEqual(len(self.received()), 1)
 
-    def test_repeated_keys_of_a_session_on_stdio_are_refused_and_named(self):
+    def test_repeated_keys_in_a_stdio_session_are_rejected_and_named(self):
         with self.gateway(stdio=True) as gateway:
             stdin, stdout = gateway.process.stdin, gateway.process.stdout
 
-            def ask(line):
+            def exchange(line):
                 stdin.write(line.encode() + b"\n")
                 stdin.flush()
                 return stdout.readline().decode()
 
-            hello = '"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}'
-            self.assertIn("serverInfo", ask('{"jsonrpc":"2.0","id":0,"method":"initialize","params":{%s}}' % hello))
+            handshake = '"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}'
+            self.assertIn("serverInfo", exchange('{"jsonrpc":"2.0","id":0,"method":"initialize","params":{%s}}' % handshake))
             for key, params in REPEATED.items():
                 params = params.replace(ENVELOPE, '"a":1')
                 with self.subTest(params):
-                    self.check_refused(ask('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{%s}}' % params), key)
-            self.assertIn("result", ask('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s__read"}}'))
+                    self.assert_rejected(exchange('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{%s}}' % params), key)
+            self.assertIn("result", exchange('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s__read"}}'))
             stdin.close()
         self.assertEqual(len(self.received()), 1)
 
-    def test_progress_reaches_the_call_it_belongs_to_when_two_clients_use_one_token(self):
+    def test_progress_reaches_the_right_call_when_two_clients_use_the_same_token(self):
         answers = {}
         with self.gateway() as gateway:
             gateway.post("tools/list", {})
@@ -141,7 +142,7 @@ class Forwarding(ServeTest):
             self.assertNotIn(f'"{other}"', answers[who])
             self.assertIn('"progressToken": 1,', answers[who])
 
-    def test_progress_does_not_reach_a_call_whose_id_another_client_names_as_its_token(self):
+    def test_progress_does_not_reach_a_call_whose_id_another_client_uses_as_token(self):
         answers = {}
         with self.gateway() as gateway:
             gateway.post("tools/list", {})
@@ -152,15 +153,15 @@ class Forwarding(ServeTest):
 
             victim = threading.Thread(target=lambda: answers.update(ann=call("ann", '"progressToken":"a"')))
             victim.start()
-            self.assertTrue(self.comes_true(lambda: self.received()))
-            its_id = json.loads(self.received()[0])["id"]
-            answers["mallory"] = call("mallory", f'"progressToken":{its_id},"progressToken":"e"')
+            self.assertTrue(self.wait_until(lambda: self.received()))
+            victim_id = json.loads(self.received()[0])["id"]
+            answers["mallory"] = call("mallory", f'"progressToken":{victim_id},"progressToken":"e"')
             if '"error"' in answers["mallory"]:
-                answers["bob"] = call("bob", '"progressToken":"b"')  # which ends the wait of both
+                answers["bob"] = call("bob", '"progressToken":"b"')  # the second call, for which the server waits
             victim.join(DEADLINE)
         self.assertIn('"message": "ann"', answers["ann"])
         self.assertNotIn("mallory", answers["ann"])
-        self.check_refused(answers["mallory"], "progressToken")
+        self.assert_rejected(answers["mallory"], "progressToken")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The program and servers on the web: call, tools and inspect take http: addresses; headers, and what goes wrong."""
+"""The program with HTTP servers: call, tools and inspect accept http: addresses; headers, and failures."""
 import http.server
 import json
 import threading
@@ -25,7 +25,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked.append((message, dict(self.headers)))
+        self.server.requests.append((message, dict(self.headers)))
         status, kind, body = 200, "application/json", {"jsonrpc": "2.0", "id": message.get("id"), "result": RESULTS.get(message["method"])}
         if "id" not in message:
             status, body = 202, None
@@ -48,12 +48,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-class Web(program.ProgramTest):
+class HttpTest(program.ProgramTest):
     def setUp(self):
         super().setUp()
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
-        self.server.asked = []
+        self.server.requests = []
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.addCleanup(self.server.server_close)
         self.addCleanup(self.server.shutdown)
@@ -62,39 +62,39 @@ class Web(program.ProgramTest):
         return f"http://127.0.0.1:{self.server.server_port}{path}"
 
     def test_call_prints_the_result(self):
-        self.assert_ended(run("call", self.url(), "plain", "{}"), 0, b'{"ok": true}\n', "")
+        self.assert_exited(run("call", self.url(), "plain", "{}"), 0, b'{"ok": true}\n', "")
 
     def test_headers_are_sent(self):
         result = run("call", self.url(), "plain", "--header", "Authorization: Bearer x", "--header", "X-Y:z")
         self.assertEqual(result.returncode, 0, result.stderr)
-        headers = self.server.asked[0][1]
+        headers = self.server.requests[0][1]
         self.assertEqual((headers["Authorization"], headers["X-Y"]), ("Bearer x", "z"))
 
-    def test_what_is_no_header_is_a_mistake(self):
-        self.assert_ended(run("call", self.url(), "plain", "--header", "nonsense"), 2, b"", "is not a header")
+    def test_invalid_header_is_a_usage_error(self):
+        self.assert_exited(run("call", self.url(), "plain", "--header", "nonsense"), 2, b"", "is not a header")
 
-    def test_a_notification_is_accepted(self):
-        self.assert_ended(run("call", "--notify", self.url(), "hello"), 0, b"")
-        self.assertEqual(len(self.server.asked), 1)
+    def test_notification_is_accepted(self):
+        self.assert_exited(run("call", "--notify", self.url(), "hello"), 0, b"")
+        self.assertEqual(len(self.server.requests), 1)
 
-    def test_mcp_commands_take_web_addresses(self):
+    def test_mcp_commands_accept_http_addresses(self):
         result = run("tools", self.url())
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn(b"echo", result.stdout)
         result = run("tools", self.url(), "echo", "{}")
         self.assertEqual(result.stdout, b"hello from the web\n")
-        self.assertEqual(self.server.asked[-1][1]["Mcp-Name"], "echo")
+        self.assertEqual(self.server.requests[-1][1]["Mcp-Name"], "echo")
         result = run("inspect", self.url())
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn(b"web", result.stdout)
 
-    def test_each_failure_has_its_own_end(self):
-        self.assert_ended(run("call", self.url("/page"), "plain"), 5, b"", "invalid content type")
-        self.assert_ended(run("call", self.url("/locked"), "plain"), 3, b"", "not authorized")
-        self.assert_ended(run("call", self.url("/moved"), "plain"), 3, b"", "redirects are not followed")
-        self.assert_ended(run("call", "http://127.0.0.1:1/mcp", "plain"), 3, b"", "connection failed")
-        self.assert_ended(run("call", "--notify", "http://127.0.0.1:1/mcp", "plain"), 3, b"", "connection failed")
-        self.assert_ended(run("call", "http://a b/", "plain"), 2, b"", "is not a URL")
+    def test_each_failure_has_its_own_exit_status(self):
+        self.assert_exited(run("call", self.url("/page"), "plain"), 5, b"", "invalid content type")
+        self.assert_exited(run("call", self.url("/locked"), "plain"), 3, b"", "not authorized")
+        self.assert_exited(run("call", self.url("/moved"), "plain"), 3, b"", "redirects are not followed")
+        self.assert_exited(run("call", "http://127.0.0.1:1/mcp", "plain"), 3, b"", "connection failed")
+        self.assert_exited(run("call", "--notify", "http://127.0.0.1:1/mcp", "plain"), 3, b"", "connection failed")
+        self.assert_exited(run("call", "http://a b/", "plain"), 2, b"", "is not a URL")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Starts the program for the tests beside this file. Each of them is run as `NAME_test.py PROGRAM [TEST…]`."""
+"""Starts the program for the tests in this directory. Each of them is run as `NAME_test.py PROGRAM [TEST…]`."""
 import os
 import re
 import shutil
@@ -9,27 +9,27 @@ import threading
 import unittest
 
 PROGRAM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else None
-DEADLINE = 30  # seconds, for whatever must not hang
+DEADLINE = 30  # seconds; timeout of every operation that must not hang
 
-# Nothing of ours from outside.
+# The environment of the program, without the variables that configure it.
 ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("FAIRLEAD_")}
 
 PING = b'{"jsonrpc":"2.0","id":1,"method":"system.ping"}\n'
 PONG = b'{"jsonrpc":"2.0","id":1,"result":"pong"}\n'
 
 
-def start(*args, env=None, **how):
-    """Popen with pipes, unless told otherwise."""
+def start(*args, env=None, **options):
+    """Starts the program. Its streams are pipes, unless `options` of Popen say otherwise."""
     for stream in ("stdin", "stdout", "stderr"):
-        how.setdefault(stream, subprocess.PIPE)
-    return subprocess.Popen([PROGRAM, *args], env={**ENVIRONMENT, **(env or {})}, **how)
+        options.setdefault(stream, subprocess.PIPE)
+    return subprocess.Popen([PROGRAM, *args], env={**ENVIRONMENT, **(env or {})}, **options)
 
 
-def run(*args, input=b"", timeout=DEADLINE, **how):
-    """Runs it to its end; a hang is an error."""
-    process = start(*args, **how)
+def run(*args, input=b"", timeout=DEADLINE, **options):
+    """Runs the program and waits for its exit. Fails if it does not exit in time."""
+    process = start(*args, **options)
     try:
-        out, err = process.communicate(None if how.get("stdin") is not None else input, timeout)
+        out, err = process.communicate(None if options.get("stdin") is not None else input, timeout)
     finally:
         if process.poll() is None:
             process.kill()
@@ -38,21 +38,21 @@ def run(*args, input=b"", timeout=DEADLINE, **how):
 
 
 def stdio(*words):
-    """The address of a program, its words encoded."""
+    """Returns the address of a program with these arguments."""
     return "stdio:" + " ".join(str(word).replace("%", "%25").replace(" ", "%20") for word in words)
 
 
-class Listening:
-    """`fairlead rpc --listen …` in the background; address is where it really listens."""
+class RpcListener:
+    """`fairlead rpc --listen …` in the background. `address` has the port that was chosen for port 0."""
 
-    def __init__(self, address, *args, env=None, **how):
-        self.process = start("rpc", "--listen", address, *args, env=env, **how)
+    def __init__(self, address, *args, env=None, **options):
+        self.process = start("rpc", "--listen", address, *args, env=env, **options)
         self.lines = []
         self.address = None
         while self.address is None:
             line = self.process.stderr.readline().decode()
             if not line:
-                raise AssertionError(f"it does not listen: {self.lines}, status {self.process.wait(DEADLINE)}")
+                raise AssertionError(f"the program does not listen: {self.lines}, status {self.process.wait(DEADLINE)}")
             self.lines.append(line)
             found = re.search(r'address"?[=:]"?([^ ",]+)', line)
             self.address = found and found[1]
@@ -90,16 +90,17 @@ class ProgramTest(unittest.TestCase):
         return os.path.join(self.scratch, name)
 
     def script(self, text, name="server.py"):
-        """The address of a Python program that is a server, after its own fashion."""
+        """Returns the address of a server that is a Python program with this text."""
         with open(self.path(name), "w", encoding="utf-8") as file:
             file.write("import os, sys, time\nout = sys.stdout.buffer\n" + text)
         return stdio(sys.executable, self.path(name))
 
-    def answering(self, answer):
-        """A server that answers the first line it reads with these bytes and waits for its end."""
-        return self.script(f"sys.stdin.readline()\nout.write({answer!r})\nout.flush()\nsys.stdin.read()\n")
+    def server_responding(self, response):
+        """Returns the address of a server that responds to its first line with these bytes and then waits for EOF."""
+        return self.script(f"sys.stdin.readline()\nout.write({response!r})\nout.flush()\nsys.stdin.read()\n")
 
-    def assert_ended(self, result, status, stdout=b"", stderr=None):
+    def assert_exited(self, result, status, stdout=b"", stderr=None):
+        """Checks the exit status, all of stdout, and that stderr contains a text."""
         self.assertEqual((result.returncode, result.stdout), (status, stdout), result.stderr)
         if stderr is not None:
             self.assertIn(stderr, result.stderr)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""fairlead rpc: where it reads and writes, and how it ends."""
+"""fairlead rpc: input and output, listeners, and shutdown."""
 import contextlib
 import fcntl
 import os
@@ -25,7 +25,7 @@ def answers(count):
 
 
 def wait_until_blocked(process):
-    """Until its output pipe is full: what is left it can only keep."""
+    """Waits until the stdout pipe of the process is full, so that the process cannot write its other responses."""
     full = fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ) - 4096
     until = time.monotonic() + DEADLINE
     waiting = 0
@@ -35,8 +35,8 @@ def wait_until_blocked(process):
     assert waiting >= full, f"only {waiting} bytes of output"
 
 
-class Streams(program.ProgramTest):
-    def test_from_file_to_file(self):
+class StreamTest(program.ProgramTest):
+    def test_requests_from_a_file_are_answered_to_a_file(self):
         with open(self.path("in"), "wb") as file:
             file.write(requests(20_000))
         with open(self.path("in"), "rb") as source, open(self.path("out"), "wb") as sink:
@@ -45,7 +45,7 @@ class Streams(program.ProgramTest):
         with open(self.path("out"), "rb") as file:
             self.assertEqual(file.read(), answers(20_000))
 
-    def test_it_appends_where_the_shell_says_so(self):
+    def test_output_is_appended_to_a_file_opened_for_appending(self):
         with open(self.path("out"), "wb") as sink:
             sink.write(b"before\n")
         with open(self.path("out"), "ab") as sink:
@@ -56,40 +56,40 @@ class Streams(program.ProgramTest):
         with open(self.path("out"), "rb") as file:
             self.assertEqual(file.read(), b"before\n" + PONG)
 
-    def test_nothing_in_nothing_out(self):
-        self.assert_ended(run("rpc"), 0, b"", "")
-        self.assert_ended(run("rpc", stdin=subprocess.DEVNULL), 0, b"", "")
+    def test_empty_input_has_empty_output(self):
+        self.assert_exited(run("rpc"), 0, b"", "")
+        self.assert_exited(run("rpc", stdin=subprocess.DEVNULL), 0, b"", "")
         self.assertEqual(run("rpc", input=PING, stdout=subprocess.DEVNULL).returncode, 0)
 
-    def test_a_full_disk_is_said(self):
+    def test_full_disk_is_reported(self):
         with open("/dev/full", "wb") as full:
             result = run("rpc", input=PING, stdout=full, timeout=10)
         self.assertEqual(result.returncode, 3)
         self.assertIn("No space left on device", result.stderr)
 
-    def test_closed_streams_are_named(self):  # R5.6
+    def test_closed_streams_are_named_in_the_error(self):  # R5.6
         for closed, name in (((0,), "stdin"), ((1,), "stdout"), ((0, 1), "stdin"), ((0, 1, 2), "")):
             result = run("rpc", preexec_fn=lambda fds=closed: [os.close(fd) for fd in fds], timeout=10)
             self.assertEqual(result.returncode, 3, closed)
             self.assertIn(f"{name} is closed" if name else "", result.stderr)
 
-    def test_without_stderr_it_serves(self):
-        self.assert_ended(run("rpc", input=PING, preexec_fn=lambda: os.close(2)), 0, PONG)
+    def test_requests_are_served_when_stderr_is_closed(self):
+        self.assert_exited(run("rpc", input=PING, preexec_fn=lambda: os.close(2)), 0, PONG)
 
-    def test_a_listener_needs_no_streams(self):
+    def test_listener_works_when_stdin_stdout_and_stderr_are_closed(self):
         address = "unix:" + self.path("s")
         process = start("rpc", "--listen", address, preexec_fn=lambda: [os.close(fd) for fd in (0, 1, 2)])
         try:
             until = time.monotonic() + DEADLINE
             while not os.path.exists(self.path("s")) and time.monotonic() < until:
                 time.sleep(0.01)
-            self.assert_ended(run("call", address, "system.ping"), 0, b'"pong"\n')
+            self.assert_exited(run("call", address, "system.ping"), 0, b'"pong"\n')
         finally:
             process.terminate()
             process.communicate(timeout=DEADLINE)
         self.assertEqual(process.returncode, 0)
 
-    def test_sockets_as_streams(self):
+    def test_sockets_can_be_stdin_and_stdout(self):
         ours, theirs = socket.socketpair()
         process = start("rpc", stdin=theirs, stdout=theirs)
         theirs.close()
@@ -101,7 +101,7 @@ class Streams(program.ProgramTest):
         process.communicate(timeout=DEADLINE)
         self.assertEqual(process.returncode, 0)
 
-    def test_a_terminal_is_left_as_it_was(self):
+    def test_terminal_settings_are_restored(self):
         ours, theirs = pty.openpty()
         tty.setraw(theirs)
         process = start("rpc", stdin=theirs, stdout=theirs)
@@ -129,14 +129,14 @@ class Streams(program.ProgramTest):
         for fd in (inside, back, outside):
             os.close(fd)
 
-    def test_a_reader_that_goes_away_ends_it(self):
+    def test_process_exits_when_stdout_is_closed(self):
         process = start("rpc", stderr=subprocess.DEVNULL)
         process.stdout.close()
         with contextlib.suppress(BrokenPipeError), process.stdin:
             process.stdin.write(requests(10_000))
         self.assertGreaterEqual(process.wait(DEADLINE), 0, "not killed by SIGPIPE")
 
-    def test_a_slow_reader_gets_everything(self):  # R3.4
+    def test_slow_reader_receives_all_responses(self):  # R3.4
         text = b"x" * 1000
         count = 20_000
         with open(self.path("in"), "wb") as file:
@@ -153,8 +153,8 @@ class Streams(program.ProgramTest):
         process.stdout.close()
 
 
-class RequestLog(program.ProgramTest):
-    def test_hostile_ids_are_escaped_and_cut(self):
+class RequestLogTest(program.ProgramTest):
+    def test_hostile_ids_are_escaped_and_truncated(self):
         request = b'{"jsonrpc":"2.0","id":"%s","method":"\\u001b[2J\xc2\x9b"}\n' % (b"7" * 1_000_000)
         stderr = run("rpc", input=request * 3).stderr
         self.assertEqual(len(stderr.splitlines()), 3)
@@ -162,15 +162,15 @@ class RequestLog(program.ProgramTest):
         self.assertNotRegex(stderr, "[\x1b\x80-\x9f]")
 
 
-class ListenerSafety(program.ProgramTest):
-    def test_a_unix_socket_is_for_its_owner(self):
+class ListenerSafetyTest(program.ProgramTest):
+    def test_unix_socket_is_accessible_to_its_owner_only(self):
         for args, mode in (((), 0o600), (("--socket-mode", "0660"), 0o660)):
-            with program.Listening("unix:" + self.path("s"), *args, preexec_fn=lambda: os.umask(0o002)):
+            with program.RpcListener("unix:" + self.path("s"), *args, preexec_fn=lambda: os.umask(0o002)):
                 self.assertEqual(os.stat(self.path("s")).st_mode & 0o777, mode)
         self.assertEqual(run("rpc", "--socket-mode", "rw").returncode, 2)
 
-    def test_a_cross_site_post_is_not_executed(self):
-        with program.Listening("tcp:127.0.0.1:0", "--log-level", "info") as server:
+    def test_http_request_is_not_executed(self):
+        with program.RpcListener("tcp:127.0.0.1:0", "--log-level", "info") as server:
             with socket.create_connection(server.host_and_port(), DEADLINE) as client:
                 client.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n" + PING)
                 with contextlib.suppress(ConnectionResetError):
@@ -181,17 +181,17 @@ class ListenerSafety(program.ProgramTest):
         self.assertIn("sent an HTTP request", "".join(server.lines))
         self.assertEqual("".join(server.lines).count("system.ping"), 1)
 
-    def test_noise_without_limit_ends_nothing(self):
+    def test_malformed_frames_do_not_end_the_connection_without_a_limit(self):
         noise = b"noise\n" * 2000
         self.assertNotIn(PONG, run("rpc", input=noise + PING).stdout)
         self.assertTrue(run("rpc", "--max-noise-frames", "0", input=noise + PING).stdout.endswith(PONG))
 
 
-class Endings(program.ProgramTest):
-    def test_eof_answers_all_that_was_sent(self):  # R6.3
-        self.assert_ended(run("rpc", "--log-level", "warning", input=requests(50_000)), 0, answers(50_000), "")
+class ShutdownTest(program.ProgramTest):
+    def test_all_requests_before_eof_are_answered(self):  # R6.3
+        self.assert_exited(run("rpc", "--log-level", "warning", input=requests(50_000)), 0, answers(50_000), "")
 
-    def test_signals_end_it_with_everything_flushed(self):  # R6.3
+    def test_responses_are_flushed_before_exit_on_signal(self):  # R6.3
         for number in (signal.SIGTERM, signal.SIGINT):
             with open(self.path("log"), "wb") as log:  # a pipe that nobody reads would drop lines
                 process = start("rpc", stderr=log)
@@ -207,7 +207,7 @@ class Endings(program.ProgramTest):
             with open(self.path("log"), "rb") as log:
                 self.assertIn(b"shutting down", log.read())
 
-    def test_a_signal_while_idle_ends_it_at_once(self):
+    def test_signal_ends_an_idle_process_at_once(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             process = start("rpc")
             process.stdin.write(PING)
@@ -219,7 +219,7 @@ class Endings(program.ProgramTest):
             self.assertLess(time.monotonic() - began, 3)
             process.communicate()
 
-    def test_a_signal_ends_it_though_nobody_reads(self):  # bounded by the grace period
+    def test_signal_ends_the_process_when_stdout_is_not_read(self):  # bounded by the grace period
         process = start("rpc", "--grace", "300ms", stderr=subprocess.DEVNULL)
         large = b'{"jsonrpc":"2.0","id":1,"method":"system.echo","params":["' + b"x" * 4_000_000 + b'"]}\n'
         process.stdin.write(large)
@@ -231,8 +231,8 @@ class Endings(program.ProgramTest):
         self.assertLess(time.monotonic() - began, 5)
         process.communicate()
 
-    def test_a_listener_with_idle_clients_ends(self):
-        with program.Listening("tcp:127.0.0.1:0") as server:
+    def test_listener_with_idle_clients_exits_on_sigterm(self):
+        with program.RpcListener("tcp:127.0.0.1:0") as server:
             clients = [socket.create_connection(server.host_and_port()) for _ in range(20)]
             clients[0].sendall(PING)
             self.assertEqual(clients[0].recv(1000), PONG)
@@ -246,7 +246,7 @@ class Endings(program.ProgramTest):
                 client.close()
 
 
-class Listeners(program.ProgramTest):
+class ListenerTest(program.ProgramTest):
     def exchange(self, server, data):
         with socket.create_connection(server.host_and_port(), 10) as client:
             client.sendall(data)
@@ -256,21 +256,21 @@ class Listeners(program.ProgramTest):
                 got += piece
             return got
 
-    def test_port_zero_says_which_it_got(self):  # R6.1
-        with program.Listening("tcp:127.0.0.1:0") as server:
+    def test_chosen_port_is_logged_for_port_zero(self):  # R6.1
+        with program.RpcListener("tcp:127.0.0.1:0") as server:
             self.assertRegex(server.address, r"\Atcp:127\.0\.0\.1:[1-9]\d*\Z")
             self.assertEqual(self.exchange(server, requests(1000)), answers(1000))
         self.assertEqual(server.process.returncode, 0)
 
-    def test_a_name_and_ipv6(self):
-        with program.Listening("tcp:localhost:0") as server:
-            self.assert_ended(run("call", server.address, "system.ping"), 0, b'"pong"\n')
+    def test_host_names_and_ipv6_addresses_are_accepted(self):
+        with program.RpcListener("tcp:localhost:0") as server:
+            self.assert_exited(run("call", server.address, "system.ping"), 0, b'"pong"\n')
         if socket.has_ipv6 and os.path.exists("/proc/net/if_inet6"):
-            with program.Listening("tcp:[::1]:0") as server:
-                self.assert_ended(run("call", server.address, "system.ping"), 0, b'"pong"\n')
+            with program.RpcListener("tcp:[::1]:0") as server:
+                self.assert_exited(run("call", server.address, "system.ping"), 0, b'"pong"\n')
 
-    def test_many_clients_at_once(self):
-        with program.Listening("tcp:127.0.0.1:0") as server:
+    def test_many_clients_are_served_at_once(self):
+        with program.RpcListener("tcp:127.0.0.1:0") as server:
             clients = [socket.create_connection(server.host_and_port(), 10) for _ in range(200)]
             for client in clients:
                 client.sendall(PING)
@@ -278,8 +278,8 @@ class Listeners(program.ProgramTest):
                 self.assertEqual(client.recv(1000), PONG)
                 client.close()
 
-    def test_one_bad_client_harms_nobody(self):  # R2.5
-        with program.Listening("tcp:127.0.0.1:0", "--framing", "length") as server:
+    def test_bad_client_does_not_affect_other_clients(self):  # R2.5
+        with program.RpcListener("tcp:127.0.0.1:0", "--framing", "length") as server:
             self.assertEqual(self.exchange(server, b"GET / HTTP/1.1\r\n\r\n"), b"")
             self.assertIn(b'"id":null,"error":{"code":-32700', self.exchange(server, b"\0\0\0\2{}x"))
             frame = len(PING[:-1]).to_bytes(4, "big") + PING
@@ -291,57 +291,57 @@ class Listeners(program.ProgramTest):
         self.assertEqual(server.process.returncode, 0)
         self.assertIn("sent an HTTP request", "".join(server.lines))
 
-    def test_a_socket_file_nobody_listens_on_is_replaced(self):
+    def test_stale_socket_file_is_replaced(self):
         path = self.path("s")
         with socket.socket(socket.AF_UNIX) as stale:
             stale.bind(path)
         self.assertTrue(os.path.exists(path))
-        with program.Listening("unix:" + path) as server:
-            self.assert_ended(run("call", server.address, "system.ping"), 0, b'"pong"\n')
+        with program.RpcListener("unix:" + path) as server:
+            self.assert_exited(run("call", server.address, "system.ping"), 0, b'"pong"\n')
         self.assertFalse(os.path.exists(path), "removed at the end")
 
-    def test_a_socket_file_after_a_crash_is_replaced(self):
+    def test_socket_file_left_by_a_crash_is_replaced(self):
         address = "unix:" + self.path("s")
-        with program.Listening(address) as server:
+        with program.RpcListener(address) as server:
             server.process.kill()
             server.process.wait()
-        with program.Listening(address) as server:
-            self.assert_ended(run("call", address, "system.ping"), 0, b'"pong"\n')
+        with program.RpcListener(address) as server:
+            self.assert_exited(run("call", address, "system.ping"), 0, b'"pong"\n')
 
-    def test_a_socket_somebody_listens_on_is_left_alone(self):
+    def test_socket_in_use_is_not_replaced(self):
         address = "unix:" + self.path("s")
-        with program.Listening(address):
-            self.assert_ended(run("rpc", "--listen", address), 3, b"", "in use")
-            self.assert_ended(run("call", address, "system.ping"), 0, b'"pong"\n')
+        with program.RpcListener(address):
+            self.assert_exited(run("rpc", "--listen", address), 3, b"", "in use")
+            self.assert_exited(run("call", address, "system.ping"), 0, b'"pong"\n')
 
-    def test_a_file_that_is_no_socket_is_left_alone(self):
+    def test_file_that_is_not_a_socket_is_not_replaced(self):
         with open(self.path("precious"), "w", encoding="utf-8") as file:
             file.write("data")
-        self.assert_ended(run("rpc", "--listen", "unix:" + self.path("precious")), 3)
+        self.assert_exited(run("rpc", "--listen", "unix:" + self.path("precious")), 3)
         with open(self.path("precious"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "data")
 
-    def test_addresses_that_cannot_be_had(self):
+    def test_addresses_that_cannot_be_bound_or_are_invalid_are_reported(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             address = f"tcp:127.0.0.1:{taken.getsockname()[1]}"
-            self.assert_ended(run("rpc", "--listen", address), 3, b"", "in use")
-        self.assert_ended(run("rpc", "--listen", "unix:/no/such/folder/s"), 3, b"", "/no/such/folder/s")
-        self.assert_ended(run("rpc", "--listen", "nonsense"), 2)
-        self.assert_ended(run("rpc", "--listen", "stdio:cat"), 2, b"", "tcp: and unix:")
-        self.assert_ended(run("rpc", "--listen", "http://127.0.0.1:1/"), 2)
+            self.assert_exited(run("rpc", "--listen", address), 3, b"", "in use")
+        self.assert_exited(run("rpc", "--listen", "unix:/no/such/folder/s"), 3, b"", "/no/such/folder/s")
+        self.assert_exited(run("rpc", "--listen", "nonsense"), 2)
+        self.assert_exited(run("rpc", "--listen", "stdio:cat"), 2, b"", "tcp: and unix:")
+        self.assert_exited(run("rpc", "--listen", "http://127.0.0.1:1/"), 2)
 
-    def test_the_address_may_come_from_the_environment(self):
+    def test_address_can_be_set_in_the_environment(self):
         address = "unix:" + self.path("s")
         process = start("rpc", env={"FAIRLEAD_RPC_LISTEN": address})
         try:
             process.stderr.readline()
-            self.assert_ended(run("call", address, "system.ping"), 0, b'"pong"\n')
+            self.assert_exited(run("call", address, "system.ping"), 0, b'"pong"\n')
         finally:
             process.terminate()
             process.communicate(timeout=DEADLINE)
 
-    def test_the_address_of_serve_is_not_that_of_rpc(self):
-        self.assert_ended(run("rpc", input=PING, env={"FAIRLEAD_LISTEN": "127.0.0.1:0"}), 0, PONG)
+    def test_address_variable_of_serve_is_ignored(self):
+        self.assert_exited(run("rpc", input=PING, env={"FAIRLEAD_LISTEN": "127.0.0.1:0"}), 0, PONG)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""fairlead serve: how it ends, and that it does not begin where it cannot listen."""
+"""fairlead serve: the shutdown, failure codes, and an address that cannot be used."""
 import contextlib
 import http.client
 import json
@@ -16,8 +16,8 @@ from program import DEADLINE
 from serve_test import META, Gateway, ServeTest
 from websocket import WebSocket
 
-# Its tool takes as long as it is held: it reads a pipe to the end.
-HOLDS = """
+# A server whose tool `wait` reads a FIFO to its end, so that a call lasts until the test closes the FIFO.
+BLOCKING_SERVER = """
 import json, sys
 for line in sys.stdin:
     request = json.loads(line)
@@ -27,8 +27,8 @@ for line in sys.stdin:
     elif method == "tools/list":
         result = {"tools": [{"name": "wait", "inputSchema": {"type": "object"}}]}
     elif method == "tools/call":
-        with open(sys.argv[1]) as held:
-            held.read()
+        with open(sys.argv[1]) as fifo:
+            fifo.read()
         times = request["params"].get("arguments", {}).get("times", 1)
         result = {"content": [{"type": "text", "text": "done" * times}]}
     elif "id" in request:
@@ -40,7 +40,7 @@ for line in sys.stdin:
 """
 
 
-class Failures(ServeTest):
+class FailureCodeTest(ServeTest):
     def test_every_failure_has_a_code_and_a_remedy(self):  # R10.5
         def code(answer):
             data = json.loads(answer)["error"]["data"]
@@ -51,89 +51,89 @@ class Failures(ServeTest):
             gateway.post("tools/list", {})
             self.assertEqual(code(gateway.call("s__large")), "frame_too_large")
             self.assertEqual(code(gateway.call("s__no")), "unknown_name")
-        with Gateway() as behind, Gateway(*self.config(f'[servers.up]\nurl = "http://127.0.0.1:{behind.port}/mcp"')) as gateway:
+        with Gateway() as upstream, Gateway(*self.config(f'[servers.up]\nurl = "http://127.0.0.1:{upstream.port}/mcp"')) as gateway:
             self.assertIn('"sum":3', gateway.call("up__demo__add", a=1, b=2))
-            behind.process.kill()
-            behind.process.wait(DEADLINE)
+            upstream.process.kill()
+            upstream.process.wait(DEADLINE)
             self.assertEqual(code(gateway.call("up__demo__add", a=1, b=2)), "connection_failed")
-        os.mkfifo(self.path("held"))
-        limited = self.server(text=HOLDS, args=[self.path("held")], extra='max_calls = 1\nclocks.queue = "50ms"')
+        os.mkfifo(self.path("fifo"))
+        limited = self.server(text=BLOCKING_SERVER, args=[self.path("fifo")], extra='max_calls = 1\nclocks.queue = "50ms"')
         with Gateway(*self.config('drain_grace = "100ms"\n' + limited)) as gateway:
             answers = []
             caller = threading.Thread(target=lambda: answers.append(gateway.call("s__wait")))
             caller.start()
-            with open(self.path("held"), "w"):
+            with open(self.path("fifo"), "w"):
                 self.assertEqual(code(gateway.call("s__wait")), "resource_exhausted")
                 gateway.process.terminate()
                 caller.join(DEADLINE)
                 self.assertEqual(code(answers[0]), "draining")
 
 
-class Ending(ServeTest):
-    def holding(self, grace):
-        """A config with a server whose tool waits."""
-        os.mkfifo(self.path("held"))
-        return self.config(f'drain_grace = "{grace}"\n' + self.server(text=HOLDS, args=[self.path("held")]))
+class ServeShutdownTest(ServeTest):
+    def config_with_blocking_server(self, grace):
+        """Returns the options of a gateway with the server BLOCKING_SERVER."""
+        os.mkfifo(self.path("fifo"))
+        return self.config(f'drain_grace = "{grace}"\n' + self.server(text=BLOCKING_SERVER, args=[self.path("fifo")]))
 
-    def caller(self, gateway, scheme):
-        """The program itself as a client, in the midst of its call; and what holds the call up."""
+    def start_client(self, gateway, scheme):
+        """Starts the program as a client that calls `wait`. Returns its process, and the FIFO that ends the call when it is closed."""
         client = program.start("tools", f"{scheme}://127.0.0.1:{gateway.port}/mcp", "s__wait", "{}")
         self.addCleanup(client.communicate)
         self.addCleanup(client.kill)
-        return client, open(self.path("held"), "w")  # opens when the server has opened it
+        return client, open(self.path("fifo"), "w")  # blocks until the server has opened the FIFO
 
     def call_on_stdin(self, gateway):
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "s__wait", "_meta": META}}
         gateway.process.stdin.write((json.dumps(call) + "\n").encode())
         gateway.process.stdin.flush()
-        return open(self.path("held"), "w")
+        return open(self.path("fifo"), "w")
 
-    def end(self, gateway):
+    def begin_shutdown(self, gateway):
         gateway.process.terminate()
         end = time.monotonic() + DEADLINE
         while not any("shutting down" in line for line in gateway.lines) and time.monotonic() < end:
             time.sleep(0.01)
 
-    def test_calls_under_way_finish_over_http_and_websocket(self):
+    def test_calls_in_progress_finish_over_http_and_websocket(self):
         for scheme in ("http", "ws"):
-            with self.subTest(scheme), Gateway(*self.holding("60s")) as gateway:
-                client, held = self.caller(gateway, scheme)
-                self.end(gateway)
-                held.close()
+            with self.subTest(scheme), Gateway(*self.config_with_blocking_server("60s")) as gateway:
+                client, fifo = self.start_client(gateway, scheme)
+                self.begin_shutdown(gateway)
+                fifo.close()
                 self.assertEqual((client.communicate(timeout=DEADLINE)[0], client.returncode), (b"done\n", 0))
                 self.assertEqual(gateway.process.wait(DEADLINE), 0)
-            os.unlink(self.path("held"))
+            os.unlink(self.path("fifo"))
 
-    def test_an_answer_reaches_a_slow_client_on_a_websocket_whole(self):
-        times = 2 << 20  # more than the sockets between them hold
-        with Gateway(*self.holding("60s")) as gateway, WebSocket(gateway.port) as client:
+    def test_slow_websocket_client_receives_the_whole_response(self):
+        times = 2 << 20  # the response does not fit into the socket buffers
+        with Gateway(*self.config_with_blocking_server("60s")) as gateway, WebSocket(gateway.port) as client:
             client.send(id=1, method="tools/call", params={"name": "s__wait", "arguments": {"times": times}, "_meta": META})
-            open(self.path("held"), "w").close()
-            client.answer_begins()
-            self.end(gateway)
+            open(self.path("fifo"), "w").close()
+            client.wait_for_input()
+            self.begin_shutdown(gateway)
             self.assertEqual(client.receive()["result"]["content"][0]["text"], "done" * times)
             self.assertIsNone(client.receive())
             self.assertEqual(gateway.process.wait(DEADLINE), 0)
 
-    def test_calls_that_take_too_long_are_answered_with_an_error(self):
+    def test_calls_that_exceed_drain_grace_fail(self):
         for scheme in ("http", "ws"):
-            with self.subTest(scheme), Gateway(*self.holding("100ms")) as gateway:
-                client, held = self.caller(gateway, scheme)
-                with held:
+            with self.subTest(scheme), Gateway(*self.config_with_blocking_server("100ms")) as gateway:
+                client, fifo = self.start_client(gateway, scheme)
+                with fifo:
                     gateway.process.terminate()
                     self.assertIn(b"shuts down", client.communicate(timeout=DEADLINE)[1])
                 self.assertEqual((client.returncode, gateway.process.wait(DEADLINE)), (1, 0))
-            os.unlink(self.path("held"))
+            os.unlink(self.path("fifo"))
 
-    def test_they_are_on_stdin_and_stdout_too(self):
-        with Gateway(*self.holding("100ms"), stdio=True) as gateway:
+    def test_stdio_calls_that_exceed_drain_grace_fail(self):
+        with Gateway(*self.config_with_blocking_server("100ms"), stdio=True) as gateway:
             with self.call_on_stdin(gateway):
                 gateway.process.terminate()
                 self.assertIn("shuts down", json.loads(gateway.process.stdout.readline())["error"]["message"])
             self.assertEqual(gateway.process.wait(DEADLINE), 0)
 
-    def test_the_end_of_stdin_waits_no_longer_than_drain_grace(self):
-        with Gateway(*self.holding("100ms"), stdio=True) as gateway:
+    def test_shutdown_at_end_of_stdin_waits_no_longer_than_drain_grace(self):
+        with Gateway(*self.config_with_blocking_server("100ms"), stdio=True) as gateway:
             with self.call_on_stdin(gateway):
                 began = time.monotonic()
                 gateway.process.stdin.close()
@@ -141,17 +141,17 @@ class Ending(ServeTest):
                 self.assertLess(time.monotonic() - began, 4)  # the default is 5 s
             gateway.process.stdin = open(os.devnull, "wb")
 
-    def test_asked_twice_it_gives_calls_up_at_once(self):
-        with Gateway(*self.holding("60s")) as gateway:
-            client, held = self.caller(gateway, "http")
-            with held:
-                self.end(gateway)
+    def test_second_signal_cancels_calls_at_once(self):
+        with Gateway(*self.config_with_blocking_server("60s")) as gateway:
+            client, fifo = self.start_client(gateway, "http")
+            with fifo:
+                self.begin_shutdown(gateway)
                 gateway.process.terminate()
                 self.assertIn(b"shuts down", client.communicate(timeout=DEADLINE)[1])
                 self.assertEqual(gateway.process.wait(DEADLINE), 0)
 
-    def test_streams_on_which_nothing_is_asked_do_not_hold_it_up(self):
-        with Gateway(*self.holding("60s")) as gateway:
+    def test_idle_event_streams_do_not_delay_the_shutdown(self):
+        with Gateway(*self.config_with_blocking_server("60s")) as gateway:
             with contextlib.closing(http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=DEADLINE)) as client:
                 client.request("GET", "/sse", headers={"Accept": "text/event-stream"})
                 stream = client.getresponse()
@@ -161,8 +161,8 @@ class Ending(ServeTest):
             self.assertEqual(gateway.process.wait(DEADLINE), 0)
 
 
-class Beginning(ServeTest):
-    def test_where_it_cannot_listen_no_server_is_started(self):
+class ServeStartTest(ServeTest):
+    def test_no_server_is_started_when_the_address_is_in_use(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             address = "127.0.0.1:%d" % taken.getsockname()[1]
             result = program.run("serve", "--listen", address, *self.config(self.server()))

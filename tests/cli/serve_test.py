@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""fairlead serve: the gateway as its users see it, over HTTP and on stdin and stdout."""
+"""fairlead serve: the gateway over HTTP and on stdin and stdout."""
 import contextlib
 import http.client
 import json
@@ -18,10 +18,11 @@ META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-# A legacy server in a few lines: a tool that answers with what it got, byte for byte where it can.
+# A legacy server. The tool `odd` returns JSON whose bytes a careless gateway would change, `die` exits, `ask` elicits, `large`
+# returns 11 MiB and `pid` returns the PID.
 SERVER = """
 import json, os, sys
-def say(message):
+def send(message):
     sys.stdout.write(message + "\\n"); sys.stdout.flush()
 for line in sys.stdin:
     request = json.loads(line)
@@ -35,7 +36,7 @@ for line in sys.stdin:
         if name == "die":
             sys.stderr.write("I cannot go on\\n"); sys.stderr.flush(); os._exit(3)
         if name == "ask":
-            say('{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}}')
+            send('{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}}')
             answer = json.loads(sys.stdin.readline())
             result = json.dumps({"content": [{"type": "text", "text": json.dumps(answer.get("result", answer.get("error")))}]})
         elif name == "large":
@@ -45,28 +46,28 @@ for line in sys.stdin:
         else:
             token = request["params"].get("_meta", {}).get("progressToken")
             if token is not None:
-                say('{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}' % json.dumps(token))
+                send('{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}' % json.dumps(token))
             result = '{ "content":[],"big":12345678901234567890, "n":1.50e3,"\\\\u0041":"\\\\u00e9"}'
     elif id == "null":
         continue
     else:
-        say('{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}' % id); continue
-    say('{"jsonrpc":"2.0","id":%s,"result":%s}' % (id, result))
+        send('{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}' % id); continue
+    send('{"jsonrpc":"2.0","id":%s,"result":%s}' % (id, result))
 """
 
 
 class Gateway:
-    """`fairlead serve` in the background, on a port of its own."""
+    """`fairlead serve` in the background, on a free port or on stdio."""
 
     def __init__(self, *args, stdio=False, log="info", env=None, listen="127.0.0.1:0"):
-        where = ("--stdio",) if stdio else ("--listen", listen)
-        self.process = program.start("serve", *where, *args, "--log-level", log, env=env)
+        address = ("--stdio",) if stdio else ("--listen", listen)
+        self.process = program.start("serve", *address, *args, "--log-level", log, env=env)
         self.lines = []
         self.port = None
         while not stdio and self.port is None:
             line = self.process.stderr.readline().decode()
             if not line:
-                raise AssertionError(f"it does not serve: {self.lines}, status {self.process.wait(DEADLINE)}")
+                raise AssertionError(f"the gateway does not serve: {self.lines}, status {self.process.wait(DEADLINE)}")
             self.lines.append(line)
             found = re.search(r'endpoint="?(?:http://[^ ]*:(\d+)/mcp|unix:)', line)
             self.port = found and int(found[1] or 0)
@@ -88,7 +89,7 @@ class Gateway:
                 stream.close()
 
     def ask(self, *request):
-        """Status and body of the answer to one HTTP request."""
+        """Sends an HTTP request. Returns the status and the body of the response."""
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)) as connection:
             connection.request(*request)
             answer = connection.getresponse()
@@ -98,7 +99,7 @@ class Gateway:
         return self.ask("GET", path)[1]
 
     def post(self, method, params, id=1, meta=META):
-        """A modern request; the body of the answer as it came."""
+        """Sends a modern request. Returns the body of the response."""
         params = {**params, "_meta": {**meta, **params.get("_meta", {})}}
         headers = {
             "Content-Type": "application/json",
@@ -128,35 +129,35 @@ class ServeTest(program.ProgramTest):
         return f'[servers.{name}]\ncommand = "{sys.executable}"\nargs = {words}\n{extra}\n'
 
 
-class Http(ServeTest):
-    def test_without_a_config_there_is_something_to_see(self):
+class ServeHttpTest(ServeTest):
+    def test_demo_server_is_served_without_a_configuration(self):
         with Gateway() as gateway:
             tools = json.loads(gateway.post("tools/list", {}))["result"]["tools"]
             self.assertEqual([tool["name"] for tool in tools], ["demo__echo", "demo__add", "demo__count"])
             answer = json.loads(gateway.call("demo__add", a=1, b=2))
             self.assertEqual(answer["result"]["structuredContent"], {"sum": 3})
 
-    def test_a_result_comes_through_byte_for_byte(self):  # R1.6
+    def test_result_is_forwarded_byte_for_byte(self):  # R1.6
         with Gateway(*self.config(self.server())) as gateway:
             gateway.post("tools/list", {})
             answer = gateway.call("s__odd")
         self.assertIn(r'"result":{ "content":[],"big":12345678901234567890, "n":1.50e3,"\u0041":"\u00e9","resultType"', answer)
 
-    def test_a_result_that_is_too_large_is_an_error_at_once(self):
+    def test_result_over_max_frame_bytes_fails_at_once(self):
         with Gateway(*self.config(self.server(extra='clocks.idle = "1h"'))) as gateway:
             error = json.loads(gateway.call("s__large"))["error"]
             self.assertIn("max_frame_bytes (10485760)", error["message"])
             self.assertIn("content", json.loads(gateway.call("s__odd"))["result"])
 
-    def test_larger_results_are_let_through_where_the_file_says_so(self):
+    def test_larger_results_are_forwarded_with_a_higher_limit(self):
         config = self.config('limits.max_frame_bytes = "16M"\n' + self.server())
         with Gateway(*config) as gateway:
             self.assertGreater(len(gateway.call("s__large")), 10 << 20)
             for address in ("http", "ws"):
-                told = program.run("tools", f"{address}://127.0.0.1:{gateway.port}/mcp", "s__large", "--json", "--max-frame-bytes", "16777216")
-                self.assertGreater(len(told.stdout), 10 << 20, told.stderr[:1000])
+                result = program.run("tools", f"{address}://127.0.0.1:{gateway.port}/mcp", "s__large", "--json", "--max-frame-bytes", "16777216")
+                self.assertGreater(len(result.stdout), 10 << 20, result.stderr[:1000])
 
-    def test_a_noisy_server_is_served_where_the_file_says_so(self):
+    def test_server_with_malformed_frames_is_served_without_a_limit(self):
         noisy = 'import sys\nfor _ in range(1500): print("noise")\nsys.stdout.flush()\n' + SERVER
         with Gateway(*self.config("limits.max_noise_frames = 0\n" + self.server(text=noisy))) as gateway:
             self.assertIn("content", json.loads(gateway.call("s__odd"))["result"])
@@ -164,9 +165,9 @@ class Http(ServeTest):
             gateway.post("tools/list", {})
             self.assertIn("max_noise_frames (1000)", gateway.get("/health"))
 
-    def test_a_unix_socket_is_for_its_owner_unless_told_otherwise(self):
-        of_the_file = self.config('socket_mode = "0666"\n' + self.server())
-        for args, mode in (((), 0o600), (of_the_file, 0o666), ((*of_the_file, "--socket-mode", "0660"), 0o660)):
+    def test_unix_socket_is_accessible_to_its_owner_only_by_default(self):
+        file_config = self.config('socket_mode = "0666"\n' + self.server())
+        for args, mode in (((), 0o600), (file_config, 0o666), ((*file_config, "--socket-mode", "0660"), 0o660)):
             address = "unix:" + self.path(f"s{mode}")
             process = program.start("serve", "--listen", address, *args, preexec_fn=lambda: os.umask(0o002))
             try:
@@ -177,7 +178,7 @@ class Http(ServeTest):
                 process.terminate()
                 process.communicate(timeout=DEADLINE)
 
-    def test_a_broken_server_is_not_an_error_of_the_whole_list(self):
+    def test_list_has_the_other_servers_when_one_cannot_be_started(self):
         broken = '[servers.broken]\ncommand = "/no/such/program"\n'
         with Gateway(*self.config(broken + self.server())) as gateway:
             tools = json.loads(gateway.post("tools/list", {}))["result"]["tools"]
@@ -190,7 +191,7 @@ class Http(ServeTest):
     def test_health_is_degraded_with_one_dead_server_and_failed_with_dead_servers_only(self):
         dead = '[servers.dead]\ncommand = "/no/such/program"\n'
         with Gateway(*self.config(dead + self.server())) as gateway:
-            gateway.post("tools/list", {})  # waits until every server has been asked
+            gateway.post("tools/list", {})  # waits until the lists of every server have been fetched, or have failed
             status, body = gateway.ask("GET", "/health")
         health = json.loads(body)
         self.assertEqual((status, health["status"]), (200, "degraded"), body)
@@ -203,7 +204,7 @@ class Http(ServeTest):
             status, body = gateway.ask("GET", "/health")
         self.assertEqual((status, json.loads(body)["status"]), (503, "failed"), body)
 
-    def test_failures_tell_clients_no_command_line_when_details_are_for_administrators(self):
+    def test_failures_have_no_command_line_when_details_are_for_administrators(self):
         dead = 'failure_details = "administrators"\n[servers.dead]\ncommand = "/no/such/program"\n'
         with Gateway(*self.config(dead)) as gateway:
             error = json.loads(gateway.call("dead__any"))["error"]
@@ -213,7 +214,7 @@ class Http(ServeTest):
         for shown in (json.dumps(error), health):
             self.assertNotIn("/no/such/program", shown)
 
-    def test_a_server_that_cannot_be_started_fails_by_itself_and_says_why_in_its_calls(self):
+    def test_calls_to_a_server_that_cannot_be_started_fail_with_the_reason(self):
         broken = (
             '[servers.header]\nurl = "http://127.0.0.1:1/mcp"\nheaders = { Authorization = "Bearer ${FAIRLEAD_TEST_UNSET}" }\n'
             '[servers.query]\nurl = "http://127.0.0.1:1/mcp?key=${FAIRLEAD_TEST_UNSET}"\n'
@@ -235,41 +236,41 @@ class Http(ServeTest):
             if server["name"] != "s":
                 self.assertIn("/no/such/program" if server["name"] == "missing" else "FAIRLEAD_TEST_UNSET", server["lastError"])
 
-    def test_no_more_programs_are_started_at_once_than_the_file_allows(self):
+    def test_concurrent_starts_are_limited(self):
         journal = self.path("journal")
-        note = f"def note(what):\n    with open({journal!r}, 'a') as file: file.write(what)\nnote('b')\n"
+        prologue = f"def record(event):\n    with open({journal!r}, 'a') as file: file.write(event)\nrecord('b')\n"
         with open(self.path("slow.py"), "w", encoding="utf-8") as file:
-            file.write(note + SERVER.replace('if method == "initialize":', 'if method == "initialize":\n        note("e")', 1))
+            file.write(prologue + SERVER.replace('if method == "initialize":', 'if method == "initialize":\n        record("e")', 1))
         servers = "".join(f'[servers.s{i}]\ncommand = "{sys.executable}"\nargs = ["{self.path("slow.py")}"]\n' for i in range(6))
         with Gateway(*self.config("limits.max_concurrent_starts = 1\n" + servers)) as gateway:
             self.assertEqual(gateway.post("tools/list", {}).count('__odd"'), 6)
         with open(journal, encoding="utf-8") as file:
             self.assertEqual(file.read(), "be" * 6)
 
-    def test_a_server_that_a_call_waits_for_is_started_before_the_others(self):
+    def test_server_that_a_call_waits_for_is_started_first(self):
         journal = self.path("journal")
         servers = ""
         for i in range(6):
             with open(self.path(f"s{i}.py"), "w", encoding="utf-8") as file:
-                wait = f"\nwith open({self.path('held')!r}) as held: held.read()\n" if i == 0 else ""
+                wait = f"\nwith open({self.path('fifo')!r}) as fifo: fifo.read()\n" if i == 0 else ""
                 file.write(f"with open({journal!r}, 'a') as file: file.write('{i}')\n" + wait + SERVER)
             servers += f'[servers.s{i}]\ncommand = "{sys.executable}"\nargs = ["{self.path(f"s{i}.py")}"]\n'
-        os.mkfifo(self.path("held"))
+        os.mkfifo(self.path("fifo"))
         with Gateway(*self.config("limits.max_concurrent_starts = 1\n" + servers)) as gateway:
-            held = open(self.path("held"), "w")  # opens when the first server is being started
+            fifo = open(self.path("fifo"), "w")  # blocks until the first server has opened the FIFO
             answers = []
             caller = threading.Thread(target=lambda: answers.append(gateway.call("s5__odd")))
             caller.start()
-            while '"waiting":2' not in gateway.get("/health"):  # the list and the call
+            while '"waiting":2' not in gateway.get("/health"):  # the fetching of the lists and the call
                 time.sleep(0.01)
-            held.close()
+            fifo.close()
             caller.join(DEADLINE)
             self.assertIn("content", answers[0])
             gateway.post("tools/list", {})
         with open(journal, encoding="utf-8") as file:
             self.assertEqual(file.read(), "051234")
 
-    def test_a_server_that_dies_in_a_call_says_its_last_words_and_comes_back(self):  # R4.4
+    def test_server_that_exits_in_a_call_is_restarted_and_the_error_has_its_stderr(self):  # R4.4
         with Gateway(*self.config(self.server())) as gateway:
             gateway.post("tools/list", {})
             error = json.loads(gateway.call("s__die"))["error"]
@@ -277,13 +278,13 @@ class Http(ServeTest):
             self.assertIn("server `s`", error["message"])
             self.assertEqual(error["data"]["exitStatus"], 3)
             self.assertEqual(error["data"]["stderr"], ["I cannot go on"])
-            told = program.run("tools", f"http://127.0.0.1:{gateway.port}/mcp", "s__die")
-            self.assertEqual(told.returncode, 1)
-            self.assertIn("\n  I cannot go on\n", told.stderr)
-            self.assertIn("\nremedy: ", told.stderr)
+            result = program.run("tools", f"http://127.0.0.1:{gateway.port}/mcp", "s__die")
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("\n  I cannot go on\n", result.stderr)
+            self.assertIn("\nremedy: ", result.stderr)
             self.assertIn("content", json.loads(gateway.call("s__odd"))["result"])
 
-    def test_a_tool_that_ends_its_server_again_and_again_is_refused_by_itself(self):
+    def test_tool_that_crashes_its_server_repeatedly_is_rejected(self):
         with Gateway(*self.config(self.server())) as gateway:
             gateway.post("tools/list", {})
             for _ in range(3):
@@ -295,7 +296,7 @@ class Http(ServeTest):
                 self.assertGreater(error["data"]["retryAfterMs"], 50_000)
                 self.assertIn("content", json.loads(gateway.call("s__odd"))["result"])
 
-    def test_a_server_killed_while_idle_is_started_again_for_the_next_call(self):
+    def test_server_killed_while_idle_is_restarted_for_the_next_call(self):
         with Gateway(*self.config(self.server())) as gateway:
             gateway.post("tools/list", {})
             text = lambda: int(json.loads(gateway.call("s__pid"))["result"]["content"][0]["text"])
@@ -303,28 +304,28 @@ class Http(ServeTest):
             os.kill(first, signal.SIGKILL)
             self.assertNotEqual(text(), first)
 
-    def test_a_server_on_the_network_that_has_gone_is_said_to_be_gone(self):
-        with Gateway() as behind, Gateway(*self.config(f'[servers.up]\nurl = "http://127.0.0.1:{behind.port}/mcp"')) as gateway:
+    def test_call_fails_with_connection_failed_when_the_http_server_is_gone(self):
+        with Gateway() as upstream, Gateway(*self.config(f'[servers.up]\nurl = "http://127.0.0.1:{upstream.port}/mcp"')) as gateway:
             self.assertIn('"sum":3', gateway.call("up__demo__add", a=1, b=2))
-            behind.process.kill()
-            behind.process.wait(DEADLINE)
+            upstream.process.kill()
+            upstream.process.wait(DEADLINE)
             self.assertIn("Connection refused", json.loads(gateway.call("up__demo__add", a=1, b=2))["error"]["message"])
 
-    def test_a_key_in_the_query_of_an_address_is_sent_and_never_shown(self):
+    def test_secret_in_the_query_of_a_url_is_sent_and_redacted(self):
         key = {"FAIRLEAD_TEST_KEY": "hush-hush"}
-        with Gateway() as behind:
-            url = f"http://127.0.0.1:{behind.port}/mcp?key=${{FAIRLEAD_TEST_KEY}}"
+        with Gateway() as upstream:
+            url = f"http://127.0.0.1:{upstream.port}/mcp?key=${{FAIRLEAD_TEST_KEY}}"
             with Gateway(*self.config(f'[servers.up]\nurl = "{url}"'), log="trace", env=key) as gateway:
                 self.assertIn('"sum":3', gateway.call("up__demo__add", a=1, b=2))
                 health = gateway.get("/health")
-                behind.process.kill()
-                behind.process.wait(DEADLINE)
+                upstream.process.kill()
+                upstream.process.wait(DEADLINE)
                 error = gateway.call("up__demo__add", a=1, b=2) + gateway.get("/health")
         self.assertIn("/mcp?…", health)
         for shown in (error, health, *gateway.lines):
             self.assertNotIn("hush", shown)
 
-    def test_a_key_in_the_path_of_an_address_is_never_shown(self):
+    def test_secret_in_the_path_of_a_url_is_redacted(self):
         url = "http://127.0.0.1:1/${FAIRLEAD_TEST_KEY}/mcp"
         with Gateway(*self.config(f'[servers.up]\nurl = "{url}"'), log="trace", env={"FAIRLEAD_TEST_KEY": "hush-hush"}) as gateway:
             error = gateway.call("up__tool")
@@ -333,13 +334,13 @@ class Http(ServeTest):
         for shown in (error, health, *gateway.lines):
             self.assertNotIn("hush", shown)
 
-    def test_an_unknown_tool_is_refused_by_name(self):
+    def test_unknown_tool_is_rejected_and_named(self):
         with Gateway(*self.config(self.server())) as gateway:
             gateway.post("tools/list", {})
             error = json.loads(gateway.call("s__no"))["error"]
         self.assertEqual((error["code"], error["message"]), (-32602, "Unknown tool: s__no"))
 
-    def test_sigterm_ends_it_with_status_0_and_nothing_is_left(self):  # R4.3
+    def test_sigterm_ends_the_process_with_status_0_and_no_process_survives(self):  # R4.3
         with Gateway(*self.config(self.server())) as gateway:
             gateway.post("tools/list", {})
             pid = int(json.loads(gateway.call("s__pid"))["result"]["content"][0]["text"])
@@ -347,17 +348,17 @@ class Http(ServeTest):
             self.assertEqual(gateway.process.wait(DEADLINE), 0)
             self.assertFalse(os.path.exists(f"/proc/{pid}"))
 
-    def test_a_foreign_page_is_refused(self):  # R8.2
+    def test_request_with_a_foreign_origin_is_rejected(self):  # R8.2
         with Gateway() as gateway:
             status, _ = gateway.ask("POST", "/mcp", "{}", {"Origin": "https://evil.example", "Content-Type": "application/json"})
             self.assertEqual(status, 403)
 
-    def test_it_answers_to_the_names_of_the_file_and_of_this_machine(self):
+    def test_allowed_hosts_are_localhost_and_those_of_the_file(self):
         with Gateway(*self.config('allowed_hosts = ["gateway.example"]\n' + self.server())) as gateway:
             for host, status in (("gateway.example", 200), ("localhost", 200), ("127.0.0.1:1", 200), ("evil.example", 403)):
                 self.assertEqual(gateway.ask("GET", "/health", None, {"Host": host})[0], status, host)
 
-    def test_an_address_other_machines_can_reach_is_refused_without_the_flag(self):
+    def test_public_address_is_rejected_without_the_flag(self):
         for address in ("0.0.0.0:0", "[::]:0", "192.0.2.7:0"):
             result = program.run("serve", "--listen", address)
             self.assertEqual(result.returncode, 2, result.stderr)
@@ -367,27 +368,27 @@ class Http(ServeTest):
         self.assertEqual(result.returncode, 2, result.stderr)
         self.assertIn("refusing to listen on 0.0.0.0:0", result.stderr)
 
-    def test_an_address_in_use_is_named_with_a_remedy(self):
+    def test_address_in_use_is_named_with_a_remedy(self):
         with Gateway() as gateway:
             result = program.run("serve", "--listen", f"127.0.0.1:{gateway.port}")
             self.assertEqual(result.returncode, 3, result.stderr)
             self.assertIn(f"cannot listen on 127.0.0.1:{gateway.port}: Address already in use", result.stderr)
             self.assertIn("remedy: End the program that listens there, or choose another address with --listen", result.stderr)
 
-    def test_another_path_is_answered_with_the_path_of_mcp(self):
+    def test_unknown_path_is_answered_with_the_path_of_mcp(self):
         with Gateway() as gateway:
             for path in ("/", "/wrong", "/mcp/more"):
                 status, body = gateway.ask("GET", path, None, {})
                 self.assertEqual(status, 404, path)
                 self.assertIn("MCP is at /mcp", str(body))
 
-    def test_what_is_no_address_is_not_refused_as_one_of_others(self):
+    def test_invalid_address_is_reported_as_invalid(self):
         for address in ("nonsense", "127.0.0.1", "127.0.0.1:99999", "http://127.0.0.1:0", "unix:"):
             result = program.run("serve", "--listen", address)
             self.assertIn(f"cannot listen on `{address}`", result.stderr)
             self.assertEqual(result.returncode, 2, address)
 
-    def test_with_the_flag_it_listens_warns_and_answers_to_addresses_only(self):
+    def test_public_address_with_the_flag_is_served_with_a_warning(self):
         with Gateway("--insecure-no-auth", listen="0.0.0.0:0") as gateway:
             self.assertIn("without authentication", "".join(gateway.lines))
             for host, status in (("192.0.2.7:80", 200), ("localhost", 200), ("evil.example", 403)):
@@ -395,24 +396,24 @@ class Http(ServeTest):
                 self.assertEqual(got, status, host)
             self.assertIn("allowed_hosts", str(body))
 
-    def test_addresses_of_this_machine_need_no_flag(self):
+    def test_local_addresses_need_no_flag(self):
         for address in ("127.0.0.1:0", "localhost:0", "unix:" + self.path("socket")):
             with Gateway(listen=address) as gateway:
                 self.assertNotIn("without authentication", "".join(gateway.lines))
 
-    def test_a_legacy_client_over_websocket_lists_tools(self):
+    def test_legacy_client_over_websocket_lists_tools(self):
         with Gateway() as gateway:
             result = program.run("tools", f"ws://127.0.0.1:{gateway.port}/mcp", "--revision", "2025-11-25", "--timeout", "10")
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn(b"demo__add", result.stdout)
 
-    def test_what_is_wrong_in_the_file_is_named_and_nothing_starts(self):
+    def test_invalid_file_is_reported_and_no_server_is_started(self):
         result = program.run("serve", *self.config("[servers.a]\ncomand = 'x'\ncommand = 'y'\n"))
         self.assertEqual(result.returncode, 2)
         self.assertIn("unknown key `comand` in [servers.a] (did you mean `command`?)", result.stderr)
 
 
-class Stdio(ServeTest):
+class ServeStdioTest(ServeTest):
     def exchange(self, gateway, *messages, answers):
         for message in messages:
             gateway.process.stdin.write((json.dumps({"jsonrpc": "2.0", **message}) + "\n").encode())
@@ -426,7 +427,7 @@ class Stdio(ServeTest):
         self.exchange(gateway, {"id": 1, "method": "tools/list"}, answers=1)
         return answer[0]
 
-    def test_a_desktop_client_on_stdin_and_stdout(self):
+    def test_desktop_configuration_is_served_on_stdio(self):
         servers = {"mcpServers": {"my server": {"command": sys.executable, "args": [self.path("server.py")]}}}
         self.server()
         with Gateway(*self.config(json.dumps(servers), "desktop.json"), stdio=True) as gateway:
@@ -439,7 +440,7 @@ class Stdio(ServeTest):
             self.assertEqual(gateway.process.wait(DEADLINE), 0)
             gateway.process.stdin = open(os.devnull, "wb")
 
-    def test_a_servers_question_reaches_the_client_that_called(self):  # R12.4
+    def test_elicitation_reaches_the_client_that_called(self):  # R12.4
         with Gateway(*self.config(self.server()), stdio=True) as gateway:
             self.initialize(gateway, elicitation={})
             call = {"id": 2, "method": "tools/call", "params": {"name": "s__ask"}}
@@ -449,7 +450,7 @@ class Stdio(ServeTest):
             self.assertEqual(json.loads(answer["result"]["content"][0]["text"]), {"action": "accept"})
 
 
-    def test_a_request_that_is_too_large_is_refused(self):
+    def test_request_over_max_frame_bytes_is_rejected(self):
         with Gateway(stdio=True) as gateway:
             self.initialize(gateway)
             call = {"id": "a", "method": "tools/call", "params": {"name": "demo__echo", "arguments": {"message": "x" * (11 << 20)}}}
@@ -458,8 +459,8 @@ class Stdio(ServeTest):
             self.assertIn("max_frame_bytes", answer["error"]["message"])
 
 
-class Manifest(ServeTest):
-    def test_servers_are_named_in_the_terminators_manifest(self):  # R11.1, R11.2
+class ServeManifestTest(ServeTest):
+    def test_servers_are_in_the_terminator_manifest(self):  # R11.1, R11.2
         manifest = self.path("manifest")
         with Gateway(*self.config(self.server()), "--terminator-manifest", manifest) as gateway:
             gateway.post("tools/list", {})
@@ -468,7 +469,7 @@ class Manifest(ServeTest):
                 self.assertRegex(file.read(), rf"\b{pid}\b")
             ended = program.run("terminate", manifest)
             self.assertEqual(ended.returncode, 0, ended.stderr)
-            # It is dead; who reaps it may take a moment.
+            # The process has been killed, but it may not have been reaped yet.
             end = time.monotonic() + DEADLINE
             while os.path.exists(f"/proc/{pid}") and time.monotonic() < end:
                 time.sleep(0.01)

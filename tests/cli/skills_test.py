@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""fairlead skills, and what inspect says of them, against a server that has one and may lie about it."""
+"""fairlead skills, and the count of skills in inspect, with a server whose entries may not match its files."""
 import json
 import unittest
 
@@ -9,10 +9,10 @@ SERVER = '''
 import hashlib, json
 MAIN = "skill://notes/SKILL.md"
 FILES = {MAIN: "---\\\\nname: notes\\\\ndescription: Takes notes\\\\n---\\\\nBody.\\\\n", "skill://notes/more.md": "More.\\\\n"}
-LIE = %r
+APPENDED = %r
 def entry(uri):
-    said = FILES[uri] + (LIE if uri == MAIN else "")
-    return {"uri": uri, "digest": "sha256:" + hashlib.sha256(said.encode()).hexdigest(), "size": len(FILES[uri])}
+    claimed = FILES[uri] + (APPENDED if uri == MAIN else "")
+    return {"uri": uri, "digest": "sha256:" + hashlib.sha256(claimed.encode()).hexdigest(), "size": len(FILES[uri])}
 def answer(method, params):
     if method == "server/discover":
         return {"supportedVersions": ["2026-07-28"], "capabilities": {"resources": {}, "extensions": {"io.modelcontextprotocol/skills": {}}}}
@@ -30,33 +30,34 @@ for line in sys.stdin:
 '''
 
 
-class Skills(program.ProgramTest):
-    def server(self, lie=""):
-        return self.script((SERVER % lie).replace("\\\\n", "\\n"))
+class SkillsTest(program.ProgramTest):
+    def server(self, appended=""):
+        """Returns the address of a server. `appended` is text that its entry of SKILL.md has and the file has not."""
+        return self.script((SERVER % appended).replace("\\\\n", "\\n"))
 
-    def test_lists_without_reading_a_file(self):
+    def test_list_reads_no_file(self):
         result = program.run("skills", self.server())
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stdout, rb"\Askill://notes/SKILL.md +Takes notes\n\Z")
         self.assertNotIn("read skill:", result.stderr)
         listed = json.loads(program.run("skills", self.server(), "--json").stdout)
-        self.assertEqual([one["frontmatter"]["name"] for one in listed], ["notes"])
+        self.assertEqual([skill["frontmatter"]["name"] for skill in listed], ["notes"])
 
-    def test_reads_a_file_that_is_what_its_entry_says(self):
-        self.assert_ended(program.run("skills", self.server(), "skill://notes/more.md"), 0, b"More.\n")
-        self.assert_ended(program.run("skills", self.server(), "skill://other/more.md"), 2, stderr="belongs to no skill")
+    def test_file_that_matches_its_entry_is_printed(self):
+        self.assert_exited(program.run("skills", self.server(), "skill://notes/more.md"), 0, b"More.\n")
+        self.assert_exited(program.run("skills", self.server(), "skill://other/more.md"), 2, stderr="belongs to no skill")
 
-    def test_refuses_a_skill_whose_main_file_is_not(self):
+    def test_skill_whose_main_file_differs_from_its_entry_is_rejected(self):
         for uri in ("skill://notes/SKILL.md", "skill://notes/more.md"):
             result = program.run("skills", self.server("x"), uri)
             self.assertNotEqual(result.returncode, 0)
             self.assertEqual(result.stdout, b"")
-            self.assertIn("its digest is not that of the entry", result.stderr)
+            self.assertIn("its digest differs from the entry", result.stderr)
             self.assertNotIn("read skill://notes/more.md", result.stderr)
 
-    def test_inspect_counts_them(self):
-        told = json.loads(program.run("inspect", self.server(), "--json").stdout)
-        self.assertEqual(told["skills"], "1")
+    def test_inspect_counts_skills(self):
+        counts = json.loads(program.run("inspect", self.server(), "--json").stdout)
+        self.assertEqual(counts["skills"], "1")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""fairlead terminate, from outside: exit statuses, output, --watch, and that it never ends the wrong process."""
+"""fairlead terminate: exit statuses, output, --watch, and that it never ends a process that is not in the manifest."""
 import json
 import os
 import subprocess
@@ -17,15 +17,16 @@ def start_time(pid):
         return int(file.read().rsplit(")", 1)[1].split()[19])
 
 
-def line(pid, start=None, boot=None):
+def manifest_entry(pid, start=None, boot=None):
+    """Returns the lines of a process in the manifest."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-        here = file.read().strip()
-    entry = {"pid": pid, "start": start or start_time(pid), "inode": 0, "boot": boot or here,
+        current_boot = file.read().strip()
+    entry = {"pid": pid, "start": start or start_time(pid), "inode": 0, "boot": boot or current_boot,
              "pid_ns": os.stat("/proc/self/ns/pid").st_ino, "role": "child", "name": "sleeper"}
     return json.dumps(entry) + f"\nkill {pid}\n"
 
 
-class Terminate(program.ProgramTest):
+class TerminateTest(program.ProgramTest):
     def sleeper(self):
         process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         self.addCleanup(process.wait)
@@ -39,54 +40,54 @@ class Terminate(program.ProgramTest):
         os.chmod(path, mode)
         return path
 
-    def test_ends_what_is_named_and_says_so(self):
+    def test_processes_of_the_manifest_are_ended_and_printed(self):
         sleeper = self.sleeper()
-        path = self.manifest(line(sleeper.pid))
+        path = self.manifest(manifest_entry(sleeper.pid))
         dry = program.run("terminate", path, "--dry-run", "--json")
         self.assertEqual(dry.returncode, 0, dry.stderr)
-        told = json.loads(dry.stdout)
-        self.assertEqual(told["processes"], [{"pid": sleeper.pid, "name": "sleeper", "by": "entry", "ending": "would end"}])
+        report = json.loads(dry.stdout)
+        self.assertEqual(report["processes"], [{"pid": sleeper.pid, "name": "sleeper", "by": "entry", "ending": "would end"}])
         self.assertIsNone(sleeper.poll())
         result = program.run("terminate", path)
         self.assertEqual((result.returncode, result.stdout), (0, f"{sleeper.pid}  sleeper  (entry)  ended\n".encode()))
         self.assertEqual(sleeper.wait(program.DEADLINE), -15)
 
-    def test_leaves_a_recycled_number_alone(self):
+    def test_process_with_a_recycled_pid_is_not_ended(self):
         sleeper = self.sleeper()
-        path = self.manifest(line(sleeper.pid, start=start_time(sleeper.pid) - 1), line(sleeper.pid, boot="another"))
+        path = self.manifest(manifest_entry(sleeper.pid, start=start_time(sleeper.pid) - 1), manifest_entry(sleeper.pid, boot="another"))
         result = program.run("terminate", path)
         self.assertEqual((result.returncode, result.stdout), (0, b""))
-        self.assertIn("1 numbers that are others' now, 1 entries of another boot", result.stderr)
+        self.assertIn("1 recycled PIDs, 1 entries of another boot", result.stderr)
         self.assertIsNone(sleeper.poll())
 
-    def test_reports_a_cgroup_that_is_not_ours_and_leaves_it_alone(self):
+    def test_foreign_cgroup_is_reported_and_its_processes_are_not_ended(self):
         sleeper = self.sleeper()
-        fields = json.loads(line(sleeper.pid, start=start_time(sleeper.pid) - 1).split("\n")[0])
+        fields = json.loads(manifest_entry(sleeper.pid, start=start_time(sleeper.pid) - 1).split("\n")[0])
         path = self.manifest(json.dumps({**fields, "cookie": "9.77", "cgroup": "/"}) + "\n")
-        # Dry: if it were followed, processes of others would be ended.
-        told = json.loads(program.run("terminate", path, "--dry-run", "--json").stdout)
-        self.assertEqual((told["processes"], told["foreign_cgroups"]), ([], ["/"]))
-        self.assertIn('the cgroup "/" was not created for', program.run("terminate", path, "--dry-run").stderr)
+        # With --dry-run, because a terminator that used this cgroup would end processes of others.
+        report = json.loads(program.run("terminate", path, "--dry-run", "--json").stdout)
+        self.assertEqual((report["processes"], report["foreign_cgroups"]), ([], ["/"]))
+        self.assertIn('cgroup "/" was skipped: it was not created for', program.run("terminate", path, "--dry-run").stderr)
 
-    def test_refuses_what_is_no_manifest(self):
+    def test_invalid_manifests_and_arguments_are_rejected(self):
         path = self.path("manifest")
         with open(path, "w", encoding="utf-8") as file:
             file.write("kill 1\n")
         os.chmod(path, 0o600)
-        self.assert_ended(program.run("terminate", path), 2, stderr="is not a manifest")
-        self.assert_ended(program.run("terminate", self.manifest(mode=0o622)), 2, stderr="can be written by others")
-        self.assert_ended(program.run("terminate", self.path("none")), 3, stderr="No such file")
-        self.assert_ended(program.run("terminate"), 2)
-        for nobody in ("-1", "0", "x"):
-            refused = program.run("terminate", path, "--watch", nobody)
-            self.assert_ended(refused, 2)
+        self.assert_exited(program.run("terminate", path), 2, stderr="is not a manifest")
+        self.assert_exited(program.run("terminate", self.manifest(mode=0o622)), 2, stderr="can be written by others")
+        self.assert_exited(program.run("terminate", self.path("none")), 3, stderr="No such file")
+        self.assert_exited(program.run("terminate"), 2)
+        for invalid_pid in ("-1", "0", "x"):
+            refused = program.run("terminate", path, "--watch", invalid_pid)
+            self.assert_exited(refused, 2)
             self.assertLess(len(refused.stderr), 200, refused.stderr)
 
-    def test_watches_first(self):
+    def test_watch_waits_until_the_watched_process_has_ended(self):
         watched, sleeper = self.sleeper(), self.sleeper()
-        path = self.manifest(line(sleeper.pid))
+        path = self.manifest(manifest_entry(sleeper.pid))
         terminator = program.start("terminate", path, "--watch", str(watched.pid))
-        # It waits: whoever is not waited for is gone in far less time.
+        # The terminator waits: without --watch it would end the process in far less time.
         with self.assertRaises(subprocess.TimeoutExpired):
             terminator.wait(0.5)
         self.assertIsNone(sleeper.poll())
@@ -97,12 +98,12 @@ class Terminate(program.ProgramTest):
         self.assertIn(b"ended", out)
         self.assertEqual(sleeper.wait(program.DEADLINE), -15)
 
-    def test_watching_one_that_is_gone_or_younger_does_not_wait(self):
+    def test_watch_does_not_wait_for_a_process_that_has_ended(self):
         gone = self.sleeper()
         gone.kill()
         gone.wait(program.DEADLINE)
         result = program.run("terminate", self.path("none"), "--watch", str(gone.pid))
-        self.assertEqual((result.returncode, result.stdout), (0, b""), "nothing was started, nothing is to end")
+        self.assertEqual((result.returncode, result.stdout), (0, b""), "without a manifest there is nothing to end")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""What the program says of itself, and to those who call it wrongly."""
+"""--help, version, and usage errors."""
 import json
 import unittest
 
 import program
 
 
-class Usage(program.ProgramTest):
-    def test_help_goes_to_stdout(self):
+class UsageTest(program.ProgramTest):
+    def test_help_is_written_to_stdout(self):
         for args in (["--help"], ["-h"], ["rpc", "--help"], ["call", "--help"], ["version", "--help"]):
             result = program.run(*args)
             self.assertEqual((result.returncode, result.stderr), (0, ""), args)
             self.assertIn(b"Usage: fairlead", result.stdout, args)
-        self.assertIn(b"Exit status: 0 done, 1 the other side answered with an error, 2 usage", program.run("--help").stdout)
+        self.assertIn(b"Exit status: 0 success, 1 the server responded with an error, 2 usage error", program.run("--help").stdout)
 
     def test_help_names_every_option(self):
         rpc = program.run("rpc", "--help").stdout
@@ -22,7 +22,7 @@ class Usage(program.ProgramTest):
         for option in (b"TARGET", b"METHOD", b"PARAMS", b"--timeout", b"--notify", b"--framing"):
             self.assertIn(option, call)
 
-    def test_misuse_is_status_2_and_goes_to_stderr(self):
+    def test_usage_errors_have_status_2_and_a_message_on_stderr(self):
         for args in (
             [],
             ["frobnicate"],
@@ -43,10 +43,10 @@ class Usage(program.ProgramTest):
             ["version", "surplus"],
         ):
             result = program.run(*args)
-            self.assert_ended(result, 2)
+            self.assert_exited(result, 2)
             self.assertNotEqual(result.stderr, "", args)
 
-    def test_the_word_that_is_wrong_is_named_with_the_closest_one(self):
+    def test_usage_error_names_the_unknown_word_and_the_closest_known_one(self):
         for args, message, help_of in (
             ([], "a command is missing", "fairlead --help"),
             (["tool", "x"], "unknown command `tool` (did you mean `tools`?)", "fairlead --help"),
@@ -57,27 +57,27 @@ class Usage(program.ProgramTest):
             (["call"], "TARGET is required", "fairlead call --help"),
         ):
             result = program.run(*args)
-            self.assert_ended(result, 2)
+            self.assert_exited(result, 2)
             self.assertEqual(result.stderr, f"fairlead: {message}\nSee `{help_of}`.\n", args)
 
-    def test_arguments_that_are_no_json_object_are_refused_before_connecting(self):
-        for given, message in (('{"a":1', "ARGS is not JSON: text ends too early at byte 6"), ("[1]", "ARGS is not a JSON object")):
-            result = program.run("tools", "tcp:127.0.0.1:1", "add", given)
-            self.assert_ended(result, 2)
+    def test_arguments_that_are_not_a_json_object_are_rejected_before_connecting(self):
+        for arguments, message in (('{"a":1', "ARGS is not JSON: text ends too early at byte 6"), ("[1]", "ARGS is not a JSON object")):
+            result = program.run("tools", "tcp:127.0.0.1:1", "add", arguments)
+            self.assert_exited(result, 2)
             self.assertEqual(result.stderr, f"fairlead: invalid: {message}\n")
 
-    def test_a_bad_value_in_the_environment_is_misuse_too(self):
-        self.assert_ended(program.run("rpc", env={"FAIRLEAD_FRAMING": "morse"}), 2)
-        self.assert_ended(program.run("rpc", env={"FAIRLEAD_LOG_LEVEL": "loud"}), 2)
+    def test_invalid_value_in_the_environment_is_a_usage_error(self):
+        self.assert_exited(program.run("rpc", env={"FAIRLEAD_FRAMING": "morse"}), 2)
+        self.assert_exited(program.run("rpc", env={"FAIRLEAD_LOG_LEVEL": "loud"}), 2)
 
     def test_version(self):
         plain = program.run("version")
         self.assertRegex(plain.stdout.decode(), r"\Afairlead \d+\.\d+\.\d+\n\Z")
         self.assertEqual((plain.returncode, plain.stderr), (0, ""))
-        told = json.loads(program.run("version", "--json").stdout)
-        self.assertEqual(told["name"], "fairlead")
-        self.assertEqual(f"fairlead {told['version']}\n", plain.stdout.decode())
-        self.assert_ended(program.run("--version"), 0, plain.stdout)
+        version = json.loads(program.run("version", "--json").stdout)
+        self.assertEqual(version["name"], "fairlead")
+        self.assertEqual(f"fairlead {version['version']}\n", plain.stdout.decode())
+        self.assert_exited(program.run("--version"), 0, plain.stdout)
 
 
 if __name__ == "__main__":

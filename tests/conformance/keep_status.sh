@@ -1,5 +1,5 @@
 #!/bin/sh
-# keep_status.sh FILE PROGRAM URL: runs the program and keeps its exit status in FILE.
+# keep_status.sh FILE PROGRAM URL: runs the program and writes its exit status to FILE.
 "$2" "$3"
 status=$?
 echo "$status" >"$1"

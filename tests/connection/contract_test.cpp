@@ -1,5 +1,5 @@
-// R3: what every kind of connection promises, proven on every kind: channel, Unix socket, TCP, child process
-// (a `cat`, so that what is sent comes back), in every framing that applies.
+// R3: the contract of Connection, tested on every kind of connection (channel, Unix socket, TCP, child
+// process) in every applicable framing. The child process is `cat`, which echoes all messages.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,23 +20,23 @@ namespace {
 using test::rope;
 using namespace std::chrono_literals;
 
-struct Kind {
+struct ConnectionKind {
   std::string name;
   std::string transport;
   rpc::Framing framing;
 };
 
-void PrintTo(const Kind& kind, std::ostream* out) {
+void PrintTo(const ConnectionKind& kind, std::ostream* out) {
   *out << kind.name;
 }
 
-class Contract : public ::testing::TestWithParam<Kind> {
+class ConnectionContractTest : public ::testing::TestWithParam<ConnectionKind> {
  public:
   test::TempDir dir;
   Loop loop;
   std::shared_ptr<Listener> listener;
   std::shared_ptr<Connection> a;
-  std::shared_ptr<Connection> b;  // a child echoes: then a and b are the same
+  std::shared_ptr<Connection> b;  // the other end; for a child process, which echoes, the same as `a`
 
   void SetUp() override {
     const std::string& transport = GetParam().transport;
@@ -45,9 +45,9 @@ class Contract : public ::testing::TestWithParam<Kind> {
     } else if (transport == "child") {
       ProcessSpec spec;
       spec.command = "cat";
-      ConnectResult made = loop.block_on(connect_child(loop, spec, options()));
-      ASSERT_TRUE(made) << made.error().to_string();
-      a = b = *made;
+      ConnectResult connected = loop.block_on(connect_child(loop, spec, options()));
+      ASSERT_TRUE(connected) << connected.error().to_string();
+      a = b = *connected;
     } else {
       connect_sockets(transport == "unix" ? "unix:" + dir / "socket" : "tcp:127.0.0.1:0");
     }
@@ -59,24 +59,24 @@ class Contract : public ::testing::TestWithParam<Kind> {
         Listener::listen(loop, *uri, options(), [this](std::shared_ptr<Connection> c) { b = std::move(c); });
     ASSERT_TRUE(listening) << listening.error().to_string();
     listener = *listening;
-    ConnectResult made =
+    ConnectResult connected =
         loop.block_on(connect_stream(loop, Uri::parse(listener->address()).value(), options()));
-    ASSERT_TRUE(made) << made.error().to_string();
-    a = *made;
+    ASSERT_TRUE(connected) << connected.error().to_string();
+    a = *connected;
     loop.run_until([this] { return b != nullptr; });
   }
 
-  ConnectOptions options() const {
-    ConnectOptions made;
-    made.framing = GetParam().framing;
-    return made;
+  StreamConnectOptions options() const {
+    StreamConnectOptions result;
+    result.framing = GetParam().framing;
+    return result;
   }
 
   void TearDown() override {
     for (const auto& connection : {a, b}) {
       if (connection) connection->close();
     }
-    if (a) loop.block_on(a->settled());
+    if (a) loop.block_on(a->wait_closed());
   }
 
   std::string send(const std::shared_ptr<Connection>& from, const std::string& text) {
@@ -88,12 +88,12 @@ class Contract : public ::testing::TestWithParam<Kind> {
     return sent ? "" : sent.error().to_string();
   }
   static Task<Result<rpc::Message>> receive_message(std::shared_ptr<Connection> c) {
-    Result<rpc::Message> got = co_await c->receive();
-    co_return got;
+    Result<rpc::Message> received = co_await c->receive();
+    co_return received;
   }
   std::string receive(const std::shared_ptr<Connection>& at) {
-    const Result<rpc::Message> got = loop.block_on(receive_message(at));
-    return got ? std::string(got->frame().view()) : got.error().to_string();
+    const Result<rpc::Message> received = loop.block_on(receive_message(at));
+    return received ? std::string(received->frame().view()) : received.error().to_string();
   }
 };
 
@@ -102,9 +102,9 @@ std::string message(int n, std::size_t size = 0) {
          "\"]}";
 }
 
-TEST_P(Contract, MessagesArriveWholeAndInOrder) {  // R3.1
+TEST_P(ConnectionContractTest, MessagesArriveWholeAndInOrder) {  // R3.1
   for (const std::size_t size : {0uz, 1uz, 1000uz, 70'000uz, 3'000'000uz}) {
-    auto body = [](Contract* self, std::size_t n) -> Task<void> {
+    auto body = [](ConnectionContractTest* self, std::size_t n) -> Task<void> {
       const Result<void> sent = co_await self->a->send(rope(message(1, n)));
       EXPECT_TRUE(sent);
     };
@@ -121,24 +121,24 @@ Task<void> send_many(std::shared_ptr<Connection> c, int from, int count, std::si
   ++done;
 }
 
-Task<void> receive_many(std::shared_ptr<Connection> c, int count, std::vector<int>& got) {
+Task<void> receive_many(std::shared_ptr<Connection> c, int count, std::vector<int>& received) {
   for (int i = 0; i < count; ++i) {
     const Result<rpc::Message> message = co_await c->receive();
     if (!message || message->is(rpc::Kind::malformed)) {
       ADD_FAILURE() << (message ? message->problem().to_string() : message.error().to_string());
       co_return;
     }
-    got.push_back(static_cast<int>(*json::View(message->params_text())[std::size_t{0}].as_int()));
+    received.push_back(static_cast<int>(*json::View(message->params_text())[std::size_t{0}].as_int()));
   }
 }
 
-// A connection carries any JSON value; a peer on it would refuse what is no JSON-RPC message.
-TEST_P(Contract, AnyJsonValueTravels) {
+// A connection carries any JSON value; only a peer on it would reject values that are not JSON-RPC messages.
+TEST_P(ConnectionContractTest, AnyJsonValueCanBeSent) {
   for (const std::string value : {"\"ping\"", "7", "null", "[]", "{\"a\":1}"}) {
     EXPECT_EQ(send(a, value), "");
-    const Result<rpc::Message> got = loop.block_on(receive_message(b));
-    ASSERT_TRUE(got) << got.error().to_string();
-    EXPECT_EQ(got->value().text(), value);
+    const Result<rpc::Message> received = loop.block_on(receive_message(b));
+    ASSERT_TRUE(received) << received.error().to_string();
+    EXPECT_EQ(received->value().text(), value);
   }
 }
 
@@ -147,22 +147,22 @@ Task<void> send_text(std::shared_ptr<Connection> c, std::string text) {
   EXPECT_TRUE(sent);
 }
 
-// The largest frames there may be, of everything that is costly to scan.
-TEST_P(Contract, LargestFramesDoNotHoldTheLoop) {
-  for (const std::string& value : test::hostile_values(test::kLargestFrame)) {
+// Frames of maximum size with JSON that is costly to scan.
+TEST_P(ConnectionContractTest, LargestFramesDoNotBlockTheLoop) {
+  for (const std::string& value : test::hostile_values(test::kLargeFrameBytes)) {
     SCOPED_TRACE(value.substr(0, 40));
     const std::string text = R"({"jsonrpc":"2.0","method":"m","params":{"a":)" + value + "}}";
     test::expect_short_turns(loop, [&] {
       loop.spawn(send_text(a, text));
-      const Result<rpc::Message> got = loop.block_on(receive_message(b));
-      ASSERT_TRUE(got) << got.error().to_string();
-      EXPECT_EQ(got->kind(), rpc::Kind::notification);
-      EXPECT_TRUE(got->frame().view() == text);
+      const Result<rpc::Message> received = loop.block_on(receive_message(b));
+      ASSERT_TRUE(received) << received.error().to_string();
+      EXPECT_EQ(received->kind(), rpc::Kind::notification);
+      EXPECT_TRUE(received->frame().view() == text);
     });
   }
 }
 
-TEST_P(Contract, LargeFrameIsReceivedBeforeWhatFollowsIt) {
+TEST_P(ConnectionContractTest, LargeFrameIsReceivedBeforeFollowingFrames) {
   const std::string large = R"({"jsonrpc":"2.0","method":"m","params":)" +
                             test::shuffled("[", {"[],", "1,"}, "1", "]", 3u << 20) + "}";
   const std::vector<std::string> texts = {message(1), large, message(2), large, large, message(3)};
@@ -176,7 +176,7 @@ TEST_P(Contract, LargeFrameIsReceivedBeforeWhatFollowsIt) {
   for (const std::string& text : texts) EXPECT_TRUE(receive(b) == text);
 }
 
-TEST_P(Contract, LargeFrameBeforeTheEndIsReceived) {
+TEST_P(ConnectionContractTest, LargeFrameBeforeCloseIsReceived) {
   if (a == b) GTEST_SKIP() << "a child ends only when its input does";
   const std::string large = R"({"jsonrpc":"2.0","method":"m","params":)" +
                             test::shuffled("[", {"[],", "1,"}, "1", "]", 3u << 20) + "}";
@@ -192,41 +192,40 @@ TEST_P(Contract, LargeFrameBeforeTheEndIsReceived) {
   EXPECT_EQ(after.error().kind(), ErrorKind::closed);
 }
 
-TEST_P(Contract, ClosingWhileALargeFrameIsParsedEndsTheReceiver) {
+TEST_P(ConnectionContractTest, CloseWhileALargeFrameIsParsedWakesTheReceiver) {
   const std::string large = R"({"jsonrpc":"2.0","method":"m","params":)" +
                             test::shuffled("[", {"[],", "1,"}, "1", "]", 8u << 20) + "}";
   bool sent = false;
   auto body = [](std::shared_ptr<Connection> c, std::string text, bool& done) -> Task<void> {
-    const Result<void> outcome = co_await c->send(rope(text));
-    static_cast<void>(outcome);
+    static_cast<void>(co_await c->send(rope(text)));
     done = true;
   };
   loop.spawn(body(a, large, sent));
-  bool received = false;
+  bool woken = false;
   auto receiver = [](std::shared_ptr<Connection> c, bool& done) -> Task<void> {
-    const Result<rpc::Message> got = co_await c->receive();
-    EXPECT_FALSE(got);
+    const Result<rpc::Message> received = co_await c->receive();
+    EXPECT_FALSE(received);
     done = true;
   };
-  loop.spawn(receiver(b, received));
+  loop.spawn(receiver(b, woken));
   loop.run_until([&] { return sent; });
   b->close();
-  loop.run_until([&] { return received; });
+  loop.run_until([&] { return woken; });
 }
 
-TEST_P(Contract, ConcurrentSendersNeverInterleave) {  // R3.4
+TEST_P(ConnectionContractTest, ConcurrentSendersNeverInterleave) {  // R3.4
   int done = 0;
-  std::vector<int> got;
+  std::vector<int> received;
   for (int sender = 0; sender < 10; ++sender) loop.spawn(send_many(a, sender * 1000, 100, 3000, done));
-  loop.block_on(receive_many(b, 1000, got));
+  loop.block_on(receive_many(b, 1000, received));
   loop.run_until([&] { return done == 10; });
-  // Every message is there once, and those of each sender are in order.
+  // Every message was received once, and the messages of each sender are in order.
   std::vector<int> next(10, 0);
-  for (const int n : got) EXPECT_EQ(n % 1000, next[static_cast<std::size_t>(n / 1000)]++);
+  for (const int n : received) EXPECT_EQ(n % 1000, next[static_cast<std::size_t>(n / 1000)]++);
   for (const int count : next) EXPECT_EQ(count, 100);
 }
 
-TEST_P(Contract, CloseIsIdempotentAndEverythingLaterFailsTheSame) {  // R3.5
+TEST_P(ConnectionContractTest, CloseIsIdempotentAndLaterOperationsFailWithTheSameError) {  // R3.5
   a->close();
   a->close();
   EXPECT_TRUE(a->closed());
@@ -236,18 +235,18 @@ TEST_P(Contract, CloseIsIdempotentAndEverythingLaterFailsTheSame) {  // R3.5
   EXPECT_EQ(receive(a), why);
 }
 
-TEST_P(Contract, CloseFromAnotherThreadWakesReaderAndWriter) {
+TEST_P(ConnectionContractTest, CloseFromAnotherThreadWakesReaderAndWriter) {
   std::atomic<int> woken = 0;
-  auto reader = [](Contract* self, std::atomic<int>& count) -> Task<void> {
-    Result<rpc::Message> got = co_await self->a->receive();
-    while (got) got = co_await self->a->receive();
-    EXPECT_EQ(got.error().kind(), ErrorKind::closed);
+  auto reader = [](ConnectionContractTest* self, std::atomic<int>& count) -> Task<void> {
+    Result<rpc::Message> received = co_await self->a->receive();
+    while (received) received = co_await self->a->receive();
+    EXPECT_EQ(received.error().kind(), ErrorKind::closed);
     ++count;
   };
-  auto writer = [](Contract* self, std::atomic<int>& count) -> Task<void> {
+  auto writer = [](ConnectionContractTest* self, std::atomic<int>& count) -> Task<void> {
     Result<void> sent = co_await self->a->send(rope(message(0, 100'000)));
     while (sent)
-      sent = co_await self->a->send(rope(message(0, 100'000)));  // nobody reads at b: soon it waits
+      sent = co_await self->a->send(rope(message(0, 100'000)));  // `b` is not read, so this soon waits
     EXPECT_EQ(sent.error().kind(), ErrorKind::closed);
     ++count;
   };
@@ -259,53 +258,54 @@ TEST_P(Contract, CloseFromAnotherThreadWakesReaderAndWriter) {
   EXPECT_TRUE(a->closed());
 }
 
-TEST(WriteStall, OtherSideThatReadsNothingAtAllIsGivenUpByName) {
+TEST(WriteStallTest, SendFailsWithTimeoutWhenRemotePeerNeverReads) {
   Loop loop;
   const test::TempDir dir;
-  ConnectOptions options;
+  StreamConnectOptions options;
   options.limits.write_stall = 50ms;
-  std::shared_ptr<Connection> deaf;
+  std::shared_ptr<Connection> unread;
   const Result<Uri> uri = Uri::parse("unix:" + dir / "socket");
   auto listener =
-      Listener::listen(loop, *uri, options, [&](std::shared_ptr<Connection> c) { deaf = std::move(c); });
+      Listener::listen(loop, *uri, options, [&](std::shared_ptr<Connection> c) { unread = std::move(c); });
   ASSERT_TRUE(listener);
-  ConnectResult made = loop.block_on(connect_stream(loop, *uri, options));
-  ASSERT_TRUE(made);
+  ConnectResult connected = loop.block_on(connect_stream(loop, *uri, options));
+  ASSERT_TRUE(connected);
   auto body = [](std::shared_ptr<Connection> c) -> Task<Error> {
     Result<void> sent = co_await c->send(rope(message(0, 100'000)));
     while (sent) sent = co_await c->send(rope(message(0, 100'000)));
     co_return sent.error();
   };
-  const Error error = loop.block_on(body(*made));
+  const Error error = loop.block_on(body(*connected));
   EXPECT_EQ(error.kind(), ErrorKind::timeout);
   EXPECT_NE(error.message().find("write_stall"), std::string::npos) << error.message();
 }
 
-// A child's end has tests of its own (child_test.cpp).
-class PairContract : public Contract {};
+// The end of a child process is tested in child_test.cpp.
+class ConnectionPairTest : public ConnectionContractTest {};
 
-TEST_P(PairContract, OtherSideGoneIsToldAndStaysSo) {
+TEST_P(ConnectionPairTest, ReceiveFailsWithTheSameErrorAfterRemotePeerCloses) {
   b->close();
   const std::string why = receive(a);
   EXPECT_TRUE(why.starts_with("connection closed: ")) << why;
   EXPECT_EQ(receive(a), why);
 }
 
-// Offers a gibibyte to a reader that never reads: send() waits, memory stays where it was.
-Task<void> offer(std::shared_ptr<Connection> c, std::size_t total, std::size_t& accepted) {
-  const std::string one = message(0, 1u << 20);
+// Sends up to `total` bytes to a remote peer that never reads. Adds the bytes of completed sends to
+// `accepted`.
+Task<void> send_many(std::shared_ptr<Connection> c, std::size_t total, std::size_t& accepted) {
+  const std::string text = message(0, 1u << 20);
   while (accepted < total) {
-    const Result<void> sent = co_await c->send(rope(one));
+    const Result<void> sent = co_await c->send(rope(text));
     if (!sent) co_return;
-    accepted += one.size();
+    accepted += text.size();
   }
 }
 
-TEST_P(Contract, StalledReaderMakesSendWaitAndMemoryStayBounded) {  // R3.4
+TEST_P(ConnectionContractTest, SendWaitsAndMemoryStaysBoundedWhenRemotePeerNeverReads) {  // R3.4
   const std::size_t before = test::allocated_bytes();
   std::size_t accepted = 0;
-  loop.spawn(offer(a, 1u << 30, accepted));
-  // Until nothing moves any more: a quarter of a second without a byte accepted.
+  loop.spawn(send_many(a, 1u << 30, accepted));
+  // Runs until no byte has been accepted for 250 ms.
   std::size_t last = 1;
   while (last != accepted) {
     last = accepted;
@@ -319,22 +319,22 @@ TEST_P(Contract, StalledReaderMakesSendWaitAndMemoryStayBounded) {  // R3.4
   EXPECT_LE(a->backlog(), 2u << 20);
 }
 
-std::string name_of(const ::testing::TestParamInfo<Kind>& kind) {
+std::string kind_name(const ::testing::TestParamInfo<ConnectionKind>& kind) {
   return kind.param.name;
 }
 
-const Kind kPairs[] = {
+const ConnectionKind kPairs[] = {
     {"channel", "channel", rpc::Framing::line},    {"unix_line", "unix", rpc::Framing::line},
     {"unix_length", "unix", rpc::Framing::length}, {"unix_header", "unix", rpc::Framing::header},
     {"tcp_line", "tcp", rpc::Framing::line},       {"tcp_length", "tcp", rpc::Framing::length},
     {"tcp_header", "tcp", rpc::Framing::header}};
-const Kind kChildren[] = {{"child_line", "child", rpc::Framing::line},
-                          {"child_length", "child", rpc::Framing::length},
-                          {"child_header", "child", rpc::Framing::header}};
+const ConnectionKind kChildren[] = {{"child_line", "child", rpc::Framing::line},
+                                    {"child_length", "child", rpc::Framing::length},
+                                    {"child_header", "child", rpc::Framing::header}};
 
-INSTANTIATE_TEST_SUITE_P(Pairs, Contract, ::testing::ValuesIn(kPairs), name_of);
-INSTANTIATE_TEST_SUITE_P(Children, Contract, ::testing::ValuesIn(kChildren), name_of);
-INSTANTIATE_TEST_SUITE_P(Pairs, PairContract, ::testing::ValuesIn(kPairs), name_of);
+INSTANTIATE_TEST_SUITE_P(Pairs, ConnectionContractTest, ::testing::ValuesIn(kPairs), kind_name);
+INSTANTIATE_TEST_SUITE_P(Children, ConnectionContractTest, ::testing::ValuesIn(kChildren), kind_name);
+INSTANTIATE_TEST_SUITE_P(Pairs, ConnectionPairTest, ::testing::ValuesIn(kPairs), kind_name);
 
 }  // namespace
 }  // namespace fairlead

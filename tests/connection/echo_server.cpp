@@ -1,5 +1,5 @@
-// The server that tests of this layer start: `ping` and `echo` on stdin and stdout. The program's own would
-// need every layer above this one to be built first.
+// The server that the tests of this layer start. It serves `ping` and `echo` on stdin and stdout. The tests
+// do not use the program `fairlead`, because it needs all layers above this one.
 #include "fairlead/connection/connect.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/peer/peer.hpp"

@@ -1,4 +1,4 @@
-// What a listener lets in: who may open its socket, and which first bytes end a connection.
+// Access to a listener: the permissions of its Unix socket, and the rejection of HTTP requests.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -27,17 +27,17 @@ class UmaskGuard {
   mode_t before_;
 };
 
-TEST(ListeningSocket, UnixSocketIsForItsOwnerOnlyWhateverTheUmask) {
+TEST(ListeningSocketTest, UnixSocketIsForItsOwnerOnlyRegardlessOfUmask) {
   const test::TempDir dir;
   const UmaskGuard guard(0);
   const Result<SocketAddress> address = unix_address(dir / "s");
-  const Result<UniqueFd> socket = listening_socket(*address, "s");
+  const Result<UniqueFd> socket = bind_and_listen(*address, "s");
   ASSERT_TRUE(socket) << socket.error().to_string();
   EXPECT_EQ(mode_of(dir / "s"), 0600u);
 }
 
-// The mode must hold from bind() on: between bind() and a later chmod() anybody could connect.
-TEST(ListeningSocket, FileIsMadeWithTheModeOfTheSocket) {
+// The mode must be in effect from bind() on: between bind() and a later chmod(), any user could connect.
+TEST(ListeningSocketTest, BindCreatesFileWithTheModeOfTheSocket) {
   const test::TempDir dir;
   const UmaskGuard guard(0);
   const Result<SocketAddress> address = unix_address(dir / "s");
@@ -47,16 +47,16 @@ TEST(ListeningSocket, FileIsMadeWithTheModeOfTheSocket) {
   EXPECT_EQ(mode_of(dir / "s"), 0600u);
 }
 
-TEST(ListeningSocket, WiderModeIsGivenInSpiteOfTheUmask) {
+TEST(ListeningSocketTest, WiderModeIsAppliedDespiteUmask) {
   const test::TempDir dir;
   const UmaskGuard guard(077);
   const Result<SocketAddress> address = unix_address(dir / "s");
-  const Result<UniqueFd> socket = listening_socket(*address, "s", 0660);
+  const Result<UniqueFd> socket = bind_and_listen(*address, "s", 0660);
   ASSERT_TRUE(socket) << socket.error().to_string();
   EXPECT_EQ(mode_of(dir / "s"), 0660u);
 }
 
-class FirstBytes : public ::testing::Test {
+class ListenerHttpTest : public ::testing::Test {
  public:
   Loop loop;
   int served = 0;
@@ -69,29 +69,28 @@ class FirstBytes : public ::testing::Test {
       ++served;
       return json::Raw::null();
     });
-    ConnectOptions options;
+    StreamConnectOptions options;
     options.framing = framing;
     const Result<Uri> uri = Uri::parse("tcp:127.0.0.1:0");
-    auto made = Listener::listen(loop, *uri, options, [this](std::shared_ptr<Connection> c) {
+    auto listening = Listener::listen(loop, *uri, options, [this](std::shared_ptr<Connection> c) {
       peer = Peer::start(std::move(c), methods);
     });
-    ASSERT_TRUE(made);
-    listener = *made;
+    ASSERT_TRUE(listening);
+    listener = *listening;
   }
 
-  Task<UniqueFd> dial() {
+  Task<UniqueFd> connect() {
     const std::string name = listener->address();
     const auto port = static_cast<std::uint16_t>(std::stoi(name.substr(name.rfind(':') + 1)));
     const Result<SocketAddress> address = numeric_address("127.0.0.1", port);
-    Task<Result<UniqueFd>> connecting = connect_socket(loop, *address, "test", 5s);
-    Result<UniqueFd> fd = co_await connecting;
+    Result<UniqueFd> fd = co_await connect_socket(loop, *address, "test", 5s);
     co_return std::move(*fd);
   }
 
-  // Sends the pieces one by one and waits for the end of the connection.
+  // Sends the pieces one by one, waits for the end of the connection, and returns its reason.
   std::string end_after(const std::vector<std::string>& pieces) {
     peer.reset();
-    const UniqueFd fd = loop.block_on(dial());
+    const UniqueFd fd = loop.block_on(connect());
     loop.run_until([&] { return peer != nullptr; });
     for (const std::string& piece : pieces) {
       EXPECT_EQ(::send(fd.get(), piece.data(), piece.size(), MSG_NOSIGNAL),
@@ -110,7 +109,7 @@ const std::string kCrossSitePost =
     "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/plain\r\nContent-Length: 50\r\n\r\n"
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"run\",\"params\":[]}\n";
 
-TEST_F(FirstBytes, HttpRequestEndsTheConnectionAndIsNotExecuted) {
+TEST_F(ListenerHttpTest, HttpRequestClosesTheConnectionAndIsNotServed) {
   listen(rpc::Framing::line);
   const std::string reason = end_after({kCrossSitePost});
   EXPECT_NE(reason.find("sent an HTTP request"), std::string::npos) << reason;
@@ -122,14 +121,14 @@ TEST_F(FirstBytes, HttpRequestEndsTheConnectionAndIsNotExecuted) {
   EXPECT_EQ(served, 0);
 }
 
-TEST_F(FirstBytes, HttpRequestIsRecognisedInPieces) {
+TEST_F(ListenerHttpTest, HttpRequestIsRecognisedWhenReceivedInPieces) {
   listen(rpc::Framing::line);
   const std::string reason = end_after({"P", "OS", kCrossSitePost.substr(3)});
   EXPECT_NE(reason.find("sent an HTTP request"), std::string::npos) << reason;
   EXPECT_EQ(served, 0);
 }
 
-TEST_F(FirstBytes, HttpRequestIsNoHeadOfHeaderFraming) {
+TEST_F(ListenerHttpTest, HttpRequestIsRejectedWithHeaderFraming) {
   listen(rpc::Framing::header);
   const std::string reason =
       end_after({"POST /a:b HTTP/1.1\r\nContent-Length: 33\r\n\r\n"
@@ -138,7 +137,7 @@ TEST_F(FirstBytes, HttpRequestIsNoHeadOfHeaderFraming) {
   EXPECT_EQ(served, 0);
 }
 
-TEST_F(FirstBytes, OtherTextIsNoHttpRequest) {
+TEST_F(ListenerHttpTest, OtherTextIsNotRejectedAsHttp) {
   listen(rpc::Framing::line);
   end_after({"P\n{\"jsonrpc\":\"2.0\",\"method\":\"run\"}\n"});
   end_after({"GETTING started\n{\"jsonrpc\":\"2.0\",\"method\":\"run\"}\n"});

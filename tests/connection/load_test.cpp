@@ -1,4 +1,4 @@
-// Peers under load: large calls in both directions, an other side that never pauses.
+// Peers under load: large calls in both directions, and a remote peer that sends without pause.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -28,24 +28,24 @@ std::shared_ptr<const Methods> echo_methods() {
   return methods;
 }
 
-struct Tally {
-  int under_way = 0;
-  int good = 0;
-  std::string problem;
+struct CallCounts {
+  int in_flight = 0;
+  int succeeded = 0;
+  std::string error;
 };
 
-Task<void> call_echo(std::shared_ptr<Peer> peer, json::Raw params, Tally& tally) {
-  const Result<json::Raw> got = co_await peer->call("echo", params);
-  if (got && got->text() == params.text()) ++tally.good;
-  if (!got) tally.problem = got.error().to_string();
-  --tally.under_way;
+Task<void> call_echo(std::shared_ptr<Peer> peer, json::Raw params, CallCounts& counts) {
+  const Result<json::Raw> result = co_await peer->call("echo", params);
+  if (result && result->text() == params.text()) ++counts.succeeded;
+  if (!result) counts.error = result.error().to_string();
+  --counts.in_flight;
 }
 
-void start_large_calls(Loop& loop, const std::shared_ptr<Peer>& peer, Tally& tally) {
+void start_large_calls(Loop& loop, const std::shared_ptr<Peer>& peer, CallCounts& counts) {
   const json::Raw body = test::raw("[\"" + std::string(kLargeBody, 'x') + "\"]");
   for (int i = 0; i < kCalls; ++i) {
-    ++tally.under_way;
-    loop.spawn(call_echo(peer, body, tally));
+    ++counts.in_flight;
+    loop.spawn(call_echo(peer, body, counts));
   }
 }
 
@@ -58,17 +58,17 @@ std::pair<UniqueFd, UniqueFd> socket_pair() {
 std::shared_ptr<Peer> peer_on(Loop& loop, UniqueFd fd) {
   StreamOptions options;
   options.description = "socket";
-  auto made = StreamConnection::create(loop, std::move(fd), UniqueFd(), options);
-  EXPECT_TRUE(made);
+  auto connection = StreamConnection::create(loop, std::move(fd), UniqueFd(), options);
+  EXPECT_TRUE(connection);
   PeerOptions peer_options;
-  peer_options.noise = Noise::skip;
+  peer_options.malformed_frames = MalformedFramePolicy::skip;
   peer_options.limits.max_noise_frames = 0;
-  return Peer::start(*made, echo_methods(), peer_options);
+  return Peer::start(*connection, echo_methods(), peer_options);
 }
 
-// Runs the loop until nothing is under way any more.
-void finish(Loop& loop, const Tally& tally) {
-  loop.run_until([&] { return tally.under_way == 0; });
+// Runs the loop until all calls have ended.
+void finish_calls(Loop& loop, const CallCounts& counts) {
+  loop.run_until([&] { return counts.in_flight == 0; });
 }
 
 void close_all(Loop& loop, std::initializer_list<std::shared_ptr<Peer>> peers) {
@@ -76,40 +76,40 @@ void close_all(Loop& loop, std::initializer_list<std::shared_ptr<Peer>> peers) {
   for (const auto& peer : peers) loop.run_until([&] { return peer->finished().is_set(); });
 }
 
-// More than backlog_pause_bytes of requests are queued. Their answers must be read all the same.
-TEST(PeerLoad, LargeCallsToAChildCompleteThoughTheyFillTheQueue) {
+// More than backlog_pause_bytes of requests are queued. The responses must be read nevertheless.
+TEST(PeerLoadTest, LargeCallsToAChildCompleteAlthoughTheyFillTheQueue) {
   Loop loop;
   ProcessSpec spec;
   spec.command = FAIRLEAD_ECHO_SERVER;
-  ConnectResult made = loop.block_on(connect_child(loop, spec));
-  ASSERT_TRUE(made);
-  const auto peer = Peer::start(*made);
-  Tally tally;
-  start_large_calls(loop, peer, tally);
-  finish(loop, tally);
-  EXPECT_EQ(tally.good, kCalls) << tally.problem;
+  ConnectResult connection = loop.block_on(connect_child(loop, spec));
+  ASSERT_TRUE(connection);
+  const auto peer = Peer::start(*connection);
+  CallCounts counts;
+  start_large_calls(loop, peer, counts);
+  finish_calls(loop, counts);
+  EXPECT_EQ(counts.succeeded, kCalls) << counts.error;
   close_all(loop, {peer});
-  loop.block_on((*made)->settled());
+  loop.block_on((*connection)->wait_closed());
 }
 
-TEST(PeerLoad, PeersThatFloodEachOtherWithLargeCallsAllGetTheirAnswers) {
+TEST(PeerLoadTest, PeersThatFloodEachOtherWithLargeCallsGetAllResponses) {
   Loop loop;
-  auto [one, other] = socket_pair();
-  const auto a = peer_on(loop, std::move(one));
-  const auto b = peer_on(loop, std::move(other));
-  Tally tally;
-  start_large_calls(loop, a, tally);
-  start_large_calls(loop, b, tally);
-  finish(loop, tally);
-  EXPECT_EQ(tally.good, 2 * kCalls) << tally.problem;
+  auto [socket_a, socket_b] = socket_pair();
+  const auto a = peer_on(loop, std::move(socket_a));
+  const auto b = peer_on(loop, std::move(socket_b));
+  CallCounts counts;
+  start_large_calls(loop, a, counts);
+  start_large_calls(loop, b, counts);
+  finish_calls(loop, counts);
+  EXPECT_EQ(counts.succeeded, 2 * kCalls) << counts.error;
   close_all(loop, {a, b});
 }
 
-// Writes `what` again and again, from a thread of its own, until it is destroyed.
+// Writes `text` repeatedly on a thread of its own, until this object is destroyed.
 class Flood {
  public:
-  Flood(UniqueFd fd, std::string what)
-      : fd_(std::move(fd)), thread_([this, text = std::move(what)] { run(text); }) {}
+  Flood(UniqueFd fd, std::string text)
+      : fd_(std::move(fd)), thread_([this, block = std::move(text)] { run(block); }) {}
   ~Flood() {
     stop_ = true;
     ::shutdown(fd_.get(), SHUT_RDWR);
@@ -121,11 +121,11 @@ class Flood {
   void run(const std::string& text) {
     std::string block;
     while (block.size() < (1u << 20)) block += text;
-    char answers[4096];
+    char responses[4096];
     while (!stop_) {
       const ssize_t n = ::send(fd_.get(), block.data(), block.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (n > 0) bytes_ += static_cast<std::size_t>(n);
-      while (::recv(fd_.get(), answers, sizeof answers, MSG_DONTWAIT) > 0) continue;
+      while (::recv(fd_.get(), responses, sizeof responses, MSG_DONTWAIT) > 0) continue;
       if (n < 0) std::this_thread::yield();
     }
   }
@@ -136,17 +136,17 @@ class Flood {
   std::thread thread_;
 };
 
-class Flooding : public ::testing::TestWithParam<std::string> {};
+class PeerFloodTest : public ::testing::TestWithParam<std::string> {};
 
 Task<void> ping_often(std::shared_ptr<Peer> peer, const Flood& flood, int& answered) {
   while (flood.bytes() < (3u << 20) || answered < 100) {
-    const Result<json::Raw> got = co_await peer->call("ping", json::Raw(), CallOptions(5s));
-    if (!got) co_return;
+    const Result<json::Raw> result = co_await peer->call("ping", json::Raw(), CallOptions(5s));
+    if (!result) co_return;
     ++answered;
   }
 }
 
-TEST_P(Flooding, OtherConnectionsOnTheLoopAreAnsweredMeanwhile) {
+TEST_P(PeerFloodTest, OtherConnectionsOnTheLoopAreServedDuringFlood) {
   Loop loop;
   auto [flooded_end, flooding_end] = socket_pair();
   auto [server_end, client_end] = socket_pair();
@@ -157,26 +157,26 @@ TEST_P(Flooding, OtherConnectionsOnTheLoopAreAnsweredMeanwhile) {
   {
     const Flood flood(std::move(flooding_end), GetParam());
     loop.run_until([&] { return flood.bytes() > (1u << 20); });
-    loop.turns().reset();
+    loop.turn_meter().reset();
     loop.block_on(ping_often(client, flood, answered));
-    EXPECT_LT(loop.turns().longest(), test::kTurnBound);
+    EXPECT_LT(loop.turn_meter().longest_turn(), test::kTurnBound);
   }
   EXPECT_GE(answered, 100);
   close_all(loop, {flooded, server, client});
 }
 
-INSTANTIATE_TEST_SUITE_P(Notifications, Flooding,
+INSTANTIATE_TEST_SUITE_P(Notifications, PeerFloodTest,
                          ::testing::Values("{\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n"));
 std::string batch_of_notifications() {
   std::string batch = "[";
   for (int i = 0; i < 1000; ++i) batch += std::string(i ? "," : "") + R"({"jsonrpc":"2.0","method":"n"})";
   return batch + "]\n";
 }
-INSTANTIATE_TEST_SUITE_P(Batches, Flooding, ::testing::Values(batch_of_notifications()));
-INSTANTIATE_TEST_SUITE_P(Noise, Flooding, ::testing::Values("x\n"));
-INSTANTIATE_TEST_SUITE_P(Requests, Flooding,
+INSTANTIATE_TEST_SUITE_P(Batches, PeerFloodTest, ::testing::Values(batch_of_notifications()));
+INSTANTIATE_TEST_SUITE_P(MalformedFrames, PeerFloodTest, ::testing::Values("x\n"));
+INSTANTIATE_TEST_SUITE_P(Requests, PeerFloodTest,
                          ::testing::Values("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"));
-INSTANTIATE_TEST_SUITE_P(AnswersNobodyAskedFor, Flooding,
+INSTANTIATE_TEST_SUITE_P(UnexpectedResponses, PeerFloodTest,
                          ::testing::Values("{\"jsonrpc\":\"2.0\",\"id\":77,\"result\":1}\n"));
 
 }  // namespace

@@ -1,4 +1,4 @@
-// StreamPump and StreamWriter, between a real pair of sockets, a pipe or a file.
+// StreamPump and StreamWriter on a socket pair, a pipe or a file.
 #include "connection/stream_pump.hpp"
 
 #include <fcntl.h>
@@ -35,25 +35,25 @@ class PumpedOwner : public std::enable_shared_from_this<PumpedOwner>, public Str
 
   std::shared_ptr<void> lifetime() override { return shared_from_this(); }
   bool read_once() override {
-    ++steps;
+    ++step_count;
     return on_step();
   }
   void on_turn_end() override {
-    ++turns;
-    most_steps = std::max(most_steps, std::exchange(steps, 0));
+    ++turn_count;
+    max_step_count = std::max(max_step_count, std::exchange(step_count, 0));
     if (!input_ended) pump.wait_for_input();
   }
-  void on_out_of_memory() override { ++out_of_memory; }
-  void on_written() override { ++written; }
+  void on_out_of_memory() override { ++out_of_memory_count; }
+  void on_written() override { ++write_count; }
   void on_output_failed(Error reason) override { failure = std::move(reason); }
-  void on_flushed() override { ++flushed; }
+  void on_flushed() override { ++flush_count; }
 
   bool read_at_most(std::size_t bytes) {
     std::string buffer(bytes, '\0');
-    const ByteStream::Io io = pump.read(buffer);
+    const ByteStream::IoResult io = pump.read(buffer);
     received += buffer.substr(0, io.bytes);
-    input_ended = io.state == ByteStream::State::ended;
-    return io.state == ByteStream::State::ok;
+    input_ended = io.status == ByteStream::IoStatus::ended;
+    return io.status == ByteStream::IoStatus::ok;
   }
 
   rpc::ByteQueue queue;
@@ -61,12 +61,12 @@ class PumpedOwner : public std::enable_shared_from_this<PumpedOwner>, public Str
   std::string received;
   std::optional<Error> failure;
   bool input_ended = false;
-  int steps = 0;  // of the turn under way
-  int most_steps = 0;
-  int turns = 0;
-  int out_of_memory = 0;
-  int written = 0;
-  int flushed = 0;
+  int step_count = 0;  // steps of the current turn
+  int max_step_count = 0;
+  int turn_count = 0;
+  int out_of_memory_count = 0;
+  int write_count = 0;
+  int flush_count = 0;
   StreamPump pump;
 };
 
@@ -75,7 +75,7 @@ class StreamPumpTest : public ::testing::Test {
   StreamPumpTest() {
     std::array<int, 2> pair{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()), 0);
-    ours_ = pair[0];
+    pump_fd_ = pair[0];
     peer_ = UniqueFd(pair[1]);
     EXPECT_EQ(::fcntl(peer_.get(), F_SETFL, O_NONBLOCK), 0);
   }
@@ -83,13 +83,13 @@ class StreamPumpTest : public ::testing::Test {
     if (owner_) owner_->pump.close();
   }
 
-  PumpedOwner& make(std::chrono::milliseconds write_stall = 0ms,
-                    std::size_t bytes_per_turn = StreamPump::kBytesPerTurn) {
-    owner_ = std::make_shared<PumpedOwner>(loop_, ours_, write_stall, bytes_per_turn);
+  PumpedOwner& make_owner(std::chrono::milliseconds write_stall = 0ms,
+                          std::size_t bytes_per_turn = StreamPump::kBytesPerTurn) {
+    owner_ = std::make_shared<PumpedOwner>(loop_, pump_fd_, write_stall, bytes_per_turn);
     return *owner_;
   }
 
-  // Everything that the peer can read now.
+  // Reads and returns all bytes that are available to the peer now.
   std::string peer_reads() {
     std::string all;
     std::array<char, 64u << 10> piece;
@@ -102,7 +102,7 @@ class StreamPumpTest : public ::testing::Test {
   void peer_writes(std::string_view bytes) {
     ASSERT_EQ(::write(peer_.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
   }
-  // Runs the loop until everything that was posted has run.
+  // Runs the callbacks that are posted now.
   void run_posted() {
     bool done = false;
     loop_.post([&] { done = true; });
@@ -111,24 +111,24 @@ class StreamPumpTest : public ::testing::Test {
 
   Loop loop_;
   std::shared_ptr<PumpedOwner> owner_;
-  int ours_ = -1;
+  int pump_fd_ = -1;
   UniqueFd peer_;
 };
 
-TEST_F(StreamPumpTest, FlushWritesWhatIsQueuedInOrder) {
-  PumpedOwner& owner = make();
-  const std::string large(8000, 'x');  // shared with the queue, between two pieces that are copied
+TEST_F(StreamPumpTest, FlushWritesQueuedBytesInOrder) {
+  PumpedOwner& owner = make_owner();
+  const std::string large(8000, 'x');  // the queue shares it; the pieces before and after are copied
   owner.queue.put(std::string_view("first "));
   owner.queue.put(Bytes::copy_of(large));
   owner.queue.put(std::string_view(" last"));
   owner.pump.flush();
   EXPECT_EQ(peer_reads(), "first " + large + " last");
-  EXPECT_EQ(owner.written, 1);
-  EXPECT_EQ(owner.flushed, 0);  // it was the owner who flushed
+  EXPECT_EQ(owner.write_count, 1);
+  EXPECT_EQ(owner.flush_count, 0);  // on_flushed() is called for posted flushes only
 }
 
-TEST_F(StreamPumpTest, FlushSoonWritesOnceWithAllThatIsQueuedByThen) {
-  PumpedOwner& owner = make();
+TEST_F(StreamPumpTest, FlushSoonWritesOnceForAllQueuedBytes) {
+  PumpedOwner& owner = make_owner();
   owner.queue.put(std::string_view("a"));
   owner.pump.flush_soon();
   owner.queue.put(std::string_view("b"));
@@ -136,16 +136,16 @@ TEST_F(StreamPumpTest, FlushSoonWritesOnceWithAllThatIsQueuedByThen) {
   EXPECT_EQ(peer_reads(), "");
   run_posted();
   EXPECT_EQ(peer_reads(), "ab");
-  EXPECT_EQ(owner.written, 1);
-  EXPECT_EQ(owner.flushed, 1);
+  EXPECT_EQ(owner.write_count, 1);
+  EXPECT_EQ(owner.flush_count, 1);
 }
 
-TEST_F(StreamPumpTest, WritingGoesOnWhenPeerReadsAgain) {
-  PumpedOwner& owner = make(60s);
+TEST_F(StreamPumpTest, WritingResumesWhenPeerReadsAgain) {
+  PumpedOwner& owner = make_owner(60s);
   const std::string all(8 * kMebibyte, 'y');
   owner.queue.put(Bytes::copy_of(all));
   owner.pump.flush();
-  EXPECT_TRUE(owner.pump.blocked());
+  EXPECT_TRUE(owner.pump.output_blocked());
   EXPECT_FALSE(owner.queue.empty());
   std::string got;
   loop_.run_until([&] {
@@ -153,27 +153,28 @@ TEST_F(StreamPumpTest, WritingGoesOnWhenPeerReadsAgain) {
     return got.size() == all.size();
   });
   EXPECT_EQ(got, all);
-  EXPECT_FALSE(owner.pump.blocked());
+  EXPECT_FALSE(owner.pump.output_blocked());
   EXPECT_FALSE(owner.failure);
-  EXPECT_GT(owner.flushed, 0);
+  EXPECT_GT(owner.flush_count, 0);
 }
 
 TEST_F(StreamPumpTest, OutputFailsWithTimeoutThatNamesWriteStallWhenPeerReadsNothing) {
-  PumpedOwner& owner = make(20ms);
+  PumpedOwner& owner = make_owner(20ms);
   owner.queue.put(Bytes::copy_of(std::string(8 * kMebibyte, 'z')));
   owner.pump.flush();
   loop_.run_until([&] { return owner.failure.has_value(); });
   EXPECT_EQ(owner.failure->kind(), ErrorKind::timeout);
-  EXPECT_NE(owner.failure->message().find("the peer has not read anything: write_stall"), std::string::npos)
+  EXPECT_NE(owner.failure->message().find("the peer stopped reading: write_stall (20 ms) exceeded"),
+            std::string::npos)
       << owner.failure->message();
-  const std::size_t left = owner.queue.bytes();
+  const std::size_t left = owner.queue.unwritten_bytes();
   peer_reads();
   owner.pump.flush();
-  EXPECT_EQ(owner.queue.bytes(), left);  // nothing is written any more
+  EXPECT_EQ(owner.queue.unwritten_bytes(), left);  // nothing more is written
 }
 
-TEST_F(StreamPumpTest, WriteStallOfZeroIsNoLimit) {
-  PumpedOwner& owner = make(0ms);
+TEST_F(StreamPumpTest, WriteStallOfZeroMeansNoLimit) {
+  PumpedOwner& owner = make_owner(0ms);
   owner.queue.put(Bytes::copy_of(std::string(8 * kMebibyte, 'z')));
   owner.pump.flush();
   bool elapsed = false;
@@ -181,59 +182,59 @@ TEST_F(StreamPumpTest, WriteStallOfZeroIsNoLimit) {
   timer.arm_after(50ms, [&] { elapsed = true; });
   loop_.run_until([&] { return elapsed; });
   EXPECT_FALSE(owner.failure);
-  EXPECT_TRUE(owner.pump.blocked());
+  EXPECT_TRUE(owner.pump.output_blocked());
 }
 
 TEST_F(StreamPumpTest, OutputFailsWithClosedWhenPeerHasClosed) {
-  PumpedOwner& owner = make();
+  PumpedOwner& owner = make_owner();
   peer_.reset();
   owner.queue.put(std::string_view("the peer has stopped reading"));
   owner.pump.flush_soon();  // a running loop blocks SIGPIPE
   loop_.run_until([&] { return owner.failure.has_value(); });
   EXPECT_EQ(owner.failure->kind(), ErrorKind::closed);
-  EXPECT_EQ(owner.failure->message(), "the peer no longer reads what it is sent");
-  EXPECT_EQ(owner.written, 1);
+  EXPECT_EQ(owner.failure->message(), "the peer closed its end of the stream");
+  EXPECT_EQ(owner.write_count, 1);
 }
 
-TEST_F(StreamPumpTest, FlushLeavesTheLoopToOthersAfterFourMebibytes) {
+TEST_F(StreamPumpTest, FlushYieldsToTheLoopAfterFourMebibytes) {
   const test::TempDir dir;
-  ::close(ours_);
-  ours_ = ::open((dir / "file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);  // takes everything at once
-  PumpedOwner& owner = make();
+  ::close(pump_fd_);
+  pump_fd_ = ::open((dir / "file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);  // never blocks
+  PumpedOwner& owner = make_owner();
   for (int i = 0; i < 12; ++i) owner.queue.put(Bytes::copy_of(std::string(kMebibyte, 'f')));
   for (int i = 0; i < 100; ++i) owner.queue.put(Bytes::copy_of(std::string(64u << 10, 'g')));
-  const std::size_t all = owner.queue.bytes();
+  const std::size_t all = owner.queue.unwritten_bytes();
   owner.pump.flush();
-  EXPECT_GE(owner.queue.written(), 4 * kMebibyte);
-  EXPECT_LT(owner.queue.written(), all);
+  EXPECT_GE(owner.queue.written_position(), 4 * kMebibyte);
+  EXPECT_LT(owner.queue.written_position(), all);
   loop_.run_until([&] { return owner.queue.empty(); });
-  EXPECT_EQ(::lseek(ours_, 0, SEEK_END), static_cast<off_t>(all));
+  EXPECT_EQ(::lseek(pump_fd_, 0, SEEK_END), static_cast<off_t>(all));
 }
 
-TEST_F(StreamPumpTest, TurnEndsAfterItsReadsThoughThereIsMore) {
-  PumpedOwner& owner = make();
+TEST_F(StreamPumpTest, TurnEndsAfterMaxReadsAlthoughThereIsMoreInput) {
+  PumpedOwner& owner = make_owner();
   owner.on_step = [&] { return owner.read_at_most(1); };
   const std::string sent(100, 's');
   peer_writes(sent);
   owner.pump.wait_for_input();
-  loop_.run_until([&] { return owner.received.size() == sent.size() && owner.steps == 0; });
+  loop_.run_until([&] { return owner.received.size() == sent.size() && owner.step_count == 0; });
   EXPECT_EQ(owner.received, sent);
-  EXPECT_EQ(owner.most_steps, StreamPump::kReadsPerTurn);
+  EXPECT_EQ(owner.max_step_count, StreamPump::kReadsPerTurn);
 }
 
-TEST_F(StreamPumpTest, TurnEndsAfterItsBytesThoughThereIsMore) {
-  PumpedOwner& owner = make(0ms, 1000);
+TEST_F(StreamPumpTest, TurnEndsAfterMaxBytesAlthoughThereIsMoreInput) {
+  PumpedOwner& owner = make_owner(0ms, 1000);
   owner.on_step = [&] { return owner.read_at_most(400); };
   const std::string sent(10'000, 's');
   peer_writes(sent);
   owner.pump.wait_for_input();
-  loop_.run_until([&] { return owner.received.size() == sent.size() && owner.steps == 0; });
+  loop_.run_until([&] { return owner.received.size() == sent.size() && owner.step_count == 0; });
   EXPECT_EQ(owner.received, sent);
-  EXPECT_EQ(owner.most_steps, 3);
+  EXPECT_EQ(owner.max_step_count, 3);
 }
 
-TEST_F(StreamPumpTest, OutputOfATurnIsWrittenAfterIt) {
-  PumpedOwner& owner = make();
+TEST_F(StreamPumpTest, OutputOfATurnIsWrittenAtItsEnd) {
+  PumpedOwner& owner = make_owner();
   owner.on_step = [&] {
     owner.queue.put(std::string_view("answer"));
     owner.pump.flush_soon();
@@ -242,35 +243,35 @@ TEST_F(StreamPumpTest, OutputOfATurnIsWrittenAfterIt) {
   };
   peer_writes("question");
   owner.pump.wait_for_input();
-  loop_.run_until([&] { return owner.flushed > 0; });
+  loop_.run_until([&] { return owner.flush_count > 0; });
   EXPECT_TRUE(peer_reads().starts_with("answer"));
   EXPECT_EQ(owner.received, "question");
 }
 
-TEST_F(StreamPumpTest, TurnThatRunsOutOfMemoryIsReportedAndTheNextOneRuns) {
-  PumpedOwner& owner = make();
+TEST_F(StreamPumpTest, OutOfMemoryInATurnIsReportedAndTheNextTurnRuns) {
+  PumpedOwner& owner = make_owner();
   owner.on_step = [&]() -> bool {
-    if (owner.out_of_memory == 0) throw std::bad_alloc();
+    if (owner.out_of_memory_count == 0) throw std::bad_alloc();
     return owner.read_at_most(100);
   };
   peer_writes("late");
   owner.pump.wait_for_input();
   loop_.run_until([&] { return owner.received == "late"; });
-  EXPECT_EQ(owner.out_of_memory, 1);
+  EXPECT_EQ(owner.out_of_memory_count, 1);
 }
 
 TEST_F(StreamPumpTest, RunSoonRunsOneTurnWithoutInput) {
-  PumpedOwner& owner = make();
+  PumpedOwner& owner = make_owner();
   owner.on_step = [] { return false; };
-  owner.pump.run_soon();
-  owner.pump.run_soon();
-  EXPECT_EQ(owner.turns, 0);
+  owner.pump.run_turn_soon();
+  owner.pump.run_turn_soon();
+  EXPECT_EQ(owner.turn_count, 0);
   run_posted();
-  EXPECT_EQ(owner.turns, 1);
+  EXPECT_EQ(owner.turn_count, 1);
 }
 
-TEST_F(StreamPumpTest, ClosingWithinATurnEndsItAndFreesTheOwner) {
-  PumpedOwner& owner = make();
+TEST_F(StreamPumpTest, CloseDuringATurnEndsItAndReleasesTheOwner) {
+  PumpedOwner& owner = make_owner();
   owner.on_step = [&] {
     owner.pump.close();
     return true;
@@ -278,53 +279,53 @@ TEST_F(StreamPumpTest, ClosingWithinATurnEndsItAndFreesTheOwner) {
   peer_writes("x");
   owner.pump.wait_for_input();
   const std::weak_ptr<PumpedOwner> weak = owner_;
-  loop_.run_until([&] { return owner.turns == 1; });
-  EXPECT_EQ(owner.most_steps, 1);
-  EXPECT_EQ(owner.pump.read(std::span<char>()).state, ByteStream::State::ended);
+  loop_.run_until([&] { return owner.turn_count == 1; });
+  EXPECT_EQ(owner.max_step_count, 1);
+  EXPECT_EQ(owner.pump.read(std::span<char>()).status, ByteStream::IoStatus::ended);
   owner_ = nullptr;
   run_posted();
-  EXPECT_TRUE(weak.expired());  // no callback holds it
+  EXPECT_TRUE(weak.expired());  // no callback holds a reference
 }
 
-TEST_F(StreamPumpTest, NothingIsCalledAfterCloseAlthoughItWasPosted) {
-  PumpedOwner& owner = make();
+TEST_F(StreamPumpTest, PostedCallbacksDoNothingAfterClose) {
+  PumpedOwner& owner = make_owner();
   owner.queue.put(std::string_view("unsent"));
   owner.pump.flush_soon();
-  owner.pump.run_soon();
+  owner.pump.run_turn_soon();
   owner.pump.close();
   run_posted();
-  EXPECT_EQ(owner.written, 0);
-  EXPECT_EQ(owner.turns, 0);
+  EXPECT_EQ(owner.write_count, 0);
+  EXPECT_EQ(owner.turn_count, 0);
   EXPECT_EQ(peer_reads(), "");
 }
 
-TEST_F(StreamPumpTest, ReleasedStreamIsUsableAndCallsTheOwnerNoMore) {
-  PumpedOwner& owner = make();
+TEST_F(StreamPumpTest, ReleasedStreamIsUsableAndDoesNotCallTheOwner) {
+  PumpedOwner& owner = make_owner();
   owner.pump.wait_for_input();
   const std::unique_ptr<ByteStream> stream = owner.pump.release();
   ASSERT_TRUE(stream);
-  EXPECT_FALSE(owner.pump.open());
+  EXPECT_FALSE(owner.pump.is_open());
   bool readable = false;
   stream->when_readable([&] { readable = true; });
   peer_writes("for the new owner");
   loop_.run_until([&] { return readable; });
-  EXPECT_EQ(owner.turns, 0);
+  EXPECT_EQ(owner.turn_count, 0);
 }
 
-TEST_F(StreamPumpTest, FinishOutputWritesTheLastBytesThenPeerSeesAnEnd) {
-  PumpedOwner& owner = make();
+TEST_F(StreamPumpTest, FinishOutputWritesRemainingBytesThenPeerReadsEndOfFile) {
+  PumpedOwner& owner = make_owner();
   owner.queue.put(std::string_view("goodbye"));
   owner.pump.finish_output();
   EXPECT_EQ(peer_reads(), "goodbye");
   char byte = 0;
   EXPECT_EQ(::read(peer_.get(), &byte, 1), 0);
-  EXPECT_EQ(owner.written, 0);
+  EXPECT_EQ(owner.write_count, 0);
   peer_writes("still read");
   owner.pump.wait_for_input();
   loop_.run_until([&] { return owner.received == "still read"; });
 }
 
-TEST(DescriptorStream, ClosesTheOutputOfAPairOfPipesAndReadsOn) {
+TEST(DescriptorStreamTest, ShutdownOutputOfAPipePairLeavesInputOpen) {
   Loop loop;
   std::array<int, 2> in{};
   std::array<int, 2> out{};
@@ -335,12 +336,12 @@ TEST(DescriptorStream, ClosesTheOutputOfAPairOfPipesAndReadsOn) {
   Result<Descriptor> ours = Descriptor::adopt(loop, UniqueFd(in[0]));
   Result<Descriptor> ours_out = Descriptor::adopt(loop, UniqueFd(out[1]));
   DescriptorStream stream(std::move(*ours), std::move(*ours_out), "pipes");
-  stream.shut_output();
+  stream.shutdown_output();
   char byte = 0;
   EXPECT_EQ(::read(their_input.get(), &byte, 1), 0);
   ASSERT_EQ(::write(their_output.get(), "x", 1), 1);
   EXPECT_EQ(stream.read(std::span(&byte, 1)).bytes, 1u);
-  EXPECT_EQ(stream.read(std::span(&byte, 1)).state, ByteStream::State::again);
+  EXPECT_EQ(stream.read(std::span(&byte, 1)).status, ByteStream::IoStatus::again);
 }
 
 }  // namespace

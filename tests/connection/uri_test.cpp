@@ -1,4 +1,4 @@
-// R3.3
+// R3.3: addresses.
 #include "fairlead/connection/uri.hpp"
 
 #include <gtest/gtest.h>
@@ -6,25 +6,25 @@
 namespace fairlead {
 namespace {
 
-using Words = std::vector<std::string>;
+using Argv = std::vector<std::string>;
 
-TEST(Uri, StdioWordsAreSeparatedBySpacesAndEncodedSpacesAreNot) {
-  EXPECT_EQ(Uri::parse("stdio:python3 server.py --x")->words, (Words{"python3", "server.py", "--x"}));
-  EXPECT_EQ(Uri::parse("stdio:python3%20my%20server.py")->words, (Words{"python3 my server.py"}));
-  EXPECT_EQ(Uri::parse("stdio:  a \t b  ")->words, (Words{"a", "b"}));
-  EXPECT_EQ(Uri::parse("stdio:a %25")->words, (Words{"a", "%"}));
+TEST(UriTest, StdioArgumentsAreSeparatedBySpacesAndEncodedSpacesAreNot) {
+  EXPECT_EQ(Uri::parse("stdio:python3 server.py --x")->argv, (Argv{"python3", "server.py", "--x"}));
+  EXPECT_EQ(Uri::parse("stdio:python3%20my%20server.py")->argv, (Argv{"python3 my server.py"}));
+  EXPECT_EQ(Uri::parse("stdio:  a \t b  ")->argv, (Argv{"a", "b"}));
+  EXPECT_EQ(Uri::parse("stdio:a %25")->argv, (Argv{"a", "%"}));
 }
 
-TEST(Uri, StdioAloneIsOurOwnStreams) {
+TEST(UriTest, StdioWithoutCommandIsTheStdioOfThisProcess) {
   EXPECT_EQ(Uri::parse("stdio:")->scheme, Uri::Scheme::stdio);
-  EXPECT_TRUE(Uri::parse("stdio:")->words.empty());
+  EXPECT_TRUE(Uri::parse("stdio:")->argv.empty());
 }
 
-TEST(Uri, NoShellIsInvolved) {
-  EXPECT_EQ(Uri::parse("stdio:a 'b c' $X;d")->words, (Words{"a", "'b", "c'", "$X;d"}));
+TEST(UriTest, StdioCommandIsNotParsedByAShell) {
+  EXPECT_EQ(Uri::parse("stdio:a 'b c' $X;d")->argv, (Argv{"a", "'b", "c'", "$X;d"}));
 }
 
-TEST(Uri, TcpHostsAndPorts) {
+TEST(UriTest, TcpAddressHasHostAndPort) {
   EXPECT_EQ(Uri::parse("tcp:localhost:80")->host, "localhost");
   EXPECT_EQ(Uri::parse("tcp:localhost:80")->port, 80);
   EXPECT_EQ(Uri::parse("tcp:[::1]:65535")->host, "::1");
@@ -34,19 +34,19 @@ TEST(Uri, TcpHostsAndPorts) {
   }
 }
 
-TEST(Uri, UnixPathsMayBeEncoded) {
+TEST(UriTest, UnixPathMayBePercentEncoded) {
   EXPECT_EQ(Uri::parse("unix:/run/x.sock")->path, "/run/x.sock");
   EXPECT_EQ(Uri::parse("unix:/run/a%20b")->path, "/run/a b");
   EXPECT_FALSE(Uri::parse("unix:"));
 }
 
-TEST(Uri, WebAddressesAreRecognised) {
+TEST(UriTest, HttpAndWebSocketSchemesAreRecognised) {
   EXPECT_EQ(Uri::parse("https://example.com/mcp")->scheme, Uri::Scheme::https);
   EXPECT_EQ(Uri::parse("ws://localhost:1/x")->scheme, Uri::Scheme::ws);
   EXPECT_FALSE(Uri::parse("http:example.com"));
 }
 
-TEST(Uri, EverythingElseIsAClearError) {
+TEST(UriTest, InvalidAddressFailsWithValidation) {
   for (const char* bad : {"", "server.py", "ftp://x", "stdio", "stdio:a%2", "stdio:a%zz", "stdio:a%00b"}) {
     const Result<Uri> parsed = Uri::parse(bad);
     ASSERT_FALSE(parsed) << bad;
@@ -56,9 +56,9 @@ TEST(Uri, EverythingElseIsAClearError) {
   }
 }
 
-TEST(Uri, EncodedWordComesBackAsItWas) {
+TEST(UriTest, EncodedWordDecodesToTheOriginal) {
   const std::string odd = "a b%\t\n%20c";
-  EXPECT_EQ(Uri::parse("stdio:" + percent_encode_word(odd))->words, Words{odd});
+  EXPECT_EQ(Uri::parse("stdio:" + percent_encode_word(odd))->argv, Argv{odd});
 }
 
 }  // namespace

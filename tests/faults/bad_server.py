@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An MCP server that misbehaves in one way: bad_server.py WAY [ARGUMENT]. Otherwise a good one with three tools."""
+"""An MCP server that misbehaves in one way: bad_server.py MODE [ARGUMENT]. In all other respects it serves its tools."""
 import json
 import os
 import signal
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-WAY = sys.argv[1] if len(sys.argv) > 1 else "good"
+MODE = sys.argv[1] if len(sys.argv) > 1 else "good"
 ARGUMENT = sys.argv[2] if len(sys.argv) > 2 else ""
 TOOLS = [
     {"name": "pid", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}},
@@ -17,50 +17,50 @@ TOOLS = [
     {"name": "shout", "inputSchema": {"type": "object"}},
     {"name": "ticks", "inputSchema": {"type": "object"}},
 ]
-HELLO = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": WAY, "version": "1"}}
+INITIALIZE_RESULT = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": MODE, "version": "1"}}
 
 
-def say(message):
+def send(message):
     sys.stdout.write(json.dumps(message, ensure_ascii=False) + "\n")
     sys.stdout.flush()
 
 
-def forever():
+def pause_forever():
     while True:
         signal.pause()
 
 
-def sleeper(**how):
-    """A process that ends only when it is killed."""
-    return subprocess.Popen([sys.executable, os.path.abspath(__file__), "sleeper"], **how)
+def start_sleeper(**options):
+    """Starts a process that only SIGKILL ends."""
+    return subprocess.Popen([sys.executable, os.path.abspath(__file__), "sleeper"], **options)
 
 
-def stubborn():
+def ignore_termination_signals():
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(name, signal.SIG_IGN)
 
 
-def before():
-    """What it does before it serves."""
-    if WAY == "sleeper":
-        stubborn()
-        forever()
-    if WAY == "stubborn":
-        stubborn()
-    elif WAY == "launcher":  # sh -> python -> grandchild, as npx does it; none of them takes a hint
+def misbehave_at_start():
+    """Runs the misbehaviour of modes that act before the server reads requests."""
+    if MODE == "sleeper":
+        ignore_termination_signals()
+        pause_forever()
+    if MODE == "stubborn":
+        ignore_termination_signals()
+    elif MODE == "launcher":  # sh -> python -> grandchild, as with npx; all of them ignore SIGTERM
         os.execvp("sh", ["sh", "-c", f'trap "" TERM; "{sys.executable}" "{os.path.abspath(__file__)}" stubborn_with_child; true'])
-    elif WAY == "stubborn_with_child":
-        stubborn()
-        sleeper()
-    elif WAY == "double_fork":
+    elif MODE == "stubborn_with_child":
+        ignore_termination_signals()
+        start_sleeper()
+    elif MODE == "double_fork":
         if os.fork() == 0:
             if os.fork() == 0:
-                stubborn()
-                forever()
+                ignore_termination_signals()
+                pause_forever()
             os._exit(0)
-    elif WAY == "escapes":
-        sleeper(start_new_session=True)
-    elif WAY == "vanishes":  # a grandchild without parent, session and environment; its number is in the file
+    elif MODE == "escapes":
+        start_sleeper(start_new_session=True)
+    elif MODE == "vanishes":  # an orphaned grandchild without session and environment; the file gets its pid
         if os.fork() == 0:
             os.setsid()
             if os.fork() == 0:
@@ -69,35 +69,35 @@ def before():
                 os.rename(ARGUMENT + ".new", ARGUMENT)
                 os.execve(sys.executable, [sys.executable, os.path.abspath(__file__), "sleeper"], {})
             os._exit(0)
-    elif WAY == "forks":
-        if os.fork() == 0:  # a new child every 10 ms, each of them stubborn
+    elif MODE == "forks":
+        if os.fork() == 0:  # a new child every 10 ms, each of which ignores SIGTERM
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-            stubborn()
+            ignore_termination_signals()
             while True:
                 if os.fork() == 0:
-                    forever()
+                    pause_forever()
                 time.sleep(0.01)
-    elif WAY == "banner":
+    elif MODE == "banner":
         line = b"Starting up, please wait ...\n" * 4096
         for _ in range(100 * 1024 * 1024 // len(line)):
             os.write(1, line)
-    elif WAY == "dies_in_handshake":
+    elif MODE == "dies_in_handshake":
         sys.stdin.readline()
         sys.stderr.write("no licence\n")
         sys.exit(4)
-    elif WAY == "never_reads":
+    elif MODE == "never_reads":
         sys.stderr.write("warming up\n")
         sys.stderr.flush()
-        forever()
-    elif WAY == "waits":  # until somebody makes the file
+        pause_forever()
+    elif MODE == "waits":  # until the file exists
         while not os.path.exists(ARGUMENT):
             time.sleep(0.01)
-    elif WAY == "counts":  # its starts
+    elif MODE == "counts":  # appends a character to the file at each start
         with open(ARGUMENT, "a", encoding="utf-8") as file:
             file.write("x")
 
 
-def call(name):
+def tool_text(name):
     if name == "die":
         sys.stderr.write("last words\n")
         sys.stderr.flush()
@@ -122,30 +122,30 @@ def serve():
                     file.write("cancelled\n")
             continue
         if method == "initialize":
-            say({"jsonrpc": "2.0", "id": id, "result": HELLO})
-            if WAY == "mute":  # and then nothing
-                forever()
+            send({"jsonrpc": "2.0", "id": id, "result": INITIALIZE_RESULT})
+            if MODE == "mute":  # sends nothing after the response
+                pause_forever()
         elif method == "ping":
-            say({"jsonrpc": "2.0", "id": id, "result": {}})
+            send({"jsonrpc": "2.0", "id": id, "result": {}})
         elif method == "tools/list":
-            say({"jsonrpc": "2.0", "id": id, "result": {"tools": TOOLS}})
+            send({"jsonrpc": "2.0", "id": id, "result": {"tools": TOOLS}})
         elif method == "tools/call":
             name = request["params"]["name"]
-            if name == "ticks":  # reports progress for two seconds, if it is asked to
+            if name == "ticks":  # reports progress for two seconds if the request has a progress token
                 token = request["params"].get("_meta", {}).get("progressToken")
                 for step in range(10):
                     time.sleep(0.2)
                     if token is not None:
-                        say({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": step}})
+                        send({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": step}})
             if name != "hang":
-                say({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": call(name)}]}})
-            if WAY == "exits_after_calls":
+                send({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": tool_text(name)}]}})
+            if MODE == "exits_after_calls":
                 sys.exit(0)
         else:
-            say({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "unknown"}})
-    if WAY in ("stubborn", "stubborn_with_child"):
-        forever()
+            send({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "unknown"}})
+    if MODE in ("stubborn", "stubborn_with_child"):
+        pause_forever()
 
 
-before()
+misbehave_at_start()
 serve()

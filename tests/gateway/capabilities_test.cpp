@@ -1,13 +1,12 @@
-// Servers are told what the connected clients can be asked for, and nothing else.
+// Servers receive the capabilities of the connected clients, and no others.
 #include "gateway/harness.hpp"
 
 namespace fairlead::gateway {
 namespace {
 
-Task<void> ask_for_roots(std::shared_ptr<Peer> peer, bool* answered) {
+Task<void> request_roots(std::shared_ptr<Peer> peer, bool* answered) {
   CallOptions options;
-  const Result<json::Raw> answer = co_await peer->call("roots/list", json::Raw(), std::move(options));
-  static_cast<void>(answer);
+  static_cast<void>(co_await peer->call("roots/list", json::Raw(), std::move(options)));
   *answered = true;
 }
 Task<Answer> answer_roots(Request) {
@@ -17,8 +16,8 @@ Task<Answer> answer_roots(Request) {
 class CapabilitiesTest : public GatewayTest {
  protected:
   CapabilitiesTest() {
-    furnish = [](Instance& instance) {
-      mcp::tool(instance.server, "told", "", [](mcp::Context context, const Nothing&) {
+    customize = [](Instance& instance) {
+      mcp::tool(instance.server, "capabilities", "", [](mcp::Context context, const NoArguments&) {
         return std::string(context.client_capabilities().text());
       });
     };
@@ -26,74 +25,76 @@ class CapabilitiesTest : public GatewayTest {
   static constexpr const char* kSampling = R"({"sampling":{}})";
 };
 
-TEST_F(CapabilitiesTest, ServerIsToldOfNoneWhenNoClientHasAny) {
+TEST_F(CapabilitiesTest, ServerReceivesNoCapabilitiesWhenNoClientHasAny) {
   add("a", Sharing::automatic);
-  const auto one = enter();
-  EXPECT_EQ(call(one, "a__told"), "{}");
+  const auto one = connect_client();
+  EXPECT_EQ(call(one, "a__capabilities"), "{}");
   EXPECT_EQ(call(one, "a__which"), "0");
 }
 
-TEST_F(CapabilitiesTest, ServerThatNoClientUsedYetIsStartedAnewWithTheUnionOfWhatClientsHave) {
+TEST_F(CapabilitiesTest, UnusedServerIsRestartedWithUnionOfClientCapabilities) {
   add("a", Sharing::automatic);
-  held["a"];
-  const auto plain = enter();
-  held["a"].set();
-  EXPECT_TRUE(has(plain, "a__told"));
-  const auto sampling = enter(mcp::kNewestLegacy, "", "someone");
-  answers = answer_roots;
-  const auto all = enter();
-  EXPECT_EQ(call(plain, "a__told"), R"({"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}})");
-  EXPECT_EQ(call(plain, "a__which"), "1") << "started once for its lists, and once for its clients";
+  start_events["a"];
+  const auto plain = connect_client();
+  start_events["a"].set();
+  EXPECT_TRUE(has_tool(plain, "a__capabilities"));
+  const auto sampling = connect_client(mcp::kNewestLegacyRevision, "", "someone");
+  client_handler = answer_roots;
+  const auto all = connect_client();
+  EXPECT_EQ(call(plain, "a__capabilities"),
+            R"({"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}})");
+  EXPECT_EQ(call(plain, "a__which"), "1")
+      << "started once for its lists, and again with the capabilities of its clients";
 }
 
-TEST_F(CapabilitiesTest, ServerThatHasServedACallKeepsWhatItWasTold) {
+TEST_F(CapabilitiesTest, ServerThatHasServedCallKeepsItsCapabilities) {
   add("a", Sharing::automatic);
-  const auto plain = enter();
-  EXPECT_EQ(call(plain, "a__told"), "{}");
-  const auto sampling = enter(mcp::kNewestLegacy, "", "someone");
-  EXPECT_EQ(call(sampling, "a__told"), "{}");
-  EXPECT_EQ(call(sampling, "a__which"), "0") << "what it keeps of its calls is not lost";
+  const auto plain = connect_client();
+  EXPECT_EQ(call(plain, "a__capabilities"), "{}");
+  const auto sampling = connect_client(mcp::kNewestLegacyRevision, "", "someone");
+  EXPECT_EQ(call(sampling, "a__capabilities"), "{}");
+  EXPECT_EQ(call(sampling, "a__which"), "0") << "the state of earlier calls is not lost";
 }
 
-TEST_F(CapabilitiesTest, ServerThatLacksNothingIsNotStartedAnew) {
+TEST_F(CapabilitiesTest, ServerIsNotRestartedWhenNoCapabilityIsMissing) {
   add("a", Sharing::automatic);
-  held["a"];
-  const auto one = enter(mcp::kNewestLegacy, "", "someone");
-  const auto other = enter(mcp::kNewestLegacy, "", "another");
+  start_events["a"];
+  const auto one = connect_client(mcp::kNewestLegacyRevision, "", "someone");
+  const auto other = connect_client(mcp::kNewestLegacyRevision, "", "another");
   ASSERT_TRUE(gateway->update_server(config.servers.front()));
-  held["a"].set();
-  EXPECT_EQ(call(one, "a__told"), kSampling);
+  start_events["a"].set();
+  EXPECT_EQ(call(one, "a__capabilities"), kSampling);
   const std::string number = call(one, "a__which");
-  leave(other);
+  disconnect(other);
   EXPECT_EQ(call(one, "a__which"), number);
 }
 
-TEST_F(CapabilitiesTest, ServerOfOneSessionIsToldOfThatSessionsClientOnly) {
+TEST_F(CapabilitiesTest, PerSessionServerReceivesCapabilitiesOfItsClientOnly) {
   add("a", Sharing::per_session);
-  const auto plain = enter();
-  const auto sampling = enter(mcp::kNewestLegacy, "", "someone");
-  EXPECT_EQ(call(plain, "a__told"), "{}");
-  EXPECT_EQ(call(sampling, "a__told"), kSampling);
+  const auto plain = connect_client();
+  const auto sampling = connect_client(mcp::kNewestLegacyRevision, "", "someone");
+  EXPECT_EQ(call(plain, "a__capabilities"), "{}");
+  EXPECT_EQ(call(sampling, "a__capabilities"), kSampling);
 }
 
-TEST_F(CapabilitiesTest, AskingForRootsBetweenCallsIsNoEvidenceAgainstSharing) {
-  answers = answer_roots;
+TEST_F(CapabilitiesTest, RootsRequestBetweenCallsKeepsServerShared) {
+  client_handler = answer_roots;
   add("a", Sharing::automatic);
-  const auto one = enter();
+  const auto one = connect_client();
   const std::size_t number = std::stoul(call(one, "a__which"));
   bool answered = false;
-  loop.spawn(ask_for_roots(instance("a", number).peer, &answered));
-  ASSERT_TRUE(comes_true([&] { return answered; }));
-  settle("a");
+  loop.spawn(request_roots(instance("a", number).peer, &answered));
+  ASSERT_TRUE(wait_until([&] { return answered; }));
+  flush_messages("a");
   EXPECT_EQ(gateway->pool().status().at(0).sharing, Sharing::shared);
-  EXPECT_EQ(call(enter(), "a__which"), std::to_string(number));
+  EXPECT_EQ(call(connect_client(), "a__which"), std::to_string(number));
 }
 
-TEST_F(CapabilitiesTest, AskingDuringACallIsEvidenceAgainstSharing) {
+TEST_F(CapabilitiesTest, RequestToClientDuringCallMakesServerPerSession) {
   add("a", Sharing::automatic);
-  const auto one = enter(mcp::kNewestLegacy, "", "someone");
+  const auto one = connect_client(mcp::kNewestLegacyRevision, "", "someone");
   EXPECT_EQ(call(one, "a__ask"), "someone");
-  settle("a");
+  flush_messages("a");
   EXPECT_EQ(gateway->pool().status().at(0).sharing, Sharing::per_session);
 }
 

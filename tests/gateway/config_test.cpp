@@ -1,4 +1,4 @@
-// Config files: what they may say, and that what they say wrong is named (R9.4).
+// Config files: accepted keys and values, and error messages that name the invalid ones (R9.4).
 #include "fairlead/gateway/config.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ std::string problem_of(std::string_view text) {
   return config ? "" : config.error().message();
 }
 
-TEST(GatewayConfig, BuffersOfClientsAreRead) {
+TEST(GatewayConfigTest, ClientBufferLimitsAreRead) {
   const Result<Config> config =
       parse_config("[limits]\nmax_client_buffer_bytes = \"2M\"\nmax_buffer_bytes = \"8M\"\n", "x.toml");
   ASSERT_TRUE(config) << config.error().message();
@@ -27,7 +27,7 @@ TEST(GatewayConfig, BuffersOfClientsAreRead) {
   EXPECT_FALSE(parse_config("[limits]\nmax_buffer_bytes = 0\n", "x.toml"));
 }
 
-TEST(GatewayConfig, FailureDetailsIsOneOfThreeWords) {
+TEST(GatewayConfigTest, FailureDetailsAcceptsThreeValues) {
   EXPECT_EQ(parse_config("", "f")->failure_details, FailureDetails::automatic);
   EXPECT_EQ(parse_config("failure_details='auto'", "f")->failure_details, FailureDetails::automatic);
   EXPECT_EQ(parse_config("failure_details='everyone'", "f")->failure_details, FailureDetails::everyone);
@@ -38,7 +38,7 @@ TEST(GatewayConfig, FailureDetailsIsOneOfThreeWords) {
       << problem_of("failure_details='nobody'");
 }
 
-TEST(GatewayConfig, TomlWithEverything) {
+TEST(GatewayConfigTest, TomlWithAllKindsOfKeysIsRead) {
   const Result<Config> config = parse_config(R"(
 listen = "127.0.0.1:9000"
 list_wait = "2s"
@@ -83,7 +83,7 @@ enabled = false
   EXPECT_EQ(config->socket_mode, 0660U);
   ASSERT_EQ(config->servers.size(), 2U);
   const pool::ServerSpec& files = config->servers[0];
-  const auto& process = std::get<pool::Program>(files.reach);
+  const auto& process = std::get<pool::Program>(files.transport);
   EXPECT_EQ(process.command, "npx");
   EXPECT_EQ(process.args, std::vector<std::string>({"-y", "server"}));
   EXPECT_EQ(process.env.at("PLAIN"), "x");
@@ -91,14 +91,14 @@ enabled = false
   EXPECT_EQ(process.containment.memory_max, 512U << 20);
   EXPECT_EQ(process.containment.no_new_privs, Requirement::required);
   EXPECT_EQ(files.sharing, pool::Sharing::per_session);
-  EXPECT_EQ(files.pinned, mcp::Revision::r2025_06_18);
+  EXPECT_EQ(files.pinned_revision, mcp::Revision::r2025_06_18);
   EXPECT_EQ(files.clocks.idle, std::chrono::seconds(90));
   EXPECT_EQ(files.clocks.handshake, std::chrono::seconds(5));
   EXPECT_TRUE(files.keep_running);
   EXPECT_EQ(config->servers[1].name, "web");
 }
 
-TEST(GatewayConfig, TheJsonOfADesktopClientWithWhateverElseIsInIt) {
+TEST(GatewayConfigTest, DesktopClientJsonIsReadAndUnknownKeysAreIgnored) {
   const Result<Config> config = parse_config(
       R"({"theme":"dark","mcpServers":{"My files!":{"command":"npx","args":["x"],"autoApprove":[]},"b":{"url":"http://h/","type":"http"},"c":{"command":"c","disabled":true}}})",
       "f");
@@ -108,7 +108,7 @@ TEST(GatewayConfig, TheJsonOfADesktopClientWithWhateverElseIsInIt) {
   EXPECT_EQ(config->servers[1].name, "b");
 }
 
-TEST(GatewayConfig, WhatIsWrongIsNamed) {
+TEST(GatewayConfigTest, InvalidKeysAndValuesAreNamed) {
   EXPECT_EQ(problem_of("servers.a.comand = 'x'\nservers.a.command = 'y'"),
             "f: unknown key `comand` in [servers.a] (did you mean `command`?)");
   EXPECT_EQ(problem_of("[servers.a]"), "f: `servers.a` needs a `command` or a `url`");
@@ -138,11 +138,11 @@ TEST(GatewayConfig, WhatIsWrongIsNamed) {
   EXPECT_EQ(problem_of("listen = \n").substr(0, 5), "f:1: ");
   EXPECT_NE(problem_of("{\"mcpServers\":"), "");
   EXPECT_NE(problem_of(R"({"mcpServers":{"a b":{"command":"x"},"a-b":{"command":"x"}}})")
-                .find("which another one is"),
+                .find("which is the name of another server"),
             std::string::npos);
 }
 
-TEST(GatewayConfig, NumbersThatNothingWorksWithAreNamed) {
+TEST(GatewayConfigTest, UnusableNumbersAreRejected) {
   const std::string server = "[servers.a]\ncommand='x'\n";
   for (const std::string key : {"max_stdio_processes", "max_calls", "max_frame_bytes", "max_body_bytes"})
     EXPECT_EQ(problem_of("[limits]\n" + key + "=0"), "f: `limits." + key + "` must be more than 0");
@@ -161,10 +161,10 @@ TEST(GatewayConfig, NumbersThatNothingWorksWithAreNamed) {
   EXPECT_EQ(problem_of(server + "restart.factor=0.5"), "f: `servers.a.restart.factor` is less than 1");
   EXPECT_EQ(problem_of(server + "restart.jitter=1.5"), "f: `servers.a.restart.jitter` is more than 1");
   EXPECT_EQ(problem_of(server + "containment.memory_max='999999999T'"),
-            "f: `servers.a.containment.memory_max` is more than there can be");
+            "f: `servers.a.containment.memory_max` is too large");
 }
 
-TEST(GatewayConfig, WhatWouldHaveNoEffectIsNamed) {
+TEST(GatewayConfigTest, KeysWithoutEffectAreRejected) {
   const std::string program = "[servers.a]\ncommand='x'\n";
   const std::string address = "[servers.a]\nurl='http://h'\n";
   EXPECT_EQ(problem_of(program + "containment.read=['/srv']"),
@@ -172,27 +172,28 @@ TEST(GatewayConfig, WhatWouldHaveNoEffectIsNamed) {
   EXPECT_EQ(problem_of(program + "containment.memory_max='1G'\ncontainment.cgroup='off'"),
             "f: `servers.a.containment.memory_max` needs a `cgroup` that is not off");
   EXPECT_EQ(problem_of(address + "containment.landlock='required'"),
-            "f: `servers.a.containment` is for a server that is a `command`");
-  EXPECT_EQ(problem_of(address + "env={A='1'}"), "f: `servers.a.env` is for a server that is a `command`");
+            "f: `servers.a.containment` is allowed only for a server with a `command`");
+  EXPECT_EQ(problem_of(address + "env={A='1'}"),
+            "f: `servers.a.env` is allowed only for a server with a `command`");
   EXPECT_EQ(problem_of(program + "headers={A='1'}"),
-            "f: `servers.a.headers` is for a server that has a `url`");
+            "f: `servers.a.headers` is allowed only for a server with a `url`");
 }
 
-TEST(GatewayConfig, AnAddressThatIsNoneIsNamed) {
+TEST(GatewayConfigTest, InvalidUrlIsRejected) {
   EXPECT_EQ(problem_of("[servers.a]\nurl='htp://h'").substr(0, 40),
             "f: `servers.a.url` cannot be used: `htp:");
   EXPECT_EQ(problem_of("[servers.a]\nurl='http://'"),
             "f: `servers.a.url` cannot be used: `http://` is not a URL: the host is missing");
 }
 
-TEST(GatewayConfig, ProblemsOfJsonHaveALineToo) {
+TEST(GatewayConfigTest, JsonErrorsHaveLineNumber) {
   EXPECT_EQ(problem_of("{\r\n\"mcpServers\": {\r\n  \"a\": x\r\n}}"),
             "f:3: unexpected character 'x' at byte 27");
   EXPECT_EQ(problem_of("{ /* what\nis\nthis */ ?"), "f:3: unexpected character '?' at byte 21");
   EXPECT_EQ(problem_of(R"({"theme":"dark"})"), "f: the file has no `mcpServers`");
 }
 
-TEST(GatewayConfig, JsonAsEditorsWriteIt) {
+TEST(GatewayConfigTest, JsonWithCommentsAndTrailingCommasIsRead) {
   const Result<Config> config = parse_config(
       "\xEF\xBB\xBF"
       R"(// my servers
@@ -207,14 +208,14 @@ TEST(GatewayConfig, JsonAsEditorsWriteIt) {
       "f");
   ASSERT_TRUE(config) << config.error().to_string();
   ASSERT_EQ(config->servers.size(), 2U);
-  const auto& process = std::get<pool::Program>(config->servers[0].reach);
+  const auto& process = std::get<pool::Program>(config->servers[0].transport);
   EXPECT_EQ(process.command, "//x");
   EXPECT_EQ(process.args, std::vector<std::string>({"/*", "\",]"}));
   EXPECT_EQ(process.env, (std::map<std::string, std::string>{{"ON", "true"}, {"PORT", "8080"}}));
   EXPECT_FALSE(parse_config(R"({"mcpServers":{}} /* open)", "f"));
 }
 
-TEST(GatewayConfig, TheFileOfAnEditorThatCallsThemServers) {
+TEST(GatewayConfigTest, EditorJsonWithServersKeyIsRead) {
   const Result<Config> config = parse_config(
       R"({"inputs":[],"servers":{"a":{"type":"stdio","command":"x"},"b":{"type":"sse","url":"http://h/sse"}}})",
       "f");
@@ -222,7 +223,7 @@ TEST(GatewayConfig, TheFileOfAnEditorThatCallsThemServers) {
   EXPECT_EQ(config->servers.size(), 2U);
 }
 
-TEST(GatewayConfig, ServersThatAreSwitchedOffNeedNotBeWhole) {
+TEST(GatewayConfigTest, DisabledServersMayBeIncomplete) {
   ::unsetenv("FAIRLEAD_TEST_UNSET");
   const Result<Config> desktop = parse_config(
       R"({"mcpServers":{"a":{"disabled":true,"url":"http://h","headers":{"A":"${FAIRLEAD_TEST_UNSET}"}},"b":{"disabled":true}}})",
@@ -233,7 +234,7 @@ TEST(GatewayConfig, ServersThatAreSwitchedOffNeedNotBeWhole) {
             "");
 }
 
-TEST(GatewayConfig, NamesOfADesktopClientAreMadeUsable) {
+TEST(GatewayConfigTest, DesktopClientNamesAreSanitized) {
   const Result<Config> config = parse_config(
       R"({"mcpServers":{"日本":{"command":"x"},"@a/b.c":{"command":"x"},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_b":{"command":"x"}}})",
       "f");
@@ -243,8 +244,8 @@ TEST(GatewayConfig, NamesOfADesktopClientAreMadeUsable) {
   EXPECT_EQ(config->servers[2].name, std::string(31, 'a'));
 }
 
-// How connecting to the only server of a file fails.
-Error connecting_fails(const std::string& text) {
+// Returns the error of connecting to server `a` of a file.
+Error connection_error(const std::string& text) {
   const Result<Config> config = parse_config(text, "f");
   EXPECT_TRUE(config) << config.error().to_string();
   Loop loop;
@@ -255,7 +256,7 @@ Error connecting_fails(const std::string& text) {
   return started ? Error(ErrorKind::validation, "it is connected") : started.error();
 }
 
-TEST(GatewayConfig, AVariableThatIsNotSetFailsItsServerAndNotTheFile) {
+TEST(GatewayConfigTest, UnresolvedReferenceFailsServerInsteadOfFile) {
   ::unsetenv("FAIRLEAD_TEST_UNSET");
   const std::pair<std::string, std::string> cases[] = {
       {"url='http://h'\nheaders={Authorization='Bearer ${FAIRLEAD_TEST_UNSET}'}",
@@ -271,29 +272,28 @@ TEST(GatewayConfig, AVariableThatIsNotSetFailsItsServerAndNotTheFile) {
       {"command='true'\nenv={KEY='${env:FAIRLEAD_TEST_UNSET}'}",
        "server a: `env.KEY` cannot be resolved: the environment variable FAIRLEAD_TEST_UNSET is not set"},
       {"command='true'\nenv={KEY='${secret:github}'}",
-       "server a: `env.KEY` cannot be resolved: there is no secret store to look github up in; use "
-       "${env:NAME} "
-       "or ${file:/path}"},
+       "server a: `env.KEY` cannot be resolved: no secret store is configured for ${secret:github}; use "
+       "${env:NAME} or ${file:/path}"},
       {"command='true'\nargs=['${input:key}']",
        "server a: `args[0]` cannot be resolved: `${input:key` is not a reference: ${NAME}, ${NAME:-default}, "
        "${secret:NAME} or ${file:/path}; write $$ for a dollar"}};
   for (const auto& [keys, message] : cases) {
-    const Error error = connecting_fails("[servers.a]\n" + keys);
+    const Error error = connection_error("[servers.a]\n" + keys);
     EXPECT_EQ(error.kind(), ErrorKind::connection_failed);
     EXPECT_EQ(error.message(), message);
-    EXPECT_EQ(error.detail().code, failure::secret_unavailable);
+    EXPECT_EQ(error.detail().failure_code, failure::secret_unavailable);
     EXPECT_EQ(error.detail().remedy, remedy_for(failure::secret_unavailable));
   }
 }
 
-TEST(GatewayConfig, AValueThatMakesTheUrlUnusableIsNotShown) {
+TEST(GatewayConfigTest, ErrorOfInvalidUrlDoesNotContainResolvedValue) {
   ::setenv("FAIRLEAD_TEST_KEY", "hush \r\n hush", 1);
-  const Error error = connecting_fails("[servers.a]\nurl='http://h/?key=${FAIRLEAD_TEST_KEY}'");
+  const Error error = connection_error("[servers.a]\nurl='http://h/?key=${FAIRLEAD_TEST_KEY}'");
   EXPECT_EQ(error.to_string().find("hush"), std::string::npos) << error.to_string();
   ::unsetenv("FAIRLEAD_TEST_KEY");
 }
 
-TEST(GatewayConfig, PerUserIsRefusedUnlessClientsAreAuthenticated) {
+TEST(GatewayConfigTest, PerUserIsRejectedWithoutAuthentication) {
   const std::string text = "[servers.a]\ncommand='x'\nsharing='per_user'";
   EXPECT_EQ(
       problem_of(text),
@@ -305,7 +305,7 @@ TEST(GatewayConfig, PerUserIsRefusedUnlessClientsAreAuthenticated) {
   EXPECT_EQ(problem_of(text + "\nenabled=false"), "");
 }
 
-TEST(GatewayConfig, AServerWrittenAsTomlIsReadBackTheSame) {
+TEST(GatewayConfigTest, ServerSurvivesTomlRoundTrip) {
   pool::ServerSpec spec;
   spec.name = "files";
   pool::Program program;
@@ -315,20 +315,20 @@ TEST(GatewayConfig, AServerWrittenAsTomlIsReadBackTheSame) {
   program.containment.memory_max = 512u << 20;
   program.containment.landlock = Requirement::best_effort;
   program.containment.files.read = {"/srv"};
-  spec.reach = program;
+  spec.transport = program;
   spec.restart.factor = 2.5;
   spec.clocks.idle = std::chrono::milliseconds(1500);
   spec.keep_running = true;
   const Result<Config> program_read = parse_config(to_toml(spec), "f");
   ASSERT_TRUE(program_read) << program_read.error().message() << "\n" << to_toml(spec);
   EXPECT_EQ(program_read->servers, std::vector{spec}) << to_toml(spec);
-  spec.reach = pool::Address{"https://h/mcp?k=${KEY}", {{"X-Key", "${file:/run/key}"}}};
+  spec.transport = pool::Address{"https://h/mcp?k=${KEY}", {{"X-Key", "${file:/run/key}"}}};
   const Result<Config> address_read = parse_config(to_toml(spec), "f");
   ASSERT_TRUE(address_read) << address_read.error().message() << "\n" << to_toml(spec);
   EXPECT_EQ(address_read->servers, std::vector{spec}) << to_toml(spec);
 }
 
-TEST(GatewayConfig, ToolsThatCrashHaveKeysOfTheirOwn) {
+TEST(GatewayConfigTest, ToolCrashKeysAreRead) {
   const Result<Config> config = parse_config(
       "[servers.a]\ncommand='x'\nrestart.tool_crash_after=7\nrestart.tool_crash_pause='5s'", "f");
   ASSERT_TRUE(config) << config.error().to_string();
@@ -336,7 +336,7 @@ TEST(GatewayConfig, ToolsThatCrashHaveKeysOfTheirOwn) {
   EXPECT_EQ(config->servers.at(0).restart.tool_crash_pause, std::chrono::seconds(5));
 }
 
-TEST(GatewayConfig, MalformedTomlThatTheParserAssertsAgainstIsAnError) {
+TEST(GatewayConfigTest, MalformedTomlThatViolatesParserAssertionIsRejected) {
   for (const char* text :
        {"[[[", "[[", "[.", "a = [[[", "= 1", "[a\n[[b]", "\"", "a = \"\\u", "[\xff", "\xcf\xba,\xcf\xba:"})
     EXPECT_NE(problem_of(text), "") << text;
@@ -350,7 +350,7 @@ std::string repeated(std::string_view piece, std::size_t times) {
   return text;
 }
 
-TEST(GatewayConfig, NestingBeyondMaxConfigDepthIsRefusedWithItsLine) {
+TEST(GatewayConfigTest, NestingBeyondMaxConfigDepthIsRejectedWithLine) {
   const std::string problem = "nests deeper than max_config_depth (64)";
   for (const std::size_t levels : {65u, 3'000u, 100'000u}) {
     const std::string parts = repeated("a.", levels - 1);
@@ -365,7 +365,7 @@ TEST(GatewayConfig, NestingBeyondMaxConfigDepthIsRefusedWithItsLine) {
   EXPECT_EQ(problem_of("x = {" + half + ".x = [{" + half + " = 1}]}"), "f:1: " + problem);
 }
 
-TEST(GatewayConfig, NestingAsDeepAsMaxConfigDepthIsRead) {
+TEST(GatewayConfigTest, NestingOfMaxConfigDepthIsRead) {
   const std::string half = repeated("a.", 31) + "a";
   for (const std::string& text :
        {"[" + half + "." + half + "]\n", "a = " + repeated("[", 64) + repeated("]", 64),
@@ -373,7 +373,7 @@ TEST(GatewayConfig, NestingAsDeepAsMaxConfigDepthIsRead) {
     EXPECT_EQ(problem_of(text), "f: unknown key `a`") << text;
 }
 
-TEST(GatewayConfig, StringsCommentsAndSiblingsDoNotNest) {
+TEST(GatewayConfigTest, StringsCommentsAndSiblingsDoNotCountAsNesting) {
   const std::string many = repeated("[.{", 100);
   for (const std::string& text :
        {"a = \"\\\"" + many + "\"", "a = '" + many + "'", "a = \"\"\"\n\"" + many + "\\\"\"\"\"\"",
@@ -382,7 +382,7 @@ TEST(GatewayConfig, StringsCommentsAndSiblingsDoNotNest) {
     EXPECT_EQ(problem_of(text), "f: unknown key `a`") << text;
 }
 
-TEST(GatewayConfig, FileBeyondMaxConfigBytesIsRefused) {
+TEST(GatewayConfigTest, FileBeyondMaxConfigBytesIsRejected) {
   const std::string problem = "has more than max_config_bytes (1048576)";
   EXPECT_EQ(problem_of(std::string(1'048'576, '\n')), "");
   EXPECT_EQ(problem_of(std::string(1'048'577, '\n')), "f: " + problem);
@@ -394,7 +394,7 @@ TEST(GatewayConfig, FileBeyondMaxConfigBytesIsRefused) {
   EXPECT_EQ(large.error().message(), "cannot read `" + (directory / "large") + "`: it " + problem);
 }
 
-TEST(GatewayConfig, ListsAndMapsBeyondMaxConfigEntriesAreRefused) {
+TEST(GatewayConfigTest, ListsAndMapsBeyondMaxConfigEntriesAreRejected) {
   const auto args = [](int count) {
     std::string text = "[servers.a]\ncommand = 'x'\nargs = [";
     for (int i = 0; i < count; ++i) text += "'',";
@@ -407,7 +407,7 @@ TEST(GatewayConfig, ListsAndMapsBeyondMaxConfigEntriesAreRefused) {
   EXPECT_EQ(problem_of(env), "f: `servers.a.env` has more than max_config_entries (10000) entries");
 }
 
-TEST(GatewayConfig, ServerBeyondMaxReferencesIsRefused) {
+TEST(GatewayConfigTest, ServerBeyondMaxReferencesIsRejected) {
   const auto server = [](int count) {
     std::string text = "[servers.a]\ncommand = 'x'\nenv = { K = '${A}' }\nargs = ['";
     for (int i = 1; i < count; ++i) text += "${A}";
@@ -417,7 +417,7 @@ TEST(GatewayConfig, ServerBeyondMaxReferencesIsRefused) {
   EXPECT_EQ(problem_of(server(1001)), "f: `servers.a` has more than max_references (1000) references");
 }
 
-TEST(GatewayConfig, LongKeysAreShortenedInMessages) {
+TEST(GatewayConfigTest, LongKeysAreShortenedInMessages) {
   const std::string key(100'000, 'k');
   for (const std::string& text :
        {key + " = 1", "[servers." + key + "]\ncommand = 'x'",
@@ -431,8 +431,8 @@ TEST(GatewayConfig, LongKeysAreShortenedInMessages) {
             "f: unknown key `" + std::string(99, 'k') + "...`");
 }
 
-// Each is as large as a file may be.
-TEST(GatewayConfig, NoFileHoldsTheLoop) {
+// Each text is as large as a file may be.
+TEST(GatewayConfigTest, LargestFilesDoNotBlockLoop) {
   constexpr std::size_t kLargest = test::kTurnFactor == 1 ? 1u << 20 : 64u << 10;
   const auto filled = [](const std::string& text, std::string_view piece) {
     return text + repeated(piece, (kLargest - text.size()) / piece.size());
@@ -448,14 +448,14 @@ TEST(GatewayConfig, NoFileHoldsTheLoop) {
   test::expect_short_turns(loop);
 }
 
-TEST(GatewayConfig, Durations) {
+TEST(GatewayConfigTest, DurationsAreParsed) {
   EXPECT_EQ(*parse_duration("250ms"), std::chrono::milliseconds(250));
   EXPECT_EQ(*parse_duration("1.5h"), std::chrono::minutes(90));
   EXPECT_EQ(*parse_duration("7"), std::chrono::seconds(7));
   for (const char* bad : {"", "s", "-1s", "1d", "1e30h", "nan"}) EXPECT_FALSE(parse_duration(bad)) << bad;
 }
 
-TEST(GatewayConfig, AFileThatIsNotThereIsNamed) {
+TEST(GatewayConfigTest, UnreadableFileIsNamed) {
   const Result<Config> config = load_config("/no/such/file");
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().message(), "cannot read `/no/such/file`: No such file or directory");
@@ -467,7 +467,7 @@ TEST(GatewayConfig, AFileThatIsNotThereIsNamed) {
   EXPECT_EQ(endless.error().message(), "cannot read `/dev/zero`: it is a device, not a regular file");
 }
 
-TEST(GatewayConfig, SocketModeThatIsNoFileModeIsNamed) {
+TEST(GatewayConfigTest, InvalidSocketModeIsRejected) {
   for (const std::string mode : {"rw", "0999", "7777", "06 0"}) {
     EXPECT_NE(problem_of("socket_mode = \"" + mode + "\"").find("socket_mode"), std::string::npos) << mode;
   }

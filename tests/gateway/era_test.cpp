@@ -1,4 +1,4 @@
-// A server that comes back in another era: what is sent to it is encoded for the connection it goes out on.
+// A server that reconnects in another era: requests are encoded for the connection they are sent on.
 #include "gateway/harness.hpp"
 
 namespace fairlead::gateway {
@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::string_view kVersionKey = "io.modelcontextprotocol/protocolVersion";
 
-// Speaks one era and answers a call with that in which it was made.
+// Methods of a server of one era, whose tool returns the era of the server and of the request.
 std::shared_ptr<const Methods> methods_of(bool modern) {
   auto methods = std::make_shared<Methods>();
   methods->on("initialize", [modern](const Request& request) -> Answer {
@@ -24,7 +24,7 @@ std::shared_ptr<const Methods> methods_of(bool modern) {
         R"({"resultType":"complete","tools":[{"name":"era","inputSchema":{"type":"object"}}],"ttlMs":0,"cacheScope":"private"})");
   });
   methods->on("tools/call", [modern](const Request& request) -> Answer {
-    const bool enveloped = !request.args()["_meta"][kVersionKey].absent();
+    const bool enveloped = !request.params_view()["_meta"][kVersionKey].absent();
     const std::string text = std::string(modern ? "modern" : "legacy") + " server, " +
                              (enveloped ? "modern" : "legacy") + " request";
     return raw(std::string(modern ? R"({"resultType":"complete",)" : "{") +
@@ -38,7 +38,7 @@ std::shared_ptr<const Methods> methods_of(bool modern) {
 class EraTest : public GatewayTest {
  protected:
   std::vector<std::shared_ptr<Peer>> connections;  // to the server, in order
-  std::vector<bool> eras;                          // of each; true: modern
+  std::vector<bool> eras;                          // of each connection; true: modern
 
   static Task<ConnectResult> open_era(EraTest* self, Loop* on) {
     auto [near_end, far_end] = make_channel(*on, *on);
@@ -52,26 +52,27 @@ class EraTest : public GatewayTest {
     spec.name = "s";
     spec.sharing = Sharing::shared;
     spec.restart.initial = 1ms;
-    spec.reach = pool::NamedConnector{"changing"};
-    config.connectors["changing"] = [this](Loop& on, ConnectOptions) { return open_era(this, &on); };
+    spec.transport = pool::ConnectorName{"changing"};
+    config.connectors["changing"] = [this](Loop& on, StreamConnectOptions) { return open_era(this, &on); };
     config.servers.push_back(spec);
   }
 };
 
-TEST_F(EraTest, ServerThatComesBackInAnotherEraGetsRequestsOfThatEra) {
+TEST_F(EraTest, ServerThatReconnectsInOtherEraReceivesRequestsOfThatEra) {
   for (const bool first : {false, true}) {
-    for (const mcp::Revision client_era : {mcp::kNewestLegacy, mcp::kNewest}) {
+    for (const mcp::Revision client_era : {mcp::kNewestLegacyRevision, mcp::kNewestRevision}) {
       SCOPED_TRACE(std::string(first ? "modern" : "legacy") + " first, client of " +
                    std::string(to_string(client_era)));
       add_changing({first, !first});
-      const auto client = enter(client_era);
+      const auto client = connect_client(client_era);
       const std::string before = first ? "modern" : "legacy";
       const std::string after = first ? "legacy" : "modern";
       EXPECT_EQ(call(client, "s__era"), before + " server, " + before + " request");
       connections.back()->close();
-      ASSERT_TRUE(comes_true([&] { return gateway->pool().status().front().state != pool::State::ready; }));
+      ASSERT_TRUE(
+          wait_until([&] { return gateway->pool().status().front().state != pool::UpstreamState::ready; }));
       EXPECT_EQ(call(client, "s__era"), after + " server, " + after + " request");
-      leave(client);
+      disconnect(client);
       clients.clear();
       loop.block_on(gateway->shutdown(0ms));
       gateway = nullptr;

@@ -1,5 +1,5 @@
-// A gateway behind its listener: routes, authentication, health, what failures tell, and the order of the
-// end.
+// A gateway behind its listener: routes, authentication, health, failure details, and the order of the
+// shutdown.
 #include "fairlead/gateway/gateway_server.hpp"
 
 #include <time.h>
@@ -52,11 +52,11 @@ class GatewayServerTest : public GatewayTest {
     options.authenticator = std::move(tokens);
   }
   void start() {
-    Result<std::shared_ptr<GatewayServer>> made = GatewayServer::listen(loop, config, options);
-    ASSERT_TRUE(made) << made.error().to_string();
-    server = *made;
+    Result<std::shared_ptr<GatewayServer>> listening = GatewayServer::listen(loop, config, options);
+    ASSERT_TRUE(listening) << listening.error().to_string();
+    server = *listening;
   }
-  // Of the certificate that a new connection gets.
+  // Returns the subject of the certificate of a new connection.
   std::string certificate_subject() {
     const std::string address = server->url().substr(8, server->url().rfind('/') - 8);
     std::atomic<bool> done = false;
@@ -70,12 +70,12 @@ class GatewayServerTest : public GatewayTest {
     client.join();
     return subject;
   }
-  // A server that cannot be reached, and whose error names where it would be.
-  void add_dead(const std::string& name) {
+  // Adds a server that cannot be reached; its error contains secret details.
+  void add_unreachable(const std::string& name) {
     pool::ServerSpec spec;
     spec.name = name;
-    spec.reach = pool::NamedConnector{name};
-    config.connectors[name] = [](Loop&, ConnectOptions) { return fail(); };
+    spec.transport = pool::ConnectorName{name};
+    config.connectors[name] = [](Loop&, StreamConnectOptions) { return fail(); };
     config.servers.push_back(spec);
   }
   static Task<ConnectResult> fail() {
@@ -90,12 +90,12 @@ class GatewayServerTest : public GatewayTest {
     const std::string url = server->url();
     return url.substr(7, url.size() - 7 - 4);  // "http://…/mcp"
   }
-  // Asks from a thread of its own, while the loop runs here.
-  RawClient::Answer send(const std::string& request) {
-    RawClient::Answer answer;
+  // Sends a request from another thread while the loop runs in this one.
+  RawClient::Response send(const std::string& request) {
+    RawClient::Response answer;
     std::atomic<bool> done = false;
     std::thread client([&, at = address()] {
-      answer = RawClient(at).ask(request);
+      answer = RawClient(at).request(request);
       done = true;
       loop.post([] {});
     });
@@ -103,7 +103,7 @@ class GatewayServerTest : public GatewayTest {
     client.join();
     return answer;
   }
-  RawClient::Answer get(const std::string& path, const std::string& token = "") {
+  RawClient::Response get(const std::string& path, const std::string& token = "") {
     return send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + credentials(token) +
                 "\r\n");
   }
@@ -123,9 +123,9 @@ class GatewayServerTest : public GatewayTest {
   static std::string credentials(const std::string& token) {
     return token.empty() ? "" : "Authorization: Bearer " + token + "\r\n";
   }
-  // /health once its status is `status`.
-  RawClient::Answer health_when(const std::string& status, const std::string& token = "") {
-    RawClient::Answer answer = get("/health", token);
+  // Polls /health until its status is `status`.
+  RawClient::Response health_when(const std::string& status, const std::string& token = "") {
+    RawClient::Response answer = get("/health", token);
     const auto until = Clock::now() + 10s;
     while (Clock::now() < until && answer.body.find(R"({"status":")" + status + "\"") == std::string::npos)
       answer = get("/health", token);
@@ -134,25 +134,25 @@ class GatewayServerTest : public GatewayTest {
   }
 };
 
-bool tells_details(const std::string& text) {
+bool has_details(const std::string& text) {
   return text.find(kSecretAddress) != std::string::npos || text.find("/opt/secret") != std::string::npos ||
          text.find("a line of stderr") != std::string::npos;
 }
 
 // ---- listening -------------------------------------------------------------------------------------------
 
-TEST_F(GatewayServerTest, AddressBeyondThisMachineIsRefusedWithoutAuthentication) {
+TEST_F(GatewayServerTest, NonLocalAddressIsRejectedWithoutAuthentication) {
   add("s", Sharing::shared);
   config.listen = "0.0.0.0:0";
   const auto refused = GatewayServer::listen(loop, config, options);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind(), ErrorKind::validation);
-  EXPECT_TRUE(servers["s"]->empty()) << "nothing is started";
+  EXPECT_TRUE(servers["s"]->empty()) << "no server is started";
   authenticate();
   start();
 }
 
-TEST_F(GatewayServerTest, NothingIsStartedWhereItCannotListen) {
+TEST_F(GatewayServerTest, NoServerIsStartedWhenListenFails) {
   add("s", Sharing::shared);
   start();
   const std::size_t instances = servers["s"]->size();
@@ -161,7 +161,7 @@ TEST_F(GatewayServerTest, NothingIsStartedWhereItCannotListen) {
   EXPECT_EQ(servers["s"]->size(), instances);
 }
 
-TEST_F(GatewayServerTest, EveryRouteAsksTheAuthenticator) {
+TEST_F(GatewayServerTest, EveryRouteRequiresAuthentication) {
   add("s", Sharing::shared);
   authenticate();
   start();
@@ -175,8 +175,8 @@ TEST_F(GatewayServerTest, EveryRouteAsksTheAuthenticator) {
 
 // ---- health ----------------------------------------------------------------------------------------------
 
-// Containment that is wanted, and that a directory which is no cgroup cannot give.
-TEST_F(GatewayServerTest, HealthNamesContainmentThatIsConfiguredAndNotInForce) {
+// The configured cgroup parent is not a cgroup, so its measures cannot be applied.
+TEST_F(GatewayServerTest, HealthNamesContainmentMeasuresThatAreNotInForce) {
   const test::TempDir plain;
   pool::ServerSpec spec;
   spec.name = "contained";
@@ -184,7 +184,7 @@ TEST_F(GatewayServerTest, HealthNamesContainmentThatIsConfiguredAndNotInForce) {
   program.command = std::string(FAIRLEAD_FIXTURE_DIR) + "/mcp_server";
   program.containment.cgroup_parent = plain / "none";
   program.containment.memory_max = 1u << 30;
-  spec.reach = program;
+  spec.transport = program;
   config.servers.push_back(spec);
   config.failure_details = FailureDetails::administrators;
   authenticate();
@@ -193,7 +193,7 @@ TEST_F(GatewayServerTest, HealthNamesContainmentThatIsConfiguredAndNotInForce) {
     const std::string health = health_when("ok", token).body;
     return std::string(json::View(health)["servers"][0]["missingContainment"].text());
   };
-  ASSERT_TRUE(comes_true([&] {
+  ASSERT_TRUE(wait_until([&] {
     const json::Raw health = server->gateway().health();
     return json::View(health)["counts"]["servers"]["ready"].as_int() == 1;
   }));
@@ -205,26 +205,26 @@ TEST_F(GatewayServerTest, HealthNamesContainmentThatIsConfiguredAndNotInForce) {
       << missing(kAdminToken);
 }
 
-TEST_F(GatewayServerTest, HealthOfManyServersIsAnsweredWholeAlthoughOtherClientsGoAway) {
+TEST_F(GatewayServerTest, HealthReportIsCompleteWhenOtherClientsDisconnect) {
   constexpr std::size_t kCount = 1000;
   for (std::size_t i = 0; i < kCount; ++i) {
-    add_dead("s" + std::to_string(i));
+    add_unreachable("s" + std::to_string(i));
     config.servers.back().enabled = false;
   }
   start();
-  std::atomic<bool> gone = false;
-  std::thread leaving([&, at = address()] {
+  std::atomic<bool> disconnected = false;
+  std::thread disconnecting([&, at = address()] {
     for (int i = 0; i < 5; ++i) RawClient(at).send("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    gone = true;
+    disconnected = true;
     loop.post([] {});
   });
-  loop.run_until([&] { return gone.load(); });
-  leaving.join();
-  const RawClient::Answer answer = get("/health");
+  loop.run_until([&] { return disconnected.load(); });
+  disconnecting.join();
+  const RawClient::Response answer = get("/health");
   EXPECT_EQ(json::View(answer.body)["servers"].size(), kCount) << answer.status;
 }
 
-TEST_F(GatewayServerTest, HealthCountsWhatThereIs) {
+TEST_F(GatewayServerTest, HealthReportsCountsAndVersion) {
   add("s", Sharing::shared);
   start();
   EXPECT_NE(call_tool("s__which").find(R"("text":"0")"), std::string::npos);
@@ -240,31 +240,31 @@ TEST_F(GatewayServerTest, HealthCountsWhatThereIs) {
   EXPECT_EQ(health["counts"]["calls"].as_int(), 0);
 }
 
-TEST_F(GatewayServerTest, HealthIsDegradedWhenOneServerIsDead) {
+TEST_F(GatewayServerTest, HealthIsDegradedWhenOneServerHasFailed) {
   add("s", Sharing::shared);
-  add_dead("dead");
+  add_unreachable("dead");
   start();
   const auto answer = health_when("degraded");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(json::View(answer.body)["counts"]["servers"]["failed"].as_int(), 1);
 }
 
-TEST_F(GatewayServerTest, HealthIsFailedWith503WhenAllServersAreDead) {
-  add_dead("dead");
-  add_dead("dead-too");
+TEST_F(GatewayServerTest, HealthIsFailedWith503WhenAllServersHaveFailed) {
+  add_unreachable("dead");
+  add_unreachable("dead-too");
   start();
   EXPECT_EQ(health_when("failed").status, 503);
 }
 
-TEST_F(GatewayServerTest, HealthIsDegradedWhenAllToolsAreDropped) {
+TEST_F(GatewayServerTest, HealthIsDegradedWhenAllToolsAreRejected) {
   add("s", Sharing::shared);
-  auto scripted = std::make_shared<Scripted>(loop);
+  auto scripted = std::make_shared<ScriptedServer>(loop);
   scripted->results = {{"tools/list", R"({"tools":[{"name":"no schema"}]})"},
                        {"prompts/list", R"({"prompts":[]})"}};
-  furnish = [&](Instance& instance) { instance.server.backend(scripted); };
+  customize = [&](Instance& instance) { instance.server.backend(scripted); };
   start();
   const auto answer = health_when("degraded");
-  EXPECT_NE(answer.body.find("none of its 1 tools can be offered"), std::string::npos) << answer.body;
+  EXPECT_NE(answer.body.find("none of its 1 tools is valid"), std::string::npos) << answer.body;
   EXPECT_NE(answer.body.find(R"("healthy":false)"), std::string::npos) << answer.body;
 }
 
@@ -273,50 +273,50 @@ TEST_F(GatewayServerTest, HealthIsOkWithoutServers) {
   EXPECT_EQ(health_when("ok").status, 200);
 }
 
-// ---- what failures tell ----------------------------------------------------------------------------------
+// ---- failure details -------------------------------------------------------------------------------------
 
-TEST_F(GatewayServerTest, FailuresTellEveryoneOnLoopbackWithoutAuthentication) {
-  add_dead("dead");
+TEST_F(GatewayServerTest, FailureDetailsAreShownOnLoopbackWithoutAuthentication) {
+  add_unreachable("dead");
   start();
-  EXPECT_TRUE(tells_details(call_tool("dead__x")));
-  EXPECT_TRUE(tells_details(health_when("failed").body));
+  EXPECT_TRUE(has_details(call_tool("dead__x")));
+  EXPECT_TRUE(has_details(health_when("failed").body));
 }
 
-TEST_F(GatewayServerTest, FailuresTellNobodyOnLoopbackWhenSwitchedOff) {
+TEST_F(GatewayServerTest, FailureDetailsAreHiddenOnLoopbackWhenConfigured) {
   config.failure_details = FailureDetails::administrators;
-  add_dead("dead");
+  add_unreachable("dead");
   start();
   const std::string answer = call_tool("dead__x");
-  EXPECT_FALSE(tells_details(answer)) << answer;
+  EXPECT_FALSE(has_details(answer)) << answer;
   EXPECT_NE(answer.find("it could not be reached"), std::string::npos) << answer;
   EXPECT_NE(answer.find(R"("code":"connection_failed")"), std::string::npos) << answer;
   EXPECT_NE(answer.find(R"("remedy":")"), std::string::npos) << answer;
   const std::string health = health_when("failed").body;
-  EXPECT_FALSE(tells_details(health)) << health;
+  EXPECT_FALSE(has_details(health)) << health;
   EXPECT_NE(health.find(R"("lastErrorCode":"connection_failed")"), std::string::npos) << health;
 }
 
-TEST_F(GatewayServerTest, FailuresTellOnlyAdministratorsWithAuthentication) {
+TEST_F(GatewayServerTest, FailureDetailsAreShownToAdministratorsOnlyWithAuthentication) {
   authenticate();
-  add_dead("dead");
+  add_unreachable("dead");
   start();
-  EXPECT_FALSE(tells_details(call_tool("dead__x", kUserToken)));
-  EXPECT_TRUE(tells_details(call_tool("dead__x", kAdminToken)));
-  EXPECT_FALSE(tells_details(health_when("failed", kUserToken).body));
-  EXPECT_TRUE(tells_details(health_when("failed", kAdminToken).body));
+  EXPECT_FALSE(has_details(call_tool("dead__x", kUserToken)));
+  EXPECT_TRUE(has_details(call_tool("dead__x", kAdminToken)));
+  EXPECT_FALSE(has_details(health_when("failed", kUserToken).body));
+  EXPECT_TRUE(has_details(health_when("failed", kAdminToken).body));
 }
 
-TEST_F(GatewayServerTest, FailuresTellEveryoneWithAuthenticationWhenConfigured) {
+TEST_F(GatewayServerTest, FailureDetailsAreShownToEveryoneWhenConfigured) {
   authenticate();
   config.failure_details = FailureDetails::everyone;
-  add_dead("dead");
+  add_unreachable("dead");
   start();
-  EXPECT_TRUE(tells_details(call_tool("dead__x", kUserToken)));
+  EXPECT_TRUE(has_details(call_tool("dead__x", kUserToken)));
 }
 
-// ---- the end ---------------------------------------------------------------------------------------------
+// ---- shutdown --------------------------------------------------------------------------------------------
 
-TEST_F(GatewayServerTest, CallUnderWayIsAnsweredBeforeTheConnectionsEnd) {
+TEST_F(GatewayServerTest, CallInProgressIsAnsweredBeforeConnectionsClose) {
   add("s", Sharing::shared);
   config.drain_grace = 50ms;
   start();
@@ -329,7 +329,7 @@ TEST_F(GatewayServerTest, CallUnderWayIsAnsweredBeforeTheConnectionsEnd) {
   std::thread client([&, at = address()] {
     answer =
         RawClient(at)
-            .ask(
+            .request(
                 "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n"
                 "Content-Type: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\n"
                 "Mcp-Method: tools/call\r\nMcp-Name: s__wait\r\nContent-Length: " +
@@ -346,8 +346,8 @@ TEST_F(GatewayServerTest, CallUnderWayIsAnsweredBeforeTheConnectionsEnd) {
   EXPECT_NE(answer.find(R"("code":"draining")"), std::string::npos) << answer;
 }
 
-// So many sessions that they end in slices.
-TEST_F(GatewayServerTest, SecondStopEndsCallsAtOnceAlsoWithManySessions) {
+// Opens so many sessions that they are ended in several slices.
+TEST_F(GatewayServerTest, SecondStopEndsCallsAtOnceWithManySessions) {
   add("s", Sharing::shared);
   config.drain_grace = 1h;
   start();
@@ -358,13 +358,13 @@ TEST_F(GatewayServerTest, SecondStopEndsCallsAtOnceAlsoWithManySessions) {
   std::thread client([&, at = address()] {
     RawClient sessions(at);
     for (int i = 0; i < 600; ++i) {
-      sessions.ask(
+      sessions.request(
           "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n"
           "Content-Type: application/json\r\nContent-Length: " +
           std::to_string(body.size()) + "\r\n\r\n" + body);
     }
     step = 1;
-    RawClient(at).ask(call_request("s__wait"));
+    RawClient(at).request(call_request("s__wait"));
     step = 2;
     loop.post([] {});
   });
@@ -374,24 +374,24 @@ TEST_F(GatewayServerTest, SecondStopEndsCallsAtOnceAlsoWithManySessions) {
     EXPECT_TRUE(server->gateway().health().text().starts_with(R"({"status":"draining")"));
     server->stop();
   });
-  EXPECT_TRUE(comes_true([&] { return server->stopped().is_set() && step == 2; }));
+  EXPECT_TRUE(wait_until([&] { return server->stopped().is_set() && step == 2; }));
   client.join();
 }
 
-TEST_F(GatewayServerTest, CallOverTheShareOfItsClientOfWaitingCallsIsRefusedByName) {
+TEST_F(GatewayServerTest, CallOverMaxClientWaitingCallsIsRejected) {
   add("s", Sharing::shared);
   config.servers.back().max_calls = 1;
   config.limits.max_client_waiting_calls = 0;
   config.drain_grace = 50ms;
   start();
-  // A call to a server that has not listed waits, too.
-  ASSERT_TRUE(comes_true([&] {
+  // A call made before the lists are fetched would be rejected because it waits for them.
+  ASSERT_TRUE(wait_until([&] {
     const json::Raw health = server->gateway().health();
     return json::View(health)["counts"]["tools"].as_int().value_or(0) > 0;
   }));
   std::atomic<bool> done = false;
   std::thread client([&, at = address()] {
-    RawClient(at).ask(call_request("s__wait"));
+    RawClient(at).request(call_request("s__wait"));
     done = true;
     loop.post([] {});
   });
@@ -403,18 +403,18 @@ TEST_F(GatewayServerTest, CallOverTheShareOfItsClientOfWaitingCallsIsRefusedByNa
   client.join();
 }
 
-TEST_F(GatewayServerTest, ServerOfOneConnectionStopsWhenItEnds) {
+TEST_F(GatewayServerTest, ServerOfOneConnectionStopsWhenConnectionEnds) {
   add("s", Sharing::shared);
   auto [near_end, far_end] = make_channel(loop, loop);
-  auto made = GatewayServer::serve(loop, config, far_end, Principal::local(1, "stdio"), options);
-  ASSERT_TRUE(made);
-  server = *made;
+  auto serving = GatewayServer::serve(loop, config, far_end, Principal::local(1, "stdio"), options);
+  ASSERT_TRUE(serving);
+  server = *serving;
   EXPECT_EQ(server->url(), "");
   near_end->close();
   loop.run_until([&] { return server->stopped().is_set(); });
 }
 
-TEST_F(GatewayServerTest, ReloadNamesTheKeysThatNeedARestart) {
+TEST_F(GatewayServerTest, ReloadReturnsKeysThatNeedRestart) {
   add("s", Sharing::shared);
   start();
   Config next = config;
@@ -425,7 +425,7 @@ TEST_F(GatewayServerTest, ReloadNamesTheKeysThatNeedARestart) {
   EXPECT_EQ(*restart, "drain_grace, failure_details");
 }
 
-TEST_F(GatewayServerTest, WhatHoldsTheLoopIsInTheLog) {
+TEST_F(GatewayServerTest, SlowTurnIsLogged) {
   std::string logged;
   options.log = Log(LogLevel::warning, LogFormat::text, [&](std::string_view line) { logged += line; });
   start();
@@ -437,11 +437,11 @@ TEST_F(GatewayServerTest, WhatHoldsTheLoopIsInTheLog) {
   loop.post([&] {
     for (const auto until = cpu_ms() + 60; cpu_ms() < until;) continue;
   });
-  loop.run_until([&] { return loop.turns().slow_turns() > 0; });
+  loop.run_until([&] { return loop.turn_meter().slow_turn_count() > 0; });
   EXPECT_NE(logged.find("slow turn of the loop"), std::string::npos) << logged;
 }
 
-TEST_F(GatewayServerTest, ReloadThatFailsKeepsTheCertificate) {
+TEST_F(GatewayServerTest, FailedReloadKeepsCertificate) {
   const test::TempDir directory;
   const http::TlsFiles files = test::make_certificate(directory, "first", "IP:127.0.0.1");
   config.tls_certificate = files.certificate;

@@ -1,33 +1,33 @@
-#include "gateway/health.hpp"
+#include "gateway/health_report_builder.hpp"
 
-#include "gateway/units.hpp"
+#include "gateway/store_fixture.hpp"
 
 namespace fairlead::gateway {
 namespace {
 
 using namespace std::chrono_literals;
 
-class HealthTest : public UnitsTest {
+class HealthTest : public StoreTest {
  protected:
-  Health report(bool stopping = false, bool details = true) {
-    HealthReport report(*pool, *servers, details);
-    while (report.add_slice()) {
+  Health report(bool draining = false, bool with_details = true) {
+    HealthReportBuilder builder(*pool, *servers, with_details);
+    while (builder.add_slice()) {
     }
-    HealthFigures figures;
-    figures.sessions = 3;
-    figures.uptime = 90s;
-    figures.stopping = stopping;
-    return std::move(report).finish(figures);
+    GatewayStats stats;
+    stats.session_count = 3;
+    stats.uptime = 90s;
+    stats.gateway_draining = draining;
+    return std::move(builder).finish(stats);
   }
-  // Of the first server, its member `key`.
-  static std::string server_says(const Health& health, std::string_view key) {
+  // Returns the member `key` of the first server in the report.
+  static std::string server_member(const Health& health, std::string_view key) {
     const std::string text = health.text();
     return json::View(text)["servers"][0][key].as_string().value_or("");
   }
   static void fail(const std::shared_ptr<ServerEntry>& entry) {
-    entry->listing.attempted = true;
-    entry->listing.failure = Error(ErrorKind::spawn, "no such program");
-    entry->listing.problem = "no such program at /secret/path";
+    entry->fetch_state.attempted = true;
+    entry->fetch_state.attempt_error = Error(ErrorKind::spawn, "no such program");
+    entry->fetch_state.problem = "no such program at /secret/path";
   }
 };
 
@@ -39,13 +39,13 @@ TEST_F(HealthTest, GatewayWithoutServersIsOk) {
   EXPECT_EQ(json::View(text)["counts"]["sessions"].as_int(), 3);
 }
 
-TEST_F(HealthTest, StatusIsFailedOnlyWhenEveryEnabledServerIs) {
+TEST_F(HealthTest, StatusIsFailedOnlyWhenEveryEnabledServerFailed) {
   const auto broken = add("broken");
-  EXPECT_EQ(report().status, HealthStatus::ok) << "it is starting";
-  EXPECT_EQ(server_says(report(), "status"), "starting");
+  EXPECT_EQ(report().status, HealthStatus::ok) << "the server is starting";
+  EXPECT_EQ(server_member(report(), "status"), "starting");
   fail(broken);
   EXPECT_EQ(report().status, HealthStatus::failed);
-  list(add("works"), Kind::tools, kToolText);
+  publish_list(add("works"), ListKind::tools, kToolText);
   EXPECT_EQ(report().status, HealthStatus::degraded);
   ASSERT_TRUE(servers->disable("works"));
   EXPECT_EQ(report().status, HealthStatus::failed) << "a disabled server does not count";
@@ -53,34 +53,34 @@ TEST_F(HealthTest, StatusIsFailedOnlyWhenEveryEnabledServerIs) {
   EXPECT_EQ(report().status, HealthStatus::ok);
 }
 
-TEST_F(HealthTest, StoppingGatewayIsDrainingWhateverItsServersAre) {
+TEST_F(HealthTest, StatusIsDrainingWhileGatewayStopsForAnyServerState) {
   fail(add("broken"));
   EXPECT_EQ(report(true).status, HealthStatus::draining);
 }
 
-TEST_F(HealthTest, ServerWhoseEntriesCannotBeOfferedIsDegraded) {
-  list(add("a"), Kind::tools, R"({"name":"t","inputSchema":7})");
+TEST_F(HealthTest, ServerIsDegradedWhenAllItsEntriesAreOmitted) {
+  publish_list(add("a"), ListKind::tools, R"({"name":"t","inputSchema":7})");
   const Health health = report();
   EXPECT_EQ(health.status, HealthStatus::degraded);
-  EXPECT_EQ(server_says(health, "lists"), "none of its 1 tools can be offered (see the log)");
+  EXPECT_EQ(server_member(health, "lists"), "none of its 1 tools is valid (see the log)");
 }
 
-TEST_F(HealthTest, ProblemsAreToldInDetailOnlyToThoseWhoMayKnow) {
+TEST_F(HealthTest, ErrorTextsAreReportedOnlyWithDetails) {
   fail(add("broken"));
-  EXPECT_EQ(server_says(report(), "lists"), "no such program at /secret/path");
+  EXPECT_EQ(server_member(report(), "lists"), "no such program at /secret/path");
   const Health terse = report(false, false);
-  EXPECT_EQ(server_says(terse, "lists"), "not all of its lists could be had");
+  EXPECT_EQ(server_member(terse, "lists"), "some lists are missing");
   EXPECT_EQ(terse.text().find("/secret"), std::string::npos);
 }
 
-TEST_F(HealthTest, LongErrorOfAServerIsTruncated) {
+TEST_F(HealthTest, LongServerErrorIsTruncated) {
   const auto broken = add("broken");
   fail(broken);
-  broken->listing.problem = std::string(100'000, 'x');
-  EXPECT_EQ(server_says(report(), "lists"), std::string(Limits::kMaxLogFieldBytes, 'x') + "...");
+  broken->fetch_state.problem = std::string(100'000, 'x');
+  EXPECT_EQ(server_member(report(), "lists"), std::string(Limits::kMaxLogFieldBytes, 'x') + "...");
 }
 
-// Names of the servers in a report, in order.
+// Returns the names of the servers in a report, in order.
 std::vector<std::string> names_in(const Health& health) {
   const std::string text = health.text();
   std::vector<std::string> names;
@@ -91,12 +91,12 @@ std::vector<std::string> names_in(const Health& health) {
   return names;
 }
 
-TEST_F(HealthTest, ServersThatChangeBetweenSlicesAreReportedOnceOrNotAtAll) {
+TEST_F(HealthTest, ServersChangedBetweenSlicesAreReportedAtMostOnce) {
   constexpr std::size_t kCount = 2000;
   const auto name = [](std::size_t i) { return "s" + std::to_string(10'000 + i); };
   for (std::size_t i = 0; i < kCount; ++i) add(name(i));
-  HealthReport report(*pool, *servers, true);
-  ASSERT_TRUE(report.add_slice()) << "one slice is not enough for so many";
+  HealthReportBuilder builder(*pool, *servers, true);
+  ASSERT_TRUE(builder.add_slice()) << "there are too many servers for one slice";
   pool::ServerSpec changed;
   changed.name = name(0);  // reported already
   changed.max_calls = 7;
@@ -104,11 +104,11 @@ TEST_F(HealthTest, ServersThatChangeBetweenSlicesAreReportedOnceOrNotAtAll) {
   ASSERT_TRUE(servers->remove(name(1)));
   ASSERT_TRUE(servers->remove(name(kCount - 1)));  // not reported yet
   add(name(1));
-  add("a");  // before those that are reported
+  add("a");  // before the servers that are already reported
   add("t");
-  while (report.add_slice()) {
+  while (builder.add_slice()) {
   }
-  const Health health = std::move(report).finish(HealthFigures());
+  const Health health = std::move(builder).finish(GatewayStats());
   const std::vector<std::string> names = names_in(health);
   std::vector<std::string> expected;
   for (std::size_t i = 0; i + 1 < kCount; ++i) expected.push_back(name(i));
@@ -118,16 +118,16 @@ TEST_F(HealthTest, ServersThatChangeBetweenSlicesAreReportedOnceOrNotAtAll) {
   EXPECT_EQ(json::View(text)["counts"]["servers"]["starting"].as_int(), static_cast<int>(kCount));
 }
 
-TEST_F(HealthTest, NoPartOfALongReportIsMuchLongerThanThePartSize) {
+TEST_F(HealthTest, ChunksOfLongReportAreBoundedByChunkSize) {
   for (int i = 0; i < 100; ++i) {
     const auto broken = add("s" + std::to_string(i));
     fail(broken);
-    broken->listing.problem = std::string(Limits::kMaxLogFieldBytes, 'x');
+    broken->fetch_state.problem = std::string(Limits::kMaxLogFieldBytes, 'x');
   }
   const Health health = report();
   EXPECT_EQ(names_in(health).size(), 100u);
-  EXPECT_GT(health.report.size(), 100 * Limits::kMaxLogFieldBytes / (2 * HealthReport::kPartBytes));
-  for (const Bytes& part : health.report) EXPECT_LT(part.size(), 2 * HealthReport::kPartBytes);
+  EXPECT_GT(health.report.size(), 100 * Limits::kMaxLogFieldBytes / (2 * HealthReportBuilder::kChunkBytes));
+  for (const Bytes& chunk : health.report) EXPECT_LT(chunk.size(), 2 * HealthReportBuilder::kChunkBytes);
 }
 
 }  // namespace

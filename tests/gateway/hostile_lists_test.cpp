@@ -1,4 +1,4 @@
-// Servers that list what is costly to process, and clients that use it. No input may hold the loop.
+// Servers with lists that are costly to process, and clients that use them. No input may block the loop.
 #include "gateway/harness.hpp"
 #include "support/hostile_json.hpp"
 #include "support/turns.hpp"
@@ -6,11 +6,12 @@
 namespace fairlead::gateway {
 namespace {
 
-// A server that lists what is written here.
+// A server that returns these list results.
 class ListingBackend final : public mcp::Backend {
  public:
-  std::map<std::string, json::Raw, std::less<>> results;             // by method
-  std::map<std::string, std::vector<json::Raw>, std::less<>> pages;  // by method; the cursor is the number
+  std::map<std::string, json::Raw, std::less<>> results;  // by method
+  std::map<std::string, std::vector<json::Raw>, std::less<>>
+      pages;  // by method; the cursor is the page number
 
   bool has_capability(std::string_view capability) const override {
     const std::string method = std::string(capability) + "/list";
@@ -29,9 +30,9 @@ class ListingBackend final : public mcp::Backend {
   Task<Result<std::shared_ptr<void>>> subscribe(mcp::BackendSubscription) override {
     co_return Error::rpc(rpc::kInternalError, "no subscriptions");
   }
-  void session_began(std::string_view, Reach) override {}
-  void log_level_set(std::string_view, mcp::LoggingLevel) override {}
-  void session_ended(std::string_view) override {}
+  void on_session_began(std::string_view, ContextSource) override {}
+  void on_log_level_set(std::string_view, mcp::LoggingLevel) override {}
+  void on_session_ended(std::string_view) override {}
 };
 
 class HostileListTest : public GatewayTest {
@@ -45,10 +46,11 @@ class HostileListTest : public GatewayTest {
     config.list_wait = 1h;
     gateway_log =
         Log(LogLevel::warning, LogFormat::text, [this](std::string_view line) { logged.emplace_back(line); });
-    furnish = [this](Instance& instance) { instance.server.backend(backend); };
+    customize = [this](Instance& instance) { instance.server.backend(backend); };
   }
-  // Servers list this, in pages that fit into a frame.
-  void put(const std::string& method, const std::string& member, const std::vector<std::string>& entries) {
+  // Sets the list of all servers, in pages that fit into a frame.
+  void set_list(const std::string& method, const std::string& member,
+                const std::vector<std::string>& entries) {
     constexpr std::size_t kPageBytes = 9u << 20;
     std::vector<json::Raw>& pages = backend->pages[method];
     std::string text;
@@ -62,24 +64,24 @@ class HostileListTest : public GatewayTest {
     }
     pages.push_back(raw(R"({")" + member + R"(":[)" + text + "]}"));
   }
-  // However long it takes: builds with sanitizers are slow.
+  // Has a long timeout: builds with sanitizers are slow.
   void wait_until_listed() {
-    mcp::ToolCallOptions options;
+    mcp::ClientCallOptions options;
     options.timeout = 1h;
     EXPECT_TRUE(loop.block_on(client->client->request("tools/list", json::Raw(), options)));
   }
-  // Starts a gateway in front of one server that lists this, and waits until it is listed.
+  // Starts a gateway with one server that has this list, and waits until the list is fetched.
   void list(const std::string& method, const std::string& member, const std::vector<std::string>& entries,
-            mcp::Revision revision = mcp::kNewestLegacy) {
-    put(method, member, entries);
+            mcp::Revision revision = mcp::kNewestLegacyRevision) {
+    set_list(method, member, entries);
     add("s", Sharing::shared, revision);
-    loop.turns().reset();
-    client = enter(revision);
+    loop.turn_meter().reset();
+    client = connect_client(revision);
     wait_until_listed();
   }
-  bool was_logged(std::string_view what) const {
+  bool was_logged(std::string_view text) const {
     return std::ranges::any_of(logged,
-                               [&](const std::string& line) { return line.find(what) != std::string::npos; });
+                               [&](const std::string& line) { return line.find(text) != std::string::npos; });
   }
   std::string read(const std::string& uri) {
     json::Writer params;
@@ -97,7 +99,7 @@ std::string template_entry(const std::string& uri_template) {
   return std::string(out.text());
 }
 
-TEST_F(HostileListTest, TemplateWithManyVariablesIsLeftOut) {
+TEST_F(HostileListTest, TemplateWithManyVariablesIsOmitted) {
   std::string variables;
   for (int i = 0; i < 60'000; ++i) variables += "{a}";
   backend->results["resources/list"] = raw(R"({"resources":[]})");
@@ -111,16 +113,16 @@ TEST_F(HostileListTest, TemplateWithManyVariablesIsLeftOut) {
   test::expect_short_turns(loop);
 }
 
-TEST_F(HostileListTest, UriOverItsLimitIsRefused) {
+TEST_F(HostileListTest, UriOverMaxUriBytesIsRejected) {
   backend->results["resources/list"] = raw(R"({"resources":[]})");
   list("resources/templates/list", "resourceTemplates", {template_entry("x://{a}/{b}/{c}")});
-  loop.turns().reset();
+  loop.turn_meter().reset();
   const std::string answer = read("x://" + std::string(100'000, 'a'));
   EXPECT_EQ(answer, "-32602 uri is over the limit max_uri_bytes (8192)");
   test::expect_short_turns(loop);
 }
 
-TEST_F(HostileListTest, ManyTemplatesAndALongUriDoNotHoldTheLoop) {
+TEST_F(HostileListTest, ManyTemplatesAndLongUriDoNotBlockLoop) {
   backend->results["resources/list"] = raw(R"({"resources":[]})");
   std::vector<std::string> entries;
   for (int i = 0; i < 99'990; ++i)
@@ -136,7 +138,7 @@ std::string tool_entry(const std::string& name, const std::string& schema, const
 }
 const std::string kAnySchema = R"({"type":"object"})";
 
-// A schema of this many levels, with a valid annotation in the innermost one.
+// Returns a schema of this many levels, with a valid annotation in the innermost one.
 std::string deep_schema(int levels, const std::string& filling = "") {
   std::string schema;
   for (int i = 0; i < levels; ++i) schema += R"({"type":"object","properties":{"a":)";
@@ -149,10 +151,11 @@ class HostileToolsTest : public HostileListTest, public ::testing::WithParamInte
  protected:
   void list_tools(const std::vector<std::string>& tools) { list("tools/list", "tools", tools, GetParam()); }
 };
-INSTANTIATE_TEST_SUITE_P(Eras, HostileToolsTest, ::testing::Values(mcp::kNewestLegacy, mcp::kNewest),
-                         [](const auto& made) { return mcp::is_modern(made.param) ? "modern" : "legacy"; });
+INSTANTIATE_TEST_SUITE_P(Eras, HostileToolsTest,
+                         ::testing::Values(mcp::kNewestLegacyRevision, mcp::kNewestRevision),
+                         [](const auto& test) { return mcp::is_modern(test.param) ? "modern" : "legacy"; });
 
-TEST_P(HostileToolsTest, ToolWithADeepSchemaIsLeftOut) {
+TEST_P(HostileToolsTest, ToolWithDeepSchemaIsOmitted) {
   std::string filling;
   for (int i = 0; i < 100'000; ++i) filling += R"(,"b":{"type":"string","description":"………………"})";
   list_tools({tool_entry("large", deep_schema(200, filling)), tool_entry("deep", deep_schema(100)),
@@ -163,7 +166,7 @@ TEST_P(HostileToolsTest, ToolWithADeepSchemaIsLeftOut) {
   test::expect_short_turns(loop);
 }
 
-TEST_P(HostileToolsTest, ToolWithALargeSchemaIsLeftOut) {
+TEST_P(HostileToolsTest, ToolWithLargeSchemaIsOmitted) {
   std::string members;
   for (int i = 0; i < 30'000; ++i) members += R"(,"a":["b"])";
   list_tools({tool_entry("in", R"({"type":"object")" + members + "}"),
@@ -174,7 +177,7 @@ TEST_P(HostileToolsTest, ToolWithALargeSchemaIsLeftOut) {
   test::expect_short_turns(loop);
 }
 
-TEST_P(HostileToolsTest, ServerThatListsTooManyToolsListsNone) {
+TEST_P(HostileToolsTest, ListOverMaxListEntriesIsRejected) {
   std::vector<std::string> many;
   for (int i = 0; i < 110'000; ++i) many.push_back(tool_entry("t" + std::to_string(i), kAnySchema));
   list_tools(many);
@@ -183,7 +186,7 @@ TEST_P(HostileToolsTest, ServerThatListsTooManyToolsListsNone) {
   test::expect_short_turns(loop);
 }
 
-TEST_P(HostileToolsTest, ServerThatListsTooManyBytesListsNone) {
+TEST_P(HostileToolsTest, ListOverMaxListBytesIsRejected) {
   list_tools(std::vector<std::string>(
       9, tool_entry("t", kAnySchema, R"(,"_meta":{"a":")" + std::string(4'500'000, 'x') + "\"}")));
   EXPECT_TRUE(tools(client).empty());
@@ -191,8 +194,8 @@ TEST_P(HostileToolsTest, ServerThatListsTooManyBytesListsNone) {
   test::expect_short_turns(loop);
 }
 
-// As much as is allowed, each with a schema that costs as much as is allowed.
-TEST_P(HostileToolsTest, LargestListDoesNotHoldTheLoop) {
+// As many tools as allowed, each with a schema that is as costly as allowed.
+TEST_P(HostileToolsTest, LargestListDoesNotBlockLoop) {
   std::string members;
   for (int i = 0; i < 20; ++i) members += R"(,"a\n":1)";
   const std::string schema = R"({"type":"object","x":"x-mcp-h")" + members + "}";
@@ -203,7 +206,7 @@ TEST_P(HostileToolsTest, LargestListDoesNotHoldTheLoop) {
   test::expect_short_turns(loop);
 }
 
-TEST_P(HostileToolsTest, LargestToolsDoNotHoldTheLoop) {
+TEST_P(HostileToolsTest, LargestToolsDoNotBlockLoop) {
   std::string members;
   for (int i = 0; i < 32'000; ++i) members += R"(,"a\n":1)";
   const std::string schema = R"({"type":"object","x":"x-mcp-h")" + members.substr(0, 8 * 32'000) + "}";
@@ -215,36 +218,36 @@ TEST_P(HostileToolsTest, LargestToolsDoNotHoldTheLoop) {
   test::expect_short_turns(loop);
 }
 
-TEST_P(HostileToolsTest, ManyInvalidToolsAreLoggedAsOneNumber) {
+TEST_P(HostileToolsTest, ManyInvalidToolsAreLoggedAsCount) {
   std::vector<std::string> many;
   for (int i = 0; i < 10'000; ++i) many.push_back(tool_entry("t" + std::to_string(i), "null"));
   list_tools(many);
   EXPECT_TRUE(tools(client).empty());
   EXPECT_LT(logged.size(), 200u);
-  EXPECT_TRUE(was_logged("9900 more entries are left out"));
+  EXPECT_TRUE(was_logged("9900 more entries are omitted"));
   test::expect_short_turns(loop);
 }
 
-TEST_P(HostileToolsTest, ServerThatPagesForEverListsNone) {
+TEST_P(HostileToolsTest, ListOverMaxListPagesIsRejected) {
   backend->results["tools/list"] =
       raw(R"({"tools":[{"name":"t","inputSchema":{"type":"object"}}],"nextCursor":"more"})");
   add("s", Sharing::shared, GetParam());
-  client = enter(GetParam());
+  client = connect_client(GetParam());
   EXPECT_TRUE(tools(client).empty());
   EXPECT_TRUE(was_logged("max_list_pages (1000)"));
   test::expect_short_turns(loop);
 }
 
-TEST_F(HostileListTest, ListThatExceedsTheLimitOfAllListsOfItsServerIsLeftOut) {
+TEST_F(HostileListTest, ListOverMaxServerListBytesIsOmitted) {
   const std::string large = R"(,"_meta":{"a":")" + std::string(500'000, 'x') + "\"}";
-  std::vector<std::string> tools_of_it;
-  std::vector<std::string> prompts_of_it;
+  std::vector<std::string> tool_entries;
+  std::vector<std::string> prompt_entries;
   for (int i = 0; i < 40; ++i) {
-    tools_of_it.push_back(tool_entry("t" + std::to_string(i), kAnySchema, large));
-    prompts_of_it.push_back(R"({"name":"p)" + std::to_string(i) + "\"" + large + "}");
+    tool_entries.push_back(tool_entry("t" + std::to_string(i), kAnySchema, large));
+    prompt_entries.push_back(R"({"name":"p)" + std::to_string(i) + "\"" + large + "}");
   }
-  put("prompts/list", "prompts", prompts_of_it);
-  list("tools/list", "tools", tools_of_it);
+  set_list("prompts/list", "prompts", prompt_entries);
+  list("tools/list", "tools", tool_entries);
   EXPECT_EQ(tools(client).size(), 40u);
   const Result<std::vector<json::Raw>> prompts = loop.block_on(client->client->prompts());
   ASSERT_TRUE(prompts);
@@ -255,10 +258,11 @@ TEST_F(HostileListTest, ListThatExceedsTheLimitOfAllListsOfItsServerIsLeftOut) {
 
 // ---- many servers ----------------------------------------------------------------------------------------
 
-class ManyServersTest : public HostileListTest {
+class HostileManyServersTest : public HostileListTest {
  protected:
   static constexpr int kServers = 10;
-  // Nearly as many as a list may have. Fewer where the build is slower, and times say little.
+  // All servers together have nearly max_list_entries tools. Fewer in slower builds, where times are not
+  // meaningful.
   static constexpr int kTools = test::kTurnFactor == 1 ? 9'990 : 990;
 
   static json::Raw tools_result(int count) {
@@ -267,7 +271,7 @@ class ManyServersTest : public HostileListTest {
     for (int i = 0; i < count; ++i) text += (i == 0 ? "" : ",") + tool_entry("t" + std::to_string(i), schema);
     return raw(text + "]}");
   }
-  // All pages of tools/list, as a client that keeps no list of its own.
+  // Reads all pages of tools/list and returns the number of tools.
   std::size_t count_tools() {
     std::size_t count = 0;
     json::Raw params;
@@ -282,39 +286,39 @@ class ManyServersTest : public HostileListTest {
   }
 };
 
-TEST_F(ManyServersTest, ChangeOfOneOfTenLargestListsDoesNotHoldTheLoop) {
+TEST_F(HostileManyServersTest, ChangeOfOneOfTenLargestListsDoesNotBlockLoop) {
   backend->results["tools/list"] = tools_result(kTools);
   for (int i = 0; i < kServers; ++i) add("s" + std::to_string(i), Sharing::shared);
-  loop.turns().reset();
-  client = enter();
+  loop.turn_meter().reset();
+  client = connect_client();
   wait_until_listed();
   EXPECT_EQ(count_tools(), static_cast<std::size_t>(kServers * kTools));
   test::expect_short_turns(loop);
-  loop.turns().reset();
+  loop.turn_meter().reset();
   backend->results["tools/list"] = tools_result(kTools + 1);
   ASSERT_TRUE(instance("s3", 0).peer->post_notification("notifications/tools/list_changed", json::Raw()));
-  EXPECT_TRUE(comes_true([&] { return client->count(kToolsChanged) == 1; }));
+  EXPECT_TRUE(wait_until([&] { return client->count(kToolsChanged) == 1; }));
   EXPECT_EQ(count_tools(), static_cast<std::size_t>(kServers * kTools + 1));
   test::expect_short_turns(loop);
 }
 
-TEST_F(ManyServersTest, SameUrisOfManyServersDoNotHoldTheLoop) {
+TEST_F(HostileManyServersTest, DuplicateUrisOfManyServersDoNotBlockLoop) {
   std::vector<std::string> resources;
   for (int i = 0; i < kTools; ++i)
     resources.push_back(R"({"uri":"x://)" + std::string(200, 'u') + std::to_string(i) + R"(","name":"n"})");
-  put("resources/list", "resources", resources);
+  set_list("resources/list", "resources", resources);
   for (int i = 0; i < kServers; ++i) add("s" + std::to_string(i), Sharing::shared);
-  loop.turns().reset();
-  client = enter();
+  loop.turn_meter().reset();
+  client = connect_client();
   wait_until_listed();
   const Result<std::vector<json::Raw>> listed = loop.block_on(client->client->resources());
   ASSERT_TRUE(listed) << listed.error().to_string();
   EXPECT_EQ(listed->size(), static_cast<std::size_t>(kTools));
-  EXPECT_TRUE(comes_true([&] { return was_logged("is taken by `s0`"); }));
+  EXPECT_TRUE(wait_until([&] { return was_logged("is used by `s0`"); }));
   test::expect_short_turns(loop);
 }
 
-TEST_F(ManyServersTest, GatewayBehindAGatewayOffersAllItsTools) {
+TEST_F(HostileManyServersTest, GatewayBehindGatewayListsAllTools) {
   constexpr std::size_t kInner = 2;
   constexpr int kInnerTools = 6'000;
   backend->results["tools/list"] = tools_result(kInnerTools);
@@ -322,13 +326,13 @@ TEST_F(ManyServersTest, GatewayBehindAGatewayOffersAllItsTools) {
   for (std::size_t i = 0; i < kInner; ++i) add("s" + std::to_string(i), Sharing::shared);
   const Result<std::shared_ptr<Gateway>> inner = Gateway::create(loop, config, gateway_log);
   ASSERT_TRUE(inner) << inner.error().to_string();
-  EXPECT_TRUE(comes_true([&] {
+  EXPECT_TRUE(wait_until([&] {
     return std::ranges::all_of(servers, [](const auto& server) { return !server.second->empty(); });
   }));
   config.servers.clear();
-  furnish = [&](Instance& instance) { instance.server = (*inner)->front(); };
+  customize = [&](Instance& instance) { instance.server = (*inner)->front(); };
   add("inner", Sharing::shared);
-  client = enter();
+  client = connect_client();
   wait_until_listed();
   EXPECT_EQ(tools(client).size(), kInner * kInnerTools);
   const std::string last = "inner__s1__t" + std::to_string(kInnerTools - 1);
@@ -338,21 +342,21 @@ TEST_F(ManyServersTest, GatewayBehindAGatewayOffersAllItsTools) {
 
 // ---- calls -----------------------------------------------------------------------------------------------
 
-// `text` repeated up to so many bytes, nearly as many as a frame may have, and the last comma left out.
-std::string filled(std::string_view text, std::size_t bytes = test::kLargestFrame) {
+// Returns `text` repeated up to `bytes`, by default nearly the size of a frame, without the last comma.
+std::string filled(std::string_view text, std::size_t bytes = test::kLargeFrameBytes) {
   std::string all;
   while (all.size() < bytes) all += text;
   all.pop_back();
   return all;
 }
 
-TEST_P(HostileToolsTest, LargestCallDoesNotHoldTheLoop) {
+TEST_P(HostileToolsTest, LargestCallDoesNotBlockLoop) {
   backend->results["tools/call"] = raw(R"({"content":[],"resultType":"complete"})");
   list_tools({tool_entry("t", kAnySchema)});
-  // More members than an index of the usual size holds.
+  // More members than fit into an index of the usual size.
   std::string others;
   for (int i = 0; i < 100; ++i) others += R"("m)" + std::to_string(i) + R"(":0,)";
-  for (const std::string& value : test::hostile_values(test::kLargestFrame)) {
+  for (const std::string& value : test::hostile_values(test::kLargeFrameBytes)) {
     SCOPED_TRACE(value.substr(0, 40));
     const std::string arguments = R"("arguments":{"a":)" + value + "}";
     for (const std::string& params :
@@ -366,7 +370,7 @@ TEST_P(HostileToolsTest, LargestCallDoesNotHoldTheLoop) {
   }
 }
 
-TEST_P(HostileToolsTest, CallWithTooManyMembersIsRefused) {
+TEST_P(HostileToolsTest, CallOverMaxMessageMembersIsRejected) {
   list_tools({tool_entry("t", kAnySchema)});
   for (const char* member : {R"("a":1,)", R"("a\n":1,)"}) {
     const json::Raw message = raw(R"({"name":"s__t",)" + filled(member) + "}");
@@ -379,26 +383,26 @@ TEST_P(HostileToolsTest, CallWithTooManyMembersIsRefused) {
   }
 }
 
-TEST_P(HostileToolsTest, LargestResultDoesNotHoldTheLoop) {
+TEST_P(HostileToolsTest, LargestResultDoesNotBlockLoop) {
   list_tools({tool_entry("t", kAnySchema)});
   std::vector<std::string> results = {
       R"({"resultType":"complete","content":[)" + filled("1,") + "]}",
       R"({"resultType":"complete","content":[],)" + filled(R"("a\n":1,)") + "}"};
-  for (const std::string& value : test::hostile_values(test::kLargestFrame))
+  for (const std::string& value : test::hostile_values(test::kLargeFrameBytes))
     results.push_back(R"({"resultType":"complete","content":[],"structuredContent":{"a":)" + value + "}}");
   for (const std::string& result : results) {
     backend->results["tools/call"] = raw(result);
     SCOPED_TRACE(result.substr(0, 80));
     test::expect_short_turns(loop, [&] {
       const auto answer = loop.block_on(client->client->call_tool("s__t", raw("{}")));
-      static_cast<void>(answer);  // a result, or what is wrong with it
+      static_cast<void>(answer);  // a result, or a validation error
     });
   }
 }
 
-TEST_P(HostileToolsTest, OutputSchemasAndResultsDoNotHoldTheLoop) {
+TEST_P(HostileToolsTest, OutputSchemasAndResultsDoNotBlockLoop) {
   std::string patterns;
-  // As many as max_schema_pattern_states allows.
+  // As many patterns as max_schema_pattern_states allows.
   for (int i = 0; i < 1400; ++i) patterns += R"({"pattern":"[a-z]+)" + std::to_string(i) + "\"},";
   patterns.pop_back();
   const std::vector<std::string> properties = {R"("a":{"uniqueItems":true})",
@@ -421,14 +425,14 @@ TEST_P(HostileToolsTest, OutputSchemasAndResultsDoNotHoldTheLoop) {
       SCOPED_TRACE(properties[i].substr(0, 40));
       test::expect_short_turns(loop, [&] {
         const auto answer = loop.block_on(client->client->call_tool("s__t" + std::to_string(i), raw("{}")));
-        static_cast<void>(answer);  // a result, or why it is not valid
+        static_cast<void>(answer);  // a result, or a validation error
       });
     }
   }
 }
 
 // As large as max_schema_bytes and max_schema_pattern_states allow.
-TEST_P(HostileToolsTest, LargestOutputSchemaIsCompiledInAShortTurn) {
+TEST_P(HostileToolsTest, LargestOutputSchemaIsCompiledInShortTurn) {
   std::string required;
   for (int i = 0; required.size() < 200'000; ++i) required += ",\"m" + std::to_string(i) + '"';
   list_tools({tool_entry("t", kAnySchema,
@@ -438,7 +442,7 @@ TEST_P(HostileToolsTest, LargestOutputSchemaIsCompiledInAShortTurn) {
   ASSERT_EQ(tools(client).size(), 1u);
   backend->results["tools/call"] =
       raw(R"({"resultType":"complete","content":[],"structuredContent":{"a":"ab"}})");
-  loop.turns().reset();
+  loop.turn_meter().reset();
   const auto answer = loop.block_on(client->client->call_tool("s__t", raw("{}")));
   test::expect_short_turns(loop);
   ASSERT_FALSE(answer) << "the schema is not in use";

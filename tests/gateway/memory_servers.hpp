@@ -1,5 +1,5 @@
-// Servers in memory behind a real pool, without a gateway: each notes what it is asked, and answers as the
-// test says.
+// MemoryServersTest: a fixture with a real pool and servers in memory, without a gateway. Each server records
+// its requests and responds as configured by the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,97 +26,92 @@ class MemoryUpstream;
 
 struct MemoryServer {
   json::Raw capabilities = test::raw(R"({"tools":{},"resources":{},"logging":{}})");
-  std::optional<Error> unreachable;  // why it cannot be connected to
-  std::optional<Error> refusal;      // of subscriptions and log levels
-  std::deque<Error> next_refusals;   // of the next subscriptions, one each
-  std::optional<Event> held;         // starts, calls, subscriptions and log levels wait for it
-  std::optional<Event> held_ends;    // ends of subscriptions wait for it
-  std::vector<std::string> asked;    // in order, by all connections
-  std::uint64_t subscriptions = 0;
-  std::shared_ptr<MemoryUpstream> newest;
+  std::optional<Error> connect_error;     // connecting to the server fails with this error
+  std::optional<Error> refusal_error;     // response to every subscription and log level
+  std::deque<Error> next_refusal_errors;  // one response to each of the next subscriptions
+  std::optional<Event> unblock;           // starts, calls, subscriptions and log levels wait for this event
+  std::optional<Event> unblock_unsubscribe;  // unsubscribe() waits for this event
+  std::vector<std::string> requests;         // in order, of all connections
+  std::uint64_t last_subscription = 0;       // number of the last subscription
+  std::shared_ptr<MemoryUpstream> newest_connection;
 
-  long count(const std::string& what) const { return std::ranges::count(asked, what); }
+  long count(const std::string& request) const { return std::ranges::count(requests, request); }
 };
 
 // A connection to a MemoryServer.
 class MemoryUpstream final : public pool::UpstreamConnection,
                              public std::enable_shared_from_this<MemoryUpstream> {
  public:
-  MemoryUpstream(Loop& loop, MemoryServer& server, mcp::ClientHandlers given)
-      : handlers(std::move(given)), loop_(loop), server_(server) {
+  MemoryUpstream(Loop& loop, MemoryServer& server, mcp::ClientHandlers client_handlers)
+      : handlers(std::move(client_handlers)), loop_(loop), server_(server) {
     description_.capabilities = server.capabilities;
-    description_.connection = "memory";
+    description_.connection_description = "memory";
   }
 
   const pool::ServerDescription& server() const noexcept override { return description_; }
-  pool::UpstreamCall call(const std::shared_ptr<const mcp::OutgoingRequest>& request, CallOptions) override {
-    server_.asked.push_back("call " + std::string(request->tool()));
-    return pool::UpstreamCall(answer(shared_from_this()));
+  pool::UpstreamCall call(const std::shared_ptr<const mcp::ForwardedRequest>& request, CallOptions) override {
+    server_.requests.push_back("call " + std::string(request->tool()));
+    return pool::UpstreamCall(respond(shared_from_this()));
   }
   Task<Result<std::vector<json::Raw>>> list(std::string method, std::string) override {
-    server_.asked.push_back(method);
+    server_.requests.push_back(method);
     co_return std::vector<json::Raw>();
   }
-  Task<Result<std::uint64_t>> subscribe(mcp::ListenFilter filter) override {
+  Task<Result<std::uint64_t>> subscribe(mcp::SubscriptionFilter filter) override {
     const auto self = shared_from_this();
-    server_.asked.push_back("subscribe " + (filter.uris.empty() ? "lists" : filter.uris.front()));
-    Task<void> waiting = wait(self);
-    co_await waiting;
-    if (server_.refusal) co_return *server_.refusal;
-    if (!server_.next_refusals.empty()) {
-      const Error refused = server_.next_refusals.front();
-      server_.next_refusals.pop_front();
+    server_.requests.push_back("subscribe " + (filter.uris.empty() ? "lists" : filter.uris.front()));
+    co_await wait_until_unblocked(self);
+    if (server_.refusal_error) co_return *server_.refusal_error;
+    if (!server_.next_refusal_errors.empty()) {
+      const Error refused = server_.next_refusal_errors.front();
+      server_.next_refusal_errors.pop_front();
       co_return refused;
     }
-    co_return ++server_.subscriptions;
+    co_return ++server_.last_subscription;
   }
   Task<Result<void>> unsubscribe(std::uint64_t number) override {
     const auto self = shared_from_this();
-    server_.asked.push_back("unsubscribe " + std::to_string(number));
-    if (server_.held_ends) {
-      Event held = *server_.held_ends;
-      const bool set = co_await held.wait(loop_, Clock::duration::max());
-      static_cast<void>(set);
+    server_.requests.push_back("unsubscribe " + std::to_string(number));
+    if (server_.unblock_unsubscribe) {
+      Event event = *server_.unblock_unsubscribe;
+      co_await event.wait(loop_);
     }
     co_return Result<void>();
   }
   Task<Result<void>> set_log_level(mcp::LoggingLevel level) override {
     const auto self = shared_from_this();
-    server_.asked.push_back("level " + std::string(to_string(level)));
-    Task<void> waiting = wait(self);
-    co_await waiting;
-    if (server_.refusal) co_return *server_.refusal;
+    server_.requests.push_back("level " + std::string(to_string(level)));
+    co_await wait_until_unblocked(self);
+    if (server_.refusal_error) co_return *server_.refusal_error;
     co_return Result<void>();
   }
   Result<void> notify(std::string_view, const json::Raw&) override { return {}; }
   Task<Result<void>> ping() override { co_return Result<void>(); }
   std::optional<Error> end_reason() const override { return end_reason_; }
-  Error explained(Error error, std::string_view) const override { return error; }
+  Error with_error_context(Error error, std::string_view) const override { return error; }
   void abort() noexcept override { end(); }
   Task<void> close() override {
     end();
     co_return;
   }
 
-  // The server is gone.
+  // Ends the connection as if the server had exited.
   void end() {
     if (end_reason_) return;
     end_reason_ = Error(ErrorKind::closed, "gone");
-    handlers.ended(*end_reason_);
+    handlers.on_ended(*end_reason_);
   }
 
-  const mcp::ClientHandlers handlers;  // how the server speaks by itself
+  const mcp::ClientHandlers handlers;  // for notifications and requests of the server
 
  private:
-  static Task<void> wait(std::shared_ptr<MemoryUpstream> self) {
-    if (!self->server_.held) co_return;
-    Event held = *self->server_.held;
-    const bool set = co_await held.wait(self->loop_, Clock::duration::max());
-    static_cast<void>(set);
+  static Task<void> wait_until_unblocked(std::shared_ptr<MemoryUpstream> self) {
+    if (!self->server_.unblock) co_return;
+    Event event = *self->server_.unblock;
+    co_await event.wait(self->loop_);
   }
-  static Task<Result<rpc::Message>> answer(std::shared_ptr<MemoryUpstream> self) {
-    Task<void> waiting = wait(self);
-    co_await waiting;
+  static Task<Result<rpc::Message>> respond(std::shared_ptr<MemoryUpstream> self) {
+    co_await wait_until_unblocked(self);
     co_return rpc::Message::parse(Bytes::copy_of(R"({"jsonrpc":"2.0","id":1,"result":{"content":[]}})"));
   }
 
@@ -129,11 +124,11 @@ class MemoryUpstream final : public pool::UpstreamConnection,
 class MemoryServersTest : public ::testing::Test {
  protected:
   void TearDown() override {
-    for (auto& [name, server] : memory) {
-      if (server.held) server.held->set();
-      if (server.held_ends) server.held_ends->set();
+    for (auto& [name, server] : memory_servers) {
+      if (server.unblock) server.unblock->set();
+      if (server.unblock_unsubscribe) server.unblock_unsubscribe->set();
     }
-    settle();
+    run_until_idle();
     if (pool) loop.block_on(pool->shutdown(0ms));
   }
 
@@ -142,20 +137,20 @@ class MemoryServersTest : public ::testing::Test {
     options.handlers = std::move(handlers);
     options.limits = limits;
     for (const std::string name : {"a", "b"}) {
-      options.openers[name] = [this, name](Loop&, pool::UpstreamOpening opening) {
+      options.openers[name] = [this, name](Loop&, pool::UpstreamOpenOptions opening) {
         return open(this, name, std::move(opening.client.handlers));
       };
     }
     pool = pool::Pool::create(loop, std::move(options));
   }
-  // Of server `a` or `b`.
+  // Returns the spec of server `a` or `b`.
   static pool::ServerSpec spec(const std::string& name, pool::Sharing sharing = pool::Sharing::shared) {
-    pool::ServerSpec made;
-    made.name = name;
-    made.sharing = sharing;
-    made.restart.initial = 1ms;
-    made.reach = pool::NamedConnector{name};
-    return made;
+    pool::ServerSpec result;
+    result.name = name;
+    result.sharing = sharing;
+    result.restart.initial = 1ms;
+    result.transport = pool::ConnectorName{name};
+    return result;
   }
   std::shared_ptr<pool::Upstream> start(const std::string& server, const std::string& session = "",
                                         const std::string& user = "") {
@@ -163,13 +158,13 @@ class MemoryServersTest : public ::testing::Test {
     EXPECT_TRUE(started) << started.error().to_string();
     return started.value_or(nullptr);
   }
-  // Ends the newest connection of a server and waits until the pool has seen it.
-  void lose(const std::string& server, const std::shared_ptr<pool::Upstream>& upstream) {
-    memory[server].newest->end();
-    EXPECT_TRUE(comes_true([&] { return upstream->state() != pool::State::ready; }));
+  // Ends the newest connection of a server and waits until the pool has noticed it.
+  void end_connection(const std::string& server, const std::shared_ptr<pool::Upstream>& upstream) {
+    memory_servers[server].newest_connection->end();
+    EXPECT_TRUE(wait_until([&] { return upstream->state() != pool::UpstreamState::ready; }));
   }
-  // Runs what is queued, and what follows from it at once.
-  void settle() {
+  // Runs the callbacks that are posted to the loop, and those that they post.
+  void run_until_idle() {
     for (int turn = 0; turn < 50; ++turn) {
       bool reached = false;
       loop.post([&] { reached = true; });
@@ -177,30 +172,29 @@ class MemoryServersTest : public ::testing::Test {
     }
   }
   template <class Condition>
-  bool comes_true(Condition condition) {
+  bool wait_until(Condition condition) {
     return loop.block_on(test::eventually(loop, std::move(condition)));
   }
 
   Loop loop;
   std::vector<std::string> logged;
   Log log{LogLevel::info, LogFormat::text, [this](std::string_view line) { logged.emplace_back(line); }};
-  std::map<std::string, MemoryServer> memory;  // by name
-  pool::PoolLimits limits;                     // as of open_pool()
+  std::map<std::string, MemoryServer> memory_servers;  // by name
+  pool::PoolLimits limits;                             // used by open_pool()
   std::shared_ptr<SessionTable> sessions = std::make_shared<SessionTable>();
   std::shared_ptr<pool::Pool> pool;
 
  private:
-  static Task<pool::OpenedUpstream> open(MemoryServersTest* self, std::string name,
-                                         mcp::ClientHandlers handlers) {
-    MemoryServer& server = self->memory[name];
-    if (server.held) {
-      Event held = *server.held;
-      const bool set = co_await held.wait(self->loop, Clock::duration::max());
-      static_cast<void>(set);
+  static Task<pool::UpstreamOpenResult> open(MemoryServersTest* self, std::string name,
+                                             mcp::ClientHandlers handlers) {
+    MemoryServer& server = self->memory_servers[name];
+    if (server.unblock) {
+      Event event = *server.unblock;
+      co_await event.wait(self->loop);
     }
-    if (server.unreachable) co_return *server.unreachable;
-    server.newest = std::make_shared<MemoryUpstream>(self->loop, server, std::move(handlers));
-    co_return std::shared_ptr<pool::UpstreamConnection>(server.newest);
+    if (server.connect_error) co_return *server.connect_error;
+    server.newest_connection = std::make_shared<MemoryUpstream>(self->loop, server, std::move(handlers));
+    co_return std::shared_ptr<pool::UpstreamConnection>(server.newest_connection);
   }
 };
 

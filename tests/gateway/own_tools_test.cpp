@@ -1,4 +1,4 @@
-// Tools of the gateway itself, beside those of servers.
+// Tools of the gateway itself, listed with those of servers.
 #include "gateway/harness.hpp"
 
 namespace fairlead::gateway {
@@ -9,35 +9,35 @@ using namespace std::chrono_literals;
 class OwnToolsTest : public GatewayTest {
  protected:
   static Task<Result<mcp::ToolResult>> who(mcp::Context context, json::Raw) {
-    co_return mcp::ToolResult::text("asked by " + context.principal()->user);
+    co_return mcp::ToolResult::text("called by " + context.principal()->user);
   }
   Result<void> add_tool(const std::string& name) {
     mcp::ToolSpec spec;
     spec.name = name;
-    spec.description = "Says who asks";
+    spec.description = "Returns the user of the caller";
     spec.input_schema = raw(R"({"type":"object","properties":{"n":{"type":"integer"}}})");
     return gateway->add_tool(spec, mcp::Server::CoroutineTool(&who));
   }
 };
 
-TEST_F(OwnToolsTest, IsListedBesideThoseOfServersAndCalledInEveryRevision) {
+TEST_F(OwnToolsTest, OwnToolIsListedAndCalledInEveryRevision) {
   add("s", Sharing::shared);
-  for (const mcp::Revision revision : {mcp::kNewestLegacy, mcp::kNewest}) {
-    const auto client = enter(revision, "ann");
-    if (revision == mcp::kNewestLegacy) {
+  for (const mcp::Revision revision : {mcp::kNewestLegacyRevision, mcp::kNewestRevision}) {
+    const auto client = connect_client(revision, "ann");
+    if (revision == mcp::kNewestLegacyRevision) {
       ASSERT_TRUE(add_tool("who_asks"));
     }
-    const std::vector<std::string> offered = tools(client);
-    EXPECT_EQ(std::ranges::count(offered, "who_asks"), 1);
-    EXPECT_EQ(std::ranges::count(offered, "s__which"), 1);
-    EXPECT_EQ(call(client, "who_asks"), "asked by ann");
+    const std::vector<std::string> names = tools(client);
+    EXPECT_EQ(std::ranges::count(names, "who_asks"), 1);
+    EXPECT_EQ(std::ranges::count(names, "s__which"), 1);
+    EXPECT_EQ(call(client, "who_asks"), "called by ann");
     EXPECT_EQ(call(client, "s__which"), "0");
   }
 }
 
-TEST_F(OwnToolsTest, ClientsAreToldWhenItComesAndGoes) {
+TEST_F(OwnToolsTest, ClientsAreNotifiedWhenOwnToolIsAddedOrRemoved) {
   add("s", Sharing::shared);
-  const auto client = enter();
+  const auto client = connect_client();
   EXPECT_EQ(std::ranges::count(tools(client), "who_asks"), 0);
   ASSERT_TRUE(add_tool("who_asks"));
   loop.run_until([&] { return client->count("notifications/tools/list_changed ") == 1; });
@@ -48,19 +48,19 @@ TEST_F(OwnToolsTest, ClientsAreToldWhenItComesAndGoes) {
   EXPECT_NE(call(client, "who_asks").find("Unknown tool"), std::string::npos);
 }
 
-TEST_F(OwnToolsTest, NameThatAServersToolCouldHaveIsRefused) {
+TEST_F(OwnToolsTest, NameWithSeparatorIsRejected) {
   add("s", Sharing::shared);
-  const auto client = enter();
+  const auto client = connect_client();
   const Result<void> refused = add_tool("s__which");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind(), ErrorKind::validation);
   EXPECT_NE(refused.error().message().find("`__`"), std::string::npos);
   ASSERT_TRUE(add_tool("who_asks"));
-  EXPECT_FALSE(add_tool("who_asks")) << "taken";
+  EXPECT_FALSE(add_tool("who_asks")) << "duplicate name";
 }
 
-TEST_F(OwnToolsTest, ArgumentsThatDoNotFitItsSchemaAreRefused) {
-  const auto client = enter(mcp::Revision::r2025_06_18);
+TEST_F(OwnToolsTest, ArgumentsThatViolateSchemaAreRejected) {
+  const auto client = connect_client(mcp::Revision::r2025_06_18);
   ASSERT_TRUE(add_tool("who_asks"));
   const Result<mcp::ToolResult> refused =
       loop.block_on(client->client->call_tool("who_asks", raw(R"({"n":"no number"})")));

@@ -10,9 +10,9 @@ namespace {
 class ServerTableTest : public ::testing::Test {
  protected:
   static pool::ServerSpec spec(const std::string& name) {
-    pool::ServerSpec made;
-    made.name = name;
-    return made;
+    pool::ServerSpec result;
+    result.name = name;
+    return result;
   }
   Loop loop;
   std::shared_ptr<pool::Pool> pool = pool::Pool::create(loop);
@@ -21,19 +21,19 @@ class ServerTableTest : public ::testing::Test {
 
 TEST_F(ServerTableTest, FindReturnsNullForUnknownNamesAndInsertsNothing) {
   EXPECT_EQ(table.find("a"), nullptr);
-  EXPECT_EQ(table.owner_of("a__tool"), nullptr);
+  EXPECT_EQ(table.owner_of_public_name("a__tool"), nullptr);
   EXPECT_TRUE(table.all().empty());
 }
 
-TEST_F(ServerTableTest, OwnerIsTheServerNamedBeforeTheFirstDoubleUnderscore) {
+TEST_F(ServerTableTest, OwnerIsServerNamedBeforeFirstDoubleUnderscore) {
   ASSERT_TRUE(table.add(spec("a")));
   ASSERT_TRUE(table.add(spec("a-b")));
-  EXPECT_EQ(table.owner_of("a__b__c"), table.find("a"));
-  EXPECT_EQ(table.owner_of("a-b__c"), table.find("a-b"));
-  EXPECT_EQ(table.owner_of("ab__c"), nullptr);
+  EXPECT_EQ(table.owner_of_public_name("a__b__c"), table.find("a"));
+  EXPECT_EQ(table.owner_of_public_name("a-b__c"), table.find("a-b"));
+  EXPECT_EQ(table.owner_of_public_name("ab__c"), nullptr);
 }
 
-TEST_F(ServerTableTest, AddRefusesTakenAndUnusableNamesAndPerUserWithoutAuthentication) {
+TEST_F(ServerTableTest, AddRejectsUsedAndInvalidNamesAndPerUserWithoutAuthentication) {
   const auto added = table.add(spec("a"));
   ASSERT_TRUE(added);
   const auto taken = table.add(spec("a"));
@@ -47,20 +47,21 @@ TEST_F(ServerTableTest, AddRefusesTakenAndUnusableNamesAndPerUserWithoutAuthenti
   EXPECT_EQ(table.all().size(), 1u);
 }
 
-TEST_F(ServerTableTest, UpdateRetiresTheFormerEntryAndKeepsItsLists) {
+TEST_F(ServerTableTest, UpdateRetiresFormerEntryAndKeepsItsLists) {
   const auto former = *table.add(spec("a"));
-  former->shared.listed = std::make_shared<const Listed>();
-  former->listing.attempted = true;
+  former->shared.lists = std::make_shared<const ServerLists>();
+  former->fetch_state.attempted = true;
   const auto updated = table.update(spec("a"));
   ASSERT_TRUE(updated);
   EXPECT_TRUE(former->retired);
   EXPECT_FALSE((*updated)->retired);
   EXPECT_EQ(table.find("a"), *updated);
-  EXPECT_EQ((*updated)->shared.listed, former->shared.listed);
-  EXPECT_TRUE((*updated)->unlisted(Kind::tools)) << "what it lists now is not known yet";
+  EXPECT_EQ((*updated)->shared.lists, former->shared.lists);
+  EXPECT_TRUE((*updated)->may_have_unlisted_entries(ListKind::tools))
+      << "the lists have not been fetched since the update";
 }
 
-TEST_F(ServerTableTest, ChangesOfUnknownServersAreRefused) {
+TEST_F(ServerTableTest, ChangesOfUnknownServerFail) {
   for (const auto& refused :
        {table.update(spec("a")), table.remove("a"), table.enable("a"), table.disable("a")}) {
     ASSERT_FALSE(refused);
@@ -71,12 +72,12 @@ TEST_F(ServerTableTest, ChangesOfUnknownServersAreRefused) {
 
 TEST_F(ServerTableTest, DisabledServerHasNoListsAndStaysDisabledWhenUpdated) {
   const auto former = *table.add(spec("a"));
-  former->shared.listed = std::make_shared<const Listed>();
+  former->shared.lists = std::make_shared<const ServerLists>();
   const auto disabled = table.disable("a");
   ASSERT_TRUE(disabled);
   EXPECT_TRUE(former->retired);
   EXPECT_FALSE((*disabled)->enabled);
-  EXPECT_EQ((*disabled)->shared.listed, nullptr);
+  EXPECT_EQ((*disabled)->shared.lists, nullptr);
   const auto updated = table.update(spec("a"));
   ASSERT_TRUE(updated);
   EXPECT_FALSE((*updated)->enabled);
@@ -86,13 +87,13 @@ TEST_F(ServerTableTest, DisabledServerHasNoListsAndStaysDisabledWhenUpdated) {
   EXPECT_EQ(*table.enable("a"), *enabled) << "enabling it again changes nothing";
 }
 
-TEST_F(ServerTableTest, RemovedServerIsRetiredAndItsNameFree) {
+TEST_F(ServerTableTest, RemoveRetiresEntryAndFreesItsName) {
   const auto former = *table.add(spec("a"));
   const auto waiter = std::make_shared<pool::Waiter>(loop);
-  former->listing.waiters.push_back(waiter);
+  former->fetch_state.waiters.push_back(waiter);
   ASSERT_TRUE(table.remove("a"));
   EXPECT_TRUE(former->retired);
-  EXPECT_TRUE(waiter->called()) << "those who wait for its lists look again";
+  EXPECT_TRUE(waiter->woken()) << "waiters for its lists are woken";
   EXPECT_EQ(table.find("a"), nullptr);
   EXPECT_TRUE(table.add(spec("a")));
 }

@@ -1,6 +1,6 @@
-// Changes of the servers at every suspension point of what the gateway does meanwhile. Between two callbacks
-// of the loop every coroutine of the gateway is suspended, so each operation is run once for every such
-// moment until it ends, and the change is made there.
+// Changes the servers at every suspension point of an operation of the gateway. Between two callbacks of the
+// loop every coroutine of the gateway is suspended. So an operation is run repeatedly: run number N is
+// interrupted by the change after N callbacks, until the operation ends before that.
 #include <iostream>
 
 #include "gateway/harness.hpp"
@@ -13,7 +13,7 @@ enum class Change : std::uint8_t { add, update, remove, disable, enable, enable_
 
 constexpr std::array kOperations = {"handshake", "list", "call", "subscribe"};
 constexpr std::array kChanges = {"add", "update", "remove", "disable", "enable", "enable_later", "replace"};
-constexpr std::array kEras = {mcp::kNewestLegacy, mcp::kNewest};
+constexpr std::array kEras = {mcp::kNewestLegacyRevision, mcp::kNewestRevision};
 
 std::string era_name(mcp::Revision revision) {
   return mcp::is_modern(revision) ? "modern" : "legacy";
@@ -21,27 +21,27 @@ std::string era_name(mcp::Revision revision) {
 
 // A gateway with servers `a`, which is changed, and `b`, which is not. All servers and the client are of one
 // era.
-class World final : public GatewayTest {
+class Scenario final : public GatewayTest {
  public:
-  World(mcp::Revision era, Operation operation, Change change) : operation_(operation), change_(change) {
+  Scenario(mcp::Revision era, Operation operation, Change change) : operation_(operation), change_(change) {
     config.list_wait = 20s;
-    if (operation == Operation::handshake) held["a"];  // it starts when the operation begins
+    if (operation == Operation::handshake) start_events["a"];  // the operation starts the server
     add("a", Sharing::automatic, era);
     add("b", Sharing::shared, era);
     add("c", Sharing::shared, era);
     spare_ = config.servers.back();
     config.servers.pop_back();
-    client_ = enter(era);
-    if (mcp::is_modern(era)) listen(client_);
+    client_ = connect_client(era);
+    if (mcp::is_modern(era)) subscribe_to_tool_list(client_);
     if (operation == Operation::handshake) return;
-    EXPECT_TRUE(has(client_, "a__which"));
+    EXPECT_TRUE(has_tool(client_, "a__which"));
     EXPECT_EQ(call(client_, "a__which"), "0");
   }
-  ~World() override { World::TearDown(); }
-  World(const World&) = delete;
+  ~Scenario() override { Scenario::TearDown(); }
+  Scenario(const Scenario&) = delete;
   void TestBody() override {}
 
-  // Makes the change when the loop has run `turns` callbacks since the operation began. False if the
+  // Starts the operation and makes the change after `turns` callbacks of the loop. Returns false if the
   // operation ended earlier.
   bool change_after(std::size_t turns) {
     begin();
@@ -51,10 +51,10 @@ class World final : public GatewayTest {
     make_change();
     return true;
   }
-  // The gateway must have survived it, whatever came of the operation.
+  // Checks that the gateway still works, whatever the outcome of the operation.
   void check() {
-    if (operation_ == Operation::list) over_ = !tools(client_).empty();
-    EXPECT_TRUE(comes_true([&] { return over_; })) << "the operation has ended";
+    if (operation_ == Operation::list) operation_ended_ = !tools(client_).empty();
+    EXPECT_TRUE(wait_until([&] { return operation_ended_; })) << "the operation has ended";
     EXPECT_EQ(call(client_, "b__which"), "0") << "the other server is served";
     check_a();
     if (subscribed_ && change_ != Change::remove && change_ != Change::disable) check_subscription();
@@ -62,10 +62,10 @@ class World final : public GatewayTest {
       EXPECT_EQ(call(client_, "c__which"), "0");
     }
     TearDown();
-    EXPECT_EQ(gateway->pool().processes(), 0u);
+    EXPECT_EQ(gateway->pool().process_count(), 0u);
     const std::weak_ptr<Gateway> weak = gateway;
     gateway.reset();
-    EXPECT_TRUE(weak.expired()) << "something keeps the gateway";
+    EXPECT_TRUE(weak.expired()) << "something still owns the gateway";
   }
 
  private:
@@ -81,33 +81,34 @@ class World final : public GatewayTest {
   }
   void check_subscription() {
     const long before = client_->count(kUpdated);
-    // Both have the resource: `b` serves it while `a` is not listed.
+    // Both servers have the resource: `b` serves it while the lists of `a` are missing.
     EXPECT_EQ(call(client_, "a__touch"), "touched");
     EXPECT_EQ(call(client_, "b__touch"), "touched");
-    EXPECT_TRUE(comes_true([&] { return client_->count(kUpdated) > before; })) << "it is still subscribed";
+    EXPECT_TRUE(wait_until([&] { return client_->count(kUpdated) > before; })) << "it is still subscribed";
   }
-  static Task<void> call_a(std::shared_ptr<mcp::Client> client, bool* over) {
+  static Task<void> call_a(std::shared_ptr<mcp::Client> client, bool* ended) {
     Task<Result<mcp::ToolResult>> calling = client->call_tool("a__touch", raw("{}"));
-    const Result<mcp::ToolResult> result = co_await calling;
-    static_cast<void>(result);
-    *over = true;
+    static_cast<void>(co_await calling);
+    *ended = true;
   }
-  static Task<void> subscribe_to_memo(std::shared_ptr<mcp::Client> client, bool* over, bool* subscribed) {
-    Task<Result<std::uint64_t>> subscribing = client->subscribe(kMemo);
-    const Result<std::uint64_t> number = co_await subscribing;
+  static Task<void> subscribe_to_memo(std::shared_ptr<mcp::Client> client, bool* ended, bool* subscribed) {
+    const Result<std::uint64_t> number = co_await client->subscribe(kMemo);
     *subscribed = number.has_value();
-    *over = true;
+    *ended = true;
   }
   void begin() {
     switch (operation_) {
-      case Operation::handshake: held.at("a").set(); [[fallthrough]];
-      case Operation::call: return loop.spawn(call_a(client_->client, &over_));
-      case Operation::subscribe: return loop.spawn(subscribe_to_memo(client_->client, &over_, &subscribed_));
+      case Operation::handshake: start_events.at("a").set(); [[fallthrough]];
+      case Operation::call: return loop.spawn(call_a(client_->client, &operation_ended_));
+      case Operation::subscribe:
+        return loop.spawn(subscribe_to_memo(client_->client, &operation_ended_, &subscribed_));
       case Operation::list: break;
     }
-    mcp::tool(instance("a", 0).server, "grown", "", [](const Nothing&) { return "grown"; });
+    mcp::tool(instance("a", 0).server, "grown", "", [](const NoArguments&) { return "grown"; });
   }
-  bool ended() const { return operation_ == Operation::list ? client_->count(kToolsChanged) > 0 : over_; }
+  bool ended() const {
+    return operation_ == Operation::list ? client_->count(kToolsChanged) > 0 : operation_ended_;
+  }
 
   void make_change() {
     const pool::ServerSpec& spec = config.servers.front();
@@ -133,7 +134,7 @@ class World final : public GatewayTest {
   }
 
   void run_one_callback() {
-    loop.post([] {});  // there may be none
+    loop.post([] {});  // otherwise there could be none
     bool run = false;
     loop.run_until([&] { return std::exchange(run, true); });
   }
@@ -142,19 +143,19 @@ class World final : public GatewayTest {
   Change change_;
   pool::ServerSpec spare_;
   std::shared_ptr<Client> client_;
-  bool over_ = false;
+  bool operation_ended_ = false;
   bool subscribed_ = false;
 };
 
 class SuspensionTest : public ::testing::TestWithParam<std::tuple<mcp::Revision, Operation, Change>> {};
 
-TEST_P(SuspensionTest, ServersCanBeChangedAtEveryPoint) {
+TEST_P(SuspensionTest, ServersCanBeChangedAtEverySuspensionPoint) {
   const auto [era, operation, change] = GetParam();
   std::size_t visited = 0;
   for (bool reached = true; reached && !HasFailure(); ++visited) {
-    World world(era, operation, change);
-    reached = world.change_after(visited);
-    if (reached) world.check();
+    Scenario scenario(era, operation, change);
+    reached = scenario.change_after(visited);
+    if (reached) scenario.check();
     if (HasFailure()) ADD_FAILURE() << "at suspension point " << visited;
   }
   --visited;  // the last one was not reached

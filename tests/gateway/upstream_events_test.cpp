@@ -12,7 +12,7 @@ using pool::Sharing;
 
 class UpstreamEventsTest : public MemoryServersTest {
  protected:
-  using Heard = std::vector<std::string>;
+  using Strings = std::vector<std::string>;
   using ClientPtr = std::shared_ptr<mcp::RecordingLink>;
 
   void SetUp() override {
@@ -21,19 +21,20 @@ class UpstreamEventsTest : public MemoryServersTest {
     open_pool(handlers);
     servers = std::make_shared<ServerTable>(pool, true);
     catalogue = std::make_shared<CatalogueStore>(loop, servers, front, log);
-    listing = std::make_shared<Listing>(loop, pool, servers, catalogue, log);
-    watches = std::make_shared<Watches>(loop, pool, log);
-    events->attach(servers, listing, std::make_shared<LogLevels>(loop, pool, sessions, log), watches);
+    list_fetcher = std::make_shared<ListFetcher>(loop, pool, servers, catalogue, log);
+    subscription_hub = std::make_shared<SubscriptionHub>(loop, pool, log);
+    events->set_components(servers, list_fetcher,
+                           std::make_shared<UpstreamLogLevels>(loop, pool, sessions, log), subscription_hub);
   }
   void TearDown() override {
-    watches->stop();
-    listing->stop();
+    subscription_hub->stop();
+    list_fetcher->stop();
     MemoryServersTest::TearDown();
   }
 
-  // A client with a session, which the gateway can reach.
-  ClientPtr enter(const std::string& session, const std::string& capabilities = "{}",
-                  const std::string& user = "") {
+  // Adds a session, whose client records the messages that the gateway sends to it.
+  ClientPtr connect_client(const std::string& session, const std::string& capabilities = "{}",
+                           const std::string& user = "") {
     auto principal = std::make_shared<Principal>();
     principal->user = user;
     auto client = std::make_shared<mcp::RecordingLink>(loop, session, std::move(principal));
@@ -42,7 +43,7 @@ class UpstreamEventsTest : public MemoryServersTest {
     return client;
   }
   static mcp::Context context(const ClientPtr& client, const std::string& capabilities = "{}",
-                              mcp::Revision revision = mcp::kNewestLegacy) {
+                              mcp::Revision revision = mcp::kNewestLegacyRevision) {
     auto request = std::make_shared<mcp::RequestState>();
     request->link = client;
     request->revision = revision;
@@ -50,55 +51,56 @@ class UpstreamEventsTest : public MemoryServersTest {
     request->log_level = mcp::LoggingLevel::warning;
     return mcp::Context(std::move(request));
   }
-  static Task<void> forward(std::shared_ptr<pool::Pool> to, pool::Target target, pool::ForwardOptions how) {
+  static Task<void> forward(std::shared_ptr<pool::Pool> to, pool::Target target,
+                            pool::ForwardOptions options) {
     auto request = std::make_shared<const mcp::VerbatimRequest>(message("tools/call", R"({"name":"t"})"));
-    Task<Result<pool::ForwardedAnswer>> forwarding = to->forward(std::move(target), request, std::move(how));
-    const Result<pool::ForwardedAnswer> answer = co_await forwarding;
-    static_cast<void>(answer);
+    static_cast<void>(co_await to->forward(std::move(target), request, std::move(options)));
   }
-  // A call of `asking` that server `a` works on until the test ends.
-  void call(const mcp::Context& asking) {
-    MemoryServer& server = memory["a"];
-    if (!server.held) {
-      start("a", std::string(asking.session()));
-      server.held.emplace();
+  // Starts a call of `caller` to server `a` that is in progress until the test ends.
+  void call(const mcp::Context& caller) {
+    MemoryServer& server = memory_servers["a"];
+    if (!server.unblock) {
+      start("a", std::string(caller.session()));
+      server.unblock.emplace();
     }
     const long before = server.count("call t");
-    pool::ForwardOptions how;
-    how.caller = std::make_shared<ForwardedCall>(asking);
-    loop.spawn(forward(pool, pool::Target("a", std::string(asking.session())), how));
-    EXPECT_TRUE(comes_true([&] { return server.count("call t") > before; }));
+    pool::ForwardOptions options;
+    options.call_context = std::make_shared<ForwardedCall>(caller);
+    loop.spawn(forward(pool, pool::Target("a", std::string(caller.session())), options));
+    EXPECT_TRUE(wait_until([&] { return server.count("call t") > before; }));
   }
-  // So many calls of `asking`, which server `a` works on until the test ends.
-  void call_often(const mcp::Context& asking, long count) {
+  // Starts `count` calls of `caller` to server `a` that are in progress until the test ends.
+  void call_often(const mcp::Context& caller, long count) {
     for (long i = 0; i < count; ++i) {
-      pool::ForwardOptions how;
-      how.caller = std::make_shared<ForwardedCall>(asking);
-      loop.spawn(forward(pool, pool::Target("a", std::string(asking.session())), how));
+      pool::ForwardOptions options;
+      options.call_context = std::make_shared<ForwardedCall>(caller);
+      loop.spawn(forward(pool, pool::Target("a", std::string(caller.session())), options));
     }
-    EXPECT_TRUE(comes_true([&] { return memory["a"].count("call t") >= count; }));
+    EXPECT_TRUE(wait_until([&] { return memory_servers["a"].count("call t") >= count; }));
   }
-  // `updated` gets the URI of each update, for as long as what this returns is kept.
-  Result<std::shared_ptr<void>> subscribe(const std::string& server, const std::string& uri, Heard& updated) {
-    return loop.block_on(watches->subscribe(pool::Target(server), uri, std::stop_token(),
-                                            [&](const std::string& changed) { updated.push_back(changed); }));
+  // Subscribes until the returned handle is released. Appends the URI of each update to `updated`.
+  Result<std::shared_ptr<void>> subscribe(const std::string& server, const std::string& uri,
+                                          Strings& updated) {
+    return loop.block_on(
+        subscription_hub->subscribe(pool::Target(server), uri, std::stop_token(),
+                                    [&](const std::string& changed) { updated.push_back(changed); }));
   }
   static Task<void> warm(std::shared_ptr<pool::Pool> in) {
-    Task<Result<std::shared_ptr<pool::Upstream>>> starting = in->warm(pool::Target("a"));
-    const Result<std::shared_ptr<pool::Upstream>> started = co_await starting;
+    const Result<std::shared_ptr<pool::Upstream>> started = co_await in->warm(pool::Target("a"));
     EXPECT_TRUE(started);
   }
   static rpc::Message message(const std::string& method, const std::string& params) {
     return rpc::Message::parse(
         Bytes::copy_of(R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":)" + params + "}"));
   }
-  // Server `a` speaks by its newest connection.
-  void say(const std::string& method, const std::string& params) {
-    memory["a"].newest->handlers.notified(method, test::raw(params));
-    settle();
+  // Server `a` sends a notification on its newest connection.
+  void notify(const std::string& method, const std::string& params) {
+    memory_servers["a"].newest_connection->handlers.on_notification(method, test::raw(params));
+    run_until_idle();
   }
   Answer ask(const std::string& method, const std::string& params = "{}") {
-    return loop.block_on(memory["a"].newest->handlers.request(Request(nullptr, message(method, params))));
+    return loop.block_on(memory_servers["a"].newest_connection->handlers.on_request(
+        Request(nullptr, message(method, params))));
   }
   std::string ask_text(const std::string& method) {
     const Answer answer = ask(method);
@@ -110,241 +112,242 @@ class UpstreamEventsTest : public MemoryServersTest {
   pool::UpstreamHandlers handlers;
   std::shared_ptr<ServerTable> servers;
   std::shared_ptr<CatalogueStore> catalogue;
-  std::shared_ptr<Listing> listing;
-  std::shared_ptr<Watches> watches;
+  std::shared_ptr<ListFetcher> list_fetcher;
+  std::shared_ptr<SubscriptionHub> subscription_hub;
 };
 
 constexpr const char* kMessage = "notifications/message";
 constexpr const char* kError = R"({"level":"error","data":"x"})";
 
-// ---- which client is meant -------------------------------------------------------------------------------
+// ---- client of a log message -----------------------------------------------------------------------------
 
-TEST_F(UpstreamEventsTest, LogMessageGoesToTheOneClientWhoseCallsTheServerWorksOn) {
+TEST_F(UpstreamEventsTest, LogMessageIsSentToClientWhenAllCallsInProgressAreItsCalls) {
   ASSERT_TRUE(servers->add(spec("a")));
-  const auto one = enter("one");
-  const auto two = enter("two");
+  const auto one = connect_client("one");
+  const auto two = connect_client("two");
   call(context(one));
   call(context(one));
-  say(kMessage, kError);
-  EXPECT_EQ(one->heard, (Heard{std::string(kMessage) + " " + kError}));
+  notify(kMessage, kError);
+  EXPECT_EQ(one->sent, (Strings{std::string(kMessage) + " " + kError}));
   call(context(two));
-  say(kMessage, kError);
-  EXPECT_EQ(one->heard.size(), 1u) << "the call it belongs to is unknown";
-  EXPECT_EQ(two->heard, Heard());
+  notify(kMessage, kError);
+  EXPECT_EQ(one->sent.size(), 1u) << "the call it belongs to is unknown";
+  EXPECT_EQ(two->sent, Strings());
 }
 
-TEST_F(UpstreamEventsTest, LogMessageOfASharedServerIsDroppedWhileNoCallIsUnderWay) {
+TEST_F(UpstreamEventsTest, LogMessageOfSharedServerIsDroppedWhenNoCallIsInProgress) {
   ASSERT_TRUE(servers->add(spec("a")));
-  const auto one = enter("one");
+  const auto one = connect_client("one");
   start("a");
-  say(kMessage, kError);
-  EXPECT_EQ(one->heard, Heard());
+  notify(kMessage, kError);
+  EXPECT_EQ(one->sent, Strings());
 }
 
-TEST_F(UpstreamEventsTest, LogMessageOfAServerOfOneSessionGoesToThatSession) {
+TEST_F(UpstreamEventsTest, LogMessageOfPerSessionServerIsSentToItsSession) {
   ASSERT_TRUE(servers->add(spec("a", Sharing::per_session)));
-  const auto one = enter("one");
-  const auto two = enter("two");
+  const auto one = connect_client("one");
+  const auto two = connect_client("two");
   start("a", "two");
-  say(kMessage, kError);
-  EXPECT_EQ(one->heard, Heard());
-  EXPECT_EQ(two->heard.size(), 1u);
+  notify(kMessage, kError);
+  EXPECT_EQ(one->sent, Strings());
+  EXPECT_EQ(two->sent.size(), 1u);
 }
 
-TEST_F(UpstreamEventsTest, LogMessageBelowTheClientsLevelOrOfNoLevelIsDropped) {
+TEST_F(UpstreamEventsTest, LogMessageBelowClientLevelOrWithoutLevelIsDropped) {
   ASSERT_TRUE(servers->add(spec("a")));
-  const auto one = enter("one");
+  const auto one = connect_client("one");
   call(context(one));
-  say(kMessage, R"({"level":"info","data":1})");
-  say(kMessage, R"({"level":"loud","data":1})");
-  say(kMessage, R"({"data":1})");
-  say(kMessage, "[]");
-  EXPECT_EQ(one->heard, Heard());
-  say(kMessage, R"({"level":"warning","data":1})");
-  EXPECT_EQ(one->heard.size(), 1u);
+  notify(kMessage, R"({"level":"info","data":1})");
+  notify(kMessage, R"({"level":"loud","data":1})");
+  notify(kMessage, R"({"data":1})");
+  notify(kMessage, "[]");
+  EXPECT_EQ(one->sent, Strings());
+  notify(kMessage, R"({"level":"warning","data":1})");
+  EXPECT_EQ(one->sent.size(), 1u);
 }
 
-TEST_F(UpstreamEventsTest, CostOfALogMessageDoesNotGrowWithTheCallsUnderWay) {
+TEST_F(UpstreamEventsTest, LogMessageCostIsIndependentOfCallCount) {
   constexpr long kCalls = 1'000;
   ASSERT_TRUE(servers->add(spec("a")));
-  const auto one = enter("one");
+  const auto one = connect_client("one");
   call(context(one));
   const auto log_often = [&] {
     const json::Raw params = test::raw(R"({"level":"info","data":1})");  // not forwarded at this level
-    for (int i = 0; i < 200; ++i) memory["a"].newest->handlers.notified(kMessage, params);
+    for (int i = 0; i < 200; ++i)
+      memory_servers["a"].newest_connection->handlers.on_notification(kMessage, params);
   };
   const auto with_one_call = test::cpu_time(log_often);
   call_often(context(one), kCalls);
   EXPECT_LT(test::cpu_time(log_often), 10 * with_one_call);
-  say(kMessage, kError);
-  EXPECT_EQ(one->heard.size(), 1u) << "all calls are of one session";
+  notify(kMessage, kError);
+  EXPECT_EQ(one->sent.size(), 1u) << "all calls are of one session";
 }
 
 // ---- requests --------------------------------------------------------------------------------------------
 
-TEST_F(UpstreamEventsTest, RequestIsPutToTheClientWhoseCallTheServerWorksOn) {
+TEST_F(UpstreamEventsTest, RequestIsSentToClientWhoseCallIsInProgress) {
   ASSERT_TRUE(servers->add(spec("a")));
-  const auto one = enter("one");
+  const auto one = connect_client("one");
   call(context(one, R"({"roots":{}})"));
   EXPECT_EQ(ask_text("roots/list"), R"({"from":"one"})");
-  EXPECT_EQ(one->heard, (Heard{"roots/list {}"}));
+  EXPECT_EQ(one->sent, (Strings{"roots/list {}"}));
 }
 
-TEST_F(UpstreamEventsTest, RequestIsRefusedThatNoClientIsAskedOrThatThisOneHasNotDeclared) {
+TEST_F(UpstreamEventsTest, RequestFailsWhenMethodIsUnknownOrCapabilityIsNotDeclared) {
   ASSERT_TRUE(servers->add(spec("a")));
-  const auto one = enter("one");
+  const auto one = connect_client("one");
   call(context(one, R"({"roots":{}})"));
   for (const char* const method : {"tools/list", "sampling/createMessage"}) {
     const Answer answer = ask(method);
     ASSERT_FALSE(answer) << method;
     EXPECT_EQ(answer.error().detail().rpc_code, rpc::kMethodNotFound) << method;
   }
-  EXPECT_EQ(one->heard, Heard());
+  EXPECT_EQ(one->sent, Strings());
 }
 
-TEST_F(UpstreamEventsTest, RequestWithoutACallIsRefusedWithTheRemedyAndLogged) {
+TEST_F(UpstreamEventsTest, RequestWithoutCallFailsWithRemedyAndIsLogged) {
   ASSERT_TRUE(servers->add(spec("a")));
-  enter("one", R"({"roots":{}})");
+  connect_client("one", R"({"roots":{}})");
   start("a");
   const std::string refusal = ask_text("roots/list");
   EXPECT_NE(refusal.find("per_session"), std::string::npos) << refusal;
-  const auto told = [](const std::string& line) {
-    return line.find("a server's request cannot be attributed") != std::string::npos;
+  const auto is_refusal = [](const std::string& line) {
+    return line.find("no client for the request of a server") != std::string::npos;
   };
-  EXPECT_EQ(std::ranges::count_if(logged, told), 1);
+  EXPECT_EQ(std::ranges::count_if(logged, is_refusal), 1);
 }
 
-TEST_F(UpstreamEventsTest, RequestForAModernClientIsRefused) {
+TEST_F(UpstreamEventsTest, RequestForModernClientFails) {
   ASSERT_TRUE(servers->add(spec("a")));
-  const auto one = enter("one");
+  const auto one = connect_client("one");
   call(context(one, R"({"roots":{}})", mcp::Revision::r2026_07_28));
   EXPECT_EQ(ask_text("roots/list"),
-            "The client speaks revision 2026-07-28, which has no requests from servers");
+            "The client uses revision 2026-07-28, which has no requests from servers");
 }
 
 // ---- completed elicitations ------------------------------------------------------------------------------
 
 constexpr const char* kComplete = "notifications/elicitation/complete";
 
-TEST_F(UpstreamEventsTest, CompletedElicitationIsToldOnceToTheSessionsThatWereSentToItsUrl) {
+TEST_F(UpstreamEventsTest, ElicitationCompleteIsSentOnceToSessionsThatReceivedUrl) {
   ASSERT_TRUE(servers->add(spec("a")));
-  const auto one = enter("one");
-  const auto two = enter("two");
-  const auto three = enter("three");
+  const auto one = connect_client("one");
+  const auto two = connect_client("two");
+  const auto three = connect_client("three");
   start("a");
-  sessions->note_url("a", "7", "one");
-  sessions->note_url("a", "7", "two");
-  sessions->note_url("a", "7", "gone");
-  sessions->note_url("b", "7", "three");
-  say(kComplete, R"({"elicitationId":"7"})");
-  say(kComplete, R"({"elicitationId":"7"})");
-  say(kComplete, "{}");
-  EXPECT_EQ(one->heard.size(), 1u);
-  EXPECT_EQ(two->heard.size(), 1u);
-  EXPECT_EQ(three->heard, Heard());
-  EXPECT_TRUE(sessions->sessions_at_url("a", "7").empty());
+  sessions->add_url_elicitation("a", "7", "one");
+  sessions->add_url_elicitation("a", "7", "two");
+  sessions->add_url_elicitation("a", "7", "gone");
+  sessions->add_url_elicitation("b", "7", "three");
+  notify(kComplete, R"({"elicitationId":"7"})");
+  notify(kComplete, R"({"elicitationId":"7"})");
+  notify(kComplete, "{}");
+  EXPECT_EQ(one->sent.size(), 1u);
+  EXPECT_EQ(two->sent.size(), 1u);
+  EXPECT_EQ(three->sent, Strings());
+  EXPECT_TRUE(sessions->sessions_of_url_elicitation("a", "7").empty());
 }
 
-TEST_F(UpstreamEventsTest, CompletedElicitationOfAProcessOfOneSessionIsNotToldToAnother) {
+TEST_F(UpstreamEventsTest, ElicitationCompleteOfPerSessionServerIsNotSentToOtherSessions) {
   ASSERT_TRUE(servers->add(spec("a", Sharing::per_session)));
-  const auto one = enter("one");
-  const auto two = enter("two");
+  const auto one = connect_client("one");
+  const auto two = connect_client("two");
   start("a", "two");
-  sessions->note_url("a", "7", "one");
-  sessions->note_url("a", "7", "two");
-  say(kComplete, R"({"elicitationId":"7"})");
-  EXPECT_EQ(one->heard, Heard());
-  EXPECT_EQ(two->heard.size(), 1u);
-  EXPECT_EQ(sessions->sessions_at_url("a", "7"), (std::vector<std::string>{"one"}));
+  sessions->add_url_elicitation("a", "7", "one");
+  sessions->add_url_elicitation("a", "7", "two");
+  notify(kComplete, R"({"elicitationId":"7"})");
+  EXPECT_EQ(one->sent, Strings());
+  EXPECT_EQ(two->sent.size(), 1u);
+  EXPECT_EQ(sessions->sessions_of_url_elicitation("a", "7"), (std::vector<std::string>{"one"}));
 }
 
-TEST_F(UpstreamEventsTest, UrlOfARequestIsRememberedForItsClient) {
+TEST_F(UpstreamEventsTest, UrlElicitationOfRequestIsRecordedForItsClient) {
   ASSERT_TRUE(servers->add(spec("a")));
-  const auto one = enter("one");
+  const auto one = connect_client("one");
   call(context(one, R"({"elicitation":{}})"));
   EXPECT_TRUE(ask("elicitation/create", R"({"elicitationId":"9"})"));
-  EXPECT_EQ(sessions->sessions_at_url("a", "9"), (std::vector<std::string>{"one"}));
+  EXPECT_EQ(sessions->sessions_of_url_elicitation("a", "9"), (std::vector<std::string>{"one"}));
 }
 
 // ---- capabilities and levels -----------------------------------------------------------------------------
 
-TEST_F(UpstreamEventsTest, CapabilitiesAreThoseOfTheClientsThatTheUpstreamIsFor) {
-  enter("one", R"({"roots":{}})", "ann");
-  enter("two", R"({"sampling":{}})", "bob");
+TEST_F(UpstreamEventsTest, CapabilitiesAreThoseOfClientsThatUpstreamServes) {
+  connect_client("one", R"({"roots":{}})", "ann");
+  connect_client("two", R"({"sampling":{}})", "bob");
   ASSERT_TRUE(servers->add(spec("a", Sharing::per_session)));
   ASSERT_TRUE(servers->add(spec("b", Sharing::per_user)));
-  EXPECT_EQ(handlers.capabilities(*start("a", "one")).text(), R"({"roots":{}})");
-  EXPECT_EQ(handlers.capabilities(*start("b", "two", "bob")).text(), R"({"sampling":{}})");
+  EXPECT_EQ(handlers.capabilities_for(*start("a", "one")).text(), R"({"roots":{}})");
+  EXPECT_EQ(handlers.capabilities_for(*start("b", "two", "bob")).text(), R"({"sampling":{}})");
 }
 
-TEST_F(UpstreamEventsTest, CapabilitiesOfASharedUpstreamAreThoseOfAllClients) {
-  enter("one", R"({"roots":{}})");
-  enter("two", R"({"sampling":{}})");
+TEST_F(UpstreamEventsTest, CapabilitiesOfSharedUpstreamAreThoseOfAllClients) {
+  connect_client("one", R"({"roots":{}})");
+  connect_client("two", R"({"sampling":{}})");
   ASSERT_TRUE(servers->add(spec("a")));
-  EXPECT_EQ(handlers.capabilities(*start("a")).text(), R"({"roots":{},"sampling":{}})");
+  EXPECT_EQ(handlers.capabilities_for(*start("a")).text(), R"({"roots":{},"sampling":{}})");
 }
 
-// ---- what follows from events ----------------------------------------------------------------------------
+// ---- effects of events -----------------------------------------------------------------------------------
 
-TEST_F(UpstreamEventsTest, ServerThatAnnouncesAChangeIsAskedForItsLists) {
+TEST_F(UpstreamEventsTest, ListsAreFetchedWhenServerNotifiesOfChange) {
   ASSERT_TRUE(servers->add(spec("a")));
   start("a");
-  settle();
-  EXPECT_EQ(memory["a"].count("tools/list"), 0);
-  say("notifications/prompts/list_changed", "{}");
-  EXPECT_TRUE(comes_true([&] { return memory["a"].count("tools/list") == 1; }));
+  run_until_idle();
+  EXPECT_EQ(memory_servers["a"].count("tools/list"), 0);
+  notify("notifications/prompts/list_changed", "{}");
+  EXPECT_TRUE(wait_until([&] { return memory_servers["a"].count("tools/list") == 1; }));
 }
 
-TEST_F(UpstreamEventsTest, NotificationsOfARemovedServerAreDropped) {
+TEST_F(UpstreamEventsTest, NotificationsOfRemovedServerAreDropped) {
   ASSERT_TRUE(servers->add(spec("a")));
   start("a");
   ASSERT_TRUE(servers->remove("a"));
-  say("notifications/tools/list_changed", "{}");
-  say("notifications/unheard_of", "{}");
-  EXPECT_EQ(memory["a"].count("tools/list"), 0);
+  notify("notifications/tools/list_changed", "{}");
+  notify("notifications/unheard_of", "{}");
+  EXPECT_EQ(memory_servers["a"].count("tools/list"), 0);
 }
 
-TEST_F(UpstreamEventsTest, UpdateOfAResourceIsToldToItsSubscribers) {
+TEST_F(UpstreamEventsTest, ResourceUpdateIsDispatchedToSubscribers) {
   ASSERT_TRUE(servers->add(spec("a")));
-  Heard updated;
+  Strings updated;
   const auto subscribed = subscribe("a", "memo://one", updated);
   ASSERT_TRUE(subscribed);
-  say("notifications/resources/updated", R"({"uri":"memo://one"})");
-  say("notifications/resources/updated", R"({"uri":1})");
-  say("notifications/resources/updated", R"({"uri":")" + std::string(10'000, 'x') + "\"}");
-  EXPECT_EQ(updated, (Heard{"memo://one"}));
+  notify("notifications/resources/updated", R"({"uri":"memo://one"})");
+  notify("notifications/resources/updated", R"({"uri":1})");
+  notify("notifications/resources/updated", R"({"uri":")" + std::string(10'000, 'x') + "\"}");
+  EXPECT_EQ(updated, (Strings{"memo://one"}));
 }
 
-TEST_F(UpstreamEventsTest, ServerThatWasStartedAnewIsListedAndSubscribedToAgain) {
+TEST_F(UpstreamEventsTest, ListsAreFetchedAndSubscriptionsRenewedWhenServerRestarts) {
   ASSERT_TRUE(servers->add(spec("a")));
-  Heard updated;
+  Strings updated;
   const auto subscribed = subscribe("a", "memo://one", updated);
   ASSERT_TRUE(subscribed);
-  lose("a", start("a"));
-  EXPECT_TRUE(comes_true([&] { return updated.size() == 1; }));
-  EXPECT_EQ(memory["a"].count("subscribe memo://one"), 2);
-  EXPECT_TRUE(comes_true([&] { return memory["a"].count("tools/list") == 1; }));
+  end_connection("a", start("a"));
+  EXPECT_TRUE(wait_until([&] { return updated.size() == 1; }));
+  EXPECT_EQ(memory_servers["a"].count("subscribe memo://one"), 2);
+  EXPECT_TRUE(wait_until([&] { return memory_servers["a"].count("tools/list") == 1; }));
 }
 
-TEST_F(UpstreamEventsTest, LevelThatAClientSetWhileTheServerStartedIsAskedForWhenItIsReady) {
+TEST_F(UpstreamEventsTest, LevelSetWhileServerStartsIsRequestedWhenItIsReady) {
   ASSERT_TRUE(servers->add(spec("a")));
-  memory["a"].held.emplace();
+  memory_servers["a"].unblock.emplace();
   loop.spawn(warm(pool));
-  settle();
-  sessions->set_level("one", mcp::LoggingLevel::debug);
-  memory["a"].held->set();
-  EXPECT_TRUE(comes_true([&] { return memory["a"].count("level debug") == 1; }));
+  run_until_idle();
+  sessions->set_log_level("one", mcp::LoggingLevel::debug);
+  memory_servers["a"].unblock->set();
+  EXPECT_TRUE(wait_until([&] { return memory_servers["a"].count("level debug") == 1; }));
 }
 
-TEST_F(UpstreamEventsTest, HandlersDoNothingWhenTheirObjectIsGone) {
+TEST_F(UpstreamEventsTest, HandlersDoNothingAfterUpstreamEventsIsDestroyed) {
   ASSERT_TRUE(servers->add(spec("a")));
   const auto upstream = start("a");
   events.reset();
-  EXPECT_TRUE(handlers.capabilities(*upstream).text().empty());
-  EXPECT_EQ(handlers.log_level(*upstream), SessionTable::kDefaultLevel);
-  say("notifications/tools/list_changed", "{}");
-  handlers.kept_apart("a");
-  EXPECT_EQ(memory["a"].count("tools/list"), 0);
+  EXPECT_TRUE(handlers.capabilities_for(*upstream).text().empty());
+  EXPECT_EQ(handlers.log_level_for(*upstream), SessionTable::kDefaultLogLevel);
+  notify("notifications/tools/list_changed", "{}");
+  handlers.on_server_unshared("a");
+  EXPECT_EQ(memory_servers["a"].count("tools/list"), 0);
   const Answer answer = ask("roots/list");
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().detail().rpc_code, rpc::kMethodNotFound);

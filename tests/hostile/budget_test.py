@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Clients that make the gateway hold more than their budget, and a gateway that runs out of memory or descriptors: the attacker
-is refused with the name of the limit, and others are served. Run as `budget_test.py PROGRAM [TEST…]`."""
+"""Clients that make the gateway buffer more than their budget, and a gateway without memory or descriptors: the attacker's
+requests fail with the name of the limit, and other clients are served. Run as `budget_test.py PROGRAM [TEST…]`."""
 import contextlib
 import json
 import os
@@ -21,15 +21,15 @@ ATTACKERS = ["127.0.0.2", "127.0.0.3", "127.0.0.4"]  # not the address of well-b
 HEAD = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
-def attacker(gateway, address=ATTACKERS[0]):
+def connect_attacker(gateway, address=ATTACKERS[0]):
     client = socket.create_connection(("127.0.0.1", gateway.port), DEADLINE, source_address=(address, 0))
     client.settimeout(DEADLINE)
     return client
 
 
-def half_a_body(gateway, size, address=ATTACKERS[0]):
-    """A client that has sent `size` bytes of a larger body. The gateway may have hung up on it."""
-    client = attacker(gateway, address)
+def send_half_body(gateway, size, address=ATTACKERS[0]):
+    """Returns a connection on which `size` bytes of a larger body were sent. The gateway may have closed it."""
+    client = connect_attacker(gateway, address)
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         client.sendall(f"{HEAD}Content-Length: {size + 1000}\r\n\r\n".encode() + b"x" * size)
     return client
@@ -42,18 +42,18 @@ def call_head(tool, size):
     ).encode()
 
 
-def large_call(gateway, tool, size, address=ATTACKERS[0]):
+def send_large_call(gateway, tool, size, address=ATTACKERS[0]):
     arguments = {"padding": "x" * size}
     params = {"name": tool, "arguments": arguments, "_meta": META}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
-    client = attacker(gateway, address)
+    client = connect_attacker(gateway, address)
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         client.sendall(call_head(tool, len(body)) + body)
     return client
 
 
-def answer_of(client):
-    """What comes until the connection ends or its answer is complete."""
+def read_response(client):
+    """Reads until the response is complete or the connection ends, and returns the bytes as text."""
     answer = b""
     with contextlib.suppress(ConnectionResetError):
         while piece := client.recv(65536):
@@ -65,59 +65,59 @@ def answer_of(client):
     return answer.decode(errors="replace")
 
 
-class Budgets(HostileTest):
-    def limited(self, client="2M", total="64M"):
+class BudgetTest(HostileTest):
+    def limits_table(self, client="2M", total="64M"):
         return f'[limits]\nmax_client_buffer_bytes = "{client}"\nmax_buffer_bytes = "{total}"\n'
 
-    def test_bodies_of_one_address_are_refused_with_429_and_others_are_served(self):
-        gateway = self.start(head=self.limited())
+    def test_bodies_of_one_address_are_rejected_with_429_and_others_are_served(self):
+        gateway = self.start(head=self.limits_table())
 
         def attack():
             with contextlib.ExitStack() as clients:
-                held = [clients.enter_context(half_a_body(gateway, 1_500_000)) for _ in range(3)]
-                refused, _, _ = select.select(held, [], [], DEADLINE)
-                return answer_of(refused[0])
+                connections = [clients.enter_context(send_half_body(gateway, 1_500_000)) for _ in range(3)]
+                refused, _, _ = select.select(connections, [], [], DEADLINE)
+                return read_response(refused[0])
 
         answer = self.assert_others_served_during(gateway, attack)
         self.assertIn("HTTP/1.1 429 ", answer)
         self.assertIn("max_client_buffer_bytes (2097152 bytes)", answer)
-        self.assert_ends_clean(gateway)
+        self.assert_exits_cleanly(gateway)
 
-    def test_bodies_of_many_addresses_are_refused_with_503(self):
-        gateway = self.start(head=self.limited("4M", "4M"))
+    def test_bodies_of_many_addresses_are_rejected_with_503(self):
+        gateway = self.start(head=self.limits_table("4M", "4M"))
         with contextlib.ExitStack() as clients:
-            held = [clients.enter_context(half_a_body(gateway, 1_900_000, address)) for address in ATTACKERS]
-            refused, _, _ = select.select(held, [], [], DEADLINE)  # whichever is read last
-            answer = answer_of(refused[0])
+            connections = [clients.enter_context(send_half_body(gateway, 1_900_000, address)) for address in ATTACKERS]
+            refused, _, _ = select.select(connections, [], [], DEADLINE)  # the one that the gateway read last
+            answer = read_response(refused[0])
         self.assertIn("HTTP/1.1 503 ", answer)
         self.assertIn("max_buffer_bytes (4194304 bytes)", answer)
         self.assertTrue(until(lambda: "result" in gateway.call("good__go")))
-        self.assert_ends_clean(gateway)
+        self.assert_exits_cleanly(gateway)
 
-    def test_calls_that_wait_are_charged_until_they_end(self):
-        gateway = self.start_listed(self.server("bad", "none"), head=self.limited())
+    def test_waiting_calls_are_charged_until_they_end(self):
+        gateway = self.start_listed(self.server("bad", "none"), head=self.limits_table())
         with contextlib.ExitStack() as clients:
-            waiting = clients.enter_context(large_call(gateway, "bad__wait", 1_500_000))
+            waiting = clients.enter_context(send_large_call(gateway, "bad__wait", 1_500_000))
             self.assertTrue(until(lambda: self.calls_at(gateway, "bad") == 1))
-            refused = answer_of(clients.enter_context(large_call(gateway, "bad__wait", 1_000_000)))
+            refused = read_response(clients.enter_context(send_large_call(gateway, "bad__wait", 1_000_000)))
             self.assertIn("HTTP/1.1 429 ", refused)
             self.assertIn("max_client_buffer_bytes (2097152 bytes)", refused)
             self.assertTrue(gateway.text("good__go"))
-            waiting.close()  # that is how a client of this era cancels
+            waiting.close()  # a modern client cancels a call by closing its connection
             self.assertTrue(until(lambda: self.calls_at(gateway, "bad") == 0))
-        with large_call(gateway, "bad__go", 1_000_000) as client:
-            answer = answer_of(client)
+        with send_large_call(gateway, "bad__go", 1_000_000) as client:
+            answer = read_response(client)
         self.assertIn("HTTP/1.1 200 ", answer)
-        self.assert_ends_clean(gateway)
+        self.assert_exits_cleanly(gateway)
 
     def initialize(self, gateway, **params):
         body = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}, **params}
         message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": body}).encode()
-        with attacker(gateway) as client:
+        with connect_attacker(gateway) as client:
             client.sendall(f"{HEAD}Accept: application/json, text/event-stream\r\nContent-Length: {len(message)}\r\n\r\n".encode() + message)
-            return answer_of(client)
+            return read_response(client)
 
-    def test_sessions_keep_no_more_of_their_handshake_than_a_small_description(self):
+    def test_sessions_store_only_a_small_description_of_their_client(self):
         gateway = self.start()
         before = gateway.resident_mib()
         for _ in range(60):
@@ -125,27 +125,27 @@ class Budgets(HostileTest):
         if not SANITIZED:  # a sanitizer keeps freed memory
             self.assertLess(gateway.resident_mib() - before, 60)
         self.assertIn("max_client_description_bytes (65536)", self.initialize(gateway, capabilities={"experimental": {"a": "x" * 70_000}}))
-        self.assert_ends_clean(gateway)
+        self.assert_exits_cleanly(gateway)
 
-    def test_descriptions_of_the_clients_of_sessions_are_charged(self):
-        gateway = self.start(head=self.limited("1M"))
+    def test_client_descriptions_of_sessions_are_charged(self):
+        gateway = self.start(head=self.limits_table("1M"))
         described = {"experimental": {"a": "x" * 60_000}}
         answers = [self.initialize(gateway, capabilities=described) for _ in range(20)]
         self.assertIn("protocolVersion", answers[0])
         self.assertIn("max_client_buffer_bytes (1048576 bytes)", answers[-1])
-        self.assert_ends_clean(gateway)
+        self.assert_exits_cleanly(gateway)
 
     def calls_at(self, gateway, server):
-        return next(one for one in gateway.health()["servers"] if one["name"] == server)["calls"]
+        return next(status for status in gateway.health()["servers"] if status["name"] == server)["calls"]
 
 
-class Exhaustion(HostileTest):
+class DescriptorLimitTest(HostileTest):
     def limits_of(self, pid, name):
         with open(f"/proc/{pid}/limits", encoding="utf-8") as file:
             soft, hard = re.search(rf"{name}\s+(\S+)\s+(\S+)", file.read()).groups()
         return soft, hard
 
-    def test_descriptor_limit_is_raised_and_children_keep_theirs(self):
+    def test_descriptor_limit_is_raised_for_the_gateway_only(self):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         low = 300
         if hard != resource.RLIM_INFINITY and hard <= low:
@@ -162,12 +162,12 @@ class Exhaustion(HostileTest):
         self.assertTrue(children)
         for child in children:
             self.assertEqual(self.limits_of(child, "Max open files"), (str(low), ceiling))
-        self.assert_ends_clean(gateway)
+        self.assert_exits_cleanly(gateway)
 
 
 @unittest.skipIf(SANITIZED, "a sanitizer reserves more address space than a limit leaves")
-class OutOfMemory(HostileTest):
-    """An allocation of 64 KiB or more that fails ends what needed it, and nothing else."""
+class OutOfMemoryTest(HostileTest):
+    """A failed allocation of 64 KiB or more ends only the operation that needed the memory."""
 
     HEAD = '[limits]\nmax_client_buffer_bytes = "1G"\nmax_buffer_bytes = "1G"\n'
 
@@ -176,10 +176,10 @@ class OutOfMemory(HostileTest):
             used = int(re.search(r"VmSize:\s+(\d+)", file.read())[1]) * 1024
         resource.prlimit(gateway.process.pid, resource.RLIMIT_AS, (used + (16 << 20), resource.RLIM_INFINITY))
 
-    def assert_goes_on(self, gateway):
+    def assert_still_serves(self, gateway):
         self.assertTrue(until(lambda: self.is_served(gateway)), gateway.log[-5:])
         self.assertIsNone(gateway.process.poll(), gateway.log[-5:])
-        self.assert_ends_clean(gateway)
+        self.assert_exits_cleanly(gateway)
 
     def is_served(self, gateway):
         try:
@@ -187,16 +187,16 @@ class OutOfMemory(HostileTest):
         except (OSError, ValueError, AssertionError):
             return False
 
-    def test_request_bodies_that_do_not_fit_are_refused_and_the_gateway_goes_on(self):
+    def test_gateway_survives_request_bodies_that_do_not_fit(self):
         gateway = self.start(head=self.HEAD)
         self.limit_memory(gateway)
         with contextlib.ExitStack() as clients:
             for i in range(20):
-                clients.enter_context(half_a_body(gateway, 3_000_000, ATTACKERS[i % 3]))
+                clients.enter_context(send_half_body(gateway, 3_000_000, ATTACKERS[i % 3]))
             self.assert_logged(gateway, "out of memory")
-        self.assert_goes_on(gateway)
+        self.assert_still_serves(gateway)
 
-    def test_websocket_message_that_does_not_fit_ends_its_connection_and_the_gateway_goes_on(self):
+    def test_gateway_survives_a_websocket_message_that_does_not_fit(self):
         gateway = self.start(head=self.HEAD)
         self.limit_memory(gateway)
         with contextlib.ExitStack() as clients:
@@ -205,38 +205,38 @@ class OutOfMemory(HostileTest):
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                     client.socket.sendall(b"\x81\xff" + (9_000_000).to_bytes(8, "big") + bytes(4) + b"x" * 8_000_000)
             closed, _, _ = select.select([client.socket for client in sockets], [], [], DEADLINE)
-            self.assertTrue(closed)  # a close frame (1013, out of memory), or an end where that could not be sent
-        self.assert_goes_on(gateway)
+            self.assertTrue(closed)  # a close frame (1013, out of memory), or EOF if the frame could not be sent
+        self.assert_still_serves(gateway)
 
     def call_often(self, gateway, tool, count):
-        """That many calls at once, whose answers are read to their end."""
+        """Makes `count` concurrent calls. Returns their responses."""
         with contextlib.ExitStack() as clients:
-            waiting = [clients.enter_context(large_call(gateway, tool, 10, ATTACKERS[i % 3])) for i in range(count)]
-            return [answer_of(client) for client in waiting]
+            waiting = [clients.enter_context(send_large_call(gateway, tool, 10, ATTACKERS[i % 3])) for i in range(count)]
+            return [read_response(client) for client in waiting]
 
-    def test_answer_of_a_stdio_server_that_does_not_fit_fails_and_the_gateway_goes_on(self):
+    def test_gateway_survives_a_stdio_response_that_does_not_fit(self):
         gateway = self.start_listed(self.server("bad", "large_answer"), head=self.HEAD)
         self.limit_memory(gateway)
         answers = self.call_often(gateway, "bad__go", 8)
         self.assertTrue(any("out of memory" in answer for answer in answers), [answer[:300] for answer in answers])
-        self.assert_goes_on(gateway)
+        self.assert_still_serves(gateway)
 
-    def test_answer_of_an_http_server_that_does_not_fit_fails_and_the_gateway_goes_on(self):
+    def test_gateway_survives_an_http_response_that_does_not_fit(self):
         upstream = Upstream("large_answer")
         self.addCleanup(upstream.stop)
         gateway = self.start_listed(f'[servers.bad]\nurl = "{upstream.url}"\n', head=self.HEAD)
         self.limit_memory(gateway)
         answers = self.call_often(gateway, "bad__go", 8)
         self.assertTrue(any("out of memory" in answer for answer in answers), [answer[:300] for answer in answers])
-        self.assert_goes_on(gateway)
+        self.assert_still_serves(gateway)
 
-    def test_list_that_does_not_fit_is_given_up_and_the_gateway_goes_on(self):
+    def test_gateway_survives_a_list_that_does_not_fit(self):
         gateway = self.start_listed(self.server("bad", "list_grows"), head=self.HEAD)
         self.limit_memory(gateway)
         with contextlib.suppress(AssertionError):
-            gateway.call("bad__go")  # from here on the list has 10 MB
+            gateway.call("bad__go")  # after this call the list has 10 MB
         self.assert_logged(gateway, "out of memory")
-        self.assert_goes_on(gateway)
+        self.assert_still_serves(gateway)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// R8.2: what is not clearly one request is refused, and the connection ends with the refusal.
+// R8.2: ambiguous and malformed requests are rejected, and the connection is closed after the response.
 #include <gtest/gtest.h>
 
 #include "http/raw_client.hpp"
@@ -11,14 +11,14 @@ namespace {
 using test::HttpServer;
 using test::RawClient;
 
-constexpr std::size_t kHeads = 4096;
-constexpr std::size_t kBodies = 1000;
+constexpr std::size_t kMaxHeaderBytes = 4096;
+constexpr std::size_t kMaxBodyBytes = 1000;
 
 struct Case {
   std::string name;
   std::string bytes;
   int status;
-  std::string says;  // in the message
+  std::string message;  // contained in the body of the response
 };
 
 std::string with(std::string_view fields, std::string_view body = "") {
@@ -82,14 +82,15 @@ const std::vector<Case>& cases() {
       {"Connect", "CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "path"},
       {"MethodNotAToken", "GE(T /echo HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "request line"},
       {"OnlyEmptyLines", "\r\n\r\n\r\n", 400, "request line"},
-      {"HeaderBomb", with("X: " + std::string(kHeads, 'a') + "\r\n"), 431, "max_header_bytes (4096)"},
+      {"HeaderBomb", with("X: " + std::string(kMaxHeaderBytes, 'a') + "\r\n"), 431,
+       "max_header_bytes (4096)"},
       {"ManyHeaders", with([] {
          std::string many;
          for (int i = 0; i < 1000; ++i) many += "X" + std::to_string(i) + ": a\r\n";
          return many;
        }()),
        431, "max_header_bytes (4096)"},
-      {"EndlessRequestLine", "GET /" + std::string(2 * kHeads, 'a'), 431, "max_header_bytes (4096)"},
+      {"EndlessRequestLine", "GET /" + std::string(2 * kMaxHeaderBytes, 'a'), 431, "max_header_bytes (4096)"},
       {"GzipBody", with("Content-Encoding: gzip\r\nContent-Length: 3\r\n", "abc"), 415, "Content-Encoding"},
       {"UnknownExpectation", with("Expect: miracles\r\n"), 417, "100-continue"},
       {"ChunkSizeNotHex", chunked("xyz\r\nabc\r\n0\r\n\r\n"), 400, "chunks"},
@@ -108,7 +109,7 @@ const std::vector<Case>& cases() {
       {"ChunksOverTheLimit", chunked("1f4\r\n" + std::string(500, 'a') + "\r\n1f5\r\n"), 413,
        "max_body_bytes (1000)"},
       {"TrailerMalformed", chunked("0\r\nnonsense\r\n\r\n"), 400, "chunks"},
-      {"TrailerBomb", chunked("0\r\nX: " + std::string(2 * kHeads, 'a') + "\r\n\r\n"), 431,
+      {"TrailerBomb", chunked("0\r\nX: " + std::string(2 * kMaxHeaderBytes, 'a') + "\r\n\r\n"), 431,
        "max_header_bytes (4096)"},
       {"TrailerBombInLines",
        chunked("0\r\n" +
@@ -122,12 +123,12 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-class BadRequests : public testing::TestWithParam<Case> {};
+class BadRequestTest : public testing::TestWithParam<Case> {};
 
-TEST_P(BadRequests, IsRefusedAndTheConnectionEnds) {
+TEST_P(BadRequestTest, IsRejectedAndConnectionIsClosed) {
   ServerOptions options;
-  options.max_header_bytes = kHeads;
-  options.max_body_bytes = kBodies;
+  options.max_header_bytes = kMaxHeaderBytes;
+  options.max_body_bytes = kMaxBodyBytes;
   HttpServer server(std::move(options));
   std::atomic<int> handled = 0;
   server.route("/echo", [&](std::shared_ptr<Exchange> exchange) {
@@ -135,21 +136,21 @@ TEST_P(BadRequests, IsRefusedAndTheConnectionEnds) {
     exchange->respond(Response(200));
   });
   RawClient client = server.client();
-  // What was to be smuggled must not be served.
+  // The request that follows the malformed one must not be served.
   client.send(GetParam().bytes + "GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  const auto answer = client.answer();
-  EXPECT_EQ(answer.status, GetParam().status) << answer.body;
-  EXPECT_NE(answer.body.find(GetParam().says), std::string::npos) << answer.body;
-  EXPECT_TRUE(answer.body.starts_with(R"({"jsonrpc":"2.0","error":{"code":-32000,"message":")"));
-  EXPECT_TRUE(answer.has("Connection: close"));
-  EXPECT_TRUE(client.ended());
+  const auto response = client.read_response();
+  EXPECT_EQ(response.status, GetParam().status) << response.body;
+  EXPECT_NE(response.body.find(GetParam().message), std::string::npos) << response.body;
+  EXPECT_TRUE(response.body.starts_with(R"({"jsonrpc":"2.0","error":{"code":-32000,"message":")"));
+  EXPECT_TRUE(response.has("Connection: close"));
+  EXPECT_TRUE(client.closed_by_server());
   EXPECT_EQ(handled, 0);
 }
 
-// In whatever pieces the bytes come, the outcome is the same.
-TEST_P(BadRequests, IsRefusedInPieces) {
+// The outcome does not depend on how the input is split.
+TEST_P(BadRequestTest, IsRejectedWhenSentInPieces) {
   for (const std::size_t piece : {1u, 2u, 3u, 7u, 100u}) {
-    RequestReader reader(kHeads, kBodies);
+    RequestReader reader(kMaxHeaderBytes, kMaxBodyBytes);
     const std::string_view bytes = GetParam().bytes;
     for (std::size_t at = 0; at < bytes.size() && reader.state() != RequestReader::State::refused;
          at += piece) {
@@ -161,10 +162,10 @@ TEST_P(BadRequests, IsRefusedInPieces) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Http, BadRequests, testing::ValuesIn(cases()),
-                         [](const auto& one) { return one.param.name; });
+INSTANTIATE_TEST_SUITE_P(Http, BadRequestTest, testing::ValuesIn(cases()),
+                         [](const auto& test) { return test.param.name; });
 
-TEST(RequestReader, TakesExactlyOneRequestInWhateverPieces) {
+TEST(RequestReaderTest, ConsumesExactlyOneRequestInPiecesOfAnySize) {
   const std::string first =
       "\r\nPOST /a?b HTTP/1.1\r\nhOsT: h:1\r\nX:\t a b \t\r\nEmpty:\r\nContent-Length: 5\r\n\r\nhello";
   const std::string second =
@@ -179,11 +180,11 @@ TEST(RequestReader, TakesExactlyOneRequestInWhateverPieces) {
     for (std::size_t at = 0; at < all.size(); at += piece) {
       left += all.substr(at, piece);
       while (!left.empty()) {
-        const std::size_t taken = reader.feed(left);
-        left.erase(0, taken);
+        const std::size_t consumed = reader.feed(left);
+        left.erase(0, consumed);
         if (reader.state() != RequestReader::State::complete) break;
         Request request;
-        reader.take(request);
+        reader.extract_request(request);
         seen.push_back(request.method + " " + request.target + " " + std::string(request.body.view()) + " " +
                        reader.authority() + " " + std::string(request.headers.get("x")) +
                        (request.headers.has("empty") ? " empty" : "") + (reader.keep_alive() ? " keep" : ""));
@@ -195,7 +196,7 @@ TEST(RequestReader, TakesExactlyOneRequestInWhateverPieces) {
   }
 }
 
-TEST(BadRequestsInBulk, AHundredMegabytesAreRefusedWithoutBeingKept) {
+TEST(LargeBadRequestTest, HundredMegabyteBodyIsRejectedWithoutBuffering) {
   HttpServer server;
   server.route("/echo", [](std::shared_ptr<Exchange> exchange) { exchange->respond(Response(200)); });
   const std::size_t before = test::allocated_bytes();
@@ -204,15 +205,15 @@ TEST(BadRequestsInBulk, AHundredMegabytesAreRefusedWithoutBeingKept) {
     RawClient client = server.client();
     client.send(announced ? with("Content-Length: 104857600\r\n") : chunked("6400000\r\n"));
     for (int i = 0; i < 100; ++i) {
-      if (!client.send(megabyte)) break;  // it is free to hang up
+      if (!client.send(megabyte)) break;  // the server may close the connection
     }
-    EXPECT_EQ(client.answer().status, 413);
+    EXPECT_EQ(client.read_response().status, 413);
   }
   EXPECT_LT(test::allocated_bytes(), before + (16u << 20));
-  EXPECT_EQ(server.client().ask(with("")).status, 200);
+  EXPECT_EQ(server.client().request(with("")).status, 200);
 }
 
-TEST(BadRequestsInBulk, MegabytesInTinyChunksAreBounded) {
+TEST(LargeBadRequestTest, BodyInTinyChunksIsRejectedAtLimit) {
   HttpServer server;
   server.route("/echo", [](std::shared_ptr<Exchange> exchange) { exchange->respond(Response(200)); });
   RawClient client = server.client();
@@ -222,7 +223,7 @@ TEST(BadRequestsInBulk, MegabytesInTinyChunksAreBounded) {
   for (int i = 0; i < 50; ++i) {
     if (!client.send(chunks)) break;
   }
-  EXPECT_EQ(client.answer().status, 413);
+  EXPECT_EQ(client.read_response().status, 413);
 }
 
 }  // namespace

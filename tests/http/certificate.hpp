@@ -1,4 +1,4 @@
-// Certificates for tests of TLS.
+// Certificates for TLS tests.
 #pragma once
 
 #include <openssl/evp.h>
@@ -15,16 +15,16 @@
 namespace fairlead::test {
 
 template <auto Free>
-struct Freed {
+struct Deleter {
   template <class T>
-  void operator()(T* thing) const noexcept {
-    Free(thing);
+  void operator()(T* object) const noexcept {
+    Free(object);
   }
 };
 template <class T, auto Free>
-using Owned = std::unique_ptr<T, Freed<Free>>;
+using Owned = std::unique_ptr<T, Deleter<Free>>;
 
-// A key and a certificate it has signed itself, for `names` ("DNS:localhost,IP:127.0.0.1").
+// Creates a key and a self-signed certificate for `names` ("DNS:localhost,IP:127.0.0.1").
 inline http::TlsFiles make_certificate(const TempDir& directory, const std::string& subject,
                                        const std::string& names) {
   http::TlsFiles files{directory / "certificate.pem", directory / "key.pem"};

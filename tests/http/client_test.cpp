@@ -1,4 +1,5 @@
-// R8.3: requests over kept connections, proxies, redirects, TLS, and servers that misbehave. Real sockets.
+// R8.3: the HTTP client over real sockets: connection reuse, proxies, redirects, TLS, and misbehaving
+// servers.
 #include "http/client.hpp"
 
 #include <arpa/inet.h>
@@ -15,7 +16,7 @@ namespace fairlead::http {
 namespace {
 
 using namespace std::chrono_literals;
-using test::Asked;
+using test::ReceivedRequest;
 using test::Reply;
 using test::ScriptServer;
 
@@ -25,89 +26,88 @@ class HttpClientTest : public ::testing::Test {
   ClientOptions options;
   std::shared_ptr<HttpClient> client;
 
-  void make() { client = HttpClient::create(loop, options).value(); }
+  void create_client() { client = HttpClient::create(loop, options).value(); }
   void TearDown() override {
     if (client) client->close();
   }
 
-  struct Got {
+  struct FetchedResponse {
     int status = 0;
     Headers headers;
     std::string body;
   };
-  Task<Result<Got>> fetch(Outgoing request) {
-    auto interrupt = std::make_shared<Interrupt>(loop);
-    Task<Result<std::shared_ptr<Incoming>>> asking = client->ask(std::move(request), interrupt);
-    Result<std::shared_ptr<Incoming>> incoming = co_await asking;
-    if (!incoming) co_return incoming.error();
-    Task<Result<std::string>> reading = (*incoming)->read_all(options.max_response_bytes);
-    Result<std::string> body = co_await reading;
+  Task<Result<FetchedResponse>> fetch(ClientRequest request) {
+    auto waiter = std::make_shared<CancellableWaiter>(loop);
+    Result<std::shared_ptr<ClientResponse>> response = co_await client->send(std::move(request), waiter);
+    if (!response) co_return response.error();
+    Result<std::string> body = co_await (*response)->read_all(options.max_response_bytes);
     if (!body) co_return body.error();
-    co_return Got{(*incoming)->status(), (*incoming)->headers(), std::move(*body)};
+    co_return FetchedResponse{(*response)->status(), (*response)->headers(), std::move(*body)};
   }
-  Result<Got> get(const std::string& url, const std::string& method = "GET", const std::string& body = "") {
-    if (!client) make();
-    Outgoing request(method, Url::parse(url).value());
+  Result<FetchedResponse> get(const std::string& url, const std::string& method = "GET",
+                              const std::string& body = "") {
+    if (!client) create_client();
+    ClientRequest request(method, Url::parse(url).value());
     if (!body.empty()) request.body.push_back(Bytes::copy_of(body));
     return loop.block_on(fetch(std::move(request)));
   }
   Task<void> get_many(std::string url, int count, int* served) {
     for (int i = 0; i < count; ++i) {
-      Task<Result<Got>> fetching = fetch(Outgoing("GET", Url::parse(url).value()));
-      const Result<Got> got = co_await fetching;
-      if (!got || got->status != 200) break;
+      const Result<FetchedResponse> response = co_await fetch(ClientRequest("GET", Url::parse(url).value()));
+      if (!response || response->status != 200) break;
       ++*served;
     }
   }
   bool idle_connections_become(std::size_t count) {
-    return loop.block_on(test::eventually(loop, [&] { return client->idle() == count; }));
+    return loop.block_on(test::eventually(loop, [&] { return client->idle_count() == count; }));
   }
 };
 
-TEST_F(HttpClientTest, ConnectionsAreUsedAgain) {
-  ScriptServer server([](const Asked&, Reply& reply) { reply.answer(200, "text/plain", "ok"); });
+TEST_F(HttpClientTest, ConnectionsAreReused) {
+  ScriptServer server([](const ReceivedRequest&, Reply& reply) { reply.respond(200, "text/plain", "ok"); });
   for (int i = 0; i < 3; ++i) EXPECT_EQ(get(server.url())->body, "ok");
-  EXPECT_EQ(server.connections(), 1);
-  EXPECT_EQ(client->idle(), 1U);
+  EXPECT_EQ(server.connection_count(), 1);
+  EXPECT_EQ(client->idle_count(), 1U);
 }
 
-// Counts the callbacks that the loop runs: a wait that is left behind by one call is woken by all later ones.
-TEST_F(HttpClientTest, CallsOnAKeptConnectionDoNotGetSlower) {
+// The test counts the callbacks of the loop: if a request did not end its wait, all later requests would wake
+// that wait too.
+TEST_F(HttpClientTest, RequestsOnReusedConnectionDoNotGetSlower) {
   constexpr int kBlocks = 20;
   constexpr int kCallsPerBlock = 1'000;
-  constexpr std::size_t kMostCallbacks = 6 * kCallsPerBlock;
+  constexpr std::size_t kMaxCallbacks = 6 * kCallsPerBlock;
   test::HttpServer server;
   server.route(
       "/x", [](const std::shared_ptr<Exchange>& exchange) { exchange->respond(Response::text(200, "x")); });
-  make();
+  create_client();
   std::size_t memory = 0;
   for (int block = 0; block < kBlocks; ++block) {
     std::size_t callbacks = 0;
     int served = 0;
     loop.spawn(get_many("http://" + server.address() + "/x", kCallsPerBlock, &served));
-    loop.run_until([&] { return ++callbacks > kMostCallbacks || served == kCallsPerBlock; });
+    loop.run_until([&] { return ++callbacks > kMaxCallbacks || served == kCallsPerBlock; });
     ASSERT_EQ(served, kCallsPerBlock) << "in block " << block;
     if (block == 0) memory = test::allocated_bytes();
   }
   EXPECT_LT(test::allocated_bytes(), memory + (8u << 20));
-  EXPECT_EQ(client->idle(), 1U);
+  EXPECT_EQ(client->idle_count(), 1U);
 }
 
-TEST_F(HttpClientTest, AConnectionTheServerClosesIsNotKept) {
-  ScriptServer server([](const Asked&, Reply& reply) {
-    reply.answer(200, "text/plain", "ok", "Connection: close\r\n");
-    reply.hang_up();
+TEST_F(HttpClientTest, ConnectionClosedByServerIsNotPooled) {
+  ScriptServer server([](const ReceivedRequest&, Reply& reply) {
+    reply.respond(200, "text/plain", "ok", "Connection: close\r\n");
+    reply.disconnect();
   });
   EXPECT_TRUE(get(server.url()));
   EXPECT_TRUE(get(server.url()));
-  EXPECT_EQ(server.connections(), 2);
-  EXPECT_EQ(client->idle(), 0U);
+  EXPECT_EQ(server.connection_count(), 2);
+  EXPECT_EQ(client->idle_count(), 0U);
 }
 
-// A listener that never accepts: the system connects, and takes as much as its buffers hold.
-class Unaccepting {
+// A listener that never accepts. The kernel still completes connections and buffers some of the data.
+class NonAcceptingListener {
  public:
-  Unaccepting() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  NonAcceptingListener() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in name{};
     name.sin_family = AF_INET;
     name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -125,97 +125,100 @@ class Unaccepting {
 };
 
 TEST_F(HttpClientTest, RequestFailsWithTimeoutWhenServerReadsNothing) {
-  const Unaccepting server;
+  const NonAcceptingListener server;
   options.limits.write_stall = 50ms;
-  const Result<Got> got = get(server.url(), "POST", std::string(64u << 20, 'x'));
-  ASSERT_FALSE(got);
-  EXPECT_EQ(got.error().kind(), ErrorKind::timeout);
-  EXPECT_NE(got.error().message().find("sending to 127.0.0.1"), std::string::npos) << got.error().message();
+  const Result<FetchedResponse> response = get(server.url(), "POST", std::string(64u << 20, 'x'));
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().kind(), ErrorKind::timeout);
+  EXPECT_NE(response.error().message().find("sending to 127.0.0.1"), std::string::npos)
+      << response.error().message();
 }
 
-TEST_F(HttpClientTest, RequestThatServerDoesNotReadEndsWhenItIsInterrupted) {
-  const Unaccepting server;
-  make();
-  const auto interrupt = std::make_shared<Interrupt>(loop);
-  Outgoing request("POST", Url::parse(server.url()).value());
+TEST_F(HttpClientTest, CancelEndsRequestThatServerDoesNotRead) {
+  const NonAcceptingListener server;
+  create_client();
+  const auto waiter = std::make_shared<CancellableWaiter>(loop);
+  ClientRequest request("POST", Url::parse(server.url()).value());
   request.body.push_back(Bytes::adopt(std::string(64u << 20, 'x')));
   Timer timer(loop);
-  timer.arm_after(50ms, [&] { interrupt->raise(); });
-  const Result<std::shared_ptr<Incoming>> got = loop.block_on(client->ask(std::move(request), interrupt));
-  ASSERT_FALSE(got);
-  EXPECT_EQ(got.error().kind(), ErrorKind::cancelled);
+  timer.arm_after(50ms, [&] { waiter->cancel(); });
+  const Result<std::shared_ptr<ClientResponse>> response =
+      loop.block_on(client->send(std::move(request), waiter));
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().kind(), ErrorKind::cancelled);
 }
 
-TEST_F(HttpClientTest, AKeptConnectionThatDiesIsForgotten) {
-  ScriptServer server([](const Asked&, Reply& reply) {
-    reply.answer(200, "text/plain", "ok");
-    reply.hang_up();
+TEST_F(HttpClientTest, IdleConnectionClosedByServerLeavesPool) {
+  ScriptServer server([](const ReceivedRequest&, Reply& reply) {
+    reply.respond(200, "text/plain", "ok");
+    reply.disconnect();
   });
   EXPECT_TRUE(get(server.url()));
   EXPECT_TRUE(idle_connections_become(0));
 }
 
-TEST_F(HttpClientTest, AKeptConnectionGrowsOld) {
-  options.idle_connection = 20ms;
-  ScriptServer server([](const Asked&, Reply& reply) { reply.answer(200, "text/plain", "ok"); });
+TEST_F(HttpClientTest, IdleConnectionLeavesPoolAfterTimeout) {
+  options.idle_timeout = 20ms;
+  ScriptServer server([](const ReceivedRequest&, Reply& reply) { reply.respond(200, "text/plain", "ok"); });
   EXPECT_TRUE(get(server.url()));
   EXPECT_TRUE(idle_connections_become(0));
 }
 
-// The server hangs up on reading the second request of a connection: nobody has answered it, so it is made
-// again on a new one. On a new connection the same thing is an error.
-TEST_F(HttpClientTest, ARequestOnAConnectionThatDiesIsMadeAgainOnce) {
-  ScriptServer server([](const Asked& asked, Reply& reply) {
-    if (asked.target == "/never" || (asked.target == "/second" && asked.connection == 1))
-      return reply.hang_up();
-    reply.answer(200, "text/plain", asked.body);
+// If the server closes a reused connection without a response, the client retries the request on a new
+// connection. If the server closes a new connection without a response, the request fails.
+TEST_F(HttpClientTest, RequestOnLostReusedConnectionIsRetriedOnce) {
+  ScriptServer server([](const ReceivedRequest& request, Reply& reply) {
+    if (request.target == "/never" || (request.target == "/second" && request.connection == 1))
+      return reply.disconnect();
+    reply.respond(200, "text/plain", request.body);
   });
   EXPECT_TRUE(get(server.url("/first"), "POST", "1"));
   EXPECT_EQ(get(server.url("/second"), "POST", "2")->body, "2");
-  EXPECT_EQ(server.asked("2").size(), 2U);
+  EXPECT_EQ(server.requests("2").size(), 2U);
   EXPECT_EQ(get(server.url("/never"), "POST", "3").error().kind(), ErrorKind::closed);
-  EXPECT_EQ(server.asked("3").size(), 2U);
+  EXPECT_EQ(server.requests("3").size(), 2U);
 }
 
-TEST_F(HttpClientTest, ARequestWhoseAnswerHasBegunIsNotMadeAgain) {
-  ScriptServer server([](const Asked& asked, Reply& reply) {
-    if (asked.target == "/first") return reply.answer(200, "text/plain", "ok");
+TEST_F(HttpClientTest, RequestIsNotRetriedAfterResponseHasStarted) {
+  ScriptServer server([](const ReceivedRequest& request, Reply& reply) {
+    if (request.target == "/first") return reply.respond(200, "text/plain", "ok");
     reply.send("HTTP/1.1 200");
-    reply.hang_up();
+    reply.disconnect();
   });
   EXPECT_TRUE(get(server.url("/first")));
   EXPECT_EQ(get(server.url("/second"), "POST", "x").error().kind(), ErrorKind::closed);
-  EXPECT_EQ(server.asked("x").size(), 1U);
+  EXPECT_EQ(server.requests("x").size(), 1U);
 }
 
-TEST_F(HttpClientTest, AnAnswerThatIsCutIsAnError) {
-  ScriptServer server([](const Asked&, Reply& reply) {
+TEST_F(HttpClientTest, TruncatedResponseFailsWithClosed) {
+  ScriptServer server([](const ReceivedRequest&, Reply& reply) {
     reply.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf");
-    reply.hang_up();
+    reply.disconnect();
   });
   EXPECT_EQ(get(server.url()).error().kind(), ErrorKind::closed);
 }
 
-TEST_F(HttpClientTest, RedirectsAreRefusedUnlessAskedFor) {
-  ScriptServer server([](const Asked&, Reply& reply) { reply.answer(307, "", "", "Location: /there\r\n"); });
-  const auto got = get(server.url(), "POST", "x");
-  ASSERT_FALSE(got);
-  EXPECT_EQ(got.error().kind(), ErrorKind::http_status);
-  EXPECT_EQ(got.error().detail().http_status, 307);
-  EXPECT_NE(got.error().message().find("a redirect to /there; redirects are not followed"),
+TEST_F(HttpClientTest, RedirectFailsWithHttpStatusByDefault) {
+  ScriptServer server(
+      [](const ReceivedRequest&, Reply& reply) { reply.respond(307, "", "", "Location: /there\r\n"); });
+  const auto response = get(server.url(), "POST", "x");
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().kind(), ErrorKind::http_status);
+  EXPECT_EQ(response.error().detail().http_status, 307);
+  EXPECT_NE(response.error().message().find("a redirect to /there; redirects are not followed"),
             std::string::npos);
-  EXPECT_EQ(server.asked().size(), 1U);
+  EXPECT_EQ(server.requests().size(), 1U);
 }
 
-TEST_F(HttpClientTest, RedirectsWithinTheOriginAreFollowedWhereAskedFor) {
+TEST_F(HttpClientTest, RedirectsWithinOriginAreFollowedWhenEnabled) {
   options.follow_redirects = true;
-  ScriptServer server([](const Asked& asked, Reply& reply) {
-    if (asked.target == "/end") return reply.answer(200, "text/plain", asked.method + asked.body);
-    if (asked.target == "/see") return reply.answer(303, "", "", "Location: /end\r\n");
-    if (asked.target == "/loop") return reply.answer(308, "", "", "Location: /loop\r\n");
-    if (asked.target == "/moved") return reply.answer(301, "", "", "Location: /end\r\n");
-    if (asked.target == "/away") return reply.answer(307, "", "", "Location: http://127.0.0.2:1/\r\n");
-    reply.answer(asked.target == "/307" ? 307 : 308, "", "", "Location: end\r\n");
+  ScriptServer server([](const ReceivedRequest& request, Reply& reply) {
+    if (request.target == "/end") return reply.respond(200, "text/plain", request.method + request.body);
+    if (request.target == "/see") return reply.respond(303, "", "", "Location: /end\r\n");
+    if (request.target == "/loop") return reply.respond(308, "", "", "Location: /loop\r\n");
+    if (request.target == "/moved") return reply.respond(301, "", "", "Location: /end\r\n");
+    if (request.target == "/away") return reply.respond(307, "", "", "Location: http://127.0.0.2:1/\r\n");
+    reply.respond(request.target == "/307" ? 307 : 308, "", "", "Location: end\r\n");
   });
   EXPECT_EQ(get(server.url("/307"), "POST", "x")->body, "POSTx");
   EXPECT_EQ(get(server.url("/308"), "POST", "x")->body, "POSTx");
@@ -224,23 +227,23 @@ TEST_F(HttpClientTest, RedirectsWithinTheOriginAreFollowedWhereAskedFor) {
   EXPECT_EQ(get(server.url("/moved"), "POST", "x").error().kind(), ErrorKind::http_status);
   EXPECT_EQ(get(server.url("/away")).error().kind(), ErrorKind::http_status);
   EXPECT_EQ(get(server.url("/loop")).error().kind(), ErrorKind::http_status);
-  EXPECT_EQ(server.asked().size(), 16U);
+  EXPECT_EQ(server.requests().size(), 16U);
 }
 
-TEST_F(HttpClientTest, CompressedBodiesAreRefusedUnread) {
-  ScriptServer server([](const Asked&, Reply& reply) {
-    reply.answer(200, "application/json", "\x1f\x8b", "Content-Encoding: gzip\r\n");
+TEST_F(HttpClientTest, CompressedResponseIsRejected) {
+  ScriptServer server([](const ReceivedRequest&, Reply& reply) {
+    reply.respond(200, "application/json", "\x1f\x8b", "Content-Encoding: gzip\r\n");
   });
-  const auto got = get(server.url());
-  ASSERT_FALSE(got);
-  EXPECT_EQ(got.error().kind(), ErrorKind::invalid_content_type);
-  EXPECT_FALSE(server.asked().front().headers.has("Accept-Encoding"));
+  const auto response = get(server.url());
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().kind(), ErrorKind::invalid_content_type);
+  EXPECT_FALSE(server.requests().front().headers.has("Accept-Encoding"));
 }
 
-TEST_F(HttpClientTest, AnswersOverTheLimitAreRefused) {
+TEST_F(HttpClientTest, ResponseOverLimitIsRejected) {
   options.max_response_bytes = 1000;
-  ScriptServer server([](const Asked& asked, Reply& reply) {
-    if (asked.target == "/length") return reply.answer(200, "text/plain", std::string(100'000, 'x'));
+  ScriptServer server([](const ReceivedRequest& request, Reply& reply) {
+    if (request.target == "/length") return reply.respond(200, "text/plain", std::string(100'000, 'x'));
     reply.begin_events();
     for (int i = 0; i < 1000; ++i) reply.chunk(std::string(1000, 'x'));
   });
@@ -251,103 +254,104 @@ TEST_F(HttpClientTest, AnswersOverTheLimitAreRefused) {
   EXPECT_EQ(get(server.url("/chunks")).error().kind(), ErrorKind::frame_too_large);
 }
 
-TEST_F(HttpClientTest, ExchangesAtOnceAreBounded) {
+TEST_F(HttpClientTest, RequestFailsWithResourceExhaustedOverMaxExchanges) {
   options.max_exchanges = 0;
-  const auto got = get("http://127.0.0.1:9/");
-  EXPECT_EQ(got.error().kind(), ErrorKind::resource_exhausted);
-  EXPECT_NE(got.error().message().find("max_exchanges"), std::string::npos);
+  const auto response = get("http://127.0.0.1:9/");
+  EXPECT_EQ(response.error().kind(), ErrorKind::resource_exhausted);
+  EXPECT_NE(response.error().message().find("max_exchanges"), std::string::npos);
 }
 
-// Conformance trap 27: a server may listen on one loopback only.
-TEST_F(HttpClientTest, LocalhostIsBothLoopbacks) {
+// Conformance trap 27: a server may listen on one loopback address only.
+TEST_F(HttpClientTest, LocalhostMeansBothLoopbackAddresses) {
   for (const char* const host : {"127.0.0.1", "::1"}) {
     std::unique_ptr<ScriptServer> server;
     try {
       server = std::make_unique<ScriptServer>(
-          [](const Asked&, Reply& reply) { reply.answer(200, "text/plain", "ok"); }, host);
+          [](const ReceivedRequest&, Reply& reply) { reply.respond(200, "text/plain", "ok"); }, host);
     } catch (const std::runtime_error&) {
       continue;  // this machine has no such address
     }
-    const auto got = get("http://localhost:" + std::to_string(server->port()) + "/");
-    ASSERT_TRUE(got) << host << ": " << got.error().message();
-    EXPECT_EQ(server->asked().front().headers.get("Host"), "localhost:" + std::to_string(server->port()));
+    const auto response = get("http://localhost:" + std::to_string(server->port()) + "/");
+    ASSERT_TRUE(response) << host << ": " << response.error().message();
+    EXPECT_EQ(server->requests().front().headers.get("Host"), "localhost:" + std::to_string(server->port()));
   }
 }
 
-TEST_F(HttpClientTest, NobodyListening) {
-  const auto got = get("http://127.0.0.1:1/");
-  ASSERT_FALSE(got);
-  EXPECT_EQ(got.error().kind(), ErrorKind::connection_failed);
-  EXPECT_NE(got.error().message().find("http://127.0.0.1:1"), std::string::npos);
+TEST_F(HttpClientTest, RequestFailsWithConnectionFailedWhenNobodyListens) {
+  const auto response = get("http://127.0.0.1:1/");
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().kind(), ErrorKind::connection_failed);
+  EXPECT_NE(response.error().message().find("http://127.0.0.1:1"), std::string::npos);
 }
 
-TEST_F(HttpClientTest, AHeadThatTakesTooLong) {
-  ScriptServer server([](const Asked&, Reply& reply) { reply.client_closes(); });
-  make();
-  Outgoing request("GET", Url::parse(server.url()).value());
+TEST_F(HttpClientTest, RequestFailsWithTimeoutWhenServerNeverResponds) {
+  ScriptServer server([](const ReceivedRequest&, Reply& reply) { reply.wait_for_client_close(); });
+  create_client();
+  ClientRequest request("GET", Url::parse(server.url()).value());
   request.response_timeout = 20ms;
   EXPECT_EQ(loop.block_on(fetch(std::move(request))).error().kind(), ErrorKind::timeout);
 }
 
-// A server may refuse a large body without reading it.
-TEST_F(HttpClientTest, AnAnswerThatComesBeforeTheBodyIsReadIsHeard) {
-  ScriptServer server([](const Asked&, Reply& reply) { reply.answer(413, "text/plain", "too large"); });
-  make();
-  Outgoing request("POST", Url::parse(server.url()).value());
+// A server may reject a large body without reading it.
+TEST_F(HttpClientTest, ResponseBeforeBodyIsWrittenIsRead) {
+  ScriptServer server(
+      [](const ReceivedRequest&, Reply& reply) { reply.respond(413, "text/plain", "too large"); });
+  create_client();
+  ClientRequest request("POST", Url::parse(server.url()).value());
   request.headers.set("Content-Length", "0");  // so that the server does not wait for the body
   request.body.push_back(Bytes::copy_of(std::string(100'000, 'x')));
   EXPECT_EQ(loop.block_on(fetch(std::move(request)))->status, 413);
 }
 
-TEST_F(HttpClientTest, AnEarlyAnswerOnAKeptConnectionIsHeardWhole) {
-  ScriptServer server([](const Asked& asked, Reply& reply) {
-    if (asked.target == "/mcp") reply.answer(413, "text/plain", "too large");
+TEST_F(HttpClientTest, EarlyResponseOnReusedConnectionIsReadCompletely) {
+  ScriptServer server([](const ReceivedRequest& request, Reply& reply) {
+    if (request.target == "/mcp") reply.respond(413, "text/plain", "too large");
   });
-  make();
+  create_client();
   EXPECT_TRUE(get(server.url()));
-  Outgoing request("POST", Url::parse(server.url()).value());
+  ClientRequest request("POST", Url::parse(server.url()).value());
   request.headers.set("Content-Length", "0");
   request.body.push_back(Bytes::copy_of(std::string(16u << 20, 'x')));
-  const auto got = loop.block_on(fetch(std::move(request)));
-  ASSERT_TRUE(got) << got.error().message();
-  EXPECT_EQ(got->body, "too large");
+  const auto response = loop.block_on(fetch(std::move(request)));
+  ASSERT_TRUE(response) << response.error().message();
+  EXPECT_EQ(response->body, "too large");
 }
 
-TEST_F(HttpClientTest, OwnHeadersAreSentAndThoseThatCannotBeAreRefused) {
+TEST_F(HttpClientTest, ConfiguredHeadersAreSentAndInvalidOnesRejected) {
   options.headers = Headers{{"Authorization", "Bearer x"}, {"User-Agent", "mine"}};
-  ScriptServer server([](const Asked&, Reply& reply) { reply.answer(200, "text/plain", "ok"); });
+  ScriptServer server([](const ReceivedRequest&, Reply& reply) { reply.respond(200, "text/plain", "ok"); });
   EXPECT_TRUE(get(server.url()));
-  EXPECT_EQ(server.asked().front().headers.get("Authorization"), "Bearer x");
-  EXPECT_EQ(server.asked().front().headers.get("User-Agent"), "mine");
-  EXPECT_EQ(server.asked().front().headers.count("User-Agent"), 1U);
+  EXPECT_EQ(server.requests().front().headers.get("Authorization"), "Bearer x");
+  EXPECT_EQ(server.requests().front().headers.get("User-Agent"), "mine");
+  EXPECT_EQ(server.requests().front().headers.count("User-Agent"), 1U);
   options.headers = Headers{{"X", "a\r\nY: b"}};
   EXPECT_EQ(HttpClient::create(loop, options).error().kind(), ErrorKind::validation);
 }
 
-// R8.3: authorization is asked for before each request, and once more when the server wants another.
+// R8.3: credentials are requested before each request, and once more after a challenge of the server.
 Task<Result<Headers>> token_headers(std::shared_ptr<std::string> token) {
   co_return Headers{{"Authorization", *token}};
 }
-Task<Result<bool>> take_new_token(std::shared_ptr<std::string> token, Headers answer) {
-  *token = answer.get("WWW-Authenticate");
+Task<Result<bool>> set_new_token(std::shared_ptr<std::string> token, Headers response) {
+  *token = response.get("WWW-Authenticate");
   co_return true;
 }
 
-TEST_F(HttpClientTest, AChallengeIsAnsweredOnce) {
+TEST_F(HttpClientTest, RequestIsRetriedOnceAfterChallenge) {
   auto token = std::make_shared<std::string>("old");
   options.authorization.headers = [token](std::string, std::string) { return token_headers(token); };
-  options.authorization.challenged = [token](int, Headers answer) {
-    return take_new_token(token, std::move(answer));
+  options.authorization.on_challenge = [token](int, Headers response) {
+    return set_new_token(token, std::move(response));
   };
-  ScriptServer server([](const Asked& asked, Reply& reply) {
-    if (asked.headers.get("Authorization") == "new" && asked.target == "/mcp")
-      return reply.answer(200, "text/plain", "ok");
-    reply.answer(401, "text/plain", "no", "WWW-Authenticate: new\r\n");
+  ScriptServer server([](const ReceivedRequest& request, Reply& reply) {
+    if (request.headers.get("Authorization") == "new" && request.target == "/mcp")
+      return reply.respond(200, "text/plain", "ok");
+    reply.respond(401, "text/plain", "no", "WWW-Authenticate: new\r\n");
   });
   EXPECT_EQ(get(server.url())->status, 200);
-  EXPECT_EQ(server.asked().size(), 2U);
+  EXPECT_EQ(server.requests().size(), 2U);
   EXPECT_EQ(get(server.url("/never"))->status, 401);
-  EXPECT_EQ(server.asked().size(), 4U);
+  EXPECT_EQ(server.requests().size(), 4U);
 }
 
 // ---- proxies ----
@@ -363,36 +367,36 @@ class EnvironmentVariable {
   const char* name_;
 };
 
-TEST_F(HttpClientTest, PlainRequestsGoThroughAProxyWhole) {
-  ScriptServer proxy([](const Asked&, Reply& reply) { reply.answer(200, "text/plain", "ok"); });
+TEST_F(HttpClientTest, PlainRequestIsSentToProxyWithAbsoluteTarget) {
+  ScriptServer proxy([](const ReceivedRequest&, Reply& reply) { reply.respond(200, "text/plain", "ok"); });
   const EnvironmentVariable variable("http_proxy",
                                      "http://me:pass%20word@127.0.0.1:" + std::to_string(proxy.port()));
   EXPECT_EQ(get("http://server.test/mcp?x")->body, "ok");
-  const Asked asked = proxy.asked().front();
-  EXPECT_EQ(asked.target, "http://server.test/mcp?x");
-  EXPECT_EQ(asked.headers.get("Host"), "server.test");
-  EXPECT_EQ(asked.headers.get("Proxy-Authorization"), "Basic bWU6cGFzcyB3b3Jk");
+  const ReceivedRequest request = proxy.requests().front();
+  EXPECT_EQ(request.target, "http://server.test/mcp?x");
+  EXPECT_EQ(request.headers.get("Host"), "server.test");
+  EXPECT_EQ(request.headers.get("Proxy-Authorization"), "Basic bWU6cGFzcyB3b3Jk");
 }
 
-TEST_F(HttpClientTest, ProxiesOfTheEnvironmentCanBeLeftOut) {
-  ScriptServer proxy([](const Asked&, Reply& reply) { reply.answer(200, "text/plain", "ok"); });
+TEST_F(HttpClientTest, ProxiesFromEnvironmentCanBeDisabled) {
+  ScriptServer proxy([](const ReceivedRequest&, Reply& reply) { reply.respond(200, "text/plain", "ok"); });
   const EnvironmentVariable variable("http_proxy", "http://127.0.0.1:" + std::to_string(proxy.port()));
   options.proxies_from_environment = false;
   options.limits.connect_timeout = 2s;
   EXPECT_FALSE(get("http://server.invalid/"));
-  EXPECT_TRUE(proxy.asked().empty());
+  EXPECT_TRUE(proxy.requests().empty());
 }
 
-TEST_F(HttpClientTest, AProxyThatRefusesATunnelIsNamed) {
-  ScriptServer proxy([](const Asked&, Reply& reply) { reply.answer(407, "text/plain", "no"); });
+TEST_F(HttpClientTest, ErrorNamesProxyThatRefusesTunnel) {
+  ScriptServer proxy([](const ReceivedRequest&, Reply& reply) { reply.respond(407, "text/plain", "no"); });
   const EnvironmentVariable variable("https_proxy", "http://127.0.0.1:" + std::to_string(proxy.port()));
-  const auto got = get("https://server.test/mcp");
-  ASSERT_FALSE(got);
-  EXPECT_EQ(got.error().kind(), ErrorKind::connection_failed);
-  EXPECT_NE(got.error().message().find("refuses a tunnel to server.test:443: 407"), std::string::npos)
-      << got.error().message();
-  EXPECT_EQ(proxy.asked().front().method, "CONNECT");
-  EXPECT_EQ(proxy.asked().front().target, "server.test:443");
+  const auto response = get("https://server.test/mcp");
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().kind(), ErrorKind::connection_failed);
+  EXPECT_NE(response.error().message().find("refuses a tunnel to server.test:443: 407"), std::string::npos)
+      << response.error().message();
+  EXPECT_EQ(proxy.requests().front().method, "CONNECT");
+  EXPECT_EQ(proxy.requests().front().target, "server.test:443");
 }
 
 // ---- TLS ----
@@ -416,71 +420,73 @@ class HttpsClientTest : public HttpClientTest {
   int port() const { return std::atoi(server->address().c_str() + server->address().rfind(':') + 1); }
 };
 
-TEST_F(HttpsClientTest, AnAuthorityOfOnesOwnIsTrusted) {
+TEST_F(HttpsClientTest, AuthorityInCaFileIsTrusted) {
   serve("IP:127.0.0.1");
   options.ca_file = files.certificate;
   for (int i = 0; i < 3; ++i) {
-    const auto got = get(url());
-    ASSERT_TRUE(got) << got.error().message();
-    EXPECT_EQ(got->body, "secret");
+    const auto response = get(url());
+    ASSERT_TRUE(response) << response.error().message();
+    EXPECT_EQ(response->body, "secret");
   }
-  EXPECT_EQ(server->connections(), 1U);
+  EXPECT_EQ(server->connection_count(), 1U);
 }
 
-TEST_F(HttpsClientTest, ACertificateNobodyVouchesForIsRefused) {
+TEST_F(HttpsClientTest, SelfSignedCertificateIsRejected) {
   serve("IP:127.0.0.1");
-  const auto got = get(url());
-  ASSERT_FALSE(got);
-  EXPECT_EQ(got.error().kind(), ErrorKind::connection_failed);
-  EXPECT_EQ(got.error().message(), "the certificate of 127.0.0.1 is not accepted: self-signed certificate");
+  const auto response = get(url());
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().kind(), ErrorKind::connection_failed);
+  EXPECT_EQ(response.error().message(),
+            "the certificate of 127.0.0.1 is not accepted: self-signed certificate");
 }
 
-TEST_F(HttpsClientTest, ACertificateOfSomebodyElseIsRefused) {
+TEST_F(HttpsClientTest, CertificateForAnotherHostIsRejected) {
   serve("DNS:other.test");
   options.ca_file = files.certificate;
-  const auto got = get(url());
-  ASSERT_FALSE(got);
-  EXPECT_EQ(got.error().kind(), ErrorKind::connection_failed);
-  EXPECT_NE(got.error().message().find("mismatch"), std::string::npos) << got.error().message();
+  const auto response = get(url());
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().kind(), ErrorKind::connection_failed);
+  EXPECT_NE(response.error().message().find("mismatch"), std::string::npos) << response.error().message();
 }
 
-TEST_F(HttpsClientTest, VerificationCanBeLeftOut) {
+TEST_F(HttpsClientTest, VerificationCanBeDisabled) {
   serve("DNS:other.test");
   options.verify = false;
   EXPECT_EQ(get(url())->body, "secret");
 }
 
-TEST_F(HttpsClientTest, AServerWithoutTlsIsNamedAsSuch) {
-  ScriptServer plain([](const Asked&, Reply& reply) { reply.answer(200, "text/plain", "ok"); });
+TEST_F(HttpsClientTest, RequestFailsWhenServerHasNoTls) {
+  ScriptServer plain([](const ReceivedRequest&, Reply& reply) { reply.respond(200, "text/plain", "ok"); });
   options.limits.connect_timeout = 100ms;
-  const auto got = get("https" + plain.url().substr(4));
-  ASSERT_FALSE(got);
-  EXPECT_TRUE(got.error().kind() == ErrorKind::connection_failed || got.error().kind() == ErrorKind::timeout);
+  const auto response = get("https" + plain.url().substr(4));
+  ASSERT_FALSE(response);
+  EXPECT_TRUE(response.error().kind() == ErrorKind::connection_failed ||
+              response.error().kind() == ErrorKind::timeout);
 }
 
-TEST_F(HttpsClientTest, AuthoritiesThatCannotBeReadAreNamed) {
+TEST_F(HttpsClientTest, ErrorNamesUnreadableCaFile) {
   serve("IP:127.0.0.1");
   options.ca_file = directory / "missing.pem";
-  const auto got = get(url());
-  ASSERT_FALSE(got);
-  EXPECT_EQ(got.error().kind(), ErrorKind::validation);
-  EXPECT_NE(got.error().message().find("missing.pem"), std::string::npos);
+  const auto response = get(url());
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().kind(), ErrorKind::validation);
+  EXPECT_NE(response.error().message().find("missing.pem"), std::string::npos);
 }
 
-// The proxy sees where to, and nothing else.
-TEST_F(HttpsClientTest, AProxyCarriesATunnel) {
+// The proxy sees only the host and port of the server.
+TEST_F(HttpsClientTest, HttpsRequestIsSentThroughTunnelOfProxy) {
   serve("DNS:server.test");
   options.ca_file = files.certificate;
-  ScriptServer proxy([this](const Asked&, Reply& reply) {
+  ScriptServer proxy([this](const ReceivedRequest&, Reply& reply) {
     reply.send("HTTP/1.1 200 Connection established\r\n\r\n");
     reply.relay(port());
   });
   const EnvironmentVariable variable("https_proxy", "http://127.0.0.1:" + std::to_string(proxy.port()));
-  const auto got = get("https://server.test/");
-  ASSERT_TRUE(got) << got.error().message();
-  EXPECT_EQ(got->body, "secret");
+  const auto response = get("https://server.test/");
+  ASSERT_TRUE(response) << response.error().message();
+  EXPECT_EQ(response->body, "secret");
   EXPECT_EQ(get("https://server.test/")->body, "secret");
-  EXPECT_EQ(proxy.asked().size(), 1U);
+  EXPECT_EQ(proxy.requests().size(), 1U);
 }
 
 }  // namespace

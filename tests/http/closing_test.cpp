@@ -13,43 +13,44 @@ namespace fairlead::http {
 namespace {
 
 using namespace std::chrono_literals;
-using test::FallWatch;
-using test::holds_soon;
+using test::DrainMonitor;
 using test::HttpServer;
 using test::RawClient;
+using test::wait_until;
 
-class ManyConnections : public testing::Test {
+class ManyConnectionsTest : public testing::Test {
  protected:
   void open(ServerOptions options, std::size_t count) {
     const Result<std::size_t> limit = raise_descriptor_limit();
     ASSERT_TRUE(limit);
     if (*limit < 2 * count + 100) GTEST_SKIP() << "no more than " << *limit << " descriptors can be open";
     server.emplace(std::move(options));
-    // All are accepted at nearly the same time, when the loop is released.
+    // The loop is blocked while the clients connect, so that it accepts all connections at nearly the same
+    // time.
     std::latch connected(1);
-    std::jthread holder([&] { server->thread().run([&] { connected.wait(); }); });
-    const std::size_t first =
-        std::min<std::size_t>(count, 900);  // not many more fit into the queue of the kernel
+    std::jthread loop_blocker([&] { server->thread().run([&] { connected.wait(); }); });
+    // Not many more fit into the kernel's queue of connections that wait to be accepted.
+    const std::size_t first = std::min<std::size_t>(count, 900);
     connect(first);
     connected.count_down();
     connect(count - first);
-    ASSERT_TRUE(holds_soon([&] { return server->connections() == count; }));
+    ASSERT_TRUE(wait_until([&] { return server->connection_count() == count; }));
   }
   void connect(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) clients.push_back(server->client());
   }
-  // Runs `begin` on the loop and waits until all connections have ended. Returns the most that ended in one
-  // pass.
+  // Runs `begin` on the loop and waits until all connections have ended. Returns the largest number of
+  // connections that ended in one pass of the loop.
   template <class Begin>
   std::size_t largest_step_after(Begin begin) {
-    FallWatch watch([this] { return (*server)->connections(); });
+    DrainMonitor monitor([this] { return (*server)->connection_count(); });
     server->thread().run([&] {
-      watch.begin(server->thread().loop());
+      monitor.start(server->thread().loop());
       begin();
     });
-    EXPECT_TRUE(holds_soon([&] { return watch.over(); }));
-    EXPECT_GT(watch.largest_step(), 0u);
-    return watch.largest_step();
+    EXPECT_TRUE(wait_until([&] { return monitor.done(); }));
+    EXPECT_GT(monitor.largest_step(), 0u);
+    return monitor.largest_step();
   }
   void drain() { server->thread().loop().spawn((*server)->drain()); }
 
@@ -57,32 +58,32 @@ class ManyConnections : public testing::Test {
   std::vector<RawClient> clients;
 };
 
-TEST_F(ManyConnections, AreClosedInSlicesByADrain) {
+TEST_F(ManyConnectionsTest, AreClosedInSlicesByDrain) {
   ASSERT_NO_FATAL_FAILURE(open(ServerOptions(), 1'500));
   if (IsSkipped()) return;
-  EXPECT_LE(largest_step_after([this] { drain(); }), FallWatch::kTwoSlices);
+  EXPECT_LE(largest_step_after([this] { drain(); }), DrainMonitor::kTwoSlices);
 }
 
-TEST_F(ManyConnections, AreClosedInSlicesWhenTheGraceOfADrainIsOver) {
+TEST_F(ManyConnectionsTest, AreClosedInSlicesAfterDrainGrace) {
   ServerOptions options;
   options.drain_grace = 1ms;
   ASSERT_NO_FATAL_FAILURE(open(std::move(options), 1'500));
   if (IsSkipped()) return;
-  // Half a request, so that none is idle.
+  // Each client sends half a request, so that no connection is idle.
   for (RawClient& client : clients) ASSERT_TRUE(client.send("GET /x HTTP/1.1\r\n"));
-  // The server has read all of them when it has answered one that came last.
-  EXPECT_EQ(server->client().ask("GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 404);
-  EXPECT_LE(largest_step_after([this] { drain(); }), FallWatch::kTwoSlices);
+  // When the server has responded to a client that sent its request later, it has read all of these.
+  EXPECT_EQ(server->client().request("GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 404);
+  EXPECT_LE(largest_step_after([this] { drain(); }), DrainMonitor::kTwoSlices);
 }
 
-TEST_F(ManyConnections, AreClosedInSlicesWhenTheirTimesAreOverTogether) {
+TEST_F(ManyConnectionsTest, AreClosedInSlicesWhenTheyTimeOutTogether) {
   constexpr auto kTimeout = 3s;
   constexpr std::size_t kCount = 900;
   ServerOptions options;
   options.keep_alive_timeout = kTimeout;
   ASSERT_NO_FATAL_FAILURE(open(std::move(options), kCount));
   if (IsSkipped()) return;
-  // Holds the loop until the time of each of them is over.
+  // Blocks the loop until every connection has timed out.
   EXPECT_LT(largest_step_after([&] { std::this_thread::sleep_for(kTimeout); }), kCount);
 }
 

@@ -11,14 +11,14 @@
 namespace fairlead::http {
 namespace {
 
-TEST(HttpHeaders, NamesCompareWithoutCaseAndValuesAreTrimmed) {
+TEST(HeadersTest, NamesAreCaseInsensitiveAndValuesTrimmed) {
   Headers headers{{"Content-Type", " application/json\t"}};
   EXPECT_EQ(headers.get("content-TYPE"), "application/json");
   EXPECT_TRUE(headers.has("CONTENT-TYPE"));
   EXPECT_FALSE(headers.has("Content-Typ"));
 }
 
-TEST(HttpHeaders, SetReplacesEveryFieldOfThatName) {
+TEST(HeadersTest, SetReplacesEveryFieldOfThatName) {
   Headers headers{{"A", "1"}, {"a", "2"}, {"B", "3"}};
   EXPECT_EQ(headers.count("A"), 2U);
   headers.set("a", "4");
@@ -27,13 +27,13 @@ TEST(HttpHeaders, SetReplacesEveryFieldOfThatName) {
   EXPECT_EQ(headers.get("B"), "3");
 }
 
-TEST(HttpHeaders, AnEmptyValueIsThere) {
+TEST(HeadersTest, FieldWithEmptyValueIsPresent) {
   const Headers headers{{"Empty", "  "}};
   EXPECT_TRUE(headers.has("Empty"));
   EXPECT_EQ(headers.get("Empty"), "");
 }
 
-TEST(HttpHeaders, NamesOfAnyLengthCompareByLettersAlone) {
+TEST(HeadersTest, OnlyLettersAreCaseInsensitiveInNamesOfAnyLength) {
   const std::string other = "0123456789-_ABYZabyz@[`{";
   for (std::size_t size = 1; size <= other.size(); ++size) {
     const std::string_view name = std::string_view(other).substr(0, size);
@@ -41,19 +41,19 @@ TEST(HttpHeaders, NamesOfAnyLengthCompareByLettersAlone) {
     for (char& c : upper) {
       if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
     }
-    EXPECT_TRUE(same_name(name, upper)) << name;
+    EXPECT_TRUE(equals_ignore_case(name, upper)) << name;
     for (std::size_t at = 0; at < size; ++at) {
       std::string changed(name);
       changed[at] = static_cast<char>(changed[at] ^ 0x80);
-      EXPECT_FALSE(same_name(name, changed)) << size << " " << at;
+      EXPECT_FALSE(equals_ignore_case(name, changed)) << size << " " << at;
       changed[at] = static_cast<char>(name[at] ^ 0x20);
       const bool letter = (changed[at] >= 'a' && changed[at] <= 'z') || (name[at] >= 'a' && name[at] <= 'z');
-      EXPECT_EQ(same_name(name, changed), letter) << size << " " << at;
+      EXPECT_EQ(equals_ignore_case(name, changed), letter) << size << " " << at;
     }
   }
 }
 
-TEST(HttpHeaders, FieldsKeepTheirOrderAndEverythingInThem) {
+TEST(HeadersTest, FieldsKeepOrderAndContent) {
   Headers headers;
   const std::string longest(5000, 'x');
   headers.add("First", "");
@@ -67,7 +67,7 @@ TEST(HttpHeaders, FieldsKeepTheirOrderAndEverythingInThem) {
   EXPECT_EQ(seen, expected);
 }
 
-TEST(HttpHeaders, ErasedNamesAreGoneAndOthersStay) {
+TEST(HeadersTest, EraseRemovesAllFieldsOfOneName) {
   Headers headers{{"A", "1"}, {"B", "2"}, {"a", "3"}, {"C", "4"}};
   headers.erase("A");
   EXPECT_FALSE(headers.has("a"));
@@ -77,14 +77,14 @@ TEST(HttpHeaders, ErasedNamesAreGoneAndOthersStay) {
   EXPECT_EQ(headers.count("C"), 1U);
 }
 
-TEST(HttpHeaders, CopiesAreIndependentOfTheirOriginal) {
+TEST(HeadersTest, CopyIsIndependentOfOriginal) {
   Headers headers{{"A", "1"}};
   const Headers copy = headers;
   headers.set("A", "2");
   EXPECT_EQ(copy.get("A"), "1");
 }
 
-TEST(HttpSyntax, ControlCharactersAreFoundAtEveryPlaceOfAValue) {
+TEST(HttpSyntaxTest, ControlCharactersAreFoundAtEveryOffset) {
   for (std::size_t size = 1; size <= 20; ++size) {
     for (std::size_t at = 0; at < size; ++at) {
       for (int byte = 0; byte < 256; ++byte) {

@@ -1,4 +1,4 @@
-// R8.2: everything a client can take its time or its fill with has a bound.
+// R8.2: time, memory and connections that a client can use are limited.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -19,18 +19,18 @@ namespace fairlead::http {
 namespace {
 
 using namespace std::chrono_literals;
-using test::holds_soon;
 using test::HttpServer;
 using test::RawClient;
+using test::wait_until;
 using ExchangePtr = std::shared_ptr<Exchange>;
 
 constexpr std::string_view kGet = "GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-void answer_at_once(const ExchangePtr& exchange) {
+void respond_at_once(const ExchangePtr& exchange) {
   exchange->respond(Response::text(200, "x"));
 }
 
-// A server whose clocks are all long but for one.
+// Returns options with long timeouts, except for those that `change` sets.
 template <class Change>
 ServerOptions with(Change change) {
   ServerOptions options;
@@ -39,111 +39,112 @@ ServerOptions with(Change change) {
   return options;
 }
 
-TEST(HttpLimits, AHeadThatDripsIsEndedByHeaderTimeout) {
+TEST(HttpLimitsTest, SlowHeadGets408AfterHeaderTimeout) {
   HttpServer server(with([](ServerOptions& o) { o.header_timeout = 200ms; }));
-  server.route("/x", answer_at_once);
+  server.route("/x", respond_at_once);
   RawClient slow = server.client();
   ASSERT_TRUE(slow.send("GET /x HTTP/1.1\r\nHost: local"));
-  // Each byte is in time for an idle clock; the head as a whole is not.
+  // Each byte arrives within an idle timeout; the whole head exceeds header_timeout.
   for (bool open = true; open;) {
     std::this_thread::sleep_for(10ms);
     open = slow.send("a");
     pollfd ready{slow.fd(), POLLIN, 0};
     if (::poll(&ready, 1, 0) > 0) break;
   }
-  const auto answer = slow.answer();
-  EXPECT_EQ(answer.status, 408);
-  EXPECT_NE(answer.body.find("header_timeout (200 ms)"), std::string::npos);
-  EXPECT_EQ(server.client().ask(kGet).body, "x");
+  const auto response = slow.read_response();
+  EXPECT_EQ(response.status, 408);
+  EXPECT_NE(response.body.find("header_timeout (200 ms)"), std::string::npos);
+  EXPECT_EQ(server.client().request(kGet).body, "x");
 }
 
-TEST(HttpLimits, ABodyThatStopsIsEndedByBodyTimeout) {
+TEST(HttpLimitsTest, StalledBodyGets408AfterBodyTimeout) {
   HttpServer server(with([](ServerOptions& o) { o.body_timeout = 100ms; }));
   RawClient client = server.client();
   ASSERT_TRUE(client.send("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf"));
-  const auto answer = client.answer();
-  EXPECT_EQ(answer.status, 408);
-  EXPECT_NE(answer.body.find("body_timeout (100 ms)"), std::string::npos);
+  const auto response = client.read_response();
+  EXPECT_EQ(response.status, 408);
+  EXPECT_NE(response.body.find("body_timeout (100 ms)"), std::string::npos);
 }
 
-// Sends `bytes` of a body again and again, each time after `pause`, until there is an answer.
-RawClient::Answer drip_body(HttpServer& server, std::string_view bytes, std::chrono::milliseconds pause) {
+// Sends `bytes` as part of a body repeatedly, with `pause` in between, until the response arrives.
+RawClient::Response send_body_slowly(HttpServer& server, std::string_view bytes,
+                                     std::chrono::milliseconds pause) {
   RawClient client = server.client();
   client.send("POST /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n");
   for (int i = 0; i < 1000; ++i) {
     client.send(bytes);
     pollfd ready{client.fd(), POLLIN, 0};
-    if (::poll(&ready, 1, static_cast<int>(pause.count())) == 1) return client.answer();
+    if (::poll(&ready, 1, static_cast<int>(pause.count())) == 1) return client.read_response();
   }
   return {};
 }
 
-TEST(HttpLimits, BodyThatDripsGets408) {
+TEST(HttpLimitsTest, BodyBelowMinimumRateGets408) {
   HttpServer server(with([](ServerOptions& o) {
     o.body_rate_window = 200ms;
     o.min_body_bytes_per_second = 10'000;
   }));
-  server.route("/x", answer_at_once);
-  // Each byte is in time for body_timeout.
-  const auto drip = drip_body(server, "1\r\na\r\n", 10ms);
-  EXPECT_EQ(drip.status, 408);
-  EXPECT_NE(drip.body.find("min_body_bytes_per_second (10000) over body_rate_window (200 ms)"),
+  server.route("/x", respond_at_once);
+  // Each byte arrives within body_timeout.
+  const auto response = send_body_slowly(server, "1\r\na\r\n", 10ms);
+  EXPECT_EQ(response.status, 408);
+  EXPECT_NE(response.body.find("min_body_bytes_per_second (10000) over body_rate_window (200 ms)"),
             std::string::npos)
-      << drip.body;
-  EXPECT_TRUE(holds_soon([&] { return server.connections() == 0; }));
+      << response.body;
+  EXPECT_TRUE(wait_until([&] { return server.connection_count() == 0; }));
 }
 
-// What is not the body, such as extensions of chunks, does not count.
-TEST(HttpLimits, BytesBesideTheBodyAreNoProgress) {
+// Bytes outside of the body, such as chunk extensions, do not count.
+TEST(HttpLimitsTest, ChunkExtensionsDoNotCountAsBodyProgress) {
   HttpServer server(with([](ServerOptions& o) {
     o.body_rate_window = 200ms;
     o.min_body_bytes_per_second = 10'000;
   }));
-  server.route("/x", answer_at_once);
-  EXPECT_EQ(drip_body(server, "1;" + std::string(500, 'x') + "\r\na\r\n", 10ms).status, 408);
+  server.route("/x", respond_at_once);
+  EXPECT_EQ(send_body_slowly(server, "1;" + std::string(500, 'x') + "\r\na\r\n", 10ms).status, 408);
 }
 
-TEST(HttpLimits, BodyThatKeepsTheRateIsTakenHoweverLongItIs) {
+TEST(HttpLimitsTest, BodyAboveMinimumRateIsAcceptedHoweverLongItTakes) {
   HttpServer server(with([](ServerOptions& o) {
     o.body_rate_window = 1s;
     o.min_body_bytes_per_second = 100;
   }));
-  server.route("/x", answer_at_once);
+  server.route("/x", respond_at_once);
   RawClient client = server.client();
   ASSERT_TRUE(client.send("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50000\r\n\r\n"));
   for (int i = 0; i < 50; ++i) {  // two and a half seconds: more than two windows
     ASSERT_TRUE(client.send(std::string(1000, 'x')));
     std::this_thread::sleep_for(50ms);
   }
-  EXPECT_EQ(client.answer().status, 200);
+  EXPECT_EQ(client.read_response().status, 200);
 }
 
-// A body behind another one on the connection has a window of its own.
-TEST(HttpLimits, RateOfABodyIsNotThatOfTheOneBefore) {
+// The second body of a connection has its own window.
+TEST(HttpLimitsTest, EachBodyHasItsOwnRateWindow) {
   HttpServer server(with([](ServerOptions& o) {
     o.body_rate_window = 2s;
     o.min_body_bytes_per_second = 100;
   }));
-  server.route("/x", answer_at_once);
+  server.route("/x", respond_at_once);
   RawClient client = server.client();
   const std::string head = "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60\r\n\r\n";
   ASSERT_TRUE(client.send(head));
   std::this_thread::sleep_for(1200ms);
   ASSERT_TRUE(client.send(std::string(60, 'x') + head));
-  EXPECT_EQ(client.answer().status, 200);
+  EXPECT_EQ(client.read_response().status, 200);
   std::this_thread::sleep_for(1200ms);
   ASSERT_TRUE(client.send(std::string(60, 'x')));
-  EXPECT_EQ(client.answer().status, 200);
+  EXPECT_EQ(client.read_response().status, 200);
 }
 
-TEST(HttpLimits, IncompleteBodiesOfAllConnectionsAreBoundedTogether) {
+TEST(HttpLimitsTest, IncompleteBodiesOfAllConnectionsShareOneLimit) {
   HttpServer server(with([](ServerOptions& o) {
     o.max_body_bytes = 1'000'000;
     ByteBudgetLimits limits;
     limits.max_buffer_bytes = 2'000'000;
     o.budget = ByteBudget::create(limits);
   }));
-  server.route("/x", answer_at_once);
+  server.route("/x", respond_at_once);
   const std::string head = "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n";
   std::vector<RawClient> clients;
   for (int i = 0; i < 3; ++i) {
@@ -151,33 +152,33 @@ TEST(HttpLimits, IncompleteBodiesOfAllConnectionsAreBoundedTogether) {
     ASSERT_TRUE(clients.back().send(head + std::string(900'000, 'x')));
   }
   std::size_t refused = 3;
-  ASSERT_TRUE(holds_soon([&] {
+  ASSERT_TRUE(wait_until([&] {
     for (std::size_t i = 0; i < clients.size(); ++i) {
       pollfd ready{clients[i].fd(), POLLIN, 0};
       if (::poll(&ready, 1, 0) == 1) refused = i;
     }
     return refused < clients.size();
   }));
-  const auto answer = clients[refused].answer();
-  EXPECT_EQ(answer.status, 503);
-  EXPECT_NE(answer.body.find("max_buffer_bytes (2000000 bytes)"), std::string::npos) << answer.body;
-  // The others go on, and what they held is free again.
+  const auto response = clients[refused].read_response();
+  EXPECT_EQ(response.status, 503);
+  EXPECT_NE(response.body.find("max_buffer_bytes (2000000 bytes)"), std::string::npos) << response.body;
+  // The other connections continue, and their memory is released afterwards.
   for (std::size_t i = 0; i < clients.size(); ++i) {
     if (i == refused) continue;
     ASSERT_TRUE(clients[i].send(std::string(100'000, 'x')));
-    EXPECT_EQ(clients[i].answer().status, 200);
+    EXPECT_EQ(clients[i].read_response().status, 200);
   }
   for (int i = 0; i < 5; ++i) {
-    RawClient gone = server.client();
-    ASSERT_TRUE(gone.send(head + std::string(900'000, 'x')));
+    RawClient disconnected = server.client();
+    ASSERT_TRUE(disconnected.send(head + std::string(900'000, 'x')));
   }
   EXPECT_TRUE(
-      holds_soon([&] { return server.client().ask(head + std::string(1'000'000, 'x')).status == 200; }));
+      wait_until([&] { return server.client().request(head + std::string(1'000'000, 'x')).status == 200; }));
 }
 
 // ---- floods ----
 
-// Sends `request` over and over and reads the answers away, until the test is over.
+// Sends `request` repeatedly and discards the responses, until the test is over.
 void flood(const HttpServer& server, const std::string& request, const std::atomic<bool>& over) {
   std::string many;
   while (many.size() < (256u << 10)) many += request;
@@ -190,9 +191,9 @@ void flood(const HttpServer& server, const std::string& request, const std::atom
   ::shutdown(client.fd(), SHUT_RDWR);
 }
 
-TEST(HttpLimits, PipelinedRequestsDoNotStarveTheLoop) {
+TEST(HttpLimitsTest, PipelinedRequestsDoNotStarveTheLoop) {
   HttpServer server;
-  server.route("/x", answer_at_once);
+  server.route("/x", respond_at_once);
   const std::string chunks = "POST /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
   std::string body;
   for (int i = 0; i < 100'000; ++i) body += "1\r\na\r\n";
@@ -200,28 +201,31 @@ TEST(HttpLimits, PipelinedRequestsDoNotStarveTheLoop) {
        {std::string("GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n"), chunks + body + "0\r\n\r\n"}) {
     std::atomic<bool> over = false;
     const std::jthread hostile([&] { flood(server, request, over); });
-    ASSERT_TRUE(holds_soon([&] { return server.connections() > 0; }));
+    ASSERT_TRUE(wait_until([&] { return server.connection_count() > 0; }));
     server.thread().run([&] {
-      for (int i = 0; i < 4; ++i) server.thread().loop().grow_scratch();  // as a large body elsewhere does
-      server.thread().loop().turns().reset();
+      for (int i = 0; i < 4; ++i)
+        server.thread().loop().grow_scratch_buffer();  // as a large body on another connection does
+      server.thread().loop().turn_meter().reset();
     });
     RawClient other = server.client();
-    // Fewer where the build is slower: each of them waits for turns of the flood.
+    // Fewer in slow builds: each call waits for turns of the flood.
     const int calls = test::kTurnFactor == 1 ? 200 : 20;
-    for (int i = 0; i < calls; ++i) EXPECT_EQ(other.ask(kGet).status, 200);
-    const auto longest = server.thread().run([&] { return server.thread().loop().turns().longest(); });
+    for (int i = 0; i < calls; ++i) EXPECT_EQ(other.request(kGet).status, 200);
+    const auto longest =
+        server.thread().run([&] { return server.thread().loop().turn_meter().longest_turn(); });
     EXPECT_LT(longest, test::kTurnBound);
     over = true;
   }
 }
 
-// What is sent on a Unix socket has arrived when send() returns: all requests are there when the loop looks
-// at them.
-TEST(HttpLimits, RequestOfAQuietClientWaitsForOneRequestOfEachOtherConnection) {
-  constexpr std::size_t kFloods = 20;
-  // Of a connection while no other waits. The loop may have noticed the first one before it is held up: that
-  // one has a second turn before the loop notices the others.
-  constexpr std::size_t kOneTurn = 64;
+// The test uses a Unix socket, because its data has arrived when send() returns: when the loop continues, all
+// requests are readable.
+TEST(HttpLimitsTest, QuietClientWaitsForOneRequestOfEachOtherConnection) {
+  constexpr std::size_t kFloodCount = 20;
+  // Requests of one connection that are handled in a turn while no other client waits. The loop may have
+  // polled the first connection before it was blocked; then that connection gets a second turn before the
+  // loop polls the others.
+  constexpr std::size_t kRequestsPerTurn = 64;
   const test::TempDir directory;
   HttpServer server(ServerOptions(), "unix:" + (directory / "s"));
   std::vector<std::string> served;
@@ -230,10 +234,10 @@ TEST(HttpLimits, RequestOfAQuietClientWaitsForOneRequestOfEachOtherConnection) {
     exchange->respond(Response::text(200, "x"));
   });
   std::vector<RawClient> floods;
-  for (std::size_t i = 0; i < kFloods; ++i) floods.push_back(server.client());
+  for (std::size_t i = 0; i < kFloodCount; ++i) floods.push_back(server.client());
   RawClient quiet = server.client();
-  for (RawClient& client : floods) ASSERT_EQ(client.ask(kGet).status, 200);
-  ASSERT_EQ(quiet.ask(kGet).status, 200);
+  for (RawClient& client : floods) ASSERT_EQ(client.request(kGet).status, 200);
+  ASSERT_EQ(quiet.request(kGet).status, 200);
   std::string many;
   for (int i = 0; i < 200; ++i) many += "GET /x?flood HTTP/1.1\r\nHost: localhost\r\n\r\n";
   std::promise<void> sent;
@@ -244,104 +248,104 @@ TEST(HttpLimits, RequestOfAQuietClientWaitsForOneRequestOfEachOtherConnection) {
   for (RawClient& client : floods) ASSERT_TRUE(client.send(many));
   ASSERT_TRUE(quiet.send("GET /x?quiet HTTP/1.1\r\nHost: localhost\r\n\r\n"));
   sent.set_value();
-  EXPECT_EQ(quiet.answer().status, 200);
+  EXPECT_EQ(quiet.read_response().status, 200);
   for (RawClient& client : floods) {
-    for (int i = 0; i < 200; ++i) ASSERT_EQ(client.answer().status, 200);
+    for (int i = 0; i < 200; ++i) ASSERT_EQ(client.read_response().status, 200);
   }
   const auto before = std::ranges::find(served, "quiet") - served.begin();
-  EXPECT_LE(static_cast<std::size_t>(before), 2 * kOneTurn + 2 * kFloods);
-  EXPECT_EQ(served.size(), 200 * kFloods + 1);
+  EXPECT_LE(static_cast<std::size_t>(before), 2 * kRequestsPerTurn + 2 * kFloodCount);
+  EXPECT_EQ(served.size(), 200 * kFloodCount + 1);
 }
 
-TEST(HttpLimits, RequestsBeyondATurnAreAnsweredBeforeTheEndOfTheInputCounts) {
+TEST(HttpLimitsTest, RequestsBeyondOneTurnAreServedBeforeEndOfInput) {
   HttpServer server;
-  server.route("/x", answer_at_once);
+  server.route("/x", respond_at_once);
   RawClient client = server.client();
   std::string many;
   for (int i = 0; i < 500; ++i) many += kGet;
   ASSERT_TRUE(client.send(many));
-  client.shut_output();
-  for (int i = 0; i < 500; ++i) ASSERT_EQ(client.answer().status, 200) << i;
+  client.shutdown_output();
+  for (int i = 0; i < 500; ++i) ASSERT_EQ(client.read_response().status, 200) << i;
 }
 
-TEST(HttpLimits, AnIdleConnectionIsClosedWithoutAWord) {
+TEST(HttpLimitsTest, IdleConnectionIsClosedAfterKeepAliveTimeout) {
   HttpServer server(with([](ServerOptions& o) { o.keep_alive_timeout = 500ms; }));
-  server.route("/x", answer_at_once);
-  RawClient never_asked = server.client();
-  RawClient asked_once = server.client();
-  EXPECT_EQ(asked_once.ask(kGet).status, 200);
-  EXPECT_TRUE(never_asked.ended());
-  EXPECT_TRUE(asked_once.ended());
+  server.route("/x", respond_at_once);
+  RawClient client_without_request = server.client();
+  RawClient client_with_request = server.client();
+  EXPECT_EQ(client_with_request.request(kGet).status, 200);
+  EXPECT_TRUE(client_without_request.closed_by_server());
+  EXPECT_TRUE(client_with_request.closed_by_server());
 }
 
-TEST(HttpLimits, ARequestUnderWayHasNoKeepAliveTimeout) {
+TEST(HttpLimitsTest, RequestInProgressHasNoKeepAliveTimeout) {
   HttpServer server(
       with([](ServerOptions& o) { o.keep_alive_timeout = o.header_timeout = o.body_timeout = 500ms; }));
-  ExchangePtr held;
-  server.route("/wait", [&](ExchangePtr exchange) { held = std::move(exchange); });
+  ExchangePtr pending;
+  server.route("/wait", [&](ExchangePtr exchange) { pending = std::move(exchange); });
   RawClient waiting = server.client();
   ASSERT_TRUE(waiting.send("GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n"));
   RawClient idle = server.client();
-  EXPECT_TRUE(idle.ended());  // the clocks have run
+  EXPECT_TRUE(idle.closed_by_server());  // the timeouts have passed
   RawClient another = server.client();
-  EXPECT_TRUE(another.ended());
-  server.thread().run([&] { std::exchange(held, nullptr)->respond(Response::text(200, "late")); });
-  EXPECT_EQ(waiting.answer().body, "late");
+  EXPECT_TRUE(another.closed_by_server());
+  server.thread().run([&] { std::exchange(pending, nullptr)->respond(Response::text(200, "late")); });
+  EXPECT_EQ(waiting.read_response().body, "late");
 }
 
-TEST(HttpLimits, AClientThatReadsNothingIsGivenUpAfterWriteStall) {
+TEST(HttpLimitsTest, ClientThatReadsNothingIsClosedAfterWriteStall) {
   HttpServer server(with([](ServerOptions& o) { o.write_stall = 200ms; }));
   server.route("/large", [](const ExchangePtr& exchange) {
     exchange->respond(Response::json(200, Bytes::adopt(std::string(64u << 20, 'x'))));
   });
   RawClient client = server.client();
   ASSERT_TRUE(client.send("GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"));
-  EXPECT_TRUE(holds_soon([&] { return server.connections() == 1; }));
-  EXPECT_TRUE(holds_soon([&] { return server.connections() == 0; }));
+  EXPECT_TRUE(wait_until([&] { return server.connection_count() == 1; }));
+  EXPECT_TRUE(wait_until([&] { return server.connection_count() == 0; }));
 }
 
-TEST(HttpLimits, AStreamNobodyReadsIsCutAtItsBacklog) {
+TEST(HttpLimitsTest, UnreadStreamIsClosedAtMaxBacklog) {
   HttpServer server(with([](ServerOptions& o) { o.max_stream_backlog_bytes = 1u << 20; }));
   ExchangePtr stream;
   std::atomic<bool> started = false;
-  std::atomic<int> gone = 0;
+  std::atomic<int> disconnected = 0;
   server.route("/stream", [&](ExchangePtr exchange) {
     exchange->start(Response(200));
-    exchange->when_gone([&] { ++gone; });
+    exchange->when_disconnected([&] { ++disconnected; });
     stream = std::move(exchange);
     started = true;
   });
   RawClient client = server.client();
   ASSERT_TRUE(client.send("GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n"));
-  ASSERT_TRUE(holds_soon([&] { return started.load(); }));
+  ASSERT_TRUE(wait_until([&] { return started.load(); }));
   const Bytes piece = Bytes::adopt(std::string(256u << 10, 'x'));
-  for (int i = 0; i < 1000 && gone == 0; ++i) server.thread().run([&] { stream->write({piece}); });
-  EXPECT_EQ(gone, 1);
+  for (int i = 0; i < 1000 && disconnected == 0; ++i) server.thread().run([&] { stream->write({piece}); });
+  EXPECT_EQ(disconnected, 1);
   server.thread().run([&] {
     EXPECT_EQ(stream->backlog(), 0U);
     stream.reset();
   });
 }
 
-TEST(HttpLimits, PipelinedRequestsAreNotReadWithoutEnd) {
+TEST(HttpLimitsTest, ReadAheadOfPipelinedRequestsIsLimited) {
   HttpServer server(with([](ServerOptions&) {}));
-  ExchangePtr held;
-  std::atomic<bool> asked = false;
+  ExchangePtr pending;
+  std::atomic<bool> request_received = false;
   server.route("/wait", [&](ExchangePtr exchange) {
-    held = std::move(exchange);
-    asked = true;
+    pending = std::move(exchange);
+    request_received = true;
   });
-  server.route("/x", answer_at_once);
+  server.route("/x", respond_at_once);
   RawClient client = server.client();
   ASSERT_TRUE(client.send("GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n"));
-  ASSERT_TRUE(holds_soon([&] { return asked.load(); }));
+  ASSERT_TRUE(wait_until([&] { return request_received.load(); }));
   const int flags = ::fcntl(client.fd(), F_GETFL);
   ::fcntl(client.fd(), F_SETFL, flags | O_NONBLOCK);
   std::size_t sent = 0;
   const std::size_t before = test::allocated_bytes();
   std::string many;
   while (many.size() < (1u << 20)) many += kGet;
-  // Until the buffers of the kernel are full, too.
+  // Sends until the buffers of the kernel are full too.
   for (int quiet = 0; quiet < 50;) {
     const ssize_t n = ::send(client.fd(), many.data() + sent % kGet.size(), many.size() / 2, MSG_NOSIGNAL);
     if (n > 0) sent += static_cast<std::size_t>(n);
@@ -351,9 +355,9 @@ TEST(HttpLimits, PipelinedRequestsAreNotReadWithoutEnd) {
   }
   EXPECT_LT(test::allocated_bytes(), before + (8u << 20));
   ::fcntl(client.fd(), F_SETFL, flags);
-  server.thread().run([&] { std::exchange(held, nullptr)->respond(Response::text(200, "first")); });
-  EXPECT_EQ(client.answer().body, "first");
-  for (std::size_t i = 0; i < sent / kGet.size(); ++i) ASSERT_EQ(client.answer().body, "x");
+  server.thread().run([&] { std::exchange(pending, nullptr)->respond(Response::text(200, "first")); });
+  EXPECT_EQ(client.read_response().body, "first");
+  for (std::size_t i = 0; i < sent / kGet.size(); ++i) ASSERT_EQ(client.read_response().body, "x");
 }
 
 // ---- many connections ------------------------------------------------------------------------------------
@@ -366,44 +370,46 @@ std::size_t descriptors_allowed() {
   return limit.rlim_cur;
 }
 
-// Both sides are in one process, so as many of the 10,000 as there are descriptors for.
-TEST(HttpLimits, NewcomersOverMaxConnectionsAreToldAndOthersServed) {
-  const std::size_t most = std::min<std::size_t>(10'000, (descriptors_allowed() - 500) / 4);
-  const std::size_t before = test::open_descriptors();
+// Opens 10,000 connections, or as many as the limit of descriptors allows: clients and server are in one
+// process.
+TEST(HttpLimitsTest, ConnectionsOverMaxConnectionsGet503) {
+  const std::size_t max_connections = std::min<std::size_t>(10'000, (descriptors_allowed() - 500) / 4);
+  const std::size_t before = test::open_descriptor_count();
   {
-    HttpServer server(with([&](ServerOptions& o) { o.max_connections = most; }));
-    server.route("/x", answer_at_once);
+    HttpServer server(with([&](ServerOptions& o) { o.max_connections = max_connections; }));
+    server.route("/x", respond_at_once);
     std::vector<RawClient> clients;
-    clients.reserve(2 * most);
-    for (std::size_t i = 0; i < most; ++i) clients.push_back(server.client());
-    ASSERT_TRUE(holds_soon([&] { return server.connections() == most; }));
-    for (std::size_t i = 0; i < most; ++i) {
+    clients.reserve(2 * max_connections);
+    for (std::size_t i = 0; i < max_connections; ++i) clients.push_back(server.client());
+    ASSERT_TRUE(wait_until([&] { return server.connection_count() == max_connections; }));
+    for (std::size_t i = 0; i < max_connections; ++i) {
       clients.push_back(server.client());
       if (i % 100 != 0) continue;
-      ASSERT_EQ(clients[i].ask(kGet).body, "x") << i;
+      ASSERT_EQ(clients[i].request(kGet).body, "x") << i;
     }
-    for (std::size_t i = most; i < 2 * most; ++i) {
-      const auto answer = clients[i].answer();
-      ASSERT_EQ(answer.status, 503) << i;
-      ASSERT_NE(answer.body.find("max_connections (" + std::to_string(most) + ")"), std::string::npos);
-      ASSERT_TRUE(clients[i].ended());
+    for (std::size_t i = max_connections; i < 2 * max_connections; ++i) {
+      const auto response = clients[i].read_response();
+      ASSERT_EQ(response.status, 503) << i;
+      ASSERT_NE(response.body.find("max_connections (" + std::to_string(max_connections) + ")"),
+                std::string::npos);
+      ASSERT_TRUE(clients[i].closed_by_server());
     }
-    for (std::size_t i = 0; i < most; ++i) ASSERT_EQ(clients[i].ask(kGet).body, "x");
-    // A place that becomes free is given away again.
+    for (std::size_t i = 0; i < max_connections; ++i) ASSERT_EQ(clients[i].request(kGet).body, "x");
+    // Closed connections make room for new ones.
     clients.clear();
-    ASSERT_TRUE(holds_soon([&] { return server.connections() == 0; }));
-    EXPECT_EQ(server.client().ask(kGet).body, "x");
+    ASSERT_TRUE(wait_until([&] { return server.connection_count() == 0; }));
+    EXPECT_EQ(server.client().request(kGet).body, "x");
   }
-  EXPECT_EQ(test::open_descriptors(), before);
+  EXPECT_EQ(test::open_descriptor_count(), before);
 }
 
-TEST(HttpLimits, BeingOutOfDescriptorsDoesNotSpinAndPasses) {
+TEST(HttpLimitsTest, AcceptRecoversFromDescriptorExhaustionWithoutSpinning) {
   HttpServer server(with([](ServerOptions&) {}));
-  server.route("/x", answer_at_once);
+  server.route("/x", respond_at_once);
   RawClient first = server.client();
-  ASSERT_EQ(first.ask(kGet).body, "x");
+  ASSERT_EQ(first.request(kGet).body, "x");
   RawClient waiting = [&] {
-    // The client's own socket is the last that can be had; accepting it fails.
+    // The socket of the client gets the last descriptor; accepting it fails.
     UniqueFd probe(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     const auto next = static_cast<rlim_t>(probe.get());
     probe.reset();
@@ -413,14 +419,14 @@ TEST(HttpLimits, BeingOutOfDescriptorsDoesNotSpinAndPasses) {
     ::setrlimit(RLIMIT_NOFILE, &tight);
     RawClient client = server.client();
     EXPECT_TRUE(client.send(kGet));
-    EXPECT_EQ(first.ask(kGet).body, "x");
-    const std::clock_t before = std::clock();  // of the processor, not of the wall
+    EXPECT_EQ(first.request(kGet).body, "x");
+    const std::clock_t before = std::clock();  // CPU time
     std::this_thread::sleep_for(300ms);
     EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 10);
     ::setrlimit(RLIMIT_NOFILE, &limit);
     return client;
   }();
-  EXPECT_EQ(waiting.answer().body, "x");
+  EXPECT_EQ(waiting.read_response().body, "x");
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// What HTTP tests need: a server on a thread of its own, and a client that sends bytes as they are and
-// blocks.
+// Helpers of HTTP tests: a server on its own thread, and a blocking client that sends raw bytes.
 #pragma once
 
 #include <arpa/inet.h>
@@ -24,7 +23,7 @@
 
 namespace fairlead::test {
 
-// A connection of raw bytes. Waits at most ten seconds for anything.
+// A blocking client connection for raw bytes. Sends and reads time out after ten seconds.
 class RawClient {
  public:
   explicit RawClient(const std::string& address) {
@@ -57,7 +56,7 @@ class RawClient {
     if (result != 0) throw std::runtime_error("cannot connect to " + address + ": " + std::strerror(errno));
   }
 
-  // Returns whether all of it was taken.
+  // Sends the bytes. Returns whether all were sent.
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t n = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -66,8 +65,8 @@ class RawClient {
     }
     return true;
   }
-  void shut_output() { ::shutdown(fd_.get(), SHUT_WR); }
-  // Ends with RST and not with FIN.
+  void shutdown_output() { ::shutdown(fd_.get(), SHUT_WR); }
+  // Closes the connection with RST instead of FIN.
   void reset() {
     const linger hard{1, 0};
     ::setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
@@ -76,64 +75,65 @@ class RawClient {
   void close() { fd_.reset(); }
   int fd() const { return fd_.get(); }
 
-  // One answer: with a Content-Length or in chunks, or else up to the end.
-  struct Answer {
-    int status = 0;  // 0: none came
+  // A response. Its body is delimited by Content-Length, by chunks, or by the end of the connection.
+  struct Response {
+    int status = 0;  // 0: no response
     std::string head;
     std::string body;
     bool has(std::string_view line) const { return head.find(line) != std::string::npos; }
   };
-  Answer answer(bool to_head = false) {
-    Answer answer;
+  Response read_response(bool head_only = false) {
+    Response response;
     std::size_t end = 0;
     while ((end = buffer_.find("\r\n\r\n")) == std::string::npos) {
-      if (!more()) return answer;
+      if (!receive_more()) return response;
     }
-    answer.head = buffer_.substr(0, end + 2);
-    answer.status = std::atoi(answer.head.c_str() + 9);
+    response.head = buffer_.substr(0, end + 2);
+    response.status = std::atoi(response.head.c_str() + 9);
     buffer_.erase(0, end + 4);
-    if (to_head || answer.status < 200 || answer.status == 204 || answer.status == 304) return answer;
-    const std::size_t length = answer.head.find("Content-Length: ");
+    if (head_only || response.status < 200 || response.status == 204 || response.status == 304)
+      return response;
+    const std::size_t length = response.head.find("Content-Length: ");
     if (length != std::string::npos) {
-      answer.body = take(std::strtoul(answer.head.c_str() + length + 16, nullptr, 10));
-    } else if (answer.has("Transfer-Encoding: chunked")) {
-      for (std::string piece = chunk(); !piece.empty(); piece = chunk()) answer.body += piece;
+      response.body = read_bytes(std::strtoul(response.head.c_str() + length + 16, nullptr, 10));
+    } else if (response.has("Transfer-Encoding: chunked")) {
+      for (std::string piece = read_chunk(); !piece.empty(); piece = read_chunk()) response.body += piece;
     } else {
-      answer.body = rest();
+      response.body = read_to_end();
     }
-    return answer;
+    return response;
   }
-  Answer ask(std::string_view request) { return send(request) ? answer() : Answer(); }
+  Response request(std::string_view bytes) { return send(bytes) ? read_response() : Response(); }
 
-  // One chunk of a chunked body; empty: the last one.
-  std::string chunk() {
+  // Reads one chunk of a chunked body. Returns an empty string for the last chunk.
+  std::string read_chunk() {
     std::size_t end = 0;
     while ((end = buffer_.find("\r\n")) == std::string::npos) {
-      if (!more()) throw std::runtime_error("the chunks end too early");
+      if (!receive_more()) throw std::runtime_error("the chunks end too early");
     }
     const std::size_t size = std::strtoul(buffer_.c_str(), nullptr, 16);
     buffer_.erase(0, end + 2);
-    std::string piece = take(size + 2);
+    std::string piece = read_bytes(size + 2);
     piece.resize(size);
     return piece;
   }
-  std::string take(std::size_t size) {
+  std::string read_bytes(std::size_t size) {
     while (buffer_.size() < size) {
-      if (!more()) break;
+      if (!receive_more()) break;
     }
-    std::string taken = buffer_.substr(0, size);
-    buffer_.erase(0, taken.size());
-    return taken;
+    std::string bytes = buffer_.substr(0, size);
+    buffer_.erase(0, bytes.size());
+    return bytes;
   }
-  // All up to the end of the connection.
-  std::string rest() {
-    while (more()) continue;
+  // Reads until the connection ends. Returns all bytes that were not returned before.
+  std::string read_to_end() {
+    while (receive_more()) continue;
     return std::exchange(buffer_, {});
   }
-  // Whether the server has closed, without sending anything more.
-  bool ended() { return buffer_.empty() && !more() && !timed_out_; }
+  // Returns whether the server has closed the connection without sending more.
+  bool closed_by_server() { return buffer_.empty() && !receive_more() && !timed_out_; }
   const std::string& buffered() const { return buffer_; }
-  bool more() {
+  bool receive_more() {
     char piece[65536];
     const ssize_t n = ::recv(fd_.get(), piece, sizeof piece, 0);
     timed_out_ = n < 0 && errno == EAGAIN;
@@ -148,7 +148,7 @@ class RawClient {
   bool timed_out_ = false;
 };
 
-// A loop on a thread of its own, and things done on it.
+// Runs a loop on its own thread. run() calls `work` on that thread and returns its result.
 class LoopThread {
  public:
   LoopThread() : thread_([this] { loop_.run(); }) {}
@@ -157,8 +157,8 @@ class LoopThread {
     thread_.join();
   }
   Loop& loop() { return loop_; }
-  template <class Do>
-  auto run(Do work) {
+  template <class Work>
+  auto run(Work work) {
     std::promise<decltype(work())> promise;
     loop_.post([&] {
       if constexpr (std::is_void_v<decltype(work())>) {
@@ -181,9 +181,9 @@ class HttpServer {
   explicit HttpServer(http::ServerOptions options = http::ServerOptions(),
                       const std::string& address = "127.0.0.1:0") {
     server_ = thread_.run([&] {
-      auto made = http::Server::listen(thread_.loop(), address, std::move(options));
-      if (!made) throw std::runtime_error(made.error().to_string());
-      return *made;
+      auto server = http::Server::listen(thread_.loop(), address, std::move(options));
+      if (!server) throw std::runtime_error(server.error().to_string());
+      return *server;
     });
   }
   ~HttpServer() {
@@ -199,8 +199,8 @@ class HttpServer {
   http::Server& operator*() { return *server_; }
   http::Server* operator->() { return server_.get(); }
   LoopThread& thread() { return thread_; }
-  std::size_t connections() {
-    return thread_.run([&] { return server_->connections(); });
+  std::size_t connection_count() {
+    return thread_.run([&] { return server_->connection_count(); });
   }
   RawClient client() const { return RawClient(address()); }
 
@@ -209,12 +209,13 @@ class HttpServer {
   std::shared_ptr<http::Server> server_;
 };
 
-// Looks until it holds; for what no event announces.
+// Polls `condition` until it is true. Returns false if it is still false after `limit`. For conditions that
+// no event reports.
 template <class Condition>
-bool holds_soon(Condition condition, std::chrono::milliseconds limit = std::chrono::seconds(10)) {
-  const auto until = Clock::now() + limit;
+bool wait_until(Condition condition, std::chrono::milliseconds limit = std::chrono::seconds(10)) {
+  const auto deadline = Clock::now() + limit;
   while (!condition()) {
-    if (Clock::now() > until) return false;
+    if (Clock::now() > deadline) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return true;

@@ -1,5 +1,5 @@
-// A server for tests of HTTP clients: it reads requests, hands each to a function of the test, and sends the
-// bytes that function says. It lives on threads of its own, one a connection.
+// ScriptServer: a server for tests of HTTP clients. It passes each request to a function of the test, which
+// sends the response. Runs one thread per connection.
 #pragma once
 
 #include <arpa/inet.h>
@@ -22,17 +22,17 @@
 
 namespace fairlead::test {
 
-// A request as it came.
-struct Asked {
+// A request that the server received.
+struct ReceivedRequest {
   std::string method;
   std::string target;
   http::Headers headers;
   std::string body;
-  int connection = 0;  // counted from 1
-  std::chrono::steady_clock::time_point at;
+  int connection = 0;  // number of the connection, from 1
+  std::chrono::steady_clock::time_point received_at;
 
   bool has(std::string_view text) const { return body.find(text) != std::string::npos; }
-  // The id of the message, as spelled.
+  // Returns the JSON text of the id of the message.
   std::string id() const {
     const std::size_t at_id = body.find("\"id\":");
     if (at_id == std::string::npos) return {};
@@ -51,22 +51,25 @@ class Reply {
       bytes.remove_prefix(static_cast<std::size_t>(n));
     }
   }
-  void answer(int status, std::string_view type, std::string_view body, std::string_view more = {}) {
+  void respond(int status, std::string_view type, std::string_view body,
+               std::string_view extra_headers = {}) {
     send("HTTP/1.1 " + std::to_string(status) + " Whatever\r\n" +
-         (type.empty() ? std::string() : "Content-Type: " + std::string(type) + "\r\n") + std::string(more) +
-         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body));
+         (type.empty() ? std::string() : "Content-Type: " + std::string(type) + "\r\n") +
+         std::string(extra_headers) + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+         std::string(body));
   }
-  void json(int status, std::string_view body, std::string_view more = {}) {
-    answer(status, "application/json", body, more);
+  void json(int status, std::string_view body, std::string_view extra_headers = {}) {
+    respond(status, "application/json", body, extra_headers);
   }
-  // A result for the request, `{}` if need be.
-  void result(const Asked& asked, std::string_view result, std::string_view more = {}) {
-    json(200, R"({"jsonrpc":"2.0","id":)" + asked.id() + R"(,"result":)" + std::string(result) + "}", more);
+  // Sends the result of a JSON-RPC request.
+  void result(const ReceivedRequest& request, std::string_view result, std::string_view extra_headers = {}) {
+    json(200, R"({"jsonrpc":"2.0","id":)" + request.id() + R"(,"result":)" + std::string(result) + "}",
+         extra_headers);
   }
-  // A stream of events in chunks.
-  void begin_events(std::string_view more = {}) {
+  // Starts a chunked event stream.
+  void begin_events(std::string_view extra_headers = {}) {
     send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n" +
-         std::string(more) + "\r\n");
+         std::string(extra_headers) + "\r\n");
   }
   void chunk(std::string_view bytes) {
     char size[20];
@@ -74,14 +77,14 @@ class Reply {
     send(size + std::string(bytes) + "\r\n");
   }
   void end_events() { send("0\r\n\r\n"); }
-  // Passes on what comes, both ways, until one side ends: what a proxy does.
+  // Relays bytes to and from `port` until one side closes, as a proxy does.
   void relay(int port) {
     const UniqueFd other(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in name{};
     name.sin_family = AF_INET;
     name.sin_port = htons(static_cast<std::uint16_t>(port));
     name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (::connect(other.get(), reinterpret_cast<sockaddr*>(&name), sizeof name) != 0) return hang_up();
+    if (::connect(other.get(), reinterpret_cast<sockaddr*>(&name), sizeof name) != 0) return disconnect();
     pollfd ends[2] = {{fd_, POLLIN, 0}, {other.get(), POLLIN, 0}};
     char bytes[4096];
     while (::poll(ends, 2, 10'000) > 0) {
@@ -89,13 +92,13 @@ class Reply {
         if (ends[i].revents == 0) continue;
         const ssize_t n = ::recv(ends[i].fd, bytes, sizeof bytes, 0);
         if (n <= 0 || ::send(ends[1 - i].fd, bytes, static_cast<std::size_t>(n), MSG_NOSIGNAL) != n)
-          return hang_up();
+          return disconnect();
       }
     }
   }
-  void hang_up() { ::shutdown(fd_, SHUT_RDWR); }
-  // Waits, ten seconds at most, until the client has closed. Returns whether it has.
-  bool client_closes() {
+  void disconnect() { ::shutdown(fd_, SHUT_RDWR); }
+  // Waits up to ten seconds for the client to close the connection. Returns whether it has.
+  bool wait_for_client_close() {
     char byte;
     pollfd watched{fd_, POLLIN, 0};
     return ::poll(&watched, 1, 10'000) == 1 && ::recv(fd_, &byte, 1, 0) <= 0;
@@ -107,7 +110,7 @@ class Reply {
 
 class ScriptServer {
  public:
-  using Script = std::function<void(const Asked&, Reply&)>;
+  using Script = std::function<void(const ReceivedRequest&, Reply&)>;
 
   explicit ScriptServer(Script script, const char* host = "127.0.0.1")
       : script_(std::move(script)), host_(host) {
@@ -146,19 +149,19 @@ class ScriptServer {
     return "http://" + (host_.find(':') == std::string::npos ? host_ : "[" + host_ + "]") + ":" +
            std::to_string(port_) + path;
   }
-  std::vector<Asked> asked() const {
+  std::vector<ReceivedRequest> requests() const {
     const std::lock_guard lock(mutex_);
-    return asked_;
+    return requests_;
   }
-  // Those whose body has this text, or, for "GET", "DELETE" …, that method.
-  std::vector<Asked> asked(std::string_view what) const {
-    std::vector<Asked> found;
-    for (const Asked& one : asked()) {
-      if (one.method == what || one.has(what)) found.push_back(one);
+  // Returns the requests whose method is `pattern`, or whose body contains it.
+  std::vector<ReceivedRequest> requests(std::string_view pattern) const {
+    std::vector<ReceivedRequest> found;
+    for (const ReceivedRequest& request : requests()) {
+      if (request.method == pattern || request.has(pattern)) found.push_back(request);
     }
     return found;
   }
-  int connections() const { return connections_; }
+  int connection_count() const { return connections_; }
 
  private:
   void accept_all() {
@@ -174,20 +177,20 @@ class ScriptServer {
   void serve(int fd, int number) {
     std::string buffer;
     while (true) {
-      Asked asked;
-      if (!read_request(fd, buffer, asked)) return static_cast<void>(::shutdown(fd, SHUT_RDWR));
-      asked.connection = number;
-      asked.at = std::chrono::steady_clock::now();
+      ReceivedRequest request;
+      if (!read_request(fd, buffer, request)) return static_cast<void>(::shutdown(fd, SHUT_RDWR));
+      request.connection = number;
+      request.received_at = std::chrono::steady_clock::now();
       {
         const std::lock_guard lock(mutex_);
-        asked_.push_back(asked);
+        requests_.push_back(request);
       }
       Reply reply(fd);
-      script_(asked, reply);
+      script_(request, reply);
     }
   }
 
-  static bool more(int fd, std::string& buffer) {
+  static bool receive_more(int fd, std::string& buffer) {
     char bytes[4096];
     const ssize_t n = ::recv(fd, bytes, sizeof bytes, 0);
     if (n <= 0) return false;
@@ -195,29 +198,29 @@ class ScriptServer {
     return true;
   }
 
-  static bool read_request(int fd, std::string& buffer, Asked& asked) {
+  static bool read_request(int fd, std::string& buffer, ReceivedRequest& request) {
     std::size_t end;
     while ((end = buffer.find("\r\n\r\n")) == std::string::npos) {
-      if (!more(fd, buffer)) return false;
+      if (!receive_more(fd, buffer)) return false;
     }
     std::string head = buffer.substr(0, end + 2);
     buffer.erase(0, end + 4);
     std::size_t line_end = head.find("\r\n");
     const std::string first = head.substr(0, line_end);
-    asked.method = first.substr(0, first.find(' '));
-    asked.target = first.substr(first.find(' ') + 1, first.rfind(' ') - first.find(' ') - 1);
+    request.method = first.substr(0, first.find(' '));
+    request.target = first.substr(first.find(' ') + 1, first.rfind(' ') - first.find(' ') - 1);
     for (std::size_t at = line_end + 2; at < head.size(); at = line_end + 2) {
       line_end = head.find("\r\n", at);
       const std::string line = head.substr(at, line_end - at);
       const std::size_t colon = line.find(':');
-      asked.headers.add(line.substr(0, colon), line.substr(colon + 1));
+      request.headers.add(line.substr(0, colon), line.substr(colon + 1));
     }
     const std::size_t length =
-        static_cast<std::size_t>(std::atol(std::string(asked.headers.get("Content-Length")).c_str()));
+        static_cast<std::size_t>(std::atol(std::string(request.headers.get("Content-Length")).c_str()));
     while (buffer.size() < length) {
-      if (!more(fd, buffer)) return false;
+      if (!receive_more(fd, buffer)) return false;
     }
-    asked.body = buffer.substr(0, length);
+    request.body = buffer.substr(0, length);
     buffer.erase(0, length);
     return true;
   }
@@ -227,9 +230,9 @@ class ScriptServer {
   UniqueFd listener_;
   int port_ = 0;
   mutable std::mutex mutex_;
-  std::vector<Asked> asked_;
+  std::vector<ReceivedRequest> requests_;
   std::atomic<int> connections_ = 0;
-  std::vector<std::unique_ptr<UniqueFd>> sockets_;  // the acceptor's, until it has ended
+  std::vector<std::unique_ptr<UniqueFd>> sockets_;  // used by the acceptor thread until it has ended
   std::vector<std::jthread> threads_;
   std::jthread acceptor_;
 };

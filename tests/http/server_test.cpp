@@ -1,4 +1,4 @@
-// The server against real sockets: keeping connections, pipelining, streaming, disconnects.
+// The server over real sockets: persistent connections, pipelining, streaming, disconnects.
 #include "fairlead/http/server.hpp"
 
 #include <gtest/gtest.h>
@@ -39,19 +39,19 @@ class HttpServerTest : public testing::Test {
   HttpServer server;
 };
 
-TEST_F(HttpServerTest, AnswersManyRequestsOnOneConnection) {
+TEST_F(HttpServerTest, ServesManyRequestsOnOneConnection) {
   RawClient client = server.client();
   for (int i = 0; i < 100; ++i) {
-    const auto answer = client.ask(post("body " + std::to_string(i)));
-    ASSERT_EQ(answer.status, 200);
-    ASSERT_EQ(answer.body, "body " + std::to_string(i));
-    ASSERT_TRUE(answer.has("\r\nDate: "));
-    ASSERT_FALSE(answer.has("Connection:"));
+    const auto response = client.request(post("body " + std::to_string(i)));
+    ASSERT_EQ(response.status, 200);
+    ASSERT_EQ(response.body, "body " + std::to_string(i));
+    ASSERT_TRUE(response.has("\r\nDate: "));
+    ASSERT_FALSE(response.has("Connection:"));
   }
-  EXPECT_EQ(server.connections(), 1U);
+  EXPECT_EQ(server.connection_count(), 1U);
 }
 
-TEST_F(HttpServerTest, SeesTheWholeRequest) {
+TEST_F(HttpServerTest, HandlerGetsCompleteRequest) {
   server.route("/see", [](ExchangePtr exchange) {
     const Request& request = exchange->request();
     std::string seen = request.method + "|" + request.target + "|" + std::string(request.path()) + "|" +
@@ -60,9 +60,9 @@ TEST_F(HttpServerTest, SeesTheWholeRequest) {
     exchange->respond(Response::text(200, seen));
   });
   RawClient client = server.client();
-  const auto answer =
-      client.ask("GET /see?a=%20b HTTP/1.1\r\nHost: localhost\r\nX-Thing:  some thing \r\n\r\n");
-  EXPECT_EQ(answer.body, "GET|/see?a=%20b|/see|a=%20b|some thing|127.0.0.1:");
+  const auto response =
+      client.request("GET /see?a=%20b HTTP/1.1\r\nHost: localhost\r\nX-Thing:  some thing \r\n\r\n");
+  EXPECT_EQ(response.body, "GET|/see?a=%20b|/see|a=%20b|some thing|127.0.0.1:");
 }
 
 TEST_F(HttpServerTest, PipelinedRequestsAreAnsweredInOrder) {
@@ -70,107 +70,108 @@ TEST_F(HttpServerTest, PipelinedRequestsAreAnsweredInOrder) {
   std::string all;
   for (int i = 0; i < 1000; ++i) all += post("number " + std::to_string(i));
   ASSERT_TRUE(client.send(all));
-  for (int i = 0; i < 1000; ++i) ASSERT_EQ(client.answer().body, "number " + std::to_string(i));
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(client.read_response().body, "number " + std::to_string(i));
 }
 
-TEST_F(HttpServerTest, AnAnswerThatTakesItsTimeHoldsThoseBehindIt) {
+TEST_F(HttpServerTest, SlowResponseDelaysLaterPipelinedResponses) {
   std::vector<ExchangePtr> waiting;
   server.route("/wait", [&](ExchangePtr exchange) { waiting.push_back(std::move(exchange)); });
   RawClient client = server.client();
   ASSERT_TRUE(client.send(get("/wait") + post("second") + get("/wait") + post("fourth")));
-  const auto answer_first = [&](std::string_view text) {
-    ASSERT_TRUE(test::holds_soon([&] { return server.thread().run([&] { return !waiting.empty(); }); }));
+  const auto respond_to_first = [&](std::string_view text) {
+    ASSERT_TRUE(test::wait_until([&] { return server.thread().run([&] { return !waiting.empty(); }); }));
     server.thread().run([&] {
       ASSERT_EQ(waiting.size(), 1U);
       waiting.front()->respond(Response::text(200, text));
       waiting.clear();
     });
   };
-  answer_first("first");
-  EXPECT_EQ(client.answer().body, "first");
-  EXPECT_EQ(client.answer().body, "second");
-  answer_first("third");
-  EXPECT_EQ(client.answer().body, "third");
-  EXPECT_EQ(client.answer().body, "fourth");
+  respond_to_first("first");
+  EXPECT_EQ(client.read_response().body, "first");
+  EXPECT_EQ(client.read_response().body, "second");
+  respond_to_first("third");
+  EXPECT_EQ(client.read_response().body, "third");
+  EXPECT_EQ(client.read_response().body, "fourth");
 }
 
-TEST_F(HttpServerTest, BytesOneByOneMakeARequest) {
+TEST_F(HttpServerTest, RequestSentByteByByteIsServed) {
   RawClient client = server.client();
   for (const char c : post("slowly")) ASSERT_TRUE(client.send(std::string_view(&c, 1)));
-  EXPECT_EQ(client.answer().body, "slowly");
+  EXPECT_EQ(client.read_response().body, "slowly");
   for (const char c :
        std::string_view("POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
                         "3;x=y\r\nabc\r\nA\r\n0123456789\r\n0\r\nTrailer: t\r\n\r\n")) {
     ASSERT_TRUE(client.send(std::string_view(&c, 1)));
   }
-  EXPECT_EQ(client.answer().body, "abc0123456789");
+  EXPECT_EQ(client.read_response().body, "abc0123456789");
 }
 
-TEST_F(HttpServerTest, LargeBodiesArriveWhole) {
+TEST_F(HttpServerTest, LargeBodiesArriveCompletely) {
   RawClient client = server.client();
   for (const std::size_t size : {64u << 10, 1u << 20, (4u << 20) - 1, 4u << 20}) {
     std::string body(size, 'x');
     for (std::size_t i = 0; i < size; i += 1000) body[i] = static_cast<char>('a' + (i / 1000) % 26);
     std::thread sender([&] { EXPECT_TRUE(client.send(post(body))); });
-    const auto answer = client.answer();
+    const auto response = client.read_response();
     sender.join();
-    ASSERT_EQ(answer.status, 200);
-    ASSERT_TRUE(answer.body == body);
+    ASSERT_EQ(response.status, 200);
+    ASSERT_TRUE(response.body == body);
   }
 }
 
-TEST_F(HttpServerTest, ExpectContinueIsAnsweredBeforeTheBodyComes) {
+TEST_F(HttpServerTest, ContinueIsSentBeforeBodyArrives) {
   RawClient client = server.client();
   ASSERT_TRUE(client.send(
       "POST /echo HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"));
-  EXPECT_EQ(client.answer().status, 100);
+  EXPECT_EQ(client.read_response().status, 100);
   ASSERT_TRUE(client.send("hello"));
-  EXPECT_EQ(client.answer().body, "hello");
-  // A body that is there already is not waited for.
-  EXPECT_EQ(client.ask(post("at once", "Expect: 100-continue\r\n")).status, 200);
+  EXPECT_EQ(client.read_response().body, "hello");
+  // The server does not send 100 Continue if the body has already arrived.
+  EXPECT_EQ(client.request(post("at once", "Expect: 100-continue\r\n")).status, 200);
 }
 
-TEST_F(HttpServerTest, TooLargeABodyIsRefusedInsteadOfContinued) {
+TEST_F(HttpServerTest, ExpectContinueWithTooLargeBodyGets413) {
   RawClient client = server.client();
-  const auto answer = client.ask(
+  const auto response = client.request(
       "POST /echo HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n");
-  EXPECT_EQ(answer.status, 413);
+  EXPECT_EQ(response.status, 413);
 }
 
-TEST_F(HttpServerTest, Http10ClientsAreServedAndHungUpOn) {
+TEST_F(HttpServerTest, ConnectionOfHttp10ClientIsClosedAfterResponse) {
   RawClient client = server.client();
-  const auto answer = client.ask("POST /echo HTTP/1.0\r\nContent-Length: 3\r\nHost: localhost\r\n\r\nold");
-  EXPECT_EQ(answer.body, "old");
-  EXPECT_TRUE(answer.has("Connection: close"));
-  EXPECT_TRUE(client.ended());
+  const auto response =
+      client.request("POST /echo HTTP/1.0\r\nContent-Length: 3\r\nHost: localhost\r\n\r\nold");
+  EXPECT_EQ(response.body, "old");
+  EXPECT_TRUE(response.has("Connection: close"));
+  EXPECT_TRUE(client.closed_by_server());
 }
 
 TEST_F(HttpServerTest, Http10KeepAliveIsHonoured) {
   RawClient client = server.client();
   for (int i = 0; i < 3; ++i) {
-    const auto answer = client.ask(
+    const auto response = client.request(
         "POST /echo HTTP/1.0\r\nHost: localhost\r\nConnection: Keep-Alive\r\nContent-Length: 3\r\n\r\nold");
-    EXPECT_EQ(answer.body, "old");
-    EXPECT_TRUE(answer.has("Connection: keep-alive"));
+    EXPECT_EQ(response.body, "old");
+    EXPECT_TRUE(response.has("Connection: keep-alive"));
   }
 }
 
 TEST_F(HttpServerTest, ConnectionCloseIsHonoured) {
   RawClient client = server.client();
-  const auto answer = client.ask(post("x", "Connection: close\r\n") + post("never"));
-  EXPECT_EQ(answer.body, "x");
-  EXPECT_TRUE(client.ended());
+  const auto response = client.request(post("x", "Connection: close\r\n") + post("never"));
+  EXPECT_EQ(response.body, "x");
+  EXPECT_TRUE(client.closed_by_server());
 }
 
-TEST_F(HttpServerTest, AnswersAreFinishedForAClientThatHasFinishedSending) {
+TEST_F(HttpServerTest, CompleteResponseIsWrittenAfterHalfClose) {
   RawClient client = server.client();
   ASSERT_TRUE(client.send(post(std::string(3u << 20, 'x'))));
-  client.shut_output();
-  EXPECT_EQ(client.answer().body.size(), 3u << 20);
-  EXPECT_TRUE(client.ended());
+  client.shutdown_output();
+  EXPECT_EQ(client.read_response().body.size(), 3u << 20);
+  EXPECT_TRUE(client.closed_by_server());
 }
 
-TEST_F(HttpServerTest, HeadHasTheHeadOnly) {
+TEST_F(HttpServerTest, ResponseToHeadHasNoBody) {
   server.route("/head", [](ExchangePtr exchange) { exchange->respond(Response::text(200, "0123456789")); });
   server.route("/stream", [](ExchangePtr exchange) {
     exchange->start(Response(200));
@@ -182,11 +183,11 @@ TEST_F(HttpServerTest, HeadHasTheHeadOnly) {
       client.send("HEAD /head HTTP/1.1\r\nHost: localhost\r\n\r\n"
                   "HEAD /stream HTTP/1.1\r\nHost: localhost\r\n\r\n" +
                   post("after")));
-  const auto head = client.answer(true);
+  const auto head = client.read_response(true);
   EXPECT_EQ(head.status, 200);
   EXPECT_TRUE(head.has("Content-Length: 10\r\n"));
-  EXPECT_EQ(client.answer(true).status, 200);
-  EXPECT_EQ(client.answer().body, "after");
+  EXPECT_EQ(client.read_response(true).status, 200);
+  EXPECT_EQ(client.read_response().body, "after");
 }
 
 TEST_F(HttpServerTest, RoutesAreFoundByTheLongestMatch) {
@@ -198,33 +199,33 @@ TEST_F(HttpServerTest, RoutesAreFoundByTheLongestMatch) {
   server.route("/a/b/*", named("below b"));
   server.route("/a/b/c", named("c"));
   RawClient client = server.client();
-  EXPECT_EQ(client.ask(get("/a")).body, "exact");
-  EXPECT_EQ(client.ask(get("/a?x/b")).body, "exact");
-  EXPECT_EQ(client.ask(get("/a/x")).body, "below a");
-  EXPECT_EQ(client.ask(get("/a/b/x")).body, "below b");
-  EXPECT_EQ(client.ask(get("/a/b/c")).body, "c");
-  const auto nothing = client.ask(get("/ab"));
+  EXPECT_EQ(client.request(get("/a")).body, "exact");
+  EXPECT_EQ(client.request(get("/a?x/b")).body, "exact");
+  EXPECT_EQ(client.request(get("/a/x")).body, "below a");
+  EXPECT_EQ(client.request(get("/a/b/x")).body, "below b");
+  EXPECT_EQ(client.request(get("/a/b/c")).body, "c");
+  const auto nothing = client.request(get("/ab"));
   EXPECT_EQ(nothing.status, 404);
   EXPECT_NE(nothing.body.find(R"({"jsonrpc":"2.0","error":{"code":-32000,)"), std::string::npos);
-  EXPECT_EQ(client.ask("GET http://localhost/a/x HTTP/1.1\r\nHost: localhost\r\n\r\n").body, "below a");
+  EXPECT_EQ(client.request("GET http://localhost/a/x HTTP/1.1\r\nHost: localhost\r\n\r\n").body, "below a");
 }
 
-TEST_F(HttpServerTest, AHandlerThatForgetsToAnswerIsAnsweredFor) {
+TEST_F(HttpServerTest, RequestGets500WhenHandlerThrowsOrDropsExchange) {
   server.route("/forgets", [](const ExchangePtr&) {});
   server.route("/throws", [](const ExchangePtr&) { throw std::runtime_error("not said to clients"); });
   server.route("/cuts", [](const ExchangePtr& exchange) { exchange->start(Response(200)); });
   RawClient client = server.client();
-  EXPECT_EQ(client.ask(get("/forgets")).status, 500);
-  const auto thrown = client.ask(get("/throws"));
+  EXPECT_EQ(client.request(get("/forgets")).status, 500);
+  const auto thrown = client.request(get("/throws"));
   EXPECT_EQ(thrown.status, 500);
   EXPECT_EQ(thrown.body.find("not said"), std::string::npos);
-  EXPECT_EQ(client.ask(post("still here")).body, "still here");
+  EXPECT_EQ(client.request(post("still here")).body, "still here");
   ASSERT_TRUE(client.send(get("/cuts")));
-  EXPECT_EQ(client.rest().find("0\r\n\r\n"),
-            std::string::npos);  // an answer cut short does not look complete
+  EXPECT_EQ(client.read_to_end().find("0\r\n\r\n"),
+            std::string::npos);  // an aborted response does not look complete
 }
 
-TEST_F(HttpServerTest, HeaderValuesOfHandlersCannotSplitTheAnswer) {
+TEST_F(HttpServerTest, HeaderValueCannotSplitResponse) {
   server.route("/split", [](ExchangePtr exchange) {
     Response response(200);
     response.headers.add("X-Evil", "a\r\nSet-Cookie: b\r\n\r\n<html>");
@@ -233,15 +234,15 @@ TEST_F(HttpServerTest, HeaderValuesOfHandlersCannotSplitTheAnswer) {
     exchange->respond(std::move(response));
   });
   RawClient client = server.client();
-  const auto answer = client.ask(get("/split"));
-  EXPECT_TRUE(answer.has("X-Evil: a  Set-Cookie: b    <html>\r\n"));
-  EXPECT_FALSE(answer.has("Bad Name"));
-  EXPECT_TRUE(answer.has("Content-Length: 0\r\n"));
+  const auto response = client.request(get("/split"));
+  EXPECT_TRUE(response.has("X-Evil: a  Set-Cookie: b    <html>\r\n"));
+  EXPECT_FALSE(response.has("Bad Name"));
+  EXPECT_TRUE(response.has("Content-Length: 0\r\n"));
 }
 
 // ---- streams ---------------------------------------------------------------------------------------------
 
-TEST_F(HttpServerTest, HeadAndFirstChunksLeaveInOneWrite) {
+TEST_F(HttpServerTest, HeadAndFirstChunksAreSentInOneWrite) {
   server.route("/stream", [](ExchangePtr exchange) {
     exchange->start(Response(200));
     exchange->write({Bytes::constant("one"), Bytes::constant(" and ")});
@@ -250,13 +251,13 @@ TEST_F(HttpServerTest, HeadAndFirstChunksLeaveInOneWrite) {
   });
   RawClient client = server.client();
   ASSERT_TRUE(client.send(get("/stream")));
-  ASSERT_TRUE(client.more());  // one read has all of it
+  ASSERT_TRUE(client.receive_more());  // one read returns all of it
   EXPECT_TRUE(client.buffered().ends_with("8\r\none and \r\n3\r\ntwo\r\n0\r\n\r\n")) << client.buffered();
-  EXPECT_EQ(client.answer().body, "one and two");
-  EXPECT_EQ(client.ask(post("goes on")).body, "goes on");
+  EXPECT_EQ(client.read_response().body, "one and two");
+  EXPECT_EQ(client.request(post("goes on")).body, "goes on");
 }
 
-TEST_F(HttpServerTest, AStreamGoesOutPieceByPiece) {
+TEST_F(HttpServerTest, EachWriteOfStreamIsSentAtOnce) {
   ExchangePtr stream;
   server.route("/stream", [&](ExchangePtr exchange) {
     exchange->start(Response(200));
@@ -264,19 +265,19 @@ TEST_F(HttpServerTest, AStreamGoesOutPieceByPiece) {
   });
   RawClient client = server.client();
   ASSERT_TRUE(client.send(get("/stream")));
-  ASSERT_TRUE(client.answer(true).has("Transfer-Encoding: chunked"));  // without a write
+  ASSERT_TRUE(client.read_response(true).has("Transfer-Encoding: chunked"));  // before the first write
   for (int i = 0; i < 10; ++i) {
     server.thread().run([&] { stream->write({Bytes::copy_of("event " + std::to_string(i))}); });
-    EXPECT_EQ(client.chunk(), "event " + std::to_string(i));
+    EXPECT_EQ(client.read_chunk(), "event " + std::to_string(i));
   }
   server.thread().run([&] {
     stream->finish();
     stream.reset();
   });
-  EXPECT_EQ(client.chunk(), "");
+  EXPECT_EQ(client.read_chunk(), "");
 }
 
-TEST_F(HttpServerTest, AStreamToHttp10EndsWithTheConnection) {
+TEST_F(HttpServerTest, StreamToHttp10ClientEndsWithConnection) {
   server.route("/stream", [](ExchangePtr exchange) {
     exchange->start(Response(200));
     exchange->write({Bytes::constant("one ")});
@@ -284,108 +285,109 @@ TEST_F(HttpServerTest, AStreamToHttp10EndsWithTheConnection) {
     exchange->finish();
   });
   RawClient client = server.client();
-  const auto answer = client.ask("GET /stream HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n");
-  EXPECT_EQ(answer.body, "one two");
-  EXPECT_FALSE(answer.has("chunked"));
-  EXPECT_TRUE(answer.has("Connection: close"));
+  const auto response =
+      client.request("GET /stream HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n");
+  EXPECT_EQ(response.body, "one two");
+  EXPECT_FALSE(response.has("chunked"));
+  EXPECT_TRUE(response.has("Connection: close"));
 }
 
-class GoneTest : public HttpServerTest {
+class HttpDisconnectTest : public HttpServerTest {
  protected:
   void SetUp() override {
     HttpServerTest::SetUp();
     server.route("/wait", [this](ExchangePtr exchange) {
-      exchange->when_gone([this] { ++gone; });
-      held = std::move(exchange);
-      ++asked;
+      exchange->when_disconnected([this] { ++disconnects; });
+      pending = std::move(exchange);
+      ++requests;
     });
   }
   void TearDown() override {
-    server.thread().run([this] { held.reset(); });
+    server.thread().run([this] { pending.reset(); });
   }
-  void wait_until_asked() {
-    ASSERT_TRUE(test::holds_soon([&] { return asked > 0; }));
+  void wait_for_request() {
+    ASSERT_TRUE(test::wait_until([&] { return requests > 0; }));
   }
-  ExchangePtr held;
-  std::atomic<int> asked = 0;
-  std::atomic<int> gone = 0;
+  ExchangePtr pending;
+  std::atomic<int> requests = 0;
+  std::atomic<int> disconnects = 0;
 };
 
-TEST_F(GoneTest, ADisconnectBeforeTheAnswerIsTold) {
+TEST_F(HttpDisconnectTest, CallbackIsCalledWhenClientDisconnectsBeforeResponse) {
   RawClient client = server.client();
   ASSERT_TRUE(client.send(get("/wait")));
-  wait_until_asked();
+  wait_for_request();
   client.close();
-  EXPECT_TRUE(test::holds_soon([&] { return gone == 1; }));
+  EXPECT_TRUE(test::wait_until([&] { return disconnects == 1; }));
   server.thread().run([&] {
-    EXPECT_TRUE(held->gone());
-    held->respond(Response::text(200, "to nobody"));  // does nothing
+    EXPECT_TRUE(pending->disconnected());
+    pending->respond(Response::text(200, "to nobody"));  // has no effect
   });
-  EXPECT_EQ(server.connections(), 0U);
+  EXPECT_EQ(server.connection_count(), 0U);
 }
 
-TEST_F(GoneTest, AResetIsTold) {
+TEST_F(HttpDisconnectTest, CallbackIsCalledWhenClientResetsConnection) {
   RawClient client = server.client();
   ASSERT_TRUE(client.send(get("/wait")));
-  wait_until_asked();
+  wait_for_request();
   client.reset();
-  EXPECT_TRUE(test::holds_soon([&] { return gone == 1; }));
+  EXPECT_TRUE(test::wait_until([&] { return disconnects == 1; }));
 }
 
-TEST_F(GoneTest, AHalfCloseCountsAsGone) {
+TEST_F(HttpDisconnectTest, HalfCloseCountsAsDisconnect) {
   RawClient client = server.client();
   ASSERT_TRUE(client.send(get("/wait")));
-  wait_until_asked();
-  client.shut_output();
-  EXPECT_TRUE(test::holds_soon([&] { return gone == 1; }));
-  EXPECT_TRUE(client.ended());
+  wait_for_request();
+  client.shutdown_output();
+  EXPECT_TRUE(test::wait_until([&] { return disconnects == 1; }));
+  EXPECT_TRUE(client.closed_by_server());
 }
 
-TEST_F(GoneTest, PipelinedBytesAreNotADisconnect) {
+TEST_F(HttpDisconnectTest, PipelinedBytesAreNotADisconnect) {
   RawClient client = server.client();
   ASSERT_TRUE(client.send(get("/wait")));
-  wait_until_asked();
+  wait_for_request();
   ASSERT_TRUE(client.send(post("behind")));
   server.thread().run([&] {
-    held->start(Response(200));
-    held->write({Bytes::constant("still wanted")});
+    pending->start(Response(200));
+    pending->write({Bytes::constant("still wanted")});
   });
-  EXPECT_EQ(client.answer(true).status, 200);
-  EXPECT_EQ(client.chunk(), "still wanted");
-  EXPECT_EQ(gone, 0);
+  EXPECT_EQ(client.read_response(true).status, 200);
+  EXPECT_EQ(client.read_chunk(), "still wanted");
+  EXPECT_EQ(disconnects, 0);
   client.close();
-  EXPECT_TRUE(test::holds_soon([&] { return gone == 1; }));
+  EXPECT_TRUE(test::wait_until([&] { return disconnects == 1; }));
 }
 
-TEST_F(GoneTest, WhoeverAsksAfterwardsIsToldToo) {
+TEST_F(HttpDisconnectTest, CallbackSetAfterDisconnectIsCalledToo) {
   RawClient client = server.client();
   ASSERT_TRUE(client.send(get("/wait")));
-  wait_until_asked();
+  wait_for_request();
   client.close();
-  ASSERT_TRUE(test::holds_soon([&] { return gone == 1; }));
-  server.thread().run([&] { held->when_gone([this] { ++gone; }); });
-  EXPECT_TRUE(test::holds_soon([&] { return gone == 2; }));
+  ASSERT_TRUE(test::wait_until([&] { return disconnects == 1; }));
+  server.thread().run([&] { pending->when_disconnected([this] { ++disconnects; }); });
+  EXPECT_TRUE(test::wait_until([&] { return disconnects == 2; }));
 }
 
-TEST_F(GoneTest, AbortEndsTheConnectionWithoutTelling) {
+TEST_F(HttpDisconnectTest, AbortClosesConnectionWithoutCallback) {
   RawClient client = server.client();
   ASSERT_TRUE(client.send(get("/wait")));
-  wait_until_asked();
-  server.thread().run([&] { held->abort(); });
-  EXPECT_TRUE(client.ended());
-  EXPECT_EQ(gone, 0);
+  wait_for_request();
+  server.thread().run([&] { pending->abort(); });
+  EXPECT_TRUE(client.closed_by_server());
+  EXPECT_EQ(disconnects, 0);
 }
 
-TEST_F(GoneTest, AnExchangeThatOutlivesItsServerIsHarmless) {
+TEST_F(HttpDisconnectTest, ExchangeCanOutliveServer) {
   RawClient client = server.client();
   ASSERT_TRUE(client.send(get("/wait")));
-  wait_until_asked();
+  wait_for_request();
   server.thread().run([&] { server->close(); });
-  EXPECT_TRUE(client.ended());
+  EXPECT_TRUE(client.closed_by_server());
   server.thread().run([&] {
-    held->start(Response(200));
-    held->write({Bytes::constant("x")});
-    held->finish();
+    pending->start(Response(200));
+    pending->write({Bytes::constant("x")});
+    pending->finish();
   });
 }
 

@@ -1,4 +1,4 @@
-// A TLS client that blocks, directly on OpenSSL.
+// TlsClient: a blocking TLS client, directly on OpenSSL.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -34,7 +34,7 @@ class TlsClient {
       X509_NAME_get_text_by_NID(X509_get_subject_name(certificate.get()), NID_commonName, text, sizeof text);
     return text;
   }
-  // The certificates that the server has sent, its own among them.
+  // Returns the number of certificates that the server has sent, including its own.
   int chain_size() const { return sk_X509_num(SSL_get_peer_cert_chain(session_.get())); }
   std::string protocol() const {
     const unsigned char* text = nullptr;
@@ -44,19 +44,19 @@ class TlsClient {
   }
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {
-      std::size_t taken = 0;
-      if (SSL_write_ex(session_.get(), bytes.data(), bytes.size(), &taken) != 1) return false;
-      bytes.remove_prefix(taken);
+      std::size_t written = 0;
+      if (SSL_write_ex(session_.get(), bytes.data(), bytes.size(), &written) != 1) return false;
+      bytes.remove_prefix(written);
     }
     return true;
   }
   std::string read() {
     char piece[20000];
-    std::size_t got = 0;
-    const bool some = SSL_read_ex(session_.get(), piece, sizeof piece, &got) == 1;
-    return some ? std::string(piece, got) : std::string();
+    std::size_t bytes_read = 0;
+    const bool some = SSL_read_ex(session_.get(), piece, sizeof piece, &bytes_read) == 1;
+    return some ? std::string(piece, bytes_read) : std::string();
   }
-  // `size` bytes behind the head of an answer; less when the connection ends before that.
+  // Returns `size` bytes of a response body; fewer if the connection ends before that.
   std::string body(std::size_t size) {
     std::string all;
     std::size_t head = std::string::npos;
@@ -68,11 +68,11 @@ class TlsClient {
     }
     return head == std::string::npos ? all : all.substr(head + 4);
   }
-  // Whether the server has said goodbye (close_notify), and not only hung up.
-  bool ended() {
+  // Returns whether the server has sent close_notify.
+  bool received_close_notify() {
     char c = 0;
-    std::size_t got = 0;
-    const int result = SSL_read_ex(session_.get(), &c, 1, &got);
+    std::size_t bytes_read = 0;
+    const int result = SSL_read_ex(session_.get(), &c, 1, &bytes_read);
     return SSL_get_error(session_.get(), result) == SSL_ERROR_ZERO_RETURN;
   }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh BUILD-DIR: installs into a scratch prefix, moves that elsewhere, and builds and runs the consumer against it, once
+# run.sh BUILD-DIR: installs into a temporary prefix, moves the prefix, and builds and runs the consumer with it, once
 # with find_package and once with pkg-config. The consumer includes every installed header.
 set -euo pipefail
 build=$(cd "$1" && pwd)
@@ -34,7 +34,7 @@ echo "== program"
 echo "== keeper"
 keeper=$prefix/libexec/fairlead-keeper
 test -x "$keeper"
-# A wrapper shows that it is this file that runs.
+# A wrapper proves that the installed keeper is the one that runs.
 printf '#!/bin/sh\necho ran >"%s/ran"\nexec "%s" "$@"\n' "$scratch" "$keeper" >"$scratch/wrapper"
 chmod +x "$scratch/wrapper"
 FAIRLEAD_KEEPER=$scratch/wrapper "$prefix/bin/fairlead" call "stdio:$prefix/bin/fairlead rpc" system.ping

@@ -1,30 +1,32 @@
-// Our client against servers that others have written: servers/*.mjs on the official TypeScript SDK, 1.x
-// and 2.x, in every revision they speak, on stdio and over HTTP, and two of the reference servers.
+// The Fairlead client with servers of other projects: servers/*.mjs on the official TypeScript SDK, 1.x and
+// 2.x, in every revision that they support, on stdio and over HTTP, and two of the reference servers.
 #include <fairlead/base/base64.hpp>
 
-#include "session.hpp"
+#include "interop_test.hpp"
 
 namespace fairlead::mcp {
 namespace {
 
-// What needs nothing but answers, and what needs to hear more.
-class Answers : public Sdk {};
-INSTANTIATE_TEST_SUITE_P(Stdio, Answers, ::testing::ValuesIn(stdio_cases()), name_of);
-INSTANTIATE_TEST_SUITE_P(Http, Answers, ::testing::ValuesIn(http_cases()), name_of);
-INSTANTIATE_TEST_SUITE_P(Json, Answers, ::testing::ValuesIn(json_cases()), name_of);
-INSTANTIATE_TEST_SUITE_P(Pair, Answers, ::testing::ValuesIn(pair_cases()), name_of);
-INSTANTIATE_TEST_SUITE_P(Stdio, Sdk, ::testing::ValuesIn(stdio_cases()), name_of);
-INSTANTIATE_TEST_SUITE_P(Http, Sdk, ::testing::ValuesIn(http_cases()), name_of);
-INSTANTIATE_TEST_SUITE_P(Pair, Sdk, ::testing::ValuesIn(pair_cases()), name_of);
+// The tests of SdkServerResponseTest need only responses. Those of SdkServerTest also need notifications and
+// requests of the server, which the transport `json` does not have.
+class SdkServerResponseTest : public SdkServerTest {};
+INSTANTIATE_TEST_SUITE_P(Stdio, SdkServerResponseTest, ::testing::ValuesIn(stdio_cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Http, SdkServerResponseTest, ::testing::ValuesIn(http_cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Json, SdkServerResponseTest, ::testing::ValuesIn(json_cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Sse, SdkServerResponseTest, ::testing::ValuesIn(sse_cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Stdio, SdkServerTest, ::testing::ValuesIn(stdio_cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Http, SdkServerTest, ::testing::ValuesIn(http_cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Sse, SdkServerTest, ::testing::ValuesIn(sse_cases()), case_name);
 
-TEST_P(Answers, RevisionAndServerAreKnown) {
-  EXPECT_EQ(revision, GetParam().pinned.value_or(GetParam().server == "v1" ? kNewestLegacy : kNewest));
+TEST_P(SdkServerResponseTest, RevisionAndServerAreKnown) {
+  EXPECT_EQ(revision,
+            GetParam().pinned.value_or(GetParam().server == "v1" ? kNewestLegacyRevision : kNewestRevision));
   EXPECT_EQ(client->server_info()["name"].as_string(), GetParam().server);
   EXPECT_EQ(client->instructions(), "Use it for tests.");
-  EXPECT_FALSE(client->capabilities()["tools"].absent());
+  EXPECT_FALSE(client->server_capabilities()["tools"].absent());
 }
 
-TEST_P(Answers, ListsAreComplete) {
+TEST_P(SdkServerResponseTest, ListsAreComplete) {
   const std::vector<std::string> tools{"add",   "cancelled", "confirm", "count", "echo", "fail", "grow",
                                        "media", "sample",    "touch",   "visit", "wait", "where"};
   EXPECT_EQ(sorted_names(loop.block_on(client->tools())), tools);
@@ -33,7 +35,7 @@ TEST_P(Answers, ListsAreComplete) {
   EXPECT_EQ(sorted_names(loop.block_on(client->prompts())), std::vector<std::string>{"greet"});
 }
 
-TEST_P(Answers, ToolsAreCalled) {
+TEST_P(SdkServerResponseTest, ToolsAreCalled) {
   EXPECT_EQ(call("echo", R"({"message":"h\u00e9llo"})"), "héllo");
   EXPECT_EQ(call("fail"), "error: it does not work");
   // Structured content is checked once the schema is known.
@@ -43,7 +45,7 @@ TEST_P(Answers, ToolsAreCalled) {
   EXPECT_EQ(sum->structured.text(), R"({"sum":5.5})");
 }
 
-TEST_P(Answers, ResourcesAndPromptsAreRead) {
+TEST_P(SdkServerResponseTest, ResourcesAndPromptsAreRead) {
   const auto memo = loop.block_on(client->read_resource("memo://one"));
   ASSERT_TRUE(memo) << memo.error().to_string();
   EXPECT_EQ(memo->at(0).text, "the first memo");
@@ -56,7 +58,7 @@ TEST_P(Answers, ResourcesAndPromptsAreRead) {
   EXPECT_EQ(prompt->messages.at(0).content.text(), "Say hello to Ada");
 }
 
-TEST_P(Answers, EveryKindOfContentIsRead) {
+TEST_P(SdkServerResponseTest, EveryKindOfContentIsRead) {
   const auto blob = loop.block_on(client->read_resource("pixel://red"));
   ASSERT_TRUE(blob) << blob.error().to_string();
   EXPECT_FALSE(blob->at(0).text);
@@ -66,7 +68,7 @@ TEST_P(Answers, EveryKindOfContentIsRead) {
   const Result<ToolResult> media = loop.block_on(client->call_tool("media"));
   ASSERT_TRUE(media) << media.error().to_string();
   std::vector<std::string> kinds;
-  for (const Content& one : media->content) kinds.push_back(one.type());
+  for (const Content& content : media->content) kinds.push_back(content.type());
   ASSERT_EQ(kinds, (std::vector<std::string>{"image", "audio", "resource", "resource", "resource_link"}));
   EXPECT_EQ(base64_decode(media->content[0].data()), pixel);
   EXPECT_EQ(media->content[1].mime_type(), "audio/wav");
@@ -76,7 +78,7 @@ TEST_P(Answers, EveryKindOfContentIsRead) {
   EXPECT_EQ(media->content[4].view()["uri"].as_string(), "memo://one");
 }
 
-TEST_P(Answers, CompletionIsAnswered) {
+TEST_P(SdkServerResponseTest, CompletionsAreReturned) {
   EXPECT_EQ(
       completions(R"({"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"name","value":"al"}})"),
       R"(["alice","albert"])");
@@ -86,72 +88,72 @@ TEST_P(Answers, CompletionIsAnswered) {
       R"(["bob"])");
 }
 
-TEST_P(Sdk, ProgressAndLoggingAreSeen) {
+TEST_P(SdkServerTest, ProgressAndLogMessagesAreReceived) {
   ASSERT_TRUE(loop.block_on(client->set_log_level(LoggingLevel::info)));
   std::vector<std::string> steps;
-  ToolCallOptions watched;
-  watched.on_progress = [&](double progress, std::optional<double> total, const std::string& message) {
+  ClientCallOptions options;
+  options.on_progress = [&](double progress, std::optional<double> total, const std::string& message) {
     steps.push_back(std::to_string(static_cast<int>(progress)) + "/" +
                     std::to_string(static_cast<int>(total.value_or(0))) + " " + message);
   };
-  EXPECT_EQ(call("count", R"({"to":3})", watched), "counted to 3");
+  EXPECT_EQ(call("count", R"({"to":3})", options), "counted to 3");
   EXPECT_EQ(steps, (std::vector<std::string>{"1/3 step 1", "2/3 step 2", "3/3 step 3"}));
-  // Over HTTP these may come on another stream than the answer.
-  EXPECT_TRUE(until([&] { return count("notifications/message") >= 3; }));
+  // Over HTTP log messages may arrive on another stream than the response.
+  EXPECT_TRUE(wait_until([&] { return count("notifications/message") >= 3; }));
   EXPECT_EQ(count("notifications/message"), 3U);
-  EXPECT_EQ(json::View(heard.at(0).params)["data"].as_string(), "counted 1");
+  EXPECT_EQ(json::View(notifications.at(0).params)["data"].as_string(), "counted 1");
 }
 
-TEST_P(Sdk, SamplingAndRootsAreAnswered) {
+TEST_P(SdkServerTest, SamplingAndRootsAreAnswered) {
   EXPECT_EQ(call("sample", R"({"message":"hello"})"), "parrot: hello");
   EXPECT_EQ(call("where"), "file:///one file:///two");
 }
 
-TEST_P(Sdk, ElicitationIsAnswered) {
+TEST_P(SdkServerTest, ElicitationIsAnswered) {
   if (revision < Revision::r2025_06_18) {
-    // Not declared then, so that the server does not get to ask.
+    // The client does not declare elicitation in these revisions, so the tool fails.
     EXPECT_TRUE(call("confirm").starts_with("error: ")) << call("confirm");
     return;
   }
   EXPECT_EQ(call("confirm"), "Ada is sure");
-  EXPECT_EQ(asked, (std::vector<std::string>{"Who are you?", "Are you sure?"}));
+  EXPECT_EQ(elicitations, (std::vector<std::string>{"Who are you?", "Are you sure?"}));
   action = ElicitResult::Action::decline;
   EXPECT_EQ(call("confirm"), "decline");
   if (revision < Revision::r2025_11_25) return;
   EXPECT_EQ(call("visit"), "decline");
-  EXPECT_EQ(asked.back(), "Please sign in https://example.com/sign-in");
+  EXPECT_EQ(elicitations.back(), "Please sign in https://example.com/sign-in");
 }
 
-TEST_P(Sdk, CancellationReachesTheTool) {
+TEST_P(SdkServerTest, CancellationReachesTheTool) {
   std::stop_source stop;
-  ToolCallOptions cancelled;
-  cancelled.stop = stop.get_token();
-  cancelled.on_progress = [&](double, std::optional<double>, const std::string&) { stop.request_stop(); };
-  const Result<ToolResult> waited = loop.block_on(client->call_tool("wait", raw("{}"), cancelled));
+  ClientCallOptions options;
+  options.stop = stop.get_token();
+  options.on_progress = [&](double, std::optional<double>, const std::string&) { stop.request_stop(); };
+  const Result<ToolResult> waited = loop.block_on(client->call_tool("wait", raw("{}"), options));
   ASSERT_FALSE(waited);
   EXPECT_EQ(waited.error().kind(), ErrorKind::cancelled);
   EXPECT_EQ(call("cancelled"), "yes");
 }
 
-TEST_P(Sdk, ChangesAreTold) {
-  std::shared_ptr<Started> listening;
+TEST_P(SdkServerTest, ListChangesAndResourceUpdatesAreNotified) {
+  std::shared_ptr<PendingRequest> listening;
   if (is_modern(revision)) {
     listening =
         start("subscriptions/listen",
               R"({"notifications":{"toolsListChanged":true,"resourceSubscriptions":["memo://one"]}})");
-    ASSERT_TRUE(until([&] { return count("notifications/subscriptions/acknowledged") == 1; }));
+    ASSERT_TRUE(wait_until([&] { return count("notifications/subscriptions/acknowledged") == 1; }));
   } else {
     ASSERT_TRUE(request("resources/subscribe", R"({"uri":"memo://one"})"));
   }
   EXPECT_EQ(call("touch"), "touched");
-  EXPECT_TRUE(until([&] { return count("notifications/resources/updated") == 1; }));
+  EXPECT_TRUE(wait_until([&] { return count("notifications/resources/updated") == 1; }));
   EXPECT_EQ(call("grow"), "grown");
-  EXPECT_TRUE(until([&] { return count("notifications/tools/list_changed") == 1; }));
+  EXPECT_TRUE(wait_until([&] { return count("notifications/tools/list_changed") == 1; }));
   EXPECT_EQ(call("grown"), "grown");
   if (is_modern(revision)) {
-    EXPECT_FALSE(listening->answer);
+    EXPECT_FALSE(listening->response);
     listening->stop.request_stop();
-    EXPECT_TRUE(until([&] { return listening->answer.has_value(); }));
+    EXPECT_TRUE(wait_until([&] { return listening->response.has_value(); }));
   } else {
     ASSERT_TRUE(request("resources/unsubscribe", R"({"uri":"memo://one"})"));
     EXPECT_TRUE(request("ping", "{}"));
@@ -160,48 +162,49 @@ TEST_P(Sdk, ChangesAreTold) {
   EXPECT_EQ(count("notifications/resources/updated"), 1U);
 }
 
-// The SDK has no batches; this server puts what it says into arrays before it leaves, and takes ours apart.
-TEST_F(Session, BatchesAreRead) {
-  open(node(kDir + "/servers/v1.mjs", "batches"), Revision::r2025_03_26);
+// The SDK does not support batches. This server sends its messages as batches, and splits those that it
+// receives into messages for the SDK.
+TEST_F(InteropTest, BatchesAreRead) {
+  open(node_address(kInteropDir + "/servers/v1.mjs", "batches"), Revision::r2025_03_26);
   ASSERT_TRUE(client);
   ASSERT_TRUE(loop.block_on(client->set_log_level(LoggingLevel::info)));
   int steps = 0;
-  ToolCallOptions watched;
-  watched.on_progress = [&](double, std::optional<double>, const std::string&) { ++steps; };
-  EXPECT_EQ(call("count", R"({"to":3})", watched), "counted to 3");
+  ClientCallOptions options;
+  options.on_progress = [&](double, std::optional<double>, const std::string&) { ++steps; };
+  EXPECT_EQ(call("count", R"({"to":3})", options), "counted to 3");
   EXPECT_EQ(steps, 3);
   EXPECT_EQ(count("notifications/message"), 3U);
   const auto one = start("tools/call", R"({"name":"echo","arguments":{"message":"one"}})");
   const auto two = start("prompts/get", R"({"name":"nope"})");
   const auto three = start("tools/list", "{}");
-  EXPECT_TRUE(until([&] { return one->answer && two->answer && three->answer; }));
-  EXPECT_TRUE(*one->answer);
-  EXPECT_FALSE(*two->answer);
-  EXPECT_TRUE(*three->answer);
-  EXPECT_EQ(call("sample", R"({"message":"hello"})"), "parrot: hello");  // a request inside an array
+  EXPECT_TRUE(wait_until([&] { return one->response && two->response && three->response; }));
+  EXPECT_TRUE(*one->response);
+  EXPECT_FALSE(*two->response);
+  EXPECT_TRUE(*three->response);
+  EXPECT_EQ(call("sample", R"({"message":"hello"})"), "parrot: hello");  // a request in a batch
 }
 
-// ---- the reference servers
-// -------------------------------------------------------------------------------------------
+// ---- the reference servers -------------------------------------------------------------------------------
 
-class Everything : public Session, public ::testing::WithParamInterface<Case> {
+class EverythingServerTest : public InteropTest, public ::testing::WithParamInterface<ServerCase> {
  public:
   void SetUp() override {
-    open(node(kPackages + "server-everything/dist/index.js", "stdio"), GetParam().pinned);
+    open(node_address(kPackageDir + "server-everything/dist/index.js", "stdio"), GetParam().pinned);
     ASSERT_TRUE(client);
   }
 };
 
-std::vector<Case> everything_cases() {
-  std::vector<Case> all{{"everything", "stdio", std::nullopt}};
+std::vector<ServerCase> everything_cases() {
+  std::vector<ServerCase> all{{"everything", "stdio", std::nullopt}};
   for (const Revision revision : kRevisions) {
     if (!is_modern(revision)) all.push_back({"everything", "stdio", revision});
   }
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(Servers, Everything, ::testing::ValuesIn(everything_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Servers, EverythingServerTest, ::testing::ValuesIn(everything_cases()), case_name);
 
-// All it offers a client without tasks. What it asks with is there for those who can be asked.
+// Returns the tools that the server lists for a client without tasks. It lists tools that use elicitation
+// only if the client supports elicitation.
 std::vector<std::string> everything_tools(Revision revision) {
   std::vector<std::string> names{"echo",
                                  "get-annotated-message",
@@ -224,7 +227,7 @@ std::vector<std::string> everything_tools(Revision revision) {
   return names;
 }
 
-TEST_P(Everything, EveryListAndOneOfEach) {
+TEST_P(EverythingServerTest, ListsAreCompleteAndEntriesOfEachKindAreRead) {
   EXPECT_EQ(sorted_names(loop.block_on(client->tools())), everything_tools(client->revision()));
   EXPECT_EQ(loop.block_on(client->resources())->size(), 7U);
   EXPECT_EQ(loop.block_on(client->resource_templates())->size(), 2U);
@@ -240,8 +243,8 @@ TEST_P(Everything, EveryListAndOneOfEach) {
   EXPECT_FALSE(json::View(weather->structured)["temperature"].absent());
   const Result<ToolResult> image = loop.block_on(client->call_tool("get-tiny-image", raw("{}")));
   ASSERT_TRUE(image) << image.error().to_string();
-  EXPECT_TRUE(
-      std::ranges::any_of(image->content, [](const Content& one) { return one.mime_type() == "image/png"; }));
+  EXPECT_TRUE(std::ranges::any_of(image->content,
+                                  [](const Content& content) { return content.mime_type() == "image/png"; }));
 
   const Result<ToolResult> links =
       loop.block_on(client->call_tool("get-resource-links", raw(R"({"count":2})")));
@@ -273,45 +276,45 @@ TEST_P(Everything, EveryListAndOneOfEach) {
       R"(["Alice"])");
 }
 
-TEST_P(Everything, ProgressLoggingAndUpdatesAreSeen) {
+TEST_P(EverythingServerTest, ProgressLogMessagesAndUpdatesAreReceived) {
   int steps = 0;
-  ToolCallOptions watched;
-  watched.on_progress = [&](double, std::optional<double>, const std::string&) { ++steps; };
-  EXPECT_TRUE(call("trigger-long-running-operation", R"({"duration":0.1,"steps":4})", watched)
+  ClientCallOptions options;
+  options.on_progress = [&](double, std::optional<double>, const std::string&) { ++steps; };
+  EXPECT_TRUE(call("trigger-long-running-operation", R"({"duration":0.1,"steps":4})", options)
                   .starts_with("Long running operation completed"));
   EXPECT_EQ(steps, 4);
   ASSERT_TRUE(loop.block_on(client->set_log_level(LoggingLevel::debug)));
   EXPECT_TRUE(call("toggle-simulated-logging").starts_with("Started"));
-  EXPECT_TRUE(until([&] { return count("notifications/message") > 0; }));
+  EXPECT_TRUE(wait_until([&] { return count("notifications/message") > 0; }));
   ASSERT_TRUE(request("resources/subscribe", R"({"uri":"demo://resource/dynamic/text/1"})"));
   EXPECT_TRUE(call("toggle-subscriber-updates").starts_with("Started"));
-  EXPECT_TRUE(until([&] { return count("notifications/resources/updated") > 0; }));
+  EXPECT_TRUE(wait_until([&] { return count("notifications/resources/updated") > 0; }));
 }
 
-TEST_P(Everything, ItsQuestionsAreAnswered) {
+TEST_P(EverythingServerTest, SamplingRootsAndElicitationAreAnswered) {
   EXPECT_NE(call("trigger-sampling-request", R"({"prompt":"hello"})").find("parrot"), std::string::npos);
   EXPECT_NE(call("get-roots-list").find("file:///two"), std::string::npos);
   if (client->revision() < Revision::r2025_06_18) return;
-  const std::string filled_in = call("trigger-elicitation-request");
-  EXPECT_NE(filled_in.find("Ada"), std::string::npos) << filled_in;
-  EXPECT_NE(filled_in.find("It was a dark and stormy night."), std::string::npos)
-      << "a default: " << filled_in;
+  const std::string form_result = call("trigger-elicitation-request");
+  EXPECT_NE(form_result.find("Ada"), std::string::npos) << form_result;
+  EXPECT_NE(form_result.find("It was a dark and stormy night."), std::string::npos)
+      << "a default: " << form_result;
   if (client->revision() < Revision::r2025_11_25) return;
   EXPECT_NE(call("trigger-url-elicitation", R"({"url":"https://example.com/"})").find("accept"),
             std::string::npos);
-  EXPECT_EQ(asked.back(), "Please open the link to complete this action. https://example.com/");
+  EXPECT_EQ(elicitations.back(), "Please open the link to complete this action. https://example.com/");
 }
 
-TEST_F(Session, FilesystemListsAndReadsWhatTheRootsAllow) {
+TEST_F(InteropTest, FilesystemServerGivesAccessOnlyToRootsOfClient) {
   const test::TempDir dir;
   std::ofstream(dir / "memo.txt") << "the first memo";
   const std::string root = std::filesystem::canonical(dir / "");
   roots = {{"file://" + root, "root"}};
-  // Started with another directory: what the roots say takes its place.
+  // The server is started with another directory, which the roots of the client replace.
   const test::TempDir other;
-  open(node(kPackages + "server-filesystem/dist/index.js", other / ""), std::nullopt);
+  open(node_address(kPackageDir + "server-filesystem/dist/index.js", other / ""), std::nullopt);
   ASSERT_TRUE(client);
-  // It asks at its own pace and does not say when it has looked at the answer: one has to ask it.
+  // The server requests the roots asynchronously and does not notify when it has applied them, so poll.
   const Clock::time_point limit = Clock::now() + 30s;
   std::string allowed;
   while (allowed.find(root) == std::string::npos && Clock::now() < limit)

@@ -1,5 +1,6 @@
-// fixture_server [--http]: an MCP server with a bit of everything, for clients that others have written: on
-// stdin and stdout, and with --http also on a port of its own, told on stderr. Ends when stdin does.
+// fixture_server [--http]: an MCP server with tools, resources and prompts of every kind, for tests of
+// clients of other projects. Serves stdin and stdout, and with --http also a free port, whose URL it writes
+// to stderr. Exits at the end of stdin.
 #include <fairlead/connection/connect.hpp>
 #include <fairlead/http/server.hpp>
 #include <fairlead/loop/event.hpp>
@@ -15,8 +16,8 @@ using namespace fairlead;
 
 namespace {
 
-struct Nothing {};
-BOOST_DESCRIBE_STRUCT(Nothing, (), ())
+struct NoArguments {};
+BOOST_DESCRIBE_STRUCT(NoArguments, (), ())
 struct EchoArgs {
   std::string message;
 };
@@ -42,12 +43,12 @@ BOOST_DESCRIBE_STRUCT(LargeArgs, (), (bytes))
 constexpr std::string_view kPixel =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
-Loop* loop_of_main = nullptr;
-int times_cancelled = 0;
-Event was_cancelled;
-Event released;
+Loop* main_loop = nullptr;
+int cancel_count = 0;   // cancelled calls of the tool `wait`
+Event cancelled_event;  // such a call was cancelled
+Event release_event;    // the tool `release` was called
 
-mcp::ToolResult media(const Nothing&) {
+mcp::ToolResult media(const NoArguments&) {
   mcp::ToolResult result;
   result.content.push_back(mcp::Content::image(kPixel, "image/png"));
   result.content.push_back(mcp::Content::audio("AAAA", "audio/wav"));
@@ -56,54 +57,53 @@ mcp::ToolResult media(const Nothing&) {
   return result;
 }
 
-// Ends when told so by the tool `release`: the SDK's clients drop progress that they read together with the
-// answer.
+// Responds only after the tool `release` was called: the clients of the SDK drop progress notifications that
+// they read together with the response.
 Task<Result<std::string>> count(mcp::Context context, CountArgs args) {
   for (int i = 1; i <= args.to; ++i) {
-    context.progress(i, args.to, "step " + std::to_string(i));
+    context.report_progress(i, args.to, "step " + std::to_string(i));
     context.log(mcp::LoggingLevel::info, json::string("counted " + std::to_string(i)), "counter");
   }
   context.log(mcp::LoggingLevel::debug, json::string("done"), "counter");
-  const bool told = co_await released.wait(*loop_of_main, std::chrono::seconds(30));
-  co_return told ? "counted to " + std::to_string(args.to) : "nobody released it";
+  const bool released = co_await release_event.wait(*main_loop, std::chrono::seconds(30));
+  co_return released ? "counted to " + std::to_string(args.to) : "nobody released it";
 }
 
-// Like count, but ends by itself.
+// Like count(), but does not wait for `release`.
 Task<Result<std::string>> steps(mcp::Context context, CountArgs args) {
   for (int i = 1; i <= args.to; ++i) {
-    context.progress(i, args.to, "step " + std::to_string(i));
+    context.report_progress(i, args.to, "step " + std::to_string(i));
     context.log(mcp::LoggingLevel::info, json::string("at step " + std::to_string(i)), "steps");
   }
   context.log(mcp::LoggingLevel::debug, json::string("done"), "steps");
   co_return std::to_string(args.to) + " steps";
 }
 
-std::string fail(const Nothing&) {
+std::string fail(const NoArguments&) {
   throw mcp::ToolError("it does not work");
 }
 
-// Two questions, one after the other: in the modern era two rounds.
-Task<Result<std::string>> confirm(mcp::Context context, Nothing) {
+// Elicits twice, one after the other. For modern clients these are two rounds.
+Task<Result<std::string>> confirm(mcp::Context context, NoArguments) {
   const json::Raw who = json::Raw::trusted(
       Bytes::constant(R"({"type":"object","properties":{"name":{"type":"string"}},"required":["name"]})"));
-  Task<Result<mcp::ElicitResult>> asking = context.elicit("Who are you?", who);
-  const Result<mcp::ElicitResult> name = co_await asking;
+  Task<Result<mcp::ElicitResult>> elicitation = context.elicit("Who are you?", who);
+  const Result<mcp::ElicitResult> name = co_await elicitation;
   if (!name) co_return name.error();
   if (name->action != mcp::ElicitResult::Action::accept) co_return std::string("declined");
   const json::Raw sure = json::Raw::trusted(
       Bytes::constant(R"({"type":"object","properties":{"sure":{"type":"boolean"}},"required":["sure"]})"));
-  Task<Result<mcp::ElicitResult>> asking_again = context.elicit("Are you sure?", sure);
-  const Result<mcp::ElicitResult> answer = co_await asking_again;
+  Task<Result<mcp::ElicitResult>> second_elicitation = context.elicit("Are you sure?", sure);
+  const Result<mcp::ElicitResult> answer = co_await second_elicitation;
   if (!answer) co_return answer.error();
   const bool is_sure = json::View(answer->content)["sure"].as_bool().value_or(false);
   co_return json::View(name->content)["name"].as_string().value_or("") +
       (is_sure ? " is sure" : " is not sure");
 }
 
-Task<Result<std::string>> visit(mcp::Context context, Nothing) {
-  Task<Result<mcp::ElicitResult>> asking =
-      context.elicit_url("Please sign in", "https://example.com/sign-in");
-  const Result<mcp::ElicitResult> answer = co_await asking;
+Task<Result<std::string>> visit(mcp::Context context, NoArguments) {
+  const Result<mcp::ElicitResult> answer =
+      co_await context.elicit_url("Please sign in", "https://example.com/sign-in");
   if (!answer) co_return answer.error();
   co_return std::string(answer->action == mcp::ElicitResult::Action::accept ? "visited" : "not visited");
 }
@@ -119,39 +119,38 @@ Task<Result<std::string>> sample(mcp::Context context, EchoArgs args) {
       .key("role")
       .string("user");
   params.key("content").raw(mcp::Content::text(args.message).raw()).end_object().end_array().end_object();
-  Task<Result<json::Raw>> sampling = context.sample(params.finish());
-  const Result<json::Raw> answer = co_await sampling;
+  const Result<json::Raw> answer = co_await context.sample(params.finish());
   if (!answer) co_return answer.error();
   co_return json::View(*answer)["model"].as_string().value_or("") + ": " +
       json::View(*answer)["content"]["text"].as_string().value_or("");
 }
 
-Task<Result<std::string>> where(mcp::Context context, Nothing) {
-  Task<Result<std::vector<mcp::Root>>> asking = context.roots();
-  const Result<std::vector<mcp::Root>> roots = co_await asking;
+Task<Result<std::string>> where(mcp::Context context, NoArguments) {
+  const Result<std::vector<mcp::Root>> roots = co_await context.roots();
   if (!roots) co_return roots.error();
   std::string all;
   for (const mcp::Root& root : *roots) all += root.uri + " ";
   co_return all;
 }
 
-// Says that it has begun, by way of progress, then waits to be cancelled.
-Task<Result<std::string>> wait_long(mcp::Context context, Nothing) {
+// Sends a progress notification, so that the client knows that the call has begun, then waits until the call
+// is cancelled.
+Task<Result<std::string>> wait_long(mcp::Context context, NoArguments) {
   Event ended;
   const std::stop_callback on_stop(context.stop(),
-                                   [ended] { loop_of_main->post([ended]() mutable { ended.set(); }); });
-  context.progress(1);
-  const bool stopped = co_await ended.wait(*loop_of_main, std::chrono::seconds(60));
+                                   [ended] { main_loop->post([ended]() mutable { ended.set(); }); });
+  context.report_progress(1);
+  const bool stopped = co_await ended.wait(*main_loop, std::chrono::seconds(60));
   if (stopped) {
-    ++times_cancelled;
-    was_cancelled.set();
+    ++cancel_count;
+    cancelled_event.set();
   }
   co_return std::string(stopped ? "cancelled" : "nobody cancelled it");
 }
 
-Task<Result<std::string>> cancelled(mcp::Context, Nothing) {
-  const bool happened = co_await was_cancelled.wait(*loop_of_main, std::chrono::seconds(30));
-  co_return happened ? std::to_string(times_cancelled) : "never";
+Task<Result<std::string>> cancelled(mcp::Context, NoArguments) {
+  const bool was_cancelled = co_await cancelled_event.wait(*main_loop, std::chrono::seconds(30));
+  co_return was_cancelled ? std::to_string(cancel_count) : "never";
 }
 
 Task<Result<std::vector<mcp::ResourceContents>>> read_memo(mcp::Context, std::string uri,
@@ -175,8 +174,8 @@ Task<Result<mcp::PromptResult>> greet(mcp::Context, mcp::Server::Variables argum
 
 mcp::CompletionResult complete(const std::string&, const std::string& value, const mcp::Server::Variables&) {
   mcp::CompletionResult result;
-  for (const char* one : {"alice", "albert", "bob"}) {
-    if (std::string_view(one).starts_with(value)) result.values.emplace_back(one);
+  for (const char* candidate : {"alice", "albert", "bob"}) {
+    if (std::string_view(candidate).starts_with(value)) result.values.emplace_back(candidate);
   }
   result.total = result.values.size();
   return result;
@@ -197,21 +196,21 @@ void add_tools(mcp::Server& server) {
   mcp::tool(server, "where", "Lists the client's roots", &where);
   mcp::tool(server, "wait", "Waits to be cancelled", &wait_long);
   mcp::tool(server, "cancelled", "How often wait was cancelled, once it was", &cancelled);
-  mcp::tool(server, "release", "Lets count end", [](const Nothing&) {
-    released.set();
+  mcp::tool(server, "release", "Lets count end", [](const NoArguments&) {
+    release_event.set();
     return "released";
   });
-  mcp::tool(server, "touch", "Changes memo://one", [&server](const Nothing&) {
-    server.resource_updated("memo://one");
+  mcp::tool(server, "touch", "Changes memo://one", [&server](const NoArguments&) {
+    server.notify_resource_updated("memo://one");
     return "touched";
   });
-  mcp::tool(server, "grow", "Adds a tool", [&server](const Nothing&) {
-    mcp::tool(server, "grown", "Was not there before", [](const Nothing&) { return "grown"; });
+  mcp::tool(server, "grow", "Adds a tool", [&server](const NoArguments&) {
+    mcp::tool(server, "grown", "Was not there before", [](const NoArguments&) { return "grown"; });
     return "grown";
   });
 }
 
-bool add_others(mcp::Server& server) {
+bool add_resources_and_prompts(mcp::Server& server) {
   mcp::ResourceSpec memo;
   memo.uri = "memo://one";
   memo.name = "one";
@@ -232,10 +231,11 @@ bool add_others(mcp::Server& server) {
          server.add_prompt(greeting, greet, complete);
 }
 
-// What serve_http() does, on this program's loop. Clients that come back after a cut are told to do so soon.
-class Listening {
+// Serves HTTP as mcp::serve_http() does, but on the loop of this program. The short retry delay makes clients
+// reconnect soon after their connection was closed.
+class HttpListener {
  public:
-  Listening(Loop& loop, const mcp::Server& server) {
+  HttpListener(Loop& loop, const mcp::Server& server) {
     const auto listening = http::Server::listen(loop, "127.0.0.1:0");
     if (!listening) throw std::runtime_error(listening.error().to_string());
     listener_ = *listening;
@@ -247,8 +247,8 @@ class Listening {
     listener_->route("/messages", endpoint_->messages_handler());
     std::fprintf(stderr, "listening on http://%s\n", listener_->address().c_str());
   }
-  Listening(const Listening&) = delete;
-  ~Listening() {
+  HttpListener(const HttpListener&) = delete;
+  ~HttpListener() {
     endpoint_->close();
     listener_->close();
   }
@@ -264,13 +264,13 @@ int main(int argc, char** argv) {
   mcp::Server server("fixture", "1.0");
   server.instructions("Use it for tests.").page_size(5);
   add_tools(server);
-  if (!add_others(server)) return 1;
+  if (!add_resources_and_prompts(server)) return 1;
   Loop loop;
-  loop_of_main = &loop;
+  main_loop = &loop;
   ConnectResult stdio = connect_own_stdio(loop);
   if (!stdio) return 1;
-  std::optional<Listening> listening;
-  if (argc > 1 && std::string_view(argv[1]) == "--http") listening.emplace(loop, server);
+  std::optional<HttpListener> listener;
+  if (argc > 1 && std::string_view(argv[1]) == "--http") listener.emplace(loop, server);
   const std::shared_ptr<Peer> peer = mcp::serve(server, *stdio);
   loop.run_until([&] { return peer->finished().is_set(); });
   return 0;

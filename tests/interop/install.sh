@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# install.sh DIRECTORY: the packages of package.json into DIRECTORY, once, and the scripts beside this one, always (Node looks
-# for packages above the script). DIRECTORY/node is the Node to run them with.
+# install.sh DIRECTORY: installs the packages of package.json in DIRECTORY, unless they are installed, and always copies the scripts
+# there, because Node searches for packages in the directories above the script. DIRECTORY/node is the Node to run them with.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
@@ -18,16 +18,16 @@ if ! command -v npm >/dev/null; then
 fi
 rm -rf node_modules node installed.json
 cp "$here/package.json" package.json
-# Nothing here needs an install script to run. The deadline is for a registry that does not answer at all.
+# No package needs an install script. The timeout is for a registry that does not respond.
 if ! timeout --kill-after=10 480 npm install --no-audit --no-fund --no-package-lock --ignore-scripts --loglevel=error \
   --fetch-retries=0 --fetch-timeout=60000 </dev/null; then
-  echo "interop: npm could not install the packages of tests/interop/package.json; is the package registry in reach?" >&2
+  echo "interop: npm could not install the packages of tests/interop/package.json; is the package registry reachable?" >&2
   exit 1
 fi
-# Of the Nodes in package.json, npm installs the one for this machine. Not all versions of npm put it into .bin.
+# npm installs the Node package for this machine. Some versions of npm do not link it in .bin.
 ln -sfn node_modules/node-linux-*/bin/node node
 if ! ./node --version; then
-  echo "interop: there is no Node for this machine in tests/interop/package.json" >&2
+  echo "interop: tests/interop/package.json has no Node for this machine" >&2
   exit 1
 fi
 mv package.json installed.json

@@ -1,4 +1,5 @@
-// A server whose tools run as tasks, on stdin and stdout, for clients that others have written.
+// tasks_server: an MCP server on stdin and stdout whose tools run as tasks, for tests of clients of other
+// projects.
 #include <fairlead/mcp/serve.hpp>
 #include <fairlead/mcp/typed.hpp>
 
@@ -6,21 +7,20 @@ using namespace fairlead;
 
 namespace {
 
-struct Nothing {};
-BOOST_DESCRIBE_STRUCT(Nothing, (), ())
+struct NoArguments {};
+BOOST_DESCRIBE_STRUCT(NoArguments, (), ())
 
-Task<Result<std::string>> greet(mcp::Context context, Nothing) {
+Task<Result<std::string>> greet(mcp::Context context, NoArguments) {
   const Result<json::Raw> form =
       json::Raw::parse(R"({"type":"object","properties":{"name":{"type":"string"}}})");
-  Task<Result<mcp::ElicitResult>> asking = context.elicit("Who?", *form);
-  const Result<mcp::ElicitResult> who = co_await asking;
+  Task<Result<mcp::ElicitResult>> elicitation = context.elicit("Who?", *form);
+  const Result<mcp::ElicitResult> who = co_await elicitation;
   if (!who) co_return who.error();
   co_return "Hello, " + json::View(who->content)["name"].as_string().value_or("") + "!";
 }
 
-Task<Result<std::string>> wait(mcp::Context context, Nothing) {
-  Task<bool> sleeping = context.sleep(std::chrono::hours(1));
-  co_await sleeping;
+Task<Result<std::string>> wait(mcp::Context context, NoArguments) {
+  co_await context.sleep(std::chrono::hours(1));
   co_return std::string("done");
 }
 

@@ -1,5 +1,5 @@
-// Texts that the tests of this layer share: a kept selection after JSONTestSuite, so that the grammar is
-// proven also where the whole suite is not at hand.
+// JSON texts shared by the tests of this layer. Many are taken from JSONTestSuite, so that the grammar is
+// tested even where the suite is not installed.
 #pragma once
 
 #include <array>
@@ -196,7 +196,7 @@ inline constexpr std::array kRejected = {
     "undefined"sv,
 };
 
-// A message with something of everything, longer than any block the scanner works in.
+// A message with every kind of token, longer than any block that the scanner reads at once.
 inline constexpr std::string_view kSample =
     "{\"jsonrpc\": \"2.0\", "
     "\"id\":-12.50e+3,\"method\":\"tools/call\",\"params\":{\"name\":\"gr\\u00fc\\n\xc3\x9f"

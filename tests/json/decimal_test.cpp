@@ -1,4 +1,4 @@
-// Exact numbers, and URI references: the two small tools schemas need.
+// Tests of Decimal.
 #include "json/decimal.hpp"
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 namespace fairlead::json {
 namespace {
 
-TEST(Decimal, OrdersNumbersExactly) {
-  // Ascending; on one line the same.
+TEST(DecimalTest, OrdersNumbersExactly) {
+  // In ascending order; the numbers on one line are equal.
   const std::vector<std::vector<std::string_view>> order = {
       {"-1e400", "-10e399"},
       {"-12345678901234567890.5"},
@@ -42,7 +42,7 @@ TEST(Decimal, OrdersNumbersExactly) {
   }
 }
 
-TEST(Decimal, KnowsIntegersHoweverTheyAreWritten) {
+TEST(DecimalTest, RecognizesIntegersInEverySpelling) {
   for (const std::string_view number :
        {"0", "-0.0", "1", "1.0", "1.50e1", "1e400", "1200e-2", "12345678901234567890"})
     EXPECT_TRUE(Decimal(number).is_integer()) << number;
@@ -50,7 +50,7 @@ TEST(Decimal, KnowsIntegersHoweverTheyAreWritten) {
     EXPECT_FALSE(Decimal(number).is_integer()) << number;
 }
 
-TEST(Decimal, DividesExactly) {
+TEST(DecimalTest, DividesExactly) {
   struct Case {
     std::string_view number, divisor;
     bool multiple;

@@ -1,4 +1,4 @@
-// Minifying, for messages with raw line breaks that must travel as one line (R2.1).
+// Tests of minify() and to_one_line(): messages with raw line breaks must be sent as one line (R2.1).
 #include <gtest/gtest.h>
 
 #include "cases.hpp"
@@ -7,7 +7,7 @@
 namespace fairlead::json {
 namespace {
 
-// The obvious way: byte by byte.
+// The reference implementation, which works byte by byte.
 std::string minified_slowly(std::string_view text) {
   std::string out;
   bool inside = false;
@@ -24,19 +24,19 @@ std::string minified_slowly(std::string_view text) {
   return out;
 }
 
-TEST(Minify, RemovesWhiteSpaceBetweenTokens) {
+TEST(MinifyTest, RemovesWhiteSpaceBetweenTokens) {
   EXPECT_EQ(minify(" { \"a\" : [ 1 ,\r\n\t2 ] , \"b\":null }\n"), "{\"a\":[1,2],\"b\":null}");
   EXPECT_EQ(minify(" 1 "), "1");
   EXPECT_EQ(minify("[\n\n]"), "[]");
 }
 
-TEST(Minify, LeavesStringsAlone) {
+TEST(MinifyTest, LeavesStringsUnchanged) {
   EXPECT_EQ(minify("[ \" a  b \" , \"\\\" \\\\\" , \" \\\\\\\" \" ]"),
             "[\" a  b \",\"\\\" \\\\\",\" \\\\\\\" \"]");
   EXPECT_EQ(minify("{ \" k \" : \"\xc3\xa9 \xe7\xbe\x8a\" }"), "{\" k \":\"\xc3\xa9 \xe7\xbe\x8a\"}");
 }
 
-TEST(Minify, AgreesWithTheObviousWay) {
+TEST(MinifyTest, AgreesWithReferenceImplementation) {
   for (const auto text : cases::kAccepted) {
     const std::string small = minify(text);
     EXPECT_EQ(small, minified_slowly(text)) << text;
@@ -46,7 +46,7 @@ TEST(Minify, AgreesWithTheObviousWay) {
   EXPECT_EQ(minify(cases::kSample), minified_slowly(cases::kSample));
 }
 
-TEST(Minify, WorksAtEveryAlignment) {
+TEST(MinifyTest, WorksAtEveryAlignment) {
   for (std::size_t before = 0; before < 70; ++before) {
     for (std::size_t length = 0; length < 70; ++length) {
       const std::string text = std::string(before, ' ') + "[ \"" + std::string(length, ' ') + "\\\"\" ]";
@@ -55,7 +55,7 @@ TEST(Minify, WorksAtEveryAlignment) {
   }
 }
 
-TEST(Minify, LeavesNoLineBreak) {
+TEST(MinifyTest, RemovesLineBreaks) {
   std::string_view value;
   const std::string small = minify("{\r\n \"a\": [\n1,\n2\n]\r\n}");
   Scanner after(small);
@@ -64,7 +64,7 @@ TEST(Minify, LeavesNoLineBreak) {
   EXPECT_EQ(small.find_first_of("\r\n"), std::string::npos);
 }
 
-TEST(OneLine, ReplacesLineBreaksAndNothingElse) {
+TEST(OneLineTest, ReplacesOnlyLineBreaks) {
   for (std::size_t before = 0; before < 40; ++before) {
     for (std::size_t after = 0; after < 40; ++after) {
       const std::string plain = std::string(before, '1') + "%, \"\\n\",%" + std::string(after, '2');
@@ -74,7 +74,7 @@ TEST(OneLine, ReplacesLineBreaksAndNothingElse) {
         broken[broken.find('%')] = c;
         expected[expected.find('%')] = ' ';
       }
-      ASSERT_EQ(one_line(broken), expected);
+      ASSERT_EQ(to_one_line(broken), expected);
     }
   }
 }

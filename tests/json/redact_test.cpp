@@ -1,4 +1,4 @@
-// Secrets in JSON text and in errors are replaced.
+// Tests of redact(): secrets in JSON text and in errors are replaced.
 #include "json/redact.hpp"
 
 #include <gtest/gtest.h>
@@ -10,13 +10,13 @@ Raw parsed(std::string_view text) {
   return Raw::parse(text).value();
 }
 
-TEST(Redact, SecretInStringsAndKeysIsReplacedHoweverItIsWritten) {
+TEST(RedactTest, ReplacesSecretsInStringsAndKeysInEverySpelling) {
   const Redactor redactor({"hunter2"});
   const Raw value = parsed(R"({"a hunter2":["\u0068unter2!",{"b":"no"}],"c":"x"})");
   EXPECT_EQ(redact(redactor, value).text(), R"({"a ***":["***!",{"b":"no"}],"c":"x"})");
 }
 
-TEST(Redact, NumberThatContainsASecretIsReplaced) {
+TEST(RedactTest, ReplacesNumberThatContainsSecret) {
   const Redactor redactor({"48151623"});
   const Raw value = parsed(R"({"pin":48151623,"list":[-4815162342.5,4815,"48151623"],"n":1})");
   EXPECT_EQ(redact(redactor, value).text(), R"({"pin":"***","list":["***",4815,"***"],"n":1})");
@@ -25,13 +25,13 @@ TEST(Redact, NumberThatContainsASecretIsReplaced) {
   EXPECT_EQ(redact(redactor, parsed("48151623")).text(), R"("***")");
 }
 
-TEST(Redact, ValueWithoutASecretKeepsItsBytes) {
+TEST(RedactTest, ValueWithoutSecretKeepsItsBytes) {
   const Redactor redactor({"hunter2"});
   const Raw value = parsed(R"({ "a" : "\u0061", "b" : -1.50e3 })");
   EXPECT_EQ(redact(redactor, value).text().data(), value.text().data());
 }
 
-TEST(Redact, AllTextsOfAnErrorAreRedacted) {
+TEST(RedactTest, RedactsAllTextsOfError) {
   const Redactor redactor({"4815162342"});
   Error error = Error::rpc(-1, "no 4815162342", R"({"pin":4815162342})");
   error = std::move(error).with([](ErrorDetail& detail) {

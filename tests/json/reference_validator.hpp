@@ -1,5 +1,5 @@
-// A JSON validator that is slow and plainly right: RFC 8259's grammar written down rule by rule. The
-// scanner is compared with it, by the tests and by the fuzzer.
+// A slow and simple JSON validator: the grammar of RFC 8259, rule by rule. The tests and the fuzzer compare
+// the scanner with it.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ class Validator {
   bool text() { return is_utf8() && ws() && value() && ws() && at_ == text_.size(); }
 
  private:
-  // ws = *( %x20 / %x09 / %x0A / %x0D ); always true, to be used in a row of rules.
+  // ws = *( %x20 / %x09 / %x0A / %x0D ); always returns true, so that it can be used in a sequence of rules.
   bool ws() {
     while (one_of(" \t\n\r")) {
     }
@@ -114,7 +114,7 @@ class Validator {
     return true;
   }
 
-  // After this no rule matches any more, so that the failure reaches text().
+  // Makes all further rules fail, so that the failure reaches text().
   bool stop() {
     text_ = {};
     at_ = 0;

@@ -1,4 +1,4 @@
-// Regular expressions: what they match, what they refuse, and that no pattern takes more than linear time.
+// Tests of Regex: matching, rejected patterns, and linear time for every pattern.
 #include "json/regex.hpp"
 
 #include <gtest/gtest.h>
@@ -20,8 +20,8 @@ bool finds(std::string_view pattern, std::string_view text) {
   const auto regex = Regex::compile(pattern, kStates);
   EXPECT_TRUE(regex) << pattern << ": " << regex.error().message();
   std::size_t budget = kPlenty;
-  const auto match = regex ? regex->search(text, budget) : Regex::Match::gave_up;
-  EXPECT_NE(match, Regex::Match::gave_up) << pattern;
+  const auto match = regex ? regex->search(text, budget) : Regex::Match::undecided;
+  EXPECT_NE(match, Regex::Match::undecided) << pattern;
   return match == Regex::Match::yes;
 }
 
@@ -30,7 +30,7 @@ std::string refusal_of(std::string_view pattern, std::size_t max_states = kState
   return regex ? "none" : regex.error().message();
 }
 
-TEST(Regex, FindsAnywhereUnlessAnchored) {
+TEST(RegexTest, MatchesAnywhereUnlessAnchored) {
   EXPECT_TRUE(finds("b", "abc"));
   EXPECT_FALSE(finds("d", "abc"));
   EXPECT_TRUE(finds("", ""));
@@ -41,14 +41,14 @@ TEST(Regex, FindsAnywhereUnlessAnchored) {
   EXPECT_FALSE(finds("ab$", "abc"));
   EXPECT_TRUE(finds("^$", ""));
   EXPECT_FALSE(finds("^$", "\n"));
-  EXPECT_FALSE(finds("^a$", "a\n"));  // the end is the end, not that of a line
+  EXPECT_FALSE(finds("^a$", "a\n"));  // $ matches at the end of the text only, not at the end of a line
   EXPECT_TRUE(finds("^a|^b", "bc"));
   EXPECT_FALSE(finds("^a|^b", "cb"));
   EXPECT_TRUE(finds("(^a|b)c", "xbc"));
   EXPECT_FALSE(finds("a^b", "ab"));
 }
 
-TEST(Regex, RepeatsAsOftenAsAllowed) {
+TEST(RegexTest, QuantifiersBoundRepetitions) {
   EXPECT_TRUE(finds("^a*$", ""));
   EXPECT_TRUE(finds("^a*$", "aaaa"));
   EXPECT_FALSE(finds("^a+$", ""));
@@ -68,7 +68,7 @@ TEST(Regex, RepeatsAsOftenAsAllowed) {
   EXPECT_TRUE(finds("^(){1000}a$", "a"));
 }
 
-TEST(Regex, KnowsClassesAndEscapes) {
+TEST(RegexTest, MatchesClassesAndEscapes) {
   EXPECT_TRUE(finds(R"(^\d{3}$)", "042"));
   EXPECT_FALSE(finds(R"(^\d$)", "\xd9\xa0"));  // ARABIC-INDIC DIGIT ZERO: \d is ASCII
   EXPECT_TRUE(finds(R"(^\w+$)", "a_Z9"));
@@ -96,7 +96,7 @@ TEST(Regex, KnowsClassesAndEscapes) {
   EXPECT_TRUE(finds("^{}{a}]$", "{}{a}]"));  // lenient, as browsers are
 }
 
-TEST(Regex, KnowsGeneralCategories) {
+TEST(RegexTest, MatchesGeneralCategories) {
   EXPECT_TRUE(finds(R"(^\p{L}+$)", "\xce\xb1\xd0\x96z\xe6\xbc\xa2"));
   EXPECT_TRUE(finds(R"(^\p{Letter}$)", "\xc3\xa9"));
   EXPECT_FALSE(finds(R"(\p{L})", "12 \xe2\x82\xac"));
@@ -111,7 +111,7 @@ TEST(Regex, KnowsGeneralCategories) {
             "unknown Unicode property (only general categories, Any and ASCII are supported) at byte 0");
 }
 
-TEST(Regex, LooksAround) {
+TEST(RegexTest, MatchesLookarounds) {
   EXPECT_TRUE(finds("a(?=b)", "xab"));
   EXPECT_FALSE(finds("a(?=b)", "xac"));
   EXPECT_TRUE(finds("a(?!b)", "abac"));
@@ -136,7 +136,7 @@ TEST(Regex, LooksAround) {
   EXPECT_TRUE(finds("(?<year>\\d{4})", "in 1999"));
 }
 
-TEST(Regex, SaysWhatIsWrongAndWhere) {
+TEST(RegexTest, CompileErrorNamesProblemAndOffset) {
   EXPECT_EQ(refusal_of("a("), "a group is not closed at byte 2");
   EXPECT_EQ(refusal_of("a)"), "unmatched ) at byte 1");
   EXPECT_EQ(refusal_of("[a"), "a character class is not closed at byte 2");
@@ -158,7 +158,7 @@ TEST(Regex, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(refusal_of("(?>a)"), "unknown kind of group at byte 2");
 }
 
-TEST(Regex, RefusesPatternsThatBlowUp) {
+TEST(RegexTest, RejectsPatternsWithTooManyStates) {
   const std::string too_large = "needs more states than max_pattern_states leaves";
   EXPECT_NE(refusal_of("((a{100}){100}){100}").find(too_large), std::string::npos);
   EXPECT_NE(refusal_of("a{4000000000}").find(too_large), std::string::npos);
@@ -173,8 +173,8 @@ TEST(Regex, RefusesPatternsThatBlowUp) {
   EXPECT_EQ(refusal_of(std::string(100, '(') + std::string(100, ')')), "none");
 }
 
-// Each of these keeps a backtracking matcher busy for longer than anybody waits.
-TEST(Regex, TakesLinearTime) {
+// Each of these takes a backtracking matcher exponential time.
+TEST(RegexTest, MatchesInLinearTime) {
   const std::string text = std::string(20'000, 'a') + "!";
   for (const std::string_view pattern :
        {"^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(.*)(.*)(.*)(.*)[0-9]$", "^(([a-z])+.)+[A-Z]([a-z])+$",
@@ -183,19 +183,19 @@ TEST(Regex, TakesLinearTime) {
     ASSERT_TRUE(regex);
     std::size_t budget = kPlenty;
     EXPECT_EQ(regex->search(text, budget), Regex::Match::no) << pattern;
-    EXPECT_LT(kPlenty - budget, text.size() * regex->states() * 4) << pattern;
+    EXPECT_LT(kPlenty - budget, text.size() * regex->state_count() * 4) << pattern;
   }
 }
 
-TEST(Regex, GivesUpWhenTheBudgetIsSpent) {
+TEST(RegexTest, IsUndecidedWhenBudgetIsExhausted) {
   const auto regex = Regex::compile("(?=)(x+x+)+y", kStates);
   ASSERT_TRUE(regex);
   std::size_t budget = 100;
-  EXPECT_EQ(regex->search(std::string(1000, 'x'), budget), Regex::Match::gave_up);
+  EXPECT_EQ(regex->search(std::string(1000, 'x'), budget), Regex::Match::undecided);
   EXPECT_EQ(budget, 0u);
 }
 
-// Random patterns over few letters.
+// Generates random patterns over few letters.
 class Patterns {
  public:
   explicit Patterns(unsigned seed) : random_(seed) {}
@@ -229,7 +229,7 @@ class Patterns {
       default: return quantified(std::string(1, "abc"[pick(3)]));
     }
   }
-  // Within a lookahead the reference takes every position for the beginning, so nothing there may ask.
+  // Generates no anchor inside a lookahead, because std::regex treats every position as the beginning there.
   std::string look(const std::string& open, int depth) {
     const bool around = std::exchange(looking_, true);
     const std::string inside = pattern(depth - 1);
@@ -245,7 +245,7 @@ class Patterns {
   bool looking_ = false;
 };
 
-TEST(Regex, AgreesWithTheStandardLibrary) {
+TEST(RegexTest, AgreesWithStandardLibrary) {
   Patterns patterns(20260728);
   for (int i = 0; i < 3000; ++i) {
     const std::string pattern = patterns.pattern(2);
@@ -254,7 +254,7 @@ TEST(Regex, AgreesWithTheStandardLibrary) {
       const std::string text = patterns.text();
       const bool expected = std::regex_search(text, reference);
       ASSERT_EQ(finds(pattern, text), expected) << pattern << " in \"" << text << '"';
-      // The same without a table: a lookahead that always holds rules it out.
+      // The same without a DFA: a pattern with a lookahead has none. This lookahead always holds.
       ASSERT_EQ(finds("(?:" + pattern + ")(?=)", text), expected) << pattern << " in \"" << text << '"';
     }
   }

@@ -1,4 +1,4 @@
-// A scanner that pauses (ScanPauses): how often, and that nothing of the text is lost.
+// Tests of a scanner that pauses (ScanPauses): how often it pauses, and that it reads the complete text.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace fairlead::json {
 namespace {
 
-TEST(ScannerPauses, PausesOftenInEveryLongValue) {
+TEST(ScannerPauseTest, PausesRepeatedlyInLongValues) {
   const auto repeated = [](std::string_view what) {
     std::string text;
     while (text.size() < 100'000) text += what;
@@ -31,7 +31,7 @@ TEST(ScannerPauses, PausesOftenInEveryLongValue) {
   }
 }
 
-TEST(ScannerPauses, PausesBetweenManyMembersReadPieceByPiece) {
+TEST(ScannerPauseTest, NextMemberPausesBetweenMembers) {
   std::string text = "{";
   for (int i = 0; i < 10'000; ++i) text += R"("a":1,)";
   text += R"("a":1})";
@@ -58,7 +58,7 @@ TEST(ScannerPauses, PausesBetweenManyMembersReadPieceByPiece) {
   EXPECT_LE(parts, 110);
 }
 
-TEST(ScannerPauses, PausesInsideALongKeyReadPieceByPiece) {
+TEST(ScannerPauseTest, NextMemberPausesInsideLongKey) {
   std::string text = R"({"first":1,")";
   for (int i = 0; i < 1000; ++i) text += R"(\")";
   text += R"(":[[2]]})";

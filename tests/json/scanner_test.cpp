@@ -1,4 +1,4 @@
-// The scanner against the grammar (R1.6: a message is validated once, and its slices are exact).
+// Tests of Scanner against the grammar of JSON (R1.6: a message is validated once, and its slices are exact).
 #include "fairlead/json/scanner.hpp"
 
 #include <gtest/gtest.h>
@@ -23,8 +23,8 @@
 namespace fairlead::json {
 namespace {
 
-// The same as validate(), with a pause after every few bytes.
-std::optional<Error> validate_in_parts(std::string_view text, std::size_t max_depth, std::size_t bytes) {
+// The same as validate(), but the scanner pauses after every `bytes` bytes.
+std::optional<Error> validate_with_pauses(std::string_view text, std::size_t max_depth, std::size_t bytes) {
   ScanPauses pauses(bytes);
   Scanner scanner(text, max_depth);
   scanner.pause_with(pauses);
@@ -42,7 +42,7 @@ std::string problem_with(std::string_view text, std::size_t max_depth = kDefault
   const auto error = validate(text, max_depth);
   const std::string problem = error ? error->message() : "none";
   for (const std::size_t bytes : {1u, 2u, 7u}) {
-    const auto in_parts = validate_in_parts(text, max_depth, bytes);
+    const auto in_parts = validate_with_pauses(text, max_depth, bytes);
     EXPECT_EQ(in_parts ? in_parts->message() : "none", problem) << bytes << " bytes a part: " << text;
   }
   return problem;
@@ -52,7 +52,7 @@ bool accepts(std::string_view text, std::size_t max_depth = kDefaultMaxDepth) {
   return problem_with(text, max_depth) == "none";
 }
 
-// One value through the piecewise calls, down to the scalars.
+// Reads one value member by member, down to the scalars.
 bool walk(Scanner& scanner) {
   std::string_view key;
   std::string_view value;
@@ -80,8 +80,8 @@ bool accepts_piecewise(std::string_view text, std::size_t max_depth = kDefaultMa
   return walk(scanner) && scanner.finish();
 }
 
-// The envelope's way: the outer object piece by piece, its values whole.
-bool accepts_as_envelope(std::string_view text) {
+// Reads like rpc::Message: the outer object member by member, its values as a whole.
+bool accepts_as_message(std::string_view text) {
   Scanner scanner(text);
   std::string_view key;
   std::string_view value;
@@ -93,15 +93,15 @@ bool accepts_as_envelope(std::string_view text) {
   return scanner.finish();
 }
 
-// All ways of reading agree with the reference, or say how not.
+// Succeeds if the reference validator and the scanner, in each way of reading, agree whether `text` is valid.
 testing::AssertionResult agree(std::string_view text) {
   const bool expected = reference::is_valid(text);
   if (accepts(text) != expected)
     return testing::AssertionFailure() << "whole text: " << !expected << ": " << text;
   if (accepts_piecewise(text) != expected)
     return testing::AssertionFailure() << "piecewise: " << !expected << ": " << text;
-  if (accepts_as_envelope(text) != expected)
-    return testing::AssertionFailure() << "envelope: " << !expected << ": " << text;
+  if (accepts_as_message(text) != expected)
+    return testing::AssertionFailure() << "as message: " << !expected << ": " << text;
   return testing::AssertionSuccess();
 }
 
@@ -112,7 +112,7 @@ std::string nested(std::size_t depth, std::string_view open, std::string_view cl
   return text;
 }
 
-// Text that ends where readable memory ends, or begins where it begins.
+// Text that ends where readable memory ends, or begins where readable memory begins.
 class GuardedText {
  public:
   GuardedText(std::string_view text, bool at_end) : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
@@ -149,7 +149,8 @@ std::string contents(const std::filesystem::path& path) {
   return out.str();
 }
 
-// What docs/json.md says about the files on which RFC 8259 leaves the choice.
+// Files of the suite that a parser may accept or reject according to RFC 8259, and whether the scanner
+// accepts them (docs/json.md).
 const std::map<std::string_view, bool> kOptionalAccepted = {
     {"i_number_double_huge_neg_exp", true},
     {"i_number_huge_exp", true},
@@ -188,21 +189,21 @@ const std::map<std::string_view, bool> kOptionalAccepted = {
     {"i_structure_UTF-8_BOM_empty_object", false},
 };
 
-TEST(Scanner, AcceptsWhatTheGrammarAllows) {
+TEST(ScannerTest, AcceptsValidTexts) {
   for (const auto text : cases::kAccepted) {
     EXPECT_EQ(problem_with(text), "none") << text;
     EXPECT_TRUE(agree(text));
   }
 }
 
-TEST(Scanner, RejectsWhatTheGrammarForbids) {
+TEST(ScannerTest, RejectsInvalidTexts) {
   for (const auto text : cases::kRejected) {
     EXPECT_FALSE(accepts(text)) << text;
     EXPECT_TRUE(agree(text));
   }
 }
 
-TEST(Scanner, AgreesWithJsonTestSuite) {
+TEST(ScannerTest, AgreesWithJsonTestSuite) {
   const auto directory = suite_directory();
   if (!std::filesystem::is_directory(directory)) GTEST_SKIP() << "shared test data not present";
   std::size_t seen = 0;
@@ -218,17 +219,17 @@ TEST(Scanner, AgreesWithJsonTestSuite) {
   EXPECT_GE(seen, 300u);
 }
 
-TEST(Scanner, RejectsEveryTruncation) {
+TEST(ScannerTest, RejectsEveryTruncation) {
   ASSERT_TRUE(accepts(cases::kSample));
   for (std::size_t size = 0; size < cases::kSample.size(); ++size) {
     const auto text = cases::kSample.substr(0, size);
     EXPECT_FALSE(accepts(text)) << text;
     EXPECT_FALSE(accepts_piecewise(text)) << text;
-    EXPECT_FALSE(accepts_as_envelope(text)) << text;
+    EXPECT_FALSE(accepts_as_message(text)) << text;
   }
 }
 
-TEST(Scanner, AgreesWithReferenceOnEveryChangedByte) {
+TEST(ScannerTest, AgreesWithReferenceOnEveryChangedByte) {
   std::string text(cases::kSample);
   for (char& place : text) {
     const char kept = place;
@@ -240,7 +241,7 @@ TEST(Scanner, AgreesWithReferenceOnEveryChangedByte) {
   }
 }
 
-TEST(Scanner, AgreesWithReferenceOnEveryLostOrDoubledByte) {
+TEST(ScannerTest, AgreesWithReferenceOnEveryRemovedOrRepeatedByte) {
   const std::string sample(cases::kSample);
   for (std::size_t i = 0; i < sample.size(); ++i) {
     ASSERT_TRUE(agree(sample.substr(0, i) + sample.substr(i + 1)));
@@ -248,7 +249,7 @@ TEST(Scanner, AgreesWithReferenceOnEveryLostOrDoubledByte) {
   }
 }
 
-TEST(Scanner, NeverReadsOutsideTheText) {
+TEST(ScannerTest, NeverReadsOutsideText) {
   std::vector<std::string> texts;
   for (const auto text : cases::kAccepted) texts.emplace_back(text);
   for (const auto text : cases::kRejected) texts.emplace_back(text);
@@ -263,7 +264,7 @@ TEST(Scanner, NeverReadsOutsideTheText) {
   }
 }
 
-TEST(Scanner, ChecksUtf8AtEveryAlignment) {
+TEST(ScannerTest, ChecksUtf8AtEveryAlignment) {
   const std::vector<std::string> sequences = {"\x7f",
                                               "\xc2\x80",
                                               "\xdf\xbf",
@@ -295,14 +296,15 @@ TEST(Scanner, ChecksUtf8AtEveryAlignment) {
       for (const std::size_t after : {0u, 1u, 15u, 70u}) {
         const std::string run = std::string(before, 'a') + sequence + std::string(after, 'b');
         ASSERT_TRUE(agree("\"" + run + "\""));
-        ASSERT_TRUE(agree("[\"\xc3\xa9\",\"" + run + "\"]"));  // the UTF-8 of the rest is known by then
+        ASSERT_TRUE(
+            agree("[\"\xc3\xa9\",\"" + run + "\"]"));  // the rest of the text is known to be UTF-8 by then
         ASSERT_TRUE(agree("\"" + run));
       }
     }
   }
 }
 
-TEST(Scanner, ChecksStringsOfEveryLengthAndAlignment) {
+TEST(ScannerTest, ChecksStringsOfEveryLengthAndAlignment) {
   for (std::size_t before = 0; before < 70; ++before) {
     for (std::size_t length = 0; length < 140; ++length) {
       const std::string text = std::string(before, ' ') + "[\"" + std::string(length, 'x') + "\",\"\\\"\"]";
@@ -314,7 +316,7 @@ TEST(Scanner, ChecksStringsOfEveryLengthAndAlignment) {
   }
 }
 
-TEST(Scanner, ChecksNumbersOfEveryLength) {
+TEST(ScannerTest, ChecksNumbersOfEveryLength) {
   for (std::size_t whole = 1; whole < 24; ++whole) {
     for (std::size_t part = 0; part < 24; ++part) {
       for (const std::string_view tail : {"", "e5", "E-12", "e", "e+", "x", ".", "-"}) {
@@ -329,7 +331,7 @@ TEST(Scanner, ChecksNumbersOfEveryLength) {
   }
 }
 
-TEST(Scanner, CountsDepthTheSameWayInBothStyles) {
+TEST(ScannerTest, CountsDepthEquallyForWholeValuesAndMembers) {
   for (const auto& [open, close] : {std::pair{"[", "]"}, {"{\"a\":[", "]}"}}) {
     const std::size_t levels = std::string_view(open).size() > 1 ? 2 : 1;
     const std::string fits = nested(kDefaultMaxDepth / levels, open, close);
@@ -339,14 +341,14 @@ TEST(Scanner, CountsDepthTheSameWayInBothStyles) {
     EXPECT_FALSE(accepts(over));
     EXPECT_FALSE(accepts_piecewise(over));
   }
-  // The envelope opened piece by piece counts for the values inside it.
-  EXPECT_TRUE(accepts_as_envelope("{\"a\":" + nested(511, "[", "]") + "}"));
-  EXPECT_FALSE(accepts_as_envelope("{\"a\":" + nested(512, "[", "]") + "}"));
+  // An object opened with begin_object() counts towards the depth of its values.
+  EXPECT_TRUE(accepts_as_message("{\"a\":" + nested(511, "[", "]") + "}"));
+  EXPECT_FALSE(accepts_as_message("{\"a\":" + nested(512, "[", "]") + "}"));
   EXPECT_TRUE(accepts("1", 0));
   EXPECT_FALSE(accepts("[]", 0));
 }
 
-TEST(Scanner, SurvivesHundredThousandLevels) {
+TEST(ScannerTest, HandlesHundredThousandLevels) {
   const std::string arrays = nested(100'000, "[", "]");
   EXPECT_EQ(problem_with(arrays), "nested deeper than max_depth (512) at byte 512");
   EXPECT_TRUE(accepts(arrays, static_cast<std::size_t>(-1)));
@@ -355,7 +357,7 @@ TEST(Scanner, SurvivesHundredThousandLevels) {
   const std::string mixed = nested(50'000, "{\"a\":[", "]}");
   EXPECT_TRUE(accepts(mixed, static_cast<std::size_t>(-1)));
   EXPECT_FALSE(accepts(std::string(100'000, '['), static_cast<std::size_t>(-1)));
-  // Kinds of brackets are remembered at every depth.
+  // The kind of bracket is remembered at every depth.
   for (const std::size_t at : {1u, 63u, 64u, 65u, 511u, 512u, 513u, 50'000u}) {
     std::string wrong = mixed;
     std::swap(wrong[wrong.size() - 2 * at], wrong[wrong.size() - 2 * at + 1]);
@@ -363,7 +365,7 @@ TEST(Scanner, SurvivesHundredThousandLevels) {
   }
 }
 
-TEST(Scanner, HandsOutExactRanges) {
+TEST(ScannerTest, ReturnsExactRanges) {
   const std::string_view text =
       R"( { "jsonrpc" : "2.0" ,"id":1.0,"params" : { "a" : [ 1 , 2 ] } , "\u0069d":null } )";
   Scanner scanner(text);
@@ -383,7 +385,7 @@ TEST(Scanner, HandsOutExactRanges) {
   EXPECT_EQ(seen, expected);
 }
 
-TEST(Scanner, ReadsNestedContainersPieceByPiece) {
+TEST(ScannerTest, ReadsNestedContainersMemberByMember) {
   Scanner scanner(R"({"a":[],"b":[1,[2,3],{}],"c":{"d":4}})");
   std::string_view key;
   std::string_view value;
@@ -404,7 +406,7 @@ TEST(Scanner, ReadsNestedContainersPieceByPiece) {
   EXPECT_TRUE(scanner.finish());
 }
 
-TEST(Scanner, KeepsTheFirstError) {
+TEST(ScannerTest, KeepsFirstError) {
   Scanner scanner("[1,x]");
   std::string_view value;
   EXPECT_FALSE(scanner.value(value));
@@ -417,7 +419,7 @@ TEST(Scanner, KeepsTheFirstError) {
   EXPECT_EQ(scanner.error().kind(), ErrorKind::parse);
 }
 
-TEST(Scanner, SaysWhatIsWrongAndWhere) {
+TEST(ScannerTest, ErrorNamesProblemAndOffset) {
   EXPECT_EQ(problem_with("[1,x]"), "unexpected character 'x' at byte 3");
   EXPECT_EQ(problem_with("[1,\x01]"), "unexpected byte 0x01 at byte 3");
   EXPECT_EQ(problem_with("\xef\xbb\xbf{}"), "unexpected byte 0xef at byte 0");
@@ -426,17 +428,17 @@ TEST(Scanner, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(problem_with("[\"abc"), "text ends inside a string at byte 5");
   EXPECT_EQ(problem_with("[\"abc\\u12"), "text ends inside a string at byte 9");
   EXPECT_EQ(problem_with("-"), "text ends inside a number at byte 1");
-  EXPECT_EQ(problem_with("01"), "something follows the value at byte 1");
+  EXPECT_EQ(problem_with("01"), "unexpected text after the value at byte 1");
   EXPECT_EQ(problem_with("[01]"), "unexpected character '1' at byte 2");
   EXPECT_EQ(problem_with("\"\\x\""), "invalid escape in a string at byte 2");
   EXPECT_EQ(problem_with("\"a\nb\""), "unescaped control character in a string at byte 2");
   EXPECT_EQ(problem_with("[\"abc\xc3\xa9\xff\"]"), "invalid UTF-8 at byte 7");
   EXPECT_EQ(problem_with("[[[1]]]", 2), "nested deeper than max_depth (2) at byte 2");
-  EXPECT_EQ(problem_with("{} {}"), "something follows the value at byte 3");
+  EXPECT_EQ(problem_with("{} {}"), "unexpected text after the value at byte 3");
 }
 
-// R2.1: what must be minified before it can travel as a line.
-TEST(Scanner, NoticesLineBreaksBetweenTokensOnly) {
+// R2.1: such a text must be minified before it is sent as a line.
+TEST(ScannerTest, ReportsLineBreaksBetweenTokensOnly) {
   const auto breaks = [](std::string_view text) {
     Scanner scanner(text);
     std::string_view value;
@@ -451,7 +453,7 @@ TEST(Scanner, NoticesLineBreaksBetweenTokensOnly) {
   }
 }
 
-TEST(Scanner, PeeksWithoutMoving) {
+TEST(ScannerTest, PeekDoesNotAdvance) {
   Scanner scanner(" {\"a\":-1}");
   EXPECT_EQ(scanner.peek(), Type::object);
   EXPECT_EQ(scanner.peek(), Type::object);

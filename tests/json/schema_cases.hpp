@@ -1,5 +1,5 @@
-// A few cases for every keyword of both dialects, so that they are proven also where the official suite is
-// not at hand (schema_suite_test.cpp).
+// A few cases for every keyword of both dialects, so that they are tested even where the official suite
+// (schema_suite_test.cpp) is not installed.
 #pragma once
 
 #include <array>
@@ -11,11 +11,11 @@ namespace fairlead::json::cases {
 
 struct SchemaCase {
   std::string_view schema;
-  std::string_view valid;    // values, one a line
-  std::string_view invalid;  // likewise
+  std::string_view valid;    // valid values, one per line
+  std::string_view invalid;  // invalid values, one per line
 };
 
-// The same in both dialects.
+// Cases with the same result in both dialects.
 inline constexpr std::array kBothDialects = {
     SchemaCase{"true", "1\nnull\n{}", ""},
     SchemaCase{"false", "", "1\nnull\n{}"},

@@ -1,5 +1,5 @@
-// The official test suite of JSON Schema: every required test of both dialects, but for those that need a
-// document which is not part of the schema. Skipped where the suite is not at hand; schema_test.cpp keeps a
+// Runs the official test suite of JSON Schema: every required test of both dialects, except those that need a
+// document which is not part of the schema. Skipped where the suite is not installed; schema_test.cpp has a
 // selection.
 #include <gtest/gtest.h>
 
@@ -24,9 +24,9 @@
 namespace fairlead::json {
 namespace {
 
-// Groups whose schema refers to a document on the suite's own HTTP server, or names a dialect that is
-// described there. Such a schema must be refused when it is compiled, in words that name the document. Whole
-// files have an empty description.
+// A group of tests whose schema refers to a document on the HTTP server of the suite, or to a dialect defined
+// by such a document. compile() must reject the schema with an error that names the document. An empty
+// `group` means all groups of the file.
 struct Exempted {
   std::string_view file;
   std::string_view group;
@@ -111,16 +111,16 @@ void check_draft(const std::string& draft, SchemaDialect dialect, int at_least) 
   if (!std::filesystem::is_directory(suite() / draft)) GTEST_SKIP() << "no " << suite() / draft;
   const Score score = run_draft(draft, dialect);
   EXPECT_EQ(score.failed, 0);
-  EXPECT_GE(score.passed, at_least);  // the suite was there, and was read
+  EXPECT_GE(score.passed, at_least);  // the suite was found and read
   std::cout << draft << ": " << score.passed << " passed, " << score.failed << " failed, " << score.exempted
             << " exempted\n";
 }
 
-TEST(SchemaSuite, Draft202012) {
+TEST(SchemaSuiteTest, PassesDraft202012) {
   check_draft("draft2020-12", SchemaDialect::draft2020_12, 1200);
 }
 
-TEST(SchemaSuite, Draft7) {
+TEST(SchemaSuiteTest, PassesDraft7) {
   check_draft("draft7", SchemaDialect::draft7, 850);
 }
 

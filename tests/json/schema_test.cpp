@@ -1,5 +1,4 @@
-// Schemas: verdicts, the sentences that explain them, what is refused, and what hostile schemas and values
-// cost.
+// Tests of Schema: results, messages, rejected schemas, and the cost of hostile schemas and values.
 #include "fairlead/json/schema.hpp"
 
 #include <gtest/gtest.h>
@@ -22,15 +21,15 @@ Schema compiled(std::string_view schema, SchemaOptions options = {}) {
   return result ? *result : Schema();
 }
 
-// What compile() says against it.
-std::string complaint_about(std::string_view schema, SchemaOptions options = {}) {
+// Returns the error message of compile(), or "none".
+std::string compile_error(std::string_view schema, SchemaOptions options = {}) {
   const auto result = Schema::compile(schema, options);
   if (result) return "none";
   EXPECT_EQ(result.error().kind(), ErrorKind::validation);
   return result.error().message();
 }
 
-// What validate() says against the value.
+// Returns the message of the first violation, or "valid".
 std::string verdict(std::string_view schema, std::string_view value, SchemaOptions options = {}) {
   const auto violation = compiled(schema, options).validate(value);
   return violation ? violation->message : "valid";
@@ -57,32 +56,32 @@ void check(const cases::SchemaCase& c, SchemaDialect dialect) {
   }
 }
 
-TEST(Schema, JudgesAsBothDialectsHaveIt) {
+TEST(SchemaTest, ValidatesKeywordsOfBothDialects) {
   for (const auto& c : cases::kBothDialects) {
     check(c, SchemaDialect::draft2020_12);
     check(c, SchemaDialect::draft7);
   }
 }
 
-TEST(Schema, JudgesAs202012HasIt) {
+TEST(SchemaTest, ValidatesKeywordsOf202012) {
   for (const auto& c : cases::k2020) check(c, SchemaDialect::draft2020_12);
 }
 
-TEST(Schema, JudgesAsDraft7HasIt) {
+TEST(SchemaTest, ValidatesKeywordsOfDraft7) {
   for (const auto& c : cases::kDraft7) check(c, SchemaDialect::draft7);
 }
 
-struct Said {
+struct MessageCase {
   std::string_view schema;
   std::string_view value;
   std::string_view message;
 };
 
-TEST(Schema, SaysWhatIsWrongInOneSentence) {
+TEST(SchemaTest, ViolationMessageDescribesProblem) {
   const std::string_view echo =
       R"({"type":"object","properties":{"message":{"type":"string"},"n":{"type":"integer"}},"required":["message"],
           "additionalProperties":false})";
-  const std::vector<Said> cases = {
+  const std::vector<MessageCase> cases = {
       {echo, R"({"message":5})", "/message: expected string, got number"},
       {echo, "{}", R"(missing required property "message")"},
       {echo, "[]", "expected object, got array"},
@@ -109,16 +108,16 @@ TEST(Schema, SaysWhatIsWrongInOneSentence) {
       {R"({"minItems":2})", "[1]", "too few items: 1, at least 2"},
       {R"({"maxItems":2})", "[1,2,3]", "too many items: 3, at most 2"},
       {R"({"uniqueItems":true})", "[1,2,1.0]", "items 0 and 2 are equal"},
-      {R"({"contains":{"type":"string"}})", "[1]", "too few items of the kind asked for: 0, at least 1"},
-      {R"({"contains":true,"maxContains":1})", "[1,2]", "too many items of the kind limited: 2, at most 1"},
+      {R"({"contains":{"type":"string"}})", "[1]", "too few items that match contains: 0, at least 1"},
+      {R"({"contains":true,"maxContains":1})", "[1,2]", "too many items that match contains: 2, at most 1"},
       {R"({"prefixItems":[true],"unevaluatedItems":false})", "[1,2]", "/1: this item is not allowed"},
       {R"({"unevaluatedProperties":false})", R"({"a":1})", "/a: this property is not allowed"},
       {R"({"minProperties":1})", "{}", "too few properties: 0, at least 1"},
       {R"({"maxProperties":1})", R"({"a":1,"b":2})", "too many properties: 2, at most 1"},
       {R"({"propertyNames":{"maxLength":2}})", R"({"abc":1})",
        "/abc: property name: too long: 3 characters, at most 2"},
-      {R"({"dependentRequired":{"a":["b"]}})", R"({"a":1})", R"(property "a" needs property "b" beside it)"},
-      {R"({"not":{"type":"string"}})", R"("")", "is what the schema says it must not be"},
+      {R"({"dependentRequired":{"a":["b"]}})", R"({"a":1})", R"(property "a" requires property "b")"},
+      {R"({"not":{"type":"string"}})", R"("")", "must not match the schema of not"},
       {R"({"anyOf":[{"type":"string"},{"type":"null"}]})", "1", "expected string or null, got number"},
       {R"({"anyOf":[{"minimum":5},{"type":"null"}]})", "1", "matches none of the 2 alternatives of anyOf"},
       {R"({"oneOf":[{"minimum":1},{"minimum":2},{"minimum":3}]})", "4",
@@ -132,7 +131,7 @@ TEST(Schema, SaysWhatIsWrongInOneSentence) {
   for (const auto& [schema, value, message] : cases) EXPECT_EQ(verdict(schema, value), message) << schema;
 }
 
-TEST(Schema, PointsAtValueAndKeyword) {
+TEST(SchemaTest, ViolationPointsToValueAndKeyword) {
   const Schema schema = compiled(
       R"({"properties":{"list":{"items":{"$ref":"#/$defs/entry"}}},"$defs":{"entry":{"required":["id"],"minProperties":1}}})");
   const auto violation = schema.validate(R"({"list":[{"id":1},{"di":1}]})");
@@ -149,19 +148,19 @@ TEST(Schema, PointsAtValueAndKeyword) {
             "http://json-schema.org/draft-07/schema#/definitions/nonNegativeInteger/minimum");
 }
 
-TEST(Schema, CutsLongValuesInMessages) {
+TEST(SchemaTest, TruncatesLongValuesInMessages) {
   const std::string key(500, 'k');
   const std::string said =
       verdict(R"({"properties":{"a":true},"required":[")" + key + R"("],"const":")" + key + R"("})", "{}");
   EXPECT_EQ(said, "must be \"" + std::string(79, 'k') + "…");
-  // Never within a code point.
+  // Never splits a code point.
   std::string accents;
   for (int i = 0; i < 100; ++i) accents += "\xc3\xa9";
   EXPECT_FALSE(
       validate("\"" + verdict(R"({"required":[")" + accents + R"("]})", "{}").substr(27)).has_value());
 }
 
-TEST(Schema, FindsSeveralViolations) {
+TEST(SchemaTest, ReturnsSeveralViolations) {
   const Schema schema = compiled(
       R"({"properties":{"a":{"type":"string"},"b":{"minimum":5,"multipleOf":2},"c":{"minLength":3,"pattern":"^x"}},
           "required":["d","e"],"allOf":[{"maxProperties":2}]})");
@@ -179,13 +178,13 @@ TEST(Schema, FindsSeveralViolations) {
   EXPECT_EQ(schema.validate(value)->message, messages.front());
 }
 
-TEST(Schema, JudgesEveryValueOfARepeatedKey) {
+TEST(SchemaTest, ValidatesEveryValueOfRepeatedKey) {
   const std::string_view schema = R"({"properties":{"a":{"type":"string"}}})";
   EXPECT_EQ(verdict(schema, R"({"a":1,"a":""})"), "/a: expected string, got number");
   EXPECT_EQ(verdict(schema, R"({"a":"","a":1})"), "/a: expected string, got number");
 }
 
-TEST(Schema, AssertsFormatsOnlyWhenAsked) {
+TEST(SchemaTest, AssertsFormatsOnlyWhenEnabled) {
   struct Case {
     std::string_view format, valid, invalid;
   };
@@ -213,7 +212,7 @@ TEST(Schema, AssertsFormatsOnlyWhenAsked) {
   }
 }
 
-TEST(Schema, RefusesWhatIsNoSchema) {
+TEST(SchemaTest, CompileRejectsInvalidSchemas) {
   const std::vector<std::pair<std::string_view, std::string_view>> cases = {
       {"{", "the schema is not JSON: text ends too early at byte 1"},
       {"[]", "expected a schema (object or boolean), got array"},
@@ -239,28 +238,28 @@ TEST(Schema, RefusesWhatIsNoSchema) {
       {R"({"patternProperties":{"(a)\\1":true}})",
        R"(/patternProperties/(a)\1: the pattern "(a)\\1" cannot be used: backreferences are not supported at byte 3)"},
       {R"({"$ref":5})", "/$ref: expected string, got number"},
-      {R"({"$ref":"#/$defs/a"})", R"(/$ref: refers to "#/$defs/a", but nothing stands there)"},
+      {R"({"$ref":"#/$defs/a"})", R"(/$ref: refers to "#/$defs/a", but there is no value there)"},
       {R"({"$ref":"#a"})", R"(/$ref: refers to "#a", but there is no such anchor)"},
       {R"({"$id":"http://x.example/a#b"})", "/$id: $id must not have a fragment"},
       {R"({"$defs":{"a":{"$anchor":"x"},"b":{"$anchor":"x"}}})",
        R"(/$defs/b/$anchor: the anchor "x" is used twice)"},
       {R"({"$defs":{"a":{"$id":"x"},"b":{"$id":"x"}}})", R"(/$defs/b/$id: the $id "x" is used twice)"},
   };
-  for (const auto& [schema, message] : cases) EXPECT_EQ(complaint_about(schema), message) << schema;
+  for (const auto& [schema, message] : cases) EXPECT_EQ(compile_error(schema), message) << schema;
 }
 
-TEST(Schema, NeverFetchesReferences) {
-  EXPECT_EQ(complaint_about(R"({"properties":{"a":{"$ref":"https://x.example/s.json#/a"}}})"),
+TEST(SchemaTest, NeverFetchesReferences) {
+  EXPECT_EQ(compile_error(R"({"properties":{"a":{"$ref":"https://x.example/s.json#/a"}}})"),
             "/properties/a/$ref: refers to \"https://x.example/s.json#/a\", which is not part of the schema; "
             "references are not fetched");
-  EXPECT_NE(complaint_about(R"({"$id":"http://x.example/a/b","$ref":"../c"})").find("\"http://x.example/c\""),
+  EXPECT_NE(compile_error(R"({"$id":"http://x.example/a/b","$ref":"../c"})").find("\"http://x.example/c\""),
             std::string::npos);
-  EXPECT_NE(complaint_about(R"({"$ref":"file:///etc/passwd"})").find("not fetched"), std::string::npos);
-  EXPECT_NE(complaint_about(R"({"$defs":{"unused":{"$dynamicRef":"other.json"}}})").find("not fetched"),
+  EXPECT_NE(compile_error(R"({"$ref":"file:///etc/passwd"})").find("not fetched"), std::string::npos);
+  EXPECT_NE(compile_error(R"({"$defs":{"unused":{"$dynamicRef":"other.json"}}})").find("not fetched"),
             std::string::npos);
 }
 
-TEST(Schema, SelectsTheDialectByItsName) {
+TEST(SchemaTest, SelectsDialectBySchemaKeyword) {
   for (const std::string_view uri :
        {"http://json-schema.org/draft-07/schema#", "http://json-schema.org/draft-07/schema",
         "https://json-schema.org/draft-07/schema#"}) {
@@ -270,46 +269,45 @@ TEST(Schema, SelectsTheDialectByItsName) {
   for (const std::string_view uri :
        {"http://json-schema.org/draft-04/schema#", "https://json-schema.org/draft/2019-09/schema",
         "http://x.example/mine"}) {
-    EXPECT_EQ(complaint_about(R"({"$schema":")" + std::string(uri) + R"("})"),
+    EXPECT_EQ(compile_error(R"({"$schema":")" + std::string(uri) + R"("})"),
               "/$schema: unsupported dialect \"" + std::string(uri) +
                   "\"; supported are https://json-schema.org/draft/2020-12/schema and "
                   "http://json-schema.org/draft-07/schema#");
   }
 }
 
-TEST(Schema, RefusesReferencesThatLeadNowhereForEver) {
+TEST(SchemaTest, CompileRejectsReferenceCycles) {
   const std::string endless =
-      "refers back to itself without going deeper into the value, so that no value could be judged";
-  EXPECT_EQ(complaint_about(R"({"$ref":"#"})"), endless);
-  EXPECT_EQ(complaint_about(R"({"allOf":[{"$ref":"#"}]})"), endless);
-  EXPECT_EQ(complaint_about(R"({"not":{"anyOf":[{"if":true,"then":{"$ref":"#"}}]}})"), endless);
-  EXPECT_EQ(complaint_about(R"({"dependentSchemas":{"a":{"$ref":"#"}}})"), endless);
+      "refers back to itself without going deeper into the value, so validation would never end";
+  EXPECT_EQ(compile_error(R"({"$ref":"#"})"), endless);
+  EXPECT_EQ(compile_error(R"({"allOf":[{"$ref":"#"}]})"), endless);
+  EXPECT_EQ(compile_error(R"({"not":{"anyOf":[{"if":true,"then":{"$ref":"#"}}]}})"), endless);
+  EXPECT_EQ(compile_error(R"({"dependentSchemas":{"a":{"$ref":"#"}}})"), endless);
   EXPECT_EQ(
-      complaint_about(
+      compile_error(
           R"({"items":{"$ref":"#/$defs/a"},"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}})"),
       "/$defs/a: " + endless);
-  EXPECT_EQ(complaint_about(R"({"items":{"$ref":"#"},"additionalProperties":{"$ref":"#"}})"), "none");
-  // Only known at run time.
+  EXPECT_EQ(compile_error(R"({"items":{"$ref":"#"},"additionalProperties":{"$ref":"#"}})"), "none");
+  // This cycle is known only at run time.
   const auto violation = compiled(R"({"$dynamicAnchor":"a","allOf":[{"$dynamicRef":"#a"}]})").validate("1");
   ASSERT_TRUE(violation);
   EXPECT_TRUE(violation->limit_reached);
   EXPECT_EQ(violation->message, "nested deeper than max_validation_depth (1024)");
 }
 
-TEST(Schema, BoundsTheSchema) {
-  EXPECT_EQ(complaint_about("{\"a\":1}", {.max_schema_bytes = 5}),
+TEST(SchemaTest, CompileEnforcesLimits) {
+  EXPECT_EQ(compile_error("{\"a\":1}", {.max_schema_bytes = 5}),
             "the schema is longer than max_schema_bytes (5)");
-  EXPECT_EQ(complaint_about(R"({"not":{"not":{"not":{}}}})", {.max_schema_depth = 3}),
+  EXPECT_EQ(compile_error(R"({"not":{"not":{"not":{}}}})", {.max_schema_depth = 3}),
             "the schema is nested deeper than max_schema_depth (3)");
-  EXPECT_EQ(complaint_about(R"({"not":{"not":{"not":{}}}})", {.max_subschemas = 3}),
+  EXPECT_EQ(compile_error(R"({"not":{"not":{"not":{}}}})", {.max_subschemas = 3}),
             "/not/not/not: more subschemas than max_subschemas (3)");
-  EXPECT_EQ(
-      complaint_about(R"({"pattern":"a{50}","items":{"pattern":"b{50}"}})", {.max_pattern_states = 150}),
-      "/items/pattern: the pattern \"b{50}\" cannot be used: the pattern needs more states than "
-      "max_pattern_states leaves");
+  EXPECT_EQ(compile_error(R"({"pattern":"a{50}","items":{"pattern":"b{50}"}})", {.max_pattern_states = 150}),
+            "/items/pattern: the pattern \"b{50}\" cannot be used: the pattern needs more states than "
+            "max_pattern_states leaves");
   std::string deep;
   for (int i = 0; i < 100'000; ++i) deep += R"({"not":)";
-  EXPECT_NE(complaint_about(deep + "{}" + std::string(100'000, '}')).find("max_schema_depth"),
+  EXPECT_NE(compile_error(deep + "{}" + std::string(100'000, '}')).find("max_schema_depth"),
             std::string::npos);
 }
 
@@ -322,7 +320,7 @@ std::string nested(std::string_view open, std::string_view inside, std::string_v
   return text;
 }
 
-TEST(Schema, BoundsTheDepthOfValues) {
+TEST(SchemaTest, ValidationStopsAtMaxDepth) {
   const Schema tree = compiled(R"({"anyOf":[{"type":"integer"},{"items":{"$ref":"#"},"uniqueItems":true}]})");
   EXPECT_FALSE(tree.validate(nested("[", "1", "]", 300)));
   const auto deep = tree.validate(nested("[", "1", "]", 1000));
@@ -338,8 +336,8 @@ TEST(Schema, BoundsTheDepthOfValues) {
   EXPECT_EQ(endless.validate("1")->message, "nested deeper than max_validation_depth (4096)");
 }
 
-// Each would take for ever, or nearly.
-TEST(Schema, BoundsTheWork) {
+// Without the limit, each of these would take almost for ever.
+TEST(SchemaTest, ValidationStopsAtMaxSteps) {
   std::string doubling = R"({"$id":"doubling","$ref":"#/$defs/x0","$defs":{)";
   for (int i = 0; i < 60; ++i) {
     const std::string next = "{\"$ref\":\"#/$defs/x" + std::to_string(i + 1) + "\"}";
@@ -348,7 +346,8 @@ TEST(Schema, BoundsTheWork) {
   doubling += R"("x60":{"minimum":0}}})";
   const std::string too_much = "validating takes more than max_validation_steps (1000000)";
   EXPECT_EQ(verdict(doubling, "1"), too_much);
-  EXPECT_EQ(verdict(R"({"not":)" + doubling + "}", "1"), too_much);  // not knowing is not the opposite of yes
+  EXPECT_EQ(verdict(R"({"not":)" + doubling + "}", "1"),
+            too_much);  // `not` of an unknown result is unknown, not valid
   EXPECT_EQ(verdict(R"({"if":)" + doubling + R"(,"else":true})", "1"), too_much);
   EXPECT_EQ(verdict(R"({"anyOf":[)" + doubling + R"(,{"minimum":0}]})", "1"), too_much);
 
@@ -368,7 +367,7 @@ TEST(Schema, BoundsTheWork) {
             "validating takes more than max_validation_steps (1000)");
 }
 
-TEST(Schema, ToleratesTextThatIsNotJson) {
+TEST(SchemaTest, InvalidJsonIsHandledSafely) {
   const Schema schema =
       compiled(R"({"properties":{"a":{"type":"string","pattern":"a"}},"uniqueItems":true})");
   for (const std::string_view text : {"", " ", "{", "[", "{\"a\"", "{\"a\":", "{\"a\":\"", "{\"a\":\"\\",
@@ -380,12 +379,12 @@ TEST(Schema, ToleratesTextThatIsNotJson) {
   }
 }
 
-TEST(Schema, AcceptsEverythingByDefault) {
+TEST(SchemaTest, DefaultSchemaAcceptsEverything) {
   EXPECT_FALSE(Schema().validate("1"));
   EXPECT_TRUE(Schema().violations("1", 5).empty());
 }
 
-TEST(Schema, ServesManyThreads) {
+TEST(SchemaTest, ValidatesOnManyThreads) {
   const Schema schema = compiled(
       R"({"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z]{1,8}$"},"next":{"$ref":"#"}},
           "required":["id"],"unevaluatedProperties":false})");

@@ -1,4 +1,4 @@
-// Splice editing: everything but the edited values survives byte for byte (R1.3, R1.6).
+// Tests of Splice: everything except the edited values is preserved byte for byte (R1.3, R1.6).
 #include "json/splice.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ std::string together(const std::vector<Bytes>& parts) {
   return out;
 }
 
-// The text after `edit(splice, view)`, checked for validity; parts and joined must agree.
+// Returns the text after `edit(splice, view)`. Expects that it is valid, and that parts() and joined() agree.
 template <class Edit>
 std::string edited(std::string_view text, Edit edit) {
   const Bytes bytes = Bytes::copy_of(text);
@@ -39,7 +39,7 @@ std::string without(std::string_view text, const std::vector<std::string_view>& 
   });
 }
 
-TEST(Splice, ReplacesAndKeepsEveryOtherByte) {
+TEST(SpliceTest, ReplacePreservesEveryOtherByte) {
   const auto out = edited(
       R"({ "id" : 1.0 ,"x":[9007199254740993, 1e400,-0,"\u0041"],"method":"a","z":100000000000000000000000000000})",
       [](Splice& splice, View view) {
@@ -50,7 +50,7 @@ TEST(Splice, ReplacesAndKeepsEveryOtherByte) {
       R"({ "id" : 4711 ,"x":[9007199254740993, 1e400,-0,"\u0041"],"method":"b","z":100000000000000000000000000000})");
 }
 
-TEST(Splice, SharesTheOriginalBytes) {
+TEST(SpliceTest, SharesOriginalBytes) {
   const Bytes text = Bytes::copy_of(R"({"id":1,"params":{"large":"text"}})");
   const Bytes id = Bytes::copy_of("\"gw-17\"");
   Splice splice(text);
@@ -62,7 +62,7 @@ TEST(Splice, SharesTheOriginalBytes) {
   EXPECT_EQ(parts[2].data() + parts[2].size(), text.data() + text.size());
 }
 
-TEST(Splice, OutlivesTheCallersText) {
+TEST(SpliceTest, OutlivesOriginalText) {
   std::vector<Bytes> parts;
   {
     const Bytes text = Bytes::copy_of(R"({"id":1,"method":"ping"})");
@@ -71,17 +71,17 @@ TEST(Splice, OutlivesTheCallersText) {
   EXPECT_EQ(together(parts), R"({"id":2,"method":"ping"})");
 }
 
-TEST(Splice, GivesBackUneditedTextUntouched) {
+TEST(SpliceTest, ReturnsUneditedTextUnchanged) {
   const Bytes text = Bytes::copy_of("[1]");
   EXPECT_EQ(Splice(text).parts().size(), 1u);
   EXPECT_EQ(Splice(text).joined().data(), text.data());
 }
 
-TEST(Splice, ReplacesTheWholeText) {
+TEST(SpliceTest, ReplacesWholeText) {
   EXPECT_EQ(edited("1", [](Splice& splice, View view) { splice.replace(view.text(), literal("[]")); }), "[]");
 }
 
-TEST(Splice, RemovesMembersWithTheirComma) {
+TEST(SpliceTest, RemovesMembersWithComma) {
   constexpr auto kText = R"({"a":1,"b":{"x":[]},"c":"3"})";
   EXPECT_EQ(without(kText, {"a"}), R"({"b":{"x":[]},"c":"3"})");
   EXPECT_EQ(without(kText, {"b"}), R"({"a":1,"c":"3"})");
@@ -89,7 +89,7 @@ TEST(Splice, RemovesMembersWithTheirComma) {
   EXPECT_EQ(without(R"({"a":1})", {"a"}), "{}");
 }
 
-TEST(Splice, RemovesMembersAmongWhiteSpace) {
+TEST(SpliceTest, RemovesMembersSurroundedByWhiteSpace) {
   constexpr auto kText = "{ \"a\" : 1 ,\n \"b\" : 2 , \"c\" : 3 }";
   EXPECT_EQ(without(kText, {"a"}), "{ \"b\" : 2 , \"c\" : 3 }");
   EXPECT_EQ(without(kText, {"b"}), "{ \"a\" : 1  , \"c\" : 3 }");
@@ -97,7 +97,7 @@ TEST(Splice, RemovesMembersAmongWhiteSpace) {
   EXPECT_EQ(without("{ \"a\" : 1 }", {"a"}), "{  }");
 }
 
-TEST(Splice, RemovesMembersWithStrangeKeys) {
+TEST(SpliceTest, RemovesMembersWithUnusualKeys) {
   EXPECT_EQ(without(R"({"x":0,"a\"b\\":1,"y":2})", {"a\"b\\"}), R"({"x":0,"y":2})");
   EXPECT_EQ(without(R"({"\\\"":1,"y":2})", {"\\\""}), R"({"y":2})");
   EXPECT_EQ(without(R"({"":1,"y":2})", {""}), R"({"y":2})");
@@ -105,7 +105,7 @@ TEST(Splice, RemovesMembersWithStrangeKeys) {
   EXPECT_EQ(without(R"({",\":":1,"y":"\\"})", {",\":"}), R"({"y":"\\"})");
 }
 
-TEST(Splice, RemovesAnySetOfMembers) {
+TEST(SpliceTest, RemovesAnySetOfMembers) {
   const std::string text = R"({"a":1, "b":2,"c":3 ,"d":4})";
   const std::vector<std::string_view> keys = {"a", "b", "c", "d"};
   for (unsigned set = 0; set < 16; ++set) {
@@ -131,7 +131,7 @@ TEST(Splice, RemovesAnySetOfMembers) {
   }
 }
 
-TEST(Splice, InsertsMembersAtTheEnd) {
+TEST(SpliceTest, InsertsMembersAtEnd) {
   const auto with = [](std::string_view text) {
     return edited(text, [](Splice& splice, View view) { splice.insert_member(view.text(), "k\n", "[1]"); });
   };
@@ -141,7 +141,7 @@ TEST(Splice, InsertsMembersAtTheEnd) {
   EXPECT_EQ(with("{\"a\":{} }"), "{\"a\":{},\"k\\n\":[1] }");
 }
 
-TEST(Splice, InsertsSeveralMembersInOrder) {
+TEST(SpliceTest, InsertsSeveralMembersInOrder) {
   const auto out = edited("{}", [](Splice& splice, View view) {
     splice.insert_member(view.text(), "a", "1")
         .insert_member(view.text(), "b", "2")
@@ -150,8 +150,8 @@ TEST(Splice, InsertsSeveralMembersInOrder) {
   EXPECT_EQ(out, R"({"a":1,"b":2,"c":3})");
 }
 
-// What the gateway does with one call: new id, another name, mapped _meta.
-TEST(Splice, MakesManyEditsInOneText) {
+// The edits of the gateway for one forwarded call: a new id, another name, a mapped _meta.
+TEST(SpliceTest, AppliesManyEdits) {
   const auto out = edited(
       R"({"jsonrpc":"2.0","id":1.0,"method":"tools/call","params":{"name":"fs__read","arguments":{"p":"\u002f"},"_meta":{"progressToken":7,"own":1}}})",
       [](Splice& splice, View view) {

@@ -1,4 +1,4 @@
-// The tape: an index of a text must say the same as the text.
+// Tests of Tape: the index must agree with the text.
 #include "json/tape.hpp"
 
 #include <gtest/gtest.h>
@@ -12,25 +12,25 @@
 namespace fairlead::json {
 namespace {
 
-// Everything the tape says about a value against what a View reads.
-void expect_same(const Tape& tape, Index at, View view) {
+// Compares the entry of a value, and the entries inside it, with a View of the same text.
+void expect_same(const Tape& tape, TapeIndex at, View view) {
   ASSERT_EQ(tape.text(at), view.text());
   ASSERT_EQ(tape.type(at), view.type());
   if (view.is(Type::string)) {
-    std::string room;
-    ASSERT_EQ(tape.string(at, room), view.as_string());
+    std::string buffer;
+    ASSERT_EQ(tape.string(at, buffer), view.as_string());
   }
   if (!view.is(Type::array) && !view.is(Type::object)) return;
-  ASSERT_EQ(tape.count(at), view.size());
-  Index child = at + 1;
+  ASSERT_EQ(tape.item_count(at), view.size());
+  TapeIndex child = at + 1;
   view.each_element([&](View element) {
     expect_same(tape, child, element);
     child = tape.next(child);
     return true;
   });
   view.each_member([&](std::string_view key, bool escaped, View value) {
-    EXPECT_EQ(tape.inside(child), key);
-    EXPECT_EQ(tape.special(child), escaped);
+    EXPECT_EQ(tape.unquoted(child), key);
+    EXPECT_EQ(tape.needs_decoding(child), escaped);
     expect_same(tape, child + 1, value);
     child = tape.next(child + 1);
     return true;
@@ -38,7 +38,7 @@ void expect_same(const Tape& tape, Index at, View view) {
   ASSERT_EQ(child, tape.next(at));
 }
 
-TEST(Tape, SaysTheSameAsTheText) {
+TEST(TapeTest, AgreesWithView) {
   for (const std::string_view text : cases::kAccepted) {
     Tape tape;
     ASSERT_EQ(tape.read(text, {}), Tape::Problem::none) << text;
@@ -54,12 +54,12 @@ TEST(Tape, SaysTheSameAsTheText) {
   expect_same(tape, 0, View(large));
 }
 
-TEST(Tape, PointsAtValuesAndKeys) {
+TEST(TapeTest, ReturnsPointersToValuesAndKeys) {
   Tape tape;
   ASSERT_EQ(tape.read(R"({"a":[1,{"b/c~":[2]}],"\u0064":3})", {}), Tape::Problem::none);
   std::vector<std::string> pointers;
   std::string keys;
-  for (Index at = 0; at < tape.size(); ++at) {
+  for (TapeIndex at = 0; at < tape.size(); ++at) {
     pointers.push_back(tape.pointer(at));
     keys += tape.is_key(at) ? 'k' : '.';
   }
@@ -68,31 +68,32 @@ TEST(Tape, PointsAtValuesAndKeys) {
   EXPECT_EQ(keys, ".k...k..k.");
 }
 
-TEST(Tape, FindsTheLastMemberOfAName) {
+TEST(TapeTest, FindsLastMemberOfRepeatedKey) {
   Tape tape;
   ASSERT_EQ(tape.read(R"({"a":1,"b":2,"\u0061":3})", {}), Tape::Problem::none);
   EXPECT_EQ(tape.text(tape.member(0, "a")), "3");
   EXPECT_EQ(tape.text(tape.member(0, "b")), "2");
-  EXPECT_EQ(tape.member(0, "c"), kNowhere);
+  EXPECT_EQ(tape.member(0, "c"), kNoIndex);
 }
 
-TEST(Tape, StopsAtItsBounds) {
+TEST(TapeTest, FailsWhenBoundsAreExceeded) {
   Tape tape;
   EXPECT_EQ(tape.read("[[[]]]", {.max_depth = 3}), Tape::Problem::none);
   EXPECT_EQ(tape.read("[[[]]]", {.max_depth = 2}), Tape::Problem::too_deep);
   EXPECT_EQ(tape.read("[1,2,3]", {.max_values = 4}), Tape::Problem::none);
-  EXPECT_EQ(tape.read("[1,2,3]", {.max_values = 3}), Tape::Problem::too_many);
+  EXPECT_EQ(tape.read("[1,2,3]", {.max_values = 3}), Tape::Problem::too_many_values);
 }
 
-// Not a validator, but never further than the text, and never silent about its structure.
-TEST(Tape, NoticesBrokenStructure) {
+// read() is not a validator, but it never reads beyond the text and rejects every invalid structure.
+TEST(TapeTest, RejectsInvalidStructure) {
   const std::string_view text = R"({"a":["\u0041\n",-1.5e3,true],"b":{"c":null}})";
   for (std::size_t size = 0; size < text.size(); ++size) {
-    const std::string cut(text.substr(0, size));  // of its own, so that a sanitizer sees a read past it
+    const std::string cut(
+        text.substr(0, size));  // a copy of this size, so that a sanitizer detects a read past its end
     Tape tape;
     EXPECT_EQ(tape.read(cut, {}), Tape::Problem::not_json) << cut;
   }
-  for (std::size_t size = 0; size < 200; ++size) {  // the end in every place of a window of 64 bytes
+  for (std::size_t size = 0; size < 200; ++size) {  // the end is at every position of a window of 64 bytes
     Tape tape;
     EXPECT_EQ(tape.read(std::string(size, ' ') + "\"", {}), Tape::Problem::not_json) << size;
     EXPECT_EQ(tape.read("\"" + std::string(size, 'x'), {}), Tape::Problem::not_json) << size;

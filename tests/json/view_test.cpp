@@ -1,4 +1,4 @@
-// Views into valid JSON (R1.6: nothing is built until somebody asks for it).
+// Tests of View and Raw (R1.6: nothing is decoded before it is requested).
 #include "fairlead/json/view.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ std::optional<std::int64_t> integer(std::string_view text) {
   return View(text).as_int();
 }
 
-TEST(View, FindsMembersByName) {
+TEST(ViewTest, FindsMembersByName) {
   const View view(R"( {"a":1,"b":{"c":[10,"x",null]},"":true} )");
   EXPECT_EQ(view["a"].text(), "1");
   EXPECT_EQ(view["b"]["c"][1].as_string(), "x");
@@ -31,12 +31,12 @@ TEST(View, FindsMembersByName) {
   EXPECT_EQ(view["a"].size(), 0u);
 }
 
-TEST(View, TakesTheLastOfRepeatedKeys) {
+TEST(ViewTest, ReturnsLastValueOfRepeatedKey) {
   EXPECT_EQ(View(R"({"a":1,"b":2,"a":3})")["a"].as_int(), 3);
   EXPECT_EQ(View(R"({"a":1,"\u0061":{"x":5}})")["a"]["x"].as_int(), 5);
 }
 
-TEST(View, UnderstandsEscapedKeys) {
+TEST(ViewTest, FindsEscapedKeys) {
   EXPECT_EQ(View(R"({"meth\u006fd":"ping"})")["method"].as_string(), "ping");
   EXPECT_TRUE(key_equals(R"(meth\u006fd)", true, "method"));
   EXPECT_FALSE(key_equals(R"(meth\u006fd)", true, R"(meth\u006fd)"));
@@ -44,7 +44,7 @@ TEST(View, UnderstandsEscapedKeys) {
   EXPECT_FALSE(key_equals("methods", false, "method"));
 }
 
-TEST(View, IsAbsentWithoutText) {
+TEST(ViewTest, IsAbsentWithoutText) {
   const View view;
   EXPECT_TRUE(view.absent());
   EXPECT_TRUE(View("").absent());
@@ -59,7 +59,7 @@ TEST(View, IsAbsentWithoutText) {
   EXPECT_EQ(view.as_string(), std::nullopt);
 }
 
-TEST(View, GivesNothingForOtherTypes) {
+TEST(ViewTest, ReturnsNulloptForOtherTypes) {
   EXPECT_EQ(View("\"true\"").as_bool(), std::nullopt);
   EXPECT_EQ(View("\"1\"").as_int(), std::nullopt);
   EXPECT_EQ(View("true").as_double(), std::nullopt);
@@ -67,7 +67,7 @@ TEST(View, GivesNothingForOtherTypes) {
   EXPECT_EQ(View("null").as_bool(), std::nullopt);
 }
 
-TEST(View, ReadsEverySpellingOfAnInteger) {
+TEST(ViewTest, ReadsEverySpellingOfInteger) {
   for (const auto text :
        {"3", "3.0", "3e0", "30e-1", "0.3e1", "3.000E+0", "300e-2", "0.00003e5", "3.0000000000000000000000"}) {
     EXPECT_EQ(integer(text), 3) << text;
@@ -83,7 +83,7 @@ TEST(View, ReadsEverySpellingOfAnInteger) {
   EXPECT_EQ(integer("-9.223372036854775808E18"), std::numeric_limits<std::int64_t>::min());
 }
 
-TEST(View, RefusesWhatIsNoInt64) {
+TEST(ViewTest, RejectsNumbersThatAreNotInt64) {
   for (const auto text :
        {"3.5", "1e-1", "35e-1", "9223372036854775808", "-9223372036854775809", "1e19", "1e400", "1e-400",
         "100000000000000000000000000000", "1e99999999999999999999", "1e-99999999999999999999",
@@ -92,7 +92,7 @@ TEST(View, RefusesWhatIsNoInt64) {
   }
 }
 
-TEST(View, ReadsDoubles) {
+TEST(ViewTest, ReadsDoubles) {
   EXPECT_EQ(View("1.25").as_double(), 1.25);
   EXPECT_EQ(View("-0").as_double(), 0.0);
   EXPECT_TRUE(std::signbit(*View("-0").as_double()));
@@ -107,7 +107,7 @@ TEST(View, ReadsDoubles) {
   EXPECT_EQ(View("9007199254740993").as_double(), 9007199254740992.0);
 }
 
-TEST(View, DecodesEscapes) {
+TEST(ViewTest, DecodesEscapes) {
   EXPECT_EQ(unescape(R"(a\"\\\/\b\f\n\r\tz)"), "a\"\\/\b\f\n\r\tz");
   EXPECT_EQ(unescape(R"(\u0041\u00e9\u20AC)"), "A\xc3\xa9\xe2\x82\xac");
   EXPECT_EQ(unescape(R"(\uD834\uDD1E!)"), "\xf0\x9d\x84\x9e!");
@@ -116,7 +116,7 @@ TEST(View, DecodesEscapes) {
   EXPECT_EQ(unescape(""), "");
 }
 
-TEST(View, ReplacesLoneSurrogates) {
+TEST(ViewTest, ReplacesLoneSurrogates) {
   constexpr auto kReplaced = "\xef\xbf\xbd";
   EXPECT_EQ(unescape(R"(\ud800)"), kReplaced);
   EXPECT_EQ(unescape(R"(\udc00x)"), std::string(kReplaced) + "x");
@@ -126,7 +126,7 @@ TEST(View, ReplacesLoneSurrogates) {
   EXPECT_EQ(unescape(R"(\ud800abcdef)"), std::string(kReplaced) + "abcdef");
 }
 
-TEST(View, StopsWalkingWhenTold) {
+TEST(ViewTest, StopsIteratingWhenVisitorReturnsFalse) {
   std::vector<std::string> keys;
   View(R"({"a":1,"b":2,"c":3})").each_member([&](std::string_view key, bool, View) {
     keys.emplace_back(key);
@@ -141,13 +141,13 @@ TEST(View, StopsWalkingWhenTold) {
   EXPECT_EQ(sum, 3);
 }
 
-TEST(View, LooksIntoTextOfAnyDepth) {
+TEST(ViewTest, ReadsTextOfAnyDepth) {
   const std::string deep = "{\"a\":" + std::string(5000, '[') + std::string(5000, ']') + ",\"b\":7}";
   EXPECT_EQ(View(deep)["b"].as_int(), 7);
 }
 
-// R1.3, R1.6: no number is ever read to be written again.
-TEST(Raw, KeepsNumbersAsTheyAreSpelled) {
+// R1.3, R1.6: numbers are never parsed and written again.
+TEST(RawTest, PreservesSpellingOfNumbers) {
   for (const auto text :
        {"9007199254740993", "100000000000000000000000000000", "1e400", "-0", "1.0", "1E+2"}) {
     EXPECT_EQ(Raw::parse(text)->text(), text);
@@ -155,7 +155,7 @@ TEST(Raw, KeepsNumbersAsTheyAreSpelled) {
   }
 }
 
-TEST(Raw, CopiesTheValueWithoutWhiteSpaceAroundIt) {
+TEST(RawTest, CopiesValueWithoutSurroundingWhiteSpace) {
   const auto raw = Raw::parse(" {\"a\" : 1}\n");
   EXPECT_EQ(raw->text(), "{\"a\" : 1}");
   EXPECT_FALSE(raw->absent());
@@ -163,12 +163,12 @@ TEST(Raw, CopiesTheValueWithoutWhiteSpaceAroundIt) {
   EXPECT_EQ(Raw::null().text(), "null");
 }
 
-TEST(Raw, KnowsWhetherItIsOneLine) {
-  EXPECT_TRUE(Raw::parse("{\"a\": \"\\n\"}")->one_line());
-  EXPECT_FALSE(Raw::parse("{\n}")->one_line());
+TEST(RawTest, ReportsWhetherTextIsOneLine) {
+  EXPECT_TRUE(Raw::parse("{\"a\": \"\\n\"}")->is_one_line());
+  EXPECT_FALSE(Raw::parse("{\n}")->is_one_line());
 }
 
-TEST(Raw, RefusesWhatIsNoJson) {
+TEST(RawTest, ParseRejectsInvalidJson) {
   for (const auto text : cases::kRejected) {
     const auto raw = Raw::parse(text);
     ASSERT_FALSE(raw.has_value()) << text;
@@ -178,7 +178,7 @@ TEST(Raw, RefusesWhatIsNoJson) {
   EXPECT_FALSE(Raw::parse("[[]]", 1).has_value());
 }
 
-TEST(View, StringOverTheLimitIsNotDecoded) {
+TEST(ViewTest, AsStringReturnsNulloptOverLimit) {
   const std::string escaped = R"("\u0041\u0041\u0041")";
   EXPECT_EQ(View(escaped).as_string(3), "AAA");
   EXPECT_EQ(View(escaped).as_string(2), std::nullopt);

@@ -1,4 +1,5 @@
-// Walking validated text finds what a Scanner finds, wherever strings, escapes and brackets lie.
+// Tests of walk.hpp, MemberIndex and Members: they find the same members and elements as a Scanner, wherever
+// strings, escapes and brackets are.
 #include "json/walk.hpp"
 
 #include <gtest/gtest.h>
@@ -53,7 +54,7 @@ void expect_same(const std::string& text) {
   EXPECT_EQ(walked(View(text)), scanned(View(text))) << text;
 }
 
-// Random values, rich in what could be mistaken for structure.
+// Generates random values with many brackets, commas and escapes inside strings.
 class Generator {
  public:
   std::string value(int depth) {
@@ -91,12 +92,12 @@ class Generator {
   std::mt19937 random_{7};
 };
 
-TEST(Walk, FindsWhatAScannerFinds) {
+TEST(WalkTest, AgreesWithScanner) {
   Generator generator;
   for (int i = 0; i < 20'000; ++i) expect_same(generator.value(5));
 }
 
-TEST(Walk, RunsOfBackslashesMayCrossWindows) {
+TEST(WalkTest, HandlesRunsOfBackslashesAcrossWindows) {
   for (std::size_t before = 0; before < 140; ++before) {
     for (std::size_t run = 0; run < 8; run += 2) {
       const std::string text = std::string(before, 'a') + std::string(run, '\\');
@@ -106,12 +107,12 @@ TEST(Walk, RunsOfBackslashesMayCrossWindows) {
   }
 }
 
-TEST(Walk, NestingMayEndAtAnyPlaceOfAWindow) {
+TEST(WalkTest, FindsEndOfNestingAtEveryPositionInWindow) {
   for (std::size_t depth = 1; depth < 200; ++depth)
     expect_same("[" + std::string(depth, '[') + std::string(depth, ']') + ",2]");
 }
 
-TEST(Walk, ManyShallowValuesDoNotEndTheirContainer) {
+TEST(WalkTest, ManyShallowValuesDoNotEndContainer) {
   for (std::size_t before = 0; before < 70; ++before) {
     for (const char* value : {"[]", "[[]]", "{}", R"([{"]":"["}])", "[1,[2,[3]]]"}) {
       std::string text = "[" + std::string(before, ' ') + "[";
@@ -121,7 +122,7 @@ TEST(Walk, ManyShallowValuesDoNotEndTheirContainer) {
   }
 }
 
-// The members of an index as a Scanner finds them.
+// Returns the members of the object `text` in the form of scanned(), found by its index.
 Parts indexed(const MemberIndex& index, std::string_view text) {
   Parts parts;
   index.each(text, [&](std::string_view key, bool escaped, std::string_view value) {
@@ -131,7 +132,7 @@ Parts indexed(const MemberIndex& index, std::string_view text) {
   return parts;
 }
 
-TEST(MemberIndex, HasWhatAScannerFindsHoweverManyMembersThereAre) {
+TEST(MemberIndexTest, AgreesWithScannerForAnyNumberOfMembers) {
   for (const std::size_t count : {0u, 1u, 8u, 9u, 10u, 1023u, 1024u, 1025u, 3000u}) {
     std::string text = "{";
     for (std::size_t i = 0; i < count; ++i)
@@ -142,34 +143,34 @@ TEST(MemberIndex, HasWhatAScannerFindsHoweverManyMembersThereAre) {
     Scanner scanner(text);
     std::string_view object;
     ASSERT_EQ(scanner.peek(), Type::object);
-    ASSERT_TRUE(MemberIndex::Indexing(by_scan, text).scan(scanner, object));
-    EXPECT_EQ(by_scan.count(), count);
+    ASSERT_TRUE(MemberIndex::Builder(by_scan, text).scan(scanner, object));
+    EXPECT_EQ(by_scan.member_count(), count);
     EXPECT_EQ(indexed(by_scan, text), scanned(View(text)));
     const MemberIndex by_walk = MemberIndex::of(View(text));
-    EXPECT_EQ(by_walk.count(), std::min(count, MemberIndex::kMaxMembers + 1));
+    EXPECT_EQ(by_walk.member_count(), std::min(count, MemberIndex::kMaxMembers + 1));
     EXPECT_EQ(indexed(by_walk, text), scanned(View(text)));
     const std::string last = "k" + std::to_string(count - 1);
     if (count > 0 && (count - 1) % 3 != 0) {
       EXPECT_EQ(by_scan.find(text, last).text(), "[" + std::to_string(count - 1) + "]");
     }
   }
-  EXPECT_EQ(MemberIndex::of(View("[1]")).count(), 0u);
+  EXPECT_EQ(MemberIndex::of(View("[1]")).member_count(), 0u);
 }
 
-TEST(MemberIndex, LastValueOfARepeatedKeyCounts) {
+TEST(MemberIndexTest, ReturnsLastValueOfRepeatedKey) {
   const std::string text = R"({"a":1,"b":2,"\u0061":3})";
   EXPECT_EQ(MemberIndex::of(View(text)).find(text, "a").text(), "3");
   EXPECT_TRUE(MemberIndex::of(View(text)).find(text, "c").absent());
 }
 
-TEST(Members, CountsUpToALimit) {
-  EXPECT_FALSE(has_more_members(View(R"({"a":1,"b":[2,3]})"), 2));
-  EXPECT_TRUE(has_more_members(View(R"({"a":1,"b":[2,3]})"), 1));
-  EXPECT_FALSE(has_more_members(View("[1,2,3]"), 0));
-  EXPECT_FALSE(has_more_members(View(), 0));
+TEST(MembersTest, ReportsMoreMembersThanMaximum) {
+  EXPECT_FALSE(has_more_members_than(View(R"({"a":1,"b":[2,3]})"), 2));
+  EXPECT_TRUE(has_more_members_than(View(R"({"a":1,"b":[2,3]})"), 1));
+  EXPECT_FALSE(has_more_members_than(View("[1,2,3]"), 0));
+  EXPECT_FALSE(has_more_members_than(View(), 0));
 }
 
-TEST(Members, FindsSeveralAtOnce) {
+TEST(MembersTest, FindsSeveralMembersInOnePass) {
   const std::string text = R"({"a":1,"\u0062":[2],"a":3,"d":"x"})";
   const Members members{View(text), {"a", "b", "c"}};
   EXPECT_EQ(members["a"].text(), "3");

@@ -1,4 +1,4 @@
-// The writer: what it writes is valid, and reads back the same.
+// Tests of Writer: its output is valid JSON and round-trips.
 #include "fairlead/json/writer.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ std::string number(double value) {
   return Writer().number(value).text();
 }
 
-TEST(Writer, PutsCommasAndColons) {
+TEST(WriterTest, InsertsCommasAndColons) {
   Writer w;
   w.begin_object().key("name").string("x").key("n").integer(3).key("list").begin_array();
   w.boolean(true).null().begin_object().end_object().begin_array().end_array().integer(-1).end_array();
@@ -31,23 +31,23 @@ TEST(Writer, PutsCommasAndColons) {
   EXPECT_EQ(validate(raw.text()), std::nullopt);
 }
 
-TEST(Writer, WritesOneScalar) {
+TEST(WriterTest, WritesSingleScalar) {
   EXPECT_EQ(Writer().string("a").text(), "\"a\"");
   EXPECT_EQ(std::move(Writer().null()).finish().text(), "null");
 }
 
-// R1.2: absent is for the caller to leave out; null is written as null.
-TEST(Writer, EscapesKeys) {
+// R1.2: a member whose value is null is written. (A caller omits a member by not writing its key.)
+TEST(WriterTest, EscapesKeys) {
   EXPECT_EQ(Writer().begin_object().key("a\"b").null().end_object().text(), R"({"a\"b":null})");
 }
 
-TEST(Writer, WritesIntegersInFull) {
+TEST(WriterTest, WritesIntegersInFull) {
   EXPECT_EQ(Writer().integer(std::numeric_limits<std::int64_t>::min()).text(), "-9223372036854775808");
   EXPECT_EQ(Writer().unsigned_integer(std::numeric_limits<std::uint64_t>::max()).text(),
             "18446744073709551615");
 }
 
-TEST(Writer, WritesTheShortestDouble) {
+TEST(WriterTest, WritesShortestRoundTripDouble) {
   EXPECT_EQ(number(0.1), "0.1");
   EXPECT_EQ(number(3), "3");
   EXPECT_EQ(number(-0.0), "-0");
@@ -57,20 +57,20 @@ TEST(Writer, WritesTheShortestDouble) {
   }
 }
 
-TEST(Writer, WritesNullForWhatJsonCannotSay) {
+TEST(WriterTest, WritesNullForNanAndInfinity) {
   EXPECT_EQ(number(std::nan("")), "null");
   EXPECT_EQ(number(std::numeric_limits<double>::infinity()), "null");
   EXPECT_EQ(number(-std::numeric_limits<double>::infinity()), "null");
 }
 
-TEST(Writer, EscapesWhatMustBeEscaped) {
+TEST(WriterTest, EscapesQuotesBackslashesAndControlCharacters) {
   EXPECT_EQ(written("\"\\\b\f\n\r\t/"), R"("\"\\\b\f\n\r\t/")");
   EXPECT_EQ(written(std::string_view("\0\x01\x1f\x7f", 4)), "\"\\u0000\\u0001\\u001f\x7f\"");
   EXPECT_EQ(written("gr\xc3\xbc\xc3\x9f \xe7\xbe\x8a \xf0\x9f\x90\x91"),
             "\"gr\xc3\xbc\xc3\x9f \xe7\xbe\x8a \xf0\x9f\x90\x91\"");
 }
 
-TEST(Writer, ReplacesBytesThatAreNotUtf8) {
+TEST(WriterTest, ReplacesInvalidUtf8) {
   EXPECT_EQ(written("a\xff"
                     "b"),
             "\"a\xef\xbf\xbd"
@@ -81,7 +81,7 @@ TEST(Writer, ReplacesBytesThatAreNotUtf8) {
   }
 }
 
-TEST(Writer, ReadsBackEveryByteAtEveryAlignment) {
+TEST(WriterTest, EveryByteRoundTripsAtEveryAlignment) {
   for (std::size_t before = 0; before < 70; ++before) {
     for (int byte = 0; byte < 128; ++byte) {
       const std::string value =
@@ -92,17 +92,17 @@ TEST(Writer, ReadsBackEveryByteAtEveryAlignment) {
   EXPECT_EQ(string("\xe7\xbe\x8a").text(), "\"\xe7\xbe\x8a\"");
 }
 
-// R2.1: line framing need not look through what cannot contain a line break.
-TEST(Writer, KnowsWhetherItWroteOneLine) {
+// R2.1: line framing does not search text that cannot contain a line break.
+TEST(WriterTest, ReportsWhetherTextIsOneLine) {
   Writer plain;
   plain.begin_array().string("\n").boolean(true).raw(*Raw::parse("{}")).end_array();
-  EXPECT_TRUE(std::move(plain).finish().one_line());
+  EXPECT_TRUE(std::move(plain).finish().is_one_line());
   Writer unknown;
   unknown.begin_array().raw("{\n}").end_array();
-  EXPECT_FALSE(std::move(unknown).finish().one_line());
+  EXPECT_FALSE(std::move(unknown).finish().is_one_line());
   Writer broken;
   broken.raw(*Raw::parse("[\n]"));
-  EXPECT_FALSE(std::move(broken).finish().one_line());
+  EXPECT_FALSE(std::move(broken).finish().is_one_line());
 }
 
 #ifndef NDEBUG

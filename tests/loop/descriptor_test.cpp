@@ -25,7 +25,7 @@ struct Pipe {
   }
 };
 
-TEST(Descriptor, SaysWhenItCanBeRead) {
+TEST(DescriptorTest, CallsBackWhenReadable) {
   Loop loop;
   Pipe pipe;
   Result<Descriptor> in = Descriptor::adopt(loop, std::move(pipe.read));
@@ -40,7 +40,7 @@ TEST(Descriptor, SaysWhenItCanBeRead) {
   EXPECT_TRUE(readable);
 }
 
-TEST(Descriptor, EndOfStreamCountsAsReadable) {
+TEST(DescriptorTest, EndOfFileCountsAsReadable) {
   Loop loop;
   Pipe pipe;
   Result<Descriptor> in = Descriptor::adopt(loop, std::move(pipe.read));
@@ -50,7 +50,7 @@ TEST(Descriptor, EndOfStreamCountsAsReadable) {
   loop.run();
 }
 
-TEST(Descriptor, ClosedOneNeverCallsBack) {
+TEST(DescriptorTest, NoCallbackRunsAfterClose) {
   Loop loop;
   Pipe pipe;
   Result<Descriptor> in = Descriptor::adopt(loop, std::move(pipe.read));
@@ -59,15 +59,14 @@ TEST(Descriptor, ClosedOneNeverCallsBack) {
   in->when_readable([&] { called = true; });
   ASSERT_EQ(::write(pipe.write.get(), "x", 1), 1);
   in->close();
-  EXPECT_FALSE(in->open());
+  EXPECT_FALSE(in->is_open());
   loop.post([&] { loop.post([&] { loop.stop(); }); });
   loop.run();
   EXPECT_FALSE(called);
 }
 
-// Asio keeps every wait until the descriptor becomes ready; one that is replaced must not leave a wait
-// behind.
-TEST(Descriptor, ReplacedCallbackAddsNoWait) {
+// Asio keeps every wait until the descriptor becomes ready, so replacing a callback must not add a wait.
+TEST(DescriptorTest, ReplacingCallbackAddsNoWait) {
   Loop loop;
   Pipe pipe;
   Result<Descriptor> in = Descriptor::adopt(loop, std::move(pipe.read));
@@ -77,13 +76,13 @@ TEST(Descriptor, ReplacedCallbackAddsNoWait) {
   for (int i = 0; i < 1000; ++i) in->when_readable([&] { ++replaced; });
   in->when_readable([&] { ++called; });
   ASSERT_EQ(::write(pipe.write.get(), "x", 1), 1);
-  EXPECT_EQ(loop.context().poll(), 1U);  // callbacks that Asio ran
+  EXPECT_EQ(loop.asio_context().poll(), 1U);  // callbacks that Asio ran
   EXPECT_EQ(replaced, 0);
   EXPECT_EQ(called, 1);
   EXPECT_FALSE(in->waiting_to_read());
 }
 
-TEST(Descriptor, CallbackThatWaitsAgainIsCalledForEachByte) {
+TEST(DescriptorTest, CallbackThatWaitsAgainRunsForEachByte) {
   Loop loop;
   Pipe pipe;
   Result<Descriptor> in = Descriptor::adopt(loop, std::move(pipe.read));
@@ -96,7 +95,7 @@ TEST(Descriptor, CallbackThatWaitsAgainIsCalledForEachByte) {
       if (++calls == 100) return loop.stop();
       ASSERT_EQ(::write(pipe.write.get(), "x", 1), 1);
       wait();
-      wait();  // replaces the first
+      wait();  // replaces the first callback
     });
   };
   wait();
@@ -105,7 +104,7 @@ TEST(Descriptor, CallbackThatWaitsAgainIsCalledForEachByte) {
   EXPECT_EQ(calls, 100);
 }
 
-TEST(Descriptor, RegularFileCallsBackOnceForReplacedCallbacks) {
+TEST(DescriptorTest, RegularFileCallsBackOnceWhenCallbackIsReplaced) {
   Loop loop;
   const test::TempDir dir;
   const std::string path = dir / "file";
@@ -114,11 +113,11 @@ TEST(Descriptor, RegularFileCallsBackOnceForReplacedCallbacks) {
   ASSERT_TRUE(file);
   int called = 0;
   for (int i = 0; i < 100; ++i) file->when_readable([&] { ++called; });
-  EXPECT_EQ(loop.context().poll(), 1U);
+  EXPECT_EQ(loop.asio_context().poll(), 1U);
   EXPECT_EQ(called, 1);
 }
 
-TEST(Descriptor, RegularFileIsAlwaysReady) {
+TEST(DescriptorTest, RegularFileIsAlwaysReady) {
   Loop loop;
   const test::TempDir dir;
   const std::string path = dir / "file";
@@ -129,14 +128,14 @@ TEST(Descriptor, RegularFileIsAlwaysReady) {
   loop.run();
 }
 
-TEST(Descriptor, BadDescriptorIsAnError) {
+TEST(DescriptorTest, AdoptFailsForInvalidDescriptor) {
   Loop loop;
   const Result<Descriptor> none = Descriptor::adopt(loop, UniqueFd());
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().kind(), ErrorKind::io);
 }
 
-TEST(Signals, ArriveAsCallbacksOnTheLoop) {
+TEST(SignalsTest, SignalRunsCallbackOnLoop) {
   Loop loop;
   int got = 0;
   Result<Signals> signals = Signals::watch(loop, {SIGUSR1}, [&](int signal) {
@@ -149,14 +148,14 @@ TEST(Signals, ArriveAsCallbacksOnTheLoop) {
   EXPECT_EQ(got, SIGUSR1);
 }
 
-TEST(Signals, OneStillPendingAtTheEndDoesNotEndTheProcess) {
+TEST(SignalsTest, DestructionConsumesPendingSignal) {
   Loop loop;
   {
     Result<Signals> signals = Signals::watch(loop, {SIGUSR1}, [](int) {});
     ASSERT_TRUE(signals);
     ::kill(::getpid(), SIGUSR1);
   }
-  SUCCEED();  // SIGUSR1 would have killed us
+  SUCCEED();  // otherwise SIGUSR1 would have terminated the process
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// FairQueue: clients have their turns one after the other, and the loop's other callbacks run in between.
+// FairQueue: clients are served round-robin, and the loop's other callbacks run in between.
 #include "fairlead/loop/fair_queue.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 class FairQueueTest : public ::testing::Test {
  public:
   Loop loop;
-  FairQueue& queue = loop.fair();
+  FairQueue& queue = loop.fair_queue();
   std::vector<std::string> ran;
   int many = 0;  // clients
   int quiet = 0;
@@ -30,7 +30,7 @@ class FairQueueTest : public ::testing::Test {
   std::size_t expected = 0;
 };
 
-TEST_F(FairQueueTest, ClientWithOneCallbackWaitsForOneOfEachOther) {
+TEST_F(FairQueueTest, ClientWithOneCallbackWaitsForOneCallbackOfEachOtherClient) {
   for (const char* name : {"m1", "m2", "m3", "m4"}) post(many, name);
   post(other, "o1");
   post(other, "o2");
@@ -40,7 +40,7 @@ TEST_F(FairQueueTest, ClientWithOneCallbackWaitsForOneOfEachOther) {
   EXPECT_EQ(ran, (std::vector<std::string>{"m1", "o1", "q1", "m2", "o2", "m3", "m4"}));
 }
 
-TEST_F(FairQueueTest, ClientThatComesLaterWaitsForOneOfEachOther) {
+TEST_F(FairQueueTest, LaterClientWaitsForOneCallbackOfEachOtherClient) {
   for (const char* name : {"m1", "m2", "m3"}) post(many, name);
   queue.post(&other, [this] { post(quiet, "q1"); });
   expected = 4;
@@ -48,7 +48,7 @@ TEST_F(FairQueueTest, ClientThatComesLaterWaitsForOneOfEachOther) {
   EXPECT_EQ(ran, (std::vector<std::string>{"m1", "m2", "q1", "m3"}));
 }
 
-TEST_F(FairQueueTest, OtherCallbacksOfTheLoopRunBetweenTwo) {
+TEST_F(FairQueueTest, OtherCallbacksOfLoopRunInBetween) {
   for (const char* name : {"m1", "m2", "m3"}) {
     queue.post(&many, [this, name] {
       ran.push_back(name);
@@ -60,7 +60,7 @@ TEST_F(FairQueueTest, OtherCallbacksOfTheLoopRunBetweenTwo) {
   EXPECT_EQ(ran, (std::vector<std::string>{"m1", "m2", "loop", "m3", "loop", "loop"}));
 }
 
-TEST_F(FairQueueTest, CallbackThatThrowsDoesNotEndTheQueue) {
+TEST_F(FairQueueTest, ThrowingCallbackDoesNotStopTheQueue) {
   queue.post(&many, [] { throw std::bad_alloc(); });
   post(many, "m2");
   expected = 1;
@@ -68,11 +68,11 @@ TEST_F(FairQueueTest, CallbackThatThrowsDoesNotEndTheQueue) {
   EXPECT_EQ(ran, (std::vector<std::string>{"m2"}));
 }
 
-TEST_F(FairQueueTest, CallbacksThatNeverRanAreDestroyedWithTheLoop) {
+TEST_F(FairQueueTest, QueuedCallbacksAreDestroyedWithTheLoop) {
   const auto kept = std::make_shared<int>(1);
   {
     Loop ended;
-    ended.fair().post(this, [kept] {});
+    ended.fair_queue().post(this, [kept] {});
     EXPECT_EQ(kept.use_count(), 2);
   }
   EXPECT_EQ(kept.use_count(), 1);

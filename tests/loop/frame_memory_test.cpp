@@ -1,4 +1,4 @@
-// Memory of coroutine frames: kept by the thread that released it, within a bound.
+// The allocator for coroutine frames: released frames are cached per thread, up to a limit.
 #include "fairlead/loop/frame_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -17,35 +17,35 @@ namespace fairlead {
 namespace {
 
 using detail::allocate_frame;
-using detail::kept_frame_bytes;
-using detail::kMaxKeptFrameBytes;
+using detail::cached_frame_bytes;
+using detail::kMaxCacheBytes;
 using detail::release_frame;
 
-// Runs `test` on a thread of its own, which keeps nothing yet.
+// Runs `test` on a new thread, whose cache is empty.
 template <class Test>
 void on_fresh_thread(Test test) {
   std::thread(test).join();
 }
 
-// The address sanitizer has to see the end of each frame: nothing is kept then.
-bool keeps_frames() {
+// Returns false under the address sanitizer, which must see every frame being freed.
+bool caches_frames() {
   release_frame(allocate_frame(2000), 2000);
-  return kept_frame_bytes() > 0;
+  return cached_frame_bytes() > 0;
 }
 
-TEST(FrameMemory, ReleasedFrameIsUsedAgainForOneOfItsSize) {
-  if (!keeps_frames()) GTEST_SKIP() << "frames are not kept under the address sanitizer";
+TEST(FrameMemoryTest, ReleasedFrameIsReusedForTheSameSize) {
+  if (!caches_frames()) GTEST_SKIP() << "frames are not cached under the address sanitizer";
   on_fresh_thread([] {
     void* const first = allocate_frame(2000);
     release_frame(first, 2000);
     void* const second = allocate_frame(1990);
     EXPECT_EQ(second, first);
-    EXPECT_EQ(kept_frame_bytes(), 0U);
+    EXPECT_EQ(cached_frame_bytes(), 0U);
     release_frame(second, 1990);
   });
 }
 
-TEST(FrameMemory, FramesInUseNeverOverlap) {
+TEST(FrameMemoryTest, FramesInUseDoNotOverlap) {
   std::vector<std::pair<char*, std::size_t>> frames;
   for (const std::size_t size :
        {8UL, 999UL, 1000UL, 1001UL, 1024UL, 1025UL, 8191UL, 8192UL, 8193UL, 100'000UL}) {
@@ -63,23 +63,23 @@ TEST(FrameMemory, FramesInUseNeverOverlap) {
   }
 }
 
-TEST(FrameMemory, ThreadKeepsNoMoreThanItsBound) {
+TEST(FrameMemoryTest, ThreadCachesAtMostMaxCacheBytes) {
   on_fresh_thread([] {
     std::vector<void*> frames(1000);
     for (void*& frame : frames) frame = allocate_frame(4000);
     for (void* const frame : frames) release_frame(frame, 4000);
-    EXPECT_LE(kept_frame_bytes(), kMaxKeptFrameBytes);
+    EXPECT_LE(cached_frame_bytes(), kMaxCacheBytes);
   });
 }
 
-TEST(FrameMemory, FrameOfAnotherThreadIsKeptByTheOneThatReleasesIt) {
+TEST(FrameMemoryTest, FrameIsCachedByTheThreadThatReleasesIt) {
   void* frame = nullptr;
   on_fresh_thread([&] { frame = allocate_frame(3000); });
   on_fresh_thread([&] {
-    const bool keeps = keeps_frames();
-    const std::size_t before = kept_frame_bytes();
+    const bool keeps = caches_frames();
+    const std::size_t before = cached_frame_bytes();
     release_frame(frame, 3000);
-    EXPECT_EQ(kept_frame_bytes() > before, keeps);
+    EXPECT_EQ(cached_frame_bytes() > before, keeps);
   });
 }
 
@@ -90,13 +90,13 @@ Task<int> large_frame(Loop& loop) {
   co_return local[17];
 }
 
-TEST(FrameMemory, CoroutinesFramesComeFromIt) {
+TEST(FrameMemoryTest, CoroutineFramesUseTheCache) {
   on_fresh_thread([] {
-    const bool keeps = keeps_frames();
-    const std::size_t before = kept_frame_bytes();
+    const bool keeps = caches_frames();
+    const std::size_t before = cached_frame_bytes();
     Loop loop;
     EXPECT_EQ(loop.block_on(large_frame(loop)), 1);
-    EXPECT_EQ(kept_frame_bytes() > before, keeps);
+    EXPECT_EQ(cached_frame_bytes() > before, keeps);
   });
 }
 

@@ -1,4 +1,4 @@
-// Tasks, loops, timers, events: what everything that waits is built from.
+// Task, all(), Loop, Timer and Event.
 #include "fairlead/loop/task.hpp"
 
 #include <gtest/gtest.h>
@@ -36,23 +36,23 @@ Task<int> failing() {
   co_return 0;
 }
 
-Task<void> out_of_memory(bool* begun) {
-  *begun = true;
+Task<void> out_of_memory(bool* started) {
+  *started = true;
   throw std::bad_alloc();
   co_return;
 }
 
-TEST(Task, SpawnedTaskThatRunsOutOfMemoryEndsAlone) {
+TEST(TaskTest, OutOfMemoryEndsOnlyTheSpawnedTask) {
   Loop loop;
-  bool begun = false;
+  bool started = false;
   bool other = false;
-  loop.post([&] { loop.spawn(out_of_memory(&begun)); });
+  loop.post([&] { loop.spawn(out_of_memory(&started)); });
   loop.post([&] { other = true; });
   loop.run_until([&] { return other; });
-  EXPECT_TRUE(begun);
+  EXPECT_TRUE(started);
 }
 
-TEST(Loop, CallbackThatRunsOutOfMemoryIsGivenUpAlone) {
+TEST(LoopTest, OutOfMemoryEndsOnlyTheCallback) {
   Loop loop;
   bool other = false;
   loop.post([] { throw std::bad_alloc(); });
@@ -61,25 +61,25 @@ TEST(Loop, CallbackThatRunsOutOfMemoryIsGivenUpAlone) {
   EXPECT_TRUE(other);
 }
 
-TEST(Task, AwaitingAMillionReadyTasksDoesNotGrowTheStack) {
+TEST(TaskTest, AwaitingAMillionReadyTasksDoesNotGrowTheStack) {
   Loop loop;
   EXPECT_EQ(loop.block_on(sum_of(1'000'000)), 1'000'000);
 }
 
-TEST(Task, ExceptionReachesWhoeverAwaits) {
+TEST(TaskTest, ExceptionIsRethrownInAwaitingCoroutine) {
   Loop loop;
   EXPECT_THROW(loop.block_on(failing()), std::runtime_error);
 }
 
-TEST(Task, NotAwaitedTaskNeverRunsAndLeaksNothing) {
+TEST(TaskTest, TaskThatIsNotAwaitedNeitherRunsNorLeaks) {
   const Task<int> never = failing();
 }
 
 // ---- all --------------------------------------------------------------------------------------------------
 
 Task<int> value_after(Event& event, Loop& loop, int n) {
-  const bool came = co_await event.wait(loop, 10s);
-  co_return came ? n : -1;
+  const bool was_set = co_await event.wait(loop, 10s);
+  co_return was_set ? n : -1;
 }
 
 Task<std::string> note(std::string& notes) {
@@ -100,7 +100,7 @@ Task<std::string> several(Loop& loop, Event& first, Event& second, std::string& 
   co_return notes + std::to_string(one) + std::to_string(two) + noted + (set ? "" : "?");
 }
 
-TEST(All, TasksThatWaitForEachOtherAllEnd) {
+TEST(AllTest, TasksThatDependOnEachOtherComplete) {
   Loop loop;
   Event first;
   Event second;
@@ -114,7 +114,7 @@ Task<int> ready_and_failing() {
   co_return one + never + two;
 }
 
-TEST(All, WhatOneThrowsReachesWhoeverAwaits) {
+TEST(AllTest, ExceptionOfOneTaskIsRethrownInAwaitingCoroutine) {
   Loop loop;
   EXPECT_THROW(loop.block_on(ready_and_failing()), std::runtime_error);
 }
@@ -125,7 +125,7 @@ Task<void> outlived(Loop& loop, Event& event, std::shared_ptr<int> kept, bool& r
   reached = one == two;
 }
 
-TEST(All, DestroyedWhileItWaitsLeaksNothingAndIsNotResumed) {
+TEST(AllTest, DestructionWhileWaitingNeitherLeaksNorResumes) {
   auto kept = std::make_shared<int>(1);
   bool reached = false;
   Event event;
@@ -141,38 +141,38 @@ TEST(All, DestroyedWhileItWaitsLeaksNothingAndIsNotResumed) {
 
 // ---- loop ------------------------------------------------------------------------------------------------
 
-TEST(Loop, PostFromAnotherThreadRunsOnTheLoop) {
+TEST(LoopTest, PostFromAnotherThreadRunsOnTheLoop) {
   Loop loop;
   bool on_loop = false;
   std::thread other([&] {
     loop.post([&] {
-      on_loop = loop.here();
+      on_loop = loop.in_loop_thread();
       loop.stop();
     });
   });
   loop.run();
   other.join();
   EXPECT_TRUE(on_loop);
-  EXPECT_FALSE(loop.here());
+  EXPECT_FALSE(loop.in_loop_thread());
 }
 
-Task<void> hold_forever(Loop& loop, std::shared_ptr<int> held) {
+Task<void> wait_forever(Loop& loop, std::shared_ptr<int> captured) {
   co_await sleep_for(loop, 1h);
-  *held = 1;
+  *captured = 1;
 }
 
-TEST(Loop, DestroysTasksThatAreStillSuspended) {
-  auto held = std::make_shared<int>(0);
+TEST(LoopTest, DestructorDestroysSuspendedTasks) {
+  auto captured = std::make_shared<int>(0);
   {
     Loop loop;
-    loop.spawn(hold_forever(loop, held));
+    loop.spawn(wait_forever(loop, captured));
     loop.block_on(value(1));
-    EXPECT_EQ(held.use_count(), 2);
+    EXPECT_EQ(captured.use_count(), 2);
   }
-  EXPECT_EQ(held.use_count(), 1);
+  EXPECT_EQ(captured.use_count(), 1);
 }
 
-TEST(Loop, BlockOnWorksWhileAnotherThreadRunsTheLoop) {
+TEST(LoopTest, BlockOnWorksWhileAnotherThreadRunsTheLoop) {
   Loop loop;
   std::thread runner([&] { loop.run(); });
   EXPECT_EQ(loop.block_on(value(7)), 7);
@@ -180,7 +180,7 @@ TEST(Loop, BlockOnWorksWhileAnotherThreadRunsTheLoop) {
   runner.join();
 }
 
-TEST(Loop, WritingToAClosedPipeIsAnErrorAndNotADeath) {
+TEST(LoopTest, WritingToAClosedPipeFailsWithoutSigpipe) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   ::close(ends[0]);
@@ -195,17 +195,17 @@ TEST(Loop, WritingToAClosedPipeIsAnErrorAndNotADeath) {
   ::close(ends[1]);
 }
 
-TEST(Loop, ScratchGrowsToAMebibyteAndNoFurther) {  // R2.7
+TEST(LoopTest, ScratchBufferGrowsToAtMostOneMebibyte) {  // R2.7
   Loop loop;
-  const std::size_t first = loop.scratch().size();
-  for (int i = 0; i < 20; ++i) loop.grow_scratch();
+  const std::size_t first = loop.scratch_buffer().size();
+  for (int i = 0; i < 20; ++i) loop.grow_scratch_buffer();
   EXPECT_LT(first, 128u << 10);
-  EXPECT_EQ(loop.scratch().size(), 1u << 20);
+  EXPECT_EQ(loop.scratch_buffer().size(), 1u << 20);
 }
 
 // ---- timer -----------------------------------------------------------------------------------------------
 
-TEST(Timer, FiresInOrderOfTimeAndNotOfArming) {
+TEST(TimerTest, TimersFireInOrderOfTheirTime) {
   Loop loop;
   std::string order;
   Timer late(loop);
@@ -219,7 +219,7 @@ TEST(Timer, FiresInOrderOfTimeAndNotOfArming) {
   EXPECT_EQ(order, "early late");
 }
 
-TEST(Timer, CancelledReplacedAndDestroyedCallbacksNeverRun) {
+TEST(TimerTest, CancelledReplacedAndDestroyedCallbacksNeverRun) {
   Loop loop;
   int fired = 0;
   Timer cancelled(loop);
@@ -237,7 +237,7 @@ TEST(Timer, CancelledReplacedAndDestroyedCallbacksNeverRun) {
   EXPECT_EQ(fired, 100);
 }
 
-TEST(Timer, CancelAfterItHasExpiredButBeforeItRanStillCancels) {
+TEST(TimerTest, CancelAfterExpiryPreventsTheCallback) {
   Loop loop;
   bool fired = false;
   Timer timer(loop);
@@ -256,7 +256,7 @@ Task<void> wait_and_note(Loop& loop, Event& event, std::chrono::milliseconds lim
   ++(was_set ? set : timed_out);
 }
 
-TEST(Event, WakesAllAndTimesOutWhoCannotWait) {
+TEST(EventTest, SetWakesAllWaitersThatHaveNotTimedOut) {
   Loop loop;
   Event event;
   int set = 0;
@@ -272,8 +272,8 @@ TEST(Event, WakesAllAndTimesOutWhoCannotWait) {
   EXPECT_EQ(timed_out, 1);
 }
 
-TEST(Event, ManyWaitersAreWokenInSeveralTurnsThoughItIsResetMeanwhile) {
-  constexpr int kMany = 10 * static_cast<int>(Event::kWokenPerTurn);
+TEST(EventTest, ManyWaitersWakeInSeveralTurnsAfterSetAndReset) {
+  constexpr int kMany = 10 * static_cast<int>(Event::kMaxWakesPerTurn);
   Loop loop;
   Event event;
   int woken = 0;
@@ -287,7 +287,7 @@ TEST(Event, ManyWaitersAreWokenInSeveralTurnsThoughItIsResetMeanwhile) {
     set = true;
   });
   loop.run_until([&] { return set; });
-  EXPECT_EQ(woken, static_cast<int>(Event::kWokenPerTurn));
+  EXPECT_EQ(woken, static_cast<int>(Event::kMaxWakesPerTurn));
   loop.spawn(
       wait_and_note(loop, event, std::chrono::hours(1), woken, timed_out));  // waits for the next set()
   loop.run_until([&] { return woken == kMany; });
@@ -305,13 +305,13 @@ Task<void> own_event(Loop& loop, Event*& mine, bool& done) {
   done = was_set;
 }
 
-TEST(Event, MayBeDestroyedByWhomItWakes) {
+TEST(EventTest, WokenWaiterMayDestroyTheEvent) {
   Loop loop;
   Event* event = nullptr;
   bool done = false;
   loop.spawn(own_event(loop, event, done));
   loop.run_until([&] { return event != nullptr; });
-  event->set();  // resumes the coroutine, which ends and takes the event with it
+  event->set();  // resumes the coroutine, which ends and destroys the event
   EXPECT_TRUE(done);
 }
 

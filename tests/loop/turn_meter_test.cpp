@@ -1,4 +1,4 @@
-// TurnMeter: a callback that holds the loop is measured in thread CPU time and reported with its label.
+// TurnMeter: turns are measured in thread CPU time, and a slow one is reported with its label.
 #include "fairlead/loop/turn_meter.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ void burn(TurnMeter::Duration time) {
   while (cpu_now() < until) continue;
 }
 
-// Runs `callback` as one turn of its own.
+// Runs `callback` as one turn.
 void run_turn(Loop& loop, std::function<void()> callback) {
   bool done = false;
   loop.post([&] {
@@ -35,38 +35,38 @@ void run_turn(Loop& loop, std::function<void()> callback) {
   loop.run_until([&] { return done; });
 }
 
-TEST(TurnMeter, ReportsTurnOverBudgetWithItsLabel) {
+TEST(TurnMeterTest, ReportsTurnOverBudgetWithItsLabel) {
   Loop loop;
   std::optional<TurnMeter::Duration> reported;
   std::string activity;
-  loop.turns().observe(milliseconds(20), [&](const TurnMeter::SlowTurn& turn) {
+  loop.turn_meter().observe(milliseconds(20), [&](const TurnMeter::SlowTurn& turn) {
     reported = turn.cpu_time;
     activity = turn.activity;
   });
   run_turn(loop, [&] {
-    loop.turns().label("server `files`");
+    loop.turn_meter().label("server `files`");
     burn(milliseconds(40));
   });
   ASSERT_TRUE(reported);
   EXPECT_GE(*reported, milliseconds(40));
   EXPECT_EQ(activity, "server `files`");
-  EXPECT_EQ(loop.turns().slow_turns(), 1u);
-  EXPECT_GE(loop.turns().longest(), milliseconds(40));
+  EXPECT_EQ(loop.turn_meter().slow_turn_count(), 1u);
+  EXPECT_GE(loop.turn_meter().longest_turn(), milliseconds(40));
 }
 
-TEST(TurnMeter, DoesNotCountTimeSpentWaitingForEvents) {
+TEST(TurnMeterTest, DoesNotCountTimeSpentWaitingForEvents) {
   Loop loop;
   bool done = false;
   Timer timer(loop);
   timer.arm(Clock::now() + milliseconds(120), [&] { done = true; });
   loop.run_until([&] { return done; });
-  EXPECT_EQ(loop.turns().slow_turns(), 0u);
-  EXPECT_LT(loop.turns().longest(), milliseconds(50));
+  EXPECT_EQ(loop.turn_meter().slow_turn_count(), 0u);
+  EXPECT_LT(loop.turn_meter().longest_turn(), milliseconds(50));
 }
 
-TEST(TurnMeter, DoesNotAddUpTurnsThatAreShort) {
+TEST(TurnMeterTest, DoesNotAddUpShortTurns) {
   Loop loop;
-  loop.turns().observe(milliseconds(20), {});
+  loop.turn_meter().observe(milliseconds(20), {});
   int left = 20;
   std::function<void()> next = [&] {
     burn(milliseconds(4));
@@ -74,15 +74,16 @@ TEST(TurnMeter, DoesNotAddUpTurnsThatAreShort) {
   };
   loop.post([&] { next(); });
   loop.run_until([&] { return left == 0; });
-  EXPECT_EQ(loop.turns().slow_turns(), 0u);
+  EXPECT_EQ(loop.turn_meter().slow_turn_count(), 0u);
 }
 
-TEST(TurnMeter, LabelOfOneTurnDoesNotReachTheNext) {
+TEST(TurnMeterTest, LabelIsClearedAtEndOfTurn) {
   Loop loop;
   std::string activity = "unset";
-  loop.turns().observe(milliseconds(20), [&](const TurnMeter::SlowTurn& turn) { activity = turn.activity; });
+  loop.turn_meter().observe(milliseconds(20),
+                            [&](const TurnMeter::SlowTurn& turn) { activity = turn.activity; });
   bool done = false;
-  loop.post([&] { loop.turns().label("first"); });
+  loop.post([&] { loop.turn_meter().label("first"); });
   loop.post([&] {
     burn(milliseconds(30));
     done = true;

@@ -11,10 +11,10 @@
 namespace fairlead {
 namespace {
 
-TEST(Workers, RunJobsBesideEachOtherUpToTheLimit) {
+TEST(WorkersTest, JobsRunConcurrentlyUpToTheLimit) {
   Limits limits;
   limits.max_blocking_threads = 4;
-  std::latch together(4);  // opens only when four run at the same time
+  std::latch together(4);  // released only when four jobs run concurrently
   std::latch done(4);
   Workers workers(limits);
   for (int i = 0; i < 4; ++i) {
@@ -26,7 +26,7 @@ TEST(Workers, RunJobsBesideEachOtherUpToTheLimit) {
   done.wait();
 }
 
-TEST(Workers, FullQueueIsRefusedByName) {
+TEST(WorkersTest, SubmitFailsWhenTheQueueIsFull) {
   Limits limits;
   limits.max_blocking_threads = 1;
   limits.max_blocking_queue = 2;
@@ -47,7 +47,7 @@ TEST(Workers, FullQueueIsRefusedByName) {
   release.count_down();
 }
 
-TEST(Workers, EndWaitsForWorkUnderWay) {
+TEST(WorkersTest, DestructorWaitsForRunningJobs) {
   std::atomic<bool> finished = false;
   {
     Workers workers;
@@ -61,16 +61,16 @@ TEST(Workers, EndWaitsForWorkUnderWay) {
   EXPECT_TRUE(finished);
 }
 
-TEST(RunBlocking, TaskGetsWhatTheJobReturns) {
+TEST(RunBlockingTest, ReturnsTheResultOfTheJob) {
   Loop loop;
   Workers workers;
-  std::move_only_function<Result<int>()> job = [&loop] { return loop.here() ? 1 : 2; };
-  const Result<int> made = loop.block_on(run_blocking(loop, workers, std::move(job)));
-  ASSERT_TRUE(made);
-  EXPECT_EQ(*made, 2);
+  std::move_only_function<Result<int>()> job = [&loop] { return loop.in_loop_thread() ? 1 : 2; };
+  const Result<int> result = loop.block_on(run_blocking(loop, workers, std::move(job)));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(*result, 2);
 }
 
-TEST(RunBlocking, TaskGetsWhatTheJobThrows) {
+TEST(RunBlockingTest, RethrowsTheExceptionOfTheJob) {
   Loop loop;
   Workers workers;
   std::move_only_function<Result<int>()> job = []() -> Result<int> { throw std::bad_alloc(); };

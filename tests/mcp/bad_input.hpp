@@ -1,4 +1,4 @@
-// A server with one of everything, for what a client should not send to it.
+// BadInputTest: a server with one entry of every kind, to which the tests send invalid input.
 #pragma once
 
 #include "mcp/harness.hpp"
@@ -10,26 +10,28 @@ class BadInputTest : public FullServerTest {
   void SetUp() override {
     FullServerTest::SetUp();
     tool(server, "step", "", [](const Context& context, const EchoArgs&) {
-      context.progress(1);
+      context.report_progress(1);
       return std::string("done");
     });
   }
   void start_legacy(const std::string& revision = "2025-11-25") {
     start();
-    initialize(revision, kOffered);
+    initialize(revision, kCapabilities);
   }
-  static constexpr const char* kOffered = R"({"elicitation":{"form":{}}})";
+  static constexpr const char* kCapabilities = R"({"elicitation":{"form":{}}})";
   std::string modern_with(const std::string& method, const std::string& members,
                           const std::string& meta = "") {
-    return ask(
+    return round_trip(
         R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":{)" + members +
         (members.empty() ? "" : ",") +
         R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":)" +
-        kOffered + meta + "}}}");
+        kCapabilities + meta + "}}}");
   }
-  bool serves() { return legacy("ping") == result("{}"); }
+  // Returns whether the server still responds, and has sent no other message before.
+  bool still_serves() { return legacy("ping") == result("{}"); }
 };
 
+// Returns whether `answer` is an error response with id 1 and this code.
 inline bool has_code(const std::string& answer, int code) {
   return answer.find(R"({"jsonrpc":"2.0","id":1,"error":{"code":)" + std::to_string(code) + ",") == 0;
 }

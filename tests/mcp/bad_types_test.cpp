@@ -1,25 +1,26 @@
-// Wrong types in every field of every method: each gets a clear error, and the next request is served.
+// Values of the wrong type in every field of every method are rejected with a clear error, and the next
+// request is served.
 #include "mcp/bad_input.hpp"
 
 namespace fairlead::mcp {
 namespace {
 
-// A value of every type, by a letter.
+// A value of every JSON type, with a letter that stands for the type.
 constexpr std::pair<char, const char*> kValues[] = {{'s', "\"made up\""}, {'i', "7"},    {'f', "1.5"},
                                                     {'b', "true"},        {'z', "null"}, {'a', "[[]]"},
                                                     {'o', R"({"x":{}})"}};
 
 struct Field {
   const char* method;
-  const char* members;  // with a % where the value goes
-  const char* fits;     // the types that are not refused
+  const char* members;        // of params; % stands for the value under test
+  const char* allowed_types;  // letters of the types that are not rejected
 };
 
 std::string filled(std::string text, const std::string& value) {
   return text.replace(text.find('%'), 1, value);
 }
 
-TEST_F(BadInputTest, WrongTypesAreRefusedInEveryField) {
+TEST_F(BadInputTest, WrongTypesAreRejectedInEveryField) {
   constexpr Field kFields[] = {
       {"initialize", R"("protocolVersion":%,"capabilities":{})", "s"},
       {"initialize", R"("protocolVersion":"2025-11-25","capabilities":%)", "o"},
@@ -60,15 +61,15 @@ TEST_F(BadInputTest, WrongTypesAreRefusedInEveryField) {
   start_legacy();
   for (const Field& field : kFields) {
     for (const auto& [letter, value] : kValues) {
-      if (std::string_view(field.fits).find(letter) != std::string_view::npos) continue;
+      if (std::string_view(field.allowed_types).find(letter) != std::string_view::npos) continue;
       const std::string members = filled(field.members, value);
       const std::string got = legacy(field.method, "{" + members + "}");
       EXPECT_TRUE(has_code(got, -32602)) << field.method << " " << members << ": " << got;
-      EXPECT_TRUE(serves());
+      EXPECT_TRUE(still_serves());
       if (std::string_view(field.method) == "initialize" ||
           std::string_view(field.method).find("ubscribe") != std::string_view::npos ||
           std::string_view(field.method) == "logging/setLevel") {
-        continue;  // not of the modern era
+        continue;  // not a method of the modern era
       }
       const std::string in_modern = modern(field.method, members);
       EXPECT_TRUE(has_code(in_modern, -32602)) << field.method << " " << members << ": " << in_modern;
@@ -76,7 +77,7 @@ TEST_F(BadInputTest, WrongTypesAreRefusedInEveryField) {
   }
 }
 
-TEST_F(BadInputTest, WrongTypesAreRefusedInTheModernEnvelopeAndItsOwnMethods) {
+TEST_F(BadInputTest, WrongTypesAreRejectedInModernEnvelopeAndMethods) {
   constexpr Field kFields[] = {
       {"tools/call", R"("name":"ask","arguments":{"message":""},"requestState":%)", ""},
       {"tools/call", R"("name":"ask","arguments":{"message":""},"inputResponses":%)", "o"},
@@ -103,12 +104,12 @@ TEST_F(BadInputTest, WrongTypesAreRefusedInTheModernEnvelopeAndItsOwnMethods) {
   };
   for (const auto& [letter, value] : kValues) {
     for (const Field& field : kFields) {
-      if (std::string_view(field.fits).find(letter) != std::string_view::npos) continue;
+      if (std::string_view(field.allowed_types).find(letter) != std::string_view::npos) continue;
       const std::string got = modern_with(field.method, filled(field.members, value));
       EXPECT_TRUE(has_code(got, -32602)) << field.members << " " << value << ": " << got;
     }
-    for (const auto& [meta, fits] : kEnvelopes) {
-      if (std::string_view(fits).find(letter) != std::string_view::npos) continue;
+    for (const auto& [meta, allowed_types] : kEnvelopes) {
+      if (std::string_view(allowed_types).find(letter) != std::string_view::npos) continue;
       for (const char* method : {"tools/list", "server/discover", "tools/call", "subscriptions/listen"}) {
         const std::string got = legacy(method, R"({"_meta":{)" + filled(meta, value) + "}}");
         EXPECT_TRUE(has_code(got, -32602)) << method << meta << " " << value << ": " << got;
@@ -118,7 +119,7 @@ TEST_F(BadInputTest, WrongTypesAreRefusedInTheModernEnvelopeAndItsOwnMethods) {
   EXPECT_NE(modern("tools/list").find(R"("result":)"), std::string::npos);
 }
 
-TEST_F(BadInputTest, MissingEnvelopeOfAModernMethodIsSaid) {
+TEST_F(BadInputTest, MissingEnvelopeOfModernMethodIsRejected) {
   start();
   const std::string missing =
       R"("message":"_meta: io.modelcontextprotocol/protocolVersion is missing or not a string")";
@@ -126,8 +127,8 @@ TEST_F(BadInputTest, MissingEnvelopeOfAModernMethodIsSaid) {
   EXPECT_EQ(legacy("subscriptions/listen", R"({"notifications":{}})"), error(-32602, missing));
   EXPECT_EQ(legacy("tools/list", R"({"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}})"),
             error(-32602, missing));
-  EXPECT_EQ(ask(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"),
-            error(-32600, R"("message":"Invalid Request: initialize comes first")"));
+  EXPECT_EQ(round_trip(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"),
+            error(-32600, R"("message":"Invalid Request: initialize must be the first request")"));
 }
 
 TEST_F(BadInputTest, ParamsAndMetaAreObjectsOrAbsent) {
@@ -138,7 +139,8 @@ TEST_F(BadInputTest, ParamsAndMetaAreObjectsOrAbsent) {
     EXPECT_EQ(legacy("tools/list", "{\"_meta\":" + std::string(bad) + "}"),
               error(-32602, R"("message":"_meta is not an object")"));
   }
-  EXPECT_NE(ask(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})").find(R"("tools":[)"), std::string::npos);
+  EXPECT_NE(round_trip(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})").find(R"("tools":[)"),
+            std::string::npos);
 }
 
 TEST_F(BadInputTest, UnknownFieldsAreTolerated) {
@@ -155,8 +157,8 @@ TEST_F(BadInputTest, UnknownFieldsAreTolerated) {
       {"initialize",
        R"("protocolVersion":"2025-11-25","capabilities":{"roots":7,"new":{}},"clientInfo":{})"}};
   for (const auto& [method, members] : kCalls) {
-    const std::string got = ask(R"({"jsonrpc":"2.0","id":1,"new":[],"method":")" + std::string(method) +
-                                R"(","params":{)" + members + extra + "}");
+    const std::string got = round_trip(R"({"jsonrpc":"2.0","id":1,"new":[],"method":")" +
+                                       std::string(method) + R"(","params":{)" + members + extra + "}");
     EXPECT_EQ(got.find(R"({"jsonrpc":"2.0","id":1,"result":)"), 0u) << method << ": " << got;
   }
   EXPECT_NE(

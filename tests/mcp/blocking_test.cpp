@@ -1,4 +1,4 @@
-// R3.6 for MCP: a client without an event loop, against a real server process.
+// R3.6 for MCP: blocking::Client against a server process.
 #include "fairlead/mcp/blocking.hpp"
 
 #include <gtest/gtest.h>
@@ -8,11 +8,11 @@
 namespace fairlead {
 namespace {
 
-// A server that knows one answer; enough of the legacy handshake for any client.
+// A server that implements the legacy handshake and one tool.
 const char* const kServer =
     R"(while read l; do case "$l" in *initialize\"*) echo '{"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}}';; *discover*) echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}';; *tools/call*) echo '{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"hi"}]}}';; esac; done)";
 
-TEST(BlockingClient, CallsAToolOfAServerItStarts) {
+TEST(BlockingClientTest, CallsToolOfChildProcess) {
   auto client = blocking::Client::connect("stdio:sh -c " + percent_encode_word(kServer));
   ASSERT_TRUE(client) << client.error().to_string();
   EXPECT_EQ(client->server_info()["name"].as_string(), "sh");
@@ -22,7 +22,7 @@ TEST(BlockingClient, CallsAToolOfAServerItStarts) {
   EXPECT_EQ(result->content.front().text(), "hi");
 }
 
-TEST(BlockingClient, ErrorsAreValues) {
+TEST(BlockingClientTest, FailuresAreReturnedAsErrors) {
   EXPECT_EQ(blocking::Client::connect("stdio:no-such-program-here").error().kind(), ErrorKind::spawn);
   const Error exited = blocking::Client::connect("stdio:sh -c exit%204").error();
   EXPECT_EQ(exited.kind(), ErrorKind::process_exited) << exited.to_string();
@@ -32,17 +32,17 @@ TEST(BlockingClient, ErrorsAreValues) {
   EXPECT_EQ(client->call_tool("greet", "{not json").error().kind(), ErrorKind::serialize);
 }
 
-TEST(BlockingClient, NothingIsLeftBehind) {
-  // A sanitizer starts a thread of its own with the first one.
+TEST(BlockingClientTest, DestructorLeavesNoDescriptorsOrThreads) {
+  // The first connection is not counted: sanitizers start a background thread with the first thread.
   ASSERT_TRUE(blocking::Client::connect("stdio:sh -c " + percent_encode_word(kServer)));
-  const std::size_t descriptors = test::open_descriptors();
-  const std::size_t threads = test::running_threads();
+  const std::size_t descriptors = test::open_descriptor_count();
+  const std::size_t threads = test::thread_count();
   for (int i = 0; i < 3; ++i) {
     auto client = blocking::Client::connect("stdio:sh -c " + percent_encode_word(kServer));
     ASSERT_TRUE(client);
   }
-  EXPECT_EQ(test::open_descriptors(), descriptors);
-  EXPECT_EQ(test::running_threads(), threads);
+  EXPECT_EQ(test::open_descriptor_count(), descriptors);
+  EXPECT_EQ(test::thread_count(), threads);
 }
 
 }  // namespace

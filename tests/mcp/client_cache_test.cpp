@@ -1,4 +1,4 @@
-// What a client keeps, for how long, and what makes it forget.
+// ClientCache: which results are cached, for how long, and what invalidates them.
 #include "mcp/client_cache.hpp"
 
 #include "mcp/harness.hpp"
@@ -8,8 +8,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-json::Indexed indexed(const std::string& text) {
-  return json::Indexed(test::raw(text), json::MemberIndex::of(json::View(text)));
+json::IndexedRaw indexed(const std::string& text) {
+  return json::IndexedRaw(test::raw(text), json::MemberIndex::of(json::View(text)));
 }
 
 class ClientCacheTest : public ::testing::Test {
@@ -27,7 +27,7 @@ class ClientCacheTest : public ::testing::Test {
 
 const char* const kFresh = R"({"resultType":"complete","ttlMs":1000,"cacheScope":"private"})";
 
-TEST_F(ClientCacheTest, KeepsForAsLongAsTheServerSays) {
+TEST_F(ClientCacheTest, ResultIsCachedUntilItsTtlExpires) {
   for (const char* method : {"tools/list", "prompts/list", "resources/list", "resources/templates/list"}) {
     store(method, "{}", kFresh);
     EXPECT_TRUE(has(method)) << method;
@@ -38,7 +38,7 @@ TEST_F(ClientCacheTest, KeepsForAsLongAsTheServerSays) {
   EXPECT_FALSE(has("tools/list"));
 }
 
-TEST_F(ClientCacheTest, KeepsNothingElse) {
+TEST_F(ClientCacheTest, OtherMethodsAndUncacheableResultsAreNotCached) {
   for (const char* method : {"tools/call", "prompts/get", "server/discover", "completion/complete"}) {
     store(method, "{}", kFresh);
     EXPECT_FALSE(has(method)) << method;
@@ -54,10 +54,10 @@ TEST_F(ClientCacheTest, KeepsNothingElse) {
     store("resources/read", params, kFresh);
     EXPECT_FALSE(has("resources/read", params)) << params;
   }
-  EXPECT_EQ(cache.entries(), 0u);
+  EXPECT_EQ(cache.entry_count(), 0u);
 }
 
-TEST_F(ClientCacheTest, CursorAndUriTellResultsApart) {
+TEST_F(ClientCacheTest, ResultsAreKeyedByCursorAndUri) {
   store("tools/list", "{}", kFresh);
   EXPECT_FALSE(has("tools/list", R"({"cursor":""})"));
   EXPECT_TRUE(has("tools/list", R"({"_meta":{"x":1}})"));
@@ -67,7 +67,7 @@ TEST_F(ClientCacheTest, CursorAndUriTellResultsApart) {
   EXPECT_FALSE(has("resources/read", R"({"uri":"b"})"));
 }
 
-TEST_F(ClientCacheTest, NoLongerThanADay) {
+TEST_F(ClientCacheTest, TtlIsCappedAtOneDay) {
   store("tools/list", "{}", R"({"ttlMs":9223372036854775807})");
   now += 24h - 1ms;
   EXPECT_TRUE(has("tools/list"));
@@ -75,7 +75,7 @@ TEST_F(ClientCacheTest, NoLongerThanADay) {
   EXPECT_FALSE(has("tools/list"));
 }
 
-TEST_F(ClientCacheTest, ChangesMakeItForget) {
+TEST_F(ClientCacheTest, ChangeNotificationErasesAffectedResults) {
   const auto fill = [&] {
     for (const char* method : {"tools/list", "prompts/list", "resources/list", "resources/templates/list"})
       store(method, "{}", kFresh);
@@ -84,53 +84,53 @@ TEST_F(ClientCacheTest, ChangesMakeItForget) {
     store("resources/read", R"({"uri":"ab"})", kFresh);
   };
   fill();
-  cache.on_notification("notifications/tools/list_changed", json::View());
+  cache.invalidate_by_notification("notifications/tools/list_changed", json::View());
   EXPECT_FALSE(has("tools/list") || has("tools/list", R"({"cursor":"2"})"));
   EXPECT_TRUE(has("prompts/list") && has("resources/list"));
-  cache.on_notification("notifications/resources/list_changed", json::View());
+  cache.invalidate_by_notification("notifications/resources/list_changed", json::View());
   EXPECT_FALSE(has("resources/list") || has("resources/templates/list"));
-  cache.on_notification("notifications/resources/updated", json::View(R"({"uri":"a"})"));
+  cache.invalidate_by_notification("notifications/resources/updated", json::View(R"({"uri":"a"})"));
   EXPECT_FALSE(has("resources/read", R"({"uri":"a"})"));
   EXPECT_TRUE(has("resources/read", R"({"uri":"ab"})"));
-  cache.on_notification("notifications/prompts/list_changed", json::View());
-  cache.on_notification("notifications/resources/updated", json::View("{}"));
-  EXPECT_EQ(cache.entries(), 0u);
-  EXPECT_EQ(cache.bytes(), 0u);
+  cache.invalidate_by_notification("notifications/prompts/list_changed", json::View());
+  cache.invalidate_by_notification("notifications/resources/updated", json::View("{}"));
+  EXPECT_EQ(cache.entry_count(), 0u);
+  EXPECT_EQ(cache.byte_count(), 0u);
   fill();
-  cache.on_bad_cursor("tools/list");
+  cache.erase_pages("tools/list");
   EXPECT_FALSE(has("tools/list") || has("tools/list", R"({"cursor":"2"})"));
 }
 
-TEST_F(ClientCacheTest, UpdateOfAUriOverTheLimitForgetsAllResources) {
+TEST_F(ClientCacheTest, UpdateOfUriOverLimitErasesAllResources) {
   cache = ClientCache(3);
   store("resources/read", R"({"uri":"abc"})", kFresh);
   store("resources/read", R"({"uri":"x"})", kFresh);
-  cache.on_notification("notifications/resources/updated", json::View(R"({"uri":"abc"})"));
+  cache.invalidate_by_notification("notifications/resources/updated", json::View(R"({"uri":"abc"})"));
   EXPECT_FALSE(has("resources/read", R"({"uri":"abc"})"));
   EXPECT_TRUE(has("resources/read", R"({"uri":"x"})"));
-  cache.on_notification("notifications/resources/updated", json::View(R"({"uri":"abcd"})"));
+  cache.invalidate_by_notification("notifications/resources/updated", json::View(R"({"uri":"abcd"})"));
   EXPECT_FALSE(has("resources/read", R"({"uri":"x"})"));
 }
 
-TEST_F(ClientCacheTest, WhatWasAskedForBeforeAChangeIsNotKept) {
-  const std::uint64_t asked_at = cache.generation();
-  cache.on_notification("notifications/tools/list_changed", json::View());
-  cache.store("tools/list", json::View("{}"), indexed(kFresh), now, asked_at);
+TEST_F(ClientCacheTest, ResultRequestedBeforeChangeIsNotCached) {
+  const std::uint64_t request_generation = cache.generation();
+  cache.invalidate_by_notification("notifications/tools/list_changed", json::View());
+  cache.store("tools/list", json::View("{}"), indexed(kFresh), now, request_generation);
   EXPECT_FALSE(has("tools/list"));
 }
 
-TEST_F(ClientCacheTest, IsBounded) {
+TEST_F(ClientCacheTest, EntriesAndBytesAreBounded) {
   for (int i = 0; i < 3000; ++i)
     store("resources/read", R"({"uri":")" + std::to_string(i) + R"("})",
           R"({"ttlMs":)" + std::to_string(1000 + i) + "}");
-  EXPECT_EQ(cache.entries(), ClientCache::kMostEntries);
+  EXPECT_EQ(cache.entry_count(), ClientCache::kMaxEntries);
   EXPECT_TRUE(has("resources/read", R"({"uri":"2999"})"));
   EXPECT_FALSE(has("resources/read", R"({"uri":"0"})"));
   const std::string big(1u << 20, 'x');
   for (int i = 0; i < 40; ++i)
     store("resources/read", R"({"uri":"big)" + std::to_string(i) + R"("})",
           R"({"ttlMs":9000,"x":")" + big + "\"}");
-  EXPECT_LE(cache.bytes(), ClientCache::kMostBytes);
+  EXPECT_LE(cache.byte_count(), ClientCache::kMaxBytes);
   store("resources/read", R"({"uri":"huge"})", R"({"ttlMs":9000,"x":")" + std::string(5u << 20, 'x') + "\"}");
   EXPECT_FALSE(has("resources/read", R"({"uri":"huge"})"));
 }

@@ -1,4 +1,5 @@
-// Our client against our server: tasks in both forms, and URLs.
+// Fairlead's client against its server: tasks in both forms (2025-11-25 and the extension), and URL
+// elicitation.
 #include "fairlead/loop/all.hpp"
 #include "mcp/harness.hpp"
 
@@ -9,47 +10,46 @@ using namespace std::chrono_literals;
 
 const char* const kForm = R"({"type":"object","properties":{"name":{"type":"string"}}})";
 
-Task<Result<std::string>> ask_two(Context context, EchoArgs in) {
-  context.status("asking");
+Task<Result<std::string>> elicit_two(Context context, EchoArgs in) {
+  context.set_status_message("asking");
   auto both = all(context.elicit("One?", test::raw(kForm)), context.elicit("Two?", test::raw(kForm)));
-  auto [one, two] = co_await both;
-  if (!one) co_return one.error();
-  if (!two) co_return two.error();
-  co_return in.message + std::string(one->content.text()) + std::string(two->content.text());
+  auto [first, second] = co_await both;
+  if (!first) co_return first.error();
+  if (!second) co_return second.error();
+  co_return in.message + std::string(first->content.text()) + std::string(second->content.text());
 }
 Task<Result<std::string>> fail_with_code(Context, EchoArgs) {
   co_return Error::rpc(-32050, "broken");
 }
 Task<Result<std::string>> sleep_long(Context context, EchoArgs in) {
-  Task<bool> sleeping = context.sleep(std::chrono::hours(1));
-  const bool slept = co_await sleeping;
+  const bool slept = co_await context.sleep(std::chrono::hours(1));
   co_return in.message + (slept ? " slept" : " stopped");
 }
-Task<Result<std::string>> ask_one(Context context, EchoArgs) {
-  Task<Result<ElicitResult>> asking = context.elicit("One?", test::raw(kForm));
-  const Result<ElicitResult> one = co_await asking;
-  if (!one) co_return one.error();
-  co_return std::string(one->content.text());
+Task<Result<std::string>> elicit_one(Context context, EchoArgs) {
+  Task<Result<ElicitResult>> elicitation = context.elicit("One?", test::raw(kForm));
+  const Result<ElicitResult> first = co_await elicitation;
+  if (!first) co_return first.error();
+  co_return std::string(first->content.text());
 }
 Task<Result<ElicitResult>> accept(std::string message, json::Raw) {
-  ElicitResult made;
-  made.action = ElicitResult::Action::accept;
-  made.content = test::raw(R"({"name":")" + message + "\"}");
-  co_return made;
+  ElicitResult result;
+  result.action = ElicitResult::Action::accept;
+  result.content = test::raw(R"({"name":")" + message + "\"}");
+  co_return result;
 }
 
 class ClientTasksTest : public ServerTest, public ::testing::WithParamInterface<const char*> {
  public:
   std::shared_ptr<Client> client;
-  std::vector<std::string> notified;
+  std::vector<std::string> notifications;
 
   void SetUp() override {
     ServerTest::SetUp();
     const ToolAnnotations none;
-    tool(server, "ask_two", "", &ask_two, none, TaskSupport::required);
+    tool(server, "ask_two", "", &elicit_two, none, TaskSupport::required);
     tool(server, "broken", "", &fail_with_code, none, TaskSupport::required);
     tool(server, "sleep", "", &sleep_long, none, TaskSupport::required);
-    tool(server, "ask_one", "", &ask_one);
+    tool(server, "ask_one", "", &elicit_one);
     TaskOptions options;
     options.poll_interval = 1ms;
     server.tasks(options);
@@ -59,14 +59,14 @@ class ClientTasksTest : public ServerTest, public ::testing::WithParamInterface<
   void connect(ClientOptions options = ClientOptions()) {
     auto [near_end, far_end] = make_channel(loop, loop);
     peer = serve(server, near_end);
-    options.pinned = revision_named(GetParam());
+    options.pinned_revision = revision_named(GetParam());
     if (!options.handlers.elicit) options.handlers.elicit = accept;
-    options.handlers.notified = [this](std::string_view method, const json::Raw&) {
-      notified.emplace_back(method);
+    options.handlers.on_notification = [this](std::string_view method, const json::Raw&) {
+      notifications.emplace_back(method);
     };
-    const Result<std::shared_ptr<Client>> made = loop.block_on(Client::on(far_end, options));
-    ASSERT_TRUE(made) << made.error().to_string();
-    client = *made;
+    const Result<std::shared_ptr<Client>> connected = loop.block_on(Client::connect_over(far_end, options));
+    ASSERT_TRUE(connected) << connected.error().to_string();
+    client = *connected;
   }
   void TearDown() override {
     if (client) loop.block_on(client->close());
@@ -78,10 +78,10 @@ class ClientTasksTest : public ServerTest, public ::testing::WithParamInterface<
   }
 };
 
-TEST_P(ClientTasksTest, CallIsFollowedToItsEnd) {
+TEST_P(ClientTasksTest, CallReturnsResultOfTask) {
   connect();
   std::vector<TaskStatus> seen;
-  ToolCallOptions options;
+  ClientCallOptions options;
   options.on_task = [&](const TaskInfo& task) { seen.push_back(task.status); };
   EXPECT_EQ(text(loop.block_on(client->call_tool("ask_two", args(), options))),
             R"(x{"name":"One?"}{"name":"Two?"})");
@@ -90,14 +90,14 @@ TEST_P(ClientTasksTest, CallIsFollowedToItsEnd) {
   if (!is_core()) {
     EXPECT_EQ(seen.back(), TaskStatus::completed);
   }
-  // The raw way is followed as well.
+  // request() awaits the task as well.
   const Result<json::Raw> raw = loop.block_on(
       client->request("tools/call", test::raw(R"({"name":"ask_two","arguments":{"message":"y"}})")));
   ASSERT_TRUE(raw);
   EXPECT_NE(raw->text().find("y{"), std::string_view::npos);
 }
 
-TEST_P(ClientTasksTest, FailuresAreTheServersOwn) {
+TEST_P(ClientTasksTest, FailedTaskReturnsErrorOfServer) {
   connect();
   const Result<ToolResult> failed = loop.block_on(client->call_tool("broken", args()));
   ASSERT_FALSE(failed);
@@ -105,11 +105,11 @@ TEST_P(ClientTasksTest, FailuresAreTheServersOwn) {
   EXPECT_EQ(failed.error().detail().rpc_code, -32050);
 }
 
-TEST_P(ClientTasksTest, GivingUpCancelsTheTask) {
+TEST_P(ClientTasksTest, StopAndTimeoutCancelTask) {
   connect();
   std::string id;
   std::stop_source stop;
-  ToolCallOptions options;
+  ClientCallOptions options;
   options.stop = stop.get_token();
   options.on_task = [&](const TaskInfo& task) {
     id = task.id;
@@ -122,10 +122,10 @@ TEST_P(ClientTasksTest, GivingUpCancelsTheTask) {
   ASSERT_TRUE(after);
   EXPECT_EQ(after->status, TaskStatus::cancelled);
 
-  ToolCallOptions hurry;
-  hurry.max_total = 50ms;
-  hurry.on_task = [&](const TaskInfo& task) { id = task.id; };
-  const Result<ToolResult> late = loop.block_on(client->call_tool("sleep", args(), hurry));
+  ClientCallOptions short_options;
+  short_options.max_total_time = 50ms;
+  short_options.on_task = [&](const TaskInfo& task) { id = task.id; };
+  const Result<ToolResult> late = loop.block_on(client->call_tool("sleep", args(), short_options));
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().kind(), ErrorKind::timeout);
   const Result<TaskInfo> then = loop.block_on(client->task_get(id));
@@ -133,27 +133,27 @@ TEST_P(ClientTasksTest, GivingUpCancelsTheTask) {
   EXPECT_EQ(then->status, TaskStatus::cancelled);
 }
 
-TEST_P(ClientTasksTest, StepByStep) {
+TEST_P(ClientTasksTest, TaskCanBeListedAwaitedAndCancelledExplicitly) {
   connect();
-  const Result<TaskInfo> made =
-      loop.block_on(client->call_tool_as_task("ask_two", args(), ToolCallOptions(), std::chrono::minutes(1)));
-  ASSERT_TRUE(made) << made.error().to_string();
-  EXPECT_EQ(made->status, TaskStatus::working);
-  EXPECT_EQ(made->ttl_ms, is_core() ? 60'000u : 3'600'000u);
+  const Result<TaskInfo> created = loop.block_on(
+      client->call_tool_as_task("ask_two", args(), ClientCallOptions(), std::chrono::minutes(1)));
+  ASSERT_TRUE(created) << created.error().to_string();
+  EXPECT_EQ(created->status, TaskStatus::working);
+  EXPECT_EQ(created->ttl_ms, is_core() ? 60'000u : 3'600'000u);
   const Result<std::vector<TaskInfo>> listed = loop.block_on(client->task_list());
   ASSERT_EQ(listed.has_value(), is_core());
   if (listed) {
     ASSERT_EQ(listed->size(), 1u);
-    EXPECT_EQ(listed->front().id, made->id);
+    EXPECT_EQ(listed->front().id, created->id);
   }
-  EXPECT_EQ(text(loop.block_on(client->task_result(*made))), R"(x{"name":"One?"}{"name":"Two?"})");
-  const Result<TaskInfo> done = loop.block_on(client->task_get(made->id));
+  EXPECT_EQ(text(loop.block_on(client->task_result(*created))), R"(x{"name":"One?"}{"name":"Two?"})");
+  const Result<TaskInfo> done = loop.block_on(client->task_get(created->id));
   ASSERT_TRUE(done);
   EXPECT_EQ(done->status, TaskStatus::completed);
   EXPECT_EQ(done->message, "asking");
-  EXPECT_EQ(loop.block_on(client->task_cancel(made->id)).has_value(), !is_core());
+  EXPECT_EQ(loop.block_on(client->task_cancel(created->id)).has_value(), !is_core());
   EXPECT_FALSE(loop.block_on(client->task_get("unknown")));
-  // A tool that answers at once.
+  // A tool that never becomes a task.
   const Result<TaskInfo> at_once = loop.block_on(client->call_tool_as_task("echo", args()));
   ASSERT_EQ(at_once.has_value(), !is_core());
   if (at_once) {
@@ -161,62 +161,62 @@ TEST_P(ClientTasksTest, StepByStep) {
   }
 }
 
-TEST_P(ClientTasksTest, ClientWithoutTasksIsRefused) {
+TEST_P(ClientTasksTest, CallOfTaskToolFailsWhenClientLacksTasks) {
   ClientOptions options;
-  options.tasks = false;
+  options.accept_tasks = false;
   connect(options);
-  const Result<ToolResult> refused = loop.block_on(client->call_tool("ask_two", args()));
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().detail().rpc_code, is_core() ? -32601 : -32021);
+  const Result<ToolResult> rejected = loop.block_on(client->call_tool("ask_two", args()));
+  ASSERT_FALSE(rejected);
+  EXPECT_EQ(rejected.error().detail().rpc_code, is_core() ? -32601 : -32021);
 }
 
-TEST_P(ClientTasksTest, ClientKeepsTasksForTheServer) {
+TEST_P(ClientTasksTest, ClientRunsServerRequestsAsTasks) {
   ClientOptions options;
-  options.keep_tasks = true;
+  options.serve_tasks = true;
   connect(options);
   EXPECT_EQ(text(loop.block_on(client->call_tool("ask_one", args()))), R"({"name":"One?"})");
   EXPECT_EQ(text(loop.block_on(client->call_tool("ask_two", args()))), R"(x{"name":"One?"}{"name":"Two?"})");
 }
 
-// ---- URLs -----------------------------------------------------------------------------------------------
+// ---- URL elicitation ------------------------------------------------------------------------------------
 
-class UrlTest : public ClientTasksTest {
+class UrlElicitationTest : public ClientTasksTest {
  public:
   bool authorized = false;
-  int asked = 0;
+  int elicitations = 0;
   std::string seen_url;
 
-  // A handler is a function; what it needs is found through its argument.
-  static UrlTest*& instance() {
-    static UrlTest* one = nullptr;
-    return one;
+  // Handlers are plain functions and reach the test through this pointer.
+  static UrlElicitationTest*& instance() {
+    static UrlElicitationTest* test = nullptr;
+    return test;
   }
   static Task<Result<std::string>> secret(Context context, EchoArgs) {
     if (!instance()->authorized) {
-      Task<Result<void>> requiring = context.require_url("Sign in", "https://example.org/in", "sign-in");
-      const Result<void> required = co_await requiring;
+      const Result<void> required =
+          co_await context.require_url("Sign in", "https://example.org/in", "sign-in");
       if (!required) co_return required.error();
     }
     co_return std::string("secret");
   }
-  static Task<Result<ElicitResult>> go(std::string, std::string url) {
-    UrlTest& test = *instance();
+  static Task<Result<ElicitResult>> accept_url(std::string, std::string url) {
+    UrlElicitationTest& test = *instance();
     test.seen_url = url;
-    ++test.asked;
-    ElicitResult made;
-    made.action = ElicitResult::Action::accept;
-    // What the user does out of band.
+    ++test.elicitations;
+    ElicitResult result;
+    result.action = ElicitResult::Action::accept;
+    // The user signs in out of band.
     test.loop.post([&test] {
       test.authorized = true;
-      test.server.elicitation_complete("sign-in");
+      test.server.notify_elicitation_complete("sign-in");
     });
-    co_return made;
+    co_return result;
   }
-  static Task<Result<ElicitResult>> refuse(std::string, std::string) {
-    ++instance()->asked;
-    ElicitResult made;
-    made.action = ElicitResult::Action::decline;
-    co_return made;
+  static Task<Result<ElicitResult>> decline_url(std::string, std::string) {
+    ++instance()->elicitations;
+    ElicitResult result;
+    result.action = ElicitResult::Action::decline;
+    co_return result;
   }
   void SetUp() override {
     ClientTasksTest::SetUp();
@@ -225,53 +225,53 @@ class UrlTest : public ClientTasksTest {
   }
 };
 
-TEST_P(UrlTest, ClientGoesThereAndCallsAgain) {
+TEST_P(UrlElicitationTest, ClientElicitsUrlAndRepeatsCall) {
   ClientOptions options;
-  options.handlers.elicit_url = go;
+  options.handlers.elicit_url = accept_url;
   connect(options);
   EXPECT_EQ(text(loop.block_on(client->call_tool("secret", args()))), "secret");
   EXPECT_EQ(seen_url, "https://example.org/in");
-  const bool told =
-      std::find(notified.begin(), notified.end(), "notifications/elicitation/complete") != notified.end();
-  EXPECT_EQ(told, is_core());
+  const bool was_notified = std::find(notifications.begin(), notifications.end(),
+                                      "notifications/elicitation/complete") != notifications.end();
+  EXPECT_EQ(was_notified, is_core());
 }
 
-TEST_P(UrlTest, ClientThatDoesNotGoIsToldWhy) {
+TEST_P(UrlElicitationTest, CallFailsWhenUserDeclinesUrl) {
   ClientOptions options;
-  options.handlers.elicit_url = refuse;
+  options.handlers.elicit_url = decline_url;
   connect(options);
-  const Result<ToolResult> refused = loop.block_on(client->call_tool("secret", args()));
-  EXPECT_EQ(asked, 1);
+  const Result<ToolResult> rejected = loop.block_on(client->call_tool("secret", args()));
+  EXPECT_EQ(elicitations, 1);
   if (is_core()) {
-    ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().detail().rpc_code, -32042);
+    ASSERT_FALSE(rejected);
+    EXPECT_EQ(rejected.error().detail().rpc_code, -32042);
     EXPECT_EQ(
-        refused.error().detail().rpc_data,
+        rejected.error().detail().rpc_data,
         R"({"elicitations":[{"mode":"url","message":"Sign in","url":"https://example.org/in","elicitationId":"sign-in"}]})");
   } else {
-    ASSERT_TRUE(refused);
-    EXPECT_TRUE(refused->is_error);
+    ASSERT_TRUE(rejected);
+    EXPECT_TRUE(rejected->is_error);
   }
 }
 
-TEST_P(UrlTest, ClientThatCannotIsRefused) {
+TEST_P(UrlElicitationTest, CallFailsWhenClientLacksUrlElicitation) {
   connect();
-  const Result<ToolResult> refused = loop.block_on(client->call_tool("secret", args()));
+  const Result<ToolResult> rejected = loop.block_on(client->call_tool("secret", args()));
   if (is_core()) {
-    ASSERT_TRUE(refused);
-    EXPECT_TRUE(refused->is_error);
+    ASSERT_TRUE(rejected);
+    EXPECT_TRUE(rejected->is_error);
   } else {
-    ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().detail().rpc_code, -32021);
+    ASSERT_FALSE(rejected);
+    EXPECT_EQ(rejected.error().detail().rpc_code, -32021);
   }
 }
 
 const auto both_forms = ::testing::Values("2025-11-25", "2026-07-28");
-std::string year_of(const ::testing::TestParamInfo<const char*>& one) {
-  return std::string(one.param).substr(0, 4);
+std::string year_of(const ::testing::TestParamInfo<const char*>& info) {
+  return std::string(info.param).substr(0, 4);
 }
 INSTANTIATE_TEST_SUITE_P(Forms, ClientTasksTest, both_forms, year_of);
-INSTANTIATE_TEST_SUITE_P(Forms, UrlTest, both_forms, year_of);
+INSTANTIATE_TEST_SUITE_P(Forms, UrlElicitationTest, both_forms, year_of);
 
 }  // namespace
 }  // namespace fairlead::mcp

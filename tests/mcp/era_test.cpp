@@ -1,5 +1,5 @@
-// Which era a client finds its server to speak: slow servers, servers that must not be probed, and what is
-// remembered of both. tests/cli/era_test.py does the same with processes.
+// Era detection of a client: slow servers, servers that must not be probed, and the EraCache.
+// tests/cli/era_test.py tests the same with child processes.
 #include "mcp/harness.hpp"
 
 namespace fairlead::mcp {
@@ -10,275 +10,280 @@ using namespace std::chrono_literals;
 const char* const kDiscovered =
     R"({"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"})";
 
-std::string hello_result(const std::string& version) {
+std::string initialize_result(const std::string& version) {
   return R"({"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":")" +
          version + R"("}})";
 }
 
-// A server that does what the test says at each request, started anew by each connection.
+// A scripted server. Each connection starts a new instance of the server.
 class EraTest : public ::testing::Test {
  public:
-  struct Start {
+  struct ServerInstance {
     std::shared_ptr<Connection> connection;
-    std::vector<std::string> methods;    // received
-    std::vector<rpc::Message> requests;  // of these
+    std::vector<std::string> methods;    // the methods of all received messages
+    std::vector<rpc::Message> requests;  // received messages that are requests
   };
-  using Serve = std::function<void(EraTest&, Start&, const rpc::Message&)>;
+  using RequestHandler = std::function<void(EraTest&, ServerInstance&, const rpc::Message&)>;
 
   Loop loop;
-  Serve serve = [](EraTest& test, Start& start, const rpc::Message& request) {
-    if (request.method() == "initialize") return test.answer(start, request, hello_result(test.version));
-    test.refuse(start, request, -32601);
+  RequestHandler serve = [](EraTest& test, ServerInstance& instance, const rpc::Message& request) {
+    if (request.method() == "initialize")
+      return test.respond(instance, request, initialize_result(test.version));
+    test.respond_with_error(instance, request, -32601);
   };
   std::string version = "1";
   ClientOptions options;
-  std::vector<std::shared_ptr<Start>> starts;
+  std::vector<std::shared_ptr<ServerInstance>> instances;
   std::shared_ptr<Client> client;
 
-  void answer(Start& start, const rpc::Message& request, const std::string& result) {
-    EXPECT_TRUE(start.connection->post(rpc::make_response(request.id(), test::raw(result))));
+  void respond(ServerInstance& instance, const rpc::Message& request, const std::string& result) {
+    EXPECT_TRUE(instance.connection->post(rpc::make_response(request.id(), test::raw(result))));
   }
-  void refuse(Start& start, const rpc::Message& request, int code) {
-    EXPECT_TRUE(start.connection->post(rpc::make_error(request.id(), code, "refused")));
+  void respond_with_error(ServerInstance& instance, const rpc::Message& request, int code) {
+    EXPECT_TRUE(instance.connection->post(rpc::make_error(request.id(), code, "refused")));
   }
-  static Task<void> run(EraTest& test, std::shared_ptr<Start> start) {
+  static Task<void> run(EraTest& test, std::shared_ptr<ServerInstance> instance) {
     while (true) {
-      const Result<rpc::Message> message = co_await start->connection->receive();
+      const Result<rpc::Message> message = co_await instance->connection->receive();
       if (!message) co_return;
-      start->methods.emplace_back(message->method());
+      instance->methods.emplace_back(message->method());
       if (message->is(rpc::Kind::notification)) continue;
-      start->requests.push_back(*message);
-      test.serve(test, *start, *message);
+      instance->requests.push_back(*message);
+      test.serve(test, *instance, *message);
     }
   }
   Connector connector() {
-    return [this](Loop& on, ConnectOptions) -> Task<ConnectResult> {
+    return [this](Loop& on, StreamConnectOptions) -> Task<ConnectResult> {
       auto [near_end, far_end] = make_channel(on, on);
-      starts.push_back(std::make_shared<Start>());
-      starts.back()->connection = far_end;
-      on.spawn(run(*this, starts.back()));
-      const auto made = [](std::shared_ptr<Connection> end) -> Task<ConnectResult> { co_return end; };
-      return made(near_end);
+      instances.push_back(std::make_shared<ServerInstance>());
+      instances.back()->connection = far_end;
+      on.spawn(run(*this, instances.back()));
+      const auto ready_task_of = [](std::shared_ptr<Connection> end) -> Task<ConnectResult> {
+        co_return end;
+      };
+      return ready_task_of(near_end);
     };
   }
   Result<std::shared_ptr<Client>> connect() {
-    Result<std::shared_ptr<Client>> made = loop.block_on(Client::connect(loop, connector(), options));
-    if (made) client = *made;
-    return made;
+    Result<std::shared_ptr<Client>> connected = loop.block_on(Client::connect(loop, connector(), options));
+    if (connected) client = *connected;
+    return connected;
   }
-  // Whether the newest start was probed.
-  bool probed() const {
-    const std::vector<std::string>& methods = starts.back()->methods;
+  // Returns whether the client has probed the newest instance of the server.
+  bool was_probed() const {
+    const std::vector<std::string>& methods = instances.back()->methods;
     return std::find(methods.begin(), methods.end(), "server/discover") != methods.end();
   }
   void TearDown() override {
     if (client) loop.block_on(client->close());
-    for (const auto& start : starts) start->connection->close();
+    for (const auto& instance : instances) instance->connection->close();
   }
 };
 
 // ---- slow servers ---------------------------------------------------------------------------------------
 
-TEST_F(EraTest, PinnedRevisionWaitsForTheHandshakeTimeout) {
-  options.pinned = kNewest;
+TEST_F(EraTest, PinnedRevisionWaitsForHandshakeTimeout) {
+  options.pinned_revision = kNewestRevision;
   options.probe_timeout = 1ms;
   Timer timer(loop);
-  serve = [&](EraTest& test, Start& start, const rpc::Message& request) {
-    timer.arm_after(50ms, [&test, &start, request] { test.answer(start, request, kDiscovered); });
+  serve = [&](EraTest& test, ServerInstance& instance, const rpc::Message& request) {
+    timer.arm_after(50ms, [&test, &instance, request] { test.respond(instance, request, kDiscovered); });
   };
-  const auto made = connect();
-  ASSERT_TRUE(made) << made.error().to_string();
-  EXPECT_EQ(client->revision(), kNewest);
+  const auto connected = connect();
+  ASSERT_TRUE(connected) << connected.error().to_string();
+  EXPECT_EQ(client->revision(), kNewestRevision);
 }
 
 TEST_F(EraTest, PinnedRevisionFailsWithTimeoutWhenServerNeverAnswers) {
-  options.pinned = kNewest;
+  options.pinned_revision = kNewestRevision;
   options.handshake_timeout = 50ms;
-  serve = [](EraTest&, Start&, const rpc::Message&) {};
-  const auto made = connect();
-  ASSERT_FALSE(made);
-  EXPECT_EQ(made.error().kind(), ErrorKind::timeout) << made.error().to_string();
+  serve = [](EraTest&, ServerInstance&, const rpc::Message&) {};
+  const auto connected = connect();
+  ASSERT_FALSE(connected);
+  EXPECT_EQ(connected.error().kind(), ErrorKind::timeout) << connected.error().to_string();
 }
 
-// The server answers the probe when it has initialize too, and initialize after that or not at all.
-TEST_F(EraTest, LateDiscoverAnswerWinsWhileInitializeIsUnanswered) {
+// The server answers the probe after it has received initialize, and answers initialize later or never.
+TEST_F(EraTest, LateDiscoverResponseWinsWhileInitializeIsPending) {
   options.probe_timeout = 1ms;
   for (const std::string later : {"nothing", "result", "error"}) {
-    serve = [&](EraTest& test, Start& start, const rpc::Message& request) {
-      if (request.method() == "ping") return test.answer(start, request, R"({"resultType":"complete"})");
+    serve = [&](EraTest& test, ServerInstance& instance, const rpc::Message& request) {
+      if (request.method() == "ping") return test.respond(instance, request, R"({"resultType":"complete"})");
       if (request.method() != "initialize") return;
-      test.answer(start, start.requests.front(), kDiscovered);
-      if (later == "result") test.answer(start, request, hello_result("1"));
-      if (later == "error") test.refuse(start, request, -32601);
+      test.respond(instance, instance.requests.front(), kDiscovered);
+      if (later == "result") test.respond(instance, request, initialize_result("1"));
+      if (later == "error") test.respond_with_error(instance, request, -32601);
     };
-    const auto made = connect();
-    ASSERT_TRUE(made) << made.error().to_string();
-    EXPECT_EQ(client->revision(), kNewest) << later;
+    const auto connected = connect();
+    ASSERT_TRUE(connected) << connected.error().to_string();
+    EXPECT_EQ(client->revision(), kNewestRevision) << later;
     EXPECT_TRUE(loop.block_on(client->request("ping"))) << later;
-    EXPECT_EQ(starts.back()->methods, (std::vector<std::string>{"server/discover", "initialize", "ping"}));
+    EXPECT_EQ(instances.back()->methods, (std::vector<std::string>{"server/discover", "initialize", "ping"}));
     loop.block_on(client->close());
   }
-  EXPECT_EQ(starts.size(), 3u);
+  EXPECT_EQ(instances.size(), 3u);
 }
 
-TEST_F(EraTest, DiscoverAnswerAfterInitializeIsIgnored) {
+TEST_F(EraTest, DiscoverResponseAfterInitializeIsIgnored) {
   options.probe_timeout = 1ms;
-  serve = [&](EraTest& test, Start& start, const rpc::Message& request) {
-    if (request.method() == "ping") return test.answer(start, request, "{}");
+  serve = [&](EraTest& test, ServerInstance& instance, const rpc::Message& request) {
+    if (request.method() == "ping") return test.respond(instance, request, "{}");
     if (request.method() != "initialize") return;
-    test.answer(start, request, hello_result("1"));
-    test.answer(start, start.requests.front(), kDiscovered);
+    test.respond(instance, request, initialize_result("1"));
+    test.respond(instance, instance.requests.front(), kDiscovered);
   };
   ASSERT_TRUE(connect());
   EXPECT_TRUE(loop.block_on(client->request("ping")));
-  EXPECT_EQ(client->revision(), kNewestLegacy);
+  EXPECT_EQ(client->revision(), kNewestLegacyRevision);
 }
 
 // ---- servers that must not be probed --------------------------------------------------------------------
 
-// Takes the first request for the start of its only session.
-void serve_one_session(EraTest& test, EraTest::Start& start, const rpc::Message& request) {
-  const bool first = start.requests.size() == 1;
-  if (request.method() == "initialize" && first) return test.answer(start, request, hello_result("1"));
-  test.refuse(start, request, request.method() == "initialize" ? -32600 : -32000);
+// A server that regards the first request as the start of its only session, so that it rejects initialize
+// after a probe.
+void serve_one_session(EraTest& test, EraTest::ServerInstance& instance, const rpc::Message& request) {
+  const bool first = instance.requests.size() == 1;
+  if (request.method() == "initialize" && first)
+    return test.respond(instance, request, initialize_result("1"));
+  test.respond_with_error(instance, request, request.method() == "initialize" ? -32600 : -32000);
 }
 
-TEST_F(EraTest, ServerThatRefusesInitializeAfterAProbeIsStartedAgainWithoutOne) {
+TEST_F(EraTest, ServerThatRejectsInitializeAfterProbeIsRestartedWithoutProbe) {
   serve = serve_one_session;
-  options.eras = std::make_shared<EraCache>();
+  options.era_cache = std::make_shared<EraCache>();
   options.era_key = "one-session";
-  const auto made = connect();
-  ASSERT_TRUE(made) << made.error().to_string();
-  EXPECT_EQ(client->revision(), kNewestLegacy);
-  ASSERT_EQ(starts.size(), 2u);
-  EXPECT_TRUE(starts[0]->connection->closed());
-  EXPECT_FALSE(probed());
+  const auto connected = connect();
+  ASSERT_TRUE(connected) << connected.error().to_string();
+  EXPECT_EQ(client->revision(), kNewestLegacyRevision);
+  ASSERT_EQ(instances.size(), 2u);
+  EXPECT_TRUE(instances[0]->connection->closed());
+  EXPECT_FALSE(was_probed());
   loop.block_on(client->close());
   ASSERT_TRUE(connect());
-  EXPECT_EQ(starts.size(), 3u) << "the outcome is remembered";
-  EXPECT_FALSE(probed());
+  EXPECT_EQ(instances.size(), 3u) << "the outcome is cached";
+  EXPECT_FALSE(was_probed());
 }
 
-TEST_F(EraTest, ServerThatReadsTheProbeLateAndExitsIsStartedAgainWithoutOne) {
+TEST_F(EraTest, ServerThatReadsProbeLateAndExitsIsRestartedWithoutProbe) {
   options.probe_timeout = 1ms;
-  serve = [](EraTest& test, Start& start, const rpc::Message& request) {
+  serve = [](EraTest& test, ServerInstance& instance, const rpc::Message& request) {
     if (request.method() == "server/discover") return;
-    if (start.requests.size() == 2) return start.connection->close();
-    test.answer(start, request, hello_result("1"));
+    if (instance.requests.size() == 2) return instance.connection->close();
+    test.respond(instance, request, initialize_result("1"));
   };
-  const auto made = connect();
-  ASSERT_TRUE(made) << made.error().to_string();
-  EXPECT_EQ(starts.size(), 2u);
-  EXPECT_FALSE(probed());
+  const auto connected = connect();
+  ASSERT_TRUE(connected) << connected.error().to_string();
+  EXPECT_EQ(instances.size(), 2u);
+  EXPECT_FALSE(was_probed());
 }
 
-TEST_F(EraTest, ServerThatAnswersTheProbeAndExitsIsNotStartedAgain) {
-  serve = [](EraTest& test, Start& start, const rpc::Message& request) {
-    if (request.method() == "server/discover") return test.refuse(start, request, -32601);
-    start.connection->close();
+TEST_F(EraTest, ServerThatAnswersProbeAndExitsIsNotRestarted) {
+  serve = [](EraTest& test, ServerInstance& instance, const rpc::Message& request) {
+    if (request.method() == "server/discover") return test.respond_with_error(instance, request, -32601);
+    instance.connection->close();
   };
   EXPECT_FALSE(connect());
-  EXPECT_EQ(starts.size(), 1u);
+  EXPECT_EQ(instances.size(), 1u);
 }
 
-TEST_F(EraTest, ServerThatRefusesInitializeOnAFreshConnectionIsNotTriedAThirdTime) {
-  serve = [](EraTest& test, Start& start, const rpc::Message& request) {
-    test.refuse(start, request, -32000);
+TEST_F(EraTest, ServerThatRejectsInitializeWithoutProbeIsNotRestartedAgain) {
+  serve = [](EraTest& test, ServerInstance& instance, const rpc::Message& request) {
+    test.respond_with_error(instance, request, -32000);
   };
-  const auto made = connect();
-  ASSERT_FALSE(made);
-  EXPECT_EQ(made.error().kind(), ErrorKind::remote);
-  EXPECT_EQ(starts.size(), 2u);
+  const auto connected = connect();
+  ASSERT_FALSE(connected);
+  EXPECT_EQ(connected.error().kind(), ErrorKind::remote);
+  EXPECT_EQ(instances.size(), 2u);
 }
 
-TEST_F(EraTest, ServerThatDiscoversLegacyRevisionsOnlyIsInitialized) {
-  serve = [](EraTest& test, Start& start, const rpc::Message& request) {
+TEST_F(EraTest, ServerThatDiscoversOnlyLegacyRevisionsIsInitialized) {
+  serve = [](EraTest& test, ServerInstance& instance, const rpc::Message& request) {
     if (request.method() == "server/discover")
-      return test.answer(
-          start, request,
+      return test.respond(
+          instance, request,
           R"({"resultType":"complete","supportedVersions":["2025-11-25","2025-06-18"],"capabilities":{}})");
-    test.answer(start, request, hello_result("1"));
+    test.respond(instance, request, initialize_result("1"));
   };
-  const auto made = connect();
-  ASSERT_TRUE(made) << made.error().to_string();
-  EXPECT_EQ(client->revision(), kNewestLegacy);
-  EXPECT_EQ(starts.size(), 1u);
+  const auto connected = connect();
+  ASSERT_TRUE(connected) << connected.error().to_string();
+  EXPECT_EQ(client->revision(), kNewestLegacyRevision);
+  EXPECT_EQ(instances.size(), 1u);
 }
 
-TEST_F(EraTest, ServerThatDiscoversUnknownRevisionsOnlyIsRefused) {
-  serve = [](EraTest& test, Start& start, const rpc::Message& request) {
-    test.answer(start, request,
-                R"({"resultType":"complete","supportedVersions":["2999-01-01"],"capabilities":{}})");
+TEST_F(EraTest, ConnectFailsWhenServerDiscoversOnlyUnknownRevisions) {
+  serve = [](EraTest& test, ServerInstance& instance, const rpc::Message& request) {
+    test.respond(instance, request,
+                 R"({"resultType":"complete","supportedVersions":["2999-01-01"],"capabilities":{}})");
   };
-  const auto made = connect();
-  ASSERT_FALSE(made);
-  EXPECT_EQ(made.error().kind(), ErrorKind::connection_failed);
+  const auto connected = connect();
+  ASSERT_FALSE(connected);
+  EXPECT_EQ(connected.error().kind(), ErrorKind::connection_failed);
 }
 
-// ---- what is remembered ---------------------------------------------------------------------------------
+// ---- EraCache -------------------------------------------------------------------------------------------
 
-TEST_F(EraTest, LegacyServerIsProbedAgainAfterADay) {
+TEST_F(EraTest, LegacyServerIsProbedAgainAfterOneDay) {
   auto now = Clock::now();
-  options.eras = std::make_shared<EraCache>(EraCache::kMaxAge, [&] { return now; });
+  options.era_cache = std::make_shared<EraCache>(EraCache::kMaxAge, [&] { return now; });
   options.era_key = "a";
   const auto probed_at_start = [&] {
     EXPECT_TRUE(connect());
     loop.block_on(client->close());
-    return probed();
+    return was_probed();
   };
   EXPECT_TRUE(probed_at_start());
   now += 23h;
   EXPECT_FALSE(probed_at_start());
   now += 1h;
-  EXPECT_TRUE(probed_at_start()) << "a start without a probe must not prolong the entry";
+  EXPECT_TRUE(probed_at_start()) << "a connection without a probe must not extend the lifetime of the entry";
   EXPECT_FALSE(probed_at_start());
 }
 
 TEST_F(EraTest, LegacyServerIsProbedAgainAfterItsVersionChanged) {
-  options.eras = std::make_shared<EraCache>();
+  options.era_cache = std::make_shared<EraCache>();
   options.era_key = "a";
   ASSERT_TRUE(connect());
   version = "2";
   ASSERT_TRUE(connect());
-  EXPECT_FALSE(probed());
+  EXPECT_FALSE(was_probed());
   ASSERT_TRUE(connect());
-  EXPECT_TRUE(probed());
+  EXPECT_TRUE(was_probed());
 }
 
-TEST_F(EraTest, LegacyServerIsProbedAgainAfterAFailedHandshake) {
-  options.eras = std::make_shared<EraCache>();
+TEST_F(EraTest, LegacyServerIsProbedAgainAfterFailedHandshake) {
+  options.era_cache = std::make_shared<EraCache>();
   options.era_key = "a";
   options.handshake_timeout = 1s;
   ASSERT_TRUE(connect());
-  const Serve well =
-      std::exchange(serve, [](EraTest&, Start& start, const rpc::Message&) { start.connection->close(); });
+  const RequestHandler normal = std::exchange(
+      serve, [](EraTest&, ServerInstance& instance, const rpc::Message&) { instance.connection->close(); });
   ASSERT_FALSE(connect());
-  EXPECT_FALSE(probed());
-  serve = well;
+  EXPECT_FALSE(was_probed());
+  serve = normal;
   ASSERT_TRUE(connect());
-  EXPECT_TRUE(probed());
+  EXPECT_TRUE(was_probed());
 }
 
-TEST_F(EraTest, ServerThatBecameModernIsProbedOnTheSameConnection) {
-  options.eras = std::make_shared<EraCache>();
+TEST_F(EraTest, ServerThatBecameModernIsProbedOnSameConnection) {
+  options.era_cache = std::make_shared<EraCache>();
   options.era_key = "a";
   ASSERT_TRUE(connect());
-  serve = [](EraTest& test, Start& start, const rpc::Message& request) {
-    if (request.method() == "server/discover") return test.answer(start, request, kDiscovered);
-    test.refuse(start, request, -32601);
+  serve = [](EraTest& test, ServerInstance& instance, const rpc::Message& request) {
+    if (request.method() == "server/discover") return test.respond(instance, request, kDiscovered);
+    test.respond_with_error(instance, request, -32601);
   };
   ASSERT_TRUE(connect());
-  EXPECT_EQ(client->revision(), kNewest);
-  EXPECT_EQ(starts.size(), 2u);
+  EXPECT_EQ(client->revision(), kNewestRevision);
+  EXPECT_EQ(instances.size(), 2u);
 }
 
-TEST(EraCacheTest, KeepsNoMoreThanItsLimit) {
+TEST(EraCacheTest, EntriesAreLimited) {
   EraCache cache;
-  for (std::size_t i = 0; i <= EraCache::kMaxEntries; ++i) cache.remember(std::to_string(i), "1");
+  for (std::size_t i = 0; i <= EraCache::kMaxEntries; ++i) cache.store_legacy(std::to_string(i), "1");
   EXPECT_TRUE(cache.is_legacy("0"));
   EXPECT_FALSE(cache.is_legacy(std::to_string(EraCache::kMaxEntries)));
-  cache.forget("0");
-  cache.remember("new", "1");
+  cache.erase("0");
+  cache.store_legacy("new", "1");
   EXPECT_TRUE(cache.is_legacy("new"));
 }
 

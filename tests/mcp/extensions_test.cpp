@@ -1,4 +1,4 @@
-// Both sides say which extensions they have, and see the other's.
+// Client and server declare their extensions, and each sees the extensions of the other.
 #include "mcp/harness.hpp"
 
 namespace fairlead::mcp {
@@ -6,8 +6,7 @@ namespace {
 
 Task<void> connect_into(std::shared_ptr<Connection> connection, ClientOptions options,
                         Result<std::shared_ptr<Client>>& out) {
-  Task<Result<std::shared_ptr<Client>>> connecting = Client::on(connection, options);
-  out = co_await connecting;
+  out = co_await Client::connect_over(connection, options);
 }
 
 class ExtensionsTest : public ServerTest, public ::testing::WithParamInterface<const char*> {
@@ -17,7 +16,7 @@ class ExtensionsTest : public ServerTest, public ::testing::WithParamInterface<c
   void connect(ClientOptions options) {
     auto [near_end, far_end] = make_channel(loop, loop);
     peer = serve(server, near_end);
-    options.pinned = revision_named(GetParam());
+    options.pinned_revision = revision_named(GetParam());
     loop.block_on(connect_into(far_end, options, client));
   }
   void TearDown() override {
@@ -26,7 +25,7 @@ class ExtensionsTest : public ServerTest, public ::testing::WithParamInterface<c
   }
 };
 
-TEST_P(ExtensionsTest, EachSideSeesWhatTheOtherDeclared) {
+TEST_P(ExtensionsTest, ClientAndServerSeeDeclaredExtensions) {
   server.extension("com.example/a").extension("com.example/b", test::raw(R"({"n":1})"));
   tool(server, "seen", "", [](const Context& context, const EchoArgs& in) {
     return std::string(context.client_extension(in.message).text());
@@ -47,7 +46,7 @@ TEST_P(ExtensionsTest, EachSideSeesWhatTheOtherDeclared) {
   EXPECT_EQ(seen("com.example/a"), "");
 }
 
-TEST_P(ExtensionsTest, WhatIsNoExtensionIsRefusedBeforeItIsDeclared) {
+TEST_P(ExtensionsTest, InvalidExtensionIsRejectedBeforeConnecting) {
   EXPECT_THROW(server.extension("tasks"), std::invalid_argument);
   EXPECT_THROW(server.extension("com.example/a", test::raw("1")), std::invalid_argument);
   ClientOptions options;
@@ -58,7 +57,7 @@ TEST_P(ExtensionsTest, WhatIsNoExtensionIsRefusedBeforeItIsDeclared) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Revisions, ExtensionsTest, ::testing::Values("2025-11-25", "2026-07-28"),
-                         [](const auto& one) { return std::string(one.param).substr(0, 4); });
+                         [](const auto& tested) { return std::string(tested.param).substr(0, 4); });
 
 }  // namespace
 }  // namespace fairlead::mcp

@@ -1,4 +1,5 @@
-// Metadata that does not fit its member: each MISUSE must fail to compile with the message its test expects.
+// Metadata that the type of its member does not support: each MISUSE must fail to compile with the message
+// that its test in CMakeLists.txt expects.
 #include "fairlead/mcp/field.hpp"
 
 struct Misused {

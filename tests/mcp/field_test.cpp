@@ -1,5 +1,5 @@
-// Field metadata of typed tools: it reaches the schemas, the validation before the handler, and the handler's
-// struct.
+// Field metadata of typed tools: it becomes part of the schemas, arguments are validated against it, and its
+// defaults are assigned to the argument struct.
 #include "fairlead/mcp/field.hpp"
 
 #include "mcp/harness.hpp"
@@ -63,19 +63,19 @@ class FieldTest : public ServerTest {
     });
     start();
   }
-  // Calls the tool; empty when it ran, otherwise what it was told.
-  std::string go(const std::string& arguments) {
+  // Calls the tool. Returns an empty string if the handler ran, otherwise the text of the tool error.
+  std::string call(const std::string& arguments) {
     got.reset();
-    const std::string answer = modern("tools/call", R"("name":"go","arguments":)" + arguments);
-    const json::View result = json::View(answer)["result"];
+    const std::string response = modern("tools/call", R"("name":"go","arguments":)" + arguments);
+    const json::View result = json::View(response)["result"];
     if (got) return "";
-    EXPECT_EQ(result["isError"].as_bool(), true) << answer;
+    EXPECT_EQ(result["isError"].as_bool(), true) << response;
     return result["content"][std::size_t{0}]["text"].as_string().value_or("");
   }
   std::optional<FieldArgs> got;
 };
 
-TEST_F(FieldTest, MetadataIsInTheSchemas) {
+TEST_F(FieldTest, SchemasContainMetadata) {
   const std::string tools = modern("tools/list");
   const json::View tool = json::View(tools)["result"]["tools"][std::size_t{0}];
   const std::string place =
@@ -97,8 +97,8 @@ TEST_F(FieldTest, MetadataIsInTheSchemas) {
       R"({"type":"object","properties":{"value":{"type":"number","description":"In degrees","minimum":-100}},"required":["value"]})");
 }
 
-TEST_F(FieldTest, AbsentMembersHaveTheirDefaults) {
-  ASSERT_EQ(go(R"({"place":{"city":"Bern"},"plain":""})"), "");
+TEST_F(FieldTest, AbsentMembersHaveDefaultValues) {
+  ASSERT_EQ(call(R"({"place":{"city":"Bern"},"plain":""})"), "");
   EXPECT_EQ(got->place.country, "CH");
   EXPECT_EQ(got->days, 3);
   EXPECT_EQ(got->share, std::nullopt);
@@ -108,9 +108,10 @@ TEST_F(FieldTest, AbsentMembersHaveTheirDefaults) {
   EXPECT_EQ(got->other, Unit::fahrenheit);
 }
 
-TEST_F(FieldTest, GivenMembersReplaceTheirDefaults) {
+TEST_F(FieldTest, PresentMembersReplaceDefaultValues) {
   ASSERT_EQ(
-      go(R"({"place":{"city":"Rome","country":"IT"},"plain":"","days":14,"share":1,"unit":"fahrenheit","tags":["a","b"],"stops":[{"city":"Nice"}],"other":"celsius"})"),
+      call(
+          R"({"place":{"city":"Rome","country":"IT"},"plain":"","days":14,"share":1,"unit":"fahrenheit","tags":["a","b"],"stops":[{"city":"Nice"}],"other":"celsius"})"),
       "");
   EXPECT_EQ(got->place.country, "IT");
   EXPECT_EQ(got->days, 14);
@@ -122,7 +123,7 @@ TEST_F(FieldTest, GivenMembersReplaceTheirDefaults) {
   EXPECT_EQ(got->other, Unit::celsius);
 }
 
-TEST_F(FieldTest, ViolatedBoundsAreToolErrorsAndTheHandlerDoesNotRun) {
+TEST_F(FieldTest, ViolatedBoundsAreToolErrorsWithoutCallingHandler) {
   const auto with = [](const std::string& member) {
     return R"({"place":{"city":"Bern"},"plain":"",)" + member + "}";
   };
@@ -142,15 +143,15 @@ TEST_F(FieldTest, ViolatedBoundsAreToolErrorsAndTheHandlerDoesNotRun) {
       {with(R"("days":null)"), "/days"},
   };
   for (const auto& [arguments, where] : cases) {
-    const std::string told = go(arguments);
-    EXPECT_NE(told.find(where), std::string::npos) << arguments << " -> " << told;
+    const std::string message = call(arguments);
+    EXPECT_NE(message.find(where), std::string::npos) << arguments << " -> " << message;
   }
 }
 
 // ---- programming errors ---------------------------------------------------------------------------------
 
 template <class F>
-std::string refusal_of(F registration) {
+std::string registration_error(F registration) {
   try {
     registration();
   } catch (const std::invalid_argument& error) {
@@ -191,41 +192,44 @@ auto describe_fields(const Wrong<6>*) {
 }
 
 template <int Case>
-std::string refusal_of_case() {
-  return refusal_of([] {
+std::string registration_error_of_case() {
+  return registration_error([] {
     Server server("test", "1");
     tool(server, "wrong", "", [](const Wrong<Case>&) { return std::string(); });
   });
 }
 
-TEST(FieldMetadata, MistakesAreReportedWhenTheToolIsRegistered) {
-  EXPECT_EQ(refusal_of_case<1>().rfind("tool wrong: member text: ", 0), 0u) << refusal_of_case<1>();
-  EXPECT_EQ(refusal_of_case<2>().rfind("tool wrong: member number: default 0 is invalid: ", 0), 0u)
-      << refusal_of_case<2>();
-  EXPECT_EQ(refusal_of_case<3>(), "tool wrong: member number: minimum 5 and maximum 4 exclude every value");
-  EXPECT_EQ(refusal_of_case<4>().rfind("tool wrong: member text: example \"abc\" is invalid: ", 0), 0u)
-      << refusal_of_case<4>();
+TEST(FieldMetadataTest, RegistrationThrowsForContradictoryArgumentMetadata) {
+  EXPECT_EQ(registration_error_of_case<1>().rfind("tool wrong: member text: ", 0), 0u)
+      << registration_error_of_case<1>();
+  EXPECT_EQ(registration_error_of_case<2>().rfind("tool wrong: member number: default 0 is invalid: ", 0), 0u)
+      << registration_error_of_case<2>();
+  EXPECT_EQ(registration_error_of_case<3>(),
+            "tool wrong: member number: minimum 5 and maximum 4 exclude every value");
+  EXPECT_EQ(registration_error_of_case<4>().rfind("tool wrong: member text: example \"abc\" is invalid: ", 0),
+            0u)
+      << registration_error_of_case<4>();
   const std::string contradiction =
-      "describe_fields() names a member twice, or one that BOOST_DESCRIBE_STRUCT does not name";
-  EXPECT_EQ(refusal_of_case<5>(), contradiction);
-  EXPECT_EQ(refusal_of_case<6>(), contradiction);
+      "describe_fields() names a member twice, or a member that BOOST_DESCRIBE_STRUCT does not name";
+  EXPECT_EQ(registration_error_of_case<5>(), contradiction);
+  EXPECT_EQ(registration_error_of_case<6>(), contradiction);
 }
 
-TEST(FieldMetadata, MistakesInResultsAreReportedToo) {
-  EXPECT_NE(refusal_of([] {
+TEST(FieldMetadataTest, RegistrationThrowsForContradictoryResultMetadata) {
+  EXPECT_NE(registration_error([] {
               Server server("test", "1");
               tool(server, "wrong", "", [](const EchoArgs&) { return Wrong<3>(); });
             }).find("member number"),
             std::string::npos);
 }
 
-TEST(FieldMetadata, IsInheritedFromABase) {
+TEST(FieldMetadataTest, MetadataIsInheritedFromBaseStruct) {
   EXPECT_EQ(
       typed::schema_of<FurtherReading>().text(),
       R"({"type":"object","properties":{"value":{"type":"number","description":"In degrees","minimum":-100},"extra":{"type":"integer","minimum":-2147483648,"maximum":2147483647}},"required":["value","extra"]})");
 }
 
-TEST(FieldMetadata, TextIsEscaped) {
+TEST(FieldMetadataTest, TextIsEscaped) {
   EXPECT_EQ(field(&EchoArgs::message).description("a \"quoted\"\nline").keywords().front().second,
             R"("a \"quoted\"\nline")");
 }

@@ -1,4 +1,4 @@
-// Client::forward(): a request from elsewhere, under an id and a progress token of our own.
+// Client::forward(): sends a request of another peer with an id and a progress token of this client.
 #include "mcp/harness.hpp"
 
 namespace fairlead::mcp {
@@ -6,8 +6,8 @@ namespace {
 
 Task<void> forward_one(std::shared_ptr<Client> client, rpc::Message request, CallOptions options,
                        bool& answered) {
-  const VerbatimRequest outgoing(std::move(request));
-  const Result<rpc::Message> answer = co_await client->forward(outgoing, std::move(options));
+  const VerbatimRequest forwarded(std::move(request));
+  const Result<rpc::Message> answer = co_await client->forward(forwarded, std::move(options));
   answered = answer.has_value();
 }
 
@@ -18,37 +18,38 @@ class ForwardingTest : public ServerTest {
 
   void SetUp() override {
     auto [near_end, far_end] = make_channel(loop, loop);
-    far = far_end;
+    test_end = far_end;
     ClientOptions options;
-    options.pinned = kNewest;
+    options.pinned_revision = kNewestRevision;
     options.probe = false;
-    const Result<std::shared_ptr<Client>> made = loop.block_on(Client::on(near_end, options));
-    ASSERT_TRUE(made);
-    client = *made;
+    const Result<std::shared_ptr<Client>> connected = loop.block_on(Client::connect_over(near_end, options));
+    ASSERT_TRUE(connected);
+    client = *connected;
   }
   void TearDown() override {
     loop.block_on(client->close());
     ServerTest::TearDown();
   }
-  // The request as the server gets it. Its progress and its answer follow; `id` is ours.
-  std::string forwarded_as(const std::string& request, bool listens, const std::string& id) {
+  // Returns the request as the server receives it. The server then sends progress and a response; `id` is the
+  // id that the client uses.
+  std::string forwarded_as(const std::string& request, bool wants_progress, const std::string& id) {
     CallOptions options;
-    if (listens) {
+    if (wants_progress) {
       options.on_progress = [this](const json::Raw& params) { progress.emplace_back(params.text()); };
     }
     bool answered = false;
     loop.spawn(
         forward_one(client, rpc::Message::parse(Bytes::copy_of(request)), std::move(options), answered));
-    std::string sent = hear();
-    say(R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" + id +
-        R"(,"progress":1}})");
-    say(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}})");
+    std::string sent = receive();
+    send(R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" + id +
+         R"(,"progress":1}})");
+    send(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}})");
     loop.run_until([&] { return answered; });
     return sent;
   }
 };
 
-TEST_F(ForwardingTest, RequestHasAProgressTokenOfOurOwnWhereProgressIsListenedFor) {
+TEST_F(ForwardingTest, ForwardedRequestHasOwnProgressTokenWhenCallerListensForProgress) {
   EXPECT_EQ(forwarded_as(R"({"jsonrpc":"2.0","id":"x","method":"m"})", true, "1"),
             R"({"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"progressToken":1}}})");
   EXPECT_EQ(forwarded_as(R"({"jsonrpc":"2.0","id":"x","method":"m","params":{ }})", true, "2"),
@@ -61,7 +62,7 @@ TEST_F(ForwardingTest, RequestHasAProgressTokenOfOurOwnWhereProgressIsListenedFo
                                                 R"({"progressToken":3,"progress":1})"}));
 }
 
-TEST_F(ForwardingTest, TokenOfTheRequestComesBackWithItsProgress) {
+TEST_F(ForwardingTest, ProgressCarriesTheTokenOfTheOriginalRequest) {
   EXPECT_EQ(
       forwarded_as(R"({"jsonrpc":"2.0","id":"x","method":"m","params":{"_meta":{"progressToken":"mine"}}})",
                    true, "1"),
@@ -69,15 +70,15 @@ TEST_F(ForwardingTest, TokenOfTheRequestComesBackWithItsProgress) {
   EXPECT_EQ(progress, std::vector<std::string>{R"({"progressToken":"mine","progress":1})"});
 }
 
-// There is no place for a token.
-TEST_F(ForwardingTest, ParamsThatAreNoObjectStayAsTheyAre) {
+// A progress token cannot be added to such params.
+TEST_F(ForwardingTest, ParamsThatAreNotObjectsAreForwardedUnchanged) {
   EXPECT_EQ(forwarded_as(R"({"jsonrpc":"2.0","id":"x","method":"m","params":[1]})", true, "1"),
             R"({"jsonrpc":"2.0","id":1,"method":"m","params":[1]})");
   EXPECT_EQ(forwarded_as(R"({"jsonrpc":"2.0","id":"x","method":"m","params":{"_meta":[]}})", true, "2"),
             R"({"jsonrpc":"2.0","id":2,"method":"m","params":{"_meta":[]}})");
 }
 
-TEST_F(ForwardingTest, RequestStaysAsItIsWhereNobodyListensForProgress) {
+TEST_F(ForwardingTest, RequestHasNoProgressTokenWhenCallerDoesNotListenForProgress) {
   EXPECT_EQ(forwarded_as(R"({"jsonrpc":"2.0","id":"x","method":"m","params":{}})", false, "1"),
             R"({"jsonrpc":"2.0","id":1,"method":"m","params":{}})");
 }

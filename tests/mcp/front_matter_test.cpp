@@ -1,4 +1,5 @@
-// The YAML of a SKILL.md as JSON: what is understood, and that everything else is refused by line.
+// Conversion of the front matter of a SKILL.md to JSON: supported YAML is converted, all other YAML is
+// rejected with the line of the error.
 #include "mcp/front_matter.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +12,7 @@ std::string read(const std::string& yaml) {
   return got ? std::string(got->text()) : got.error().message();
 }
 
-TEST(FrontMatter, ReadsWhatSkillsHave) {
+TEST(FrontMatterTest, ReadsFrontMatterOfTypicalSkill) {
   EXPECT_EQ(
       read("name: pdf-processing\n"
            "description: Extract, fill, and assemble PDF documents\n"
@@ -35,7 +36,7 @@ TEST(FrontMatter, ReadsWhatSkillsHave) {
       R"("tags":["a",{"b":1,"c":["x"]},["deep",null]],"empty":null})");
 }
 
-TEST(FrontMatter, ScalarsAreThoseOfTheCoreSchema) {
+TEST(FrontMatterTest, ScalarsAreResolvedByCoreSchema) {
   const std::pair<const char*, const char*> kCases[] = {
       {"~", "null"},
       {"null", "null"},
@@ -83,7 +84,7 @@ TEST(FrontMatter, ScalarsAreThoseOfTheCoreSchema) {
   }
 }
 
-TEST(FrontMatter, QuotesEscapeAndFold) {
+TEST(FrontMatterTest, QuotedScalarsAreUnescapedAndFolded) {
   EXPECT_EQ(read(R"(k: "a\tb\n\"\\\/\x41\u00e9\U0001F600\0\e")"), R"({"k":"a\tb\n\"\\/Aé😀\u0000\u001b"})");
   EXPECT_EQ(read("k: \"one\n  two\n\n  three \\\n  four\""), R"({"k":"one two\nthree four"})");
   EXPECT_EQ(read("k: 'one\n  two\n\n\n  three'"), R"({"k":"one two\n\nthree"})");
@@ -94,7 +95,7 @@ TEST(FrontMatter, QuotesEscapeAndFold) {
             R"({"k":["a","b c d","e"],"l":{"a":1,"b":"x y"}})");
 }
 
-TEST(FrontMatter, BlocksOfTextKeepOrFoldTheirLines) {
+TEST(FrontMatterTest, BlockScalarsKeepOrFoldLines) {
   EXPECT_EQ(read("k: |\n  one\n    two\n\n  three\n\nl: 1"), R"({"k":"one\n  two\n\nthree\n","l":1})");
   EXPECT_EQ(read("k: |-\n  one\n  two\n\n"), R"({"k":"one\ntwo"})");
   EXPECT_EQ(read("k: |+\n  one\n\n\nl: 1"), R"({"k":"one\n\n\n","l":1})");
@@ -106,14 +107,14 @@ TEST(FrontMatter, BlocksOfTextKeepOrFoldTheirLines) {
   EXPECT_EQ(read("k: |\nl: >-\nm:\n  - |\n   x\n  - y"), R"({"k":"","l":"","m":["x\n","y"]})");
 }
 
-TEST(FrontMatter, WindowsLinesAndAMarkAtTheBeginningAreFine) {
+TEST(FrontMatterTest, CrLfLinesAndByteOrderMarkAreAccepted) {
   const Result<json::Raw> got =
       read_front_matter("\xef\xbb\xbf---\r\nname: x\r\ntext: |\r\n  a\r\n  b\r\n--- \r\nBody");
   ASSERT_TRUE(got) << got.error().message();
   EXPECT_EQ(got->text(), R"({"name":"x","text":"a\nb\n"})");
 }
 
-TEST(FrontMatter, RefusesWithTheLineWhatItDoesNotUnderstand) {
+TEST(FrontMatterTest, InvalidYamlIsRejectedWithLine) {
   const std::pair<const char*, const char*> kCases[] = {
       {"a: &x 1", "line 2: anchors are not supported"},
       {"a: 1\nb: *x", "line 3: aliases are not supported"},
@@ -122,12 +123,12 @@ TEST(FrontMatter, RefusesWithTheLineWhatItDoesNotUnderstand) {
       {"? [a]\n: b", "line 2: a key must be text"},
       {"%YAML 1.2", "line 3: did not find expected <document start>"},
       {"a: 1\n... \nb: 1", "line 4: did not find expected <document start>"},
-      {"a: 1\na: 2", "line 3: the key `a` is there already"},
-      {"a: {b: 1, b: 2}", "line 2: the key `b` is there already"},
+      {"a: 1\na: 2", "line 3: duplicate key `a`"},
+      {"a: {b: 1, b: 2}", "line 2: duplicate key `b`"},
       {"- a\n- b", "line 2: `key: value` is expected"},
       {"just text", "line 2: `key: value` is expected"},
-      {"", "there is nothing in it"},
-      {"# nothing", "there is nothing in it"},
+      {"", "the document is empty"},
+      {"# nothing", "the document is empty"},
       {"a: 1\n  b: 2", "line 3: mapping values are not allowed in this context"},
       {"a:\n  b: 1\n c: 2",
        "line 4: did not find expected key while parsing a block mapping that begins on line 2"},
@@ -144,7 +145,7 @@ TEST(FrontMatter, RefusesWithTheLineWhatItDoesNotUnderstand) {
       {"a: \"\\ud800\"", "line 2: found invalid Unicode character escape code"},
       {"a: [1,,2]", "line 2: did not find expected node content"},
       {"a: {b: 1]", "line 2: did not find expected ',' or '}'"},
-      {"a: .inf", "line 2: `.inf` is a number that JSON does not have"},
+      {"a: .inf", "line 2: JSON cannot represent `.inf`"},
       {"a: |x\n  y", "line 2: did not find expected comment or line break while scanning a block scalar"},
       {"a: - b", "line 2: block sequence entries are not allowed in this context"},
       {"@a: b", "line 2: found character that cannot start any token"},
@@ -158,13 +159,13 @@ TEST(FrontMatter, RefusesWithTheLineWhatItDoesNotUnderstand) {
   }
 }
 
-TEST(FrontMatter, ReadsPairsInsideBracketsAndExplicitKeys) {
+TEST(FrontMatterTest, ReadsPairsInFlowSequencesAndExplicitKeys) {
   EXPECT_EQ(read("a: [b: c]"), R"({"a":[{"b":"c"}]})");
   EXPECT_EQ(read("? a\n: b"), R"({"a":"b"})");
 }
 
-// Each line refers twice to the line before it: nine lines would mean 10^9 values.
-TEST(FrontMatter, RefusesAnAliasBombAtItsFirstAnchor) {
+// Each line refers ten times to the line before it: nine lines would expand to 10^9 values.
+TEST(FrontMatterTest, AliasBombIsRejectedAtFirstAnchor) {
   std::string bomb = "a: &a [x,x,x,x,x,x,x,x,x,x]\n";
   for (char c = 'b'; c <= 'i'; ++c) {
     const std::string before = std::string("*") + static_cast<char>(c - 1);
@@ -175,11 +176,11 @@ TEST(FrontMatter, RefusesAnAliasBombAtItsFirstAnchor) {
   EXPECT_EQ(read(bomb), "front matter: line 2: anchors are not supported");
 }
 
-TEST(FrontMatter, IsBoundedAndMustBeThere) {
+TEST(FrontMatterTest, MissingUnclosedOrOversizeFrontMatterIsRejected) {
   EXPECT_NE(read_front_matter("no front matter").error().message().find("does not begin"), std::string::npos);
   EXPECT_FALSE(read_front_matter(""));
   EXPECT_FALSE(read_front_matter("----\na: 1\n---\n"));
-  EXPECT_NE(read_front_matter("---\na: 1\n").error().message().find("no line `---` ends it"),
+  EXPECT_NE(read_front_matter("---\na: 1\n").error().message().find("it is not closed by a line `---`"),
             std::string::npos);
   EXPECT_NE(read("a: " + std::string(70'000, 'x')).find("longer than 65536 bytes"), std::string::npos);
   EXPECT_NE(read("a: " + std::string(40, '[')).find("nested more than 32 deep"), std::string::npos);
@@ -191,7 +192,7 @@ TEST(FrontMatter, IsBoundedAndMustBeThere) {
   EXPECT_NE(read(dashes + "x").find("nested more than 32 deep"), std::string::npos);
 }
 
-TEST(FrontMatter, ValuesAreComparedByWhatTheyMean) {
+TEST(FrontMatterTest, ValuesAreComparedByMeaning) {
   const auto same = [](const char* a, const char* b) { return same_value(json::View(a), json::View(b)); };
   EXPECT_TRUE(same(R"({"a":1,"b":[1,"x"]})", R"({ "b" : [1.0, "\u0078"], "\u0061":1e0 })"));
   EXPECT_FALSE(same(R"({"a":1})", R"({"a":1,"b":null})"));

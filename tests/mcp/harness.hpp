@@ -1,4 +1,5 @@
-// A server on one end of a channel; on the other the test, speaking raw JSON, or a client of ours.
+// ServerTest: a server on one end of a channel. The other end belongs to the test, which sends raw JSON, or
+// to a Client.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -40,7 +41,7 @@ class ServerTest : public ::testing::Test {
  public:
   Loop loop;
   Server server{"test", "1"};
-  std::shared_ptr<Connection> far;
+  std::shared_ptr<Connection> test_end;  // the end of the channel that belongs to the test
   std::shared_ptr<Peer> peer;
 
   void SetUp() override {
@@ -51,40 +52,44 @@ class ServerTest : public ::testing::Test {
 
   void start() {
     auto [near_end, far_end] = make_channel(loop, loop);
-    far = far_end;
+    test_end = far_end;
     peer = serve(server, near_end);
   }
   void TearDown() override {
-    if (far) far->close();
+    if (test_end) test_end->close();
     if (peer) loop.run_until([&] { return peer->finished().is_set(); });
   }
 
-  void say(const std::string& text) {
+  // Sends one message to the server.
+  void send(const std::string& text) {
     auto body = [](std::shared_ptr<Connection> c, std::string t) -> Task<Result<void>> {
       Result<void> sent = co_await c->send(test::rope(t));
       co_return sent;
     };
-    ASSERT_TRUE(loop.block_on(body(far, text)));
+    ASSERT_TRUE(loop.block_on(body(test_end, text)));
   }
-  std::string hear() {
+  // Returns the next message of the server, or the error.
+  std::string receive() {
     auto body = [](std::shared_ptr<Connection> c) -> Task<Result<rpc::Message>> {
       Result<rpc::Message> got = co_await c->receive();
       co_return got;
     };
-    const Result<rpc::Message> got = loop.block_on(body(far));
+    const Result<rpc::Message> got = loop.block_on(body(test_end));
     return got ? std::string(got->frame().view()) : got.error().to_string();
   }
-  std::string ask(const std::string& text) {
-    say(text);
-    return hear();
+  // Sends a message and returns the next message of the server.
+  std::string round_trip(const std::string& text) {
+    send(text);
+    return receive();
   }
-  // A request with this id-1 result or error, in the legacy era or (with the envelope) the modern one.
+  // Send a request with id 1, in the legacy era or (with the envelope) in the modern one, and return the next
+  // message.
   std::string legacy(const std::string& method, const std::string& params = "{}") {
-    return ask(R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":)" + params + "}");
+    return round_trip(R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":)" + params + "}");
   }
   std::string modern(const std::string& method, const std::string& members = "") {
-    return ask(R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":{)" +
-               (members.empty() ? "" : members + ",") + kEnvelope + "}}");
+    return round_trip(R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":{)" +
+                      (members.empty() ? "" : members + ",") + kEnvelope + "}}");
   }
   std::string initialize(const std::string& revision, const std::string& capabilities = "{}") {
     return legacy("initialize", R"({"protocolVersion":")" + revision + R"(","capabilities":)" + capabilities +
@@ -92,7 +97,7 @@ class ServerTest : public ::testing::Test {
   }
 };
 
-// ---- one of everything -----------------------------------------------------------------------------------
+// ---- entries of every kind -------------------------------------------------------------------------------
 
 inline Task<Result<std::vector<ResourceContents>>> read_city(Context, std::string uri,
                                                              Server::Variables variables) {
@@ -100,25 +105,25 @@ inline Task<Result<std::vector<ResourceContents>>> read_city(Context, std::strin
       1, ResourceContents{uri, "text/plain", "city=" + variables["city"], {}});
 }
 inline Task<Result<PromptResult>> greet(Context, Server::Variables arguments) {
-  PromptResult made;
-  made.messages.push_back({"user", Content::text("Hello " + arguments["who"])});
-  co_return made;
+  PromptResult prompt;
+  prompt.messages.push_back({"user", Content::text("Hello " + arguments["who"])});
+  co_return prompt;
 }
-// More than may be sent.
+// Returns more values than may be sent.
 inline CompletionResult complete_150(const std::string& argument, const std::string& value,
                                      const Server::Variables&) {
-  CompletionResult made;
-  for (int i = 0; i < 150; ++i) made.values.push_back(argument + value + std::to_string(i));
-  return made;
+  CompletionResult completion;
+  for (int i = 0; i < 150; ++i) completion.values.push_back(argument + value + std::to_string(i));
+  return completion;
 }
-inline Task<Result<std::string>> ask_form(Context context, EchoArgs) {
-  Task<Result<ElicitResult>> asking = context.elicit("Who?", test::raw(R"({"type":"object"})"));
-  const Result<ElicitResult> who = co_await asking;
+inline Task<Result<std::string>> elicit_form(Context context, EchoArgs) {
+  Task<Result<ElicitResult>> input_request = context.elicit("Who?", test::raw(R"({"type":"object"})"));
+  const Result<ElicitResult> who = co_await input_request;
   if (!who) co_return who.error();
   co_return std::string("answered");
 }
 
-// A server with a resource, a template, a prompt, completion of both, and a tool that asks.
+// A server with a resource, a template, a prompt, completion for both, and a tool with an input request.
 class FullServerTest : public ServerTest {
  public:
   void SetUp() override {
@@ -135,10 +140,11 @@ class FullServerTest : public ServerTest {
     hello.name = "hello";
     hello.arguments = {{"who", "", "", false}};
     ASSERT_TRUE(server.add_prompt(hello, greet, complete_150));
-    tool(server, "ask", "", &ask_form);
+    tool(server, "ask", "", &elicit_form);
   }
 };
 
+// Return a response with id 1, as the server sends it.
 inline std::string result(const std::string& body) {
   return R"({"jsonrpc":"2.0","id":1,"result":)" + body + "}";
 }

@@ -1,5 +1,7 @@
-// An MCP server over real HTTP: what a client sees of sessions, events, polling, subscriptions and
-// WebSockets.
+// An MCP server over real HTTP: sessions, events, polling, subscriptions and WebSockets as a client sees
+// them.
+#include <atomic>
+
 #include "fairlead/http/authenticator.hpp"
 #include "http/raw_client.hpp"
 #include "http/websocket.hpp"
@@ -37,17 +39,15 @@ class HttpTest : public ::testing::Test {
   test::HttpServer listener{everybody_is_alice()};
   std::shared_ptr<transport::Endpoint> endpoint;
   std::string session;
-  Event release;  // of the loop's thread
+  Event release;  // used on the loop thread
 
   static Task<Result<ToolResult>> poll(Context context, HttpTest* test) {
     context.close_stream();
-    const bool let_go = co_await test->release.wait(test->listener.thread().loop(), Clock::duration::max());
-    static_cast<void>(let_go);
+    co_await test->release.wait(test->listener.thread().loop());
     co_return ToolResult::text("polled");
   }
-  static Task<Result<ToolResult>> ask(Context context) {
-    Task<Result<std::vector<Root>>> asking = context.roots();
-    const Result<std::vector<Root>> roots = co_await asking;
+  static Task<Result<ToolResult>> count_roots(Context context) {
+    const Result<std::vector<Root>> roots = co_await context.roots();
     if (!roots) co_return roots.error();
     co_return ToolResult::text(std::to_string(roots->size()) + " roots for " + std::string(context.user()));
   }
@@ -55,7 +55,7 @@ class HttpTest : public ::testing::Test {
   void SetUp() override {
     tool(server, "echo", "Echoes", [](const EchoArgs& in) { return in.message; });
     tool(server, "progress", "Talks", [](const Context& context, const Nothing&) {
-      context.progress(1, 1);
+      context.report_progress(1, 1);
       return std::string("done");
     });
     ToolSpec spec;
@@ -63,7 +63,8 @@ class HttpTest : public ::testing::Test {
     ASSERT_TRUE(
         server.add_tool(spec, Server::CoroutineTool([this](Context c, json::Raw) { return poll(c, this); })));
     spec.name = "ask";
-    ASSERT_TRUE(server.add_tool(spec, Server::CoroutineTool([](Context c, json::Raw) { return ask(c); })));
+    ASSERT_TRUE(
+        server.add_tool(spec, Server::CoroutineTool([](Context c, json::Raw) { return count_roots(c); })));
     transport::EndpointOptions options;
     options.retry = 10ms;
     listener.thread().run([&] {
@@ -99,11 +100,11 @@ class HttpTest : public ::testing::Test {
   static std::string call(int id, const std::string& tool, const std::string& more = {}) {
     return request(id, "tools/call", R"({"name":")" + tool + R"(","arguments":{})" + more + "}");
   }
-  static RawClient::Answer ask_head(RawClient& client, const std::string& bytes) {
-    return client.send(bytes) ? client.answer(true) : RawClient::Answer();
+  static RawClient::Response request_head(RawClient& client, const std::string& bytes) {
+    return client.send(bytes) ? client.read_response(true) : RawClient::Response();
   }
   void initialize(RawClient& client, const std::string& capabilities = "{}") {
-    const auto answer = client.ask(post(
+    const auto answer = client.request(post(
         request(0, "initialize",
                 R"({"protocolVersion":"2025-11-25","clientInfo":{"name":"c","version":"1"},"capabilities":)" +
                     capabilities + "}")));
@@ -114,65 +115,65 @@ class HttpTest : public ::testing::Test {
   }
 };
 
-TEST_F(HttpTest, AStreamIsPolledForItsAnswer) {
+TEST_F(HttpTest, ClientReceivesAnswerAfterReconnectingToClosedStream) {
   RawClient client = listener.client();
   initialize(client);
-  const auto paused = client.ask(post(call(1, "poll")));
+  const auto paused = client.request(post(call(1, "poll")));
   EXPECT_EQ(paused.body, "id: 1-1\nretry: 10\ndata: \n\n");
   ASSERT_TRUE(client.send(get("Last-Event-ID: 1-1\r\n")));
   listener.thread().run([&] { release.set(); });
-  const auto rest = client.answer();
+  const auto rest = client.read_response();
   EXPECT_EQ(rest.body,
             "id: 1-2\nevent: message\ndata: "
             R"({"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"polled"}]}})"
             "\n\n");
 }
 
-TEST_F(HttpTest, AQuestionGoesToThePostThatCausedIt) {
+TEST_F(HttpTest, RequestToClientIsSentOnTheStreamOfItsPost) {
   RawClient client = listener.client();
   initialize(client, R"({"roots":{}})");
   ASSERT_TRUE(client.send(post(call(1, "ask"))));
-  EXPECT_EQ(client.answer(true).status, 200);
-  std::string events = client.chunk();
-  while (events.find("roots/list") == std::string::npos) events += client.chunk();
+  EXPECT_EQ(client.read_response(true).status, 200);
+  std::string events = client.read_chunk();
+  while (events.find("roots/list") == std::string::npos) events += client.read_chunk();
   const std::size_t at = events.find(R"("id":)") + 5;
   const std::string id = events.substr(at, events.find(',', at) - at);
   RawClient other = listener.client();
   EXPECT_EQ(
-      other.ask(post(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"roots":[{"uri":"file:///a"}]}})"))
+      other.request(post(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"roots":[{"uri":"file:///a"}]}})"))
           .status,
       202);
-  EXPECT_NE(client.chunk().find("1 roots for alice"), std::string::npos);
+  EXPECT_NE(client.read_chunk().find("1 roots for alice"), std::string::npos);
 }
 
-TEST_F(HttpTest, ListChangesGoToTheStandaloneStream) {
+TEST_F(HttpTest, ListChangesAreSentOnTheGetStream) {
   RawClient client = listener.client();
   initialize(client);
   ASSERT_TRUE(client.send(get()));
-  EXPECT_EQ(client.answer(true).status, 200);
-  EXPECT_EQ(client.chunk(), "id: 0-0\nretry: 10\ndata: \n\n");
+  EXPECT_EQ(client.read_response(true).status, 200);
+  EXPECT_EQ(client.read_chunk(), "id: 0-0\nretry: 10\ndata: \n\n");
   server.remove_tool("echo");
-  EXPECT_EQ(client.chunk(),
+  EXPECT_EQ(client.read_chunk(),
             "id: 0-1\nevent: message\ndata: "
             R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})"
             "\n\n");
 }
 
-TEST_F(HttpTest, ModernSubscriptionsEndWhenTheServerWindsDown) {
+TEST_F(HttpTest, ModernSubscriptionsEndWhenServerDrains) {
   RawClient client = listener.client();
   const std::string listen =
       request(7, "subscriptions/listen", R"({"notifications":{"toolsListChanged":true},)" + kEnvelope + "}");
   ASSERT_TRUE(
       client.send(post(listen, "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n")));
-  EXPECT_EQ(client.answer(true).status, 200);
-  EXPECT_NE(client.chunk().find("acknowledged"), std::string::npos);
+  EXPECT_EQ(client.read_response(true).status, 200);
+  EXPECT_NE(client.read_chunk().find("acknowledged"), std::string::npos);
   server.remove_tool("echo");
-  EXPECT_NE(
-      client.chunk().find(R"(list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}})"),
-      std::string::npos);
-  listener.thread().run([&] { listener.thread().loop().spawn(endpoint->wind_down()); });
-  EXPECT_NE(client.chunk().find(R"("id":7,"result":{"resultType":"complete")"), std::string::npos);
-  EXPECT_EQ(client.chunk(), "");
+  EXPECT_NE(client.read_chunk().find(
+                R"(list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}})"),
+            std::string::npos);
+  listener.thread().run([&] { listener.thread().loop().spawn(endpoint->begin_drain()); });
+  EXPECT_NE(client.read_chunk().find(R"("id":7,"result":{"resultType":"complete")"), std::string::npos);
+  EXPECT_EQ(client.read_chunk(), "");
 }
 
 TEST_F(HttpTest, ManySessionsEndInSlices) {
@@ -182,31 +183,31 @@ TEST_F(HttpTest, ManySessionsEndInSlices) {
     session.clear();
     ASSERT_NO_FATAL_FAILURE(initialize(client));
   }
-  test::FallWatch watch([&] { return endpoint->sessions(); });
+  test::DrainMonitor monitor([&] { return endpoint->session_count(); });
   listener.thread().run([&] {
-    watch.begin(listener.thread().loop());
-    listener.thread().loop().spawn(endpoint->finish(0ms));
+    monitor.start(listener.thread().loop());
+    listener.thread().loop().spawn(endpoint->drain(0ms));
   });
-  ASSERT_TRUE(test::holds_soon([&] { return watch.over(); }));
-  EXPECT_GT(watch.largest_step(), 0u);
-  EXPECT_LE(watch.largest_step(), test::FallWatch::kTwoSlices);
+  ASSERT_TRUE(test::wait_until([&] { return monitor.done(); }));
+  EXPECT_GT(monitor.largest_step(), 0u);
+  EXPECT_LE(monitor.largest_step(), test::DrainMonitor::kTwoSlices);
 }
 
-TEST_F(HttpTest, LeavingASubscriptionFreesIt) {
+TEST_F(HttpTest, SubscriptionIsReleasedWhenClientDisconnects) {
   const std::string listen =
       request(7, "subscriptions/listen", R"({"notifications":{"toolsListChanged":true},)" + kEnvelope + "}");
   for (int i = 0; i < 3; ++i) {
     RawClient client = listener.client();
     ASSERT_TRUE(client.send(
         post(listen, "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n")));
-    EXPECT_NE((client.answer(true), client.chunk()).find("acknowledged"), std::string::npos);
+    EXPECT_NE((client.read_response(true), client.read_chunk()).find("acknowledged"), std::string::npos);
   }
-  EXPECT_TRUE(test::holds_soon([&] { return listener.connections() == 0; }));
+  EXPECT_TRUE(test::wait_until([&] { return listener.connection_count() == 0; }));
 }
 
-TEST_F(HttpTest, AWebSocketCarriesBothEras) {
+TEST_F(HttpTest, WebSocketCarriesBothEras) {
   RawClient client = listener.client();
-  const auto switched = ask_head(
+  const auto switched = request_head(
       client,
       head("GET",
            "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
@@ -215,23 +216,27 @@ TEST_F(HttpTest, AWebSocketCarriesBothEras) {
   EXPECT_TRUE(switched.has("Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"));
   EXPECT_TRUE(switched.has("Sec-WebSocket-Protocol: mcp\r\n"));
   websocket::Decoder decoder(websocket::Role::client, 1u << 20);
-  const auto ask = [&](const std::string& text) {
+  const auto send_and_receive = [&](const std::string& text) {
     const rpc::Rope frame = websocket::text_frame(websocket::Role::client, test::rope(text));
     EXPECT_TRUE(client.send(frame.joined().view()));
     while (true) {
-      const websocket::Decoder::Step step = decoder.next();
-      if (step.what == websocket::Decoder::What::message) return step.payload;
-      if (step.what != websocket::Decoder::What::more || (client.buffered().empty() && !client.more()))
+      const websocket::Decoder::Event event = decoder.next();
+      if (event.type == websocket::Decoder::EventType::message) return event.payload;
+      if (event.type != websocket::Decoder::EventType::need_more ||
+          (client.buffered().empty() && !client.receive_more()))
         return std::string("ended");
-      decoder.feed(client.take(client.buffered().size()));
+      decoder.feed(client.read_bytes(client.buffered().size()));
     }
   };
-  EXPECT_NE(ask(request(1, "tools/list", "{" + kEnvelope + "}")).find(R"("resultType":"complete")"),
-            std::string::npos);
-  EXPECT_NE(ask(request(2, "initialize", R"({"protocolVersion":"2025-06-18","capabilities":{}})"))
-                .find(R"("protocolVersion":"2025-06-18")"),
-            std::string::npos);
-  EXPECT_NE(ask(call(3, "progress", R"(,"_meta":{"progressToken":"p"})")).find("notifications/progress"),
+  EXPECT_NE(
+      send_and_receive(request(1, "tools/list", "{" + kEnvelope + "}")).find(R"("resultType":"complete")"),
+      std::string::npos);
+  EXPECT_NE(
+      send_and_receive(request(2, "initialize", R"({"protocolVersion":"2025-06-18","capabilities":{}})"))
+          .find(R"("protocolVersion":"2025-06-18")"),
+      std::string::npos);
+  EXPECT_NE(send_and_receive(call(3, "progress", R"(,"_meta":{"progressToken":"p"})"))
+                .find("notifications/progress"),
             std::string::npos);
 }
 
@@ -239,26 +244,27 @@ TEST_F(HttpTest, WebSocketsCountAsSessions) {
   {
     RawClient client = listener.client();
     ASSERT_EQ(
-        ask_head(client, head("GET",
-                              "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                              "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"))
+        request_head(client, head("GET",
+                                  "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                                  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"))
             .status,
         101);
-    EXPECT_EQ(listener.thread().run([&] { return endpoint->sessions(); }), 1u);
+    EXPECT_EQ(listener.thread().run([&] { return endpoint->session_count(); }), 1u);
   }
-  EXPECT_TRUE(
-      test::holds_soon([&] { return listener.thread().run([&] { return endpoint->sessions(); }) == 0; }));
+  EXPECT_TRUE(test::wait_until(
+      [&] { return listener.thread().run([&] { return endpoint->session_count(); }) == 0; }));
 }
 
-TEST_F(HttpTest, AHandshakeThatIsNoneIsRefused) {
+TEST_F(HttpTest, InvalidWebSocketHandshakeIsRejected) {
   RawClient client = listener.client();
   const std::string upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
-  EXPECT_EQ(
-      client.ask(head("GET", upgrade + "Sec-WebSocket-Version: 8\r\nSec-WebSocket-Key: x\r\n\r\n")).status,
-      426);
-  EXPECT_EQ(client.ask(head("GET", upgrade + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: short\r\n\r\n"))
+  EXPECT_EQ(client.request(head("GET", upgrade + "Sec-WebSocket-Version: 8\r\nSec-WebSocket-Key: x\r\n\r\n"))
                 .status,
-            400);
+            426);
+  EXPECT_EQ(
+      client.request(head("GET", upgrade + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: short\r\n\r\n"))
+          .status,
+      400);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The largest messages there may be, sent to a client and to a server: none of them holds the loop.
+// Messages of the maximum size, sent to a client and to a server: none of them blocks the loop.
 #include "fairlead/mcp/typed_decode.hpp"
 #include "mcp/features.hpp"
 #include "mcp/harness.hpp"
@@ -9,12 +9,12 @@
 namespace fairlead::mcp {
 namespace {
 
-// As many members as fit into a frame.
+// Returns an object of as many members as fit into a frame.
 std::string many_members() {
-  return test::shuffled("{", {R"("":1,)", R"("a":1,)"}, R"("b":1)", "}", test::kLargestFrame);
+  return test::shuffled("{", {R"("":1,)", R"("a":1,)"}, R"("b":1)", "}", test::kLargeFrameBytes);
 }
 std::string many_elements(std::string_view element) {
-  return test::shuffled("[", {element}, "1", "]", test::kLargestFrame);
+  return test::shuffled("[", {element}, "1", "]", test::kLargeFrameBytes);
 }
 
 class LargeMessagesTest : public ::testing::TestWithParam<Revision> {
@@ -24,8 +24,8 @@ class LargeMessagesTest : public ::testing::TestWithParam<Revision> {
   std::shared_ptr<Peer> server;
   std::shared_ptr<Client> client;
   ClientOptions options;
-  std::vector<std::string> notified;
-  std::string raw_answer;  // to answered/by/hand, behind its id
+  std::vector<std::string> notifications;
+  std::string raw_answer;  // the members after `id` in the response to answered/by/hand
 
   void SetUp() override {
     results["initialize"] = test::raw(
@@ -35,10 +35,10 @@ class LargeMessagesTest : public ::testing::TestWithParam<Revision> {
         test::raw(R"({"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{}})");
     results["test/ok"] = test::raw("{}");
     results["tools/list"] = test::raw(R"({"resultType":"complete","tools":[]})");
-    options.pinned = GetParam();
-    options.cache = false;
-    options.handlers.notified = [this](std::string_view method, const json::Raw&) {
-      notified.emplace_back(method);
+    options.pinned_revision = GetParam();
+    options.cache_results = false;
+    options.handlers.on_notification = [this](std::string_view method, const json::Raw&) {
+      notifications.emplace_back(method);
     };
   }
   Result<std::shared_ptr<Client>> connect() {
@@ -47,9 +47,9 @@ class LargeMessagesTest : public ::testing::TestWithParam<Revision> {
     methods->on("answered/by/hand", [this, far_end](const fairlead::Request& request) -> Answer {
       const std::string answer = R"({"jsonrpc":"2.0","id":)" + std::string(request.id()) + "," + raw_answer;
       EXPECT_TRUE(far_end->post(rpc::Rope(Bytes::copy_of(answer))));
-      return json::Raw::null();  // late, and dropped
+      return json::Raw::null();  // the response is too late and is dropped
     });
-    methods->otherwise([this](fairlead::Request request) -> Answer {
+    methods->fallback([this](fairlead::Request request) -> Answer {
       const auto found = results.find(request.method());
       if (found == results.end()) return rpc::method_not_found(request.method());
       return found->second;
@@ -57,12 +57,12 @@ class LargeMessagesTest : public ::testing::TestWithParam<Revision> {
     PeerOptions server_options;
     server_options.dialect.cancel_method.clear();
     server = Peer::start(far_end, methods, server_options);
-    return loop.block_on(Client::on(near_end, options));
+    return loop.block_on(Client::connect_over(near_end, options));
   }
   void start() {
-    const Result<std::shared_ptr<Client>> made = connect();
-    ASSERT_TRUE(made) << made.error().to_string();
-    client = *made;
+    const Result<std::shared_ptr<Client>> connected = connect();
+    ASSERT_TRUE(connected) << connected.error().to_string();
+    client = *connected;
   }
   void TearDown() override {
     if (client) loop.block_on(client->close());
@@ -75,16 +75,16 @@ class LargeMessagesTest : public ::testing::TestWithParam<Revision> {
   }
   std::string complete(const std::string& members) { return R"({"resultType":"complete",)" + members + "}"; }
 };
-INSTANTIATE_TEST_SUITE_P(Eras, LargeMessagesTest, ::testing::Values(kNewestLegacy, kNewest),
-                         [](const auto& made) { return is_modern(made.param) ? "modern" : "legacy"; });
+INSTANTIATE_TEST_SUITE_P(Eras, LargeMessagesTest, ::testing::Values(kNewestLegacyRevision, kNewestRevision),
+                         [](const auto& test) { return is_modern(test.param) ? "modern" : "legacy"; });
 
-TEST_P(LargeMessagesTest, LargestResultsDoNotHoldTheLoop) {
+TEST_P(LargeMessagesTest, LargestResultsDoNotBlockTheLoop) {
   start();
-  for (const std::string& value : test::hostile_values(test::kLargestFrame)) {
+  for (const std::string& value : test::hostile_values(test::kLargeFrameBytes)) {
     SCOPED_TRACE(value.substr(0, 40));
     const json::Raw result = test::raw(complete(R"("content":[],"structuredContent":{"a":)" + value + "}"));
     results["tools/call"] = result;
-    loop.turns().reset();
+    loop.turn_meter().reset();
     const Result<ToolResult> answer = loop.block_on(client->call_tool("t", test::raw("{}")));
     ASSERT_TRUE(answer) << answer.error().to_string();
     EXPECT_EQ(answer->structured.text().size(), value.size() + 6);
@@ -92,20 +92,20 @@ TEST_P(LargeMessagesTest, LargestResultsDoNotHoldTheLoop) {
   }
 }
 
-TEST_P(LargeMessagesTest, LargestParamsDoNotHoldTheLoop) {
+TEST_P(LargeMessagesTest, LargestParamsDoNotBlockTheLoop) {
   start();
   results["tools/call"] = test::raw(complete(R"("content":[])"));
   std::vector<std::string> all = {many_members()};
-  for (const std::string& value : test::hostile_values(test::kLargestFrame)) {
+  for (const std::string& value : test::hostile_values(test::kLargeFrameBytes)) {
     all.push_back(R"({"name":"t","arguments":{"a":)" + value + "}}");
     all.push_back(R"({"_meta":{"a":)" + value + R"(},"name":"t"})");
   }
   for (const std::string& params : all) {
     SCOPED_TRACE(params.substr(0, 60));
     const json::Raw message = test::raw(params);
-    ToolCallOptions watched;
+    ClientCallOptions watched;
     watched.on_progress = [](double, std::optional<double>, const std::string&) {};
-    loop.turns().reset();
+    loop.turn_meter().reset();
     const Result<json::Raw> answer = loop.block_on(client->request("tools/call", message, watched));
     EXPECT_TRUE(answer) << answer.error().to_string();
     test::expect_short_turns(loop);
@@ -117,10 +117,10 @@ TEST_P(LargeMessagesTest, ResultsOfTooManyMembersOrEntriesAreErrors) {
   results["tools/call"] = test::raw(many_members());
   results["resources/read"] = test::raw(complete(R"("contents":)" + many_elements("{},")));
   results["prompts/get"] = test::raw(complete(R"("messages":)" + many_elements("{},")));
-  loop.turns().reset();
+  loop.turn_meter().reset();
   const Result<ToolResult> called = loop.block_on(client->call_tool("t", test::raw("{}")));
   ASSERT_FALSE(called);
-  EXPECT_EQ(called.error().message(), "tools/call was answered with more than max_message_members (1000)");
+  EXPECT_EQ(called.error().message(), "the result of tools/call has more than max_message_members (1000)");
   const Result<std::vector<ResourceContents>> read = loop.block_on(client->read_resource("x://"));
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().message(), "resources/read has more than max_list_entries (100000)");
@@ -130,16 +130,16 @@ TEST_P(LargeMessagesTest, ResultsOfTooManyMembersOrEntriesAreErrors) {
   test::expect_short_turns(loop);
 }
 
-TEST_P(LargeMessagesTest, ErrorsOfManyMembersDoNotHoldTheLoop) {
+TEST_P(LargeMessagesTest, ErrorsOfManyMembersDoNotBlockTheLoop) {
   start();
   raw_answer = R"("error":)" + many_members() + "}";
-  loop.turns().reset();
+  loop.turn_meter().reset();
   EXPECT_EQ(call("answered/by/hand"),
-            "the other side answered with an error of more than max_error_bytes (262144)");
+            "the remote peer responded with an error larger than max_error_bytes (262144)");
   test::expect_short_turns(loop);
 }
 
-TEST_P(LargeMessagesTest, TaskOfManyMembersIsNone) {
+TEST_P(LargeMessagesTest, TaskWithTooManyMembersIsRejected) {
   start();
   const bool modern = is_modern(GetParam());
   const std::string members = many_members().substr(1);
@@ -148,13 +148,13 @@ TEST_P(LargeMessagesTest, TaskOfManyMembersIsNone) {
                        : R"({"task":{"taskId":"1","status":"working",)" + members + "}");
   results["tasks/get"] =
       test::raw(complete(R"("taskId":"1","status":"completed","error":{},"result":)" + many_members()));
-  loop.turns().reset();
+  loop.turn_meter().reset();
   const Result<ToolResult> called = loop.block_on(client->call_tool("t", test::raw("{}")));
   if (modern) {
     ASSERT_FALSE(called);
-    EXPECT_EQ(called.error().message(), "the task ended with more than max_message_members (1000)");
+    EXPECT_EQ(called.error().message(), "the result of the task has more than max_message_members (1000)");
   } else {
-    EXPECT_TRUE(called) << called.error().to_string();  // the result is no task
+    EXPECT_TRUE(called) << called.error().to_string();  // the result is not a task
   }
   test::expect_short_turns(loop);
 }
@@ -162,27 +162,27 @@ TEST_P(LargeMessagesTest, TaskOfManyMembersIsNone) {
 TEST_P(LargeMessagesTest, NotificationsOfTooManyMembersAreDropped) {
   start();
   const json::Raw many = test::raw(many_members());
-  loop.turns().reset();
+  loop.turn_meter().reset();
   for (const char* method : {"notifications/resources/updated", "notifications/progress",
                              "notifications/subscriptions/acknowledged", "notifications/cancelled",
                              "notifications/elicitation/complete", "notifications/message"}) {
     ASSERT_TRUE(server->post_notification(method, many));
     EXPECT_EQ(call("test/ok"), "{}");
   }
-  EXPECT_TRUE(notified.empty());
+  EXPECT_TRUE(notifications.empty());
   test::expect_short_turns(loop);
 }
 
-TEST_P(LargeMessagesTest, LargestNotificationsDoNotHoldTheLoop) {
+TEST_P(LargeMessagesTest, LargestNotificationsDoNotBlockTheLoop) {
   start();
   std::size_t expected = 0;
-  for (const std::string& value : test::hostile_values(test::kLargestFrame)) {
+  for (const std::string& value : test::hostile_values(test::kLargeFrameBytes)) {
     SCOPED_TRACE(value.substr(0, 40));
     const json::Raw params = test::raw(R"({"_meta":{"a":)" + value + R"(},"uri":"x://a"})");
-    loop.turns().reset();
+    loop.turn_meter().reset();
     ASSERT_TRUE(server->post_notification("notifications/resources/updated", params));
     EXPECT_EQ(call("test/ok"), "{}");
-    EXPECT_EQ(notified.size(), ++expected);
+    EXPECT_EQ(notifications.size(), ++expected);
     test::expect_short_turns(loop);
   }
 }
@@ -192,60 +192,61 @@ TEST_P(LargeMessagesTest, HandshakeOverItsLimitFails) {
   const std::string text(results[method].text());
   results[method] =
       test::raw(text.substr(0, text.size() - 1) + R"(,"instructions":")" + std::string(600'000, 'x') + "\"}");
-  const Result<std::shared_ptr<Client>> made = connect();
-  ASSERT_FALSE(made);
-  EXPECT_NE(made.error().message().find("max_handshake_bytes (524288)"), std::string::npos)
-      << made.error().to_string();
+  const Result<std::shared_ptr<Client>> connected = connect();
+  ASSERT_FALSE(connected);
+  EXPECT_NE(connected.error().message().find("max_handshake_bytes (524288)"), std::string::npos)
+      << connected.error().to_string();
 }
 
-// A legacy server's questions are requests of their own.
+// Modern era only: a legacy server sends input requests as JSON-RPC requests.
 using ModernLargeMessagesTest = LargeMessagesTest;
-INSTANTIATE_TEST_SUITE_P(Eras, ModernLargeMessagesTest, ::testing::Values(kNewest),
+INSTANTIATE_TEST_SUITE_P(Eras, ModernLargeMessagesTest, ::testing::Values(kNewestRevision),
                          [](const auto&) { return "modern"; });
 
-TEST_P(ModernLargeMessagesTest, QuestionsOfTooManyMembersAreRefused) {
+TEST_P(ModernLargeMessagesTest, InputRequestsOfTooManyMembersAreRejected) {
   start();
   results["tools/call"] =
       test::raw(R"({"resultType":"input_required","inputRequests":)" + many_members() + "}");
-  loop.turns().reset();
+  loop.turn_meter().reset();
   const Result<ToolResult> called = loop.block_on(client->call_tool("t", test::raw("{}")));
   ASSERT_FALSE(called);
-  EXPECT_EQ(called.error().message(), "the server asks more than max_message_members (1000) at once");
+  EXPECT_EQ(called.error().message(),
+            "the server sent more input requests than max_message_members (1000) at once");
   test::expect_short_turns(loop);
 }
 
-// ---- the server's side -----------------------------------------------------------------------------------
+// ---- server ----------------------------------------------------------------------------------------------
 
-// Members of tools/call.
+// Returns the members of the params of tools/call.
 std::string large_call(const std::string& value) {
   return R"("name":"add","arguments":{"a":1,"b":2,"c":)" + value + "}";
 }
 
-// Arguments that take too long to validate are refused.
-bool served_or_refused(const std::string& answer) {
+// Arguments that exceed max_validation_steps are rejected.
+bool served_or_rejected(const std::string& answer) {
   return answer.find(R"("sum":3)") != std::string::npos ||
          answer.find("max_validation_steps (1000000)") != std::string::npos;
 }
 
-TEST_F(ServerTest, LargestLegacyArgumentsDoNotHoldTheLoop) {
+TEST_F(ServerTest, LargestLegacyArgumentsDoNotBlockTheLoop) {
   start();
   initialize("2025-11-25");
-  for (const std::string& value : test::hostile_values(test::kLargestBody)) {
+  for (const std::string& value : test::hostile_values(test::kLargeBodyBytes)) {
     SCOPED_TRACE(value.substr(0, 40));
-    loop.turns().reset();
+    loop.turn_meter().reset();
     const std::string answer = legacy("tools/call", "{" + large_call(value) + "}");
-    EXPECT_TRUE(served_or_refused(answer)) << answer.substr(0, 200);
+    EXPECT_TRUE(served_or_rejected(answer)) << answer.substr(0, 200);
     test::expect_short_turns(loop);
   }
 }
 
-TEST_F(ServerTest, LargestModernArgumentsDoNotHoldTheLoop) {
+TEST_F(ServerTest, LargestModernArgumentsDoNotBlockTheLoop) {
   start();
-  for (const std::string& value : test::hostile_values(test::kLargestBody)) {
+  for (const std::string& value : test::hostile_values(test::kLargeBodyBytes)) {
     SCOPED_TRACE(value.substr(0, 40));
-    loop.turns().reset();
+    loop.turn_meter().reset();
     const std::string answer = modern("tools/call", large_call(value));
-    EXPECT_TRUE(served_or_refused(answer)) << answer.substr(0, 200);
+    EXPECT_TRUE(served_or_rejected(answer)) << answer.substr(0, 200);
     test::expect_short_turns(loop);
   }
 }
@@ -260,12 +261,12 @@ struct ManyFields {
 };
 BOOST_DESCRIBE_STRUCT(ManyFields, (), (a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p))
 
-// Arguments with one large member, which no field has.
+// Returns arguments with one large member for which the argument struct has no field.
 std::string large_arguments() {
   return R"({"a":1,"large":)" + test::shuffled("[", {"[[]],"}, "1", "]", 1u << 20) + "}";
 }
 
-TEST(LargeArguments, AreReadOnceHoweverManyFieldsTheyAreDecodedInto) {
+TEST(LargeArgumentsTest, ArgumentsAreReadOnceForAnyNumberOfFields) {
   const json::Raw arguments = test::raw(large_arguments());
   const json::View view(arguments);
   OneField one;
@@ -276,44 +277,44 @@ TEST(LargeArguments, AreReadOnceHoweverManyFieldsTheyAreDecodedInto) {
   EXPECT_LT(all, 5 * once) << "16 fields";
 }
 
-TEST(LargeArguments, AreNotReadToFindAnotherMemberOfParams) {
+TEST(LargeArgumentsTest, ArgumentsAreNotReadToFindAnotherMemberOfParams) {
   const rpc::Message message = rpc::Message::parse(
       Bytes::copy_of(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":)" +
                      large_arguments() + R"(,"name":"t"}})"));
-  const FeatureCall call{nullptr, nullptr, "tools/call", message.params(), Log(), message};
-  const auto reading = test::cpu_time([&] { EXPECT_FALSE(call.args()["name"].absent()); });
+  const FeatureRequest request{nullptr, nullptr, "tools/call", message.params(), Log(), message};
+  const auto reading = test::cpu_time([&] { EXPECT_FALSE(request.params_view()["name"].absent()); });
   const auto found = test::cpu_time([&] {
-    for (int i = 0; i < 10; ++i) EXPECT_FALSE(call.arg("name").absent());
+    for (int i = 0; i < 10; ++i) EXPECT_FALSE(request.find_param("name").absent());
   });
   EXPECT_LT(found, reading) << "ten lookups, and one that reads all of params";
 }
 
-// The members that a listener has, with these resources.
-std::string listening(const std::string& uris) {
+// Returns the params members of subscriptions/listen for these resources.
+std::string listen_members(const std::string& uris) {
   return R"("notifications":{"resourceSubscriptions":[)" + uris + "]}";
 }
 
-TEST_F(ServerTest, LongestUriOfAListenerDoesNotHoldTheLoop) {
+TEST_F(ServerTest, LongestUriOfListenDoesNotBlockTheLoop) {
   start();
   std::string uri;
-  while (uri.size() < test::kLargestFrame) uri += "\\n";
+  while (uri.size() < test::kLargeFrameBytes) uri += "\\n";
   test::expect_short_turns(loop, [&] {
-    const std::string answer = modern("subscriptions/listen", listening('"' + uri + '"'));
+    const std::string answer = modern("subscriptions/listen", listen_members('"' + uri + '"'));
     EXPECT_NE(answer.find("max_uri_bytes (8192)"), std::string::npos) << answer.substr(0, 200);
   });
 }
 
-TEST_F(ServerTest, MostUrisOfAListenerDoNotHoldTheLoop) {
+TEST_F(ServerTest, MaxUrisOfListenDoNotBlockTheLoop) {
   start();
   std::string escapes;
-  while (escapes.size() < test::kLargestFrame / kMostUris - 40) escapes += "\\n";
+  while (escapes.size() < test::kLargeFrameBytes / kMaxSubscribedUris - 40) escapes += "\\n";
   std::string uris;
-  for (std::size_t i = 0; i < kMostUris; ++i) {
+  for (std::size_t i = 0; i < kMaxSubscribedUris; ++i) {
     if (i > 0) uris += ',';
     uris += "\"x:" + std::to_string(i) + escapes + '"';
   }
   test::expect_short_turns(loop, [&] {
-    const std::string answer = modern("subscriptions/listen", listening(uris));
+    const std::string answer = modern("subscriptions/listen", listen_members(uris));
     EXPECT_NE(answer.find("notifications/subscriptions/acknowledged"), std::string::npos)
         << answer.substr(0, 200);
   });

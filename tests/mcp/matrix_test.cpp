@@ -1,5 +1,6 @@
-// Every method and notification, in every revision: those that have it serve it, the others refuse it. The
-// tables below were written from MCP's specifications, not from src/protocol/method_table.cpp.
+// Every method and notification in every revision: a method is served in the revisions that have it and
+// rejected in the others. The tables below were written from MCP's specifications, not from
+// src/protocol/method_table.cpp.
 #include "mcp/harness.hpp"
 
 namespace fairlead::mcp {
@@ -7,13 +8,13 @@ namespace {
 
 constexpr const char* kNames[] = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"};
 
-// `has` is one letter per revision, oldest first: x has it, - has not.
+// `has` is one character per revision, oldest first: x if the revision has the method, - if not.
 struct Row {
   const char* method;
   const char* has;
   const char* members;     // of params
-  const char* answer;      // found in the result
-  bool cacheable = false;  // ttlMs and cacheScope are part of its result
+  const char* answer;      // text that the result contains
+  bool cacheable = false;  // its result has ttlMs and cacheScope
 };
 
 constexpr Row kRequests[] = {
@@ -35,42 +36,42 @@ constexpr Row kRequests[] = {
      R"("ref":{"type":"ref/prompt","name":"hello"},"argument":{"name":"who","value":"a"})",
      R"("completion":{"values":["whoa0")"},
     {"logging/setLevel", "xxxx-", R"("level":"error")", "{}"},
-    // Asked by servers only: a client that asks for them is refused.
+    // Requests of servers: rejected when a client sends them.
     {"sampling/createMessage", "-----", R"("messages":[],"maxTokens":1)", ""},
     {"roots/list", "-----", "", ""},
     {"elicitation/create", "-----", R"("message":"?","requestedSchema":{})", ""},
-    // A server without tools that run as tasks has no tasks (see TaskMethods below).
+    // Task methods are rejected, since no tool of this server supports tasks (see
+    // TaskMethodIsServedOnlyInRevisionsThatHaveIt below).
     {"tasks/get", "-----", R"("taskId":"1")", ""},
     {"tasks/result", "-----", R"("taskId":"1")", ""},
     {"tasks/cancel", "-----", R"("taskId":"1")", ""},
     {"tasks/list", "-----", "", ""},
     {"tasks/update", "-----", R"("taskId":"1","inputResponses":{})", ""},
-    // Of the skills extension, declared by having a skill.
+    // Methods of the skills extension, which the server declares because a skill is registered.
     {"skills/list", "----x", "", R"("skills":[{"uri":"skill://a/SKILL.md")", true},
     {"skills/get", "----x", R"("uri":"skill://a/SKILL.md")", R"("skill":{"uri":"skill://a/SKILL.md")", true},
     {"resources/directory/read", "----x", R"("uri":"skill://a")",
      R"("resources":[{"uri":"skill://a/SKILL.md")", true},
-    // Notifications are no requests.
+    // Notifications sent as requests.
     {"notifications/initialized", "-----", "", ""},
     {"notifications/cancelled", "-----", R"("requestId":9)", ""},
     {"no/such/method", "-----", "", ""},
 };
 
-Task<Result<std::string>> ask_sampling(Context context, EchoArgs) {
-  Task<Result<json::Raw>> asking = context.sample(test::raw(R"({"messages":[],"maxTokens":1})"));
-  const Result<json::Raw> answer = co_await asking;
+Task<Result<std::string>> request_sampling(Context context, EchoArgs) {
+  Task<Result<json::Raw>> input_request = context.sample(test::raw(R"({"messages":[],"maxTokens":1})"));
+  const Result<json::Raw> answer = co_await input_request;
   if (!answer) co_return answer.error();
   co_return std::string("answered");
 }
-Task<Result<std::string>> ask_roots(Context context, EchoArgs) {
-  Task<Result<std::vector<Root>>> asking = context.roots();
-  const Result<std::vector<Root>> answer = co_await asking;
+Task<Result<std::string>> request_roots(Context context, EchoArgs) {
+  const Result<std::vector<Root>> answer = co_await context.roots();
   if (!answer) co_return answer.error();
   co_return std::string("answered");
 }
-Task<Result<std::string>> ask_url(Context context, EchoArgs) {
-  Task<Result<ElicitResult>> asking = context.elicit_url("?", "https://example.org/");
-  const Result<ElicitResult> answer = co_await asking;
+Task<Result<std::string>> elicit_url(Context context, EchoArgs) {
+  Task<Result<ElicitResult>> input_request = context.elicit_url("?", "https://example.org/");
+  const Result<ElicitResult> answer = co_await input_request;
   if (!answer) co_return answer.error();
   co_return std::string("answered");
 }
@@ -82,22 +83,22 @@ class MatrixTest : public FullServerTest, public ::testing::WithParamInterface<s
     Skill skill;
     skill.files.push_back({"SKILL.md", "---\nname: a\ndescription: d\n---\n"});
     ASSERT_TRUE(server.add_skill(skill));
-    tool(server, "sampling/createMessage", "", &ask_sampling);
-    tool(server, "roots/list", "", &ask_roots);
-    tool(server, "url", "", &ask_url);
+    tool(server, "sampling/createMessage", "", &request_sampling);
+    tool(server, "roots/list", "", &request_roots);
+    tool(server, "url", "", &elicit_url);
     tool(server, "talk", "", [](const Context& context, const EchoArgs&) {
       context.log(LoggingLevel::error, test::raw("1"));
-      context.progress(1, 2, "half");
+      context.report_progress(1, 2, "half");
       return std::string("done");
     });
     start();
     if (!modern_era()) {
-      EXPECT_NE(initialize(name(), kOffered).find("\"protocolVersion\":\"" + name() + "\""),
+      EXPECT_NE(initialize(name(), kCapabilities).find("\"protocolVersion\":\"" + name() + "\""),
                 std::string::npos);
     }
   }
 
-  static constexpr const char* kOffered =
+  static constexpr const char* kCapabilities =
       R"({"sampling":{},"roots":{},"elicitation":{"form":{},"url":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}})";
   std::size_t revision() const { return GetParam(); }
   std::string name() const { return kNames[revision()]; }
@@ -110,24 +111,25 @@ class MatrixTest : public FullServerTest, public ::testing::WithParamInterface<s
     if (modern_era()) {
       params += std::string(params.empty() ? "" : ",") +
                 R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)" +
-                R"("io.modelcontextprotocol/clientCapabilities":)" + kOffered +
+                R"("io.modelcontextprotocol/clientCapabilities":)" + kCapabilities +
                 (meta.empty() ? "" : "," + meta) + "}";
     } else if (!meta.empty()) {
       params += std::string(params.empty() ? "" : ",") + "\"_meta\":{" + meta + "}";
     }
     return R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":{)" + params + "}}";
   }
-  std::string make(const std::string& method, const std::string& members, const std::string& meta = "") {
-    return ask(request_text(method, members, meta));
+  std::string request_response(const std::string& method, const std::string& members,
+                               const std::string& meta = "") {
+    return round_trip(request_text(method, members, meta));
   }
   bool still_serves() {
-    return make("tools/call", kRequests[3].members).find(R"("text":"hi")") != std::string::npos;
+    return request_response("tools/call", kRequests[3].members).find(R"("text":"hi")") != std::string::npos;
   }
 };
 
-TEST_P(MatrixTest, EveryRequestIsServedOrRefused) {
+TEST_P(MatrixTest, RequestIsServedOnlyInRevisionsThatHaveIt) {
   for (const Row& row : kRequests) {
-    const std::string got = make(row.method, row.members);
+    const std::string got = request_response(row.method, row.members);
     if (!has(row.has)) {
       EXPECT_EQ(got, error(-32601, R"("message":"Method not found: )" + std::string(row.method) + "\""))
           << row.method;
@@ -142,21 +144,22 @@ TEST_P(MatrixTest, EveryRequestIsServedOrRefused) {
   }
 }
 
-TEST_P(MatrixTest, InitializeIsOfTheLegacyEra) {
+TEST_P(MatrixTest, InitializeIsServedOnlyInLegacyEra) {
   const std::string got =
-      make("initialize", R"("protocolVersion":")" + name() +
-                             R"(","capabilities":{},"clientInfo":{"name":"t","version":"1"})");
+      request_response("initialize", R"("protocolVersion":")" + name() +
+                                         R"(","capabilities":{},"clientInfo":{"name":"t","version":"1"})");
   if (modern_era()) {
     EXPECT_EQ(got, error(-32601, R"("message":"Method not found: initialize")"));
   } else {
     EXPECT_NE(got.find(R"("protocolVersion":")" + name()), std::string::npos);
-    // Completions became a capability in 2025-03-26.
+    // Completions became a capability in revision 2025-03-26.
     EXPECT_EQ(got.find("completions") != std::string::npos, revision() >= 1) << got;
   }
 }
 
-TEST_P(MatrixTest, ListenIsOfTheModernEra) {
-  const std::string got = make("subscriptions/listen", R"("notifications":{"toolsListChanged":true})");
+TEST_P(MatrixTest, ListenIsServedOnlyInModernEra) {
+  const std::string got =
+      request_response("subscriptions/listen", R"("notifications":{"toolsListChanged":true})");
   if (modern_era()) {
     EXPECT_EQ(got.find(R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged")"), 0u) << got;
   } else {
@@ -164,47 +167,49 @@ TEST_P(MatrixTest, ListenIsOfTheModernEra) {
   }
 }
 
-TEST_P(MatrixTest, WhatIsNotThereIsNotAdvertised) {
+TEST_P(MatrixTest, MissingFeaturesAreNotAdvertised) {
   const std::string capabilities =
-      modern_era() ? make("server/discover", "")
-                   : make("initialize", R"("protocolVersion":")" + name() + R"(","capabilities":{})");
+      modern_era()
+          ? request_response("server/discover", "")
+          : request_response("initialize", R"("protocolVersion":")" + name() + R"(","capabilities":{})");
   for (const char* missing : {"tasks", "experimental"}) {
     EXPECT_EQ(capabilities.find(missing), std::string::npos) << capabilities;
   }
   for (const char* modern : {"extensions", "skills"}) {
     EXPECT_EQ(capabilities.find(modern) != std::string::npos, modern_era()) << capabilities;
   }
-  EXPECT_EQ(make("tools/list", "").find("execution"), std::string::npos);
-  // A task that was not offered is no task: the member is ignored.
-  EXPECT_NE(make("tools/call", R"("name":"echo","arguments":{"message":"hi"},"task":{"ttl":5})")
+  EXPECT_EQ(request_response("tools/list", "").find("execution"), std::string::npos);
+  // The member `task` of a request is ignored if no tool of the server supports tasks.
+  EXPECT_NE(request_response("tools/call", R"("name":"echo","arguments":{"message":"hi"},"task":{"ttl":5})")
                 .find(R"("text":"hi")"),
             std::string::npos);
 }
 
-// With a tool that runs as a task. c: the form of 2025-11-25, e: the extension.
-TEST_P(MatrixTest, TaskMethodsAreThoseOfTheRevision) {
-  tool(server, "job", "", &ask_form, ToolAnnotations(), TaskSupport::required);
+// The server of this test has a tool that runs as a task.
+TEST_P(MatrixTest, TaskMethodIsServedOnlyInRevisionsThatHaveIt) {
+  tool(server, "job", "", &elicit_form, ToolAnnotations(), TaskSupport::required);
   if (!modern_era()) {
-    EXPECT_NE(hear().find("list_changed"), std::string::npos);
+    EXPECT_NE(receive().find("list_changed"), std::string::npos);
   }
   const std::string call = R"("name":"job","arguments":{"message":""})";
-  const std::string made = make("tools/call", call + (revision() == 3 ? R"(,"task":{})" : ""));
+  const std::string response =
+      request_response("tools/call", call + (revision() == 3 ? R"(,"task":{})" : ""));
   const bool has_tasks = revision() >= 3;
-  EXPECT_EQ(made.find("taskId") != std::string::npos, has_tasks) << made;
+  EXPECT_EQ(response.find("taskId") != std::string::npos, has_tasks) << response;
   if (!has_tasks) {
-    EXPECT_EQ(made, error(-32601, R"("message":"Tool job runs as a task only")"));
+    EXPECT_EQ(response, error(-32601, R"("message":"Tool job must be called as a task")"));
   }
-  const std::string id = has_tasks ? made.substr(made.find("taskId") + 9, 24) : "none";
+  const std::string id = has_tasks ? response.substr(response.find("taskId") + 9, 24) : "none";
   const Row rows[] = {{"tasks/get", "---xx", "", R"("taskId":")"},
                       {"tasks/list", "---x-", "", R"("tasks":[{"taskId":")"},
                       {"tasks/update", "----x", R"(,"inputResponses":{})", "{"},
                       {"tasks/cancel", "---xx", "", "{"},
                       {"tasks/result", "---x-", "", "The task was cancelled"}};
   for (const Row& row : rows) {
-    say(request_text(row.method, R"("taskId":")" + id + "\"" + row.members));
-    std::string got = hear();
-    // Status changes and the question of the task come in between.
-    while (got.find(R"("method":)") < 30) got = hear();
+    send(request_text(row.method, R"("taskId":")" + id + "\"" + row.members));
+    std::string got = receive();
+    // Skips notifications of the task's status and its input request.
+    while (got.find(R"("method":)") < 30) got = receive();
     if (has(row.has)) {
       EXPECT_NE(got.find(row.answer), std::string::npos) << row.method << ": " << got;
       EXPECT_EQ(got.find("-32601"), std::string::npos) << row.method << ": " << got;
@@ -214,15 +219,15 @@ TEST_P(MatrixTest, TaskMethodsAreThoseOfTheRevision) {
   }
 }
 
-// ---- what servers ask -----------------------------------------------------------------------------------
+// ---- input requests of servers --------------------------------------------------------------------------
 
-struct Question {
+struct InputRequest {
   const char* method;
   const char* tool;
-  const char* has;  // i: in the result of the request
+  const char* has;  // per revision: x: sent as a request, i: in an input_required result, -: not available
   const char* answer;
 };
-constexpr Question kQuestions[] = {
+constexpr InputRequest kInputRequests[] = {
     {"sampling/createMessage", "sampling/createMessage", "xxxxi",
      R"({"role":"assistant","content":{"type":"text","text":""},"model":"m"})"},
     {"roots/list", "roots/list", "xxxxi", R"({"roots":[]})"},
@@ -230,17 +235,18 @@ constexpr Question kQuestions[] = {
     {"elicitation/create", "url", "---xi", R"({"action":"accept"})"},
 };
 
-TEST_P(MatrixTest, QuestionsAreAskedAsTheRevisionHasThem) {
+TEST_P(MatrixTest, InputRequestsHaveTheFormOfTheRevision) {
   int id = 0;
-  for (const Question& question : kQuestions) {
-    const std::string call = R"("name":")" + std::string(question.tool) + R"(","arguments":{"message":""})";
-    const std::string first = make("tools/call", call);
-    const std::string method = R"("method":")" + std::string(question.method) + "\"";
-    switch (question.has[revision()]) {
+  for (const InputRequest& input_request : kInputRequests) {
+    const std::string call =
+        R"("name":")" + std::string(input_request.tool) + R"(","arguments":{"message":""})";
+    const std::string first = request_response("tools/call", call);
+    const std::string method = R"("method":")" + std::string(input_request.method) + "\"";
+    switch (input_request.has[revision()]) {
       case 'x': {
         EXPECT_EQ(first.find(R"({"jsonrpc":"2.0","id":)" + std::to_string(++id) + "," + method), 0u) << first;
-        const std::string done =
-            ask(R"({"jsonrpc":"2.0","id":)" + std::to_string(id) + R"(,"result":)" + question.answer + "}");
+        const std::string done = round_trip(R"({"jsonrpc":"2.0","id":)" + std::to_string(id) +
+                                            R"(,"result":)" + input_request.answer + "}");
         EXPECT_NE(done.find("answered"), std::string::npos) << done;
         break;
       }
@@ -251,7 +257,7 @@ TEST_P(MatrixTest, QuestionsAreAskedAsTheRevisionHasThem) {
         EXPECT_EQ(first.find("ttlMs"), std::string::npos);
         EXPECT_EQ(first.find("elicitationId"), std::string::npos);
         const std::string done =
-            make("tools/call", call + R"(,"inputResponses":{"q1":)" + question.answer + "}");
+            request_response("tools/call", call + R"(,"inputResponses":{"q1":)" + input_request.answer + "}");
         EXPECT_NE(done.find("answered"), std::string::npos) << done;
         break;
       }
@@ -262,7 +268,7 @@ TEST_P(MatrixTest, QuestionsAreAskedAsTheRevisionHasThem) {
 
 // ---- notifications --------------------------------------------------------------------------------------
 
-TEST_P(MatrixTest, NotificationsOfTheClientAreNeverAnswered) {
+TEST_P(MatrixTest, NotificationsOfClientAreNeverAnswered) {
   const char* const sent[] = {
       "notifications/initialized",          "notifications/cancelled", "notifications/progress",
       "notifications/roots/list_changed",   "notifications/message",   "notifications/tasks/status",
@@ -270,23 +276,23 @@ TEST_P(MatrixTest, NotificationsOfTheClientAreNeverAnswered) {
   for (const char* method : sent) {
     for (const char* params :
          {"", R"(,"params":{})", R"(,"params":{"requestId":{},"progressToken":[]})", R"(,"params":[1])"}) {
-      say(R"({"jsonrpc":"2.0","method":")" + std::string(method) + "\"" + params + "}");
+      send(R"({"jsonrpc":"2.0","method":")" + std::string(method) + "\"" + params + "}");
       EXPECT_TRUE(still_serves()) << method << params;
     }
   }
 }
 
-TEST_P(MatrixTest, NotificationsOfTheServerComeAsTheRevisionHasThem) {
+TEST_P(MatrixTest, NotificationsOfServerHaveTheFormOfTheRevision) {
   const std::string meta = R"("progressToken":"t")" +
                            std::string(modern_era() ? R"(,"io.modelcontextprotocol/logLevel":"info")" : "");
-  EXPECT_EQ(make("tools/call", R"("name":"talk","arguments":{"message":""})", meta),
+  EXPECT_EQ(request_response("tools/call", R"("name":"talk","arguments":{"message":""})", meta),
             R"({"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":1}})");
-  // The message of progress came with 2025-03-26.
+  // Progress notifications have a message since revision 2025-03-26.
   EXPECT_EQ(
-      hear(),
+      receive(),
       R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":1,"total":2)" +
           std::string(revision() >= 1 ? R"(,"message":"half")" : "") + "}}");
-  EXPECT_NE(hear().find("done"), std::string::npos);
+  EXPECT_NE(receive().find("done"), std::string::npos);
 
   std::string params;
   std::string extra;
@@ -294,24 +300,24 @@ TEST_P(MatrixTest, NotificationsOfTheServerComeAsTheRevisionHasThem) {
     extra = R"("_meta":{"io.modelcontextprotocol/subscriptionId":1})";
     params = R"(,"params":{)" + extra + "}";
     EXPECT_NE(
-        make(
+        request_response(
             "subscriptions/listen",
             R"("notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["test://fixed"]})")
             .find("acknowledged"),
         std::string::npos);
   } else {
-    EXPECT_EQ(make("resources/subscribe", R"("uri":"test://fixed")"), result("{}"));
+    EXPECT_EQ(request_response("resources/subscribe", R"("uri":"test://fixed")"), result("{}"));
   }
-  server.resource_updated("test://fixed");
-  EXPECT_EQ(hear(),
+  server.notify_resource_updated("test://fixed");
+  EXPECT_EQ(receive(),
             R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test://fixed")" +
                 (extra.empty() ? "" : "," + extra) + "}}");
   server.remove_tool("half");
-  EXPECT_EQ(hear(), R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed")" + params + "}");
+  EXPECT_EQ(receive(), R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed")" + params + "}");
   server.remove_prompt("hello");
-  EXPECT_EQ(hear(), R"({"jsonrpc":"2.0","method":"notifications/prompts/list_changed")" + params + "}");
+  EXPECT_EQ(receive(), R"({"jsonrpc":"2.0","method":"notifications/prompts/list_changed")" + params + "}");
   server.remove_resource("test://fixed");
-  EXPECT_EQ(hear(), R"({"jsonrpc":"2.0","method":"notifications/resources/list_changed")" + params + "}");
+  EXPECT_EQ(receive(), R"({"jsonrpc":"2.0","method":"notifications/resources/list_changed")" + params + "}");
 }
 
 std::string revision_of(const ::testing::TestParamInfo<std::size_t>& info) {
@@ -321,85 +327,83 @@ std::string revision_of(const ::testing::TestParamInfo<std::size_t>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Revisions, MatrixTest, ::testing::Values(0, 1, 2, 3, 4), revision_of);
 
-// ---- the client's half ----------------------------------------------------------------------------------
+// ---- client ---------------------------------------------------------------------------------------------
 
 Task<Result<json::Raw>> sample_nothing(json::Raw) {
   co_return test::raw(R"({"role":"assistant","content":[],"model":"m"})");
 }
 Task<Result<ElicitResult>> decline(std::string, json::Raw) {
-  ElicitResult made;
-  made.action = ElicitResult::Action::decline;
-  co_return made;
+  ElicitResult result;
+  result.action = ElicitResult::Action::decline;
+  co_return result;
 }
 Task<void> connect_into(std::shared_ptr<Connection> connection, ClientOptions options,
                         std::shared_ptr<Client>& out) {
-  Task<Result<std::shared_ptr<Client>>> connecting = Client::on(connection, options);
-  const Result<std::shared_ptr<Client>> made = co_await connecting;
-  if (made) out = *made;
+  const Result<std::shared_ptr<Client>> connected = co_await Client::connect_over(connection, options);
+  if (connected) out = *connected;
 }
 
-Task<void> ask_for_tools(std::shared_ptr<Client> client) {
-  Task<Result<std::vector<json::Raw>>> asking = client->tools();
-  const auto answer = co_await asking;
-  static_cast<void>(answer);
+Task<void> request_tools(std::shared_ptr<Client> client) {
+  static_cast<void>(co_await client->tools());
 }
 
-// Our client, with the test as its server.
+// A Client whose server is the test itself.
 class ClientMatrixTest : public ServerTest, public ::testing::WithParamInterface<std::size_t> {
  public:
   void SetUp() override {
     auto [near_end, far_end] = make_channel(loop, loop);
-    far = far_end;
+    test_end = far_end;
     ClientOptions options;
-    options.pinned = revision_named(kNames[GetParam()]);
+    options.pinned_revision = revision_named(kNames[GetParam()]);
     options.handlers.sample = sample_nothing;
-    options.keep_tasks = true;
+    options.serve_tasks = true;
     options.handlers.elicit = decline;
     options.handlers.roots = [] { return std::vector<Root>(); };
-    options.handlers.notified = [this](std::string_view method, const json::Raw&) {
-      notified.emplace_back(method);
+    options.handlers.on_notification = [this](std::string_view method, const json::Raw&) {
+      notifications.emplace_back(method);
     };
     loop.spawn(connect_into(near_end, options, client));
-    const std::string first = hear();
+    const std::string first = receive();
     if (GetParam() == 4) {
       EXPECT_NE(first.find("server/discover"), std::string::npos) << first;
-      say(R"({"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}})");
+      send(
+          R"({"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}})");
     } else {
       EXPECT_NE(first.find("initialize"), std::string::npos) << first;
       EXPECT_EQ(first.find("elicitation") != std::string::npos, GetParam() >= 2) << first;
-      say(R"({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":")" + std::string(kNames[GetParam()]) +
-          R"(","capabilities":{},"serverInfo":{"name":"s","version":"1"}}})");
-      EXPECT_NE(hear().find("notifications/initialized"), std::string::npos);
+      send(R"({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":")" + std::string(kNames[GetParam()]) +
+           R"(","capabilities":{},"serverInfo":{"name":"s","version":"1"}}})");
+      EXPECT_NE(receive().find("notifications/initialized"), std::string::npos);
     }
     loop.run_until([&] { return client != nullptr; });
   }
   void TearDown() override { loop.block_on(client->close()); }
   std::shared_ptr<Client> client;
-  std::vector<std::string> notified;
+  std::vector<std::string> notifications;
 };
 
-TEST_P(ClientMatrixTest, AnswersWhatTheRevisionHasAndRefusesTheRest) {
+TEST_P(ClientMatrixTest, ClientServesOnlyRequestsThatTheRevisionHas) {
   const Row rows[] = {{"ping", "xxxx-", "", "{}"},
                       {"sampling/createMessage", "xxxx-", R"("messages":[],"maxTokens":1)", R"("model":"m")"},
                       {"roots/list", "xxxx-", "", R"("roots":[])"},
                       {"elicitation/create", "--xx-", R"("message":"?","requestedSchema":{"type":"object"})",
                        R"("action":"decline")"},
                       {"tasks/list", "---x-", "", R"("tasks":[])"},
-                      {"tasks/get", "---x-", R"("taskId":"1")", "There is no such task"},
-                      {"tasks/result", "---x-", R"("taskId":"1")", "There is no such task"},
-                      {"tasks/cancel", "---x-", R"("taskId":"1")", "There is no such task"},
+                      {"tasks/get", "---x-", R"("taskId":"1")", "Unknown task"},
+                      {"tasks/result", "---x-", R"("taskId":"1")", "Unknown task"},
+                      {"tasks/cancel", "---x-", R"("taskId":"1")", "Unknown task"},
                       {"tasks/update", "-----", R"("taskId":"1")", ""},
                       {"tools/list", "-----", "", ""}};
   for (const Row& row : rows) {
     const std::string request = R"({"jsonrpc":"2.0","id":1,"method":")" + std::string(row.method) +
                                 R"(","params":{)" + row.members + "}}";
-    if (GetParam() == 4) {  // a modern client sends no answers: the next thing is its own
-      say(request);
-      loop.spawn(ask_for_tools(client));
-      EXPECT_NE(hear().find(R"("method":"tools/list")"), std::string::npos) << row.method;
+    if (GetParam() == 4) {  // a modern client does not respond: the next message is its own request
+      send(request);
+      loop.spawn(request_tools(client));
+      EXPECT_NE(receive().find(R"("method":"tools/list")"), std::string::npos) << row.method;
       continue;
     }
-    const std::string got = ask(request);
+    const std::string got = round_trip(request);
     if (row.has[GetParam()] == 'x') {
       EXPECT_NE(got.find(row.answer), std::string::npos) << row.method << ": " << got;
     } else {
@@ -409,7 +413,7 @@ TEST_P(ClientMatrixTest, AnswersWhatTheRevisionHasAndRefusesTheRest) {
   }
 }
 
-TEST_P(ClientMatrixTest, HearsEveryNotification) {
+TEST_P(ClientMatrixTest, ClientReceivesEveryNotification) {
   const std::vector<std::string> all = {"notifications/message",
                                         "notifications/tools/list_changed",
                                         "notifications/prompts/list_changed",
@@ -421,9 +425,9 @@ TEST_P(ClientMatrixTest, HearsEveryNotification) {
                                         "notifications/subscriptions/acknowledged",
                                         "notifications/of/the/future"};
   for (const std::string& method : all)
-    say(R"({"jsonrpc":"2.0","method":")" + method + R"(","params":{"uri":5}})");
-  loop.run_until([&] { return notified.size() == all.size(); });
-  EXPECT_EQ(notified, all);
+    send(R"({"jsonrpc":"2.0","method":")" + method + R"(","params":{"uri":5}})");
+  loop.run_until([&] { return notifications.size() == all.size(); });
+  EXPECT_EQ(notifications, all);
 }
 
 INSTANTIATE_TEST_SUITE_P(Revisions, ClientMatrixTest, ::testing::Values(0, 1, 2, 3, 4), revision_of);

@@ -13,7 +13,7 @@ const Sealer::Time kNow = std::chrono::system_clock::now();
 const std::string kKey(32, 'k');
 const std::string kOther(32, 'o');
 
-TEST(Sealer, OpensWhatItSealed) {
+TEST(SealerTest, OpensWhatItSealed) {
   const Sealer sealer({kKey}, 10min);
   const std::string sealed = sealer.seal(R"({"a":1})", "tools/call x", kNow);
   const Result<std::string> opened = sealer.open(sealed, "tools/call x", kNow);
@@ -21,7 +21,7 @@ TEST(Sealer, OpensWhatItSealed) {
   EXPECT_EQ(*opened, R"({"a":1})");
 }
 
-TEST(Sealer, EveryChangedCharacterIsNoticed) {
+TEST(SealerTest, OpenFailsWhenAnyCharacterIsChanged) {
   const Sealer sealer({kKey}, 10min);
   const std::string sealed = sealer.seal("{}", "b", kNow);
   for (std::size_t i = 0; i < sealed.size(); ++i) {
@@ -36,7 +36,7 @@ TEST(Sealer, EveryChangedCharacterIsNoticed) {
     EXPECT_FALSE(sealer.open(junk, "b", kNow)) << junk;
 }
 
-TEST(Sealer, IsBoundAndExpires) {
+TEST(SealerTest, OpenFailsWithOtherBindingOrAfterExpiry) {
   const Sealer sealer({kKey}, 10min);
   const std::string sealed = sealer.seal("{}", "tools/call a", kNow);
   EXPECT_FALSE(sealer.open(sealed, "tools/call b", kNow));
@@ -44,7 +44,7 @@ TEST(Sealer, IsBoundAndExpires) {
   EXPECT_FALSE(sealer.open(sealed, "tools/call a", kNow + 11min));
 }
 
-TEST(Sealer, KeysRotate) {
+TEST(SealerTest, OldKeyOpensUntilItIsRemoved) {
   const std::string old = Sealer({kKey}, 10min).seal("{}", "b", kNow);
   const Sealer rotated({kOther, kKey}, 10min);
   EXPECT_TRUE(rotated.open(old, "b", kNow));
@@ -53,7 +53,7 @@ TEST(Sealer, KeysRotate) {
   EXPECT_NE(Sealer::random_key(), Sealer::random_key());
 }
 
-TEST(Base64, BothAlphabetsAndOnlyCanonicalText) {
+TEST(Base64Test, DecodesBothAlphabetsAndRejectsNonCanonicalText) {
   EXPECT_EQ(base64_encode("f"), "Zg==");
   EXPECT_EQ(base64_encode("fo\xff"), "Zm//");
   EXPECT_EQ(base64url_encode("fo\xff"), "Zm__");

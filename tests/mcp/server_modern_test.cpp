@@ -1,4 +1,4 @@
-// Modern requests without a connection: each with a link of its own, as HTTP serves them.
+// Modern requests that do not share a connection: each has its own ClientLink, as over HTTP.
 #include "mcp/server_modern.hpp"
 
 #include <thread>
@@ -12,14 +12,13 @@ namespace {
 
 class ModernTest : public ServerTest {
  public:
-  std::shared_ptr<Subscriptions> subscriptions =
-      std::make_shared<Subscriptions>(2, std::make_shared<SubscriptionShares>(SubscriptionLimits()));
+  std::shared_ptr<SubscriptionRegistry> subscriptions =
+      std::make_shared<SubscriptionRegistry>(2, std::make_shared<SubscriptionQuota>(SubscriptionLimits()));
   std::vector<std::string> answers;
 
   static Task<void> run(ModernTest& test, Request request, std::shared_ptr<ClientLink> link) {
     auto modern = std::make_shared<const ModernServer>(test.server.state(), test.subscriptions, Log());
-    Task<Answer> serving = serve_modern(modern, request, CallFacts::of(request.message()), link);
-    const Answer answer = co_await serving;
+    const Answer answer = co_await serve_modern(modern, request, CallFacts::of(request.message()), link);
     test.answers.push_back(answer ? std::string(answer->text()) : answer.error().message());
   }
   void serve_listen(const std::string& id, const std::shared_ptr<ClientLink>& link, std::stop_token stop) {
@@ -45,15 +44,15 @@ TEST_F(ModernTest, TwoClientsMayListenUnderTheSameId) {
   std::stop_source stays;
   serve_listen("7", first, gone.get_token());
   serve_listen("7", second, stays.get_token());
-  EXPECT_EQ(subscriptions->size(), 2u);
+  EXPECT_EQ(subscriptions->open_count(), 2u);
   gone.request_stop();
   turn();
-  EXPECT_EQ(subscriptions->size(), 1u);
+  EXPECT_EQ(subscriptions->open_count(), 1u);
   server.remove_tool("half");
   turn();
-  EXPECT_EQ(first->heard.size(), 1u);  // its acknowledgement
-  ASSERT_EQ(second->heard.size(), 2u);
-  EXPECT_EQ(second->heard.back(),
+  EXPECT_EQ(first->sent.size(), 1u);  // its acknowledgement
+  ASSERT_EQ(second->sent.size(), 2u);
+  EXPECT_EQ(second->sent.back(),
             "notifications/tools/list_changed "
             R"({"_meta":{"io.modelcontextprotocol/subscriptionId":7}})");
   stays.request_stop();
@@ -61,7 +60,7 @@ TEST_F(ModernTest, TwoClientsMayListenUnderTheSameId) {
   EXPECT_EQ(answers.size(), 2u);
 }
 
-TEST_F(ModernTest, OneSubscriptionTooManyIsRefused) {
+TEST_F(ModernTest, ListenOverMaxListensIsRejected) {
   const auto link = std::make_shared<RecordingLink>(loop);
   std::stop_source stop;
   for (const char* id : {"1", "2", "3"}) serve_listen(id, link, stop.get_token());
@@ -70,21 +69,21 @@ TEST_F(ModernTest, OneSubscriptionTooManyIsRefused) {
   subscriptions->end_all();
   turn();
   EXPECT_EQ(answers.size(), 3u);
-  EXPECT_EQ(subscriptions->size(), 0u);
+  EXPECT_EQ(subscriptions->open_count(), 0u);
 }
 
-// Nobody runs the loop when the thread releases the subscription.
+// The loop does not run when the other thread releases the subscription.
 TEST_F(ModernTest, LinkIsReleasedOnItsLoopWhenAnotherThreadReleasesTheSubscription) {
   auto link = std::make_shared<RecordingLink>(loop);
   const std::weak_ptr<RecordingLink> released = link;
-  auto subscribed = std::make_shared<Subscription>(std::move(link), "7", Subscription::Wanted(), Log());
+  auto subscribed = std::make_shared<Subscription>(std::move(link), "7", Subscription::Filter(), Log());
   std::thread([last = std::move(subscribed)]() mutable { last.reset(); }).join();
   EXPECT_FALSE(released.expired());
   turn();
   EXPECT_TRUE(released.expired());
 }
 
-// The loop runs between two turns only, as one does that is busy.
+// The loop runs only when the test calls turn(), as if it were busy otherwise.
 class BusyLoopTest : public ModernTest {
  public:
   std::shared_ptr<RecordingLink> link = std::make_shared<RecordingLink>(loop);
@@ -92,64 +91,63 @@ class BusyLoopTest : public ModernTest {
   std::vector<std::string> logged;
 
   static Task<void> acknowledge(std::shared_ptr<Subscription> subscription) {
-    Task<void> acknowledging = subscription->acknowledge(std::stop_token());
-    co_await acknowledging;
+    co_await subscription->acknowledge(std::stop_token());
   }
   void SetUp() override {
-    Subscription::Wanted wanted;
-    wanted.tools = true;
-    wanted.uris = {"x:1"};
-    wanted.tasks = {"t"};
+    Subscription::Filter filter;
+    filter.tools = true;
+    filter.uris = {"x:1"};
+    filter.task_ids = {"t"};
     Log log(LogLevel::debug, LogFormat::text, [this](std::string_view line) { logged.emplace_back(line); });
-    subscribed = std::make_shared<Subscription>(link, "7", std::move(wanted), std::move(log));
+    subscribed = std::make_shared<Subscription>(link, "7", std::move(filter), std::move(log));
     loop.spawn(acknowledge(subscribed));
     turn();
-    ASSERT_EQ(link->heard.size(), 1u);
+    ASSERT_EQ(link->sent.size(), 1u);
   }
 };
 
-TEST_F(BusyLoopTest, ChangesThatWaitForItAreToldOnce) {
+TEST_F(BusyLoopTest, ClientIsNotifiedOnceOfRepeatedChangesWithinOneTurn) {
   for (int i = 0; i < 1'000; ++i) {
-    subscribed->list_changed(ListKind::tools);
-    subscribed->resource_updated("x:1");
+    subscribed->on_list_changed(ListKind::tools);
+    subscribed->on_resource_updated("x:1");
   }
   turn();
-  ASSERT_EQ(link->heard.size(), 3u);
-  EXPECT_TRUE(link->heard[1].starts_with("notifications/tools/list_changed"));
-  EXPECT_TRUE(link->heard[2].starts_with("notifications/resources/updated"));
-  // Further changes are told again.
-  subscribed->list_changed(ListKind::tools);
-  subscribed->resource_updated("x:1");
+  ASSERT_EQ(link->sent.size(), 3u);
+  EXPECT_TRUE(link->sent[1].starts_with("notifications/tools/list_changed"));
+  EXPECT_TRUE(link->sent[2].starts_with("notifications/resources/updated"));
+  // The client is notified again of further changes.
+  subscribed->on_list_changed(ListKind::tools);
+  subscribed->on_resource_updated("x:1");
   turn();
-  EXPECT_EQ(link->heard.size(), 5u);
+  EXPECT_EQ(link->sent.size(), 5u);
 }
 
-TEST_F(BusyLoopTest, UpdatesThatWaitForItAreBounded) {
+TEST_F(BusyLoopTest, PendingUpdatesAreBounded) {
   for (int i = 0; i < 10'000; ++i)
-    subscribed->part_updated("x:1/" + std::to_string(i) + std::string(1'000, 'y'));
-  EXPECT_GT(link->posted().used(), 900u << 10);
-  EXPECT_LE(link->posted().used(), 1u << 20);
+    subscribed->post_resource_updated("x:1/" + std::to_string(i) + std::string(1'000, 'y'));
+  EXPECT_GT(link->posted_bytes().used_bytes(), 900u << 10);
+  EXPECT_LE(link->posted_bytes().used_bytes(), 1u << 20);
   turn();
-  EXPECT_EQ(link->posted().used(), 0u);
-  EXPECT_GT(link->heard.size(), 100u);
-  EXPECT_LT(link->heard.size(), 1'000u);
+  EXPECT_EQ(link->posted_bytes().used_bytes(), 0u);
+  EXPECT_GT(link->sent.size(), 100u);
+  EXPECT_LT(link->sent.size(), 1'000u);
 }
 
-TEST_F(BusyLoopTest, ChangesOverMaxBacklogBytesAreDroppedWithALineInTheLog) {
+TEST_F(BusyLoopTest, ChangesOverMaxBacklogBytesAreDroppedAndLogged) {
   const std::string large(1u << 20, 'y');
-  subscribed->part_updated("x:1/" + large);
+  subscribed->post_resource_updated("x:1/" + large);
   ASSERT_EQ(logged.size(), 1u);
   EXPECT_NE(logged[0].find("notification not sent"), std::string::npos) << logged[0].substr(0, 500);
   EXPECT_NE(logged[0].find("max_backlog_bytes"), std::string::npos);
-  subscribed->task_changed("t", *json::Raw::parse(R"({"taskId":"t","statusMessage":")" + large + R"("})"));
+  subscribed->on_task_changed("t", *json::Raw::parse(R"({"taskId":"t","statusMessage":")" + large + R"("})"));
   ASSERT_EQ(logged.size(), 2u);
   EXPECT_NE(logged[1].find("notifications/tasks"), std::string::npos) << logged[1];
   EXPECT_NE(logged[1].find("max_backlog_bytes"), std::string::npos) << logged[1];
   turn();
-  EXPECT_EQ(link->heard.size(), 1u);  // the acknowledgement
+  EXPECT_EQ(link->sent.size(), 1u);  // the acknowledgement
 }
 
-// Subscribes to resources of 4 MB of URIs, which are acknowledged in several parts.
+// Subscribes to resources with 4 MB of URIs, whose acknowledgement is written in several slices.
 class LongAcknowledgementTest : public ModernTest {
  public:
   std::shared_ptr<RecordingLink> link = std::make_shared<RecordingLink>(loop);
@@ -162,34 +160,33 @@ class LongAcknowledgementTest : public ModernTest {
     return uris;
   }
   std::shared_ptr<Subscription> subscription() {
-    Subscription::Wanted wanted;
-    wanted.uris = many_uris();
-    return std::make_shared<Subscription>(link, "7", std::move(wanted), Log());
+    Subscription::Filter filter;
+    filter.uris = many_uris();
+    return std::make_shared<Subscription>(link, "7", std::move(filter), Log());
   }
   static Task<void> acknowledge(LongAcknowledgementTest& test, std::shared_ptr<Subscription> subscription) {
-    Task<void> acknowledging = subscription->acknowledge(test.stop.get_token());
-    co_await acknowledging;
+    co_await subscription->acknowledge(test.stop.get_token());
     test.ended = true;
   }
 };
 
-TEST_F(LongAcknowledgementTest, LoopServesOthersBeforeItIsSentAndNothingIsToldBefore) {
+TEST_F(LongAcknowledgementTest, LoopServesOthersMeanwhileAndNoNotificationPrecedesIt) {
   const std::shared_ptr<Subscription> subscribed = subscription();
   loop.spawn(acknowledge(*this, subscribed));
-  subscribed->part_updated("x:1");
+  subscribed->post_resource_updated("x:1");
   turn();
   EXPECT_FALSE(ended);
-  EXPECT_TRUE(link->heard.empty());
+  EXPECT_TRUE(link->sent.empty());
   loop.run_until([&] { return ended; });
-  subscribed->part_updated("x:2");
+  subscribed->post_resource_updated("x:2");
   turn();
-  ASSERT_EQ(link->heard.size(), 2u);
+  ASSERT_EQ(link->sent.size(), 2u);
   std::string expected =
       R"(notifications/subscriptions/acknowledged {"notifications":{"resourceSubscriptions":[)";
   for (const std::string& uri : many_uris()) expected += '"' + uri + "\",";
   expected.back() = ']';
-  EXPECT_EQ(link->heard.front(), expected + R"(},"_meta":{"io.modelcontextprotocol/subscriptionId":7}})");
-  EXPECT_NE(link->heard.back().find(R"("uri":"x:2")"), std::string::npos);
+  EXPECT_EQ(link->sent.front(), expected + R"(},"_meta":{"io.modelcontextprotocol/subscriptionId":7}})");
+  EXPECT_NE(link->sent.back().find(R"("uri":"x:2")"), std::string::npos);
 }
 
 TEST_F(LongAcknowledgementTest, NothingIsSentWhenTheListenIsCancelledMeanwhile) {
@@ -198,17 +195,19 @@ TEST_F(LongAcknowledgementTest, NothingIsSentWhenTheListenIsCancelledMeanwhile) 
   ASSERT_FALSE(ended);
   stop.request_stop();
   loop.run_until([&] { return ended; });
-  EXPECT_TRUE(link->heard.empty());
+  EXPECT_TRUE(link->sent.empty());
 }
 
-// It was accepted before the server wound down, and is counted later: its filter was long.
-TEST(SubscriptionsTest, SubscriptionThatComesAfterTheEndOfAllEnds) {
+// Models a subscriptions/listen request with a long filter: it is accepted before the server drains, but
+// registered afterwards, because reading the filter takes several slices.
+TEST(SubscriptionRegistryTest, SubscriptionRegisteredAfterEndAllEnds) {
   Loop loop;
-  auto all = std::make_shared<Subscriptions>(std::make_shared<SubscriptionShares>(SubscriptionLimits()));
+  auto all =
+      std::make_shared<SubscriptionRegistry>(std::make_shared<SubscriptionQuota>(SubscriptionLimits()));
   all->end_all();
   auto late = std::make_shared<Subscription>(std::make_shared<RecordingLink>(loop), "1",
-                                             Subscription::Wanted(), Log());
-  const Subscriptions::Place place(all, late);
+                                             Subscription::Filter(), Log());
+  const SubscriptionRegistry::Registration registration(all, late);
   loop.run_until([&] { return late->ended().is_set(); });
 }
 

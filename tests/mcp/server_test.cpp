@@ -1,4 +1,4 @@
-// R7.1, R7.2, R7.4: the server, both eras, as bytes on the wire.
+// R7.1, R7.2, R7.4: the messages of a server on the wire, in both eras.
 #include "mcp/harness.hpp"
 
 namespace fairlead::mcp {
@@ -6,7 +6,7 @@ namespace {
 
 // ---- negotiation ----------------------------------------------------------------------------------------
 
-TEST_F(ServerTest, EveryLegacyRevisionIsNegotiatedAsAsked) {
+TEST_F(ServerTest, LegacyRevisionIsNegotiatedAsRequested) {
   start();
   for (const std::string revision : {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}) {
     EXPECT_NE(initialize(revision).find(R"("protocolVersion":")" + revision + "\""), std::string::npos)
@@ -14,7 +14,7 @@ TEST_F(ServerTest, EveryLegacyRevisionIsNegotiatedAsAsked) {
   }
 }
 
-TEST_F(ServerTest, UnknownAndModernVersionsGetTheNewestLegacyOne) {
+TEST_F(ServerTest, UnknownAndModernVersionsNegotiateNewestLegacyRevision) {
   start();
   for (const std::string revision : {"2026-07-28", "2030-01-01", "nonsense"}) {
     EXPECT_NE(initialize(revision).find(R"("protocolVersion":"2025-11-25")"), std::string::npos) << revision;
@@ -23,7 +23,7 @@ TEST_F(ServerTest, UnknownAndModernVersionsGetTheNewestLegacyOne) {
             error(-32602, R"("message":"protocolVersion is not a string")"));
 }
 
-TEST_F(ServerTest, InitializeAnnouncesWhatThereIs) {
+TEST_F(ServerTest, InitializeReturnsCapabilitiesAndServerInfo) {
   server.instructions("Be kind.");
   start();
   EXPECT_EQ(
@@ -40,12 +40,13 @@ TEST_F(ServerTest, PingIsAnsweredBeforeAndAfterInitialize) {
   EXPECT_EQ(legacy("ping"), result("{}"));
 }
 
-TEST_F(ServerTest, LegacyRequestsBeforeInitializeAreRefused) {
+TEST_F(ServerTest, LegacyRequestsBeforeInitializeAreRejected) {
   start();
-  EXPECT_EQ(legacy("tools/list"), error(-32600, R"("message":"Invalid Request: initialize comes first")"));
+  EXPECT_EQ(legacy("tools/list"),
+            error(-32600, R"("message":"Invalid Request: initialize must be the first request")"));
 }
 
-TEST_F(ServerTest, DiscoverSaysWhatTheServerSpeaksAndOffers) {
+TEST_F(ServerTest, DiscoverReturnsVersionsAndCapabilities) {
   start();
   EXPECT_EQ(
       modern("server/discover"),
@@ -62,7 +63,7 @@ TEST_F(ServerTest, BothErasAreServedOnOneConnection) {
   EXPECT_EQ(legacy("tools/list").find("resultType"), std::string::npos);
 }
 
-TEST_F(ServerTest, EnvelopeIsCheckedInFull) {
+TEST_F(ServerTest, InvalidEnvelopeIsRejected) {
   start();
   const std::string version = R"("io.modelcontextprotocol/protocolVersion":)";
   EXPECT_EQ(
@@ -81,7 +82,7 @@ TEST_F(ServerTest, EnvelopeIsCheckedInFull) {
           R"("message":"Unsupported protocol version","data":{"supported":["2026-07-28"],"requested":"2027-01-01"})"));
 }
 
-TEST_F(ServerTest, MethodsOfAnotherRevisionDoNotExist) {
+TEST_F(ServerTest, MethodsOfOtherRevisionAreNotFound) {
   start();
   for (const std::string gone : {"initialize", "ping", "logging/setLevel", "resources/subscribe"}) {
     EXPECT_EQ(modern(gone), error(-32601, R"("message":"Method not found: )" + gone + "\"")) << gone;
@@ -91,7 +92,7 @@ TEST_F(ServerTest, MethodsOfAnotherRevisionDoNotExist) {
     EXPECT_EQ(legacy(later), error(-32601, R"("message":"Method not found: )" + later + "\"")) << later;
   }
   EXPECT_EQ(legacy("resources/list"),
-            error(-32601, R"("message":"Method not found: resources/list")"));  // not offered
+            error(-32601, R"("message":"Method not found: resources/list")"));  // the server has no resources
 }
 
 // ---- tools ----------------------------------------------------------------------------------------------
@@ -106,7 +107,7 @@ TEST_F(ServerTest, TypedToolListsItsSchemas) {  // R7.4
           R"("required":["a","b"]},"outputSchema":{"type":"object","properties":{"sum":{"type":"number"}},"required":["sum"]}})"),
       std::string::npos)
       << list;
-  // A result that is no object is wrapped for those who know only objects.
+  // A result that is not an object is wrapped into an object for revisions that allow only objects.
   EXPECT_NE(
       list.find(
           R"("outputSchema":{"type":"object","properties":{"result":{"type":"number"}},"required":["result"]})"),
@@ -115,7 +116,7 @@ TEST_F(ServerTest, TypedToolListsItsSchemas) {  // R7.4
   EXPECT_NE(modern("tools/list").find(R"("outputSchema":{"type":"number"})"), std::string::npos);
 }
 
-TEST_F(ServerTest, OldRevisionsDoNotSeeWhatTheyDoNotKnow) {
+TEST_F(ServerTest, OldRevisionReceivesNoOutputSchemaOrStructuredContent) {
   start();
   initialize("2024-11-05");
   EXPECT_EQ(legacy("tools/list").find("outputSchema"), std::string::npos);
@@ -123,7 +124,7 @@ TEST_F(ServerTest, OldRevisionsDoNotSeeWhatTheyDoNotKnow) {
             result(R"({"content":[{"type":"text","text":"{\"sum\":3}"}]})"));
 }
 
-TEST_F(ServerTest, CallsATypedTool) {
+TEST_F(ServerTest, TypedToolReturnsContentAndStructuredContent) {
   start();
   initialize("2025-06-18");
   EXPECT_EQ(legacy("tools/call", R"({"name":"echo","arguments":{"message":"héllo"}})"),
@@ -160,7 +161,7 @@ TEST_F(ServerTest, ArgumentsAreValidatedBeforeTheToolRuns) {
   EXPECT_FALSE(ran);
 }
 
-TEST_F(ServerTest, ArgumentsThatAreNullAreTakenAsAbsent) {
+TEST_F(ServerTest, NullArgumentsAreTreatedAsAbsent) {
   start();
   initialize("2025-11-25");
   const std::string absent = legacy("tools/call", R"({"name":"echo"})");
@@ -168,7 +169,7 @@ TEST_F(ServerTest, ArgumentsThatAreNullAreTakenAsAbsent) {
   EXPECT_EQ(absent.find("is not an object"), std::string::npos) << absent;
 }
 
-TEST_F(ServerTest, UnknownToolsAndBrokenCallsAreRefused) {
+TEST_F(ServerTest, UnknownToolsAndInvalidCallsAreRejected) {
   start();
   initialize("2025-11-25");
   EXPECT_EQ(legacy("tools/call", R"({"name":"nope"})"), error(-32602, R"("message":"Unknown tool: nope")"));
@@ -177,11 +178,11 @@ TEST_F(ServerTest, UnknownToolsAndBrokenCallsAreRefused) {
   EXPECT_EQ(legacy("tools/call", R"({"name":"echo","arguments":[]})"),
             error(-32602, R"("message":"arguments is not an object")"));
   EXPECT_EQ(
-      ask(R"({"jsonrpc":"2.0","id":null,"method":"tools/list"})"),
+      round_trip(R"({"jsonrpc":"2.0","id":null,"method":"tools/list"})"),
       R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request: a null id is not allowed"}})");
 }
 
-TEST_F(ServerTest, WhatAToolThrowsIsAToolErrorWithoutInternals) {
+TEST_F(ServerTest, ExceptionOfToolIsToolErrorWithoutItsMessage) {
   tool(server, "throws", "", [](const EchoArgs&) -> std::string { throw std::runtime_error("/etc/secret"); });
   tool(server, "says", "", [](const EchoArgs&) -> std::string { throw ToolError("no such city"); });
   tool(server, "returns", "",
@@ -198,7 +199,7 @@ TEST_F(ServerTest, WhatAToolThrowsIsAToolErrorWithoutInternals) {
             result(R"({"content":[{"type":"text","text":"the disk is full"}],"isError":true})"));
 }
 
-TEST_F(ServerTest, BadRegistrationsAreErrors) {
+TEST_F(ServerTest, InvalidRegistrationsFail) {
   ToolSpec spec;
   spec.name = "echo";
   EXPECT_FALSE(server.add_tool(spec, Server::PlainTool()));
@@ -213,7 +214,7 @@ TEST_F(ServerTest, BadRegistrationsAreErrors) {
 
 // ---- lists ----------------------------------------------------------------------------------------------
 
-TEST_F(ServerTest, ListsArePaginatedAndMadeUpCursorsRefused) {
+TEST_F(ServerTest, ListsArePaginatedAndInvalidCursorsRejected) {
   server.page_size(2);
   start();
   initialize("2025-11-25");
@@ -232,14 +233,14 @@ TEST_F(ServerTest, ListsArePaginatedAndMadeUpCursorsRefused) {
   }
 }
 
-TEST_F(ServerTest, ChangesOfTheListAreTold) {
+TEST_F(ServerTest, ClientIsNotifiedOfListChanges) {
   start();
   initialize("2025-11-25");
   tool(server, "new", "", [](const EchoArgs& in) { return in.message; });
-  EXPECT_EQ(hear(), R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
+  EXPECT_EQ(receive(), R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
   EXPECT_NE(legacy("tools/list").find(R"("name":"new")"), std::string::npos);
   EXPECT_TRUE(server.remove_tool("new"));
-  EXPECT_EQ(hear(), R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
+  EXPECT_EQ(receive(), R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
   EXPECT_FALSE(server.remove_tool("new"));
 }
 
@@ -273,21 +274,21 @@ TEST_F(FullServerTest, MissingResourceHasTheCodeOfItsEra) {
             error(-32602, R"("message":"Resource not found: test://no","data":{"uri":"test://no"})"));
 }
 
-TEST_F(FullServerTest, SubscriptionsTellOfUpdatesUntilTheyEnd) {
+TEST_F(FullServerTest, ClientIsNotifiedOfUpdatesUntilItUnsubscribes) {
   start();
   initialize("2025-11-25");
   EXPECT_EQ(legacy("resources/subscribe", R"({"uri":"test://fixed"})"), result("{}"));
-  server.resource_updated("test://other");
-  server.resource_updated("test://fixed");
+  server.notify_resource_updated("test://other");
+  server.notify_resource_updated("test://fixed");
   EXPECT_EQ(
-      hear(),
+      receive(),
       R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test://fixed"}})");
   EXPECT_EQ(legacy("resources/unsubscribe", R"({"uri":"test://fixed"})"), result("{}"));
-  server.resource_updated("test://fixed");
+  server.notify_resource_updated("test://fixed");
   EXPECT_EQ(legacy("ping"), result("{}"));
 }
 
-TEST_F(FullServerTest, PromptsAreFilledIn) {
+TEST_F(FullServerTest, PromptContainsItsArguments) {
   PromptSpec strict;
   strict.name = "strict";
   strict.arguments = {{"who", "", "", true}};
@@ -300,12 +301,12 @@ TEST_F(FullServerTest, PromptsAreFilledIn) {
   EXPECT_EQ(legacy("prompts/get", R"({"name":"hello","arguments":{"who":"you"}})"),
             result(R"({"messages":[{"role":"user","content":{"type":"text","text":"Hello you"}}]})"));
   EXPECT_EQ(legacy("prompts/get", R"({"name":"strict"})"),
-            error(-32602, R"("message":"prompt strict needs the argument who")"));
+            error(-32602, R"("message":"prompt strict requires the argument who")"));
   EXPECT_EQ(legacy("prompts/get", R"({"name":"nope"})"),
             error(-32602, R"("message":"Unknown prompt: nope")"));
 }
 
-TEST_F(FullServerTest, CompletionIsCutAtAHundred) {
+TEST_F(FullServerTest, CompletionIsTruncatedToHundredValues) {
   start();
   initialize("2025-11-25");
   const std::string got =
@@ -328,45 +329,47 @@ TEST_F(FullServerTest, CompletionIsCutAtAHundred) {
 
 // ---- listening (modern) ---------------------------------------------------------------------------------
 
-TEST_F(FullServerTest, ListenAcknowledgesThenTellsOnlyWhatWasAskedFor) {
+TEST_F(FullServerTest, ListenAcknowledgesThenSendsOnlyRequestedNotifications) {
   start();
   const std::string id = R"("_meta":{"io.modelcontextprotocol/subscriptionId":"sub"})";
   EXPECT_EQ(
-      ask(R"({"jsonrpc":"2.0","id":"sub","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["test://fixed"]},)" +
+      round_trip(
+          R"({"jsonrpc":"2.0","id":"sub","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["test://fixed"]},)" +
           kEnvelope + "}}"),
       R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["test://fixed"]},)" +
           id + "}}");
   server.remove_prompt("hello");
-  server.resource_updated("test://fixed");
-  EXPECT_EQ(hear(),
+  server.notify_resource_updated("test://fixed");
+  EXPECT_EQ(receive(),
             R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test://fixed",)" +
                 id + "}}");
   server.remove_tool("add");
-  EXPECT_EQ(hear(), R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{)" + id + "}}");
-  say(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"sub"}})");
-  // Cancelled: no answer to it, and nothing more.
+  EXPECT_EQ(receive(),
+            R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{)" + id + "}}");
+  send(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"sub"}})");
+  // The cancelled listen request gets no response, and no more notifications are sent for it.
   EXPECT_NE(modern("tools/list").find(R"("id":1)"), std::string::npos);
   server.remove_tool("half");
   EXPECT_NE(modern("tools/list").find(R"("id":1)"), std::string::npos);
 }
 
-TEST_F(FullServerTest, ListenForNothingEndsAtOnce) {
+TEST_F(FullServerTest, ListenWithEmptyFilterEndsAtOnce) {
   start();
-  say(R"({"jsonrpc":"2.0","id":5,"method":"subscriptions/listen","params":{"notifications":{},)" + kEnvelope +
-      "}}");
-  EXPECT_NE(hear().find("acknowledged"), std::string::npos);
+  send(R"({"jsonrpc":"2.0","id":5,"method":"subscriptions/listen","params":{"notifications":{},)" +
+       kEnvelope + "}}");
+  EXPECT_NE(receive().find("acknowledged"), std::string::npos);
   EXPECT_EQ(
-      hear(),
+      receive(),
       R"({"jsonrpc":"2.0","id":5,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/subscriptionId":5}}})");
   EXPECT_NE(modern("subscriptions/listen").find("-32602"), std::string::npos);
 }
 
 // ---- logging and progress -------------------------------------------------------------------------------
 
-TEST_F(ServerTest, LogsAndProgressReachOnlyWhoWantsThem) {
+TEST_F(ServerTest, LogsAndProgressAreSentOnlyWhenRequested) {
   tool(server, "work", "", [](const Context& context, const EchoArgs&) {
     context.log(LoggingLevel::info, test::raw("\"working\""), "w");
-    context.progress(1, 2, "half");
+    context.report_progress(1, 2, "half");
     return std::string("done");
   });
   start();
@@ -381,10 +384,10 @@ TEST_F(ServerTest, LogsAndProgressReachOnlyWhoWantsThem) {
       legacy("tools/call", call + R"(,"_meta":{"progressToken":"t"}})"),
       R"({"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","logger":"w","data":"working"}})");
   EXPECT_EQ(
-      hear(),
+      receive(),
       R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":1,"total":2,"message":"half"}})");
-  EXPECT_EQ(hear(), result(R"({"content":[{"type":"text","text":"done"}]})"));
-  // Modern: no level in the request, no messages for it.
+  EXPECT_EQ(receive(), result(R"({"content":[{"type":"text","text":"done"}]})"));
+  // Modern era: a request without a log level receives no log messages.
   EXPECT_NE(modern("tools/call", R"("name":"work","arguments":{"message":""})").find("done"),
             std::string::npos);
 }

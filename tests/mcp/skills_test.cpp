@@ -1,5 +1,4 @@
-// The skills extension: what a server makes of a skill, and what a client refuses to
-// believe.
+// The skills extension: how a server offers skills, and what a client rejects.
 #include "mcp/skills.hpp"
 
 #include <filesystem>
@@ -30,8 +29,8 @@ Skill named(const std::string& name, const std::string& path = "") {
   return skill;
 }
 
-TEST(Digest, IsSha256InLowerCase) {
-  EXPECT_EQ(digest_of("abc"), "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+TEST(DigestTest, DigestIsLowercaseSha256) {
+  EXPECT_EQ(sha256_digest("abc"), "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
 // ---- the server -----------------------------------------------------------------------------------------
@@ -44,7 +43,7 @@ class SkillsTest : public ServerTest {
   }
 };
 
-TEST_F(SkillsTest, AreDeclaredForAsLongAsThereAreSome) {
+TEST_F(SkillsTest, CapabilityIsDeclaredWhileSkillsExist) {
   start();
   EXPECT_EQ(modern("server/discover").find("skills"), std::string::npos);
   EXPECT_EQ(modern("skills/list"), error(-32601, R"("message":"Method not found: skills/list")"));
@@ -58,20 +57,20 @@ TEST_F(SkillsTest, AreDeclaredForAsLongAsThereAreSome) {
   EXPECT_EQ(legacy("skills/list"), error(-32601, R"("message":"Method not found: skills/list")"));
   EXPECT_TRUE(server.remove_skill(kMainUri));
   EXPECT_FALSE(server.remove_skill(kMainUri));
-  EXPECT_EQ(hear(), R"({"jsonrpc":"2.0","method":"notifications/resources/list_changed"})");
+  EXPECT_EQ(receive(), R"({"jsonrpc":"2.0","method":"notifications/resources/list_changed"})");
   EXPECT_EQ(modern("skills/list"), error(-32601, R"("message":"Method not found: skills/list")"));
   EXPECT_EQ(modern("resources/read", R"("uri":")" + kFormsUri + "\"").find("result"), std::string::npos);
 }
 
-TEST_F(SkillsTest, AreListedWithEveryFileAndItsDigest) {
+TEST_F(SkillsTest, SkillIsListedWithDigestOfEveryFile) {
   serve_pdf();
   const std::string entry =
       R"({"uri":"skill://pdf-processing/SKILL.md","frontmatter":{"name":"pdf-processing","description":"Extract, fill, and assemble PDF documents","metadata":{"version":1.0}},"resources":[)"
       R"({"uri":"skill://pdf-processing/SKILL.md","digest":")" +
-      digest_of(kMain) + R"(","size":)" + std::to_string(std::string(kMain).size()) +
-      R"(},{"uri":"skill://pdf-processing/references/FORMS.md","digest":")" + digest_of("Forms.\n") +
+      sha256_digest(kMain) + R"(","size":)" + std::to_string(std::string(kMain).size()) +
+      R"(},{"uri":"skill://pdf-processing/references/FORMS.md","digest":")" + sha256_digest("Forms.\n") +
       R"(","size":7},{"uri":"skill://pdf-processing/references/deep/x%20y.bin","digest":")" +
-      digest_of(std::string("\xff\0", 2)) + R"(","size":2}]})";
+      sha256_digest(std::string("\xff\0", 2)) + R"(","size":2}]})";
   const std::string rest = R"(,"ttlMs":0,"cacheScope":"private",)" + kServerMeta + "}";
   EXPECT_EQ(modern("skills/list"), result(R"({"resultType":"complete","skills":[)" + entry + "]" + rest));
   EXPECT_EQ(modern("skills/get", R"("uri":")" + kMainUri + "\""),
@@ -81,7 +80,7 @@ TEST_F(SkillsTest, AreListedWithEveryFileAndItsDigest) {
                               "\"}"));
 }
 
-TEST_F(SkillsTest, FilesAreReadAsResourcesAndOnlySkillMdIsListed) {
+TEST_F(SkillsTest, FilesAreResourcesButOnlySkillMdIsListed) {
   serve_pdf();
   EXPECT_NE(
       modern("resources/list")
@@ -101,11 +100,11 @@ TEST_F(SkillsTest, FilesAreReadAsResourcesAndOnlySkillMdIsListed) {
           .find(
               R"("contents":[{"uri":"skill://pdf-processing/references/deep/x%20y.bin","mimeType":"application/octet-stream","blob":"/wA="}])"),
       std::string::npos);
-  initialize("2025-06-18");  // resources are resources in every revision
+  initialize("2025-06-18");  // files are resources in every revision
   EXPECT_NE(legacy("resources/read", R"({"uri":")" + kFormsUri + "\"}").find("Forms."), std::string::npos);
 }
 
-TEST_F(SkillsTest, DirectoriesAreReadOneLevelAtATime) {
+TEST_F(SkillsTest, DirectoryReadReturnsOneLevel) {
   serve_pdf();
   ASSERT_TRUE(server.add_skill(named("b", "acme/tools/b")));
   const auto read = [&](const std::string& uri) {
@@ -159,7 +158,7 @@ TEST_F(SkillsTest, ListsArePaginated) {
             std::string::npos);
 }
 
-TEST_F(SkillsTest, WrongTypesAreRefused) {
+TEST_F(SkillsTest, WrongTypesAreRejected) {
   serve_pdf();
   for (const std::string value : {"7", "true", "null", "[]", "{}"}) {
     EXPECT_EQ(modern("skills/list", R"("cursor":)" + value),
@@ -174,7 +173,7 @@ TEST_F(SkillsTest, WrongTypesAreRefused) {
   EXPECT_NE(modern("skills/list", R"("unknown":1)").find(R"("skills":[)"), std::string::npos);
 }
 
-TEST_F(SkillsTest, DynamicSkillsPromiseNoFiles) {
+TEST_F(SkillsTest, EntryOfDynamicSkillListsNoFiles) {
   Skill skill = pdf_skill();
   skill.dynamic = true;
   ASSERT_TRUE(server.add_skill(skill));
@@ -183,7 +182,7 @@ TEST_F(SkillsTest, DynamicSkillsPromiseNoFiles) {
   EXPECT_NE(modern("resources/read", R"("uri":")" + kFormsUri + "\"").find("Forms."), std::string::npos);
 }
 
-TEST_F(SkillsTest, DirectoriesAreNotReadWhereTheServerSaysSo) {
+TEST_F(SkillsTest, DirectoryReadFailsWhenServerDoesNotDeclareIt) {
   server.extension(std::string(kSkillsExtension));
   start();
   EXPECT_NE(modern("server/discover").find(R"("io.modelcontextprotocol/skills":{})"), std::string::npos);
@@ -194,45 +193,46 @@ TEST_F(SkillsTest, DirectoriesAreNotReadWhereTheServerSaysSo) {
             error(-32601, R"("message":"Method not found: resources/directory/read")"));
 }
 
-// ---- what is no skill -----------------------------------------------------------------------------------
+// ---- invalid skills -------------------------------------------------------------------------------------
 
-TEST_F(SkillsTest, WhatIsNoSkillIsNotOffered) {
-  const auto refusal = [&](Skill skill) {
+TEST_F(SkillsTest, InvalidSkillIsRejected) {
+  const auto registration_error = [&](Skill skill) {
     const Result<void> added = server.add_skill(std::move(skill));
     return added ? std::string() : added.error().message();
   };
   Skill none;
-  EXPECT_NE(refusal(none).find("it has no SKILL.md"), std::string::npos);
+  EXPECT_NE(registration_error(none).find("it has no SKILL.md"), std::string::npos);
   for (const char* name : {"A", "a_b", "-a", "a-", "a--b", "\"\"", "7", "é", "a.b"})
-    EXPECT_NE(refusal(named(name)).find("its name is not"), std::string::npos) << name;
-  EXPECT_NE(refusal(named(std::string(65, 'a'))).find("its name is not"), std::string::npos);
-  EXPECT_EQ(refusal(named(std::string(64, 'a'))), "");
+    EXPECT_NE(registration_error(named(name)).find("its name is not"), std::string::npos) << name;
+  EXPECT_NE(registration_error(named(std::string(65, 'a'))).find("its name is not"), std::string::npos);
+  EXPECT_EQ(registration_error(named(std::string(64, 'a'))), "");
   Skill silent;
   silent.files.push_back({"SKILL.md", "---\nname: a\n---\n"});
-  EXPECT_NE(refusal(silent).find("it has no description"), std::string::npos);
+  EXPECT_NE(registration_error(silent).find("it has no description"), std::string::npos);
   silent.files[0].content = "---\nname: a\ndescription: *x\n---\n";
-  EXPECT_NE(refusal(silent).find("front matter: line 3"), std::string::npos);
+  EXPECT_NE(registration_error(silent).find("front matter: line 3"), std::string::npos);
   for (const char* path : {"other", "a/", "/a", "../a", "x//a", "./a"})
-    EXPECT_NE(refusal(named("a", path)).find("its path does not end with its name"), std::string::npos)
+    EXPECT_NE(registration_error(named("a", path)).find("its path does not end with its name"),
+              std::string::npos)
         << path;
   for (const char* path : {"../x", "/x", "x/", "", "a/../b", ".", "SKILL.md"}) {
     Skill skill = named("a");
     skill.files.push_back({path, ""});
-    EXPECT_NE(refusal(skill), "") << path;
+    EXPECT_NE(registration_error(skill), "") << path;
   }
   Skill many = named("many");
   for (int i = 0; i < 512; ++i) many.files.push_back({std::to_string(i), ""});
-  EXPECT_NE(refusal(many).find("more than 512 files"), std::string::npos);
+  EXPECT_NE(registration_error(many).find("more than 512 files"), std::string::npos);
   many.files.pop_back();
-  EXPECT_EQ(refusal(many), "");
+  EXPECT_EQ(registration_error(many), "");
   Skill big = named("big");
   big.files.push_back({"x", std::string(16u << 20, 'x')});
-  EXPECT_NE(refusal(big).find("more than 16777216 bytes"), std::string::npos);
-  EXPECT_EQ(refusal(pdf_skill()), "");
-  EXPECT_NE(refusal(pdf_skill()).find("already"), std::string::npos);
+  EXPECT_NE(registration_error(big).find("more than 16777216 bytes"), std::string::npos);
+  EXPECT_EQ(registration_error(pdf_skill()), "");
+  EXPECT_NE(registration_error(pdf_skill()).find("already"), std::string::npos);
 }
 
-TEST_F(SkillsTest, AreReadFromADirectoryWithoutWhatIsHidden) {
+TEST_F(SkillsTest, ReadSkipsHiddenFilesAndRejectsLinks) {
   const test::TempDir dir;
   std::filesystem::create_directories(dir / "pdf-processing/references");
   std::filesystem::create_directories(dir / "pdf-processing/.git");
@@ -262,7 +262,7 @@ class SkillsClientTest : public ServerTest {
  public:
   void connect() {
     start();
-    const Result<std::shared_ptr<Client>> made = loop.block_on(Client::on(far));
+    const Result<std::shared_ptr<Client>> made = loop.block_on(Client::connect_over(test_end));
     ASSERT_TRUE(made) << made.error().to_string();
     client = *made;
   }
@@ -277,7 +277,7 @@ class SkillsClientTest : public ServerTest {
   std::shared_ptr<Client> client;
 };
 
-TEST_F(SkillsClientTest, ReadsFilesOneByOneAndNothingBeforeItIsAskedFor) {
+TEST_F(SkillsClientTest, ReadsOnlyRequestedFiles) {
   ASSERT_TRUE(server.add_skill(pdf_skill()));
   connect();
   const std::uint64_t before = requests();
@@ -309,7 +309,7 @@ TEST_F(SkillsClientTest, ReadsFilesOneByOneAndNothingBeforeItIsAskedFor) {
   EXPECT_EQ(children->size(), 2u);
 }
 
-TEST_F(SkillsClientTest, SkillMdIsCheckedBeforeAnyOtherFile) {
+TEST_F(SkillsClientTest, SkillMdIsVerifiedBeforeOtherFiles) {
   ASSERT_TRUE(server.add_skill(pdf_skill()));
   connect();
   const SkillEntry skill = *loop.block_on(client->skill(kMainUri));
@@ -320,20 +320,20 @@ TEST_F(SkillsClientTest, SkillMdIsCheckedBeforeAnyOtherFile) {
   EXPECT_EQ(requests(), before + 3);
 }
 
-TEST_F(SkillsClientTest, PagesOfADirectoryAreAllRead) {
+TEST_F(SkillsClientTest, ReadDirectoryReadsAllPages) {
   server.page_size(1);
   ASSERT_TRUE(server.add_skill(pdf_skill()));
   connect();
   EXPECT_EQ(loop.block_on(client->read_directory("skill://pdf-processing"))->size(), 2u);
 }
 
-// A server whose entry is not what its files are.
-struct Lie {
-  const char* what;
+// An entry that does not match the files of its skill.
+struct FalseEntry {
+  const char* expected_error;
   std::string entry;
 };
 
-TEST_F(SkillsClientTest, WhatItsEntryDoesNotVouchForIsRefusedAndNothingElseOfItIsRead) {
+TEST_F(SkillsClientTest, SkillMdThatDiffersFromEntryIsRejectedAndBlocksOtherFiles) {
   ASSERT_TRUE(server.add_skill(pdf_skill()));
   connect();
   const std::string honest(loop.block_on(client->skill(kMainUri))->raw().text());
@@ -342,34 +342,36 @@ TEST_F(SkillsClientTest, WhatItsEntryDoesNotVouchForIsRefusedAndNothingElseOfItI
     return text.replace(text.find(old), old.size(), now);
   };
   const std::string size = "\"size\":" + std::to_string(std::string(kMain).size());
-  const Lie kLies[] = {{"its digest", with(digest_of(kMain), digest_of("other"))},
-                       {"bytes", with(size, "\"size\":1")},
-                       {"its front matter", with("Extract", "Delete")},
-                       {"its front matter", with(R"("version":1.0)", R"("version":1.0,"more":1)")},
-                       {"its front matter", with(R"(,"metadata":{"version":1.0})", "")}};
-  for (const Lie& lie : kLies) {
-    const Result<SkillEntry> skill = SkillEntry::parse(test::raw(lie.entry));
+  const FalseEntry kFalseEntries[] = {
+      {"its digest", with(sha256_digest(kMain), sha256_digest("other"))},
+      {"bytes", with(size, "\"size\":1")},
+      {"its front matter", with("Extract", "Delete")},
+      {"its front matter", with(R"("version":1.0)", R"("version":1.0,"more":1)")},
+      {"its front matter", with(R"(,"metadata":{"version":1.0})", "")}};
+  for (const FalseEntry& false_entry : kFalseEntries) {
+    const Result<SkillEntry> skill = SkillEntry::parse(test::raw(false_entry.entry));
     ASSERT_TRUE(skill) << skill.error().to_string();
     const std::uint64_t before = requests();
     const Result<SkillFile> main = read(*skill, kMainUri);
-    ASSERT_FALSE(main) << lie.what;
+    ASSERT_FALSE(main) << false_entry.expected_error;
     EXPECT_EQ(main.error().kind(), ErrorKind::validation);
-    EXPECT_NE(main.error().message().find(lie.what), std::string::npos) << main.error().message();
+    EXPECT_NE(main.error().message().find(false_entry.expected_error), std::string::npos)
+        << main.error().message();
     const Result<SkillFile> forms = read(*skill, kFormsUri);
     ASSERT_FALSE(forms);
     EXPECT_EQ(forms.error().message(), main.error().message());
     EXPECT_EQ(requests(), before + 2);  // SKILL.md each time, and no other file
   }
-  // A lie about another file leaves SKILL.md as it is.
-  const SkillEntry other = *SkillEntry::parse(test::raw(with(digest_of("Forms.\n"), digest_of("x"))));
+  // A mismatch of another file does not affect SKILL.md.
+  const SkillEntry other = *SkillEntry::parse(test::raw(with(sha256_digest("Forms.\n"), sha256_digest("x"))));
   EXPECT_TRUE(read(other, kMainUri));
   EXPECT_NE(read(other, kFormsUri).error().message().find("its digest"), std::string::npos);
-  // What was true of one entry is not true of the next.
+  // Each entry is verified separately.
   const SkillEntry honest_entry = *SkillEntry::parse(test::raw(honest));
   EXPECT_TRUE(read(honest_entry, kFormsUri));
 }
 
-TEST_F(SkillsClientTest, OnlyTheFilesOfASkillAreRead) {
+TEST_F(SkillsClientTest, ReadFailsForUriOutsideOfSkill) {
   ASSERT_TRUE(server.add_skill(pdf_skill()));
   Skill moving = named("moving");
   moving.dynamic = true;
@@ -393,8 +395,8 @@ TEST_F(SkillsClientTest, OnlyTheFilesOfASkillAreRead) {
   EXPECT_TRUE(read(dynamic, "skill://moving/x.md"));
 }
 
-TEST_F(SkillsClientTest, EntriesThatAreNoneAreLeftOut) {
-  const std::string digest = digest_of("");
+TEST_F(SkillsClientTest, InvalidEntriesAreRejected) {
+  const std::string digest = sha256_digest("");
   const auto entry = [&](const std::string& uri, const std::string& name, const std::string& resources) {
     return R"({"uri":")" + uri + R"(","frontmatter":{"name":")" + name +
            R"(","description":"d"},"resources":)" + resources + "}";
@@ -429,7 +431,7 @@ TEST_F(SkillsClientTest, EntriesThatAreNoneAreLeftOut) {
   for (const std::string& bad : kBad) EXPECT_FALSE(SkillEntry::parse(test::raw(bad))) << bad;
 }
 
-TEST_F(SkillsClientTest, AServerWithoutSkillsSaysSo) {
+TEST_F(SkillsClientTest, ListingSkillsFailsWhenServerHasNone) {
   connect();
   const auto skills = loop.block_on(client->skills());
   ASSERT_FALSE(skills);

@@ -11,12 +11,12 @@ Variables match(std::string_view pattern, std::string_view uri) {
   const Result<UriTemplate> parsed = UriTemplate::parse(pattern);
   if (!parsed) return {{"error", parsed.error().message()}};
   MatchBudget budget(ListLimits().max_template_steps);
-  return parsed->match(uri, budget).value_or(Variables{{"no", "match"}});
+  return parsed->extract_variables(uri, budget).value_or(Variables{{"no", "match"}});
 }
 
 const Variables kNone = {{"no", "match"}};
 
-TEST(UriTemplate, SimpleVariablesStopAtReservedCharacters) {
+TEST(UriTemplateTest, SimpleVariablesStopAtReservedCharacters) {
   EXPECT_EQ(match("weather://{city}/now", "weather://bern/now"), (Variables{{"city", "bern"}}));
   EXPECT_EQ(match("weather://{city}/now", "weather://new%20york/now"), (Variables{{"city", "new york"}}));
   EXPECT_EQ(match("weather://{city}/now", "weather://a/b/now"), kNone);
@@ -26,12 +26,12 @@ TEST(UriTemplate, SimpleVariablesStopAtReservedCharacters) {
   EXPECT_EQ(match("{x,y}", "1,2"), (Variables{{"x", "1"}, {"y", "2"}}));
 }
 
-TEST(UriTemplate, ReservedExpansionTakesSlashes) {
+TEST(UriTemplateTest, ReservedExpansionMatchesSlashes) {
   EXPECT_EQ(match("file:///{+path}", "file:///a/b.txt"), (Variables{{"path", "a/b.txt"}}));
   EXPECT_EQ(match("file:///{+path}/end", "file:///a/end/end"), (Variables{{"path", "a/end"}}));
 }
 
-TEST(UriTemplate, PathLabelFragmentAndQuery) {
+TEST(UriTemplateTest, OperatorsMatchPathLabelFragmentAndQuery) {
   EXPECT_EQ(match("x{/a,b}", "x/1/2"), (Variables{{"a", "1"}, {"b", "2"}}));
   EXPECT_EQ(match("x{.ext}", "x.txt"), (Variables{{"ext", "txt"}}));
   EXPECT_EQ(match("x{#part}", "x#top/y"), (Variables{{"part", "top/y"}}));
@@ -41,17 +41,17 @@ TEST(UriTemplate, PathLabelFragmentAndQuery) {
   EXPECT_EQ(match("x{?q}", "x?other=1"), kNone);
 }
 
-TEST(UriTemplate, LiteralsMustMatchWhole) {
+TEST(UriTemplateTest, LiteralsMustMatchCompletely) {
   EXPECT_EQ(match("a/b", "a/b"), Variables{});
   EXPECT_EQ(match("a/b", "a/bc"), kNone);
   EXPECT_EQ(match("a/b", "a"), kNone);
 }
 
-TEST(UriTemplate, MalformedTemplatesAreRefused) {
+TEST(UriTemplateTest, MalformedTemplatesAreRejected) {
   for (const char* bad : {"a{", "a}", "{}", "{a,}", "{?}"}) EXPECT_FALSE(UriTemplate::parse(bad)) << bad;
 }
 
-TEST(UriTemplate, ValuesAreTheLongestThatLetTheRestFit) {
+TEST(UriTemplateTest, VariablesMatchGreedily) {
   EXPECT_EQ(match("{+a}{+b}x", "aaxbx"), (Variables{{"a", "aaxb"}, {"b", ""}}));
   EXPECT_EQ(match("{+a}-{b}", "1-2-3"), (Variables{{"a", "1-2"}, {"b", "3"}}));
   EXPECT_EQ(match("x{;a,b}", "x;1;2"), (Variables{{"a", "1"}, {"b", "2"}}));
@@ -60,7 +60,7 @@ TEST(UriTemplate, ValuesAreTheLongestThatLetTheRestFit) {
   EXPECT_EQ(match("{a}/{a}", "1/2"), (Variables{{"a", "2"}}));
 }
 
-TEST(UriTemplate, QueryMayBeFollowedByAnotherPart) {
+TEST(UriTemplateTest, QueryMayBeFollowedByAnotherPart) {
   EXPECT_EQ(match("x{?q}{#part}", "x?q=1#top"), (Variables{{"q", "1"}, {"part", "top"}}));
   EXPECT_EQ(match("x?a=1{&b,c}", "x?a=1&c=3&b=2"), (Variables{{"b", "2"}, {"c", "3"}}));
   EXPECT_EQ(match("x{?q}", "x?"), Variables{});
@@ -69,12 +69,12 @@ TEST(UriTemplate, QueryMayBeFollowedByAnotherPart) {
   EXPECT_EQ(match("x{?q}", "x?&q=1"), kNone);
 }
 
-TEST(UriTemplate, ValueThatCannotBeDecodedIsNoMatch) {
+TEST(UriTemplateTest, UndecodableValueDoesNotMatch) {
   EXPECT_EQ(match("a/{x}", "a/%zz"), kNone);
   EXPECT_EQ(match("a/{x}", "a/%00"), kNone);
 }
 
-TEST(UriTemplate, TemplateOverItsLimitsIsRefused) {
+TEST(UriTemplateTest, TemplateOverLimitsIsRejected) {
   std::string variables;
   for (int i = 0; i < 60'000; ++i) variables += "{a}";
   const Result<UriTemplate> many = UriTemplate::parse(variables.substr(0, 3 * 65));
@@ -87,7 +87,7 @@ TEST(UriTemplate, TemplateOverItsLimitsIsRefused) {
   EXPECT_LT(large.error().message().size(), 400u);
 }
 
-TEST(UriTemplate, HostileUriEndsQuickly) {
+TEST(UriTemplateTest, HostileUriIsMatchedInBoundedTime) {
   EXPECT_EQ(match("{+a}{+b}{+c}{+d}{+e}x", std::string(3000, 'a')), kNone);
   std::string deep;
   for (int i = 0; i < 63; ++i) deep += "{+a}b";
@@ -97,13 +97,13 @@ TEST(UriTemplate, HostileUriEndsQuickly) {
   EXPECT_EQ(match(queries + "c{a}", std::string(8192, '?')), kNone);
 }
 
-TEST(UriTemplate, MatchingEndsWithItsBudget) {
+TEST(UriTemplateTest, MatchingStopsWhenBudgetIsExhausted) {
   const Result<UriTemplate> pattern = UriTemplate::parse("{+a}b{+c}");
   MatchBudget budget(1000);
-  EXPECT_TRUE(pattern->fits("aba", budget));
-  EXPECT_FALSE(pattern->fits(std::string(400, 'b'), budget));
+  EXPECT_TRUE(pattern->matches("aba", budget));
+  EXPECT_FALSE(pattern->matches(std::string(400, 'b'), budget));
   EXPECT_TRUE(budget.exhausted());
-  EXPECT_FALSE(pattern->fits("aba", budget));
+  EXPECT_FALSE(pattern->matches("aba", budget));
 }
 
 }  // namespace

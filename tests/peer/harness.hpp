@@ -1,5 +1,5 @@
-// A peer on one end of a channel, and on the other either a second peer or the test itself, speaking raw
-// JSON.
+// PeerTest: a fixture with a peer on one end of a channel. The test uses the other end: it sends and receives
+// raw JSON, or starts a second peer there.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,52 +16,50 @@ namespace fairlead::test {
 
 class PeerTest : public ::testing::Test {
  public:
-  Event gate;  // for handlers to wait for; outlives the loop and what is suspended on it
+  Event
+      handlers_released;  // slow handlers wait for it; declared first, to outlive suspended tasks of the loop
   Loop loop;
   std::shared_ptr<Methods> methods = std::make_shared<Methods>();
   PeerOptions options;
-  std::shared_ptr<Connection> far;  // the test's end
+  std::shared_ptr<Connection> remote;  // the other end of the channel
   std::shared_ptr<Peer> peer;
 
   void start() {
-    auto [near_end, far_end] = make_channel(loop, loop);
-    far = far_end;
-    peer = Peer::start(near_end, methods, options);
+    auto [local_end, remote_end] = make_channel(loop, loop);
+    remote = remote_end;
+    peer = Peer::start(local_end, methods, options);
   }
 
-  // Runs the body of a test, a coroutine, to its end.
+  // Runs the coroutine of a test until it ends.
   void run(Task<void> body) { loop.block_on(std::move(body)); }
 
   void TearDown() override {
     if (peer) peer->close();
-    if (far) far->close();
+    if (remote) remote->close();
     bool done = false;
     loop.post([&] { loop.post([&] { done = true; }); });
     loop.run_until([&] { return done; });
   }
 
-  // Sends a frame as the other side.
-  Task<void> say(std::string text) {
-    const Result<void> sent = co_await far->send(rope(text));
+  // Sends a frame as the remote peer.
+  Task<void> send(std::string text) {
+    const Result<void> sent = co_await remote->send(rope(text));
     EXPECT_TRUE(sent) << (sent ? "" : sent.error().to_string());
   }
-  // The next frame that reaches the other side.
-  Task<std::string> hear() {
-    const Result<rpc::Message> got = co_await far->receive();
-    if (!got) co_return "<" + got.error().to_string() + ">";
-    co_return std::string(got->frame().view());
+  // Returns the next frame that the remote peer receives, or its error in angle brackets.
+  Task<std::string> receive() {
+    const Result<rpc::Message> received = co_await remote->receive();
+    if (!received) co_return "<" + received.error().to_string() + ">";
+    co_return std::string(received->frame().view());
   }
   Task<void> expect(std::string text) {
-    Task<std::string> hearing = hear();
-    const std::string got = co_await hearing;
-    EXPECT_EQ(got, text);
+    const std::string received = co_await receive();
+    EXPECT_EQ(received, text);
   }
-  // One exchange: `request` goes in, `answer` must come out.
-  Task<void> exchange(std::string request, std::string answer) {
-    Task<void> saying = say(std::move(request));
-    co_await saying;
-    Task<void> expecting = expect(std::move(answer));
-    co_await expecting;
+  // Sends `request` and expects `response`.
+  Task<void> exchange(std::string request, std::string response) {
+    co_await send(std::move(request));
+    co_await expect(std::move(response));
   }
 };
 

@@ -1,4 +1,5 @@
-// A pool on a loop of its own, with servers that are real processes: tests/fixtures/mcp_server.c.
+// PoolTest: a fixture with a pool on its own loop, whose servers are real processes
+// (tests/fixtures/mcp_server.c).
 #pragma once
 
 #include <fcntl.h>
@@ -24,13 +25,13 @@ namespace fairlead::pool {
 using namespace std::chrono_literals;
 using test::eventually;
 
-// Generous: only a test that fails waits this long.
-inline constexpr auto kPatience = 20s;
+// Generous, because only a failing test waits this long.
+inline constexpr auto kTestTimeout = 20s;
 
 inline rpc::Message message(const std::string& text) {
   return rpc::Message::parse(Bytes::copy_of(text));
 }
-// A call of a tool, under an id as a client may have it.
+// Returns a tools/call request with the id of a client.
 inline rpc::Message tool_call(const std::string& tool, const std::string& meta = "") {
   return message(R"({"jsonrpc":"2.0","id":"x-7","method":"tools/call","params":{"name":")" + tool +
                  R"(","arguments":{})" + (meta.empty() ? "" : R"(,"_meta":)" + meta) + "}}");
@@ -39,7 +40,7 @@ inline rpc::Message tool_call(const std::string& tool, const std::string& meta =
 inline constexpr std::string_view kEcho =
     R"({ "content" : [{"type":"text","text":"\u00fc"}], "n": 12345678901234567890.10e0 })";
 
-// A result's text, or the error in angle brackets.
+// Returns the text of a result, or the error in angle brackets.
 inline std::string text_of(const Result<rpc::Message>& answer) {
   if (!answer) return "<" + answer.error().to_string() + ">";
   return json::View(answer->result_text())["content"][std::size_t{0}]["text"].as_string().value_or(
@@ -56,25 +57,27 @@ class PoolTest : public ::testing::Test {
   std::shared_ptr<Pool> pool;
   std::vector<std::string> changes;  // "server from>to"
 
+  // A FIFO: the tool `gate` and a server in mode `gated` block on it until open_gate().
   const std::string gate = directory / "gate";
 
   void SetUp() override { ASSERT_EQ(::mkfifo(gate.c_str(), 0600), 0); }
 
   void open_pool() {
-    options.handlers.changed = [this](const std::shared_ptr<Upstream>& upstream, const Transition& t) {
+    options.handlers.on_state_changed = [this](const std::shared_ptr<Upstream>& upstream,
+                                               const Transition& t) {
       changes.push_back(upstream->spec().name + " " + std::string(to_string(t.from)) + ">" +
                         std::string(to_string(t.to)));
     };
     pool = Pool::create(loop, options);
   }
 
-  // Nothing may be left, whatever the test did.
+  // Shuts down the pool, and checks that no process of the test is left.
   void TearDown() override {
     if (pool) {
       loop.block_on(pool->shutdown(0ms));
-      EXPECT_EQ(pool->processes(), 0u);
+      EXPECT_EQ(pool->process_count(), 0u);
     }
-    EXPECT_EQ(survivors(), 0u);
+    EXPECT_EQ(surviving_process_count(), 0u);
   }
 
   ServerSpec spec(const std::string& name, const std::string& mode = "serve") {
@@ -83,86 +86,93 @@ class PoolTest : public ::testing::Test {
     process.args = {mode, journal(name), gate};
     process.env["FAIRLEAD_POOL_TEST"] = cookie.substr(cookie.find('=') + 1);
     process.stderr_mode = StderrMode::discard;
-    ServerSpec made;
-    made.name = name;
-    made.reach = process;
-    made.restart.initial = 1ms;
-    return made;
+    ServerSpec server;
+    server.name = name;
+    server.transport = process;
+    server.restart.initial = 1ms;
+    return server;
   }
-  // Has `given` connected by `connector`. Call it before add().
-  void connect_by(ServerSpec& given, Connector connector) {
+  // Makes the pool connect `server` with `connector`. To be called before add().
+  void connect_by(ServerSpec& server, Connector connector) {
     if (!pool) open_pool();
-    given.reach = NamedConnector{given.name};
-    pool->set_connector(given.name, std::move(connector));
+    server.transport = ConnectorName{server.name};
+    pool->set_connector(server.name, std::move(connector));
   }
-  void add(ServerSpec given) {
+  void add(ServerSpec server) {
     if (!pool) open_pool();
-    const Result<void> added = pool->add(std::move(given));
+    const Result<void> added = pool->add(std::move(server));
     EXPECT_TRUE(added) << added.error().to_string();
   }
 
-  Result<rpc::Message> call(const std::string& server, const std::string& tool, ForwardOptions how = {},
-                            const std::string& session = "", const std::string& user = "") {
-    return loop.block_on(pool->call(Target(server, session, user), tool_call(tool), std::move(how)));
+  Result<rpc::Message> call(const std::string& server, const std::string& tool,
+                            ForwardOptions call_options = {}, const std::string& session = "",
+                            const std::string& user = "") {
+    return loop.block_on(pool->call(Target(server, session, user), tool_call(tool), std::move(call_options)));
   }
-  // The pid of the process that serves.
+  // Returns the pid of the process that serves this session or user. Starts the process if necessary.
   pid_t pid_of(const std::string& server, const std::string& session = "", const std::string& user = "") {
     const std::string text = text_of(call(server, "pid", {}, session, user));
     EXPECT_EQ(text.find_first_not_of("0123456789"), std::string::npos) << text;
     return std::atoi(text.c_str());
   }
   UpstreamStatus status(const std::string& server) {
-    for (UpstreamStatus& one : pool->status())
-      if (one.server == server) return one;
+    for (UpstreamStatus& upstream : pool->status())
+      if (upstream.server == server) return upstream;
     return {};
   }
   template <class Condition>
-  bool comes_true(Condition condition) {
-    return loop.block_on(eventually(loop, std::move(condition), kPatience));
+  bool wait_until(Condition condition) {
+    return loop.block_on(eventually(loop, std::move(condition), kTestTimeout));
   }
-  bool reaches(const std::string& server, State state) {
-    return comes_true([&] { return status(server).state == state; });
+  bool reaches(const std::string& server, UpstreamState state) {
+    return wait_until([&] { return status(server).state == state; });
   }
 
-  // A call that goes on beside the test.
-  struct Beside {
+  // A call that runs while the test continues.
+  struct BackgroundCall {
     std::optional<Result<rpc::Message>> answer;
   };
-  static Task<void> run_beside(std::shared_ptr<Pool> in, Target target, rpc::Message request,
-                               ForwardOptions how, std::shared_ptr<Beside> beside) {
-    Task<Result<rpc::Message>> calling = in->call(std::move(target), std::move(request), std::move(how));
-    beside->answer = co_await calling;
+  static Task<void> run_in_background(std::shared_ptr<Pool> pool, Target target, rpc::Message request,
+                                      ForwardOptions call_options,
+                                      std::shared_ptr<BackgroundCall> background) {
+    background->answer = co_await pool->call(std::move(target), std::move(request), std::move(call_options));
   }
-  std::shared_ptr<Beside> begin(const std::string& server, const std::string& tool, ForwardOptions how = {},
-                                const std::string& session = "") {
-    auto beside = std::make_shared<Beside>();
-    loop.spawn(run_beside(pool, Target(server, session), tool_call(tool), std::move(how), beside));
-    return beside;
+  std::shared_ptr<BackgroundCall> begin_call(const std::string& server, const std::string& tool,
+                                             ForwardOptions call_options = {},
+                                             const std::string& session = "") {
+    auto background = std::make_shared<BackgroundCall>();
+    loop.spawn(run_in_background(pool, Target(server, session), tool_call(tool), std::move(call_options),
+                                 background));
+    return background;
   }
-  std::string finish(const std::shared_ptr<Beside>& beside) {
-    return comes_true([&] { return beside->answer.has_value(); }) ? text_of(*beside->answer) : "<never>";
+  // Waits for the response and returns its text_of().
+  std::string finish_call(const std::shared_ptr<BackgroundCall>& background) {
+    return wait_until([&] { return background->answer.has_value(); }) ? text_of(*background->answer)
+                                                                      : "<never>";
   }
 
   std::string journal(const std::string& server) { return directory / (server + ".journal"); }
-  std::size_t noted(const std::string& server, const std::string& what) {
+  // Returns the number of journal lines of the server that start with `prefix`.
+  std::size_t journal_lines(const std::string& server, const std::string& prefix) {
     std::ifstream file(journal(server));
     std::size_t count = 0;
-    for (std::string text; std::getline(file, text);) count += text.starts_with(what);
+    for (std::string text; std::getline(file, text);) count += text.starts_with(prefix);
     return count;
   }
-  std::size_t starts(const std::string& server) { return noted(server, "start "); }
-  // Lets one process through the gate. Opening it blocks nobody: it is tried until somebody waits there.
+  std::size_t start_count(const std::string& server) { return journal_lines(server, "start "); }
+  // Unblocks one process that waits at the gate. Opens the FIFO without blocking, and retries until a process
+  // waits there.
   void open_gate() {
-    EXPECT_TRUE(comes_true([&] {
+    EXPECT_TRUE(wait_until([&] {
       const int fd = ::open(gate.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
       if (fd >= 0) ::close(fd);
       return fd >= 0;
     }));
   }
 
-  // Processes that were started by this test and are still there, zombies not counted: they have no
-  // environment.
-  std::size_t survivors() const {
+  // Returns the number of processes that were started by this test and still exist. Zombies are not counted,
+  // because they have no environment.
+  std::size_t surviving_process_count() const {
     std::size_t count = 0;
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
       std::ifstream file(entry.path() / "environ");
@@ -174,9 +184,9 @@ class PoolTest : public ::testing::Test {
 };
 
 inline ForwardOptions repeatable_call() {
-  ForwardOptions how;
-  how.repeatable = true;
-  return how;
+  ForwardOptions call_options;
+  call_options.repeatable = true;
+  return call_options;
 }
 
 }  // namespace fairlead::pool

@@ -26,35 +26,35 @@ class ReferencesTest : public PoolTest {
   }
 
   // A server whose process writes its arguments and its environment to a file before it serves.
-  ServerSpec observed(const std::string& name) {
-    ServerSpec made = spec(name);
-    auto& program = std::get<Program>(made.reach);
+  ServerSpec observed_server(const std::string& name) {
+    ServerSpec server = spec(name);
+    auto& program = std::get<Program>(server.transport);
     program.args.insert(program.args.begin(),
                         {"-c", "f=$1; shift; { echo \"$0\"; env; } > \"$f\"; exec \"$@\"", "-",
-                         observation(name), program.command});
+                         observation_path(name), program.command});
     program.command = "sh";
-    return made;
+    return server;
   }
-  std::string observation(const std::string& name) { return journal(name) + ".env"; }
-  // Starts it, if need be.
+  std::string observation_path(const std::string& name) { return journal(name) + ".env"; }
+  // Returns the arguments and the environment of the server's process, which is started if necessary.
   std::string environment_of(const std::string& name) {
     pid_of(name);
-    std::ifstream file(observation(name));
+    std::ifstream file(observation_path(name));
     return "\n" + std::string(std::istreambuf_iterator<char>(file), {});
   }
 };
 
-TEST_F(ReferencesTest, AVariableThatOneServerRefersToIsNotInheritedByOthersUnlessTheyNameIt) {
-  ServerSpec referring = observed("referring");
-  std::get<Program>(referring.reach).env["T"] = "${POOL_TEST_TOKEN}";
-  ServerSpec naming = observed("naming");
-  std::get<Program>(naming.reach).args[2] = "${env:POOL_TEST_TOKEN:-none}";
-  ServerSpec listing = observed("listing");
-  std::get<Program>(listing.reach).inherit_env = {"PATH", "POOL_TEST_TOKEN"};
+TEST_F(ReferencesTest, ReferencedVariableIsNotInheritedByServersThatDoNotNameIt) {
+  ServerSpec referring = observed_server("referring");
+  std::get<Program>(referring.transport).env["T"] = "${POOL_TEST_TOKEN}";
+  ServerSpec naming = observed_server("naming");
+  std::get<Program>(naming.transport).args[2] = "${env:POOL_TEST_TOKEN:-none}";
+  ServerSpec listing = observed_server("listing");
+  std::get<Program>(listing.transport).inherit_env = {"PATH", "POOL_TEST_TOKEN"};
   add(referring);
   add(naming);
   add(listing);
-  add(observed("other"));
+  add(observed_server("other"));
   EXPECT_TRUE(environment_of("referring").contains("\nT=token-1\n"));
   EXPECT_TRUE(environment_of("naming").contains("\nPOOL_TEST_TOKEN=token-1\n"));
   EXPECT_TRUE(environment_of("listing").contains("\nPOOL_TEST_TOKEN=token-1\n"));
@@ -64,18 +64,18 @@ TEST_F(ReferencesTest, AVariableThatOneServerRefersToIsNotInheritedByOthersUnles
   EXPECT_TRUE(other.contains("\nPATH=")) << other;
 }
 
-TEST_F(ReferencesTest, AVariableThatEveryProgramExpectsIsInheritedThoughAServerRefersToIt) {
-  ServerSpec referring = observed("referring");
-  std::get<Program>(referring.reach).env["MY_PATH"] = "${PATH}";
+TEST_F(ReferencesTest, CommonVariableIsInheritedAlthoughAnotherServerRefersToIt) {
+  ServerSpec referring = observed_server("referring");
+  std::get<Program>(referring.transport).env["MY_PATH"] = "${PATH}";
   add(referring);
-  add(observed("other"));
+  add(observed_server("other"));
   EXPECT_TRUE(environment_of("referring").contains("\nMY_PATH=/"));
   EXPECT_TRUE(environment_of("other").contains("\nPATH=/"));
 }
 
-TEST_F(ReferencesTest, ReferencesAreResolvedAnewAtEachStart) {
-  ServerSpec changing = observed("a");
-  std::get<Program>(changing.reach).args[2] = "<${POOL_TEST_TOKEN}>";
+TEST_F(ReferencesTest, ReferencesAreResolvedAtEachStart) {
+  ServerSpec changing = observed_server("a");
+  std::get<Program>(changing.transport).args[2] = "<${POOL_TEST_TOKEN}>";
   add(changing);
   EXPECT_TRUE(environment_of("a").starts_with("\n<token-1>\n"));
   ::setenv("POOL_TEST_TOKEN", "token-2", 1);
@@ -83,20 +83,20 @@ TEST_F(ReferencesTest, ReferencesAreResolvedAnewAtEachStart) {
   EXPECT_TRUE(environment_of("a").starts_with("\n<token-2>\n"));
   const Result<Lease> lease = loop.block_on(pool->acquire(Target("a")));
   ASSERT_TRUE(lease);
-  EXPECT_EQ(lease->upstream()->spec(), changing) << "a spec never has what its references stand for";
+  EXPECT_EQ(lease->upstream()->spec(), changing) << "a spec never contains resolved values";
 }
 
-Task<Result<std::string>> stored(std::string name) {
+Task<Result<std::string>> stored_secret(std::string name) {
   if (name == "github") co_return "from-the-store";
   co_return Error(ErrorKind::validation, "no such entry");
 }
 
-TEST_F(ReferencesTest, SecretsComeFromTheStoreOfThePool) {
-  options.secrets = &stored;
-  ServerSpec known = observed("known");
-  std::get<Program>(known.reach).args[2] = "${secret:github}";
-  ServerSpec unknown = observed("unknown");
-  std::get<Program>(unknown.reach).args[2] = "${secret:gitlab}";
+TEST_F(ReferencesTest, SecretsAreFetchedFromSecretStore) {
+  options.secret_store = &stored_secret;
+  ServerSpec known = observed_server("known");
+  std::get<Program>(known.transport).args[2] = "${secret:github}";
+  ServerSpec unknown = observed_server("unknown");
+  std::get<Program>(unknown.transport).args[2] = "${secret:gitlab}";
   add(known);
   add(unknown);
   EXPECT_TRUE(environment_of("known").starts_with("\nfrom-the-store\n"));
@@ -105,14 +105,14 @@ TEST_F(ReferencesTest, SecretsComeFromTheStoreOfThePool) {
   EXPECT_EQ(
       refused.error().message(),
       "server unknown: `args[2]` cannot be resolved: the secret gitlab is not available: no such entry");
-  EXPECT_EQ(refused.error().detail().code, failure::secret_unavailable);
+  EXPECT_EQ(refused.error().detail().failure_code, failure::secret_unavailable);
 }
 
-TEST_F(ReferencesTest, AFileThatIsTooLargeOrMissingIsAnErrorThatNamesServerKeyAndPath) {
+TEST_F(ReferencesTest, TooLargeFileFailsStartWithServerKeyAndPath) {
   const std::string large = journal("large");
   std::ofstream(large) << std::string((64u << 10) + 1, 'x');
   ServerSpec first = spec("a");
-  std::get<Program>(first.reach).env["K"] = "${file:" + large + "}";
+  std::get<Program>(first.transport).env["K"] = "${file:" + large + "}";
   add(first);
   const Result<rpc::Message> refused = call("a", "pid");
   ASSERT_FALSE(refused);
@@ -120,12 +120,12 @@ TEST_F(ReferencesTest, AFileThatIsTooLargeOrMissingIsAnErrorThatNamesServerKeyAn
                                            " cannot be read: it has more than max_secret_file_bytes (65536)");
 }
 
-TEST_F(ReferencesTest, SecretsOfAServerThatAreTogetherTooLargeAreRefused) {
+TEST_F(ReferencesTest, StartFailsWhenSecretsOfServerExceedMaxServerSecretBytes) {
   const std::string file = journal("large");
   std::ofstream(file) << std::string(60'000, 'x');
   ServerSpec first = spec("a");
   for (const char* const name : {"K1", "K2", "K3"})
-    std::get<Program>(first.reach).env[name] = "${file:" + file + "}";
+    std::get<Program>(first.transport).env[name] = "${file:" + file + "}";
   add(first);
   const Result<rpc::Message> refused = call("a", "pid");
   ASSERT_FALSE(refused);
@@ -134,7 +134,7 @@ TEST_F(ReferencesTest, SecretsOfAServerThatAreTogetherTooLargeAreRefused) {
             "max_server_secret_bytes (131072)");
 }
 
-// What costs most: lines that are all different, of the least size that is redacted.
+// The most expensive secret to index: many distinct lines of the smallest size that is redacted.
 TEST_F(ReferencesTest, LargeSecretsOfShortLinesAreIndexedInShortTurns) {
   ServerSpec first = spec("a");
   for (int i = 0; i < 2; ++i) {
@@ -142,17 +142,17 @@ TEST_F(ReferencesTest, LargeSecretsOfShortLinesAreIndexedInShortTurns) {
     std::ofstream out(file);
     for (int line = 0; line < 9'000; ++line) out << (10'000 + i * 20'000 + line) % 10'000'000 << '\n';
     out.close();
-    std::get<Program>(first.reach).env["K" + std::to_string(i)] = "${file:" + file + "}";
+    std::get<Program>(first.transport).env["K" + std::to_string(i)] = "${file:" + file + "}";
   }
   add(first);
   test::expect_short_turns(loop, [&] { EXPECT_TRUE(call("a", "pid")); });
 }
 
-TEST_F(ReferencesTest, FifoAsAFileIsRefused) {
+TEST_F(ReferencesTest, FifoAsFileReferenceFailsStart) {
   const std::string fifo = journal("fifo");
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   ServerSpec first = spec("a");
-  std::get<Program>(first.reach).env["K"] = "${file:" + fifo + "}";
+  std::get<Program>(first.transport).env["K"] = "${file:" + fifo + "}";
   add(first);
   const Result<rpc::Message> refused = call("a", "pid");
   ASSERT_FALSE(refused);
@@ -160,11 +160,11 @@ TEST_F(ReferencesTest, FifoAsAFileIsRefused) {
                                            " cannot be read: it is a FIFO, not a regular file");
 }
 
-TEST_F(ReferencesTest, ALineBreakInAHeaderFromAFileIsRefused) {
+TEST_F(ReferencesTest, LineBreakInExpandedHeaderFailsStart) {
   const std::string file = journal("header");
   std::ofstream(file) << "one\r\nX-Evil: two\n";
   ServerSpec web = spec("a");
-  web.reach = Address{"http://127.0.0.1:1/mcp", {{"X-Key", "${file:" + file + "}"}}};
+  web.transport = Address{"http://127.0.0.1:1/mcp", {{"X-Key", "${file:" + file + "}"}}};
   add(web);
   const Result<rpc::Message> refused = call("a", "pid");
   ASSERT_FALSE(refused);
@@ -172,11 +172,11 @@ TEST_F(ReferencesTest, ALineBreakInAHeaderFromAFileIsRefused) {
             "server a: `headers.X-Key` cannot be resolved: its value has a line break or a NUL byte");
 }
 
-TEST_F(ReferencesTest, AMegabyteOfHostileReferencesIsAnErrorOfItsServer) {
+TEST_F(ReferencesTest, HostileReferencesFailOnlyTheirOwnServer) {
   std::string hostile;
   while (hostile.size() < (1u << 20)) hostile += "${";
   ServerSpec bad = spec("a");
-  std::get<Program>(bad.reach).env["K"] = hostile;
+  std::get<Program>(bad.transport).env["K"] = hostile;
   add(bad);
   add(spec("b"));
   const Result<rpc::Message> refused = call("a", "pid");

@@ -1,4 +1,4 @@
-// ServerSpec as data: comparable, and the same again after a way through JSON.
+// ServerSpec: comparison and conversion to and from JSON.
 #include "fairlead/pool/server_spec_json.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-ServerSpec program_with_everything() {
+ServerSpec program_with_all_fields() {
   ServerSpec spec;
   spec.name = "files";
   Program program;
@@ -28,9 +28,9 @@ ServerSpec program_with_everything() {
   containment.no_new_privs = Requirement::required;
   containment.files = {{"/srv"}, {"/tmp"}, {"/opt"}, false};
   containment.landlock = Requirement::best_effort;
-  spec.reach = program;
+  spec.transport = program;
   spec.sharing = Sharing::per_session;
-  spec.pinned = mcp::Revision::r2025_06_18;
+  spec.pinned_revision = mcp::Revision::r2025_06_18;
   spec.restart = {1ms, 3, 2s, 0.5, 3s, 4, 5s, 6, 7s};
   spec.clocks = {1s, 2s, 3s, 4s, 5s, 6s, 7s, 8s, 9s};
   spec.max_calls = 9;
@@ -46,14 +46,14 @@ ServerSpec through_json(const ServerSpec& spec) {
   return read ? *read : ServerSpec();
 }
 
-TEST(ServerSpec, EveryFieldOfAProgramSurvivesJson) {
-  const ServerSpec spec = program_with_everything();
+TEST(ServerSpecTest, ProgramSpecRoundTripsThroughJson) {
+  const ServerSpec spec = program_with_all_fields();
   EXPECT_EQ(through_json(spec), spec) << to_json(spec).text() << "\n" << to_json(through_json(spec)).text();
 }
 
-// A default that is written, or a value that is not, would make these equal.
-TEST(ServerSpec, EveryKeyOfAProgramIsWritten) {
-  const json::Raw json = to_json(program_with_everything());
+// Fails if a new key is not written, or if program_with_all_fields() leaves a field at its default.
+TEST(ServerSpecTest, EveryNonDefaultKeyOfProgramIsWritten) {
+  const json::Raw json = to_json(program_with_all_fields());
   const json::View view(json);
   EXPECT_EQ(view.size(), 14u) << json.text();
   EXPECT_EQ(view["containment"].size(), 17u) << json.text();
@@ -61,32 +61,32 @@ TEST(ServerSpec, EveryKeyOfAProgramIsWritten) {
   EXPECT_EQ(view["restart"].size(), 9u) << json.text();
 }
 
-TEST(ServerSpec, AddressesAndConnectorsSurviveJson) {
+TEST(ServerSpecTest, AddressAndConnectorSpecsRoundTripThroughJson) {
   ServerSpec spec;
   spec.name = "web";
-  spec.reach = Address{"https://h/mcp?key=${KEY}", {{"Authorization", "Bearer ${file:/run/token}"}}};
+  spec.transport = Address{"https://h/mcp?key=${KEY}", {{"Authorization", "Bearer ${file:/run/token}"}}};
   EXPECT_EQ(through_json(spec), spec);
   EXPECT_EQ(to_json(spec).text(),
             R"({"url":"https://h/mcp?key=${KEY}","headers":{"Authorization":"Bearer ${file:/run/token}"}})");
-  spec.reach = NamedConnector{"mine"};
+  spec.transport = ConnectorName{"mine"};
   EXPECT_EQ(through_json(spec), spec);
 }
 
-TEST(ServerSpec, SpecsThatDifferInOneFieldDiffer) {
-  const ServerSpec spec = program_with_everything();
+TEST(ServerSpecTest, SpecsThatDifferInOneFieldAreNotEqual) {
+  const ServerSpec spec = program_with_all_fields();
   ServerSpec other = spec;
   EXPECT_EQ(other, spec);
-  std::get<Program>(other.reach).containment.files.write.clear();
+  std::get<Program>(other.transport).containment.files.write.clear();
   EXPECT_NE(other, spec);
   other = spec;
   other.restart.tool_crash_pause += 1ms;
   EXPECT_NE(other, spec);
   other = spec;
-  other.reach = Address{"http://h", {}};
+  other.transport = Address{"http://h", {}};
   EXPECT_NE(other, spec);
 }
 
-TEST(ServerSpec, WhatIsWrongIsNamedWithItsKey) {
+TEST(ServerSpecTest, InvalidSpecFailsWithItsKey) {
   const auto problem = [](std::string_view json) {
     const Result<ServerSpec> read = server_spec_from_json("a", json::View(json));
     return read ? std::string() : read.error().message();

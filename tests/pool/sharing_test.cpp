@@ -1,64 +1,64 @@
-// Who shares a process with whom, and what becomes of servers that are removed, disabled, updated. R10.6.
+// Sharing of processes between sessions and users; removal, disabling and update of servers. R10.6.
 #include "pool/harness.hpp"
 
 namespace fairlead::pool {
 namespace {
 
-TEST_F(PoolTest, sessions_share_a_server_unless_it_is_said_otherwise) {
+TEST_F(PoolTest, SessionsShareServerByDefault) {
   add(spec("a"));
   EXPECT_EQ(pid_of("a", "s1", "u1"), pid_of("a", "s2", "u2"));
 }
 
-TEST_F(PoolTest, each_session_has_its_own_process_where_that_is_asked_for) {
+TEST_F(PoolTest, PerSessionServerHasOneProcessPerSession) {
   ServerSpec own = spec("a");
   own.sharing = Sharing::per_session;
   add(own);
   const pid_t first = pid_of("a", "s1", "u");
   EXPECT_NE(pid_of("a", "s2", "u"), first);
   EXPECT_EQ(pid_of("a", "s1", "u"), first);
-  EXPECT_EQ(pool->processes(), 2u);
+  EXPECT_EQ(pool->process_count(), 2u);
 }
 
-TEST_F(PoolTest, the_end_of_a_session_is_the_end_of_its_process) {
+TEST_F(PoolTest, EndOfSessionStopsItsProcess) {
   ServerSpec own = spec("a");
   own.sharing = Sharing::per_session;
   add(own);
   pid_of("a", "s1");
   const pid_t second = pid_of("a", "s2");
   loop.block_on(pool->end_sessions({"s1"}));
-  EXPECT_TRUE(comes_true([&] { return survivors() == 1; }));
+  EXPECT_TRUE(wait_until([&] { return surviving_process_count() == 1; }));
   EXPECT_EQ(pid_of("a", "s2"), second);
-  EXPECT_TRUE(comes_true([&] { return pool->status().size() == 1; })) << "and it is forgotten";
+  EXPECT_TRUE(wait_until([&] { return pool->status().size() == 1; })) << "its upstream is erased";
 }
 
-TEST_F(PoolTest, a_session_that_is_never_ended_is_forgotten_when_its_process_was_idle) {
+TEST_F(PoolTest, UpstreamOfSessionIsErasedAfterIdleStop) {
   ServerSpec own = spec("a");
   own.sharing = Sharing::per_session;
   own.clocks.idle_stop = 1ms;
   add(own);
   pid_of("a", "s1");
-  EXPECT_TRUE(comes_true([&] { return pool->status().front().key.empty(); }));
+  EXPECT_TRUE(wait_until([&] { return pool->status().front().key.empty(); }));
 }
 
-TEST_F(PoolTest, who_gives_up_when_its_session_ends_leaves_nothing_behind) {
+TEST_F(PoolTest, CallCancelledAtEndOfSessionLeavesNoUpstream) {
   ServerSpec own = spec("a", "gated");
   own.sharing = Sharing::per_session;
   add(own);
   std::stop_source stop;
-  ForwardOptions how;
-  how.stop = stop.get_token();
-  const auto waiting = begin("a", "pid", how, "s1");
-  ASSERT_TRUE(comes_true([&] { return starts("a") == 1; }));
+  ForwardOptions call_options;
+  call_options.stop = stop.get_token();
+  const auto waiting = begin_call("a", "pid", call_options, "s1");
+  ASSERT_TRUE(wait_until([&] { return start_count("a") == 1; }));
   stop.request_stop();
   loop.block_on(pool->end_sessions({"s1"}));
-  finish(waiting);
-  EXPECT_TRUE(comes_true([&] {
+  finish_call(waiting);
+  EXPECT_TRUE(wait_until([&] {
     const auto all = pool->status();
     return all.size() == 1 && all.front().key.empty();
   }));
 }
 
-TEST_F(PoolTest, each_user_has_its_own_process_where_that_is_asked_for) {
+TEST_F(PoolTest, PerUserServerHasOneProcessPerUser) {
   ServerSpec own = spec("a");
   own.sharing = Sharing::per_user;
   add(own);
@@ -67,44 +67,44 @@ TEST_F(PoolTest, each_user_has_its_own_process_where_that_is_asked_for) {
   EXPECT_NE(pid_of("a", "s1", "u2"), first);
 }
 
-// A handler that answers what a server asks, and remembers whom it was for.
-struct Asked {
+// A handler that answers the requests of a server and records the sessions of the active calls.
+struct RequestRecorder {
   std::vector<std::string> sessions;
-  static Task<Answer> answer() { co_return test::raw(R"({"role":"assistant"})"); }
+  static Task<Answer> respond() { co_return test::raw(R"({"role":"assistant"})"); }
   Task<Answer> operator()(const std::shared_ptr<Upstream>& upstream, const Request&) {
-    for (const RunningCall& call : upstream->calls()) sessions.push_back(call.session);
-    return answer();
+    for (const ActiveCallInfo& call : upstream->active_calls()) sessions.push_back(call.session);
+    return respond();
   }
 };
 
-TEST_F(PoolTest, a_servers_request_reaches_the_handler_with_the_calls_under_way) {
-  auto asked = std::make_shared<Asked>();
-  options.handlers.request = [asked](std::shared_ptr<Upstream> upstream, Request request) {
-    return (*asked)(upstream, request);
+TEST_F(PoolTest, RequestOfServerReachesHandlerWithActiveCalls) {
+  auto recorder = std::make_shared<RequestRecorder>();
+  options.handlers.on_request = [recorder](std::shared_ptr<Upstream> upstream, Request request) {
+    return (*recorder)(upstream, request);
   };
-  options.handlers.capabilities = [](const Upstream&) { return test::raw(R"({"sampling":{}})"); };
+  options.handlers.capabilities_for = [](const Upstream&) { return test::raw(R"({"sampling":{}})"); };
   add(spec("a"));
   const Result<rpc::Message> answer = call("a", "sample", {}, "s1");
   ASSERT_TRUE(answer) << answer.error().to_string();
   EXPECT_EQ(answer->result_text(), kEcho);
-  EXPECT_EQ(asked->sessions, std::vector<std::string>{"s1"});
+  EXPECT_EQ(recorder->sessions, std::vector<std::string>{"s1"});
 }
 
-TEST_F(PoolTest, a_server_that_asks_its_client_back_is_no_longer_shared) {
-  auto asked = std::make_shared<Asked>();
-  options.handlers.request = [asked](std::shared_ptr<Upstream> upstream, Request request) {
-    return (*asked)(upstream, request);
+TEST_F(PoolTest, ServerThatSendsSamplingRequestIsUnshared) {
+  auto recorder = std::make_shared<RequestRecorder>();
+  options.handlers.on_request = [recorder](std::shared_ptr<Upstream> upstream, Request request) {
+    return (*recorder)(upstream, request);
   };
   add(spec("a"));
   const pid_t first = pid_of("a", "s1");
   ASSERT_TRUE(call("a", "sample", {}, "s1"));
-  EXPECT_EQ(pid_of("a", "s1"), first) << "the only session there was keeps its process";
+  EXPECT_EQ(pid_of("a", "s1"), first) << "the only session keeps its process";
   EXPECT_NE(pid_of("a", "s2"), first);
   EXPECT_EQ(status("a").sharing, Sharing::per_session);
-  EXPECT_EQ(status("a").sharing_evidence, "it sends sampling/createMessage");
+  EXPECT_EQ(status("a").sharing_evidence, "the server sent sampling/createMessage");
 }
 
-TEST_F(PoolTest, a_shared_process_that_several_sessions_used_is_let_go_when_sharing_ends) {
+TEST_F(PoolTest, ProcessUsedBySeveralSessionsIsRetiredWhenServerIsUnshared) {
   add(spec("a"));
   const pid_t shared = pid_of("a", "s1");
   pid_of("a", "s2");
@@ -115,11 +115,11 @@ TEST_F(PoolTest, a_shared_process_that_several_sessions_used_is_let_go_when_shar
   EXPECT_NE(pid_of("a", "s1"), shared);
   EXPECT_NE(pid_of("a", "s2"), shared);
   EXPECT_NE(pid_of("a", "s1"), pid_of("a", "s2"));
-  EXPECT_EQ(status("a").sharing_evidence, "it is asked for logging/setLevel");
-  EXPECT_TRUE(comes_true([&] { return survivors() == 2; }));
+  EXPECT_EQ(status("a").sharing_evidence, "a client sent logging/setLevel");
+  EXPECT_TRUE(wait_until([&] { return surviving_process_count() == 2; }));
 }
 
-TEST_F(PoolTest, a_shared_process_is_not_kept_for_a_session_that_has_ended) {
+TEST_F(PoolTest, ProcessOfEndedSessionIsRetiredWhenServerIsUnshared) {
   add(spec("a"));
   const pid_t shared = pid_of("a", "s1");
   loop.block_on(pool->end_sessions({"s1"}));
@@ -127,10 +127,10 @@ TEST_F(PoolTest, a_shared_process_is_not_kept_for_a_session_that_has_ended) {
                                        message(R"({"jsonrpc":"2.0","id":1,"method":"logging/setLevel"})"),
                                        ForwardOptions())));
   EXPECT_NE(pid_of("a", "s2"), shared);
-  EXPECT_TRUE(comes_true([&] { return survivors() == 1; }));
+  EXPECT_TRUE(wait_until([&] { return surviving_process_count() == 1; }));
 }
 
-TEST_F(PoolTest, a_server_said_to_be_shared_stays_so_whatever_it_does) {
+TEST_F(PoolTest, ServerConfiguredAsSharedIsNeverUnshared) {
   ServerSpec shared = spec("a");
   shared.sharing = Sharing::shared;
   add(shared);
@@ -141,88 +141,89 @@ TEST_F(PoolTest, a_server_said_to_be_shared_stays_so_whatever_it_does) {
 
 // ---- draining ----
 
-TEST_F(PoolTest, a_removed_server_finishes_its_calls_and_is_gone) {
+TEST_F(PoolTest, RemovedServerFinishesActiveCallsAndStops) {
   add(spec("a"));
-  const auto last = begin("a", "gate");
-  ASSERT_TRUE(comes_true([&] { return noted("a", "got \"tools/call\"") == 1; }));
+  const auto last = begin_call("a", "gate");
+  ASSERT_TRUE(wait_until([&] { return journal_lines("a", "got \"tools/call\"") == 1; }));
   ASSERT_TRUE(pool->remove("a"));
   const Result<rpc::Message> late = call("a", "pid");
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().kind(), ErrorKind::validation);
-  EXPECT_EQ(status("a").state, State::draining);
+  EXPECT_EQ(status("a").state, UpstreamState::draining);
   open_gate();
-  finish(last);
-  EXPECT_TRUE(*last->answer) << finish(last);
-  EXPECT_TRUE(comes_true([&] { return survivors() == 0 && pool->status().empty(); }));
+  finish_call(last);
+  EXPECT_TRUE(*last->answer) << finish_call(last);
+  EXPECT_TRUE(wait_until([&] { return surviving_process_count() == 0 && pool->status().empty(); }));
 }
 
-TEST_F(PoolTest, a_call_that_does_not_end_is_cut_off_when_the_drains_clock_runs_out) {
+TEST_F(PoolTest, CallFailsWhenDrainTimeoutOfRemovedServerElapses) {
   ServerSpec hasty = spec("a");
   hasty.clocks.drain = 50ms;
   add(hasty);
-  const auto hanging = begin("a", "hang");
-  ASSERT_TRUE(comes_true([&] { return noted("a", "got \"tools/call\"") == 1; }));
+  const auto hanging = begin_call("a", "hang");
+  ASSERT_TRUE(wait_until([&] { return journal_lines("a", "got \"tools/call\"") == 1; }));
   ASSERT_TRUE(pool->remove("a"));
-  EXPECT_NE(finish(hanging).find("it was removed"), std::string::npos) << finish(hanging);
-  EXPECT_NE(finish(hanging).find("code: draining"), std::string::npos) << finish(hanging);
+  EXPECT_NE(finish_call(hanging).find("it was removed"), std::string::npos) << finish_call(hanging);
+  EXPECT_NE(finish_call(hanging).find("code: draining"), std::string::npos) << finish_call(hanging);
 }
 
-TEST_F(PoolTest, a_disabled_server_finishes_its_calls_and_comes_back_when_enabled) {
+TEST_F(PoolTest, DisabledServerFinishesActiveCallsAndRestartsWhenEnabled) {
   add(spec("a"));
   const pid_t before = pid_of("a");
-  const auto last = begin("a", "gate");
-  ASSERT_TRUE(comes_true([&] { return noted("a", "got \"tools/call\"") == 2; }));
+  const auto last = begin_call("a", "gate");
+  ASSERT_TRUE(wait_until([&] { return journal_lines("a", "got \"tools/call\"") == 2; }));
   ASSERT_TRUE(pool->disable("a"));
   const Result<rpc::Message> late = call("a", "pid");
   ASSERT_FALSE(late);
   EXPECT_NE(late.error().message().find("disabled"), std::string::npos);
   open_gate();
-  finish(last);
-  EXPECT_TRUE(*last->answer) << finish(last);
-  ASSERT_TRUE(reaches("a", State::stopped));
-  EXPECT_EQ(survivors(), 0u);
+  finish_call(last);
+  EXPECT_TRUE(*last->answer) << finish_call(last);
+  ASSERT_TRUE(reaches("a", UpstreamState::stopped));
+  EXPECT_EQ(surviving_process_count(), 0u);
   ASSERT_TRUE(pool->enable("a"));
   EXPECT_NE(pid_of("a"), before);
 }
 
-TEST_F(PoolTest, an_updated_server_serves_new_calls_at_once_and_finishes_the_old_ones) {
+TEST_F(PoolTest, UpdatedServerServesNewCallsAtOnceAndFinishesActiveCalls) {
   add(spec("a"));
   const pid_t before = pid_of("a");
-  const auto last = begin("a", "gate");
-  ASSERT_TRUE(comes_true([&] { return noted("a", "got \"tools/call\"") == 2; }));
+  const auto last = begin_call("a", "gate");
+  ASSERT_TRUE(wait_until([&] { return journal_lines("a", "got \"tools/call\"") == 2; }));
   ASSERT_TRUE(pool->update(spec("a", "banner")));
   EXPECT_NE(pid_of("a"), before);
   EXPECT_FALSE(last->answer);
   open_gate();
-  finish(last);
-  EXPECT_TRUE(*last->answer) << finish(last);
-  EXPECT_TRUE(comes_true([&] { return survivors() == 1; }));
+  finish_call(last);
+  EXPECT_TRUE(*last->answer) << finish_call(last);
+  EXPECT_TRUE(wait_until([&] { return surviving_process_count() == 1; }));
 }
 
-TEST_F(PoolTest, a_call_that_waits_for_a_start_is_served_by_the_update_that_comes_between) {
+TEST_F(PoolTest, CallWaitingForStartIsServedByUpdatedServer) {
   add(spec("a", "gated"));
-  const auto waiting = begin("a", "pid");
-  ASSERT_TRUE(comes_true([&] { return starts("a") == 1; }));
+  const auto waiting = begin_call("a", "pid");
+  ASSERT_TRUE(wait_until([&] { return start_count("a") == 1; }));
   ASSERT_TRUE(pool->update(spec("a")));
-  EXPECT_FALSE(finish(waiting).starts_with("<")) << finish(waiting);
+  EXPECT_FALSE(finish_call(waiting).starts_with("<")) << finish_call(waiting);
 }
 
-TEST_F(PoolTest, shutting_down_stops_what_is_starting_what_serves_and_what_hangs) {
+TEST_F(PoolTest, ShutdownStopsStartingReadyAndHangingServers) {
   add(spec("serves"));
   add(spec("starts", "gated"));
   add(spec("hangs"));
   pid_of("serves");
-  const auto starting = begin("starts", "pid");
-  const auto hanging = begin("hangs", "hang");
-  ASSERT_TRUE(comes_true([&] { return starts("starts") == 1 && noted("hangs", "got \"tools/call\"") == 1; }));
+  const auto starting = begin_call("starts", "pid");
+  const auto hanging = begin_call("hangs", "hang");
+  ASSERT_TRUE(wait_until(
+      [&] { return start_count("starts") == 1 && journal_lines("hangs", "got \"tools/call\"") == 1; }));
   loop.block_on(pool->shutdown(20ms));
-  EXPECT_EQ(survivors(), 0u);
-  EXPECT_TRUE(finish(starting).starts_with("<")) << finish(starting);
-  EXPECT_TRUE(finish(hanging).starts_with("<")) << finish(hanging);
+  EXPECT_EQ(surviving_process_count(), 0u);
+  EXPECT_TRUE(finish_call(starting).starts_with("<")) << finish_call(starting);
+  EXPECT_TRUE(finish_call(hanging).starts_with("<")) << finish_call(hanging);
   EXPECT_FALSE(call("serves", "pid"));
 }
 
-TEST_F(PoolTest, CallsWithoutASessionAtAPerSessionServerAreWarnedAboutOnce) {
+TEST_F(PoolTest, CallsWithoutSessionToPerSessionServerAreWarnedAboutOnce) {
   std::string logged;
   options.client.connect.log =
       Log(LogLevel::warning, LogFormat::text, [&](std::string_view line) { logged += line; });

@@ -1,4 +1,5 @@
-// The supervisor's table, cell by cell, and its policy. No clock, no process. R10.4, R10.6.
+// The transition table of the Supervisor, entry by entry, and its restart policy. Uses neither clock nor
+// process. R10.4, R10.6.
 #include "fairlead/pool/supervisor.hpp"
 
 #include <gtest/gtest.h>
@@ -15,9 +16,9 @@ using Event = Supervisor::Event;
 using Action = Supervisor::Action;
 using Time = Supervisor::Time;
 
-constexpr std::size_t kEvents = 12;
+constexpr std::size_t kEventCount = 12;
 
-RestartPolicy steady() {
+RestartPolicy policy_without_jitter() {
   RestartPolicy policy;
   policy.jitter = 0;
   return policy;
@@ -28,179 +29,195 @@ std::string_view name(Action action) {
   return kNames[static_cast<std::size_t>(action)];
 }
 
-struct Life : Supervisor {
-  explicit Life(RestartPolicy policy = steady()) : Supervisor(policy) {}
+struct TestSupervisor : Supervisor {
+  explicit TestSupervisor(RestartPolicy policy = policy_without_jitter()) : Supervisor(policy) {}
   Time now{1h};
 
-  Action tell(Event event, std::size_t calls = 0) { return on(event, now, calls); }
-  void be_ready() {
-    tell(Event::wanted);
-    tell(Event::connected);
-    tell(Event::answered);
+  Action dispatch(Event event, std::size_t active_call_count = 0) {
+    return handle_event(event, now, active_call_count);
+  }
+  void become_ready() {
+    dispatch(Event::start_requested);
+    dispatch(Event::connected);
+    dispatch(Event::handshake_done);
   }
   void fail_start() {
     now = std::max(now, retry_at());
-    EXPECT_EQ(tell(Event::wanted), Action::start);
-    tell(Event::failed);
+    EXPECT_EQ(dispatch(Event::start_requested), Action::start);
+    dispatch(Event::start_failed);
   }
 };
 
-// A supervisor that has got into `state` by the shortest way.
-Life in(State state) {
-  Life life;
+// Returns a supervisor that has reached `state` by the shortest sequence of events.
+TestSupervisor supervisor_in(UpstreamState state) {
+  TestSupervisor supervisor;
   switch (state) {
-    case State::idle: break;
-    case State::starting: life.tell(Event::wanted); break;
-    case State::handshaking:
-      life.tell(Event::wanted);
-      life.tell(Event::connected);
+    case UpstreamState::idle: break;
+    case UpstreamState::starting: supervisor.dispatch(Event::start_requested); break;
+    case UpstreamState::handshaking:
+      supervisor.dispatch(Event::start_requested);
+      supervisor.dispatch(Event::connected);
       break;
-    case State::ready: life.be_ready(); break;
-    case State::draining:
-      life.be_ready();
-      life.tell(Event::lost);
+    case UpstreamState::ready: supervisor.become_ready(); break;
+    case UpstreamState::draining:
+      supervisor.become_ready();
+      supervisor.dispatch(Event::connection_lost);
       break;
-    case State::backing_off:
-      life.fail_start();
-      life.fail_start();
+    case UpstreamState::backing_off:
+      supervisor.fail_start();
+      supervisor.fail_start();
       break;
-    case State::crash_loop:
-      for (int i = 0; i < 5; ++i) life.fail_start();
+    case UpstreamState::crash_loop:
+      for (int i = 0; i < 5; ++i) supervisor.fail_start();
       break;
-    case State::stopped: life.tell(Event::retire); break;
+    case UpstreamState::stopped: supervisor.dispatch(Event::retire); break;
   }
-  EXPECT_EQ(life.state(), state);
-  return life;
+  EXPECT_EQ(supervisor.state(), state);
+  return supervisor;
 }
 
-// "state event → action, state" of everything that changes or asks for something; all other cells do neither.
-TEST(Supervisor, does_what_the_table_says_and_nothing_else) {
+// Maps "state event" to "action state". All other entries of the table have no effect.
+TEST(SupervisorTest, FollowsTransitionTable) {
   const std::map<std::string, std::string> expected = {
-      {"idle wanted", "start starting"},          {"idle retire", "none stopped"},
-      {"starting wanted", "wait starting"},       {"starting connected", "none handshaking"},
-      {"starting answered", "none ready"},        {"starting failed", "none backing_off"},
-      {"starting retire", "close draining"},      {"handshaking wanted", "wait handshaking"},
-      {"handshaking answered", "none ready"},     {"handshaking failed", "none backing_off"},
-      {"handshaking retire", "close draining"},   {"ready lost", "close draining"},
-      {"ready left", "close draining"},           {"ready rest", "close draining"},
-      {"ready retire", "close draining"},         {"draining wanted", "wait draining"},
-      {"draining failed", "none backing_off"},    {"draining gone", "none backing_off"},
-      {"backing_off wanted", "wait backing_off"}, {"backing_off retire", "none stopped"},
-      {"backing_off due", "none idle"},           {"crash_loop wanted", "refuse crash_loop"},
-      {"crash_loop retire", "none stopped"},      {"stopped wanted", "refuse stopped"},
-      {"stopped restored", "none idle"},
+      {"idle start_requested", "start starting"},
+      {"idle retire", "none stopped"},
+      {"starting start_requested", "wait starting"},
+      {"starting connected", "none handshaking"},
+      {"starting handshake_done", "none ready"},
+      {"starting start_failed", "none backing_off"},
+      {"starting retire", "close draining"},
+      {"handshaking start_requested", "wait handshaking"},
+      {"handshaking handshake_done", "none ready"},
+      {"handshaking start_failed", "none backing_off"},
+      {"handshaking retire", "close draining"},
+      {"ready connection_lost", "close draining"},
+      {"ready exited", "close draining"},
+      {"ready idle_stop", "close draining"},
+      {"ready retire", "close draining"},
+      {"draining start_requested", "wait draining"},
+      {"draining start_failed", "none backing_off"},
+      {"draining closed", "none backing_off"},
+      {"backing_off start_requested", "wait backing_off"},
+      {"backing_off retire", "none stopped"},
+      {"backing_off retry_due", "none idle"},
+      {"crash_loop start_requested", "refuse crash_loop"},
+      {"crash_loop retire", "none stopped"},
+      {"stopped start_requested", "refuse stopped"},
+      {"stopped enabled", "none idle"},
   };
   for (std::size_t s = 0; s < 8; ++s) {
-    for (std::size_t e = 0; e < kEvents; ++e) {
-      const auto state = static_cast<State>(s);
+    for (std::size_t e = 0; e < kEventCount; ++e) {
+      const auto state = static_cast<UpstreamState>(s);
       const auto event = static_cast<Event>(e);
-      Life life = in(state);
-      const std::uint64_t generation = life.generation();
-      const std::string cell = std::string(to_string(state)) + " " + std::string(to_string(event));
-      const Action action = life.tell(event);
-      const std::string got = std::string(name(action)) + " " + std::string(to_string(life.state()));
-      const auto found = expected.find(cell);
-      EXPECT_EQ(got, found == expected.end() ? "none " + std::string(to_string(state)) : found->second)
-          << cell;
-      EXPECT_EQ(life.generation(), generation + (action == Action::start)) << cell;
+      TestSupervisor supervisor = supervisor_in(state);
+      const std::uint64_t generation = supervisor.generation();
+      const std::string entry = std::string(to_string(state)) + " " + std::string(to_string(event));
+      const Action action = supervisor.dispatch(event);
+      const std::string actual = std::string(name(action)) + " " + std::string(to_string(supervisor.state()));
+      const auto found = expected.find(entry);
+      EXPECT_EQ(actual, found == expected.end() ? "none " + std::string(to_string(state)) : found->second)
+          << entry;
+      EXPECT_EQ(supervisor.generation(), generation + (action == Action::start)) << entry;
     }
   }
 }
 
-TEST(Supervisor, the_outlook_is_what_being_wanted_brings) {
+TEST(SupervisorTest, ActionIfStartRequestedMatchesStartRequested) {
   for (std::size_t s = 0; s < 8; ++s) {
-    Life life = in(static_cast<State>(s));
-    const Action foretold = life.outlook(life.now);
-    EXPECT_EQ(life.tell(Event::wanted), foretold) << to_string(static_cast<State>(s));
+    TestSupervisor supervisor = supervisor_in(static_cast<UpstreamState>(s));
+    const Action expected = supervisor.action_if_start_requested(supervisor.now);
+    EXPECT_EQ(supervisor.dispatch(Event::start_requested), expected)
+        << to_string(static_cast<UpstreamState>(s));
   }
 }
 
-TEST(Supervisor, is_not_stopped_for_being_idle_while_it_is_busy) {
-  Life life = in(State::ready);
-  EXPECT_EQ(life.tell(Event::rest, 1), Action::none);
-  EXPECT_EQ(life.state(), State::ready);
+TEST(SupervisorTest, IdleStopIsIgnoredWithActiveCalls) {
+  TestSupervisor supervisor = supervisor_in(UpstreamState::ready);
+  EXPECT_EQ(supervisor.dispatch(Event::idle_stop, 1), Action::none);
+  EXPECT_EQ(supervisor.state(), UpstreamState::ready);
 }
 
 // R10.6
-TEST(Supervisor, lets_calls_finish_before_it_closes) {
-  Life life = in(State::ready);
-  EXPECT_EQ(life.tell(Event::retire, 2), Action::none);
-  EXPECT_EQ(life.state(), State::draining);
-  EXPECT_EQ(life.tell(Event::wanted), Action::refuse);
-  EXPECT_EQ(life.tell(Event::drained), Action::close);
-  EXPECT_EQ(life.tell(Event::drained), Action::none) << "closed once";
-  EXPECT_EQ(life.tell(Event::lost), Action::none) << "closed once";
-  life.tell(Event::gone);
-  EXPECT_EQ(life.state(), State::stopped);
+TEST(SupervisorTest, RetireWaitsForActiveCallsBeforeClosing) {
+  TestSupervisor supervisor = supervisor_in(UpstreamState::ready);
+  EXPECT_EQ(supervisor.dispatch(Event::retire, 2), Action::none);
+  EXPECT_EQ(supervisor.state(), UpstreamState::draining);
+  EXPECT_EQ(supervisor.dispatch(Event::start_requested), Action::refuse);
+  EXPECT_EQ(supervisor.dispatch(Event::drained), Action::close);
+  EXPECT_EQ(supervisor.dispatch(Event::drained), Action::none) << "closed once";
+  EXPECT_EQ(supervisor.dispatch(Event::connection_lost), Action::none) << "closed once";
+  supervisor.dispatch(Event::closed);
+  EXPECT_EQ(supervisor.state(), UpstreamState::stopped);
 }
 
-TEST(Supervisor, that_is_enabled_while_it_drains_comes_back) {
-  Life life = in(State::ready);
-  life.tell(Event::retire, 1);
-  life.tell(Event::restored);
-  EXPECT_EQ(life.tell(Event::wanted), Action::wait);
-  life.tell(Event::drained);
-  life.tell(Event::gone);
-  EXPECT_EQ(life.state(), State::idle);
+TEST(SupervisorTest, BecomesIdleWhenEnabledWhileDraining) {
+  TestSupervisor supervisor = supervisor_in(UpstreamState::ready);
+  supervisor.dispatch(Event::retire, 1);
+  supervisor.dispatch(Event::enabled);
+  EXPECT_EQ(supervisor.dispatch(Event::start_requested), Action::wait);
+  supervisor.dispatch(Event::drained);
+  supervisor.dispatch(Event::closed);
+  EXPECT_EQ(supervisor.state(), UpstreamState::idle);
 }
 
-TEST(Supervisor, AnAnsweredCallEndsTheRowOfFailures) {
-  Life life;
+TEST(SupervisorTest, AnsweredCallResetsFailureCount) {
+  TestSupervisor supervisor;
   for (int i = 0; i < 10; ++i) {
-    life.now = std::max(life.now, life.retry_at());
-    life.be_ready();
-    life.served();
-    EXPECT_EQ(life.failures(), 0u);
-    life.tell(Event::lost);
-    life.tell(Event::gone);
-    EXPECT_EQ(life.state(), State::backing_off);
-    EXPECT_EQ(life.failures(), 1u);
-    EXPECT_EQ(life.retry_at(), life.now) << "the first failure in a row costs no delay";
+    supervisor.now = std::max(supervisor.now, supervisor.retry_at());
+    supervisor.become_ready();
+    supervisor.on_call_answered();
+    EXPECT_EQ(supervisor.consecutive_failures(), 0u);
+    supervisor.dispatch(Event::connection_lost);
+    supervisor.dispatch(Event::closed);
+    EXPECT_EQ(supervisor.state(), UpstreamState::backing_off);
+    EXPECT_EQ(supervisor.consecutive_failures(), 1u);
+    EXPECT_EQ(supervisor.retry_at(), supervisor.now) << "the first failure in a row costs no delay";
   }
 }
 
-TEST(Supervisor, that_is_removed_while_it_rests_does_not_come_back) {
-  Life life = in(State::ready);
-  life.tell(Event::rest);
-  life.tell(Event::retire);
-  life.tell(Event::gone);
-  EXPECT_EQ(life.state(), State::stopped);
+TEST(SupervisorTest, StopsWhenRetiredDuringIdleStop) {
+  TestSupervisor supervisor = supervisor_in(UpstreamState::ready);
+  supervisor.dispatch(Event::idle_stop);
+  supervisor.dispatch(Event::retire);
+  supervisor.dispatch(Event::closed);
+  EXPECT_EQ(supervisor.state(), UpstreamState::stopped);
 }
 
-TEST(Supervisor, a_server_that_leaves_politely_has_not_failed) {
-  Life life;
+TEST(SupervisorTest, CleanExitIsNoFailure) {
+  TestSupervisor supervisor;
   for (int i = 0; i < 20; ++i) {
-    life.be_ready();
-    EXPECT_EQ(life.tell(Event::left), Action::close);
-    life.tell(Event::gone);
-    ASSERT_EQ(life.state(), State::idle);
+    supervisor.become_ready();
+    EXPECT_EQ(supervisor.dispatch(Event::exited), Action::close);
+    supervisor.dispatch(Event::closed);
+    ASSERT_EQ(supervisor.state(), UpstreamState::idle);
   }
-  EXPECT_EQ(life.failures(), 0u);
+  EXPECT_EQ(supervisor.consecutive_failures(), 0u);
 }
 
-TEST(Supervisor, the_first_crash_costs_no_delay_and_the_next_ones_ever_more) {
-  Life life;
+TEST(SupervisorTest, FirstFailureHasNoDelayAndFurtherDelaysGrow) {
+  TestSupervisor supervisor;
   std::vector<long> delays;
   for (int i = 0; i < 4; ++i) {
-    life.now = std::max(life.now, life.retry_at());
-    life.be_ready();
-    life.tell(Event::lost);
-    life.tell(Event::gone);
+    supervisor.now = std::max(supervisor.now, supervisor.retry_at());
+    supervisor.become_ready();
+    supervisor.dispatch(Event::connection_lost);
+    supervisor.dispatch(Event::closed);
     delays.push_back(
-        std::chrono::duration_cast<std::chrono::milliseconds>(life.retry_at() - life.now).count());
+        std::chrono::duration_cast<std::chrono::milliseconds>(supervisor.retry_at() - supervisor.now)
+            .count());
   }
   EXPECT_EQ(delays, (std::vector<long>{0, 200, 400, 800}));
 }
 
-TEST(Supervisor, a_delay_has_a_ceiling) {
-  RestartPolicy policy = steady();
+TEST(SupervisorTest, DelayIsCappedAtMax) {
+  RestartPolicy policy = policy_without_jitter();
   policy.crash_loop_after = 1000;
-  Life life(policy);
-  for (int i = 0; i < 100; ++i) life.fail_start();
-  EXPECT_EQ(life.retry_at() - life.now, policy.max);
+  TestSupervisor supervisor(policy);
+  for (int i = 0; i < 100; ++i) supervisor.fail_start();
+  EXPECT_EQ(supervisor.retry_at() - supervisor.now, policy.max);
 }
 
-TEST(Supervisor, delays_are_spread_within_the_jitter) {
+TEST(SupervisorTest, DelaysVaryWithinJitter) {
   RestartPolicy policy;
   policy.jitter = 0.5;
   bool differ = false;
@@ -208,8 +225,8 @@ TEST(Supervisor, delays_are_spread_within_the_jitter) {
     Supervisor supervisor(policy, seed);
     Time now{1h};
     for (int i = 0; i < 2; ++i) {
-      supervisor.on(Event::wanted, now);
-      supervisor.on(Event::failed, now);
+      supervisor.handle_event(Event::start_requested, now);
+      supervisor.handle_event(Event::start_failed, now);
     }
     const auto delay = supervisor.retry_at() - now;
     EXPECT_GE(delay, 100ms);
@@ -219,67 +236,67 @@ TEST(Supervisor, delays_are_spread_within_the_jitter) {
   EXPECT_TRUE(differ);
 }
 
-TEST(Supervisor, a_crash_loop_ends_with_a_trial_and_one_more_failure_renews_it) {
-  Life life = in(State::crash_loop);
-  EXPECT_EQ(life.retry_at() - life.now, 60s);
-  life.now += 60s;
-  EXPECT_EQ(life.tell(Event::wanted), Action::start);
-  life.tell(Event::failed);
-  EXPECT_EQ(life.state(), State::crash_loop);
+TEST(SupervisorTest, FailedStartAfterCrashLoopPauseRenewsCrashLoop) {
+  TestSupervisor supervisor = supervisor_in(UpstreamState::crash_loop);
+  EXPECT_EQ(supervisor.retry_at() - supervisor.now, 60s);
+  supervisor.now += 60s;
+  EXPECT_EQ(supervisor.dispatch(Event::start_requested), Action::start);
+  supervisor.dispatch(Event::start_failed);
+  EXPECT_EQ(supervisor.state(), UpstreamState::crash_loop);
 }
 
-TEST(Supervisor, sustained_uptime_makes_earlier_failures_forgotten) {
-  Life life = in(State::crash_loop);
-  life.now = life.retry_at();
-  life.be_ready();
-  life.now += 60s;
-  life.tell(Event::lost);
-  life.tell(Event::gone);
-  EXPECT_EQ(life.state(), State::backing_off);
-  EXPECT_EQ(life.failures(), 1u);
-  EXPECT_EQ(life.retry_at(), life.now);
+TEST(SupervisorTest, UptimeOfForgiveAfterResetsFailureCount) {
+  TestSupervisor supervisor = supervisor_in(UpstreamState::crash_loop);
+  supervisor.now = supervisor.retry_at();
+  supervisor.become_ready();
+  supervisor.now += 60s;
+  supervisor.dispatch(Event::connection_lost);
+  supervisor.dispatch(Event::closed);
+  EXPECT_EQ(supervisor.state(), UpstreamState::backing_off);
+  EXPECT_EQ(supervisor.consecutive_failures(), 1u);
+  EXPECT_EQ(supervisor.retry_at(), supervisor.now);
 }
 
-TEST(Supervisor, a_short_uptime_forgives_nothing) {
-  Life life = in(State::crash_loop);
-  life.now = life.retry_at();
-  life.be_ready();
-  life.now += 59s;
-  life.tell(Event::lost);
-  life.tell(Event::gone);
-  EXPECT_EQ(life.state(), State::crash_loop);
+TEST(SupervisorTest, ShorterUptimeKeepsFailureCount) {
+  TestSupervisor supervisor = supervisor_in(UpstreamState::crash_loop);
+  supervisor.now = supervisor.retry_at();
+  supervisor.become_ready();
+  supervisor.now += 59s;
+  supervisor.dispatch(Event::connection_lost);
+  supervisor.dispatch(Event::closed);
+  EXPECT_EQ(supervisor.state(), UpstreamState::crash_loop);
 }
 
-TEST(Supervisor, tells_every_transition_with_reason_generation_and_time) {
-  Life life;
-  std::ostringstream told;
-  life.watch([&](const Transition& t) {
-    told << to_string(t.from) << ">" << to_string(t.to) << " " << to_string(t.event) << " " << t.generation
-         << " " << t.reason << "\n";
-    EXPECT_EQ(t.at, life.now);
+TEST(SupervisorTest, ObserverGetsEveryTransitionWithReasonGenerationAndTime) {
+  TestSupervisor supervisor;
+  std::ostringstream transitions;
+  supervisor.set_observer([&](const Transition& t) {
+    transitions << to_string(t.from) << ">" << to_string(t.to) << " " << to_string(t.event) << " "
+                << t.generation << " " << t.reason << "\n";
+    EXPECT_EQ(t.time, supervisor.now);
   });
-  life.be_ready();
-  life.on(Event::lost, life.now, 0, "killed by signal 9");
-  life.tell(Event::gone);
-  life.tell(Event::wanted);
-  EXPECT_EQ(told.str(),
-            "idle>starting wanted 1 \n"
+  supervisor.become_ready();
+  supervisor.handle_event(Event::connection_lost, supervisor.now, 0, "killed by signal 9");
+  supervisor.dispatch(Event::closed);
+  supervisor.dispatch(Event::start_requested);
+  EXPECT_EQ(transitions.str(),
+            "idle>starting start_requested 1 \n"
             "starting>handshaking connected 1 \n"
-            "handshaking>ready answered 1 \n"
-            "ready>draining lost 1 killed by signal 9\n"
-            "draining>backing_off gone 1 \n"
-            "backing_off>starting wanted 2 \n");
-  EXPECT_EQ(life.history().size(), 6u);
+            "handshaking>ready handshake_done 1 \n"
+            "ready>draining connection_lost 1 killed by signal 9\n"
+            "draining>backing_off closed 1 \n"
+            "backing_off>starting start_requested 2 \n");
+  EXPECT_EQ(supervisor.history().size(), 6u);
 }
 
-TEST(Supervisor, remembers_only_the_last_transitions) {
-  Life life;
+TEST(SupervisorTest, HistoryKeepsOnlyLastTransitions) {
+  TestSupervisor supervisor;
   for (int i = 0; i < 100; ++i) {
-    life.tell(Event::retire);
-    life.tell(Event::restored);
+    supervisor.dispatch(Event::retire);
+    supervisor.dispatch(Event::enabled);
   }
-  EXPECT_EQ(life.history().size(), Supervisor::kHistory);
-  EXPECT_EQ(life.history().back().to, State::idle);
+  EXPECT_EQ(supervisor.history().size(), Supervisor::kMaxHistory);
+  EXPECT_EQ(supervisor.history().back().to, UpstreamState::idle);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What children may use and reach, and that what was asked for and is not there is said.
+// Tests of the containment measures, and of the containment status and errors if a measure is unavailable.
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 
@@ -9,33 +9,33 @@
 #include <fstream>
 
 #include "fairlead/process/failure.hpp"
-#include "process/belt_plan.hpp"
-#include "process/cgroup_home.hpp"
-#include "process/keeper/belts.hpp"
+#include "process/cgroup_parent.hpp"
+#include "process/containment_plan.hpp"
+#include "process/keeper/restrictions.hpp"
 #include "process/support.hpp"
 
 namespace fairlead::test {
 namespace {
 
-std::map<std::string, std::string> limits_of(const Running& running) {
-  std::map<std::string, std::string> facts;
+std::map<std::string, std::string> read_limits(const RunningChild& running) {
+  std::map<std::string, std::string> limits;
   for (;;) {
-    const std::string line = running.line().value_or("end");
-    if (line == "end") return facts;
-    facts.emplace(line.substr(0, line.find(' ')), line.substr(line.find(' ') + 1));
+    const std::string line = running.read_line().value_or("end");
+    if (line == "end") return limits;
+    limits.emplace(line.substr(0, line.find(' ')), line.substr(line.find(' ') + 1));
   }
 }
 
-std::map<std::string, std::string> contained(Containment containment) {
+std::map<std::string, std::string> limits_in_child_with(Containment containment) {
   Loop loop;
   ProcessSpec spec = spec_of_fixture("reports_limits");
   spec.containment = std::move(containment);
-  return limits_of(start(loop, std::move(spec)));
+  return read_limits(start(loop, std::move(spec)));
 }
 
-const BeltState* find(const std::vector<BeltState>& belts, Belt belt) {
-  const auto found = std::ranges::find(belts, belt, &BeltState::belt);
-  return found == belts.end() ? nullptr : &*found;
+const ContainmentStatus* find(const std::vector<ContainmentStatus>& statuses, ContainmentMeasure measure) {
+  const auto found = std::ranges::find(statuses, measure, &ContainmentStatus::measure);
+  return found == statuses.end() ? nullptr : &*found;
 }
 
 bool have_landlock() {
@@ -43,10 +43,10 @@ bool have_landlock() {
 }
 
 bool have_cgroup() {
-  return !process::find_cgroup_home("").directory.empty();
+  return !process::find_cgroup_parent("").directory.empty();
 }
 
-TEST(Containment, EachResourceLimitReachesTheChild) {
+TEST(ContainmentTest, ResourceLimitsAreSetInChild) {
   Containment containment;
   containment.limits.address_space = 1ull << 40;
   containment.limits.open_files = 57;
@@ -54,20 +54,20 @@ TEST(Containment, EachResourceLimitReachesTheChild) {
   containment.limits.cpu_seconds = 600;
   containment.limits.core_bytes = 0;
   containment.limits.file_bytes = 1'000'001;
-  const auto facts = contained(containment);
-  EXPECT_EQ(facts.at("address_space"), "1099511627776 1099511627776");
-  EXPECT_EQ(facts.at("open_files"), "57 57");
-  EXPECT_EQ(facts.at("processes"), "3456 3456");
-  EXPECT_EQ(facts.at("cpu_seconds"), "600 601");
-  EXPECT_EQ(facts.at("core_bytes"), "0 0");
-  EXPECT_EQ(facts.at("file_bytes"), "1000001 1000001");
+  const auto limits = limits_in_child_with(containment);
+  EXPECT_EQ(limits.at("address_space"), "1099511627776 1099511627776");
+  EXPECT_EQ(limits.at("open_files"), "57 57");
+  EXPECT_EQ(limits.at("processes"), "3456 3456");
+  EXPECT_EQ(limits.at("cpu_seconds"), "600 601");
+  EXPECT_EQ(limits.at("core_bytes"), "0 0");
+  EXPECT_EQ(limits.at("file_bytes"), "1000001 1000001");
 }
 
-TEST(Containment, WhatIsNotSetStaysAsItIs) {
-  const auto before = contained({});
+TEST(ContainmentTest, UnsetLimitsAreUnchanged) {
+  const auto before = limits_in_child_with({});
   Containment containment;
   containment.limits.open_files = 58;
-  auto after = contained(containment);
+  auto after = limits_in_child_with(containment);
   EXPECT_EQ(after.at("open_files"), "58 58");
   for (const auto* name :
        {"address_space", "processes", "cpu_seconds", "core_bytes", "file_bytes", "no_new_privs"})
@@ -75,29 +75,30 @@ TEST(Containment, WhatIsNotSetStaysAsItIs) {
   EXPECT_EQ(before.at("no_new_privs"), "0");
 }
 
-// A limit's signal is told apart from any other
-TEST(Containment, AChildOverItsCpuLimitEndsWithThatCode) {
+// A child that exceeds a limit is killed by a signal. The failure code distinguishes this from other signals.
+TEST(ContainmentTest, ChildOverCpuLimitFailsWithCpuLimit) {
   Loop loop;
   ProcessSpec spec = spec_of("sh", {"-c", "while :; do :; done"});
   spec.containment.limits.cpu_seconds = 1;
-  const Running running = start(loop, std::move(spec));
+  const RunningChild running = start(loop, std::move(spec));
   EXPECT_EQ(wait_for(loop, *running.child).signal, SIGXCPU);
-  EXPECT_EQ(running.child->exit_error().detail().code, failure::cpu_limit);
+  EXPECT_EQ(running.child->exit_error().detail().failure_code, failure::cpu_limit);
 }
 
-TEST(Containment, AFileOverItsLimitEndsTheChildWithThatCode) {
+TEST(ContainmentTest, FileOverSizeLimitFailsWithFileSizeLimit) {
   const TemporaryDirectory dir;
   Loop loop;
   ProcessSpec spec = spec_of("sh", {"-c", "exec head -c 100000 /dev/zero > '" + dir.path() + "/big'"});
   spec.containment.limits.file_bytes = 4096;
-  const Running running = start(loop, std::move(spec));
+  const RunningChild running = start(loop, std::move(spec));
   wait_for(loop, *running.child);
-  EXPECT_EQ(running.child->exit_error().detail().code, failure::file_size_limit);
+  EXPECT_EQ(running.child->exit_error().detail().failure_code, failure::file_size_limit);
   EXPECT_LE(std::filesystem::file_size(dir.path() + "/big"), 4096u);
 }
 
-// As somebody who cannot raise limits: required refuses and names the belt, best effort runs and says so.
-TEST(Containment, ALimitThatCannotBeSetRefusesOrIsReported) {
+// Runs as a user who cannot raise limits. If the limits are required, the start fails and the error names the
+// measure; with best effort the child runs, and its status reports the failure.
+TEST(ContainmentTest, LimitThatCannotBeSetFailsSpawnIfRequiredElseIsReported) {
   const int status = in_fork([] {
     if (::setuid(65534) < 0) return 100;
     Loop loop;
@@ -105,59 +106,62 @@ TEST(Containment, ALimitThatCannotBeSetRefusesOrIsReported) {
     spec.containment.limits.open_files = 1ull << 40;
     auto refused = loop.block_on(Child::spawn(loop, spec));
     if (refused) return 1;
-    if (refused.error().detail().code != failure::belt_unavailable) return 2;
-    if (!refused.error().message().starts_with("limits is required for `/bin/cat` and cannot be had: "))
+    if (refused.error().detail().failure_code != failure::belt_unavailable) return 2;
+    if (!refused.error().message().starts_with("limits is required for `/bin/cat` but unavailable: "))
       return 3;
     spec.containment.limits_mode = Requirement::best_effort;
     auto runs = loop.block_on(Child::spawn(loop, spec));
     if (!runs) return 4;
-    const BeltState* limits = find((*runs)->belts(), Belt::limits);
+    const ContainmentStatus* limits = find((*runs)->containment_status(), ContainmentMeasure::limits);
     if (!limits || limits->in_force) return 5;
-    return limits->why_not.contains("hard limit") ? 0 : 6;
+    return limits->reason.contains("hard limit") ? 0 : 6;
   });
   if (status == 100) GTEST_SKIP() << "needs root";
   EXPECT_EQ(status, 0);
 }
 
-TEST(Containment, NoNewPrivilegesIsInForceWhenAskedFor) {
+TEST(ContainmentTest, NoNewPrivsIsSetIfRequired) {
   Containment containment;
   containment.no_new_privs = Requirement::required;
-  EXPECT_EQ(contained(containment).at("no_new_privs"), "1");
+  EXPECT_EQ(limits_in_child_with(containment).at("no_new_privs"), "1");
 }
 
-// Every child is told what holds it
-TEST(Containment, EveryChildSaysWhatHoldsIt) {
+TEST(ContainmentTest, ContainmentStatusListsAllRequestedMeasures) {
   Loop loop;
   ProcessSpec spec = spec_of("cat");
   spec.containment.no_new_privs = Requirement::best_effort;
-  const Running running = start(loop, std::move(spec));
-  for (const Belt belt :
-       {Belt::process_group, Belt::parent_death_signal, Belt::subreaper, Belt::no_new_privs}) {
-    const BeltState* state = find(running.child->belts(), belt);
-    ASSERT_TRUE(state) << to_string(belt);
-    EXPECT_TRUE(state->in_force) << to_string(belt);
+  const RunningChild running = start(loop, std::move(spec));
+  for (const ContainmentMeasure measure :
+       {ContainmentMeasure::process_group, ContainmentMeasure::parent_death_signal,
+        ContainmentMeasure::subreaper, ContainmentMeasure::no_new_privs}) {
+    const ContainmentStatus* status = find(running.child->containment_status(), measure);
+    ASSERT_TRUE(status) << to_string(measure);
+    EXPECT_TRUE(status->in_force) << to_string(measure);
   }
-  EXPECT_FALSE(find(running.child->belts(), Belt::landlock)) << "it was not wanted";
-  const BeltState* cgroup = find(running.child->belts(), Belt::cgroup);
+  EXPECT_FALSE(find(running.child->containment_status(), ContainmentMeasure::landlock))
+      << "it was not requested";
+  const ContainmentStatus* cgroup = find(running.child->containment_status(), ContainmentMeasure::cgroup);
   ASSERT_TRUE(cgroup);
   EXPECT_EQ(cgroup->in_force, have_cgroup());
-  EXPECT_EQ(cgroup->why_not.empty(), cgroup->in_force);
+  EXPECT_EQ(cgroup->reason.empty(), cgroup->in_force);
 }
 
-// Landlock
+// ---- Landlock ----
 
-std::vector<std::string> attempts(FileAccess files, std::vector<std::string> what, Requirement how) {
+// Returns the result of each attempted file access, see fixtures/accesses_files.c.
+std::vector<std::string> access_results(FileAccess files, std::vector<std::string> attempts,
+                                        Requirement requirement) {
   Loop loop;
-  ProcessSpec spec = spec_of_fixture("reaches_files", std::move(what));
+  ProcessSpec spec = spec_of_fixture("accesses_files", std::move(attempts));
   spec.containment.files = std::move(files);
-  spec.containment.landlock = how;
-  const Running running = start(loop, std::move(spec));
+  spec.containment.landlock = requirement;
+  const RunningChild running = start(loop, std::move(spec));
   std::vector<std::string> lines;
-  while (const auto line = running.line()) lines.push_back(*line);
+  while (const auto line = running.read_line()) lines.push_back(*line);
   return lines;
 }
 
-TEST(Landlock, OnlyWhatIsAllowedCanBeReached) {
+TEST(LandlockTest, OnlyAllowedFilesAreAccessible) {
   if (!have_landlock()) GTEST_SKIP() << "this kernel has no Landlock";
   const TemporaryDirectory dir;
   const std::string readable = dir.write("readable/a", "a");
@@ -170,25 +174,25 @@ TEST(Landlock, OnlyWhatIsAllowedCanBeReached) {
   files.execute = {dir.path() + "/tools"};
   const std::string denied = std::to_string(EACCES);
   EXPECT_EQ(
-      attempts(files,
-               {"r" + readable, "w" + readable, "w" + dir.path() + "/readable/new",
-                "w" + dir.path() + "/scratch/new", "x" + script, "w" + script, "r" + hidden, "x" + hidden,
-                "w" + dir.path() + "/new", "w/dev/null"},
-               Requirement::required),
+      access_results(files,
+                     {"r" + readable, "w" + readable, "w" + dir.path() + "/readable/new",
+                      "w" + dir.path() + "/scratch/new", "x" + script, "w" + script, "r" + hidden,
+                      "x" + hidden, "w" + dir.path() + "/new", "w/dev/null"},
+                     Requirement::required),
       (std::vector<std::string>{"ok", denied, denied, "ok", "ok", denied, denied, denied, denied, denied}))
-      << "the last cannot be removed, and is therefore EACCES as well";
+      << "the last fails with EACCES too, because it cannot be removed";
 }
 
-TEST(Landlock, WithoutTheSystemsPathsNotEvenAShellRuns) {
+TEST(LandlockTest, SystemProgramsCannotRunWithoutSystemPaths) {
   if (!have_landlock()) GTEST_SKIP() << "this kernel has no Landlock";
   FileAccess files;
   files.execute = {"/lib", "/lib64", "/usr/lib"};
   files.system_paths = false;
-  EXPECT_EQ(attempts(files, {"r/etc/passwd", "x/bin/true"}, Requirement::required),
+  EXPECT_EQ(access_results(files, {"r/etc/passwd", "x/bin/true"}, Requirement::required),
             (std::vector<std::string>{std::to_string(EACCES), std::to_string(EACCES)}));
 }
 
-TEST(Landlock, ItHoldsWhatTheChildStartsAndTakesNewPrivilegesAway) {
+TEST(LandlockTest, RestrictsDescendantsAndSetsNoNewPrivs) {
   if (!have_landlock()) GTEST_SKIP() << "this kernel has no Landlock";
   const TemporaryDirectory dir;
   const std::string hidden = dir.write("hidden", "secret");
@@ -196,59 +200,59 @@ TEST(Landlock, ItHoldsWhatTheChildStartsAndTakesNewPrivilegesAway) {
   ProcessSpec spec =
       spec_of("sh", {"-c", "sh -c 'cat " + hidden + " 2>&1'; grep NoNewPrivs /proc/self/status"});
   spec.containment.landlock = Requirement::required;
-  const Running running = start(loop, std::move(spec));
-  EXPECT_TRUE(running.line()->contains("Permission denied"));
-  EXPECT_EQ(*running.line(), "NoNewPrivs:\t1");
+  const RunningChild running = start(loop, std::move(spec));
+  EXPECT_TRUE(running.read_line()->contains("Permission denied"));
+  EXPECT_EQ(*running.read_line(), "NoNewPrivs:\t1");
 }
 
-// Stopping the keeper would keep it from ending the child.
-TEST(Landlock, TheChildCannotSignalItsKeeper) {
-  if (keeper::landlock_version() < keeper::kLandlockScopesSignals)
+// A child that could stop the keeper with a signal would prevent the keeper from killing the child.
+TEST(LandlockTest, ChildCannotSignalItsKeeper) {
+  if (keeper::landlock_abi_version() < keeper::kLandlockSignalScopeAbi)
     GTEST_SKIP() << "Landlock of this kernel does not restrict signals";
   Loop loop;
   ProcessSpec spec = spec_of("sh", {"-c", "kill -STOP $PPID 2>/dev/null; echo $?; kill -CONT $$; echo $?"});
   spec.containment.landlock = Requirement::required;
   EXPECT_EQ(signal_exposure(spec.containment), "");
-  const Running running = start(loop, spec);
-  EXPECT_EQ(running.line(), "1");
-  EXPECT_EQ(running.line(), "0") << "itself it can";
+  const RunningChild running = start(loop, spec);
+  EXPECT_EQ(running.read_line(), "1");
+  EXPECT_EQ(running.read_line(), "0") << "it can signal itself";
   wait_for(loop, *running.child);
   spec.containment.landlock = Requirement::off;
   EXPECT_EQ(signal_exposure(spec.containment), "landlock is off");
 }
 
-TEST(Landlock, AMissingPathRefusesOrIsReported) {
+TEST(LandlockTest, MissingPathFailsSpawnIfRequiredElseIsReported) {
   if (!have_landlock()) GTEST_SKIP() << "this kernel has no Landlock";
   Loop loop;
   ProcessSpec spec = spec_of("cat");
   spec.containment.files.read = {"/nowhere/at/all"};
   spec.containment.landlock = Requirement::required;
   const Error error = start_error(loop, spec);
-  EXPECT_EQ(error.detail().code, failure::belt_unavailable);
+  EXPECT_EQ(error.detail().failure_code, failure::belt_unavailable);
   EXPECT_EQ(error.message(),
-            "landlock is required for `cat` and cannot be had: its path /nowhere/at/all does not exist");
+            "landlock is required for `cat` but unavailable: its path /nowhere/at/all does not exist");
   spec.containment.landlock = Requirement::best_effort;
-  const Running running = start(loop, spec);
-  const BeltState* state = find(running.child->belts(), Belt::landlock);
-  ASSERT_TRUE(state);
-  EXPECT_FALSE(state->in_force);
-  EXPECT_EQ(state->why_not, "a path of its rules does not exist; the others are in force");
+  const RunningChild running = start(loop, spec);
+  const ContainmentStatus* status = find(running.child->containment_status(), ContainmentMeasure::landlock);
+  ASSERT_TRUE(status);
+  EXPECT_FALSE(status->in_force);
+  EXPECT_EQ(status->reason, "a path of its rules does not exist; the others are in force");
 }
 
-// What a kernel without it answers; decided by the plan, and so by facts alone.
-TEST(Landlock, AKernelWithoutItIsReported) {
+// Uses the errno of a kernel without Landlock, so that the test needs no such kernel.
+TEST(LandlockTest, KernelWithoutLandlockIsReported) {
   Containment containment;
   containment.landlock = Requirement::best_effort;
-  const auto plan = process::plan_belts("x", containment, "/bin/true", "/");
+  const auto plan = process::plan_containment("x", containment, "/bin/true", "/");
   ASSERT_TRUE(plan);
-  keeper::Outcome outcome{};
-  outcome.failed = keeper::with_landlock;
-  outcome.errors[7] = ENOSYS;
-  const auto belts = process::belts_of(*plan, outcome);
-  const BeltState* state = find(belts, Belt::landlock);
-  ASSERT_TRUE(state);
-  EXPECT_FALSE(state->in_force);
-  EXPECT_EQ(state->why_not, "this kernel has no Landlock");
+  keeper::SpawnOutcome outcome{};
+  outcome.failed_flags = keeper::with_landlock;
+  outcome.flag_errors[7] = ENOSYS;
+  const auto statuses = process::containment_status_of(*plan, outcome);
+  const ContainmentStatus* status = find(statuses, ContainmentMeasure::landlock);
+  ASSERT_TRUE(status);
+  EXPECT_FALSE(status->in_force);
+  EXPECT_EQ(status->reason, "this kernel has no Landlock");
 }
 
 }  // namespace

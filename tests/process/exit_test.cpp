@@ -1,4 +1,4 @@
-// How a child's end is told.
+// Tests of how a child's exit is reported.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -10,38 +10,38 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// A cgroup would not let a stray go.
+// Without a cgroup, a descendant can escape from its child.
 ProcessSpec without_cgroup(ProcessSpec spec) {
   spec.containment.cgroup = Requirement::off;
   return spec;
 }
 
-ProcessSpec quiet(ProcessSpec spec) {
+ProcessSpec with_discarded_stderr(ProcessSpec spec) {
   spec.stderr_mode = StderrMode::discard;
   return spec;
 }
 
 // R4.4
-TEST(Exit, StatusIsKnownAndTheChildNoLongerRuns) {
+TEST(ExitTest, StatusIsKnownAndChildNoLongerRunsAfterExit) {
   Loop loop;
-  const Running running = start(loop, spec_of("sh", {"-c", "read x; exit 3"}));
+  const RunningChild running = start(loop, spec_of("sh", {"-c", "read x; exit 3"}));
   EXPECT_TRUE(running.child->is_running());
   EXPECT_FALSE(running.child->exit_status());
-  running.say("go\n");
+  running.write("go\n");
   const ExitStatus status = wait_for(loop, *running.child);
   EXPECT_EQ(status.code, 3);
   EXPECT_FALSE(status.signal);
   EXPECT_FALSE(running.child->is_running());
   EXPECT_EQ(running.child->exit_status()->code, 3);
-  EXPECT_TRUE(vanishes(running.child->pid()));
+  EXPECT_TRUE(wait_until_reaped(running.child->pid()));
 }
 
 // R4.4
-TEST(Exit, ErrorSaysTheStatusAndShowsTheLastWords) {
+TEST(ExitTest, ErrorHasExitStatusAndLastStderrLines) {
   Loop loop;
-  auto spec = quiet(spec_of_fixture("exits", {"3", "one", "two"}));
+  auto spec = with_discarded_stderr(spec_of_fixture("exits", {"3", "one", "two"}));
   spec.name = "calc";
-  const Running running = start(loop, std::move(spec));
+  const RunningChild running = start(loop, std::move(spec));
   wait_for(loop, *running.child);
   const Error error = running.child->exit_error();
   EXPECT_EQ(error.kind(), ErrorKind::process_exited);
@@ -52,10 +52,11 @@ TEST(Exit, ErrorSaysTheStatusAndShowsTheLastWords) {
 }
 
 // R4.4
-TEST(Exit, ErrorSaysTheSignal) {
+TEST(ExitTest, ErrorHasSignal) {
   Loop loop;
-  const auto spec = quiet(spec_of_fixture("dies_of_signal", {std::to_string(SIGABRT), "assertion failed"}));
-  const Running running = start(loop, spec);
+  const auto spec =
+      with_discarded_stderr(spec_of_fixture("dies_of_signal", {std::to_string(SIGABRT), "assertion failed"}));
+  const RunningChild running = start(loop, spec);
   const ExitStatus status = wait_for(loop, *running.child);
   EXPECT_EQ(status.signal, SIGABRT);
   EXPECT_FALSE(status.code);
@@ -66,56 +67,56 @@ TEST(Exit, ErrorSaysTheSignal) {
   EXPECT_EQ(error.detail().stderr_lines, Lines{"assertion failed"});
 }
 
-TEST(Exit, StatusReadsAsASentence) {
+TEST(ExitTest, StatusIsFormattedAsPhrase) {
   EXPECT_EQ((ExitStatus{3, {}}).to_string(), "exited with status 3");
   EXPECT_EQ((ExitStatus{{}, 9}).to_string(), "was killed by signal 9 (SIGKILL)");
   EXPECT_EQ((ExitStatus{{}, 40}).to_string(), "was killed by signal 40");
 }
 
-// R4.4: a child that is gone before anybody asks
-TEST(Exit, OneThatExitsAtOnceWasStartedAndHasEnded) {
+// R4.4: the child has exited before its status is requested.
+TEST(ExitTest, ChildThatExitsImmediatelyIsReportedAsStartedAndEnded) {
   Loop loop;
-  const Running running = start(loop, quiet(spec_of_fixture("exits", {"1", "cannot work like this"})));
+  const RunningChild running =
+      start(loop, with_discarded_stderr(spec_of_fixture("exits", {"1", "cannot work like this"})));
   EXPECT_GT(running.child->pid(), 0);
   EXPECT_EQ(wait_for(loop, *running.child).code, 1);
   EXPECT_EQ(running.child->last_stderr(), Lines{"cannot work like this"});
 }
 
-TEST(Exit, EveryWaiterIsToldAlsoTheLate) {
+TEST(ExitTest, EveryWaiterIsCalledEvenAfterExit) {
   Loop loop;
-  const Running running = start(loop, spec_of_fixture("exits", {"5"}));
-  int told = 0;
-  const auto count = [&](const ExitStatus& status) { told += status.code == 5; };
+  const RunningChild running = start(loop, spec_of_fixture("exits", {"5"}));
+  int notified = 0;
+  const auto count = [&](const ExitStatus& status) { notified += status.code == 5; };
   running.child->when_exited(count);
   running.child->when_exited(count);
   wait_for(loop, *running.child);
-  EXPECT_EQ(told, 2);
+  EXPECT_EQ(notified, 2);
   running.child->when_exited(count);
-  EXPECT_EQ(told, 2);  // posted, not called at once
-  loop.run_until([&] { return told == 3; });
+  EXPECT_EQ(notified, 2);  // the callback is posted, not called immediately
+  loop.run_until([&] { return notified == 3; });
 }
 
-// A callback that lets go of the child must not pull the ground from under it.
-TEST(Exit, ACallbackMayDropTheChild) {
+// A callback may release the last reference to the child that calls it.
+TEST(ExitTest, CallbackMayDestroyChild) {
   Loop loop;
-  Running running = start(loop, spec_of_fixture("exits", {"0"}));
-  bool told = false;
+  RunningChild running = start(loop, spec_of_fixture("exits", {"0"}));
+  bool notified = false;
   running.child->when_exited([&](const ExitStatus&) {
     running.child.reset();
-    told = true;
+    notified = true;
   });
-  loop.run_until([&] { return told; });
+  loop.run_until([&] { return notified; });
   EXPECT_FALSE(running.child);
 }
 
-// Destroying a waiting task takes its waiter along.
-TEST(Exit, AnAbandonedWaitIsForgotten) {
-  const Running running = [] {
+// Destroying a waiting task removes its waiter.
+TEST(ExitTest, DestroyedWaitIsUnregistered) {
+  const RunningChild running = [] {
     Loop loop;
-    Running kept = start(loop, spec_of("cat"));
+    RunningChild kept = start(loop, spec_of("cat"));
     loop.spawn([](std::shared_ptr<Child> child) -> Task<void> {
-      const ExitStatus ignored = co_await child->exited();
-      static_cast<void>(ignored);
+      static_cast<void>(co_await child->wait_exited());
     }(kept.child));
     loop.run_until([turns = 0]() mutable { return ++turns > 1; });
     return kept;
@@ -123,35 +124,38 @@ TEST(Exit, AnAbandonedWaitIsForgotten) {
   EXPECT_FALSE(running.child->is_running());
 }
 
-// Leaves the session and the environment behind, so the keeper cannot tell whose it is, and holds stderr.
+// Starts a process that leaves its session, has no cookie and keeps stderr open, so the keeper cannot
+// attribute it to a child.
 constexpr char kStrayWithStderr[] =
     "setsid env -i /bin/sh -c 'echo stray $$; exec /bin/sleep 60' & read x; exit 0";
 
-// R4.4: such a process must not delay the news
-TEST(Exit, AStrayThatHoldsStderrDelaysTheEndOnlyBriefly) {
-  std::optional<Watched> stray;
+// R4.4: a stray that the keeper cannot attribute to a child must not delay the report of the exit.
+TEST(ExitTest, StrayThatKeepsStderrOpenDelaysExitOnlyBriefly) {
+  std::optional<ProcessWatch> stray;
   {
     Loop loop;
-    const Running running = start(loop, without_cgroup(quiet(spec_of("sh", {"-c", kStrayWithStderr}))));
-    stray.emplace(running.number("stray"));
-    running.say("go\n");
-    const auto begun = Clock::now();
+    const RunningChild running =
+        start(loop, without_cgroup(with_discarded_stderr(spec_of("sh", {"-c", kStrayWithStderr}))));
+    stray.emplace(running.read_number("stray"));
+    running.write("go\n");
+    const auto started = Clock::now();
     EXPECT_EQ(wait_for(loop, *running.child).code, 0);
-    EXPECT_LT(Clock::now() - begun, 10s);
+    EXPECT_LT(Clock::now() - started, 10s);
     EXPECT_TRUE(stray->alive());
   }
   EXPECT_TRUE(stray->ends_within(0ms));
 }
 
-TEST(Exit, AChildThatWaitsForItsStderrMayOutliveItsLoop) {
+TEST(ExitTest, ChildThatWaitsForStderrMayOutliveItsLoop) {
   const auto loop = std::make_unique<Loop>();
-  const Running running = start(*loop, without_cgroup(quiet(spec_of("sh", {"-c", kStrayWithStderr}))));
-  running.number("stray");
-  running.say("go\n");
-  bool told = false;
-  running.child->when_exited([&](const ExitStatus&) { told = true; });
+  const RunningChild running =
+      start(*loop, without_cgroup(with_discarded_stderr(spec_of("sh", {"-c", kStrayWithStderr}))));
+  running.read_number("stray");
+  running.write("go\n");
+  bool notified = false;
+  running.child->when_exited([&](const ExitStatus&) { notified = true; });
   loop->run_until([&] { return running.child->exit_status().has_value(); });
-  EXPECT_FALSE(told);
+  EXPECT_FALSE(notified);
 }
 
 }  // namespace

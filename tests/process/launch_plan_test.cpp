@@ -18,8 +18,8 @@ bool has(const std::vector<std::string>& env, std::string_view variable) {
 }
 
 // R4.1
-TEST(LaunchPlan, AnOverrideReplacesTheInheritedVariableAndIsThereOnce) {
-  const TemporaryVariable ours("TEST_LAUNCH_A", "old");
+TEST(LaunchPlanTest, EnvReplacesInheritedVariable) {
+  const TemporaryVariable inherited("TEST_LAUNCH_A", "old");
   ProcessSpec spec = test::spec_of("cat");
   spec.env["TEST_LAUNCH_A"] = "new";
   const auto env = child_environment(spec);
@@ -27,8 +27,8 @@ TEST(LaunchPlan, AnOverrideReplacesTheInheritedVariableAndIsThereOnce) {
   EXPECT_FALSE(has(env, "TEST_LAUNCH_A=old"));
 }
 
-// R4.1: untrusted servers
-TEST(LaunchPlan, TheAllowListKeepsEverythingElseOut) {
+// R4.1: for untrusted servers.
+TEST(LaunchPlanTest, OnlyListedVariablesAreInheritedWithInheritOnly) {
   const TemporaryVariable wanted("TEST_LAUNCH_A", "a");
   const TemporaryVariable secret("TEST_LAUNCH_SECRET", "s");
   ProcessSpec spec = test::spec_of("cat");
@@ -39,21 +39,23 @@ TEST(LaunchPlan, TheAllowListKeepsEverythingElseOut) {
   EXPECT_EQ(env, (std::vector<std::string>{"OWN=1", "TEST_LAUNCH_A=a"}));
 }
 
-TEST(LaunchPlan, FairleadVariablesAreNotInherited) {
+TEST(LaunchPlanTest, FairleadVariablesAreNotInherited) {
   const TemporaryVariable config("FAIRLEAD_CONFIG", "/etc/gateway.toml");
   const TemporaryVariable level("FAIRLEAD_LOG_LEVEL", "debug");
   ProcessSpec spec = test::spec_of("cat");
-  const auto ours = [](const std::string& variable) { return variable.starts_with("FAIRLEAD_"); };
-  EXPECT_TRUE(std::ranges::none_of(child_environment(spec), ours));
+  const auto is_fairlead_variable = [](const std::string& variable) {
+    return variable.starts_with("FAIRLEAD_");
+  };
+  EXPECT_TRUE(std::ranges::none_of(child_environment(spec), is_fairlead_variable));
   spec.inherit_only = {"FAIRLEAD_CONFIG"};
-  EXPECT_TRUE(std::ranges::none_of(child_environment(spec), ours));
+  EXPECT_TRUE(std::ranges::none_of(child_environment(spec), is_fairlead_variable));
   spec.env["FAIRLEAD_LOG_LEVEL"] = "error";
   EXPECT_TRUE(has(child_environment(spec), "FAIRLEAD_LOG_LEVEL=error"));
   EXPECT_TRUE(has(child_environment(test::spec_of("cat"), {{"FAIRLEAD_CONFIG", "x"}}), "FAIRLEAD_CONFIG=x"));
 }
 
-// R11.3: a cookie of the caller's would let a child's orphans go unclaimed
-TEST(LaunchPlan, NeitherTheEnvironmentNorTheSpecForgesTheCookie) {
+// R11.3: with another cookie the keeper could not identify the child's orphans.
+TEST(LaunchPlanTest, CookieIsCopiedNeitherFromEnvironmentNorFromSpec) {
   const TemporaryVariable inherited("FAIRLEAD_CHILD", "1.1");
   ProcessSpec spec = test::spec_of("cat");
   spec.env["FAIRLEAD_CHILD"] = "2.2";
@@ -62,7 +64,7 @@ TEST(LaunchPlan, NeitherTheEnvironmentNorTheSpecForgesTheCookie) {
 }
 
 // R4.1
-TEST(LaunchPlan, TheFirstExecutableOfThePathWins) {
+TEST(LaunchPlanTest, FirstExecutableInPathIsFound) {
   const TemporaryDirectory dir;
   dir.write("a/tool", "not for execution", 0644);
   dir.write("b/tool", "#!/bin/sh\n");
@@ -71,7 +73,7 @@ TEST(LaunchPlan, TheFirstExecutableOfThePathWins) {
   EXPECT_EQ(find_command("tool", path, "/").value(), dir.path() + "/b/tool");
 }
 
-TEST(LaunchPlan, ADirectoryOfThatNameIsNotACommand) {
+TEST(LaunchPlanTest, DirectoryIsNotACommand) {
   const TemporaryDirectory dir;
   dir.write("tool/x", "");
   const auto found = find_command("tool", dir.path(), "/");
@@ -79,18 +81,18 @@ TEST(LaunchPlan, ADirectoryOfThatNameIsNotACommand) {
   EXPECT_EQ(found.error().detail().os_error, ENOENT);
 }
 
-TEST(LaunchPlan, AnEmptyOrRelativeEntryOfThePathMeansTheChildsDirectory) {
+TEST(LaunchPlanTest, EmptyOrRelativePathEntryIsRelativeToChildsDirectory) {
   const TemporaryDirectory dir;
   dir.write("bin/tool", "#!/bin/sh\n");
   EXPECT_EQ(find_command("tool", "/nowhere:", dir.path() + "/bin").value(), dir.path() + "/bin/tool");
   EXPECT_EQ(find_command("tool", "bin", dir.path()).value(), dir.path() + "/bin/tool");
 }
 
-TEST(LaunchPlan, ACommandWithASlashIsNotLookedUp) {
+TEST(LaunchPlanTest, CommandWithSlashIsNotLookedUp) {
   EXPECT_EQ(find_command("./tool", "/bin", "/tmp").value(), "./tool");
 }
 
-TEST(LaunchPlan, WhatCannotBeAnArgumentIsRefused) {
+TEST(LaunchPlanTest, InvalidArgumentsAndVariablesAreRejected) {
   ProcessSpec nul = test::spec_of("cat", {std::string("a\0b", 3)});
   EXPECT_EQ(plan_launch(nul).error().kind(), ErrorKind::spawn);
   ProcessSpec name = test::spec_of("cat");

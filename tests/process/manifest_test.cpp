@@ -1,4 +1,4 @@
-// The manifest is complete, whole and ours, whatever happens to it.
+// Tests of writing and compacting the manifest.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
@@ -19,9 +19,9 @@ namespace fairlead::test {
 namespace {
 
 using process::ManifestEntry;
-using process::ManifestText;
+using process::ParsedManifest;
 
-class Manifest : public ::testing::Test {
+class ManifestTest : public ::testing::Test {
  protected:
   ProcessSpec spec(std::string command = "cat", std::vector<std::string> args = {}) const {
     ProcessSpec spec = spec_of(std::move(command), std::move(args));
@@ -29,9 +29,9 @@ class Manifest : public ::testing::Test {
     return spec;
   }
   std::string text() const { return read_file(path_); }
-  ManifestText parsed() const { return process::parse_manifest(text()); }
+  ParsedManifest parsed() const { return process::parse_manifest(text()); }
   void append(std::string_view text) const { std::ofstream(path_, std::ios::app) << text; }
-  const ManifestEntry* entry_of(const ManifestText& manifest, pid_t pid) const {
+  const ManifestEntry* entry_of(const ParsedManifest& manifest, pid_t pid) const {
     const auto found = std::ranges::find(manifest.entries, pid, [](const auto& e) { return e.identity.pid; });
     return found == manifest.entries.end() ? nullptr : &*found;
   }
@@ -41,101 +41,102 @@ class Manifest : public ::testing::Test {
 };
 
 // R11.1
-TEST_F(Manifest, NamesTheChildAndItsKeeperBeforeTheChildRuns) {
+TEST_F(ManifestTest, HasEntriesOfChildAndKeeperBeforeChildRuns) {
   Loop loop;
-  // What the child itself sees of it, first thing. It stays a shell: while it became another program its
-  // environment could not be read.
-  const Running running = start(loop, spec("sh", {"-c", "grep -c '\"pid\":'$$, '" + path_ + "'; cat; :"}));
-  EXPECT_EQ(running.line(), "1");
+  // The child counts its own entries as its first action. It remains a shell, because its environment could
+  // not be read during an execve.
+  const RunningChild running =
+      start(loop, spec("sh", {"-c", "grep -c '\"pid\":'$$, '" + path_ + "'; cat; :"}));
+  EXPECT_EQ(running.read_line(), "1");
   const pid_t pid = running.child->pid();
-  const ManifestText manifest = parsed();
+  const ParsedManifest manifest = parsed();
   ASSERT_EQ(manifest.entries.size(), 2u) << text();
-  EXPECT_EQ(manifest.unreadable, 0u);
+  EXPECT_EQ(manifest.unreadable_line_count, 0u);
   const ManifestEntry* child = entry_of(manifest, pid);
   const ManifestEntry* keeper = entry_of(manifest, parent_of(pid));
   ASSERT_TRUE(child && keeper) << text();
-  keeper::Identity identity;
-  ASSERT_TRUE(keeper::identify(pid, identity));
+  keeper::ProcessIdentity identity;
+  ASSERT_TRUE(keeper::read_process_identity(pid, identity));
   EXPECT_EQ(child->identity.start, identity.start);
   EXPECT_EQ(child->identity.inode, identity.inode);
-  EXPECT_EQ(child->system, process::SystemIdentity::here());
-  EXPECT_EQ(child->facts.role, "child");
-  EXPECT_EQ(child->facts.name, "sh");
-  EXPECT_TRUE(child->facts.digest.starts_with("sha256:"));
-  EXPECT_EQ(child->facts.digest.size(), 7u + 64u);
-  EXPECT_TRUE(read_file("/proc/" + std::to_string(pid) + "/environ").contains(child->facts.cookie));
-  EXPECT_EQ(keeper->facts.role, "keeper");
-  EXPECT_TRUE(text().contains("\nkill " + std::to_string(pid) + "\n")) << "for simpler tools";
+  EXPECT_EQ(child->system, process::SystemIdentity::current());
+  EXPECT_EQ(child->fields.role, "child");
+  EXPECT_EQ(child->fields.name, "sh");
+  EXPECT_TRUE(child->fields.digest.starts_with("sha256:"));
+  EXPECT_EQ(child->fields.digest.size(), 7u + 64u);
+  EXPECT_TRUE(read_file("/proc/" + std::to_string(pid) + "/environ").contains(child->fields.cookie));
+  EXPECT_EQ(keeper->fields.role, "keeper");
+  EXPECT_TRUE(text().contains("\nkill " + std::to_string(pid) + "\n")) << "for tools that parse no JSON";
 }
 
 // R11.1
-TEST_F(Manifest, IsForItsOwnerOnly) {
+TEST_F(ManifestTest, IsAccessibleToOwnerOnly) {
   Loop loop;
-  const Running running = start(loop, spec());
+  const RunningChild running = start(loop, spec());
   struct stat info {};
   ASSERT_EQ(::stat(path_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
-TEST_F(Manifest, ManyAtOnceDoNotMixTheirLines) {
+TEST_F(ManifestTest, ConcurrentEntriesAreNotInterleaved) {
   Loop loop;
   std::vector<std::shared_ptr<Child>> children;
   std::size_t done = 0;
   for (int i = 0; i < 60; ++i) {
-    loop.spawn([](Loop& on, ProcessSpec what, std::vector<std::shared_ptr<Child>>& into,
+    loop.spawn([](Loop& on, ProcessSpec to_start, std::vector<std::shared_ptr<Child>>& into,
                   std::size_t& count) -> Task<void> {
-      auto child = co_await Child::spawn(on, std::move(what));
+      auto child = co_await Child::spawn(on, std::move(to_start));
       if (child) into.push_back(*child);
       ++count;
     }(loop, spec(), children, done));
   }
   loop.run_until([&] { return done == 60; });
-  const ManifestText manifest = parsed();
+  const ParsedManifest manifest = parsed();
   EXPECT_EQ(children.size(), 60u);
   EXPECT_EQ(manifest.entries.size(), 61u);
-  EXPECT_EQ(manifest.unreadable, 0u);
+  EXPECT_EQ(manifest.unreadable_line_count, 0u);
 }
 
 // R11.1
-TEST_F(Manifest, ATornLineSpoilsNoOther) {
+TEST_F(ManifestTest, IncompleteLineDoesNotAffectOthers) {
   {
     Loop loop;
     start(loop, spec());
   }
   append("{\"pid\":12,\"sta");
   Loop loop;
-  const Running running = start(loop, spec());
-  const ManifestText manifest = parsed();
-  EXPECT_EQ(manifest.unreadable, 1u);
+  const RunningChild running = start(loop, spec());
+  const ParsedManifest manifest = parsed();
+  EXPECT_EQ(manifest.unreadable_line_count, 1u);
   EXPECT_TRUE(entry_of(manifest, running.child->pid()));
 }
 
 // R11.1
-TEST_F(Manifest, AForeignFileIsRefusedAndNotTouched) {
+TEST_F(ManifestTest, ForeignFileIsRejectedAndUnchanged) {
   for (const std::string_view content : {"precious\n", "{\"fairlead_manifest\":2}\n", "{"}) {
     dir_.write("manifest", content, 0600);
     Loop loop;
     const Error error = start_error(loop, spec());
-    EXPECT_EQ(error.detail().code, failure::manifest_unavailable);
+    EXPECT_EQ(error.detail().failure_code, failure::manifest_unavailable);
     EXPECT_EQ(error.message(), path_ + " is not a manifest: its first line is not {\"fairlead_manifest\":1}");
     EXPECT_FALSE(compact_manifest(path_));
     EXPECT_EQ(text(), content);
   }
 }
 
-TEST_F(Manifest, AForeignFileThatTakesItsPlaceIsNamedAsOne) {
+TEST_F(ManifestTest, ForeignFileThatReplacesManifestIsRejected) {
   Loop loop;
-  const Running running = start(loop, spec());
+  const RunningChild running = start(loop, spec());
   dir_.write("manifest", "precious\n", 0600);
   const Error error = start_error(loop, spec());
-  EXPECT_EQ(error.detail().code, failure::manifest_unavailable);
-  EXPECT_EQ(error.message(), "cannot enter `cat` in its manifest: " + path_ +
+  EXPECT_EQ(error.detail().failure_code, failure::manifest_unavailable);
+  EXPECT_EQ(error.message(), "cannot record `cat` in the manifest: " + path_ +
                                  " is not a manifest: its first line is not {\"fairlead_manifest\":1}");
   EXPECT_EQ(text(), "precious\n");
 }
 
 // R11.1
-TEST_F(Manifest, ASymbolicLinkIsRefused) {
+TEST_F(ManifestTest, SymbolicLinkIsRejected) {
   dir_.write("target", "", 0600);
   std::filesystem::create_symlink(dir_.path() + "/target", path_);
   Loop loop;
@@ -143,79 +144,80 @@ TEST_F(Manifest, ASymbolicLinkIsRefused) {
   EXPECT_EQ(read_file(dir_.path() + "/target"), "");
 }
 
-TEST_F(Manifest, WhatIsNoFileIsRefused) {
+TEST_F(ManifestTest, FifoIsRejected) {
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
   Loop loop;
-  EXPECT_EQ(start_error(loop, spec()).detail().code, failure::manifest_unavailable);
+  EXPECT_EQ(start_error(loop, spec()).detail().failure_code, failure::manifest_unavailable);
 }
 
-TEST_F(Manifest, OneThatIsNotRequiredMayBeMissing) {
+TEST_F(ManifestTest, UnavailableManifestIsReportedIfNotRequired) {
   Loop loop;
-  ProcessSpec wish = spec();
-  wish.manifest.path = "/nowhere/manifest";
-  EXPECT_EQ(start_error(loop, wish).detail().code, failure::manifest_unavailable);
-  wish.manifest.required = false;
-  const Running running = start(loop, wish);
-  const auto state = std::ranges::find(running.child->belts(), Belt::manifest, &BeltState::belt);
-  ASSERT_NE(state, running.child->belts().end());
-  EXPECT_FALSE(state->in_force);
-  EXPECT_TRUE(state->why_not.starts_with("/nowhere/manifest: ")) << state->why_not;
+  ProcessSpec with_manifest = spec();
+  with_manifest.manifest.path = "/nowhere/manifest";
+  EXPECT_EQ(start_error(loop, with_manifest).detail().failure_code, failure::manifest_unavailable);
+  with_manifest.manifest.required = false;
+  const RunningChild running = start(loop, with_manifest);
+  const auto status = std::ranges::find(running.child->containment_status(), ContainmentMeasure::manifest,
+                                        &ContainmentStatus::measure);
+  ASSERT_NE(status, running.child->containment_status().end());
+  EXPECT_FALSE(status->in_force);
+  EXPECT_TRUE(status->reason.starts_with("/nowhere/manifest: ")) << status->reason;
 }
 
-// Removed by somebody while we run: it is made anew, and the child is in it.
-TEST_F(Manifest, OneThatVanishedIsMadeAgain) {
+// Another process removes the file: it is created again with the entry of the next child.
+TEST_F(ManifestTest, RemovedManifestIsCreatedAgain) {
   Loop loop;
-  const Running first = start(loop, spec());
+  const RunningChild first = start(loop, spec());
   std::filesystem::remove(path_);
-  const Running second = start(loop, spec());
+  const RunningChild second = start(loop, spec());
   EXPECT_TRUE(entry_of(parsed(), second.child->pid()));
 }
 
 // R11.1
-TEST_F(Manifest, CompactionDropsTheDeadAndKeepsTheLiving) {
+TEST_F(ManifestTest, CompactionRemovesStaleEntriesAndKeepsLiveOnes) {
   Loop loop;
-  const Running living = start(loop, spec());
+  const RunningChild living = start(loop, spec());
   for (int i = 0; i < 5; ++i) {
-    const Running dead = start(loop, spec("true"));
+    const RunningChild dead = start(loop, spec("true"));
     wait_for(loop, *dead.child);
   }
   append("garbage\n");
   EXPECT_EQ(parsed().entries.size(), 7u);
   ASSERT_TRUE(compact_manifest(path_));
-  const ManifestText manifest = parsed();
+  const ParsedManifest manifest = parsed();
   EXPECT_EQ(manifest.entries.size(), 2u) << text();
-  EXPECT_EQ(manifest.unreadable, 0u);
+  EXPECT_EQ(manifest.unreadable_line_count, 0u);
   EXPECT_TRUE(entry_of(manifest, living.child->pid()));
   EXPECT_TRUE(text().contains("\nkill " + std::to_string(living.child->pid()) + "\n"));
   struct stat info {};
   ASSERT_EQ(::stat(path_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
-  // And it is still the one that is written to.
-  const Running next = start(loop, spec());
+  // New entries are written to the compacted file.
+  const RunningChild next = start(loop, spec());
   EXPECT_TRUE(entry_of(parsed(), next.child->pid()));
 }
 
-// The entry is all that is left to tell by whose the stray is.
-TEST_F(Manifest, CompactionKeepsAnEntryOfWhichOnlyAStrayIsLeft) {
+// The child has ended, and a stray of it is alive. Only the manifest entry identifies the stray.
+TEST_F(ManifestTest, CompactionKeepsEntryIfOnlyAStrayIsAlive) {
   Loop loop;
   ProcessSpec strays = spec(fixture("escapes_session"));
   strays.containment.cgroup = Requirement::off;
-  std::optional<Running> running = start(loop, std::move(strays));
-  const Watched stray(running->number("stray"));
+  std::optional<RunningChild> running = start(loop, std::move(strays));
+  const ProcessWatch stray(running->read_number("stray"));
   const pid_t leader = running->child->pid();
   const pid_t keeper = parent_of(leader);
-  ::kill(keeper, SIGSTOP);  // it would end the stray
+  ::kill(keeper, SIGSTOP);  // a running keeper would kill the stray
   ::kill(leader, SIGKILL);
   ASSERT_TRUE(compact_manifest(path_));
   EXPECT_TRUE(entry_of(parsed(), leader)) << text();
   ::kill(keeper, SIGCONT);
   wait_for(loop, *running->child);
-  EXPECT_TRUE(stray.ends_within(kPatience));
+  EXPECT_TRUE(stray.ends_within(kTimeout));
   ASSERT_TRUE(compact_manifest(path_));
   EXPECT_FALSE(entry_of(parsed(), leader));
 }
 
-TEST_F(Manifest, ALongLifeDoesNotFillTheDisk) {
+TEST_F(ManifestTest, CompactionKeepsFileSmallAfterManyStarts) {
   Loop loop;
   for (int i = 0; i < 25; ++i) {
     ProcessSpec brief = spec("true");
@@ -226,39 +228,39 @@ TEST_F(Manifest, ALongLifeDoesNotFillTheDisk) {
 }
 
 // Any process of this user can lock the file.
-TEST_F(Manifest, ALockHeldByAServerDelaysNoStart) {
+TEST_F(ManifestTest, LockedManifestDoesNotDelayStart) {
   Loop loop;
-  const Running first = start(loop, spec());
-  const UniqueFd held(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
-  ASSERT_EQ(::flock(held.get(), LOCK_EX), 0);
+  const RunningChild first = start(loop, spec());
+  const UniqueFd manifest_fd(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(manifest_fd.get(), LOCK_EX), 0);
   const auto before = Clock::now();
-  std::vector<Running> running;
+  std::vector<RunningChild> running;
   for (int i = 0; i < 5; ++i) running.push_back(start(loop, spec()));
   EXPECT_LT(Clock::now() - before, 10s);
-  const ManifestText manifest = parsed();
-  for (const Running& one : running) EXPECT_TRUE(entry_of(manifest, one.child->pid()));
+  const ParsedManifest manifest = parsed();
+  for (const RunningChild& started : running) EXPECT_TRUE(entry_of(manifest, started.child->pid()));
   const Result<void> compacted = compact_manifest(path_);
   ASSERT_FALSE(compacted);
   EXPECT_EQ(compacted.error().message(), path_ + " is locked by another process");
 }
 
-// Opening a file that has a lease would wait for its holder.
-TEST_F(Manifest, ALeaseHeldByAServerFailsTheStartAtOnce) {
+// A blocking open of a leased file would wait for the lease holder.
+TEST_F(ManifestTest, LeasedManifestFailsStartImmediately) {
   Loop loop;
-  const Running first = start(loop, spec());
-  const UniqueFd held(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  const RunningChild first = start(loop, spec());
+  const UniqueFd manifest_fd(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
   ::signal(SIGIO, SIG_IGN);
-  if (::fcntl(held.get(), F_SETLEASE, F_WRLCK) < 0) GTEST_SKIP() << "no leases on this file system";
+  if (::fcntl(manifest_fd.get(), F_SETLEASE, F_WRLCK) < 0) GTEST_SKIP() << "no leases on this file system";
   const auto before = Clock::now();
   const Error error = start_error(loop, spec());
   EXPECT_LT(Clock::now() - before, 10s);
-  EXPECT_EQ(error.detail().code, failure::manifest_unavailable);
+  EXPECT_EQ(error.detail().failure_code, failure::manifest_unavailable);
   EXPECT_EQ(error.message(),
-            "cannot enter `cat` in its manifest: " + path_ + " is locked by another process");
+            "cannot record `cat` in the manifest: " + path_ + " is locked by another process");
 }
 
-// R11.1: several gateways, one file, one of them compacting all the time
-TEST_F(Manifest, NoEntryIsLostWhileAnotherCompacts) {
+// R11.1: several gateways share one file, and one of them compacts it continuously.
+TEST_F(ManifestTest, NoEntryIsLostDuringCompaction) {
   ASSERT_TRUE(compact_manifest(path_));
   const pid_t compactor = ::fork();
   if (compactor == 0) {
@@ -267,15 +269,15 @@ TEST_F(Manifest, NoEntryIsLostWhileAnotherCompacts) {
     }
   }
   Loop loop;
-  std::vector<Running> running;
+  std::vector<RunningChild> running;
   for (int i = 0; i < 40; ++i) {
     running.push_back(start(loop, spec()));
     wait_for(loop, *start(loop, spec("true")).child);
   }
   ::kill(compactor, SIGKILL);
   ::waitpid(compactor, nullptr, 0);
-  const ManifestText manifest = parsed();
-  for (const Running& one : running) EXPECT_TRUE(entry_of(manifest, one.child->pid()));
+  const ParsedManifest manifest = parsed();
+  for (const RunningChild& started : running) EXPECT_TRUE(entry_of(manifest, started.child->pid()));
 }
 
 }  // namespace

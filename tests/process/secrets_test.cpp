@@ -1,4 +1,4 @@
-// Secrets reach the child and nothing else.
+// Tests that secrets are passed to the child and are redacted everywhere else.
 #include "process/secrets.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ using process::resolve_secret;
 
 constexpr char kSecret[] = "hunter2-hunter2";
 
-TEST(Secrets, AReferenceToAVariableIsReplaced) {
+TEST(SecretsTest, VariableReferenceIsReplaced) {
   const TemporaryVariable token("FAIRLEAD_TEST_TOKEN", kSecret);
   std::vector<std::string> secrets;
   EXPECT_EQ(resolve_secret("T", "Bearer ${FAIRLEAD_TEST_TOKEN}!", secrets).value(),
@@ -22,7 +22,7 @@ TEST(Secrets, AReferenceToAVariableIsReplaced) {
   EXPECT_EQ(Redactor(secrets).redact("sent Bearer hunter2-hunter2 to x"), "sent Bearer *** to x");
 }
 
-TEST(Secrets, AReferenceToAFileIsReplacedByItsContentWithoutTheLastLineBreak) {
+TEST(SecretsTest, FileReferenceIsReplacedByContentWithoutLastLineBreak) {
   const TemporaryDirectory dir;
   const std::string file = dir.write("key", std::string(kSecret) + "\n", 0600);
   std::vector<std::string> secrets;
@@ -31,99 +31,102 @@ TEST(Secrets, AReferenceToAFileIsReplacedByItsContentWithoutTheLastLineBreak) {
   EXPECT_EQ(Redactor(secrets).redact(kSecret), "***");
 }
 
-TEST(Secrets, ADollarCanBeWritten) {
+TEST(SecretsTest, DoubleDollarIsReplacedByDollar) {
   std::vector<std::string> secrets;
   EXPECT_EQ(resolve_secret("T", "$$x$y$${A} $", secrets).value(), "$x$y${A} $");
 }
 
-TEST(Secrets, OneWithoutAReferenceIsASecretAsItIs) {
+TEST(SecretsTest, ValueWithoutReferenceIsSecretAsAWhole) {
   std::vector<std::string> secrets;
   EXPECT_EQ(resolve_secret("T", kSecret, secrets).value(), kSecret);
   EXPECT_EQ(Redactor(secrets).redact("x" + std::string(kSecret)), "x***");
 }
 
-TEST(Secrets, OneThatIsNotThereSaysWhichAndNotMore) {
+TEST(SecretsTest, ErrorNamesMissingVariableOrFile) {
   const TemporaryVariable unset("FAIRLEAD_TEST_TOKEN", nullptr);
   const TemporaryDirectory dir;
   std::vector<std::string> secrets;
   const Error variable = resolve_secret("T", "${FAIRLEAD_TEST_TOKEN}", secrets).error();
-  EXPECT_EQ(variable.detail().code, failure::secret_unavailable);
+  EXPECT_EQ(variable.detail().failure_code, failure::secret_unavailable);
   EXPECT_EQ(variable.message(),
             "no secret for the variable T: the environment variable FAIRLEAD_TEST_TOKEN is not set");
-  EXPECT_EQ(resolve_secret("T", "file:/nowhere", secrets).error().detail().code, failure::secret_unavailable);
+  EXPECT_EQ(resolve_secret("T", "file:/nowhere", secrets).error().detail().failure_code,
+            failure::secret_unavailable);
   const std::string nul = dir.write("nul", std::string("a\0b", 3), 0600);
-  EXPECT_EQ(resolve_secret("T", "file:" + nul, secrets).error().detail().code, failure::secret_unavailable);
+  EXPECT_EQ(resolve_secret("T", "file:" + nul, secrets).error().detail().failure_code,
+            failure::secret_unavailable);
 }
 
-// The command line is told, but not a secret in it, wherever in the list the missing one stands.
-TEST(Secrets, AStartWithoutOneTellsItsCommandLineAndNoOtherSecret) {
+// The error has the command line with all secrets redacted, even those that follow the missing one.
+TEST(SecretsTest, ErrorAboutMissingSecretRedactsCommandLine) {
   const TemporaryVariable unset("FAIRLEAD_TEST_TOKEN", nullptr);
   Loop loop;
   ProcessSpec spec = spec_of("cat", {"--key", std::string(kSecret)});
   spec.secret_env["A"] = "${FAIRLEAD_TEST_TOKEN}";
   spec.secret_env["B"] = kSecret;
   const Error error = start_error(loop, spec);
-  EXPECT_EQ(error.detail().code, failure::secret_unavailable);
+  EXPECT_EQ(error.detail().failure_code, failure::secret_unavailable);
   EXPECT_EQ(error.detail().command_line, "cat --key ***");
 }
 
-TEST(Secrets, EachLineOfALongOneIsHidden) {
+TEST(SecretsTest, EachLineOfMultilineSecretIsRedacted) {
   std::vector<std::string> secrets;
   secrets.push_back("-----BEGIN\nabcdefgh\r\nijklmnop");
   EXPECT_EQ(Redactor(secrets).redact("saw abcdefgh and ijklmnop"), "saw *** and ***");
 }
 
-TEST(Secrets, APieceAtACutIsHidden) {
+TEST(SecretsTest, TruncatedSecretIsRedacted) {
   std::vector<std::string> secrets;
   secrets.push_back(kSecret);
   EXPECT_EQ(Redactor(secrets).redact_excerpt("token=hunter2-hu"), "token=***");
 }
 
-TEST(Secrets, TheLongerOfTwoIsHiddenWhole) {
+TEST(SecretsTest, LongerOfTwoSecretsIsRedactedAsAWhole) {
   std::vector<std::string> secrets;
   secrets.push_back("abcd");
   secrets.push_back("abcdefgh");
   EXPECT_EQ(Redactor(secrets).redact("abcdefgh abcdx"), "*** ***x");
 }
 
-// The child has it; our log, its last words, its command line in errors and its manifest have not.
-TEST(Secrets, NoneIsSeenInAnythingWeSay) {
+// The child gets the secret; the log, the stderr lines and command line in errors, and the manifest do not
+// contain it.
+TEST(SecretsTest, SecretIsRedactedInLogErrorNameAndManifest) {
   const TemporaryVariable token("FAIRLEAD_TEST_TOKEN", kSecret);
   const TemporaryDirectory dir;
-  std::string said;
-  const Log log(LogLevel::trace, LogFormat::text, [&](std::string_view line) { said += line; });
+  std::string logged;
+  const Log log(LogLevel::trace, LogFormat::text, [&](std::string_view line) { logged += line; });
   Loop loop;
-  // The name and the arguments have it too, as a careless configuration would.
+  // The name and the arguments contain the secret too, as in a careless configuration.
   ProcessSpec spec = spec_of("sh", {"-c", "echo $T; echo \"key $T\" >&2; printf %s $T >&2; exit 3", kSecret});
   spec.secret_env["T"] = "${FAIRLEAD_TEST_TOKEN}";
   spec.stderr_mode = StderrMode::log;
   spec.name = std::string("server ") + kSecret;
   spec.manifest.path = dir.path() + "/manifest";
-  const Running running = start(loop, std::move(spec), {}, log);
-  EXPECT_EQ(running.line(), kSecret);
+  const RunningChild running = start(loop, std::move(spec), {}, log);
+  EXPECT_EQ(running.read_line(), kSecret);
   wait_for(loop, *running.child);
   const Error error = running.child->exit_error();
   EXPECT_EQ(error.detail().stderr_lines, (std::vector<std::string>{"key ***", "***"}));
   EXPECT_TRUE(error.detail().command_line.ends_with(" ***")) << error.detail().command_line;
   for (const std::string& text :
-       {said, error.to_string(), running.child->name(), read_file(dir.path() + "/manifest")}) {
+       {logged, error.to_string(), running.child->name(), read_file(dir.path() + "/manifest")}) {
     EXPECT_FALSE(text.empty());
     EXPECT_FALSE(text.contains(kSecret)) << text;
   }
 }
 
-TEST(Secrets, NoneIsSeenInWhatIsRelayedToOurStderr) {
+TEST(SecretsTest, SecretIsRedactedInRelayedStderr) {
   const TemporaryVariable token("FAIRLEAD_TEST_TOKEN", kSecret);
   Loop loop;
   ProcessSpec spec = spec_of("sh", {"-c", "echo \"key $T\" >&2"});
   spec.secret_env["T"] = "${FAIRLEAD_TEST_TOKEN}";
   ::testing::internal::CaptureStderr();
-  const Running running = start(loop, std::move(spec));
+  const RunningChild running = start(loop, std::move(spec));
   wait_for(loop, *running.child);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "key ***\n");
 }
 
-TEST(Secrets, NoneIsSeenWhenTheStartFails) {
+TEST(SecretsTest, SecretIsRedactedWhenStartFails) {
   const TemporaryVariable token("FAIRLEAD_TEST_TOKEN", kSecret);
   Loop loop;
   ProcessSpec spec = spec_of("no-such-program", {"--key", kSecret});

@@ -7,19 +7,19 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-TEST(StderrTail, KeepsTheLastLinesOnly) {
+TEST(StderrTailTest, RetainsOnlyLastLines) {
   StderrTail tail(2, 100);
   tail.feed("one\ntwo\nthree\n");
   EXPECT_EQ(tail.lines(), (Lines{"two", "three"}));
 }
 
-TEST(StderrTail, ALineMayComeInPieces) {
+TEST(StderrTailTest, LineMayArriveInPieces) {
   StderrTail tail(3, 100);
   for (const char c : std::string("ab\ncd\n")) tail.feed({&c, 1});
   EXPECT_EQ(tail.lines(), (Lines{"ab", "cd"}));
 }
 
-TEST(StderrTail, WhatHasNoNewlineYetIsTheLastLine) {
+TEST(StderrTailTest, UnterminatedLineIsLastLine) {
   StderrTail tail(2, 100);
   tail.feed("one\ntwo\nthr");
   EXPECT_EQ(tail.lines(), (Lines{"two", "thr"}));
@@ -28,20 +28,20 @@ TEST(StderrTail, WhatHasNoNewlineYetIsTheLastLine) {
   EXPECT_EQ(tail.lines(), (Lines{"two", "three"}));
 }
 
-TEST(StderrTail, CarriageReturnsBeforeNewlinesAreDropped) {
+TEST(StderrTailTest, CarriageReturnsBeforeNewlinesAreDropped) {
   StderrTail tail(2, 100);
   tail.feed("one\r\ntwo\r\n");
   EXPECT_EQ(tail.lines(), (Lines{"one", "two"}));
 }
 
-TEST(StderrTail, ALongLineIsCutAndTheNextIsWhole) {
+TEST(StderrTailTest, LongLineIsTruncatedAndNextIsComplete) {
   StderrTail tail(2, 4);
   tail.feed("abcdef");
   tail.feed("ghi\nnext\n");
   EXPECT_EQ(tail.lines(), (Lines{"abcd", "next"}));
 }
 
-TEST(StderrTail, ACutDoesNotSplitACharacter) {
+TEST(StderrTailTest, TruncationDoesNotSplitCharacter) {
   StderrTail tail(2, 4);
   tail.feed("abc\u00e9\nab\u20acx\n");
   EXPECT_EQ(tail.lines(), (Lines{"abc", "ab"}));
@@ -50,32 +50,32 @@ TEST(StderrTail, ACutDoesNotSplitACharacter) {
   EXPECT_EQ(fits.lines(), (Lines{"ab\u20ac"}));
 }
 
-TEST(StderrTail, OfAFloodTheLastLinesAreKept) {
+TEST(StderrTailTest, LastLinesOfLargeInputAreRetained) {
   StderrTail tail(2, 100);
-  std::string flood = "begun ";
+  std::string flood = "started ";
   for (int i = 0; i < 1000; ++i) flood += "line " + std::to_string(i) + '\n';
   tail.feed("not ended, ");
   tail.feed(flood + "rest");
   EXPECT_EQ(tail.lines(), (Lines{"line 999", "rest"}));
 }
 
-TEST(StderrTail, AnUnfinishedLineBeforeAShortPieceIsContinued) {
+TEST(StderrTailTest, UnterminatedLineIsContinuedByNextPiece) {
   StderrTail tail(2, 100);
   tail.feed("first half, ");
   tail.feed("second half\nlast\n");
   EXPECT_EQ(tail.lines(), (Lines{"first half, second half", "last"}));
 }
 
-TEST(StderrTail, AListenerSeesEveryLine) {
-  Lines seen;
-  StderrTail tail(1, 100, [&](std::string_view line) { seen.emplace_back(line); });
+TEST(StderrTailTest, OnLineIsCalledWithEveryLine) {
+  Lines lines;
+  StderrTail tail(1, 100, [&](std::string_view line) { lines.emplace_back(line); });
   tail.feed("one\ntwo\n\nthr");
   tail.feed("ee");
   tail.finish();
-  EXPECT_EQ(seen, (Lines{"one", "two", "", "three"}));
+  EXPECT_EQ(lines, (Lines{"one", "two", "", "three"}));
 }
 
-TEST(StderrTail, NoLinesAreKeptWhenNoneAreWanted) {
+TEST(StderrTailTest, NoLinesAreRetainedIfMaxLinesIsZero) {
   StderrTail tail(0, 100);
   tail.feed("one\ntwo");
   EXPECT_EQ(tail.lines(), Lines{});

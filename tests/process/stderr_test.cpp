@@ -1,4 +1,4 @@
-// Where a child's stderr goes.
+// Tests of the stderr modes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/ioctl.h>
@@ -15,7 +15,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// Our own stderr goes to a file for a while.
+// CapturedStderr: redirects the stderr of this process to a file.
 class CapturedStderr {
  public:
   CapturedStderr() : before_(::fcntl(2, F_DUPFD_CLOEXEC, 10)) {
@@ -23,7 +23,7 @@ class CapturedStderr {
     ::dup2(file.get(), 2);
   }
   ~CapturedStderr() { restore(); }
-  std::string end() {
+  std::string restore_and_read() {
     restore();
     return read_file(dir_.path() + "/stderr");
   }
@@ -37,7 +37,7 @@ class CapturedStderr {
   UniqueFd before_;
 };
 
-ProcessSpec speaker(StderrMode mode, std::vector<std::string> lines) {
+ProcessSpec writer_spec(StderrMode mode, std::vector<std::string> lines) {
   lines.insert(lines.begin(), "0");
   auto spec = spec_of_fixture("exits", std::move(lines));
   spec.stderr_mode = mode;
@@ -45,55 +45,55 @@ ProcessSpec speaker(StderrMode mode, std::vector<std::string> lines) {
   return spec;
 }
 
-// R4.1: inherited by default, byte for byte
-TEST(Stderr, IsRelayedUnchangedByDefaultAndItsLastLinesAreKept) {
+// R4.1: stderr is relayed by default, byte for byte.
+TEST(StderrTest, IsRelayedUnchangedByDefaultAndLastLinesAreKept) {
   Loop loop;
   CapturedStderr captured;
   auto spec = spec_of("sh", {"-c", "printf 'one\\r\\n\\001two\\n\\nno newline' >&2"});
   ASSERT_EQ(spec.stderr_mode, StderrMode::relay);
-  const Running running = start(loop, std::move(spec));
+  const RunningChild running = start(loop, std::move(spec));
   wait_for(loop, *running.child);
-  EXPECT_EQ(captured.end(), "one\r\n\001two\n\nno newline");
+  EXPECT_EQ(captured.restore_and_read(), "one\r\n\001two\n\nno newline");
   EXPECT_EQ(running.child->last_stderr(), (Lines{"one", "\001two", "", "no newline"}));
 }
 
 // R4.1
-TEST(Stderr, GoesToTheLogLineByLineWithTheChildsName) {
+TEST(StderrTest, IsLoggedLineByLineWithNameOfChild) {
   Loop loop;
   std::string logged;
   const Log log(LogLevel::info, LogFormat::json, [&](std::string_view line) { logged += line; });
   CapturedStderr captured;
-  const Running running = start(loop, speaker(StderrMode::log, {"one", "two \"quoted\""}), {}, log);
+  const RunningChild running = start(loop, writer_spec(StderrMode::log, {"one", "two \"quoted\""}), {}, log);
   wait_for(loop, *running.child);
-  EXPECT_EQ(captured.end(), "");
+  EXPECT_EQ(captured.restore_and_read(), "");
   EXPECT_NE(logged.find(R"("child":"speaker","line":"one")"), std::string::npos) << logged;
   EXPECT_NE(logged.find(R"("child":"speaker","line":"two \"quoted\"")"), std::string::npos) << logged;
   EXPECT_EQ(running.child->last_stderr(), (Lines{"one", "two \"quoted\""}));
 }
 
 // R4.1
-TEST(Stderr, WhenDiscardedIsNotShownButItsLastLinesAreKept) {
+TEST(StderrTest, IsNotShownButLastLinesAreKeptIfDiscarded) {
   Loop loop;
   CapturedStderr captured;
-  const Running running = start(loop, speaker(StderrMode::discard, {"one"}));
+  const RunningChild running = start(loop, writer_spec(StderrMode::discard, {"one"}));
   wait_for(loop, *running.child);
-  EXPECT_EQ(captured.end(), "");
+  EXPECT_EQ(captured.restore_and_read(), "");
   EXPECT_EQ(running.child->last_stderr(), Lines{"one"});
 }
 
 // R4.1
-TEST(Stderr, WhenInheritedIsOurOwnDescriptor) {
+TEST(StderrTest, IsParentsDescriptorIfInherited) {
   Loop loop;
   CapturedStderr captured;
-  const Running running = start(loop, speaker(StderrMode::inherit, {"one"}));
+  const RunningChild running = start(loop, writer_spec(StderrMode::inherit, {"one"}));
   wait_for(loop, *running.child);
-  EXPECT_EQ(captured.end(), "one\n");
+  EXPECT_EQ(captured.restore_and_read(), "one\n");
   EXPECT_EQ(running.child->last_stderr(), Lines{});
 }
 
-TEST(Stderr, WhenInheritedFromAProcessWithoutOneIsNowhere) {
+TEST(StderrTest, IsDevNullIfInheritedFromProcessWithoutStderr) {
   Loop loop;
-  const Timer reactor(loop);  // opens descriptors of its own, which must not become number 2
+  const Timer reactor(loop);  // opens the descriptors of the event loop, which must not get number 2
   const UniqueFd before(::fcntl(2, F_DUPFD_CLOEXEC, 10));
   ::close(2);
   ProcessSpec spec = spec_of("cat");
@@ -102,34 +102,35 @@ TEST(Stderr, WhenInheritedFromAProcessWithoutOneIsNowhere) {
   ::dup2(before.get(), 2);
   ASSERT_TRUE(child) << child.error().to_string();
   EXPECT_EQ(descriptors_of((*child)->pid())[2], "/dev/null");
-  static_cast<void>((*child)->take_stdin());
+  static_cast<void>((*child)->release_stdin());
   EXPECT_EQ(wait_for(loop, **child).code, 0);
 }
 
 // R4.4: limits.stderr_keep_lines, limits.stderr_line_bytes
-TEST(Stderr, KeepsAsManyLinesAsTheLimitsSay) {
+TEST(StderrTest, KeepsLinesWithinLimits) {
   Loop loop;
   Limits limits;
   limits.stderr_keep_lines = 2;
   limits.stderr_line_bytes = 3;
-  const Running running = start(loop, speaker(StderrMode::discard, {"one", "two", "three", "four"}), limits);
+  const RunningChild running =
+      start(loop, writer_spec(StderrMode::discard, {"one", "two", "three", "four"}), limits);
   wait_for(loop, *running.child);
   EXPECT_EQ(running.child->last_stderr(), (Lines{"thr", "fou"}));
 }
 
-// R4.1: stderr is always read, or the child would hang in the middle of a call
-TEST(Stderr, AHundredMegabytesDoNotBlockTheChild) {
+// R4.1: stderr is always read; otherwise the child could block during a call.
+TEST(StderrTest, HundredMegabytesDoNotBlockChild) {
   Loop loop;
   auto spec = spec_of_fixture("floods_stderr", {"100"});
   spec.stderr_mode = StderrMode::discard;
-  Running running = start(loop, std::move(spec));
+  RunningChild running = start(loop, std::move(spec));
   running.in.reset();
   EXPECT_EQ(wait_for(loop, *running.child).code, 0);
-  EXPECT_EQ(running.number("done"), 1600);
+  EXPECT_EQ(running.read_number("done"), 1600);
   EXPECT_EQ(running.child->last_stderr().back(), "the last line");
 }
 
-// Our own stderr is a pipe for a while.
+// PipedStderr: redirects the stderr of this process to a pipe.
 class PipedStderr {
  public:
   PipedStderr() : before_(::fcntl(2, F_DUPFD_CLOEXEC, 10)) {
@@ -141,15 +142,15 @@ class PipedStderr {
     ::dup2(write.get(), 2);
   }
   ~PipedStderr() { restore(); }
-  // Its other end is closed with this, unless a child has it.
+  // Closes the write end of the pipe, unless a child has it.
   void restore() {
     if (before_) ::dup2(before_.get(), 2);
     before_.reset();
   }
-  int fd() const { return read_.get(); }
+  int read_fd() const { return read_.get(); }
   bool full() const {
     int bytes = 0;
-    return ::ioctl(fd(), FIONREAD, &bytes) == 0 && bytes == 4096;
+    return ::ioctl(read_fd(), FIONREAD, &bytes) == 0 && bytes == 4096;
   }
 
  private:
@@ -157,63 +158,65 @@ class PipedStderr {
   UniqueFd read_;
 };
 
-TEST(Stderr, RelayLosesNothingWhenOursIsReadSlowly) {
+TEST(StderrTest, RelayLosesNoTextIfParentsStderrIsReadSlowly) {
   constexpr std::size_t kBytes = (4u << 20) + std::string_view("\nthe last line\n").size();
   Loop loop;
-  PipedStderr ours;
+  PipedStderr piped;
   std::size_t arrived = 0;
-  Running running = start(loop, spec_of_fixture("floods_stderr", {"4"}));
-  loop.run_until([&] { return ours.full(); });
+  RunningChild running = start(loop, spec_of_fixture("floods_stderr", {"4"}));
+  loop.run_until([&] { return piped.full(); });
   std::thread reader([&] {
     char piece[1000];
-    for (ssize_t n; (n = ::read(ours.fd(), piece, sizeof piece)) > 0;) arrived += static_cast<std::size_t>(n);
+    for (ssize_t n; (n = ::read(piped.read_fd(), piece, sizeof piece)) > 0;)
+      arrived += static_cast<std::size_t>(n);
   });
   running.in.reset();
   const ExitStatus status = wait_for(loop, *running.child);
-  ours.restore();
+  piped.restore();
   reader.join();
   EXPECT_EQ(status.code, 0);
   EXPECT_EQ(arrived, kBytes);
   EXPECT_EQ(running.child->last_stderr().back(), "the last line");
 }
 
-// What is left in the pipe of a child that has ended is relayed as well.
-TEST(Stderr, RelayGoesOnAfterTheChildsEnd) {
+// Bytes that are in the pipe when the child ends are relayed too.
+TEST(StderrTest, RelayContinuesAfterChildHasEnded) {
   Loop loop;
-  PipedStderr ours;
-  const Running running = start(loop, spec_of("sh", {"-c", "head -c 60000 /dev/zero >&2"}));
-  ASSERT_TRUE(vanishes(running.child->pid()));
-  loop.run_until([&] { return ours.full() && running.child->exit_status(); });
+  PipedStderr piped;
+  const RunningChild running = start(loop, spec_of("sh", {"-c", "head -c 60000 /dev/zero >&2"}));
+  ASSERT_TRUE(wait_until_reaped(running.child->pid()));
+  loop.run_until([&] { return piped.full() && running.child->exit_status(); });
   std::size_t arrived = 0;
   std::thread reader([&] {
     char piece[1000];
-    for (ssize_t n; (n = ::read(ours.fd(), piece, sizeof piece)) > 0;) arrived += static_cast<std::size_t>(n);
+    for (ssize_t n; (n = ::read(piped.read_fd(), piece, sizeof piece)) > 0;)
+      arrived += static_cast<std::size_t>(n);
   });
   EXPECT_EQ(wait_for(loop, *running.child).code, 0);
-  ours.restore();
+  piped.restore();
   reader.join();
   EXPECT_EQ(arrived, 60'000u);
 }
 
-TEST(Stderr, RelayToAStuckStderrBlocksTheChildAndNotTheLoop) {
+TEST(StderrTest, RelayToBlockedStderrBlocksChildButNotLoop) {
   Loop loop;
   const PipedStderr never_read;
   Limits limits;
   limits.write_stall = 200ms;
-  const Running running = start(loop, spec_of_fixture("floods_stderr", {"2"}), limits);
+  const RunningChild running = start(loop, spec_of_fixture("floods_stderr", {"2"}), limits);
   loop.run_until([&] { return never_read.full(); });
   EXPECT_EQ(loop.block_on(running.child->stop(50ms)).signal, SIGTERM);
 }
 
-TEST(Stderr, RelayToAStderrThatNobodyReadsAnyMoreIsDiscarded) {
+TEST(StderrTest, RelayToClosedPipeIsDiscarded) {
   ::signal(SIGPIPE, SIG_IGN);
   Loop loop;
   const UniqueFd before(::fcntl(2, F_DUPFD_CLOEXEC, 10));
-  std::optional<PipedStderr> ours(std::in_place);
-  Running running = start(loop, spec_of_fixture("floods_stderr", {"2"}));
-  loop.run_until([&] { return ours->full(); });
+  std::optional<PipedStderr> piped(std::in_place);
+  RunningChild running = start(loop, spec_of_fixture("floods_stderr", {"2"}));
+  loop.run_until([&] { return piped->full(); });
   const UniqueFd write(::fcntl(2, F_DUPFD_CLOEXEC, 10));
-  ours.reset();  // closes the end that could be read
+  piped.reset();  // closes the read end
   ::dup2(write.get(), 2);
   running.in.reset();
   const ExitStatus status = wait_for(loop, *running.child);
@@ -221,8 +224,8 @@ TEST(Stderr, RelayToAStderrThatNobodyReadsAnyMoreIsDiscarded) {
   EXPECT_EQ(status.code, 0);
 }
 
-// stderr_log_lines
-TEST(Stderr, AFloodIsLoggedInPartAndTheRestIsCounted) {
+// Tests Limits::stderr_log_lines.
+TEST(StderrTest, LinesOverStderrLogLinesAreCountedAndDropped) {
   Loop loop;
   std::size_t logged = 0;
   std::size_t dropped = 0;
@@ -236,21 +239,21 @@ TEST(Stderr, AFloodIsLoggedInPartAndTheRestIsCounted) {
   spec.stderr_mode = StderrMode::log;
   Limits limits;
   limits.stderr_log_lines = 10;
-  const Running running = start(loop, std::move(spec), limits, log);
+  const RunningChild running = start(loop, std::move(spec), limits, log);
   wait_for(loop, *running.child);
   EXPECT_EQ(logged + dropped, 5000u);
   EXPECT_LE(logged, 200u);
   EXPECT_EQ(running.child->last_stderr().back(), "5000");
 }
 
-// What a child says before it is stopped is not lost.
-TEST(Stderr, LastWordsOnTheWayOutAreKept) {
+// Lines that a child writes while it is stopped are not lost.
+TEST(StderrTest, LinesWrittenWhileChildIsStoppingAreKept) {
   Loop loop;
   auto spec =
       spec_of("sh", {"-c", "trap 'echo bye >&2; exit 0' TERM; echo ready; while :; do sleep 0.01; done"});
   spec.stderr_mode = StderrMode::discard;
-  Running running = start(loop, std::move(spec));
-  EXPECT_EQ(running.line(), "ready");
+  RunningChild running = start(loop, std::move(spec));
+  EXPECT_EQ(running.read_line(), "ready");
   EXPECT_EQ(loop.block_on(running.child->stop(1s)).code, 0);
   EXPECT_EQ(running.child->last_stderr().back(), "bye");
 }

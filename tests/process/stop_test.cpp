@@ -1,4 +1,4 @@
-// The stop ladder, rung by rung.
+// Tests of the steps of Child::stop().
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -8,28 +8,28 @@
 namespace fairlead::test {
 namespace {
 
-struct Stopped {
+struct StopResult {
   ExitStatus status;
-  Clock::duration took;
+  Clock::duration duration;
 };
 
-Stopped stop(Loop& loop, Running& running, std::chrono::milliseconds grace) {
+StopResult stop(Loop& loop, RunningChild& running, std::chrono::milliseconds grace) {
   running.in.reset();
-  const auto begun = Clock::now();
+  const auto started = Clock::now();
   const ExitStatus status = loop.block_on(running.child->stop(grace));
-  return {status, Clock::now() - begun};
+  return {status, Clock::now() - started};
 }
 
 // R4.3
-TEST(Stop, AWellBehavedChildEndsByItselfWhenItsInputDoes) {
+TEST(StopTest, ChildEndsByItselfAtEndOfInput) {
   Loop loop;
-  Running running = start(loop, spec_of("cat"));
-  const Stopped stopped = stop(loop, running, 20s);
+  RunningChild running = start(loop, spec_of("cat"));
+  const StopResult stopped = stop(loop, running, 20s);
   EXPECT_EQ(stopped.status.code, 0);
-  EXPECT_LT(stopped.took, 15s);
+  EXPECT_LT(stopped.duration, 15s);
 }
 
-TEST(Stop, InputThatNobodyTookIsClosedToo) {
+TEST(StopTest, UnreleasedStdinIsClosed) {
   Loop loop;
   auto child = loop.block_on(Child::spawn(loop, spec_of("cat")));
   ASSERT_TRUE(child);
@@ -37,139 +37,140 @@ TEST(Stop, InputThatNobodyTookIsClosedToo) {
 }
 
 // R4.3
-TEST(Stop, OneThatIgnoresEofIsTerminated) {
+TEST(StopTest, ChildThatIgnoresEofGetsSigterm) {
   Loop loop;
-  Running running = start(loop, spec_of_fixture("ignores_eof"));
-  running.number("ready");
-  const Stopped stopped = stop(loop, running, 50ms);
+  RunningChild running = start(loop, spec_of_fixture("ignores_eof"));
+  running.read_number("ready");
+  const StopResult stopped = stop(loop, running, 50ms);
   EXPECT_EQ(stopped.status.signal, SIGTERM);
-  EXPECT_GE(stopped.took, 50ms);
+  EXPECT_GE(stopped.duration, 50ms);
 }
 
 // R4.3
-TEST(Stop, OneThatIgnoresEofAndTermIsKilled) {
+TEST(StopTest, ChildThatIgnoresEofAndSigtermIsKilled) {
   Loop loop;
-  Running running = start(loop, spec_of_fixture("ignores_eof_and_term"));
-  running.number("ready");
-  const Stopped stopped = stop(loop, running, 50ms);
+  RunningChild running = start(loop, spec_of_fixture("ignores_eof_and_term"));
+  running.read_number("ready");
+  const StopResult stopped = stop(loop, running, 50ms);
   EXPECT_EQ(stopped.status.signal, SIGKILL);
-  EXPECT_GE(stopped.took, 100ms);
+  EXPECT_GE(stopped.duration, 100ms);
   EXPECT_FALSE(running.child->is_running());
 }
 
 // R4.3: `npx` starts `sh`, `sh` starts `node`
-TEST(Stop, TheSignalReachesTheServerBehindAShell) {
+TEST(StopTest, SignalReachesServerBehindShell) {
   Loop loop;
-  Running running = start(loop, spec_of("sh", {"-c", fixture("ignores_eof") + "; exit 7"}));
-  const Watched server(running.number("ready"));
+  RunningChild running = start(loop, spec_of("sh", {"-c", fixture("ignores_eof") + "; exit 7"}));
+  const ProcessWatch server(running.read_number("ready"));
   ASSERT_NE(server.pid(), running.child->pid());
   stop(loop, running, 50ms);
-  EXPECT_TRUE(server.ends_within(kPatience));
+  EXPECT_TRUE(server.ends_within(kTimeout));
 }
 
 // R4.3
-TEST(Stop, ADeafServerBehindAShellIsKilledWithIt) {
+TEST(StopTest, ServerBehindShellThatIgnoresSigtermIsKilled) {
   Loop loop;
-  Running running = start(loop, spec_of("sh", {"-c", fixture("ignores_eof_and_term") + "; exit 7"}));
-  const Watched server(running.number("ready"));
+  RunningChild running = start(loop, spec_of("sh", {"-c", fixture("ignores_eof_and_term") + "; exit 7"}));
+  const ProcessWatch server(running.read_number("ready"));
   stop(loop, running, 50ms);
   EXPECT_TRUE(server.ends_within(0ms));
 }
 
-// R4.3: SIGTERM alone would wait in a stopped process for ever
-TEST(Stop, AStoppedChildIsWokenToBeTerminated) {
+// R4.3: in a stopped process SIGTERM stays pending until SIGCONT.
+TEST(StopTest, StoppedChildIsContinuedAndTerminated) {
   Loop loop;
-  Running running = start(loop, spec_of_fixture("ignores_eof"));
-  running.number("ready");
+  RunningChild running = start(loop, spec_of_fixture("ignores_eof"));
+  running.read_number("ready");
   ::kill(running.child->pid(), SIGSTOP);
   EXPECT_EQ(stop(loop, running, 50ms).status.signal, SIGTERM);
 }
 
-TEST(Stop, AStoppedDeafChildIsKilled) {
+TEST(StopTest, StoppedChildThatIgnoresSigtermIsKilled) {
   Loop loop;
-  Running running = start(loop, spec_of_fixture("ignores_eof_and_term"));
-  running.number("ready");
+  RunningChild running = start(loop, spec_of_fixture("ignores_eof_and_term"));
+  running.read_number("ready");
   ::kill(running.child->pid(), SIGSTOP);
   EXPECT_EQ(stop(loop, running, 50ms).status.signal, SIGKILL);
 }
 
-// R4.3: the pipe stays open, the stop ends all the same, and so does the one that holds it
-TEST(Stop, AGrandchildThatHoldsThePipesIsKilled) {
+// R4.3: the stop completes although the grandchild keeps the pipes open, and the grandchild is killed.
+TEST(StopTest, GrandchildThatKeepsPipesOpenIsKilled) {
   Loop loop;
-  Running running = start(loop, spec_of_fixture("leaves_grandchild"));
-  const Watched stray(running.number("stray"));
-  const Stopped stopped = stop(loop, running, 20s);
+  RunningChild running = start(loop, spec_of_fixture("leaves_grandchild"));
+  const ProcessWatch stray(running.read_number("stray"));
+  const StopResult stopped = stop(loop, running, 20s);
   EXPECT_EQ(stopped.status.code, 0);
-  EXPECT_LT(stopped.took, 15s);
+  EXPECT_LT(stopped.duration, 15s);
   EXPECT_TRUE(stray.ends_within(0ms));
-  EXPECT_EQ(running.line(), std::nullopt);  // EOF: nobody holds our pipe
+  EXPECT_EQ(running.read_line(), std::nullopt);  // EOF: no process has the pipe open
 }
 
 // R4.3
-TEST(Stop, OneThatForkedTwiceIsKilledWhenItsLeaderIsGone) {
+TEST(StopTest, DoubleForkedProcessIsKilledAfterLeaderEnds) {
   Loop loop;
-  Running running = start(loop, spec_of_fixture("double_forks"));
-  const Watched stray(running.number("stray"));
+  RunningChild running = start(loop, spec_of_fixture("double_forks"));
+  const ProcessWatch stray(running.read_number("stray"));
   stop(loop, running, 20s);
   EXPECT_TRUE(stray.ends_within(0ms));
-  EXPECT_TRUE(vanishes(stray.pid()));
+  EXPECT_TRUE(wait_until_reaped(stray.pid()));
 }
 
 // R4.3
-TEST(Stop, OneThatLeftTheSessionIsKilledWhenItsLeaderIsGone) {
+TEST(StopTest, ProcessThatLeftSessionIsKilledAfterLeaderEnds) {
   Loop loop;
-  Running running = start(loop, spec_of_fixture("escapes_session"));
-  const Watched stray(running.number("stray"));
+  RunningChild running = start(loop, spec_of_fixture("escapes_session"));
+  const ProcessWatch stray(running.read_number("stray"));
   stop(loop, running, 20s);
   EXPECT_TRUE(stray.ends_within(0ms));
-  EXPECT_TRUE(vanishes(stray.pid()));
+  EXPECT_TRUE(wait_until_reaped(stray.pid()));
 }
 
-// R4.3: told by its session alone
-TEST(Stop, OneThatLeftTheGroupAndItsEnvironmentIsKilledWhenItsLeaderIsGone) {
+// R4.3: the process has left its process group and has no cookie, so only the session identifies it.
+TEST(StopTest, ProcessThatLeftGroupAndEnvironmentIsKilledAfterLeaderEnds) {
   Loop loop;
-  Running running = start(loop, spec_of_fixture("changes_group"));
-  const Watched stray(running.number("stray"));
+  RunningChild running = start(loop, spec_of_fixture("changes_group"));
+  const ProcessWatch stray(running.read_number("stray"));
   stop(loop, running, 20s);
   EXPECT_TRUE(stray.ends_within(0ms));
-  EXPECT_TRUE(vanishes(stray.pid()));
+  EXPECT_TRUE(wait_until_reaped(stray.pid()));
 }
 
-// The end is told once nothing is left, but not later than that takes with good will.
-TEST(Stop, AGroupThatNeverEndsDelaysTheEndOnlyBriefly) {
+// The exit is reported when no descendant is left, or after a short delay.
+TEST(StopTest, ProcessGroupThatNeverEndsDelaysExitOnlyBriefly) {
   Loop loop;
   ProcessSpec spec = spec_of_fixture("keeps_zombie");
-  spec.containment.cgroup = Requirement::off;  // it would not let the stray go
-  Running running = start(loop, std::move(spec));
-  const Watched stray(running.number("stray"));
-  const Stopped stopped = stop(loop, running, 20s);
+  spec.containment.cgroup = Requirement::off;  // with a cgroup the descendant could not escape
+  RunningChild running = start(loop, std::move(spec));
+  const ProcessWatch stray(running.read_number("stray"));
+  const StopResult stopped = stop(loop, running, 20s);
   EXPECT_EQ(stopped.status.code, 0);
-  EXPECT_LT(stopped.took, 15s);
+  EXPECT_LT(stopped.duration, 15s);
   EXPECT_TRUE(stray.alive());
 }
 
 // R4.3
-TEST(Stop, OneThatKeepsForkingAwayIsCaught) {
+TEST(StopTest, ProcessThatKeepsForkingIsKilled) {
   Loop loop;
-  Running running = start(loop, spec_of_fixture("fork_chain"));
-  running.number("ready");
+  RunningChild running = start(loop, spec_of_fixture("fork_chain"));
+  running.read_number("ready");
   const pid_t keeper = parent_of(running.child->pid());
-  const Running witness = start(loop, spec_of("cat"));
+  const RunningChild witness = start(loop, spec_of("cat"));
   stop(loop, running, 20s);
-  EXPECT_TRUE(is_left_alone(keeper, witness.child->pid()));
+  EXPECT_TRUE(wait_until_only_child(keeper, witness.child->pid()));
 }
 
-// What one child's end sets off must not hit the others.
-TEST(Stop, StraysOfOthersAreLeftAlone) {
+// The cleanup after one child must not affect the others.
+TEST(StopTest, DescendantsOfOtherChildrenAreNotKilled) {
   Loop loop;
-  const auto deaf = fixture("ignores_eof_and_term");
-  const Running other = start(loop, spec_of("sh", {"-c", "(setsid " + deaf + " &); exec cat"}));
-  const Watched stray(other.number("ready"));
-  const Running daemon = start(loop, spec_of_fixture("double_forks"));
-  const Watched orphan(daemon.number("stray"));
+  const auto ignores_signals = fixture("ignores_eof_and_term");
+  const RunningChild other =
+      start(loop, spec_of("sh", {"-c", "(setsid " + ignores_signals + " &); exec cat"}));
+  const ProcessWatch stray(other.read_number("ready"));
+  const RunningChild daemon = start(loop, spec_of_fixture("double_forks"));
+  const ProcessWatch orphan(daemon.read_number("stray"));
   for (int i = 0; i < 5; ++i) {
-    Running running = start(loop, spec_of_fixture("leaves_grandchild"));
-    running.number("stray");
+    RunningChild running = start(loop, spec_of_fixture("leaves_grandchild"));
+    running.read_number("stray");
     stop(loop, running, 20s);
   }
   EXPECT_TRUE(stray.alive());
@@ -178,10 +179,10 @@ TEST(Stop, StraysOfOthersAreLeftAlone) {
   EXPECT_TRUE(daemon.child->is_running());
 }
 
-TEST(Stop, TwiceAtOnceIsAsGoodAsOnce) {
+TEST(StopTest, ConcurrentStopsReturnSameStatus) {
   Loop loop;
-  Running running = start(loop, spec_of_fixture("ignores_eof_and_term"));
-  running.number("ready");
+  RunningChild running = start(loop, spec_of_fixture("ignores_eof_and_term"));
+  running.read_number("ready");
   int stopped = 0;
   for (int i = 0; i < 2; ++i) {
     loop.spawn([](std::shared_ptr<Child> child, int& count) -> Task<void> {
@@ -193,65 +194,65 @@ TEST(Stop, TwiceAtOnceIsAsGoodAsOnce) {
   EXPECT_EQ(loop.block_on(running.child->stop(20ms)).signal, SIGKILL);
 }
 
-TEST(Stop, KillGoesStraightToTheEnd) {
+TEST(StopTest, KillSendsSigkillImmediately) {
   Loop loop;
-  const Running running = start(loop, spec_of_fixture("ignores_eof_and_term"));
-  running.number("ready");
+  const RunningChild running = start(loop, spec_of_fixture("ignores_eof_and_term"));
+  running.read_number("ready");
   running.child->kill();
   EXPECT_EQ(wait_for(loop, *running.child).signal, SIGKILL);
 }
 
 // R4.3
-TEST(Stop, DestroyingTheChildKillsItsGroup) {
+TEST(StopTest, DestroyingChildKillsItsGroup) {
   Loop loop;
-  Running running = start(loop, spec_of("sh", {"-c", fixture("ignores_eof_and_term") + "; exit 7"}));
-  const Watched server(running.number("ready"));
-  const Watched shell(running.child->pid());
+  RunningChild running = start(loop, spec_of("sh", {"-c", fixture("ignores_eof_and_term") + "; exit 7"}));
+  const ProcessWatch server(running.read_number("ready"));
+  const ProcessWatch shell(running.child->pid());
   running.child.reset();
-  EXPECT_TRUE(server.ends_within(kPatience));
-  EXPECT_TRUE(shell.ends_within(kPatience));
-  EXPECT_TRUE(vanishes(shell.pid()));
+  EXPECT_TRUE(server.ends_within(kTimeout));
+  EXPECT_TRUE(shell.ends_within(kTimeout));
+  EXPECT_TRUE(wait_until_reaped(shell.pid()));
 }
 
 // R4.3
-TEST(Stop, DestroyingTheLoopKillsEverythingAndReapsTheKeeper) {
-  std::vector<Running> kept;
-  std::vector<Watched> processes;
+TEST(StopTest, DestroyingLoopKillsAllProcessesAndReapsKeeper) {
+  std::vector<RunningChild> kept;
+  std::vector<ProcessWatch> processes;
   pid_t keeper = 0;
   {
     Loop loop;
     for (const char* name : {"leaves_grandchild", "double_forks", "escapes_session"}) {
       kept.push_back(start(loop, spec_of_fixture(name)));
       processes.emplace_back(kept.back().child->pid());
-      processes.emplace_back(kept.back().number("stray"));
+      processes.emplace_back(kept.back().read_number("stray"));
     }
     keeper = parent_of(kept.front().child->pid());
   }
-  for (const Watched& process : processes) EXPECT_TRUE(process.ends_within(0ms)) << process.pid();
+  for (const ProcessWatch& process : processes) EXPECT_TRUE(process.ends_within(0ms)) << process.pid();
   EXPECT_NE(::access(("/proc/" + std::to_string(keeper)).c_str(), F_OK), 0);
-  // The children outlive their loop, harmlessly.
-  for (const Running& running : kept) EXPECT_FALSE(running.child->is_running());
+  // Child objects may outlive their loop.
+  for (const RunningChild& running : kept) EXPECT_FALSE(running.child->is_running());
 }
 
-// A spawn that nobody waits for any more
-TEST(Stop, AnAbandonedSpawnLeavesNoProcess) {
+// The spawn is cancelled by destroying the task that awaits it.
+TEST(StopTest, CancelledSpawnLeavesNoProcess) {
   Loop loop;
-  const Running witness = start(loop, spec_of("cat"));
+  const RunningChild witness = start(loop, spec_of("cat"));
   const pid_t keeper = parent_of(witness.child->pid());
   {
     auto task = std::make_unique<Task<Result<std::shared_ptr<Child>>>>(Child::spawn(loop, spec_of("cat")));
-    // Begun, then dropped while the keeper is at it.
-    bool begun = false;
+    // Start the spawn, and destroy the task before the keeper has answered.
+    bool started = false;
     loop.post([&] {
       task->await_suspend(std::noop_coroutine()).resume();
-      begun = true;
+      started = true;
     });
-    loop.run_until([&] { return begun; });
+    loop.run_until([&] { return started; });
     task.reset();
   }
-  // The keeper takes requests in order: when this one has come and gone, the other has come.
+  // The keeper processes requests in order: when this child has ended, the other has been started.
   wait_for(loop, *start(loop, spec_of_fixture("exits")).child);
-  EXPECT_TRUE(is_left_alone(keeper, witness.child->pid()));
+  EXPECT_TRUE(wait_until_only_child(keeper, witness.child->pid()));
 }
 
 }  // namespace

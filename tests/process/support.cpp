@@ -17,15 +17,15 @@ namespace fairlead::test {
 
 namespace {
 
-bool readable(int fd, std::chrono::milliseconds patience) {
+bool wait_until_readable(int fd, std::chrono::milliseconds timeout) {
   pollfd ready{fd, POLLIN, 0};
-  return ::poll(&ready, 1, static_cast<int>(patience.count())) > 0;
+  return ::poll(&ready, 1, static_cast<int>(timeout.count())) > 0;
 }
 
-// There is no event for "reaped by somebody else", so that is polled.
+// Polls the condition, because there is no event for a process that another process reaps.
 template <class Condition>
-bool comes_true(Condition condition) {
-  const auto deadline = Clock::now() + kPatience;
+bool wait_until(Condition condition) {
+  const auto deadline = Clock::now() + kTimeout;
   while (!condition()) {
     if (Clock::now() > deadline) return false;
     ::usleep(500);
@@ -46,37 +46,37 @@ ProcessSpec spec_of(std::string command, std::vector<std::string> args) {
   return spec;
 }
 
-std::optional<std::string> Running::line() const {
+std::optional<std::string> RunningChild::read_line() const {
   std::string text;
   for (char c = 0;; text += c) {
-    if (!readable(out.get(), kPatience)) return std::nullopt;
+    if (!wait_until_readable(out.get(), kTimeout)) return std::nullopt;
     const ssize_t n = ::read(out.get(), &c, 1);
     if (n <= 0) return std::nullopt;
     if (c == '\n') return text;
   }
 }
 
-pid_t Running::number(std::string_view word) const {
-  const std::string text = line().value_or("nothing");
+pid_t RunningChild::read_number(std::string_view word) const {
+  const std::string text = read_line().value_or("nothing");
   EXPECT_TRUE(text.starts_with(word)) << "got `" << text << "` instead of " << word;
   const auto space = text.find(' ');
   return space == std::string::npos ? 0 : std::atoi(text.c_str() + space);
 }
 
-void Running::say(std::string_view text) const {
+void RunningChild::write(std::string_view text) const {
   EXPECT_EQ(::write(in.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
 }
 
-Running start(Loop& loop, ProcessSpec spec, Limits limits, Log log) {
+RunningChild start(Loop& loop, ProcessSpec spec, Limits limits, Log log) {
   auto child = loop.block_on(Child::spawn(loop, std::move(spec), limits, std::move(log)));
   if (!child) {
     ADD_FAILURE() << child.error().to_string();
     throw std::runtime_error("no child");
   }
-  Running running;
+  RunningChild running;
   running.child = *child;
-  running.in = (*child)->take_stdin();
-  running.out = (*child)->take_stdout();
+  running.in = (*child)->release_stdin();
+  running.out = (*child)->release_stdout();
   return running;
 }
 
@@ -88,24 +88,25 @@ Error start_error(Loop& loop, ProcessSpec spec) {
 }
 
 ExitStatus wait_for(Loop& loop, Child& child) {
-  return loop.block_on(child.exited());
+  return loop.block_on(child.wait_exited());
 }
 
-Watched::Watched(pid_t pid) : pid_(pid), pidfd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {
+ProcessWatch::ProcessWatch(pid_t pid)
+    : pid_(pid), pidfd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {
   EXPECT_TRUE(pidfd_) << "no process " << pid;
 }
 
-bool Watched::ends_within(std::chrono::milliseconds patience) const {
-  return readable(pidfd_.get(), patience);
+bool ProcessWatch::ends_within(std::chrono::milliseconds timeout) const {
+  return wait_until_readable(pidfd_.get(), timeout);
 }
 
-bool vanishes(pid_t pid) {
+bool wait_until_reaped(pid_t pid) {
   const std::string entry = "/proc/" + std::to_string(pid);
-  return comes_true([&] { return ::access(entry.c_str(), F_OK) != 0; });
+  return wait_until([&] { return ::access(entry.c_str(), F_OK) != 0; });
 }
 
-bool is_left_alone(pid_t parent, pid_t child) {
-  return comes_true([&] { return children_of(parent) == std::vector<pid_t>{child}; });
+bool wait_until_only_child(pid_t parent, pid_t child) {
+  return wait_until([&] { return children_of(parent) == std::vector<pid_t>{child}; });
 }
 
 std::string read_file(const std::string& path) {

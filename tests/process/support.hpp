@@ -1,5 +1,5 @@
-// What the tests of processes share: children started and talked to in plain sequence, processes watched
-// through pidfds, and counts taken from /proc. Everything waits for an event, with a deadline.
+// Support for the tests of processes: starts children and communicates with them synchronously, watches
+// processes through pidfds, and reads counts from /proc. Every wait is for an event and has a timeout.
 #pragma once
 
 #include <sys/types.h>
@@ -19,8 +19,8 @@ namespace fairlead::test {
 
 using namespace std::chrono_literals;
 
-// Generous: only a test that fails waits this long.
-inline constexpr auto kPatience = 20s;
+// Long, because only a failing test waits for it.
+inline constexpr auto kTimeout = 20s;
 
 std::string fixture(std::string_view name);
 ProcessSpec spec_of(std::string command, std::vector<std::string> args = {});
@@ -28,33 +28,33 @@ inline ProcessSpec spec_of_fixture(std::string_view name, std::vector<std::strin
   return spec_of(fixture(name), std::move(args));
 }
 
-// A child and our ends of its pipes.
-struct Running {
+// A child and the test's ends of its pipes.
+struct RunningChild {
   std::shared_ptr<Child> child;
   UniqueFd in;
   UniqueFd out;
 
-  // Up to the newline, without it; nothing at EOF or after kPatience.
-  std::optional<std::string> line() const;
-  // The number in a line "<word> <number>".
-  pid_t number(std::string_view word) const;
-  void say(std::string_view text) const;
+  // Reads a line and returns it without the newline. Returns nullopt at EOF or after kTimeout.
+  std::optional<std::string> read_line() const;
+  // Reads a line "<word> <number>" and returns the number.
+  pid_t read_number(std::string_view word) const;
+  void write(std::string_view text) const;
 };
 
-// Fails the test when it cannot be started.
-Running start(Loop& loop, ProcessSpec spec, Limits limits = {}, Log log = {});
-// The error of a spawn that must fail.
+// Fails the test if the child cannot be started.
+RunningChild start(Loop& loop, ProcessSpec spec, Limits limits = {}, Log log = {});
+// Returns the error of a spawn. Fails the test if the spawn succeeds.
 Error start_error(Loop& loop, ProcessSpec spec);
-// Runs the loop until the child is gone.
+// Runs the loop until the child has exited.
 ExitStatus wait_for(Loop& loop, Child& child);
 
-// A process that need not be our child.
-class Watched {
+// ProcessWatch: observes a process that need not be a child of this one.
+class ProcessWatch {
  public:
-  explicit Watched(pid_t pid);
+  explicit ProcessWatch(pid_t pid);
   pid_t pid() const { return pid_; }
-  // Waits for its end (a zombie has ended). False when it is still there after `patience`.
-  bool ends_within(std::chrono::milliseconds patience) const;
+  // Waits until the process has ended, if only as a zombie. Returns false after `timeout`.
+  bool ends_within(std::chrono::milliseconds timeout) const;
   bool alive() const { return !ends_within(0ms); }
 
  private:
@@ -62,36 +62,37 @@ class Watched {
   UniqueFd pidfd_;
 };
 
-// Until nothing is at /proc/<pid>: reaped too.
-bool vanishes(pid_t pid);
+// Waits until /proc/<pid> does not exist, that is, until the process has been reaped. Returns false after
+// kTimeout.
+bool wait_until_reaped(pid_t pid);
 
-// Until the only child of `parent` is `child`.
-bool is_left_alone(pid_t parent, pid_t child);
+// Waits until the only child of `parent` is `child`. Returns false after kTimeout.
+bool wait_until_only_child(pid_t parent, pid_t child);
 
 pid_t parent_of(pid_t pid);
 std::vector<pid_t> children_of(pid_t pid);
 std::string read_file(const std::string& path);
-// What each descriptor of a process points at.
+// Returns the target of each descriptor of a process.
 std::map<int, std::string> descriptors_of(pid_t pid);
 std::size_t own_descriptor_count();
 
-// A directory that is removed, with what is in it, at the end of the test.
+// TemporaryDirectory: a directory that the destructor removes with its content.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();
   ~TemporaryDirectory();
   const std::string& path() const { return path_; }
-  // An executable script unless `mode` says otherwise.
+  // Writes a file and returns its path. The file is executable unless `mode` is given.
   std::string write(const std::string& name, std::string_view content, unsigned mode = 0755) const;
 
  private:
   std::string path_;
 };
 
-// Sets a variable of ours for a while.
+// TemporaryVariable: sets an environment variable of this process; the destructor restores it.
 class TemporaryVariable {
  public:
-  TemporaryVariable(const char* name, const char* value);  // null: unset
+  TemporaryVariable(const char* name, const char* value);  // null: unsets the variable
   ~TemporaryVariable();
 
  private:
@@ -99,8 +100,8 @@ class TemporaryVariable {
   std::optional<std::string> before_;
 };
 
-// Runs `body` in a forked process and returns its exit status (-signal when it was killed). For what would
-// change this process for good: limits, users.
+// Runs `body` in a forked process and returns its exit status, or -signal if it was killed. For changes that
+// cannot be undone in this process, such as limits and users.
 template <class Body>
 int in_fork(Body body);
 

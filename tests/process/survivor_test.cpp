@@ -1,4 +1,5 @@
-// Nothing is left behind, whoever is killed: us, the keeper, a keeper within a child.
+// Tests that no process survives when the gateway, the keeper or a nested gateway is killed. A stray is a
+// descendant of a child that has left the process group or session of the child.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -14,14 +15,14 @@
 #include "fairlead/loop/descriptor.hpp"
 #include "fairlead/process/failure.hpp"
 #include "fairlead/process/subreaper.hpp"
-#include "process/cookie_sweep.hpp"
 #include "process/keeper/protocol.hpp"
+#include "process/kill_by_cookie.hpp"
 #include "process/support.hpp"
 
 namespace fairlead::test {
 namespace {
 
-constexpr auto kPromised = 2s;  // after our death nothing of ours lives longer
+constexpr auto kMaxSurvivalTime = 2s;  // all processes must end within this time after the gateway's death
 
 void write_all(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -31,10 +32,10 @@ void write_all(int fd, std::string_view text) {
   }
 }
 
-// A process of its own that starts children through the library, says who they are, and waits to be killed.
+// Gateway: a process that starts children through the library, reports their pids, and waits to be killed.
 class Gateway {
  public:
-  // Each child announces one more process, in a line "<word> <pid>".
+  // Each child writes a line "<word> <pid>" to its stdout with the pid of one more process, such as a stray.
   Gateway(std::vector<ProcessSpec> specs, std::string_view word) {
     int ends[2];
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -43,11 +44,11 @@ class Gateway {
     pid_ = ::fork();
     if (pid_ == 0) run(std::move(specs), word, std::move(write));
     write.reset();
-    Running reader;
+    RunningChild reader;
     reader.out = std::move(read);
     for (;;) {
-      const auto line = reader.line();
-      EXPECT_TRUE(line) << "the gateway said nothing";
+      const auto line = reader.read_line();
+      EXPECT_TRUE(line) << "the gateway reported nothing";
       if (!line || *line == "end") break;
       processes_.emplace_back(std::atoi(line->c_str()));
     }
@@ -59,11 +60,11 @@ class Gateway {
 
   pid_t pid() const { return pid_; }
   void kill() const { ::kill(pid_, SIGKILL); }
-  // The children, what they announced, and last the keeper.
-  const std::vector<Watched>& processes() const { return processes_; }
-  bool all_end_within(std::chrono::milliseconds patience) const {
-    const auto deadline = Clock::now() + patience;
-    return std::ranges::all_of(processes_, [&](const Watched& process) {
+  // Returns the children, each followed by the process it reported, and last the keeper.
+  const std::vector<ProcessWatch>& processes() const { return processes_; }
+  bool all_end_within(std::chrono::milliseconds timeout) const {
+    const auto deadline = Clock::now() + timeout;
+    return std::ranges::all_of(processes_, [&](const ProcessWatch& process) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
       return process.ends_within(std::max(left, 0ms));
     });
@@ -72,12 +73,12 @@ class Gateway {
  private:
   [[noreturn]] static void run(std::vector<ProcessSpec> specs, std::string_view word, UniqueFd report) {
     Loop loop;
-    std::vector<Running> children;
+    std::vector<RunningChild> children;
     std::string pids;
     for (ProcessSpec& spec : specs) {
       children.push_back(start(loop, std::move(spec)));
       pids += std::to_string(children.back().child->pid()) + '\n';
-      pids += std::to_string(children.back().number(word)) + '\n';
+      pids += std::to_string(children.back().read_number(word)) + '\n';
     }
     pids += std::to_string(parent_of(children.front().child->pid())) + '\n';
     write_all(report.get(), pids + "end\n");
@@ -86,44 +87,45 @@ class Gateway {
   }
 
   pid_t pid_ = 0;
-  std::vector<Watched> processes_;
+  std::vector<ProcessWatch> processes_;
 };
 
-// R4.3, R11.3: `npx` starts `node`
-TEST(Survivors, NoneBehindALauncherShellWhenWeAreKilled) {
-  const auto deaf = fixture("ignores_eof_and_term");
-  const Gateway gateway(
-      {spec_of("sh", {"-c", deaf + "; exit 1"}), spec_of("sh", {"-c", "sh -c '" + deaf + "; :'; :"})},
-      "ready");
+// R4.3, R11.3: as with `npx`, which starts `node`.
+TEST(SurvivorTest, ProcessBehindShellEndsWhenGatewayIsKilled) {
+  const auto ignores_signals = fixture("ignores_eof_and_term");
+  const Gateway gateway({spec_of("sh", {"-c", ignores_signals + "; exit 1"}),
+                         spec_of("sh", {"-c", "sh -c '" + ignores_signals + "; :'; :"})},
+                        "ready");
   ASSERT_EQ(gateway.processes().size(), 5u);
   gateway.kill();
-  EXPECT_TRUE(gateway.all_end_within(kPromised));
+  EXPECT_TRUE(gateway.all_end_within(kMaxSurvivalTime));
 }
 
 // R4.3, R11.3
-TEST(Survivors, NoneOfAGrandchildThatHoldsThePipesWhenWeAreKilled) {
+TEST(SurvivorTest, GrandchildWithPipesEndsWhenGatewayIsKilled) {
   const Gateway gateway({spec_of_fixture("leaves_grandchild")}, "stray");
   gateway.kill();
-  EXPECT_TRUE(gateway.all_end_within(kPromised));
+  EXPECT_TRUE(gateway.all_end_within(kMaxSurvivalTime));
 }
 
 // R4.3, R11.3
-TEST(Survivors, NoneOfADoubleForkWhenWeAreKilled) {
+TEST(SurvivorTest, DoubleForkedProcessEndsWhenGatewayIsKilled) {
   const Gateway gateway({spec_of_fixture("double_forks")}, "stray");
   gateway.kill();
-  EXPECT_TRUE(gateway.all_end_within(kPromised));
+  EXPECT_TRUE(gateway.all_end_within(kMaxSurvivalTime));
 }
 
-// R4.3, R11.3: also one without the cookie
-TEST(Survivors, NoneThatLeftTheSessionWhenWeAreKilled) {
+// R4.3, R11.3: one process with the cookie in its environment and one without.
+TEST(SurvivorTest, ProcessThatLeftSessionEndsWhenGatewayIsKilled) {
   const Gateway gateway({spec_of_fixture("escapes_session"), spec_of_fixture("escapes_session", {"scrub"})},
                         "stray");
   gateway.kill();
-  EXPECT_TRUE(gateway.all_end_within(kPromised));
+  EXPECT_TRUE(gateway.all_end_within(kMaxSurvivalTime));
 }
 
-// R11.3: a process we forked inherits our end of the keeper's socket; our death counts, not the socket's
-TEST(Survivors, NoneWhenAForkOfOursHoldsTheSocket) {
+// R11.3: a process forked by the gateway inherits the gateway's end of the keeper's socket, so the socket
+// stays open. The keeper reacts to the death of the gateway instead.
+TEST(SurvivorTest, ChildEndsWithGatewayAlthoughForkOfGatewayKeepsSocketOpen) {
   const auto spec = spec_of("sh", {"-c", "echo ready $$; exec cat"});
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -131,7 +133,7 @@ TEST(Survivors, NoneWhenAForkOfOursHoldsTheSocket) {
   const pid_t gateway = ::fork();
   if (gateway == 0) {
     Loop loop;
-    const Running running = start(loop, spec);
+    const RunningChild running = start(loop, spec);
     const pid_t holder = ::fork();
     if (holder == 0) {
       for (;;) ::pause();
@@ -143,34 +145,35 @@ TEST(Survivors, NoneWhenAForkOfOursHoldsTheSocket) {
   pid_t pids[2];
   ASSERT_EQ(::read(read.get(), pids, sizeof pids), static_cast<ssize_t>(sizeof pids));
   ::close(ends[1]);
-  const Watched child(pids[0]);
-  const Watched holder(pids[1]);
+  const ProcessWatch child(pids[0]);
+  const ProcessWatch holder(pids[1]);
   ::kill(gateway, SIGKILL);
   ::waitpid(gateway, nullptr, 0);
-  EXPECT_TRUE(child.ends_within(kPromised));
+  EXPECT_TRUE(child.ends_within(kMaxSurvivalTime));
   EXPECT_TRUE(holder.alive());
   ::kill(pids[1], SIGKILL);
 }
 
-// R11.3: a service manager signals every process of the service; the gateway wants to stop its children
-// itself
-TEST(Survivors, TheKeeperOutlivesPoliteSignals) {
+// R11.3: a service manager signals every process of the service, including the keeper. The keeper must
+// survive, so that the gateway can stop its children itself.
+TEST(SurvivorTest, KeeperSurvivesBlockableSignals) {
   Loop loop;
-  const Running running = start(loop, spec_of("cat"));
-  const Watched keeper(parent_of(running.child->pid()));
+  const RunningChild running = start(loop, spec_of("cat"));
+  const ProcessWatch keeper(parent_of(running.child->pid()));
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGPIPE}) ::kill(keeper.pid(), signal);
-  // It has seen them by the time it answers.
+  // The keeper has received the signals by the time it answers.
   EXPECT_EQ(wait_for(loop, *start(loop, spec_of_fixture("exits", {"4"})).child).code, 4);
   EXPECT_TRUE(keeper.alive());
   EXPECT_TRUE(running.child->is_running());
 }
 
-// Any process of this user can stop the keeper. The kernel continues it when we die.
-TEST(Survivors, NoneWhenTheKeeperIsStoppedAndWeAreKilled) {
+// Any process of this user can stop the keeper with SIGSTOP. The kernel continues the keeper when the gateway
+// dies.
+TEST(SurvivorTest, AllProcessesEndWhenKeeperIsStoppedAndGatewayIsKilled) {
   const Gateway gateway({spec_of_fixture("ignores_eof_and_term")}, "ready");
   ASSERT_EQ(::kill(gateway.processes().back().pid(), SIGSTOP), 0);
   gateway.kill();
-  EXPECT_TRUE(gateway.all_end_within(kPromised));
+  EXPECT_TRUE(gateway.all_end_within(kMaxSurvivalTime));
 }
 
 Limits with_keeper_timeout(std::chrono::milliseconds timeout) {
@@ -179,94 +182,94 @@ Limits with_keeper_timeout(std::chrono::milliseconds timeout) {
   return limits;
 }
 
-TEST(Survivors, AStoppedKeeperIsContinuedWhenItDoesNotAnswer) {
+TEST(SurvivorTest, StoppedKeeperIsContinued) {
   Loop loop;
-  const Running first = start(loop, spec_of("cat"));
+  const RunningChild first = start(loop, spec_of("cat"));
   const pid_t keeper = parent_of(first.child->pid());
   ::kill(keeper, SIGSTOP);
-  const Running second = start(loop, spec_of("cat"), with_keeper_timeout(500ms));
+  const RunningChild second = start(loop, spec_of("cat"), with_keeper_timeout(500ms));
   EXPECT_EQ(parent_of(second.child->pid()), keeper);
   EXPECT_TRUE(first.child->is_running());
 }
 
-TEST(Survivors, AStoppedKeeperDoesNotDelayTheLoopsEnd) {
-  std::optional<Watched> child;
+TEST(SurvivorTest, StoppedKeeperDoesNotDelayLoopShutdown) {
+  std::optional<ProcessWatch> child;
   Clock::time_point before;
   {
     Loop loop;
-    const Running running = start(loop, spec_of_fixture("ignores_eof_and_term"));
-    child.emplace(running.number("ready"));
+    const RunningChild running = start(loop, spec_of_fixture("ignores_eof_and_term"));
+    child.emplace(running.read_number("ready"));
     ::kill(parent_of(running.child->pid()), SIGSTOP);
     before = Clock::now();
   }
-  EXPECT_LT(Clock::now() - before, kPromised);
+  EXPECT_LT(Clock::now() - before, kMaxSurvivalTime);
   EXPECT_TRUE(child->ends_within(0ms));
 }
 
-// Stops `process` until it is killed: it is held by a tracer, so that SIGCONT does not continue it. False
-// where the system does not let us trace.
-bool hold(pid_t process) {
+// Stops `process` until it is killed, by tracing it, so that SIGCONT does not continue it. Returns false if
+// tracing is not permitted.
+bool stop_by_tracing(pid_t process) {
   if (::ptrace(PTRACE_SEIZE, process, nullptr, nullptr) < 0) return false;
   EXPECT_EQ(::ptrace(PTRACE_INTERRUPT, process, nullptr, nullptr), 0);
   EXPECT_EQ(::waitpid(process, nullptr, __WALL), process);
   return true;
 }
 
-TEST(Survivors, AKeeperThatIsKeptStoppedIsKilledAndReplaced) {
+TEST(SurvivorTest, KeeperThatStaysStoppedIsKilledAndReplaced) {
   Loop loop;
-  const Running escaped = start(loop, spec_of_fixture("escapes_session"), with_keeper_timeout(500ms));
-  const Watched stray(escaped.number("stray"));
+  const RunningChild escaped = start(loop, spec_of_fixture("escapes_session"), with_keeper_timeout(500ms));
+  const ProcessWatch stray(escaped.read_number("stray"));
   const pid_t keeper = parent_of(escaped.child->pid());
-  if (!hold(keeper)) GTEST_SKIP() << "no tracing here";
+  if (!stop_by_tracing(keeper)) GTEST_SKIP() << "tracing is not permitted";
   escaped.child->kill();
   wait_for(loop, *escaped.child);
-  EXPECT_EQ(escaped.child->exit_error().detail().code, failure::keeper_died);
-  EXPECT_TRUE(stray.ends_within(kPromised));
-  const Running next = start(loop, spec_of("cat"));
+  EXPECT_EQ(escaped.child->exit_error().detail().failure_code, failure::keeper_died);
+  EXPECT_TRUE(stray.ends_within(kMaxSurvivalTime));
+  const RunningChild next = start(loop, spec_of("cat"));
   EXPECT_NE(parent_of(next.child->pid()), keeper);
 }
 
-TEST(Survivors, NoneWhenTheKeeperIsKeptStoppedAndTheLoopEnds) {
-  std::optional<Watched> child;
-  std::optional<Watched> stray;
+TEST(SurvivorTest, AllProcessesEndWhenKeeperStaysStoppedAndLoopEnds) {
+  std::optional<ProcessWatch> child;
+  std::optional<ProcessWatch> stray;
   Clock::time_point before;
   {
     Loop loop;
-    const Running escaped = start(loop, spec_of_fixture("escapes_session"));
-    stray.emplace(escaped.number("stray"));
+    const RunningChild escaped = start(loop, spec_of_fixture("escapes_session"));
+    stray.emplace(escaped.read_number("stray"));
     child.emplace(escaped.child->pid());
     const pid_t keeper = parent_of(child->pid());
-    if (!hold(keeper)) GTEST_SKIP() << "no tracing here";
+    if (!stop_by_tracing(keeper)) GTEST_SKIP() << "tracing is not permitted";
     before = Clock::now();
   }
-  EXPECT_LT(Clock::now() - before, 2 * kPromised);
-  EXPECT_TRUE(child->ends_within(kPromised));
-  EXPECT_TRUE(stray->ends_within(kPromised));
+  EXPECT_LT(Clock::now() - before, 2 * kMaxSurvivalTime);
+  EXPECT_TRUE(child->ends_within(kMaxSurvivalTime));
+  EXPECT_TRUE(stray->ends_within(kMaxSurvivalTime));
 }
 
-// A program that has opted in: a stray without session, cookie and cgroup becomes ours when the keeper is
+// A stray that no session, cookie or cgroup identifies becomes a child of the subreaper when the keeper is
 // killed.
-TEST(Survivors, ASubreaperEndsWhatAKilledKeeperLeaves) {
+TEST(SurvivorTest, SubreaperKillsOrphansOfKilledKeeper) {
   const int status = in_fork([] {
     if (!become_subreaper()) return 1;
     Loop loop;
     ProcessSpec spec = spec_of_fixture("escapes_session", {"scrub"});
     spec.containment.cgroup = Requirement::off;
-    const Running escaped = start(loop, std::move(spec));
-    const Watched stray(escaped.number("stray"));
+    const RunningChild escaped = start(loop, std::move(spec));
+    const ProcessWatch stray(escaped.read_number("stray"));
     if (!stray.alive()) return 2;
     ::kill(parent_of(escaped.child->pid()), SIGKILL);
     wait_for(loop, *escaped.child);
-    const auto until = Clock::now() + kPatience;
+    const auto until = Clock::now() + kTimeout;
     loop.run_until([&] { return !stray.alive() && children_of(::getpid()).empty(); });
     if (Clock::now() > until) return 3;
-    const Running next = start(loop, spec_of("cat"));
+    const RunningChild next = start(loop, spec_of("cat"));
     return next.child->is_running() ? 0 : 4;
   });
   EXPECT_EQ(status, 0);
 }
 
-TEST(Survivors, AProcessThatHasChildrenDoesNotBecomeASubreaper) {
+TEST(SurvivorTest, BecomeSubreaperFailsIfProcessHasChildren) {
   const int status = in_fork([] {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -280,13 +283,14 @@ TEST(Survivors, AProcessThatHasChildrenDoesNotBecomeASubreaper) {
   EXPECT_EQ(status, 0);
 }
 
-// R4.3: what dropped its environment and left its session cannot be told apart; it goes with the keeper
-TEST(Survivors, AStrayWithoutCookieEndsWithTheLoop) {
-  std::optional<Watched> stray;
+// R4.3: a stray that has left its session and has no cookie cannot be attributed to a child; it ends with the
+// keeper.
+TEST(SurvivorTest, StrayWithoutCookieEndsWithLoop) {
+  std::optional<ProcessWatch> stray;
   {
     Loop loop;
-    Running running = start(loop, spec_of_fixture("escapes_session", {"scrub"}));
-    stray.emplace(running.number("stray"));
+    RunningChild running = start(loop, spec_of_fixture("escapes_session", {"scrub"}));
+    stray.emplace(running.read_number("stray"));
     running.in.reset();
     wait_for(loop, *running.child);
   }
@@ -294,14 +298,14 @@ TEST(Survivors, AStrayWithoutCookieEndsWithTheLoop) {
 }
 
 // R4.4
-TEST(Survivors, WhenTheKeeperIsKilledItsChildrenDieAndTheErrorSaysSo) {
+TEST(SurvivorTest, ChildrenDieWithKeeperAndErrorNamesKeeper) {
   Loop loop;
-  const Running direct = start(loop, spec_of_fixture("ignores_eof_and_term"));
-  const Watched child(direct.number("ready"));
-  const Running launcher = start(loop, spec_of_fixture("leaves_grandchild"));
-  const Watched grandchild(launcher.number("stray"));
-  const Running escaped = start(loop, spec_of_fixture("escapes_session"));
-  const Watched escapee(escaped.number("stray"));
+  const RunningChild direct = start(loop, spec_of_fixture("ignores_eof_and_term"));
+  const ProcessWatch child(direct.read_number("ready"));
+  const RunningChild launcher = start(loop, spec_of_fixture("leaves_grandchild"));
+  const ProcessWatch grandchild(launcher.read_number("stray"));
+  const RunningChild escaped = start(loop, spec_of_fixture("escapes_session"));
+  const ProcessWatch escapee(escaped.read_number("stray"));
   const pid_t keeper = parent_of(direct.child->pid());
   ::kill(keeper, SIGKILL);
   EXPECT_EQ(wait_for(loop, *direct.child).signal, SIGKILL);
@@ -310,27 +314,27 @@ TEST(Survivors, WhenTheKeeperIsKilledItsChildrenDieAndTheErrorSaysSo) {
   EXPECT_NE(error.message().find("was killed because its keeper process died"), std::string::npos)
       << error.message();
   wait_for(loop, *launcher.child);
-  for (const Watched* process : {&child, &grandchild, &escapee}) EXPECT_TRUE(process->ends_within(kPromised));
+  for (const ProcessWatch* process : {&child, &grandchild, &escapee})
+    EXPECT_TRUE(process->ends_within(kMaxSurvivalTime));
   EXPECT_FALSE(direct.child->is_running());
-  // A new keeper, and the old one is no zombie.
-  const Running next = start(loop, spec_of("cat"));
+  // A new keeper is started, and the old one is not a zombie.
+  const RunningChild next = start(loop, spec_of("cat"));
   EXPECT_NE(parent_of(next.child->pid()), keeper);
   EXPECT_TRUE(next.child->is_running());
   wait_for(loop, *start(loop, spec_of_fixture("exits")).child);
   EXPECT_NE(parent_of(keeper), ::getpid());
 }
 
-// R11.3: we and the keeper gone at the same time; the kernel still kills the children themselves
-// What bears a keeper's cookie is found in whatever moment it is looked at.
-TEST(Survivors, NoneThatIsJustBecomingAnotherProgram) {
+// The cookie is found even if the environment is read while the process is in execve.
+TEST(SurvivorTest, KillByCookieKillsProcessThatIsInExecve) {
   constexpr std::uint64_t token = 0x12345678'00000000;
   const std::string cookie =
       std::string(keeper::kCookieName) + "=" + std::to_string(::getpid()) + "." + std::to_string(token);
   for (int i = 0; i < 50; ++i) {
     const pid_t pid = ::fork();
     if (pid == 0) {
-      const std::string path = std::string(FAIRLEAD_FIXTURE_DIR) + "/becomes_itself";
-      const char* const argv[] = {"becomes_itself", nullptr};
+      const std::string path = std::string(FAIRLEAD_FIXTURE_DIR) + "/executes_itself";
+      const char* const argv[] = {"executes_itself", nullptr};
       const char* const envp[] = {cookie.c_str(), nullptr};
       ::execve(path.c_str(), const_cast<char**>(argv), const_cast<char**>(envp));
       ::_exit(127);
@@ -343,22 +347,23 @@ TEST(Survivors, NoneThatIsJustBecomingAnotherProgram) {
     const bool ended = ::poll(&end, 1, 5000) == 1;
     ::kill(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);
-    ASSERT_TRUE(ended) << "in round " << i;
+    ASSERT_TRUE(ended) << "in iteration " << i;
   }
 }
 
-TEST(Survivors, NoLeaderWhenTheKeeperIsKilledAndWeCannotAct) {
+// R11.3: neither the gateway nor the keeper can kill the children. The kernel does (parent-death signal).
+TEST(SurvivorTest, ChildrenEndWhenKeeperIsKilledAndGatewayIsStopped) {
   const Gateway gateway({spec_of_fixture("ignores_eof_and_term")}, "ready");
   ASSERT_EQ(::kill(gateway.pid(), SIGSTOP), 0);
   ::kill(gateway.processes().back().pid(), SIGKILL);
-  EXPECT_TRUE(gateway.all_end_within(kPromised));
+  EXPECT_TRUE(gateway.all_end_within(kMaxSurvivalTime));
 }
 
-TEST(Survivors, ASpawnUnderWayWhenTheLoopEndsLeavesNoProcess) {
-  std::optional<Watched> keeper;
+TEST(SurvivorTest, PendingSpawnLeavesNoProcessWhenLoopEnds) {
+  std::optional<ProcessWatch> keeper;
   {
     Loop loop;
-    const Running first = start(loop, spec_of("cat"));
+    const RunningChild first = start(loop, spec_of("cat"));
     keeper.emplace(parent_of(first.child->pid()));
     for (int i = 0; i < 40; ++i) {
       loop.spawn([](Loop& on) -> Task<void> {
@@ -368,15 +373,15 @@ TEST(Survivors, ASpawnUnderWayWhenTheLoopEndsLeavesNoProcess) {
     }
     loop.run_until([turns = 0]() mutable { return ++turns > 20; });
   }
-  EXPECT_TRUE(keeper->ends_within(0ms));  // and it ends last
+  EXPECT_TRUE(keeper->ends_within(0ms));  // the keeper ends after its children
   EXPECT_EQ(children_of(::getpid()), std::vector<pid_t>{});
 }
 
-TEST(Survivors, ASpawnUnderWayWhenTheKeeperDiesFails) {
+TEST(SurvivorTest, PendingSpawnFailsWhenKeeperDies) {
   Loop loop;
-  const Running first = start(loop, spec_of("cat"));
-  const Watched keeper(parent_of(first.child->pid()));
-  if (!hold(keeper.pid())) GTEST_SKIP() << "no tracing here";
+  const RunningChild first = start(loop, spec_of("cat"));
+  const ProcessWatch keeper(parent_of(first.child->pid()));
+  if (!stop_by_tracing(keeper.pid())) GTEST_SKIP() << "tracing is not permitted";
   std::optional<Error> error;
   loop.spawn([](Loop& on, std::optional<Error>& failed) -> Task<void> {
     ProcessSpec spec = spec_of("cat");
@@ -388,65 +393,66 @@ TEST(Survivors, ASpawnUnderWayWhenTheKeeperDiesFails) {
   ::kill(keeper.pid(), SIGKILL);
   loop.run_until([&] { return error.has_value(); });
   EXPECT_EQ(error->kind(), ErrorKind::spawn);
-  EXPECT_EQ(error->message(), "the keeper process died while it was to start `cat`");
+  EXPECT_EQ(error->message(), "the keeper process died while starting `cat`");
 }
 
-// What this very program is when it is started with --inner-gateway: a gateway with a child of its own.
-[[noreturn]] void be_a_gateway() {
+// The main function of this program with the argument --inner-gateway: a gateway with a child.
+[[noreturn]] void run_inner_gateway() {
   Loop loop;
-  const Running escaped = start(loop, spec_of_fixture("escapes_session"));
-  std::cout << "\nstray " << escaped.number("stray") << "\nchild " << escaped.child->pid() << "\nkeeper "
+  const RunningChild escaped = start(loop, spec_of_fixture("escapes_session"));
+  std::cout << "\nstray " << escaped.read_number("stray") << "\nchild " << escaped.child->pid() << "\nkeeper "
             << parent_of(escaped.child->pid()) << std::endl;
   loop.run();
   std::exit(0);
 }
 
-pid_t announced(const Running& running, std::string_view word) {
+pid_t read_reported_pid(const RunningChild& running, std::string_view word) {
   for (;;) {
-    const auto line = running.line();
+    const auto line = running.read_line();
     if (!line) return 0;
     if (line->starts_with(word)) return std::atoi(line->c_str() + word.size());
   }
 }
 
-// R11.3: the inner keeper has left our session, and is killed before it is done. What it keeps has a cookie
-// of each, so the outer one finishes the work.
-TEST(Survivors, NoneOfAGatewayWithinAChild) {
+// R11.3: the inner keeper has left the session and is killed before it has killed its children. These have
+// the cookies of both keepers, so the outer keeper kills them.
+TEST(SurvivorTest, ProcessesOfNestedGatewayEndWhenItIsKilled) {
   Loop loop;
-  const Running gateway =
+  const RunningChild gateway =
       start(loop, spec_of(std::filesystem::read_symlink("/proc/self/exe"), {"--inner-gateway"}));
-  const Watched stray(announced(gateway, "stray "));
-  const Watched child(announced(gateway, "child "));
-  const Watched keeper(announced(gateway, "keeper "));
+  const ProcessWatch stray(read_reported_pid(gateway, "stray "));
+  const ProcessWatch child(read_reported_pid(gateway, "child "));
+  const ProcessWatch keeper(read_reported_pid(gateway, "keeper "));
   EXPECT_NE(keeper.pid(), parent_of(gateway.child->pid()));
   gateway.child->kill();
   wait_for(loop, *gateway.child);
-  for (const Watched* process : {&stray, &child, &keeper}) EXPECT_TRUE(process->ends_within(kPromised));
+  for (const ProcessWatch* process : {&stray, &child, &keeper})
+    EXPECT_TRUE(process->ends_within(kMaxSurvivalTime));
 }
 
-// R11.3: kernels that keep no list of children; and FAIRLEAD_KEEPER
-TEST(Survivors, NoneWhereProcMustBeSearched) {
+// R11.3: as on kernels without /proc/<pid>/task/<tid>/children. Also tests FAIRLEAD_KEEPER.
+TEST(SurvivorTest, AllProcessesEndWhenKeeperMustScanProc) {
   const TemporaryDirectory dir;
   Loop first;
-  const Running any = start(first, spec_of("cat"));
+  const RunningChild any_child = start(first, spec_of("cat"));
   const std::string copy = dir.path() + "/keeper-copy";
-  const std::string image = read_file("/proc/" + std::to_string(parent_of(any.child->pid())) + "/exe");
+  const std::string image = read_file("/proc/" + std::to_string(parent_of(any_child.child->pid())) + "/exe");
   dir.write("keeper-copy", image);
   const auto wrapper = dir.write("keeper", "#!/bin/sh\nexec '" + copy + "' \"$@\" --scan-proc\n");
   const TemporaryVariable path("FAIRLEAD_KEEPER", wrapper.c_str());
-  std::vector<Watched> strays;
+  std::vector<ProcessWatch> strays;
   {
     Loop loop;
-    Running running = start(loop, spec_of_fixture("escapes_session"));
+    RunningChild running = start(loop, spec_of_fixture("escapes_session"));
     const std::string command =
         read_file("/proc/" + std::to_string(parent_of(running.child->pid())) + "/cmdline");
     EXPECT_NE(command.find("--scan-proc"), std::string::npos);
-    strays.emplace_back(running.number("stray"));
+    strays.emplace_back(running.read_number("stray"));
     running.in.reset();
     wait_for(loop, *running.child);
-    EXPECT_TRUE(strays.front().ends_within(kPatience));
-    const Running left = start(loop, spec_of_fixture("escapes_session", {"scrub"}));
-    strays.emplace_back(left.number("stray"));
+    EXPECT_TRUE(strays.front().ends_within(kTimeout));
+    const RunningChild left = start(loop, spec_of_fixture("escapes_session", {"scrub"}));
+    strays.emplace_back(left.read_number("stray"));
   }
   EXPECT_TRUE(strays.back().ends_within(0ms));
 }
@@ -455,7 +461,7 @@ TEST(Survivors, NoneWhereProcMustBeSearched) {
 }  // namespace fairlead::test
 
 int main(int argc, char** argv) {
-  if (argc == 2 && std::string_view(argv[1]) == "--inner-gateway") fairlead::test::be_a_gateway();
+  if (argc == 2 && std::string_view(argv[1]) == "--inner-gateway") fairlead::test::run_inner_gateway();
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

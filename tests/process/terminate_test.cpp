@@ -1,4 +1,4 @@
-// What a manifest names is ended when nobody else can do it, and nothing but that.
+// Tests that terminate_manifest() ends the processes of a manifest and no others.
 #include "fairlead/process/terminate.hpp"
 
 #include <dirent.h>
@@ -15,7 +15,7 @@
 #include <functional>
 #include <iostream>
 
-#include "process/cgroup_home.hpp"
+#include "process/cgroup_parent.hpp"
 #include "process/keeper/manifest_append.hpp"
 #include "process/manifest_entry.hpp"
 #include "process/support.hpp"
@@ -23,14 +23,14 @@
 namespace fairlead::test {
 namespace {
 
-// A gateway with children, in a process of its own that can be killed.
-class Victim {
+// KillableGateway: a gateway with children, in a forked process that can be killed.
+class KillableGateway {
  public:
-  // `body` runs in it, with a descriptor to say things on; it is stopped by being killed.
-  explicit Victim(const std::function<void(int)>& body) {
+  // `body` runs in that process, with a descriptor to write numbers to, until the process is killed.
+  explicit KillableGateway(const std::function<void(int)>& body) {
     int ends[2];
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-    said_.out = UniqueFd(ends[0]);
+    reader_.out = UniqueFd(ends[0]);
     const UniqueFd write(ends[1]);
     pid_ = ::fork();
     if (pid_ == 0) {
@@ -38,20 +38,20 @@ class Victim {
       ::_exit(0);
     }
   }
-  ~Victim() { kill_alone(); }
+  ~KillableGateway() { kill_alone(); }
 
-  pid_t number() const { return said_.number(""); }
-  // The library and the keeper can do nothing: neither of the two sees the other die.
+  pid_t read_number() const { return reader_.read_number(""); }
+  // Kills the gateway and its keepers. All are stopped first, so that none can react to the death of another.
   void kill_with_keeper() {
-    const std::vector<Watched> keepers = stop();
-    for (const Watched& keeper : keepers) ::kill(keeper.pid(), SIGSTOP);
-    for (const Watched& keeper : keepers) ::kill(keeper.pid(), SIGKILL);
+    const std::vector<ProcessWatch> keepers = stop();
+    for (const ProcessWatch& keeper : keepers) ::kill(keeper.pid(), SIGSTOP);
+    for (const ProcessWatch& keeper : keepers) ::kill(keeper.pid(), SIGKILL);
     kill_alone();
   }
-  // Returns its keepers.
-  std::vector<Watched> stop() const {
+  // Stops the gateway and returns its keepers.
+  std::vector<ProcessWatch> stop() const {
     ::kill(pid_, SIGSTOP);
-    std::vector<Watched> keepers;
+    std::vector<ProcessWatch> keepers;
     for (const pid_t keeper : children_of(pid_)) keepers.emplace_back(keeper);
     return keepers;
   }
@@ -64,15 +64,15 @@ class Victim {
 
  private:
   pid_t pid_ = 0;
-  Running said_;
+  RunningChild reader_;
 };
 
-void say(int fd, pid_t number) {
+void write_number(int fd, pid_t number) {
   const std::string line = " " + std::to_string(number) + '\n';
   static_cast<void>(!::write(fd, line.data(), line.size()));
 }
 
-class Terminate : public ::testing::Test {
+class TerminateTest : public ::testing::Test {
  protected:
   ProcessSpec spec(std::string command, std::vector<std::string> args = {}) const {
     ProcessSpec spec = spec_of(std::move(command), std::move(args));
@@ -80,41 +80,41 @@ class Terminate : public ::testing::Test {
     spec.stderr_mode = StderrMode::discard;
     return spec;
   }
-  // Without a cgroup, which would make it easy.
-  ProcessSpec bare(std::string command, std::vector<std::string> args = {}) const {
+  // A spec without a cgroup, because all descendants would be found by the cgroup.
+  ProcessSpec spec_without_cgroup(std::string command, std::vector<std::string> args = {}) const {
     ProcessSpec all = spec(std::move(command), std::move(args));
     all.containment.cgroup = Requirement::off;
     return all;
   }
-  static TerminateOptions quick() {
+  static TerminateOptions short_grace() {
     TerminateOptions options;
     options.grace = 100ms;
     return options;
   }
-  // A process of nobody's, and its line as a manifest would have it.
-  struct Bystander {
-    Bystander() {
+  // A process that no gateway has started, and its identity.
+  struct UnrelatedProcess {
+    UnrelatedProcess() {
       pid = ::fork();
       if (pid == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         for (;;) ::pause();
       }
-      keeper::identify(pid, identity);
+      keeper::read_process_identity(pid, identity);
     }
-    ~Bystander() {
+    ~UnrelatedProcess() {
       ::kill(pid, SIGKILL);
       ::waitpid(pid, nullptr, 0);
     }
     bool alive() const { return ::waitpid(pid, nullptr, WNOHANG) == 0; }
     pid_t pid;
-    keeper::Identity identity;
+    keeper::ProcessIdentity identity;
   };
-  void enter(const keeper::Identity& who, const std::string& cookie = {},
-             const std::string& cgroup = {}) const {
-    const std::string facts = process::manifest_facts({"child", "forged", "", cookie, cgroup});
-    ASSERT_EQ(keeper::append_manifest(path_.c_str(), who, facts.c_str(), true), 0);
+  void append_entry(const keeper::ProcessIdentity& identity, const std::string& cookie = {},
+                    const std::string& cgroup = {}) const {
+    const std::string fields = process::format_entry_fields({"child", "forged", "", cookie, cgroup});
+    ASSERT_EQ(keeper::append_manifest_entry(path_.c_str(), identity, fields.c_str(), true), 0);
   }
-  TerminateReport run(const TerminateOptions& options = quick()) const {
+  TerminateReport run(const TerminateOptions& options = short_grace()) const {
     const auto report = terminate_manifest(path_, options);
     if (!report) {
       ADD_FAILURE() << report.error().to_string();
@@ -127,127 +127,130 @@ class Terminate : public ::testing::Test {
   const std::string path_ = dir_.path() + "/manifest";
 };
 
-// R11.2, R11.3: we and the keeper killed at the same moment; what the children had started lives on
-TEST_F(Terminate, EndsWhatIsLeftWhenWeAndTheKeeperAreKilledAtOnce) {
-  Victim gateway([&](int report) {
+// R11.2, R11.3: the gateway and the keeper are killed at the same moment, so strays (descendants that have
+// left the session of their child) survive.
+TEST_F(TerminateTest, EndsStraysAfterGatewayAndKeeperAreKilled) {
+  KillableGateway gateway([&](int report) {
     Loop loop;
-    std::vector<Running> children;
+    std::vector<RunningChild> children;
     for (const auto* name : {"leaves_grandchild", "escapes_session", "double_forks"}) {
-      children.push_back(start(loop, bare(fixture(name))));
-      say(report, children.back().number("stray"));
+      children.push_back(start(loop, spec_without_cgroup(fixture(name))));
+      write_number(report, children.back().read_number("stray"));
     }
     loop.run();
   });
-  const Watched strays[] = {Watched(gateway.number()), Watched(gateway.number()), Watched(gateway.number())};
+  const ProcessWatch strays[] = {ProcessWatch(gateway.read_number()), ProcessWatch(gateway.read_number()),
+                                 ProcessWatch(gateway.read_number())};
   gateway.kill_with_keeper();
-  for (const Watched& stray : strays) EXPECT_TRUE(stray.alive()) << "then this test tests nothing";
+  for (const ProcessWatch& stray : strays) EXPECT_TRUE(stray.alive()) << "the test requires live strays";
   const TerminateReport report = run();
-  EXPECT_TRUE(report.all_gone());
+  EXPECT_TRUE(report.all_ended());
   EXPECT_GE(report.processes.size(), 3u);
-  for (const Watched& stray : strays) EXPECT_TRUE(stray.ends_within(0ms));
-  // Nothing is left to be named.
+  for (const ProcessWatch& stray : strays) EXPECT_TRUE(stray.ends_within(0ms));
+  // The manifest was compacted and has no entries any more.
   EXPECT_EQ(process::parse_manifest(read_file(path_)).entries.size(), 0u) << read_file(path_);
 }
 
-// With a cgroup also what hides from all else
-TEST_F(Terminate, EndsWhatHidesInItsCgroup) {
-  const process::CgroupHome home = process::find_cgroup_home("");
-  if (home.directory.empty()) GTEST_SKIP() << home.why_not;
-  Victim gateway([&](int report) {
+// The stray can be found only by its cgroup.
+TEST_F(TerminateTest, EndsStrayFoundOnlyByCgroup) {
+  const process::CgroupParent parent = process::find_cgroup_parent("");
+  if (parent.directory.empty()) GTEST_SKIP() << parent.reason;
+  KillableGateway gateway([&](int report) {
     Loop loop;
-    const Running child = start(loop, spec(fixture("escapes_session"), {"scrub"}));
-    say(report, child.number("stray"));
+    const RunningChild child = start(loop, spec(fixture("escapes_session"), {"scrub"}));
+    write_number(report, child.read_number("stray"));
     loop.run();
   });
-  const Watched stray(gateway.number());
-  const std::string seen = read_file("/proc/" + std::to_string(stray.pid()) + "/cgroup");
-  const std::size_t name = seen.rfind("/fairlead-");
-  ASSERT_NE(name, std::string::npos) << seen;
-  const std::string directory = home.directory + seen.substr(name, seen.find('\n', name) - name);
+  const ProcessWatch stray(gateway.read_number());
+  const std::string cgroup = read_file("/proc/" + std::to_string(stray.pid()) + "/cgroup");
+  const std::size_t name = cgroup.rfind("/fairlead-");
+  ASSERT_NE(name, std::string::npos) << cgroup;
+  const std::string directory = parent.directory + cgroup.substr(name, cgroup.find('\n', name) - name);
   ASSERT_TRUE(std::filesystem::exists(directory));
   gateway.kill_with_keeper();
   EXPECT_TRUE(stray.alive());
-  EXPECT_TRUE(run().all_gone());
+  EXPECT_TRUE(run().all_ended());
   EXPECT_TRUE(stray.ends_within(0ms));
   EXPECT_FALSE(std::filesystem::exists(directory));
 }
 
 // R11.2
-TEST_F(Terminate, AsksFirstAndInsistsThen) {
+TEST_F(TerminateTest, SendsSigtermThenSigkill) {
   Loop loop;
-  const Running polite = start(loop, bare("cat"));
-  const Running deaf = start(loop, bare(fixture("ignores_eof_and_term")));
-  deaf.number("ready");
+  const RunningChild obeys_sigterm = start(loop, spec_without_cgroup("cat"));
+  const RunningChild ignores_signals = start(loop, spec_without_cgroup(fixture("ignores_eof_and_term")));
+  ignores_signals.read_number("ready");
   const TerminateReport report = run();
-  const auto ending = [&](pid_t pid) {
+  const auto result = [&](pid_t pid) {
     const auto found = std::ranges::find(report.processes, pid, &TerminatedProcess::pid);
-    return found == report.processes.end() ? Ending::would_end : found->ending;
+    return found == report.processes.end() ? TerminationResult::would_end : found->result;
   };
-  EXPECT_EQ(ending(polite.child->pid()), Ending::ended);
-  EXPECT_EQ(ending(deaf.child->pid()), Ending::killed);
+  EXPECT_EQ(result(obeys_sigterm.child->pid()), TerminationResult::ended);
+  EXPECT_EQ(result(ignores_signals.child->pid()), TerminationResult::killed);
   EXPECT_EQ(report.processes.size(), 3u) << "the keeper too";
-  EXPECT_EQ(wait_for(loop, *polite.child).signal, SIGTERM);
+  EXPECT_EQ(wait_for(loop, *obeys_sigterm.child).signal, SIGTERM);
 }
 
-// R11.2: a number that is another process's now
-TEST_F(Terminate, ARecycledNumberIsNotTouched) {
-  const Bystander bystander;
-  keeper::Identity forged = bystander.identity;
+// R11.2: the pid of the entry belongs to another process.
+TEST_F(TerminateTest, ProcessWithAnotherIdentityIsNotSignalled) {
+  const UnrelatedProcess bystander;
+  keeper::ProcessIdentity forged = bystander.identity;
   forged.start -= 1;
-  enter(forged);
-  keeper::Identity same_tick = bystander.identity;
+  append_entry(forged);
+  keeper::ProcessIdentity same_tick = bystander.identity;
   same_tick.inode += 1;
-  if (bystander.identity.inode != 0) enter(same_tick);
+  if (bystander.identity.inode != 0) append_entry(same_tick);
   const TerminateReport report = run();
   EXPECT_EQ(report.processes.size(), 0u);
-  EXPECT_EQ(report.recycled, bystander.identity.inode != 0 ? 2u : 1u);
+  EXPECT_EQ(report.recycled_count, bystander.identity.inode != 0 ? 2u : 1u);
   EXPECT_TRUE(bystander.alive());
-  enter(bystander.identity);
+  append_entry(bystander.identity);
   EXPECT_EQ(run().processes.size(), 1u);
-  EXPECT_FALSE(bystander.alive()) << "the true line does name it";
+  EXPECT_FALSE(bystander.alive()) << "the correct entry identifies it";
 }
 
-// R11.2: the same with a number that really was given out again, in a namespace where that can be had
-int recycle_in_namespace(const std::string& path) {
-  // The first process of the namespace.
+// R11.2: like the test above, but with a pid that the kernel has really reused. In a pid namespace of its own
+// the test can choose the next pid. Returns 77 if no namespace can be created.
+int terminate_recycled_pid_in_namespace(const std::string& path) {
+  // This is the first process of the namespace.
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0) return 77;
   if (::mount("proc", "/proc", "proc", 0, nullptr) < 0) return 77;
-  pid_t named = 0;
+  pid_t recorded = 0;
   {
     Loop loop;
     ProcessSpec spec = spec_of("cat");
     spec.manifest.path = path;
-    named = start(loop, std::move(spec)).child->pid();
+    recorded = start(loop, std::move(spec)).child->pid();
   }
-  std::ofstream("/proc/sys/kernel/ns_last_pid") << named - 1 << std::flush;
+  std::ofstream("/proc/sys/kernel/ns_last_pid") << recorded - 1 << std::flush;
   const pid_t other = ::fork();
   if (other == 0) {
     for (;;) ::pause();
   }
-  if (other != named) return 77;
+  if (other != recorded) return 77;
   TerminateOptions options;
   options.grace = 50ms;
   const auto report = terminate_manifest(path, options);
   if (!report) return 2;
-  if (!report->processes.empty() || report->recycled != 1) return 3;
+  if (!report->processes.empty() || report->recycled_count != 1) return 3;
   return ::waitpid(other, nullptr, WNOHANG) == 0 ? 0 : 4;
 }
 
-TEST_F(Terminate, ANumberThatWasGivenOutAgainIsNotTouched) {
+TEST_F(TerminateTest, ProcessWithRecycledPidIsNotSignalled) {
   const int status = in_fork([&] {
     const int space = ::geteuid() == 0 ? 0 : CLONE_NEWUSER;
     if (::unshare(space | CLONE_NEWPID | CLONE_NEWNS) < 0) return 77;
-    return in_fork([&] { return recycle_in_namespace(path_); });
+    return in_fork([&] { return terminate_recycled_pid_in_namespace(path_); });
   });
-  if (status == 77) GTEST_SKIP() << "no namespace of pids to be had here";
+  if (status == 77) GTEST_SKIP() << "no pid namespace is available";
   EXPECT_EQ(status, 0);
 }
 
-// A dry run: if this fails, the processes of others would be ended.
-TEST_F(Terminate, ACgroupThatWasNotCreatedForTheEntryIsReportedAndNotFollowed) {
-  const Bystander bystander;
-  keeper::Identity gone = bystander.identity;
-  gone.start -= 1;
+// Uses a dry run, because without it a bug would end processes of other programs.
+TEST_F(TerminateTest, ForeignCgroupIsReportedAndNotUsed) {
+  const UnrelatedProcess bystander;
+  keeper::ProcessIdentity ended = bystander.identity;
+  ended.start -= 1;
   const std::string own = read_file("/proc/self/cgroup");
   const std::size_t v2 = own.starts_with("0::") ? 3 : own.find("\n0::") + 4;
   const std::string here = own.substr(v2, own.find('\n', v2) - v2);
@@ -257,8 +260,8 @@ TEST_F(Terminate, ACgroupThatWasNotCreatedForTheEntryIsReportedAndNotFollowed) {
                                             "fairlead-9-77",
                                             "/sys/fs/cgroup/fairlead-9-78",
                                             "/sys/fs/cgroup/fairlead-9-77/"};
-  for (const std::string& cgroup : foreign) enter(gone, "9.77", cgroup);
-  TerminateOptions options = quick();
+  for (const std::string& cgroup : foreign) append_entry(ended, "9.77", cgroup);
+  TerminateOptions options = short_grace();
   options.dry_run = true;
   const TerminateReport report = run(options);
   EXPECT_EQ(report.processes.size(), 0u);
@@ -266,19 +269,20 @@ TEST_F(Terminate, ACgroupThatWasNotCreatedForTheEntryIsReportedAndNotFollowed) {
   EXPECT_TRUE(bystander.alive());
 }
 
-// Named as a cgroup of ours, but not in a cgroup file system, or reached through a symbolic link.
-TEST_F(Terminate, ADirectoryThatIsNoCgroupIsNeitherWrittenNorRemoved) {
-  const Bystander bystander;
+// The directories have the name of a gateway's cgroup, but are not in a cgroup file system, or are reached
+// through a symbolic link.
+TEST_F(TerminateTest, DirectoryThatIsNotACgroupIsNeitherWrittenNorRemoved) {
+  const UnrelatedProcess bystander;
   const std::string directory = dir_.path() + "/fairlead-9-77";
   dir_.write("fairlead-9-77/cgroup.kill", "", 0600);
   dir_.write("other/fairlead-9-78/cgroup.kill", "", 0600);
   std::filesystem::create_symlink(dir_.path() + "/other", dir_.path() + "/link");
   std::filesystem::create_directory(dir_.path() + "/fairlead-9-79");
-  enter(bystander.identity, "9.77", directory);
-  enter(bystander.identity, "9.78", dir_.path() + "/link/fairlead-9-78");
-  keeper::Identity gone = bystander.identity;
-  gone.start -= 1;
-  enter(gone, "9.79", dir_.path() + "/fairlead-9-79");
+  append_entry(bystander.identity, "9.77", directory);
+  append_entry(bystander.identity, "9.78", dir_.path() + "/link/fairlead-9-78");
+  keeper::ProcessIdentity ended = bystander.identity;
+  ended.start -= 1;
+  append_entry(ended, "9.79", dir_.path() + "/fairlead-9-79");
   EXPECT_EQ(run().processes.size(), 1u);
   EXPECT_EQ(read_file(directory + "/cgroup.kill"), "");
   EXPECT_EQ(read_file(dir_.path() + "/other/fairlead-9-78/cgroup.kill"), "");
@@ -286,11 +290,11 @@ TEST_F(Terminate, ADirectoryThatIsNoCgroupIsNeitherWrittenNorRemoved) {
 }
 
 // R11.2
-TEST_F(Terminate, LinesThatNameNobodyDoNoHarm) {
-  const Bystander bystander;
-  enter(bystander.identity);
+TEST_F(TerminateTest, InvalidAndForeignLinesAreIgnored) {
+  const UnrelatedProcess bystander;
+  append_entry(bystander.identity);
   std::string text = read_file(path_);
-  const std::string boot = process::SystemIdentity::here().boot;
+  const std::string boot = process::SystemIdentity::current().boot_id;
   text.replace(text.find(boot), boot.size(), "another-boot");
   text += "kill " + std::to_string(bystander.pid) + "\n";
   text += "not json\n{\"pid\":1,\"start\":1,\"boot\":\"" + boot +
@@ -300,65 +304,66 @@ TEST_F(Terminate, LinesThatNameNobodyDoNoHarm) {
   dir_.write("manifest", text, 0600);
   const TerminateReport report = run();
   EXPECT_EQ(report.processes.size(), 0u);
-  EXPECT_EQ(report.other_system, 1u);
-  EXPECT_EQ(report.unreadable, 5u);
+  EXPECT_EQ(report.other_system_count, 1u);
+  EXPECT_EQ(report.unreadable_line_count, 5u);
   EXPECT_TRUE(bystander.alive());
 }
 
 // R11.2
-TEST_F(Terminate, AFileThatIsNoManifestOfOursIsRefused) {
+TEST_F(TerminateTest, FileThatIsNotAManifestIsRejected) {
   dir_.write("manifest", "kill 1\n", 0600);
-  EXPECT_EQ(terminate_manifest(path_, quick()).error().kind(), ErrorKind::validation);
+  EXPECT_EQ(terminate_manifest(path_, short_grace()).error().kind(), ErrorKind::validation);
   EXPECT_EQ(read_file(path_), "kill 1\n");
   dir_.write("manifest", keeper::kManifestHeader, 0666);
-  EXPECT_EQ(terminate_manifest(path_, quick()).error().message(),
+  EXPECT_EQ(terminate_manifest(path_, short_grace()).error().message(),
             path_ + " can be written by others (chmod 600)");
-  EXPECT_EQ(terminate_manifest(dir_.path() + "/none", quick()).error().kind(), ErrorKind::io);
-  EXPECT_EQ(terminate_manifest(dir_.path(), quick()).error().kind(), ErrorKind::validation);
+  EXPECT_EQ(terminate_manifest(dir_.path() + "/none", short_grace()).error().kind(), ErrorKind::io);
+  EXPECT_EQ(terminate_manifest(dir_.path(), short_grace()).error().kind(), ErrorKind::validation);
 }
 
-TEST_F(Terminate, AFileOfAnotherUserIsRefused) {
+TEST_F(TerminateTest, FileOfAnotherUserIsRejected) {
   dir_.write("manifest", keeper::kManifestHeader, 0644);
   if (::chown(path_.c_str(), 65534, 65534) < 0) GTEST_SKIP() << "needs root";
-  EXPECT_EQ(terminate_manifest(path_, quick()).error().message(), path_ + " belongs to another user");
+  EXPECT_EQ(terminate_manifest(path_, short_grace()).error().message(), path_ + " belongs to another user");
 }
 
 // R11.2
-TEST_F(Terminate, ADryRunEndsNobody) {
+TEST_F(TerminateTest, DryRunSignalsNoProcess) {
   Loop loop;
-  const Running running = start(loop, bare(fixture("leaves_grandchild")));
-  const Watched stray(running.number("stray"));
+  const RunningChild running = start(loop, spec_without_cgroup(fixture("leaves_grandchild")));
+  const ProcessWatch stray(running.read_number("stray"));
   const std::string before = read_file(path_);
   TerminateOptions options;
   options.dry_run = true;
   const TerminateReport report = run(options);
   EXPECT_EQ(report.processes.size(), 3u);
-  for (const TerminatedProcess& one : report.processes) EXPECT_EQ(one.ending, Ending::would_end);
+  for (const TerminatedProcess& process : report.processes)
+    EXPECT_EQ(process.result, TerminationResult::would_end);
   EXPECT_TRUE(running.child->is_running());
   EXPECT_TRUE(stray.alive());
   EXPECT_EQ(read_file(path_), before);
 }
 
 // R11.2
-TEST_F(Terminate, TwoAtOnceDoNotDisturbEachOther) {
-  Victim gateway([&](int report) {
+TEST_F(TerminateTest, ConcurrentRunsDoNotInterfere) {
+  KillableGateway gateway([&](int report) {
     Loop loop;
-    std::vector<Running> children;
+    std::vector<RunningChild> children;
     for (int i = 0; i < 10; ++i) {
-      children.push_back(start(loop, bare(fixture("leaves_grandchild"))));
-      say(report, children.back().number("stray"));
+      children.push_back(start(loop, spec_without_cgroup(fixture("leaves_grandchild"))));
+      write_number(report, children.back().read_number("stray"));
     }
     loop.run();
   });
-  std::vector<Watched> strays;
-  for (int i = 0; i < 10; ++i) strays.emplace_back(gateway.number());
+  std::vector<ProcessWatch> strays;
+  for (int i = 0; i < 10; ++i) strays.emplace_back(gateway.read_number());
   gateway.kill_with_keeper();
   std::vector<pid_t> terminators;
   for (int i = 0; i < 2; ++i) {
     terminators.push_back(::fork());
     if (terminators.back() == 0) {
-      const auto report = terminate_manifest(path_, quick());
-      ::_exit(report && report->all_gone() ? 0 : 1);
+      const auto report = terminate_manifest(path_, short_grace());
+      ::_exit(report && report->all_ended() ? 0 : 1);
     }
   }
   for (const pid_t terminator : terminators) {
@@ -366,23 +371,23 @@ TEST_F(Terminate, TwoAtOnceDoNotDisturbEachOther) {
     ::waitpid(terminator, &status, 0);
     EXPECT_EQ(status, 0);
   }
-  for (const Watched& stray : strays) EXPECT_TRUE(stray.ends_within(0ms));
+  for (const ProcessWatch& stray : strays) EXPECT_TRUE(stray.ends_within(0ms));
 }
 
 // R11.2
-TEST_F(Terminate, WatchingWaitsForTheEnd) {
-  const Bystander watched;
+TEST_F(TerminateTest, WaitForProcessBlocksUntilItEnds) {
+  const UnrelatedProcess watched;
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  Running told;
-  told.out = UniqueFd(ends[0]);
+  RunningChild reader;
+  reader.out = UniqueFd(ends[0]);
   const UniqueFd write(ends[1]);
   const pid_t waiting = ::fork();
   if (waiting == 0) {
-    say(write.get(), 1);
+    write_number(write.get(), 1);
     ::_exit(wait_for_process(watched.pid) ? 0 : 1);
   }
-  EXPECT_EQ(told.number(""), 1);
+  EXPECT_EQ(reader.read_number(""), 1);
   int status = 0;
   EXPECT_EQ(::waitpid(waiting, &status, WNOHANG), 0);
   ::kill(watched.pid, SIGKILL);
@@ -390,13 +395,13 @@ TEST_F(Terminate, WatchingWaitsForTheEnd) {
   EXPECT_EQ(status, 0);
 }
 
-// R11.2: whoever was meant had been there before us, so its number is another's now
-TEST_F(Terminate, OneThatIsYoungerThanWeAreIsNotWaitedFor) {
+// R11.2: the process to wait for existed before this one, so a younger process has reused its pid.
+TEST_F(TerminateTest, WaitForProcessReturnsIfProcessIsYounger) {
   const int status = in_fork([] {
-    keeper::Identity self;
-    keeper::identify(::getpid(), self);
+    keeper::ProcessIdentity self;
+    keeper::read_process_identity(::getpid(), self);
     for (;;) {
-      const Bystander other;
+      const UnrelatedProcess other;
       if (other.identity.start == self.start) continue;
       return wait_for_process(other.pid) && other.alive() ? 0 : 1;
     }
@@ -404,8 +409,8 @@ TEST_F(Terminate, OneThatIsYoungerThanWeAreIsNotWaitedFor) {
   EXPECT_EQ(status, 0);
 }
 
-// Processes with this variable, wherever they are.
-std::vector<pid_t> marked(const std::string& mark) {
+// Returns all processes of the system with this environment variable.
+std::vector<pid_t> processes_with(const std::string& mark) {
   std::vector<pid_t> found;
   DIR* proc = ::opendir("/proc");
   while (const dirent* entry = proc ? ::readdir(proc) : nullptr) {
@@ -421,8 +426,7 @@ std::vector<pid_t> marked(const std::string& mark) {
 Task<void> start_and_stop(Loop& loop, std::function<ProcessSpec(int)> spec, bool& done) {
   std::vector<std::shared_ptr<Child>> running;
   for (int i = 0; i < 8; ++i) {
-    Task<Result<std::shared_ptr<Child>>> spawning = Child::spawn(loop, spec(i));
-    const Result<std::shared_ptr<Child>> child = co_await spawning;
+    const Result<std::shared_ptr<Child>> child = co_await Child::spawn(loop, spec(i));
     if (child) running.push_back(*child);
     if (running.size() < 4) continue;
     if (i % 2 == 0) running.front()->kill();
@@ -431,48 +435,50 @@ Task<void> start_and_stop(Loop& loop, std::function<ProcessSpec(int)> spec, bool
   done = true;
 }
 
-// Starts and stops children and stands still, for ever, when the loop has run `steps` callbacks. Says 1 then,
-// or 2 if all was done before.
-void stand_still_after(int steps, const std::function<ProcessSpec(int)>& spec, int report) {
+// Starts and stops children, and pauses forever when the loop has run `steps` callbacks. Then writes 1, or 2
+// if all children had been started and stopped before.
+void pause_after(int steps, const std::function<ProcessSpec(int)>& spec, int report) {
   Loop loop;
   bool done = false;
-  int seen = 0;
+  int callbacks = 0;
   loop.spawn(start_and_stop(loop, spec, done));
-  loop.run_until([&] { return done || seen++ == steps; });
-  say(report, done ? 2 : 1);
+  loop.run_until([&] { return done || callbacks++ == steps; });
+  write_number(report, done ? 2 : 1);
   for (;;) ::pause();
 }
 
-// R11.3: killed at every step of starting and stopping, every other time with the keeper. Which step the
-// keeper is at, a process of its own, is the scheduler's choice.
-TEST_F(Terminate, NothingIsLeftWhereverWeAreKilled) {
+// R11.3: the gateway is killed after every number of loop callbacks during starting and stopping, every other
+// time together with the keeper. How far the keeper is at that moment depends on the scheduler.
+TEST_F(TerminateTest, NoProcessIsLeftWhenGatewayIsKilledAtAnyStep) {
   const std::string mark = "TEST_TERMINATE_MARK=" + path_;
   const char* const fixtures[] = {"leaves_grandchild", "ignores_eof_and_term", "escapes_session",
                                   "double_forks"};
   const auto specs = [&](int i) {
-    ProcessSpec one = i % 3 == 0 ? spec(fixture(fixtures[i % 4])) : bare(fixture(fixtures[i % 4]));
-    one.env["TEST_TERMINATE_MARK"] = path_;
-    return one;
+    ProcessSpec marked =
+        i % 3 == 0 ? spec(fixture(fixtures[i % 4])) : spec_without_cgroup(fixture(fixtures[i % 4]));
+    marked.env["TEST_TERMINATE_MARK"] = path_;
+    return marked;
   };
   int steps = 0;
   for (bool done = false; !done; ++steps) {
-    Victim gateway([&](int report) { stand_still_after(steps, specs, report); });
-    done = gateway.number() == 2;
-    const std::vector<Watched> keepers = gateway.stop();
+    KillableGateway gateway([&](int report) { pause_after(steps, specs, report); });
+    done = gateway.read_number() == 2;
+    const std::vector<ProcessWatch> keepers = gateway.stop();
     const bool with_keeper = steps % 2 == 1;
     with_keeper ? gateway.kill_with_keeper() : gateway.kill_alone();
-    for (const Watched& keeper : keepers) EXPECT_TRUE(keeper.ends_within(kPatience));
+    for (const ProcessWatch& keeper : keepers) EXPECT_TRUE(keeper.ends_within(kTimeout));
     if (with_keeper && std::filesystem::exists(path_)) {
       const TerminateReport report = run();
-      for (const TerminatedProcess& one : report.processes) {
-        EXPECT_TRUE(one.ending == Ending::ended || one.ending == Ending::killed)
-            << one.pid << ' ' << one.name << ' ' << one.by << ' ' << to_string(one.ending);
+      for (const TerminatedProcess& process : report.processes) {
+        EXPECT_TRUE(process.result == TerminationResult::ended || process.result == TerminationResult::killed)
+            << process.pid << ' ' << process.name << ' ' << process.matched_by << ' '
+            << to_string(process.result);
       }
     }
-    ASSERT_EQ(marked(mark), std::vector<pid_t>{}) << "step " << steps;
+    ASSERT_EQ(processes_with(mark), std::vector<pid_t>{}) << "step " << steps;
   }
   std::cout << "killed at " << steps << " steps\n";
-  EXPECT_GE(steps, 16) << "each start and each stop is a step at least";
+  EXPECT_GE(steps, 16) << "each start and each stop is at least one step";
 }
 
 }  // namespace

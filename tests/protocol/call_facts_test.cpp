@@ -1,4 +1,4 @@
-// What is collected of a request's params, and what is refused because two readers could read it differently.
+// Collection of request members, and rejection of requests that two JSON readers could read differently.
 #include "fairlead/protocol/call_facts.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ std::string problem_with(const std::string& params, const std::string& method = 
   return facts->problem()->message();
 }
 
-TEST(CallFacts, HoldsEverythingThatACallIsRoutedAndRewrittenBy) {
+TEST(CallFactsTest, CollectsMembersForRoutingAndRewriting) {
   const auto facts = CallFacts::of(request(
       "tools/call",
       R"({"name":"s__t","arguments":{"name":"x","_meta":{}},"task":{"ttl":1},"inputResponses":{"q":{}},"requestState":"r",
@@ -45,30 +45,30 @@ TEST(CallFacts, HoldsEverythingThatACallIsRoutedAndRewrittenBy) {
   EXPECT_TRUE(facts->cursor.absent());
 }
 
-TEST(CallFacts, TargetIsWhatTheMethodIsAbout) {
+TEST(CallFactsTest, TargetDependsOnMethod) {
   EXPECT_EQ(CallFacts::of(request("resources/read", R"({"name":"n","uri":"a:b"})"))->target_text(), "a:b");
-  EXPECT_TRUE(CallFacts::of(request("resources/read", R"({"uri":"a:b"})"))->is_about_resource());
+  EXPECT_TRUE(CallFacts::of(request("resources/read", R"({"uri":"a:b"})"))->targets_resource());
   EXPECT_EQ(CallFacts::of(request("tasks/get", R"({"taskId":"t"})"))->target_text(), "t");
   EXPECT_EQ(CallFacts::of(request("tools/list", R"({"name":"n","cursor":"c"})"))->target_text(),
             std::nullopt);
   const auto prompt =
       CallFacts::of(request("completion/complete", R"({"name":"x","ref":{"type":"ref/prompt","name":"p"}})"));
   EXPECT_EQ(prompt->target_text(), "p");
-  EXPECT_FALSE(prompt->is_about_resource());
+  EXPECT_FALSE(prompt->targets_resource());
   const auto resource =
       CallFacts::of(request("completion/complete", R"({"ref":{"uri":"a:{b}","type":"ref/resource"}})"));
   EXPECT_EQ(resource->target_text(), "a:{b}");
-  EXPECT_TRUE(resource->is_about_resource());
+  EXPECT_TRUE(resource->targets_resource());
 }
 
-TEST(CallFacts, EscapesOfKeysAndNamesAreDecoded) {
+TEST(CallFactsTest, EscapesInKeysAndNamesAreDecoded) {
   const auto facts = CallFacts::of(
       request("tools/call", R"({"n\u0061me":"s__\u0074","\u005fmeta":{"progress\u0054oken":1}})"));
   EXPECT_EQ(facts->target_text(), "s__t");
   EXPECT_EQ(facts->progress_token.text(), "1");
 }
 
-TEST(CallFacts, RepeatedKeysAreRefusedAndNamed) {
+TEST(CallFactsTest, RepeatedKeysAreRejectedAndNamed) {
   EXPECT_EQ(problem_with(R"({"name":"drop_all","name":"files__read"})"), "params: `name` is repeated");
   EXPECT_EQ(problem_with(R"({"name":"drop_all","n\u0061me":"files__read"})"), "params: `name` is repeated");
   EXPECT_EQ(problem_with(R"({"\u006eame":"drop_all","name":"files__read"})"), "params: `name` is repeated");
@@ -92,8 +92,8 @@ TEST(CallFacts, RepeatedKeysAreRefusedAndNamed) {
   }
 }
 
-// The index of a message holds eight members: what comes behind them is found all the same.
-TEST(CallFacts, KeysBehindManyOthersAreFoundAndRefusedWhenRepeated) {
+// The member index of a message stores eight members. Members after them must be found too.
+TEST(CallFactsTest, KeysAfterManyOthersAreFoundAndRejectedIfRepeated) {
   std::string many;
   for (int i = 0; i < 20; ++i) many += "\"k" + std::to_string(i) + "\":[1],";
   const auto facts = CallFacts::of(request("tools/call", "{" + many + R"("name":"t"})"));
@@ -101,12 +101,12 @@ TEST(CallFacts, KeysBehindManyOthersAreFoundAndRefusedWhenRepeated) {
   EXPECT_EQ(problem_with("{\"name\":\"t\"," + many + R"("n\u0061me":"u"})"), "params: `name` is repeated");
 }
 
-TEST(CallFacts, KeysThatAreNotCollectedMayBeRepeated) {
+TEST(CallFactsTest, KeysThatAreNotCollectedMayBeRepeated) {
   EXPECT_EQ(problem_with(R"({"name":"t","x":1,"x":2,"arguments":{"name":1,"name":2},"_meta":{"y":1,"y":2}})"),
             "none");
 }
 
-TEST(CallFacts, MoreThanMaxMessageMembersAreRefused) {
+TEST(CallFactsTest, MoreThanMaxMessageMembersAreRejected) {
   std::string many = "{\"a\":1";
   for (int i = 0; i < 1000; ++i) many += ",\"a\":1";
   many += "}";
@@ -116,7 +116,7 @@ TEST(CallFacts, MoreThanMaxMessageMembersAreRefused) {
   EXPECT_EQ(problem_with("{\"arguments\":" + many + "}"), "none");
 }
 
-TEST(CallFacts, ParamsThatAreNoObjectHaveNoFacts) {
+TEST(CallFactsTest, NonObjectParamsHaveNoFacts) {
   for (const char* params : {"[]", R"(["name"])"}) {
     const auto facts = CallFacts::of(request("tools/call", params));
     EXPECT_FALSE(facts->problem());
@@ -127,7 +127,7 @@ TEST(CallFacts, ParamsThatAreNoObjectHaveNoFacts) {
   EXPECT_TRUE(none->params.absent());
 }
 
-TEST(CallFacts, AttachedFactsAreFoundInCopiesOfTheMessage) {
+TEST(CallFactsTest, CopiesOfMessageShareAttachedFacts) {
   rpc::Message message = request("tools/call", R"({"name":"t"})");
   CallFacts::attach(message);
   const rpc::Message copy = message;

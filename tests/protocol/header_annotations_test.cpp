@@ -1,4 +1,4 @@
-// Where x-mcp-header may stand.
+// Validation of x-mcp-header annotations.
 #include "fairlead/protocol/header_annotations.hpp"
 
 #include "mcp/harness.hpp"
@@ -13,24 +13,23 @@ std::string property(const std::string& inside) {
   return R"({"type":"object","properties":{"a":{)" + inside + "}}}";
 }
 
-TEST(HeaderAnnotations, ValidOnesPass) {
+TEST(HeaderAnnotationsTest, ValidAnnotationsAreAccepted) {
   for (const std::string& schema :
        {std::string(R"({"type":"object"})"), std::string("true"),
         property(R"("type":"string","x-mcp-header":"Region")"),
         property(R"("type":"integer","x-mcp-header":"!#$%&'*+-.^_`|~09azAZ")"),
         property(R"("type":"boolean","x-mcp-header":"B")"),
         property(R"("type":"object","properties":{"b":{"type":"string","x-mcp-header":"Deep"}})"),
-        // Data and names, not annotations.
+        // Here x-mcp-header occurs in data or as the name of a property, not as an annotation.
         property(R"("type":"string","default":{"x-mcp-header":7},"enum":[{"x-mcp-header":7}])"),
         std::string(R"({"type":"object","properties":{"x-mcp-header":{"type":"number"}}})")}) {
     EXPECT_EQ(problem(schema), "") << schema;
   }
 }
 
-TEST(HeaderAnnotations, InvalidOnesHaveAReason) {
+TEST(HeaderAnnotationsTest, InvalidAnnotationsHaveReason) {
   const std::string annotated = R"({"type":"string","x-mcp-header":"H"})";
-  EXPECT_EQ(problem(R"({"type":"object","x-mcp-header":"H"})"),
-            "x-mcp-header stands at the root of the schema");
+  EXPECT_EQ(problem(R"({"type":"object","x-mcp-header":"H"})"), "x-mcp-header is at the root of the schema");
   for (const char* name : {R"("")", R"("a b")", R"("a:b")", R"("é")", "7", "null", "{}", R"("a\n")"}) {
     EXPECT_EQ(problem(property(R"("type":"string","x-mcp-header":)" + std::string(name))),
               "x-mcp-header at /a is not a header name")
@@ -58,20 +57,20 @@ TEST(HeaderAnnotations, InvalidOnesHaveAReason) {
     EXPECT_NE(problem("{\"" + keyword + "\":{\"k\":" + annotated + "}}"), "") << keyword;
   }
   EXPECT_NE(problem(R"({"items":{"properties":{"a":)" + annotated + "}}}"), "");
-  EXPECT_NE(problem(R"({"\u0078-mcp-header":"H"})"), "");  // escapes do not hide it
+  EXPECT_NE(problem(R"({"\u0078-mcp-header":"H"})"), "");  // an escaped key is found too
 }
 
-TEST(HeaderAnnotations, SchemaWithTooManyHasAReason) {
+TEST(HeaderAnnotationsTest, SchemaWithTooManyAnnotationsHasReason) {
   std::string properties;
   for (int i = 0; i < 33; ++i) {
     const std::string name = std::to_string(i);
     properties += (i > 0 ? ",\"" : "\"") + name + R"(":{"type":"string","x-mcp-header":"H)" + name + "\"}";
   }
   EXPECT_EQ(problem(R"({"properties":{)" + properties + "}}"),
-            "x-mcp-header stands there more often than max_header_params (32)");
+            "x-mcp-header occurs more often than max_header_params (32)");
 }
 
-TEST(HeaderAnnotations, SchemaOverALimitHasAReason) {
+TEST(HeaderAnnotationsTest, SchemaOverLimitHasReason) {
   ListLimits limits;
   limits.max_schema_bytes = 20;
   limits.max_schema_depth = 2;
@@ -83,7 +82,7 @@ TEST(HeaderAnnotations, SchemaOverALimitHasAReason) {
             "its `outputSchema` is over the limit max_schema_bytes (20)");
 }
 
-TEST_F(ServerTest, ClientLeavesOutToolsWithInvalidAnnotations) {
+TEST_F(ServerTest, ClientOmitsToolsWithInvalidAnnotations) {
   ToolSpec spec;
   spec.name = "bad";
   spec.input_schema =
@@ -98,7 +97,7 @@ TEST_F(ServerTest, ClientLeavesOutToolsWithInvalidAnnotations) {
   ClientOptions options;
   options.connect.log =
       Log(LogLevel::warning, LogFormat::text, [&](std::string_view line) { logged += line; });
-  const Result<std::shared_ptr<Client>> client = loop.block_on(Client::on(far, options));
+  const Result<std::shared_ptr<Client>> client = loop.block_on(Client::connect_over(test_end, options));
   ASSERT_TRUE(client);
   const auto tools = loop.block_on((*client)->tools());
   ASSERT_TRUE(tools);

@@ -1,4 +1,4 @@
-// Values in headers: what is written there, what is read back, and what is refused.
+// Header values: encoding, decoding, and the comparison with the request body.
 #include "protocol/header_values.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace fairlead::mcp {
 namespace {
 
-TEST(HeaderValues, WhatIsNotSafeInAHeaderIsEncoded) {
+TEST(HeaderValuesTest, UnsafeHeaderValuesAreEncoded) {
   for (const char* plain : {"a", "Hello, world", "a b", "=?base64?SGVsbG8=", "SGVsbG8=", "?=", "=?base64"}) {
     EXPECT_EQ(encode_header_value(plain), plain);
   }
@@ -24,13 +24,13 @@ TEST(HeaderValues, WhatIsNotSafeInAHeaderIsEncoded) {
   EXPECT_EQ(encode_header_value("=?base64?="), "=?base64?PT9iYXNlNjQ/PQ==?=");
 }
 
-TEST(HeaderValues, OnlyCanonicalEncodingsAreRead) {
+TEST(HeaderValuesTest, OnlyCanonicalEncodingsAreDecoded) {
   EXPECT_EQ(decode_header_value("=?base64?SGVsbG8=?="), "Hello");
   EXPECT_EQ(decode_header_value("=?base64?"
                                 "?="),
             "");
   EXPECT_EQ(decode_header_value("a\tb"), "a\tb");
-  // One mark alone, or another spelling of it, is nothing but text.
+  // A prefix or suffix alone, or in another spelling, is plain text.
   for (const char* literal :
        {"SGVsbG8=", "=?base64?SGVsbG8=", "SGVsbG8=?=", "=?BASE64?SGVsbG8=?=", "", "=?base64?="}) {
     EXPECT_EQ(decode_header_value(literal), literal);
@@ -61,7 +61,7 @@ std::string problem(const std::string& arguments, std::map<std::string, std::str
   return param_header_problem(params_of(json::View(kSchema)), json::View(arguments), lookup).value_or("");
 }
 
-TEST(HeaderValues, TheTableOfASchemaSaysWhatTravels) {
+TEST(HeaderValuesTest, SchemaDeterminesHeaderParams) {
   const std::vector<HeaderParam> params = params_of(json::View(kSchema));
   ASSERT_EQ(params.size(), 3u);
   EXPECT_EQ(params[0].header, "Mcp-Param-Region");
@@ -70,7 +70,7 @@ TEST(HeaderValues, TheTableOfASchemaSaysWhatTravels) {
   EXPECT_TRUE(params_of(json::View(R"({"x-mcp-header":"A"})")).empty());
 }
 
-TEST(HeaderValues, ArgumentsBecomeHeaders) {
+TEST(HeaderValuesTest, ArgumentsAreSentAsHeaders) {
   const auto headers =
       param_headers(params_of(json::View(kSchema)),
                     json::View(R"({"region":"süd","n":42.0,"deep":{"on":true},"plain":"x"})"));
@@ -78,13 +78,13 @@ TEST(HeaderValues, ArgumentsBecomeHeaders) {
       headers,
       (std::vector<std::pair<std::string, std::string>>{
           {"Mcp-Param-Region", "=?base64?c8O8ZA==?="}, {"Mcp-Param-N", "42"}, {"Mcp-Param-On", "true"}}));
-  // Null, absent, of the wrong type, and not exact in every language.
+  // Arguments that are null, beyond 2^53, or of the wrong type are not sent.
   EXPECT_TRUE(param_headers(params_of(json::View(kSchema)),
                             json::View(R"({"region":null,"n":9007199254740992,"deep":{"on":"yes"}})"))
                   .empty());
 }
 
-TEST(HeaderValues, ArgumentIsFoundWhateverStandsAroundIt) {
+TEST(HeaderValuesTest, ArgumentIsFoundAmongOtherMembers) {
   const auto headers = [](const char* arguments) {
     std::string all;
     for (const auto& [name, value] : param_headers(params_of(json::View(kSchema)), json::View(arguments)))
@@ -93,7 +93,7 @@ TEST(HeaderValues, ArgumentIsFoundWhateverStandsAroundIt) {
   };
   EXPECT_EQ(headers(R"( { "a" : {"n":1,"x":"}\\\""} , "d\u0065ep" : { "b":[{}], "on" : true } , "n" : 2 } )"),
             "Mcp-Param-N=2 Mcp-Param-On=true ");
-  // Of a key that is repeated the last value counts.
+  // If a key is repeated, the last value is used.
   EXPECT_EQ(headers(R"({"n":1,"deep":{"on":true},"n":2,"deep":{"off":1}})"), "Mcp-Param-N=2 ");
   EXPECT_EQ(headers(R"({"deep":{"on":true},"deep":[]})"), "");
   EXPECT_EQ(headers(R"({"deep":{"deep":{"on":true}},"on":true})"), "");
@@ -101,10 +101,10 @@ TEST(HeaderValues, ArgumentIsFoundWhateverStandsAroundIt) {
   EXPECT_EQ(headers("[]"), "");
 }
 
-TEST(HeaderValues, AHeaderThatDisagreesIsFound) {
+TEST(HeaderValuesTest, MismatchedHeaderIsReported) {
   EXPECT_EQ(problem(R"({"region":"eu"})", {{"Mcp-Param-Region", "eu"}}), "");
   EXPECT_EQ(problem(R"({"region":"Hello"})", {{"Mcp-Param-Region", "=?base64?SGVsbG8=?="}}), "");
-  EXPECT_EQ(problem(R"({"region":"eu"})", {}), "Mcp-Param-Region is missing though the argument is there");
+  EXPECT_EQ(problem(R"({"region":"eu"})", {}), "Mcp-Param-Region is missing, but the argument is present");
   EXPECT_EQ(problem(R"({"region":"eu"})", {{"Mcp-Param-Region", "EU"}}),
             "Mcp-Param-Region does not match the argument");
   EXPECT_NE(problem(R"({"region":"Hello"})", {{"Mcp-Param-Region", "=?base64?SGVsbG8?="}}), "");
@@ -117,7 +117,8 @@ TEST(HeaderValues, AHeaderThatDisagreesIsFound) {
   EXPECT_NE(problem(R"({"n":42})", {{"Mcp-Param-N", "+42"}}), "");
   EXPECT_NE(problem(R"({"n":42})", {{"Mcp-Param-N", "42."}}), "");
   EXPECT_NE(problem(R"({"deep":{"on":true}})", {{"Mcp-Param-On", "True"}}), "");
-  EXPECT_EQ(problem(R"({"n":"many"})", {{"Mcp-Param-N", "7"}}), "");  // for the schema to refuse
+  EXPECT_EQ(problem(R"({"n":"many"})", {{"Mcp-Param-N", "7"}}),
+            "");  // rejected by schema validation, not here
   EXPECT_EQ(problem(R"({"n":9007199254740992})", {}), "");
   EXPECT_NE(problem(R"({"n":9007199254740992})", {{"Mcp-Param-N", "9007199254740993"}}), "");
 }

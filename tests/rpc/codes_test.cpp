@@ -1,4 +1,4 @@
-// Error codes (R1.4), and what of an error goes on the wire (R5.4).
+// Error codes (R1.4), and the conversion of errors to responses (R5.4).
 #include "fairlead/rpc/codes.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace fairlead::rpc {
 namespace {
 
-TEST(Codes, AreThoseOfTheSpecification) {  // R1.4
+TEST(CodesTest, CodesMatchSpecification) {  // R1.4
   EXPECT_EQ(kParseError, -32700);
   EXPECT_EQ(kInvalidRequest, -32600);
   EXPECT_EQ(kMethodNotFound, -32601);
@@ -19,7 +19,7 @@ TEST(Codes, AreThoseOfTheSpecification) {  // R1.4
   EXPECT_EQ(kObjectNotFound, -32003);
 }
 
-TEST(Codes, KeepApplicationCodesInTheirRange) {  // R1.4
+TEST(CodesTest, ApplicationCodesAreInReservedRange) {  // R1.4
   for (const std::int64_t code :
        {kServerError, kProgramNotFound, kGitNotFound, kObjectNotFound, kServerBusy, kRequestCancelled}) {
     EXPECT_LE(code, -32000);
@@ -27,7 +27,7 @@ TEST(Codes, KeepApplicationCodesInTheirRange) {  // R1.4
   }
 }
 
-TEST(Codes, GiveAHandlersOwnErrorAsItIs) {
+TEST(CodesTest, HandlerErrorKeepsCodeAndMessage) {
   const WireError wire = to_wire(Error::rpc(kObjectNotFound, "no such row", "{\"id\":7}"));
   EXPECT_EQ(wire.code, kObjectNotFound);
   EXPECT_EQ(wire.message, "no such row");
@@ -40,7 +40,7 @@ TEST(Codes, GiveAHandlersOwnErrorAsItIs) {
   EXPECT_EQ(to_wire(Error(ErrorKind::validation, "b is missing")).code, kInvalidParams);
 }
 
-TEST(Codes, LeakNothingOfOurOwnFailures) {  // R5.4
+TEST(CodesTest, InternalErrorsDoNotLeakDetails) {  // R5.4
   for (const ErrorKind kind :
        {ErrorKind::spawn, ErrorKind::stdio_unavailable, ErrorKind::io, ErrorKind::serialize, ErrorKind::parse,
         ErrorKind::id_mismatch, ErrorKind::timeout, ErrorKind::cancelled, ErrorKind::process_exited,
@@ -53,7 +53,7 @@ TEST(Codes, LeakNothingOfOurOwnFailures) {  // R5.4
   }
 }
 
-TEST(Codes, BlameAFrameThatCouldNotBeRead) {  // R2.6
+TEST(CodesTest, MalformedFrameYieldsParseErrorOrInvalidRequest) {  // R2.6
   const WireError parse = to_wire(Message::parse(Bytes::constant("{")).problem());
   EXPECT_EQ(parse.code, kParseError);
   EXPECT_TRUE(parse.message.starts_with("Parse error: ")) << parse.message;

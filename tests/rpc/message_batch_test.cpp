@@ -1,4 +1,4 @@
-// Batches (R1.5): read message by message, bounded, refused as a whole where they are not JSON.
+// Batches (R1.5): parsed message by message, limited in number, rejected as a whole if they are not JSON.
 #include <string>
 #include <vector>
 
@@ -7,7 +7,7 @@
 namespace fairlead::rpc {
 namespace {
 
-TEST(Message, ReadsABatchOfEveryKind) {  // R1.5
+TEST(MessageTest, ReadsBatchWithEveryKind) {  // R1.5
   const std::string request = with_version(R"("id":"1","method":"sum","params":[1,2,4])");
   const std::string notification = with_version(R"("method":"hello")");
   const std::string response = with_version(R"("id":2,"result":{"a":1})");
@@ -28,19 +28,19 @@ TEST(Message, ReadsABatchOfEveryKind) {  // R1.5
   EXPECT_EQ(batch.batch()[5].frame().view(), error);
 }
 
-TEST(Message, RefusesAnEmptyBatch) {  // R1.5
+TEST(MessageTest, RejectsEmptyBatch) {  // R1.5
   EXPECT_TRUE(is_invalid_request("[]"));
   EXPECT_TRUE(is_invalid_request(" [ ] "));
 }
 
-TEST(Message, ReadsNoBatchInsideABatch) {
+TEST(MessageTest, RejectsBatchInsideBatch) {
   const Message batch = parse("[[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}]]");
   ASSERT_EQ(batch.kind(), Kind::batch);
   EXPECT_EQ(batch.batch().at(0).kind(), Kind::malformed);
   EXPECT_EQ(batch.batch().at(0).id(), "");
 }
 
-TEST(Message, RefusesABatchThatIsNotJsonAsAWhole) {
+TEST(MessageTest, RejectsWholeBatchThatIsNotJson) {
   const std::string request = with_version(R"("id":1,"method":"m")");
   EXPECT_TRUE(is_parse_error("["));
   EXPECT_TRUE(is_parse_error("[}"));
@@ -51,7 +51,7 @@ TEST(Message, RefusesABatchThatIsNotJsonAsAWhole) {
   EXPECT_TRUE(is_parse_error("[" + request + "]" + request));
 }
 
-TEST(Message, BoundsTheMessagesOfABatch) {
+TEST(MessageTest, LimitsMessagesOfBatch) {
   Limits limits;
   limits.max_batch_messages = 3;
   EXPECT_EQ(parse("[1,2,3]", limits).kind(), Kind::batch);
@@ -67,7 +67,7 @@ TEST(Message, BoundsTheMessagesOfABatch) {
   EXPECT_NE(problem_with(many + "]").find("max_batch_messages (1000)"), std::string::npos);
 }
 
-TEST(Message, KeepsABatchAliveThroughOneOfItsMessages) {
+TEST(MessageTest, MessageKeepsItsBatchAlive) {
   Message one;
   {
     const Message batch =

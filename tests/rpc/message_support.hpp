@@ -1,4 +1,4 @@
-// Shared by the tests of messages: parsing a text, and what is expected of one that is refused.
+// Helpers for tests of Message: parsing, and expectations about rejected messages.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ inline void expect_same(const Message& a, const Message& b) {
   EXPECT_EQ(a.error_object().text(), b.error_object().text());
   EXPECT_EQ(a.has_line_break(), b.has_line_break());
   EXPECT_EQ(a.lacks_result(), b.lacks_result());
-  EXPECT_EQ(a.members().count(), b.members().count());
+  EXPECT_EQ(a.members().member_count(), b.members().member_count());
   EXPECT_EQ(a.value().text(), b.value().text());
   if (a.kind() != b.kind()) return;
   if (a.is(Kind::malformed)) {
@@ -33,7 +33,7 @@ inline void expect_same(const Message& a, const Message& b) {
   for (std::size_t i = 0; i < a.batch().size(); ++i) expect_same(a.batch()[i], b.batch()[i]);
 }
 
-// Parses `text` at once, in the smallest steps, and as known to be valid, and expects the same of all.
+// Parses `text` in one step, in the smallest steps, and as trusted JSON, and expects equal messages.
 inline Message parse(std::string_view text, const Limits& limits = {}) {
   Message whole = Message::parse(Bytes::copy_of(text), limits);
   MessageParser parser(Bytes::copy_of(text), limits, 1);
@@ -45,12 +45,12 @@ inline Message parse(std::string_view text, const Limits& limits = {}) {
     ADD_FAILURE() << "the steps do not end";
   }
   const bool is_object = text.starts_with('{') && !whole.value().absent();
-  if (is_object && whole.members().count() <= json::MemberIndex::kMaxMembers)
-    expect_same(Message::of_valid(Bytes::copy_of(text), !whole.has_line_break()), whole);
+  if (is_object && whole.members().member_count() <= json::MemberIndex::kMaxMembers)
+    expect_same(Message::parse_trusted(Bytes::copy_of(text), !whole.has_line_break()), whole);
   return whole;
 }
 
-// The envelope around some members.
+// Returns a message with the member `jsonrpc` and the given members.
 inline std::string with_version(std::string_view members) {
   return "{\"jsonrpc\":\"2.0\"," + std::string(members) + "}";
 }

@@ -1,4 +1,4 @@
-// Messages (R1): kinds, ids as spelled, slices as they came, and everything that is none.
+// Messages (R1): kinds, spelling of ids, unchanged slices, and malformed messages.
 #include "fairlead/rpc/message.hpp"
 
 #include <string>
@@ -13,7 +13,7 @@ using namespace std::string_literals;
 
 // ---- kinds -----------------------------------------------------------------------------------------------
 
-TEST(Message, KnowsEveryKind) {  // R1.1
+TEST(MessageTest, ClassifiesEveryKind) {  // R1.1
   EXPECT_EQ(kind_of(R"("id":1,"method":"m")"), Kind::request);
   EXPECT_EQ(kind_of(R"("id":1,"method":"m","params":{})"), Kind::request);
   EXPECT_EQ(kind_of(R"("method":"m")"), Kind::notification);
@@ -26,7 +26,7 @@ TEST(Message, KnowsEveryKind) {  // R1.1
   EXPECT_EQ(parse("{}").kind(), Kind::malformed);
 }
 
-TEST(Message, TakesMembersInAnyOrder) {  // R1.6
+TEST(MessageTest, AcceptsMembersInAnyOrder) {  // R1.6
   const Message message = parse(R"( { "params" : [1] , "method" : "m" , "id" : 7 , "jsonrpc" : "2.0" } )");
   EXPECT_EQ(message.kind(), Kind::request);
   EXPECT_EQ(message.id(), "7");
@@ -34,31 +34,31 @@ TEST(Message, TakesMembersInAnyOrder) {  // R1.6
   EXPECT_EQ(message.params_text(), "[1]");
 }
 
-TEST(Message, LeavesAbsentPartsAbsent) {  // R1.2
+TEST(MessageTest, MissingMembersAreAbsent) {  // R1.2
   const Message message = parse(with_version(R"("id":1,"method":"m")"));
   EXPECT_TRUE(message.params().absent());
   EXPECT_TRUE(message.result().absent());
   EXPECT_TRUE(message.error_object().absent());
 }
 
-TEST(Message, ReadsAResponseWithoutResultAndErrorAsNull) {  // R1.2
+TEST(MessageTest, ResponseWithoutResultAndErrorHasNullResult) {  // R1.2
   const Message message = parse(with_version(R"("id":1)"));
   EXPECT_EQ(message.kind(), Kind::response);
   EXPECT_EQ(message.result().text(), "null");
   EXPECT_EQ(message.result_text(), "null");
 }
 
-TEST(Message, RefusesAResultBesideAnError) {  // R1.1
+TEST(MessageTest, RejectsResultTogetherWithError) {  // R1.1
   EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"result":1,"error":{"code":1,"message":"x"})"), "1"));
   EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"error":{},"result":null)"), "1"));
 }
 
-TEST(Message, RefusesARequestThatIsAlsoAnAnswer) {
+TEST(MessageTest, RejectsRequestThatIsAlsoResponse) {
   EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"method":"m","result":1)"), "1"));
   EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"error":{},"method":"m")"), "1"));
 }
 
-TEST(Message, RefusesWhatIsNeitherRequestNorAnswer) {
+TEST(MessageTest, RejectsObjectWithoutMethodAndId) {
   EXPECT_TRUE(is_invalid_request("{}"));
   EXPECT_TRUE(is_invalid_request(R"({"jsonrpc":"2.0"})"));
   EXPECT_TRUE(is_invalid_request(R"({"foo":"boo"})"));
@@ -66,12 +66,12 @@ TEST(Message, RefusesWhatIsNeitherRequestNorAnswer) {
   EXPECT_TRUE(is_invalid_request(with_version(R"("params":[])")));
 }
 
-TEST(Message, RefusesWhatIsNoObject) {
+TEST(MessageTest, RejectsNonObject) {
   for (const std::string_view text : {"1", "\"x\"", "null", "true", "-0.5", " 1 "})
     EXPECT_TRUE(is_invalid_request(text));
 }
 
-TEST(Message, RefusesAnotherVersionOrNone) {  // R1.1
+TEST(MessageTest, RejectsWrongOrMissingVersion) {  // R1.1
   for (const std::string_view version :
        {"\"1.0\"", "\"2\"", "2.0", "2", "null", "\"2.0 \"", "[\"2.0\"]", "\"\""})
     EXPECT_TRUE(is_invalid_request(R"({"id":1,"method":"m","jsonrpc":)" + std::string(version) + "}", "1"));
@@ -79,30 +79,30 @@ TEST(Message, RefusesAnotherVersionOrNone) {  // R1.1
   EXPECT_TRUE(is_invalid_request(R"({"id":1,"result":1})", "1"));
 }
 
-TEST(Message, ReadsAVersionSpelledWithEscapes) {
+TEST(MessageTest, AcceptsVersionWithEscapes) {
   EXPECT_EQ(parse(R"({"jsonrpc":"2\u002e0","id":1,"method":"m"})").kind(), Kind::request);
 }
 
-TEST(Message, RefusesAMethodThatIsNoString) {
+TEST(MessageTest, RejectsNonStringMethod) {
   for (const std::string_view method : {"1", "null", "{}", "[\"m\"]", "true"})
     EXPECT_TRUE(is_invalid_request(with_version("\"id\":1,\"method\":" + std::string(method)), "1"));
   EXPECT_EQ(kind_of(R"("id":1,"method":"")"), Kind::request);
 }
 
-TEST(Message, RefusesScalarParams) {
+TEST(MessageTest, RejectsScalarParams) {
   for (const std::string_view params : {"1", "null", "\"bar\"", "false"})
     EXPECT_TRUE(
         is_invalid_request(with_version("\"id\":1,\"method\":\"m\",\"params\":" + std::string(params)), "1"));
 }
 
-TEST(Message, RefusesAnErrorThatIsNoObject) {
+TEST(MessageTest, RejectsNonObjectError) {
   for (const std::string_view error : {"null", "1", "\"failed\"", "[]"})
     EXPECT_TRUE(is_invalid_request(with_version("\"id\":1,\"error\":" + std::string(error)), "1"));
 }
 
 // ---- ids -------------------------------------------------------------------------------------------------
 
-TEST(Message, KeepsIdsAsTheyWereSpelled) {  // R1.3
+TEST(MessageTest, KeepsSpellingOfIds) {  // R1.3
   for (const std::string_view id :
        {"1", "1.0", "1e3", "1E+3", "\"1\"", "\"\"", "-0", "0", "-1", "9223372036854775808",
         "18446744073709551617", "123456789012345678901234567890", "0.1e-400", "\"a\\u0062\\n\\\"\\\\\"",
@@ -114,14 +114,14 @@ TEST(Message, KeepsIdsAsTheyWereSpelled) {  // R1.3
   }
 }
 
-TEST(Message, TellsANullIdFromNoId) {  // R1.3
+TEST(MessageTest, DistinguishesNullIdFromMissingId) {  // R1.3
   EXPECT_EQ(kind_of(R"("id":null,"method":"m")"), Kind::request);
   EXPECT_EQ(kind_of(R"("method":"m")"), Kind::notification);
   EXPECT_EQ(parse(with_version(R"("id":null,"method":"m")")).id(), "null");
   EXPECT_EQ(parse(with_version(R"("method":"m")")).id(), "");
 }
 
-TEST(Message, RefusesIdsThatAreNeitherStringNorNumber) {  // R1.3
+TEST(MessageTest, RejectsIdThatIsNeitherStringNorNumber) {  // R1.3
   for (const std::string_view id : {"true", "false", "[]", "[1]", "{}", "{\"id\":1}"}) {
     EXPECT_TRUE(is_invalid_request(with_version("\"method\":\"m\",\"id\":" + std::string(id))));
     EXPECT_TRUE(is_invalid_request(with_version("\"result\":1,\"id\":" + std::string(id))));
@@ -130,7 +130,7 @@ TEST(Message, RefusesIdsThatAreNeitherStringNorNumber) {  // R1.3
 
 // ---- keys ------------------------------------------------------------------------------------------------
 
-TEST(Message, RefusesRepeatedEnvelopeKeys) {
+TEST(MessageTest, RejectsRepeatedKeys) {
   EXPECT_TRUE(is_invalid_request(R"({"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"m"})", "1"));
   EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"method":"m","method":"n")"), "1"));
   EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"method":"m","params":[],"params":[])"), "1"));
@@ -138,13 +138,13 @@ TEST(Message, RefusesRepeatedEnvelopeKeys) {
   EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"error":{},"error":{})"), "1"));
 }
 
-TEST(Message, BelievesNoIdThatIsRepeated) {
+TEST(MessageTest, RepeatedIdIsNotUsed) {
   EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"method":"m","id":2)")));
   EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"id":1,"id":1,"result":0)")));
   EXPECT_TRUE(is_invalid_request(with_version(R"("id":1,"\u0069d":2,"method":"m")")));
 }
 
-TEST(Message, SeesThroughEscapesInKeys) {
+TEST(MessageTest, DecodesEscapesInKeys) {
   const Message message =
       parse("{\"jsonrpc\":\"2.0\",\"\\u0069d\":1,\"meth\\u006fd\":\"m\",\"par\\u0061ms\":[1]}");
   EXPECT_EQ(message.kind(), Kind::request);
@@ -153,21 +153,21 @@ TEST(Message, SeesThroughEscapesInKeys) {
   EXPECT_TRUE(is_invalid_request(with_version("\"id\":1,\"method\":\"a\",\"meth\\u006fd\":\"b\""), "1"));
 }
 
-TEST(Message, DoesNotTakeLookalikeKeysForEnvelopeKeys) {
+TEST(MessageTest, IgnoresKeysThatLookSimilar) {
   const Message message = parse(with_version(R"("id":1,"method":"m","ID":2,"Method":"n","id ":3,"parms":4)"));
   EXPECT_EQ(message.kind(), Kind::request);
   EXPECT_EQ(message.id(), "1");
   EXPECT_TRUE(message.params().absent());
 }
 
-TEST(Message, LeavesRepeatedKeysInsideParamsAlone) {  // R1.6
+TEST(MessageTest, AcceptsRepeatedKeysInsideParams) {  // R1.6
   const Message message = parse(with_version(R"("id":1,"method":"m","params":{"id":2,"id":3,"method":"x"})"));
   EXPECT_EQ(message.kind(), Kind::request);
   EXPECT_EQ(message.id(), "1");
   EXPECT_EQ(message.params_text(), R"({"id":2,"id":3,"method":"x"})");
 }
 
-TEST(Message, DecodesEscapesInTheMethod) {
+TEST(MessageTest, DecodesEscapesInMethod) {
   EXPECT_EQ(parse(with_version(R"("id":1,"method":"sys\u0074em.\u00e9\/\n")")).method(),
             "system.\xc3\xa9/\n");
   EXPECT_EQ(parse(with_version(R"("id":1,"method":"a\u0000b")")).method(), "a\0b"s);
@@ -175,7 +175,7 @@ TEST(Message, DecodesEscapesInTheMethod) {
 
 // ---- slices ----------------------------------------------------------------------------------------------
 
-TEST(Message, HandsOutSlicesByteForByte) {  // R1.6
+TEST(MessageTest, ReturnsSlicesByteForByte) {  // R1.6
   for (const std::string_view value :
        {R"({"z":1,"a":2})", R"([9007199254740993,123456789012345678901234567890,1e400,-0,1.0,1E+2])",
         R"({"\u0061":"\u00e9\ud83d\ude00\/","k":"é","_meta":{"x":[ 1 ,  2 ]}})", "[ ]", "{\t}"}) {
@@ -190,14 +190,14 @@ TEST(Message, HandsOutSlicesByteForByte) {  // R1.6
     EXPECT_EQ(parse(with_version("\"id\":1,\"result\":" + std::string(scalar))).result().text(), scalar);
 }
 
-TEST(Message, KeepsUnknownMembersInItsFrame) {  // R1.6
+TEST(MessageTest, KeepsUnknownMembersInFrame) {  // R1.6
   const std::string text = with_version(R"("trace":"abc","id":1,"method":"m","x":{"y":[1]})");
   const Message message = parse(text);
   EXPECT_EQ(message.kind(), Kind::request);
   EXPECT_EQ(message.frame().view(), text);
 }
 
-TEST(Message, KeepsItsFrameAliveThroughASlice) {
+TEST(MessageTest, SliceKeepsFrameAlive) {
   json::Raw params;
   {
     const Message message =
@@ -208,7 +208,7 @@ TEST(Message, KeepsItsFrameAliveThroughASlice) {
   EXPECT_EQ(params.text().substr(0, 4), "[\"xx");
 }
 
-TEST(Message, SharesTheFrameItWasGiven) {  // nothing is copied
+TEST(MessageTest, SharesFrameWithoutCopying) {
   const Bytes frame = Bytes::copy_of(with_version(R"("id":1,"method":"m","params":[1])"));
   const Message message = Message::parse(frame);
   EXPECT_EQ(message.frame().data(), frame.data());
@@ -218,7 +218,7 @@ TEST(Message, SharesTheFrameItWasGiven) {  // nothing is copied
 
 // ---- remote errors ---------------------------------------------------------------------------------------
 
-TEST(Message, ReadsARemoteError) {
+TEST(MessageTest, DecodesRemoteError) {
   const Error error =
       parse(
           with_version(R"("id":1,"error":{"code":-32601,"message":"no \u0022x\u0022","data":{"b":1,"a":2}})"))
@@ -229,7 +229,7 @@ TEST(Message, ReadsARemoteError) {
   EXPECT_EQ(error.detail().rpc_data, R"({"b":1,"a":2})");
 }
 
-TEST(Message, ReadsARemoteErrorThatLacksEverything) {
+TEST(MessageTest, DecodesRemoteErrorWithoutMembers) {
   for (const std::string_view object :
        {"{}", R"({"code":"x","message":1})", R"({"code":1e99})", R"({"code":null})"}) {
     const Error error = parse(with_version("\"id\":1,\"error\":" + std::string(object))).remote_error();
@@ -239,9 +239,9 @@ TEST(Message, ReadsARemoteErrorThatLacksEverything) {
   }
 }
 
-// ---- what is not JSON ------------------------------------------------------------------------------------
+// ---- invalid JSON ----------------------------------------------------------------------------------------
 
-TEST(Message, RefusesTrailingBytes) {
+TEST(MessageTest, RejectsTrailingBytes) {
   const std::string good = with_version(R"("id":1,"method":"m")");
   for (const std::string_view tail : {"x", "{}", ",", "]", "\x01", "1", " x"})
     EXPECT_TRUE(is_parse_error(good + std::string(tail)));
@@ -250,7 +250,7 @@ TEST(Message, RefusesTrailingBytes) {
   EXPECT_EQ(parse(" \t" + good + " \r\n").kind(), Kind::request);
 }
 
-TEST(Message, RefusesATruncationAtEveryByte) {
+TEST(MessageTest, RejectsTruncationAtEveryByte) {
   const std::string good =
       R"({"jsonrpc":"2.0","id":-1.5e3,"method":"a\u0062","params":{"a":[true,null,"é"]},"x":"y"})";
   ASSERT_EQ(parse(good).kind(), Kind::request);
@@ -260,7 +260,7 @@ TEST(Message, RefusesATruncationAtEveryByte) {
   for (std::size_t cut = 0; cut < batch.size(); ++cut) EXPECT_TRUE(is_parse_error(batch.substr(0, cut)));
 }
 
-TEST(Message, RefusesWhatIsNotUtf8) {
+TEST(MessageTest, RejectsInvalidUtf8) {
   for (const std::string_view bad : {"\xff", "\xc3", "\xed\xa0\x80", "\xc0\xaf", "\xf4\x90\x80\x80"}) {
     const std::string b(bad);
     EXPECT_TRUE(is_parse_error(with_version("\"id\":1,\"method\":\"" + b + "\"")));
@@ -271,20 +271,20 @@ TEST(Message, RefusesWhatIsNotUtf8) {
   }
 }
 
-TEST(Message, RefusesNulBytes) {
+TEST(MessageTest, RejectsNulBytes) {
   EXPECT_TRUE(is_parse_error("\0"s));
   EXPECT_TRUE(is_parse_error(with_version("\"id\":1,\"method\":\"a\0b\""s)));
   EXPECT_TRUE(is_parse_error("\0{}"s));
 }
 
-TEST(Message, LetsLoneSurrogatesThroughUntouched) {
+TEST(MessageTest, KeepsLoneSurrogates) {
   const Message message = parse(with_version(R"("id":"\udc00","method":"m","params":["\ud800"])"));
   EXPECT_EQ(message.kind(), Kind::request);
   EXPECT_EQ(message.id(), R"("\udc00")");
   EXPECT_EQ(message.params_text(), R"(["\ud800"])");
 }
 
-TEST(Message, RefusesNestingOverTheLimit) {
+TEST(MessageTest, RejectsNestingOverLimit) {
   Limits limits;
   limits.max_depth = 10;
   const auto nested = [](std::size_t depth) {
@@ -300,17 +300,17 @@ TEST(Message, RefusesNestingOverTheLimit) {
   EXPECT_TRUE(is_parse_error(std::string(100'000, '[') + std::string(100'000, ']')));
 }
 
-TEST(Message, SaysWhereItIsNotJson) {
+TEST(MessageTest, ParseErrorContainsOffset) {
   EXPECT_NE(problem_with(R"({"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz])").find(" at byte "),
             std::string::npos);
 }
 
-TEST(Message, KeepsTheBytesOfAMalformedFrame) {  // for the log (R2.6)
+TEST(MessageTest, KeepsBytesOfMalformedFrame) {  // for the log (R2.6)
   EXPECT_EQ(parse("Listening on port 80").frame().view(), "Listening on port 80");
   EXPECT_EQ(parse("").kind(), Kind::malformed);
 }
 
-TEST(Message, StandsForAFrameThatCouldNotBeRead) {
+TEST(MessageTest, MalformedCarriesDecoderError) {
   const Message message = Message::malformed(Error(ErrorKind::frame_too_large, "too large"));
   EXPECT_EQ(message.kind(), Kind::malformed);
   EXPECT_EQ(message.problem().message(), "too large");
@@ -319,7 +319,7 @@ TEST(Message, StandsForAFrameThatCouldNotBeRead) {
   EXPECT_EQ(message.method(), "");
 }
 
-TEST(Message, OneThatIsTooLargeStillSaysWhoseItIs) {
+TEST(MessageTest, TooLargeMessageKeepsIdAndMethod) {
   const auto read = [](const std::string& frame) {
     const Message message = Message::too_large(Error(ErrorKind::frame_too_large, "too large"), frame);
     EXPECT_EQ(message.kind(), Kind::malformed);
@@ -332,7 +332,7 @@ TEST(Message, OneThatIsTooLargeStillSaysWhoseItIs) {
   EXPECT_EQ(read(R"({"error":{"data":)" + text + R"(},"id":7,"jsonrpc":"2.0"} )"), "7 ");
   EXPECT_EQ(read(R"({"jsonrpc":"2.0","id":"a","method":"m","params":)" + text + "}"), "\"a\" m");
   EXPECT_EQ(read(R"({"method":"m","params":)" + text + R"(,"jsonrpc":"2.0","id":7})"), "7 m");
-  // An id that is not the message's, or of no message at all.
+  // Ids of nested objects, and ids in objects that are not messages, must not be used.
   EXPECT_EQ(read(R"({"result":{"text":)" + text + R"(,"id":7}})"), " ");
   EXPECT_EQ(read(R"({"result":[)" + text + R"(,{"id":7}]})"), " ");
   EXPECT_EQ(read(R"({"result":)" + text + R"(,"x\"id":7})"), " ");
@@ -342,7 +342,7 @@ TEST(Message, OneThatIsTooLargeStillSaysWhoseItIs) {
 
 // ---- line breaks -----------------------------------------------------------------------------------------
 
-TEST(Message, NoticesLineBreaksBetweenTokens) {  // R2.1
+TEST(MessageTest, DetectsLineBreaksBetweenTokens) {  // R2.1
   EXPECT_FALSE(parse(with_version(R"("id":1,"method":"m","params":["\n\r"])")).has_line_break());
   EXPECT_FALSE(parse("{ \t\"jsonrpc\":\"2.0\",\"method\":\"m\"}").has_line_break());
   EXPECT_TRUE(parse("{\n\"jsonrpc\":\"2.0\",\"method\":\"m\"}").has_line_break());
@@ -351,22 +351,22 @@ TEST(Message, NoticesLineBreaksBetweenTokens) {  // R2.1
   EXPECT_TRUE(parse(with_version("\"method\":\"m\"") + "\n").has_line_break());
 }
 
-TEST(Message, PromisesOneLineOnlyForSlicesThatHaveNoBreak) {
-  EXPECT_TRUE(parse(with_version(R"("id":1,"method":"m","params":[1])")).params().one_line());
-  EXPECT_FALSE(parse(with_version("\"id\":1,\"method\":\"m\",\"params\":[\n1]")).params().one_line());
+TEST(MessageTest, SlicesAreOneLineOnlyIfMessageHasNoLineBreak) {
+  EXPECT_TRUE(parse(with_version(R"("id":1,"method":"m","params":[1])")).params().is_one_line());
+  EXPECT_FALSE(parse(with_version("\"id\":1,\"method\":\"m\",\"params\":[\n1]")).params().is_one_line());
 }
 
-TEST(Message, NoticesLineBreaksInsideTheMessagesOfABatch) {  // R2.1
+TEST(MessageTest, DetectsLineBreaksInMessagesOfBatch) {  // R2.1
   const Message batch = parse(
       "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"},\n{\"jsonrpc\":\"2.0\",\"id\":2,\n\"method\":\"b\","
       "\"params\":[\n1]}]");
   ASSERT_EQ(batch.kind(), Kind::batch);
   EXPECT_FALSE(batch.batch()[0].has_line_break());
   EXPECT_TRUE(batch.batch()[1].has_line_break());
-  EXPECT_FALSE(batch.batch()[1].params().one_line());
+  EXPECT_FALSE(batch.batch()[1].params().is_one_line());
 }
 
-TEST(Message, ResponseWithoutResultIsToldFromANullResult) {
+TEST(MessageTest, DistinguishesMissingResultFromNullResult) {
   const auto parse = [](std::string_view text) { return Message::parse(Bytes::copy_of(text)); };
   EXPECT_TRUE(parse(R"({"jsonrpc":"2.0","id":4})").lacks_result());
   EXPECT_TRUE(parse(R"({"jsonrpc":"2.0","id":4,"params":[1]})").lacks_result());
@@ -374,7 +374,7 @@ TEST(Message, ResponseWithoutResultIsToldFromANullResult) {
   EXPECT_FALSE(parse(R"({"jsonrpc":"2.0","id":4,"method":"m"})").lacks_result());
 }
 
-TEST(Message, ValueIsAnyJsonAndAbsentWhereItIsNone) {
+TEST(MessageTest, ValueIsAbsentIfFrameIsNotJson) {
   const auto value = [](std::string_view text) {
     return std::string(Message::parse(Bytes::copy_of(text)).value().text());
   };
@@ -396,26 +396,26 @@ std::string members_of(const Message& message, std::string_view object) {
   return all;
 }
 
-TEST(Message, KnowsTheMembersOfParamsAndOfAResult) {
+TEST(MessageTest, IndexesMembersOfParamsAndResult) {
   const Message request =
       parse(with_version(R"("id":1,"params": {"a" : [1, {"b":2}] ,"\u0062":"x","c":null},"method":"m")"));
-  EXPECT_EQ(request.members().count(), 3u);
+  EXPECT_EQ(request.members().member_count(), 3u);
   EXPECT_EQ(members_of(request, request.params_text()), R"(a=[1, {"b":2}];\u0062!"x";c=null;)");
-  const Message answer = parse(with_version(R"("id":1,"result":{"content":[]})"));
-  EXPECT_EQ(members_of(answer, answer.result_text()), "content=[];");
+  const Message response = parse(with_version(R"("id":1,"result":{"content":[]})"));
+  EXPECT_EQ(members_of(response, response.result_text()), "content=[];");
 }
 
-TEST(Message, MembersOfEachMessageOfABatchAreItsOwn) {
+TEST(MessageTest, IndexesMembersOfEachMessageOfBatch) {
   const Message batch = parse(
       R"([{"jsonrpc":"2.0","method":"m","params":{"a":1}}, {"jsonrpc":"2.0","method":"m","params":[1]},)"
       R"({"jsonrpc":"2.0","method":"m","params":{"b":2,"c":3}}])");
   ASSERT_EQ(batch.kind(), Kind::batch);
   EXPECT_EQ(members_of(batch.batch()[0], batch.batch()[0].params_text()), "a=1;");
-  EXPECT_EQ(batch.batch()[1].members().count(), 0u);
+  EXPECT_EQ(batch.batch()[1].members().member_count(), 0u);
   EXPECT_EQ(members_of(batch.batch()[2], batch.batch()[2].params_text()), "b=2;c=3;");
 }
 
-TEST(Message, MembersBeyondThoseThatAreIndexedAreVisitedInOrder) {
+TEST(MessageTest, VisitsUnindexedMembersInOrder) {
   std::string params;
   std::string expected;
   for (int i = 0; i < 30; ++i) {
@@ -423,11 +423,11 @@ TEST(Message, MembersBeyondThoseThatAreIndexedAreVisitedInOrder) {
     expected += "k" + std::to_string(i) + "=" + std::to_string(i) + ";";
   }
   const Message request = parse(with_version("\"id\":1,\"method\":\"m\",\"params\":{" + params + "}"));
-  EXPECT_EQ(request.members().count(), 30u);
+  EXPECT_EQ(request.members().member_count(), 30u);
   EXPECT_EQ(members_of(request, request.params_text()), expected);
 }
 
-TEST(Message, ErrorsInsideTheMembersOfParamsAreFound) {
+TEST(MessageTest, DetectsErrorsInsideMembersOfParams) {
   EXPECT_EQ(problem_with(with_version(R"("id":1,"method":"m","params":{"a":1,})")).substr(0, 6), "parse ");
   EXPECT_EQ(problem_with(with_version(R"("id":1,"method":"m","params":{"a":tru})")).substr(0, 6), "parse ");
   EXPECT_EQ(problem_with(R"({"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1)").substr(0, 6), "parse ");

@@ -1,4 +1,4 @@
-// What this library writes (R1.1, R1.2), and what it passes on with another id (R1.6).
+// Serialization of messages (R1.1, R1.2), and forwarding of messages with another id (R1.6).
 #include "fairlead/rpc/rope.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ bool has_part_at(const Rope& rope, const char* data) {
   return found;
 }
 
-TEST(Rope, WritesEveryKindOfMessage) {  // R1.1
+TEST(RopeTest, WritesEveryKindOfMessage) {  // R1.1
   EXPECT_EQ(text(make_request("1", "m", raw("[1]"))),
             R"({"jsonrpc":"2.0","id":1,"method":"m","params":[1]})");
   EXPECT_EQ(text(make_notification("m", raw("{}"))), R"({"jsonrpc":"2.0","method":"m","params":{}})");
@@ -39,7 +39,7 @@ TEST(Rope, WritesEveryKindOfMessage) {  // R1.1
             R"({"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"no","data":[0]}})");
 }
 
-TEST(Rope, LeavesOutWhatIsAbsent) {  // R1.2
+TEST(RopeTest, OmitsAbsentMembers) {  // R1.2
   EXPECT_EQ(text(make_request("1", "m", json::Raw())), R"({"jsonrpc":"2.0","id":1,"method":"m"})");
   EXPECT_EQ(text(make_notification("m", json::Raw())), R"({"jsonrpc":"2.0","method":"m"})");
   EXPECT_EQ(text(make_error("null", -32700, "Parse error")),
@@ -47,17 +47,17 @@ TEST(Rope, LeavesOutWhatIsAbsent) {  // R1.2
   EXPECT_EQ(text(make_error("", 1, "x")), R"({"jsonrpc":"2.0","error":{"code":1,"message":"x"}})");
 }
 
-TEST(Rope, WritesAResultThatIsAbsentAsNull) {  // a response must have one
+TEST(RopeTest, WritesAbsentResultAsNull) {  // a response requires a result
   EXPECT_EQ(text(make_response("1", json::Raw())), R"({"jsonrpc":"2.0","id":1,"result":null})");
 }
 
-TEST(Rope, EscapesMethodsAndMessages) {
+TEST(RopeTest, EscapesMethodsAndMessages) {
   EXPECT_EQ(parse(text(make_request("1", "a\"\n\\é", json::Raw()))).method(), "a\"\n\\é");
   EXPECT_EQ(parse(text(make_notification("a\"b", json::Raw()))).method(), "a\"b");
   EXPECT_EQ(parse(text(make_error("1", 1, "a\"\r\n\xff"))).remote_error().message(), "a\"\r\n\xef\xbf\xbd");
 }
 
-TEST(Rope, EchoesIdsAsTheyWereSpelled) {  // R1.3
+TEST(RopeTest, KeepsSpellingOfIds) {  // R1.3
   for (const std::string_view id : {"1", "1.0", "1e3", "-0", "\"1\"", "\"\"", "\"\\u0061\\n\"",
                                     "9223372036854775808", "123456789012345678901234567890", "null"}) {
     EXPECT_EQ(parse(text(make_response(id, raw("1")))).id(), id);
@@ -66,7 +66,7 @@ TEST(Rope, EchoesIdsAsTheyWereSpelled) {  // R1.3
   }
 }
 
-TEST(Rope, PassesValuesOnByteForByte) {  // R1.6
+TEST(RopeTest, WritesValuesByteForByte) {  // R1.6
   for (const std::string_view value :
        {R"({"z":1,"a":9007199254740993,"a":1e400})", R"(["\u00e9\/", -0, 1.0 ])"}) {
     EXPECT_EQ(parse(text(make_request("1", "m", raw(value)))).params_text(), value);
@@ -75,7 +75,7 @@ TEST(Rope, PassesValuesOnByteForByte) {  // R1.6
   }
 }
 
-TEST(Rope, SharesALargeBodyInsteadOfCopyingIt) {
+TEST(RopeTest, SharesLargeBody) {
   const json::Raw large = raw("\"" + std::string(100'000, 'x') + "\"");
   const json::Raw list = raw("[\"" + std::string(100'000, 'x') + "\"]");
   const Rope request = make_request("1", "m", list);
@@ -89,7 +89,7 @@ TEST(Rope, SharesALargeBodyInsteadOfCopyingIt) {
   EXPECT_EQ(parse(text(response)).result_text(), large.text());
 }
 
-TEST(Rope, IsRightAtEverySizeAroundTheOneWhereItBeginsToShare) {
+TEST(RopeTest, IsCorrectAtSizesNearSharingThreshold) {
   for (std::size_t size = 4000; size < 4200; ++size) {
     const json::Raw body = raw("[\"" + std::string(size, 'x') + "\"]");
     EXPECT_EQ(text(make_response("1", body)),
@@ -103,7 +103,7 @@ TEST(Rope, IsRightAtEverySizeAroundTheOneWhereItBeginsToShare) {
 
 // ---- with_id ---------------------------------------------------------------------------------------------
 
-TEST(WithId, ChangesTheIdAndNoOtherByte) {  // R1.6
+TEST(WithIdTest, ReplacesOnlyId) {  // R1.6
   const std::string filler(10'000, 'x');
   for (const std::string& extra : {std::string(), filler}) {
     const std::string more = ",\"x\":{\"id\":1,\"big\":9007199254740993,\"s\":\"" + extra + "\"}";
@@ -127,7 +127,7 @@ TEST(WithId, ChangesTheIdAndNoOtherByte) {  // R1.6
   }
 }
 
-TEST(WithId, SharesALargeMessage) {
+TEST(WithIdTest, SharesLargeMessage) {
   const Message message = parse("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":[\"" +
                                 std::string(100'000, 'x') + "\"]}");
   const Rope rope = with_id(message, "2");
@@ -135,7 +135,7 @@ TEST(WithId, SharesALargeMessage) {
   EXPECT_TRUE(has_part_at(rope, message.id().data() + 1));
 }
 
-TEST(WithId, WorksOnTheMessagesOfABatch) {
+TEST(WithIdTest, ReplacesIdInMessageOfBatch) {
   const Message batch =
       parse(R"([{"jsonrpc":"2.0","id":1,"method":"a"}, {"jsonrpc":"2.0","id":2,"method":"b"}])");
   ASSERT_EQ(batch.kind(), Kind::batch);
@@ -144,26 +144,26 @@ TEST(WithId, WorksOnTheMessagesOfABatch) {
 
 // ---- line breaks -----------------------------------------------------------------------------------------
 
-TEST(Rope, KnowsWhetherItMayHoldALineBreak) {  // R2.1
+TEST(RopeTest, OneLineIsFalseIfThereMayBeLineBreak) {  // R2.1
   const std::string_view broken = "{\n\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":[1]}";
-  EXPECT_FALSE(Rope(parse(broken)).one_line());
-  EXPECT_FALSE(with_id(parse(broken), "2").one_line());
-  EXPECT_FALSE(make_response("1", parse(broken).params()).one_line());
-  EXPECT_TRUE(Rope(parse(R"({"jsonrpc":"2.0","id":1,"method":"m"})")).one_line());
-  EXPECT_TRUE(make_request("1", "m\n", json::Raw()).one_line());
-  EXPECT_FALSE(Rope(Bytes::constant("[\n]")).one_line());
+  EXPECT_FALSE(Rope(parse(broken)).is_one_line());
+  EXPECT_FALSE(with_id(parse(broken), "2").is_one_line());
+  EXPECT_FALSE(make_response("1", parse(broken).params()).is_one_line());
+  EXPECT_TRUE(Rope(parse(R"({"jsonrpc":"2.0","id":1,"method":"m"})")).is_one_line());
+  EXPECT_TRUE(make_request("1", "m\n", json::Raw()).is_one_line());
+  EXPECT_FALSE(Rope(Bytes::constant("[\n]")).is_one_line());
 }
 
-TEST(Rope, PromisesNothingForWhatIsAppended) {
+TEST(RopeTest, AppendedPartMayHaveLineBreak) {
   Rope rope(Bytes::constant("["), true);
   rope.append(Bytes::constant("1"), true);
-  EXPECT_TRUE(rope.one_line());
+  EXPECT_TRUE(rope.is_one_line());
   rope.append(Bytes::constant("\n]"));
-  EXPECT_FALSE(rope.one_line());
+  EXPECT_FALSE(rope.is_one_line());
   EXPECT_EQ(text(rope), "[1\n]");
 }
 
-TEST(Rope, MayBeEmpty) {
+TEST(RopeTest, DefaultRopeIsEmpty) {
   EXPECT_EQ(Rope().size(), 0u);
   EXPECT_EQ(text(Rope()), "");
 }

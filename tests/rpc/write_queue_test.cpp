@@ -1,4 +1,4 @@
-// The write queue (R2.4, R2.7): frames side by side, written in pieces of any size, nothing kept.
+// WriteQueue (R2.4, R2.7): frames are gathered, written in pieces of any size, and their memory is freed.
 #include "rpc/write_queue.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ Rope rope(std::string_view json) {
 std::string next_bytes(const WriteQueue& queue) {
   std::array<iovec, 64> parts;
   std::string all;
-  const std::size_t used = queue.parts(parts);
+  const std::size_t used = queue.fill_iovecs(parts);
   for (std::size_t i = 0; i < used; ++i) {
     EXPECT_GT(parts[i].iov_len, 0u);
     all.append(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
@@ -30,11 +30,11 @@ std::string next_bytes(const WriteQueue& queue) {
   return all;
 }
 
-// Writes as a connection does, at most `piece` bytes at a time.
-std::string drain(WriteQueue& queue, std::size_t piece) {
+// Writes the queue as a connection does, at most `max_bytes` at a time. Returns the bytes written.
+std::string drain(WriteQueue& queue, std::size_t max_bytes) {
   std::string all;
   while (!queue.empty()) {
-    const std::string next = next_bytes(queue).substr(0, piece);
+    const std::string next = next_bytes(queue).substr(0, max_bytes);
     EXPECT_FALSE(next.empty());
     if (next.empty()) break;
     all += next;
@@ -43,7 +43,7 @@ std::string drain(WriteQueue& queue, std::size_t piece) {
   return all;
 }
 
-// Small and large messages, and what they are on the stream.
+// Small and large messages, and their bytes on the stream.
 struct Traffic {
   explicit Traffic(Framing framing) {
     const std::string large = "[\"" + std::string(6000, 'x') + "\"]";
@@ -57,34 +57,34 @@ struct Traffic {
   std::string bytes;
 };
 
-TEST(WriteQueue, FramesEachMessage) {
+TEST(WriteQueueTest, FramesEachMessage) {
   for (const Framing framing : kFramings) {
     const Traffic traffic(framing);
     WriteQueue queue(framing);
     for (const std::string& message : traffic.messages) ASSERT_TRUE(queue.push(rope(message)));
-    EXPECT_EQ(queue.bytes(), traffic.bytes.size());
+    EXPECT_EQ(queue.unwritten_bytes(), traffic.bytes.size());
     EXPECT_EQ(next_bytes(queue), traffic.bytes) << to_string(framing);
   }
 }
 
-TEST(WriteQueue, GathersManySmallMessagesIntoOnePart) {  // R2.7
+TEST(WriteQueueTest, CopiesManySmallMessagesIntoOnePart) {  // R2.7
   WriteQueue queue(Framing::line);
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(queue.push(rope("{\"n\":1}")));
   std::array<iovec, 64> parts;
-  EXPECT_EQ(queue.parts(parts), 1u);
+  EXPECT_EQ(queue.fill_iovecs(parts), 1u);
   EXPECT_EQ(parts[0].iov_len, 800u);
 }
 
-TEST(WriteQueue, KeepsItsBuffersSmall) {  // what is written is given back piece by piece
+TEST(WriteQueueTest, SplitsCopiedPartsIntoSmallBuffers) {  // written buffers are freed one by one
   WriteQueue queue(Framing::line);
   for (int i = 0; i < 100'000; ++i) ASSERT_TRUE(queue.push(rope("{\"n\":1}")));
   std::array<iovec, 64> parts;
-  const std::size_t used = queue.parts(parts);
+  const std::size_t used = queue.fill_iovecs(parts);
   EXPECT_GT(used, 1u);
   for (std::size_t i = 0; i < used; ++i) EXPECT_LE(parts[i].iov_len, 72u << 10);
 }
 
-TEST(WriteQueue, GoesOnAfterAPartialWriteOfAnySize) {  // R2.4
+TEST(WriteQueueTest, ContinuesAfterPartialWriteOfAnySize) {  // R2.4
   for (const Framing framing : kFramings) {
     const Traffic traffic(framing);
     for (const std::size_t piece : {1u, 2u, 7u, 4095u, 4096u, 4097u, 100'000u}) {
@@ -92,24 +92,24 @@ TEST(WriteQueue, GoesOnAfterAPartialWriteOfAnySize) {  // R2.4
       for (const std::string& message : traffic.messages) ASSERT_TRUE(queue.push(rope(message)));
       EXPECT_EQ(drain(queue, piece), traffic.bytes) << to_string(framing) << " in pieces of " << piece;
       EXPECT_TRUE(queue.empty());
-      EXPECT_EQ(queue.bytes(), 0u);
+      EXPECT_EQ(queue.unwritten_bytes(), 0u);
     }
   }
 }
 
-TEST(WriteQueue, GoesOnAfterAPartialWriteAtEveryByte) {  // R2.4
+TEST(WriteQueueTest, ContinuesAfterPartialWriteAtEveryByte) {  // R2.4
   const Traffic traffic(Framing::length);
   for (std::size_t at = 0; at <= traffic.bytes.size(); ++at) {
     WriteQueue queue(Framing::length);
     for (const std::string& message : traffic.messages) ASSERT_TRUE(queue.push(rope(message)));
     queue.advance(at);
     ASSERT_EQ(next_bytes(queue), traffic.bytes.substr(at)) << at;
-    ASSERT_EQ(queue.written(), at);
-    ASSERT_EQ(queue.bytes(), traffic.bytes.size() - at);
+    ASSERT_EQ(queue.written_position(), at);
+    ASSERT_EQ(queue.unwritten_bytes(), traffic.bytes.size() - at);
   }
 }
 
-TEST(WriteQueue, TakesMoreWhileHalfIsWritten) {
+TEST(WriteQueueTest, AcceptsMessagesDuringPartialWrite) {
   for (const std::size_t piece : {1u, 3u, 50u, 5000u}) {
     const Traffic traffic(Framing::line);
     WriteQueue queue(Framing::line);
@@ -124,14 +124,14 @@ TEST(WriteQueue, TakesMoreWhileHalfIsWritten) {
   }
 }
 
-TEST(WriteQueue, FillsNoMorePartsThanThereIsRoomFor) {
+TEST(WriteQueueTest, FillsOnlyGivenNumberOfParts) {
   const Traffic traffic(Framing::line);
   WriteQueue queue(Framing::line);
   for (const std::string& message : traffic.messages) ASSERT_TRUE(queue.push(rope(message)));
   std::string out;
   while (!queue.empty()) {
     std::array<iovec, 2> parts;
-    const std::size_t used = queue.parts(parts);
+    const std::size_t used = queue.fill_iovecs(parts);
     ASSERT_LE(used, 2u);
     for (std::size_t i = 0; i < used; ++i) {
       out.append(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
@@ -141,53 +141,53 @@ TEST(WriteQueue, FillsNoMorePartsThanThereIsRoomFor) {
   EXPECT_EQ(out, traffic.bytes);
 }
 
-TEST(WriteQueue, HasNothingToWriteWhenEmpty) {
+TEST(WriteQueueTest, HasNoPartsWhenEmpty) {
   WriteQueue queue(Framing::line);
   EXPECT_EQ(next_bytes(queue), "");
   ASSERT_TRUE(queue.push(rope("{}")));
   EXPECT_EQ(drain(queue, 100), "{}\n");
   std::array<iovec, 4> parts;
-  EXPECT_EQ(queue.parts(parts), 0u);
+  EXPECT_EQ(queue.fill_iovecs(parts), 0u);
   const std::string large = "\"" + std::string(10'000, 'x') + "\"";
   ASSERT_TRUE(queue.push(rope(large)));
   EXPECT_EQ(drain(queue, 777), large + "\n");
 }
 
-TEST(WriteQueue, SharesLargePartsInsteadOfCopyingThem) {  // R2.7
+TEST(WriteQueueTest, SharesLargeParts) {  // R2.7
   const Bytes large = Bytes::adopt("\"" + std::string(1u << 20, 'x') + "\"");
   WriteQueue queue(Framing::length);
   ASSERT_TRUE(queue.push(Rope(large, true)));
   std::array<iovec, 8> parts;
-  ASSERT_EQ(queue.parts(parts), 3u);
+  ASSERT_EQ(queue.fill_iovecs(parts), 3u);
   EXPECT_EQ(parts[0].iov_len, 4u);
   EXPECT_EQ(parts[1].iov_base, large.data());
   EXPECT_EQ(parts[2].iov_len, 1u);
 }
 
-TEST(WriteQueue, TellsWhenAMessageIsWritten) {  // R3.4
+TEST(WriteQueueTest, ReportsPositionOfWrittenMessages) {  // R3.4
   WriteQueue queue(Framing::line);
   ASSERT_TRUE(queue.push(rope("{}")));
-  const std::uint64_t first = queue.pushed();
+  const std::uint64_t first = queue.queued_position();
   ASSERT_TRUE(queue.push(rope("[1]")));
-  const std::uint64_t second = queue.pushed();
+  const std::uint64_t second = queue.queued_position();
   EXPECT_EQ(first, 3u);
   EXPECT_EQ(second, 7u);
   queue.advance(2);
-  EXPECT_LT(queue.written(), first);
+  EXPECT_LT(queue.written_position(), first);
   queue.advance(1);
-  EXPECT_EQ(queue.written(), first);
+  EXPECT_EQ(queue.written_position(), first);
   queue.advance(4);
-  EXPECT_EQ(queue.written(), second);
+  EXPECT_EQ(queue.written_position(), second);
 }
 
 // ---- line breaks -----------------------------------------------------------------------------------------
 
-TEST(WriteQueue, ReplacesLineBreaksInLineFramingOnly) {  // R2.1
+TEST(WriteQueueTest, ReplacesLineBreaksOnlyInLineFraming) {  // R2.1
   const std::string pretty = "{\r\n  \"a\": [1,\n 2], \"s\": \" \\n \"\n}";
   WriteQueue line(Framing::line);
   ASSERT_TRUE(line.push(rope(pretty)));
   EXPECT_EQ(next_bytes(line), "{    \"a\": [1,  2], \"s\": \" \\n \" }\n");
-  EXPECT_EQ(line.bytes(), next_bytes(line).size());
+  EXPECT_EQ(line.unwritten_bytes(), next_bytes(line).size());
   for (const Framing framing : {Framing::length, Framing::header}) {
     WriteQueue other(framing);
     ASSERT_TRUE(other.push(rope(pretty)));
@@ -195,20 +195,20 @@ TEST(WriteQueue, ReplacesLineBreaksInLineFramingOnly) {  // R2.1
   }
 }
 
-TEST(WriteQueue, ReplacesALoneCarriageReturn) {  // some readers take it for the end of a line
+TEST(WriteQueueTest, ReplacesLoneCarriageReturn) {  // some readers treat it as the end of a line
   WriteQueue queue(Framing::line);
   ASSERT_TRUE(queue.push(rope("[1,\r2]")));
   EXPECT_EQ(next_bytes(queue), "[1, 2]\n");
 }
 
-TEST(WriteQueue, LeavesAMessageWithoutLineBreaksUntouched) {  // R1.6
+TEST(WriteQueueTest, KeepsMessageWithoutLineBreaksUnchanged) {  // R1.6
   const std::string spaced = "{ \"a\" :\t[ 1.0 , 2 ] }";
   WriteQueue queue(Framing::line);
   ASSERT_TRUE(queue.push(rope(spaced)));
   EXPECT_EQ(next_bytes(queue), spaced + "\n");
 }
 
-TEST(WriteQueue, ReplacesLineBreaksAcrossThePartsOfARope) {
+TEST(WriteQueueTest, ReplacesLineBreaksInAllPartsOfRope) {
   const std::string filler(10'000, 'x');
   const Message message = Message::parse(Bytes::copy_of(
       "{\"jsonrpc\":\"2.0\",\n\"id\":1,\"method\":\"m\",\"params\":[ \"" + filler + "\",\n1]}"));
@@ -218,9 +218,8 @@ TEST(WriteQueue, ReplacesLineBreaksAcrossThePartsOfARope) {
             "{\"jsonrpc\":\"2.0\", \"id\":22,\"method\":\"m\",\"params\":[ \"" + filler + "\", 1]}\n");
 }
 
-TEST(WriteQueue,
-     ReplacesLineBreaksInAMessageOfAPrettyPrintedBatch) {  // R2.1: a pretty HTTP body that goes to a child's
-                                                           // stdin
+// R2.1: a pretty-printed HTTP body that is forwarded to the stdin of a child process.
+TEST(WriteQueueTest, ReplacesLineBreaksInMessageOfPrettyPrintedBatch) {
   const Message batch = Message::parse(
       Bytes::copy_of("[\n  {\n    \"jsonrpc\": \"2.0\",\n    \"id\": 1,\n    \"method\": \"m\"\n  }\n]"));
   ASSERT_EQ(batch.kind(), Kind::batch);
@@ -231,7 +230,7 @@ TEST(WriteQueue,
 
 // ---- limits ----------------------------------------------------------------------------------------------
 
-TEST(WriteQueue, RefusesWhatALengthPrefixCannotSay) {
+TEST(WriteQueueTest, RejectsMessageTooLargeForLengthPrefix) {
   const Bytes piece = Bytes::adopt(std::string(1u << 20, 'x'));
   const Rope four_gibibytes(std::vector<Bytes>(4096, piece), true);
   WriteQueue queue(Framing::length);
@@ -260,7 +259,7 @@ std::size_t heap_in_use() {
   return info.uordblks + info.hblkhd;
 }
 
-TEST(WriteQueue, GivesItsMemoryBackWhenItIsWritten) {  // R2.7
+TEST(WriteQueueTest, FreesMemoryAfterWrite) {  // R2.7
   if (!FAIRLEAD_COUNTS_HEAP) GTEST_SKIP() << "a sanitizer's heap cannot be counted";
   WriteQueue queue(Framing::line);
   const Rope small = rope("{\"n\":1}");
@@ -268,10 +267,10 @@ TEST(WriteQueue, GivesItsMemoryBackWhenItIsWritten) {  // R2.7
   for (int i = 0; i < 100'000; ++i) ASSERT_TRUE(queue.push(small));
   ASSERT_TRUE(queue.push(rope("\"" + std::string(8u << 20, 'x') + "\"")));
   EXPECT_GT(heap_in_use() - before, 8u << 20);
-  EXPECT_EQ(queue.bytes(), 800'000u + (8u << 20) + 3);
+  EXPECT_EQ(queue.unwritten_bytes(), 800'000u + (8u << 20) + 3);
   while (!queue.empty()) {
     std::array<iovec, 64> parts;
-    const std::size_t used = queue.parts(parts);
+    const std::size_t used = queue.fill_iovecs(parts);
     std::size_t size = 0;
     for (std::size_t i = 0; i < used; ++i) size += parts[i].iov_len;
     queue.advance(size);
@@ -279,18 +278,18 @@ TEST(WriteQueue, GivesItsMemoryBackWhenItIsWritten) {  // R2.7
   EXPECT_LE(heap_in_use(), before + (8u << 10));
 }
 
-TEST(WriteQueue, KeepsNoLargeBufferWhileIdle) {
+TEST(WriteQueueTest, KeepsNoLargeBufferWhileIdle) {
   if (!FAIRLEAD_COUNTS_HEAP) GTEST_SKIP() << "a sanitizer's heap cannot be counted";
   WriteQueue queue(Framing::line);
   const Rope small = rope("{\"n\":1}");
   const std::size_t before = heap_in_use();
   for (int i = 0; i < 7000; ++i) ASSERT_TRUE(queue.push(small));
-  queue.advance(queue.bytes());
+  queue.advance(queue.unwritten_bytes());
   EXPECT_TRUE(queue.empty());
   EXPECT_LE(heap_in_use(), before + (8u << 10));
 }
 
-TEST(WriteQueue, DropsSharedPartsAsTheyAreWritten) {
+TEST(WriteQueueTest, ReleasesSharedPartsAsTheyAreWritten) {
   if (!FAIRLEAD_COUNTS_HEAP) GTEST_SKIP() << "a sanitizer's heap cannot be counted";
   WriteQueue queue(Framing::line);
   const std::size_t before = heap_in_use();

@@ -1,4 +1,4 @@
-// Budgets for tests.
+// make_budget(): creates byte budgets for tests.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace fairlead::test {
 
-inline std::shared_ptr<ByteBudget> budget_of(std::size_t client, std::size_t total) {
+inline std::shared_ptr<ByteBudget> make_budget(std::size_t client, std::size_t total) {
   ByteBudgetLimits limits;
   limits.max_client_buffer_bytes = client;
   limits.max_buffer_bytes = total;

@@ -1,8 +1,9 @@
-"""Starts the built gateway for tests, asks it, and finds the processes it leaves. Import it first: the program is the first
-argument of the test, `NAME_test.py PROGRAM [TEST…]`.
+"""Gateway: starts the program as a gateway and sends requests to it. GatewayTest: a test case that also checks that no
+process survives the gateway. Import this module first: it removes the first argument of the test,
+`NAME_test.py PROGRAM [TEST…]`.
 
-Every process of a test has a word of its own in its environment. Survivors are found by looking for it in /proc, in a PID
-namespace of its own where that is allowed (enter_namespace)."""
+Each test puts a unique word into the environment of its processes, and finds survivors by searching /proc for that
+word. Where the system permits it, the test runs in a PID namespace of its own (enter_namespace)."""
 import contextlib
 import http.client
 import json
@@ -20,12 +21,12 @@ import uuid
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 SANITIZED = os.environ.get("FAIRLEAD_TEST_SANITIZED") == "1"
-DEADLINE = 120 if SANITIZED else 60  # seconds, for whatever must not hang
+DEADLINE = 120 if SANITIZED else 60  # seconds; timeout of every operation that must not hang
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 
 
 def until(condition, seconds=DEADLINE):
-    """Polls; for conditions that have no event to wait for."""
+    """Polls until `condition` is true. Returns False after `seconds`."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -35,6 +36,8 @@ def until(condition, seconds=DEADLINE):
 
 
 class Gateway:
+    """A running gateway. The constructor returns when its endpoint is in the log."""
+
     def __init__(self, config, word, *args, environment=None):
         self.process = subprocess.Popen(
             [PROGRAM, "serve", "--listen", "127.0.0.1:0", "--config", config, *args],
@@ -45,24 +48,24 @@ class Gateway:
         self.log_bytes = 0
         self.port = None
         for line in self.process.stderr:
-            self.keep(line)
+            self.record_log_line(line)
             found = re.search(r"endpoint=http://127.0.0.1:(\d+)/mcp", self.log[-1])
             if found:
                 self.port = int(found[1])
                 break
-        self.reader = threading.Thread(target=lambda: [self.keep(line) for line in self.process.stderr])
+        self.reader = threading.Thread(target=lambda: [self.record_log_line(line) for line in self.process.stderr])
         self.reader.start()
         if self.port is None:
             self.reader.join(DEADLINE)
             raise AssertionError(f"the gateway did not start: {self.log}")
 
-    def keep(self, line):
+    def record_log_line(self, line):
         self.log_bytes += len(line)
         self.log.append(line[:2000].decode(errors="replace"))
 
-    def ask(self, verb, path, body=None, headers=None, timeout=DEADLINE):
+    def http_request(self, method, path, body=None, headers=None, timeout=DEADLINE):
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)) as connection:
-            connection.request(verb, path, body, headers or {})
+            connection.request(method, path, body, headers or {})
             return connection.getresponse().read().decode()
 
     def post(self, method, **params):
@@ -77,12 +80,12 @@ class Gateway:
         if "uri" in params:
             headers["Mcp-Name"] = params["uri"]
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
-        body = self.ask("POST", "/mcp", json.dumps(request), headers)
+        body = self.http_request("POST", "/mcp", json.dumps(request), headers)
         if body.startswith("{"):
             return json.loads(body)
         events = [line[5:] for line in body.splitlines() if line.startswith("data:") and '"id":1' in line.replace(" ", "")]
         if not events:
-            raise AssertionError(f"neither JSON nor an event with the answer: {body[:500]!r}")
+            raise AssertionError(f"the body is neither JSON nor an SSE event with the response: {body[:500]!r}")
         return json.loads(events[-1])
 
     def tools(self):
@@ -92,21 +95,23 @@ class Gateway:
         return self.post("tools/call", name=tool, arguments=arguments)
 
     def text(self, tool, **arguments):
-        answer = self.call(tool, **arguments)
-        if "result" not in answer:
-            raise AssertionError(answer)
-        return answer["result"]["content"][0]["text"]
+        response = self.call(tool, **arguments)
+        if "result" not in response:
+            raise AssertionError(response)
+        return response["result"]["content"][0]["text"]
 
     def health(self):
-        return json.loads(self.ask("GET", "/health"))
+        return json.loads(self.http_request("GET", "/health"))
 
     def resident_mib(self):
+        """Returns the peak resident memory in MiB."""
         with open(f"/proc/{self.process.pid}/status", encoding="utf-8") as file:
             return int(re.search(r"VmHWM:\s+(\d+)", file.read())[1]) / 1024
 
-    def end(self, how=signal.SIGTERM):
+    def end(self, signal_number=signal.SIGTERM):
+        """Sends the signal if the gateway runs, waits for its exit, and returns the exit status."""
         if self.process.poll() is None:
-            self.process.send_signal(how)
+            self.process.send_signal(signal_number)
         status = self.process.wait(DEADLINE)
         self.reader.join(DEADLINE)
         self.process.stderr.close()
@@ -133,11 +138,11 @@ class GatewayTest(unittest.TestCase):
         return os.path.join(self.scratch, name)
 
     def survivors(self):
-        """Processes that carry this test's word in their environment, except for the gateways."""
+        """Returns the PIDs of processes with the word of this test in their environment, except running gateways."""
         found = []
-        ours = {gateway.process.pid for gateway in self.gateways if gateway.process.poll() is None}
+        running = {gateway.process.pid for gateway in self.gateways if gateway.process.poll() is None}
         for entry in os.listdir("/proc"):
-            if not entry.isdigit() or int(entry) in ours:
+            if not entry.isdigit() or int(entry) in running:
                 continue
             with contextlib.suppress(OSError):
                 with open(f"/proc/{entry}/environ", "rb") as file:
@@ -146,7 +151,7 @@ class GatewayTest(unittest.TestCase):
         return found
 
     def start_gateway(self, text, *args, environment=None):
-        """A gateway with this text as its file."""
+        """Starts a gateway with `text` as its configuration file."""
         config = self.path("gateway.toml")
         with open(config, "w", encoding="utf-8") as file:
             file.write(text)
@@ -154,19 +159,19 @@ class GatewayTest(unittest.TestCase):
         self.gateways.append(gateway)
         return gateway
 
-    def assert_nothing_left(self, seconds=5):
-        self.assertTrue(until(lambda: not self.survivors(), seconds), f"left behind: {self.survivors()}")
+    def assert_no_survivors(self, seconds=5):
+        self.assertTrue(until(lambda: not self.survivors(), seconds), f"processes survived: {self.survivors()}")
 
-    def assert_ends_clean(self, gateway):
-        """Status 0 (a sanitizer's finding is another), and no process left."""
+    def assert_exits_cleanly(self, gateway):
+        """Stops the gateway. Expects no survivors, and exit status 0; if a sanitizer finds an error, the status differs."""
         self.assertEqual(gateway.end(), 0, gateway.log[-40:])
-        self.assert_nothing_left()
+        self.assert_no_survivors()
 
 
 def enter_namespace(test):
-    """Runs the test, a path, in a PID namespace of its own where that is allowed: only our processes are seen, and none of them
-    outlives us."""
-    alone = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    if os.getpid() == 1 or subprocess.run([*alone, "true"], capture_output=True).returncode != 0:
+    """Starts the test program (the path `test`) again in a PID namespace of its own, if the system permits it. There,
+    /proc has only the processes of the test, and all of them end with the test."""
+    command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    if os.getpid() == 1 or subprocess.run([*command, "true"], capture_output=True).returncode != 0:
         return
-    os.execvp(alone[0], [*alone, sys.executable, os.path.abspath(test), PROGRAM, *sys.argv[1:]])
+    os.execvp(command[0], [*command, sys.executable, os.path.abspath(test), PROGRAM, *sys.argv[1:]])

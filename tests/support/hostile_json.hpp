@@ -1,4 +1,4 @@
-// JSON values that are costly to scan: dense, and in an order that a processor cannot predict.
+// JSON values that are costly to scan: many tokens per byte, in an order that the processor cannot predict.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace fairlead::test {
 
-// The pieces in random order, up to so many bytes, between `open` and `close`. The last piece is `last`.
+// Returns a text of about `bytes` bytes: `open`, the pieces in random order, the piece `last`, and `close`.
 inline std::string shuffled(std::string_view open, std::initializer_list<std::string_view> pieces,
                             std::string_view last, std::string_view close, std::size_t bytes) {
   std::mt19937 random(1);
@@ -20,7 +20,7 @@ inline std::string shuffled(std::string_view open, std::initializer_list<std::st
   return text.append(last).append(close);
 }
 
-// Values of about `bytes` bytes each.
+// Returns values of about `bytes` bytes each.
 inline std::vector<std::string> hostile_values(std::size_t bytes) {
   return {
       shuffled("[", {"[[]],"}, "1", "]", bytes),

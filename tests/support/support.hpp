@@ -1,4 +1,4 @@
-// Small things many tests need.
+// Helpers for tests: counts of descriptors and threads, temporary directories, JSON values, polling.
 #pragma once
 
 #include <malloc.h>
@@ -29,20 +29,20 @@ namespace fairlead::test {
 
 using namespace std::chrono_literals;
 
-inline std::size_t entries_of(const char* directory) {
+inline std::size_t entry_count(const char* directory) {
   std::size_t count = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory)) ++count;
   return count;
 }
-inline std::size_t open_descriptors() {
-  return entries_of("/proc/self/fd");
+inline std::size_t open_descriptor_count() {
+  return entry_count("/proc/self/fd");
 }
-inline std::size_t running_threads() {
-  return entries_of("/proc/self/task");
+inline std::size_t thread_count() {
+  return entry_count("/proc/self/task");
 }
 
-// Bytes that are allocated and not yet freed. Resident memory would say less: a sanitizer keeps freed memory
-// for a while, and how much of it depends on the speed of the machine.
+// Returns the bytes that are allocated and not freed. The resident memory is less reliable: a sanitizer keeps
+// freed memory for a while, and how much of it depends on the speed of the machine.
 inline std::size_t allocated_bytes() {
 #ifdef FAIRLEAD_SANITIZED
   return __sanitizer_get_current_allocated_bytes();
@@ -52,7 +52,7 @@ inline std::size_t allocated_bytes() {
 #endif
 }
 
-// A directory that is removed with all it holds.
+// A temporary directory. The destructor removes it with its contents.
 class TempDir {
  public:
   TempDir() {
@@ -76,7 +76,7 @@ inline rpc::Rope rope(std::string_view text) {
   return rpc::Rope(Bytes::copy_of(text));
 }
 
-// Waits, by looking, for something that no event announces. Returns whether it came true in time.
+// Polls until `condition` is true. Returns false if it is still false after `limit`.
 template <class Condition>
 Task<bool> eventually(Loop& loop, Condition condition, std::chrono::milliseconds limit = 50s) {
   const auto until = Clock::now() + limit;

@@ -1,4 +1,4 @@
-// The bound on how long one callback may hold an event loop, for tests of hostile input.
+// Limits on the duration of turns, for tests of hostile input.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,6 +19,7 @@
 namespace fairlead::test {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
+// The factor by which turns may take longer than in a release build.
 inline constexpr int kTurnFactor = 20;
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
@@ -31,50 +32,53 @@ inline constexpr int kTurnFactor = 1;
 inline constexpr int kTurnFactor = 1;
 #endif
 
-// In thread CPU time, at release optimisation; more where the build is slower.
+// The maximum thread CPU time of a turn: 50 ms in a release build, more in slower builds.
 inline constexpr std::chrono::milliseconds kTurnBound = std::chrono::milliseconds(50) * kTurnFactor;
 
-// Nearly as many bytes as a frame and a request body may have. Where the build is slower, and times say
-// little, fewer, but still several steps of a parser.
-inline constexpr std::size_t kLargestFrame = kTurnFactor == 1 ? (10u << 20) - 2000 : 1u << 20;
-inline constexpr std::size_t kLargestBody = kTurnFactor == 1 ? (4u << 20) - 2000 : 1u << 20;
+// Sizes of large frames and request bodies: nearly the maximum size or, in slower builds, where measured
+// times are not meaningful, a size that is still parsed in several steps.
+inline constexpr std::size_t kLargeFrameBytes = kTurnFactor == 1 ? (10u << 20) - 2000 : 1u << 20;
+inline constexpr std::size_t kLargeBodyBytes = kTurnFactor == 1 ? (4u << 20) - 2000 : 1u << 20;
 
+// Expects that no turn since the last reset() of the meter took longer than kTurnBound.
 inline void expect_short_turns(Loop& loop) {
-  const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(loop.turns().longest());
+  const auto longest =
+      std::chrono::duration_cast<std::chrono::microseconds>(loop.turn_meter().longest_turn());
   ::testing::Test::RecordProperty("longest_turn_us", std::to_string(longest.count()));
   EXPECT_LT(longest, kTurnBound) << "the longest turn took " << longest.count() << " us";
 }
 
-// Judges the turns that `attack` causes.
+// The same for the turns while `attack` runs.
 template <class Attack>
 void expect_short_turns(Loop& loop, Attack attack) {
-  loop.turns().reset();
+  loop.turn_meter().reset();
   attack();
   expect_short_turns(loop);
 }
 
-// Watches how a number of things falls to 0 on a loop, such as sessions that end: not more than two slices of
-// them may end between two passes of the loop, in which other work has its turn.
-class FallWatch {
+// DrainMonitor: observes how a count, such as the number of sessions while they end, falls to 0. It samples
+// the count on the loop between slices of work. Tests expect that the count falls by at most
+// kTwoSlices between two samples.
+class DrainMonitor {
  public:
-  static constexpr std::size_t kTwoSlices = 2 * Slices::kEntries;
+  static constexpr std::size_t kTwoSlices = 2 * Slices::kMaxEntriesPerSlice;
 
-  explicit FallWatch(std::function<std::size_t()> count) { state_->count = std::move(count); }
-  FallWatch(const FallWatch&) = delete;
-  // `count` is not called any more.
-  ~FallWatch() {
+  explicit DrainMonitor(std::function<std::size_t()> count) { state_->count = std::move(count); }
+  DrainMonitor(const DrainMonitor&) = delete;
+  // `count` is not called after destruction.
+  ~DrainMonitor() {
     const std::lock_guard lock(state_->mutex);
     state_->count = [] { return std::size_t(0); };
   }
 
-  // Called on the loop thread, before anything ends.
-  void begin(Loop& loop) { loop.spawn(watch(loop, state_)); }
-  // From any thread: the number is 0.
-  bool over() const {
+  // Starts sampling. Called on the loop thread, before the count falls.
+  void start(Loop& loop) { loop.spawn(sample_until_zero(loop, state_)); }
+  // Returns whether the count has reached 0. Thread-safe.
+  bool done() const {
     const std::lock_guard lock(state_->mutex);
-    return state_->over;
+    return state_->done;
   }
-  // The most by which the number fell in one pass.
+  // Returns the largest decrease between two samples. Thread-safe.
   std::size_t largest_step() const {
     const std::lock_guard lock(state_->mutex);
     return state_->largest_step;
@@ -86,27 +90,27 @@ class FallWatch {
     std::function<std::size_t()> count;
     std::size_t last = 0;
     std::size_t largest_step = 0;
-    bool over = false;
+    bool done = false;
 
-    // Returns whether any are left.
-    bool look() {
+    // Samples the count. Returns whether it is still above 0.
+    bool sample() {
       const std::lock_guard lock(mutex);
       const std::size_t now = count();
       largest_step = std::max(largest_step, last - std::min(last, now));
       last = now;
-      over = now == 0;
-      return !over;
+      done = now == 0;
+      return !done;
     }
   };
-  static Task<void> watch(Loop& loop, std::shared_ptr<State> state) {
-    while (state->look()) co_await sleep_for(loop, Slices::kPause);
+  static Task<void> sample_until_zero(Loop& loop, std::shared_ptr<State> state) {
+    while (state->sample()) co_await sleep_for(loop, Slices::kPause);
   }
 
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-// The least CPU time of this thread that `work` took in three runs. For comparisons within one test, which
-// hold on slow and busy machines too.
+// Returns the least thread CPU time of three runs of `work`. A test compares two such times with each other,
+// so that it passes on slow and busy machines too.
 template <class Work>
 std::chrono::nanoseconds cpu_time(Work work) {
   const auto now = [] {

@@ -1,4 +1,4 @@
-"""A WebSocket client that does what it is told and no more: it reads when it is asked to, as a slow client does."""
+"""A WebSocket client that reads only when receive() is called, like a slow client."""
 import base64
 import json
 import os
@@ -9,7 +9,7 @@ import struct
 class WebSocket:
     def __init__(self, port, path="/mcp", timeout=30):
         self.socket = socket.socket()
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # what it does not read stays with the server
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # small, so that unread data stays in the server
         self.socket.settimeout(timeout)
         self.socket.connect(("127.0.0.1", port))
         key = base64.b64encode(os.urandom(16)).decode()
@@ -30,12 +30,12 @@ class WebSocket:
 
     def send(self, **message):
         text = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        size = len(text)  # in as few bytes as it fits
+        size = len(text)  # encoded in one, three or nine bytes
         head = struct.pack(">B", 0x80 | size) if size < 126 else struct.pack(">BH", 0xFE, size) if size < 65536 else struct.pack(">BQ", 0xFF, size)
         self.socket.sendall(b"\x81" + head + bytes(4) + text)  # masked with zeros
 
     def receive(self):
-        """The next message; None when the server has closed."""
+        """Returns the next message; None when the server has closed the connection."""
         while True:
             opcode, size = struct.unpack(">BB", self._exactly(2))
             if size > 125:
@@ -46,12 +46,12 @@ class WebSocket:
             if opcode == 0x88:
                 return None
 
-    def answer_begins(self):
-        """Returns when something has come, without reading it."""
+    def wait_for_input(self):
+        """Blocks until data has arrived, without reading it."""
         self.socket.recv(1, socket.MSG_PEEK)
 
     def _exactly(self, size):
         data = self.input.read(size)
         if len(data) < size:
-            raise EOFError(f"cut after {len(data)} of {size} bytes")
+            raise EOFError(f"the connection ended after {len(data)} of {size} bytes")
         return data

@@ -1,4 +1,4 @@
-// R3.6: the same without an event loop.
+// R3.6: the blocking API.
 #include "fairlead/blocking.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 const std::string kServer = "stdio:" FAIRLEAD_ECHO_SERVER;
 
-TEST(Blocking, CallsAServerItStarts) {
+TEST(BlockingTest, StartsServerAndCallsIt) {
   auto peer = blocking::Peer::connect(kServer);
   ASSERT_TRUE(peer) << peer.error().to_string();
   const auto echoed = peer->call("echo", R"({"b": 1.0,"a":[]})");
@@ -24,7 +24,7 @@ TEST(Blocking, CallsAServerItStarts) {
   EXPECT_TRUE(peer->notify("ping"));
 }
 
-TEST(Blocking, PrettyPrintedParamsTravelAsOneLine) {
+TEST(BlockingTest, PrettyPrintedParamsAreSentOnOneLine) {
   auto peer = blocking::Peer::connect(kServer);
   ASSERT_TRUE(peer);
   const auto echoed = peer->call("echo", "{\n  \"a\": \"x y\\n\"\n}");
@@ -32,7 +32,7 @@ TEST(Blocking, PrettyPrintedParamsTravelAsOneLine) {
   EXPECT_EQ(echoed->text(), R"({   "a": "x y\n" })");
 }
 
-TEST(Blocking, ErrorsAreValues) {
+TEST(BlockingTest, FailuresAreReturnedAsErrors) {
   EXPECT_EQ(blocking::Peer::connect("stdio:no-such-program-here").error().kind(), ErrorKind::spawn);
   EXPECT_EQ(blocking::Peer::connect("nonsense").error().kind(), ErrorKind::validation);
   auto peer = blocking::Peer::connect(kServer);
@@ -45,19 +45,19 @@ TEST(Blocking, ErrorsAreValues) {
   EXPECT_EQ(peer->call("ping").error().kind(), ErrorKind::closed);
 }
 
-TEST(Blocking, CallFailsWithConnectionFailedWhenNoHttpServerListens) {
+TEST(BlockingTest, CallFailsWithConnectionFailedWhenNoHttpServerListens) {
   auto peer = blocking::Peer::connect("http://127.0.0.1:1/mcp");
   ASSERT_TRUE(peer) << peer.error().to_string();
   EXPECT_EQ(peer->call("ping").error().kind(), ErrorKind::connection_failed);
 }
 
-TEST(Blocking, TimesOut) {
+TEST(BlockingTest, CallFailsWithTimeoutWhenServerNeverResponds) {
   auto peer = blocking::Peer::connect("stdio:sleep 1000");
   ASSERT_TRUE(peer);
   EXPECT_EQ(peer->call("x", {}, 50ms).error().kind(), ErrorKind::timeout);
 }
 
-TEST(Blocking, ManyThreadsShareOnePeer) {
+TEST(BlockingTest, ManyThreadsShareOnePeer) {
   auto peer = blocking::Peer::connect(kServer);
   ASSERT_TRUE(peer);
   std::vector<std::jthread> threads;
@@ -65,59 +65,60 @@ TEST(Blocking, ManyThreadsShareOnePeer) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 100; ++i) {
         const std::string params = "[" + std::to_string(t) + "," + std::to_string(i) + "]";
-        const auto got = peer->call("echo", params);
-        EXPECT_TRUE(got && got->text() == params);
+        const auto result = peer->call("echo", params);
+        EXPECT_TRUE(result && result->text() == params);
       }
     });
   }
 }
 
-TEST(Blocking, ServesTheOtherSideToo) {
-  // `cat` sends our own request back to us, and our answer back as its answer.
+TEST(BlockingTest, ServesCallsOfRemotePeer) {
+  // `cat` echoes our request, which we serve as its request, and then echoes our response, which we receive
+  // as the response to our request.
   auto methods = std::make_shared<Methods>();
   methods->on("whoami", [](const Request&) { return json::string("myself"); });
   auto peer = blocking::Peer::connect("stdio:cat", transport::ConnectOptions(), methods);
   ASSERT_TRUE(peer);
-  const auto got = peer->call("whoami");
-  ASSERT_TRUE(got) << got.error().to_string();
-  EXPECT_EQ(got->text(), "\"myself\"");
+  const auto result = peer->call("whoami");
+  ASSERT_TRUE(result) << result.error().to_string();
+  EXPECT_EQ(result->text(), "\"myself\"");
 }
 
-TEST(Blocking, BareConnection) {
+TEST(BlockingTest, ConnectionReceivesUntilClosed) {
   auto connection = blocking::Connection::connect("stdio:cat");
   ASSERT_TRUE(connection);
   ASSERT_TRUE(connection->send(R"({"jsonrpc":"2.0","method":"x"})"));
-  const auto got = connection->receive();
-  ASSERT_TRUE(got);
-  EXPECT_EQ(got->method(), "x");
+  const auto message = connection->receive();
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->method(), "x");
   std::jthread closer([&] { connection->close(); });
   EXPECT_EQ(connection->receive().error().kind(), ErrorKind::closed);
 }
 
-TEST(Blocking, AnyJsonValueAndTheChildBehindTheConnection) {
+TEST(BlockingTest, ConnectionSendsAnyJsonValueAndReportsItsChild) {
   auto cat = blocking::Connection::connect("stdio:cat");
   ASSERT_TRUE(cat) << cat.error().to_string();
   ASSERT_TRUE(cat->send("\"ping\""));
-  const Result<rpc::Message> got = cat->receive();
-  ASSERT_TRUE(got) << got.error().to_string();
-  EXPECT_EQ(got->value().text(), "\"ping\"");
+  const Result<rpc::Message> message = cat->receive();
+  ASSERT_TRUE(message) << message.error().to_string();
+  EXPECT_EQ(message->value().text(), "\"ping\"");
   const std::optional<ChildInfo> child = cat->child();
   ASSERT_TRUE(child);
   EXPECT_TRUE(child->is_running);
   EXPECT_GT(child->pid, 0);
 }
 
-TEST(Blocking, NoThreadOrDescriptorIsLeftBehind) {
+TEST(BlockingTest, NoThreadOrDescriptorLeaks) {
   ASSERT_TRUE(
-      blocking::Peer::connect("stdio:cat"));  // a sanitizer starts a thread of its own with the first one
-  const std::size_t descriptors = test::open_descriptors();
-  const std::size_t threads = test::running_threads();
+      blocking::Peer::connect("stdio:cat"));  // a sanitizer starts a thread when the first thread is created
+  const std::size_t descriptors = test::open_descriptor_count();
+  const std::size_t threads = test::thread_count();
   for (int i = 0; i < 10; ++i) {
     auto peer = blocking::Peer::connect("stdio:cat");
     ASSERT_TRUE(peer);
   }
-  EXPECT_EQ(test::open_descriptors(), descriptors);
-  EXPECT_EQ(test::running_threads(), threads);
+  EXPECT_EQ(test::open_descriptor_count(), descriptors);
+  EXPECT_EQ(test::thread_count(), threads);
 }
 
 }  // namespace

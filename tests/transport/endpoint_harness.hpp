@@ -1,4 +1,5 @@
-// An endpoint without sockets: requests are handed to it, and what it answers is written down.
+// EndpointTest: an endpoint without sockets. Requests are passed to it as FakeExchange, which records the
+// responses.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,19 +25,19 @@ class FakeExchange final : public http::Exchange {
   const http::Request& request() const noexcept override { return request_; }
   Loop& loop() const noexcept override { return loop_; }
   void respond(http::Response response) override {
-    ASSERT_FALSE(answered()) << "answered twice";
-    take_head(response);
-    take(response.body);
+    ASSERT_FALSE(responded()) << "responded twice";
+    record_head(response);
+    record_body(response.body);
     finished = true;
   }
   void start(http::Response head) override {
-    ASSERT_FALSE(answered()) << "answered twice";
-    take_head(head);
+    ASSERT_FALSE(responded()) << "responded twice";
+    record_head(head);
     streaming = true;
   }
   void write(std::vector<Bytes> parts) override {
     ASSERT_TRUE(streaming && !finished);
-    take(parts);
+    record_body(parts);
   }
   void finish() override {
     ASSERT_TRUE(streaming && !finished);
@@ -45,16 +46,16 @@ class FakeExchange final : public http::Exchange {
   void abort() override { finished = true; }
   std::size_t backlog() const noexcept override { return 0; }
   Upgraded upgrade(http::Response) override { return {}; }
-  void when_gone(std::function<void()> told) override { told_ = std::move(told); }
-  bool gone() const noexcept override { return gone_; }
+  void when_disconnected(std::function<void()> callback) override { on_disconnect_ = std::move(callback); }
+  bool disconnected() const noexcept override { return disconnected_; }
   std::shared_ptr<ByteAccount> account() const override { return charged; }
 
-  // The client hangs up.
-  void leave() {
-    gone_ = true;
-    if (told_ && !finished) std::exchange(told_, nullptr)();
+  // Simulates that the client disconnects.
+  void disconnect() {
+    disconnected_ = true;
+    if (on_disconnect_ && !finished) std::exchange(on_disconnect_, nullptr)();
   }
-  bool answered() const { return status != 0; }
+  bool responded() const { return status != 0; }
   std::string header(std::string_view name) const { return std::string(headers.get(name)); }
 
   std::shared_ptr<ByteAccount> charged;
@@ -65,22 +66,22 @@ class FakeExchange final : public http::Exchange {
   bool finished = false;
 
  private:
-  void take_head(const http::Response& response) {
+  void record_head(const http::Response& response) {
     status = response.status;
     headers = response.headers;
   }
-  void take(const std::vector<Bytes>& parts) {
+  void record_body(const std::vector<Bytes>& parts) {
     for (const Bytes& part : parts) body += part.view();
   }
 
   Loop& loop_;
   http::Request request_;
-  std::function<void()> told_;
-  bool gone_ = false;
+  std::function<void()> on_disconnect_;
+  bool disconnected_ = false;
 };
-using FakePtr = std::shared_ptr<FakeExchange>;
+using FakeExchangePtr = std::shared_ptr<FakeExchange>;
 
-// Serves a handful of methods in both eras, each for one thing an application does.
+// An application with one method for each behaviour that the tests need, in both eras.
 class TestApplication final : public Application {
  public:
   explicit TestApplication(Loop& loop) : loop_(loop) {}
@@ -89,20 +90,21 @@ class TestApplication final : public Application {
     users.push_back(principal->user);
     auto methods = std::make_shared<Methods>();
     methods->on("initialize", [](const fairlead::Request& r) -> Answer {
-      if (r.args()["protocolVersion"].absent()) return rpc::invalid_params("protocolVersion is missing");
-      return *json::Raw::parse(R"({"protocolVersion":)" + std::string(r.args()["protocolVersion"].text()) +
-                               "}");
+      if (r.params_view()["protocolVersion"].absent())
+        return rpc::invalid_params("protocolVersion is missing");
+      return *json::Raw::parse(R"({"protocolVersion":)" +
+                               std::string(r.params_view()["protocolVersion"].text()) + "}");
     });
     methods->on("echo", [](const fairlead::Request& r) -> Answer { return r.params(); });
     methods->on("talk", [](fairlead::Request r) -> Task<Answer> {
-      EXPECT_TRUE(r.peer().post_notification("notifications/message", r.params(), Concerning{r.id()}));
+      EXPECT_TRUE(r.peer().post_notification("notifications/message", r.params(), RelatedRequest{r.id()}));
       co_return r.params();
     });
     methods->on("ask", [](fairlead::Request r) -> Task<Answer> {
       CallOptions options;
-      options.concerning = r.id();
-      Result<json::Raw> said = co_await r.peer().call("roots/list", json::Raw(), std::move(options));
-      co_return said;
+      options.related_request_id = r.id();
+      Result<json::Raw> response = co_await r.peer().call("roots/list", json::Raw(), std::move(options));
+      co_return response;
     });
     methods->on("hang", [this](fairlead::Request r) { return hang(this, std::move(r)); });
     methods->on("notifications/initialized",
@@ -110,11 +112,11 @@ class TestApplication final : public Application {
     PeerOptions options;
     options.dialect.cancel_method = "notifications/cancelled";
     options.dialect.cancel_id_key = "requestId";
-    options.dialect.answer_cancelled = false;
+    options.dialect.respond_to_cancelled = false;
     peers.push_back(Peer::start(std::move(connection), std::move(methods), std::move(options)));
   }
 
-  Task<Answer> serve(std::shared_ptr<Standalone> request) override {
+  Task<Answer> serve(std::shared_ptr<StatelessRequest> request) override {
     const std::string_view method = request->message().method();
     users.push_back(request->principal()->user);
     if (method == "throw") throw std::runtime_error("as told");
@@ -123,32 +125,30 @@ class TestApplication final : public Application {
     if (method == "talk")
       request->notify(rpc::make_notification("notifications/message", *json::Raw::parse("{\n\"a\":1}")));
     if (method == "hang") {
-      if (talk_first) request->notify(rpc::make_notification("notifications/message", json::Raw()));
+      if (notify_first) request->notify(rpc::make_notification("notifications/message", json::Raw()));
       Event stopped;
       const std::stop_callback on_stop(request->stop(), [this] { ++stopped_; });
-      const bool let_go = co_await release_.wait(loop_, Clock::duration::max());
-      static_cast<void>(let_go);
+      co_await release_.wait(loop_);
     }
     co_return *json::Raw::parse(R"({"ok":true})");
   }
 
   mcp::HeaderParams header_params(std::string_view, const Principal&) const override { return nullptr; }
-  void ending() override { ended = true; }
+  void on_drain() override { drained = true; }
 
-  // Lets go of all that hang.
+  // Makes all requests of the method "hang" finish.
   void release() { release_.set(); }
   int stopped() const { return stopped_; }
 
   std::vector<std::shared_ptr<Peer>> peers;
   std::vector<std::string> users;
-  bool talk_first = false;
-  bool ended = false;
+  bool notify_first = false;
+  bool drained = false;
 
  private:
   static Task<Answer> hang(TestApplication* self, fairlead::Request r) {
     const std::stop_callback on_stop(r.stop(), [self] { ++self->stopped_; });
-    const bool let_go = co_await self->release_.wait(self->loop_, Clock::duration::max());
-    static_cast<void>(let_go);
+    co_await self->release_.wait(self->loop_);
     co_return r.params();
   }
 
@@ -163,32 +163,32 @@ class EndpointTest : public ::testing::Test {
   std::shared_ptr<TestApplication> application = std::make_shared<TestApplication>(loop);
   EndpointOptions options;
   std::shared_ptr<Endpoint> endpoint;
-  PrincipalPtr principal = Principal::anonymous();  // who sends the next request
-  std::shared_ptr<ByteAccount> client;              // whom it is charged to
+  PrincipalPtr principal = Principal::anonymous();  // principal of the next request
+  std::shared_ptr<ByteAccount> client;              // account of the next request
 
   EndpointTest() { options.retry = std::chrono::milliseconds(500); }
   void TearDown() override {
     application->release();
     if (endpoint) loop.post([this] { endpoint->close(); });
-    settle();
+    run_pending_callbacks();
     for (const auto& peer : application->peers) EXPECT_TRUE(peer->finished().is_set());
   }
 
-  void settle() {
+  void run_pending_callbacks() {
     for (int turn = 0; turn < 20; ++turn) {
       bool done = false;
       loop.post([&] { done = true; });
       loop.run_until([&] { return done; });
     }
   }
-  // Runs `work` on the loop, and what comes of it.
+  // Runs `work` on the loop, and then the callbacks that it has posted.
   template <class Work>
   void on_loop(Work work) {
     loop.post([&] { work(); });
-    settle();
+    run_pending_callbacks();
   }
 
-  FakePtr send(const std::string& method, http::Headers headers, const std::string& body = {}) {
+  FakeExchangePtr send(const std::string& method, http::Headers headers, const std::string& body = {}) {
     if (!endpoint) endpoint = Endpoint::create(loop, application, options);
     http::Request request;
     request.method = method;
@@ -209,8 +209,8 @@ class EndpointTest : public ::testing::Test {
     if (!session.empty()) all.add("mcp-session-id", session);
     return all;
   }
-  FakePtr post(const std::string& body) { return send("POST", headers(), body); }
-  FakePtr call(const std::string& id, const std::string& method, const std::string& params = "{}") {
+  FakeExchangePtr post(const std::string& body) { return send("POST", headers(), body); }
+  FakeExchangePtr call(const std::string& id, const std::string& method, const std::string& params = "{}") {
     return post(request(id, method, params));
   }
   static std::string request(const std::string& id, const std::string& method,
@@ -222,20 +222,20 @@ class EndpointTest : public ::testing::Test {
   }
   void initialize(const std::string& revision) {
     session.clear();
-    const FakePtr answer = call("0", "initialize", R"({"protocolVersion":")" + revision + R"("})");
-    ASSERT_EQ(answer->status, 200);
-    session = answer->header("Mcp-Session-Id");
+    const FakeExchangePtr response = call("0", "initialize", R"({"protocolVersion":")" + revision + R"("})");
+    ASSERT_EQ(response->status, 200);
+    session = response->header("Mcp-Session-Id");
     ASSERT_GE(session.size(), 32u);
   }
-  FakePtr get(const std::string& last_event = {}) {
+  FakeExchangePtr get(const std::string& last_event = {}) {
     http::Headers all = headers("text/event-stream");
     if (!last_event.empty()) all.add("Last-Event-ID", last_event);
     return send("GET", std::move(all));
   }
 
   // ---- modern ----
-  FakePtr modern(const std::string& method,
-                 const std::string& accept = "application/json, text/event-stream") {
+  FakeExchangePtr modern(const std::string& method,
+                         const std::string& accept = "application/json, text/event-stream") {
     const std::string meta =
         R"({"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}})";
     return send("POST",
@@ -247,7 +247,7 @@ class EndpointTest : public ::testing::Test {
   }
 };
 
-// An event as the endpoint writes it.
+// Returns an event as the endpoint writes it.
 inline std::string event(const std::string& id, const std::string& data) {
   return (id.empty() ? "" : "id: " + id + "\n") + "event: message\ndata: " + data + "\n\n";
 }

@@ -1,4 +1,5 @@
-// R7.3, R8.4: the headers a client sends follow from the messages that pass through it.
+// R7.3, R8.4: StreamableState determines the headers of a message from the messages sent and received before
+// it.
 #include "transport/streamable_state.hpp"
 
 #include <gtest/gtest.h>
@@ -21,10 +22,10 @@ rpc::Message initialize() {
       R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}})");
 }
 
-TEST(StreamableState, ModernRequestsRepeatThemselvesInHeaders) {
+TEST(StreamableStateTest, ModernRequestHasVersionMethodAndNameHeaders) {
   StreamableState state;
   const rpc::Message call = modern("tools/call", R"("name":"hello w\u00f6rld")");
-  EXPECT_TRUE(state.sending(call));
+  EXPECT_TRUE(state.on_send(call));
   const http::Headers headers = state.headers_for(call);
   EXPECT_EQ(headers.get("Content-Type"), "application/json");
   EXPECT_EQ(headers.get("Accept"), "application/json, text/event-stream");
@@ -38,23 +39,23 @@ TEST(StreamableState, ModernRequestsRepeatThemselvesInHeaders) {
   EXPECT_FALSE(state.headers_for(modern("tools/list")).has("Mcp-Name"));
 }
 
-TEST(StreamableState, ModernNotificationsHaveTheVersionToo) {
+TEST(StreamableStateTest, ModernNotificationHasVersionHeader) {
   StreamableState state;
-  state.sending(modern("tools/list"));
+  state.on_send(modern("tools/list"));
   const http::Headers headers = state.headers_for(message(R"({"jsonrpc":"2.0","method":"notifications/x"})"));
   EXPECT_EQ(headers.get("MCP-Protocol-Version"), "2026-07-28");
   EXPECT_EQ(headers.get("Mcp-Method"), "notifications/x");
 }
 
-// R8.4: Mcp-Param-* of tools that were listed, and of no others.
-TEST(StreamableState, AnnotatedArgumentsBecomeHeaders) {
+// R8.4: Mcp-Param-* headers are sent only for tools that were listed.
+TEST(StreamableStateTest, AnnotatedArgumentsAreRepeatedInHeaders) {
   StreamableState state;
   const rpc::Message list = modern("tools/list");
   const rpc::Message call = modern(
       "tools/call",
       R"("name":"t","arguments":{"region":"eu west","empty":"","count":42,"on":false,"deep":{"x":"\u00e4"},"none":null,"query":"q"})");
   EXPECT_FALSE(state.headers_for(call).has("Mcp-Param-Region"));
-  state.answered(
+  state.on_response(
       list,
       message(
           R"({"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{
@@ -70,15 +71,16 @@ TEST(StreamableState, AnnotatedArgumentsBecomeHeaders) {
   EXPECT_EQ(headers.get("Mcp-Param-Deep"), "=?base64?w6Q=?=");
   EXPECT_FALSE(headers.has("Mcp-Param-None"));
   EXPECT_FALSE(headers.has("Mcp-Param-Query"));
-  // A new list without the annotation takes it back.
-  state.answered(
+  // A new list without the annotation removes it.
+  state.on_response(
       list,
       message(
           R"({"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}})"));
   EXPECT_FALSE(state.headers_for(call).has("Mcp-Param-Region"));
 }
 
-// A list with `before` tools that are spelled with an escape, and after them one with an annotation.
+// Returns a list of `before` tools whose text has an escape, which could be an annotation, followed by an
+// annotated tool.
 rpc::Message list_with_annotation_after(std::size_t before) {
   std::string tools;
   for (std::size_t i = 0; i < before; ++i)
@@ -88,42 +90,42 @@ rpc::Message list_with_annotation_after(std::size_t before) {
   return message(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[)" + tools + "]}}");
 }
 
-TEST(StreamableState, AnnotationsAreReadOfAtMostMostTools) {
+TEST(StreamableStateTest, AnnotationsAreStoredForAtMostMaxTools) {
   StreamableState state;
   const rpc::Message list = modern("tools/list");
   const rpc::Message call = modern("tools/call", R"("name":"t","arguments":{"region":"eu"})");
-  state.answered(list, list_with_annotation_after(StreamableState::kMostTools - 1));
+  state.on_response(list, list_with_annotation_after(StreamableState::kMaxAnnotatedTools - 1));
   EXPECT_EQ(state.headers_for(call).get("Mcp-Param-Region"), "eu");
-  state.answered(list, list_with_annotation_after(StreamableState::kMostTools));
+  state.on_response(list, list_with_annotation_after(StreamableState::kMaxAnnotatedTools));
   EXPECT_FALSE(state.headers_for(call).has("Mcp-Param-Region"));
 }
 
-TEST(StreamableState, LegacySessionsAreNamedFromTheHandshakeOn) {
+TEST(StreamableStateTest, SessionHeadersAreSentAfterLegacyHandshake) {
   StreamableState state;
-  EXPECT_FALSE(state.sending(initialize()));
+  EXPECT_FALSE(state.on_send(initialize()));
   EXPECT_FALSE(state.headers_for(initialize()).has("MCP-Protocol-Version"));
-  EXPECT_TRUE(state.name_session("abc"));
-  state.answered(initialize(),
-                 message(R"({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18"}})"));
+  EXPECT_TRUE(state.set_session_id("abc"));
+  state.on_response(initialize(),
+                    message(R"({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18"}})"));
   const http::Headers headers =
       state.headers_for(message(R"({"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x"}})"));
   EXPECT_EQ(headers.get("Mcp-Session-Id"), "abc");
   EXPECT_EQ(headers.get("MCP-Protocol-Version"), "2025-06-18");
   EXPECT_FALSE(headers.has("Mcp-Method"));
-  // Answers to requests of the server are part of the session.
+  // Responses to requests of the server belong to the session.
   EXPECT_EQ(state.headers_for(message(R"({"jsonrpc":"2.0","id":7,"result":{}})")).get("Mcp-Session-Id"),
             "abc");
-  // A second handshake is none of it.
+  // A second handshake is sent without session headers.
   EXPECT_FALSE(state.headers_for(initialize()).has("Mcp-Session-Id"));
-  state.sending(initialize());
-  EXPECT_TRUE(state.session().empty());
+  state.on_send(initialize());
+  EXPECT_TRUE(state.session_id().empty());
 }
 
-TEST(StreamableState, ASessionIdThatWouldBreakAHeaderIsNone) {
+TEST(StreamableStateTest, InvalidSessionIdIsRejected) {
   StreamableState state;
-  EXPECT_FALSE(state.name_session("a b"));
-  EXPECT_FALSE(state.name_session("a\r\nX: y"));
-  EXPECT_TRUE(state.session().empty());
+  EXPECT_FALSE(state.set_session_id("a b"));
+  EXPECT_FALSE(state.set_session_id("a\r\nX: y"));
+  EXPECT_TRUE(state.session_id().empty());
 }
 
 }  // namespace

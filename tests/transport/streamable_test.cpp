@@ -1,5 +1,5 @@
-// R8.3, R8.4: MCP over HTTP as a client sees it: calls of the modern era, and what servers of both eras
-// answer with. Real sockets.
+// R8.3, R8.4: the HTTP transport of a client: calls of the modern era, and the kinds of responses of servers
+// of both eras. Uses real sockets.
 #include "support/hostile_json.hpp"
 #include "support/turns.hpp"
 #include "transport/streamable_harness.hpp"
@@ -9,245 +9,248 @@ namespace {
 
 // ---- the modern era ----
 
-TEST_F(StreamableTest, LargestAnswersDoNotHoldTheLoop) {
+TEST_F(StreamableTest, LargestResponsesDoNotBlockTheLoop) {
   std::string value;
   bool as_event = false;
-  ScriptServer server([&](const Asked& asked, Reply& reply) {
-    const std::string answer = result_of(asked, value);
-    if (!as_event) return reply.answer(200, "application/json", answer);
-    reply.answer(200, "text/event-stream", event(answer));
+  ScriptServer server([&](const ReceivedRequest& request, Reply& reply) {
+    const std::string response = result_of(request, value);
+    if (!as_event) return reply.respond(200, "application/json", response);
+    reply.respond(200, "text/event-stream", event(response));
   });
   connect(server.url());
-  for (const std::string& hostile : test::hostile_values(test::kLargestFrame)) {
+  for (const std::string& hostile : test::hostile_values(test::kLargeFrameBytes)) {
     SCOPED_TRACE(hostile.substr(0, 40));
     value = hostile;
     for (const bool event_stream : {false, true}) {
       as_event = event_stream;
       test::expect_short_turns(loop, [&] {
-        const Result<json::Raw> answer = call("tools/call", kModern);
-        ASSERT_TRUE(answer) << answer.error().to_string();
-        EXPECT_TRUE(answer->text() == hostile);
+        const Result<json::Raw> response = call("tools/call", kModernParams);
+        ASSERT_TRUE(response) << response.error().to_string();
+        EXPECT_TRUE(response->text() == hostile);
       });
     }
   }
 }
 
-TEST_F(StreamableTest, LargestRequestsDoNotHoldTheLoop) {
+TEST_F(StreamableTest, LargestRequestsDoNotBlockTheLoop) {
   std::string body;
-  ScriptServer server([&](const Asked& asked, Reply& reply) {
-    body = asked.body;
-    reply.result(asked, "{}");
+  ScriptServer server([&](const ReceivedRequest& request, Reply& reply) {
+    body = request.body;
+    reply.result(request, "{}");
   });
   connect(server.url());
-  for (const std::string& hostile : test::hostile_values(test::kLargestFrame)) {
+  for (const std::string& hostile : test::hostile_values(test::kLargeFrameBytes)) {
     SCOPED_TRACE(hostile.substr(0, 40));
-    const json::Raw params = test::raw(R"({"arguments":{"a":)" + hostile + "}," + kModern.substr(1));
+    const json::Raw params = test::raw(R"({"arguments":{"a":)" + hostile + "}," + kModernParams.substr(1));
     test::expect_short_turns(loop, [&] {
-      const Result<json::Raw> answer = loop.block_on(calling("tools/call", params, CallOptions()));
-      ASSERT_TRUE(answer) << answer.error().to_string();
+      const Result<json::Raw> response = loop.block_on(call_task("tools/call", params, CallOptions()));
+      ASSERT_TRUE(response) << response.error().to_string();
     });
     EXPECT_NE(body.find(hostile), std::string::npos);
   }
 }
 
-TEST_F(StreamableTest, AModernCallIsOnePost) {
-  ScriptServer server([](const Asked& asked, Reply& reply) { reply.result(asked, R"({"ok":1})"); });
+TEST_F(StreamableTest, ModernCallIsOnePost) {
+  ScriptServer server(
+      [](const ReceivedRequest& request, Reply& reply) { reply.result(request, R"({"ok":1})"); });
   connect(server.url());
-  const Result<json::Raw> answer = call("tools/list", kModern);
-  ASSERT_TRUE(answer) << answer.error().message();
-  EXPECT_EQ(answer->text(), R"({"ok":1})");
-  const Asked asked = server.asked().front();
-  EXPECT_EQ(asked.method, "POST");
-  EXPECT_EQ(asked.target, "/mcp");
-  EXPECT_EQ(asked.headers.get("Mcp-Method"), "tools/list");
+  const Result<json::Raw> response = call("tools/list", kModernParams);
+  ASSERT_TRUE(response) << response.error().message();
+  EXPECT_EQ(response->text(), R"({"ok":1})");
+  const ReceivedRequest request = server.requests().front();
+  EXPECT_EQ(request.method, "POST");
+  EXPECT_EQ(request.target, "/mcp");
+  EXPECT_EQ(request.headers.get("Mcp-Method"), "tools/list");
   loop.block_on(close());
-  EXPECT_TRUE(server.asked("GET").empty());
-  EXPECT_TRUE(server.asked("DELETE").empty());
+  EXPECT_TRUE(server.requests("GET").empty());
+  EXPECT_TRUE(server.requests("DELETE").empty());
 }
 
-TEST_F(StreamableTest, EventsAreDeliveredAsTheyComeAndTheAnswerEndsTheCall) {
-  std::atomic<bool> heard = false;
-  ScriptServer server([&](const Asked& asked, Reply& reply) {
+TEST_F(StreamableTest, EventsAreDeliveredOnArrivalAndResponseEndsCall) {
+  std::atomic<bool> notification_received = false;
+  ScriptServer server([&](const ReceivedRequest& request, Reply& reply) {
     reply.begin_events();
     reply.chunk(": hello\n\n" + event(R"({"jsonrpc":"2.0","method":"notifications/message"})"));
-    while (!heard) std::this_thread::yield();  // the notification does not wait for the answer
-    const std::string answer = "event: message\r\n" + event(result_of(asked));
+    while (!notification_received)
+      std::this_thread::yield();  // the notification is delivered before the response
+    const std::string response = "event: message\r\n" + event(result_of(request));
     char size[20];
-    std::snprintf(size, sizeof size, "%zx\r\n", answer.size());
-    reply.send(size + answer +
-               "\r\n0\r\n\r\n");  // its end with it, so that the connection is free for the next
+    std::snprintf(size, sizeof size, "%zx\r\n", response.size());
+    reply.send(size + response +
+               "\r\n0\r\n\r\n");  // in one write with the last chunk, so that the connection can be reused
   });
-  on_notified = [&] { heard = true; };
+  on_notification = [&] { notification_received = true; };
   connect(server.url());
-  EXPECT_TRUE(call("tools/call", kModern));
-  EXPECT_TRUE(call("tools/call", kModern));
-  EXPECT_EQ(server.connections(), 1);
+  EXPECT_TRUE(call("tools/call", kModernParams));
+  EXPECT_TRUE(call("tools/call", kModernParams));
+  EXPECT_EQ(server.connection_count(), 1);
 }
 
-TEST_F(StreamableTest, AServerThatLeavesItsStreamOpenBehindTheAnswerIsHungUpOn) {
+TEST_F(StreamableTest, ConnectionIsClosedWhenServerKeepsStreamOpenAfterResponse) {
   std::atomic<bool> closed = false;
-  ScriptServer server([&](const Asked& asked, Reply& reply) {
+  ScriptServer server([&](const ReceivedRequest& request, Reply& reply) {
     reply.begin_events();
-    reply.chunk(event(result_of(asked)));
-    closed = reply.client_closes();
+    reply.chunk(event(result_of(request)));
+    closed = reply.wait_for_client_close();
   });
   connect(server.url());
-  EXPECT_TRUE(call("tools/call", kModern));
+  EXPECT_TRUE(call("tools/call", kModernParams));
   EXPECT_TRUE(eventually([&] { return closed.load(); }));
 }
 
-TEST_F(StreamableTest, ALostModernStreamIsALostCall) {
-  ScriptServer server([](const Asked&, Reply& reply) {
+TEST_F(StreamableTest, ModernCallFailsWhenItsStreamIsInterrupted) {
+  ScriptServer server([](const ReceivedRequest&, Reply& reply) {
     reply.begin_events();
     reply.chunk(event(R"({"jsonrpc":"2.0","method":"notifications/message"})", "7"));
-    reply.hang_up();
+    reply.disconnect();
   });
   connect(server.url());
-  const Result<json::Raw> answer = call("tools/call", kModern);
-  ASSERT_FALSE(answer);
-  EXPECT_EQ(answer.error().kind(), ErrorKind::closed);
-  EXPECT_EQ(server.asked().size(), 1U);
+  const Result<json::Raw> response = call("tools/call", kModernParams);
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().kind(), ErrorKind::closed);
+  EXPECT_EQ(server.requests().size(), 1U);
   EXPECT_FALSE(connection->closed());
 }
 
-// To cancel a modern request is to close its stream.
-TEST_F(StreamableTest, CancellingAModernCallClosesItsStreamAndSendsNothing) {
+// A modern request is cancelled by closing its stream.
+TEST_F(StreamableTest, CancellingModernCallClosesItsStreamAndSendsNothing) {
   std::atomic<bool> closed = false;
-  ScriptServer server([&](const Asked& asked, Reply& reply) {
-    if (asked.has("tools/list")) return reply.result(asked, "{}");
+  ScriptServer server([&](const ReceivedRequest& request, Reply& reply) {
+    if (request.has("tools/list")) return reply.result(request, "{}");
     reply.begin_events();
-    closed = reply.client_closes();
+    closed = reply.wait_for_client_close();
   });
   connect(server.url());
-  EXPECT_EQ(call("tools/call", kModern, CallOptions(50ms)).error().kind(), ErrorKind::timeout);
+  EXPECT_EQ(call("tools/call", kModernParams, CallOptions(50ms)).error().kind(), ErrorKind::timeout);
   EXPECT_TRUE(eventually([&] { return closed.load(); }));
-  EXPECT_TRUE(call("tools/list", kModern));
-  EXPECT_EQ(server.asked().size(), 2U);
+  EXPECT_TRUE(call("tools/list", kModernParams));
+  EXPECT_EQ(server.requests().size(), 2U);
 }
 
-TEST_F(StreamableTest, ARequestOfAModernServerIsDropped) {
-  ScriptServer server([](const Asked& asked, Reply& reply) {
+TEST_F(StreamableTest, RequestFromModernServerIsDropped) {
+  ScriptServer server([](const ReceivedRequest& request, Reply& reply) {
     reply.begin_events();
-    reply.chunk(event(R"({"jsonrpc":"2.0","id":"q","method":"roots/list"})") + event(result_of(asked)));
+    reply.chunk(event(R"({"jsonrpc":"2.0","id":"q","method":"roots/list"})") + event(result_of(request)));
     reply.end_events();
   });
   connect(server.url());
-  EXPECT_TRUE(call("tools/call", kModern));
-  EXPECT_EQ(server.asked().size(), 1U);
+  EXPECT_TRUE(call("tools/call", kModernParams));
+  EXPECT_EQ(server.requests().size(), 1U);
 }
 
-// ---- what servers answer with ----
+// ---- kinds of responses ----
 
-TEST_F(StreamableTest, AnUnknownContentTypeFailsTheCallAndNotTheConnection) {
-  ScriptServer server([](const Asked& asked, Reply& reply) {
-    if (asked.has("page")) return reply.answer(200, "text/html; charset=utf-8", "<html>");
-    if (asked.has("none")) return reply.answer(200, "", "{}");
-    reply.result(asked, "{}");
+TEST_F(StreamableTest, UnknownContentTypeFailsCallButNotConnection) {
+  ScriptServer server([](const ReceivedRequest& request, Reply& reply) {
+    if (request.has("page")) return reply.respond(200, "text/html; charset=utf-8", "<html>");
+    if (request.has("none")) return reply.respond(200, "", "{}");
+    reply.result(request, "{}");
   });
   connect(server.url());
-  const Result<json::Raw> page = call("page", kModern);
+  const Result<json::Raw> page = call("page", kModernParams);
   ASSERT_FALSE(page);
   EXPECT_EQ(page.error().kind(), ErrorKind::invalid_content_type);
   EXPECT_NE(page.error().message().find("`text/html`"), std::string::npos);
-  EXPECT_EQ(call("none", kModern).error().kind(), ErrorKind::invalid_content_type);
-  EXPECT_TRUE(call("tools/list", kModern));
+  EXPECT_EQ(call("none", kModernParams).error().kind(), ErrorKind::invalid_content_type);
+  EXPECT_TRUE(call("tools/list", kModernParams));
 }
 
-TEST_F(StreamableTest, AnErrorInJsonRpcIsTheAnswerWhateverItsId) {
-  ScriptServer server([](const Asked& asked, Reply& reply) {
+TEST_F(StreamableTest, JsonRpcErrorBodyIsTheResponseWhateverItsId) {
+  ScriptServer server([](const ReceivedRequest& request, Reply& reply) {
     const std::string error = R"("error":{"code":-32020,"message":"no","data":{"a":1}}})";
-    if (asked.has("null")) return reply.json(400, R"({"jsonrpc":"2.0","id":null,)" + error);
-    if (asked.has("none")) return reply.json(400, R"({"jsonrpc":"2.0",)" + error);
-    if (asked.has("foreign")) return reply.json(400, R"({"jsonrpc":"2.0","id":"server-error",)" + error);
-    reply.json(404, R"({"jsonrpc":"2.0","id":)" + asked.id() + "," + error);
+    if (request.has("null")) return reply.json(400, R"({"jsonrpc":"2.0","id":null,)" + error);
+    if (request.has("none")) return reply.json(400, R"({"jsonrpc":"2.0",)" + error);
+    if (request.has("foreign")) return reply.json(400, R"({"jsonrpc":"2.0","id":"server-error",)" + error);
+    reply.json(404, R"({"jsonrpc":"2.0","id":)" + request.id() + "," + error);
   });
   connect(server.url());
   for (const char* const method : {"null", "none", "foreign", "own"}) {
-    const Result<json::Raw> answer = call(method, kModern);
-    ASSERT_FALSE(answer);
-    EXPECT_EQ(answer.error().kind(), ErrorKind::remote) << method;
-    EXPECT_EQ(answer.error().detail().rpc_code, -32020);
-    EXPECT_EQ(answer.error().detail().rpc_data, R"({"a":1})");
+    const Result<json::Raw> response = call(method, kModernParams);
+    ASSERT_FALSE(response);
+    EXPECT_EQ(response.error().kind(), ErrorKind::remote) << method;
+    EXPECT_EQ(response.error().detail().rpc_code, -32020);
+    EXPECT_EQ(response.error().detail().rpc_data, R"({"a":1})");
   }
 }
 
-TEST_F(StreamableTest, OtherErrorsHaveTheirStatusAndWhatTheServerSaid) {
-  ScriptServer server([](const Asked& asked, Reply& reply) {
-    if (asked.has("plain")) return reply.answer(400, "text/plain", "go\r\naway");
-    if (asked.has("login")) return reply.answer(401, "text/plain", "who?");
-    if (asked.has("forbidden"))
+TEST_F(StreamableTest, ErrorStatusIsReportedWithExcerptOfBody) {
+  ScriptServer server([](const ReceivedRequest& request, Reply& reply) {
+    if (request.has("plain")) return reply.respond(400, "text/plain", "go\r\naway");
+    if (request.has("login")) return reply.respond(401, "text/plain", "who?");
+    if (request.has("forbidden"))
       return reply.json(403, R"({"jsonrpc":"2.0","error":{"code":-32000,"message":"no"}})");
-    if (asked.has("broken"))
+    if (request.has("broken"))
       return reply.json(500, R"({"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"oops"}})");
-    reply.answer(202, "", "");
+    reply.respond(202, "", "");
   });
   connect(server.url());
-  const Error text = call("plain", kModern).error();
+  const Error text = call("plain", kModernParams).error();
   EXPECT_EQ(text.kind(), ErrorKind::http_status);
   EXPECT_EQ(text.detail().http_status, 400);
   EXPECT_EQ(text.message(), server.url() + " answered 400 Whatever: go  away");
-  EXPECT_EQ(call("login", kModern).error().kind(), ErrorKind::authorization);
-  EXPECT_EQ(call("login", kModern).error().detail().http_status, 401);
-  EXPECT_EQ(call("forbidden", kModern).error().kind(), ErrorKind::authorization);
-  const Error broken = call("broken", kModern).error();
+  EXPECT_EQ(call("login", kModernParams).error().kind(), ErrorKind::authorization);
+  EXPECT_EQ(call("login", kModernParams).error().detail().http_status, 401);
+  EXPECT_EQ(call("forbidden", kModernParams).error().kind(), ErrorKind::authorization);
+  const Error broken = call("broken", kModernParams).error();
   EXPECT_EQ(broken.kind(), ErrorKind::http_status);
   EXPECT_EQ(broken.detail().http_status, 500);
   EXPECT_EQ(broken.detail().rpc_code, -32603);
-  EXPECT_EQ(call("accepted", kModern).error().kind(), ErrorKind::http_status);
+  EXPECT_EQ(call("accepted", kModernParams).error().kind(), ErrorKind::http_status);
 }
 
-TEST_F(StreamableTest, AServerThatRepeatsOurCredentialsDoesNotBringThemIntoTheError) {
-  ScriptServer server([](const Asked& asked, Reply& reply) {
-    const std::string token(asked.headers.get("Authorization").substr(7));
+TEST_F(StreamableTest, CredentialsEchoedByServerAreRedactedInError) {
+  ScriptServer server([](const ReceivedRequest& request, Reply& reply) {
+    const std::string token(request.headers.get("Authorization").substr(7));
     const std::string json =
         R"({"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"bad )" + token + "\"}}";
-    if (asked.has("broken")) return reply.json(500, json);
-    reply.answer(401, "text/plain", "bad token " + token + ", that is Bearer " + token);
+    if (request.has("broken")) return reply.json(500, json);
+    reply.respond(401, "text/plain", "bad token " + token + ", that is Bearer " + token);
   });
   options.headers.add("Authorization", "Bearer quokka-77");
   connect(server.url());
-  EXPECT_EQ(call("plain", kModern).error().message(),
+  EXPECT_EQ(call("plain", kModernParams).error().message(),
             server.url() + " answered 401 Whatever: bad token ***, that is ***");
-  EXPECT_EQ(call("broken", kModern).error().message(), server.url() + " answered 500 Whatever: bad ***");
+  EXPECT_EQ(call("broken", kModernParams).error().message(),
+            server.url() + " answered 500 Whatever: bad ***");
 }
 
-TEST_F(StreamableTest, WhatIsNoMessageFailsTheCall) {
-  ScriptServer server([](const Asked& asked, Reply& reply) {
-    if (asked.has("other")) return reply.json(200, R"({"jsonrpc":"2.0","id":"other","result":{}})");
+TEST_F(StreamableTest, CallFailsWhenResponseIsMalformedOrForAnotherId) {
+  ScriptServer server([](const ReceivedRequest& request, Reply& reply) {
+    if (request.has("other")) return reply.json(200, R"({"jsonrpc":"2.0","id":"other","result":{}})");
     reply.json(200, "{nonsense");
   });
   connect(server.url());
-  EXPECT_EQ(call("x", kModern).error().kind(), ErrorKind::parse);
-  EXPECT_EQ(call("other", kModern).error().kind(), ErrorKind::id_mismatch);
+  EXPECT_EQ(call("x", kModernParams).error().kind(), ErrorKind::parse);
+  EXPECT_EQ(call("other", kModernParams).error().kind(), ErrorKind::id_mismatch);
 }
 
-// 2025-03-26 has arrays.
-TEST_F(StreamableTest, AnArrayIsTakenApart) {
-  ScriptServer server([](const Asked& asked, Reply& reply) {
-    reply.json(200, R"([{"jsonrpc":"2.0","method":"notifications/message"},)" + result_of(asked) + "]");
+// A server of revision 2025-03-26 may send batches.
+TEST_F(StreamableTest, BatchInResponseIsSplit) {
+  ScriptServer server([](const ReceivedRequest& request, Reply& reply) {
+    reply.json(200, R"([{"jsonrpc":"2.0","method":"notifications/message"},)" + result_of(request) + "]");
   });
   connect(server.url());
   EXPECT_TRUE(call("tools/list"));
-  EXPECT_EQ(notified, std::vector<std::string>{"notifications/message"});
+  EXPECT_EQ(notifications, std::vector<std::string>{"notifications/message"});
 }
 
-// Conformance trap 25.
-TEST_F(StreamableTest, WhatComesBackOnANotificationIsIgnored) {
+// Conformance trap 25: a server may respond to a notification with a body.
+TEST_F(StreamableTest, ResponseBodyToNotificationIsIgnored) {
   ScriptServer server(
-      [](const Asked&, Reply& reply) { reply.json(200, R"({"jsonrpc":"2.0","result":{}})"); });
+      [](const ReceivedRequest&, Reply& reply) { reply.json(200, R"({"jsonrpc":"2.0","result":{}})"); });
   connect(server.url());
   EXPECT_TRUE(notify("notifications/x"));
-  EXPECT_EQ(peer->stats().mismatched_answers, 0U);
+  EXPECT_EQ(peer->stats().mismatched_responses, 0U);
 }
 
-TEST_F(StreamableTest, ANotificationThatIsNeverAcceptedIsGivenUp) {
+TEST_F(StreamableTest, NotifyFailsWithTimeoutWhenServerNeverAccepts) {
   options.limits.call_timeout = 50ms;
-  ScriptServer server([](const Asked&, Reply& reply) { reply.client_closes(); });
+  ScriptServer server([](const ReceivedRequest&, Reply& reply) { reply.wait_for_client_close(); });
   connect(server.url());
   EXPECT_EQ(notify("notifications/x").error().kind(), ErrorKind::timeout);
 }
 
-TEST_F(StreamableTest, NobodyListening) {
+TEST_F(StreamableTest, CallFailsWithConnectionFailedWhenNobodyListens) {
   connect("http://127.0.0.1:1/mcp");
   const Error error = call("x").error();
   EXPECT_EQ(error.kind(), ErrorKind::connection_failed);
@@ -256,44 +259,43 @@ TEST_F(StreamableTest, NobodyListening) {
   EXPECT_EQ(connection->backlog(), 0U);
 }
 
-TEST_F(StreamableTest, AnEventOverTheLimitFailsTheCall) {
+TEST_F(StreamableTest, CallFailsWhenEventExceedsMaxFrameBytes) {
   options.limits.max_frame_bytes = 10'000;
-  ScriptServer server([](const Asked&, Reply& reply) {
+  ScriptServer server([](const ReceivedRequest&, Reply& reply) {
     reply.begin_events();
     for (int i = 0; i < 100; ++i) reply.chunk("data: " + std::string(1000, 'x') + "\n");
   });
   connect(server.url());
-  EXPECT_EQ(call("x", kModern).error().kind(), ErrorKind::frame_too_large);
+  EXPECT_EQ(call("x", kModernParams).error().kind(), ErrorKind::frame_too_large);
 }
 
-Task<void> many(StreamableTest& test, int count, int& answered, Event& all) {
-  const Result<json::Raw> answer = co_await test.peer->call("x", test::raw(kModern));
-  if (answer && ++answered == count) all.set();
+Task<void> call_and_count(StreamableTest& test, int count, int& answered, Event& all) {
+  const Result<json::Raw> response = co_await test.peer->call("x", test::raw(kModernParams));
+  if (response && ++answered == count) all.set();
 }
 
-TEST_F(StreamableTest, ManyCallsAtOnce) {
-  ScriptServer server([](const Asked& asked, Reply& reply) { reply.result(asked, "{}"); });
+TEST_F(StreamableTest, ManyConcurrentCallsSucceed) {
+  ScriptServer server([](const ReceivedRequest& request, Reply& reply) { reply.result(request, "{}"); });
   connect(server.url());
   int answered = 0;
   Event all;
-  for (int i = 0; i < 50; ++i) loop.spawn(many(*this, 50, answered, all));
+  for (int i = 0; i < 50; ++i) loop.spawn(call_and_count(*this, 50, answered, all));
   EXPECT_TRUE(eventually([&] { return answered == 50; }));
-  EXPECT_EQ(server.asked().size(), 50U);
+  EXPECT_EQ(server.requests().size(), 50U);
 }
 
-TEST_F(StreamableTest, ClosingFailsWhatIsUnderWayAndHangsUp) {
+TEST_F(StreamableTest, CloseFailsPendingCallsAndClosesTheirStreams) {
   std::atomic<bool> closed = false;
-  ScriptServer server([&](const Asked&, Reply& reply) {
+  ScriptServer server([&](const ReceivedRequest&, Reply& reply) {
     reply.begin_events();
-    closed = reply.client_closes();
+    closed = reply.wait_for_client_close();
   });
   connect(server.url());
   std::optional<Result<json::Raw>> outcome;
   loop.spawn([](StreamableTest& test, std::optional<Result<json::Raw>>& out) -> Task<void> {
-    Task<Result<json::Raw>> waiting = test.calling("x", test::raw(kModern), CallOptions());
-    out = co_await waiting;
+    out = co_await test.call_task("x", test::raw(kModernParams), CallOptions());
   }(*this, outcome));
-  EXPECT_TRUE(eventually([&] { return server.asked().size() == 1; }));
+  EXPECT_TRUE(eventually([&] { return server.requests().size() == 1; }));
   connection->close();
   EXPECT_TRUE(eventually([&] { return outcome && closed; }));
   EXPECT_EQ(outcome->error().kind(), ErrorKind::closed);

@@ -1,5 +1,6 @@
 #!/bin/busybox sh
-# The first process of the machine that run.sh boots. It says how each part went; the last line is `vm: all passed`, or not.
+# The init process of the virtual machine that run.sh boots. Prints the result of each test; the last line is
+# `vm: all passed` only if no test failed.
 /bin/busybox --install -s /bin
 export PATH=/bin:/usr/bin HOME=/tmp
 mount -t proc proc /proc
@@ -15,15 +16,15 @@ tests=$BUILD/tests/test_process
 fairlead=$BUILD/fairlead
 failed=0
 
-# say WHAT STATUS [FILE]: the file is shown when it went wrong.
-say() {
+# report NAME STATUS [FILE]: prints the result of a test; if it failed, also the contents of the file.
+report() {
   if [ "$2" = 0 ]; then echo "vm: ok: $1"; return; fi
   [ -z "$3" ] || cat "$3"
   echo "vm: FAILED: $1"
   failed=1
 }
 
-# Until it is so, for half a minute. (Not `wait`: orphans are children of ours too.)
+# Polls until the condition is true, for at most 30 seconds. (Not `wait`: orphans are also children of init.)
 await() { # CONDITION
   for _ in $(seq 300); do
     eval "$1" && return
@@ -31,8 +32,8 @@ await() { # CONDITION
   done
 }
 
-# As systemd does it with Delegate=yes; DelegateSubgroup=gateway is where the processes are, as a controller cannot be
-# switched on above one that has some.
+# Delegates a cgroup as systemd does with Delegate=yes and DelegateSubgroup=gateway. The processes are in the subgroup,
+# because a controller cannot be enabled for the children of a cgroup that has processes.
 delegate() { # CGROUP USER
   mkdir -p "$1/gateway"
   for directory in "$1" "$1/gateway"; do
@@ -45,31 +46,31 @@ run_in() { # CGROUP USER COMMAND
   sh -c 'echo $$ >"$0/cgroup.procs" && exec su "$1" -c "$2"' "$@"
 }
 
-# Every test in it runs, and passes.
-passes() { # WHAT CGROUP USER [FILTER]
+# Expects that all tests of the filter run (none is skipped) and pass.
+expect_pass() { # NAME CGROUP USER [FILTER]
   run_in "$2" "$3" "$tests --gtest_brief=1 --gtest_color=no --gtest_filter=${4:-*}" >/tmp/log 2>&1 && ! grep -q SKIPPED /tmp/log
-  say "$1" $? /tmp/log
+  report "$1" $? /tmp/log
 }
 
-# None of what it has been told to find is run, and it says why.
-refuses() { # WHAT CGROUP USER FILTER WHY
+# Expects that all tests of the filter are skipped, with this reason.
+expect_skip() { # NAME CGROUP USER FILTER REASON
   run_in "$2" "$3" "$tests --gtest_brief=1 --gtest_color=no --gtest_filter=$4" >/tmp/log 2>&1
   [ $? = 0 ] && grep -q "$5" /tmp/log && grep -q 'PASSED  . 0 tests' /tmp/log
-  say "$1" $? /tmp/log
+  report "$1" $? /tmp/log
 }
 
-tests_of_cgroups() {
+test_cgroups() {
   echo '+memory +pids' >$top/cgroup.subtree_control
   mkdir $top/plain
   delegate $top/root root
   delegate $top/user user
   delegate $top/alone user
   cgroups='*Cgroup*'
-  passes 'a service of root: all tests of processes' $top/root/gateway root
-  passes 'a service of a user: cgroups' $top/user/gateway user "$cgroups"
-  passes 'the root of what is seen, as in a container: cgroups' $top root "$cgroups"
-  refuses 'limits need a subgroup' $top/alone user 'CgroupLimits.*' 'DelegateSubgroup='
-  refuses 'what is not delegated is not used' $top/plain root '*RealCgroup.*:CgroupLimits.*' 'has not been delegated'
+  expect_pass 'service of root: all process tests' $top/root/gateway root
+  expect_pass 'service of a user: cgroup tests' $top/user/gateway user "$cgroups"
+  expect_pass 'root of the visible cgroup tree, as in a container: cgroup tests' $top root "$cgroups"
+  expect_skip 'limits are skipped without a subgroup' $top/alone user 'CgroupLimitsTest.*' 'DelegateSubgroup='
+  expect_skip 'cgroup that is not delegated is not used' $top/plain root '*RealCgroupTest.*:CgroupLimitsTest.*' 'has not been delegated'
 }
 
 gateway_config() {
@@ -90,63 +91,63 @@ serve() { # ARGUMENTS
   run_in $top/service/gateway user "$fairlead serve --config /tmp/gateway.toml $1"
 }
 
-# The error of a call, as a client gets it.
-test_of_a_call_out_of_memory() {
+# Checks the error of a call as the client receives it.
+test_call_out_of_memory() {
   printf '%s\n' \
     '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"vm","version":"1"}}}' \
     '{"jsonrpc":"2.0","method":"notifications/initialized"}' \
     '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"eater__eat","arguments":{}}}' |
     serve '--stdio --log-level off' >/tmp/log
   grep -q '"id":2,"error":.*"code":"out_of_memory","exitSignal":9,.*"remedy":"Raise memory_max' /tmp/log
-  say 'a server over memory_max: the call says so, and what to raise' $? /tmp/log
+  report 'call to a server over memory_max: the error has the cause and the remedy' $? /tmp/log
 }
 
 start_gateway() {
   serve '--terminator-manifest /tmp/manifest' >/tmp/log 2>&1 &
   await 'wget -q -O /tmp/health http://127.0.0.1:8808/health 2>/dev/null'
   gateway=$(pidof fairlead)
-  # One that has left session, pipes and environment: only its cgroup tells whose it is.
+  # This process has left session, pipes and environment: only its cgroup identifies its server.
   stray=$($fairlead tools http://127.0.0.1:8808/mcp eater__stray 2>>/tmp/log)
   grep -q /service/fairlead- "/proc/$stray/cgroup"
-  say 'a stray is in the cgroup of its server' $? /tmp/log
+  report 'stray process is in the cgroup of its server' $? /tmp/log
 }
 
 has_ended() { # PID
   ! grep -qs '^State:.[^Z]' "/proc/$1/status"
 }
 
-nothing_is_left() {
+no_survivors() {
   [ -n "$stray" ] && has_ended "$stray" && ! ls -d $top/service/fairlead-* 2>/dev/null
 }
 
-tests_of_the_gateway() {
+test_gateway() {
   delegate $top/service user
   gateway_config >/tmp/gateway.toml
-  test_of_a_call_out_of_memory
+  test_call_out_of_memory
 
   start_gateway
   wget -q -O /tmp/health http://127.0.0.1:8808/health
-  grep -q '"name":"starved"[^}]*out of the memory its cgroup has[^}]*code: out_of_memory' /tmp/health
-  say 'memory_max too small to start with: its health says so' $? /tmp/health
+  grep -q '"name":"starved"[^}]*memory limit of its cgroup exceeded[^}]*code: out_of_memory' /tmp/health
+  report 'memory_max too small to start: /health has the cause' $? /tmp/health
   grep -q '"name":"homeless"[^}]*/tmp is not a cgroup[^}]*code: belt_unavailable' /tmp/health
-  say 'a cgroup that is required and not there: its health says so' $? /tmp/health
+  report 'required cgroup is missing: /health has the cause' $? /tmp/health
   kill -TERM $gateway
   await 'has_ended $gateway'
-  nothing_is_left; say 'the gateway ends: nothing is left of its servers' $? /tmp/log
+  no_survivors; report 'gateway ends: no process or cgroup of its servers is left' $? /tmp/log
 
   start_gateway
-  grep -q '"cgroup":"/sys/fs/cgroup/service/fairlead-' /tmp/manifest; say 'the manifest names the cgroup' $? /tmp/manifest
+  grep -q '"cgroup":"/sys/fs/cgroup/service/fairlead-' /tmp/manifest; report 'manifest contains the cgroup' $? /tmp/manifest
   keeper=$(cat /proc/$gateway/task/$gateway/children)
-  kill -STOP $gateway $keeper # neither sees the other die
+  kill -STOP $gateway $keeper # so that neither notices the death of the other
   kill -KILL $keeper $gateway
   await 'has_ended $gateway'
-  ! has_ended "$stray"; say 'gateway and keeper killed: a stray lives on' $?
-  su user -c "$fairlead terminate /tmp/manifest" >/tmp/log 2>&1 && grep -q "^$stray .*(cgroup)" /tmp/log && nothing_is_left
-  say 'fairlead terminate finds it by its cgroup and ends it' $? /tmp/log
+  ! has_ended "$stray"; report 'gateway and keeper killed: stray process survives' $?
+  su user -c "$fairlead terminate /tmp/manifest" >/tmp/log 2>&1 && grep -q "^$stray .*(cgroup)" /tmp/log && no_survivors
+  report 'fairlead terminate finds the stray process by its cgroup and kills it' $? /tmp/log
 }
 
 echo "vm: Linux $(uname -r), $(nproc) processors"
-tests_of_cgroups
-tests_of_the_gateway
+test_cgroups
+test_gateway
 [ $failed = 1 ] || echo 'vm: all passed'
 poweroff -f

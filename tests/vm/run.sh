@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Boots a small machine of its own, with Debian's kernel and cgroup v2, and runs there what most machines cannot show:
-# that memory_max, pids_max and cgroup.kill hold (init.sh). Fails when anything failed or did not run to its end.
+# Boots a virtual machine with Debian's kernel and cgroup v2, and runs tests there that most machines cannot run: that
+# memory_max, pids_max and cgroup.kill take effect (init.sh). Fails if a test fails or does not finish.
 #   run.sh BUILD_DIRECTORY
-# VM_KERNEL: another kernel's image. VM_ACCEL: kvm or tcg. VM_SECONDS: how long it may take, 1200 if not given.
+# VM_KERNEL: image of another kernel. VM_ACCEL: kvm or tcg. VM_SECONDS: timeout (default 1200).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source=$(cd "$here/../.." && pwd)
@@ -10,10 +10,10 @@ build=$(cd "$1" && pwd)
 work=$build/vm
 mkdir -p "$work"
 
-# Only unpacked: nothing of the system that boots this machine is touched.
+# Downloads and unpacks the kernel package. Does not install it: the host system is unchanged.
 fetch_kernel() (
   package=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: *\(linux-image-.*\)/\1/p' | head -n 1)
-  [[ -n $package ]] || { echo "vm: no linux-image-cloud-amd64 in the package lists (apt-get update?)" >&2; exit 1; }
+  [[ -n $package ]] || { echo "vm: the package lists do not contain linux-image-cloud-amd64; run apt-get update" >&2; exit 1; }
   [[ -e $work/$package ]] && exit 0
   rm -rf "$work"/linux-image-* "$work/unpacked"
   cd "$work"
@@ -23,7 +23,7 @@ fetch_kernel() (
   rm -rf unpacked "$package"_*.deb
 )
 
-# Everything is where it is here, so that paths that were compiled in are right.
+# Creates the initramfs. Files have the same paths as on the host, so that compiled-in paths are valid.
 make_root() {
   local root=$work/root
   rm -rf "$root"
@@ -45,7 +45,8 @@ if [[ -z $kernel ]]; then
   kernel=$(echo "$work"/linux-image-*)
 fi
 make_root
-# KVM where processor and rights allow it, else emulation: slower, and the same. A /dev/kvm alone says little.
+# Uses KVM if the processor and permissions allow it; otherwise emulation, which is slower but equivalent. The existence of
+# /dev/kvm is not sufficient.
 accel=tcg
 if grep -qwE 'vmx|svm' /proc/cpuinfo && [[ -w /dev/kvm ]]; then accel=kvm; fi
 timeout "${VM_SECONDS:-1200}" qemu-system-x86_64 -accel "${VM_ACCEL:-$accel}" -cpu max -smp 2 -m 1G -nodefaults -display none \

@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""run.py PROGRAM SCRIPT.wire: starts `PROGRAM rpc`, plays a script against it, and compares byte for byte.
-run.py --self-test PROGRAM: plays scripts that must fail.
+"""run.py PROGRAM SCRIPT.wire: starts `PROGRAM rpc`, runs the script, and compares the output byte for byte.
+run.py --self-test PROGRAM: runs scripts that must fail.
 
-A script, line by line:
-  # …                   a comment; blank lines too
-  args: WORD WORD       arguments behind `rpc` (these four before all else)
-  exit: N               the exit status it must end with (default 0)
-  stderr: TEXT          what stderr must contain
-  deadline: SECONDS     for the whole script (default 20)
-  > TEXT                sends the text and a newline          < TEXT          expects them
-  >| TEXT               sends the text, escapes decoded       <| TEXT         expects that
-  >length TEXT          sends it as a length frame            <length TEXT    expects one
-  >header TEXT          sends it as a header frame            <header TEXT    expects one
+The lines of a script:
+  # …                   a comment; blank lines are ignored too
+  args: WORD WORD       arguments after `rpc` (the four settings precede all steps)
+  exit: N               the expected exit status (default 0)
+  stderr: TEXT          text that stderr must contain
+  deadline: SECONDS     the time limit of the whole script (default 20)
+  > TEXT                sends the text and a newline          < TEXT          expects the text and a newline
+  >| TEXT               sends the text, escapes decoded       <| TEXT         expects the text, escapes decoded
+  >length TEXT          sends the text as a length frame      <length TEXT    expects a length frame
+  >header TEXT          sends the text as a header frame      <header TEXT    expects a header frame
   >repeat N TEXT        sends the text N times, escapes decoded
-  signal NAME           sends a signal
-  close                 closes its stdin
-Escapes are those of Python (\\n \\x00 \\\\). In what is expected, … stands for anything up to the next quote.
-At the end its stdin is closed, and it must end without another byte on stdout.
+  signal NAME           sends a signal to the program
+  close                 closes the stdin of the program
+Escapes are those of Python (\\n \\x00 \\\\). In expected text, … matches any text up to the next quote.
+At the end of the script, stdin is closed; the program must then exit without further output on stdout.
 """
 import os
 import re
@@ -27,23 +27,23 @@ import sys
 import tempfile
 import time
 
-HEADS = {"args": "", "exit": "0", "stderr": "", "deadline": "20"}
+DEFAULT_SETTINGS = {"args": "", "exit": "0", "stderr": "", "deadline": "20"}
 
 
 class Mismatch(Exception):
     pass
 
 
-ANYTHING = "…".encode()
+WILDCARD = "…".encode()
 
 
-def unescaped(text):
-    return ANYTHING.join(piece.encode("latin-1").decode("unicode_escape").encode("latin-1") for piece in text.split("…"))
+def decode_escapes(text):
+    return WILDCARD.join(piece.encode("latin-1").decode("unicode_escape").encode("latin-1") for piece in text.split("…"))
 
 
-def framed(kind, text):
+def encode_frame(kind, text):
     if kind == "|":
-        return unescaped(text)
+        return decode_escapes(text)
     payload = text.encode()
     if kind == "length":
         return len(payload).to_bytes(4, "big") + payload + b"\n"
@@ -52,39 +52,39 @@ def framed(kind, text):
     return payload + b"\n"
 
 
-def parsed(lines):
-    """The heads, and the steps as (line number, verb, text)."""
-    heads, steps = dict(HEADS), []
+def parse_script(lines):
+    """Returns the settings, and the steps as (line number, verb, text)."""
+    settings, steps = dict(DEFAULT_SETTINGS), []
     for number, line in enumerate(lines, 1):
         line = line.rstrip("\n")
-        head = re.fullmatch(r"(args|exit|stderr|deadline): ?(.*)", line)
+        setting = re.fullmatch(r"(args|exit|stderr|deadline): ?(.*)", line)
         step = re.fullmatch(r"([<>](?:\||length|header)?|>repeat|signal|close)(?: (.*))?", line)
         if not line or line.startswith("#"):
             continue
-        if head and not steps:
-            heads[head[1]] = head[2]
+        if setting and not steps:
+            settings[setting[1]] = setting[2]
         elif step:
             steps.append((number, step[1], step[2] or ""))
         else:
-            raise SystemExit(f"line {number} says nothing: {line}")
-    return heads, steps
+            raise SystemExit(f"line {number} is not a setting or step: {line}")
+    return settings, steps
 
 
-class Player:
-    def __init__(self, program, heads):
+class ScriptRunner:
+    def __init__(self, program, settings):
         self.errors = tempfile.TemporaryFile()
-        self.until = time.monotonic() + float(heads["deadline"])
-        self.process = subprocess.Popen([program, "rpc", *heads["args"].split()], bufsize=0, stdin=subprocess.PIPE,
+        self.deadline = time.monotonic() + float(settings["deadline"])
+        self.process = subprocess.Popen([program, "rpc", *settings["args"].split()], bufsize=0, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=self.errors)
         os.set_blocking(self.process.stdin.fileno(), False)
         os.set_blocking(self.process.stdout.fileno(), False)
-        self.got = b""
+        self.received = b""
         self.ended = False
 
     def wait(self, to_write):
-        """Waits until there is something to read, or room to write; reads what there is."""
+        """Waits until stdout is readable (and reads from it) or, if `to_write`, stdin is writable. Returns whether it is writable."""
         out, inp = self.process.stdout, self.process.stdin
-        left = self.until - time.monotonic()
+        left = self.deadline - time.monotonic()
         if left <= 0:
             raise Mismatch("the deadline has passed")
         ready = select.select([] if self.ended else [out], [inp] if to_write else [], [], left)
@@ -94,11 +94,11 @@ class Player:
 
     def read(self):
         piece = os.read(self.process.stdout.fileno(), 1 << 20)
-        self.got += piece
+        self.received += piece
         self.ended = not piece
 
     def send(self, data):
-        """A program that has hung up need not take it: what it says and how it ends is compared all the same."""
+        """Sends the data. Ignores EPIPE: the program may close stdin early; its output and exit status are still checked."""
         try:
             while data:
                 if self.wait(True):
@@ -107,48 +107,48 @@ class Player:
             pass
 
     def expect(self, data):
-        # What stands for anything may be of any length, so look as long as it could still match.
-        pieces = [re.escape(piece) for piece in data.split(ANYTHING)]
+        # A wildcard matches text of any length, so read on while the output could still match.
+        pieces = [re.escape(piece) for piece in data.split(WILDCARD)]
         pattern = re.compile(b'[^"]*'.join(pieces))
-        while not pattern.match(self.got):
-            if self.ended or (len(pieces) == 1 and not data.startswith(self.got)) or self.whole_line_differs(data):
-                raise Mismatch(f"expected {data!r}\n     got {self.got[:2000]!r}{' and its end' if self.ended else ''}")
+        while not pattern.match(self.received):
+            if self.ended or (len(pieces) == 1 and not data.startswith(self.received)) or self.whole_line_differs(data):
+                raise Mismatch(f"expected {data!r}\n     got {self.received[:2000]!r}{' and EOF' if self.ended else ''}")
             self.wait(False)
-        self.got = self.got[pattern.match(self.got).end():]
+        self.received = self.received[pattern.match(self.received).end():]
 
     def whole_line_differs(self, data):
-        return data.endswith(b"\n") and data.count(b"\n") == 1 and b"\n" in self.got
+        return data.endswith(b"\n") and data.count(b"\n") == 1 and b"\n" in self.received
 
-    def play(self, verb, text):
+    def run_step(self, verb, text):
         if verb == "signal":
             self.process.send_signal(getattr(signal, "SIG" + text))
         elif verb == "close":
             self.process.stdin.close()
         elif verb == ">repeat":
-            count, what = text.split(" ", 1)
-            self.send(unescaped(what) * int(count))
+            count, piece = text.split(" ", 1)
+            self.send(decode_escapes(piece) * int(count))
         elif verb[0] == ">":
-            self.send(framed(verb[1:], text))
+            self.send(encode_frame(verb[1:], text))
         else:
-            self.expect(framed(verb[1:], text))
+            self.expect(encode_frame(verb[1:], text))
 
-    def end(self, heads):
+    def check_exit(self, settings):
         self.process.stdin.close()
         while not self.ended:
-            left = self.until - time.monotonic()
+            left = self.deadline - time.monotonic()
             if left <= 0:
-                raise Mismatch("it does not end")
+                raise Mismatch("the program did not exit before the deadline")
             if select.select([self.process.stdout], [], [], left)[0]:
                 self.read()
-        if self.got:
-            raise Mismatch(f"more than was expected: {self.got[:2000]!r}")
-        status = self.process.wait(max(0.1, self.until - time.monotonic()))
-        if status != int(heads["exit"]):
-            raise Mismatch(f"exit status {status}, expected {heads['exit']}")
-        if heads["stderr"] not in self.said():
-            raise Mismatch(f"stderr does not say {heads['stderr']!r}")
+        if self.received:
+            raise Mismatch(f"unexpected output: {self.received[:2000]!r}")
+        status = self.process.wait(max(0.1, self.deadline - time.monotonic()))
+        if status != int(settings["exit"]):
+            raise Mismatch(f"exit status {status}, expected {settings['exit']}")
+        if settings["stderr"] not in self.stderr_text():
+            raise Mismatch(f"stderr does not contain {settings['stderr']!r}")
 
-    def said(self):
+    def stderr_text(self):
         self.errors.seek(0)
         return self.errors.read().decode(errors="replace")
 
@@ -160,42 +160,42 @@ class Player:
 
 
 def run(program, name, lines):
-    """None, or what went wrong."""
-    heads, steps = parsed(lines)
-    player = Player(program, heads)
+    """Runs a script. Returns None, or a description of the failure."""
+    settings, steps = parse_script(lines)
+    runner = ScriptRunner(program, settings)
     number = 0
     try:
         for number, verb, text in steps:
-            player.play(verb, text)
+            runner.run_step(verb, text)
         number = "end"
-        player.end(heads)
+        runner.check_exit(settings)
         return None
     except (Mismatch, subprocess.TimeoutExpired) as problem:
-        return f"{name}:{number}: {problem}\nstderr:\n{player.said()}"
+        return f"{name}:{number}: {problem}\nstderr:\n{runner.stderr_text()}"
     finally:
-        player.stop()
+        runner.stop()
 
 
 PING = '> {"jsonrpc":"2.0","id":1,"method":"system.ping"}'
 PONG = '< {"jsonrpc":"2.0","id":1,"result":"pong"}'
 MUST_FAIL = {
-    "another answer": [PING, PONG.replace("1", "2")],
-    "one answer too many": [PING, PING, PONG],
-    "an answer that never comes": ["deadline: 0.3", PING, PONG, PONG],
-    "other white space": [PING, PONG.replace(":1,", ": 1,")],
-    "another exit status": ["exit: 3", PING, PONG],
-    "silence on stderr": ["stderr: never said", PING, PONG],
-    "another byte": [PING, PONG.replace("<", "<|") + "\\r\\n"],
-    "anything is not anything": [PING, PONG.replace("pong", "ping…")],
+    "wrong response": [PING, PONG.replace("1", "2")],
+    "one response too many": [PING, PING, PONG],
+    "missing response": ["deadline: 0.3", PING, PONG, PONG],
+    "different white space": [PING, PONG.replace(":1,", ": 1,")],
+    "wrong exit status": ["exit: 3", PING, PONG],
+    "text missing on stderr": ["stderr: never written", PING, PONG],
+    "additional byte": [PING, PONG.replace("<", "<|") + "\\r\\n"],
+    "wildcard after wrong text": [PING, PONG.replace("pong", "ping…")],
 }
 
 
 def self_test(program):
-    wrong = [what for what, lines in MUST_FAIL.items() if run(program, what, lines) is None]
-    problem = run(program, "a good script", [PING, PONG, PING, PONG.replace("pong", "…")])
+    wrong = [name for name, lines in MUST_FAIL.items() if run(program, name, lines) is None]
+    problem = run(program, "valid script", [PING, PONG, PING, PONG.replace("pong", "…")])
     if problem:
         wrong.append(problem)
-    return "these went wrong: " + ", ".join(wrong) if wrong else None
+    return "wrong outcome: " + ", ".join(wrong) if wrong else None
 
 
 def main():

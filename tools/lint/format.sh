@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every source in the house format (.clang-format)? With --fix, makes it so. One named version, since versions disagree.
+# format.sh [--fix]: checks that every source file is formatted as .clang-format requires; with --fix, formats the files.
+# The version of clang-format is fixed, because versions format differently.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 clang_format=clang-format-14
@@ -9,10 +10,10 @@ if [[ ${1:-} == --fix ]]; then
   "$clang_format" -i "${files[@]}"
   exit
 fi
-bad=$(printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -I{} sh -c \
+unformatted=$(printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -I{} sh -c \
   "$clang_format --dry-run -Werror '{}' >/dev/null 2>&1 || echo '{}'" | sort)
-if [[ -n $bad ]]; then
-  printf 'not in the house format (make format mends it):\n%s\n' "$bad"
+if [[ -n $unformatted ]]; then
+  printf 'not formatted (run `make format`):\n%s\n' "$unformatted"
   exit 1
 fi
 echo "${#files[@]} files are formatted"

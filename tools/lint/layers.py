@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Reads every #include of include/fairlead/<layer>/ and src/<layer>/ and fails when one points up or sideways.
+"""Checks every #include in include/fairlead/<layer>/ and src/<layer>/.
+
+Fails if a file includes a layer that is neither its own nor one that LAYERS permits.
 
     layers.py [--self-test] [ROOT]
 """
@@ -8,7 +10,7 @@ import re
 import sys
 import tempfile
 
-# The house, bottom up: a layer and the layers it may include (beside itself).
+# The layers, lowest first, each with the other layers that it may include.
 LAYERS = {
     "base": [],
     "json": ["base"],
@@ -26,13 +28,13 @@ LAYERS = {
     "cli": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "gateway"],
 }
 
-# Public headers that lie above the layers' directories for users' sake, and whose they are.
+# Public headers directly in include/fairlead/, for the convenience of users, and the layers that own them.
 TOP_HEADERS = {"blocking.hpp": "transport"}
 
-# Public headers include no third-party header, but for this one of light weight: users describe their own types with it.
+# The only third-party headers that public headers may include. They are small, and users describe their own types with them.
 PUBLIC_THIRD_PARTY = ("boost/describe", "boost/mp11")
 
-# Third-party headers: who may include them, in sources.
+# Third-party headers and the layers whose source files may include them.
 THIRD_PARTY = {
     "boost/asio": ["loop", "peer", "process", "connection", "cli"],
     "boost/intrusive": list(LAYERS),
@@ -45,7 +47,7 @@ THIRD_PARTY = {
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
-# Headers of the C and C++ libraries and of the kernel: no directory, or one of these.
+# Headers of the C and C++ standard libraries and of the kernel have no directory or one of these.
 SYSTEM_DIRS = ("sys/", "linux/", "netinet/", "arpa/", "asm/", "bits/", "net/")
 
 
@@ -54,38 +56,38 @@ def is_system(path):
 
 
 def layer_of_include(path):
-    """The layer an include names: "fairlead/json/raw.hpp" and "json/raw_impl.hpp" are both json's."""
+    """Returns the layer that an included path belongs to: json for "fairlead/json/raw.hpp" and "json/raw_impl.hpp"."""
     if path.startswith("fairlead/") and path.count("/") == 1:
         return TOP_HEADERS.get(path.removeprefix("fairlead/"))
     parts = path.removeprefix("fairlead/").split("/")
     return parts[0] if len(parts) > 1 and parts[0] in LAYERS else None
 
 
-def problem_of(layer, public, quote, path, beside):
-    """What is wrong with one #include, or None. `beside` says whether the file lies next to the one that includes it."""
+def include_problem(layer, public, quote, path, is_relative):
+    """Returns the problem with one #include, or None. `is_relative`: the path exists relative to the including file."""
     target = layer_of_include(path)
     if path.startswith("fairlead/") and target is None:
         return f"{path} belongs to no layer"
     if target is not None:
         if public and not path.startswith("fairlead/"):
-            return f"{path} is private, and this header is not"
+            return f"{path} is a private header, but this header is public"
         if target != layer and target not in LAYERS[layer]:
-            return f"{layer} must not know {target} ({path})"
+            return f"{layer} must not include {target} ({path})"
         return None
-    if quote == '"' and beside:
-        return f"{path} is private, and this header is not" if public else None
+    if quote == '"' and is_relative:
+        return f"{path} is a private header, but this header is public" if public else None
     if is_system(path):
         return None
     if public and not path.startswith(PUBLIC_THIRD_PARTY):
-        return f"third-party {path} in a public header"
+        return f"third-party header {path} in a public header"
     for prefix, users in THIRD_PARTY.items():
         if path.startswith(prefix):
             return None if layer in users else f"{layer} must not use {prefix} ({path})"
-    return f"third-party {path} is nobody's: name it in THIRD_PARTY of tools/lint/layers.py"
+    return f"unknown third-party header {path}: add it to THIRD_PARTY in tools/lint/layers.py"
 
 
-def files_of(root):
-    """Every source file with its layer, and None for a layer that is unheard of."""
+def source_files(root):
+    """Yields every source file, its layer (None if the layer is unknown), and whether it is a public header."""
     for file in sorted((root / "include/fairlead").glob("*.hpp")):
         yield file, TOP_HEADERS.get(file.name), True
     for top, public in (("include/fairlead", True), ("src", False)):
@@ -96,26 +98,26 @@ def files_of(root):
 
 
 def check(root):
-    """All problems of a tree as "file:line: text", and the number of files read."""
+    """Returns all problems of a tree as "file:line: text", and the number of files checked."""
     problems, count = [], 0
-    for file, layer, public in files_of(root):
+    for file, layer, public in source_files(root):
         count += 1
         name = file.relative_to(root)
         if layer is None:
-            problems.append(f"{name}:1: of no layer: name it in LAYERS or TOP_HEADERS of tools/lint/layers.py")
+            problems.append(f"{name}:1: file belongs to no layer: add the layer to LAYERS or the header to TOP_HEADERS in tools/lint/layers.py")
             continue
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-            found = INCLUDE.match(line)
-            if not found:
+            match = INCLUDE.match(line)
+            if not match:
                 continue
-            quote, path = found.groups()
-            problem = problem_of(layer, public, quote, path, (file.parent / path).exists())
+            quote, path = match.groups()
+            problem = include_problem(layer, public, quote, path, (file.parent / path).exists())
             if problem:
                 problems.append(f"{name}:{number}: {problem}")
     return problems, count
 
 
-SELF_TEST = [  # file, its one include, whether that is a problem
+SELF_TEST = [  # file, its only include, whether that include is a problem
     ("include/fairlead/json/a.hpp", '"fairlead/base/error.hpp"', False),
     ("include/fairlead/json/b.hpp", '"fairlead/rpc/message.hpp"', True),
     ("include/fairlead/json/c.hpp", "<boost/asio.hpp>", True),
@@ -130,9 +132,9 @@ SELF_TEST = [  # file, its one include, whether that is a problem
     ("src/connection/f.cpp", '"process/spawn.hpp"', False),
     ("src/cli/g.cpp", "<CLI/CLI.hpp>", False),
     ("src/cli/h.cpp", "<nlohmann/json.hpp>", True),
-    ("src/unheard/i.cpp", "<string>", True),
+    ("src/unknown/i.cpp", "<string>", True),
     ("include/fairlead/blocking.hpp", '"fairlead/peer/peer.hpp"', False),
-    ("include/fairlead/unheard.hpp", "<string>", True),
+    ("include/fairlead/unknown.hpp", "<string>", True),
     ("src/peer/j.cpp", '"fairlead/blocking.hpp"', True),
     ("src/cli/k.cpp", '"fairlead/blocking.hpp"', False),
     ("src/http/l.cpp", '"fairlead/protocol/revision.hpp"', True),
@@ -150,7 +152,7 @@ def self_test():
         problems, _ = check(root)
     wrong = [name for name, _, bad in SELF_TEST if bad != any(p.startswith(name + ":") for p in problems)]
     for name in wrong:
-        print(f"self-test: wrong about {name}")
+        print(f"self-test: wrong result for {name}")
     return wrong, len(SELF_TEST)
 
 

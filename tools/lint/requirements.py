@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails when a file names a requirement that docs/requirements.md does not define.
+"""Fails if a file refers to a requirement that docs/requirements.md does not define.
 
     requirements.py [ROOT]
 """
@@ -21,10 +21,10 @@ def main(root):
                 continue
             for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
                 found = NUMBER.findall(line)
-                unknown += [f"{path.relative_to(root)}:{number}: {name} is not in docs/requirements.md" for name in found if name not in defined]
+                unknown += [f"{path.relative_to(root)}:{number}: {name} is not defined in docs/requirements.md" for name in found if name not in defined]
                 if folder == "tests":
                     tested.update(found)
-    print("\n".join(unknown or [f"{len(defined)} requirements, {len(tested)} of them named by tests"]))
+    print("\n".join(unknown or [f"{len(defined)} requirements, tests refer to {len(tested)} of them"]))
     return 1 if unknown else 0
 
 

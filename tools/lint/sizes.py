@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Fails when a file, a class or the functions of src/ are too large.
+"""Fails if a file, a class or the functions of src/ are too large.
 
     sizes.py [--self-test] [ROOT]
 
 - A source file has at most 500 lines.
 - A class in gateway/ or pool/ has at most 20 methods and 12 data members. Constructors, destructors and operators are
   not counted, overloads count once. A struct without methods is plain data and may have any number of members.
-- Half of the functions in src/ have at most 6 lines between their braces, nine of ten at most 20.
+- The functions in src/ have a median of at most 6 lines between their braces, and a 90th percentile of at most 20.
 """
 import pathlib
 import re
@@ -16,7 +16,7 @@ MAX_LINES = 500
 MAX_METHODS = 20
 MAX_MEMBERS = 12
 MAX_MEDIAN = 6
-MAX_NINE_OF_TEN = 20
+MAX_PERCENTILE_90 = 20
 FOLDERS = ("src", "include", "tests", "fuzz", "bench", "examples", "tools")
 SUFFIXES = (".cpp", ".hpp", ".c", ".h", ".py", ".mjs", ".sh")
 LAYERS = {"gateway", "pool"}
@@ -27,8 +27,8 @@ FUNCTION = re.compile(r"\)\s*(?:const|noexcept|override|final|mutable|->\s*[\w:<
 NOT_COUNTED = re.compile(r"(using|friend|static_assert|enum|class|struct|typedef|static constexpr)\b|.*\boperator\b", re.S)
 
 
-def blank(text):
-    """The text without comments and directives, and with empty literals. Line breaks stay."""
+def strip_comments(text):
+    """Returns the text without comments and directives, and with empty literals. Line breaks are kept."""
     def replace(match):
         found = match.group(0)
         return ("" if found.startswith("/") else '""') + "\n" * found.count("\n")
@@ -36,8 +36,8 @@ def blank(text):
     return re.sub(r"^[ \t]*#.*$", "", LITERAL.sub(replace, text), flags=re.M)
 
 
-def closing(text, opening):
-    """The index of the brace that closes the one at `opening`."""
+def closing_brace(text, opening):
+    """Returns the index of the brace that closes the one at `opening`."""
     depth = 0
     for i in range(opening, len(text)):
         depth += {"{": 1, "}": -1}.get(text[i], 0)
@@ -47,7 +47,7 @@ def closing(text, opening):
 
 
 def without_templates(text):
-    """The text without template arguments, which may have parentheses."""
+    """Returns the text without template arguments, which may contain parentheses."""
     text = text.replace("->", "")
     while (shorter := re.sub(r"<[^<>]*>", "", text)) != text:
         text = shorter
@@ -55,11 +55,11 @@ def without_templates(text):
 
 
 def declarations(body):
-    """The declarations directly inside a class body, without template arguments and what is in braces."""
+    """Returns the declarations directly inside a class body, without template arguments and the contents of braces."""
     found, current, depth = [], "", 0
     for c in body:
         depth += {"{": 1, "}": -1}.get(c, 0)
-        # The body of a function ends a declaration; after an initializer or a nested class comes a semicolon.
+        # The body of a function ends a declaration; an initializer or a nested class is followed by a semicolon.
         is_function = "(" in without_templates(current).split("=")[0] and current.count("(") == current.count(")")
         ends_body = c == "}" and depth == 0 and is_function
         if ends_body or (c == ";" and depth == 0):
@@ -67,12 +67,12 @@ def declarations(body):
             current = ""
         elif depth == 0 and c != "}":
             current += c
-    plain = (re.sub(r"\b(public|private|protected)\s*:|\[\[.*?\]\]", "", without_templates(one)) for one in found)
-    return [one.strip() for one in plain if one.strip()]
+    plain = (re.sub(r"\b(public|private|protected)\s*:|\[\[.*?\]\]", "", without_templates(text)) for text in found)
+    return [text.strip() for text in plain if text.strip()]
 
 
-def count(name, body):
-    """The numbers of methods and of data members of a class."""
+def count_class_members(name, body):
+    """Returns the number of methods and the number of data members of a class."""
     methods, members = set(), 0
     for declaration in declarations(body):
         if NOT_COUNTED.match(declaration):
@@ -86,10 +86,10 @@ def count(name, body):
 
 
 def class_problems(text):
-    text = blank(text)
+    text = strip_comments(text)
     for head in CLASS.finditer(text):
         kind, name = head.groups()
-        methods, members = count(name, text[head.end():closing(text, head.end() - 1)])
+        methods, members = count_class_members(name, text[head.end():closing_brace(text, head.end() - 1)])
         if methods > MAX_METHODS:
             yield f"{name} has {methods} methods (at most {MAX_METHODS})"
         if members > MAX_MEMBERS and (kind == "class" or methods > 0):
@@ -97,23 +97,23 @@ def class_problems(text):
 
 
 def function_lengths(text):
-    """The number of lines between the braces of each function that is not inside another."""
-    text = blank(text)
+    """Yields the number of lines between the braces of each function that is not inside another one."""
+    text = strip_comments(text)
     position = 0
     for match in FUNCTION.finditer(text):
         if match.start() >= position:
-            position = closing(text, match.end() - 1)
+            position = closing_brace(text, match.end() - 1)
             yield max(1, text.count("\n", match.end(), position) - 1)
 
 
 def function_problems(lengths):
     lengths = sorted(lengths)
-    median, nine_of_ten = lengths[len(lengths) // 2], lengths[len(lengths) * 9 // 10]
-    print(f"{len(lengths)} functions: half have at most {median} lines, nine of ten at most {nine_of_ten}")
+    median, percentile_90 = lengths[len(lengths) // 2], lengths[len(lengths) * 9 // 10]
+    print(f"{len(lengths)} functions: median {median} lines, 90th percentile {percentile_90} lines")
     if median > MAX_MEDIAN:
-        yield f"half of the functions have over {MAX_MEDIAN} lines"
-    if nine_of_ten > MAX_NINE_OF_TEN:
-        yield f"one of ten functions has over {MAX_NINE_OF_TEN} lines"
+        yield f"the median function has {median} lines (at most {MAX_MEDIAN})"
+    if percentile_90 > MAX_PERCENTILE_90:
+        yield f"the 90th percentile of function lengths is {percentile_90} lines (at most {MAX_PERCENTILE_90})"
 
 
 def check(root):
@@ -151,10 +151,10 @@ def self_test():
   struct Inner { int a; int b; };
   int x_ = f(1);
 """
-    assert count("A", blank(sample)) == (1, 3), count("A", blank(sample))
+    assert count_class_members("A", strip_comments(sample)) == (1, 3), count_class_members("A", strip_comments(sample))
     assert list(function_lengths("int f(int a) {\n  return a;\n}\nint g() const { return 1; }\n")) == [1, 1]
-    assert list(function_problems([7] * 9 + [21])) == ["half of the functions have over 6 lines",
-                                                       "one of ten functions has over 20 lines"]
+    assert list(function_problems([7] * 9 + [21])) == [
+        "the median function has 7 lines (at most 6)", "the 90th percentile of function lengths is 21 lines (at most 20)"]
     print("self-test passed")
 
 
@@ -162,7 +162,7 @@ def main(arguments):
     if "--self-test" in arguments:
         return self_test()
     problems = check(pathlib.Path(arguments[0]) if arguments else pathlib.Path(__file__).resolve().parents[2])
-    print("\n".join(problems) or "no file and no class is too large")
+    print("\n".join(problems) or "no file, class or function is too large")
     return 1 if problems else 0
 
 

@@ -1,4 +1,4 @@
-// Base64 in its two alphabets.
+// Base64 encoding and decoding (RFC 4648), with the standard and the URL-safe alphabet.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,10 @@
 
 namespace fairlead {
 
-std::string base64_encode(std::string_view bytes);     // + / and padding
-std::string base64url_encode(std::string_view bytes);  // - _ and no padding
-// nullopt for anything that is not canonical: wrong alphabet, wrong padding, bits left over.
+std::string base64_encode(std::string_view bytes);     // uses + and /, with padding
+std::string base64url_encode(std::string_view bytes);  // uses - and _, without padding
+// Return nullopt if `text` is not canonical: a character outside the alphabet, wrong padding, or non-zero
+// unused bits.
 std::optional<std::string> base64_decode(std::string_view text);
 std::optional<std::string> base64url_decode(std::string_view text);
 

@@ -1,5 +1,5 @@
-// ByteBudget: limits the memory that the clients of a server make it use, per client and in total. Request
-// bodies, unread answers, incomplete messages and waiting calls are charged before memory is allocated.
+// ByteBudget: limits the buffer memory that clients of a server can occupy, per client and in total. Request
+// bodies, unread responses, incomplete messages and waiting calls are charged before memory is allocated.
 //
 // Not thread-safe: a budget, its accounts and their charges belong to one loop.
 #pragma once
@@ -19,8 +19,8 @@ namespace fairlead {
 class ByteAccount;
 
 struct ByteBudgetLimits {
-  std::size_t max_client_buffer_bytes = 64u << 20;  // of one principal, or of one address without a principal
-  std::size_t max_buffer_bytes = 256u << 20;        // of all clients
+  std::size_t max_client_buffer_bytes = 64u << 20;  // per principal, or per address if anonymous
+  std::size_t max_buffer_bytes = 256u << 20;        // all clients together
 
   bool operator==(const ByteBudgetLimits&) const = default;
 };
@@ -31,12 +31,13 @@ class ByteBudget : public std::enable_shared_from_this<ByteBudget> {
 
   static std::shared_ptr<ByteBudget> create(Limits limits = Limits());
 
-  // Returns the account of a client. Equal keys share one account while a reference to it exists.
+  // Returns the account of the client with this key (see client_key() in principal.hpp). Calls with equal
+  // keys return the same account as long as a reference to the account exists.
   std::shared_ptr<ByteAccount> account(const std::string& key);
 
   const Limits& limits() const noexcept { return limits_; }
-  std::size_t used() const noexcept { return used_; }
-  std::size_t accounts() const noexcept { return accounts_.size(); }
+  std::size_t used_bytes() const noexcept { return used_; }
+  std::size_t account_count() const noexcept { return accounts_.size(); }  // accounts that exist now
 
  private:
   friend class ByteAccount;
@@ -48,7 +49,7 @@ class ByteBudget : public std::enable_shared_from_this<ByteBudget> {
   std::unordered_map<std::string, std::weak_ptr<ByteAccount>> accounts_;
 };
 
-// The bytes charged to one client. Keeps its budget alive.
+// The bytes charged to one client. An account keeps its budget alive.
 class ByteAccount {
  public:
   ByteAccount(std::shared_ptr<ByteBudget> budget, std::string key)
@@ -57,7 +58,7 @@ class ByteAccount {
   ByteAccount(const ByteAccount&) = delete;
   ByteAccount& operator=(const ByteAccount&) = delete;
 
-  std::size_t used() const noexcept { return used_; }
+  std::size_t used_bytes() const noexcept { return used_; }
   const ByteBudget& budget() const noexcept { return *budget_; }
 
  private:
@@ -70,12 +71,12 @@ class ByteAccount {
 
 enum class ChargeOutcome : std::uint8_t {
   charged,
-  client_exhausted,  // max_client_buffer_bytes
-  total_exhausted,   // max_buffer_bytes
+  client_exhausted,  // not charged: the client would exceed max_client_buffer_bytes
+  total_exhausted,   // not charged: all clients together would exceed max_buffer_bytes
 };
 
-// Bytes charged to an account until they are released or the charge is destroyed. One without an account
-// accepts everything.
+// RAII handle for bytes charged to an account; the destructor releases them. A charge without an account
+// accepts any size.
 class ByteCharge {
  public:
   ByteCharge() = default;
@@ -85,15 +86,17 @@ class ByteCharge {
   ByteCharge& operator=(ByteCharge&& other) noexcept;
   ~ByteCharge() { set(0); }
 
-  // Charges `bytes` instead of what is charged now. When that does not fit, nothing changes. Less always
-  // fits.
+  // Changes the charge to `bytes`. If the new charge would exceed a limit, returns which limit and leaves the
+  // charge unchanged. Shrinking always succeeds.
   [[nodiscard]] ChargeOutcome resize(std::size_t bytes) noexcept;
-  // The same without a check, for bytes that are allocated already.
+  // Changes the charge to `bytes` without checking the limits, for memory that is already allocated.
   void set(std::size_t bytes) noexcept;
   std::size_t bytes() const noexcept { return bytes_; }
 
-  // The error for an outcome of resize(): of kind resource_exhausted, it names the limit.
-  Error refusal(ChargeOutcome outcome) const;
+  // Returns the error for a resize() that failed with `outcome`: kind resource_exhausted, and a message that
+  // names the limit.
+  // REQUIRES: outcome != ChargeOutcome::charged.
+  Error refusal_error(ChargeOutcome outcome) const;
 
  private:
   std::shared_ptr<ByteAccount> account_;

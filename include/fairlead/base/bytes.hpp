@@ -1,5 +1,5 @@
-// Bytes: an immutable, reference-counted run of bytes, or a part of one. Copying is a counter's
-// increment, so a message can sit in several queues and on several threads without being copied.
+// Bytes: an immutable, reference-counted byte buffer, or a slice of one. Copying only increments a counter,
+// so one message can be in several queues and on several threads without copying its bytes.
 #pragma once
 
 #include <atomic>
@@ -26,15 +26,15 @@ class Bytes {
   }
 
   static Bytes copy_of(std::string_view text);
-  // One block holding all parts, one after the other.
+  // Returns one buffer that contains all parts, concatenated.
   static Bytes join(std::string_view a, std::string_view b, std::string_view c = {}, std::string_view d = {},
                     std::string_view e = {});
-  // Takes the string over without copying it.
+  // Takes ownership of `text` without copying it.
   static Bytes adopt(std::string text);
-  // The adopted string back, emptied but with its memory, when nobody else refers to it any more. Otherwise
-  // an empty one, and these bytes stay as they are.
+  // Returns the memory of an adopted string for reuse: the string, cleared but with its capacity. This object
+  // is empty then. If other references to the string exist, returns an empty string and changes nothing.
   std::string reclaim() noexcept;
-  // For bytes that live as long as the program, such as literals.
+  // Refers to `text` without owning it. REQUIRES: `text` has static storage duration, such as a literal.
   static Bytes constant(std::string_view text) noexcept { return Bytes(nullptr, text); }
 
   std::string_view view() const noexcept { return view_; }
@@ -42,31 +42,31 @@ class Bytes {
   std::size_t size() const noexcept { return view_.size(); }
   bool empty() const noexcept { return view_.empty(); }
 
-  // A part that shares this block. REQUIRES: `part` lies within view().
+  // Returns a slice that shares this buffer. REQUIRES: `part` lies within view().
   Bytes part(std::string_view part) const noexcept {
     retain();
     return Bytes(block_, part);
   }
 
  private:
-  struct Block;  // counter, then either the bytes themselves or an adopted string
+  struct Block;  // the reference counter, followed by the bytes or by an adopted std::string
 
   Bytes(Block* block, std::string_view view) noexcept : block_(block), view_(view) {}
   static Bytes allocate(std::size_t size, char*& data);
   void retain() const noexcept;
-  void release() noexcept;  // REQUIRES: there is a block
+  void release() noexcept;  // REQUIRES: block_ is not null
 
   Block* block_ = nullptr;
   std::string_view view_;
 };
 
 struct Bytes::Block {
-  std::atomic<std::size_t> count{1};
-  bool adopted = false;
+  std::atomic<std::size_t> reference_count{1};
+  bool adopted = false;  // the block contains a std::string instead of the bytes
 };
 
 inline void Bytes::retain() const noexcept {
-  if (block_) block_->count.fetch_add(1, std::memory_order_relaxed);
+  if (block_) block_->reference_count.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace fairlead

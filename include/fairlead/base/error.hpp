@@ -1,4 +1,4 @@
-// The closed list of ways an operation can fail, and the value that carries one of them.
+// Error: why an operation failed: an ErrorKind, a message, and details that only some kinds have.
 #pragma once
 
 #include <chrono>
@@ -11,51 +11,48 @@
 
 namespace fairlead {
 
-// A kind says what the caller can do about it; the message says what happened.
-// docs/errors.md lists them with their causes and remedies.
+// By the kind, a program decides how to react; the message tells a person what happened.
+// docs/errors.md lists the causes and the remedies of each kind.
 enum class ErrorKind : std::uint8_t {
   spawn,                 // a program could not be started
-  stdio_unavailable,     // a standard stream that was needed is not there
-  io,                    // the operating system refused a read or a write
-  serialize,             // what was to be sent is not valid JSON or cannot be framed
-  parse,                 // what came in is not JSON
-  id_mismatch,           // an answer that fits no call
-  remote,                // the other side answered with a JSON-RPC error
+  stdio_unavailable,     // a required standard stream is not open
+  io,                    // a read or write failed in the operating system
+  serialize,             // an outgoing message is not valid JSON or does not fit into a frame
+  parse,                 // the input is not valid JSON
+  id_mismatch,           // a response whose id matches no call
+  remote,                // the remote peer responded with a JSON-RPC error
   timeout,               // a deadline passed
-  cancelled,             // the caller gave up
-  process_exited,        // the child process ended
-  closed,                // the connection is closed, by us or by the other side
-  frame_too_large,       // a frame over the limit
-  resource_exhausted,    // a limit of ours was reached
-  connection_failed,     // could not connect
-  invalid_content_type,  // an HTTP answer of an unexpected type
-  http_status,           // an HTTP answer with an error status
-  authorization,         // not allowed
-  validation,            // well-formed, but not what the protocol or the schema allows
+  cancelled,             // the caller cancelled
+  process_exited,        // the child process exited
+  closed,                // the connection is closed, by this process or by the remote peer
+  frame_too_large,       // a frame exceeds max_frame_bytes or another limit on its size
+  resource_exhausted,    // a limit of this process was reached
+  connection_failed,     // connecting to an address failed
+  invalid_content_type,  // an HTTP response has an unexpected content type
+  http_status,           // an HTTP response has an error status
+  authorization,         // the caller is not authorized
+  validation,            // well-formed input that the protocol, a schema or a rule does not allow
 };
 
 std::string_view to_string(ErrorKind kind) noexcept;
 
-// Facts that belong to some kinds only. Kept apart so that an Error stays small.
+// Details that only some kinds have. Allocated separately so that an Error stays small.
 struct ErrorDetail {
-  std::optional<std::int64_t> rpc_code;            // JSON-RPC code, of the other side or to be answered
-  std::string rpc_data;                            // raw JSON of `error.data`, empty when absent
-  std::optional<std::chrono::milliseconds> after;  // timeout: how long it waited
-  std::optional<int> exit_status;                  // process_exited: exit(n)
-  std::optional<int> exit_signal;                  // process_exited: killed by this signal
-  std::vector<std::string> stderr_lines;           // last lines the process wrote to stderr
-  std::optional<int> os_error;                     // errno
-  bool unsent = false;  // a call: certain that the other side has seen nothing of it
-  std::optional<std::chrono::milliseconds>
-      retry_after;                 // resource_exhausted and the like: worth trying again then
-  std::optional<int> http_status;  // of the answer it came with
-  // Of a process that failed: a code that stays the same from version to version (docs/errors.md), the
-  // command line as it was resolved, the PATH the command was looked for in, and what to do about it. Without
-  // secrets.
-  std::string code;
-  std::string command_line;
-  std::string search_path;
-  std::string remedy;
+  std::optional<std::int64_t> rpc_code;             // JSON-RPC code received, or to respond with
+  std::string rpc_data;                             // raw JSON of `error.data`; empty if absent
+  std::optional<std::chrono::milliseconds> waited;  // timeout: how long the operation waited
+  std::optional<int> exit_status;                   // process_exited: the argument of exit()
+  std::optional<int> exit_signal;                   // process_exited: the signal that killed the process
+  std::vector<std::string> stderr_lines;            // the last lines that the process wrote to stderr
+  std::optional<int> os_error;                      // errno
+  bool unsent = false;  // failed call: no byte of the call has reached the remote peer, so a retry is safe
+  std::optional<std::chrono::milliseconds> retry_after;  // delay after which a retry may succeed
+  std::optional<int> http_status;                        // status of the HTTP response
+  // Set for a child process that failed. Secrets are redacted.
+  std::string failure_code;  // stable across versions, such as "command_not_found" (docs/errors.md)
+  std::string command_line;  // the resolved command and its arguments
+  std::string search_path;   // the PATH that was searched for the command
+  std::string remedy;        // what the operator can do
 };
 
 class [[nodiscard]] Error {
@@ -74,13 +71,15 @@ class [[nodiscard]] Error {
     return std::move(*this);
   }
 
-  // "kind: message"; where there are any, the process's command line, PATH, last words, code and remedy on
-  // lines of their own.
+  // Returns "kind: message", followed by one line each for the command line, PATH, last stderr lines, code
+  // and remedy of the process, if present.
   std::string to_string() const;
 
-  static Error from_errno(ErrorKind kind, std::string_view what, int os_error);
-  static Error timeout(std::string_view what, std::chrono::milliseconds after);
-  // An error a handler answers with, or the one a remote side answered with.
+  // Returns an error whose message is `operation` and the description of the errno value `os_error`.
+  static Error from_errno(ErrorKind kind, std::string_view operation, int os_error);
+  // Returns an error of kind timeout: `operation` got no response within `waited`.
+  static Error timeout(std::string_view operation, std::chrono::milliseconds waited);
+  // Returns a JSON-RPC error: one that a handler responds with, or one received from the remote peer.
   static Error rpc(std::int64_t code, std::string message, std::string data = {});
 
  private:

@@ -1,5 +1,6 @@
-// Fifo<T>: a queue for what is usually taken out as soon as it was put in. It keeps the memory of a few
-// elements, so that such a queue allocates once in its life; std::deque allocates for every large element.
+// Fifo<T>: a queue for elements that are usually popped right after they were pushed. An empty queue keeps
+// the memory of a few elements, so such a queue allocates only once; std::deque allocates for every large
+// element.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +14,23 @@ class Fifo {
  public:
   bool empty() const noexcept { return first_ == elements_.size(); }
   std::size_t size() const noexcept { return elements_.size() - first_; }
-  // REQUIRES: not empty.
+  // REQUIRES: !empty().
   T& front() noexcept { return elements_[first_]; }
   const T& front() const noexcept { return elements_[first_]; }
 
   void push(T element) {
-    if (first_ > kKept && first_ > size()) remove_taken();
+    if (first_ > kRetainedElements && first_ > size()) remove_popped();
     elements_.push_back(std::move(element));
   }
-  // Removes the first element, which may be destroyed later: move what it owns out of it before. REQUIRES:
-  // not empty.
+  // Removes the first element. The element may be destroyed later, so move its resources out of it first.
+  // REQUIRES: !empty().
   void pop() noexcept {
     ++first_;
     if (empty()) clear();
   }
   void clear() noexcept {
     first_ = 0;
-    if (elements_.capacity() > kKept) {
+    if (elements_.capacity() > kRetainedElements) {
       elements_ = std::vector<T>();
     } else {
       elements_.clear();
@@ -40,15 +41,15 @@ class Fifo {
   auto end() noexcept { return elements_.end(); }
 
  private:
-  static constexpr std::size_t kKept = 4;  // elements whose memory an empty queue keeps
+  static constexpr std::size_t kRetainedElements = 4;  // capacity that an empty queue keeps
 
-  void remove_taken() {
+  void remove_popped() {
     elements_.erase(elements_.begin(), begin());
     first_ = 0;
   }
 
   std::vector<T> elements_;
-  std::size_t first_ = 0;  // those before it were taken out
+  std::size_t first_ = 0;  // index of the first element; the elements before it have been popped
 };
 
 }  // namespace fairlead

@@ -1,5 +1,5 @@
-// Log: structured lines for people (text) or machines (JSON lines). Logging never blocks: a line that stderr
-// does not accept at once is dropped, and the next line that it accepts says how many were.
+// Log: structured logging as text or as JSON lines. Logging never blocks: a line that stderr does not accept
+// at once is dropped, and the number of dropped lines is logged before the next line that it accepts.
 #pragma once
 
 #include <concepts>
@@ -20,35 +20,36 @@ enum class LogFormat : std::uint8_t { text, json };
 
 std::string_view to_string(LogLevel level) noexcept;
 
-// A named value of a log line. JSON lines write numbers and booleans as such and everything else as a string.
-// A value over Limits::kMaxLogFieldBytes is truncated when it is written.
+// A named value of a log line. JSON lines contain numbers and booleans as such, all other values as strings.
+// A value longer than Limits::kMaxLogFieldBytes is truncated when it is written.
 struct LogField {
   LogField(std::string_view name, std::string text) : key(name), value(std::move(text)) {}
   LogField(std::string_view name, const char* text) : key(name), value(text) {}
-  LogField(std::string_view name, std::string_view text);  // copies no more than is written
+  LogField(std::string_view name, std::string_view text);  // copies only the part that will be written
   LogField(std::string_view name, bool flag) : key(name), value(flag ? "true" : "false"), literal(true) {}
   template <std::integral T>
   LogField(std::string_view name, T number) : key(name), value(std::to_string(number)), literal(true) {}
-  // An id or a number as it is spelled in JSON: written as a number if it is a short one.
-  static LogField json_number(std::string_view name, std::string_view spelled);
+  // For a JSON-RPC id or a number, given as JSON text. JSON lines contain a number if the text is a number of
+  // up to 32 bytes, otherwise a string.
+  static LogField json_number(std::string_view name, std::string_view json_text);
 
   std::string_view key;
   std::string value;
-  std::size_t omitted = 0;  // bytes of the value that were not copied
+  std::size_t omitted = 0;  // bytes at the end of the value that were not copied
   bool literal = false;     // `value` is a JSON number, true or false
 };
 
-// Cheap to copy; copies write to the same place. Safe from any thread.
+// Cheap to copy; copies write to the same sink. Thread-safe.
 class Log {
  public:
-  // Receives whole lines, each ended by '\n'.
+  // Receives one complete line per call, including the final '\n'. Calls are serialized by a mutex.
   using Sink = std::function<void(std::string_view line)>;
 
-  Log() noexcept = default;  // says nothing
+  Log() noexcept = default;  // discards everything
   Log(LogLevel level, LogFormat format, Sink sink);
   static Log to_stderr(LogLevel level, LogFormat format = LogFormat::text);
 
-  // This log with the secrets of `redactor` replaced in messages and values.
+  // Returns a copy of this log that redacts the secrets of `redactor` in messages and values.
   Log redacting(std::shared_ptr<const SharedRedactor> redactor) const;
 
   bool enabled(LogLevel level) const noexcept;
@@ -74,8 +75,8 @@ class Log {
   LogLevel level_ = LogLevel::off;
 };
 
-// Writes to a descriptor we share with others (stderr), never blocking: what does not fit is dropped.
-// Returns how many bytes were written.
+// Writes to a descriptor that is shared with other processes, such as stderr, without ever blocking. Bytes
+// that the descriptor does not accept at once are dropped. Returns the number of bytes written.
 std::size_t write_without_blocking(int fd, std::string_view bytes) noexcept;
 
 }  // namespace fairlead

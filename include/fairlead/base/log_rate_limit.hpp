@@ -1,8 +1,10 @@
-// LogRateLimit: bounds how many log lines one source may cause. A remote side that repeats a fault a million
-// times must not fill a disk. Give each source (a connection, a child's stderr) a limiter of its own, so that
-// one that floods hides nothing about the others.
+// LogRateLimit: limits how many log lines one source can cause per interval, so that a remote peer that
+// repeats an error a million times does not fill the disk. Each source (a connection, a child's stderr) needs
+// its own limiter, so that a flood from one source does not suppress lines about the others.
 //
-//   limit_.write(log, LogLevel::warning, "id mismatch", {{"id", id}});
+// Example:
+//   LogRateLimit limit;
+//   limit.write(log, LogLevel::warning, "response has an unknown id", {{"id", "7"}});
 #pragma once
 
 #include <chrono>
@@ -16,34 +18,35 @@
 
 namespace fairlead {
 
-// Not thread-safe: use it on one loop.
+// Not thread-safe.
 class LogRateLimit {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  static constexpr std::size_t kLogLines = 20;                      // log_lines: admitted per interval
-  static constexpr std::chrono::milliseconds kLogInterval{10'000};  // log_interval
+  static constexpr std::size_t kDefaultMaxLines = 20;  // the limit log_lines: lines per interval
+  static constexpr std::chrono::milliseconds kDefaultInterval{10'000};  // the limit log_interval
 
-  explicit LogRateLimit(std::size_t lines = kLogLines, std::chrono::milliseconds interval = kLogInterval)
-      : lines_(lines), interval_(interval) {}
+  explicit LogRateLimit(std::size_t max_lines = kDefaultMaxLines,
+                        std::chrono::milliseconds interval = kDefaultInterval)
+      : max_lines_(max_lines), interval_(interval) {}
 
-  // Returns nullopt if the line must not be written. Otherwise returns how many lines were suppressed since
-  // the last line that was admitted.
+  // Counts a line that the caller wants to write at the time `now`. Returns nullopt if the caller must
+  // suppress the line. Otherwise returns the number of lines suppressed since the last admitted line.
   std::optional<std::uint64_t> admit(Time now = std::chrono::steady_clock::now()) noexcept;
 
-  // Writes the line unless it must not be written; says first how many lines were suppressed before it.
+  // Writes the line if admit() allows it, preceded by a line with the number of suppressed lines, if any.
   void write(const Log& log, LogLevel level, std::string_view message,
              std::initializer_list<LogField> fields);
 
-  // Lines suppressed since the last one that was admitted; for a final report.
-  std::uint64_t suppressed() const noexcept { return suppressed_; }
+  // Returns the number of lines suppressed since the last admitted line; for a final report.
+  std::uint64_t suppressed_count() const noexcept { return suppressed_count_; }
 
  private:
-  std::size_t lines_;
+  std::size_t max_lines_;
   std::chrono::milliseconds interval_;
   Time interval_end_ = Time::min();
-  std::size_t admitted_ = 0;  // in the current interval
-  std::uint64_t suppressed_ = 0;
+  std::size_t admitted_count_ = 0;  // lines admitted in the current interval
+  std::uint64_t suppressed_count_ = 0;
 };
 
 }  // namespace fairlead

@@ -1,4 +1,5 @@
-// Result<T>: a value or an Error. Discarding one is a warning, and warnings are errors here.
+// Result<T>: a value or an Error. Discarding a Result causes a compiler warning, which the build treats as an
+// error.
 #pragma once
 
 #include <expected>

@@ -1,4 +1,5 @@
-// StringMap<T>: a hash map by strings that is looked up by views, without making a string.
+// StringMap<T>: a hash map with string keys that supports lookup by std::string_view without creating a
+// string.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// An in-memory connection: two ends, each on a loop of its own choice, for tests and for embedding both sides
-// in one program. It behaves as a pipe does: bounded, ordered, closed from either end.
+// make_channel(): creates an in-memory connection with two ends, each on a loop of its own, for tests and for
+// programs that embed both peers. It behaves like a pipe: bounded, ordered, and closed from either end.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,8 @@
 
 namespace fairlead {
 
-// `capacity` bytes may be on their way in each direction before send() waits.
+// Returns the two ends. send() on one end waits while more than `capacity` bytes are sent to the other end
+// and not received there.
 std::pair<std::shared_ptr<Connection>, std::shared_ptr<Connection>> make_channel(Loop& first, Loop& second,
                                                                                  std::size_t capacity = 1u
                                                                                                         << 20,

@@ -13,15 +13,17 @@ class Listener {
  public:
   using OnConnection = std::function<void(std::shared_ptr<Connection>)>;
 
-  // Listens and calls back, on the loop, for each connection. Over limits.max_connections a newcomer is told
-  // so and hung up on. Kind connection_failed when the address cannot be had.
-  static Result<std::shared_ptr<Listener>> listen(Loop& loop, const Uri& uri, ConnectOptions options,
-                                                  OnConnection accept);
+  // Listens on `uri` and calls `on_connection` on the loop thread for each connection. If
+  // limits.max_connections are open, a further connection gets an error message and is closed. Fails with
+  // `connection_failed` if the address cannot be used, and with `validation` if its scheme is not tcp: or
+  // unix:.
+  static Result<std::shared_ptr<Listener>> listen(Loop& loop, const Uri& uri, StreamConnectOptions options,
+                                                  OnConnection on_connection);
 
   virtual ~Listener() = default;
-  // Where it listens, with the real port where 0 was asked for.
+  // Returns the listening address, with the actual port if port 0 was requested.
   virtual std::string address() const = 0;
-  // Stops accepting; connections that were accepted go on. Idempotent.
+  // Stops accepting; accepted connections stay open. Idempotent.
   virtual void close() = 0;
 };
 

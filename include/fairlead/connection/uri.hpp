@@ -1,8 +1,11 @@
-// Uri: where a connection goes to, or where a listener listens.
+// Uri: the address of a connection or a listener.
 //
-//   stdio:               our own stdin and stdout
-//   stdio:CMD ARG ARG    a child process; white space separates, %20 stands for a space inside a word, no
-//   shell tcp:HOST:PORT        unix:/PATH http://… https://… ws://… wss://…
+//   stdio:               the stdin and stdout of this process
+//   stdio:CMD ARG ARG    a child process, started without a shell; white space separates the words, %20 is a
+//                        space inside a word
+//   tcp:HOST:PORT
+//   unix:/PATH
+//   http://…  https://…  ws://…  wss://…
 #pragma once
 
 #include <cstdint>
@@ -18,19 +21,19 @@ struct Uri {
   enum class Scheme : std::uint8_t { stdio, tcp, unix_socket, http, https, ws, wss };
 
   Scheme scheme = Scheme::stdio;
-  std::vector<std::string> words;  // stdio: command and arguments; empty for our own streams
-  std::string host;                // tcp
-  std::uint16_t port = 0;          // tcp
-  std::string path;                // unix
-  std::string text;                // as it was written
+  std::vector<std::string> argv;  // stdio: command and arguments; empty: this process's stdio
+  std::string host;               // tcp
+  std::uint16_t port = 0;         // tcp
+  std::string path;               // unix
+  std::string text;               // the text that was parsed
 
-  // Kind validation when it is not one of the forms above.
+  // Fails with `validation` if `text` has none of the forms above.
   static Result<Uri> parse(std::string_view text);
 };
 
-// Decodes %XX. Kind validation for a % that is not followed by two hexadecimal digits.
+// Decodes %XX. Fails with `validation` if a % is not followed by two hexadecimal digits, and for %00.
 Result<std::string> percent_decode(std::string_view text);
-// Encodes white space and %, so that the word survives in a stdio: address.
+// Encodes white space and %, so that the word can be part of a stdio: address.
 std::string percent_encode_word(std::string_view word);
 
 }  // namespace fairlead

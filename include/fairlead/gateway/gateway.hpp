@@ -1,10 +1,13 @@
-// Gateway: many MCP servers behind one. It offers their tools, resources and prompts under names of its own,
-// forwards each call through the pool to its server, and messages of servers to the client they are for.
+// Gateway: an MCP server that aggregates many MCP servers. It lists their tools, resources and prompts under
+// public names and forwards each call through the pool to its server. A message from a server is forwarded to
+// the client that it is for.
 //
-//   auto gateway = Gateway::create(loop, config);
-//   mcp::serve(gateway->front(), connection);
+// Example:
+//   auto gateway = gateway::Gateway::create(loop, config);
+//   if (!gateway) return report(gateway.error());
+//   mcp::serve((*gateway)->front(), connection);
 //
-// It lives on one loop.
+// All calls are made on the gateway's loop thread.
 #pragma once
 
 #include <memory>
@@ -22,78 +25,83 @@
 
 namespace fairlead::gateway {
 
-// The limits for connections to clients, large enough for messages of servers.
-Limits frame_limits(const Config& config);
+// Returns the limits for connections to clients and servers. They are large enough to forward a message of
+// the maximum size (config.max_frame_bytes).
+Limits connection_limits(const Config& config);
 
-// The keys in the `_meta` of a list result that lacks the lists of some servers: the array of the names of
-// the first kMaxNamedMissing of them, and the number of the others, if there are any.
+// If a list result lacks the entries of some servers, its `_meta` has these keys: kIncompleteKey is an array
+// with the names of the first kMaxNamedMissingServers of these servers; kIncompleteOthersKey is the number of
+// the other such servers, absent if there are none.
 inline constexpr std::string_view kIncompleteKey = "fairlead/incomplete";
 inline constexpr std::string_view kIncompleteOthersKey = "fairlead/incompleteOthers";
-inline constexpr std::size_t kMaxNamedMissing = 100;
+inline constexpr std::size_t kMaxNamedMissingServers = 100;
 
-// How well a gateway serves (docs/gateway.md, "Health").
+// The health of a gateway (docs/gateway.md, "Health").
 enum class HealthStatus : std::uint8_t {
-  ok,        // no enabled server has failed; some may be starting
-  degraded,  // some server has failed, does not answer, or lacks some of its lists
+  ok,        // no enabled server has failed; some servers may still be starting
+  degraded,  // some server has failed, does not respond, or has a list that could not be fetched
   failed,    // every enabled server has failed
   draining,  // the gateway is being shut down
 };
 std::string_view to_string(HealthStatus status) noexcept;
 
+// A report of the health of a gateway.
 struct Health {
-  Health() {}  // NOLINT: not an aggregate, see ConnectOptions
+  Health() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
   HealthStatus status = HealthStatus::ok;
-  std::vector<Bytes> report;  // with counts and the state of every server: JSON text, in parts
+  std::vector<Bytes> report;  // JSON text with counts and the state of every server, split into chunks
 
-  std::string text() const;  // the parts as one
+  std::string text() const;  // returns the chunks of `report` joined
 };
 using HealthPtr = std::shared_ptr<const Health>;
 
 class Gateway {
  public:
-  // Begins to list the servers. Kind validation for names that cannot be used, and for servers
-  // that are per_user unless config.authenticated.
+  // Creates a gateway and starts to fetch the lists of its servers. Fails with kind validation if a server's
+  // name is invalid, or if a server is per_user and config.authenticated is false.
   static Result<std::shared_ptr<Gateway>> create(Loop& loop, Config config, Log log = {});
   virtual ~Gateway() = default;
 
-  // What clients see; serve it on as many connections and endpoints as you like, on the gateway's loop.
+  // Returns the MCP server that clients connect to. It can be served on any number of connections and
+  // endpoints, all on the gateway's loop.
   virtual const mcp::Server& front() const noexcept = 0;
   virtual pool::Pool& pool() const noexcept = 0;
-  // The report with all details, as JSON. It is made in one turn of the loop, which takes long if there are
-  // thousands of servers.
+  // Returns the health report with all details, as JSON. The report is built in one turn of the loop, which
+  // blocks the loop for long if there are thousands of servers.
   virtual json::Raw health() const = 0;
-  // The report for `reader`, made in slices, between which the loop serves others. Error texts, connections
-  // and users are included only for clients that get failure details (Config::failure_details). One report is
-  // made at a time; requests that come meanwhile share the next one. Kind cancelled if `stop`, and that of
-  // all that share the report, is requested before its end.
+  // Returns the health report for the principal `reader`, built in slices. Error texts, connections and users
+  // are included only for clients that receive failure details (Config::failure_details). One report is built
+  // at a time; calls that are made meanwhile share the next report. Fails with kind cancelled if stop is
+  // requested, before the report is complete, on the tokens of all calls that share the report.
   virtual Task<Result<HealthPtr>> health_for(const Principal& reader, std::stop_token stop) const = 0;
-  // A tool of the gateway itself, offered beside those of servers, at any time; clients are told that the
-  // list has changed. `handler` finds the client in Context::principal(). Kind validation for an invalid
-  // schema, a name that is taken, and a name with `__`, which separates a server's name from its tool's.
+  // Adds a tool of the gateway itself, which is listed with the tools of the servers. Can be called at any
+  // time; clients are notified that the list of tools has changed. In `handler`, Context::principal() is the
+  // client that calls the tool. Fails with kind validation for an invalid schema, a duplicate name, and a
+  // name with `__`, which separates a server's name from its tool's.
   virtual Result<void> add_tool(mcp::ToolSpec spec, mcp::Server::CoroutineTool handler) = 0;
-  // Returns whether there was one.
+  // Removes a tool that add_tool() has added. Returns false if the gateway has no tool of this name.
   virtual bool remove_tool(const std::string& name) = 0;
-  // Changes of the servers, at any time. Kind validation for a name that cannot be used, is taken, or is
-  // unknown; then nothing has changed. Clients are told of lists that change; calls under way finish
-  // (clocks.drain).
+  // The following functions change the configured servers and can be called at any time. They fail with kind
+  // validation, without any change, if the server's name is invalid, already in use (add_server) or unknown.
+  // Clients are notified of lists that change. Calls in progress may finish within `clocks.drain`.
   virtual Result<void> add_server(pool::ServerSpec spec) = 0;
-  // What the server listed last is offered until it has listed anew.
+  // Replaces the spec of the server with the same name. The previous lists of the server stay in use until
+  // its lists have been fetched again.
   virtual Result<void> update_server(pool::ServerSpec spec) = 0;
   virtual Result<void> remove_server(std::string_view name) = 0;
   virtual Result<void> enable_server(std::string_view name) = 0;
-  // Nothing of a disabled server is offered, and calls to it fail and say that it is disabled.
+  // Hides the lists of the server. Calls to a disabled server fail with an error that says it is disabled.
   virtual Result<void> disable_server(std::string_view name) = 0;
   // Applies the servers, list_wait and list_retry of a new configuration; its other keys are ignored. New
-  // servers are added, missing ones removed, and those whose spec has changed replaced; calls under way
-  // finish (clocks.drain). Kind validation if a server's name cannot be used; then nothing has changed.
-  // Otherwise many servers are changed in several steps, between which the loop serves clients. If a later
-  // configuration is applied before the last step, this one fails with kind cancelled; the outcome is that of
-  // the later one.
+  // servers are added, servers that it does not contain are removed, and servers whose spec has changed are
+  // replaced. Calls in progress may finish within `clocks.drain`. Fails with kind validation, without any
+  // change, if a server's name is invalid. Many servers are changed in slices. If reload() is called again
+  // before the last slice, the first call fails with kind cancelled, and the later configuration is applied.
   virtual Task<Result<void>> reload(Config config) = 0;
-  // Fails as reload() would, and changes nothing.
+  // Validates a configuration: fails as reload() would, and changes nothing.
   virtual Result<void> check_reload(const Config& config) const = 0;
-  // Lets calls under way finish, for `grace` at most, and stops all servers.
+  // Drains the gateway: waits up to `grace` for calls in progress, then stops all servers.
   virtual Task<void> shutdown(std::chrono::milliseconds grace) = 0;
 };
 

@@ -1,13 +1,15 @@
-// GatewayServer: a gateway and the way its clients reach it: an HTTP listener with the routes /mcp, /sse,
-// /messages and /health, or one connection such as stdin and stdout. It starts, reloads and stops both in the
-// right order.
+// GatewayServer: a gateway together with its transport, which is an HTTP listener with the routes /mcp, /sse,
+// /messages and /health, or one connection such as stdin and stdout. Starts, reloads and stops the gateway
+// and the transport in the right order.
 //
-//   Result<std::shared_ptr<GatewayServer>> server = GatewayServer::listen(loop, config, options);
-//   …
+// Example:
+//   auto server = gateway::GatewayServer::listen(loop, config);
+//   if (!server) return report(server.error());
+//   loop.run_until([] { return interrupted; });
 //   (*server)->stop();
 //   loop.run_until([&] { return (*server)->stopped().is_set(); });
 //
-// It lives on one loop.
+// All calls are made on the loop thread.
 #pragma once
 
 #include <memory>
@@ -26,23 +28,24 @@ namespace fairlead::gateway {
 class SlowTurnLog;
 
 struct GatewayServerOptions {
-  GatewayServerOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
+  GatewayServerOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
   Log log;
-  // Decides about every request on every route. Absent: every client is let in, and addresses that other
-  // machines can reach are refused, unless `insecure_no_auth`.
+  // Authenticates every request on every route. If null, every client is accepted, and listen() rejects
+  // addresses that other machines can reach, unless `insecure_no_auth` is set.
   std::shared_ptr<http::Authenticator> authenticator;
-  bool insecure_no_auth = false;
-  std::size_t max_connections = http::ServerOptions().max_connections;
+  bool insecure_no_auth = false;  // allows every address without an authenticator
+  std::size_t max_connections = http::ServerOptions().max_connections;  // of HTTP clients, for listen()
 };
 
 class GatewayServer : public std::enable_shared_from_this<GatewayServer> {
  public:
-  // Listens at `config.listen`, then starts the gateway: where it cannot listen, no server is started. Kind
-  // validation for an address that other machines can reach without authentication.
+  // Listens at `config.listen`, then starts the gateway. If listening fails, no MCP server is started. Fails
+  // with kind validation for an address that other machines can reach if clients are not authenticated.
   static Result<std::shared_ptr<GatewayServer>> listen(Loop& loop, Config config,
                                                        GatewayServerOptions options = GatewayServerOptions());
-  // Serves one client, and stops when its connection ends. Without a principal it is anonymous.
+  // Serves the gateway on the connection `client`, and stops when this connection ends. The client is
+  // anonymous if `principal` is null.
   static Result<std::shared_ptr<GatewayServer>> serve(Loop& loop, Config config,
                                                       std::shared_ptr<Connection> client,
                                                       PrincipalPtr principal,
@@ -52,18 +55,19 @@ class GatewayServer : public std::enable_shared_from_this<GatewayServer> {
   GatewayServer& operator=(const GatewayServer&) = delete;
 
   Gateway& gateway() const noexcept { return *gateway_; }
-  // Where clients reach it: "http://127.0.0.1:8808/mcp"; empty when it serves a connection.
+  // Returns the URL for clients, such as "http://127.0.0.1:8808/mcp"; empty if this serves one connection.
   std::string url() const;
 
-  // Reads the TLS certificate again, on another thread, and applies the servers of a new configuration.
-  // Returns the keys that have changed and need a restart, separated by commas. On failure nothing has
-  // changed.
+  // Reads the TLS certificate again, on another thread, and applies the servers of a new configuration (see
+  // Gateway::reload()). Returns the keys that have changed but take effect only after a restart, separated by
+  // commas. On failure nothing has changed.
   Task<Result<std::string>> reload(Config next);
-  // Begins nothing new, lets calls under way finish for `drain_grace` at most, then closes connections and
-  // stops the servers. Called again: calls under way are given up at once.
+  // Starts to drain: accepts no new requests, waits up to `drain_grace` for calls in progress, then closes
+  // connections and stops the servers. A second call of stop() ends the wait: calls in progress are cancelled
+  // at once.
   void stop();
   bool stopping() const noexcept { return stopping_; }
-  // Set when everything has ended.
+  // Returns the event that is set when the shutdown is complete.
   Event& stopped() noexcept { return stopped_; }
 
  private:
@@ -72,21 +76,22 @@ class GatewayServer : public std::enable_shared_from_this<GatewayServer> {
   Result<void> open_listener();
   Result<void> start_gateway();
   void add_routes();
-  static Task<void> answer_health(std::shared_ptr<Gateway> gateway, std::shared_ptr<http::Exchange> exchange);
-  static Task<Result<std::string>> apply(std::shared_ptr<GatewayServer> self, Config next);
-  static Task<void> wait_for_client(std::shared_ptr<GatewayServer> self);
-  static Task<void> wind_down(std::shared_ptr<GatewayServer> self);
-  static Task<void> drain(std::shared_ptr<GatewayServer> self);
+  static Task<void> respond_with_health(std::shared_ptr<Gateway> gateway,
+                                        std::shared_ptr<http::Exchange> exchange);
+  static Task<Result<std::string>> apply_config(std::shared_ptr<GatewayServer> self, Config next);
+  static Task<void> stop_when_client_disconnects(std::shared_ptr<GatewayServer> self);
+  static Task<void> shut_down(std::shared_ptr<GatewayServer> self);
+  static Task<void> drain_http(std::shared_ptr<GatewayServer> self);
 
   Loop& loop_;
-  Config config_;  // as it was at the start
+  Config config_;  // as given at the start; reload() does not change it
   GatewayServerOptions options_;
-  std::unique_ptr<SlowTurnLog> slow_turns_;
+  std::unique_ptr<SlowTurnLog> slow_turn_log_;
   std::shared_ptr<Gateway> gateway_;
-  std::shared_ptr<http::Server> http_;
-  std::shared_ptr<transport::Endpoint> endpoint_;
-  std::shared_ptr<Peer> peer_;
-  Event drained_;
+  std::shared_ptr<http::Server> http_;             // null if this serves one connection
+  std::shared_ptr<transport::Endpoint> endpoint_;  // null if this serves one connection
+  std::shared_ptr<Peer> peer_;                     // of that connection; null if this listens
+  Event http_drained_;                             // drain_http() has ended
   Event stopped_;
   bool stopping_ = false;
 };

@@ -1,4 +1,5 @@
-// Options of the HTTP client.
+// http::ClientOptions: options of the HTTP client (http::HttpClient). mcp::ClientOptions are those of the MCP
+// client.
 #pragma once
 
 #include <chrono>
@@ -11,28 +12,33 @@
 
 namespace fairlead::http {
 
-struct ClientOptions : fairlead::ConnectOptions {
-  ClientOptions() {}  // NOLINT: not defaulted, see fairlead::ConnectOptions
+// Of the base class, the HTTP client uses only `limits` and `log`.
+struct ClientOptions : fairlead::StreamConnectOptions {
+  ClientOptions() {}  // NOLINT: not defaulted, see fairlead::StreamConnectOptions
 
   Headers headers;                   // sent with every request
-  std::vector<std::string> secrets;  // that errors must not show, beside the values of the headers
-  // Asked before each request for what to put into Authorization (and DPoP …); and again, with the answer's
-  // status and headers, when that was 401 or 403: true means "try once more".
+  std::vector<std::string> secrets;  // redacted in errors, in addition to the values of the headers
+  // Callbacks that provide the credentials of requests. Each may be null.
   struct Authorization {
+    // Called before each request. Returns the headers to add to the request: Authorization, DPoP, …
     std::function<Task<Result<Headers>>(std::string method, std::string url)> headers;
-    std::function<Task<Result<bool>>(int status, Headers answer)> challenged;
+    // Called when the server responds with 401 or 403. Returns true if the client shall retry the request
+    // once.
+    std::function<Task<Result<bool>>(int status, Headers response)> on_challenge;
   };
   Authorization authorization;
 
-  bool proxies_from_environment = true;  // HTTP_PROXY, HTTPS_PROXY, NO_PROXY
+  bool proxies_from_environment = true;  // use HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY
   bool follow_redirects = false;
-  std::string ca_file;               // beside the system's authorities
-  bool verify = true;                // of the server's certificate
-  std::size_t max_connections = 16;  // idle connections kept per origin
-  std::size_t max_exchanges = 1000;  // under way at once, each on a connection of its own; then refused
-  std::size_t max_response_bytes = 64u << 20;
-  std::chrono::milliseconds idle_connection{60'000};
-  std::chrono::milliseconds response_timeout{0};  // to the head of an answer; 0: the call's own deadline
+  std::string ca_file;  // PEM file of certificate authorities to trust in addition to the system's
+  bool verify = true;   // verify the server's certificate
+  std::size_t max_idle_connections = 16;  // connections that are kept for reuse, per origin
+  std::size_t max_exchanges = 1000;       // concurrent requests; further ones fail with `resource_exhausted`
+  std::size_t max_response_bytes = 64u << 20;      // body of a response that is not an event stream
+  std::chrono::milliseconds idle_timeout{60'000};  // an idle connection is closed after this time
+  // Time limit for the head of the response. 0: a call has only its own timeout; other messages have
+  // limits.call_timeout.
+  std::chrono::milliseconds response_timeout{0};
 };
 
 }  // namespace fairlead::http

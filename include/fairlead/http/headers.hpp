@@ -1,6 +1,7 @@
-// Headers: the fields of an HTTP message, in order. Names compare without regard to case.
+// Headers: the header fields of an HTTP message, in order. Names are case-insensitive.
 //
-// All fields are in one block of memory: a message has a dozen of them, and they are looked up a few times.
+// All fields are stored in one block of memory and found by linear search, because a message has only about a
+// dozen fields and each is looked up a few times.
 #pragma once
 
 #include <cstddef>
@@ -14,25 +15,27 @@ namespace fairlead::http {
 
 class Headers {
  public:
-  // Name and value. Valid until the headers are changed or destroyed.
+  // The name and the value of a field. Valid until the headers are changed or destroyed.
   using Field = std::pair<std::string_view, std::string_view>;
   class Iterator;
 
   Headers() = default;
   Headers(std::initializer_list<Field> fields);
 
-  // REQUIRES: neither is a view of these headers; the same for set().
+  // Appends a field. REQUIRES: `name` and `value` do not point into these headers. The same holds for set().
   void add(std::string_view name, std::string_view value);
-  // Allocates memory for `fields` fields with `bytes` bytes of names and values together.
+  // Allocates memory for `fields` fields whose names and values have `bytes` bytes together.
   void reserve(std::size_t fields, std::size_t bytes);
-  // Replaces all fields of that name by one.
+  // Removes all fields of that name and appends one.
   void set(std::string_view name, std::string_view value);
+  // Removes all fields of that name.
   void erase(std::string_view name);
-  // The first of that name, without white space around it; empty when there is none. See has().
+  // Returns the value of the first field of that name, without surrounding white space. Returns an empty
+  // string if no field has that name; has() distinguishes this from an empty value.
   std::string_view get(std::string_view name) const noexcept;
   bool has(std::string_view name) const noexcept;
   std::size_t count(std::string_view name) const noexcept;
-  // Bytes of memory that the fields occupy.
+  // Returns the size in bytes of the memory that is allocated for the fields.
   std::size_t capacity() const noexcept { return block_.capacity(); }
 
   Iterator begin() const noexcept;
@@ -44,7 +47,7 @@ class Headers {
     std::size_t value;
   };
 
-  std::string block_;  // for each field its Sizes, its name, its value
+  std::string block_;  // for each field: its Sizes, then its name, then its value
 };
 
 class Headers::Iterator {
@@ -89,9 +92,10 @@ inline Headers::Iterator Headers::end() const noexcept {
   return Iterator(block_.data() + block_.size());
 }
 
-bool same_letters(std::string_view a, std::string_view b) noexcept;  // REQUIRES: of one size
-inline bool same_name(std::string_view a, std::string_view b) noexcept {
-  return a.size() == b.size() && same_letters(a, b);
+// Compares ASCII letters without regard to case. REQUIRES: a.size() == b.size().
+bool equals_ignore_case_same_size(std::string_view a, std::string_view b) noexcept;
+inline bool equals_ignore_case(std::string_view a, std::string_view b) noexcept {
+  return a.size() == b.size() && equals_ignore_case_same_size(a, b);
 }
 
 }  // namespace fairlead::http

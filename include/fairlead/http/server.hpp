@@ -1,7 +1,9 @@
-// http::Server: an HTTP/1.1 listener with routes. What hangs on a route sees whole requests and answers them
-// through an Exchange, at once or as a stream; sockets, TLS, limits and timeouts are this file's business.
+// http::Server: an HTTP/1.1 server with routes. The handler of a route gets an Exchange for each complete
+// request, and sends the response through it, at once or as a stream. The server handles sockets, TLS, limits
+// and timeouts.
 //
-// Everything happens on the loop the server was made on.
+// Not thread-safe: the server calls handlers on its loop thread, and all methods must be called on that
+// thread.
 #pragma once
 
 #include <chrono>
@@ -23,7 +25,7 @@
 #include "fairlead/loop/task.hpp"
 
 namespace fairlead {
-class ByteStream;  // private: a socket, plain or TLS
+class ByteStream;  // internal: a socket, plain or TLS
 }
 
 namespace fairlead::http {
@@ -32,32 +34,34 @@ class Authenticator;
 
 struct Request {
   std::string method;  // "POST"
-  std::string target;  // as in the request line: "/mcp?x=1"
+  std::string target;  // path and query as in the request line: "/mcp?x=1"
   Headers headers;
-  Bytes body;          // whole, chunks taken apart
-  std::string remote;  // who asks, for logs: "127.0.0.1:4711"
-  bool secure = false;
-  // The client, as the authenticator established it; without one anonymous, or the user at the other end of a
-  // Unix socket. Never null in a handler.
+  Bytes body;           // the complete body, with the chunked transfer coding removed
+  std::string remote;   // address of the client, for logs: "127.0.0.1:4711"
+  bool secure = false;  // whether the request was received over TLS
+  // The identity of the client that the authenticator established. If the server has no authenticator:
+  // anonymous, or on a Unix socket the user that runs the client's process. Never null in a handler.
   PrincipalPtr principal;
 
-  std::string_view path() const noexcept;   // of the target, without the query
-  std::string_view query() const noexcept;  // behind the `?`
+  std::string_view path() const noexcept;   // the target without its query
+  std::string_view query() const noexcept;  // the part of the target after `?`
 };
 
 struct Response {
   int status = 200;
-  Headers headers;          // Content-Length, Date and Connection are written by the server
-  std::vector<Bytes> body;  // sent in one gathered write with the head
+  Headers headers;          // the server adds Content-Length, Date and Connection
+  std::vector<Bytes> body;  // the parts of the body; they are sent with the head in one gathered write
 
-  Response() {}  // NOLINT: not an aggregate, see ConnectOptions
+  Response() {}  // NOLINT: not an aggregate, see StreamConnectOptions
   explicit Response(int code) : status(code) {}
   static Response json(int status, Bytes body);
   static Response text(int status, std::string_view body);
 };
 
-// One request and the way back to whoever asked. Answer it once: respond(), or start() … finish(), or
-// upgrade(). An exchange let go of without an answer is answered with 500 and logged.
+// One request and its response. The handler responds once: with respond(), or with start(), write() and
+// finish(), or with upgrade(). If the last reference to an exchange is dropped before the handler has
+// responded, the server logs an error and responds with 500. Calls after the response, or after the client
+// has disconnected, have no effect.
 class Exchange {
  public:
   virtual ~Exchange() = default;
@@ -67,108 +71,125 @@ class Exchange {
 
   virtual void respond(Response response) = 0;
 
-  // An answer of unknown length, in chunks. The head waits for the first write(), finish() or the end of this
-  // turn of the loop, so that what is ready together leaves together.
+  // start(), write() and finish() send a streamed response of unknown length, in chunks. The head is sent
+  // with the data of the first write() or with finish(), but at the latest at the end of this turn of the
+  // loop. Data that is available in the same turn is thus sent in one write.
   virtual void start(Response head) = 0;
   virtual void write(std::vector<Bytes> parts) = 0;
   virtual void finish() = 0;
-  // Ends the connection in the midst of an answer.
+  // Closes the connection without completing the response.
   virtual void abort() = 0;
-  // Bytes of this answer that the operating system has not taken yet.
+  // Returns the number of bytes of a streamed response that have not been written to the socket yet.
   virtual std::size_t backlog() const noexcept = 0;
 
-  // The socket itself, for what speaks another protocol from here on (101). `early` is what had been read
-  // beyond the request. No stream: the client has gone.
+  // Responds with `head` (status 101) and transfers the socket to the caller, which continues with another
+  // protocol. `read_ahead` has the bytes of the other protocol that the server has already read from the
+  // socket. `stream` is null if the client has disconnected.
   struct Upgraded {
     std::unique_ptr<ByteStream> stream;
-    std::string early;
+    std::string read_ahead;
   };
   virtual Upgraded upgrade(Response head) = 0;
 
-  // Called once, on the loop, when the client has gone before the answer was finished. Having finished
-  // sending counts as having gone; further requests on the connection do not.
-  virtual void when_gone(std::function<void()> told) = 0;
-  virtual bool gone() const noexcept = 0;
+  // Calls `callback` once, on the loop thread, when the client disconnects before the response is finished. A
+  // client that closes its sending side (half-close) counts as disconnected. A client that sends further
+  // requests on the connection (pipelining) does not.
+  virtual void when_disconnected(std::function<void()> callback) = 0;
+  virtual bool disconnected() const noexcept = 0;
 
-  // What the client is charged with in the server's budget; null where there is none.
+  // Returns the client's account in the server's byte budget; null if the exchange has none.
   virtual std::shared_ptr<ByteAccount> account() const { return nullptr; }
-  // The body is no longer charged to it by this exchange, only a large head is: a handler that keeps the body
-  // longer than the exchange, or shorter, charges it itself.
-  virtual void release_charge() {}
+  // Stops charging the body of the request to the client; a large head remains charged until the response. A
+  // handler that uses the body for longer than until the response calls this and charges the body to
+  // account() itself.
+  virtual void release_body_charge() {}
 };
 
+// Called on the loop thread for each request to the path of a route.
 using Handler = std::function<void(std::shared_ptr<Exchange>)>;
 
 struct TlsFiles {
-  std::string certificate;  // PEM, with its chain
-  std::string key;          // PEM
+  std::string certificate;  // path of a PEM file with the certificate, followed by its chain
+  std::string key;          // path of a PEM file with the private key
 };
 
 struct ServerOptions {
-  ServerOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
+  ServerOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
   Log log;
-  // Limits; each refusal names its own. A time of 0 is none.
+  // Limits. A comment such as "413" is the status of the response to a request that exceeds the limit; the
+  // body of the response names the limit. A duration of 0 means no limit.
   std::size_t max_body_bytes = 4u << 20;  // 413
-  // Charged with request bodies, until they are answered, and with unread answers: over the limit of a client
-  // 429, over that of all clients 503. Absent: one with the default limits. Servers may share one.
+  // Limits the memory for requests and responses. Requests are charged to this budget until they have a
+  // response, and responses until the client has read them. A request that exceeds the limit per client gets
+  // 429, one that exceeds the limit of all clients together gets 503. Null: the server creates a budget with
+  // the default limits. Several servers can share a budget.
   std::shared_ptr<ByteBudget> budget;
-  std::size_t max_header_bytes = 32u << 10;  // request line and fields: 431
-  std::size_t max_connections = 10'000;      // a further connection gets 503 and is closed
-  // When max_connections are open, a newcomer from an address with fewer than this gets the place of an idle
-  // connection from an address with more.
+  std::size_t max_header_bytes = 32u << 10;  // request line and header fields: 431
+  std::size_t max_connections = 10'000;      // connections beyond this number get 503 and are closed
+  // When max_connections are open, a new connection from a network that has fewer connections than this
+  // evicts an idle connection of a network that has more. A network is an IPv4 address or an IPv6 /64 prefix.
   std::size_t max_client_connections = 2'500;
-  std::size_t max_stream_backlog_bytes = 16u << 20;  // of one answer: a client that does not read loses it
-  std::chrono::milliseconds header_timeout{10'000};  // from the first byte to the end of the head: 408
-  std::chrono::milliseconds body_timeout{30'000};    // without a byte of the body: 408
-  // A body that is slower than this, measured over each body_rate_window, gets 408. 0: any rate will do.
+  // Limits the unwritten bytes of one streamed response; the connection is closed when it is exceeded.
+  std::size_t max_stream_backlog_bytes = 16u << 20;
+  // Time from the first byte of the request head to its end: 408.
+  std::chrono::milliseconds header_timeout{10'000};
+  std::chrono::milliseconds body_timeout{30'000};  // without any further byte of the body: 408
+  // A request whose body arrives slower than this, measured over each body_rate_window, gets 408. 0: no
+  // minimum rate.
   std::size_t min_body_bytes_per_second = 1'000;
   std::chrono::milliseconds body_rate_window{10'000};
-  std::chrono::milliseconds keep_alive_timeout{75'000};  // between two requests
-  std::chrono::milliseconds write_stall{60'000};         // the client takes nothing at all for this long
-  std::chrono::milliseconds drain_grace{5'000};
-  // Asked for every request on every route (http/authenticator.hpp). Absent: every request is let in.
+  std::chrono::milliseconds keep_alive_timeout{75'000};  // for the next request on an open connection: closed
+  std::chrono::milliseconds write_stall{60'000};         // the client reads nothing for this long: closed
+  std::chrono::milliseconds drain_grace{5'000};          // how long drain() waits for responses in progress
+  // Authenticates every request on every route (see http/authenticator.hpp). Null: no authentication.
   std::shared_ptr<Authenticator> authenticator;
-  std::chrono::milliseconds authentication_timeout{10'000};  // 503
+  std::chrono::milliseconds authentication_timeout{10'000};  // for one request: 503
 
-  unsigned socket_mode = 0600;  // permissions of a Unix socket's file
+  unsigned socket_mode = 0600;  // permissions of the file of a Unix socket
   std::optional<TlsFiles> tls;
-  // Names this server answers to, without ports; an empty list: any name. Requests for others are refused
-  // with 403. Unset, a loopback listener answers to localhost, 127.0.0.1 and [::1], a Unix socket to any
-  // name, and another listener to every IP address and to localhost: a page that DNS rebinding has led here
-  // comes with a name.
+  // Hosts that requests may name in Host, without ports; an empty list allows every host. Requests for other
+  // hosts get 403. If unset, a loopback listener allows localhost, 127.0.0.1 and [::1]; a Unix socket allows
+  // every host; any other listener allows localhost and every IP address. IP addresses are safe, because a
+  // web page that reaches this server by DNS rebinding sends its host name in Host.
   std::optional<std::vector<std::string>> allowed_hosts;
-  // Origins of pages that may ask, as "https://app.example"; "*": all. Those of the allowed hosts may, in any
-  // port (where hosts are not listed: those of the host and port that are asked); others are refused with
-  // 403. CORS headers are sent for the ones that may.
+  // Origins of web pages that may send requests, such as "https://app.example"; "*" allows all. If there is a
+  // list of allowed hosts, their origins are allowed too, with any port; otherwise the origin with the host
+  // and port in Host is. Requests from other origins get 403. Responses to allowed origins have CORS headers.
   std::vector<std::string> allowed_origins;
 };
 
-// Whether only this machine can reach a server that listens on `address`: a loopback address or a Unix
-// socket. Fails like Server::listen() when it is not an address.
+// Returns whether a server that listens on `address` is reachable from this machine only: a loopback address
+// or a Unix socket. Fails like Server::listen() if `address` is malformed.
 Result<bool> is_local_address(const std::string& address);
 
 class Server {
  public:
-  // `address` is "HOST:PORT" (port 0: any), "[::1]:80", or "unix:/PATH". "localhost:P" listens on both
-  // loopbacks. Kind connection_failed when it cannot be had.
+  // `address` is "HOST:PORT" (port 0: any free port), "[::1]:80", or "unix:/PATH". "localhost:PORT" listens
+  // on 127.0.0.1 and ::1. Fails with `validation` if the address is malformed or the TLS files are unusable,
+  // and with `connection_failed` if the address cannot be bound.
   static Result<std::shared_ptr<Server>> listen(Loop& loop, const std::string& address,
                                                 ServerOptions options = ServerOptions());
   virtual ~Server() = default;
 
-  // Exactly this path, or, when it ends in "/*", everything below. The longest match wins; nothing: 404.
+  // Calls `handler` for requests to exactly this path or, if `path` ends in "/*", for requests to every path
+  // below it. If several routes match, the one with the longest path is used. Requests that match no route
+  // get 404.
   virtual void route(std::string path, Handler handler) = 0;
-  // Where it listens, with the real port: "127.0.0.1:8808".
+  // Returns the address that the server listens on, with the actual port: "127.0.0.1:8808".
   virtual std::string address() const = 0;
-  // Open, without those that were upgraded.
-  virtual std::size_t connections() const noexcept = 0;
-  // Reads certificate and key again, on another thread; new connections have them. The old ones stay when
-  // these are unusable. Reloads take effect in the order in which they began.
+  // Returns the number of open connections. Upgraded connections are not counted.
+  virtual std::size_t connection_count() const noexcept = 0;
+  // Reloads the certificate and the key on another thread; new connections use them. If the files are
+  // unusable, the call fails and the server continues to use the previous ones. Concurrent reloads take
+  // effect in the order in which they started.
   virtual Task<Result<void>> reload_tls() = 0;
-  // Accepts no more connections. Those that are open go on.
+  // Stops accepting connections. Open connections are not affected.
   virtual void stop_accepting() = 0;
-  // Stops accepting, lets answers under way finish for drain_grace at most, then closes, in slices.
+  // Stops accepting connections, waits up to drain_grace for responses in progress, then closes all
+  // connections, in slices.
   virtual Task<void> drain() = 0;
+  // Stops accepting connections and closes all open ones, within this call.
   virtual void close() = 0;
 };
 

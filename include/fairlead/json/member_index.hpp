@@ -1,5 +1,5 @@
-// MemberIndex: where the members of an object are, noted while a Scanner reads it, so that the text of a
-// large member need not be read again to find the others.
+// MemberIndex: the positions of the members of an object, recorded while a Scanner reads it. A lookup in the
+// index does not read the text of large members again.
 #pragma once
 
 #include <array>
@@ -20,88 +20,93 @@ class MemberIndex {
   static constexpr std::size_t kMaxMembers = 1024;
 
   // Scans one object and indexes it.
-  class Indexing;
-  // Indexes an object that was validated before. Reads no further than kMaxMembers + 1 members, which is
-  // then the count. The index of a value that is not an object is empty.
+  class Builder;
+  // Indexes `object`. Stops after kMaxMembers + 1 members, and member_count() is kMaxMembers + 1 then.
+  // Returns an empty index if the value is not an object. REQUIRES: `object` is valid JSON.
   static MemberIndex of(View object);
-  // The same for the object that `text` begins with; `object` is its exact bytes.
-  static MemberIndex of_first(std::string_view text, std::string_view& object);
+  // The same for the object at the beginning of `text`. Sets `object` to the exact bytes of that object.
+  static MemberIndex of_prefix(std::string_view text, std::string_view& object);
 
-  // Members of the object; 0 if none was scanned.
-  std::size_t count() const noexcept { return count_; }
+  // Returns the number of members; 0 if no object was indexed.
+  std::size_t member_count() const noexcept { return count_; }
 
-  // Calls visit(key, escaped, value) for each member of `object`, in order, the key as spelled, until it
-  // returns false. Reads the text of `object` only if it has more than kMaxMembers.
-  // REQUIRES: `object` is what was indexed, or a copy of those bytes.
+  // Calls visit(key, escaped, value) for each member of `object`, in order, until `visit` returns false.
+  // `key` is the spelling in the text, without quotes; `escaped` is true if it contains escapes. Reads the
+  // text of `object` only if the object has more than kMaxMembers members. REQUIRES: `object` is the object
+  // that was indexed, or a copy of its bytes.
   template <class Visit>
   void each(std::string_view object, Visit&& visit) const;
-  // The member of that name, as View::operator[] finds it; reads the text when each() does.
+  // Returns the value of the member `key`, as View::operator[] does. Reads the text under the same condition
+  // as each().
   View find(std::string_view object, std::string_view key) const;
 
  private:
-  static constexpr std::size_t kInline = 8;  // more need an allocation
+  static constexpr std::size_t kInlineMembers = 8;  // more members need an allocation
   struct Member {
-    std::uint32_t key = 0;  // offsets in the object
+    std::uint32_t key_offset = 0;  // offsets in the object
     std::uint32_t key_size = 0;
-    std::uint32_t value = 0;
+    std::uint32_t value_offset = 0;
     std::uint32_t value_size = 0;
   };
 
-  struct FurtherMember {
-    Member where;
+  struct OverflowMember {
+    Member member;
     bool escaped = false;
   };
 
   void add(const Member& member, bool escaped);
 
-  std::array<Member, kInline> members_;
-  std::shared_ptr<std::vector<FurtherMember>> further_;  // shared by copies; complete before there is one
+  std::array<Member, kInlineMembers> members_;
+  // The members after the first kInlineMembers. Shared by copies; not modified after the first copy.
+  std::shared_ptr<std::vector<OverflowMember>> overflow_;
   std::size_t count_ = 0;
-  std::uint8_t escaped_ = 0;  // a bit for each of members_: its key has escapes
-  bool held_ = false;         // all members are in the index
+  std::uint8_t escaped_ = 0;  // a bit for each of members_: whether its key has escapes
+  bool complete_ = false;     // all members are in the index
 };
 
-class MemberIndex::Indexing {
+class MemberIndex::Builder {
  public:
-  // The scanners of scan() read `text`. `index` must outlive this.
-  Indexing(MemberIndex& index, std::string_view text) noexcept : index_(index), text_(text) {}
+  // REQUIRES: the scanner passed to scan() reads `text`, and `index` outlives this object.
+  Builder(MemberIndex& index, std::string_view text) noexcept : index_(index), text_(text) {}
 
-  // Scans the object that comes next; `object` is its exact bytes. REQUIRES: peek() has just returned
-  // Type::object. Returns
-  // false after an error of the scanner, and when it has paused: call it again then.
+  // Scans the next object and sets `object` to its exact bytes. Returns false if the scanner failed or
+  // paused; if it paused, the caller calls scan() again. REQUIRES: scanner.peek() has just returned
+  // Type::object.
   bool scan(Scanner& scanner, std::string_view& object);
 
  private:
   void begin(Scanner& scanner);
   std::uint32_t offset(std::string_view part) const noexcept {
-    return static_cast<std::uint32_t>(part.data() - text_.data() - static_cast<std::ptrdiff_t>(from_));
+    return static_cast<std::uint32_t>(part.data() - text_.data() -
+                                      static_cast<std::ptrdiff_t>(object_offset_));
   }
 
   MemberIndex& index_;
   std::string_view text_;
-  std::size_t from_ = 0;  // where the object begins
-  bool begun_ = false;
-  bool has_key_ = false;  // of a member whose value is not scanned yet
+  std::size_t object_offset_ = 0;  // the position of the object in text_
+  bool started_ = false;           // scan() has been called
+  bool has_key_ = false;           // key_ was scanned, its value was not
   bool escaped_ = false;
   std::string_view key_;
 };
 
 template <class Visit>
 void MemberIndex::each(std::string_view object, Visit&& visit) const {
-  if (!held_) {
+  if (!complete_) {
     View(object).each_member(
         [&](std::string_view key, bool escaped, View value) { return visit(key, escaped, value.text()); });
     return;
   }
-  const auto visit_member = [&](const Member& one, bool escaped) {
-    return visit(object.substr(one.key, one.key_size), escaped, object.substr(one.value, one.value_size));
+  const auto visit_member = [&](const Member& member, bool escaped) {
+    return visit(object.substr(member.key_offset, member.key_size), escaped,
+                 object.substr(member.value_offset, member.value_size));
   };
-  for (std::size_t i = 0; i < count_ && i < kInline; ++i) {
+  for (std::size_t i = 0; i < count_ && i < kInlineMembers; ++i) {
     if (!visit_member(members_[i], (escaped_ >> i & 1) != 0)) return;
   }
-  if (!further_) return;
-  for (const FurtherMember& one : *further_) {
-    if (!visit_member(one.where, one.escaped)) return;
+  if (!overflow_) return;
+  for (const OverflowMember& overflow : *overflow_) {
+    if (!visit_member(overflow.member, overflow.escaped)) return;
   }
 }
 

@@ -1,5 +1,5 @@
-// Raw: JSON text that is known to be valid, held by reference count. The currency of this library:
-// params, results and error data travel as Raw from the bytes that came in to the bytes that go out.
+// Raw: reference-counted JSON text that is known to be valid. Params, results and error data are passed
+// through the library as Raw, from the bytes received to the bytes sent, without being parsed into a tree.
 #pragma once
 
 #include <string>
@@ -15,22 +15,23 @@ class Raw {
  public:
   Raw() noexcept = default;  // absent: no value at all, which is not the same as null
 
-  // Validates and copies. The error is of kind `serialize`: it is the caller who wrote it.
+  // Validates and copies `text`. Fails with kind `serialize`, not `parse`: the caller made the text, it was
+  // not received.
   static Result<Raw> parse(std::string_view text, std::size_t max_depth = kDefaultMaxDepth);
-  // The same, with empty text for absent.
+  // The same, but returns an absent value if `text` is empty.
   static Result<Raw> parse_optional(std::string_view text) {
     if (text.empty()) return Raw();
     return parse(text);
   }
-  // For text that a scanner or a writer has already vouched for. `one_line` promises that it has no raw
-  // line break; without the promise, line framing looks for itself.
+  // Adopts `bytes` without validating them. REQUIRES: a Scanner has validated or a Writer has written them.
+  // If `one_line` is true, the text has no raw line break; otherwise line framing searches the text for one.
   static Raw trusted(Bytes bytes, bool one_line = false) noexcept { return Raw(std::move(bytes), one_line); }
   static Raw null() noexcept { return Raw(Bytes::constant("null"), true); }
 
   bool absent() const noexcept { return bytes_.empty(); }
   std::string_view text() const noexcept { return bytes_.view(); }
   const Bytes& bytes() const noexcept { return bytes_; }
-  bool one_line() const noexcept { return one_line_; }
+  bool is_one_line() const noexcept { return one_line_; }
 
  private:
   Raw(Bytes bytes, bool one_line) noexcept : bytes_(std::move(bytes)), one_line_(one_line) {}

@@ -1,12 +1,20 @@
-// Scanner: reads one JSON text (RFC 8259) strictly, in one pass, and builds nothing. It hands out byte
-// ranges of values it has fully validated: grammar, number syntax, escapes, UTF-8, nesting.
+// Scanner: a strict pull parser for one JSON text (RFC 8259). It reads the text in one pass, builds no tree,
+// and returns the byte ranges of values that it has fully validated: grammar, numbers, escapes, UTF-8,
+// nesting.
 //
-// Whole text:      if (auto error = json::validate(text)) …
-// Piece by piece:  Scanner s(text); s.begin_object(); while (s.next_member(key)) s.value(slice); s.finish();
+// Example:
+//   json::Scanner scanner(R"({"a":1,"b":[2]})");
+//   std::string_view key;
+//   std::string_view member;
+//   bool escaped = false;
+//   scanner.begin_object();
+//   while (scanner.next_member(key, escaped)) scanner.value(member);
+//   if (!scanner.finish()) return invalid("not a JSON object");
 //
-// In parts:        ScanPauses pauses(bytes); s.pause_with(pauses); … while s.paused(), the same call goes on.
+// validate() checks a whole text. To scan a large text in slices, call pause_with() first. A call that
+// returns false while paused() is true must be repeated later.
 //
-// The first error sticks: every later call returns false, and error() says what was wrong and where.
+// After an error every call returns false, and error() describes the first error and its position.
 #pragma once
 
 #include <array>
@@ -26,11 +34,12 @@ inline constexpr std::size_t kDefaultMaxDepth = 512;
 
 enum class Type : std::uint8_t { null, boolean, number, string, array, object };
 
-// The type of a valid value, from its first byte.
+// Returns the type of a value by its first byte. REQUIRES: `value` is valid JSON.
 Type type_of(std::string_view value) noexcept;
 
-// The kinds of the containers around the innermost 64 levels of a scan, a bit each: 1 for an object. Does not
-// allocate up to the default depth; only trusted text goes deeper.
+// The scanner keeps the kinds of the innermost 64 open containers in one word, one bit each: 1 for an object,
+// 0 for an array. This stack has the words for the containers outside of them. It does not allocate up to the
+// default maximum depth; only trusted text is deeper.
 class OuterLevels {
  public:
   void push(std::uint64_t levels) {
@@ -53,28 +62,28 @@ class OuterLevels {
   std::vector<std::uint64_t> more_;
 };
 
-// How often a scan of a large text pauses, and where it is meanwhile.
+// ScanPauses: makes a scanner pause after a number of bytes, and stores the state of the paused scan.
 class ScanPauses {
  public:
-  // The scanner pauses after about `bytes` bytes.
-  explicit ScanPauses(std::size_t bytes) noexcept : bytes_(bytes) {}
+  // The scanner pauses after about every `bytes` bytes.
+  explicit ScanPauses(std::size_t bytes) noexcept : interval_bytes_(bytes) {}
 
  private:
   friend class Scanner;
-  void keep(const char* at, bool after_key, std::size_t depth, std::uint64_t objects, OuterLevels outer) {
-    at_ = at;
+  void save(const char* token, bool after_key, std::size_t depth, std::uint64_t objects, OuterLevels outer) {
+    token_ = token;
     after_key_ = after_key;
     depth_ = depth;
     objects_ = objects;
     outer_ = std::move(outer);
   }
 
-  std::size_t bytes_;
-  const char* until_ = nullptr;   // the scan pauses at or after this position
-  const char* begun_ = nullptr;   // of a paused scan: the beginning of the value or key, null if not paused
-  const char* at_ = nullptr;      // the token to go on with
-  const char* string_ = nullptr;  // the position in that token, if it is a string that was begun
-  bool after_key_ = false;        // its key has been scanned
+  std::size_t interval_bytes_;
+  const char* pause_at_ = nullptr;     // the scan pauses at or after this position
+  const char* value_begin_ = nullptr;  // the beginning of the value or key; null if the scan is not paused
+  const char* token_ = nullptr;        // the token at which the scan resumes
+  const char* string_pos_ = nullptr;   // the position in that token if the scan paused inside a string
+  bool after_key_ = false;             // the key before that token has been scanned
   std::size_t depth_ = 0;
   std::uint64_t objects_ = 0;
   OuterLevels outer_;
@@ -88,63 +97,65 @@ class Scanner {
         end_(text.data() + text.size()),
         max_depth_(max_depth),
         window_(text.data() + text.size()) {}
-  // For text that was validated before: of any depth, and its UTF-8 is not looked at again.
+  // Returns a scanner for valid JSON. It has no depth limit and does not check UTF-8 again.
   static Scanner trusted(std::string_view text) noexcept {
     Scanner scanner(text, static_cast<std::size_t>(-1));
     scanner.utf8_checked_ = true;
     return scanner;
   }
 
-  // Scans one value of any type. `out` is its exact bytes, without surrounding white space.
+  // Scans one value of any type. Sets `out` to its exact bytes, without surrounding white space.
   bool value(std::string_view& out);
 
-  // An object, member by member. After begin_object(), next_member() yields each key as spelled, without
-  // its quotes (`escaped` says whether it contains escapes), until it returns false: at the closing
-  // brace, or on an error. Each yielded key must be followed by exactly one value() or begin_…().
+  // Reads an object member by member. After begin_object(), each next_member() sets `key` to the next key as
+  // spelled, without quotes, and `escaped` to whether it contains escapes. Returns false at the closing brace
+  // and on an error. After each key the caller calls value() or begin_…() exactly once.
   bool begin_object();
   bool next_member(std::string_view& key, bool& escaped);
-  // An array likewise.
+  // Reads an array in the same way.
   bool begin_array();
   bool next_element();
 
-  // Type of the value that comes next, skipping white space; nullopt at the end or at an illegal byte.
+  // Skips white space and returns the type of the next value. Returns nullopt at the end of the text, or if
+  // no value begins with the next byte.
   std::optional<Type> peek();
-  // Nothing but white space may be left.
+  // Called after the last value. Fails if anything but white space follows.
   bool finish();
 
-  // From now on value() and next_member() return false after every few bytes, as `pauses` says: paused() is
-  // true then, and calling the same function again goes on. `pauses` must outlive the scanner.
+  // Makes value() and next_member() pause after the number of bytes given by `pauses`: they return false, and
+  // paused() is true. The caller resumes the scan by repeating the same call. REQUIRES: `pauses` outlives the
+  // scanner.
   void pause_with(ScanPauses& pauses) noexcept;
-  bool paused() const noexcept { return pauses_ != nullptr && pauses_->begun_ != nullptr; }
+  bool paused() const noexcept { return pauses_ != nullptr && pauses_->value_begin_ != nullptr; }
 
   bool failed() const noexcept { return problem_ != Problem::none; }
-  // REQUIRES: failed(). Kind parse; the message names what was wrong and the byte offset.
+  // Returns an error of kind `parse` with the problem and its byte offset. REQUIRES: failed().
   Error error() const;
   std::size_t offset() const noexcept { return static_cast<std::size_t>(p_ - begin_); }
 
-  // Whether a raw CR or LF stood between tokens so far: such a text goes through one_line() before it
-  // can be sent as one line.
+  // Returns whether a raw CR or LF was found between tokens so far. Such a text must be converted by
+  // to_one_line() before it is sent with line framing.
   bool saw_line_break() const noexcept { return line_break_; }
 
  private:
   enum class Problem : std::uint8_t {
     none,
-    unexpected,  // a byte that may not stand here, or the end of the text
+    unexpected,  // a byte that is not allowed here, or the end of the text
     too_deep,
     end_in_string,
     end_in_number,
     bad_utf8,
     bad_escape,
     control_character,
-    trailing,
+    trailing,  // other bytes than white space after the value
   };
 
-  // The scan_… functions take the position of a token, and return the position after it, or null after
-  // fail(). They pass positions instead of moving p_ so that these stay in registers.
-  bool fail(const char* at, Problem problem) noexcept;
+  // The scan_… functions take the position of a token and return the position after it, or null after fail().
+  // They pass positions instead of updating p_, so that positions stay in registers.
+  bool fail(const char* position, Problem problem) noexcept;
   std::string describe_problem() const;
-  char head(const char* p) const noexcept { return p != end_ ? *p : '\0'; }
-  char next(const char*& p) noexcept;
+  char byte_at(const char* p) const noexcept { return p != end_ ? *p : '\0'; }
+  char next_token(const char*& p) noexcept;
   const char* skip_space(const char* p) noexcept;
   const char* find_stop(const char* p) noexcept;
   const char* find_stop_beyond(const char* p, std::size_t ahead) noexcept;
@@ -153,7 +164,7 @@ class Scanner {
   const char* scan_any_number(const char* p) noexcept;
   const char* scan_digits(const char* p) noexcept;
   const char* scan_literal(const char* p, std::string_view literal) noexcept;
-  // These also return null when the scan pauses.
+  // The following functions also return null when the scan pauses.
   template <bool kPauses>
   const char* first_stop(const char* p) noexcept;
   template <bool kPauses>
@@ -166,39 +177,39 @@ class Scanner {
   const char* scan_string_rest(const char* p) noexcept;
   template <bool kPauses>
   const char* scan_container(const char* p);
-  bool paused_value(std::string_view& out);
-  bool next_paused_member(std::string_view& key, bool& escaped);
+  bool value_with_pauses(std::string_view& out);
+  bool next_member_with_pauses(std::string_view& key, bool& escaped);
   bool end_key(const char* from, const char* p, std::string_view& key, bool& escaped) noexcept;
-  void go_on() noexcept;
+  void schedule_pause() noexcept;
   bool check_utf8(const char* from) noexcept;
   bool begin_container(char open) noexcept;
   bool next_item(char close, const char*& p) noexcept;
 
   const char* begin_;
-  const char* p_;
+  const char* p_;  // the current position
   const char* end_;
   std::size_t max_depth_;
-  std::size_t depth_ = 0;  // containers opened piece by piece and not yet closed
-  // A bit for each of the 64 bytes at window_ that cannot stand in a string as it is. window_ is end_ while
-  // there is no such knowledge.
+  std::size_t depth_ = 0;  // containers opened by begin_…() and not yet closed
+  // stops_ has a bit for each of the 64 bytes at window_: 1 if the byte is not plain (text_scan.hpp). window_
+  // is end_ if stops_ is not valid.
   const char* window_;
   std::uint64_t stops_ = ~std::uint64_t{0};
   ScanPauses* pauses_ = nullptr;
   Problem problem_ = Problem::none;
   bool line_break_ = false;
-  bool first_ = false;         // the innermost container opened piece by piece has had no member yet
-  bool utf8_checked_ = false;  // the rest of the text is known to be UTF-8
-  bool saw_escape_ = false;    // in the string scanned last
+  bool at_first_item_ = false;  // no member of the innermost container opened by begin_…() was read yet
+  bool utf8_checked_ = false;   // the rest of the text is known to be UTF-8
+  bool saw_escape_ = false;     // the string scanned last has an escape
 };
 
-// nullopt when `text` is one valid JSON value with nothing but white space around it.
+// Returns nullopt if `text` is one valid JSON value, possibly surrounded by white space; otherwise the error.
 std::optional<Error> validate(std::string_view text, std::size_t max_depth = kDefaultMaxDepth);
 
 // Removes white space between tokens. REQUIRES: `text` is valid JSON.
 std::string minify(std::string_view text);
 
-// Replaces line breaks by spaces. REQUIRES: `text` is valid JSON, where a line break is white space between
+// Replaces line breaks by spaces. REQUIRES: `text` is valid JSON, in which line breaks occur only between
 // tokens.
-std::string one_line(std::string_view text);
+std::string to_one_line(std::string_view text);
 
 }  // namespace fairlead::json

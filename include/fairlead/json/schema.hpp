@@ -1,12 +1,13 @@
-// Schema: JSON Schema, 2020-12 and draft 7, compiled once and then asked often.
+// Schema: a compiled JSON Schema, 2020-12 or draft 7, that validates any number of values.
 //
-//   auto schema = json::Schema::compile(R"({"type":"object","properties":{"message":{"type":"string"}}})");
-//   if (!schema) return schema.error();                       // "/properties: expected object, got array"
-//   if (auto violation = schema->validate(arguments)) …       // "/message: expected string, got number"
+// Example:
+//   auto schema = json::Schema::compile(R"({"type":"object","properties":{"n":{"type":"integer"}}})");
+//   if (!schema) return report(schema.error());
+//   if (auto violation = schema->validate(R"({"n":1.5})")) return invalid(violation->message);
 //
-// Nothing is ever fetched: a reference to a document that is not part of the schema is an error. Schemas and
-// values may both be hostile: their size, nesting and the work they cause are bounded, and patterns match in
-// linear time.
+// References are never fetched: a reference to a document that is not part of the schema is an error. Schemas
+// and values may both be hostile: their size, their nesting and the work they cause are bounded, and patterns
+// match in linear time.
 #pragma once
 
 #include <cstddef>
@@ -25,45 +26,48 @@ namespace fairlead::json {
 enum class SchemaDialect : std::uint8_t { draft2020_12, draft7 };
 
 struct SchemaOptions {
-  SchemaDialect dialect = SchemaDialect::draft2020_12;  // of a schema that names none with $schema
-  bool assert_formats = false;  // date-time, date, time, email, uri, uuid, ipv4 and ipv6; otherwise ignored
+  SchemaDialect dialect = SchemaDialect::draft2020_12;  // used if the schema has no $schema
+  // Checks `format` for date-time, date, time, email, uri, uuid, ipv4 and ipv6. If false, ignores `format`.
+  bool assert_formats = false;
 
-  // Of a schema. Reaching one is an error of compile(), which names it.
+  // Limits on a schema. compile() fails with the name of the limit that is exceeded.
   std::size_t max_schema_bytes = 1u << 20;
-  std::size_t max_schema_depth = 256;        // nesting of arrays and objects in its text
-  std::size_t max_subschemas = 10'000;       // schemas within it, and the metaschemas it refers to
-  std::size_t max_pattern_states = 100'000;  // of all its patterns together; `a{1,500}` takes about 1000
+  std::size_t max_schema_depth = 256;        // nesting of arrays and objects in the schema
+  std::size_t max_subschemas = 10'000;       // including those of metaschemas that the schema refers to
+  std::size_t max_pattern_states = 100'000;  // states of all patterns together; `a{1,500}` needs about 1000
 
-  // Of one validation. Reaching one is a violation with `limit_reached`.
-  std::size_t max_validation_depth = 1024;       // schemas applied within schemas, and nesting of the value
-  std::size_t max_validation_steps = 1'000'000;  // schemas applied, values looked at, texts compared
+  // Limits on one validation. Exceeding one is a violation with `limit_reached`.
+  std::size_t max_validation_depth = 1024;       // nesting of schemas applied, and of the value
+  std::size_t max_validation_steps = 1'000'000;  // schemas applied, values read, texts compared
 
-  static constexpr std::size_t kMaxDepthCeiling = 4096;  // the most a depth may be set to: 2 MiB of stack
+  // Upper bound of max_schema_depth and max_validation_depth, which keeps recursion within 2 MiB of stack.
+  static constexpr std::size_t kMaxDepthCeiling = 4096;
 };
 
 struct SchemaViolation {
-  std::string instance_pointer;  // JSON Pointer to the value that is wrong; empty for the whole
-  std::string schema_pointer;    // to the keyword it violates, as in /properties/message/type
-  std::string keyword;           // "type"; empty where the schema is `false`
-  // One sentence, the pointer in front: "/message: expected string, got number". Fit to be shown to whoever
-  // sent the value, a person or a model; long values in it are cut.
+  std::string instance_pointer;  // JSON Pointer to the invalid value; empty for the whole value
+  std::string schema_pointer;    // JSON Pointer to the violated keyword, such as /properties/message/type
+  std::string keyword;           // such as "type"; empty if the schema is `false`
+  // One sentence that begins with the pointer: "/message: expected string, got number". It can be shown to
+  // the sender of the value, a person or a model. Long values in it are truncated.
   std::string message;
-  // No verdict: a limit was reached before there was one. Treated as invalid.
+  // A limit was reached before the result was known. The value is treated as invalid.
   bool limit_reached = false;
 };
 
-// Immutable and cheap to copy; any number of threads may validate with one at the same time.
+// Immutable, thread-safe and cheap to copy.
 class Schema {
  public:
   Schema() noexcept = default;  // accepts everything
 
-  // Errors are of kind validation: the JSON Pointer to what is wrong in the schema, and why.
+  // Fails with kind `validation`. The message has the JSON Pointer to the place in the schema, and the
+  // problem.
   static Result<Schema> compile(std::string_view schema_json, SchemaOptions options = {});
 
-  // The first violation, or nullopt for a valid value. REQUIRES: `instance_json` is valid JSON (has passed a
-  // Scanner). Text that is not does no harm, but the answer means nothing.
+  // Returns the first violation, or nullopt for a valid value. REQUIRES: `instance_json` is valid JSON (a
+  // Scanner has validated it). Invalid text is handled safely, but the result is unspecified.
   std::optional<SchemaViolation> validate(std::string_view instance_json) const;
-  // Up to `max` violations.
+  // Returns up to `max` violations.
   std::vector<SchemaViolation> violations(std::string_view instance_json, std::size_t max) const;
 
  private:

@@ -1,6 +1,6 @@
-// View: looks into valid JSON without building a tree. A View is two pointers; looking up one member costs
-// one pass over the object, several are found in one pass by Members, and those of a message's params or
-// result are in its MemberIndex. Views do not own: keep the Raw or the string they look into.
+// View: a non-owning view of valid JSON that is read without building a tree. Each lookup of a member reads
+// the whole object; use Members to find several members in one pass, or the MemberIndex of a message to find
+// the members of its params or result without reading. The Raw or the string must outlive the View.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace fairlead::json {
 class View {
  public:
   View() noexcept = default;  // absent
-  // REQUIRES: valid JSON, or empty for absent.
+  // REQUIRES: `text` is valid JSON, or empty for an absent value.
   explicit View(std::string_view text) noexcept;
   explicit View(const Raw& raw) noexcept : View(raw.text()) {}
 
@@ -26,23 +26,25 @@ class View {
   Type type() const noexcept { return type_of(text_); }  // REQUIRES: !absent()
   bool is(Type type) const noexcept { return !absent() && this->type() == type; }
 
-  // Member of an object by its (unescaped) name; absent when there is none, or this is no object. Reads to
-  // the end of the object even when it has found the key: of a repeated key the last value counts, as nearly
-  // every other parser has it, and a reader that stopped at the first would disagree with them.
+  // Returns the value of the member whose unescaped name is `key`. Returns an absent view if there is none,
+  // or if this is not an object. Always reads to the end of the object: if a key is repeated, the last value
+  // counts, as in nearly every other parser.
   View operator[](std::string_view key) const;
-  // Element of an array.
+  // Returns an element of an array; absent if there is none, or if this is not an array.
   View operator[](std::size_t index) const;
   std::size_t size() const;  // elements or members; 0 for scalars
 
-  // nullopt when the value is of another type or does not fit.
+  // These return nullopt if the value is of another type or out of range.
   std::optional<bool> as_bool() const noexcept;
   std::optional<std::int64_t> as_int() const noexcept;  // 3, 3.0 and 3e0 are all the integer 3
   std::optional<double> as_double() const noexcept;
   std::optional<std::string> as_string() const;  // escapes decoded
-  // The same, but nullopt also for a string of more than `max_bytes`, which is not decoded.
+  // The same, but returns nullopt also for a string of more than `max_bytes`.
   std::optional<std::string> as_string(std::size_t max_bytes) const;
 
-  // Walks members or elements without allocating; `visit` returns false to stop.
+  // Call visit(key, escaped, value) for each member, or visit(value) for each element, until `visit` returns
+  // false. `key` is the spelling in the text, without quotes; `escaped` is true if it contains escapes. Do
+  // not allocate.
   template <class Visit>
   void each_member(Visit&& visit) const;
   template <class Visit>
@@ -57,12 +59,13 @@ class View {
   std::string_view text_;
 };
 
-// Decodes the escapes of a string's inside (without quotes). REQUIRES: validated by a Scanner. A lone
-// surrogate, which JSON's grammar allows, decodes to U+FFFD.
-std::string unescape(std::string_view inside);
+// Decodes the escapes in the content of a string (without quotes). A lone surrogate, which the grammar of
+// JSON allows, decodes to U+FFFD. REQUIRES: a Scanner has validated the string.
+std::string unescape(std::string_view content);
 
-// True when the key as spelled (without quotes, perhaps with escapes) names `name`.
-bool key_equals(std::string_view spelled, bool escaped, std::string_view name);
+// Returns whether a key equals `name`. `raw_key` is the key as in the text, without quotes; `escaped` is true
+// if it contains escapes.
+bool key_equals(std::string_view raw_key, bool escaped, std::string_view name);
 
 template <class Visit>
 void View::each_member(Visit&& visit) const {

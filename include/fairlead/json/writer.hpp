@@ -1,9 +1,10 @@
-// Writer: builds JSON text front to back into one string. Commas and colons are its own business;
-// misuse (a value where a key is due) is a programming error and asserts.
+// Writer: writes JSON text into one string. It inserts commas and colons. Misuse, such as a value where a key
+// is expected, is a programming error and asserts.
 //
-//   json::Writer w;
-//   w.begin_object().key("name").string("x").key("n").integer(3).end_object();
-//   json::Raw raw = std::move(w).finish();
+// Example:
+//   json::Writer writer;
+//   writer.begin_object().key("name").string("x").key("n").integer(3).end_object();
+//   json::Raw object = std::move(writer).finish();
 #pragma once
 
 #include <cstdint>
@@ -26,16 +27,16 @@ class Writer {
   Writer& boolean(bool value);
   Writer& integer(std::int64_t value);
   Writer& unsigned_integer(std::uint64_t value);
-  // The shortest spelling that reads back the same. JSON has no NaN and no infinity: those become null.
+  // Writes the shortest text that parses to the same double. NaN and infinity, which JSON lacks, become null.
   Writer& number(double value);
-  // Escapes what must be escaped; bytes that are not UTF-8 become U+FFFD.
+  // Writes a string with the necessary escapes. Bytes that are not UTF-8 become U+FFFD.
   Writer& string(std::string_view value);
-  // Valid JSON, inserted untouched.
+  // Inserts JSON text unchanged. REQUIRES: `json` is valid JSON.
   Writer& raw(std::string_view json);
   Writer& raw(const Raw& json);
 
   const std::string& text() const noexcept { return out_; }
-  // Hands the text over; the writer is empty afterwards.
+  // Returns the text and leaves the writer empty. REQUIRES: the value is complete.
   Raw finish();
 
  private:
@@ -45,14 +46,15 @@ class Writer {
   Writer& insert(std::string_view json, bool one_line);
 
   std::string out_;
-  std::string open_;        // the closing brackets still due, innermost last
-  bool has_items_ = false;  // the innermost container has some
+  std::string open_;        // the closing brackets of the open containers, innermost last
+  bool has_items_ = false;  // the innermost container is not empty
   bool after_key_ = false;
-  bool one_line_ = true;  // nothing inserted could contain a raw line break
+  bool one_line_ = true;  // no inserted text can contain a raw line break
 };
 
-// Appends `value` to `out` as a JSON string with its quotes.
+// Appends `value` to `out` as a JSON string with quotes.
 void append_string(std::string& out, std::string_view value);
+// Returns `value` as a JSON string.
 Raw string(std::string_view value);
 
 }  // namespace fairlead::json

@@ -1,10 +1,12 @@
-// all(): awaits several tasks side by side. They are started in order, each runs until it first waits, and
-// the awaiting coroutine goes on when the last of them has ended, with their results in the same order.
+// all(): awaits several tasks concurrently. The tasks are started in order, and each one runs until it first
+// suspends. The awaiting coroutine resumes when the last task has ended and gets the results in the same
+// order.
 //
+// Example:
 //   auto both = all(first(), second());
 //   auto [a, b] = co_await both;
 //
-// What a task throws reaches the awaiting coroutine, once all have ended.
+// An exception of a task is rethrown in the awaiting coroutine, after all tasks have ended.
 #pragma once
 
 #include <tuple>
@@ -15,26 +17,29 @@ namespace fairlead {
 
 namespace detail {
 
-// co_await: counts one down. The last one passes control on.
-class Arrival {
+// Awaitable that decrements `pending` and suspends the coroutine that awaits it. When `pending` reaches 0,
+// resumes `awaiting`.
+class CountDown {
  public:
-  Arrival(std::size_t& left, std::coroutine_handle<> awaiting) noexcept : left_(left), awaiting_(awaiting) {}
+  CountDown(std::size_t& pending, std::coroutine_handle<> awaiting) noexcept
+      : pending_(pending), awaiting_(awaiting) {}
   bool await_ready() const noexcept { return false; }
   std::coroutine_handle<> await_suspend(std::coroutine_handle<>) const noexcept {
-    return --left_ == 0 ? awaiting_ : std::noop_coroutine();
+    return --pending_ == 0 ? awaiting_ : std::noop_coroutine();
   }
   void await_resume() const noexcept {}
 
  private:
-  std::size_t& left_;
+  std::size_t& pending_;
   std::coroutine_handle<> awaiting_;
 };
 
-// What each task goes on to when it ends, and is then done with: whoever awaits may destroy it.
-inline Task<void> count_arrivals(std::size_t& left, std::coroutine_handle<> awaiting) {
+// The continuation of every task. It is resumed once for each task that ends, and decrements `pending`. The
+// awaiting coroutine may destroy this coroutine when the last task has ended.
+inline Task<void> count_ended_tasks(std::size_t& pending, std::coroutine_handle<> awaiting) {
   for (;;) {
-    Arrival one(left, awaiting);
-    co_await one;
+    CountDown count_down(pending, awaiting);
+    co_await count_down;
   }
 }
 
@@ -49,10 +54,10 @@ class [[nodiscard]] All {
 
   bool await_ready() const noexcept { return false; }
   std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) {
-    arrivals_ = detail::count_arrivals(left_, awaiting);
-    const std::coroutine_handle<> arrived = arrivals_.await_suspend(std::noop_coroutine());
-    std::apply([&](auto&... task) { (task.await_suspend(arrived).resume(), ...); }, tasks_);
-    return --left_ == 0 ? awaiting : std::noop_coroutine();
+    counter_ = detail::count_ended_tasks(pending_, awaiting);
+    const std::coroutine_handle<> continuation = counter_.await_suspend(std::noop_coroutine());
+    std::apply([&](auto&... task) { (task.await_suspend(continuation).resume(), ...); }, tasks_);
+    return --pending_ == 0 ? awaiting : std::noop_coroutine();
   }
   std::tuple<T...> await_resume() {
     return std::apply([](auto&... task) { return std::tuple<T...>{task.await_resume()...}; }, tasks_);
@@ -60,8 +65,9 @@ class [[nodiscard]] All {
 
  private:
   std::tuple<Task<T>...> tasks_;
-  std::size_t left_ = sizeof...(T) + 1;  // the one more is held while they are started
-  Task<void> arrivals_{Task<void>::Handle()};
+  // One more than there are tasks, so that it does not reach 0 before all of them are started.
+  std::size_t pending_ = sizeof...(T) + 1;
+  Task<void> counter_{Task<void>::Handle()};
 };
 
 template <class... T>

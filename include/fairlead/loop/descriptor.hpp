@@ -1,5 +1,5 @@
-// Descriptor: owns a file descriptor and says when it can be read or written. It waits and does no I/O
-// itself, so that reads can go to a shared buffer and writes can be gathered by whoever does them.
+// Descriptor: owns a file descriptor and calls back when it becomes readable or writable. Reading and writing
+// are left to the user, who can read into a shared buffer and write with writev().
 #pragma once
 
 #include <memory>
@@ -9,6 +9,7 @@
 
 namespace fairlead {
 
+// Owns a file descriptor and closes it on destruction.
 class UniqueFd {
  public:
   UniqueFd() noexcept = default;
@@ -31,23 +32,24 @@ class UniqueFd {
 
 class Descriptor {
  public:
-  using Ready = std::move_only_function<void()>;
+  using ReadyCallback = std::move_only_function<void()>;
 
-  // Makes the descriptor non-blocking. Regular files, which cannot be waited for, are always ready.
+  // Makes `fd` non-blocking and takes ownership of it. A regular file, which epoll does not support, is
+  // always ready. Fails with kind `io` if `fd` is not a valid descriptor, or if epoll rejects it.
   static Result<Descriptor> adopt(Loop& loop, UniqueFd fd);
   Descriptor(Descriptor&&) noexcept;
   Descriptor& operator=(Descriptor&&) noexcept;
   ~Descriptor();
 
   int fd() const noexcept;
-  bool open() const noexcept;
-  // Calls back once when the descriptor is readable (or at its end), or writable (or broken). At most one
-  // callback of each kind is outstanding: another call replaces it, at no cost. A callback that replaced
-  // another one may be called although nothing can be read or written any more. Neither is called after
-  // close() or destruction.
-  void when_readable(Ready ready);
-  void when_writable(Ready ready);
-  // Whether a callback is outstanding.
+  bool is_open() const noexcept;
+  // Call `ready` once, on the loop thread, when the descriptor is readable (or at end of file), or writable
+  // (or broken). At most one callback of each kind is outstanding: a second call replaces the first callback.
+  // After that, the callback may run although nothing can be read or written. No callback runs after close()
+  // or destruction.
+  void when_readable(ReadyCallback ready);
+  void when_writable(ReadyCallback ready);
+  // Return whether a callback of when_readable() or when_writable() is outstanding.
   bool waiting_to_read() const noexcept;
   bool waiting_to_write() const noexcept;
   void close();

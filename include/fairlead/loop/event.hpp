@@ -1,4 +1,5 @@
-// Event: coroutines of one loop wait for it until it is set. Setting it wakes all of them; it stays set.
+// Event: coroutines of one loop wait until it is set. set() wakes all waiters; the event stays set until
+// reset(). Loop thread only.
 #pragma once
 
 #include <coroutine>
@@ -13,25 +14,28 @@ namespace fairlead {
 class Event {
  public:
   class Wait;
+  class UntimedWait;
 
-  // More waiters than these are resumed in several turns of the loop.
-  static constexpr std::size_t kWokenPerTurn = 100;
+  // More waiters than this are resumed in several turns of the loop.
+  static constexpr std::size_t kMaxWakesPerTurn = 100;
 
   bool is_set() const noexcept { return state_->set; }
-  // Resumes those who wait, one after the other: kWokenPerTurn of them before it returns, the others after
-  // what else is due on the loop. What they do may destroy the event.
+  // Resumes the waiters one after the other: up to kMaxWakesPerTurn of them before it returns, the others in
+  // callbacks that are posted to the loop. A resumed waiter may destroy the event.
   void set();
   void reset() noexcept { state_->set = false; }
-  // co_await: true when it was set, false when `timeout` passed first. Clock::duration::max() is for ever.
+  // co_await: returns true when the event is set, false if `timeout` expires first.
   Wait wait(Loop& loop, Clock::duration timeout);
+  // co_await: returns when the event is set.
+  UntimedWait wait(Loop& loop);
 
  private:
   struct State {
     bool set = false;
     std::list<Wait*> waiting;
-    std::list<Wait*> waking;  // it was set for these; they are to be resumed
+    std::list<Wait*> waking;  // waiters for which the event was set and that are not resumed yet
   };
-  static void wake(const std::shared_ptr<State>& state);
+  static void wake_some(const std::shared_ptr<State>& state);
 
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
@@ -46,7 +50,7 @@ class Event::Wait {
   bool await_ready() noexcept { return woken_ = state_->set; }
   void await_suspend(std::coroutine_handle<> handle) {
     handle_ = handle;
-    place_ = state_->waiting.insert(state_->waiting.end(), this);
+    position_ = state_->waiting.insert(state_->waiting.end(), this);
     linked_ = true;
     if (timeout_ != Clock::duration::max()) timer_.arm_after(timeout_, [this] { resume(); });
   }
@@ -55,7 +59,7 @@ class Event::Wait {
  private:
   friend class Event;
   void unlink() noexcept {
-    if (std::exchange(linked_, false)) (woken_ ? state_->waking : state_->waiting).erase(place_);
+    if (std::exchange(linked_, false)) (woken_ ? state_->waking : state_->waiting).erase(position_);
   }
   void resume() {
     unlink();
@@ -68,9 +72,15 @@ class Event::Wait {
   Timer timer_;
   Clock::duration timeout_;
   std::coroutine_handle<> handle_;
-  std::list<Wait*>::iterator place_;
+  std::list<Wait*>::iterator position_;
   bool linked_ = false;
   bool woken_ = false;
+};
+
+class Event::UntimedWait : public Wait {
+ public:
+  using Wait::Wait;
+  void await_resume() const noexcept {}
 };
 
 inline void Event::set() {
@@ -78,18 +88,22 @@ inline void Event::set() {
   state->set = true;
   for (Wait* const wait : state->waiting) wait->woken_ = true;
   state->waking.splice(state->waking.end(), state->waiting);
-  wake(state);
+  wake_some(state);
 }
 
-inline void Event::wake(const std::shared_ptr<State>& state) {
-  for (std::size_t woken = 0; woken < kWokenPerTurn && !state->waking.empty(); ++woken)
+inline void Event::wake_some(const std::shared_ptr<State>& state) {
+  for (std::size_t woken = 0; woken < kMaxWakesPerTurn && !state->waking.empty(); ++woken)
     state->waking.front()->resume();
   if (state->waking.empty()) return;
-  state->waking.front()->loop_.post([state] { wake(state); });
+  state->waking.front()->loop_.post([state] { wake_some(state); });
 }
 
 inline Event::Wait Event::wait(Loop& loop, Clock::duration timeout) {
   return Wait(state_, loop, timeout);
+}
+
+inline Event::UntimedWait Event::wait(Loop& loop) {
+  return UntimedWait(state_, loop, Clock::duration::max());
 }
 
 }  // namespace fairlead

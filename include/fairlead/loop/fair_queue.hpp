@@ -1,6 +1,6 @@
-// FairQueue: callbacks that wait for a loop in one queue for each client. They run one at a time, of each
-// client in turn, with all other callbacks of the loop in between. A client that has left much to do does not
-// delay the others by more than one of its callbacks.
+// FairQueue: one queue of callbacks per client, served round-robin on a loop. One callback runs at a time,
+// and the other callbacks of the loop run in between, so a client with many callbacks delays every other
+// client by at most one of them.
 #pragma once
 
 #include <cstddef>
@@ -17,24 +17,25 @@ class Loop;
 class FairQueue {
  public:
   using Callback = std::move_only_function<void()>;
-  // Identifies a client by the address of something that it has for itself. Never dereferenced.
+  // Identifies a client by the address of an object that only this client has. Never dereferenced.
   using Client = const void*;
 
   explicit FairQueue(Loop& loop) : loop_(loop) {}
   FairQueue(const FairQueue&) = delete;
 
-  // Runs `callback` after the callbacks that wait for the loop now, and after at most one callback of each
-  // other client.
+  // Runs `callback` after the callbacks that are queued on the loop now, and after at most one callback of
+  // each other client.
   void post(Client client, Callback callback);
-  // Whether callbacks wait. A turn that sees one handles as little as it can before it ends.
+  // Returns whether no callbacks are queued. If some are, the current turn should do little and end soon, so
+  // that they run.
   bool empty() const noexcept { return order_.empty(); }
 
  private:
   void run_next();
 
   Loop& loop_;
-  Fifo<Client> order_;  // of those with callbacks: the first is next
-  std::unordered_map<Client, Fifo<Callback>> waiting_;
+  Fifo<Client> order_;  // the clients with queued callbacks; the first one is served next
+  std::unordered_map<Client, Fifo<Callback>> waiting_;  // the queued callbacks of each client
 };
 
 }  // namespace fairlead

@@ -1,25 +1,25 @@
-// Memory of coroutine frames. The frames of a call are released and soon needed again for the next one, and
-// some are too large for the blocks that malloc keeps ready. So each thread keeps a few of them
-// (docs/decisions/0011-frame-memory.md). From any thread; a frame may be released by another thread than the
-// one that allocated it.
+// Allocator for coroutine frames. Each thread caches the frames that it releases: the next call needs frames
+// of the same sizes, and some are too large for malloc's own thread cache
+// (docs/decisions/0011-frame-memory.md). Thread-safe; a frame may be released by another thread than the one
+// that allocated it.
 #pragma once
 
 #include <cstddef>
 
 namespace fairlead::detail {
 
-// What one thread keeps at most, for frames that are needed again.
-inline constexpr std::size_t kMaxKeptFrameBytes = 256 << 10;
+// The maximum bytes of released frames in the cache of one thread.
+inline constexpr std::size_t kMaxCacheBytes = 256 << 10;
 
-// Fails as operator new does, by std::bad_alloc.
+// Throws std::bad_alloc when out of memory.
 [[nodiscard]] void* allocate_frame(std::size_t size);
-// `size` as it was asked for.
+// REQUIRES: `size` is the size that was passed to allocate_frame().
 void release_frame(void* frame, std::size_t size) noexcept;
 
-// How many bytes the calling thread keeps at present.
-[[nodiscard]] std::size_t kept_frame_bytes() noexcept;
+// Returns the bytes of released frames in the cache of the calling thread.
+[[nodiscard]] std::size_t cached_frame_bytes() noexcept;
 
-// The base of a promise whose coroutine has its frame from here.
+// Base class of promise types whose coroutine frames come from this allocator.
 struct FrameMemory {
   static void* operator new(std::size_t size) { return allocate_frame(size); }
   static void operator delete(void* frame, std::size_t size) noexcept { release_frame(frame, size); }

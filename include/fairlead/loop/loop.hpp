@@ -1,5 +1,6 @@
-// Loop: one thread's event loop. A connection, a child process and a peer live on one loop for life, so
-// nothing on it needs a lock. Only post(), spawn(), stop() and here() may be called from other threads.
+// Loop: an event loop of one thread. A connection, a child process or a peer stays on one loop for its
+// lifetime, so objects on a loop need no lock. Only post(), spawn(), stop(), block_on() and in_loop_thread()
+// may be called from other threads.
 #pragma once
 
 #include <chrono>
@@ -27,65 +28,68 @@ class Loop {
  public:
   using Callback = std::move_only_function<void()>;
 
-  // Throws std::system_error when the operating system has no descriptors left for it.
+  // Throws std::system_error when the process is out of file descriptors.
   Loop();
   // Destroys the tasks that are still suspended on this loop. REQUIRES: run() is not running.
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // Runs until stop(). The calling thread is the loop's thread for that time; while another thread is, it
-  // waits.
+  // Runs until stop(). The calling thread is the loop thread for that time. Blocks while another thread runs
+  // the loop.
   void run();
-  // Runs until `done` says so or stop(); for programs whose own thread is the loop.
+  // Runs until `done`, which is called after each callback, returns true, or until stop(). For programs whose
+  // main thread runs the loop.
   void run_until(const std::function<bool()>& done);
   void stop();
 
-  // Runs `callback` on the loop, after what is running there now. From any thread.
+  // Runs `callback` on the loop thread, after the current turn. Thread-safe.
   void post(Callback callback);
-  // Starts a task on the loop and owns it until it ends. What it throws ends the program: a task
-  // that may fail returns a Result. From any thread.
+  // Starts a task on the loop and owns it until it ends. An exception of the task terminates the program,
+  // except std::bad_alloc, which ends the task only: a task that may fail returns a Result. Thread-safe.
   void spawn(Task<void> task);
-  // Runs `task` on this loop and waits for its result on the calling thread. When nobody runs the loop,
-  // the calling thread does, for as long as the task takes. Never call it from the loop itself.
+  // Runs `task` on this loop and blocks the calling thread until its result is available. If no thread runs
+  // the loop, the calling thread runs it until then. REQUIRES: not called on the loop thread.
   template <class T>
   T block_on(Task<T> task);
 
-  // Whether the calling thread is running this loop.
-  bool here() const noexcept;
+  // Returns whether the calling thread is running this loop. Thread-safe.
+  bool in_loop_thread() const noexcept;
 
-  // A buffer shared by everything that reads on this loop: one large read each, and an idle
-  // connection holds no buffer of its own. Valid until the current callback returns. It starts at
-  // 64 KiB; grow_scratch(), called after a read that filled it, doubles it up to 1 MiB.
-  std::span<char> scratch();
-  void grow_scratch();
+  // Returns the read buffer that all connections of this loop share, so that each read can be large and an
+  // idle connection needs no buffer. Its content is valid until the current callback returns. The buffer
+  // starts at 64 KiB. grow_scratch_buffer() doubles it, up to 1 MiB; call it after a read that filled the
+  // buffer.
+  std::span<char> scratch_buffer();
+  void grow_scratch_buffer();
 
-  // Memory for large frames, used again and again: fresh pages for every megabyte cost more than the megabyte
-  // itself. A few blocks are remembered, none over 4 MiB; large_buffer() gives one that nobody uses any more,
-  // or an empty string.
-  std::string large_buffer();
-  void remember_large(const Bytes& block);
+  // Reuse the memory of large frames, because page faults in fresh memory cost more than processing a frame.
+  // recycle_when_unused() keeps a reference to the frame `block`; the loop keeps a few blocks of up to 4 MiB.
+  // recycled_buffer() returns the memory of a kept block that has no other references, or an empty string.
+  std::string recycled_buffer();
+  void recycle_when_unused(const Bytes& block);
 
-  // For what clients have left to do at the end of a turn. Loop thread only.
-  FairQueue& fair() noexcept;
+  // Returns the queue for work of clients that does not fit into the current turn. Loop thread only.
+  FairQueue& fair_queue() noexcept;
 
-  // How long callbacks hold the loop's thread. Loop thread only.
-  TurnMeter& turns() noexcept;
+  // Returns the meter of how long callbacks occupy the loop thread. Loop thread only.
+  TurnMeter& turn_meter() noexcept;
 
-  boost::asio::io_context& context() noexcept;
+  // For the implementation of timers, descriptors and sockets.
+  boost::asio::io_context& asio_context() noexcept;
 
  private:
   struct Impl;
-  // As run_until(), unless another thread runs the loop: then returns at once.
+  // Like run_until(), but returns at once if another thread runs the loop.
   void run_until_if_free(const std::function<bool()>& done);
   std::unique_ptr<Impl> impl_;
 };
 
-// co_await resume_on(loop): the rest of the coroutine runs on that loop.
+// co_await ResumeOn(loop): the rest of the coroutine runs on that loop.
 class ResumeOn {
  public:
   explicit ResumeOn(Loop& loop) noexcept : loop_(&loop) {}
-  bool await_ready() const noexcept { return loop_->here(); }
+  bool await_ready() const noexcept { return loop_->in_loop_thread(); }
   void await_suspend(std::coroutine_handle<> handle) const {
     loop_->post([handle] { handle.resume(); });
   }
@@ -97,7 +101,8 @@ class ResumeOn {
 
 namespace detail {
 
-// The promise is the coroutine's own: whoever waits may be gone before set_value() has returned.
+// Sets `promise` to the outcome of `task`. The coroutine owns the promise because the waiting thread may
+// destroy its own objects before set_value() has returned.
 template <class T>
 Task<void> fulfil(Task<T> task, std::promise<T> promise) {
   try {

@@ -1,4 +1,5 @@
-// PostedBytes: limits what waits in the queues between two loops for one connection.
+// PostedBytes: limits the bytes of messages that are posted from one loop to another for one connection and
+// not yet received there.
 #pragma once
 
 #include <atomic>
@@ -19,12 +20,12 @@ class PostedBytes {
   };
 
  public:
-  // Every charge counts this much more than it is asked for: the callback itself needs memory too.
-  static constexpr std::size_t kOverhead = 256;
+  // Every charge counts this many bytes more than requested, for the memory of the posted callback.
+  static constexpr std::size_t kOverheadBytes = 256;
 
   explicit PostedBytes(std::size_t max_backlog_bytes) : state_(std::make_shared<State>(max_backlog_bytes)) {}
 
-  // Bytes that count until they are released or the charge is destroyed, on any thread.
+  // RAII handle for bytes that count against the limit until release() or destruction, on any thread.
   class Charge {
    public:
     Charge() = default;
@@ -49,9 +50,10 @@ class PostedBytes {
     std::size_t bytes_ = 0;
   };
 
-  // Fails with `resource exhausted`, naming max_backlog_bytes, when they do not fit.
+  // Charges `bytes` and kOverheadBytes. Fails with `resource_exhausted` if that exceeds the limit; the
+  // message names max_backlog_bytes.
   Result<Charge> charge(std::size_t bytes) const;
-  std::size_t used() const noexcept { return state_->used; }
+  std::size_t used_bytes() const noexcept { return state_->used; }
 
  private:
   std::shared_ptr<State> state_;

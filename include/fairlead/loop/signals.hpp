@@ -1,5 +1,5 @@
-// Signals: turns signals of the process into callbacks on a loop. It blocks them while it lives, so make it
-// before any other thread is started; there is no signal handler.
+// Signals: delivers signals of the process as callbacks on a loop. The signals are blocked for the lifetime
+// of the object, so it must be created before any other thread is started. It installs no signal handler.
 #pragma once
 
 #include <csignal>
@@ -14,6 +14,8 @@ namespace fairlead {
 
 class Signals {
  public:
+  // Calls `callback` on the loop thread for each signal in `signals` that the process receives. Fails with
+  // `io` if the process is out of descriptors.
   static Result<Signals> watch(Loop& loop, std::initializer_list<int> signals,
                                std::function<void(int signal)> callback);
   Signals(Signals&&) noexcept;

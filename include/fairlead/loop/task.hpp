@@ -1,10 +1,10 @@
-// Task<T>: a coroutine that starts when it is awaited and hands its result to whoever awaits it.
+// Task<T>: a lazy coroutine. It starts when it is awaited and returns its result to the awaiting coroutine.
 //
-// Our own and not Asio's awaitable, for three reasons (docs/decisions/0002-own-task.md): users'
-// translation units stay free of Asio, awaiting an operation allocates nothing, and what is awaited
-// decides itself how it is cancelled. A Task runs on the loop of whoever awaits it and never hops.
+// It replaces Asio's awaitable for three reasons (docs/decisions/0002-own-task.md): users' translation units
+// do not include Asio, awaiting an operation allocates nothing, and the awaited operation itself decides how
+// it is cancelled. A Task runs on the loop of the coroutine that awaits it and never moves to another loop.
 //
-// Destroying a Task that is suspended destroys its frame, and with it whatever it was waiting for.
+// Destroying a suspended Task destroys its frame and with it the operation that it awaits.
 #pragma once
 
 #include <coroutine>
@@ -48,7 +48,7 @@ struct TaskPromise : TaskPromiseBase {
   void return_value(U&& result) {
     value.emplace(std::forward<U>(result));
   }
-  T take() {
+  T result() {
     if (exception) std::rethrow_exception(exception);
     return std::move(*value);
   }
@@ -58,7 +58,7 @@ template <>
 struct TaskPromise<void> : TaskPromiseBase {
   Task<void> get_return_object() noexcept;
   void return_void() const noexcept {}
-  void take() const {
+  void result() const {
     if (exception) std::rethrow_exception(exception);
   }
 };
@@ -86,7 +86,7 @@ class [[nodiscard]] Task {
     handle_.promise().continuation = awaiting;
     return handle_;
   }
-  T await_resume() { return handle_.promise().take(); }
+  T await_resume() { return handle_.promise().result(); }
 
  private:
   Handle handle_;
@@ -105,7 +105,7 @@ inline Task<void> TaskPromise<void>::get_return_object() noexcept {
 
 }  // namespace detail
 
-// A task that ends with `value` as soon as it is awaited.
+// Returns a task that ends with `value` as soon as it is awaited.
 template <class T>
 Task<T> ready_task(T value) {
   co_return value;

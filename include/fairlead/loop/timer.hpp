@@ -1,4 +1,4 @@
-// Timer: calls back once, on its loop, at a point in time. Destroying it cancels it.
+// Timer: calls back once, on its loop, at a point in time. Destroying the timer cancels it. Loop thread only.
 #pragma once
 
 #include <coroutine>
@@ -15,8 +15,8 @@ class Timer {
   Timer& operator=(Timer&&) noexcept;
   ~Timer();
 
-  // Replaces what was armed before. A callback that is cancelled, replaced or whose timer is destroyed
-  // is never called.
+  // Calls `callback` at the time `when`, or after `delay`. Replaces an earlier callback. A callback that is
+  // cancelled or replaced, or whose timer is destroyed, is never called.
   void arm(Clock::time_point when, Loop::Callback callback);
   void arm_after(Clock::duration delay, Loop::Callback callback);
   void cancel();
@@ -27,7 +27,7 @@ class Timer {
   std::shared_ptr<Impl> impl_;
 };
 
-// co_await sleep_for(loop, 50ms)
+// co_await sleep_for(loop, 50ms) suspends the coroutine for that time.
 class Sleep {
  public:
   Sleep(Loop& loop, Clock::duration delay) : timer_(loop), delay_(delay) {}

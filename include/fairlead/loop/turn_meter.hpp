@@ -1,6 +1,6 @@
-// TurnMeter: measures for how long single callbacks hold an event loop's thread. A turn is one callback that
-// the loop runs, with everything that runs before it returns. While a turn lasts, nothing else on the loop is
-// served.
+// TurnMeter: measures how long single callbacks occupy the loop thread. A turn is one callback that the loop
+// runs, including everything that runs before the callback returns. The loop serves nothing else during a
+// turn.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ class TurnMeter {
  public:
   using Duration = std::chrono::nanoseconds;
 
-  // A turn that used more thread CPU time than the budget. `activity` is what label() said last in that turn;
-  // empty if nothing did. Valid during the call only.
+  // A turn that used more thread CPU time than the budget. `activity` is the last label() of that turn; empty
+  // if label() was not called. The text is valid only while the observer runs.
   struct SlowTurn {
     Duration cpu_time;
     std::string_view activity;
@@ -25,24 +25,26 @@ class TurnMeter {
   // Called on the loop thread, after the turn.
   using Observer = std::function<void(const SlowTurn&)>;
 
-  // Turns over `budget` are reported to `observer` and counted. Replaces an earlier observer.
+  // Reports turns over `budget` to `observer` and counts them. Replaces an earlier observer.
   void observe(Duration budget, Observer observer);
 
-  // Names what the current turn works on, for the report: a connection, a server. Copies up to 120 bytes.
+  // Sets the activity of the current turn for the report, such as the name of a connection or a server.
+  // Copies up to 120 bytes.
   void label(std::string_view activity) noexcept;
 
-  // The longest turn since the last reset(), in thread CPU time. Turns under kResolution may count as zero,
-  // and a longer one may be reported up to kResolution too long.
-  Duration longest() const noexcept { return longest_; }
-  // Turns over the budget since the loop was made.
-  std::uint64_t slow_turns() const noexcept { return slow_turns_; }
-  void reset() noexcept { longest_ = {}; }
+  // Returns the longest turn since the last reset(), in thread CPU time. A turn under kResolution may count
+  // as zero, and a longer one may be reported up to kResolution too long.
+  Duration longest_turn() const noexcept { return longest_turn_; }
+  // Returns the number of turns over the budget since the loop was created.
+  std::uint64_t slow_turn_count() const noexcept { return slow_turn_count_; }
+  // Resets longest_turn().
+  void reset() noexcept { longest_turn_ = {}; }
 
-  // Called by the loop at the start of run() and after every callback.
-  void begin() noexcept;
+  // Called by the loop: begin_first_turn() when it starts to run, end_turn() after every callback.
+  void begin_first_turn() noexcept;
   void end_turn();
 
-  // Reading a thread's CPU time is a system call, so it is read at most once in this time.
+  // Reading a thread's CPU time is a system call, so it is read at most once per this interval.
   static constexpr Duration kResolution = std::chrono::milliseconds(5);
   static constexpr Duration kDefaultBudget = std::chrono::milliseconds(50);
 
@@ -52,10 +54,10 @@ class TurnMeter {
   Duration budget_ = kDefaultBudget;
   Observer observer_;
   Clock::time_point turn_began_;
-  Clock::time_point sampled_at_;
-  Duration sampled_cpu_{};
-  Duration longest_{};
-  std::uint64_t slow_turns_ = 0;
+  Clock::time_point sampled_at_;  // when the thread's CPU time was read last
+  Duration sampled_cpu_{};        // and what it was then
+  Duration longest_turn_{};
+  std::uint64_t slow_turn_count_ = 0;
   std::array<char, 120> label_;
   std::size_t label_size_ = 0;
 };

@@ -1,4 +1,4 @@
-// Workers: a bounded pool of threads for code that blocks. Loops hand work over and go on.
+// Workers: a bounded thread pool for code that blocks, so that it does not block a loop.
 #pragma once
 
 #include <coroutine>
@@ -14,19 +14,19 @@ namespace fairlead {
 
 class Workers {
  public:
-  // For a pool of one thread, which runs its jobs in the order in which they were submitted.
-  static Limits one_thread() {
+  // Returns the limits for a pool with one thread. Such a pool runs jobs in the order of submission.
+  static Limits single_thread_limits() {
     Limits limits;
     limits.max_blocking_threads = 1;
     return limits;
   }
 
   explicit Workers(const Limits& limits = {});
-  // Waits for the work under way; work still queued is dropped.
+  // Waits for the running jobs. Queued jobs are destroyed without being run.
   ~Workers();
 
-  // Runs `job` on a thread of the pool. Fails with resource_exhausted when max_blocking_queue is reached.
-  // Threads start when they are first needed.
+  // Runs `job` on a thread of the pool. Fails with `resource_exhausted` when max_blocking_queue is reached.
+  // Threads are started on demand. Thread-safe.
   Result<void> submit(std::move_only_function<void()> job);
 
  private:

@@ -1,6 +1,7 @@
-// Backend: answers for a server's features in the place of what was registered with it. A gateway is one:
-// what it offers is elsewhere, and passes through without being taken apart. Sessions, eras, envelopes and
-// subscriptions stay the server's business.
+// Backend: serves the requests for a Server's features (tools, resources, prompts, completion) instead of the
+// handlers registered with it. The gateway implements it to forward requests to other servers without
+// decoding them. The Server itself still handles sessions, eras, envelopes and the subscriptions of clients
+// (for the terms see docs/glossary.md).
 #pragma once
 
 #include <functional>
@@ -22,49 +23,57 @@
 namespace fairlead::mcp {
 
 struct BackendRequest {
-  BackendRequest(rpc::Message request, std::shared_ptr<const CallFacts> found, Context asking)
-      : message(std::move(request)), facts(std::move(found)), context(std::move(asking)) {}
+  BackendRequest(rpc::Message request, std::shared_ptr<const CallFacts> request_facts,
+                 Context request_context)
+      : message(std::move(request)), facts(std::move(request_facts)), context(std::move(request_context)) {}
 
-  rpc::Message message;  // as it came: any request of tools, resources, prompts and completion
-  std::shared_ptr<const CallFacts> facts;  // of the message; never null, and without a problem
-  Context context;                         // who asks, and the way back to them
+  rpc::Message message;  // as received: any request for tools, resources, prompts or completion
+  std::shared_ptr<const CallFacts> facts;  // of `message`; never null, and facts->problem() is nullopt
+  Context context;                         // identifies the client and sends messages to it
 };
 
-// A client's wish to hear of a resource.
+// A client's request to be notified of the updates of a resource.
 struct BackendSubscription {
-  BackendSubscription(std::string resource, std::string of_session, PrincipalPtr of_principal)
-      : uri(std::move(resource)), session(std::move(of_session)), principal(std::move(of_principal)) {}
+  BackendSubscription(std::string resource_uri, std::string client_session, PrincipalPtr client)
+      : uri(std::move(resource_uri)), session(std::move(client_session)), principal(std::move(client)) {}
 
   std::string uri;
   std::string session;  // see Context::session()
   PrincipalPtr principal;
-  std::stop_token stop;  // it is not wanted any more, while it is being made
-  // Called whenever the resource, or one inside it, has changed; with the URI of that one. From any thread.
-  std::function<void(const std::string& uri)> updated;
+  std::stop_token stop;  // stop is requested if the client cancels before Backend::subscribe() has completed
+  // Called by the backend, from any thread, when the resource or a resource nested in it was updated. `uri`
+  // is the URI of the resource that was updated.
+  std::function<void(const std::string& uri)> on_updated;
 };
 
-// Called on the loops the server is served on.
+// The methods are called on the threads of the loops that serve the Server.
 class Backend {
  public:
   virtual ~Backend() = default;
 
-  // "tools", "prompts", "resources", "completions", "logging": what is advertised and let through.
+  // Returns whether the capability ("tools", "prompts", "resources", "completions" or "logging") is
+  // advertised. Requests for other capabilities are rejected before they reach the backend.
   virtual bool has_capability(std::string_view capability) const = 0;
-  // The whole result, as the revision of the request has it.
+  // Serves a request. Returns the complete result object in the form that the revision of the request
+  // specifies, or an error.
   virtual Task<Answer> serve(BackendRequest request) = 0;
-  // The arguments of a tool that travel as HTTP headers; null if the tool is unknown to this principal, or
-  // none does. Called for each tools/call over HTTP.
+  // Returns the arguments of a tool that clients send as HTTP headers. Returns null if the tool is not
+  // visible to `principal` or none of its arguments is sent as a header. Called for each tools/call over
+  // HTTP.
   virtual HeaderParams header_params(std::string_view tool, const Principal& principal) const = 0;
-  // Ends when changes are sure to be told. The subscription lasts for as long as what it yields is kept.
+  // Subscribes to the updates of a resource. Once the returned task has completed, every later update is
+  // reported to `on_updated`. The subscription lasts until the returned handle is destroyed.
   virtual Task<Result<std::shared_ptr<void>>> subscribe(BackendSubscription subscription) = 0;
-  // A client of the legacy era has introduced itself: it can be spoken to from now on without having asked.
-  // `reach` yields the way to it, or nothing when it is gone.
-  using Reach = std::function<std::optional<Context>()>;
-  virtual void session_began(std::string_view session, Reach reach) = 0;
-  // A client of the legacy era wants log messages from this level on.
-  virtual void log_level_set(std::string_view session, LoggingLevel level) = 0;
-  // A client's connection has ended, and nothing it asked for is under way; see Context::session().
-  virtual void session_ended(std::string_view session) = 0;
+  // Called when a legacy client has sent `initialize`. From then on the backend may send the client messages
+  // that belong to no request. `context_source` returns the context of that client, or nullopt once the
+  // client has disconnected.
+  using ContextSource = std::function<std::optional<Context>()>;
+  virtual void on_session_began(std::string_view session, ContextSource context_source) = 0;
+  // Called when a legacy client has set its log level: it receives messages of this and more severe levels.
+  virtual void on_log_level_set(std::string_view session, LoggingLevel level) = 0;
+  // Called when a client's connection has ended and none of its requests is in progress. For `session` see
+  // Context::session().
+  virtual void on_session_ended(std::string_view session) = 0;
 };
 
 }  // namespace fairlead::mcp

@@ -1,11 +1,12 @@
-// An MCP client for programs without an event loop: plain calls that wait. A thread of its own runs the loop
-// behind them.
+// blocking::Client: an MCP client for programs without an event loop. Its functions block until the result is
+// available; a private thread runs the loop.
 //
-//   auto client = fairlead::blocking::Client::connect("stdio:npx -y
-//   @modelcontextprotocol/server-everything"); if (!client) return report(client.error()); auto sum =
-//   client->call_tool("add", R"({"a":2,"b":3})");
+// Example:
+//   auto client = blocking::Client::connect("stdio:npx -y @modelcontextprotocol/server-everything");
+//   if (!client) return report(client.error());
+//   auto sum = client->call_tool("add", R"({"a":2,"b":3})");
 //
-// Every function may be called from any thread except the loop's own (that is, not from inside a handler).
+// Every function may be called from any thread except the loop thread (that is, not from inside a handler).
 #pragma once
 
 #include <map>
@@ -20,33 +21,33 @@ namespace fairlead::blocking {
 
 class Client {
  public:
-  // Errors as mcp::Client::connect() has them. Handlers in `options` run on the loop's thread.
+  // Fails like mcp::Client::connect(). Handlers in `options` are called on the loop thread.
   static Result<Client> connect(std::string_view uri, mcp::ClientOptions options = mcp::ClientOptions());
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
-  // Closes, and waits until a child process is gone.
+  // Closes the connection and waits until the child process, if any, has exited.
   ~Client();
 
   mcp::Revision revision() const noexcept;
   json::View server_info() const noexcept;
-  json::View capabilities() const noexcept;
+  json::View server_capabilities() const noexcept;
 
-  // All pages, each entry as the server sent it.
+  // Return all pages of a list, each entry as the server sent it.
   Result<std::vector<json::Raw>> tools();
   Result<std::vector<json::Raw>> resources();
   Result<std::vector<json::Raw>> resource_templates();
   Result<std::vector<json::Raw>> prompts();
 
-  // `arguments` and `params` are JSON objects as text, or empty for none. Kind serialize when they are not
+  // `arguments` and `params` are the text of a JSON object, or empty. Fails with `serialize` if they are not
   // valid JSON.
   Result<mcp::ToolResult> call_tool(std::string_view name, std::string_view arguments = {},
-                                    mcp::ToolCallOptions options = mcp::ToolCallOptions());
+                                    mcp::ClientCallOptions options = mcp::ClientCallOptions());
   Result<json::Raw> request(std::string_view method, std::string_view params = {},
-                            mcp::ToolCallOptions options = mcp::ToolCallOptions());
+                            mcp::ClientCallOptions options = mcp::ClientCallOptions());
   Result<std::vector<mcp::ResourceContents>> read_resource(std::string_view uri);
   Result<mcp::PromptResult> get_prompt(std::string_view name,
                                        std::map<std::string, std::string> arguments = {});
-  // Skills, as mcp::Client has them.
+  // Like the functions of the same names of mcp::Client.
   Result<std::vector<mcp::SkillEntry>> skills();
   Result<mcp::SkillEntry> skill(std::string_view uri);
   Result<mcp::SkillFile> read_skill_file(const mcp::SkillEntry& skill, std::string_view uri);

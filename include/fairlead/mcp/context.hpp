@@ -1,5 +1,5 @@
-// Context: what a handler knows about the request it serves, and how it talks to the client meanwhile. The
-// same in both eras; a handler need not know which one it is in.
+// Context: the request that a handler serves, and the means to communicate with the client while it runs. The
+// interface is the same in both eras; a handler need not know the era.
 #pragma once
 
 #include <chrono>
@@ -28,86 +28,93 @@ namespace fairlead::mcp {
 
 struct RequestState;
 
-// Whether something concerns a client; see Context::session() and principal().
-using Concerns = std::function<bool(std::string_view session, const Principal& principal)>;
+// Selects clients, for example those to notify; see Context::session() and principal().
+using ClientPredicate = std::function<bool(std::string_view session, const Principal& principal)>;
 
 class Context {
  public:
   explicit Context(std::shared_ptr<RequestState> state) : state_(std::move(state)) {}
 
   Revision revision() const noexcept;
-  // As the client declared them: for the session in the legacy era, with this request in the modern one.
+  // The capabilities that the client declared: once per session (legacy era) or with this request (modern
+  // era).
   json::View client_capabilities() const noexcept;
-  // The settings of an extension the client declared; absent when it did not.
+  // Returns the settings of an extension that the client declared; absent if the client did not declare it.
   json::View client_extension(std::string_view id) const;
   json::View client_info() const noexcept;
-  // The request's `_meta`; absent when it had none.
+  // Returns the request's `_meta`; absent if it has none.
   json::View meta() const noexcept;
-  // The client, as authentication established it; never null.
+  // The authenticated principal; never null.
   const PrincipalPtr& principal() const noexcept;
-  // The principal's user; empty: none.
+  // The principal's user; empty if it has none.
   std::string_view user() const noexcept;
-  // The connection or HTTP session it came on: the same for all requests on it, and no other's. Empty where
-  // every request stands for itself.
+  // Returns the key of the connection or HTTP session on which the request arrived. All requests of a
+  // connection or session have the same key, and no other one has it. Empty for stateless requests.
   std::string_view session() const noexcept;
-  // Set when the client cancels the request or goes away.
+  // Stop is requested when the client cancels the request or disconnects.
   const std::stop_token& stop() const noexcept;
-  // The loop that the client's connection lives on: what speaks to the client is called there.
+  // The loop of the client's connection. Functions that send to the client must be called on its thread.
   Loop& loop() const noexcept;
-  // Limits what other threads post to loop() for this client, to max_backlog_bytes.
-  const PostedBytes& posted() const noexcept;
+  // The limit (max_backlog_bytes) on the bytes that other threads have posted to loop() for this client.
+  const PostedBytes& posted_bytes() const noexcept;
 
-  // Sent only if the client asked for progress. `progress` must grow from call to call.
-  void progress(double progress, std::optional<double> total = std::nullopt,
-                std::string_view message = {}) const;
-  // Sent only if the client wants messages of this level.
+  // Sends a progress notification if the client requested progress. `progress` must increase with each call.
+  void report_progress(double progress, std::optional<double> total = std::nullopt,
+                       std::string_view message = {}) const;
+  // Sends a log message if the client requested messages of this level.
   void log(LoggingLevel level, const json::Raw& data, std::string_view logger = {}) const;
 
-  // co_await: true when the time has passed, false as soon as the request is cancelled.
+  // Returns true after `time`, or false as soon as the request is cancelled.
   Task<bool> sleep(std::chrono::milliseconds time) const;
 
-  // Goes on as a task, from a coroutine tool with TaskSupport::optional: the request is answered with the
-  // task and the handler runs on. stop() is another one from then on, questions wait for their answers
-  // instead of ending the round, and status() tells how far it is. False when it cannot be one, because the
-  // client does not know tasks or there are too many; the handler then goes on as it was. True when it is one
-  // already.
+  // Turns the request into a task: the server responds with the task, and the handler continues. From then on
+  // stop() returns the stop token of the task, an input request suspends the handler until its response
+  // arrives instead of ending the round, and clients see the text of set_status_message(). For coroutine
+  // tools with TaskSupport::optional. Returns true if the request is a task now or already was one. Returns
+  // false if the client does not support tasks or max_tasks is reached; the handler then continues as an
+  // ordinary request.
   Task<bool> become_task() const;
   bool is_task() const noexcept;
-  // What a task is doing, for people; nothing outside of one.
-  void status(std::string_view message) const;
+  // Sets the task's status message, a text for people. Does nothing if the request is not a task.
+  void set_status_message(std::string_view message) const;
 
-  // For work that takes long, over HTTP: lets the client hang up meanwhile and come back for what is sent
-  // from now on, the answer above all. Clients before 2025-11-25 and after it do not know how; for them, and
-  // on other connections, it does nothing.
+  // Closes the HTTP response stream of this request during long work. The client reconnects to receive the
+  // messages that are sent from now on, including the response. Only clients of revision 2025-11-25 support
+  // this; for other revisions and other transports the function does nothing.
   void close_stream() const;
 
-  // Asking back, from coroutine handlers. A legacy client is sent a request. A modern client gets an
-  // input-required result and repeats its request with the answer: the handler then runs again FROM ITS
-  // START, and each question that has been answered returns at once. So ask before you act, and ask the same
-  // questions in the same order. Those that do not depend on each other can be asked together, with all() of
-  // loop/all.hpp, which is one round instead of several. `key` names the question in the modern era; left
-  // empty, questions are numbered. Errors: when the client has not declared what is needed, -32021 (kind
-  // remote) in the modern era and kind validation in the legacy one.
+  // ---- input requests, for coroutine handlers ----
+  // These functions request input from the user or the model of the client. A legacy client is sent a
+  // request. A modern client receives an input-required result and repeats its request with the input
+  // responses (a new round): the handler then runs again FROM ITS START, and each input request that has a
+  // response returns at once. So make all input requests before any side effect, always the same ones in the
+  // same order. Independent input requests can be made together with all() of loop/all.hpp, in one round
+  // instead of several. `key` names the input request in the modern era; if empty, it is numbered. If the
+  // client has not declared the required capability, these functions fail with -32021 (`remote`) in the
+  // modern era and with `validation` in the legacy era.
   Task<Result<ElicitResult>> elicit(std::string message, json::Raw requested_schema,
                                     std::string key = std::string()) const;
   Task<Result<ElicitResult>> elicit_url(std::string message, std::string url,
                                         std::string key = std::string()) const;
-  // For what cannot go on before the user has been to a URL: return the error it yields. In 2025-11-25 that
-  // is -32042, upon which the client goes there and calls again; in 2026-07-28 the client is asked, and the
-  // handler runs again from its start. In a task it returns when the user has agreed to go there. `id` is the
-  // question's key, and what Server::elicitation_complete() takes. Errors otherwise: the user said no, or the
-  // client cannot.
+  // Requires the user to visit a URL before the handler can continue. The handler must return the error that
+  // this function fails with. In revision 2025-11-25 the error is -32042: the client opens the URL and
+  // repeats the call. In revision 2026-07-28 the client receives an input request, and the handler runs again
+  // from its start. In a task, returns when the user has agreed to visit the URL. `id` is the key of the
+  // input request and the argument of Server::notify_elicitation_complete(). Also fails if the user declines
+  // or the client does not support URLs.
   Task<Result<void>> require_url(std::string message, std::string url, std::string id) const;
-  // `params` and result as sampling/createMessage has them.
+  // Sends sampling/createMessage with `params` and returns its result.
   Task<Result<json::Raw>> sample(json::Raw params, std::string key = std::string()) const;
   Task<Result<std::vector<Root>>> roots(std::string key = std::string()) const;
 
-  // For those who pass on what others say. The least severe log messages the client wants, if it wants any;
-  // a notification about this request, as it is; a request to a legacy client, as it is, given up when
-  // `stop` or the client's own request is.
+  // ---- for proxies, which forward messages unchanged ----
+  // The least severe level of log messages that the client requested; nullopt if it requested none.
   std::optional<LoggingLevel> log_level() const noexcept;
+  // Sends a notification related to this request.
   void notify(std::string_view method, const json::Raw& params) const;
-  Task<Result<json::Raw>> ask_legacy(std::string method, json::Raw params, std::stop_token stop = {}) const;
+  // Sends a request to a legacy client. Cancelled when `stop` or stop() requests it.
+  Task<Result<json::Raw>> send_legacy_request(std::string method, json::Raw params,
+                                              std::stop_token stop = {}) const;
 
  private:
   std::shared_ptr<RequestState> state_;

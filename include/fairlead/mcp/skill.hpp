@@ -1,6 +1,6 @@
-// Skills: directories of instructions for a model, each with a SKILL.md that says what it is for. A server
-// offers them as resources, with an entry each that names every file with its size and digest; a client reads
-// them file by file and believes nothing that the entry does not vouch for. (Extension
+// Skills: directories of instructions for a model, each with a SKILL.md that describes it. A server offers
+// their files as resources, and one entry per skill with the size and digest of every file. A client reads
+// the files one at a time and rejects a file that does not match the entry. (Extension
 // io.modelcontextprotocol/skills.)
 #pragma once
 
@@ -15,27 +15,30 @@
 
 namespace fairlead::mcp {
 
-inline constexpr std::size_t kMostSkillFiles = 512;
-inline constexpr std::size_t kMostSkillBytes = 16u << 20;
+inline constexpr std::size_t kMaxSkillFiles = 512;        // of one skill
+inline constexpr std::size_t kMaxSkillBytes = 16u << 20;  // of all files of one skill together
 
 struct SkillFile {
-  std::string path;  // inside the skill: "SKILL.md", "references/FORMS.md"
+  std::string path;  // relative to the skill's directory: "SKILL.md", "references/FORMS.md"
   std::string content;
-  std::string mime_type{};  // empty: by its ending
+  std::string mime_type{};  // if empty, derived from the file name extension
 };
 
-// What a server offers.
+// A skill that a server offers.
 struct Skill {
-  std::string path;  // of skill://PATH/SKILL.md, ending with the skill's name; empty: the name alone
+  // PATH of skill://PATH/SKILL.md. Its last component must be the name of the skill. If empty, PATH is the
+  // name of the skill.
+  std::string path;
   std::vector<SkillFile> files;
-  bool dynamic = false;  // its files may change at any time: none are promised, by digest or at all
+  bool dynamic = false;  // the files may change at any time: the entry lists no files and no digests
 
-  // Everything below a directory, read now, except for names that begin with a dot. Kind io, and validation
-  // over the limits above and for what is neither file nor directory (links are not followed).
+  // Reads all files below a directory, except names that begin with a dot. Fails with `io` if a file cannot
+  // be read, and with `validation` if a limit above is exceeded or an entry is neither a file nor a directory
+  // (symbolic links are not followed).
   static Result<Skill> read(const std::string& directory);
 };
 
-// What a server says of a skill.
+// The description of a skill as a client receives it from a server.
 class SkillEntry {
  public:
   struct File {
@@ -44,17 +47,17 @@ class SkillEntry {
     std::uint64_t size = 0;
   };
 
-  // Kind validation when it is none: an address that does not end with the skill's name and SKILL.md, files
-  // outside of its directory or listed twice, over the limits, SKILL.md missing …
+  // Fails with `validation` if the entry is invalid: its URI does not end with the skill's name and SKILL.md,
+  // a file is outside of its directory or listed twice, a limit above is exceeded, SKILL.md is missing …
   static Result<SkillEntry> parse(json::Raw raw);
 
-  const std::string& uri() const noexcept { return uri_; }  // of its SKILL.md
+  const std::string& uri() const noexcept { return uri_; }  // the URI of SKILL.md
   std::string name() const { return frontmatter()["name"].as_string().value_or(""); }
   std::string description() const { return frontmatter()["description"].as_string().value_or(""); }
   json::View frontmatter() const { return json::View(raw_)["frontmatter"]; }
   bool dynamic() const noexcept { return dynamic_; }
-  const std::vector<File>& files() const noexcept { return files_; }  // empty when it is dynamic
-  // The directory, with a slash at its end.
+  const std::vector<File>& files() const noexcept { return files_; }  // empty if dynamic()
+  // The URI of the directory, with a trailing slash.
   std::string directory() const { return uri_.substr(0, uri_.size() - std::string_view("SKILL.md").size()); }
   const json::Raw& raw() const noexcept { return raw_; }
 

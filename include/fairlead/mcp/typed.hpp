@@ -1,20 +1,21 @@
-// Typed tools: a C++ function becomes a tool. Its argument struct gives the input schema and the decoding,
-// its return type the output schema and the structured content.
+// Typed tools: tool() registers a C++ function as a tool. The input schema and the decoding of the arguments
+// follow from its argument struct, the output schema and the structured content from its return type.
 //
+// Example:
 //   struct AddArgs { double a; double b; };
 //   BOOST_DESCRIBE_STRUCT(AddArgs, (), (a, b))
 //   tool(server, "add", "Adds two numbers", [](const AddArgs& in) { return in.a + in.b; });
 //
-// Descriptions, bounds and defaults of the members stand beside the struct: mcp/field.hpp.
+// Descriptions, bounds and defaults of the members are declared beside the struct, see mcp/field.hpp.
 //
-// Supported members: bool, integers, floating point, std::string, json::Raw (anything), std::optional (not
-// required), std::vector, std::map<std::string, T>, described enums (their names) and described structs. A
-// function may take a Context before its arguments, and may return
+// Supported member types: bool, integers, floating point, std::string, json::Raw (any value), std::optional
+// (not required), std::vector, std::map<std::string, T>, described enums (encoded as their names) and
+// described structs. A function may take a Context before its arguments. Its return type may be
 //   std::string or const char*            text,
-//   ToolResult                            as it is,
-//   anything supported above              structured content (and the same as text for older clients),
+//   ToolResult                            sent unchanged,
+//   any type supported above              structured content (and the same as text for older clients),
 //   Result<T> of one of these             whose error becomes a tool error,
-//   Task<Result<T>>                       a coroutine, which may ask the client.
+//   Task<Result<T>>                       a coroutine, which may make input requests to the client.
 #pragma once
 
 #include <string>
@@ -28,21 +29,24 @@ namespace fairlead::mcp {
 
 namespace typed {
 
+// `type` is the value type of a return type, without the Task and the Result around it. `is_coroutine` is
+// whether the function returns a Task of the loop.
 template <class T>
-struct Unwrapped {
+struct ReturnTraits {
   using type = T;
-  static constexpr bool is_task = false;
+  static constexpr bool is_coroutine = false;
 };
 template <class T>
-struct Unwrapped<Result<T>> : Unwrapped<T> {};
+struct ReturnTraits<Result<T>> : ReturnTraits<T> {};
 template <class T>
-struct Unwrapped<Task<T>> {
-  using type = typename Unwrapped<T>::type;
-  static constexpr bool is_task = true;
+struct ReturnTraits<Task<T>> {
+  using type = typename ReturnTraits<T>::type;
+  static constexpr bool is_coroutine = true;
 };
 
+// Whether a tool that returns a T has no structured content.
 template <class T>
-inline constexpr bool is_plain_result = std::same_as<T, ToolResult> || std::same_as<T, std::string> ||
+inline constexpr bool is_unstructured = std::same_as<T, ToolResult> || std::same_as<T, std::string> ||
                                         std::same_as<T, const char*> || std::same_as<T, void>;
 
 template <class T>
@@ -67,41 +71,43 @@ Result<ToolResult> to_tool_result(const Result<T>& value) {
   return to_tool_result(*value);
 }
 
-// What a function takes and returns: its arguments, or a Context and its arguments.
+// The return type and the parameters of a tool: its arguments, optionally after a Context.
 template <class R, class... Parameters>
-struct Shape;
+struct ToolSignature;
 template <class R, class A>
-struct Shape<R, A> {
-  using Returns = R;
+struct ToolSignature<R, A> {
+  using ReturnType = R;
   using Args = std::remove_cvref_t<A>;
   static constexpr bool takes_context = false;
 };
 template <class R, class C, class A>
-struct Shape<R, C, A> : Shape<R, A> {
+struct ToolSignature<R, C, A> : ToolSignature<R, A> {
   static_assert(std::same_as<std::remove_cvref_t<C>, Context>,
                 "a tool takes its arguments, or a Context and its arguments");
   static constexpr bool takes_context = true;
 };
 
+// The ToolSignature of a function pointer or a lambda.
 template <class F>
-struct Signature : Signature<decltype(&F::operator())> {};
+struct FunctionTraits : FunctionTraits<decltype(&F::operator())> {};
 template <class F, class R, class... Parameters>
-struct Signature<R (F::*)(Parameters...) const> : Shape<R, Parameters...> {};
+struct FunctionTraits<R (F::*)(Parameters...) const> : ToolSignature<R, Parameters...> {};
 template <class R, class... Parameters>
-struct Signature<R (*)(Parameters...)> : Shape<R, Parameters...> {};
+struct FunctionTraits<R (*)(Parameters...)> : ToolSignature<R, Parameters...> {};
 
-inline Error undecodable() {
-  return Error(ErrorKind::validation, "the arguments do not fit the tool's types");
+inline Error decode_error() {
+  return Error(ErrorKind::validation, "the arguments do not match the types of the tool");
 }
 
+// Returns a handler that decodes the arguments, calls `function` and encodes its result.
 template <class F>
-Server::PlainTool plain_tool(F function) {
-  using S = Signature<F>;
+Server::PlainTool make_plain_tool(F function) {
+  using Traits = FunctionTraits<F>;
   return
       [function = std::move(function)](const Context& context, json::View arguments) -> Result<ToolResult> {
-        typename S::Args args{};
-        if (!decode(arguments, args)) return undecodable();
-        if constexpr (S::takes_context) {
+        typename Traits::Args args{};
+        if (!decode(arguments, args)) return decode_error();
+        if constexpr (Traits::takes_context) {
           return to_tool_result(function(context, args));
         } else {
           return to_tool_result(function(args));
@@ -110,55 +116,56 @@ Server::PlainTool plain_tool(F function) {
 }
 
 template <class F, class Args>
-auto start(const F& function, Context context, Args args) {
-  if constexpr (Signature<F>::takes_context) {
+auto invoke(const F& function, Context context, Args args) {
+  if constexpr (FunctionTraits<F>::takes_context) {
     return function(std::move(context), std::move(args));
   } else {
     return function(std::move(args));
   }
 }
 
-// A function and not a lambda: g++ 12 miscompiles coroutine lambdas that capture.
+// Decodes the arguments, runs `function`, which is a coroutine, and encodes its result. Not a lambda, because
+// g++ 12 miscompiles coroutine lambdas with captures.
 template <class F>
 Task<Result<ToolResult>> run_coroutine_tool(std::shared_ptr<const F> function, Context context,
                                             json::Raw arguments) {
-  using S = Signature<F>;
-  typename S::Args args{};
-  if (!decode(json::View(arguments), args)) co_return undecodable();
-  typename S::Returns task = start(*function, std::move(context), std::move(args));
+  using Traits = FunctionTraits<F>;
+  typename Traits::Args args{};
+  if (!decode(json::View(arguments), args)) co_return decode_error();
+  typename Traits::ReturnType task = invoke(*function, std::move(context), std::move(args));
   auto result = co_await task;
   co_return to_tool_result(result);
 }
 
 }  // namespace typed
 
-// Registers `function` as a tool. Programming errors throw std::invalid_argument: a name that is taken or
-// illegal, field metadata that contradicts itself.
+// Registers `function` as a tool. Throws std::invalid_argument for programming errors: a name that is invalid
+// or already registered, contradictory field metadata.
 template <class F>
 void tool(Server& server, std::string name, std::string description, F function,
           ToolAnnotations hints = ToolAnnotations(), TaskSupport task = TaskSupport::never) {
-  using S = typed::Signature<F>;
-  using Returned = typename typed::Unwrapped<typename S::Returns>::type;
+  using Traits = typed::FunctionTraits<F>;
+  using Returned = typename typed::ReturnTraits<typename Traits::ReturnType>::type;
   ToolSpec spec;
   spec.name = std::move(name);
   spec.description = std::move(description);
   spec.annotations = std::move(hints);
   spec.task = task;
-  spec.input_schema = typed::schema_of<typename S::Args>();
-  if constexpr (!typed::is_plain_result<Returned>) spec.output_schema = typed::schema_of<Returned>();
+  spec.input_schema = typed::schema_of<typename Traits::Args>();
+  if constexpr (!typed::is_unstructured<Returned>) spec.output_schema = typed::schema_of<Returned>();
   for (const json::Raw* schema : {&spec.input_schema, &spec.output_schema}) {
     const std::string problem = schema->absent() ? std::string() : typed::schema_problem(*schema);
     if (!problem.empty()) throw std::invalid_argument("tool " + spec.name + ": " + problem);
   }
   Result<void> added;
-  if constexpr (typed::Unwrapped<typename S::Returns>::is_task) {
+  if constexpr (typed::ReturnTraits<typename Traits::ReturnType>::is_coroutine) {
     auto shared = std::make_shared<const F>(std::move(function));
     added = server.add_tool(
         std::move(spec), Server::CoroutineTool([shared](Context context, json::Raw arguments) {
           return typed::run_coroutine_tool<F>(shared, std::move(context), std::move(arguments));
         }));
   } else {
-    added = server.add_tool(std::move(spec), typed::plain_tool(std::move(function)));
+    added = server.add_tool(std::move(spec), typed::make_plain_tool(std::move(function)));
   }
   if (!added) throw std::invalid_argument(added.error().message());
 }

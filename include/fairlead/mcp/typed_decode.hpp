@@ -1,4 +1,4 @@
-// Decoding: a JSON value, once the schema has accepted it, becomes a value of a C++ type.
+// Decoding of JSON values into C++ types, after the schema has accepted them.
 #pragma once
 
 #include <array>
@@ -9,15 +9,18 @@
 
 namespace fairlead::mcp::typed {
 
+// Returns false if `in` is not a valid T.
 template <class T>
 bool decode(json::View in, T& out);
 
-// `fallback` is the value of a member that is absent.
+// Decodes a member of a struct. If it is absent, assigns `*default_value`; returns false if there is none and
+// the member is required.
 template <class Member>
-bool decode_member(json::View in, Member& out, const std::optional<value_of<Member>>* fallback) {
+bool decode_member(json::View in, Member& out,
+                   const std::optional<remove_optional_t<Member>>* default_value) {
   if (in.absent()) {
-    if (fallback && *fallback) out = **fallback;
-    return is_optional<Member> || (fallback && *fallback);
+    if (default_value && *default_value) out = **default_value;
+    return is_optional<Member> || (default_value && *default_value);
   }
   if constexpr (is_optional<Member>) {
     return decode(in, out.emplace());
@@ -28,23 +31,24 @@ bool decode_member(json::View in, Member& out, const std::optional<value_of<Memb
 
 template <DescribedStruct T>
 bool decode_struct(json::View in, T& out) {
-  bool good = in.is(json::Type::object);
-  // All members in one pass: a lookup for each would read large arguments as often.
+  bool valid = in.is(json::Type::object);
+  // Finds all members in one pass. A lookup per member would scan large arguments once for each member.
   std::array<json::View, boost::mp11::mp_size<Members<T>>::value> values;
   in.each_member([&](std::string_view key, bool escaped, json::View value) {
-    auto place = values.begin();
+    auto slot = values.begin();
     boost::mp11::mp_for_each<Members<T>>([&](auto member) {
-      if (json::key_equals(key, escaped, member.name)) *place = value;
-      ++place;
+      if (json::key_equals(key, escaped, member.name)) *slot = value;
+      ++slot;
     });
     return true;
   });
   auto value = values.begin();
   boost::mp11::mp_for_each<Members<T>>([&](auto member) {
     const auto* field = field_of<T>(member.pointer);
-    good = good && decode_member(*value++, out.*member.pointer, field ? &field->fallback() : nullptr);
+    valid =
+        valid && decode_member(*value++, out.*member.pointer, field ? &field->declared_default() : nullptr);
   });
-  return good;
+  return valid;
 }
 
 template <class T>
@@ -69,26 +73,26 @@ bool decode(json::View in, T& out) {
     auto value = in.as_string();
     if (value) out = std::move(*value);
     return value.has_value();
-  } else if constexpr (is_a<T, std::vector>) {
-    bool good = in.is(json::Type::array);
-    in.each_element([&](json::View element) { return good = decode(element, out.emplace_back()); });
-    return good;
-  } else if constexpr (is_a<T, std::map>) {
-    bool good = in.is(json::Type::object);
+  } else if constexpr (is_specialization_of<T, std::vector>) {
+    bool valid = in.is(json::Type::array);
+    in.each_element([&](json::View element) { return valid = decode(element, out.emplace_back()); });
+    return valid;
+  } else if constexpr (is_specialization_of<T, std::map>) {
+    bool valid = in.is(json::Type::object);
     in.each_member([&](std::string_view key, bool escaped, json::View value) {
-      return good = decode(value, out[escaped ? json::unescape(key) : std::string(key)]);
+      return valid = decode(value, out[escaped ? json::unescape(key) : std::string(key)]);
     });
-    return good;
+    return valid;
   } else if constexpr (DescribedEnum<T>) {
     const auto name = in.as_string();
-    bool good = false;
-    boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>([&](auto one) {
-      if (name == one.name) {
-        out = one.value;
-        good = true;
+    bool valid = false;
+    boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>([&](auto enumerator) {
+      if (name == enumerator.name) {
+        out = enumerator.value;
+        valid = true;
       }
     });
-    return good;
+    return valid;
   } else {
     return decode_struct(in, out);
   }

@@ -1,4 +1,4 @@
-// The types a typed tool may use (mcp/typed.hpp lists them), and how their values are written as JSON.
+// Type traits of the types that a typed tool may use (listed in mcp/typed.hpp), and their encoding as JSON.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -20,52 +20,54 @@ template <class T>
 concept DescribedEnum = std::is_enum_v<T> && boost::describe::has_describe_enumerators<T>::value;
 
 template <class T, template <class...> class Template>
-inline constexpr bool is_a = false;
+inline constexpr bool is_specialization_of = false;
 template <template <class...> class Template, class... Args>
-inline constexpr bool is_a<Template<Args...>, Template> = true;
+inline constexpr bool is_specialization_of<Template<Args...>, Template> = true;
 
 template <class T>
-inline constexpr bool is_optional = is_a<T, std::optional>;
+inline constexpr bool is_optional = is_specialization_of<T, std::optional>;
 template <class T>
 inline constexpr bool is_number = (std::integral<T> && !std::same_as<T, bool>) || std::floating_point<T>;
 
 template <class T>
-struct ValueOf {
+struct RemoveOptional {
   using type = T;
 };
 template <class T>
-struct ValueOf<std::optional<T>> {
+struct RemoveOptional<std::optional<T>> {
   using type = T;
 };
-// The type of a member without the std::optional around it.
+// T, or its value type if T is a std::optional.
 template <class T>
-using value_of = typename ValueOf<std::remove_cvref_t<T>>::type;
+using remove_optional_t = typename RemoveOptional<std::remove_cvref_t<T>>::type;
 
 template <class T>
-struct ElementOf {
+struct ElementType {
   using type = T;
 };
 template <class T>
-struct ElementOf<std::vector<T>> {
+struct ElementType<std::vector<T>> {
   using type = T;
 };
-// The type of a vector's elements; T itself where it is no vector.
+// T, or its element type if T is a std::vector.
 template <class T>
-using element_of = typename ElementOf<T>::type;
+using element_t = typename ElementType<T>::type;
 
 template <class T>
 using Members =
     boost::describe::describe_members<T, boost::describe::mod_any_access | boost::describe::mod_inherited>;
 
+// Returns an empty string if `value` is not a described enumerator.
 template <DescribedEnum T>
-std::string name_of(T value) {
+std::string enumerator_name(T value) {
   std::string name;
-  boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>([&](auto one) {
-    if (value == one.value) name = one.name;
+  boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>([&](auto enumerator) {
+    if (value == enumerator.value) name = enumerator.name;
   });
   return name;
 }
 
+// Writes `value` as JSON. Empty std::optional members of a struct are omitted.
 template <class T>
 void encode(json::Writer& out, const T& value) {
   if constexpr (std::same_as<T, json::Raw>) {
@@ -80,11 +82,11 @@ void encode(json::Writer& out, const T& value) {
     out.number(static_cast<double>(value));
   } else if constexpr (std::same_as<T, std::string>) {
     out.string(value);
-  } else if constexpr (is_a<T, std::vector>) {
+  } else if constexpr (is_specialization_of<T, std::vector>) {
     out.begin_array();
     for (const auto& element : value) encode(out, element);
     out.end_array();
-  } else if constexpr (is_a<T, std::map>) {
+  } else if constexpr (is_specialization_of<T, std::map>) {
     out.begin_object();
     for (const auto& [key, element] : value) {
       out.key(key);
@@ -92,7 +94,7 @@ void encode(json::Writer& out, const T& value) {
     }
     out.end_object();
   } else if constexpr (DescribedEnum<T>) {
-    out.string(name_of(value));
+    out.string(enumerator_name(value));
   } else {
     out.begin_object();
     boost::mp11::mp_for_each<Members<T>>([&](auto member) {
@@ -111,7 +113,7 @@ void encode(json::Writer& out, const T& value) {
 }
 
 template <class T>
-std::string encoded(const T& value) {
+std::string to_json(const T& value) {
   json::Writer out;
   encode(out, value);
   return std::string(out.text());

@@ -1,5 +1,5 @@
-// The protocol's data as C++ values. What a peer sends may have more members than a revision names, so things
-// that come in are kept as the JSON they were (Content, ToolInfo …) and looked into; things that go out are
+// The protocol's data types. Types of received values (Content, TaskInfo …) store the JSON text and read its
+// members on demand, because a value may have members that no revision defines. Types that are only sent are
 // plain structs.
 #pragma once
 
@@ -24,7 +24,7 @@ struct Icon {
   std::string theme;
 };
 
-// Who a client or a server is. For people to read; nothing is decided by it.
+// Name and version of a client or a server. For display only; no behaviour depends on it.
 struct Implementation {
   std::string name;
   std::string version;
@@ -38,7 +38,7 @@ enum class LoggingLevel : std::uint8_t { debug, info, notice, warning, error, cr
 std::string_view to_string(LoggingLevel level) noexcept;
 std::optional<LoggingLevel> logging_level_named(std::string_view name) noexcept;
 
-// One block of content: text, image, audio, a resource, a link to one, or a kind nobody has heard of yet.
+// One content block: text, image, audio, an embedded resource, a resource link, or an unknown type.
 class Content {
  public:
   static Content text(std::string_view text);
@@ -48,17 +48,20 @@ class Content {
   static Content embedded_text(std::string_view uri, std::string_view mime_type, std::string_view text);
   static Content embedded_blob(std::string_view uri, std::string_view mime_type, std::string_view blob);
   static Content resource_link(std::string_view uri, std::string_view name, std::string_view mime_type = {});
-  // A block as it came, or of your own making.
+  // Wraps a received block, or one that the caller has encoded.
   explicit Content(json::Raw raw) : raw_(std::move(raw)) {}
 
+  // Each returns the member of the same name; empty if there is none.
   std::string type() const { return view()["type"].as_string().value_or(""); }
   std::string text() const { return view()["text"].as_string().value_or(""); }
+  // The data of an image or audio block, as base64.
   std::string data() const { return view()["data"].as_string().value_or(""); }
   std::string mime_type() const { return view()["mimeType"].as_string().value_or(""); }
   json::View view() const { return json::View(raw_); }
   const json::Raw& raw() const noexcept { return raw_; }
 
-  // The block as `revision` can have it: audio before 2025-03-26 and links before 2025-06-18 become text.
+  // Returns the block in a form that `revision` supports: text instead of audio before revision 2025-03-26,
+  // and instead of resource links before revision 2025-06-18.
   Content for_revision(Revision revision) const;
 
  private:
@@ -67,15 +70,15 @@ class Content {
 
 struct ToolResult {
   std::vector<Content> content;
-  json::Raw structured;  // absent when there is none
+  json::Raw structured;  // structured content; absent if there is none
   bool is_error = false;
-  json::Raw meta;  // members for `_meta`, an object, or absent
+  json::Raw meta;  // the `_meta` object, or absent
 
   static ToolResult text(std::string_view text);
   static ToolResult error(std::string_view text);
 };
 
-// Hints about a tool; those that are not set are not sent.
+// Hints about a tool; unset hints are not sent.
 struct ToolAnnotations {
   std::string title;
   std::optional<bool> read_only;
@@ -84,38 +87,39 @@ struct ToolAnnotations {
   std::optional<bool> open_world;
 };
 
-// Whether calls of a tool may become tasks: work that goes on after its request has been answered. In the
-// modern era the server decides, and only for clients that can; in 2025-11-25 the client does.
+// Whether calls of a tool may become tasks, that is, work that continues after the response. In the modern
+// era the server decides whether a call becomes a task, if the client supports tasks; in revision 2025-11-25
+// the client decides.
 enum class TaskSupport : std::uint8_t {
   never,
-  optional,  // modern: when the handler says so, see Context::become_task(); 2025-11-25: when the client asks
-  required,  // from its start, always; a client that cannot is refused
+  optional,  // modern: if the handler calls become_task(); 2025-11-25: if the client requests it
+  required,  // always, from the start; calls of clients without task support are rejected
 };
 
 enum class TaskStatus : std::uint8_t { working, input_required, completed, failed, cancelled };
 std::string_view to_string(TaskStatus status) noexcept;
 std::optional<TaskStatus> task_status_named(std::string_view name) noexcept;
 
-// A task as the other side last told of it.
+// The state of a task as the remote peer last reported it.
 struct TaskInfo {
   std::string id;
   TaskStatus status = TaskStatus::working;
-  std::string message;                  // what it is doing, for people
-  std::optional<std::uint64_t> ttl_ms;  // kept for so long from its creation; no value: for good
-  std::optional<std::uint64_t> poll_ms;
-  json::Raw raw;  // all of it; in the modern era with `inputRequests`, `result` or `error`
+  std::string message;                   // status message, for people
+  std::optional<std::uint64_t> ttl_ms;   // time to live, from its creation; nullopt means unlimited
+  std::optional<std::uint64_t> poll_ms;  // poll interval that the remote peer suggests
+  json::Raw raw;  // the complete object; in the modern era with `inputRequests`, `result` or `error`
 
   bool ended() const noexcept { return status >= TaskStatus::completed; }
-  // nullopt if it is not a task, or has more than 1,000 members.
-  static std::optional<TaskInfo> from(const json::Raw& raw);
+  // Returns nullopt if `raw` is not a task, or has more than 1,000 members.
+  static std::optional<TaskInfo> parse(const json::Raw& raw);
 };
 
 struct ToolSpec {
   std::string name;
   std::string title;
   std::string description;
-  json::Raw input_schema;   // absent: an object with any members
-  json::Raw output_schema;  // absent: no structured content
+  json::Raw input_schema;   // if absent, the arguments are an object with any members
+  json::Raw output_schema;  // absent if the tool has no structured content
   ToolAnnotations annotations;
   std::vector<Icon> icons;
   json::Raw meta;
@@ -123,7 +127,7 @@ struct ToolSpec {
 };
 
 struct ResourceSpec {
-  std::string uri;  // or, for a template, the URI template
+  std::string uri;  // the URI template if this is a resource template
   std::string name;
   std::string title;
   std::string description;
@@ -133,12 +137,12 @@ struct ResourceSpec {
   json::Raw meta;
 };
 
-// What reading a resource yields: text, or base64.
+// One element of the result of resources/read; either `text` or `blob` is set.
 struct ResourceContents {
   std::string uri;
   std::string mime_type;
   std::optional<std::string> text;
-  std::optional<std::string> blob;
+  std::optional<std::string> blob;  // base64
 };
 
 struct PromptArgument {
@@ -176,7 +180,7 @@ struct CompletionResult {
 struct ElicitResult {
   enum class Action : std::uint8_t { accept, decline, cancel };
   Action action = Action::cancel;
-  json::Raw content;  // of an accepted form; absent otherwise
+  json::Raw content;  // the values of an accepted form; absent otherwise
 };
 
 struct Root {
@@ -184,13 +188,13 @@ struct Root {
   std::string name;
 };
 
-// How long and for whom a modern result may be cached.
+// How long, and for which clients, a modern result may be cached.
 struct CacheHint {
   std::uint64_t ttl_ms = 0;
-  bool is_public = false;
+  bool is_public = false;  // may be cached for all clients, not only for the one that requested it
 };
 
-// Writing the above. `revision` decides which members are left out.
+// Write a value as JSON. Members that `revision` does not define are omitted.
 void write(json::Writer& out, const Icon& icon);
 void write(json::Writer& out, const Implementation& implementation, Revision revision);
 void write(json::Writer& out, const ToolSpec& tool, Revision revision);

@@ -1,10 +1,9 @@
-// Connection: carries JSON-RPC messages between us and one other side. Send, receive, close, closed: this is
-// all that anything above knows about a transport.
+// Connection: carries JSON-RPC messages to and from one remote peer. It is the interface of all transports:
+// send, receive, close, closed.
 //
-// A connection lives on one loop. send() and receive() are awaited on that loop; close() and closed() may be
-// called from anywhere, at any time, as often as one likes. After close(), and after the other side went
-// away, the connection is closed for good: everything still waiting and everything later fails with the same
-// error.
+// A connection belongs to one loop. send() and receive() are awaited on that loop; close() and closed() are
+// thread-safe and idempotent. Once this process or the remote peer has closed the connection, it stays
+// closed: all pending and all later operations fail with the same error.
 #pragma once
 
 #include <atomic>
@@ -34,25 +33,26 @@ namespace rpc {
 class MessageParser;
 }
 
-// Which request of the other side a message belongs to. On a stream it makes no difference; a transport that
-// carries every request by itself, as HTTP does, sends the message back where that request came from.
-struct Concerning {
-  std::string_view request;  // its id as spelled; empty: none of them
-  bool answers = false;      // this is its answer, the last message about it
+// The request of the remote peer that a message belongs to. A transport with one stream for all messages
+// ignores it; a transport with one stream per request, such as HTTP, sends the message on the stream of that
+// request.
+struct RelatedRequest {
+  std::string_view id;               // as spelled on the wire; empty if the message belongs to no request
+  bool message_is_response = false;  // the message is the response: the last message for that request
 };
 
-// A step of a child's containment that was wanted and is not in force (see process/containment.hpp).
+// A containment measure that was requested for a child process and is not in force (process/containment.hpp).
 struct MissingContainment {
-  std::string step;  // "cgroup", "landlock" …
+  std::string measure;  // "cgroup", "landlock" …
   std::string reason;
 };
 
-// The process behind a connection to a child.
+// The child process of a connection.
 struct ChildInfo {
   int pid = 0;
   bool is_running = false;
-  std::optional<int> exit_code;  // once it has ended: exit(n)
-  std::optional<int> signal;     // or the signal that killed it
+  std::optional<int> exit_code;  // set if it has ended by exit(n)
+  std::optional<int> signal;     // set if it was killed by this signal
   std::vector<MissingContainment> missing_containment{};
 };
 
@@ -60,68 +60,74 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   class Send;
   class Receive;
-  class Drained;
+  class DrainWait;
 
   explicit Connection(Loop& loop) : loop_(loop) {}
   virtual ~Connection() = default;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // co_await: Result<void>, when the bytes are with the operating system. Concurrent sends never interleave.
-  // Any JSON value may be sent; a peer on the other side understands JSON-RPC messages only.
+  // co_await: Result<void>. Completes when the bytes have been written to the operating system. Concurrent
+  // sends never interleave. Any JSON value may be sent, but a remote Peer accepts JSON-RPC messages only.
   Send send(rpc::Rope message);
-  // co_await: Result<Message>. One receiver at a time. What could not be read as a JSON-RPC message arrives
-  // as one of kind malformed, whose value() is the JSON value, if it is one; an error means that nothing more
-  // will come.
+  // co_await: Result<Message>. REQUIRES: no other receive() is pending. A frame that is not a JSON-RPC
+  // message is received as a message of kind malformed; its value() is the JSON value, if the frame is JSON.
+  // Fails when no more messages can be received.
   Receive receive();
-  // Queues a message without waiting, in order with the sends. For whoever bounds its own queue by backlog().
-  Result<void> post(const rpc::Rope& message, Concerning concerning = {});
-  // Bytes queued and not yet with the operating system.
+  // Queues a message without waiting, in order with send(). The queue is not bounded: the caller limits it by
+  // means of backlog().
+  Result<void> post(const rpc::Rope& message, RelatedRequest related_request = {});
+  // Returns the number of bytes that are queued and not yet written to the operating system.
   virtual std::size_t backlog() const noexcept = 0;
-  // Of all the bytes ever queued, how many are, and how many of them were handed to the operating system.
-  // Where a transport cannot tell, everything counts as handed over.
+  // Return how many bytes were queued since the connection was created, and how many of them were written to
+  // the operating system. A transport that does not know how many were written reports all of them.
   std::uint64_t queued_position() const noexcept { return position_at_backlog(0); }
   virtual std::uint64_t written_position() const noexcept { return ~std::uint64_t{0}; }
-  // co_await: Result<void>, when the backlog is at most `bytes`.
-  Drained drained(std::size_t bytes);
+  // co_await: Result<void>. Completes when the backlog is at most `max_backlog` bytes, or fails when the
+  // connection is closed.
+  DrainWait wait_drained(std::size_t max_backlog);
 
-  // Where a transport carries every request by itself, one may fail while the connection goes on. Set once,
-  // by whoever makes calls; called on the loop with the id of the call, as it was sent.
-  using CallFailed = std::function<void(std::string_view id, Error reason)>;
-  void when_call_fails(CallFailed told) { call_failed_ = std::move(told); }
-  // Whether it is such a transport: silence then says nothing about what the other side understands.
-  virtual bool carries_each_request() const noexcept { return false; }
+  // Sets the callback for a single call that fails while the connection stays open, which is possible on a
+  // transport with one stream per request. `id` is the id with which the call was sent. The object that makes
+  // calls sets the callback once. Called on the loop thread.
+  using OnCallFailed = std::function<void(std::string_view id, Error reason)>;
+  void set_on_call_failed(OnCallFailed callback) { on_call_failed_ = std::move(callback); }
+  // Returns whether each request has a stream of its own. On other transports, a missing response may mean
+  // that the remote peer does not understand the request.
+  virtual bool has_stream_per_request() const noexcept { return false; }
 
-  // Where every request has a stream of its own: closes that of the request with this id, early. The other
-  // side comes back for what is still to be said about it.
-  virtual void close_stream_of(std::string_view request) { static_cast<void>(request); }
+  // Closes the stream of the request with the id `request` before its response is sent; the client reconnects
+  // to receive the remaining messages of the request. Does nothing if requests have no streams of their own.
+  virtual void close_request_stream(std::string_view request) { static_cast<void>(request); }
 
-  // The account of the client at the other side: what it makes us hold is charged to it. Null: it is not
-  // bounded by a budget. Set before the first message is received.
+  // The account to which memory used on behalf of the remote client is charged. Null if the client's memory
+  // is not limited. REQUIRES: set_account() is called before the first message is received.
   void set_account(std::shared_ptr<ByteAccount> account) { account_ = std::move(account); }
   const std::shared_ptr<ByteAccount>& account() const noexcept { return account_; }
 
+  // Closes the connection at once: queued messages may be lost. Thread-safe and idempotent.
   void close() noexcept;
   bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
 
-  // Ends when everything the connection owned is gone, a child process above all. Await it after close().
-  virtual Task<void> settled();
+  // Completes when all resources of the connection are released; in particular, its child process has ended.
+  // REQUIRES: close() was called.
+  virtual Task<void> wait_closed();
 
   Loop& loop() const noexcept { return loop_; }
-  // The other side, for logs: "tcp:127.0.0.1:4000", "child server.py (pid 12)".
+  // Returns the name of the remote peer for logs: "tcp:127.0.0.1:4000", "child server.py (pid 12)".
   virtual std::string description() const = 0;
-  // The child process this is a connection to; nullopt for other connections. Loop thread only.
+  // Returns the child process at the remote end; nullopt for other connections. Loop thread only.
   virtual std::optional<ChildInfo> child() const { return std::nullopt; }
-  // `error` with what is known of the other side: of a child process its command line and last words. `code`
-  // names the failure where it has no name yet (process/failure.hpp).
-  virtual Error explained(Error error, std::string_view code) const {
-    static_cast<void>(code);
+  // Returns `error` with context about the remote peer added: for a child process its command line and its
+  // last lines of stderr. `failure_code` is for an error that has no failure code yet (process/failure.hpp).
+  virtual Error with_error_context(Error error, std::string_view failure_code) const {
+    static_cast<void>(failure_code);
     return error;
   }
 
  protected:
-  // Something suspended until the stream's written position reaches `until`.
-  struct Waiter {
+  // A coroutine that is suspended until written_position() is at least `until`.
+  struct WriteWaiter {
     std::coroutine_handle<> handle;
     std::uint64_t until = 0;
     Result<void> outcome;
@@ -129,63 +135,71 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
 
   // ---- for implementations ----
-  // Queues a message; on success sets waiter->until, when there is one, to the position at which it is sent.
-  virtual Result<void> enqueue(const rpc::Rope& message, Waiter* waiter, Concerning concerning) = 0;
-  // The written position at which no more than `bytes` of what is queued now are left.
+  // Queues a message. On success, sets waiter->until (if `waiter` is not null) to the written position at
+  // which the message is completely written.
+  virtual Result<void> enqueue(const rpc::Rope& message, WriteWaiter* waiter,
+                               RelatedRequest related_request) = 0;
+  // Returns the written position at which at most `bytes` of the bytes queued now are left.
   virtual std::uint64_t position_at_backlog(std::size_t bytes) const noexcept = 0;
-  // The inbox is empty and a receiver waits: start or go on reading.
-  virtual void want_input() = 0;
-  // The connection has just become closed: release what it holds. Called once, on the loop.
+  // Starts or resumes reading. Called when the inbox (messages delivered and not yet received) is empty and a
+  // receiver waits.
+  virtual void request_input() = 0;
+  // Releases the resources of the connection. Called once, on the loop thread, when the connection is closed.
   virtual void release() = 0;
 
-  void deliver(rpc::Message message) { inbox_.push(Arrival{std::move(message), nullptr}); }
-  // Delivers the message of a frame. A large frame is parsed in steps, a turn of the loop each; what is
-  // delivered after it is received after it.
+  // Adds a message to the inbox.
+  void deliver(rpc::Message message) { inbox_.push(InboxEntry{std::move(message), nullptr}); }
+  // Delivers the message of a frame. A large frame is parsed in steps, one turn each. Messages are received
+  // in the order in which they are delivered.
   void deliver_frame(Bytes frame, const Limits& limits);
   bool inbox_empty() const noexcept { return inbox_.empty(); }
-  // Whether the receiver waits for input. False while it waits for a frame that is being parsed: an
-  // implementation reads nothing then.
+  // Returns whether the receiver waits for input. Returns false while the receiver waits for a large frame to
+  // be parsed: the implementation must not read then.
   bool receiver_waiting() const noexcept { return receiver_ && inbox_.empty(); }
-  // Resumes the receiver, if it waits and has something to get. May destroy what the receiver owns.
+  // Resumes the receiver if it waits and a message or the end of input is available. This may destroy objects
+  // that the receiver owns.
   void wake_receiver();
-  // Nothing more will be delivered; sending goes on.
+  // Ends the input: nothing more will be delivered. Sending is not affected.
   void end_input(Error reason);
-  // Closed, for `reason`. What was delivered before can still be received, unless it was we who closed.
+  // Closes the connection because of `reason`. Messages that were delivered before can still be received,
+  // unless this process has called close().
   void fail(Error reason);
-  // The request we sent under `id` will not be answered, for `reason`; the connection goes on.
+  // Fails the call with this id because of `reason`. The connection stays open.
   void fail_call(std::string_view id, Error reason) {
-    if (call_failed_) call_failed_(id, std::move(reason));
+    if (on_call_failed_) on_call_failed_(id, std::move(reason));
   }
-  // The stream's written position has reached `position`.
+  // Resumes the coroutines that wait for a written position of at most `position`. Called when the written
+  // position has reached `position`.
   void notify_written(std::uint64_t position);
-  // The message that ends at exactly `position` could not be sent; the connection goes on.
+  // Fails the send() whose message ends at exactly `position`. The connection stays open.
   void notify_unsent(std::uint64_t position, const Error& reason);
-  const std::optional<Error>& reason() const noexcept { return reason_; }
+  // Returns why the connection is closed; nullopt while it is open.
+  const std::optional<Error>& close_reason() const noexcept { return close_reason_; }
 
  private:
-  struct Arrival {
+  struct InboxEntry {
     rpc::Message message;
-    std::shared_ptr<rpc::MessageParser> parser;  // until the message is parsed
+    std::shared_ptr<rpc::MessageParser> parser;  // null when `message` is complete
   };
-  // Whether a receiver gets something at once: a message, or the reason why there are no more.
+  // Returns whether a receiver can be resumed at once, with a message or with the reason why the input ended.
   bool can_receive() const noexcept {
-    return inbox_.empty() ? input_end_.has_value() : !inbox_.front().parser;
+    return inbox_.empty() ? input_end_reason_.has_value() : !inbox_.front().parser;
   }
-  void parse_soon();
+  void schedule_parse_step();
   void parse_step();
-  void add_waiter(Waiter& waiter);
-  void remove_waiter(Waiter& waiter) noexcept;
+  void add_waiter(WriteWaiter& waiter);
+  void remove_waiter(WriteWaiter& waiter) noexcept;
 
   Loop& loop_;
   std::atomic<bool> closed_ = false;
-  std::optional<Error> reason_;     // why closed
-  std::optional<Error> input_end_;  // why nothing more is delivered
-  Fifo<Arrival> inbox_;
-  bool parse_posted_ = false;
+  std::optional<Error> close_reason_;      // set when closed
+  std::optional<Error> input_end_reason_;  // set when nothing more will be delivered
+  Fifo<InboxEntry> inbox_;
+  bool parse_posted_ = false;  // a parse_step() is posted to the loop
   std::coroutine_handle<> receiver_;
-  CallFailed call_failed_;
+  OnCallFailed on_call_failed_;
   std::shared_ptr<ByteAccount> account_;
-  std::deque<Waiter*> waiters_;  // in no particular order of `until`
+  std::deque<WriteWaiter*> waiters_;  // in no particular order of `until`
 };
 
 class Connection::Send {
@@ -201,7 +215,7 @@ class Connection::Send {
  private:
   Connection& connection_;
   rpc::Rope message_;
-  Waiter waiter_;
+  WriteWaiter waiter_;
 };
 
 class Connection::Receive {
@@ -215,26 +229,27 @@ class Connection::Receive {
   Result<rpc::Message> await_resume();
 
  private:
-  Result<rpc::Message> take_first();
+  Result<rpc::Message> pop_message();
 
   Connection& connection_;
   bool suspended_ = false;
 };
 
-class Connection::Drained {
+class Connection::DrainWait {
  public:
-  Drained(Connection& connection, std::size_t bytes) : connection_(connection), bytes_(bytes) {}
-  Drained(const Drained&) = delete;
-  ~Drained() { connection_.remove_waiter(waiter_); }
+  DrainWait(Connection& connection, std::size_t max_backlog)
+      : connection_(connection), max_backlog_(max_backlog) {}
+  DrainWait(const DrainWait&) = delete;
+  ~DrainWait() { connection_.remove_waiter(waiter_); }
 
-  bool await_ready() const noexcept { return connection_.closed() || connection_.backlog() <= bytes_; }
+  bool await_ready() const noexcept { return connection_.closed() || connection_.backlog() <= max_backlog_; }
   void await_suspend(std::coroutine_handle<> handle);
   Result<void> await_resume();
 
  private:
   Connection& connection_;
-  std::size_t bytes_;
-  Waiter waiter_;
+  std::size_t max_backlog_;
+  WriteWaiter waiter_;
 };
 
 inline Connection::Send Connection::send(rpc::Rope message) {
@@ -243,8 +258,8 @@ inline Connection::Send Connection::send(rpc::Rope message) {
 inline Connection::Receive Connection::receive() {
   return Receive(*this);
 }
-inline Connection::Drained Connection::drained(std::size_t bytes) {
-  return Drained(*this, bytes);
+inline Connection::DrainWait Connection::wait_drained(std::size_t max_backlog) {
+  return DrainWait(*this, max_backlog);
 }
 
 }  // namespace fairlead

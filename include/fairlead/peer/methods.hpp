@@ -1,11 +1,14 @@
-// Methods: what a peer serves. A handler has one of two shapes, and may block in a third way:
+// Methods: the handlers of the methods that a peer serves. A handler is a function that runs on the loop
+// thread and must not block, a coroutine on the loop thread, or a blocking function on a worker thread.
 //
-//   methods.on("add", [](const Request& r) -> Answer { … });             runs on the loop, must not block
-//   methods.on("slow", [](Request r) -> Task<Answer> { … co_await … });  a coroutine on the loop
-//   methods.on_blocking("disk", [](const Request& r) -> Answer { … });   runs on a thread of the pool
+// Example:
+//   auto methods = std::make_shared<Methods>();
+//   methods->on("add", [](const Request& request) -> Answer { return request.params(); });
+//   methods->on("wait", [](Request request) -> Task<Answer> { co_return request.params(); });
+//   methods->on_blocking("read", [](const Request& request) -> Answer { return request.params(); });
 //
-// What a handler throws becomes a bare "Internal error"; what it returns as an Error goes through
-// rpc::to_wire().
+// An exception of a handler becomes an "Internal error" response without details; an Error that it returns is
+// converted by rpc::to_wire().
 #pragma once
 
 #include <functional>
@@ -27,26 +30,30 @@ namespace fairlead {
 
 class Peer;
 
+// The outcome of a request: the result or the error to respond with.
 using Answer = Result<json::Raw>;
 
-// A request (or notification) the other side sent. Cheap to copy; keeps its bytes and its peer alive.
+// A request or notification from the remote peer. Cheap to copy; keeps its bytes and its peer alive.
 class Request {
  public:
   Request(std::shared_ptr<Peer> peer, rpc::Message message, std::stop_token stop = {})
       : peer_(std::move(peer)), message_(std::move(message)), stop_(std::move(stop)) {}
 
   std::string_view method() const noexcept { return message_.method(); }
-  json::Raw params() const { return message_.params(); }  // absent when there were none
-  json::View args() const noexcept { return json::View(message_.params_text()); }
+  json::Raw params() const { return message_.params(); }  // absent if the request has none
+  // The same as a view, which is valid as long as the request.
+  json::View params_view() const noexcept { return json::View(message_.params_text()); }
   std::string_view id() const noexcept { return message_.id(); }  // as spelled; empty for a notification
   bool is_notification() const noexcept { return message_.is(rpc::Kind::notification); }
   const rpc::Message& message() const noexcept { return message_; }
 
-  // Who asked: call it back, notify it.
+  // Returns the peer that received the request. Its call() and notify() send to the sender of the request.
   Peer& peer() const noexcept { return *peer_; }
-  // Set when the other side cancels the request or goes away. Coroutine and blocking handlers only.
+  // Returns the token by which a coroutine or blocking handler notices that the remote peer has cancelled the
+  // request or disconnected. Other handlers end before the peer reads the next message.
   const std::stop_token& stop() const noexcept { return stop_; }
-  // Tells the other side how far this request has got; `value` as the peer's dialect has it.
+  // Sends a progress notification for this request. The protocol (Dialect in peer.hpp) defines the form of
+  // `value`.
   void progress(const json::Raw& value) const;
 
  private:
@@ -57,51 +64,51 @@ class Request {
 
 class Methods {
  public:
-  using Plain = std::function<Answer(const Request&)>;
-  using Coroutine = std::function<Task<Answer>(Request)>;
+  using PlainHandler = std::function<Answer(const Request&)>;
+  using CoroutineHandler = std::function<Task<Answer>(Request)>;
 
   struct Handler {
-    Plain plain;
-    Coroutine coroutine;  // instead of `plain`
-    bool blocking = false;
+    PlainHandler plain;
+    CoroutineHandler coroutine;  // set instead of `plain`
+    bool blocking = false;       // `plain` runs on a worker thread
   };
 
   template <class F>
   Methods& on(std::string method, F handler) {
-    return set(std::move(method), shaped(std::move(handler)));
+    return set(std::move(method), make_handler(std::move(handler)));
   }
   template <class F>
   Methods& on_blocking(std::string method, F handler) {
-    Handler shaped_handler = shaped(std::move(handler));
+    Handler blocking_handler = make_handler(std::move(handler));
     static_assert(!std::is_same_v<std::invoke_result_t<F&, Request>, Task<Answer>>,
                   "a blocking handler runs on a thread of its own and returns an Answer, not a Task");
-    shaped_handler.blocking = true;
-    return set(std::move(method), std::move(shaped_handler));
+    blocking_handler.blocking = true;
+    return set(std::move(method), std::move(blocking_handler));
   }
-  // For every method that has no handler of its own.
+  // Sets the handler of all methods that have none of their own.
   template <class F>
-  Methods& otherwise(F handler) {
-    fallback_ = shaped(std::move(handler));
+  Methods& fallback(F handler) {
+    fallback_ = make_handler(std::move(handler));
     return *this;
   }
 
-  // nullptr when nobody serves it.
+  // Returns nullptr if the method has no handler and there is no fallback.
   const Handler* find(std::string_view method) const noexcept;
 
  private:
   template <class F>
-  static Handler shaped(F handler) {
+  static Handler make_handler(F handler) {
     static_assert(std::is_invocable_v<F&, Request>, "a handler takes a Request");
     using R = std::invoke_result_t<F&, Request>;
     static_assert(std::is_same_v<R, Task<Answer>> || std::is_convertible_v<R, Answer>,
                   "a handler returns Answer (that is Result<json::Raw>), json::Raw, Error, or Task<Answer>");
-    Handler made;
+    Handler result;
     if constexpr (std::is_same_v<R, Task<Answer>>) {
-      made.coroutine = std::move(handler);
+      result.coroutine = std::move(handler);
     } else {
-      made.plain = std::move(handler);
+      result.plain = std::move(handler);
     }
-    return made;
+    return result;
   }
   Methods& set(std::string method, Handler handler);
 

@@ -1,9 +1,10 @@
-// Peer: speaks JSON-RPC on a connection, in both directions at once. It makes calls and matches their
-// answers, and it serves the methods it is given. It lives on its connection's loop; only close() may be
-// called from elsewhere.
+// Peer: one side of a JSON-RPC connection. It makes calls and matches responses with them, and at the same
+// time serves the requests of the remote peer. Used on the loop thread of the connection only, except close()
+// and closed(), which are thread-safe.
 //
-//   auto peer = Peer::start(connection, methods);
-//   Result<json::Raw> sum = co_await peer->call("add", params);
+// Example:
+//   auto peer = Peer::start(connection);
+//   Result<json::Raw> sum = co_await peer->call("add", *json::Raw::parse("[2,3]"));
 #pragma once
 
 #include <chrono>
@@ -22,79 +23,84 @@
 #include "fairlead/loop/workers.hpp"
 #include "fairlead/peer/connection.hpp"
 #include "fairlead/peer/methods.hpp"
-#include "fairlead/rpc/in_flight.hpp"
-#include "fairlead/rpc/queued_answers.hpp"
+#include "fairlead/rpc/call_table.hpp"
+#include "fairlead/rpc/queued_responses.hpp"
 
 namespace fairlead {
 
-// How cancellation and progress are spelled, and what else a protocol has its own way with. The default is
-// what language servers use; MCP has its own.
+// The parts of JSON-RPC that protocols define differently, such as cancellation and progress. The default is
+// the Language Server Protocol; MCP has a dialect of its own.
 struct Dialect {
   std::string cancel_method = "$/cancelRequest";
   std::string cancel_id_key = "id";
-  bool answer_cancelled = true;  // whether a cancelled request still gets an answer
+  bool respond_to_cancelled = true;  // whether a cancelled request still gets a response
   std::string progress_method = "$/progress";
-  std::string progress_token_key = "token";  // the token is the id of the call it belongs to
+  std::string progress_token_key = "token";  // the token is the id of the call
   std::string progress_value_key = "value";
   std::int64_t busy_code = rpc::kServerBusy;  // for requests at shutdown and over max_requests_in_progress
-  std::string never_in_batch;                 // a method that is invalid inside an array; empty: none is
+  std::string never_in_batch;                 // a method that must not be called in a batch; empty: none
 };
 
-// What to do about frames that are no messages.
-enum class Noise : std::uint8_t {
-  answer,  // as JSON-RPC has it: -32700 or -32600 with a null id
-  skip,    // log and count; for streams on which a child may print what it likes
+// How a peer handles malformed frames.
+enum class MalformedFramePolicy : std::uint8_t {
+  respond,  // responds with -32700 or -32600 and a null id, as JSON-RPC requires
+  skip,     // logs and counts them; for a child process that may print other output to the stream
 };
 
 struct PeerOptions {
-  PeerOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
+  PeerOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
   Limits limits;
   Log log;
   LogLevel request_log_level = LogLevel::debug;  // one line per request: id, method, outcome, duration
   Dialect dialect;
-  Noise noise = Noise::answer;
-  bool batches = true;              // off: an array is an invalid request
-  std::function<bool()> batch_now;  // where set, asked at each array whether batches are on just now
-  // Where set, asked at each request: true leaves it without an answer.
+  MalformedFramePolicy malformed_frames = MalformedFramePolicy::respond;
+  bool accept_batches = true;  // false: a batch is an invalid request
+  // If set, called for each batch. If it returns false, the batch is an invalid request.
+  std::function<bool()> batches_allowed;
+  // If set, called for each request. If it returns true, the request is not served and gets no response.
   std::function<bool(const rpc::Message& request)> ignore_request;
-  bool lock_step = false;  // one call at a time; an answer with another id fails that call
-  std::function<void()>
-      on_ending;  // called once, when no further requests will be served: input ended or shutdown began
-  std::shared_ptr<Workers> workers;  // for blocking handlers; without it they are refused
+  // Allows only one call at a time; a response with another id fails that call.
+  bool lock_step = false;
+  // Called once, when the input has ended or shutdown() begins. No further requests are served after that.
+  std::function<void()> on_draining;
+  std::shared_ptr<Workers> workers;  // runs blocking handlers; if null, their requests fail
 };
 
 class CallOptions {
  public:
-  CallOptions() {}  // NOLINT: not defaulted, see ConnectOptions
+  CallOptions() {}  // NOLINT: not defaulted, see StreamConnectOptions
   explicit CallOptions(std::chrono::milliseconds timeout_after) : timeout(timeout_after) {}
 
-  std::optional<std::chrono::milliseconds>
-      timeout;  // without an answer or progress; default limits.call_timeout
-  std::optional<std::chrono::milliseconds> max_total;  // however much progress there is
-  std::stop_token stop;                                // gives the call up
+  // The time without a response or progress after which the call times out. Default: limits.call_timeout.
+  std::optional<std::chrono::milliseconds> timeout;
+  // The time after which the call times out regardless of progress.
+  std::optional<std::chrono::milliseconds> max_total_time;
+  std::stop_token stop;  // cancels the call
   std::function<void(const json::Raw& value)> on_progress;
-  // Where params must name the id of their own call, as a progress token does: makes them when the id is
-  // known.
+  // If set, returns the params for the call with this id. For params that contain the id of the call itself,
+  // such as a progress token.
   std::function<json::Raw(std::string_view id)> params_for_id;
-  // The same for forward(): the whole request under that id.
+  // If set, returns the whole request with this id, for forward().
   std::function<rpc::Rope(std::string_view id)> request_for_id;
-  std::string concerning;  // the request of the other side we ask this for, by its id; see Concerning
+  // If the call is made while a request of the remote peer is served: the id of that request (see
+  // RelatedRequest).
+  std::string related_request_id;
 };
 
 struct PeerStats {
   std::uint64_t calls = 0;
   std::uint64_t requests = 0;
   std::uint64_t notifications = 0;
-  std::uint64_t ignored_requests = 0;    // by PeerOptions::ignore_request
-  std::uint64_t late_answers = 0;        // to calls that had timed out or been given up
-  std::uint64_t mismatched_answers = 0;  // to calls that never were, or had been answered
-  std::uint64_t noise = 0;               // frames that were no messages
+  std::uint64_t ignored_requests = 0;      // ignored by PeerOptions::ignore_request
+  std::uint64_t late_responses = 0;        // to calls that had timed out or been cancelled
+  std::uint64_t mismatched_responses = 0;  // to calls that were never made or already had a response
+  std::uint64_t malformed_frames = 0;
 };
 
 class Peer : public std::enable_shared_from_this<Peer> {
  public:
-  class Pending;
+  class CallBase;
   class Call;
   class Forward;
 
@@ -102,31 +108,35 @@ class Peer : public std::enable_shared_from_this<Peer> {
                                      std::shared_ptr<const Methods> methods = nullptr,
                                      PeerOptions options = PeerOptions());
 
-  // co_await: Result<json::Raw>, the result; or an Error: remote, timeout, cancelled, closed, process_exited
-  // …, with detail().unsent where it is certain that the other side has not seen the call.
+  // co_await: Result<json::Raw>, the result of the call. Fails with remote, timeout, cancelled, closed,
+  // process_exited and others. detail().unsent of the error is true if no byte of the call has been sent.
   Call call(std::string_view method, json::Raw params = json::Raw(), CallOptions options = CallOptions());
-  // co_await: Result<Message>, the answer as it came. Sends a request that came from elsewhere under an id of
-  // our own and otherwise untouched.
+  // Forwards a request that was received on another connection. It is sent with an id of this peer and
+  // otherwise unchanged. co_await: Result<Message>, the response as it was received.
   Forward forward(rpc::Message request, CallOptions options = CallOptions());
-  // The same for a request of this method that options.request_for_id makes.
+  // The same, but sends the request that options.request_for_id returns. REQUIRES: options.request_for_id is
+  // set.
   Forward forward(std::string_view method, CallOptions options);
-  // co_await: Result<void>, when it is with the operating system.
+  // co_await: Result<void>. Completes when the notification has been written to the operating system.
   Connection::Send notify(std::string_view method, const json::Raw& params = json::Raw());
-  // The same without waiting; refused over max_backlog_bytes.
+  // Queues a notification without waiting. Fails with `resource_exhausted` if more than max_backlog_bytes are
+  // queued.
   Result<void> post_notification(std::string_view method, const json::Raw& params = json::Raw(),
-                                 Concerning concerning = {});
+                                 RelatedRequest related_request = {});
 
-  // Lets requests under way finish, for `grace` at most, refuses new ones, flushes, and closes.
+  // Drains the peer: rejects new requests, waits up to `grace` for the requests in progress, flushes, and
+  // closes the connection.
   Task<void> shutdown(std::chrono::milliseconds grace);
-  // At once: everything under way fails. From any thread.
+  // Closes the connection at once: all calls and requests in progress fail. Thread-safe.
   void close() noexcept { connection_->close(); }
   bool closed() const noexcept { return connection_->closed(); }
-  // co_await peer->finished().wait(loop, timeout): set when the connection has ended and everything is done.
+  // Returns an event that is set when the connection has ended and all calls in progress have failed. Wait
+  // for it with `co_await peer->finished().wait(loop, timeout)`.
   Event& finished() noexcept { return finished_; }
-  // Why it ended; null while it has not.
+  // Returns why the input ended; nullopt before that.
   const std::optional<Error>& end_reason() const noexcept { return end_reason_; }
 
-  // The child process at the other end; nullopt where there is none.
+  // Returns the child process at the remote end; nullopt if it is not a child process.
   std::optional<ChildInfo> child() const { return connection_->child(); }
   Connection& connection() const noexcept { return *connection_; }
   Loop& loop() const noexcept { return connection_->loop(); }
@@ -136,92 +146,98 @@ class Peer : public std::enable_shared_from_this<Peer> {
 
  private:
   friend class Request;
-  struct Serving;  // a request under way
-  struct Batch;    // the answers of a batch, gathered
+  struct ActiveRequest;  // a request in progress
+  struct Batch;          // the collected responses of a batch
 
   Peer(std::shared_ptr<Connection> connection, std::shared_ptr<const Methods> methods, PeerOptions options);
 
   static Task<void> read_loop(std::shared_ptr<Peer> self);
-  static Task<void> wind_down(std::shared_ptr<Peer> self);
+  static Task<void> drain_and_finish(std::shared_ptr<Peer> self);
   static Task<void> pause_reading(std::shared_ptr<Peer> self);
   static Task<void> resume_when_drained(std::shared_ptr<Peer> self);
-  bool must_pause();
-  std::size_t queued_answer_bytes();
-  void on_message(const rpc::Message& message);
-  void on_input_end(const Error& reason);
-  void begin_ending();
+  bool must_pause_reading();
+  std::size_t queued_response_bytes();
+  void handle_message(const rpc::Message& message);
+  void handle_input_end(const Error& reason);
+  void begin_drain();
 
   // Incoming requests (peer_serving.cpp).
-  void on_request(const rpc::Message& message, const std::shared_ptr<Batch>& batch);
-  void on_notification(const rpc::Message& message);
-  void on_batch(const rpc::Message& message);
-  void on_malformed(const rpc::Message& message, const std::shared_ptr<Batch>& batch);
-  bool on_cancel(const rpc::Message& message);
-  Error busy(std::string why) const { return Error::rpc(options_.dialect.busy_code, std::move(why)); }
+  void handle_request(const rpc::Message& message, const std::shared_ptr<Batch>& batch);
+  void handle_notification(const rpc::Message& message);
+  void handle_batch(const rpc::Message& message);
+  void handle_malformed(const rpc::Message& message, const std::shared_ptr<Batch>& batch);
+  // Returns false if the notification is not a cancellation; handle_progress() works in the same way.
+  bool handle_cancel(const rpc::Message& message);
+  Error busy_error(std::string message) const {
+    return Error::rpc(options_.dialect.busy_code, std::move(message));
+  }
   void ignore(const rpc::Message& message, const std::shared_ptr<Batch>& batch);
-  void refuse(const rpc::Message& message, const Error& why, const std::shared_ptr<Batch>& batch);
+  void reject(const rpc::Message& message, const Error& error, const std::shared_ptr<Batch>& batch);
+  // Runs the handler and converts an exception to an error.
   Answer run_plain(const Methods::Handler& handler, const Request& request) const;
-  void turn_away(const rpc::Message& message, const std::string& why, const std::shared_ptr<Batch>& batch);
+  void reject_over_limit(const rpc::Message& message, const std::string& reason,
+                         const std::shared_ptr<Batch>& batch);
   void start_serving(const Methods::Handler& handler, const rpc::Message& message,
                      const std::shared_ptr<Batch>& batch);
-  static Task<void> serve(std::shared_ptr<Peer> self, std::shared_ptr<Serving> serving,
+  static Task<void> serve(std::shared_ptr<Peer> self, std::shared_ptr<ActiveRequest> request,
                           const Methods::Handler& handler);
-  void serve_blocking(const Methods::Handler& handler, const std::shared_ptr<Serving>& serving);
-  void finish_serving(const std::shared_ptr<Serving>& serving, const Answer& answer);
-  void answer(std::string_view id, const Answer& answer, const std::shared_ptr<Batch>& batch);
-  void post_answer(const rpc::Rope& answer, Concerning concerning);
-  void send_answer(std::string_view id, rpc::Rope rope, const std::shared_ptr<Batch>& batch);
-  void leave_out(Batch& batch);
+  void serve_blocking(const Methods::Handler& handler, const std::shared_ptr<ActiveRequest>& request);
+  void finish_serving(const std::shared_ptr<ActiveRequest>& request, const Answer& answer);
+  void respond(std::string_view id, const Answer& answer, const std::shared_ptr<Batch>& batch);
+  void post_response(const rpc::Rope& response, RelatedRequest related_request);
+  void send_response(std::string_view id, rpc::Rope response, const std::shared_ptr<Batch>& batch);
+  void finish_without_response(Batch& batch);
   void log_request(const rpc::Message& message, const Answer& answer, Clock::time_point started) const;
 
-  // Our calls (peer_calling.cpp).
-  std::optional<Error> begin(Pending& call);
-  void give_up(Pending& call, const char* why);
+  // Calls (peer_calling.cpp).
+  std::optional<Error> start_call(CallBase& call);
+  void abandon_call(CallBase& call, const char* reason);
   void cancel_call(std::uint64_t id);
-  void on_answer(const rpc::Message& message, const std::shared_ptr<Batch>& batch);
+  void handle_response(const rpc::Message& message, const std::shared_ptr<Batch>& batch);
   bool finish_call(const rpc::Message& message);
-  bool on_progress(const rpc::Message& message);
+  bool handle_progress(const rpc::Message& message);
   void report_mismatch(const rpc::Message& message);
   void fail_calls(const Error& reason);
-  void on_call_failed(std::string_view id, Error reason);
-  void watch_deadlines();
+  void handle_call_failure(std::string_view id, Error reason);
+  void arm_deadline_timer();
   void expire_calls();
-  void send_cancel(std::uint64_t id, const char* why);
+  void send_cancel(std::uint64_t id, const char* reason);
 
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<const Methods> methods_;
   PeerOptions options_;
   PeerStats stats_;
-  rpc::InFlight in_flight_;
+  rpc::CallTable in_flight_;
   Timer deadline_timer_;
-  Clock::time_point watched_deadline_ = Clock::time_point::max();
-  std::unordered_map<std::string, std::shared_ptr<Serving>> in_progress_;  // by Serving::key
-  std::uint64_t notification_keys_ = 0;
-  std::size_t noise_in_a_row_ = 0;
-  std::size_t handled_in_turn_ = 0;  // messages since the loop had its turn
-  LogRateLimit fault_log_;           // lines about what the other side does wrong
+  Clock::time_point armed_deadline_ = Clock::time_point::max();
+  std::unordered_map<std::string, std::shared_ptr<ActiveRequest>> in_progress_;  // by ActiveRequest::key
+  std::uint64_t last_notification_key_ = 0;  // number in the key of the last notification in in_progress_
+  std::size_t consecutive_malformed_frames_ = 0;
+  std::size_t handled_in_turn_ = 0;  // messages handled since the read loop last yielded to the event loop
+  LogRateLimit fault_log_;           // lines about protocol violations of the remote peer
   LogRateLimit error_log_;           // lines about handlers that failed
-  rpc::QueuedAnswers queued_answers_;
-  bool awaiting_drain_ = false;
-  Event may_read_;                // reading is paused until it is set
-  std::optional<Error> hang_up_;  // why we listen no further
+  rpc::QueuedResponses queued_responses_;
+  bool awaiting_drain_ = false;        // resume_when_drained() runs
+  Event reading_allowed_;              // while reading is paused: set when it may continue
+  std::optional<Error> close_reason_;  // set when this peer has decided to close the connection
   bool shutting_down_ = false;
   std::optional<Error> end_reason_;
-  Event idle_;  // no request under way
+  Event idle_;  // set while no request is in progress
   Event finished_;
 };
 
-// A call that waits for its answer: awaited once, where it was made.
-class Peer::Pending : private rpc::PendingCall {
+// Base class of the awaitables Call and Forward. An awaitable is awaited once, in the expression that creates
+// it.
+class Peer::CallBase : private rpc::PendingCall {
  public:
-  Pending(const Pending&) = delete;
+  CallBase(const CallBase&) = delete;
 
   bool await_ready() const noexcept { return false; }
   bool await_suspend(std::coroutine_handle<> handle);
 
  protected:
-  ~Pending();
-  Pending(std::shared_ptr<Peer> peer, CallOptions options)
+  ~CallBase();
+  CallBase(std::shared_ptr<Peer> peer, CallOptions options)
       : options_(std::move(options)), peer_(std::move(peer)) {}
   virtual rpc::Rope encode(std::string_view own_id) const = 0;
   virtual std::string_view method() const noexcept = 0;
@@ -231,26 +247,27 @@ class Peer::Pending : private rpc::PendingCall {
 
  private:
   friend class Peer;
-  struct Stop {
+  struct CancelOnStop {
     std::shared_ptr<Peer> peer;
     std::uint64_t id;
     void operator()() const;
   };
 
   void finish(Result<rpc::Message> outcome) final;
-  void progress(const rpc::Message& notification) final;
+  void handle_progress(const rpc::Message& notification) final;
 
   std::shared_ptr<Peer> peer_;
-  Clock::time_point latest_ = Clock::time_point::max();  // no progress moves the deadline beyond this
-  std::uint64_t begins_at_ = 0;  // its first byte's position in what the connection sends
-  std::optional<std::stop_callback<Stop>> stop_;
+  // Progress does not extend the deadline beyond this.
+  Clock::time_point max_deadline_ = Clock::time_point::max();
+  std::uint64_t start_position_ = 0;  // Connection::queued_position() before the call was queued
+  std::optional<std::stop_callback<CancelOnStop>> stop_callback_;
   std::coroutine_handle<> handle_;
 };
 
-class Peer::Call final : public Pending {
+class Peer::Call final : public CallBase {
  public:
   Call(std::shared_ptr<Peer> peer, std::string_view method, json::Raw params, CallOptions options)
-      : Pending(std::move(peer), std::move(options)), method_(method), params_(std::move(params)) {}
+      : CallBase(std::move(peer), std::move(options)), method_(method), params_(std::move(params)) {}
   Result<json::Raw> await_resume();
 
  private:
@@ -264,11 +281,11 @@ class Peer::Call final : public Pending {
   json::Raw params_;
 };
 
-class Peer::Forward final : public Pending {
+class Peer::Forward final : public CallBase {
  public:
-  // REQUIRES: options.request_for_id.
+  // REQUIRES: options.request_for_id is set.
   Forward(std::shared_ptr<Peer> peer, std::string_view method, CallOptions options)
-      : Pending(std::move(peer), std::move(options)), method_(method) {}
+      : CallBase(std::move(peer), std::move(options)), method_(method) {}
   Result<rpc::Message> await_resume() { return std::move(*outcome_); }
 
  private:

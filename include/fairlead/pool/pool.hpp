@@ -1,12 +1,14 @@
-// Pool: keeps connections to servers. A call finds its server started, waits for the one start there is, or
-// is told why not. The pool sees to it that there are never more processes than allowed, that what crashed
-// comes back, that what hangs is replaced, and that a call is repeated only where that is safe.
+// Pool: starts MCP servers on demand, keeps connections to them, and forwards calls. It bounds the number of
+// processes, restarts servers that crash, replaces servers that hang, and retries a call only where that is
+// safe. A call to a server that is being started waits for that start; all waiting calls share its outcome.
 //
-//   auto pool = Pool::create(loop);
-//   pool->add(spec);
-//   Result<ForwardedAnswer> answer = co_await pool->forward(target, request, options);
+// Example:
+//   auto pool = pool::Pool::create(loop);
+//   Result<void> added = pool->add(spec);
+//   Result<pool::ForwardedAnswer> answer = co_await pool->forward(target, request);
 //
-// A pool lives on one loop. So do its upstreams, unless PoolOptions::openers open them elsewhere.
+// A pool belongs to one loop: all its functions are called on the thread of that loop. The connections to
+// servers use the same loop, unless an opener of PoolOptions::openers opens them on another one.
 #pragma once
 
 #include <functional>
@@ -31,9 +33,10 @@
 
 namespace fairlead::pool {
 
-// Who calls what. Session and user decide, by the server's sharing, which of its upstreams serves.
+// The server to call and the caller's identity. `session` and `user` select the upstream, according to the
+// server's sharing mode.
 struct Target {
-  Target() {}  // NOLINT: not an aggregate, see ConnectOptions
+  Target() {}  // NOLINT: not an aggregate, see StreamConnectOptions
   explicit Target(std::string server_name, std::string session_id = {}, std::string user_name = {})
       : server(std::move(server_name)), session(std::move(session_id)), user(std::move(user_name)) {}
 
@@ -44,20 +47,20 @@ struct Target {
 
 class ForwardOptions {
  public:
-  ForwardOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
+  ForwardOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
-  std::optional<std::chrono::milliseconds> idle;  // instead of the server's clocks
-  std::optional<std::chrono::milliseconds> absolute;
-  std::stop_token stop;     // gives the call up: it is cancelled at the server
-  bool repeatable = false;  // running it twice does no harm; see repeatable()
-  json::View tool;          // as its server listed it: decides the same, if a call was cut off
-  // The params of each progress notification, with the token the request came with. Not called for a request
-  // without a token.
+  std::optional<std::chrono::milliseconds> idle;      // overrides the server's clocks.idle
+  std::optional<std::chrono::milliseconds> absolute;  // overrides the server's clocks.absolute
+  std::stop_token stop;                               // cancels the call, also at the server
+  bool repeatable = false;                            // the call is safe to retry; see is_repeatable()
+  json::View tool;  // the called tool as its server listed it; its annotations can also allow a retry
+  // Called with the params of each progress notification of the call. The params carry the progress token of
+  // the request, not the one that the pool sent to the server. Not called if the request has no token.
   std::function<void(const json::Raw& params)> on_progress;
-  std::shared_ptr<void> caller;  // yours: found again in RunningCall
-  // The client whose call it is: waiting calls take turns by client, and a client has a share of
-  // max_waiting_calls. It must outlive the call. Null: a request of the pool or the
-  // gateway itself, which has no share.
+  std::shared_ptr<void> call_context;  // data of the caller; returned in ActiveCallInfo and ClientCallSummary
+  // The client that makes the call. Waiting calls are served round-robin by client, and each client is
+  // limited to max_client_waiting_calls. Must outlive the call. Null for an internal request of the pool or
+  // the gateway, which is exempt from that limit.
   const Principal* client = nullptr;
 };
 
@@ -66,144 +69,156 @@ struct ForwardedAnswer {
       : message(std::move(from_server)), revision(of_server) {}
 
   rpc::Message message;
-  mcp::Revision revision;  // of the connection that it came on
+  mcp::Revision revision;  // of the connection that the answer arrived on
 };
 
-// A call that an upstream is busy with.
-struct RunningCall {
+// An active call of an upstream.
+struct ActiveCallInfo {
   std::string session;
   std::string user;
   std::string_view method;
-  std::shared_ptr<void> caller;
+  std::shared_ptr<void> call_context;
 };
 
-// The calls of clients that an upstream is busy with: those that have a ForwardOptions::caller.
-struct ClientCalls {
+// Summary of the active calls of an upstream that were made with a ForwardOptions::call_context.
+struct ClientCallSummary {
   std::size_t count = 0;
-  // Of the call that was sent last, if all are of one session or there is only one; null otherwise.
-  std::shared_ptr<void> caller;
+  // The call context of the call that was sent last, if there is only one call or all belong to one session.
+  // Null otherwise, because a request of the server could then concern any of several clients.
+  std::shared_ptr<void> call_context;
 };
 
 struct UpstreamStatus;
 
-// One way to one server: a process or a connection, and its successors. What a server has, unless it is
-// shared, once per session or user.
+// One process of a server, or one connection to it. The object survives restarts: after a restart it
+// represents the new process or connection. A shared server has one upstream; other servers have one for each
+// session or user.
 class Upstream {
  public:
   virtual ~Upstream() = default;
 
   virtual const ServerSpec& spec() const noexcept = 0;
-  // The session or the user it belongs to; empty when it is shared.
+  // The session or user that the upstream belongs to; empty if it is shared.
   virtual const std::string& key() const noexcept = 0;
-  virtual State state() const noexcept = 0;
+  virtual UpstreamState state() const noexcept = 0;
+  // The number of starts so far.
   virtual std::uint64_t generation() const noexcept = 0;
-  // Null unless ready or draining.
+  // Returns null unless the state is ready or draining.
   virtual std::shared_ptr<UpstreamConnection> connection() const noexcept = 0;
-  // In the order in which they were sent.
-  virtual std::vector<RunningCall> calls() const = 0;
-  // In constant time.
-  virtual ClientCalls client_calls() const = 0;
+  // Returns the active calls in the order in which they were sent.
+  virtual std::vector<ActiveCallInfo> active_calls() const = 0;
+  // Runs in constant time.
+  virtual ClientCallSummary client_call_summary() const = 0;
   virtual UpstreamStatus status() const = 0;
 };
 
-// What servers say unasked. All are called on the loop; none may block.
+// Handlers for messages and state changes of servers. All are called on the loop thread; none may block.
 struct UpstreamHandlers {
-  // The client capabilities to declare to a server, an object; absent: none. Asked at each handshake.
-  std::function<json::Raw(const Upstream&)> capabilities;
-  // The least severe log messages to ask a server for; absent: PoolOptions::client has it. Asked at each
-  // handshake.
-  std::function<mcp::LoggingLevel(const Upstream&)> log_level;
-  // Sampling, elicitation, roots: a request of a server of the legacy era. Without it they are refused.
-  std::function<Task<Answer>(std::shared_ptr<Upstream>, Request)> request;
-  // Log messages, list changes, resource updates; and progress that belongs to no call.
+  // Returns the client capabilities (a JSON object) that the pool declares to a server. If unset, the pool
+  // declares none. Called at each handshake.
+  std::function<json::Raw(const Upstream&)> capabilities_for;
+  // Returns the minimum log level that the pool requests from a server. If unset,
+  // PoolOptions::client.log_level applies. Called at each handshake.
+  std::function<mcp::LoggingLevel(const Upstream&)> log_level_for;
+  // Handles a request of a legacy-era server (revisions up to 2025-11-25): sampling, elicitation, roots. If
+  // unset, the pool rejects these requests.
+  std::function<Task<Answer>(std::shared_ptr<Upstream>, Request)> on_request;
+  // Handles a notification of a server: a log message, a list change, a resource update, or progress whose
+  // token belongs to no active call.
   std::function<void(const std::shared_ptr<Upstream>&, std::string_view method, const json::Raw& params)>
-      notified;
-  // Every change of state.
-  std::function<void(const std::shared_ptr<Upstream>&, const Transition&)> changed;
-  // A server that was shared is not any more: every session has an upstream of its own from now on.
-  std::function<void(const std::string& server)> kept_apart;
+      on_notification;
+  // Called at every state transition of an upstream.
+  std::function<void(const std::shared_ptr<Upstream>&, const Transition&)> on_state_changed;
+  // Called when the pool has found that a shared server keeps state per session. From now on every session
+  // has its own upstream.
+  std::function<void(const std::string& server)> on_server_unshared;
 };
 
-// Twice the number of cores that this process may use, and 4 at least.
-std::size_t default_concurrent_starts() noexcept;
+// Returns the default of PoolLimits::max_concurrent_starts: twice the number of cores that this process may
+// use, but at least 4.
+std::size_t default_max_concurrent_starts() noexcept;
 
 struct PoolLimits {
-  std::size_t max_stdio_processes = 50;  // running at once, those that are being started or stopped included
-  std::size_t max_start_queue = 200;     // servers that wait for a process to be allowed them
-  std::size_t max_concurrent_starts =
-      default_concurrent_starts();  // of programs, from their start until they have answered the handshake
-  std::size_t max_calls = 16'384;   // under way at once, at all servers
-  std::size_t max_waiting_calls = 16'384;        // that wait for their server's start or for their turn
-  std::size_t max_client_waiting_calls = 4'096;  // of them: of one client
-  std::chrono::milliseconds evict_after{
-      1'000};  // idle for this long, a server may lose its process to another
+  std::size_t max_stdio_processes = 50;  // child processes, including those that are starting or stopping
+  std::size_t max_start_queue = 200;     // starts that wait for a permit of max_stdio_processes
+  // Servers that are being started at the same time. A start lasts from the launch of the program to the end
+  // of the handshake.
+  std::size_t max_concurrent_starts = default_max_concurrent_starts();
+  std::size_t max_calls = 16'384;                // active calls at all servers
+  std::size_t max_waiting_calls = 16'384;        // calls that wait for a start or for a permit of max_calls
+  std::size_t max_client_waiting_calls = 4'096;  // waiting calls of one client
+  // A server that has been idle for this long can be evicted when another server needs a process.
+  std::chrono::milliseconds evict_after{1'000};
 
   bool operator==(const PoolLimits&) const = default;
 };
 
-// Returns the value that ${secret:NAME} stands for. Asked at each start of a server that refers to it, within
-// the server's spawn clock.
+// Returns the value of ${secret:NAME}. Called at each start of a server that refers to it; its time counts
+// towards the server's clocks.spawn.
 using SecretStore = std::function<Task<Result<std::string>>(std::string name)>;
 
 struct PoolOptions {
-  PoolOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
+  PoolOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
   PoolLimits limits;
-  mcp::ClientOptions client;  // name, limits and log of all connections; its handlers are the pool's
+  mcp::ClientOptions client;  // client name, limits and log of all connections; the pool sets client.handlers
   UpstreamHandlers handlers;
-  std::map<std::string, Connector> connectors;  // what a NamedConnector names
-  // What a NamedConnector names where the pool does not make the mcp::Client itself. A name in both maps is
-  // opened by the opener. Opening is bounded by the server's clocks spawn and handshake together.
+  std::map<std::string, Connector> connectors;  // by ConnectorName::name
+  // By ConnectorName::name, for connections that are not made by an mcp::Client of the pool. If a name is in
+  // both maps, the opener is used. An opener must finish within clocks.spawn + clocks.handshake.
   std::map<std::string, UpstreamOpener> openers;
-  SecretStore secrets;       // without it, a server that has ${secret:NAME} is not started
-  ManifestOptions manifest;  // of every process that is started
-  // Where the values of references are added, for as long as a server is connected with them. The pool
-  // replaces them in its errors and in the log of `client`. Null: one of its own.
+  SecretStore secret_store;  // without it, a server that refers to ${secret:NAME} fails to start
+  ManifestOptions manifest;  // the manifest in which every started process is recorded
+  // Stores the secrets that servers are connected with now, that is, the values of references in their specs.
+  // The pool redacts them in its errors and in the log of `client`. If null, the pool creates its own.
   std::shared_ptr<SharedRedactor> redactor;
 };
 
-// What is known of one upstream now.
+// A snapshot of the status of one upstream.
 struct UpstreamStatus {
   std::string server;
   std::string key;
-  State state = State::idle;
+  UpstreamState state = UpstreamState::idle;
   std::uint64_t generation = 0;
-  std::string connection;  // "server (pid 12)", "tcp:…"; empty when there is none
-  std::vector<MissingContainment> missing_containment;  // of its process
-  bool healthy = false;           // ready, and this very connection has answered within the interval
-  Clock::time_point since{};      // of its state
-  Clock::time_point last_sign{};  // of life
-  std::size_t calls = 0;          // under way
-  std::size_t waiting = 0;        // for its start
-  unsigned failures = 0;          // in a row
+  std::string connection_description;  // "server (pid 12)", "tcp:…"; empty if not connected
+  std::vector<MissingContainment> missing_containment;  // measures not in force for its process
+  bool healthy = false;               // ready, no ping timed out, and the server sent something recently
+  Clock::time_point since{};          // when the current state was entered
+  Clock::time_point last_activity{};  // when the server last sent something
+  std::size_t active_call_count = 0;
+  std::size_t waiting_caller_count = 0;  // callers that wait for the start
+  unsigned consecutive_failures = 0;
   std::optional<Error> last_error;
-  Sharing sharing = Sharing::shared;  // as it is practised
-  std::string sharing_evidence;       // why, where it was found out
+  Sharing sharing = Sharing::shared;  // the effective mode, never `automatic`
+  std::string sharing_evidence;       // why the pool switched the server to per_session; empty if it did not
   std::vector<Transition> history;
 };
 
-// A ready upstream, held: it is not stopped for being idle, nor for another server's sake.
+// Keeps a ready upstream running: while the lease exists, the upstream is neither stopped for being idle nor
+// evicted.
 class Lease {
  public:
-  class Held {
+  // The destructor of the guard ends the lease.
+  class Guard {
    public:
-    virtual ~Held() = default;
+    virtual ~Guard() = default;
   };
   Lease(std::shared_ptr<Upstream> upstream, std::shared_ptr<UpstreamConnection> connection,
-        std::unique_ptr<Held> held)
-      : upstream_(std::move(upstream)), connection_(std::move(connection)), held_(std::move(held)) {}
+        std::unique_ptr<Guard> guard)
+      : upstream_(std::move(upstream)), connection_(std::move(connection)), guard_(std::move(guard)) {}
 
   const std::shared_ptr<Upstream>& upstream() const noexcept { return upstream_; }
-  // The one that was ready when the lease was made; never null.
+  // The connection that was ready when the lease was made; never null.
   const std::shared_ptr<UpstreamConnection>& connection() const noexcept { return connection_; }
 
  private:
   std::shared_ptr<Upstream> upstream_;
   std::shared_ptr<UpstreamConnection> connection_;
-  std::unique_ptr<Held> held_;
+  std::unique_ptr<Guard> guard_;
 };
 
-// Starts that a call waits for come before background starts in the queue for max_concurrent_starts.
+// Priority of a start in the queues for max_stdio_processes and max_concurrent_starts: starts that a call
+// waits for come before background starts.
 enum class StartPriority : std::uint8_t { call, background };
 
 class Pool {
@@ -211,70 +226,72 @@ class Pool {
   static std::shared_ptr<Pool> create(Loop& loop, PoolOptions options = PoolOptions());
   virtual ~Pool() = default;
 
-  // ---- servers: kind validation for a name that is there already, or is not ----
+  // ---- servers ----
+  // add() fails with `validation` if a server of that name exists; the other functions fail with `validation`
+  // if none exists.
   virtual Result<void> add(ServerSpec spec) = 0;
-  // New calls go by the new spec at once; those under way finish by the old one.
+  // New calls use the new spec at once; active calls finish on the old upstream.
   virtual Result<void> update(ServerSpec spec) = 0;
   virtual Result<void> remove(std::string_view server) = 0;
   virtual Result<void> disable(std::string_view server) = 0;
   virtual Result<void> enable(std::string_view server) = 0;
-  // What servers that name it are connected with from their next start on.
+  // Sets the connector for servers that refer to `name`, from their next start on.
   virtual void set_connector(std::string name, Connector connector) = 0;
 
   // ---- calls ----
-  // Sends a request under an id and a progress token of our own, encoded for the connection that it goes out
-  // on, and returns the answer as it came (a result or an error of the server; its id is ours). Errors are
-  // what kept it from being answered: validation (no such server), resource_exhausted (a limit of ours;
-  // detail().retry_after), spawn, connection_failed, timeout, cancelled, process_exited, closed.
+  // Sends a request, with an id and a progress token of the pool and encoded for the revision of the
+  // connection, and returns the response as received: a result or an error of the server, with the pool's id.
+  // If no response arrives, fails with validation (unknown server), resource_exhausted (a limit of the pool;
+  // see detail().retry_after), spawn, connection_failed, timeout, cancelled, process_exited or closed.
   virtual Task<Result<ForwardedAnswer>> forward(Target target,
-                                                std::shared_ptr<const mcp::OutgoingRequest> request,
+                                                std::shared_ptr<const mcp::ForwardedRequest> request,
                                                 ForwardOptions options = ForwardOptions()) = 0;
-  // The same for a request that is sent as it is.
+  // Same as forward(), for a request that is sent verbatim.
   Task<Result<rpc::Message>> call(Target target, rpc::Message request,
                                   ForwardOptions options = ForwardOptions());
-  // For requests such as tools/list and resources/subscribe. Counts as a call under way. `client`: see
-  // ForwardOptions; lives until this has ended.
+  // Starts the target's upstream if necessary and returns a lease of it, for internal requests such as
+  // tools/list and resources/subscribe. The lease counts as an active call. `client`: see ForwardOptions;
+  // must outlive the returned task.
   virtual Task<Result<Lease>> acquire(Target target, std::stop_token stop = {},
                                       StartPriority priority = StartPriority::call,
                                       const Principal* client = nullptr) = 0;
-  // This very upstream, which is not started for it; for as long as one likes, as it counts for nothing else
-  // and nobody waits for it when the upstream has to end. Kind closed when it is not ready.
-  virtual Result<Lease> hold(const std::shared_ptr<Upstream>& upstream) = 0;
-  // To an upstream that is ready; a server that does not run has missed nothing.
+  // Returns a lease of this upstream without starting it. The lease counts as no call and may be kept for any
+  // length of time: it does not delay draining. Fails with `closed` if the upstream is not ready.
+  virtual Result<Lease> keep_alive(const std::shared_ptr<Upstream>& upstream) = 0;
+  // Sends a notification to the target's upstream. Does nothing if the upstream is not ready.
   virtual Result<void> notify(const Target& target, std::string_view method, const json::Raw& params) = 0;
-  // Starts the target's upstream unless it runs, and returns it. Does not count as a call. Errors as call()
-  // has them.
-  // `client`: see ForwardOptions.
+  // Starts the target's upstream unless it is running, and returns it. Does not count as a call. Fails as
+  // call() does. `client`: see ForwardOptions.
   virtual Task<Result<std::shared_ptr<Upstream>>> warm(Target target, std::stop_token stop = {},
                                                        const Principal* client = nullptr) = 0;
-  // Drains and stops the upstreams of these sessions: one walk over all servers, in slices.
+  // Drains and stops the upstreams of these sessions, in one pass over all servers, in slices.
   virtual Task<void> end_sessions(std::set<std::string, std::less<>> sessions) = 0;
 
-  // ---- looking on ----
-  // Of all upstreams, and of servers without one. With thousands of them it takes milliseconds;
-  // server_after() and upstreams() go over them in steps.
+  // ---- status ----
+  // Returns the status of all upstreams, and of servers without one. Takes milliseconds with thousands of
+  // upstreams; use server_after() and upstreams() to visit them in slices.
   virtual std::vector<UpstreamStatus> status() const = 0;
-  // The name of the first server after `server`, in the order of names; "" is before all. nullopt: there is
-  // none. A server that was removed counts until its upstreams have stopped.
+  // Returns the name of the first server after `server` in the order of names, or nullopt if there is none;
+  // "" precedes all names. A removed server is included until its upstreams have stopped.
   virtual std::optional<std::string> server_after(std::string_view server) const = 0;
-  // The upstreams of a server, ordered by key, and then those that are being stopped.
+  // Returns the upstreams of a server, ordered by key, followed by those that are being stopped.
   virtual std::vector<std::shared_ptr<Upstream>> upstreams(std::string_view server) const = 0;
-  virtual std::size_t processes() const noexcept = 0;  // of max_stdio_processes, in use
-  // The secrets that servers are connected with now: for text of servers that did not come as an error of the
-  // pool's.
+  virtual std::size_t process_count() const noexcept = 0;  // permits of max_stdio_processes in use
+  // Returns the redactor for the secrets that servers are connected with now. Errors of the pool are already
+  // redacted; use it for other text from servers.
   virtual std::shared_ptr<const Redactor> redactor() const = 0;
 
-  // Refuses new calls, lets those under way finish for `grace`, stops everything, and ends when all of it is
-  // gone.
+  // Rejects new calls, drains active calls for up to `grace`, stops all servers, and returns when all
+  // processes are gone.
   virtual Task<void> shutdown(std::chrono::milliseconds grace) = 0;
 };
 
-// Whether a call may be sent again although the first may have run: a request that only reads, or a tool
-// whose annotations say that it does, or that running it twice is the same as once. `tool` is the tool as its
-// server listed it; absent when it is not known.
-bool repeatable(std::string_view method, json::View tool = json::View());
+// Returns whether a call may be retried although the server may already have executed it: its method only
+// reads, or its tool has the annotation readOnlyHint or idempotentHint. `tool` is the tool as its server
+// listed it; absent if it is unknown.
+bool is_repeatable(std::string_view method, json::View tool = json::View());
 
-// What the result of a repeated call has in its `_meta`: {"attempts":2,"reason":"process exited"}.
+// Key in the `_meta` of the result of a retried call. Its value is {"attempts":2,"reason":"process exited"}.
 inline constexpr std::string_view kRetriedKey = "fairlead/retried";
 
 }  // namespace fairlead::pool

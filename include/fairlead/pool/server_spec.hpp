@@ -1,6 +1,5 @@
-// ServerSpec: one server as configuration has it: how it is reached, who shares it, how long to wait for
-// what. Plain data: comparable, and readable and writable as JSON (server_spec_json.hpp). docs/pool.md
-// explains each member.
+// ServerSpec: the configuration of one server: its transport, its sharing mode, and its timeouts. Plain data:
+// comparable, and readable and writable as JSON (server_spec_json.hpp). docs/pool.md documents each member.
 #pragma once
 
 #include <chrono>
@@ -17,35 +16,35 @@
 
 namespace fairlead::pool {
 
-// Who may be served by one and the same process or connection.
+// Which callers share one process or connection.
 enum class Sharing : std::uint8_t {
-  automatic,    // shared, until the server shows that it keeps something of one session for itself
-  shared,       // everybody
-  per_session,  // one for each session of a client
+  automatic,    // shared, until the server is found to keep state per session
+  shared,       // all callers
+  per_session,  // one for each client session
   per_user,     // one for each user
 };
 std::string_view to_string(Sharing sharing) noexcept;
 
-// Each wait has a clock of its own.
+// The timeouts and intervals of a server.
 struct Clocks {
   using ms = std::chrono::milliseconds;
 
-  ms spawn{10'000};       // until the program is loaded, the socket connected
-  ms handshake{30'000};   // until the server has answered the protocol's greeting
-  ms queue{10'000};       // for a place: among the processes, among the calls, and for a back-off to end
-  ms idle{60'000};        // a call without answer or progress
-  ms absolute{600'000};   // a call, however much progress there is
-  ms ping{5'000};         // for the answer to a ping
-  ms health{30'000};      // without a sign of life for this long it is pinged; 0: never
-  ms idle_stop{600'000};  // without a call for this long it is stopped; 0: never
-  ms drain{60'000};       // calls under way when it is removed, disabled or updated
+  ms spawn{10'000};       // maximum time until the program is loaded or the socket is connected
+  ms handshake{30'000};   // maximum duration of the MCP handshake
+  ms queue{10'000};       // maximum wait for a permit (processes, starts, calls) or for the end of a backoff
+  ms idle{60'000};        // a call times out after this long without a response or progress
+  ms absolute{600'000};   // a call times out after this long, regardless of progress
+  ms ping{5'000};         // a ping times out after this long
+  ms health{30'000};      // a server that has sent nothing for this long is pinged; 0: never
+  ms idle_stop{600'000};  // a server without a call for this long is stopped; 0: never
+  ms drain{60'000};  // how long active calls may continue after their server is removed, disabled or updated
 
   bool operator==(const Clocks&) const = default;
 };
 
-// In `args`, the values of `env` and `headers`, and `url`, references (`${env:NAME}`, `${file:/path}`,
-// `${secret:NAME}`) stand for values that are kept elsewhere. They are resolved at each start of the server
-// and are never kept in a spec.
+// `args`, the values of `env` and `headers`, and `url` may contain references (`${env:NAME}`,
+// `${file:/path}`, `${secret:NAME}`). They are resolved at each start of the server; the resolved values are
+// never stored in a spec.
 
 // A program that is started as a child process. See ProcessSpec.
 struct Program {
@@ -60,7 +59,7 @@ struct Program {
   bool operator==(const Program&) const = default;
 };
 
-// Any address that transport::connect() knows; the headers are for http, https, ws and wss.
+// An address supported by transport::connect(). The headers apply to http, https, ws and wss.
 struct Address {
   std::string url;
   std::map<std::string, std::string> headers;
@@ -68,28 +67,30 @@ struct Address {
   bool operator==(const Address&) const = default;
 };
 
-// A connector of PoolOptions::connectors, by its name: for tests, and for connections that a program that
-// embeds the pool makes itself.
-struct NamedConnector {
+// The name of an entry in PoolOptions::connectors or PoolOptions::openers: for tests, and for connections
+// that are made by a program that embeds the pool.
+struct ConnectorName {
   std::string name;
 
-  bool operator==(const NamedConnector&) const = default;
+  bool operator==(const ConnectorName&) const = default;
 };
 
 struct ServerSpec {
-  ServerSpec() {}  // NOLINT: not an aggregate, see ConnectOptions
+  ServerSpec() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
   std::string name;
-  std::variant<Program, Address, NamedConnector> reach;
+  std::variant<Program, Address, ConnectorName> transport;
   Sharing sharing = Sharing::automatic;
-  std::optional<mcp::Revision> pinned;  // speak this and nothing else
+  std::optional<mcp::Revision> pinned_revision;  // the only revision to use; unset: any
   RestartPolicy restart;
   Clocks clocks;
-  std::size_t max_calls = 1024;  // under way at once; further ones wait for clocks.queue
-  bool keep_running = false;     // start it at once, and again after each end; never stop it for being idle
-  bool enabled = true;           // otherwise calls are refused
+  std::size_t max_calls = 1024;  // active calls; further calls wait for up to clocks.queue
+  // If true, the pool starts the server at once, restarts it whenever it ends, and never stops it for being
+  // idle.
+  bool keep_running = false;
+  bool enabled = true;  // if false, calls are rejected
 
-  // Whether a start of it takes one of max_stdio_processes.
+  // Returns whether the server is a child process. A child process needs a permit of max_stdio_processes.
   bool is_process() const;
   bool operator==(const ServerSpec&) const = default;
 };

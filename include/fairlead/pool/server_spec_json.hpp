@@ -1,4 +1,5 @@
-// ServerSpec as JSON: an object with the keys of a server in docs/gateway.md. The name is not part of it.
+// Conversion of ServerSpec from and to JSON: an object with the keys of a server in docs/gateway.md. The name
+// is not part of the object.
 #pragma once
 
 #include <string>
@@ -10,11 +11,12 @@
 
 namespace fairlead::pool {
 
-// Members that have their defaults are left out.
+// Returns the JSON object of `spec`, without the members that have their default values.
 json::Raw to_json(const ServerSpec& spec);
 
-// Kind validation, with the key that is wrong; an unknown key is wrong, too. References are not resolved, and
-// those that cannot be are no error here. A server that is not enabled may lack its command or url.
+// Fails with `validation` and a message that names the key if a value is invalid or a key is unknown.
+// References are neither resolved nor checked. The command or url may be missing if the server is not
+// enabled.
 Result<ServerSpec> server_spec_from_json(std::string name, json::View object);
 
 }  // namespace fairlead::pool

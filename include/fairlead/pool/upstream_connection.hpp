@@ -1,6 +1,6 @@
-// UpstreamConnection: one connection to a server, as the pool and the gateway see it. The server may be
-// behind an mcp::Client on the pool's own loop, on another loop, or on another node: open_client() makes the
-// first kind, on_loop() the second.
+// UpstreamConnection: the interface of a connection to a server, used by the pool and the gateway. The
+// implementation may be an mcp::Client on the pool's loop (client_opener()), a connection on another loop
+// (opener_on_loop()), or a proxy for a connection on another node.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,23 @@
 
 namespace fairlead::pool {
 
-// What a server said of itself in the handshake.
+// A server's properties that are known after the handshake.
 struct ServerDescription {
-  mcp::Revision revision = mcp::kNewestLegacy;
+  mcp::Revision revision = mcp::kNewestLegacyRevision;
   json::Raw capabilities;
-  std::string connection;                               // "server (pid 12)", "tcp:…"
-  std::vector<MissingContainment> missing_containment;  // of a child process
+  std::string connection_description;                   // "server (pid 12)", "tcp:…"
+  std::vector<MissingContainment> missing_containment;  // measures not in force for a child process
 };
 
-// co_await: Result<rpc::Message>, the answer as it came. Awaited once, where it was made.
+// Awaitable that returns the response as received, as Result<rpc::Message>. Must be awaited once, in the
+// expression that created it.
 class UpstreamCall {
  public:
   using Answer = Result<rpc::Message>;
 
   explicit UpstreamCall(Task<Answer> task) : task_(std::move(task)) {}
-  // `client` and `request` outlive the call. Allocates nothing.
-  UpstreamCall(mcp::Client& client, const mcp::OutgoingRequest& request, CallOptions options);
+  // REQUIRES: `client` and `request` outlive the call. Does not allocate.
+  UpstreamCall(mcp::Client& client, const mcp::ForwardedRequest& request, CallOptions options);
   UpstreamCall(const UpstreamCall&) = delete;
 
   bool await_ready() const noexcept { return false; }
@@ -48,64 +49,69 @@ class UpstreamCall {
   std::optional<Peer::Forward> forward_;
 };
 
-// All functions are called on the loop that the connection was opened for; tasks are awaited there. A
-// connection that has ended is not opened again: every operation fails with the reason.
+// All functions are called, and all tasks awaited, on the thread of the loop that the connection was opened
+// for. A connection that has ended is not reopened: every operation fails with the reason of the end.
 class UpstreamConnection {
  public:
   virtual ~UpstreamConnection() = default;
 
-  // Does not change.
+  // Constant for the lifetime of the connection.
   virtual const ServerDescription& server() const noexcept = 0;
 
-  // Sends a request under an id and a progress token of its own. `options.on_progress` is not called after
-  // the call has ended.
-  virtual UpstreamCall call(const std::shared_ptr<const mcp::OutgoingRequest>& request,
+  // Sends a request under an id and a progress token of this connection. `options.on_progress` is not called
+  // after the call has ended.
+  virtual UpstreamCall call(const std::shared_ptr<const mcp::ForwardedRequest>& request,
                             CallOptions options) = 0;
-  // All pages of a list, each entry as the server sent it. `member` is the list's name in the result.
+  // Returns the entries of all pages of a list, each as the server sent it. `member` is the key of the list
+  // in the result.
   virtual Task<Result<std::vector<json::Raw>>> list(std::string method, std::string member) = 0;
-  // Asks for notifications of changes; returns a number for unsubscribe().
-  virtual Task<Result<std::uint64_t>> subscribe(mcp::ListenFilter filter) = 0;
+  // Subscribes to change notifications; returns a number for unsubscribe().
+  virtual Task<Result<std::uint64_t>> subscribe(mcp::SubscriptionFilter filter) = 0;
   virtual Task<Result<void>> unsubscribe(std::uint64_t subscription) = 0;
   virtual Task<Result<void>> set_log_level(mcp::LoggingLevel level) = 0;
-  // Without waiting; may be refused over max_backlog_bytes.
+  // Sends a notification without waiting. Fails with `resource_exhausted` over max_backlog_bytes.
   virtual Result<void> notify(std::string_view method, const json::Raw& params) = 0;
-  // Returns when the server has answered, however late.
+  // Returns when the server has answered, however late; the caller applies its own timeout.
   virtual Task<Result<void>> ping() = 0;
 
-  // Why it has ended; nullopt while it has not.
+  // Returns why the connection has ended, or nullopt while it is open.
   virtual std::optional<Error> end_reason() const = 0;
-  // Adds to an error about this connection what is known of the server: of a child process its command line
-  // and last lines. `code` names the failure where it has no name yet.
-  virtual Error explained(Error error, std::string_view code) const = 0;
+  // Returns `error` with context about the server added: for a child process, its command line and its last
+  // lines of stderr. Sets the failure code to `code` if the error has none.
+  virtual Error with_error_context(Error error, std::string_view code) const = 0;
 
-  // Closes without waiting.
+  // Closes the connection without waiting.
   virtual void abort() noexcept = 0;
-  // Closes and waits until a child process is gone.
+  // Closes the connection and waits until its child process, if any, has been reaped.
   virtual Task<void> close() = 0;
 };
 
-// What the pool gives to the function that opens a connection.
-struct UpstreamOpening {
-  UpstreamOpening() {}  // NOLINT: not an aggregate, see ConnectOptions
+// The argument of an UpstreamOpener.
+struct UpstreamOpenOptions {
+  UpstreamOpenOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
-  // Name, limits, capabilities to declare, log. Its handlers `request`, `notified` and `ended` are how the
-  // connection speaks to the pool; they are called on the loop that the connection is opened for.
+  // Client name, limits, log, and the capabilities to declare. The opened connection must report requests,
+  // notifications and its end through client.handlers.on_request, on_notification and on_ended, on the loop
+  // that the connection is opened for.
   mcp::ClientOptions client;
-  std::stop_token stop;  // the connection is not wanted any more
+  std::stop_token stop;  // stop is requested when the connection is no longer needed
 };
 
-using OpenedUpstream = Result<std::shared_ptr<UpstreamConnection>>;
-// Opens a connection for use on `loop`, whose thread calls it.
-using UpstreamOpener = std::function<Task<OpenedUpstream>(Loop& loop, UpstreamOpening opening)>;
+using UpstreamOpenResult = Result<std::shared_ptr<UpstreamConnection>>;
+// Opens a connection for use on `loop`. Called on the thread of `loop`.
+using UpstreamOpener = std::function<Task<UpstreamOpenResult>(Loop& loop, UpstreamOpenOptions opening)>;
 
-// Opens an mcp::Client on the loop it is called for, over a connection that `connector` makes.
-UpstreamOpener open_client(Connector connector);
+// Returns an opener whose connections are mcp::Clients on the loop that the opener is called for. `connector`
+// makes the connection of each client.
+UpstreamOpener client_opener(Connector connector);
 
-// Runs `opener` on another loop, and everything that its connections do. Requests, notifications and the end
-// of the connection are posted to the loop that the connection is opened for, in the order in which they
-// happened, and ahead of the answers that came after them. What waits for either loop is limited by
-// max_backlog_bytes per connection: beyond it a request, notification or answer fails with `resource
-// exhausted`. `other` outlives the connections and runs until they are closed.
-UpstreamOpener on_loop(Loop& other, UpstreamOpener opener);
+// Returns an opener that runs `opener`, and all operations of its connections, on `connection_loop`.
+// Requests, notifications and the end of a connection are posted to the loop that the connection is opened
+// for, in the order in which they happened, and before the responses that were received after them. Data
+// queued for either loop is limited to max_backlog_bytes per connection. Beyond it an operation, or a request
+// of the server, fails with `resource_exhausted`; a notification or progress of the server aborts the
+// connection. unsubscribe() and close() are not limited. REQUIRES: `connection_loop` outlives the connections
+// and runs until they are closed.
+UpstreamOpener opener_on_loop(Loop& connection_loop, UpstreamOpener opener);
 
 }  // namespace fairlead::pool

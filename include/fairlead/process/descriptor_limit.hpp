@@ -7,9 +7,9 @@
 
 namespace fairlead {
 
-// Raises the soft limit to the hard limit and returns it. Child processes that are started later get the soft
-// limit from before: programs that use select() fail on higher descriptors. Call it once, before threads are
-// started. A limit is the process's, and so is the memory of the one before.
+// Raises the soft limit to the hard limit and returns it. Child processes that are started later get the
+// previous soft limit, because programs that use select() fail on higher descriptors. Call it once, before
+// threads are started: both the limit and the stored previous limit are global to the process.
 Result<std::size_t> raise_descriptor_limit();
 
 }  // namespace fairlead

@@ -1,4 +1,4 @@
-// Ending descendants whose keeper was killed, in programs that start no child processes of their own.
+// Subreaper: ends descendants whose keeper was killed, in programs that start all processes through Child.
 #pragma once
 
 #include "fairlead/base/result.hpp"
@@ -6,11 +6,11 @@
 namespace fairlead {
 
 // Makes this process a subreaper (PR_SET_CHILD_SUBREAPER): if a keeper is killed, its orphans become children
-// of this process, which kills and reaps them, including those without session, cookie and cgroup.
+// of this process, which kills and reaps them, including those that no session, cookie or cgroup identifies.
 //
-// From then on every child process other than a keeper is killed when a keeper dies, so only a program that
-// starts all its processes through Child::spawn may call this. Fails with kind `io` if the process has
-// children already, or the kernel refuses. Call it before any thread or child is started. Thread-safe.
+// From then on, when a keeper dies, every child process other than a keeper is killed; so only a program that
+// starts all its processes through Child::spawn may call this. Fails with kind `io` if the process already
+// has children or the kernel rejects the request. Call it before any thread or child is started. Thread-safe.
 Result<void> become_subreaper();
 
 }  // namespace fairlead

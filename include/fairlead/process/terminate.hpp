@@ -1,6 +1,6 @@
-// Ending what a manifest names and what that has started, when whoever started it cannot any more. A process
-// is touched only after it has been proven to be the one that is meant: a number that was given to another
-// process in the meantime is left alone.
+// Terminates the processes of a manifest and their descendants when the process that started them has died. A
+// process is signalled only after its identity has been verified: a pid that the kernel has reused for
+// another process is left alone.
 #pragma once
 
 #include <sys/types.h>
@@ -16,50 +16,51 @@
 namespace fairlead {
 
 struct TerminateOptions {
-  TerminateOptions() {}  // NOLINT: not defaulted, see ConnectOptions
+  TerminateOptions() {}  // NOLINT: not defaulted, see StreamConnectOptions
 
-  std::chrono::milliseconds grace{1'000};     // between SIGTERM and SIGKILL
-  std::chrono::milliseconds patience{5'000};  // how long to go on with SIGKILL
-  bool dry_run = false;                       // only say what would be ended
+  std::chrono::milliseconds grace{1'000};         // between SIGTERM and SIGKILL
+  std::chrono::milliseconds kill_timeout{5'000};  // SIGKILL is repeated for at most this long
+  bool dry_run = false;                           // only report the processes that would be terminated
 };
 
-enum class Ending : std::uint8_t {
+enum class TerminationResult : std::uint8_t {
   would_end,      // dry run
-  ended,          // after SIGTERM
-  killed,         // after SIGKILL
-  not_permitted,  // it runs as somebody else
-  still_there,    // the kernel has not let it go
+  ended,          // ended after SIGTERM
+  killed,         // ended after SIGKILL
+  not_permitted,  // the process runs as another user
+  still_running,  // the process still exists after SIGKILL and `kill_timeout`
 };
 
-std::string_view to_string(Ending ending) noexcept;
+std::string_view to_string(TerminationResult result) noexcept;
 
+// A process that belongs to an entry of the manifest, and the result of its termination.
 struct TerminatedProcess {
   pid_t pid = 0;
-  std::string name;  // of the child it belongs to
-  std::string by;    // why it belongs: entry, cookie, cgroup, session, group, parent
-  Ending ending = Ending::would_end;
+  std::string name;        // of the child in the manifest to which the process belongs
+  std::string matched_by;  // how the process was matched: entry, cookie, cgroup, session, group, parent
+  TerminationResult result = TerminationResult::would_end;
 };
 
 struct TerminateReport {
   std::vector<TerminatedProcess> processes;
-  std::size_t entries = 0;       // in the manifest
-  std::size_t recycled = 0;      // whose number is another process's now
-  std::size_t other_system = 0;  // of another boot or pid namespace
-  std::size_t unreadable = 0;    // lines that are no entries
-  // Values of `cgroup` that do not name a cgroup created for the entry's process. They are left alone.
+  std::size_t entry_count = 0;            // in the manifest
+  std::size_t recycled_count = 0;         // entries whose pid the kernel has reused for another process
+  std::size_t other_system_count = 0;     // entries of another boot or pid namespace
+  std::size_t unreadable_line_count = 0;  // lines that are not entries
+  // Values of `cgroup` that do not name a cgroup created for the process of the entry. They are not used.
   std::vector<std::string> foreign_cgroups;
 
-  // Whether nothing is left (or, in a dry run, there is nothing).
-  bool all_gone() const noexcept;
+  // Returns whether all processes have ended (in a dry run: whether there were none).
+  bool all_ended() const noexcept;
 };
 
-// Blocks for at most `grace` and `patience`. Any number of these may run at the same time. Compacts the
-// manifest afterwards. Kind validation for a file that is no manifest of this user, io for one that cannot be
-// read.
+// Terminates the processes of the manifest at `path` and compacts the manifest afterwards. Blocks for at most
+// `grace` plus `kill_timeout`. May run concurrently with other calls on the same manifest. Fails with kind
+// `validation` if the file is not a manifest of this user, and with kind `io` if it cannot be read.
 Result<TerminateReport> terminate_manifest(const std::string& path, const TerminateOptions& options);
 
-// Blocks until the process is gone; returns at once when it is already, or when its number has been given to
-// one that is younger than we are ourselves.
+// Blocks until the process has ended. Returns immediately if it has already ended, or if its pid now belongs
+// to a process that started after this one.
 Result<void> wait_for_process(pid_t pid);
 
 }  // namespace fairlead

@@ -1,8 +1,10 @@
-// CallFacts: everything that header checks, routing, policy, rewriting and forwarding need of a request,
-// collected in one pass over its params and carried with it. No layer looks up keys in `params` again.
+// CallFacts: the members of a request that header checks, routing, policy, rewriting and forwarding need.
+// They are collected in one pass over `params` and attached to the message, so that no layer searches
+// `params` again.
 //
-// Two readers of a repeated key may disagree about its value, and what was checked would not be what is done:
-// a key of those collected here that occurs twice is a problem(), however it is spelled.
+// A request in which a collected key occurs twice, in any spelling, is rejected (problem()). Two JSON readers
+// may disagree about the value of a repeated key: the gateway would check one value and the server use
+// another.
 #pragma once
 
 #include <memory>
@@ -16,19 +18,19 @@
 
 namespace fairlead::mcp {
 
-// Immutable once made. The views look into the message's frame, which is kept alive. A value that is not
-// there is absent; types are not checked.
+// Immutable. The views point into the frame of the message, which this object keeps alive. The view of a
+// missing member is absent. The types of the values are not checked.
 class CallFacts final : public rpc::Annotation {
  public:
-  // The facts of a request or notification: those attached to it, or new ones.
+  // Returns the facts attached to a request or notification, or collects them if there are none.
   static std::shared_ptr<const CallFacts> of(const rpc::Message& message);
-  // Collects the facts and attaches them to the message, so that of() finds them.
+  // Collects the facts and attaches them to `message`, where of() finds them.
   static void attach(rpc::Message& message);
 
   explicit CallFacts(const rpc::Message& message);
 
-  // Why the request must be refused, with the code to answer with (-32602): a repeated key, or more than
-  // max_message_members. The views are not to be used then.
+  // Returns the error to respond with (code -32602) if a key is repeated or there are more members than
+  // max_message_members; nullopt if the request is valid. If there is a problem, the views must not be used.
   const std::optional<Error>& problem() const noexcept { return problem_; }
 
   std::string method;
@@ -46,7 +48,7 @@ class CallFacts final : public rpc::Annotation {
   json::View input_responses;
   json::View request_state;
 
-  // Members of `ref`, what completions are asked for.
+  // Members of `ref`, the prompt or resource that a completion is requested for.
   json::View ref_type;
   json::View ref_name;
   json::View ref_uri;
@@ -61,17 +63,17 @@ class CallFacts final : public rpc::Annotation {
   json::View tracestate;
   json::View baggage;
 
-  // Member of the client's capabilities.
+  // Member of `client_capabilities`.
   json::View extensions;
 
-  // What the request is about: the tool or prompt, the resource, the task. For a completion that of its
-  // `ref`. Absent for other methods.
+  // Returns the name, URI or task id of the tool, prompt, resource or task that the request addresses. For a
+  // completion, that of its `ref`. Absent for all other methods.
   json::View target() const noexcept { return target_; }
-  // The same as a string, unescaped; nullopt if it is no string. One that is too long for any name or URI is
-  // left as spelled.
+  // Returns the target as an unescaped string; nullopt if it is not a string. A string that is too long to be
+  // a name or URI is returned in its original spelling.
   std::optional<std::string_view> target_text() const noexcept;
-  // Whether the target is a resource, by its URI.
-  bool is_about_resource() const noexcept { return about_resource_; }
+  // Returns true if the target is the URI of a resource.
+  bool targets_resource() const noexcept { return targets_resource_; }
 
  private:
   friend class CallFactsReader;
@@ -79,9 +81,9 @@ class CallFacts final : public rpc::Annotation {
 
   Bytes frame_;
   json::View target_;
-  std::string unescaped_target_;  // only if its spelling has escapes
+  std::string unescaped_target_;  // set only if the spelling has escapes
   std::optional<Error> problem_;
-  bool about_resource_ = false;
+  bool targets_resource_ = false;
 };
 
 }  // namespace fairlead::mcp

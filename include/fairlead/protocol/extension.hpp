@@ -1,5 +1,6 @@
-// Extensions: features that both sides have to declare before they are used. An extension is known by an
-// identifier with a prefix, `io.modelcontextprotocol/tasks`, and may have settings, an object.
+// MCP extensions: optional features that client and server must both declare before they use them. An
+// extension has a prefixed identifier such as `io.modelcontextprotocol/tasks`, and settings, which are a JSON
+// object.
 #pragma once
 
 #include <map>
@@ -14,17 +15,18 @@ namespace fairlead::mcp {
 inline constexpr std::string_view kTasksExtension = "io.modelcontextprotocol/tasks";
 inline constexpr std::string_view kSkillsExtension = "io.modelcontextprotocol/skills";
 
-// By identifier; absent settings stand for {}.
+// Maps identifiers to settings. Absent settings mean {}.
 using Extensions = std::map<std::string, json::Raw, std::less<>>;
 
-// The grammar of `_meta` keys, with the prefix that is optional there: labels joined by dots, a slash, a
-// name.
+// Returns true if `id` is an extension identifier: a prefix of labels separated by dots, a slash, and a name.
+// The grammar is that of `_meta` keys, but the prefix is mandatory.
 bool is_extension_id(std::string_view id) noexcept;
 
-// What is wrong with them, in words; empty when nothing is.
-std::string problem_of(const Extensions& extensions);
+// Returns the first problem of `extensions` (an invalid identifier, or settings that are not an object);
+// empty if they are valid.
+std::string extensions_problem(const Extensions& extensions);
 
-// As the member `extensions` of capabilities; nothing at all when there are none.
-void write(json::Writer& out, const Extensions& extensions);
+// Writes the member `extensions` of a capabilities object. Writes nothing if `extensions` is empty.
+void write_extensions(json::Writer& out, const Extensions& extensions);
 
 }  // namespace fairlead::mcp

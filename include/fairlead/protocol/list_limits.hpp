@@ -1,4 +1,5 @@
-// ListLimits: bounds on what a server may list, and on the work that one entry, lookup or message may cause.
+// ListLimits: limits on the lists of a server (tools, prompts, resources, templates) and on the work that one
+// entry, lookup or message can cause.
 #pragma once
 
 #include <cstddef>
@@ -6,40 +7,42 @@
 namespace fairlead::mcp {
 
 struct ListLimits {
-  // Of a list, all its pages together. Reaching one is an error of the listing, which names it.
+  // Per list, all pages together. Fetching the list fails with an error that names the exceeded limit.
   std::size_t max_list_pages = 1000;
   std::size_t max_list_entries = 100'000;
   std::size_t max_list_bytes = 32u << 20;
-  // Of the entries of all lists of one server together, in the gateway. The list that exceeds it is an error
-  // likewise.
+  // In the gateway, per server: the entries of all its lists together. Fetching the list that exceeds the
+  // limit fails.
   std::size_t max_server_list_bytes = 32u << 20;
 
-  // Of one entry. One over it is left out.
+  // Per list entry. A larger entry is omitted from the list.
   std::size_t max_entry_bytes = 512u << 10;
 
-  // Of a tool's input or output schema. A tool over one is left out.
+  // Per input or output schema of a tool. A tool whose schema exceeds one of these limits is omitted.
   std::size_t max_schema_bytes = 256u << 10;
-  std::size_t max_schema_depth = 64;  // nesting of arrays and objects in its text
-  // Of all patterns of an output schema together (see json::SchemaOptions). One over it is not used.
+  std::size_t max_schema_depth = 64;  // nesting of arrays and objects in the schema text
+  // Per output schema: the states of all its patterns together (see json::SchemaOptions). A schema that
+  // exceeds the limit is not used: results are not validated against it.
   std::size_t max_schema_pattern_states = 25'000;
-  // Of the text of all output schemas that a client has compiled. The longest unused one makes room.
+  // Per client: the text of all compiled output schemas together. Above it, the least recently used schema is
+  // evicted.
   std::size_t max_compiled_schema_bytes = 4u << 20;
-  std::size_t max_header_params = 32;  // arguments that travel as headers
+  std::size_t max_header_params = 32;  // per tool, arguments that are sent as headers
 
-  // Of a resource's URI or URI template. A listed one over it is left out; a request with one is refused.
+  // Per URI or URI template of a resource. A longer one is omitted from lists and rejected in requests.
   std::size_t max_uri_bytes = 8u << 10;
-  // Of a URI template. One over it is left out.
+  // Variables per URI template. A template with more is omitted.
   std::size_t max_template_variables = 64;
-  // Of looking up whose template a URI fits: 128 for each template, and bytes of the URI times parts of the
-  // template. Each server has an equal share of the steps that those before it have left over.
+  // Limits the work of finding the URI template that matches a URI. To compare the URI with one template
+  // costs 128 steps, plus the bytes of the URI times the parts of the template. In a gateway, each server may
+  // use an equal share of the steps that the servers before it have left.
   std::size_t max_template_steps = 6'000'000;
 
-  // Of what a server says of itself: its answer to `initialize` or `server/discover`. One over it is an error
-  // of the handshake.
+  // Per response to `initialize` or `server/discover`. The handshake fails if it is larger.
   std::size_t max_handshake_bytes = 512u << 10;
 
-  // Of an object that a request or a result is looked up in by name: its params, the result, the arguments of
-  // a prompt, answers to questions. A message over it is refused. The arguments of a tool are not bounded.
+  // Per object whose members are looked up by name: params, results, the arguments of a prompt, inputRequests
+  // and inputResponses. A message that exceeds it is rejected. The arguments of a tool are not limited.
   std::size_t max_message_members = 1000;
 };
 

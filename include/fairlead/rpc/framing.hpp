@@ -1,5 +1,5 @@
-// How messages are laid end to end on a byte stream (docs/wire.md). A Decoder is fed what has been read and
-// cuts frames out of it; it does no I/O and owns no buffer. Framing::line is what MCP uses.
+// Framing: how messages are delimited on a byte stream (docs/wire.md). A Decoder splits the bytes that were
+// read into frames; it does no I/O and owns no input buffer. MCP uses Framing::line.
 #pragma once
 
 #include <array>
@@ -15,59 +15,64 @@
 namespace fairlead::rpc {
 
 enum class Framing : std::uint8_t {
-  line,    // one JSON value a line, ended by \n
-  length,  // 4 bytes big-endian length, payload, one \n not counted in the length
-  header,  // Content-Length: N, empty line, payload; as language servers do
+  line,    // one JSON value per line, terminated by \n
+  length,  // 4-byte big-endian length, payload, and one \n that the length does not include
+  header,  // "Content-Length: N", an empty line, payload; as in the Language Server Protocol
 };
 
-// What a decoder does when it cannot tell where the next frame begins: an impossible length, a broken head.
+// What a decoder does when it no longer knows where the next frame begins, for example after an impossible
+// length or a malformed header block.
 enum class FramingErrorPolicy : std::uint8_t {
-  close,   // the stream ends
-  resync,  // skips to what may be the next frame (docs/wire.md) and goes on. Bytes inside a payload may be
-           // taken for a frame then: only for senders that are trusted.
+  close,   // fails; the stream cannot be read any further
+  resync,  // skips to the next possible frame boundary (docs/wire.md). Bytes inside a payload can then be
+           // mistaken for a frame, so use this only with trusted senders.
 };
 
+// Returns nullopt if `name` is not the name of a framing.
 std::optional<Framing> framing_named(std::string_view name) noexcept;
 std::string_view to_string(Framing framing) noexcept;
 
 class Decoder {
  public:
-  enum class What : std::uint8_t {
-    frame,    // `frame` is one whole frame
-    more,     // nothing whole is there yet
-    skipped,  // a frame was refused; `error` says why; `frame` is what is left of it, which may be nothing;
-              // the stream goes on behind it
-    broken,   // the stream cannot be followed any further; `error` says why
+  enum class Status : std::uint8_t {
+    frame,       // `frame` is a complete frame
+    incomplete,  // the input contains no complete frame yet
+    rejected,    // a frame was rejected: `error` is the reason, `frame` an excerpt of it (possibly empty).
+                 // Decoding continues after that frame.
+    broken,      // decoding cannot continue; `error` is the reason
   };
   struct Step {
-    What what = What::more;
-    std::size_t consumed = 0;  // bytes of the input that are done with, those of `frame` included
-    std::string_view
-        frame;  // lies within the input; with `skipped` it may be the decoder's until the next step
-    std::size_t want = 0;  // with `more`: bytes missing of the frame, where that is known
-    std::optional<Error> error;
+    Status status = Status::incomplete;
+    std::size_t consumed = 0;  // bytes of the input that were processed, including those of `frame`
+    // Points into the input. With `rejected` it may point into the decoder and is valid until the next call.
+    std::string_view frame;
+    std::size_t bytes_needed = 0;  // with `incomplete`: bytes missing from the frame; 0: unknown
+    std::optional<Error> error;    // with `rejected` and `broken`
   };
 
   virtual ~Decoder() = default;
-  // `input` is everything not consumed yet. Call again with the rest until it answers `more`; then only with
-  // more bytes behind the same unconsumed ones.
+  // Decodes the next frame. `input` is all bytes that were read and have not been consumed. The caller calls
+  // next() again with the unconsumed rest until the status is `incomplete`, then reads more bytes, appends
+  // them to the rest, and continues.
   virtual Step next(std::string_view input) = 0;
-  // The stream has ended and `rest` is left: a last frame without its end, or an error, or nothing (`more`).
-  virtual Step at_end(std::string_view rest) = 0;
+  // Called once, when the stream has ended. `rest` is the unconsumed bytes. Returns a last frame without
+  // terminator, an error, or `incomplete` if nothing is left.
+  virtual Step finish(std::string_view rest) = 0;
 };
 
+// Framing::line ignores `policy`: the next frame always begins after the next newline.
 std::unique_ptr<Decoder> make_decoder(Framing framing, const Limits& limits,
                                       FramingErrorPolicy policy = FramingErrorPolicy::close);
 
-// What stands before and behind a payload.
-struct FrameMarks {
-  std::array<char, 40> prefix;
+// The bytes that a framing puts before and after a payload.
+struct FrameDelimiters {
+  std::array<char, 40> prefix_buffer;
   std::size_t prefix_size;
   std::string_view suffix;
-  std::string_view before() const noexcept { return {prefix.data(), prefix_size}; }
+  std::string_view prefix() const noexcept { return {prefix_buffer.data(), prefix_size}; }
 };
-FrameMarks frame_marks(Framing framing, std::size_t payload_size);
-// The largest payload this framing can carry at all.
-std::size_t largest_payload(Framing framing) noexcept;
+FrameDelimiters frame_delimiters(Framing framing, std::size_t payload_size);
+// Returns the size of the largest payload that the framing can represent.
+std::size_t max_payload_bytes(Framing framing) noexcept;
 
 }  // namespace fairlead::rpc

@@ -1,5 +1,6 @@
-// Ids are kept exactly as they were spelled: `1`, `1.0`, `1e0` and `"1"` are four different ids, and each
-// goes back to its sender byte for byte. Only our own ids are ever read as numbers.
+// JSON-RPC ids. An id received from a remote peer is never converted: `1`, `1.0`, `1e0` and `"1"` are four
+// different ids, and each is sent back byte for byte. Only the ids of calls of this library are parsed as
+// numbers.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,8 @@
 
 namespace fairlead::rpc {
 
-// The number when `spelled` is how this library writes its own ids (digits, no leading zero), else nullopt.
-std::optional<std::uint64_t> own_id(std::string_view spelled) noexcept;
+// Parses an id that this library assigned to a call: decimal digits without a leading zero. Returns nullopt
+// if `text` has another form.
+std::optional<std::uint64_t> parse_call_id(std::string_view text) noexcept;
 
 }  // namespace fairlead::rpc

@@ -1,8 +1,8 @@
-// Message: one JSON-RPC message as it came in. It is scanned exactly once, when it is made; from then on it
-// is one immutable frame and the ranges of its parts. Nothing is decoded until somebody asks.
+// Message: a received JSON-RPC message. It is scanned exactly once, when it is created, and then consists of
+// the immutable frame and views of its members. Values are decoded only on request.
 //
-// What is not a message still becomes one, of kind `malformed`, so that whoever owns the connection
-// decides what to do about it: answer, count, or hang up.
+// A frame that is not a JSON-RPC message becomes a Message of kind `malformed`, so that the owner of the
+// connection decides how to handle it: respond with an error, count it, or close the connection.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@
 #include "fairlead/base/bytes.hpp"
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/result.hpp"
-#include "fairlead/json/indexed.hpp"
+#include "fairlead/json/indexed_raw.hpp"
 #include "fairlead/json/member_index.hpp"
 #include "fairlead/json/raw.hpp"
 
 namespace fairlead::rpc {
 
 enum class Kind : std::uint8_t {
-  request,       // method and id
-  notification,  // method, no id
-  response,      // id and a result
-  error,         // an error, with an id, a null id or none
+  request,       // has a method and an id
+  notification,  // has a method and no id
+  response,      // has an id and a result
+  error,         // has an error object and an id, a null id, or no id
   batch,         // an array of messages
-  malformed,     // none of these; problem() says why
+  malformed,     // not a JSON-RPC message; problem() is the reason
 };
 
-// What a layer above has read in a message, carried with it so that it is read once.
+// Data that a higher layer extracted from a message and attached to it, so that it is extracted only once.
 class Annotation {
  public:
   virtual ~Annotation() = default;
@@ -43,68 +43,72 @@ class Annotation {
 class Message {
  public:
   Message() = default;
-  // Scans `frame` and classifies it. Never fails: what is wrong is in problem(). MessageParser does the same
-  // in steps, for large frames.
+  // Scans and classifies `frame`. Never fails: an invalid frame yields a message of kind malformed. For large
+  // frames use MessageParser, which does the same in steps.
   static Message parse(Bytes frame, const Limits& limits = {});
-  // For a frame that is known to be valid JSON, such as a message of our own: finds the same parts several
-  // times faster. A batch is malformed. `one_line` promises that the frame has no raw line break.
-  static Message of_valid(Bytes frame, bool one_line);
-  // For a frame that could not even be read.
+  // The same several times faster, without validation. Does not support batches: they become malformed.
+  // REQUIRES: `frame` is valid JSON, such as a message written by this library; if `one_line`, it has no raw
+  // line break.
+  static Message parse_trusted(Bytes frame, bool one_line);
+  // Creates a malformed message for a frame that could not be decoded.
   static Message malformed(Error problem, Bytes excerpt = {});
-  // For one that was refused for its size: the beginning and the end of `frame` are kept and tell, mostly, id
-  // and method.
+  // Creates a malformed message for a frame that exceeds the size limit. Keeps only the beginning and the end
+  // of `frame`, where id and method usually are.
   static Message too_large(Error problem, std::string_view frame);
 
   Kind kind() const noexcept { return kind_; }
   bool is(Kind kind) const noexcept { return kind_ == kind; }
   const Bytes& frame() const noexcept { return frame_; }
 
-  // As spelled, with its quotes if it is a string; `null` for a null id; empty when there is none. A
-  // malformed message may still have an id, so that it can be answered.
+  // Returns the id in its original spelling: including the quotes of a string, `null` for a null id, empty if
+  // there is none. A malformed message may have an id; an error response can be sent with it.
   std::string_view id() const noexcept { return id_; }
-  // Escapes decoded. Empty unless request or notification, or malformed where it could be made out.
+  // Returns the unescaped method of a request or notification, and of a malformed message if it was found.
+  // Otherwise returns an empty string.
   std::string_view method() const noexcept { return unescaped_method_ ? *unescaped_method_ : method_; }
 
-  // Parts of the frame; absent when they were.
+  // Return slices of the frame; absent if the message has no such member.
   json::Raw params() const { return slice(params_); }
-  json::Raw result() const { return slice(result_); }  // a response without result and error reads as null
+  json::Raw result() const { return slice(result_); }  // `null` if lacks_result()
   json::Raw error_object() const { return slice(error_); }
-  // A response that has neither `result` nor `error`: a null result for the call it belongs to, and an
-  // invalid request otherwise.
+  // Returns true for a response that has neither `result` nor `error`. If its id belongs to a call, the
+  // result of the call is null; otherwise the message is an invalid request.
   bool lacks_result() const noexcept { return lacks_result_; }
-  // The whole frame as a JSON value, whether it is a JSON-RPC message or not; absent if it is not valid JSON.
+  // Returns the whole frame as a JSON value, even if the frame is not a JSON-RPC message. Absent if the frame
+  // is not valid JSON.
   json::Raw value() const {
     return is(Kind::malformed) && !valid_json_ ? json::Raw() : json::Raw::trusted(frame_, !line_break_);
   }
   std::string_view params_text() const noexcept { return params_; }
   std::string_view result_text() const noexcept { return result_; }
-  // The members of `params` or of `result`, whichever the message has, as the scan found them; no members if
-  // that is no object.
+  // Returns the index of the members of `params` or `result`, whichever the message has. The index is empty
+  // if that value is not an object.
   const json::MemberIndex& members() const noexcept { return members_; }
-  // The member of that name of an object in `params`; absent also if there are more members than are indexed
-  // (json::MemberIndex::kMaxMembers). Does not read the text.
+  // Returns the member `key` of `params` by the index, without scanning text. Absent if there is no such
+  // member, or if `params` has more than json::MemberIndex::kMaxMembers members.
   json::View param(std::string_view key) const;
-  // The result and its members.
-  json::Indexed indexed_result() const { return json::Indexed(result(), members_); }
+  // Returns the result together with the index of its members.
+  json::IndexedRaw indexed_result() const { return json::IndexedRaw(result(), members_); }
 
-  // Travels with the message and its copies. Null: nothing was attached.
+  // The annotation is shared with copies of the message. Null if none was attached.
   const std::shared_ptr<const Annotation>& annotation() const noexcept { return annotation_; }
   void annotate(std::shared_ptr<const Annotation> annotation) { annotation_ = std::move(annotation); }
 
-  // The remote error of a kind `error` message, as an Error of kind remote.
+  // Returns the error object as an Error of kind remote. REQUIRES: is(Kind::error).
   Error remote_error() const;
-  // Why a malformed message is one: kind parse (not JSON), validation (JSON, but no JSON-RPC) or
-  // frame_too_large. It carries the code to answer with.
+  // Returns why the message is malformed: kind parse (not JSON), validation (JSON but not JSON-RPC) or
+  // frame_too_large. Its detail contains the code to respond with. REQUIRES: is(Kind::malformed).
   const Error& problem() const noexcept { return *problem_; }
 
-  // The messages of a batch, each a part of this frame.
+  // Returns the messages of a batch, whose frames are slices of this frame. REQUIRES: is(Kind::batch).
   const std::vector<Message>& batch() const noexcept { return *batch_; }
 
-  // Raw line breaks between tokens: they are replaced before it can travel as one line.
+  // Returns true if there are raw line breaks between tokens. They must be replaced before the frame is sent
+  // with line framing.
   bool has_line_break() const noexcept { return line_break_; }
 
  private:
-  friend class Envelope;
+  friend class MessageBuilder;
   friend class FrameReader;
   json::Raw slice(std::string_view part) const {
     return part.empty() ? json::Raw() : json::Raw::trusted(frame_.part(part), !line_break_);
@@ -113,15 +117,15 @@ class Message {
   Kind kind_ = Kind::malformed;
   bool line_break_ = false;
   bool lacks_result_ = false;
-  bool valid_json_ = false;  // of a malformed message: JSON, but no JSON-RPC
+  bool valid_json_ = false;  // malformed message: the frame is JSON, but not JSON-RPC
   Bytes frame_;
   std::string_view id_;
-  std::string_view method_;  // inside of the string, as spelled
+  std::string_view method_;  // without its quotes, in the original spelling
   std::string_view params_;
   std::string_view result_;
   std::string_view error_;
   json::MemberIndex members_;
-  std::shared_ptr<const std::string> unescaped_method_;  // only when the spelling has escapes
+  std::shared_ptr<const std::string> unescaped_method_;  // only if the spelling has escapes
   std::shared_ptr<const Error> problem_;
   std::shared_ptr<const std::vector<Message>> batch_;
   std::shared_ptr<const Annotation> annotation_;

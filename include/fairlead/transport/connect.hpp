@@ -1,4 +1,4 @@
-// connect(): a connection to any address.
+// transport::connect(): opens a connection to an address of any supported scheme.
 #pragma once
 
 #include <chrono>
@@ -8,22 +8,25 @@
 
 namespace fairlead::transport {
 
-// How often an interrupted stream of events is taken up again.
+// Limits how often the client of an http: connection reconnects after an event stream was interrupted.
 struct ReconnectLimits {
-  std::size_t max_resumptions = 5;  // of one stream in a row, without an event in between
-  // A server's `retry` cannot make a stream reconnect sooner than this; and once it has reconnected
-  // reconnect_burst times within a minute, not sooner than after a second.
+  std::size_t max_resumptions = 5;  // consecutive reconnects of one stream without any event in between
+  // Minimum delay before a reconnect, even if the `retry` field of the server requests a shorter one. After
+  // reconnect_burst reconnects of a stream within a minute, the minimum is at least one second.
   std::chrono::milliseconds min_reconnect_delay{100};
   std::size_t reconnect_burst = 30;
 };
 
+// Options of connect(). `framing` and `on_framing_error` apply to stdio:, tcp: and unix: addresses; the
+// options that http::ClientOptions and ReconnectLimits add apply to the other addresses.
 struct ConnectOptions : http::ClientOptions, ReconnectLimits {
-  ConnectOptions() {}  // NOLINT: not defaulted, see fairlead::ConnectOptions
+  ConnectOptions() {}  // NOLINT: not defaulted, see fairlead::StreamConnectOptions
 };
 
-// Connects to a stdio:, tcp:, unix:, http:, https:, ws: or wss: address (see Uri). http: and https: connect
-// when the first message is sent, and accept what the server answers with: JSON, events, or 101. Errors:
-// validation for an address that is none, spawn, connection_failed, timeout (limits.connect_timeout).
+// Connects to a stdio:, tcp:, unix:, http:, https:, ws: or wss: address (see Uri). An http: or https:
+// connection is established when the first message is sent; the server may respond with JSON or an event
+// stream. A ws: or wss: server must respond with 101. Fails with `validation` for an invalid address,
+// `spawn`, `connection_failed`, or `timeout` (limits.connect_timeout).
 Task<ConnectResult> connect(Loop& loop, std::string uri, ConnectOptions options = ConnectOptions());
 
 }  // namespace fairlead::transport

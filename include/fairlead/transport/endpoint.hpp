@@ -1,7 +1,8 @@
-// transport::Endpoint: MCP's HTTP transport, the server's side. It hangs on a route and speaks every form
-// there is, decided request by request: the stateless modern form, the sessions of the legacy revisions
-// (POST, GET, DELETE, resumption), WebSocket, and beside it the HTTP+SSE pair of 2024-11-05. Behind it stands
-// an Application that knows nothing of HTTP.
+// transport::Endpoint: the server side of MCP's HTTP transport, for a route of an http::Server. It decides
+// for each HTTP request how to serve it: as a stateless request of the modern era, as part of a session of
+// the legacy era (see docs/glossary.md for eras), or as a WebSocket. The HTTP+SSE transport of revision
+// 2024-11-05 has separate handlers. The endpoint passes messages to an Application, which is independent of
+// HTTP.
 #pragma once
 
 #include <chrono>
@@ -19,81 +20,100 @@
 
 namespace fairlead::transport {
 
-// A modern request: it stands for itself. Envelope and headers have been checked.
-class Standalone {
+// A request of the modern era, which belongs to no session. The endpoint has validated its HTTP headers and
+// its envelope (the `_meta` members that every modern request carries).
+class StatelessRequest {
  public:
-  virtual ~Standalone() = default;
+  virtual ~StatelessRequest() = default;
   virtual const rpc::Message& message() const noexcept = 0;
   virtual const PrincipalPtr& principal() const noexcept = 0;
   virtual Loop& loop() const noexcept = 0;
-  // Set when the client has gone: there is nobody to answer.
+  // Returns a token on which stop is requested when the client disconnects or the request times out. From
+  // then on no response can be sent.
   virtual std::stop_token stop() const noexcept = 0;
-  // Sends a notification ahead of the answer; the answer becomes a stream of events by it.
+  // Sends a notification before the response, which makes the HTTP response an event stream. Does nothing if
+  // the client does not accept event streams.
   virtual void notify(rpc::Rope notification) = 0;
 };
 
+// Serves the messages that an Endpoint receives. All functions are called on the loop thread.
 class Application {
  public:
   virtual ~Application() = default;
-  // A client of the legacy era, or one on a WebSocket: its messages come and go on `connection`, for as long
-  // as that lasts, and all of them are the principal's. Messages are sent with what they concern (see
-  // Concerning).
+  // Serves a session of the legacy era or a WebSocket until `connection` is closed. All messages from the
+  // client are sent by `principal`. Each message to the client must name the request that it belongs to (see
+  // RelatedRequest).
   virtual void serve(std::shared_ptr<Connection> connection, PrincipalPtr principal) = 0;
-  // The answer becomes 200, or the status that goes with its code.
-  virtual Task<Answer> serve(std::shared_ptr<Standalone> request) = 0;
-  // The arguments of a tool that travel as Mcp-Param-* headers; null if this principal has no such tool, or
-  // none does. Called for each request: implementations compute it once.
+  // Serves one stateless request. The endpoint sends a result with HTTP status 200, and an error with the
+  // status for its code.
+  virtual Task<Answer> serve(std::shared_ptr<StatelessRequest> request) = 0;
+  // Returns which arguments of a tool the client must repeat in Mcp-Param-* headers. Returns null if
+  // `principal` has no such tool or the tool has no such arguments. Called for each request, so
+  // implementations should precompute the result.
   virtual mcp::HeaderParams header_params(std::string_view tool, const Principal& principal) const = 0;
-  // The end is near: what would go on for ever, such as subscriptions, is to be ended in its orderly way.
-  virtual void ending() {}
-  // Lets what is under way on its connections finish and the answers leave, for `grace` at most; closes them.
-  virtual Task<void> finish(std::chrono::milliseconds grace);
+  // Called when the endpoint starts to drain, and again when it closes. The application ends requests that
+  // would otherwise never end, such as subscriptions.
+  virtual void on_drain() {}
+  // Waits for at most `grace` until the requests on the connections that serve() was called with have
+  // finished and their responses have been sent; then closes these connections.
+  virtual Task<void> drain(std::chrono::milliseconds grace);
 };
 
 struct EndpointOptions {
-  EndpointOptions() {}  // NOLINT: not an aggregate, see ConnectOptions
+  EndpointOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
   Limits limits;
   Log log;
 
-  // Of the legacy era, and WebSockets. When they are all taken, a session without a request since its
-  // handshake makes room for a new one; or else, for a client that has less than max_client_sessions, an idle
-  // session of a client that has more. Otherwise the new one gets 503.
+  // Limits the number of legacy sessions, HTTP+SSE sessions and WebSockets together. When the limit is
+  // reached, a new session evicts an idle legacy session that has had no request since its handshake. If
+  // there is none, and the client has fewer sessions than max_client_sessions, the new session evicts an idle
+  // legacy session of a client that has more. Otherwise the new session is rejected with 503.
   std::size_t max_sessions = 10'000;
   std::size_t max_client_sessions = 2'500;
-  std::chrono::milliseconds session_idle{30 * 60 * 1000};   // without a request or an open stream
-  std::size_t max_session_events = 1'000;                   // kept for replay, in all streams of a session
-  std::chrono::milliseconds finished_stream_grace{30'000};  // events are kept after their stream's answer
-  std::size_t max_session_event_bytes = 4u << 20;
-  std::size_t max_event_bytes = 256u << 20;  // of all sessions together
-  std::chrono::milliseconds retry{1'000};    // told to clients that poll
-  // Comments on quiet streams, pings on WebSockets; and an answer that takes longer becomes a stream.
+  // A session without a request or an open stream ends after this time.
+  std::chrono::milliseconds session_idle{30 * 60 * 1000};
+  std::size_t max_session_events = 1'000;  // events retained for replay, of all streams of a session
+  // After the last response on a stream, its events are retained for this time, so that a client can resume
+  // it.
+  std::chrono::milliseconds finished_stream_grace{30'000};
+  std::size_t max_session_event_bytes = 4u << 20;  // size of the retained events of a session
+  std::size_t max_total_event_bytes = 256u << 20;  // size of the retained events of all sessions together
+  // The delay before a reconnect that the endpoint requests from clients.
+  std::chrono::milliseconds retry{1'000};
+  // Interval of comments on idle event streams and of pings on WebSockets. If the response to a request takes
+  // longer than this, the endpoint sends it as an event stream, provided that the client accepts one.
   std::chrono::milliseconds keep_alive{15'000};
-  std::chrono::milliseconds request_timeout{0};  // a request under way; 0: for ever
-  bool websocket = true;
+  std::chrono::milliseconds request_timeout{0};  // 0: requests do not time out
+  bool websocket = true;                         // whether clients may open a WebSocket
 };
 
+// Not thread-safe: all functions must be called on the loop thread.
 class Endpoint {
  public:
   static std::shared_ptr<Endpoint> create(Loop& loop, std::shared_ptr<Application> application,
                                           EndpointOptions options = EndpointOptions());
   virtual ~Endpoint() = default;
 
-  // Streamable HTTP and WebSocket: for one path.
+  // Returns the handler of a route that serves Streamable HTTP and WebSocket.
   virtual http::Handler handler() = 0;
-  // The HTTP+SSE pair: the stream, and where its clients post to (`messages_path` as clients are told).
+  // Return the two handlers of the HTTP+SSE transport: sse_handler() for the route on which clients open
+  // their event stream, messages_handler() for the route to which they POST messages. `messages_path` is the
+  // path of the second route; the first handler sends it to clients.
   virtual http::Handler sse_handler(std::string messages_path) = 0;
   virtual http::Handler messages_handler() = 0;
 
-  virtual std::size_t sessions() const noexcept = 0;
-  // From the call on, no session begins, and over HTTP no stream that only listens. The task ends the streams
-  // that only listen, in slices. Requests under way go on; Server::drain() waits for those that came over
-  // HTTP.
-  virtual Task<void> wind_down() = 0;
-  // Winds down, waits for what is under way in sessions and on WebSockets, and until its answers have left,
-  // for `grace` at most; then closes. Beside Server::drain(), which knows nothing of WebSockets.
-  virtual Task<void> finish(std::chrono::milliseconds grace) = 0;
-  // Ends all sessions and streams at once. finish() with a grace of 0 lets the loop serve others meanwhile.
+  // Returns the number of open legacy sessions, HTTP+SSE sessions and WebSockets.
+  virtual std::size_t session_count() const noexcept = 0;
+  // From the time of the call, the endpoint rejects new sessions and new streams on which a client only
+  // listens (a GET, or subscriptions/listen). The returned task ends the open streams of that kind, in
+  // slices. Requests in progress continue; Server::drain() waits for those that were received over HTTP.
+  virtual Task<void> begin_drain() = 0;
+  // Does what begin_drain() does, unless that has been called. Then waits for at most `grace` until the
+  // requests of sessions and WebSockets have finished and their responses have been sent, and ends all
+  // sessions. Call it in addition to Server::drain(), which does not wait for WebSockets.
+  virtual Task<void> drain(std::chrono::milliseconds grace) = 0;
+  // Ends all sessions and streams within this call. drain() with a grace of 0 ends them in slices instead.
   virtual void close() = 0;
 };
 

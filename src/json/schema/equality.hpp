@@ -1,33 +1,37 @@
-// JSON values compared as JSON Schema has it: numbers by value, strings by their characters, objects whatever
-// the order of their members. Of members with the same key the last one counts.
+// Compares JSON values as JSON Schema defines equality: numbers by value, strings by their characters,
+// objects regardless of the order of their members. If a key is repeated, its last value counts.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <utility>
 
-#include "json/schema/work.hpp"
+#include "json/schema/step_budget.hpp"
 #include "json/tape.hpp"
 
 namespace fairlead::json::schema {
 
+// A value in a tape.
 struct ValueRef {
   const Tape& tape;
-  Index at;
+  TapeIndex entry;
 };
 
-// For looking at a string; decoding escapes takes longer.
-inline bool pay_for_string(const Tape& tape, Index at, Work& work) noexcept {
-  return work.spend_bytes(tape.text(at).size() * (tape.special(at) ? 8 : 1));
+// Charges `budget` for reading the string at `entry`; decoding escapes costs more. Returns false once the
+// budget is exhausted.
+inline bool charge_string(const Tape& tape, TapeIndex entry, StepBudget& budget) noexcept {
+  return budget.spend_bytes(tape.text(entry).size() * (tape.needs_decoding(entry) ? 8 : 1));
 }
 
-// False, whatever they are, once `work` is exhausted.
-bool equal(ValueRef a, ValueRef b, Work& work);
+// Returns whether the values are equal. Returns false for any values once `budget` is exhausted.
+bool equal(ValueRef a, ValueRef b, StepBudget& budget);
 
-// How many different keys an object has.
-std::size_t distinct_keys(ValueRef object, Work& work);
+// Returns the number of distinct keys of an object.
+std::size_t count_distinct_keys(ValueRef object, StepBudget& budget);
 
-// The positions of two equal elements of an array. nullopt also once `work` is exhausted.
-std::optional<std::pair<std::uint32_t, std::uint32_t>> find_equal_elements(ValueRef array, Work& work);
+// Returns the positions of two equal elements of an array. Returns nullopt if all elements differ, and once
+// `budget` is exhausted.
+std::optional<std::pair<std::uint32_t, std::uint32_t>> find_equal_elements(ValueRef array,
+                                                                           StepBudget& budget);
 
 }  // namespace fairlead::json::schema

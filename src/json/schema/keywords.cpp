@@ -9,83 +9,85 @@ namespace {
 constexpr bool kYes = true;
 constexpr bool kNo = false;
 
-// In the order of the enumeration, which is that of the names but for "constant", "enumeration" and the like.
-constexpr std::array<KeywordInfo, kKeywords> kInfo = {{
-    {"additionalItems", Shape::schema, kNo, kYes},
-    {"additionalProperties", Shape::schema},
-    {"allOf", Shape::list},
-    {"$anchor", Shape::plain, kYes, kNo},
-    {"anyOf", Shape::list},
+// In the order of the enumeration. It is the order of the names, except where the enumerator is named
+// differently ("constant", "enumeration").
+constexpr std::array<KeywordInfo, kKeywordCount> kKeywordInfo = {{
+    {"additionalItems", SubschemaLayout::schema, kNo, kYes},
+    {"additionalProperties", SubschemaLayout::schema},
+    {"allOf", SubschemaLayout::list},
+    {"$anchor", SubschemaLayout::none, kYes, kNo},
+    {"anyOf", SubschemaLayout::list},
     {"const"},
-    {"contains", Shape::schema},
-    {"contentSchema", Shape::schema, kYes, kNo},
-    {"definitions", Shape::map},
-    {"$defs", Shape::map},
-    {"dependencies", Shape::dependencies, kNo, kYes},
-    {"dependentRequired", Shape::plain, kYes, kNo},
-    {"dependentSchemas", Shape::map, kYes, kNo},
-    {"$dynamicAnchor", Shape::plain, kYes, kNo},
-    {"$dynamicRef", Shape::plain, kYes, kNo},
-    {"else", Shape::schema},
+    {"contains", SubschemaLayout::schema},
+    {"contentSchema", SubschemaLayout::schema, kYes, kNo},
+    {"definitions", SubschemaLayout::map},
+    {"$defs", SubschemaLayout::map},
+    {"dependencies", SubschemaLayout::dependencies, kNo, kYes},
+    {"dependentRequired", SubschemaLayout::none, kYes, kNo},
+    {"dependentSchemas", SubschemaLayout::map, kYes, kNo},
+    {"$dynamicAnchor", SubschemaLayout::none, kYes, kNo},
+    {"$dynamicRef", SubschemaLayout::none, kYes, kNo},
+    {"else", SubschemaLayout::schema},
     {"enum"},
     {"exclusiveMaximum"},
     {"exclusiveMinimum"},
     {"format"},
     {"$id"},
-    {"if", Shape::schema},
-    {"items", Shape::schema},
-    {"maxContains", Shape::plain, kYes, kNo},
+    {"if", SubschemaLayout::schema},
+    {"items", SubschemaLayout::schema},
+    {"maxContains", SubschemaLayout::none, kYes, kNo},
     {"maxItems"},
     {"maxLength"},
     {"maxProperties"},
     {"maximum"},
-    {"minContains", Shape::plain, kYes, kNo},
+    {"minContains", SubschemaLayout::none, kYes, kNo},
     {"minItems"},
     {"minLength"},
     {"minProperties"},
     {"minimum"},
     {"multipleOf"},
-    {"not", Shape::schema},
-    {"oneOf", Shape::list},
+    {"not", SubschemaLayout::schema},
+    {"oneOf", SubschemaLayout::list},
     {"pattern"},
-    {"patternProperties", Shape::map},
-    {"prefixItems", Shape::list, kYes, kNo},
-    {"properties", Shape::map},
-    {"propertyNames", Shape::schema},
+    {"patternProperties", SubschemaLayout::map},
+    {"prefixItems", SubschemaLayout::list, kYes, kNo},
+    {"properties", SubschemaLayout::map},
+    {"propertyNames", SubschemaLayout::schema},
     {"$ref"},
     {"required"},
     {"$schema"},
-    {"then", Shape::schema},
+    {"then", SubschemaLayout::schema},
     {"type"},
-    {"unevaluatedItems", Shape::schema, kYes, kNo},
-    {"unevaluatedProperties", Shape::schema, kYes, kNo},
+    {"unevaluatedItems", SubschemaLayout::schema, kYes, kNo},
+    {"unevaluatedProperties", SubschemaLayout::schema, kYes, kNo},
     {"uniqueItems"},
 }};
-static_assert(kInfo.back().name == "uniqueItems");
+static_assert(kKeywordInfo.back().name == "uniqueItems");
 
-constexpr auto kByName = [] {
-  std::array<Keyword, kKeywords> sorted{};
-  for (std::size_t i = 0; i < kKeywords; ++i) sorted[i] = static_cast<Keyword>(i);
-  std::ranges::sort(sorted, {}, [](Keyword k) { return kInfo[static_cast<std::size_t>(k)].name; });
+constexpr auto kKeywordsByName = [] {
+  std::array<Keyword, kKeywordCount> sorted{};
+  for (std::size_t i = 0; i < kKeywordCount; ++i) sorted[i] = static_cast<Keyword>(i);
+  std::ranges::sort(sorted, {}, [](Keyword k) { return kKeywordInfo[static_cast<std::size_t>(k)].name; });
   return sorted;
 }();
 
 }  // namespace
 
-const KeywordInfo& info(Keyword keyword) noexcept {
+const KeywordInfo& keyword_info(Keyword keyword) noexcept {
   static constexpr KeywordInfo kNoKeyword{""};
-  return keyword == Keyword::none ? kNoKeyword : kInfo[static_cast<std::size_t>(keyword)];
+  return keyword == Keyword::none ? kNoKeyword : kKeywordInfo[static_cast<std::size_t>(keyword)];
 }
 
-Shape shape(Keyword keyword, SchemaDialect dialect) noexcept {
-  if (keyword == Keyword::items && dialect == SchemaDialect::draft7) return Shape::schema_or_list;
-  return info(keyword).shape;
+SubschemaLayout subschema_layout(Keyword keyword, SchemaDialect dialect) noexcept {
+  if (keyword == Keyword::items && dialect == SchemaDialect::draft7) return SubschemaLayout::schema_or_list;
+  return keyword_info(keyword).layout;
 }
 
 Keyword find_keyword(std::string_view name, SchemaDialect dialect) noexcept {
-  const auto found = std::ranges::lower_bound(kByName, name, {}, [](Keyword k) { return info(k).name; });
-  if (found == kByName.end()) return Keyword::none;
-  const KeywordInfo& entry = info(*found);
+  const auto found =
+      std::ranges::lower_bound(kKeywordsByName, name, {}, [](Keyword k) { return keyword_info(k).name; });
+  if (found == kKeywordsByName.end()) return Keyword::none;
+  const KeywordInfo& entry = keyword_info(*found);
   const bool known = dialect == SchemaDialect::draft7 ? entry.in_draft7 : entry.in_2020_12;
   return known && entry.name == name ? *found : Keyword::none;
 }

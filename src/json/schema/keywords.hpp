@@ -1,4 +1,4 @@
-// The keywords of both dialects, and where in their values further schemas stand.
+// The keywords of both dialects, and where their values contain subschemas.
 #pragma once
 
 #include <array>
@@ -59,31 +59,32 @@ enum class Keyword : std::uint8_t {
   unevaluated_items,
   unevaluated_properties,
   unique_items,
-  none,  // of a finding: the schema `false`
+  none,  // no keyword; in a KeywordFailure, the schema is `false`
 };
-inline constexpr std::size_t kKeywords = static_cast<std::size_t>(Keyword::none);
+inline constexpr std::size_t kKeywordCount = static_cast<std::size_t>(Keyword::none);
 
-// What a keyword's value is made of.
-enum class Shape : std::uint8_t {
-  plain,           // no schemas
-  schema,          // one
-  list,            // an array of them
-  map,             // an object of them
-  schema_or_list,  // items of draft 7
-  dependencies,    // an object of schemas and arrays of names
+// Where the value of a keyword contains subschemas.
+enum class SubschemaLayout : std::uint8_t {
+  none,            // no subschemas
+  schema,          // the value is a schema
+  list,            // an array of schemas
+  map,             // an object whose values are schemas
+  schema_or_list,  // `items` of draft 7
+  dependencies,    // an object whose values are schemas or arrays of names
 };
 
 struct KeywordInfo {
   std::string_view name;
-  Shape shape = Shape::plain;
-  bool in_2020_12 = true;
-  bool in_draft7 = true;
+  SubschemaLayout layout = SubschemaLayout::none;
+  bool in_2020_12 = true;  // the dialect 2020-12 defines the keyword
+  bool in_draft7 = true;   // draft 7 defines it
 };
 
-const KeywordInfo& info(Keyword keyword) noexcept;
-Shape shape(Keyword keyword, SchemaDialect dialect) noexcept;
+// Returns the properties of a keyword.
+const KeywordInfo& keyword_info(Keyword keyword) noexcept;
+SubschemaLayout subschema_layout(Keyword keyword, SchemaDialect dialect) noexcept;
 
-// Keyword::none when the dialect has no such keyword.
+// Returns Keyword::none if the dialect has no such keyword.
 Keyword find_keyword(std::string_view name, SchemaDialect dialect) noexcept;
 
 }  // namespace fairlead::json::schema

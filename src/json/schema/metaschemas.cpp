@@ -8,7 +8,7 @@ constexpr std::string_view k2020Uri = "https://json-schema.org/draft/2020-12/sch
 constexpr std::string_view k2020Vocabularies = "https://json-schema.org/draft/2020-12/meta/";
 constexpr std::string_view kDraft7Uri = "http://json-schema.org/draft-07/schema";
 
-// The vocabularies are resources of the same document.
+// The vocabularies are schema resources in the same document.
 constexpr std::string_view k2020Text = R"({
 "$schema": "https://json-schema.org/draft/2020-12/schema",
 "$id": "https://json-schema.org/draft/2020-12/schema",
@@ -188,7 +188,7 @@ constexpr std::string_view kDraft7Text = R"({
   "stringArray": {"type": "array", "items": {"type": "string"}, "uniqueItems": true}}
 })";
 
-// The host is the same with http and https; each metaschema calls itself by one of them.
+// Schemas refer to a metaschema by http or https, whichever of the two its $id has.
 bool same_but_for_scheme(std::string_view a, std::string_view b) {
   const auto rest = [](std::string_view uri) {
     for (const std::string_view scheme : {"https:", "http:"}) {

@@ -1,4 +1,4 @@
-// The metaschemas of both dialects, which schemas may refer to. They are the only documents known beforehand.
+// The metaschemas of both dialects, which schemas may refer to. They are the only built-in documents.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,15 @@
 
 namespace fairlead::json::schema {
 
-// What a value of $schema selects: with http or https, with or without an empty fragment.
+// Returns the dialect that a value of $schema selects, or nullopt if it is unknown. The scheme may be http or
+// https, and an empty fragment is ignored.
 std::optional<SchemaDialect> find_dialect(std::string_view uri);
 
 struct Metaschema {
-  std::string uri;        // as it calls itself
-  std::string_view text;  // of the document that contains it
+  std::string uri;        // its $id
+  std::string_view text;  // the document that contains it
 };
-// `uri` has no fragment.
+// Returns nullopt if `uri` names no metaschema. REQUIRES: `uri` has no fragment.
 std::optional<Metaschema> find_metaschema(std::string_view uri);
 
 }  // namespace fairlead::json::schema

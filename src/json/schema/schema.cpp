@@ -5,8 +5,8 @@
 #include "fairlead/json/scanner.hpp"
 #include "json/schema/compiler.hpp"
 #include "json/schema/describe.hpp"
-#include "json/schema/names.hpp"
-#include "json/schema/run.hpp"
+#include "json/schema/message_text.hpp"
+#include "json/schema/validator.hpp"
 
 namespace fairlead::json {
 
@@ -35,17 +35,17 @@ Result<Schema> Schema::compile(std::string_view schema_json, SchemaOptions optio
 
 std::optional<SchemaViolation> Schema::validate(std::string_view instance_json) const {
   if (!compiled_) return std::nullopt;
-  schema::Run run(compiled_->table, 1);
-  if (run.accepts(instance_json)) [[likely]]
+  schema::Validator validator(compiled_->table, 1);
+  if (validator.accepts(instance_json)) [[likely]]
     return std::nullopt;
-  return schema::describe_first(compiled_->table, run);
+  return schema::describe_first(compiled_->table, validator);
 }
 
 std::vector<SchemaViolation> Schema::violations(std::string_view instance_json, std::size_t max) const {
   if (!compiled_ || max == 0) return {};
-  schema::Run run(compiled_->table, max);
-  if (run.accepts(instance_json)) return {};
-  return schema::describe_all(compiled_->table, run);
+  schema::Validator validator(compiled_->table, max);
+  if (validator.accepts(instance_json)) return {};
+  return schema::describe_all(compiled_->table, validator);
 }
 
 }  // namespace fairlead::json

@@ -1,4 +1,4 @@
-// Array: as much of a vector as the keeper needs, without exceptions.
+// Array: a minimal vector for the keeper, which is built without exceptions.
 #pragma once
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 namespace fairlead::keeper {
 
-template <class T>  // plain data
+template <class T>  // trivially copyable
 class Array {
  public:
   Array() = default;
@@ -15,22 +15,23 @@ class Array {
   Array& operator=(const Array&) = delete;
   ~Array() { free(items_); }
 
-  // Makes room for one more; false when there is no memory.
-  bool reserve() {
+  // Makes room for one more item. Returns false if memory is exhausted.
+  bool reserve_one() {
     if (size_ < capacity_) return true;
-    const std::size_t wanted = capacity_ ? capacity_ * 2 : 64;
-    void* grown = realloc(items_, wanted * sizeof(T));
+    const std::size_t new_capacity = capacity_ ? capacity_ * 2 : 64;
+    void* grown = realloc(items_, new_capacity * sizeof(T));
     if (!grown) return false;
     items_ = static_cast<T*>(grown);
-    capacity_ = wanted;
+    capacity_ = new_capacity;
     return true;
   }
+  // Returns false if memory is exhausted.
   bool add(const T& item) {
-    if (!reserve()) return false;
+    if (!reserve_one()) return false;
     items_[size_++] = item;
     return true;
   }
-  // The last takes its place.
+  // Removes an item and moves the last item to its place.
   void remove(T& item) { item = items_[--size_]; }
   void remove_first(std::size_t count) {
     for (std::size_t i = count; i < size_; ++i) items_[i - count] = items_[i];

@@ -27,7 +27,7 @@ int open_directory(const char* directory) {
   return open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-// With what the child has made below it: a gateway among the children has cgroups of its own there.
+// Also removes the cgroups below it. The child creates such cgroups if it is a gateway itself.
 bool remove_at(int parent, const char* name) {
   if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT) return true;
   if (errno != EBUSY) return false;
@@ -37,24 +37,25 @@ bool remove_at(int parent, const char* name) {
     if (fd >= 0) close(fd);
     return false;
   }
-  bool some = false;
-  bool all = true;
-  while (const dirent* entry = all ? readdir(entries) : nullptr) {
+  bool has_children = false;
+  bool all_removed = true;
+  while (const dirent* entry = all_removed ? readdir(entries) : nullptr) {
     if (entry->d_type != DT_DIR || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
       continue;
-    some = true;
-    all = remove_at(fd, entry->d_name);
+    has_children = true;
+    all_removed = remove_at(fd, entry->d_name);
   }
   closedir(entries);
-  return some && all && unlinkat(parent, name, AT_REMOVEDIR) == 0;
+  return has_children && all_removed && unlinkat(parent, name, AT_REMOVEDIR) == 0;
 }
 
 }  // namespace
 
-int make_cgroup(const char* directory) {
+int create_cgroup(const char* directory) {
   if (mkdir(directory, 0755) < 0) return -1;
   const int cgroup = open_directory(directory);
-  // Before Linux 5.14 it cannot be killed as one, and then there is no use in it.
+  // Before Linux 5.14 a cgroup cannot be killed as a whole (cgroup.kill). Such a cgroup is useless to the
+  // keeper.
   if (cgroup >= 0 && faccessat(cgroup, "cgroup.kill", W_OK, AT_EACCESS) == 0) return cgroup;
   const int error = errno == ENOENT ? EOPNOTSUPP : errno;
   if (cgroup >= 0) close(cgroup);
@@ -63,11 +64,11 @@ int make_cgroup(const char* directory) {
   return -1;
 }
 
-int set_cgroup(int cgroup, const char* file, std::uint64_t value) {
-  return write_text(cgroup, file, Text().number(value).c_str());
+int write_cgroup_file(int cgroup, const char* file, std::uint64_t value) {
+  return write_text(cgroup, file, TextBuffer().append_number(value).c_str());
 }
 
-int enter_cgroup(int cgroup) {
+int join_cgroup(int cgroup) {
   return write_text(cgroup, "cgroup.procs", "0");
 }
 
@@ -78,12 +79,12 @@ void kill_cgroup(const char* directory) {
   close(cgroup);
 }
 
-bool ran_out_of_memory(const char* directory) {
+bool had_oom_kill(const char* directory) {
   char path[4096 + 32];
   if (strlen(directory) > 4096) return false;
   strcpy(stpcpy(path, directory), "/memory.events");
   size_t size = 0;
-  char* events = slurp(path, size);
+  char* events = read_kernel_file(path, size);
   if (!events) return false;
   const char* count = strstr(events, "oom_kill ");
   const bool killed = count && strtoul(count + 9, nullptr, 10) > 0;

@@ -1,22 +1,23 @@
-// A cgroup for each child, in a directory the library has found to be ours: what is started in it cannot
-// leave it, so killing the cgroup leaves nothing of the child.
+// Functions for the cgroup of a child. The library chooses the directory, which must be delegated to this
+// user. Processes cannot leave the cgroup, so killing it kills the child and all its descendants.
 #pragma once
 
 #include <cstdint>
 
 namespace fairlead::keeper {
 
-// Makes it. Returns its descriptor (close-on-exec), or -1 and errno.
-int make_cgroup(const char* directory);
-// Writes one of its files. Returns errno, or 0.
-int set_cgroup(int cgroup, const char* file, std::uint64_t value);
-// Moves the calling process into it. Returns errno, or 0.
-int enter_cgroup(int cgroup);
-// Kills all that is in it.
+// Creates a cgroup. Returns a close-on-exec descriptor of its directory, or -1 with errno set.
+int create_cgroup(const char* directory);
+// Writes a value to a file of the cgroup. Returns errno, or 0 on success.
+int write_cgroup_file(int cgroup, const char* file, std::uint64_t value);
+// Moves the calling process into the cgroup. Returns errno, or 0 on success.
+int join_cgroup(int cgroup);
+// Kills all processes in the cgroup.
 void kill_cgroup(const char* directory);
-// Whether its memory limit has killed somebody.
-bool ran_out_of_memory(const char* directory);
-// With the cgroups in it. True when it is gone; false while something lives in it.
+// Returns whether the memory limit of the cgroup has killed a process.
+bool had_oom_kill(const char* directory);
+// Removes the cgroup and the cgroups below it. Returns true if it no longer exists, false while it contains
+// processes.
 bool remove_cgroup(const char* directory);
 
 }  // namespace fairlead::keeper

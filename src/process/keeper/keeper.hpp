@@ -1,6 +1,7 @@
-// The keeper: a small process beside each loop that starts children. It starts them for the library, is the
-// parent or the subreaper of everything they start, and outlives us just long enough to kill it all.
-// docs/processes.md says what that buys. One thread, no exceptions, one socket.
+// Keeper: the main class of the keeper program. Each loop that starts children has its own keeper process.
+// The keeper starts the children for the library, is the parent of the children and the subreaper of their
+// descendants, and kills them all when the library's process has ended (docs/processes.md). It has one thread
+// and one socket, and uses no exceptions.
 #pragma once
 
 #include <signal.h>
@@ -10,69 +11,72 @@
 #include <cstdint>
 
 #include "process/keeper/array.hpp"
+#include "process/keeper/child_table.hpp"
 #include "process/keeper/protocol.hpp"
-#include "process/keeper/table.hpp"
 
 namespace fairlead::keeper {
 
 class Keeper {
  public:
-  static constexpr std::size_t kMaxPending = 64;
+  static constexpr std::size_t kMaxPendingStarts = 64;
 
-  // `signals`: a signalfd of SIGCHLD; `parent`: a pidfd of the library's process, or -1; `outcomes`:
-  // kMaxPending of them in memory that children share with us; `scan`: for tests, see ChildList.
-  Keeper(int signals, int parent, Outcome* outcomes, bool scan)
-      : signals_(signals), parent_(parent), outcomes_(outcomes), scan_(scan) {}
+  // `signal_fd` is a signalfd for SIGCHLD; `parent_pidfd` a pidfd of the library's process, or -1; `outcomes`
+  // an array of kMaxPendingStarts in memory that is shared with the children. `scan_proc` is for tests; see
+  // ChildList.
+  Keeper(int signal_fd, int parent_pidfd, SpawnOutcome* outcomes, bool scan_proc)
+      : signal_fd_(signal_fd), parent_pidfd_(parent_pidfd), outcomes_(outcomes), scan_proc_(scan_proc) {}
 
-  // Until the library is gone.
+  // Serves requests until the library's process has ended or closed the socket.
   void serve();
-  // Kills all there is and all that becomes our child, until there is none.
-  void end();
+  // Kills all children, and the orphans that become children of the keeper, until none is left.
+  void shut_down();
 
  private:
-  // A child on its way to its program. No request is read while there is no room for another.
-  struct Pending {
+  // A child that has been forked and has not yet executed its program. While there are kMaxPendingStarts of
+  // these, no request is read.
+  struct PendingStart {
     std::uint64_t token;
     pid_t pid;
-    int arrival;       // see launch()
-    Outcome* outcome;  // one of outcomes_
+    int exec_pipe;          // see LaunchedChild
+    SpawnOutcome* outcome;  // an element of outcomes_
   };
 
   // requests.cpp
-  bool take_requests();
-  void take(char* packet, std::size_t size, int* fds, int count);
-  void spawn(const Request& request, char* payload, const int* fds);
-  void start(const struct Launch& what, const char* cgroup);
-  Outcome& free_outcome();
-  void settle(std::size_t index);
-  void settle_child(std::uint64_t token);
-  void signal_group(const Request& request);
-  void refuse(std::uint64_t token, Step step, int error);
-  void refuse(std::uint64_t token, const Outcome& outcome);
+  bool read_requests();
+  void handle_packet(char* packet, std::size_t size, int* fds, int fd_count);
+  void handle_spawn(const Request& request, char* payload, const int* fds);
+  void start_child(const struct LaunchParams& params, const char* cgroup_path);
+  SpawnOutcome& unused_outcome();
+  void finish_start(std::size_t index);
+  void finish_start_of(std::uint64_t token);
+  void handle_signal(const Request& request);
+  void report_refusal(std::uint64_t token, SpawnStep step, int error);
+  void report_refusal(std::uint64_t token, const SpawnOutcome& outcome);
 
   // reaper.cpp
-  bool reap();
-  void reap_one(const siginfo_t& info);
-  void sweep();
-  void claim_orphans();
-  void report_ended();
-  int milliseconds_to_deadline();
-  void kill_children();
+  bool reap_all();
+  void reap_child(const siginfo_t& info);
+  void clean_up_ended();
+  void kill_orphans();
+  void report_ended_children();
+  int milliseconds_to_report_deadline();  // the next report_deadline; -1 if there is none
+  void kill_remaining_children();
 
   // serve.cpp
-  void say(const Report& report);
-  bool flush();
+  void send_report(const Report& report);
+  bool flush_reports();
 
-  int signals_;
-  int parent_;
-  Outcome* outcomes_;
-  bool scan_;
+  int signal_fd_;
+  int parent_pidfd_;
+  SpawnOutcome* outcomes_;
+  bool scan_proc_;
   pid_t self_ = getpid();
-  Table table_;
-  Pending pending_[kMaxPending];
-  std::size_t pending_count_ = 0;
-  bool dead_since_sweep_ = false;
-  Array<Report> backlog_;  // what the socket did not take. While there is any, no request is read.
+  ChildTable children_;
+  PendingStart pending_starts_[kMaxPendingStarts];
+  std::size_t pending_start_count_ = 0;
+  bool cleanup_due_ = false;  // clean_up_ended() must run, because a child was reaped
+  // Reports that the socket did not accept yet; while there are any, no request is read.
+  Array<Report> unsent_reports_;
 };
 
 }  // namespace fairlead::keeper

@@ -1,4 +1,4 @@
-// Sets the keeper apart from the process that started it, then lets it serve.
+// The keeper program: separates itself from the process that started it, then serves requests.
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,24 +15,28 @@ namespace fairlead::keeper {
 
 namespace {
 
-void stand_apart() {
+// Sets the name of the process, closes all inherited descriptors except the socket, and connects descriptors
+// 0, 1 and 2 to /dev/null.
+void set_name_and_descriptors() {
   prctl(PR_SET_NAME, "fairlead-keeper");
-  if (close_range(kSocket + 1, ~0u, 0) < 0) {  // a container that forbids the call
-    for (long fd = sysconf(_SC_OPEN_MAX); --fd > kSocket;) close(static_cast<int>(fd));
+  if (close_range(kSocketFd + 1, ~0u, 0) < 0) {  // some containers forbid close_range()
+    for (long fd = sysconf(_SC_OPEN_MAX); --fd > kSocketFd;) close(static_cast<int>(fd));
   }
-  fcntl(kSocket, F_SETFD, FD_CLOEXEC);
-  // 0, 1 and 2 stay taken, so that no descriptor a child is to get lands there.
+  fcntl(kSocketFd, F_SETFD, FD_CLOEXEC);
+  // Descriptors 0, 1 and 2 stay open, so that no descriptor received for a child gets one of these numbers.
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (int fd = 0; fd < 3; ++fd) dup3(null < 0 ? kSocket : null, fd, O_CLOEXEC);
-  if (null > kSocket) close(null);
+  for (int fd = 0; fd < 3; ++fd) dup3(null < 0 ? kSocketFd : null, fd, O_CLOEXEC);
+  if (null > kSocketFd) close(null);
 }
 
-// Blocked, not ignored: what is ignored would stay ignored in the children, what is blocked they unblock.
-// A service manager that signals the whole cgroup does not reach the children through us.
-void ignore_signals() {
-  char defaults[256] = {};  // the kernel's struct sigaction with SIG_DFL, whatever its size
+// Blocks all signals, so that a service manager that signals the whole cgroup does not end the keeper, and
+// with it the children. Signals are blocked and not ignored, because children would inherit ignored signals;
+// they unblock the blocked ones before exec.
+void block_signals() {
+  char defaults[256] = {};  // zeros: the kernel's struct sigaction with SIG_DFL; larger than that struct
   for (int signal = 1; signal <= 64; ++signal) {
-    // By system call, as libc does not touch the two signals it reserves (and posix_spawn ignores them).
+    // Uses the system call, because sigaction() of libc rejects the two signals that libc reserves, and
+    // posix_spawn() sets these two to ignored.
     syscall(SYS_rt_sigaction, signal, defaults, nullptr, 8);
   }
   sigset_t all;
@@ -44,24 +48,26 @@ int run(int argc, char** argv) {
   if (argc < 2) return 2;
   const pid_t parent = atoi(argv[1]);
   const bool scan = argc > 2 && strcmp(argv[2], "--scan-proc") == 0;
-  ignore_signals();
-  stand_apart();
+  block_signals();
+  set_name_and_descriptors();
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) return 3;
-  // Any process of this user can stop us. When the library's process ends, we go on and end the children.
+  // Any process of this user can stop the keeper with SIGSTOP. The kernel continues the keeper when the
+  // library's process ends, so that the keeper can end the children.
   if (prctl(PR_SET_PDEATHSIG, SIGCONT) < 0) return 3;
   sigset_t child;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
   const int signals = signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC);
-  // The socket ends with us unless a process we forked holds it too; the pidfd ends with us in any case.
+  // The socket reaches EOF when the library's process ends, unless a process forked by it has a copy of the
+  // socket. The pidfd becomes readable in any case.
   const int parent_fd = static_cast<int>(syscall(SYS_pidfd_open, parent, 0));
   if (signals < 0 || getppid() != parent) return 3;
-  void* outcomes = mmap(nullptr, Keeper::kMaxPending * sizeof(Outcome), PROT_READ | PROT_WRITE,
+  void* outcomes = mmap(nullptr, Keeper::kMaxPendingStarts * sizeof(SpawnOutcome), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (outcomes == MAP_FAILED) return 3;
-  static Keeper keeper(signals, parent_fd, static_cast<Outcome*>(outcomes), scan);
+  static Keeper keeper(signals, parent_fd, static_cast<SpawnOutcome*>(outcomes), scan);
   keeper.serve();
-  keeper.end();
+  keeper.shut_down();
   return 0;
 }
 

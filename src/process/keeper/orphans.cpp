@@ -11,41 +11,45 @@ namespace fairlead::keeper {
 
 namespace {
 
-Text path_of(pid_t pid, const char* file) {
-  return Text().word("/proc/").number(static_cast<std::uint64_t>(pid)).word(file);
+TextBuffer proc_path(pid_t pid, const char* file) {
+  return TextBuffer().append("/proc/").append_number(static_cast<std::uint64_t>(pid)).append(file);
 }
 
 pid_t parent_of(pid_t pid) {
   size_t size = 0;
-  char* stat = slurp(path_of(pid, "/stat").c_str(), size);
+  char* stat = read_kernel_file(proc_path(pid, "/stat").c_str(), size);
   if (!stat) return 0;
   const std::uint64_t parent = stat_field(stat, 4);
   free(stat);
   return static_cast<pid_t>(parent);
 }
 
-// The token in the segment of `value` that is this keeper's.
-bool token_in(const char* value, pid_t keeper, std::uint64_t& token) {
-  for (const char* at = value; at; at = strchr(at, '/')) {
-    if (*at == '/') ++at;
+// Finds the segment of `value` with the pid of `keeper` and sets `token` to its token. Returns whether it
+// exists.
+bool find_token(const char* value, pid_t keeper, std::uint64_t& token) {
+  for (const char* segment = value; segment; segment = strchr(segment, '/')) {
+    if (*segment == '/') ++segment;
     char* end = nullptr;
-    const unsigned long long pid = strtoull(at, &end, 10);
-    if (end == at || *end != '.' || pid != static_cast<unsigned long long>(keeper)) continue;
+    const unsigned long long pid = strtoull(segment, &end, 10);
+    if (end == segment || *end != '.' || pid != static_cast<unsigned long long>(keeper)) continue;
     token = strtoull(end + 1, nullptr, 10);
     return true;
   }
   return false;
 }
 
-bool read_cookie(pid_t pid, pid_t keeper, std::uint64_t& token) {
+// Reads the cookie of the process and sets `token` to the token that `keeper` assigned. Returns false if the
+// process has no cookie of `keeper`.
+bool read_cookie_token(pid_t pid, pid_t keeper, std::uint64_t& token) {
   size_t size = 0;
-  char* environment = slurp(path_of(pid, "/environ").c_str(), size);
+  char* environment = read_kernel_file(proc_path(pid, "/environ").c_str(), size);
   if (!environment) return false;
   bool found = false;
-  const size_t name = sizeof kCookieName - 1;
-  for (const char* at = environment; at < environment + size && !found; at += strlen(at) + 1) {
-    if (strncmp(at, kCookieName, name) == 0 && at[name] == '=')
-      found = token_in(at + name + 1, keeper, token);
+  const size_t name_size = sizeof kCookieName - 1;
+  for (const char* variable = environment; variable < environment + size && !found;
+       variable += strlen(variable) + 1) {
+    if (strncmp(variable, kCookieName, name_size) == 0 && variable[name_size] == '=')
+      found = find_token(variable + name_size + 1, keeper, token);
   }
   free(environment);
   return found;
@@ -54,17 +58,17 @@ bool read_cookie(pid_t pid, pid_t keeper, std::uint64_t& token) {
 }  // namespace
 
 ChildList::ChildList(bool scan) {
-  valid_ = (!scan && read_children_file()) || scan_proc();
+  read_succeeded_ = (!scan && read_children_file()) || scan_proc();
 }
 
 bool ChildList::read_children_file() {
   size_t size = 0;
-  char* text = slurp("/proc/thread-self/children", size);
+  char* text = read_kernel_file("/proc/thread-self/children", size);
   if (!text) return false;
   char* end = text;
-  for (const char* at = text;; at = end) {
-    const long pid = strtol(at, &end, 10);
-    if (end == at || !pids_.add(static_cast<pid_t>(pid))) break;
+  for (const char* cursor = text;; cursor = end) {
+    const long pid = strtol(cursor, &end, 10);
+    if (end == cursor || !pids_.add(static_cast<pid_t>(pid))) break;
   }
   free(text);
   return true;
@@ -82,14 +86,14 @@ bool ChildList::scan_proc() {
   return true;
 }
 
-Claim claim(Table& table, pid_t keeper, pid_t pid) {
+OrphanOwner find_owner(ChildTable& table, pid_t keeper, pid_t pid) {
   const pid_t session = getsid(pid);
-  if (const Record* leader = table.running(session)) return {Owner::running, leader->token};
-  if (const Record* leader = table.gone(session)) return {Owner::gone, leader->token};
+  if (const ChildRecord* leader = table.find_running(session)) return {OwnerState::running, leader->token};
+  if (const ChildRecord* leader = table.find_reaped(session)) return {OwnerState::ended, leader->token};
   std::uint64_t token = 0;
-  if (!read_cookie(pid, keeper, token)) return {Owner::unknown, 0};
-  const Record* leader = table.find(token);
-  return {leader && !leader->reaped ? Owner::running : Owner::gone, token};
+  if (!read_cookie_token(pid, keeper, token)) return {OwnerState::unknown, 0};
+  const ChildRecord* leader = table.find(token);
+  return {leader && !leader->reaped ? OwnerState::running : OwnerState::ended, token};
 }
 
 }  // namespace fairlead::keeper

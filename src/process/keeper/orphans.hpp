@@ -1,21 +1,23 @@
-// What became the keeper's child without having been started by it: orphans of the children, which come to
-// the keeper because it is their subreaper.
+// Orphans: descendants of children that have become children of the keeper, because it is their subreaper.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
 
-#include "process/keeper/table.hpp"
+#include "process/keeper/child_table.hpp"
 
 namespace fairlead::keeper {
 
-// Reads the list of our children, zombies included. We alone reap them, so the list is exact.
+// ChildList: the pids of the keeper's children, including zombies. Only the keeper reaps them, so the list is
+// exact.
 class ChildList {
  public:
-  // `scan`: look through all of /proc, as is done when the kernel keeps no such list.
+  // Reads /proc/thread-self/children. Searches all of /proc if the kernel does not have that file, or if
+  // `scan`.
   explicit ChildList(bool scan);
-  bool valid() const { return valid_; }
+  // Returns whether the pids could be read. If not, the list is empty.
+  bool was_read() const { return read_succeeded_; }
   const pid_t* begin() const { return pids_.begin(); }
   const pid_t* end() const { return pids_.end(); }
   std::size_t size() const { return pids_.size(); }
@@ -25,17 +27,20 @@ class ChildList {
   bool scan_proc();
 
   Array<pid_t> pids_;
-  bool valid_ = false;
+  bool read_succeeded_ = false;
 };
 
-enum class Owner { unknown, running, gone };
+// Whether the child from which an orphan descends is found and runs.
+enum class OwnerState { unknown, running, ended };
 
-struct Claim {
-  Owner owner;
+// The child from which an orphan descends.
+struct OrphanOwner {
+  OwnerState state;
   std::uint64_t token;
 };
 
-// Which child `pid` descends from: told by its session, else by the cookie in its environment.
-Claim claim(Table& table, pid_t keeper, pid_t pid);
+// Finds the child from which the orphan `pid` descends: by the session of the orphan, or else by the cookie
+// in its environment.
+OrphanOwner find_owner(ChildTable& table, pid_t keeper, pid_t pid);
 
 }  // namespace fairlead::keeper

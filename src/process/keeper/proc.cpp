@@ -19,7 +19,7 @@ std::uint64_t pidfd_inode(pid_t pid) {
   if (fd < 0) return 0;
   struct statfs system {};
   struct stat info {};
-  // Elsewhere all pidfds share one inode.
+  // In other file systems (kernels before 6.9) all pidfds share one inode.
   const bool unique = fstatfs(fd, &system) == 0 && system.f_type == kPidFileSystem && fstat(fd, &info) == 0;
   close(fd);
   return unique ? info.st_ino : 0;
@@ -27,7 +27,7 @@ std::uint64_t pidfd_inode(pid_t pid) {
 
 }  // namespace
 
-char* slurp(const char* path, size_t& size) {
+char* read_kernel_file(const char* path, size_t& size) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return nullptr;
   size_t capacity = 16 << 10;
@@ -48,39 +48,40 @@ char* slurp(const char* path, size_t& size) {
   return text;
 }
 
-Text& Text::word(const char* text) {
+TextBuffer& TextBuffer::append(const char* text) {
   while (*text && size_ + 1 < kCapacity) bytes_[size_++] = *text++;
   return *this;
 }
 
-Text& Text::number(std::uint64_t value) {
+TextBuffer& TextBuffer::append_number(std::uint64_t value) {
   char digits[24];
-  char* at = digits + sizeof digits;
-  *--at = '\0';
-  do *--at = static_cast<char>('0' + value % 10);
+  char* cursor = digits + sizeof digits;
+  *--cursor = '\0';
+  do *--cursor = static_cast<char>('0' + value % 10);
   while (value /= 10);
-  return word(at);
+  return append(cursor);
 }
 
-// A name may hold any character, so look for its end from behind.
-const char* after_name(const char* stat) {
+// Searches backwards, because the name may contain any character.
+const char* fields_after_name(const char* stat) {
   const char* end = strrchr(stat, ')');
   return end && end[1] == ' ' ? end + 2 : nullptr;
 }
 
 std::uint64_t stat_field(const char* stat, int field) {
-  const char* at = after_name(stat);
-  for (; at && field > 3; --field) {
-    at = strchr(at, ' ');
-    if (at) ++at;
+  const char* cursor = fields_after_name(stat);
+  for (; cursor && field > 3; --field) {
+    cursor = strchr(cursor, ' ');
+    if (cursor) ++cursor;
   }
-  return at ? strtoull(at, nullptr, 10) : 0;
+  return cursor ? strtoull(cursor, nullptr, 10) : 0;
 }
 
-bool identify(pid_t pid, Identity& identity) {
+bool read_process_identity(pid_t pid, ProcessIdentity& identity) {
   size_t size = 0;
-  char* stat =
-      slurp(Text().word("/proc/").number(static_cast<std::uint64_t>(pid)).word("/stat").c_str(), size);
+  char* stat = read_kernel_file(
+      TextBuffer().append("/proc/").append_number(static_cast<std::uint64_t>(pid)).append("/stat").c_str(),
+      size);
   if (!stat) return false;
   identity = {pid, stat_field(stat, 22), pidfd_inode(pid)};
   free(stat);

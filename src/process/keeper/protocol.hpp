@@ -1,5 +1,5 @@
-// What the library and the keeper say to each other, over one SOCK_SEQPACKET socket: a request or a
-// report is one packet, so neither is ever seen in part. Both ends are built from the same tree.
+// The protocol between the library and the keeper over one SOCK_SEQPACKET socket. A request or a report is
+// one packet, so neither is ever received in part. Both sides are built from the same source tree.
 #pragma once
 
 #include <cstddef>
@@ -7,23 +7,24 @@
 
 namespace fairlead::keeper {
 
-inline constexpr std::uint32_t kVersion = 3;
-inline constexpr int kSocket = 3;  // the descriptor the keeper finds its socket at
-// A larger payload (arguments and environment can reach 2 MiB) travels in a memfd beside the packet.
+inline constexpr std::uint32_t kProtocolVersion = 3;
+inline constexpr int kSocketFd = 3;  // the number of the keeper's socket descriptor
+// A larger payload (arguments and environment can reach 2 MiB) is passed in a memfd with the packet.
 inline constexpr std::size_t kMaxInlinePayload = 60u << 10;
-inline constexpr int kMaxDescriptors = 4;  // stdin, stdout, stderr, and the memfd
-// Every child carries this variable. Its value is one `<keeper pid>.<token>` per keeper above it, outermost
-// first, parted by '/': so a keeper within a child of another leaves nothing the outer one cannot claim.
+inline constexpr int kMaxRequestFds = 4;  // stdin, stdout, stderr, and the memfd
+// The cookie, an environment variable of every child. Its value is one segment `<keeper pid>.<token>` for
+// each keeper among its ancestors, outermost first, separated by '/': so that an outer keeper can identify
+// the processes that the keeper of a nested gateway has left behind.
 inline constexpr char kCookieName[] = "FAIRLEAD_CHILD";
 // A child's cgroup is named `fairlead-<keeper pid>-<token>`.
 inline constexpr char kCgroupPrefix[] = "fairlead-";
 
-// ping: answered with Event::alive, so that the library finds out whether the keeper still runs.
-enum class Verb : std::uint32_t { spawn = 1, signal = 2, ping = 3 };
+// The keeper answers a ping with ReportType::alive, which shows the library that the keeper still runs.
+enum class RequestType : std::uint32_t { spawn = 1, signal = 2, ping = 3 };
 
-// What a spawn asks for beside the program. Flags that are unknown are refused, so that a limit is never
-// silently dropped; the last two are reserved and not known yet.
-enum Flag : std::uint32_t {
+// Options of a spawn request. The keeper rejects requests with unknown flags, so that a limit is never
+// silently dropped. The last two flags are reserved and count as unknown.
+enum SpawnFlag : std::uint32_t {
   payload_in_memfd = 1u << 0,
   with_manifest = 1u << 1,
   with_cgroup = 1u << 2,
@@ -36,22 +37,22 @@ enum Flag : std::uint32_t {
   with_namespaces = 1u << 9,
 };
 inline constexpr std::uint32_t kKnownFlags = (1u << 8) - 1;
-inline constexpr int kFlagCount = 8;  // of the known ones; a flag's errors are at its bit's number
+inline constexpr int kKnownFlagCount = 8;
 
-// Resource limits, in this order. kUnset leaves one as it is.
+// Indexes of the resource limits. A limit with the value kUnsetLimit is not changed.
 enum Limit { address_space, open_files, processes, cpu_seconds, core_bytes, file_bytes, kLimitCount };
-inline constexpr std::uint64_t kUnset = ~std::uint64_t{0};
+inline constexpr std::uint64_t kUnsetLimit = ~std::uint64_t{0};
 
 struct Request {
   std::uint32_t version;
-  Verb verb;
-  std::uint64_t token;  // the library's name for the child
+  RequestType type;
+  std::uint64_t token;  // identifies the child; assigned by the library
   std::uint32_t flags;
-  std::uint32_t required;  // those of the flags without which the program is not to be started
-  std::int32_t signal;     // signal: which; goes to the child's whole group
-  // spawn: strings, each ended by NUL: path, working directory, arguments, environment; then the manifest's
-  // path and the rest of its entry (with_manifest), the directory of the cgroup (with_cgroup), and the rules
-  // of Landlock.
+  std::uint32_t required_flags;  // the subset of `flags` without which the program must not be started
+  std::int32_t signal;           // signal: the signal number, sent to the child's whole process group
+  // spawn: strings, each terminated by NUL: path, working directory, arguments, environment; then the path of
+  // the manifest and the rest of the entry (with_manifest), the directory of the cgroup (with_cgroup), and
+  // the Landlock rules.
   std::uint32_t payload_size;
   std::uint32_t arg_count;
   std::uint32_t env_count;
@@ -62,16 +63,22 @@ struct Request {
   std::uint64_t pids_max;
 };
 
-enum class Event : std::uint32_t { started = 1, refused = 2, ended = 3, alive = 4 };
+enum class ReportType : std::uint32_t {
+  started = 1,  // the child runs its program
+  refused = 2,  // the spawn failed
+  ended = 3,    // the child has been reaped
+  alive = 4,    // the answer to a ping
+};
 
-// Where a spawn failed.
-enum class Step : std::uint32_t {
+// The step at which a spawn failed.
+enum class SpawnStep : std::uint32_t {
   none,
-  request,
-  descriptors,
-  process,
+  request,      // the keeper does not understand the request
+  descriptors,  // passing the child's descriptors
+  process,      // creating the process
   chdir,
   exec,
+  // The following steps apply the containment measures of the same names.
   manifest,
   cgroup,
   memory_max,
@@ -81,22 +88,22 @@ enum class Step : std::uint32_t {
   landlock,
 };
 
-// What became of a start.
-struct Outcome {
-  Step step;                        // where it failed; none: it runs its program
-  std::int32_t error;               // errno
-  std::uint32_t failed;             // flags that were asked for and could not be done
-  std::int32_t errors[kFlagCount];  // why
+// The result of a spawn.
+struct SpawnOutcome {
+  SpawnStep step;                             // the step that failed; `none` if the child runs its program
+  std::int32_t error;                         // errno of that step
+  std::uint32_t failed_flags;                 // requested flags that could not be applied
+  std::int32_t flag_errors[kKnownFlagCount];  // errno of each flag in `failed_flags`, indexed by bit number
 };
 
 struct Report {
-  Event event;
-  std::uint32_t out_of_memory;  // ended: its cgroup's limit killed something of it
+  ReportType type;
+  std::uint32_t out_of_memory;  // ended: the memory limit of its cgroup killed the child or a descendant
   std::uint64_t token;
-  std::int32_t pid;     // started
-  std::int32_t code;    // ended: exit(n), or -1
-  std::int32_t signal;  // ended: killed by, or 0
-  Outcome outcome;      // started, refused
+  std::int32_t pid;        // started
+  std::int32_t exit_code;  // ended: the exit code, or -1
+  std::int32_t signal;     // ended: the signal that killed the child, or 0
+  SpawnOutcome outcome;    // started, refused
 };
 
 }  // namespace fairlead::keeper

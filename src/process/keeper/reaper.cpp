@@ -1,4 +1,4 @@
-// How children end: reaped, their groups and orphans killed, the library told.
+// Reaps children, kills their process groups and orphans, and reports their end to the library.
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -13,8 +13,8 @@ namespace fairlead::keeper {
 
 namespace {
 
-// How long the report of a child's end waits for what the child started to be gone too.
-constexpr std::int64_t kLingerMs = 500;
+// While descendants of an ended child are alive, the report of its end is delayed, but not longer than this.
+constexpr std::int64_t kMaxReportDelayMs = 500;
 
 std::int64_t now_ms() {
   timespec now{};
@@ -24,108 +24,113 @@ std::int64_t now_ms() {
 
 }  // namespace
 
-// Reaps every zombie there is. True when there are children left.
-bool Keeper::reap() {
+// Reaps all children that have ended. Returns whether other children remain.
+bool Keeper::reap_all() {
   signalfd_siginfo ignored;
-  while (read(signals_, &ignored, sizeof ignored) > 0) {
+  while (read(signal_fd_, &ignored, sizeof ignored) > 0) {
   }
   for (;;) {
     siginfo_t info{};
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) return errno != ECHILD;
     if (info.si_pid == 0) return true;
-    reap_one(info);
+    reap_child(info);
   }
 }
 
-void Keeper::reap_one(const siginfo_t& info) {
+// Kills the process group and the cgroup of an ended child, reaps it, and stores the report of its end. An
+// orphan is only reaped.
+void Keeper::reap_child(const siginfo_t& info) {
   const pid_t pid = info.si_pid;
-  if (const Record* known = table_.running(pid)) settle_child(known->token);
-  Record* record = table_.running(pid);
-  // While the leader is a zombie nobody else can get its group's number.
+  if (const ChildRecord* known = children_.find_running(pid)) finish_start_of(known->token);
+  ChildRecord* record = children_.find_running(pid);
+  // The child is not reaped yet: while the leader of a process group is a zombie, the kernel does not reuse
+  // the number of the group.
   if (record) kill(-pid, SIGKILL);
-  const bool out_of_memory = record && record->cgroup && ran_out_of_memory(record->cgroup);
-  if (record && record->cgroup) kill_cgroup(record->cgroup);
+  const bool out_of_memory = record && record->cgroup_path && had_oom_kill(record->cgroup_path);
+  if (record && record->cgroup_path) kill_cgroup(record->cgroup_path);
   siginfo_t ignored;
   waitid(P_PID, static_cast<id_t>(pid), &ignored, WEXITED);
-  dead_since_sweep_ = true;
+  cleanup_due_ = true;
   if (!record) return;
   const bool exited = info.si_code == CLD_EXITED;
   record->reaped = true;
-  record->deadline = now_ms() + kLingerMs;
-  record->report = {Event::ended,
+  record->report_deadline = now_ms() + kMaxReportDelayMs;
+  record->report = {ReportType::ended,
                     out_of_memory,
                     record->token,
                     pid,
                     exited ? info.si_status : -1,
                     exited ? 0 : info.si_status,
                     {}};
-  table_.remember_gone(*record);
+  children_.remember_reaped(*record);
 }
 
-// Kills the orphans of children that are gone, and reports those children of which nothing is left. What
-// dies here brings another SIGCHLD, and so another sweep that finds what it had started.
-void Keeper::sweep() {
-  dead_since_sweep_ = false;
-  for (Record& record : table_) {
-    record.lingering = record.reaped && (kill(-record.pid, 0) == 0 || errno == EPERM);
-    if (record.reaped && record.cgroup && !remove_cgroup(record.cgroup)) record.lingering = true;
+// Kills the orphans of children that have ended, and reports the end of those children that have no live
+// descendants. Each process killed here causes another SIGCHLD and thus another call, which finds the
+// descendants of that process.
+void Keeper::clean_up_ended() {
+  cleanup_due_ = false;
+  for (ChildRecord& record : children_) {
+    record.has_survivors = record.reaped && (kill(-record.pid, 0) == 0 || errno == EPERM);
+    if (record.reaped && record.cgroup_path && !remove_cgroup(record.cgroup_path))
+      record.has_survivors = true;
   }
-  claim_orphans();
-  report_ended();
+  kill_orphans();
+  report_ended_children();
 }
 
-void Keeper::claim_orphans() {
-  const ChildList children(scan_);
-  if (children.size() == table_.running_count()) return;  // each is one we started
+void Keeper::kill_orphans() {
+  const ChildList children(scan_proc_);
+  if (children.size() == children_.running_count()) return;  // there are no orphans
   for (const pid_t pid : children) {
-    if (table_.running(pid)) continue;
-    const Claim owner = claim(table_, self_, pid);
-    if (owner.owner != Owner::gone) continue;
+    if (children_.find_running(pid)) continue;
+    const OrphanOwner owner = find_owner(children_, self_, pid);
+    if (owner.state != OwnerState::ended) continue;
     kill(pid, SIGKILL);
-    if (Record* record = table_.find(owner.token)) record->lingering = true;
+    if (ChildRecord* record = children_.find(owner.token)) record->has_survivors = true;
   }
 }
 
-void Keeper::report_ended() {
+void Keeper::report_ended_children() {
   const std::int64_t now = now_ms();
-  for (std::size_t i = table_.size(); i-- > 0;) {
-    Record& record = table_.begin()[i];
-    if (!record.reaped || (record.lingering && now < record.deadline)) continue;
-    if (!record.refused) say(record.report);
-    table_.remove(record);
+  for (std::size_t i = children_.size(); i-- > 0;) {
+    ChildRecord& record = children_.begin()[i];
+    if (!record.reaped || (record.has_survivors && now < record.report_deadline)) continue;
+    if (!record.refused) send_report(record.report);
+    children_.remove(record);
   }
 }
 
-int Keeper::milliseconds_to_deadline() {
+int Keeper::milliseconds_to_report_deadline() {
   std::int64_t first = -1;
-  for (const Record& record : table_) {
-    if (record.reaped && (first < 0 || record.deadline < first)) first = record.deadline;
+  for (const ChildRecord& record : children_) {
+    if (record.reaped && (first < 0 || record.report_deadline < first)) first = record.report_deadline;
   }
   if (first < 0) return -1;
-  const std::int64_t left = first - now_ms();
-  return left < 0 ? 0 : static_cast<int>(left);
+  const std::int64_t remaining = first - now_ms();
+  return remaining < 0 ? 0 : static_cast<int>(remaining);
 }
 
-void Keeper::end() {
-  close(kSocket);
-  for (const Record& record : table_) {
+void Keeper::shut_down() {
+  close(kSocketFd);
+  for (const ChildRecord& record : children_) {
     if (!record.reaped) kill(-record.pid, SIGKILL);
-    if (record.cgroup) kill_cgroup(record.cgroup);
+    if (record.cgroup_path) kill_cgroup(record.cgroup_path);
   }
-  kill_children();
-  for (const Record& record : table_) {
-    if (record.cgroup) remove_cgroup(record.cgroup);
+  kill_remaining_children();
+  for (const ChildRecord& record : children_) {
+    if (record.cgroup_path) remove_cgroup(record.cgroup_path);
   }
 }
 
-void Keeper::kill_children() {
+void Keeper::kill_remaining_children() {
   for (;;) {
-    const ChildList children(scan_);
+    const ChildList children(scan_proc_);
     for (const pid_t pid : children) kill(pid, SIGKILL);
-    if (!children.valid()) return;
+    if (!children.was_read()) return;
     siginfo_t info{};
     if (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) < 0 && errno != EINTR) return;
-    if (!reap()) return;
+    if (!reap_all()) return;
   }
 }
 

@@ -1,4 +1,4 @@
-// What the library asks of the keeper.
+// Handles the requests of the library.
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,9 +14,9 @@ namespace fairlead::keeper {
 
 namespace {
 
-// Descriptors that came with a packet. Closed again once the child has them.
-struct Received {
-  int fds[kMaxDescriptors];
+// The descriptors that were received with a packet. The destructor closes them; the child has copies.
+struct ReceivedDescriptors {
+  int fds[kMaxRequestFds];
   int count = 0;
 
   void collect(msghdr& message) {
@@ -26,14 +26,14 @@ struct Received {
       memcpy(fds, CMSG_DATA(part), static_cast<std::size_t>(count) * sizeof(int));
     }
   }
-  ~Received() {
+  ~ReceivedDescriptors() {
     for (int i = 0; i < count; ++i) close(fds[i]);
   }
 };
 
-// Points `out` at `count` strings, one after the other, and ends it with a null. Returns what follows, or
-// null.
-char* point_at(char* from, const char* end, char** out, std::size_t count) {
+// Stores pointers to `count` consecutive strings and a final null in `out`. Returns the position after them,
+// or null if there are fewer.
+char* split_strings(char* from, const char* end, char** out, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     char* nul = static_cast<char*>(memchr(from, '\0', static_cast<std::size_t>(end - from)));
     if (!nul) return nullptr;
@@ -46,154 +46,166 @@ char* point_at(char* from, const char* end, char** out, std::size_t count) {
 
 }  // namespace
 
-// False when the library is gone.
-bool Keeper::take_requests() {
+// Returns false if the library has closed the socket.
+bool Keeper::read_requests() {
   static char packet[sizeof(Request) + kMaxInlinePayload];
-  // Bounded, so that the dead are reaped in between.
-  for (int taken = 0; taken < 64 && backlog_.empty() && pending_count_ < kMaxPending; ++taken) {
-    iovec where{packet, sizeof packet};
-    alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
+  // At most 64 requests per call, so that children are reaped in between.
+  for (int count = 0; count < 64 && unsent_reports_.empty() && pending_start_count_ < kMaxPendingStarts;
+       ++count) {
+    iovec buffer{packet, sizeof packet};
+    alignas(cmsghdr) char control[CMSG_SPACE(kMaxRequestFds * sizeof(int))];
     msghdr message{};
-    message.msg_iov = &where;
+    message.msg_iov = &buffer;
     message.msg_iovlen = 1;
     message.msg_control = control;
     message.msg_controllen = sizeof control;
-    const ssize_t n = recvmsg(kSocket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    const ssize_t n = recvmsg(kSocketFd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (n < 0) return errno == EAGAIN || errno == EINTR;
     if (n == 0) return false;
-    Received received;
+    ReceivedDescriptors received;
     received.collect(message);
-    take(packet, static_cast<std::size_t>(n), received.fds, received.count);
+    handle_packet(packet, static_cast<std::size_t>(n), received.fds, received.count);
   }
   return true;
 }
 
-void Keeper::take(char* packet, std::size_t size, int* fds, int count) {
+void Keeper::handle_packet(char* packet, std::size_t size, int* fds, int fd_count) {
   Request request;
   if (size < sizeof request) return;
   memcpy(&request, packet, sizeof request);
-  if (request.version != kVersion) return refuse(request.token, Step::request, EPROTO);
-  if (request.verb == Verb::signal) return signal_group(request);
-  if (request.verb == Verb::ping) return say({Event::alive, 0, request.token, 0, 0, 0, {}});
+  if (request.version != kProtocolVersion) return report_refusal(request.token, SpawnStep::request, EPROTO);
+  if (request.type == RequestType::signal) return handle_signal(request);
+  if (request.type == RequestType::ping)
+    return send_report({ReportType::alive, 0, request.token, 0, 0, 0, {}});
   const bool in_memfd = request.flags & payload_in_memfd;
-  if (request.verb != Verb::spawn || (request.flags & ~kKnownFlags)) {
-    return refuse(request.token, Step::request, EPROTO);
+  if (request.type != RequestType::spawn || (request.flags & ~kKnownFlags)) {
+    return report_refusal(request.token, SpawnStep::request, EPROTO);
   }
-  // Fewer than were sent: our own table of descriptors is full.
-  if (count != (in_memfd ? 4 : 3)) return refuse(request.token, Step::descriptors, EMFILE);
+  // If fewer descriptors arrived than were sent, the keeper's descriptor table is full.
+  if (fd_count != (in_memfd ? 4 : 3)) return report_refusal(request.token, SpawnStep::descriptors, EMFILE);
   if (!in_memfd) {
-    if (size != sizeof request + request.payload_size) return refuse(request.token, Step::request, EPROTO);
-    return spawn(request, packet + sizeof request, fds);
+    if (size != sizeof request + request.payload_size)
+      return report_refusal(request.token, SpawnStep::request, EPROTO);
+    return handle_spawn(request, packet + sizeof request, fds);
   }
   void* payload = mmap(nullptr, request.payload_size, PROT_READ, MAP_PRIVATE, fds[3], 0);
-  if (payload == MAP_FAILED) return refuse(request.token, Step::process, errno);
-  spawn(request, static_cast<char*>(payload), fds);
+  if (payload == MAP_FAILED) return report_refusal(request.token, SpawnStep::process, errno);
+  handle_spawn(request, static_cast<char*>(payload), fds);
   munmap(payload, request.payload_size);
 }
 
-void Keeper::spawn(const Request& request, char* payload, const int* fds) {
+void Keeper::handle_spawn(const Request& request, char* payload, const int* fds) {
   const char* end = payload + request.payload_size;
   const std::size_t count = std::size_t{request.arg_count} + request.env_count + request.rule_count;
-  // Each string has at least its NUL, so counts beyond that are not true.
-  if (count > request.payload_size) return refuse(request.token, Step::request, EPROTO);
+  // Each string has at least its NUL byte, so a count above the payload size is invalid.
+  if (count > request.payload_size) return report_refusal(request.token, SpawnStep::request, EPROTO);
   char** strings = static_cast<char**>(malloc((count + 3) * sizeof(char*)));
-  if (!strings || !table_.reserve()) {
+  if (!strings || !children_.reserve_one()) {
     free(strings);
-    return refuse(request.token, Step::process, ENOMEM);
+    return report_refusal(request.token, SpawnStep::process, ENOMEM);
   }
   char** environment = strings + request.arg_count + 1;
   char** rules = environment + request.env_count + 1;
   char* head[3] = {};
   char* manifest[3] = {};
   char* cgroup[2] = {};
-  char* rest = point_at(payload, end, head, 2);
-  if (rest) rest = point_at(rest, end, strings, request.arg_count);
-  if (rest) rest = point_at(rest, end, environment, request.env_count);
-  if (rest) rest = point_at(rest, end, manifest, request.flags & with_manifest ? 2 : 0);
-  if (rest) rest = point_at(rest, end, cgroup, request.flags & with_cgroup ? 1 : 0);
-  if (rest) rest = point_at(rest, end, rules, request.rule_count);
+  char* rest = split_strings(payload, end, head, 2);
+  if (rest) rest = split_strings(rest, end, strings, request.arg_count);
+  if (rest) rest = split_strings(rest, end, environment, request.env_count);
+  if (rest) rest = split_strings(rest, end, manifest, request.flags & with_manifest ? 2 : 0);
+  if (rest) rest = split_strings(rest, end, cgroup, request.flags & with_cgroup ? 1 : 0);
+  if (rest) rest = split_strings(rest, end, rules, request.rule_count);
   if (rest) {
-    start({request, head[0], head[1], strings, environment, rules, manifest[0], manifest[1], -1, fds},
-          cgroup[0]);
+    start_child({request, head[0], head[1], strings, environment, rules, manifest[0], manifest[1], -1, fds},
+                cgroup[0]);
   } else {
-    refuse(request.token, Step::request, EPROTO);
+    report_refusal(request.token, SpawnStep::request, EPROTO);
   }
   free(strings);
 }
 
-// Makes the cgroup, unless there is to be none, and the process.
-void Keeper::start(const Launch& what, const char* cgroup) {
-  const Request& request = what.request;
-  Outcome& outcome = free_outcome();
+// Creates the cgroup, if one is requested, and the process.
+void Keeper::start_child(const LaunchParams& params, const char* cgroup_path) {
+  const Request& request = params.request;
+  SpawnOutcome& outcome = unused_outcome();
   outcome = {};
-  bool wanted = true;
-  Launch in_cgroup = what;
-  if (cgroup) {
-    in_cgroup.cgroup = make_cgroup(cgroup);
-    if (in_cgroup.cgroup < 0) wanted = note(request, with_cgroup, errno, outcome);
+  bool allowed = true;
+  LaunchParams launch_params = params;
+  if (cgroup_path) {
+    launch_params.cgroup_fd = create_cgroup(cgroup_path);
+    if (launch_params.cgroup_fd < 0) allowed = record_failure(request, with_cgroup, errno, outcome);
   }
-  const auto limit = [&](Flag flag, const char* file, std::uint64_t value) {
-    if (!wanted || !(request.flags & flag)) return;
-    const int error = in_cgroup.cgroup < 0 ? ENOENT : set_cgroup(in_cgroup.cgroup, file, value);
-    if (error) wanted = note(request, flag, error, outcome);
+  const auto set_cgroup_limit = [&](SpawnFlag flag, const char* file, std::uint64_t value) {
+    if (!allowed || !(request.flags & flag)) return;
+    const int error =
+        launch_params.cgroup_fd < 0 ? ENOENT : write_cgroup_file(launch_params.cgroup_fd, file, value);
+    if (error) allowed = record_failure(request, flag, error, outcome);
   };
-  limit(with_memory_max, "memory.max", request.memory_max);
-  limit(with_pids_max, "pids.max", request.pids_max);
-  Launching child{0, -1, 0};
-  if (wanted) child = launch(in_cgroup, outcome);
-  if (in_cgroup.cgroup >= 0) close(in_cgroup.cgroup);
+  set_cgroup_limit(with_memory_max, "memory.max", request.memory_max);
+  set_cgroup_limit(with_pids_max, "pids.max", request.pids_max);
+  LaunchedChild child{0, -1, 0};
+  if (allowed) child = launch(launch_params, outcome);
+  if (launch_params.cgroup_fd >= 0) close(launch_params.cgroup_fd);
   if (child.pid == 0) {
-    if (in_cgroup.cgroup >= 0) remove_cgroup(cgroup);
-    return wanted ? refuse(request.token, Step::process, child.error) : refuse(request.token, outcome);
+    if (launch_params.cgroup_fd >= 0) remove_cgroup(cgroup_path);
+    return allowed ? report_refusal(request.token, SpawnStep::process, child.error)
+                   : report_refusal(request.token, outcome);
   }
-  Record& record = table_.add(request.token, child.pid);
-  // Without memory for its name it is not removed; what is in it is killed as any group is.
-  if (in_cgroup.cgroup >= 0) record.cgroup = strdup(cgroup);
-  pending_[pending_count_++] = {request.token, child.pid, child.arrival, &outcome};
+  ChildRecord& record = children_.add(request.token, child.pid);
+  // If strdup() fails, the record has no cgroup: the cgroup is not removed, and its processes are killed
+  // through their process group only.
+  if (launch_params.cgroup_fd >= 0) record.cgroup_path = strdup(cgroup_path);
+  pending_starts_[pending_start_count_++] = {request.token, child.pid, child.exec_pipe, &outcome};
 }
 
-// One that no child on its way uses. There is one: no request is read when all are used.
-Outcome& Keeper::free_outcome() {
-  for (Outcome* outcome = outcomes_;; ++outcome) {
+// Returns an element of outcomes_ that no pending start uses. One always exists, because no request is read
+// while all are in use.
+SpawnOutcome& Keeper::unused_outcome() {
+  for (SpawnOutcome* outcome = outcomes_;; ++outcome) {
     bool used = false;
-    for (std::size_t i = 0; i < pending_count_; ++i) used = used || pending_[i].outcome == outcome;
+    for (std::size_t i = 0; i < pending_start_count_; ++i)
+      used = used || pending_starts_[i].outcome == outcome;
     if (!used) return *outcome;
   }
 }
 
-// One that was on its way has arrived, or failed.
-void Keeper::settle(std::size_t index) {
-  const Pending child = pending_[index];
-  pending_[index] = pending_[--pending_count_];
-  close(child.arrival);
-  const Outcome& outcome = *child.outcome;
-  // One that was killed on its way has arrived nowhere; its end is reported as that of any child.
-  if (outcome.step == Step::none) return say({Event::started, 0, child.token, child.pid, 0, 0, outcome});
-  refuse(child.token, outcome);
-  if (Record* record = table_.find(child.token)) record->refused = true;
+// Reports the result of a pending start whose exec pipe has reached EOF or whose process has ended.
+void Keeper::finish_start(std::size_t index) {
+  const PendingStart child = pending_starts_[index];
+  pending_starts_[index] = pending_starts_[--pending_start_count_];
+  close(child.exec_pipe);
+  const SpawnOutcome& outcome = *child.outcome;
+  // A child that was killed before exec is also reported as started. Its end is then reported like that of
+  // any other child.
+  if (outcome.step == SpawnStep::none)
+    return send_report({ReportType::started, 0, child.token, child.pid, 0, 0, outcome});
+  report_refusal(child.token, outcome);
+  if (ChildRecord* record = children_.find(child.token)) record->refused = true;
 }
 
-void Keeper::settle_child(std::uint64_t token) {
-  for (std::size_t i = 0; i < pending_count_; ++i) {
-    if (pending_[i].token == token) return settle(i);
+// Does nothing if the result has been reported already.
+void Keeper::finish_start_of(std::uint64_t token) {
+  for (std::size_t i = 0; i < pending_start_count_; ++i) {
+    if (pending_starts_[i].token == token) return finish_start(i);
   }
 }
 
-void Keeper::refuse(std::uint64_t token, Step step, int error) {
-  refuse(token, Outcome{step, error, 0, {}});
+void Keeper::report_refusal(std::uint64_t token, SpawnStep step, int error) {
+  report_refusal(token, SpawnOutcome{step, error, 0, {}});
 }
 
-void Keeper::refuse(std::uint64_t token, const Outcome& outcome) {
-  say({Event::refused, 0, token, 0, 0, 0, outcome});
+void Keeper::report_refusal(std::uint64_t token, const SpawnOutcome& outcome) {
+  send_report({ReportType::refused, 0, token, 0, 0, 0, outcome});
 }
 
-void Keeper::signal_group(const Request& request) {
-  // Not reaped yet, so its pid and its group's number are still its own.
-  const Record* record = table_.find(request.token);
+void Keeper::handle_signal(const Request& request) {
+  // A child that is not reaped yet keeps its pid and the number of its process group, so no other process can
+  // get the signal.
+  const ChildRecord* record = children_.find(request.token);
   if (!record || record->reaped) return;
-  // One that has just been forked has no group yet.
+  // A process that has just been forked has no group of its own yet.
   if (kill(-record->pid, request.signal) < 0) kill(record->pid, request.signal);
-  // A stopped process takes no signal but KILL until it goes on.
+  // A stopped process handles no signal except SIGKILL until it is continued.
   if (request.signal == SIGTERM) kill(-record->pid, SIGCONT);
 }
 

@@ -1,5 +1,5 @@
-// conformance-client URL: what the official conformance suite has a client do. The suite says in the
-// environment which scenario it plays, in which revision, and what else there is to know.
+// conformance-client URL: the client for the client scenarios of the official conformance suite. The suite
+// sets the scenario, the revision and the context of the scenario in environment variables.
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,11 +10,11 @@
 
 namespace {
 
-constexpr unsigned kDeadlineSeconds = 20;  // the suite waits for ever for a client that does not end
+constexpr unsigned kTimeoutSeconds = 20;  // the suite has no timeout of its own for a client
 
-std::string from_environment(const char* name, const char* otherwise) {
+std::string environment_value(const char* name, const char* fallback) {
   const char* value = std::getenv(name);
-  return value ? value : otherwise;
+  return value ? value : fallback;
 }
 
 }  // namespace
@@ -25,8 +25,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: conformance-client URL\n");
     return 2;
   }
-  alarm(kDeadlineSeconds);
-  const std::string name = from_environment("MCP_CONFORMANCE_SCENARIO", "");
+  alarm(kTimeoutSeconds);
+  const std::string name = environment_value("MCP_CONFORMANCE_SCENARIO", "");
   const conformance::Scenario* scenario = conformance::find_scenario(name);
   if (!scenario) {
     std::fprintf(stderr, "conformance-client: scenario `%s` is not supported yet%s\n", name.c_str(),
@@ -35,14 +35,14 @@ int main(int argc, char** argv) {
   }
   mcp::ClientOptions options;
   options.info = mcp::Implementation{"fairlead-conformance-client", "1.0.0", {}, {}, {}, {}};
-  // Suites before 0.2 do not say; all they know is the legacy era, any revision of it.
-  options.pinned = mcp::revision_named(from_environment("MCP_CONFORMANCE_PROTOCOL_VERSION", ""));
-  options.probe = options.pinned.has_value();
-  scenario->prepare(options);
+  // Suites before 0.2 do not set the revision. They accept every revision of the legacy era.
+  options.pinned_revision = mcp::revision_named(environment_value("MCP_CONFORMANCE_PROTOCOL_VERSION", ""));
+  options.probe = options.pinned_revision.has_value();
+  scenario->set_options(options);
   Result<blocking::Client> client = blocking::Client::connect(argv[1], options);
-  Result<void> played = client ? Result<void>() : client.error();
-  if (client) played = scenario->play(*client, from_environment("MCP_CONFORMANCE_CONTEXT", "{}"));
-  if (played) return 0;
-  std::fprintf(stderr, "conformance-client: %s: %s\n", name.c_str(), played.error().to_string().c_str());
+  Result<void> outcome = client ? Result<void>() : client.error();
+  if (client) outcome = scenario->run(*client, environment_value("MCP_CONFORMANCE_CONTEXT", "{}"));
+  if (outcome) return 0;
+  std::fprintf(stderr, "conformance-client: %s: %s\n", name.c_str(), outcome.error().to_string().c_str());
   return 1;
 }

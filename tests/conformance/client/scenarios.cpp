@@ -10,23 +10,23 @@ namespace {
 
 using Client = blocking::Client;
 
-// ---- what the client offers -----------------------------------------------------------------------------
+// ---- options --------------------------------------------------------------------------------------------
 
-void nothing(mcp::ClientOptions&) {}
+void no_options(mcp::ClientOptions&) {}
 
-mcp::ElicitResult accepted(std::string_view content) {
+mcp::ElicitResult accepted_form(std::string_view content) {
   mcp::ElicitResult result;
   result.action = mcp::ElicitResult::Action::accept;
   result.content = json::Raw::trusted(Bytes::constant(content));
   return result;
 }
 
-// The library fills in what the form has defaults for.
+// The library sets the fields of the form that have defaults.
 Task<Result<mcp::ElicitResult>> accept_defaults(std::string, json::Raw) {
-  co_return accepted("{}");
+  co_return accepted_form("{}");
 }
 Task<Result<mcp::ElicitResult>> confirm(std::string, json::Raw) {
-  co_return accepted(R"({"confirmed":true})");
+  co_return accepted_form(R"({"confirmed":true})");
 }
 Task<Result<json::Raw>> sample(json::Raw) {
   co_return json::Raw::trusted(Bytes::constant(
@@ -36,22 +36,22 @@ std::vector<mcp::Root> roots() {
   return {{"file:///home", "home"}};
 }
 
-void elicits_defaults(mcp::ClientOptions& options) {
+void add_elicit_defaults(mcp::ClientOptions& options) {
   options.handlers.elicit = accept_defaults;
 }
-void elicits_confirmation(mcp::ClientOptions& options) {
+void add_elicit_confirm(mcp::ClientOptions& options) {
   options.handlers.elicit = confirm;
 }
-void offers_everything(mcp::ClientOptions& options) {
+void add_all_handlers(mcp::ClientOptions& options) {
   options.handlers.elicit = confirm;
   options.handlers.sample = sample;
   options.handlers.roots = roots;
 }
 
-// ---- what it does ---------------------------------------------------------------------------------------
+// ---- calls ----------------------------------------------------------------------------------------------
 
 template <class T>
-Result<void> outcome(const Result<T>& result) {
+Result<void> without_value(const Result<T>& result) {
   if (!result) return result.error();
   return {};
 }
@@ -60,77 +60,78 @@ std::string text_of(json::View view) {
   return view.as_string().value_or("");
 }
 
-// Does something with each of a list, until that fails.
-template <class Do>
-Result<void> with_each(const Result<std::vector<json::Raw>>& list, std::string_view member, Do&& act) {
+// Calls `action` with the member `member` of each entry, until an action fails.
+template <class Action>
+Result<void> for_each_entry(const Result<std::vector<json::Raw>>& list, std::string_view member,
+                            Action&& action) {
   if (!list) return list.error();
-  for (const json::Raw& one : *list) {
-    Result<void> done = outcome(act(text_of(json::View(one)[member])));
+  for (const json::Raw& entry : *list) {
+    Result<void> done = without_value(action(text_of(json::View(entry)[member])));
     if (!done) return done;
   }
   return {};
 }
 
 Result<void> list_tools(Client& client, const std::string&) {
-  return outcome(client.tools());
+  return without_value(client.tools());
 }
 
 Result<void> list_and_call(Client& client, std::string_view tool, std::string_view arguments = "{}") {
   const Result<std::vector<json::Raw>> tools = client.tools();
   if (!tools) return tools.error();
-  return outcome(client.call_tool(tool, arguments));
+  return without_value(client.call_tool(tool, arguments));
 }
 Result<void> add_numbers(Client& client, const std::string&) {
   return list_and_call(client, "add_numbers", R"({"a":5,"b":3})");
 }
-Result<void> have_defaults_elicited(Client& client, const std::string&) {
+Result<void> call_elicitation_tool(Client& client, const std::string&) {
   return list_and_call(client, "test_client_elicitation_defaults");
 }
-Result<void> come_back_for_the_answer(Client& client, const std::string&) {
+Result<void> call_reconnection_tool(Client& client, const std::string&) {
   return list_and_call(client, "test_reconnection");
 }
 
 Result<void> list_twice(Client& client, const std::string& context) {
   Result<void> listed = list_tools(client, context);
-  return listed ? outcome(client.request("tools/list")) : listed;
+  return listed ? without_value(client.request("tools/list")) : listed;
 }
 
-Result<void> carry_state(Client& client, const std::string&) {
+Result<void> call_request_state_tools(Client& client, const std::string&) {
   for (const char* tool :
        {"test_mrtr_echo_state", "test_mrtr_no_state", "test_mrtr_unrelated", "test_mrtr_no_result_type"}) {
-    Result<void> called = outcome(client.call_tool(tool, "{}"));
+    Result<void> called = without_value(client.call_tool(tool, "{}"));
     if (!called) return called;
   }
   return {};
 }
 
-Result<void> use_everything(Client& client, const std::string&) {
-  Result<void> used = with_each(client.tools(), "name",
-                                [&](const std::string& name) { return client.call_tool(name, "{}"); });
+Result<void> use_all_entries(Client& client, const std::string&) {
+  Result<void> used = for_each_entry(client.tools(), "name",
+                                     [&](const std::string& name) { return client.call_tool(name, "{}"); });
   if (!used) return used;
-  used =
-      with_each(client.resources(), "uri", [&](const std::string& uri) { return client.read_resource(uri); });
+  used = for_each_entry(client.resources(), "uri",
+                        [&](const std::string& uri) { return client.read_resource(uri); });
   if (!used) return used;
-  return with_each(client.prompts(), "name",
-                   [&](const std::string& name) { return client.get_prompt(name); });
+  return for_each_entry(client.prompts(), "name",
+                        [&](const std::string& name) { return client.get_prompt(name); });
 }
 
 // The context has the calls to make: {"toolCalls":[{"name":…,"arguments":{…}}]}.
-Result<void> make_given_calls(Client& client, const std::string& context) {
+Result<void> make_calls_of_context(Client& client, const std::string& context) {
   Result<void> made = list_tools(client, context);
   if (!made) return made;
-  const Result<json::Raw> given = json::Raw::parse(context);
-  if (!given) return given.error();
-  json::View(*given)["toolCalls"].each_element([&](json::View call) {
-    made = outcome(client.call_tool(text_of(call["name"]), call["arguments"].text()));
+  const Result<json::Raw> parsed = json::Raw::parse(context);
+  if (!parsed) return parsed.error();
+  json::View(*parsed)["toolCalls"].each_element([&](json::View call) {
+    made = without_value(client.call_tool(text_of(call["name"]), call["arguments"].text()));
     return static_cast<bool>(made);
   });
   return made;
 }
 
-// All that are listed: the library leaves out those whose header annotations are invalid.
+// Calls all tools in the list. The library omits the tools whose header annotations are invalid.
 Result<void> call_every_tool(Client& client, const std::string&) {
-  return with_each(client.tools(), "name", [&](const std::string& name) {
+  return for_each_entry(client.tools(), "name", [&](const std::string& name) {
     return client.call_tool(name, R"({"region":"us-west1"})");
   });
 }
@@ -142,46 +143,46 @@ Result<void> echo_schema(Client& client, const std::string&) {
     if (text_of(json::View(tool)["name"]) != "json_schema_2020_12_tool") continue;
     json::Writer arguments;
     arguments.begin_object().key("schema").raw(json::View(tool)["inputSchema"].text()).end_object();
-    return outcome(client.call_tool("json_schema_echo", arguments.text()));
+    return without_value(client.call_tool("json_schema_echo", arguments.text()));
   }
   return Error(ErrorKind::validation, "json_schema_2020_12_tool is not listed");
 }
 
-// Nothing is read of what is only listed.
+// Lists the skills and reads none of their files.
 Result<void> list_skills(Client& client, const std::string&) {
-  return outcome(client.skills());
+  return without_value(client.skills());
 }
 
-// The server's entries do not vouch for what it serves, and the library has to notice.
-Result<void> refuse_skills(Client& client, const std::string&) {
+// The files that the server returns do not match the entries in its list. The library must reject them.
+Result<void> expect_skills_rejected(Client& client, const std::string&) {
   const Result<std::vector<mcp::SkillEntry>> skills = client.skills();
   if (!skills) return skills.error();
   for (const mcp::SkillEntry& skill : *skills) {
     for (const mcp::SkillEntry::File& file : skill.files()) {
       const Result<mcp::SkillFile> read = client.read_skill_file(skill, file.uri);
-      if (read) return Error(ErrorKind::validation, file.uri + " was not refused");
-      std::fprintf(stderr, "refused: %s\n", read.error().message().c_str());
+      if (read) return Error(ErrorKind::validation, file.uri + " was not rejected");
+      std::fprintf(stderr, "rejected: %s\n", read.error().message().c_str());
     }
   }
   return {};
 }
 
 constexpr std::array kScenarios = {
-    Scenario{"initialize", nothing, list_tools},
-    Scenario{"tools_call", nothing, add_numbers},
-    Scenario{"elicitation-sep1034-client-defaults", elicits_defaults, have_defaults_elicited},
-    Scenario{"sse-retry", nothing, come_back_for_the_answer},
-    Scenario{"request-metadata", offers_everything, list_twice},
-    Scenario{"sep-2322-client-request-state", elicits_confirmation, carry_state},
-    Scenario{"http-standard-headers", nothing, use_everything},
-    Scenario{"http-custom-headers", nothing, make_given_calls},
-    Scenario{"http-invalid-tool-headers", nothing, call_every_tool},
-    Scenario{"json-schema-ref-no-deref", nothing, list_tools},
-    Scenario{"json-schema-2020-12-preservation", nothing, echo_schema},
-    Scenario{"sep-2640-client-no-prefetch", nothing, list_skills},
-    Scenario{"sep-2640-client-verify-digest", nothing, refuse_skills},
-    Scenario{"sep-2640-client-verify-size", nothing, refuse_skills},
-    Scenario{"sep-2640-client-verify-frontmatter", nothing, refuse_skills},
+    Scenario{"initialize", no_options, list_tools},
+    Scenario{"tools_call", no_options, add_numbers},
+    Scenario{"elicitation-sep1034-client-defaults", add_elicit_defaults, call_elicitation_tool},
+    Scenario{"sse-retry", no_options, call_reconnection_tool},
+    Scenario{"request-metadata", add_all_handlers, list_twice},
+    Scenario{"sep-2322-client-request-state", add_elicit_confirm, call_request_state_tools},
+    Scenario{"http-standard-headers", no_options, use_all_entries},
+    Scenario{"http-custom-headers", no_options, make_calls_of_context},
+    Scenario{"http-invalid-tool-headers", no_options, call_every_tool},
+    Scenario{"json-schema-ref-no-deref", no_options, list_tools},
+    Scenario{"json-schema-2020-12-preservation", no_options, echo_schema},
+    Scenario{"sep-2640-client-no-prefetch", no_options, list_skills},
+    Scenario{"sep-2640-client-verify-digest", no_options, expect_skills_rejected},
+    Scenario{"sep-2640-client-verify-size", no_options, expect_skills_rejected},
+    Scenario{"sep-2640-client-verify-frontmatter", no_options, expect_skills_rejected},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The client's part in the scenarios of the official conformance suite.
+// Scenario: what the client does in a scenario of the official conformance suite.
 #pragma once
 
 #include <fairlead/mcp/blocking.hpp>
@@ -11,12 +11,12 @@ using namespace fairlead;  // NOLINT: a program of its own
 
 struct Scenario {
   std::string_view name;
-  void (*prepare)(mcp::ClientOptions& options);
-  // `context` is what the suite has to say about the scenario, JSON.
-  Result<void> (*play)(blocking::Client& client, const std::string& context);
+  void (*set_options)(mcp::ClientOptions& options);
+  // Makes the calls of the scenario. `context` is the JSON that the suite passes for it.
+  Result<void> (*run)(blocking::Client& client, const std::string& context);
 };
 
-// Null when it is not known here.
+// Returns null if this client does not implement the scenario.
 const Scenario* find_scenario(std::string_view name);
 
 }  // namespace conformance

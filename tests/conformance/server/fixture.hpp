@@ -1,4 +1,4 @@
-// What the official conformance suite expects a server to have: its tools, resources and prompts, by topic.
+// The tools, resources and prompts that the official conformance suite expects a server to have, by topic.
 #pragma once
 
 #include <fairlead/mcp/typed.hpp>
@@ -7,28 +7,28 @@ namespace conformance {
 
 using namespace fairlead;  // NOLINT: a program of its own
 
-struct Nothing {};
-BOOST_DESCRIBE_STRUCT(Nothing, (), ())
+struct NoArguments {};
+BOOST_DESCRIBE_STRUCT(NoArguments, (), ())
 
-// A pixel, and a moment of silence.
-inline constexpr std::string_view kPng =
+// An image of one pixel, and a short silent sound.
+inline constexpr std::string_view kPngBase64 =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
-inline constexpr std::string_view kWav = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=";
+inline constexpr std::string_view kWavBase64 = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=";
 
-// JSON written down in the program.
-inline json::Raw json_text(std::string_view constant) {
+// Returns a JSON value from a string literal, which is not validated.
+inline json::Raw constant_json(std::string_view constant) {
   return json::Raw::trusted(Bytes::constant(constant));
 }
-// For what only fails when the program is wrong.
-inline void must(const Result<void>& added) {
+// Throws if `added` has failed, which only an error in this program can cause.
+inline void require_success(const Result<void>& added) {
   if (!added) throw std::invalid_argument(added.error().message());
 }
-// A form with one member, as elicitation has them.
-json::Raw form(std::string_view member, std::string_view type);
-// The parameters of a sampling request with one message.
-json::Raw one_message(std::string_view text, int max_tokens);
+// Returns the schema of an elicitation form with one field.
+json::Raw form_schema(std::string_view member, std::string_view type);
+// Returns the params of a sampling request with one message.
+json::Raw sampling_params(std::string_view text, int max_tokens);
 
-void add_content_tools(mcp::Server& server);  // the first one takes no arguments: the suite calls it
+void add_content_tools(mcp::Server& server);  // the first tool has no arguments, because the suite calls it
 void add_asking_tools(mcp::Server& server);
 void add_input_tools(mcp::Server& server);
 void add_task_tools(mcp::Server& server);

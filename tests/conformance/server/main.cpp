@@ -1,5 +1,5 @@
-// conformance-server --port P: an MCP server with everything that the official conformance suite asks for, on
-// http://localhost:P/mcp.
+// conformance-server --port P: an MCP server with the tools, resources and prompts that the official
+// conformance suite requires, at http://localhost:P/mcp.
 #include <fairlead/mcp/serve.hpp>
 
 #include <cstdio>
@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   conformance::add_prompts(server);
   conformance::add_skills(server);
   mcp::HttpOptions options;
-  options.listening = [](const std::string& url) {
+  options.on_listening = [](const std::string& url) {
     std::printf("listening on %s\n", url.c_str());
     std::fflush(stdout);
   };

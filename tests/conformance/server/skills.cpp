@@ -1,4 +1,4 @@
-// Two skills, one of them with more than its SKILL.md.
+// Two skills. One of them has another file in addition to its SKILL.md.
 #include "fixture.hpp"
 
 namespace conformance {
@@ -43,10 +43,10 @@ void add_skills(mcp::Server& server) {
   forms.path = "office/form-filling";
   forms.files.push_back(file("SKILL.md", kFormsSkill));
   forms.files.push_back(file("references/FIELDS.md", kFields));
-  must(server.add_skill(std::move(forms)));
+  require_success(server.add_skill(std::move(forms)));
   mcp::Skill greeting;
   greeting.files.push_back(file("SKILL.md", kGreetingSkill));
-  must(server.add_skill(std::move(greeting)));
+  require_success(server.add_skill(std::move(greeting)));
 }
 
 }  // namespace conformance

@@ -1,4 +1,4 @@
-// Tools whose calls become tasks: the request is answered at once, and the work goes on.
+// Tools whose calls become tasks: the client gets a response at once, and the tool continues to run.
 #include <fairlead/loop/all.hpp>
 #include <fairlead/rpc/codes.hpp>
 
@@ -9,9 +9,9 @@ namespace conformance {
 namespace {
 
 using namespace std::chrono_literals;
-using Elicited = Result<mcp::ElicitResult>;
-constexpr std::chrono::milliseconds kBriefly = 100ms;
-constexpr std::chrono::milliseconds kASecond = 1s;
+using ElicitOutcome = Result<mcp::ElicitResult>;
+constexpr std::chrono::milliseconds kShortTime = 100ms;
+constexpr std::chrono::milliseconds kLongTime = 1s;
 
 struct GreetArgs {
   std::string name;
@@ -27,7 +27,7 @@ struct DeleteArgs {
 };
 BOOST_DESCRIBE_STRUCT(DeleteArgs, (), (filename))
 
-// A client that cannot have tasks waits for the answer.
+// If the client does not support tasks, become_task() has no effect and the client waits for the result.
 Task<Result<std::string>> slow_compute(mcp::Context context, ComputeArgs args) {
   if (args.seconds > 0) co_await context.become_task();
   const std::chrono::milliseconds time(static_cast<std::int64_t>(args.seconds * 1000));
@@ -36,45 +36,46 @@ Task<Result<std::string>> slow_compute(mcp::Context context, ComputeArgs args) {
   co_return "Computed " + args.label.value_or("something");
 }
 
-Task<Result<std::string>> failing_job(mcp::Context context, Nothing) {
-  co_await context.sleep(kASecond);
+Task<Result<std::string>> failing_job(mcp::Context context, NoArguments) {
+  co_await context.sleep(kLongTime);
   throw mcp::ToolError("This job intentionally fails for testing");
 }
 
-Task<Result<std::string>> protocol_error_job(mcp::Context context, Nothing) {
+Task<Result<std::string>> protocol_error_job(mcp::Context context, NoArguments) {
   co_await context.become_task();
-  co_await context.sleep(kBriefly);
+  co_await context.sleep(kShortTime);
   co_return Error::rpc(rpc::kInternalError, "This job intentionally ends in a protocol error");
 }
 
 Task<Result<std::string>> confirm_delete(mcp::Context context, DeleteArgs args) {
   co_await context.become_task();
-  Task<Elicited> asking =
-      context.elicit("Delete " + args.filename + "?", form("confirm", "boolean"), "confirm");
-  const Elicited answer = co_await asking;
+  Task<ElicitOutcome> pending =
+      context.elicit("Delete " + args.filename + "?", form_schema("confirm", "boolean"), "confirm");
+  const ElicitOutcome answer = co_await pending;
   if (!answer) co_return answer.error();
   const bool confirmed = json::View(answer->content)["confirm"].as_bool().value_or(false);
   co_return (confirmed ? "Deleted " : "Kept ") + args.filename;
 }
 
-Task<Result<std::string>> multi_input(mcp::Context context, Nothing) {
+Task<Result<std::string>> multi_input(mcp::Context context, NoArguments) {
   co_await context.become_task();
-  auto asking = all(context.elicit("What is your name?", form("name", "string"), "name"),
-                    context.elicit("How old are you?", form("age", "integer"), "age"));
-  const auto [name, age] = co_await asking;
+  auto pending = all(context.elicit("What is your name?", form_schema("name", "string"), "name"),
+                     context.elicit("How old are you?", form_schema("age", "integer"), "age"));
+  const auto [name, age] = co_await pending;
   if (!name) co_return name.error();
   if (!age) co_return age.error();
   co_return json::View(name->content)["name"].as_string().value_or("Somebody") + " is " +
       std::to_string(json::View(age->content)["age"].as_int().value_or(0));
 }
 
-// Asks in the first round, and becomes a task in the second.
-Task<Result<std::string>> with_task(mcp::Context context, Nothing) {
-  Task<Elicited> asking = context.elicit("What is your name?", form("name", "string"), "user_name");
-  const Elicited name = co_await asking;
+// Elicits in the first round, and becomes a task in the second.
+Task<Result<std::string>> with_task(mcp::Context context, NoArguments) {
+  Task<ElicitOutcome> pending =
+      context.elicit("What is your name?", form_schema("name", "string"), "user_name");
+  const ElicitOutcome name = co_await pending;
   if (!name) co_return name.error();
   co_await context.become_task();
-  co_await context.sleep(kBriefly);
+  co_await context.sleep(kShortTime);
   co_return "Hello, " + json::View(name->content)["name"].as_string().value_or("nobody") + "!";
 }
 

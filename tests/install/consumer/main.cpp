@@ -1,4 +1,4 @@
-// A stranger's program: it has nothing of ours but what was installed.
+// A program outside the source tree that uses only the installed files.
 #include <cstdio>
 
 #include "fairlead/base/error.hpp"

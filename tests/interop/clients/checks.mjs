@@ -1,7 +1,7 @@
-// What a client of the SDK, 1.x or 2.x, must be able to do with our servers. The clients beside this file hand over
-//   open(place, capabilities, answers, heard): a connected client, where `place` is of places.mjs, `answers` maps methods to
-//   handlers of the server's requests, and heard(method, params) is called for each notification,
-// and a few words about what differs between the two.
+// The checks of a client of the SDK, 1.x or 2.x, with Fairlead servers. The client modules (sdk1.mjs, sdk2.mjs) pass
+//   open(place, capabilities, answers, heard): returns a connected client. `place` is one of places.mjs, `answers` maps methods
+//   to handlers of the server's requests, and heard(method, params) is called for each notification;
+// and values that differ between the two SDKs.
 import assert from 'node:assert/strict';
 import { Heard, begin } from './heard.mjs';
 import { answerTypes, places } from './places.mjs';
@@ -193,7 +193,7 @@ export async function check(kind, [transport, revision, fixture, weather, ask]) 
 
   if (transport === 'http') {
     begin('both forms of answers');
-    // Those to tools that said something first came as events, the others as JSON.
+    // Responses to tools that sent notifications first are event streams, the others are JSON.
     assert.deepEqual([...answerTypes].sort(), ['application/json', 'text/event-stream']);
   }
   if (transport !== 'stdio') return begin('done');

@@ -1,4 +1,4 @@
-// The official SDKs' clients before our gateway, and behind it servers of both SDKs and of npm, all at once:
+// Clients of the official SDKs with the gateway, which has servers of both SDKs and servers from npm at the same time:
 // gateway.mjs v1|v2 REVISION http|stdio FAIRLEAD.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -33,7 +33,7 @@ writeFileSync(join(scratch, 'note.txt'), 'written down');
 async function overHttp() {
   const child = spawn(fairlead, ['serve', '--config', config, '--listen', '127.0.0.1:0'], { stdio: ['ignore', 'ignore', 'pipe'] });
   const exit = once(child, 'exit');
-  process.on('exit', () => child.kill('SIGKILL')); // when a check has failed
+  process.on('exit', () => child.kill('SIGKILL')); // also when a check has failed
   const url = await new Promise((resolve, reject) => {
     createInterface({ input: child.stderr }).on('line', (line) => {
       const told = /endpoint=(\S+)/.exec(line);
@@ -68,7 +68,7 @@ place.opened?.();
 const call = async (name, args = {}, options) => (await callTool(client, { name, arguments: args }, options)).content[0].text;
 
 begin('lists');
-// Everybody's tools under names of their own, and the broken one spoils nothing.
+// The tools of all servers are listed under distinct names. The server that cannot be started does not affect the others.
 const { tools } = await client.listTools();
 const names = tools.map((tool) => tool.name);
 for (const name of ['v1__echo', 'v2__echo', 'everything__echo', 'files__read_text_file']) assert(names.includes(name), `${name} in ${names}`);
@@ -76,7 +76,7 @@ assert(!names.some((name) => name.startsWith('broken')));
 assert(names.every((name) => /^[A-Za-z0-9_-]{1,64}$/.test(name)));
 
 begin('calls');
-// A call to each, side by side.
+// Concurrent calls, one to each server.
 const texts = await Promise.all([
   call('v1__echo', { message: 'one' }),
   call('v2__echo', { message: 'two' }),
@@ -90,13 +90,13 @@ begin('progress and log messages');
 for (const server of ['v1', 'v2']) {
   const steps = [];
   await call(`${server}__count`, { to: 3 }, { onprogress: ({ progress }) => steps.push(progress) });
-  // On stdio the SDKs lose what comes in one piece with the answer: they look at the answer first.
+  // On stdio the SDKs drop notifications that they read together with the response, because they handle the response first.
   const whole = transport === 'stdio' ? [1, 2, 3].slice(0, steps.length) : [1, 2, 3];
   assert.deepEqual(steps, whole, server);
 }
 
 if (!modern) {
-  // At the level the client wants, here and behind.
+  // Log messages have the level that the client has set, for servers of both eras.
   for (const [level, said] of [['info', ['counted 1', 'counted 2']], ['debug', ['counted 1', 'counted 2', 'done']]]) {
     await client.setLoggingLevel(level);
     const before = heard.of('notifications/message').length;
@@ -107,7 +107,7 @@ if (!modern) {
 }
 
 begin('questions');
-// Questions reach the client, from either era, but for those that a legacy server puts while the client is modern.
+// Requests of servers of both eras reach the client, except those of a legacy server if the client is modern.
 if (!modern) assert.equal(await call('v1__sample', { message: 'hi' }), 'none: heard: hi');
 assert.equal(await call('v2__sample', { message: 'hi' }), 'none: heard: hi');
 if (modern) assert.match(await call('v1__sample', { message: 'hi' }), /no requests from servers/);
@@ -120,7 +120,7 @@ for (const server of ['v1', 'v2']) {
 }
 
 begin('changes');
-// The server on 1.x has asked something above, if the client can be asked, and is this session's own since then.
+// If the client supports requests of servers, the server on 1.x has sent one above; since then it serves this session only.
 const wanted = { resourceSubscriptions: ['memo://one'], toolsListChanged: true };
 const listening = modern ? await client.listen(wanted) : await client.subscribeResource({ uri: 'memo://one' });
 if (modern) assert.deepEqual(listening.honoredFilter, wanted);

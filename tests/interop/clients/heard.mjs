@@ -1,5 +1,5 @@
-// What the checks share: steps with a deadline, and notifications that can be waited for.
-const DEADLINE = 100_000; // milliseconds, for all of it
+// Common to all checks: steps with a timeout, and a record of notifications that can be awaited.
+const DEADLINE = 100_000; // milliseconds for all steps together
 
 let step = 'start';
 setTimeout(() => {
@@ -12,7 +12,7 @@ export function begin(name) {
   console.log(name);
 }
 
-// Notifications, as they come and to be waited for.
+// The notifications received so far, in order.
 export class Heard {
   all = [];
   #waiting = [];
@@ -24,7 +24,7 @@ export class Heard {
   of(method) {
     return this.all.filter((one) => one.method === method).map((one) => one.params);
   }
-  // Resolves when `count` of them are there.
+  // Resolves when `count` notifications of this method have been received.
   until(method, count) {
     return new Promise((resolve) => {
       const look = () => this.of(method).length >= count && (resolve(this.of(method)), true);

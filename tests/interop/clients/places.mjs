@@ -1,13 +1,13 @@
-// Where our servers are reached, by the name of the transport. Each starts the command and gives
-//   transport(classes): the SDK's client transport to it; `classes` are the SDK's own,
-//   opened(modern), leave(): what is to be looked at, and done, at the beginning and the end of a session,
-//   ended(): how the server ended, once its stdin is closed.
+// The ways to connect to Fairlead servers, by the name of the transport. Each starts the command and returns
+//   transport(classes): creates the client transport; `classes` are the transport classes of the SDK,
+//   opened(modern), leave(): a check at the start of a session, and an action at its end,
+//   ended(): closes stdin of the server, and resolves to its exit code and signal.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
-// The forms in which requests were answered over HTTP.
+// The content types of all responses over HTTP.
 export const answerTypes = new Set();
 
 async function watchedFetch(url, init) {
@@ -26,7 +26,7 @@ function stdio(command) {
   };
 }
 
-// Starts the server on a port of its own. It ends with its stdin, which is to say with us at the latest.
+// Starts the server on a free port. It exits at the end of its stdin, so at the latest when this process exits.
 export async function listening(command) {
   const child = spawn(command, ['--http'], { stdio: ['pipe', 'ignore', 'pipe'] });
   const exit = once(child, 'exit');
@@ -57,13 +57,13 @@ async function http(command) {
   };
 }
 
-// The pair of 2024-11-05.
+// HTTP+SSE, the transport of 2024-11-05.
 async function pair(command) {
   const { url, ended } = await listening(command);
   return { transport: ({ Sse }) => new Sse(new URL('/sse', url)), ended };
 }
 
-// The SDK's transport for it is a few lines around Node's own WebSocket.
+// The WebSocket transport of the SDK is a thin wrapper around the WebSocket of Node.
 async function websocket(command) {
   const { url, ended } = await listening(command);
   let transport;

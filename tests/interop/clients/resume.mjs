@@ -1,5 +1,5 @@
-// resume.mjs KIND REVISION FIXTURE_SERVER: the clients of the official TypeScript SDK (KIND: v1, v2), when their connections are
-// cut: what was said meanwhile is replayed by Last-Event-ID, once.
+// resume.mjs KIND REVISION FIXTURE_SERVER: the clients of the official TypeScript SDK (KIND: v1, v2) when their connections are
+// closed. Messages that were sent meanwhile are replayed once, by Last-Event-ID.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -11,7 +11,7 @@ const { kind } = await import(name === 'v1' ? './sdk1.mjs' : './sdk2.mjs');
 const { open, callTool } = kind(revision);
 const text = (result) => result.content.map((one) => one.text).join('|');
 
-// Between client and server: cuts all there is on command, and keeps newcomers waiting while it is shut.
+// A proxy between client and server. It closes all connections on command, and delays new ones while it is shut.
 class Proxy {
   #pairs = new Set();
   #waiting = [];
@@ -37,7 +37,7 @@ class Proxy {
       from.pipe(to);
     }
   }
-  // Resolves when the server's sides are closed, too.
+  // Resolves when the connections to the server are closed, too.
   async cut() {
     this.#shut = true;
     const closed = [...this.#pairs].flat().map((one) => once(one, 'close'));
@@ -60,7 +60,7 @@ const server = await listening(fixture);
 const proxy = new Proxy();
 const url = await proxy.start(server.url);
 
-// The GETs that the client makes, and a way to wait for one.
+// Counts the GET requests of the client, and lets the test wait for one.
 const gets = [];
 const resumed = () => gets.map((headers) => headers.get('last-event-id')).filter((id) => id);
 async function watchedFetch(at, init) {
@@ -68,7 +68,7 @@ async function watchedFetch(at, init) {
   return fetch(at, init);
 }
 
-// Another client, on a connection of its own that is not cut: it brings about what the first one is to hear of later.
+// Another client, whose connection is not closed. Its calls cause the notifications that the first client receives later.
 const plain = { transport: ({ Http }) => new Http(new URL('/mcp', server.url)) };
 const other = await open(plain, {}, {}, () => {});
 const tell = async (tool) => text(await callTool(other.client, { name: tool, arguments: {} }));

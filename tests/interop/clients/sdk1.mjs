@@ -1,4 +1,4 @@
-// The client of the official TypeScript SDK, 1.x, as checks.mjs wants it.
+// The client of the official TypeScript SDK, 1.x, with the interface that checks.mjs expects.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
@@ -8,7 +8,7 @@ import * as types from '@modelcontextprotocol/sdk/types.js';
 
 const CLASSES = { Stdio: StdioClientTransport, Http: StreamableHTTPClientTransport, Sse: SSEClientTransport, WebSocket: WebSocketClientTransport };
 
-// The SDK always offers the newest revision it knows. To make it speak an older one, the offer is rewritten on its way out.
+// The SDK always offers the newest revision that it supports. For an older revision, the outgoing `initialize` is rewritten.
 function pin(transport, revision, negotiated) {
   const send = transport.send.bind(transport);
   transport.send = (message, options) => {

@@ -1,7 +1,7 @@
-// The client of the official TypeScript SDK, 2.x, as checks.mjs wants it.
+// The client of the official TypeScript SDK, 2.x, with the interface that checks.mjs expects.
 import { Client, SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-// 2.x has none of its own; that of 1.x does.
+// The SDK 2.x has no WebSocket transport; that of 1.x works with it.
 import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js';
 
 const CLASSES = { Stdio: StdioClientTransport, Http: StreamableHTTPClientTransport, Sse: SSEClientTransport, WebSocket: WebSocketClientTransport };
@@ -20,6 +20,6 @@ export function kind(revision) {
     await client.connect(place.transport(CLASSES));
     return { client, negotiated: () => client.getNegotiatedProtocolVersion() };
   }
-  // It turns the legacy code for a resource that is not there into the modern one.
+  // The SDK converts the legacy error code for an unknown resource to the modern one.
   return { open, callTool: (client, params, options) => client.callTool(params, options), notFound: -32602 };
 }

@@ -1,4 +1,4 @@
-// The official TypeScript SDK, 1.x, calls a tool of ours that runs as a task and asks meanwhile: tasks.mjs SERVER.
+// tasks.mjs SERVER: the client of the official TypeScript SDK, 1.x, calls a tool that runs as a task and elicits meanwhile.
 import assert from 'node:assert/strict';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';

@@ -1,4 +1,4 @@
-// v1.mjs TRANSPORT REVISION FIXTURE_SERVER WEATHER ASK: the client of the official TypeScript SDK, 1.x, against our servers.
+// v1.mjs TRANSPORT REVISION FIXTURE_SERVER WEATHER ASK: the client of the official TypeScript SDK, 1.x, with Fairlead servers.
 import { check } from './checks.mjs';
 import { kind } from './sdk1.mjs';
 

@@ -1,5 +1,5 @@
-// v2.mjs TRANSPORT REVISION FIXTURE_SERVER WEATHER ASK: the client of the official TypeScript SDK, 2.x, against our servers.
-// REVISION may be `auto`: the SDK finds out by itself.
+// v2.mjs TRANSPORT REVISION FIXTURE_SERVER WEATHER ASK: the client of the official TypeScript SDK, 2.x, with Fairlead servers.
+// REVISION can be `auto`: the SDK negotiates the revision.
 import { check } from './checks.mjs';
 import { kind } from './sdk2.mjs';
 

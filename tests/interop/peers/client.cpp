@@ -1,5 +1,6 @@
-// interop_client PLAN: checks our client against a server that offers the fixture. PLAN is a JSON object;
-// README.md describes it and the report, which is one JSON object a line on stdout.
+// interop_client PLAN: tests the Fairlead client with a server that has the fixture's tools, resources and
+// prompts. PLAN is a JSON object. Writes a report to stdout, one JSON object per line. README.md describes
+// both.
 #include <fairlead/json/view.hpp>
 #include <fairlead/json/writer.hpp>
 #include <fairlead/mcp/client.hpp>
@@ -20,12 +21,13 @@ constexpr std::string_view kUnicode = "h\u00e9llo\n\U0001f600 \u6f22\u5b57 \u202
 constexpr std::array<std::string_view, 11> kTools{"add",    "cancelled", "confirm", "echo", "fail", "large",
                                                   "sample", "steps",     "touch",   "wait", "where"};
 
-void expect(bool holds, const std::string& otherwise) {
-  if (!holds) throw std::runtime_error(otherwise.substr(0, 300));
+void expect(bool condition, const std::string& message) {
+  if (!condition) throw std::runtime_error(message.substr(0, 300));
 }
-void same(std::string_view got, std::string_view wanted) {
+void expect_equal(std::string_view got, std::string_view wanted) {
   expect(got == wanted, "got \"" + std::string(got) + "\", wanted \"" + std::string(wanted) + "\"");
 }
+// Return the value, or throw the error.
 template <class T>
 T value_of(Result<T> result) {
   if (!result) throw std::runtime_error(result.error().to_string());
@@ -51,7 +53,7 @@ Task<Result<json::Raw>> answer_sampling(json::Raw params) {
   co_return out.finish();
 }
 
-Task<Result<mcp::ElicitResult>> fill_in(std::string, json::Raw schema) {
+Task<Result<mcp::ElicitResult>> accept_form(std::string, json::Raw schema) {
   mcp::ElicitResult result;
   result.action = mcp::ElicitResult::Action::accept;
   const bool name = !json::View(schema)["properties"]["name"].absent();
@@ -63,13 +65,13 @@ std::vector<mcp::Root> roots() {
   return {{"file:///one", "one"}, {"file:///two", ""}};
 }
 
-// Collects the results of calls that are under way at the same time.
+// Calls the tool, and appends the outcome to `echoed`: "echoed", "failed" or "mixed up". Several such calls
+// run at the same time.
 Task<void> echo_into(std::shared_ptr<mcp::Client> client, std::string tool, std::string message,
                      std::shared_ptr<std::vector<std::string>> echoed) {
   json::Writer arguments;
   arguments.begin_object().key("message").string(message).end_object();
-  Task<Result<mcp::ToolResult>> calling = client->call_tool(tool, arguments.finish());
-  const Result<mcp::ToolResult> result = co_await calling;
+  const Result<mcp::ToolResult> result = co_await client->call_tool(tool, arguments.finish());
   echoed->push_back(!result || result->content.empty()     ? "failed"
                     : result->content[0].text() == message ? "echoed"
                                                            : "mixed up");
@@ -82,7 +84,7 @@ class Checks {
   int run() {
     if (!connect()) return 1;
     for (const auto& [feature, check] : kChecks) {
-      if (skipped(feature)) continue;
+      if (is_skipped(feature)) continue;
       try {
         (this->*check)();
         report(feature, "pass", "");
@@ -104,9 +106,9 @@ class Checks {
   bool connect() {
     mcp::ClientOptions options;
     options.handlers.sample = answer_sampling;
-    options.handlers.elicit = fill_in;
+    options.handlers.elicit = accept_form;
     options.handlers.roots = roots;
-    options.handlers.notified = [this](std::string_view method, const json::Raw& params) {
+    options.handlers.on_notification = [this](std::string_view method, const json::Raw& params) {
       if (method == "notifications/message") {
         // fastmcp wraps the text of a log message in an object.
         const json::View data = json::View(params)["data"];
@@ -115,19 +117,19 @@ class Checks {
       if (method == "notifications/resources/updated")
         updates_.push_back(json::View(params)["uri"].as_string().value_or(""));
     };
-    if (plan_["mode"].as_string() == "legacy") options.pinned = mcp::kNewestLegacy;
-    Result<std::shared_ptr<mcp::Client>> made = loop_.block_on(
+    if (plan_["mode"].as_string() == "legacy") options.pinned_revision = mcp::kNewestLegacyRevision;
+    Result<std::shared_ptr<mcp::Client>> connected = loop_.block_on(
         mcp::Client::connect(loop_, plan_["uri"].as_string().value_or(""), std::move(options)));
-    if (!made) {
-      report("connect", "fail", made.error().to_string());
+    if (!connected) {
+      report("connect", "fail", connected.error().to_string());
       return false;
     }
-    client_ = *made;
+    client_ = *connected;
     report("connect", "pass", mcp::to_string(client_->revision()));
     return true;
   }
 
-  bool skipped(std::string_view feature) const {
+  bool is_skipped(std::string_view feature) const {
     for (std::size_t i = 0; i < plan_["skip"].size(); ++i) {
       if (plan_["skip"][i].as_string() == feature) return true;
     }
@@ -135,7 +137,7 @@ class Checks {
   }
 
   template <class Condition>
-  void until(Condition condition, const std::string& what) {
+  void wait_until(Condition condition, const std::string& what) {
     Timer limit(loop_);
     bool late = false;
     limit.arm_after(20s, [&] { late = true; });
@@ -144,13 +146,13 @@ class Checks {
   }
 
   mcp::ToolResult call(std::string_view tool, const std::string& arguments = "{}",
-                       mcp::ToolCallOptions options = mcp::ToolCallOptions()) {
-    options.max_total = 20s;
+                       mcp::ClientCallOptions options = mcp::ClientCallOptions()) {
+    options.max_total_time = 20s;
     return value_of(loop_.block_on(client_->call_tool(
         prefix_ + std::string(tool), value_of(json::Raw::parse(arguments)), std::move(options))));
   }
   std::string text(std::string_view tool, const std::string& arguments = "{}",
-                   mcp::ToolCallOptions options = mcp::ToolCallOptions()) {
+                   mcp::ClientCallOptions options = mcp::ClientCallOptions()) {
     const mcp::ToolResult result = call(tool, arguments, std::move(options));
     std::string all;
     for (const mcp::Content& content : result.content) all += content.text();
@@ -172,23 +174,26 @@ class Checks {
       expect(names.contains(prefix_ + std::string(name)), "no tool " + std::string(name));
     }
   }
-  static bool lists(const std::vector<json::Raw>& entries, std::string_view member, std::string_view value) {
+  static bool contains_entry(const std::vector<json::Raw>& entries, std::string_view member,
+                             std::string_view value) {
     return std::ranges::any_of(
         entries, [&](const json::Raw& entry) { return json::View(entry)[member].as_string() == value; });
   }
 
   void check_list() { expect_tools(value_of(loop_.block_on(client_->tools()))); }
-  void check_call() { same(echo("hello"), "hello"); }
+  void check_call() { expect_equal(echo("hello"), "hello"); }
   void check_error() {
     const mcp::ToolResult failed = call("fail");
     expect(failed.is_error, "fail did not fail");
     expect(failed.content.at(0).text().find("it does not work") != std::string::npos,
-           "the tool's own words are lost");
+           "the tool's message is missing");
     const Result<mcp::ToolResult> missing = loop_.block_on(client_->call_tool(prefix_ + "missing"));
     expect(!missing || missing->is_error, "a tool that does not exist was not refused");
   }
-  void check_structured() { same(call("add", R"({"a":2,"b":3.5})").structured.text(), R"({"sum":5.5})"); }
-  void check_unicode() { same(echo(kUnicode), kUnicode); }
+  void check_structured() {
+    expect_equal(call("add", R"({"a":2,"b":3.5})").structured.text(), R"({"sum":5.5})");
+  }
+  void check_unicode() { expect_equal(echo(kUnicode), kUnicode); }
   void check_large() {
     const std::size_t length = text("large", "{\"bytes\":" + std::to_string(kLarge) + "}").size();
     expect(length == kLarge, std::to_string(length) + " bytes");
@@ -199,11 +204,11 @@ class Checks {
     for (std::size_t i = 0; i < kCalls; ++i) {
       loop_.spawn(echo_into(client_, prefix_ + "echo", "message " + std::to_string(i), echoed));
     }
-    until([&] { return echoed->size() == kCalls; }, "an answer");
-    expect(std::ranges::all_of(*echoed, [](const std::string& one) { return one == "echoed"; }),
+    wait_until([&] { return echoed->size() == kCalls; }, "an answer");
+    expect(std::ranges::all_of(*echoed, [](const std::string& outcome) { return outcome == "echoed"; }),
            "some answers are wrong");
   }
-  // tools() follows the cursors; this counts them.
+  // Client::tools() follows the cursors without counting the pages, so this check sends the requests itself.
   void check_pagination() {
     std::int64_t pages = 0;
     std::vector<json::Raw> tools;
@@ -223,69 +228,71 @@ class Checks {
   }
   void check_progress() {
     std::string steps;
-    mcp::ToolCallOptions watched;
-    watched.on_progress = [&](double progress, std::optional<double> total, const std::string& message) {
+    mcp::ClientCallOptions options;
+    options.on_progress = [&](double progress, std::optional<double> total, const std::string& message) {
       steps += std::to_string(static_cast<int>(progress)) + "/" +
                std::to_string(static_cast<int>(total.value_or(0))) + " " + message + ";";
     };
-    same(text("steps", R"({"to":3})", watched), "3 steps");
-    same(steps, "1/3 step 1;2/3 step 2;3/3 step 3;");
+    expect_equal(text("steps", R"({"to":3})", options), "3 steps");
+    expect_equal(steps, "1/3 step 1;2/3 step 2;3/3 step 3;");
   }
   void check_log() {
     value_of(loop_.block_on(client_->set_log_level(mcp::LoggingLevel::info)));
     logs_.clear();
-    same(text("steps", R"({"to":2})"), "2 steps");
-    until([&] { return logs_.size() >= 2; }, "a log message");
+    expect_equal(text("steps", R"({"to":2})"), "2 steps");
+    wait_until([&] { return logs_.size() >= 2; }, "a log message");
     expect(logs_ == std::vector<std::string>{"at step 1", "at step 2"}, "other log messages");
   }
   void check_cancel() {
     std::stop_source stop;
-    mcp::ToolCallOptions cancelled;
-    cancelled.stop = stop.get_token();
-    cancelled.on_progress = [&](double, std::optional<double>, const std::string&) { stop.request_stop(); };
-    cancelled.max_total = 20s;
+    mcp::ClientCallOptions options;
+    options.stop = stop.get_token();
+    options.on_progress = [&](double, std::optional<double>, const std::string&) { stop.request_stop(); };
+    options.max_total_time = 20s;
     const Result<mcp::ToolResult> waited =
-        loop_.block_on(client_->call_tool(prefix_ + "wait", value_of(json::Raw::parse("{}")), cancelled));
+        loop_.block_on(client_->call_tool(prefix_ + "wait", value_of(json::Raw::parse("{}")), options));
     expect(!waited && waited.error().kind() == ErrorKind::cancelled, "wait was not cancelled");
-    same(text("cancelled"), "1");
+    expect_equal(text("cancelled"), "1");
   }
   void check_resources() {
     const std::vector<json::Raw> listed = value_of(loop_.block_on(client_->resources()));
-    expect(lists(listed, "uri", "memo://one") && lists(listed, "uri", "pixel://red"),
+    expect(contains_entry(listed, "uri", "memo://one") && contains_entry(listed, "uri", "pixel://red"),
            "a resource is not listed");
-    same(value_of(loop_.block_on(client_->read_resource("memo://one"))).at(0).text.value_or(""),
-         "the first memo");
+    expect_equal(value_of(loop_.block_on(client_->read_resource("memo://one"))).at(0).text.value_or(""),
+                 "the first memo");
     const mcp::ResourceContents pixel = value_of(loop_.block_on(client_->read_resource("pixel://red"))).at(0);
-    same(pixel.blob.value_or("").substr(0, 8), "iVBORw0K");
+    expect_equal(pixel.blob.value_or("").substr(0, 8), "iVBORw0K");
     expect(!loop_.block_on(client_->read_resource("nothing://here")),
            "a resource that does not exist was not refused");
   }
   void check_templates() {
-    expect(lists(value_of(loop_.block_on(client_->resource_templates())), "uriTemplate", "memos://{name}"),
+    expect(contains_entry(value_of(loop_.block_on(client_->resource_templates())), "uriTemplate",
+                          "memos://{name}"),
            "the template is not listed");
-    same(value_of(loop_.block_on(client_->read_resource("memos://two"))).at(0).text.value_or(""), "memo two");
+    expect_equal(value_of(loop_.block_on(client_->read_resource("memos://two"))).at(0).text.value_or(""),
+                 "memo two");
   }
   void check_subscribe() {
     value_of(loop_.block_on(client_->subscribe("memo://one")));
-    same(text("touch"), "touched");
-    until([&] { return !updates_.empty(); }, "the update");
-    same(updates_.at(0), "memo://one");
+    expect_equal(text("touch"), "touched");
+    wait_until([&] { return !updates_.empty(); }, "the update");
+    expect_equal(updates_.at(0), "memo://one");
   }
   void check_prompts() {
-    expect(lists(value_of(loop_.block_on(client_->prompts())), "name", prefix_ + "greet"),
+    expect(contains_entry(value_of(loop_.block_on(client_->prompts())), "name", prefix_ + "greet"),
            "the prompt is not listed");
     const mcp::PromptResult prompt =
         value_of(loop_.block_on(client_->get_prompt(prefix_ + "greet", {{"name", "Ada"}})));
-    same(prompt.messages.at(0).content.text(), "Say hello to Ada");
+    expect_equal(prompt.messages.at(0).content.text(), "Say hello to Ada");
   }
   void check_completion() {
     const json::Raw answer =
         request("completion/complete", R"({"ref":{"type":"ref/prompt","name":")" + prefix_ +
                                            R"(greet"},"argument":{"name":"name","value":"al"}})");
-    same(json::View(answer)["completion"]["values"].text(), R"(["alice","albert"])");
+    expect_equal(json::View(answer)["completion"]["values"].text(), R"(["alice","albert"])");
   }
-  void check_elicit() { same(text("confirm"), "Ada is sure"); }
-  void check_sample() { same(text("sample", R"({"message":"hi"})"), "parrot: hi"); }
+  void check_elicit() { expect_equal(text("confirm"), "Ada is sure"); }
+  void check_sample() { expect_equal(text("sample", R"({"message":"hi"})"), "parrot: hi"); }
   void check_roots() { expect(text("where").starts_with("file:///one file:///two"), "other roots"); }
 
   Loop loop_;
@@ -296,7 +303,7 @@ class Checks {
   std::vector<std::string> updates_;
 };
 
-// Those that make a gateway give the client a server of its own come last.
+// The checks after which a gateway no longer shares the server with other clients are the last ones.
 const std::array<Checks::Check, 19> Checks::kChecks{{{"list", &Checks::check_list},
                                                      {"call", &Checks::check_call},
                                                      {"error", &Checks::check_error},

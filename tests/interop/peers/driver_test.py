@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the driver makes of a toolchain that is absent, a registry that is out of reach, and a peer that does not build.
+"""run.py with a toolchain that is absent, a registry that cannot be reached, and a peer that does not build.
 
 The toolchains are a script of ours, so that nothing is installed and every machine can run this.
 """
@@ -12,7 +12,7 @@ import tempfile
 import unittest
 import unittest.mock
 
-sys.dont_write_bytecode = True  # the tree stays as it is
+sys.dont_write_bytecode = True  # keeps the source tree unchanged
 
 import install
 from table import PEERS
@@ -33,7 +33,7 @@ ALL, NONE = "*", ""
 
 
 def ends(pid):
-    """Waits for the end of a process that is not our child. Returns whether it came."""
+    """Waits until a process that is not a child process has ended. Returns False if it has not ended in time."""
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -57,7 +57,7 @@ class DriverTest(unittest.TestCase):
         self.addCleanup(silence.stop)
 
     def toolchain(self, name, version="99.0", registry=True, broken=NONE):
-        """Puts the toolchain of an installation alone on the PATH; `broken` is a pattern of programs that fail."""
+        """Makes the toolchain of one installation the only one on the PATH. `broken` is a pattern of programs that fail."""
         for program in PROGRAMS[name]:
             (self.bin / program).write_text(TOOLCHAIN)
             (self.bin / program).chmod(0o755)

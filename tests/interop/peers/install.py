@@ -1,4 +1,4 @@
-"""Installs the peers, in the versions of versions.json, into the build folder. What has been installed is not installed again.
+"""Installs the peers, in the versions of versions.json, in the build directory, unless they are already installed.
 
 An installation is a member of versions.json, named after its toolchain; several peers may share one. It ends in one of three ways:
 installed; absent (no toolchain, or no registry: its peers are not tried); broken (both are there, and yet it cannot be installed or
@@ -20,19 +20,19 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 VERSIONS = json.loads((HERE.parent / "versions.json").read_text())
-INSTALL_SECONDS = 1200  # for a command that hangs; a slow machine is not a failure
+INSTALL_SECONDS = 1200  # the timeout of a command; long enough for a slow machine
 PROBE_SECONDS = 60
 
-# For the programs that are started: Python's compile their modules once, at the first start, into the installation.
+# The environment of the programs. Python stores compiled modules in the installation at the first start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 class Absent(Exception):
-    """The toolchain or its registry is not there; the message says which."""
+    """The toolchain or its registry is not available. The message names it."""
 
 
 class Broken(Exception):
-    """The toolchain and its registry are there, and yet the installation fails; the message says how."""
+    """The installation failed although the toolchain and its registry are available. The message has the error."""
 
 
 def last_line(output):
@@ -41,13 +41,13 @@ def last_line(output):
 
 
 def cause(output):
-    """The first line that begins with "error"; otherwise the last."""
+    """Returns the first line that begins with "error", or else the last line."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", output)
     return next((line.strip()[:300] for line in plain.splitlines() if re.match(r"\W*error\b", line, re.IGNORECASE)), last_line(plain))
 
 
 def execute(command, cwd=None, environment=None, seconds=INSTALL_SECONDS):
-    """(whether it succeeded, what it said)."""
+    """Runs a command. Returns (success, output)."""
     process = subprocess.Popen(command, cwd=cwd, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)  # fmt: skip
     try:
@@ -57,12 +57,12 @@ def execute(command, cwd=None, environment=None, seconds=INSTALL_SECONDS):
         return False, f"not finished in {seconds} s"
     finally:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # what it has started, too
+            os.killpg(process.pid, signal.SIGKILL)  # with all processes that it has started
         process.wait()
 
 
 def build(command, what, cwd=None, environment=None, registry_answers=lambda: True):
-    """Runs a command of a toolchain. If it fails, the registry decides: Broken if it answers or is not needed, otherwise Absent."""
+    """Runs a command of a toolchain. If it fails, raises Broken if the registry responds or is not needed, otherwise Absent."""
     succeeded, output = execute(command, cwd, environment)
     if succeeded:
         return
@@ -77,14 +77,14 @@ def build(command, what, cwd=None, environment=None, registry_answers=lambda: Tr
 
 @dataclasses.dataclass(frozen=True)
 class Toolchain:
-    """The programs of a toolchain. The first says its version, which has to be at least `least`."""
+    """The programs of a toolchain. The first prints its version, which must be at least `least`."""
 
     programs: tuple
-    version: str  # the argument that prints it
+    version: str  # the argument that makes the first program print its version
     least: tuple
 
 
-# `least` is what the pinned SDKs ask for.
+# `least` is the version that the pinned SDKs require.
 TOOLCHAINS = {
     "python": Toolchain(("python3",), "--version", (3, 10)),
     "go": Toolchain(("go",), "version", (1, 25)),
@@ -101,7 +101,7 @@ def needed(program):
 
 
 def toolchain(name):
-    """The paths of the toolchain's programs. Raises Absent if one is not there, does not run, or is too old."""
+    """Returns the paths of the toolchain's programs. Raises Absent if one is missing, does not run, or is too old."""
     wanted = TOOLCHAINS[name]
     paths = [needed(program) for program in wanted.programs]
     runs, output = execute([paths[0], wanted.version], seconds=PROBE_SECONDS)
@@ -118,7 +118,7 @@ def toolchain(name):
 
 
 def python(directory, packages, _):
-    """A virtual environment."""
+    """Creates a virtual environment with the packages."""
     (python3,) = toolchain("python")
     if not execute([python3, "-c", "import ensurepip, venv"], seconds=PROBE_SECONDS)[0]:
         raise Absent("python3 has no venv module")
@@ -126,13 +126,13 @@ def python(directory, packages, _):
     build([python3, "-m", "venv", directory / "venv"], "python3 -m venv")
     pip = [directory / "venv" / "bin" / "python", "-m", "pip", "--retries", "1", "--timeout", "60"]
     wanted = [f"{package}=={version}" for package, version in packages.items()]
-    # The modules that are used are compiled when they are: python_command().
+    # Modules are compiled when they are first used; see python_command().
     build([*pip, "install", "--quiet", "--no-compile", *wanted], "pip install",
           registry_answers=lambda: execute([*pip, "index", "versions", next(iter(packages))], seconds=PROBE_SECONDS)[0])  # fmt: skip
 
 
 def copied(language, directory):
-    """A fresh copy of our programs in a language."""
+    """Makes a new copy of the peer programs in this language."""
     sources = directory / "source"
     shutil.rmtree(sources, ignore_errors=True)
     shutil.copytree(HERE / language, sources)
@@ -148,12 +148,12 @@ def go(directory, packages, _):
     (sources / "go.mod").write_text(f"module peer\n\ngo {least}\n\nrequire (\n{required})\n")
     environment = {"GOMODCACHE": str(directory / "modules"), "GOFLAGS": "-mod=mod -modcacherw", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
     probe = [command, "list", "-m", "-versions", f"{next(iter(packages))}@latest"]
-    # Without symbols for a debugger it takes an eighth less.
+    # Without debug symbols the build takes an eighth less time.
     build([command, "build", "-ldflags=-s -w", "-gcflags=all=-dwarf=false", "-o", directory / "peer", "."], "go build", sources, environment,
           lambda: execute(probe, sources, environment, PROBE_SECONDS)[0])  # fmt: skip
 
 
-# Without default features where that saves the build of what the programs do not use.
+# Without default features if the programs do not use them, to save build time.
 CRATE_OPTIONS = {
     "rmcp": ', default-features = false, features = ["client", "server", "elicitation", "transport-io", "transport-child-process", '
             '"transport-streamable-http-client-reqwest", "transport-streamable-http-server"]',
@@ -189,7 +189,7 @@ def coordinates(package, version):
 
 
 def maven_answers(mvn, group):
-    """Whether Maven finds any version of the group's bill of materials, in a repository that caches nothing."""
+    """Returns whether Maven finds a version of the group's bill of materials, with an empty local repository."""
     with tempfile.TemporaryDirectory() as scratch:
         parent = f"\n  <parent>{coordinates(f'{group}:mcp-bom', '[0,1000)')}<relativePath/></parent>"
         pom = pathlib.Path(scratch) / "pom.xml"
@@ -221,7 +221,7 @@ def toolchain_of(name):
 
 
 def stamp_of(name, release):
-    """What an installation depends on. Python's programs run from the source tree."""
+    """Returns the inputs of an installation, which is repeated when they change. Python programs run from the source tree."""
     language = toolchain_of(name)
     files = sorted((HERE / language).rglob("*")) if language != "python" else []
     sources = {str(file.relative_to(HERE)): file.read_text() for file in files if file.is_file()}
@@ -229,7 +229,7 @@ def stamp_of(name, release):
 
 
 def install(name, root, release=False):
-    """Installs if need be and keeps the outcome, which is returned: a key of {"installed", "absent", "broken"} with the stamp or the reason."""
+    """Installs if necessary. Stores and returns the outcome: a key of {"installed", "absent", "broken"} with the stamp or the reason."""
     directory = root / name
     directory.mkdir(parents=True, exist_ok=True)
     outcome = directory / "outcome.json"
@@ -251,7 +251,7 @@ def install(name, root, release=False):
 
 
 def install_all(root, names=tuple(VERSIONS)):
-    """Installs at the same time; prints a line for each."""
+    """Installs all at the same time, and prints a line for each."""
 
     def timed(name):
         began = time.monotonic()
@@ -263,7 +263,7 @@ def install_all(root, names=tuple(VERSIONS)):
 
 
 def directory_of(name, root, release=False):
-    """Where it is installed. Raises Absent or Broken if it is not."""
+    """Returns the directory of an installation. Raises Absent or Broken if it is not installed."""
     outcome = root / name / "outcome.json"
     result = json.loads(outcome.read_text()) if outcome.exists() else {}
     if "absent" in result:
@@ -275,19 +275,19 @@ def directory_of(name, root, release=False):
     return root / name
 
 
-# ---- what is installed ----
+# ---- commands of the installed programs ----
 
-# A JVM that starts fast: these programs do not live long enough to be optimized.
+# Options for a fast start of the JVM: these programs run too briefly for its optimizer.
 JVM = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]
 
 
 def python_command(directory, script):
-    """The command of one of our scripts. Compiled modules are kept in the installation, not in the source tree."""
+    """Returns the command of a script. Compiled modules are stored in the installation, not in the source tree."""
     return [str(directory / "venv" / "bin" / "python"), "-X", f"pycache_prefix={directory / 'compiled'}", str(HERE / "python" / script)]
 
 
 def programs(peer, root, release=False):
-    """(server, client): the commands of a peer's two programs, without arguments. `release`: optimized, for measuring."""
+    """Returns (server, client), the commands of a peer's programs without arguments. `release`: optimized, for benchmarks."""
     directory = directory_of(peer.installation, root, release)
     language = toolchain_of(peer.installation)
     if language == "python":

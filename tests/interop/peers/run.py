@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Foreign SDKs as clients of our server, as servers of our client, and on both sides of the gateway.
+"""Tests SDKs of other projects as clients of the Fairlead server, as servers of the Fairlead client, and on both sides of the gateway.
 
   run.py BUILD install           installs what is not installed yet
   run.py BUILD run PEER [-v]     runs the peer's rows of the matrix and keeps the results
@@ -24,7 +24,7 @@ import tempfile
 import threading
 import time
 
-sys.dont_write_bytecode = True  # the tree stays as it is
+sys.dont_write_bytecode = True  # keeps the source tree unchanged
 
 import install
 import servers
@@ -35,16 +35,16 @@ DOCS = HERE.parent.parent.parent / "docs" / "interop.md"
 NOT_TRIED = 77
 START_SECONDS = 120
 RUN_SECONDS = 600
-PREFIX = "peer__"  # of the names behind the gateway
+PREFIX = "peer__"  # of the public names at the gateway
 
 
 class Wrong(Exception):
-    """Something is not as it should be; the message says what."""
+    """A run that cannot be completed, or tables that differ from the documentation."""
 
 
 @contextlib.contextmanager
 def listening(command, pattern):
-    """Starts a server in a session of its own. Yields the first group of `pattern` in its stderr; ends the server."""
+    """Starts a server in a new session. Yields the first group of `pattern` in its stderr, and ends the server afterwards."""
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                text=True, errors="replace", start_new_session=True)  # fmt: skip
     found, lines = threading.Event(), []
@@ -84,7 +84,7 @@ class Matrix:
         self.fairlead = str(build / "fairlead")
 
     def tried(self, name, run):
-        """What run() returns; None if something that it needs is absent, which is kept and said."""
+        """Returns the result of run(); None if a toolchain or registry is absent, which is stored and printed."""
         absent = self.kept / f"{name}.absent"
         absent.unlink(missing_ok=True)
         try:
@@ -97,7 +97,7 @@ class Matrix:
             raise Wrong(f"{name} cannot be run: {reason}") from None
 
     def servers(self):
-        """Real servers behind the gateway. Returns whether every call was answered as it should be."""
+        """Runs published servers behind the gateway. Returns whether every call had the expected result."""
         outcomes = servers.run(self, listening)
         for server, tool, problem in outcomes:
             print(f"{'FAIL' if problem else 'ok  '} {server}: {tool}{': ' + problem if problem else ''}", flush=True)
@@ -106,7 +106,7 @@ class Matrix:
         return good
 
     def peer(self, peer):
-        """All rows of a peer. Returns whether all is as the table says."""
+        """Runs all rows of a peer. Returns whether all results are as the table expects."""
         server, client = install.programs(peer, self.kept)
         results, problems = [], []
         for run in runs_of(peer):
@@ -122,7 +122,7 @@ class Matrix:
         return not problems
 
     def keep(self, name, results, good):
-        """Keeps results for the documentation, which has no place for those that are wrong."""
+        """Stores results for the documentation, unless some are unexpected."""
         kept = self.kept / f"{name}.json"
         if good:
             kept.write_text(json.dumps(results, indent=1))
@@ -132,7 +132,7 @@ class Matrix:
     # ---- one row ----
 
     def row(self, run, server, client):
-        # Where there is a choice, the client is told which era it has to speak; otherwise it has to find out.
+        # If both eras are possible, the plan sets the era of the client; otherwise the client determines it.
         choice = run.revision == LEGACY and MODERN in PEERS[run.peer].revisions
         plan = {"mode": "legacy" if choice else "auto", "least_pages": 1 if run.path == GATEWAY else 2}
         not_tried = [feature for feature in FEATURES if (rule := empty(run, feature)) and not rule.fails]
@@ -155,7 +155,7 @@ class Matrix:
 
     @staticmethod
     def cell(run, feature, report):
-        """("pass" or the reason why not, what is wrong about it)."""
+        """Returns ("pass" or the reason of the failure, the problem if this is unexpected)."""
         rule = empty(run, feature)
         if report is None:
             return (rule.reason, None) if rule and not rule.fails else ("not reported", "not reported")
@@ -166,7 +166,7 @@ class Matrix:
         return (rule.reason, None) if rule else (report["reason"], report["reason"])
 
     def client(self, command, plan):
-        """({feature: report}, what went wrong with the program itself)."""
+        """Returns ({feature: report}, the error of the client program itself)."""
         process = subprocess.Popen([*command, json.dumps(plan), *(["-v"] if self.verbose else [])], stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
                                    start_new_session=True)  # fmt: skip
@@ -187,7 +187,7 @@ class Matrix:
 
     @contextlib.contextmanager
     def target(self, run, server):
-        """Starts what the client talks to, and yields what the plan says of it."""
+        """Starts the server or gateway for the client, and yields the members of the plan that describe it."""
         ours = run.path == CLIENT
         if run.path == GATEWAY:
             with self.behind(run, server) as config, self.gateway(run, config) as target:
@@ -211,7 +211,7 @@ class Matrix:
 
     @contextlib.contextmanager
     def behind(self, run, server):
-        """The gateway's configuration file, with the peer's server in it."""
+        """Writes the configuration file of a gateway with the peer's server."""
         name = PREFIX.removesuffix("__")
         with contextlib.ExitStack() as stack:
             if run.transport == "stdio":
@@ -243,7 +243,7 @@ class Matrix:
         return json.loads(kept.read_text())
 
     def docs(self, write):
-        """Compares the tables of the peers that were tried; those of others stay as they are."""
+        """Compares the tables of the peers that were tested. Those of other peers stay unchanged."""
         text = DOCS.read_text()
         made, compared = text, []
         for name in [*PEERS, servers.NAME]:
@@ -276,7 +276,7 @@ def table(rows):
 
 
 def section(peer, results):
-    """The part of docs/interop.md about a peer: a row for each run, and the reasons for empty cells."""
+    """Returns the section of docs/interop.md about a peer: a row for each run, and the reasons for empty cells."""
     versions = ", ".join(f"`{package}` {version}" for package, version in results["versions"].items())
     reasons = []
     rows = [["path", "transport", "revision", *FEATURES]]
@@ -321,7 +321,7 @@ def main():
 
 
 def give_up(*_):
-    """Ends what we have started, too."""
+    """Handles SIGTERM. The exception makes the context managers end the processes that were started."""
     raise Wrong("told to stop")
 
 

@@ -1,4 +1,4 @@
-"""Servers that people run, behind the gateway: those of the Python world that need no network. Called with our program."""
+"""Published Python servers that need no network, behind the gateway. The Fairlead program calls their tools."""
 import contextlib
 import functools
 import http.server
@@ -22,7 +22,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 @contextlib.contextmanager
 def page(directory):
-    """The URL of a page on this machine."""
+    """Serves a page on this machine, and yields its URL."""
     (directory / "page.html").write_text(PAGE)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(directory)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -34,7 +34,7 @@ def page(directory):
 
 
 def repository(directory):
-    """A git repository with one commit."""
+    """Creates a git repository with one commit."""
     git = [install.needed("git"), "-c", "user.name=A", "-c", "user.email=a@example.org", "-C", str(directory)]
     directory.mkdir()
     (directory / "file.txt").write_text("one\n")
@@ -43,13 +43,13 @@ def repository(directory):
 
 
 def packages():
-    """{server: (the installation it is in, its version)}."""
+    """Returns {server: (installation, version)}."""
     return {package: (name, version) for name, packages in install.VERSIONS.items()
             for package, version in packages.items() if package.startswith("mcp-server-")}  # fmt: skip
 
 
 def programs(root):
-    """{server: its program}."""
+    """Returns {server: program}."""
     return {package: install.directory_of(name, root) / "venv" / "bin" / package for package, (name, _) in packages().items()}
 
 
@@ -58,7 +58,7 @@ def entry(name, command, *arguments):
 
 
 def calls(directory, url):
-    """(server, tool, arguments, what its answer has in it), in order."""
+    """Returns the calls in order: (server, tool, arguments, text that the result must contain)."""
     path = str(directory / "repository")
     return [
         ("time", "get_current_time", {"timezone": "Europe/Zurich"}, "Europe/Zurich"),
@@ -73,7 +73,7 @@ def calls(directory, url):
 
 
 def run(matrix, listening):
-    """[(server, tool, problem)]: each tool called once through one gateway with all servers."""
+    """Calls each tool once through one gateway with all servers. Returns [(server, tool, problem)]."""
     installed = programs(matrix.kept)
     with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
         directory = pathlib.Path(scratch)
@@ -94,7 +94,7 @@ def run(matrix, listening):
 
 
 def call(fairlead, base, tool, arguments, wanted):
-    """Calls a tool with our program; returns what is wrong, or nothing."""
+    """Calls a tool with the Fairlead program. Returns the problem; empty if the result is as expected."""
     done = subprocess.run([fairlead, "tools", base + "/mcp", tool, json.dumps(arguments)], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, errors="replace", timeout=CALL_SECONDS, start_new_session=True)  # fmt: skip
     if done.returncode == 0 and wanted in done.stdout:

@@ -1,4 +1,4 @@
-"""The peers, what is tried with each, and why a cell of the matrix is empty."""
+"""The peers, the runs of each, and the reasons for empty cells of the matrix."""
 import dataclasses
 
 FEATURES = ["list", "call", "error", "structured", "progress", "log", "cancel", "elicit", "sample", "roots", "resources",
@@ -7,7 +7,7 @@ FEATURES = ["list", "call", "error", "structured", "progress", "log", "cancel", 
 
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
 
-# The ways two programs meet. `json` is Streamable HTTP with a server that answers with JSON only.
+# The transports. `json` is Streamable HTTP with a server that responds with JSON only.
 CLIENT, SERVER, GATEWAY = "client", "server", "gateway"
 PATHS = {CLIENT: "its client, our server", SERVER: "our client, its server", GATEWAY: "its client, gateway, its server"}
 TRANSPORTS = {"stdio": "stdio", "http": "HTTP", "json": "HTTP, JSON only", "sse": "HTTP+SSE"}
@@ -15,13 +15,13 @@ TRANSPORTS = {"stdio": "stdio", "http": "HTTP", "json": "HTTP, JSON only", "sse"
 
 @dataclasses.dataclass(frozen=True)
 class Peer:
-    """A foreign SDK: its name here, where it is installed, and what it speaks."""
+    """An SDK of another project: its name, its installation, and the eras and transports that it supports."""
 
     name: str
     title: str
     installation: str  # a member of versions.json
     programs: str = ""  # for Python: the suffix of its scripts
-    package: str = ""  # the one that matters, of an installation that peers share
+    package: str = ""  # the package of this peer, if several peers share an installation
     transports: tuple = ("stdio", "http", "json", "sse")
     revisions: tuple = (LEGACY,)
 
@@ -54,7 +54,7 @@ def runs_of(peer):
     for revision in peer.revisions:
         for path in PATHS:
             for transport in peer.transports:
-                # A client does not choose how it is answered. The pair has no place in the modern era.
+                # A client cannot select `json`. HTTP+SSE does not exist in the modern era.
                 if (path == CLIENT and transport == "json") or (transport == "sse" and revision == MODERN):
                     continue
                 yield Run(peer.name, path, transport, revision)
@@ -62,7 +62,7 @@ def runs_of(peer):
 
 @dataclasses.dataclass(frozen=True)
 class Empty:
-    """Cells that are empty, and why. `fails`: tried, and expected to fail; otherwise not tried."""
+    """Empty cells and their reason. `fails`: tested and expected to fail; otherwise not tested."""
 
     features: tuple
     reason: str
@@ -92,15 +92,15 @@ PYTHON = ("mcp-1", "mcp-2", "fastmcp")
 EMPTY = [
     Empty(("authorization",), "authorization is for HTTP only", transports=("stdio",)),
     Empty(("authorization",), NO_OAUTH),
-    # The Go SDK puts it on the stream that the client has opened with GET, which 2026-07-28 does not have.
+    # The Go SDK sends it on the stream that the client opened with GET, which does not exist in 2026-07-28.
     Empty(("progress", "log"), NO_STREAM, transports=("json",), peers=PYTHON),
     Empty(("cancel",), NO_PROGRESS, transports=("json",), peers=PYTHON),
     Empty(("progress",), OVERTAKEN, transports=("json",), revisions=(LEGACY,), peers=("go",)),
-    # Log messages that come after the answer belong to no call any more, so that the gateway cannot tell whose they are.
+    # Log messages after the response cannot be related to a call, so the gateway does not know their client.
     Empty(("log",), OVERTAKEN, transports=("json",), revisions=(LEGACY,), peers=("go",), paths=(GATEWAY,)),
     Empty(("progress", "log"), NO_STREAM, transports=("json",), revisions=(MODERN,), peers=("go",), fails=True),
     Empty(("cancel",), NO_PROGRESS, transports=("json",), revisions=(MODERN,), peers=("go",)),
-    # The gateway speaks 2026-07-28 with a server that has it, and asks a legacy client itself.
+    # The gateway uses 2026-07-28 with a server that supports it, and sends the input requests to a legacy client itself.
     Empty(("elicit", "sample"), NO_STREAM, transports=("json",), revisions=(LEGACY,), paths=(SERVER,), peers=PYTHON),
     Empty(("elicit", "sample"), NO_STREAM, transports=("json",), peers=("mcp-1",)),
     Empty(("roots",), NO_STREAM, transports=("json",), revisions=(LEGACY,), paths=(SERVER,), peers=("mcp-2",), fails=True),

@@ -1,9 +1,9 @@
-// What the servers of both SDKs offer.
+// The contents that the servers on both SDKs have in common.
 export const text = (words) => ({ content: [{ type: 'text', text: words }] });
 const NAMES = ['alice', 'albert', 'bob'];
 export const named = (value) => NAMES.filter((one) => one.startsWith(value ?? ''));
 
-// One of each kind of content that is not plain text.
+// One content item of each kind except plain text.
 export const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
 export const MEDIA = [
   { type: 'image', data: PIXEL, mimeType: 'image/png' },

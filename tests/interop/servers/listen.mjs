@@ -1,11 +1,12 @@
-// Listens on a port of its own for the servers beside this file. Where, is told on stdout, in a notification; the process ends
-// with its stdin. The line `cut` there cuts all connections, `forget` ends all sessions; each is repeated once it is done.
+// Serves HTTP on a free port for the servers in this directory. Writes its URL to stdout, in a notification. The process exits at
+// the end of its stdin. The line `cut` on stdin closes all connections, `forget` ends all sessions; the process confirms each
+// command by a notification when it is done.
 import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
 
 const sockets = new Set();
 let told;
-// Resolves when the connections have been cut.
+// Resolves when the connections have been closed.
 export const wasCut = new Promise((resolve) => (told = resolve));
 
 function say(said) {
@@ -26,7 +27,7 @@ export function listen(handle, forget) {
     .on('close', () => process.exit(0));
 }
 
-// Events in the order in which they were stored; the streams' ids are part of the events'.
+// Stores events in order. The id of an event contains the id of its stream.
 export class EventStore {
   #events = [];
 
@@ -41,7 +42,7 @@ export class EventStore {
     const stream = await this.getStreamIdForEventId(id);
     for (let i = Number(id.slice(stream.length + 1)) + 1; i < this.#events.length; ++i) {
       const { stream: of, message } = this.#events[i];
-      // What opened the stream holds no message.
+      // The first event of a stream has no message.
       if (of === stream && message.jsonrpc) await send(`${stream}/${i}`, message);
     }
     return stream;

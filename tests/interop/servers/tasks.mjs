@@ -1,4 +1,4 @@
-// A server whose tool runs as a task, on the official TypeScript SDK, 1.x (tasks of 2025-11-25, experimental there).
+// A server whose tool runs as a task, on the official TypeScript SDK, 1.x. Tasks of 2025-11-25 are experimental in that SDK.
 import { InMemoryTaskMessageQueue, InMemoryTaskStore } from '@modelcontextprotocol/sdk/experimental/tasks/stores/in-memory.js';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';

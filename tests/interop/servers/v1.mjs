@@ -1,5 +1,5 @@
-// v1.mjs [batches|http|json]: a server with a bit of everything on the official TypeScript SDK, 1.x; on stdio, or over HTTP with
-// answers as events or as JSON.
+// v1.mjs [batches|http|json]: a server with tools, resources and prompts of every kind on the official TypeScript SDK, 1.x, on
+// stdio or over HTTP. Over HTTP, responses are event streams (`http`) or JSON (`json`).
 import { completable } from '@modelcontextprotocol/sdk/server/completable.js';
 import { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
@@ -46,7 +46,7 @@ function make() {
     return text(`counted to ${to}`);
   });
 
-  // Asking the client.
+  // Tools that send requests to the client.
   const form = (name, type) => ({ type: 'object', properties: { [name]: type }, required: [name] });
   server.registerTool('confirm', {}, async () => {
     const name = await server.server.elicitInput({ message: 'Who are you?', requestedSchema: form('name', { type: 'string' }) });
@@ -66,7 +66,7 @@ function make() {
   });
   server.registerTool('where', {}, async () => text((await server.server.listRoots()).roots.map((one) => one.uri).join(' ')));
 
-  // Says that it has begun, by way of progress, then waits to be cancelled.
+  // Sends a progress notification, so that the client knows that the call has begun, then waits until it is cancelled.
   let cancelled;
   const wasCancelled = new Promise((resolve) => (cancelled = resolve));
   server.registerTool('wait', {}, async (extra) => {
@@ -107,8 +107,8 @@ function make() {
   return server;
 }
 
-// With the argument `batches` everything that is said in one go leaves as one array, as 2025-03-26 allows, and arrays are
-// read; the SDK itself does neither.
+// With the argument `batches`, all messages that are sent in one turn are sent as one batch, as 2025-03-26 allows, and batches are
+// accepted. The SDK itself does not support batches.
 async function serveStdio(batches) {
   const input = new PassThrough();
   const transport = new StdioServerTransport(input);
@@ -127,7 +127,7 @@ async function serveStdio(batches) {
   await make().connect(transport);
 }
 
-// A session is a server and a transport; a request without one may be the beginning of one.
+// Each session has its own server and transport. A request without a session id may start a session.
 const sessions = new Map();
 async function transportFor(req) {
   const id = req.headers['mcp-session-id'];
@@ -150,7 +150,7 @@ async function serveHttp(req, res) {
     const transport = await transportFor(req);
     return transport ? transport.handleRequest(req, res) : res.writeHead(404).end();
   }
-  // The pair of 2024-11-05.
+  // HTTP+SSE, the transport of 2024-11-05.
   if (pathname === '/sse' && req.method === 'GET') {
     const transport = new SSEServerTransport('/messages', res);
     sessions.set(transport.sessionId, transport);

@@ -1,5 +1,6 @@
-// v2.mjs [http|json]: a server with a bit of everything on the official TypeScript SDK, 2.x, for both eras; on stdio, or over HTTP
-// with answers as events (in the modern era: where something is said ahead of them) or as JSON.
+// v2.mjs [http|json]: a server with tools, resources and prompts of every kind on the official TypeScript SDK, 2.x, for both eras,
+// on stdio or over HTTP. Over HTTP, responses are event streams (`http`; in the modern era only if the tool sends notifications
+// first) or JSON (`json`).
 import { getRequestListener } from '@hono/node-server';
 import {
   McpServer,
@@ -23,7 +24,7 @@ function addAsking(server) {
   server.registerTool('confirm', {}, async (ctx) => {
     const answers = ctx.mcpReq.inputResponses;
     const sure = acceptedContent(answers, 'sure');
-    // The first answer comes back in the state of the second round.
+    // In the second round, the request state contains the response of the first.
     if (sure) return text(`${ctx.mcpReq.requestState()} is ${sure.sure ? 'sure' : 'not sure'}`);
     const name = inputResponse(answers, 'name');
     if (name.kind === 'missing') {
@@ -51,12 +52,12 @@ function addAsking(server) {
   });
 }
 
-// The same for all servers: over HTTP each modern request has one of its own.
+// Shared by all server objects: over HTTP each modern request has its own.
 let cancelled;
 const wasCancelled = new Promise((resolve) => (cancelled = resolve));
 
 function addWaiting(server) {
-  // Says that it has begun, by way of progress, then waits to be cancelled.
+  // Sends a progress notification, so that the client knows that the call has begun, then waits until it is cancelled.
   server.registerTool('wait', {}, async (ctx) => {
     ctx.mcpReq.signal.addEventListener('abort', () => cancelled());
     const params = { progressToken: ctx.mcpReq._meta?.progressToken, progress: 1 };
@@ -71,10 +72,10 @@ function addWaiting(server) {
 }
 
 let grown = false;
-let modern; // over HTTP: what tells modern clients of changes
+let modern; // over HTTP: notifies modern clients of changes
 
 function addChanging(server, era) {
-  // The SDK keeps the subscriptions of the modern era by itself.
+  // The SDK manages the subscriptions of modern clients itself.
   const subscribed = new Set();
   if (era === 'legacy') {
     server.server.setRequestHandler('resources/subscribe', async ({ params }) => (subscribed.add(params.uri), {}));
@@ -149,7 +150,7 @@ function make({ era }) {
   return server;
 }
 
-// A session of the legacy era is a server and a transport; a request without one may be the beginning of one.
+// Each legacy session has its own server and transport. A request without a session id may start a session.
 const sessions = new Map();
 async function transportFor(id) {
   if (id !== null) return sessions.get(id);

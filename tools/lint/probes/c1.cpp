@@ -1,5 +1,5 @@
-// C1: no co_await in a condition, loop head, switch, ?:, && or ||. A line the linter must flag says so; it
-// must flag no other.
+// C1: no co_await in a condition, a loop head, a switch head, ?:, && or ||. The linter must flag exactly the
+// marked lines.
 #include "task.hpp"
 
 Task<int> in_if() {
@@ -75,13 +75,13 @@ Task<int> in_bodies(bool flag) {
   co_return 0;
 }
 
-Task<int> in_a_lambda_of_its_own(bool flag) {
+Task<int> in_a_nested_lambda(bool flag) {
   if (auto run = [](bool) -> Task<int> { co_return co_await number(); }; flag) start(run(flag));
   co_return 0;
 }
 
 template <class T>
-Task<int> in_a_template_that_nobody_instantiates(Task<T> task) {
+Task<int> in_an_uninstantiated_template(Task<T> task) {
   if (co_await task) co_return 1;  // flagged: C1
   const T value = co_await task;
   if (value) co_return 1;

@@ -1,5 +1,5 @@
-// C2: beside a co_await, no braced list, no aggregate made on the spot, no lambda with captures. A line the
-// linter must flag says so; it must flag no other.
+// C2: no braced list, temporary aggregate or lambda with captures in an expression with co_await. The linter
+// must flag exactly the marked lines.
 #include <array>
 #include <map>
 
@@ -49,8 +49,8 @@ Task<int> constructed() {
   co_return static_cast<int>(first.size());
 }
 
-void elsewhere() {
-  // The co_await is in the lambda's body, the list is not in its expression.
+void in_a_lambda_inside_a_list() {
+  // The co_await is in the body of the lambda, so the list is not in the same expression.
   std::map<std::string, std::function<Task<int>(int)>> handlers{{"a", [](int n) -> Task<int> {
                                                                    const int m = co_await number();
                                                                    co_return n + m;
@@ -58,7 +58,7 @@ void elsewhere() {
 }
 
 template <class T>
-Task<int> in_a_template_that_nobody_instantiates(T connection) {
+Task<int> in_an_uninstantiated_template(T connection) {
   co_await connection.open(Options{.name = "a"});                // flagged: C2
   co_await connection.run([connection] { return connection; });  // flagged: C2
   const Options options{.name = "a"};

@@ -1,4 +1,4 @@
-// C3: a coroutine lambda has no captures. A line the linter must flag says so; it must flag no other.
+// C3: a coroutine lambda has no captures. The linter must flag exactly the marked lines.
 #include "task.hpp"
 
 void capturing(int n, std::string& name) {

@@ -1,4 +1,4 @@
-// Headers are looked at where they are included.
+// Probe for violations in headers: the linter checks a header where it is included.
 #pragma once
 
 #include "task.hpp"

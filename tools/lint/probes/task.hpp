@@ -1,4 +1,4 @@
-// The least a coroutine needs, for the probes. Probes are read by the linter and never run.
+// A minimal coroutine type for the probes. The linter parses the probes; they are never run.
 #pragma once
 
 #include <coroutine>
@@ -27,7 +27,7 @@ struct Options {  // an aggregate
   int tries = 0;
 };
 
-struct Limits {  // an aggregate with nothing to destroy
+struct Limits {  // an aggregate with a trivial destructor
   int depth = 0;
   int size = 0;
 };

@@ -1,4 +1,4 @@
-"""The features that every Python client is checked for, against any server that offers the fixture (peers/README.md).
+"""The checks of every Python client with a server that has the fixture (peers/README.md).
 
 A client module passes a Session to main(). main() prints one JSON object a line: {"feature", "status", "reason"}.
 """
@@ -14,11 +14,11 @@ TOOLS = {"add", "cancelled", "confirm", "echo", "fail", "large", "sample", "step
 
 
 class Unsupported(Exception):
-    """The SDK has no way to do it; the message says why."""
+    """The SDK does not support the feature. The message has the reason."""
 
 
 class Session:
-    """What a client module implements. Results are dicts with the names of the wire."""
+    """The interface that a client module implements. Results are dicts with the member names of MCP."""
 
     prefix = ""
 
@@ -27,7 +27,7 @@ class Session:
         self.updates = asyncio.Queue()  # URIs of notifications/resources/updated
 
     async def page(self, what, cursor):
-        """One page of tools, resources, resourceTemplates or prompts, as the result has it."""
+        """Returns the result of one list request: a page of tools, resources, resourceTemplates or prompts."""
         raise NotImplementedError
 
     async def call(self, name, arguments, on_progress=None):
@@ -52,7 +52,7 @@ class Session:
     async def subscribe(self, uri):
         raise NotImplementedError
 
-    # ---- what the server may ask, the same for all ----
+    # ---- responses to requests of the server, the same for all clients ----
 
     @staticmethod
     def elicited(schema):
@@ -130,7 +130,7 @@ async def check_progress(session):
 
 
 def words(data):
-    """The text of a log message; fastmcp wraps it in an object."""
+    """Returns the text of a log message, which fastmcp wraps in an object."""
     return data["msg"] if isinstance(data, dict) else data
 
 
@@ -212,7 +212,7 @@ async def check_concurrent(session):
     same(await asyncio.gather(*(session.text("echo", {"message": message}) for message in messages)), messages)
 
 
-# Those that make a gateway give the client a server of its own come last.
+# The checks after which a gateway no longer shares the server with other clients are the last ones.
 FEATURES = ["list", "call", "error", "structured", "unicode", "large", "concurrent", "pagination", "log", "progress",
             "cancel", "resources", "templates", "subscribe", "prompts", "completion", "elicit", "sample", "roots"]  # fmt: skip
 
@@ -234,7 +234,7 @@ async def run(session, plan):
             report(feature, "unsupported", str(reason))
         except (asyncio.TimeoutError, TimeoutError):
             report(feature, "fail", f"not finished in {plan.get('seconds', FEATURE_SECONDS)} s")
-        except Exception as error:  # what the SDK raises is anybody's guess
+        except Exception as error:  # the SDK does not document its exceptions
             if "-v" in sys.argv:
                 traceback.print_exc()
             report(feature, "fail", f"{type(error).__name__}: {error}"[:600])

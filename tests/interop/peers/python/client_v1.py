@@ -21,12 +21,12 @@ class V1(SdkSession):
         return {"params": types.PaginatedRequestParams(cursor=cursor)}
 
     async def cancel_after_progress(self, name):
-        # The SDK has the notification but no call for it: the id of the next request is a member of the session.
+        # The SDK has no function for cancellation, so this sends the notification with the id of the request, which the session knows.
         request = self.client._request_id
         calling = await self.begun(name)
         params = types.CancelledNotificationParams(requestId=request, reason="enough")
         await self.client.send_notification(types.ClientNotification(types.CancelledNotification(params=params)))
-        # A cancelled request may stay without an answer for ever, and the SDK would wait for it.
+        # A cancelled request may never get a response, and the SDK would wait for it.
         await asyncio.wait([calling], timeout=0.2)
         await ended(calling)
 

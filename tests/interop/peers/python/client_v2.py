@@ -19,7 +19,7 @@ class V2(SdkSession):
         return self.revision >= "2026-07-28"
 
     async def set_level(self, level):
-        if not self.modern:  # there it is the Client's log_level
+        if not self.modern:  # in the modern era log_level of the Client sets it
             await super().set_level(level)
 
     async def subscribe(self, uri):

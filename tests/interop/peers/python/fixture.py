@@ -1,4 +1,4 @@
-"""What the servers of the Python SDKs have in common: the part of the fixture (peers/README.md) for which their words are the same."""
+"""The part of the fixture (peers/README.md) that is the same for the servers on all Python SDKs."""
 import dataclasses
 import socket
 import sys
@@ -9,7 +9,7 @@ import anyio
 import uvicorn
 from pydantic import BaseModel
 
-warnings.simplefilter("ignore")  # logging and the like are deprecated, and still there
+warnings.simplefilter("ignore")  # logging and other features are deprecated, but still supported
 
 PIXEL = bytes.fromhex("89504e470d0a1a0a")
 PAGE = 5
@@ -30,14 +30,14 @@ class Sure(BaseModel):
 
 @dataclasses.dataclass
 class Sdk:
-    """The words of an SDK. `text` makes a Result, which is a tool's result without structured content."""
+    """The functions of an SDK. `text` makes a Result, which is a tool's result without structured content."""
 
     server: object
     Context: type
     ToolError: type
     Result: type
     text: Callable[[str], object]
-    wants_debug: Callable[[], bool] = lambda: True  # False if the SDK leaves the level of log messages to the server
+    wants_debug: Callable[[], bool] = lambda: True  # False if the server has to apply the log level itself
 
 
 def sentence(name, sure):
@@ -49,7 +49,7 @@ def completions(value):
 
 
 def page(entries, cursor):
-    """(a page of the list, the next cursor)."""
+    """Returns (a page of the list, the next cursor)."""
     begin = int(cursor or 0)
     end = begin + PAGE
     return entries[begin:end], str(end) if end < len(entries) else None
@@ -130,7 +130,7 @@ def add_common(sdk):
 
 
 async def listen(application):
-    """Serves an application on a port of its own."""
+    """Serves an application on a free port."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", 0))
@@ -141,7 +141,7 @@ async def listen(application):
 
 
 def main(run_stdio, sse, http):
-    """Serves on the transport of the command line. `sse` and `http` make the applications; `http` is told whether to answer with JSON."""
+    """Serves on the transport of the command line. `sse` and `http` make the applications; the argument of `http` is whether responses are JSON."""
     if TRANSPORT == "stdio":
         anyio.run(run_stdio)
     else:

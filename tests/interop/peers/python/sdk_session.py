@@ -1,11 +1,11 @@
-"""What the clients of the Python SDKs have in common: a Session whose requests have the same names in all of them."""
+"""SdkSession: the part of a Session that is the same for the clients of all Python SDKs."""
 import asyncio
 import contextlib
 import warnings
 
 from checks import Session
 
-warnings.simplefilter("ignore")  # logging and the like are deprecated, and still there
+warnings.simplefilter("ignore")  # logging and other features are deprecated, but still supported
 
 LISTS = {"tools": "list_tools", "resources": "list_resources", "prompts": "list_prompts", "resourceTemplates": "list_resource_templates"}
 
@@ -15,10 +15,10 @@ def plain(result):
 
 
 class SdkSession(Session):
-    """A Session on `client`. Subclasses say how the words of their SDK differ."""
+    """A Session on `client`. Subclasses override the functions that differ in their SDK."""
 
     types = None  # the SDK's module
-    suffix = ""  # of the methods that return results as the wire has them
+    suffix = ""  # of the methods that return results unparsed
     on_progress = "progress_callback"
     client = None
     revision = ""
@@ -41,7 +41,7 @@ class SdkSession(Session):
         return plain(await self.method("call_tool")(name, arguments, **{self.on_progress: on_progress}))
 
     async def begun(self, name):
-        """A call of the tool that has reported progress."""
+        """Starts a call of the tool, and returns it after its first progress notification."""
         first = asyncio.Event()
 
         async def on_progress(*_):
@@ -67,7 +67,7 @@ class SdkSession(Session):
     async def set_level(self, level):
         await self.client.set_logging_level(level)
 
-    # ---- what the server asks and says ----
+    # ---- requests and notifications of the server ----
 
     def answer(self, messages):
         return self.types.CreateMessageResult(role="assistant", model="parrot", content=messages[0].content)
@@ -86,7 +86,7 @@ class SdkSession(Session):
 
 
 async def ended(calling):
-    """Cancels a task and waits for its end."""
+    """Cancels a task and waits until it has ended."""
     calling.cancel()
     await asyncio.gather(calling, return_exceptions=True)
 
@@ -102,7 +102,7 @@ async def ending(task):
 
 
 def by_transport(plan, stdio, sse, http):
-    """What the plan's transport is made with: stdio(program, arguments), sse(url) or http(url)."""
+    """Returns the transport of the plan, made by stdio(program, arguments), sse(url) or http(url)."""
     if plan["transport"] == "stdio":
         program, *arguments = plan["command"]
         return stdio(command=program, args=arguments)

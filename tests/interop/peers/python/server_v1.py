@@ -14,7 +14,7 @@ def text(words):
     return types.CallToolResult(content=[types.TextContent(type="text", text=words)])
 
 
-# 1.x leaves it to the server what to do with the level; the fixture has one message below "info".
+# In 1.x the server has to apply the log level itself. The fixture has one message below "info".
 add_common(Sdk(server, Context, ToolError, types.CallToolResult, text, lambda: level_wanted == "debug"))
 
 
@@ -52,7 +52,7 @@ async def complete(ref, argument, context):
     return types.Completion(values=values, total=len(values), hasMore=False)
 
 
-# What FastMCP has no words for.
+# Handlers that FastMCP does not support.
 lowlevel = server._mcp_server
 
 
@@ -70,7 +70,7 @@ async def set_level(level: types.LoggingLevel) -> None:
 @lowlevel.list_tools()
 async def list_tools(request: types.ListToolsRequest) -> types.ListToolsResult:
     tools = await server.list_tools()
-    if request is None:  # the SDK itself, before a call of a tool that nobody has listed
+    if request is None:  # called by the SDK itself, before the call of a tool if no client has listed the tools
         return types.ListToolsResult(tools=tools)
     some, cursor = page(tools, request.params and request.params.cursor)
     return types.ListToolsResult(tools=some, nextCursor=cursor)

@@ -63,7 +63,7 @@ async def complete(ref, argument, context):
     return types.Completion(values=values, total=len(values), has_more=False)
 
 
-# What MCPServer has no words for.
+# Handlers that MCPServer does not support.
 lowlevel = server._lowlevel_server
 
 

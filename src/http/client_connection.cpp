@@ -1,0 +1,179 @@
+#include "http/client_connection.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "connection/sockets.hpp"
+#include "connection/stream_pump.hpp"
+
+namespace fairlead::http {
+
+void CancellableWaiter::cancel() {
+  if (std::exchange(cancelled_, true)) return;
+  loop_.post([self = shared_from_this()] { self->wake(); });
+}
+
+void CancellableWaiter::wake() {
+  woken_ = true;
+  if (current_wait_) current_wait_->resume();
+}
+
+void CancellableWaiter::Wait::await_suspend(std::coroutine_handle<> handle) {
+  handle_ = handle;
+  owner_->current_wait_ = this;
+  if (deadline_ == Clock::time_point::max()) return;
+  timer_.emplace(owner_->loop_);
+  timer_->arm(deadline_, [this] { resume(); });
+}
+
+void CancellableWaiter::Wait::resume() {
+  owner_->current_wait_ = nullptr;
+  timer_.reset();
+  handle_.resume();
+}
+
+Task<bool> CancellableWaiter::sleep(Clock::duration delay) {
+  const auto self = shared_from_this();
+  const Clock::time_point deadline = Clock::now() + delay;
+  while (!cancelled_ && Clock::now() < deadline) {
+    clear_wake();
+    static_cast<void>(co_await wait(deadline));
+  }
+  co_return !cancelled_;
+}
+
+Task<void> CancellableWaiter::yield() {
+  const auto self = shared_from_this();
+  clear_wake();
+  loop_.post([self] { self->wake(); });
+  const Clock::time_point no_deadline = Clock::time_point::max();
+  static_cast<void>(co_await wait(no_deadline));
+}
+
+HttpClientConnection::HttpClientConnection(Loop& loop, std::unique_ptr<ByteStream> stream)
+    : loop_(loop),
+      stream_(std::move(stream)),
+      writer_(loop, *this, queue_, *stream_, stream_->remote_name(), std::chrono::milliseconds(0)) {}
+
+Task<Result<void>> HttpClientConnection::write(std::string head, const std::vector<Bytes>& body,
+                                               std::shared_ptr<CancellableWaiter> waiter,
+                                               std::chrono::milliseconds stall) {
+  queue_.put(std::string_view(head));
+  for (const Bytes& part : body) queue_.put(part);
+  writer_.set_write_stall(stall);
+  writer_.flush();
+  write_waiter_ = waiter;
+  while (!queue_.empty() && !output_error_) {
+    waiter->clear_wake();
+    const Clock::time_point no_deadline = Clock::time_point::max();
+    static_cast<void>(co_await waiter->wait(no_deadline));
+    if (!waiter->cancelled()) continue;
+    writer_.stop();
+    co_return waiter->cancelled_error();
+  }
+  write_waiter_ = nullptr;
+  if (output_error_) co_return *output_error_;
+  co_return Result<void>();
+}
+
+// The coroutine is woken in a later callback: it may destroy the connection, which the writer still uses
+// after this call.
+void HttpClientConnection::on_output_failed(Error reason) {
+  output_error_ = reason.kind() == ErrorKind::timeout
+                      ? Error::timeout("sending to " + writer_.name(), writer_.write_stall())
+                      : std::move(reason);
+  if (write_waiter_) loop_.post([waiter = write_waiter_] { waiter->wake(); });
+}
+
+void HttpClientConnection::on_flushed() {
+  if (write_waiter_) write_waiter_->wake();
+}
+
+std::unique_ptr<ByteStream> HttpClientConnection::release() {
+  writer_.stop();
+  return std::exchange(stream_, std::make_unique<ClosedStream>());
+}
+
+Task<Result<void>> HttpClientConnection::read(ResponseParser& parser, std::string& body,
+                                              std::shared_ptr<CancellableWaiter> waiter,
+                                              Clock::time_point deadline) {
+  while (true) {
+    if (waiter->cancelled()) co_return waiter->cancelled_error();
+    if (reads_since_yield_ >= StreamPump::kReadsPerTurn || bytes_since_yield_ >= StreamPump::kBytesPerTurn) {
+      co_await waiter->yield();
+      reads_since_yield_ = 0;
+      bytes_since_yield_ = 0;
+      if (Clock::now() >= deadline && !waiter->cancelled()) co_return timeout_error();
+      continue;
+    }
+    const std::span<char> scratch = loop_.scratch_buffer();
+    ByteStream::IoResult io =
+        stream_->read(scratch.first(std::min(scratch.size(), StreamPump::kBytesPerTurn)));
+    ++reads_since_yield_;
+    if (io.status == ByteStream::IoStatus::ok) {
+      bytes_since_yield_ += io.bytes;
+      const std::string_view input(loop_.scratch_buffer().data(), io.bytes);
+      Result<void> fed = parser.feed(input, body);
+      if (io.bytes == loop_.scratch_buffer().size()) loop_.grow_scratch_buffer();
+      co_return fed;
+    }
+    if (io.status == ByteStream::IoStatus::ended) {
+      Result<void> ended = parser.on_end_of_input();
+      co_return ended;
+    }
+    if (io.status == ByteStream::IoStatus::failed) co_return *io.error;
+    waiter->clear_wake();
+    stream_->when_readable([waiter] { waiter->wake(); });
+    const bool in_time = co_await waiter->wait(deadline);
+    reads_since_yield_ = 0;
+    bytes_since_yield_ = 0;
+    if (!in_time && !waiter->cancelled()) co_return timeout_error();
+  }
+}
+
+Error HttpClientConnection::timeout_error() const {
+  return Error(ErrorKind::timeout, stream_->remote_name() + " did not respond in time");
+}
+
+void HttpClientConnection::watch_while_idle(std::function<void()> on_lost) {
+  watching_ = true;
+  stream_->when_readable([this, on_lost = std::move(on_lost)] {
+    if (!watching_) return;
+    // The socket is also readable after a TLS record without application data, such as a session ticket.
+    std::array<char, 1> byte;
+    if (stream_->read(byte).status == ByteStream::IoStatus::again) return watch_while_idle(on_lost);
+    const std::function<void()> callback = on_lost;  // a copy, because the call may destroy this connection
+    callback();
+  });
+}
+
+Task<Result<UniqueFd>> dial(Loop& loop, std::string host, std::uint16_t port, std::string name,
+                            std::chrono::milliseconds timeout) {
+  std::vector<SocketAddress> addresses;
+  if (host == "localhost") {
+    // Tries both loopback addresses, whatever the resolver returns: a server may listen on only one of them.
+    for (const char* const loopback : {"127.0.0.1", "::1"}) {
+      if (Result<SocketAddress> address = numeric_address(loopback, port)) addresses.push_back(*address);
+    }
+  } else {
+    Result<std::vector<SocketAddress>> resolved = co_await resolve(loop, host, port, timeout);
+    if (!resolved) {
+      Error lookup_error = resolved.error();
+      co_return std::move(lookup_error).with([](ErrorDetail& detail) { detail.unsent = true; });
+    }
+    addresses = std::move(*resolved);
+  }
+  std::optional<Error> first_error;
+  for (const SocketAddress& address : addresses) {
+    Result<UniqueFd> socket = co_await connect_socket(loop, address, name, timeout);
+    if (socket) {
+      set_no_delay(socket->get());
+      co_return std::move(*socket);
+    }
+    if (!first_error) first_error = socket.error();
+  }
+  if (!first_error) first_error = Error(ErrorKind::connection_failed, host + " has no address");
+  co_return std::move(*first_error).with([](ErrorDetail& detail) { detail.unsent = true; });
+}
+
+}  // namespace fairlead::http
