@@ -50,7 +50,7 @@ function(fairlead_test name)
     FAIRLEAD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # The tests are half of all code to compile, so they are compiled with little optimization; the layers under test are
   # optimized. g++ needs sibling calls for coroutines that resume each other.
-  target_compile_options(${target} PRIVATE $<IF:$<CXX_COMPILER_ID:Clang>,-O0,-O1$<SEMICOLON>-foptimize-sibling-calls>)
+  target_compile_options(${target} PRIVATE $<IF:$<CXX_COMPILER_ID:Clang>,-O0,-Og$<SEMICOLON>-foptimize-sibling-calls>)
   # Headers take longer to compile than the tests that include them, hence the unity build. In a unity build, g++ treats
   # anonymous namespaces of source files as those of a header and warns about types that use them.
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
