@@ -96,7 +96,7 @@ class Upstream:
             return False
         if self.attack == "endless_line":
             connection.sendall(head + b"data: ")
-            self.flood(connection, b"z" * 65536)
+            self.flood(connection, b"z" * 65536, max(FLOOD_BYTES, 16 << 20))  # more than max_frame_bytes
             return False
         if self.attack in ("huge_answer", "large_answer"):  # above and just below max_frame_bytes
             text = "x" * (12 << 20 if self.attack == "huge_answer" else 9_000_000)
