@@ -3,10 +3,8 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(layers ${FAIRLEAD_LAYERS})
-list(REMOVE_ITEM layers fairlead_cli)   # belongs to the program only
 set(objects)
-foreach(layer IN LISTS layers)
+foreach(layer IN LISTS FAIRLEAD_LAYERS)
   list(APPEND objects $<TARGET_OBJECTS:${layer}>)
 endforeach()
 

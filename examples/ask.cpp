@@ -15,7 +15,7 @@ static Task<Result<std::string>> greet(mcp::Context context, Nothing) {
   Task<Result<mcp::ElicitResult>> elicitation = context.elicit("Who are you?", form);
   const Result<mcp::ElicitResult> answer = co_await elicitation;
   if (!answer) co_return answer.error();
-  if (answer->action != mcp::ElicitResult::Action::accept) co_return std::string("Hello, whoever you are.");
+  if (answer->action != mcp::ElicitResult::Action::accept) co_return std::string("Hello.");
   co_return "Hello, " + json::View(answer->content)["name"].as_string().value_or("") + ".";
 }
 

@@ -193,7 +193,7 @@ class ShutdownTest(program.ProgramTest):
 
     def test_responses_are_flushed_before_exit_on_signal(self):  # R6.3
         for number in (signal.SIGTERM, signal.SIGINT):
-            with open(self.path("log"), "wb") as log:  # a pipe that nobody reads would drop lines
+            with open(self.path("log"), "wb") as log:  # lines would be lost in a pipe that is not read
                 process = start("rpc", stderr=log)
             process.stdin.write(requests(1000))
             process.stdin.flush()

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import unittest
 
 import program

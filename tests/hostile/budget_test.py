@@ -3,7 +3,6 @@
 requests fail with the name of the limit, and other clients are served. Run as `budget_test.py PROGRAM [TEST…]`."""
 import contextlib
 import json
-import os
 import re
 import resource
 import select

@@ -226,7 +226,7 @@ class HostileHttpUpstreamTest(HostileTest):
 
     def test_endless_event_is_rejected(self):
         gateway, _, answer = self.attack("endless_line")
-        self.assertIn("error", answer)
+        self.assertEqual(answer["error"]["data"]["code"], "frame_too_large")
         self.assert_exits_cleanly(gateway)
 
     def test_retry_of_zero_does_not_remove_the_reconnect_delay(self):

@@ -277,7 +277,7 @@ TEST_F(HttpClientTest, LocalhostMeansBothLoopbackAddresses) {
   }
 }
 
-TEST_F(HttpClientTest, RequestFailsWithConnectionFailedWhenNobodyListens) {
+TEST_F(HttpClientTest, RequestFailsWithConnectionFailedWhenPortIsClosed) {
   const auto response = get("http://127.0.0.1:1/");
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().kind(), ErrorKind::connection_failed);

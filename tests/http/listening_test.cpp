@@ -40,7 +40,7 @@ TEST(HttpListeningTest, LocalhostMeansBothLoopbackAddresses) {
     EXPECT_TRUE(client.request(kGetX).body.starts_with("[::1]:"));
   } catch (const std::exception&) {
     Loop loop;
-    if (Server::listen(loop, "[::1]:0")) FAIL() << "nobody listens on " << v6;
+    if (Server::listen(loop, "[::1]:0")) FAIL() << "the server does not listen on " << v6;
     GTEST_SKIP() << "this machine has no IPv6";
   }
 }
@@ -88,7 +88,7 @@ TEST(HttpListeningTest, SocketFileReplacedByAnotherProcessIsKept) {
   {
     HttpServer server(ServerOptions(), "unix:" + path);
     std::filesystem::remove(path);
-    std::ofstream(path) << "somebody else's";
+    std::ofstream(path) << "a file of another program";
   }
   EXPECT_TRUE(std::filesystem::exists(path));
 }

@@ -321,7 +321,7 @@ TEST_F(HttpDisconnectTest, CallbackIsCalledWhenClientDisconnectsBeforeResponse) 
   EXPECT_TRUE(test::wait_until([&] { return disconnects == 1; }));
   server.thread().run([&] {
     EXPECT_TRUE(pending->disconnected());
-    pending->respond(Response::text(200, "to nobody"));  // has no effect
+    pending->respond(Response::text(200, "too late"));  // has no effect
   });
   EXPECT_EQ(server.connection_count(), 0U);
 }

@@ -66,7 +66,7 @@ Task<Result<std::string>> count(mcp::Context context, CountArgs args) {
   }
   context.log(mcp::LoggingLevel::debug, json::string("done"), "counter");
   const bool released = co_await release_event.wait(*main_loop, std::chrono::seconds(30));
-  co_return released ? "counted to " + std::to_string(args.to) : "nobody released it";
+  co_return released ? "counted to " + std::to_string(args.to) : "not released";
 }
 
 // Like count(), but does not wait for `release`.
@@ -145,7 +145,7 @@ Task<Result<std::string>> wait_long(mcp::Context context, NoArguments) {
     ++cancel_count;
     cancelled_event.set();
   }
-  co_return std::string(stopped ? "cancelled" : "nobody cancelled it");
+  co_return std::string(stopped ? "cancelled" : "not cancelled");
 }
 
 Task<Result<std::string>> cancelled(mcp::Context, NoArguments) {

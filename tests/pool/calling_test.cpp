@@ -43,7 +43,7 @@ TEST_F(PoolTest, ErrorOfServerIsReturnedAsResponse) {
 
 TEST_F(PoolTest, CallToUnknownServerFailsWithValidation) {
   open_pool();
-  const Result<rpc::Message> answer = call("nobody", "echo");
+  const Result<rpc::Message> answer = call("unknown", "echo");
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().kind(), ErrorKind::validation);
 }

@@ -76,9 +76,9 @@ TEST_F(PoolTest, MissingCommandFailsWithConnectionFailed) {
 }
 
 TEST_F(PoolTest, AddressWithoutListenerFailsWithCodeAndRemedy) {
-  ServerSpec nobody = spec("a");
-  nobody.transport = Address{"http://127.0.0.1:1/mcp", {}};
-  add(nobody);
+  ServerSpec unreachable = spec("a");
+  unreachable.transport = Address{"http://127.0.0.1:1/mcp", {}};
+  add(unreachable);
   const Result<rpc::Message> answer = call("a", "pid");
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().kind(), ErrorKind::connection_failed) << answer.error().to_string();

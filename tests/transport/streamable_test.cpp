@@ -250,7 +250,7 @@ TEST_F(StreamableTest, NotifyFailsWithTimeoutWhenServerNeverAccepts) {
   EXPECT_EQ(notify("notifications/x").error().kind(), ErrorKind::timeout);
 }
 
-TEST_F(StreamableTest, CallFailsWithConnectionFailedWhenNobodyListens) {
+TEST_F(StreamableTest, CallFailsWithConnectionFailedWhenPortIsClosed) {
   connect("http://127.0.0.1:1/mcp");
   const Error error = call("x").error();
   EXPECT_EQ(error.kind(), ErrorKind::connection_failed);

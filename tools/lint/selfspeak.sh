@@ -16,7 +16,7 @@ reject_pattern() {
   fi
 }
 
-reject_pattern 'path of a developer machine' '(^|[^[:alnum:]_./-])(/work/|/root/|/home/[a-z])'
+reject_pattern 'path of a developer machine' '(^|[^[:alnum:]_./-])/(work/|root/|home/[a-z])'
 # Tests create temporary directories; an address in an example may be in /tmp.
 reject_pattern 'path in /tmp' '(^|[^[:alnum:]_./-])/tmp(/|\b)' '^tests/|\.md$|^examples/'
 reject_pattern 'unfinished work' '\b(TODO|FIXME|XXX)\b'

@@ -48,8 +48,8 @@ class Context {
   const PrincipalPtr& principal() const noexcept;
   // The principal's user; empty if it has none.
   std::string_view user() const noexcept;
-  // Returns the key of the connection or HTTP session on which the request arrived. All requests of a
-  // connection or session have the same key, and no other one has it. Empty for stateless requests.
+  // Returns the key of the connection or HTTP session on which the request arrived. Two requests have the
+  // same key if and only if they arrived on the same connection or session. Empty for stateless requests.
   std::string_view session() const noexcept;
   // Stop is requested when the client cancels the request or disconnects.
   const std::stop_token& stop() const noexcept;

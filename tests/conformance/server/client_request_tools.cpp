@@ -108,7 +108,7 @@ Task<Result<std::string>> streaming_elicitation(mcp::Context context, NoArgument
                              "Elicitation completed: ");
 }
 Task<Result<std::string>> missing_capability(mcp::Context context, NoArguments) {
-  return sampling(std::move(context), PromptArgs{"Nobody gets to see this unless it can sample"});
+  return sampling(std::move(context), PromptArgs{"Only clients that support sampling receive this"});
 }
 
 }  // namespace

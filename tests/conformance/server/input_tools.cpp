@@ -12,7 +12,7 @@ using ElicitOutcome = Result<mcp::ElicitResult>;
 using Roots = Result<std::vector<mcp::Root>>;
 
 std::string text_of(const mcp::ElicitResult& answer, std::string_view member) {
-  return json::View(answer.content)[member].as_string().value_or("nobody");
+  return json::View(answer.content)[member].as_string().value_or("unknown");
 }
 std::string text_of(const json::Raw& sampled) {
   return json::View(sampled)["content"]["text"].as_string().value_or("nothing");

@@ -64,7 +64,7 @@ Task<Result<std::string>> multi_input(mcp::Context context, NoArguments) {
   const auto [name, age] = co_await pending;
   if (!name) co_return name.error();
   if (!age) co_return age.error();
-  co_return json::View(name->content)["name"].as_string().value_or("Somebody") + " is " +
+  co_return json::View(name->content)["name"].as_string().value_or("Unknown") + " is " +
       std::to_string(json::View(age->content)["age"].as_int().value_or(0));
 }
 
@@ -76,7 +76,7 @@ Task<Result<std::string>> with_task(mcp::Context context, NoArguments) {
   if (!name) co_return name.error();
   co_await context.become_task();
   co_await context.sleep(kShortTime);
-  co_return "Hello, " + json::View(name->content)["name"].as_string().value_or("nobody") + "!";
+  co_return "Hello, " + json::View(name->content)["name"].as_string().value_or("unknown") + "!";
 }
 
 template <class F>
