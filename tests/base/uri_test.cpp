@@ -60,6 +60,7 @@ TEST(UriSyntaxTest, HostAndPortAreParsedWithAndWithoutBrackets) {
   EXPECT_EQ(split_host_and_port("example:0")->port, 0);
   EXPECT_EQ(split_host_and_port("[::1]:80")->host, "::1");
   EXPECT_EQ(split_host_and_port("[::1]:80")->port, 80);
+  EXPECT_EQ(split_host_and_port("[fe80::1%eth0]:80")->host, "fe80::1%eth0");
   EXPECT_EQ(join_host_and_port("::1", 80), "[::1]:80");
 }
 
@@ -69,6 +70,10 @@ TEST(UriSyntaxTest, MalformedHostOrPortFailsWithReason) {
            {":80", "host is missing"},
            {"[]:80", "host is missing"},
            {"[::1", "not closed"},
+           {"[[]:80", "brackets must enclose an IPv6 address"},
+           {"[localhost]:80", "brackets must enclose an IPv6 address"},
+           {"[::1%]:80", "brackets must enclose an IPv6 address"},
+           {"local[host]:80", "brackets must enclose an IPv6 address"},
            {"[::1]x", "between host and port"},
            {"::1:80", "needs brackets"},
            {"h:x", "not a number"},
