@@ -386,7 +386,6 @@ TEST_F(LegacyEndpointTest, SlowResponseBecomesResumableStream) {
   options.keep_alive = 5ms;
   initialize("2025-11-25");
   const FakeExchangePtr hang = call("1", "hang");
-  EXPECT_FALSE(hang->responded());
   loop.run_until([&] { return hang->responded(); });
   EXPECT_TRUE(hang->body.starts_with(priming("1-1")));
   hang->disconnect();
