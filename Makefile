@@ -67,7 +67,7 @@ fuzz: bootstrap-test build/asan/build.ninja ## run every fuzz target for FUZZ_SE
 	$(BUILD) build/asan -j $(JOBS) --target fuzzers
 	FUZZ_KEEP=1 $(CTEST) --test-dir build/asan -L fuzz
 
-# The seed is fixed so that `make test` tries the same inputs for the same commit. `make fuzz` tries new ones.
+# The seed is fixed so that `make test` in a new clone tries the same sequence of inputs each time. `make fuzz` tries others.
 fuzz-short: bootstrap-test build/asan/build.ninja
 	$(BUILD) build/asan -j $(JOBS) --target fuzzers
 	FUZZ_SEED=1 FUZZ_SECONDS=$(FUZZ_SHORT_SECONDS) $(CTEST) --test-dir build/asan -L fuzz

@@ -72,7 +72,7 @@ Error malformed(std::string_view reason) {
 // Returns whether `host` is an IPv6 address, with or without a zone as in fe80::1%eth0.
 bool is_ipv6_address(std::string_view host) {
   const std::size_t zone = host.find('%');
-  if (zone != std::string_view::npos && zone + 1 == host.size()) return false;
+  if (host.ends_with('%') || host.find('\0') != std::string_view::npos) return false;
   in6_addr address{};
   return ::inet_pton(AF_INET6, std::string(host.substr(0, zone)).c_str(), &address) == 1;
 }
@@ -125,7 +125,8 @@ Result<HostAndPort> split_host_and_port(std::string_view text) {
   if (parts.host.empty()) return malformed("the host is missing");
   if (!bracketed && parts.host.find(':') != std::string_view::npos)
     return malformed("an IPv6 address needs brackets, as in [::1]:8080");
-  if (bracketed ? !is_ipv6_address(parts.host) : parts.host.find_first_of("[]") != std::string_view::npos)
+  const bool stray_bracket = !bracketed && parts.host.find_first_of("[]") != std::string_view::npos;
+  if (stray_bracket || (bracketed && !is_ipv6_address(parts.host)))
     return malformed("brackets must enclose an IPv6 address, as in [::1]:8080");
   if (!port.empty() && port.front() != ':') return malformed("unexpected text between host and port");
   if (port.size() <= 1) return parts;

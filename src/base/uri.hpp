@@ -37,8 +37,8 @@ struct HostAndPort {
   std::string_view host;              // without the brackets of an IPv6 address
   std::optional<std::uint16_t> port;  // nullopt if there is no port, or no digit after the colon
 };
-// Parses "host", "host:port" or "[v6]:port". Fails with `validation`; the message is the reason only and does
-// not contain `text`.
+// Parses "host", "host:port" or "[v6]:port", where v6 is an IPv6 address with or without a zone, as in
+// fe80::1%eth0. Fails with `validation`; the message is the reason only and does not contain `text`.
 Result<HostAndPort> split_host_and_port(std::string_view text);
 // Returns "host:port", with brackets around an IPv6 address.
 std::string join_host_and_port(std::string_view host, std::uint16_t port);

@@ -74,6 +74,7 @@ TEST(UriSyntaxTest, MalformedHostOrPortFailsWithReason) {
            {"[localhost]:80", "brackets must enclose an IPv6 address"},
            {"[::1%]:80", "brackets must enclose an IPv6 address"},
            {"local[host]:80", "brackets must enclose an IPv6 address"},
+           {std::string_view("[::1\0]:80", 9), "brackets must enclose an IPv6 address"},
            {"[::1]x", "between host and port"},
            {"::1:80", "needs brackets"},
            {"h:x", "not a number"},
