@@ -24,8 +24,10 @@ LAYERS = {
     "transport": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http"],
     "mcp": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport"],
     "pool": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp"],
-    "gateway": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool"],
-    "cli": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "gateway"],
+    "sql": ["base", "loop"],
+    "registry": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "sql"],
+    "gateway": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry"],
+    "cli": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry", "gateway"],
 }
 
 # Public headers directly in include/fairlead/, for the convenience of users, and the layers that own them.
