@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ip_address.hpp"
 #include "connection/sockets.hpp"
 #include "connection/stream_pump.hpp"
 
@@ -147,24 +148,46 @@ void HttpClientConnection::watch_while_idle(std::function<void()> on_lost) {
   });
 }
 
-Task<Result<UniqueFd>> dial(Loop& loop, std::string host, std::uint16_t port, std::string name,
-                            std::chrono::milliseconds timeout) {
+namespace {
+
+// Both loopback addresses, whatever the resolver returns for localhost: a server may listen on only one of
+// them.
+std::vector<SocketAddress> loopback_addresses(std::uint16_t port) {
   std::vector<SocketAddress> addresses;
-  if (host == "localhost") {
-    // Tries both loopback addresses, whatever the resolver returns: a server may listen on only one of them.
-    for (const char* const loopback : {"127.0.0.1", "::1"}) {
-      if (Result<SocketAddress> address = numeric_address(loopback, port)) addresses.push_back(*address);
-    }
-  } else {
-    Result<std::vector<SocketAddress>> resolved = co_await resolve(loop, host, port, timeout);
-    if (!resolved) {
-      Error lookup_error = resolved.error();
-      co_return std::move(lookup_error).with([](ErrorDetail& detail) { detail.unsent = true; });
-    }
-    addresses = std::move(*resolved);
+  for (const char* const loopback : {"127.0.0.1", "::1"}) {
+    if (Result<SocketAddress> address = numeric_address(loopback, port)) addresses.push_back(*address);
+  }
+  return addresses;
+}
+
+Task<Result<std::vector<SocketAddress>>> addresses_of(Loop& loop, std::string host, std::uint16_t port,
+                                                      std::chrono::milliseconds timeout) {
+  if (host == "localhost") co_return loopback_addresses(port);
+  Result<std::vector<SocketAddress>> resolved = co_await resolve(loop, std::move(host), port, timeout);
+  co_return resolved;
+}
+
+Error private_address_error(const std::string& name) {
+  return Error(ErrorKind::connection_failed, "cannot connect to " + name +
+                                                 ": it has an address of this machine or of a private "
+                                                 "network, which this server may not connect to");
+}
+
+}  // namespace
+
+Task<Result<UniqueFd>> dial(Loop& loop, std::string host, std::uint16_t port, std::string name,
+                            std::chrono::milliseconds timeout, AddressScope scope) {
+  const Result<std::vector<SocketAddress>> addresses = co_await addresses_of(loop, host, port, timeout);
+  if (!addresses) {
+    Error lookup_error = addresses.error();
+    co_return std::move(lookup_error).with([](ErrorDetail& detail) { detail.unsent = true; });
   }
   std::optional<Error> first_error;
-  for (const SocketAddress& address : addresses) {
+  for (const SocketAddress& address : *addresses) {
+    if (scope == AddressScope::public_only && !is_public_address(*address.get())) {
+      if (!first_error) first_error = private_address_error(name);
+      continue;
+    }
     Result<UniqueFd> socket = co_await connect_socket(loop, address, name, timeout);
     if (socket) {
       set_no_delay(socket->get());

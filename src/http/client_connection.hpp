@@ -145,10 +145,16 @@ class HttpClientConnection final : private StreamWriter::Owner {
   std::size_t bytes_since_yield_ = 0;
 };
 
+// The addresses that dial() may connect to.
+enum class AddressScope : std::uint8_t {
+  any,
+  public_only,  // see ClientOptions::public_addresses_only
+};
+
 // Resolves `host` and connects to its addresses in turn until one accepts. `name` is the name of the server
 // in errors. `timeout` limits the lookup and each connection attempt. Fails with `connection_failed` or
 // `timeout`.
 Task<Result<UniqueFd>> dial(Loop& loop, std::string host, std::uint16_t port, std::string name,
-                            std::chrono::milliseconds timeout);
+                            std::chrono::milliseconds timeout, AddressScope scope = AddressScope::any);
 
 }  // namespace fairlead::http

@@ -95,7 +95,8 @@ Task<Result<std::unique_ptr<HttpClientConnection>>> HttpClient::open_connection(
                     "an https: proxy is supported for http: URLs only (" + proxy->origin() + ")");
   Task<Result<UniqueFd>> connecting =
       tunnel ? open_tunnel(*proxy, url, waiter)
-             : dial(loop_, endpoint.host, endpoint.port, endpoint.origin(), options_.limits.connect_timeout);
+             : dial(loop_, endpoint.host, endpoint.port, endpoint.origin(), options_.limits.connect_timeout,
+                    options_.public_addresses_only ? AddressScope::public_only : AddressScope::any);
   Result<UniqueFd> socket = co_await connecting;
   if (!socket) co_return socket.error();
   Result<std::unique_ptr<ByteStream>> stream = std::unique_ptr<ByteStream>();

@@ -50,6 +50,7 @@ Task<ConnectResult> connect_address(PoolCore& core, ResolvedTransport resolved,
   // Parsing a larger response would block the loop for too long.
   connect_options.max_response_bytes = connect_options.limits.max_frame_bytes;
   connect_options.secrets = std::move(resolved.secrets);
+  connect_options.public_addresses_only = address.public_addresses_only;
   for (auto& [name, value] : address.headers) connect_options.headers.add(name, std::move(value));
   return transport::connect(core.loop, std::move(address.url), std::move(connect_options));
 }

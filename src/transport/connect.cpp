@@ -54,6 +54,9 @@ Task<ConnectResult> connect(Loop& loop, std::string uri, ConnectOptions options)
   Result<Uri> parsed = Uri::parse(uri);
   if (!parsed) co_return parsed.error();
   if (parsed->scheme < Uri::Scheme::http) {
+    if (options.public_addresses_only)
+      co_return Error(ErrorKind::validation,
+                      "only http, https, ws and wss addresses are allowed for this server");
     fairlead::StreamConnectOptions base = options;
     ConnectResult connection = co_await connect_stream(loop, std::move(*parsed), std::move(base));
     co_return connection;

@@ -30,6 +30,9 @@ struct ClientOptions : fairlead::StreamConnectOptions {
 
   bool proxies_from_environment = true;  // use HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY
   bool follow_redirects = false;
+  // Connections to addresses that are not of the public internet fail with `connection_failed`, also if a
+  // host name resolves to them. Proxies are not used, because a proxy resolves names itself.
+  bool public_addresses_only = false;
   std::string ca_file;  // PEM file of certificate authorities to trust in addition to the system's
   bool verify = true;   // verify the server's certificate
   std::size_t max_idle_connections = 16;  // connections that are kept for reuse, per origin

@@ -63,6 +63,9 @@ struct Program {
 struct Address {
   std::string url;
   std::map<std::string, std::string> headers;
+  // If true, only http, https, ws and wss are allowed, and connections to loopback and private addresses fail
+  // (http::ClientOptions::public_addresses_only). Set by the program, not by a file.
+  bool public_addresses_only = false;
 
   bool operator==(const Address&) const = default;
 };
