@@ -20,9 +20,9 @@ constexpr std::array kDriftPolicies = {Named{DriftPolicy::accept, "accept"}, Nam
 constexpr std::array kEndpointModes = {Named{EndpointMode::direct, "direct"},
                                        Named{EndpointMode::discover, "discover"}};
 constexpr std::array kRoles = {Named{Role::user, "user"}, Named{Role::admin, "admin"}};
-constexpr std::array kDriftStatuses = {Named{DriftStatus::open, "open"},
-                                       Named{DriftStatus::approved, "approved"},
-                                       Named{DriftStatus::rejected, "rejected"}};
+constexpr std::array kDriftStatuses = {
+    Named{DriftStatus::open, "open"}, Named{DriftStatus::approved, "approved"},
+    Named{DriftStatus::rejected, "rejected"}, Named{DriftStatus::reverted, "reverted"}};
 
 template <class Enum, std::size_t size>
 std::string_view name_of(const std::array<Named<Enum>, size>& table, Enum value) noexcept {

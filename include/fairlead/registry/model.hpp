@@ -169,6 +169,12 @@ struct ListedEntry {
   bool quarantined = false;  // see DriftPolicy::quarantine
 };
 
+// An entry that the server no longer lists.
+struct VanishedEntry {
+  std::string kind;  // as Drift::kind
+  ListedEntry last;
+};
+
 // The lists of a server, as they were last fetched.
 struct StoredLists {
   StoredLists() {}  // NOLINT: not an aggregate, see StreamConnectOptions
@@ -177,11 +183,17 @@ struct StoredLists {
   std::vector<ListedEntry> resources;
   std::vector<ListedEntry> templates;
   std::vector<ListedEntry> prompts;
+  std::vector<VanishedEntry> vanished;  // to compare with if they come back
   Time fetched_at{};
 };
 
 // A change of an entry of a server's list.
-enum class DriftStatus : std::uint8_t { open, approved, rejected };
+enum class DriftStatus : std::uint8_t {
+  open,
+  approved,  // the changed entry is the approved one now
+  rejected,  // the changed entry is quarantined for as long as the server lists it
+  reverted,  // the server lists the approved entry again
+};
 std::string_view to_string(DriftStatus status) noexcept;
 std::optional<DriftStatus> parse_drift_status(std::string_view text) noexcept;
 
@@ -192,7 +204,7 @@ struct Drift {
   std::string server_id;  // of the row in Registry
   std::string kind;       // "tool", "resource", "template" or "prompt"
   std::string name;       // the server's own name of the entry
-  json::Raw before;       // the entry as it was approved
+  json::Raw before;       // the entry as it was approved; absent if no entry of this name was
   json::Raw after;        // the entry as the server lists it now
   bool quarantined = false;
   DriftStatus status = DriftStatus::open;

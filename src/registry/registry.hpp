@@ -1,0 +1,144 @@
+// Registry: the state of the registry in memory, and every change of it. The state is read on the loop
+// without waiting. Changes are written to the database first and applied to the state when they are
+// committed, in the order of commits. Every change passes the rules (rules.hpp), whoever requests it. Several
+// gateways on one PostgreSQL see each other's changes. If the database is lost, the state stays readable and
+// changes fail with kDatabaseUnavailable. All calls are made on the loop thread. Private to the library.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fairlead/base/log.hpp"
+#include "fairlead/base/principal.hpp"
+#include "fairlead/base/result.hpp"
+#include "fairlead/json/raw.hpp"
+#include "fairlead/loop/loop.hpp"
+#include "fairlead/loop/task.hpp"
+#include "registry/state.hpp"
+#include "sql/database.hpp"
+
+namespace fairlead::registry {
+
+// Codes in ErrorDetail::failure_code of the errors of the registry, beside those of the database (such as
+// sql::kDatabaseUnavailable). ErrorDetail::pointer names the member of the request that is wrong.
+inline constexpr std::string_view kNotFound = "not_found";    // also for rows that the actor must not see
+inline constexpr std::string_view kForbidden = "forbidden";   // kind authorization
+inline constexpr std::string_view kNameTaken = "name_taken";  // kind validation
+inline constexpr std::string_view kVersionMismatch = "version_mismatch";  // kind validation
+inline constexpr std::string_view kInvalidRow = "invalid_row";            // kind validation, with a pointer
+inline constexpr std::string_view kInUse = "in_use";  // kind validation: other rows refer to the row
+
+// The lists of a server as they were fetched. A list that is absent has not been fetched: what is stored of
+// it stays.
+struct FetchedEntries {
+  std::optional<std::vector<json::Raw>> tools, resources, templates, prompts;
+};
+
+// A new token with its text, which is not stored.
+struct NewToken {
+  TokenPtr token;
+  std::string text;
+};
+
+// The response to a request with an Idempotency-Key.
+struct StoredResponse {
+  std::string request_sha256;
+  int status = 0;
+  std::string location;
+  std::string etag;
+  std::string body;
+};
+
+struct RegistryOptions {
+  RegistryOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
+
+  Log log;
+  sql::DatabaseOptions database;
+  // Servers that are created if the database is new, such as the demo server. Their ids, times and versions
+  // are set by the registry.
+  std::vector<Server> seed;
+  // How often the revision is read although no notification has arrived (PostgreSQL only).
+  std::chrono::milliseconds poll_interval{5'000};
+  // How often the last use of tokens is written.
+  std::chrono::milliseconds token_use_interval{60'000};
+  std::size_t max_stored_list_bytes = 16u << 20;  // of one server; a larger list is not stored
+  std::size_t max_stored_drift = 100;             // resolved changes kept for each server
+  std::size_t max_stored_responses = 10'000;      // responses to requests with an Idempotency-Key
+  std::size_t max_stored_changes = 100'000;       // a gateway that is further behind reads the whole database
+};
+
+class Registry {
+ public:
+  // Opens the database, applies the migrations and reads the state.
+  static Task<Result<std::shared_ptr<Registry>>> open(Loop& loop, std::string address,
+                                                      RegistryOptions options = RegistryOptions());
+  virtual ~Registry() = default;
+
+  virtual const State& state() const noexcept = 0;
+  // Returns why the database cannot be reached; nullopt if it can.
+  virtual std::optional<Error> database_problem() const = 0;
+
+  // `actor` is the client that requests a change. `version`: if set, the change fails with kVersionMismatch
+  // unless the row has this version. `patch` is an RFC 7396 merge patch of the row's JSON form (json.hpp).
+  // create and patch return the row as it is stored. When a call returns, the change is part of state().
+  using Version = std::optional<std::int64_t>;
+  virtual Task<Result<ServerPtr>> create_server(PrincipalPtr actor, json::Raw body) = 0;
+  virtual Task<Result<ServerPtr>> patch_server(PrincipalPtr actor, std::string id, json::Raw patch,
+                                               Version version) = 0;
+  virtual Task<Result<void>> remove_server(PrincipalPtr actor, std::string id, Version version) = 0;
+  virtual Task<Result<EndpointPtr>> create_endpoint(PrincipalPtr actor, json::Raw body) = 0;
+  virtual Task<Result<EndpointPtr>> patch_endpoint(PrincipalPtr actor, std::string id, json::Raw patch,
+                                                   Version version) = 0;
+  virtual Task<Result<void>> remove_endpoint(PrincipalPtr actor, std::string id, Version version) = 0;
+  virtual Task<Result<UserPtr>> create_user(PrincipalPtr actor, json::Raw body) = 0;
+  virtual Task<Result<UserPtr>> patch_user(PrincipalPtr actor, std::string id, json::Raw patch,
+                                           Version version) = 0;
+  // Removes the user's tokens too. Fails with kInUse while the user owns servers.
+  virtual Task<Result<void>> remove_user(PrincipalPtr actor, std::string id, Version version) = 0;
+  virtual Task<Result<GroupPtr>> create_group(PrincipalPtr actor, json::Raw body) = 0;
+  virtual Task<Result<GroupPtr>> patch_group(PrincipalPtr actor, std::string id, json::Raw patch,
+                                             Version version) = 0;
+  virtual Task<Result<void>> remove_group(PrincipalPtr actor, std::string id, Version version) = 0;
+  virtual Task<Result<NewToken>> create_token(PrincipalPtr actor, json::Raw body) = 0;
+  virtual Task<Result<TokenPtr>> revoke_token(PrincipalPtr actor, std::string id) = 0;
+  // Sets a value of the configuration; absent JSON resets it to its default.
+  virtual Task<Result<ConfigurationPtr>> set_config(PrincipalPtr actor, std::string full_key,
+                                                    json::Raw value) = 0;
+  // `resolution` is approved or rejected. A rejected entry is quarantined, whatever the policy.
+  virtual Task<Result<DriftPtr>> resolve_drift(PrincipalPtr actor, std::string id,
+                                               DriftStatus resolution) = 0;
+
+  // Stores freshly fetched lists of a server: computes first and last seen, and drift by the server's policy.
+  // Returns the lists as stored; their quarantined entries must not be offered. Fails with kNotFound if the
+  // server was removed meanwhile.
+  virtual Task<Result<StoredListsPtr>> store_lists(std::string server_id, FetchedEntries lists) = 0;
+  // Returns what store_lists() would return, without waiting: to decide which entries to offer before they
+  // are stored, and while the database is lost. Null if there is no such server.
+  virtual StoredListsPtr preview_lists(const std::string& server_id, const FetchedEntries& lists) const = 0;
+  // Records that a token was used; written to the database at most once a minute for each token.
+  virtual void note_token_use(const std::string& token_id) = 0;
+
+  // Responses to requests with an Idempotency-Key are stored for 24 hours, for each actor.
+  virtual Task<Result<std::optional<StoredResponse>>> find_response(std::string actor_key,
+                                                                    std::string idempotency_key) = 0;
+  virtual Task<Result<void>> store_response(std::string actor_key, std::string idempotency_key,
+                                            StoredResponse response) = 0;
+
+  // Called on the loop after a change has been applied to the state, whichever gateway made it. The returned
+  // handle ends the subscription when it is destroyed.
+  virtual std::shared_ptr<void> on_change(std::function<void(const Change&)> callback) = 0;
+  virtual std::shared_ptr<void> on_lists_change(std::function<void(const ListsChange&)> callback) = 0;
+  // Called when the database becomes unreachable (with the reason) or reachable again (nullopt).
+  virtual std::shared_ptr<void> on_availability(
+      std::function<void(const std::optional<Error>&)> callback) = 0;
+  // Waits for the changes in progress and closes the database. Later changes fail with `closed`.
+  virtual Task<void> close() = 0;
+};
+
+}  // namespace fairlead::registry
