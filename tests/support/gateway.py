@@ -36,11 +36,11 @@ def until(condition, seconds=DEADLINE):
 
 
 class Gateway:
-    """A running gateway. The constructor returns when its endpoint is in the log."""
+    """A running gateway. The constructor returns when its endpoint is in the log. Without `config` the gateway has no file."""
 
     def __init__(self, config, word, *args, environment=None):
         self.process = subprocess.Popen(
-            [PROGRAM, "serve", "--listen", "127.0.0.1:0", "--config", config, *args],
+            [PROGRAM, "serve", "--listen", "127.0.0.1:0", *(["--config", config] if config else []), *args],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             env={**os.environ, "TEST_WORD": word, **(environment or {})},
         )  # fmt: skip

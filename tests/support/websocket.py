@@ -7,19 +7,20 @@ import struct
 
 
 class WebSocket:
-    def __init__(self, port, path="/mcp", timeout=30):
+    def __init__(self, port, path="/mcp", timeout=30, headers=None):
         self.socket = socket.socket()
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # small, so that unread data stays in the server
         self.socket.settimeout(timeout)
         self.socket.connect(("127.0.0.1", port))
         key = base64.b64encode(os.urandom(16)).decode()
-        self.socket.sendall(
-            f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-            f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n".encode()
-        )
+        lines = [f"GET {path} HTTP/1.1", "Host: localhost", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+                 f"Sec-WebSocket-Key: {key}", *(f"{name}: {value}" for name, value in (headers or {}).items())]  # fmt: skip
+        self.socket.sendall("".join(line + "\r\n" for line in [*lines, ""]).encode())
         self.input = self.socket.makefile("rb")
         head = b"".join(iter(self.input.readline, b"\r\n"))
-        assert head.startswith(b"HTTP/1.1 101 "), head
+        if not head.startswith(b"HTTP/1.1 101 "):
+            self.__exit__()
+            raise ConnectionRefusedError(head.decode(errors="replace"))
 
     def __enter__(self):
         return self
