@@ -83,12 +83,13 @@ GatewayImpl::GatewayImpl(Loop& loop, const Config& config, const Log& log,
                                  subscription_hub_, FailurePolicy(shows_details_to_everyone(config))});
   health_reporter_ = std::make_shared<HealthReporter>(loop, pool_, servers_, sessions);
   front_.backend(weak_backend(backend_));
+  fronts_ = std::make_shared<FrontTable>(front_);
 }
 
 Result<void> GatewayImpl::start(const Config& config) {
   const Result<void> compacted = compact_stale_manifest(config.terminator_manifest, log_);
   if (!compacted) return compacted.error();
-  set_list_timing(config);
+  apply(config);
   for (const pool::ServerSpec& spec : config.servers) {
     const auto added = servers_->add(spec);
     if (!added) return added.error();
@@ -158,6 +159,19 @@ Result<void> GatewayImpl::remove_server(std::string_view name) {
   return {};
 }
 
+Result<void> GatewayImpl::put_server(pool::ServerSpec spec, ServerPolicy,
+                                     std::shared_ptr<const registry::StoredLists>) {
+  const auto current = servers_->find(spec.name);
+  if (!current) return add_server(std::move(spec));
+  return current->spec == spec ? Result<void>() : update_server(std::move(spec));
+}
+
+Task<Result<ToolChanges>> GatewayImpl::refresh(std::string) {
+  co_return ToolChanges();
+}
+
+void GatewayImpl::on_lists(ListsObserver) {}
+
 Result<void> GatewayImpl::enable_server(std::string_view name) {
   const auto enabled = servers_->enable(name);
   if (!enabled) return enabled.error();
@@ -178,7 +192,7 @@ Result<void> GatewayImpl::disable_server(std::string_view name) {
 
 // ---- reloading -------------------------------------------------------------------------------------------
 
-void GatewayImpl::set_list_timing(const Config& config) {
+void GatewayImpl::apply(const Config& config) {
   list_fetcher_->set_first_retry_delay(config.list_retry);
   backend_->set_list_wait(config.list_wait);
 }
@@ -203,7 +217,7 @@ Task<Result<void>> GatewayImpl::apply_config(std::shared_ptr<GatewayImpl> self, 
   if (!usable) co_return usable.error();
   if (self->reload_state_.stopping) co_return Result<void>();
   const std::uint64_t number = ++self->reload_state_.reload_count;
-  self->set_list_timing(next);
+  self->apply(next);
   for (auto& [name, connector] : next.connectors) self->pool_->set_connector(name, std::move(connector));
   std::function<bool()> should_continue = [&state = self->reload_state_, number] {
     return !state.stopping && number == state.reload_count;

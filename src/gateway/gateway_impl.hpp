@@ -7,6 +7,7 @@
 
 #include "fairlead/gateway/gateway.hpp"
 #include "gateway/backend.hpp"
+#include "gateway/front_table.hpp"
 #include "gateway/health_reporter.hpp"
 #include "gateway/upstream_events.hpp"
 
@@ -28,6 +29,12 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
   Result<void> add_server(pool::ServerSpec spec) override;
   Result<void> update_server(pool::ServerSpec spec) override;
   Result<void> remove_server(std::string_view name) override;
+  Result<void> put_server(pool::ServerSpec spec, ServerPolicy policy,
+                          std::shared_ptr<const registry::StoredLists> stored) override;
+  Task<Result<ToolChanges>> refresh(std::string server) override;
+  void on_lists(ListsObserver observer) override;
+  Endpoints& endpoints() noexcept override { return *fronts_; }
+  void apply(const Config& config) override;
   Result<void> enable_server(std::string_view name) override;
   Result<void> disable_server(std::string_view name) override;
   Task<Result<void>> reload(Config config) override;
@@ -37,8 +44,6 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
  private:
   // `redactor` is shared with the pool and all logs.
   GatewayImpl(Loop& loop, const Config& config, const Log& log, std::shared_ptr<SharedRedactor> redactor);
-  // Applies list_wait and list_retry.
-  void set_list_timing(const Config& config);
   static Task<Result<void>> apply_config(std::shared_ptr<GatewayImpl> self, Config next);
 
   Loop& loop_;
@@ -52,6 +57,7 @@ class GatewayImpl final : public Gateway, public std::enable_shared_from_this<Ga
   std::shared_ptr<SubscriptionHub> subscription_hub_;
   std::shared_ptr<GatewayBackend> backend_;
   std::shared_ptr<HealthReporter> health_reporter_;
+  std::shared_ptr<FrontTable> fronts_;
   // What a reload in progress checks after each server: it ends early if the gateway is stopping, or if a
   // later reload has begun.
   struct ReloadState {

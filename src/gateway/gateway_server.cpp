@@ -146,6 +146,7 @@ void GatewayServer::add_routes() {
   application.limits = connection_limits(config_);
   endpoint_ = transport::Endpoint::create(
       loop_, mcp::http_application(gateway_->front(), std::move(application)), std::move(endpoint));
+  if (options_.add_routes) options_.add_routes(*http_, *gateway_);
   http_->route("/mcp", endpoint_->handler());
   http_->route("/sse", endpoint_->sse_handler("/messages"));
   http_->route("/messages", endpoint_->messages_handler());
@@ -202,6 +203,13 @@ Task<Result<std::string>> GatewayServer::apply_config(std::shared_ptr<GatewaySer
   if (!applied) co_return applied.error();
   co_return restart_keys;
 }
+
+void GatewayServer::apply(const Config& config) {
+  config_.drain_grace = config.drain_grace;
+  gateway_->apply(config);
+}
+
+void GatewayServer::end_sessions(const std::function<bool(const Principal&)>&) {}
 
 // ---- stopping --------------------------------------------------------------------------------------------
 

@@ -10,7 +10,9 @@
 // All calls are made on the gateway's loop thread.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -22,6 +24,8 @@
 #include "fairlead/gateway/config.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/mcp/server.hpp"
+#include "fairlead/registry/model.hpp"
+#include "fairlead/transport/endpoint.hpp"
 
 namespace fairlead::gateway {
 
@@ -55,6 +59,71 @@ struct Health {
   std::string text() const;  // returns the chunks of `report` joined
 };
 using HealthPtr = std::shared_ptr<const Health>;
+
+// Which clients see a server, and which of its tools. The default is what a server of a configuration file
+// has.
+struct ServerPolicy {
+  ServerPolicy() {}  // NOLINT: not an aggregate, see StreamConnectOptions
+
+  registry::Visibility visibility = registry::Visibility::visible;
+  std::string owner;  // Principal::user of its owner; empty: the administrators
+  std::string title;
+  std::string description;
+  std::string domain;
+  std::vector<std::string> tags;
+  registry::ToolRules tools;
+
+  bool operator==(const ServerPolicy&) const = default;
+};
+
+// The lists of a server as it returned them. A list that is absent could not be fetched.
+struct FetchedLists {
+  FetchedLists() {}  // NOLINT: not an aggregate, see StreamConnectOptions
+
+  std::optional<std::vector<json::Raw>> tools;
+  std::optional<std::vector<json::Raw>> resources;
+  std::optional<std::vector<json::Raw>> templates;
+  std::optional<std::vector<json::Raw>> prompts;
+};
+
+// Decides which fetched entries are offered: those that are not quarantined in the returned lists, and those
+// that these lists do not contain. Null: all entries are offered.
+using ListsObserver = std::function<std::shared_ptr<const registry::StoredLists>(const std::string& server,
+                                                                                 const FetchedLists& lists)>;
+
+// How the tools of a server have changed; the names are the server's own.
+struct ToolChanges {
+  ToolChanges() {}  // NOLINT: not an aggregate, see StreamConnectOptions
+
+  std::size_t tools = 0;  // that the server lists now
+  std::vector<std::string> added;
+  std::vector<std::string> removed;
+  std::vector<std::string> changed;
+};
+
+// The endpoints of a gateway: views of its servers that clients use at different paths. Without any call of
+// put(), there are the endpoint at /mcp with all servers and the endpoints with one server, /mcp/{server}.
+class Endpoints {
+ public:
+  virtual ~Endpoints() = default;
+
+  // Adds an endpoint, or replaces the one with the same name. The endpoint named registry::kDefaultEndpoint
+  // is at /mcp, every other one at /mcp/e/{name}. Sessions continue; their clients are notified of lists that
+  // have changed. Fails with kind validation for an invalid name.
+  virtual Result<void> put(registry::Endpoint endpoint) = 0;
+  // Removes an endpoint. Removing the default endpoint makes /mcp an unknown endpoint.
+  virtual void remove(std::string_view name) = 0;
+  // Returns the application that serves the endpoint at "/mcp" + `path`: "" for the default endpoint,
+  // "/e/{name}", or "/{server}". The same endpoint has the same application as long as it is used. Fails with
+  // the failure code unknown_endpoint if there is no such endpoint, or if `principal` may not use it.
+  virtual Result<std::shared_ptr<transport::Application>> find(std::string_view path,
+                                                               const Principal& principal) = 0;
+  // Returns whether find() would return `application` for this principal.
+  virtual bool allows(const transport::Application& application, const Principal& principal) const = 0;
+  // Sets the function that is called after a change that may have taken the access to an endpoint away from
+  // some clients, so that their sessions can be ended.
+  virtual void on_access_reduced(std::function<void()> callback) = 0;
+};
 
 class Gateway {
  public:
@@ -90,9 +159,25 @@ class Gateway {
   // its lists have been fetched again.
   virtual Result<void> update_server(pool::ServerSpec spec) = 0;
   virtual Result<void> remove_server(std::string_view name) = 0;
+  // Adds the server, or changes the one with the same name. A server whose spec is unchanged is not
+  // restarted. `stored` are the lists that the server returned before (null: none). They are offered until
+  // the server lists itself; as long as there are any, the server is not started just to fetch its lists.
+  // Entries that are quarantined in `stored` are neither listed nor callable, also if the server has listed
+  // itself since.
+  virtual Result<void> put_server(pool::ServerSpec spec, ServerPolicy policy,
+                                  std::shared_ptr<const registry::StoredLists> stored) = 0;
+  // Fetches the lists of the server now; starts it if necessary. Fails if a list cannot be fetched.
+  virtual Task<Result<ToolChanges>> refresh(std::string server) = 0;
+  // Sets the function that is called with the lists of a server after they were fetched and before they are
+  // offered. Not called for upstreams that serve only one session or user.
+  virtual void on_lists(ListsObserver observer) = 0;
+  virtual Endpoints& endpoints() noexcept = 0;
   virtual Result<void> enable_server(std::string_view name) = 0;
   // Hides the lists of the server. Calls to a disabled server fail with an error that says it is disabled.
   virtual Result<void> disable_server(std::string_view name) = 0;
+  // Applies list_wait, list_retry, limits and failure_details; all other keys are ignored. Lower limits do
+  // not end processes and calls that exist.
+  virtual void apply(const Config& config) = 0;
   // Applies the servers, list_wait and list_retry of a new configuration; its other keys are ignored. New
   // servers are added, servers that it does not contain are removed, and servers whose spec has changed are
   // replaced. Calls in progress may finish within `clocks.drain`. Fails with kind validation, without any

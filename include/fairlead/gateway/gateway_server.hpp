@@ -1,6 +1,6 @@
-// GatewayServer: a gateway together with its transport, which is an HTTP listener with the routes /mcp, /sse,
-// /messages and /health, or one connection such as stdin and stdout. Starts, reloads and stops the gateway
-// and the transport in the right order.
+// GatewayServer: a gateway together with its transport, which is an HTTP listener with the routes of the
+// gateway's endpoints and of its health, or one connection such as stdin and stdout. Starts, reloads and
+// stops the gateway and the transport in the right order.
 //
 // Example:
 //   auto server = gateway::GatewayServer::listen(loop, config);
@@ -12,7 +12,9 @@
 // All calls are made on the loop thread.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "fairlead/base/log.hpp"
@@ -36,6 +38,12 @@ struct GatewayServerOptions {
   std::shared_ptr<http::Authenticator> authenticator;
   bool insecure_no_auth = false;  // allows every address without an authenticator
   std::size_t max_connections = http::ServerOptions().max_connections;  // of HTTP clients, for listen()
+  // Adds routes before those of the gateway server, and may replace none of these: of all routes that match a
+  // path, the longest is used. Called by listen(), when the gateway exists.
+  std::function<void(http::Server&, Gateway&)> add_routes;
+  // Returns why the gateway is not ready although it serves calls, such as a database that cannot be reached;
+  // nullopt if it is ready. Called for each request of /readyz.
+  std::function<std::optional<std::string>()> readiness_problem;
 };
 
 class GatewayServer : public std::enable_shared_from_this<GatewayServer> {
@@ -62,6 +70,11 @@ class GatewayServer : public std::enable_shared_from_this<GatewayServer> {
   // Gateway::reload()). Returns the keys that have changed but take effect only after a restart, separated by
   // commas. On failure nothing has changed.
   Task<Result<std::string>> reload(Config next);
+  // Applies the keys of Gateway::apply(), and drain_grace.
+  void apply(const Config& config);
+  // Ends the sessions, streams and WebSockets of the clients for which `selected` returns true, for example
+  // because their access was revoked. Requests in progress of modern clients continue.
+  void end_sessions(const std::function<bool(const Principal&)>& selected);
   // Starts to drain: accepts no new requests, waits up to `drain_grace` for calls in progress, then closes
   // connections and stops the servers. A second call of stop() ends the wait: calls in progress are cancelled
   // at once.
