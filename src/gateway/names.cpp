@@ -4,8 +4,6 @@
 #include <array>
 #include <cstdint>
 
-#include "base/printable.hpp"
-
 namespace fairlead::gateway {
 
 namespace {
@@ -35,18 +33,6 @@ std::string digest(std::string_view server, std::string_view name) {
 }
 
 }  // namespace
-
-std::optional<std::string> server_name_problem(std::string_view server) {
-  if (server.empty()) return "a server's name is empty";
-  const std::string quoted = "server name `" + shortened(server, 2 * kMaxServerNameBytes) + "`";
-  if (server.size() > kMaxServerNameBytes)
-    return quoted + " is longer than " + std::to_string(kMaxServerNameBytes) + " characters";
-  if (!std::ranges::all_of(server, [](char c) { return is_plain(c) || c == '_'; }))
-    return quoted + " has characters other than letters, digits, `-` and `_`";
-  if (server.front() == '_' || server.back() == '_' || server.find(kSeparator) != std::string_view::npos)
-    return quoted + " has a `_` at its beginning or end, or two in a row";
-  return std::nullopt;
-}
 
 std::string public_name(std::string_view server, std::string_view name) {
   std::string result = std::string(server) + std::string(kSeparator) + std::string(name);

@@ -3,19 +3,16 @@
 // removed, so everything that refers to it (such as authorization rules and prompts for models) stays valid.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
+
+#include "pool/server_name.hpp"
 
 namespace fairlead::gateway {
 
 inline constexpr std::size_t kMaxPublicNameBytes = 64;  // the limit of the strictest model API
-inline constexpr std::size_t kMaxServerNameBytes = 32;
-
-// Returns why a server's name is invalid; nullopt if it is valid. A name consists of letters, digits, `-`,
-// and single `_` that are neither first nor last. So the first `__` in a public name follows the server's
-// name.
-std::optional<std::string> server_name_problem(std::string_view server);
+using pool::kMaxServerNameBytes;
+using pool::server_name_problem;
 
 // Returns the public name of the tool or prompt `name` of `server`: at most kMaxPublicNameBytes of
 // `A-Za-z0-9_-`. A longer name is truncated, and other characters are replaced by `_`; in both cases a digest

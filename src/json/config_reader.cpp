@@ -21,18 +21,62 @@ std::string shown_key(std::string_view key) {
 
 }  // namespace
 
-ConfigReader::ConfigReader(View object, std::string path, std::optional<Error>& problem)
-    : object_(object), path_(std::move(path)), problem_(problem) {
+void append_to_pointer(std::string& pointer, std::string_view key) {
+  pointer += '/';
+  for (const char c : shown_key(key)) {
+    if (c == '~') {
+      pointer += "~0";
+    } else if (c == '/') {
+      pointer += "~1";
+    } else {
+      pointer += c;
+    }
+  }
+}
+
+ConfigReader::ConfigReader(View object, std::string path, std::optional<Error>& problem, std::string pointer)
+    : object_(object), path_(std::move(path)), pointer_(std::move(pointer)), problem_(problem) {
   if (!object_.is(Type::object)) fail("", "is not a table");
 }
 
-void ConfigReader::fail(std::string_view key, const std::string& problem) {
+void ConfigReader::set_problem(std::string message, std::string pointer) {
   if (problem_) return;
-  std::string path = path_;
-  if (!path.empty() && !key.empty()) path += ".";
-  path += shown_key(key);
-  problem_ = Error(ErrorKind::validation,
-                   (path.empty() ? std::string("the file") : "`" + path + "`") + " " + problem);
+  problem_ = Error(ErrorKind::validation, std::move(message)).with([&](ErrorDetail& d) {
+    d.pointer = std::move(pointer);
+  });
+}
+
+std::string ConfigReader::path_of(std::string_view key) const {
+  if (key.empty()) return path_;
+  return (path_.empty() ? "" : path_ + ".") + shown_key(key);
+}
+
+void ConfigReader::fail(std::string_view key, const std::string& problem) {
+  const std::string path = path_of(key);
+  std::string pointer = pointer_;
+  if (!key.empty()) append_to_pointer(pointer, key);
+  set_problem((path.empty() ? std::string("the file") : "`" + path + "`") + " " + problem,
+              std::move(pointer));
+}
+
+void ConfigReader::fail_entry(std::string_view key, std::string_view entry, const std::string& problem) {
+  std::string pointer = pointer_;
+  append_to_pointer(pointer, key);
+  append_to_pointer(pointer, entry);
+  set_problem("`" + path_of(key) + "." + shown_key(entry) + "` " + problem, std::move(pointer));
+}
+
+void ConfigReader::fail_element(std::string_view key, std::size_t index) {
+  std::string pointer = pointer_;
+  append_to_pointer(pointer, key);
+  append_to_pointer(pointer, std::to_string(index));
+  set_problem("`" + path_of(key) + "` is not a list of strings", std::move(pointer));
+}
+
+ConfigReader ConfigReader::inner(std::string_view key, View value) {
+  std::string pointer = pointer_;
+  append_to_pointer(pointer, key);
+  return ConfigReader(value, path_of(key), problem_, std::move(pointer));
 }
 
 // Returns the member `key` and marks the key as known. A null member counts as absent, because programs that
@@ -131,14 +175,13 @@ ConfigReader& ConfigReader::duration(std::string_view key, std::chrono::millisec
 ConfigReader& ConfigReader::strings(std::string_view key, std::vector<std::string>& into) {
   const View value = member(key);
   if (value.absent()) return *this;
-  bool fits = value.is(Type::array);
+  if (!value.is(Type::array)) fail(key, "is not a list of strings");
   value.each_element([&](View element) {
     std::optional<std::string> text = element.as_string();
-    fits = fits && text;
+    if (!text) fail_element(key, into.size());
     if (text) into.push_back(std::move(*text));
-    return fits && into.size() <= kMaxConfigEntries;
+    return text && into.size() <= kMaxConfigEntries;
   });
-  if (!fits) fail(key, "is not a list of strings");
   if (into.size() > kMaxConfigEntries) fail(key, too_many_entries());
   return *this;
 }
@@ -154,7 +197,7 @@ ConfigReader& ConfigReader::map(std::string_view key, std::map<std::string, std:
     } else if (element.is(Type::number) || element.is(Type::boolean)) {
       into[entry] = element.text();
     } else if (!element.is(Type::null)) {
-      fail(std::string(key) + "." + entry, "is not a string");
+      fail_entry(key, entry, "is not a string");
     }
     return into.size() <= kMaxConfigEntries;
   });
@@ -165,8 +208,8 @@ ConfigReader& ConfigReader::map(std::string_view key, std::map<std::string, std:
 ConfigReader& ConfigReader::table(std::string_view key, const std::function<void(ConfigReader&)>& read) {
   const View value = member(key);
   if (value.absent()) return *this;
-  ConfigReader inner(value, path_.empty() ? shown_key(key) : path_ + "." + shown_key(key), problem_);
-  read(inner);
+  ConfigReader nested = inner(key, value);
+  read(nested);
   return *this;
 }
 
@@ -174,8 +217,8 @@ void ConfigReader::each_table(const std::function<void(const std::string& key, C
   object_.each_member([&](std::string_view raw_key, bool escaped, View value) {
     if (value.is(Type::null)) return true;
     const std::string key = escaped ? unescape(raw_key) : std::string(raw_key);
-    ConfigReader inner(value, path_.empty() ? shown_key(key) : path_ + "." + shown_key(key), problem_);
-    read(key, inner);
+    ConfigReader nested = inner(key, value);
+    read(key, nested);
     return !problem_;
   });
 }
@@ -192,9 +235,11 @@ void ConfigReader::finish() {
 void ConfigReader::fail_unknown(const std::string& key) {
   const std::vector<std::string> known(known_keys_.begin(), known_keys_.end());
   const std::string_view closest = closest_word(key, known);
-  problem_ = Error(ErrorKind::validation,
-                   "unknown key `" + shown_key(key) + "`" + (path_.empty() ? "" : " in [" + path_ + "]") +
-                       (closest.empty() ? "" : " (did you mean `" + std::string(closest) + "`?)"));
+  std::string pointer = pointer_;
+  append_to_pointer(pointer, key);
+  set_problem("unknown key `" + shown_key(key) + "`" + (path_.empty() ? "" : " in [" + path_ + "]") +
+                  (closest.empty() ? "" : " (did you mean `" + std::string(closest) + "`?)"),
+              std::move(pointer));
 }
 
 }  // namespace fairlead::json

@@ -21,8 +21,9 @@ namespace fairlead::json {
 class ConfigReader {
  public:
   // `problem` is set to the first error; readers of nested tables share it. `path` is the path of the object
-  // in the file, such as "servers.files"; empty for the whole file.
-  ConfigReader(View object, std::string path, std::optional<Error>& problem);
+  // in the file, such as "servers.files"; empty for the whole file. `pointer` is its JSON pointer in a
+  // document; errors have the pointer of their key in ErrorDetail::pointer.
+  ConfigReader(View object, std::string path, std::optional<Error>& problem, std::string pointer = {});
 
   // Each of the following functions assigns the value of the member `key` to `into` if the member is present
   // and not null. A value of another type is an error.
@@ -78,8 +79,11 @@ class ConfigReader {
   bool has(std::string_view key) { return !member(key).absent(); }
   View view() const noexcept { return object_; }
   const std::string& path() const noexcept { return path_; }
+  const std::string& pointer() const noexcept { return pointer_; }
   // Records an error about `key`, unless there is one already.
   void fail(std::string_view key, const std::string& problem);
+  // The same about the entry `entry` of a list or map that is the value of `key`.
+  void fail_entry(std::string_view key, std::string_view entry, const std::string& problem);
   // Fails if the object has a member that no function has read. The message suggests a known key with a
   // similar name.
   void finish();
@@ -87,12 +91,20 @@ class ConfigReader {
  private:
   View member(std::string_view key);
   void fail_unknown(const std::string& key);
+  void fail_element(std::string_view key, std::size_t index);
+  void set_problem(std::string message, std::string pointer);
+  std::string path_of(std::string_view key) const;
+  ConfigReader inner(std::string_view key, View value);
   std::optional<double> read_number(std::string_view key, bool integral, double max);
 
   View object_;
   std::string path_;
+  std::string pointer_;
   std::optional<Error>& problem_;
   std::set<std::string, std::less<>> known_keys_;  // the keys that a function has read or ignored
 };
+
+// Appends `key` to a JSON pointer (RFC 6901). Truncates a long key.
+void append_to_pointer(std::string& pointer, std::string_view key);
 
 }  // namespace fairlead::json

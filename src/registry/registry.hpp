@@ -20,19 +20,11 @@
 #include "fairlead/json/raw.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/loop/task.hpp"
+#include "registry/codes.hpp"
 #include "registry/state.hpp"
 #include "sql/database.hpp"
 
 namespace fairlead::registry {
-
-// Codes in ErrorDetail::failure_code of the errors of the registry, beside those of the database (such as
-// sql::kDatabaseUnavailable). ErrorDetail::pointer names the member of the request that is wrong.
-inline constexpr std::string_view kNotFound = "not_found";    // also for rows that the actor must not see
-inline constexpr std::string_view kForbidden = "forbidden";   // kind authorization
-inline constexpr std::string_view kNameTaken = "name_taken";  // kind validation
-inline constexpr std::string_view kVersionMismatch = "version_mismatch";  // kind validation
-inline constexpr std::string_view kInvalidRow = "invalid_row";            // kind validation, with a pointer
-inline constexpr std::string_view kInUse = "in_use";  // kind validation: other rows refer to the row
 
 // The lists of a server as they were fetched. A list that is absent has not been fetched: what is stored of
 // it stays.

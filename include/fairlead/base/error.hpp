@@ -53,6 +53,7 @@ struct ErrorDetail {
   std::string command_line;  // the resolved command and its arguments
   std::string search_path;   // the PATH that was searched for the command
   std::string remedy;        // what the operator can do
+  std::string pointer;       // JSON pointer (RFC 6901) of the member of a request that is wrong
 };
 
 class [[nodiscard]] Error {

@@ -1,0 +1,17 @@
+// The codes of the registry's errors. Private to the library.
+#pragma once
+
+#include <string_view>
+
+namespace fairlead::registry {
+
+// Codes in ErrorDetail::failure_code of the errors of the registry, beside those of the database (such as
+// sql::kDatabaseUnavailable). ErrorDetail::pointer names the member of the request that is wrong.
+inline constexpr std::string_view kNotFound = "not_found";    // also for rows that the actor must not see
+inline constexpr std::string_view kForbidden = "forbidden";   // kind authorization
+inline constexpr std::string_view kNameTaken = "name_taken";  // kind validation
+inline constexpr std::string_view kVersionMismatch = "version_mismatch";  // kind validation
+inline constexpr std::string_view kInvalidRow = "invalid_row";            // kind validation, with a pointer
+inline constexpr std::string_view kInUse = "in_use";  // kind validation: other rows refer to the row
+
+}  // namespace fairlead::registry
