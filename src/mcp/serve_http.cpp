@@ -41,8 +41,7 @@ class HttpApplication final : public transport::Application {
   HttpApplication(std::shared_ptr<ServerState> server, HttpApplicationOptions options)
       : server_(server),
         options_(std::move(options)),
-        quota_(std::make_shared<SubscriptionQuota>(
-            SubscriptionLimits{options_.max_subscriptions, options_.max_client_subscriptions})),
+        quota_(options_.quota ? options_.quota : make_subscription_quota(options_)),
         modern_(std::make_shared<const ModernServer>(
             std::move(server), std::make_shared<SubscriptionRegistry>(quota_), options_.log)) {}
 
@@ -68,6 +67,9 @@ class HttpApplication final : public transport::Application {
   }
 
   void on_drain() override { modern_->subscriptions->end_all(); }
+  void end_subscriptions(const std::function<bool(const Principal&)>& selected) override {
+    modern_->subscriptions->end_if(selected);
+  }
 
   Task<void> drain(std::chrono::milliseconds grace) override {
     return shut_down_all(peers_.alive(), Clock::now() + grace);
@@ -122,6 +124,11 @@ Task<void> drain_all(std::shared_ptr<http::Server> server, std::shared_ptr<trans
 }
 
 }  // namespace
+
+std::shared_ptr<SubscriptionQuota> make_subscription_quota(const HttpApplicationOptions& options) {
+  return std::make_shared<SubscriptionQuota>(
+      SubscriptionLimits{options.max_subscriptions, options.max_client_subscriptions});
+}
 
 std::shared_ptr<transport::Application> http_application(const Server& server,
                                                          HttpApplicationOptions options) {

@@ -141,6 +141,12 @@ SubscriptionRegistry::Registration::~Registration() {
   subscriptions_->uri_count_ -= uri_count_;
 }
 
+void SubscriptionRegistry::end_if(const std::function<bool(const Principal&)>& selected) {
+  for (const auto& subscription : open_) {
+    if (selected(*subscription->principal())) subscription->end();
+  }
+}
+
 void SubscriptionRegistry::end_all() {
   ended_ = true;
   for (const auto& subscription : open_) subscription->end();

@@ -3,6 +3,7 @@
 // each.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <memory>
 #include <set>
@@ -118,6 +119,8 @@ class SubscriptionRegistry {
   // Ends all open subscriptions. Subscriptions that are registered later end as soon as they are
   // acknowledged.
   void end_all();
+  // Ends the open subscriptions of the clients for which `selected` returns true.
+  void end_if(const std::function<bool(const Principal&)>& selected);
   // Returns the number of open subscriptions.
   std::size_t open_count() const noexcept { return open_.size(); }
 

@@ -14,6 +14,7 @@
 #include "loop/slices.hpp"
 #include "peer/parse_in_steps.hpp"
 #include "protocol/header_values.hpp"
+#include "transport/application_list.hpp"
 #include "transport/http_sse_session.hpp"
 #include "transport/legacy_session.hpp"
 #include "transport/modern_request.hpp"
@@ -64,25 +65,61 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
         options_(std::make_shared<const EndpointOptions>(std::move(options))),
         event_budget_(std::make_shared<EventStore::SharedBudget>(
             EventStore::SharedBudget{options_->max_total_event_bytes, 0})),
-        ticker_(loop, tick_period(*options_)) {}
+        ticker_(loop, tick_period(*options_)) {
+    if (application_) applications_.add(application_);
+  }
 
   // Handlers and requests in progress share ownership of the endpoint, because a route may outlive all other
   // owners.
   http::Handler handler() override {
     return [self = shared_from_this()](std::shared_ptr<http::Exchange> exchange) {
-      self->handle_exchange(std::move(exchange));
+      self->serve(std::move(exchange), self->application_);
     };
   }
   http::Handler sse_handler(std::string messages_path) override {
     return [self = shared_from_this(),
             path = std::move(messages_path)](std::shared_ptr<http::Exchange> exchange) {
-      self->handle_http_sse_get(std::move(exchange), path);
+      self->serve_sse(std::move(exchange), self->application_, path);
     };
   }
   http::Handler messages_handler() override {
     return [self = shared_from_this()](std::shared_ptr<http::Exchange> exchange) {
-      self->handle_http_sse_post(std::move(exchange));
+      self->serve_messages(std::move(exchange), self->application_);
     };
+  }
+
+  void serve(std::shared_ptr<http::Exchange> exchange,
+             const std::shared_ptr<Application>& application) override {
+    const http::Request& request = exchange->request();
+    if (request.method == "POST") return handle_post(std::move(exchange), application);
+    if (options_->websocket && requests_websocket(request))
+      return handle_websocket(std::move(exchange), application);
+    const bool allowed = request.method == "GET" || request.method == "DELETE";
+    if (!allowed) return exchange->respond(method_not_allowed_response("GET, POST, DELETE"));
+    // In the modern era clients send neither GET nor DELETE.
+    if (!allows_legacy_era(request.headers)) return exchange->respond(method_not_allowed_response("POST"));
+    const std::shared_ptr<LegacySession> session = find_session_or_reject(*exchange, *application, {});
+    if (!session) return;
+    if (request.method == "GET") return session->handle_get(std::move(exchange), draining_);
+    session->handle_delete(exchange);
+  }
+
+  void end_sessions(const ClientSelector& selected) override {
+    const auto close_selected = [&](const auto& table) {
+      for (const auto& session : copy_sessions(table)) {
+        const std::shared_ptr<Application> application = session->application();
+        if (application && selected(*application, *session->principal())) session->close();
+      }
+    };
+    close_selected(sessions_);
+    close_selected(http_sse_sessions_);
+    for (const auto& [raw, entry] : std::unordered_map(websockets_)) {
+      const auto socket = entry.socket.lock();
+      if (socket && selected(*entry.application, *entry.principal)) socket->close();
+    }
+    for (const auto& application : applications_.alive())
+      application->end_subscriptions(
+          [&](const Principal& principal) { return selected(*application, principal); });
   }
 
   std::size_t session_count() const noexcept override {
@@ -91,7 +128,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
 
   Task<void> begin_drain() override {
     draining_ = true;
-    application_->on_drain();
+    for (const auto& application : applications_.alive()) application->on_drain();
     return for_each_in_slices(loop_, copy_sessions(sessions_), &LegacySession::end_standalone_stream);
   }
 
@@ -101,7 +138,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
 
   void close() override {
     draining_ = true;
-    application_->on_drain();
+    for (const auto& application : applications_.alive()) application->on_drain();
     for (const auto& session : copy_sessions(sessions_)) session->close();
     for (const auto& session : copy_sessions(http_sse_sessions_)) session->close();
     for (const auto& socket : live_websockets()) socket->close();
@@ -110,7 +147,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
  private:
   static Task<void> drain_and_close(std::shared_ptr<EndpointImpl> self, std::chrono::milliseconds grace) {
     if (!self->draining_) co_await self->begin_drain();
-    co_await self->application_->drain(grace);
+    co_await self->applications_.drain(self->loop_, grace);
     co_await for_each_in_slices(self->loop_, copy_sessions(self->sessions_), &Connection::close);
     co_await for_each_in_slices(self->loop_, copy_sessions(self->http_sse_sessions_), &Connection::close);
     co_await for_each_in_slices(self->loop_, self->live_websockets(), &Connection::close);
@@ -148,24 +185,15 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
 
   std::vector<std::shared_ptr<WebSocketConnection>> live_websockets() const {
     std::vector<std::shared_ptr<WebSocketConnection>> open;
-    for (const auto& [raw, weak] : websockets_) {
-      if (auto socket = weak.lock()) open.push_back(std::move(socket));
+    for (const auto& [raw, entry] : websockets_) {
+      if (auto socket = entry.socket.lock()) open.push_back(std::move(socket));
     }
     return open;
   }
 
-  void handle_exchange(std::shared_ptr<http::Exchange> exchange) {
-    const http::Request& request = exchange->request();
-    if (request.method == "POST") return handle_post(std::move(exchange));
-    if (options_->websocket && requests_websocket(request)) return handle_websocket(std::move(exchange));
-    const bool allowed = request.method == "GET" || request.method == "DELETE";
-    if (!allowed) return exchange->respond(method_not_allowed_response("GET, POST, DELETE"));
-    // In the modern era clients send neither GET nor DELETE.
-    if (!allows_legacy_era(request.headers)) return exchange->respond(method_not_allowed_response("POST"));
-    const std::shared_ptr<LegacySession> session = find_session_or_reject(*exchange, {});
-    if (!session) return;
-    if (request.method == "GET") return session->handle_get(std::move(exchange), draining_);
-    session->handle_delete(exchange);
+  // Adds the application to those that end_sessions() and drain() concern.
+  void note_application(const std::shared_ptr<Application>& application) {
+    if (application != application_) applications_.add(application);
   }
 
   // ---- POST ----
@@ -194,54 +222,69 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     if (!exchange->disconnected()) then(std::move(exchange), std::move(message));
   }
 
-  void handle_post(std::shared_ptr<http::Exchange> exchange) {
-    read_message(std::move(exchange),
-                 [self = shared_from_this()](std::shared_ptr<http::Exchange> read, rpc::Message message) {
-                   self->handle_message(std::move(read), std::move(message));
-                 });
+  void handle_post(std::shared_ptr<http::Exchange> exchange,
+                   const std::shared_ptr<Application>& application) {
+    read_message(std::move(exchange), [self = shared_from_this(), application](
+                                          std::shared_ptr<http::Exchange> read, rpc::Message message) {
+      self->handle_message(std::move(read), std::move(message), application);
+    });
   }
 
-  void handle_message(std::shared_ptr<http::Exchange> exchange, rpc::Message message) {
+  void handle_message(std::shared_ptr<http::Exchange> exchange, rpc::Message message,
+                      const std::shared_ptr<Application>& application) {
     if (message.is(rpc::Kind::request)) mcp::CallFacts::attach(message);
     const HeaderParamsLookup header_params =
-        [this, &principal = *exchange->request().principal](std::string_view tool) {
-          return application_->header_params(tool, principal);
+        [&application, &principal = *exchange->request().principal](std::string_view tool) {
+          return application->header_params(tool, principal);
         };
     const Classification classification = classify(exchange->request().headers, message, header_params);
     if (classification.refusal) return exchange->respond(to_response(*classification.refusal, message.id()));
-    if (classification.era == Era::modern) return handle_modern(std::move(exchange), std::move(message));
-    handle_legacy(std::move(exchange), message);
+    if (classification.era == Era::modern)
+      return handle_modern(std::move(exchange), std::move(message), application);
+    handle_legacy(std::move(exchange), message, application);
   }
 
-  void handle_modern(std::shared_ptr<http::Exchange> exchange, rpc::Message message) {
+  void handle_modern(std::shared_ptr<http::Exchange> exchange, rpc::Message message,
+                     const std::shared_ptr<Application>& application) {
     // In the modern era no notification from a client over HTTP has an effect; they are accepted and ignored.
     if (message.is(rpc::Kind::notification)) return exchange->respond(http::Response(202));
     if (draining_ && message.method() == "subscriptions/listen")
       return exchange->respond(to_response(shutting_down_refusal(), message.id()));
     auto request = std::make_shared<ModernRequest>(std::move(exchange), std::move(message), *options_);
-    ModernRequest::start(request, application_, ticker_);
+    note_application(application);
+    ModernRequest::start(request, application, ticker_);
   }
 
-  void handle_legacy(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message) {
+  void handle_legacy(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message,
+                     const std::shared_ptr<Application>& application) {
     const bool is_handshake = message.is(rpc::Kind::request) && message.method() == "initialize" &&
                               !exchange->request().headers.has(mcp::kSessionHeader);
     const std::shared_ptr<LegacySession> session =
-        is_handshake ? create_session(*exchange, message) : find_session_or_reject(*exchange, message.id());
+        is_handshake ? create_session(*exchange, message, application)
+                     : find_session_or_reject(*exchange, *application, message.id());
     if (session) session->handle_post(std::move(exchange), message);
   }
 
   // ---- sessions ----
 
-  // Returns whether the session belongs to the principal of the request. Sessions of other principals are
-  // reported as not found.
+  // Returns whether the session belongs to the application and to the principal of the request. Other
+  // sessions are reported as not found. A session whose principal has other roles or groups by now is ended:
+  // its requests would still be served with the former ones.
   template <class Session>
-  static bool is_owner(const http::Exchange& exchange, const Session& session) {
-    return same_identity(*exchange.request().principal, *session.principal());
+  static bool is_accessible(const http::Exchange& exchange, const Application& application,
+                            const std::shared_ptr<Session>& session) {
+    const Principal& owner = *session->principal();
+    const Principal& client = *exchange.request().principal;
+    if (session->application().get() != &application || !same_identity(client, owner)) return false;
+    if (client.roles == owner.roles && client.groups == owner.groups) return true;
+    session->close();
+    return false;
   }
 
   // Returns the session that the request names. If its principal has no such session, responds with an error
   // and returns null.
   std::shared_ptr<LegacySession> find_session_or_reject(http::Exchange& exchange,
+                                                        const Application& application,
                                                         std::string_view request_id) {
     const http::Headers& headers = exchange.request().headers;
     if (!headers.has(mcp::kSessionHeader)) {
@@ -250,7 +293,8 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
       return nullptr;
     }
     const auto found = sessions_.find(headers.get(mcp::kSessionHeader));
-    if (found != sessions_.end() && is_owner(exchange, *found->second)) return found->second;
+    const std::shared_ptr<LegacySession> session = found == sessions_.end() ? nullptr : found->second;
+    if (session && is_accessible(exchange, application, session)) return session;
     exchange.respond(to_response(session_not_found_refusal(), request_id));
     return nullptr;
   }
@@ -303,13 +347,14 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     SessionCounts counts;
     for (const auto& [id, session] : sessions_) ++counts[session->account().get()];
     for (const auto& [id, session] : http_sse_sessions_) ++counts[session->account().get()];
-    for (const auto& [raw, weak] : websockets_) {
-      if (const auto socket = weak.lock()) ++counts[socket->account().get()];
+    for (const auto& [raw, entry] : websockets_) {
+      if (const auto socket = entry.socket.lock()) ++counts[socket->account().get()];
     }
     return counts;
   }
 
-  std::shared_ptr<LegacySession> create_session(http::Exchange& exchange, const rpc::Message& message) {
+  std::shared_ptr<LegacySession> create_session(http::Exchange& exchange, const rpc::Message& message,
+                                                const std::shared_ptr<Application>& application) {
     if (!admit_session_or_reject(exchange, message.id())) return nullptr;
     const PrincipalPtr principal = exchange.request().principal;
     auto session =
@@ -318,15 +363,18 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
                                           if (const auto self = weak.lock()) self->sessions_.erase(id);
                                         });
     session->charge_to(exchange.account());
+    session->bind_to(application);
+    note_application(application);
     sessions_.emplace(session->id(), session);
     ticker_.add(*session);
-    application_->serve(session, principal);
+    application->serve(session, principal);
     return session;
   }
 
   // ---- HTTP+SSE ----
 
-  void handle_http_sse_get(std::shared_ptr<http::Exchange> exchange, const std::string& messages_path) {
+  void serve_sse(std::shared_ptr<http::Exchange> exchange, const std::shared_ptr<Application>& application,
+                 const std::string& messages_path) override {
     if (exchange->request().method != "GET") return exchange->respond(method_not_allowed_response("GET"));
     if (!admit_session_or_reject(*exchange, {})) return;
     const std::string id = make_session_id();
@@ -336,18 +384,23 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
                                                       if (const auto self = weak.lock())
                                                         self->http_sse_sessions_.erase(ended_id);
                                                     });
+    session->bind_to(application);
+    note_application(application);
     http_sse_sessions_.emplace(id, session);
     ticker_.add(*session);
     session->open(std::move(exchange), messages_path + "?sessionId=" + id);
-    application_->serve(session, principal);
+    application->serve(session, principal);
   }
 
-  void handle_http_sse_post(std::shared_ptr<http::Exchange> exchange) {
+  void serve_messages(std::shared_ptr<http::Exchange> exchange,
+                      const std::shared_ptr<Application>& application) override {
     if (exchange->request().method != "POST") return exchange->respond(method_not_allowed_response("POST"));
     const auto found = http_sse_sessions_.find(query_value(exchange->request().query(), "sessionId"));
-    if (found == http_sse_sessions_.end() || !is_owner(*exchange, *found->second))
+    const std::shared_ptr<HttpSseSession> session =
+        found == http_sse_sessions_.end() ? nullptr : found->second;
+    if (!session || !is_accessible(*exchange, *application, session))
       return exchange->respond(to_response(session_not_found_refusal()));
-    read_message(std::move(exchange), [self = shared_from_this(), session = found->second](
+    read_message(std::move(exchange), [self = shared_from_this(), session](
                                           std::shared_ptr<http::Exchange> read, const rpc::Message& message) {
       if (message.is(rpc::Kind::malformed)) {
         const Classification classification = classify({}, message, HeaderParamsLookup());
@@ -359,7 +412,8 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
 
   // ---- WebSocket ----
 
-  void handle_websocket(std::shared_ptr<http::Exchange> exchange) {
+  void handle_websocket(std::shared_ptr<http::Exchange> exchange,
+                        const std::shared_ptr<Application>& application) {
     const http::Headers& headers = exchange->request().headers;
     const std::string key(headers.get("Sec-WebSocket-Key"));
     const std::optional<std::string> nonce = base64_decode(key);
@@ -385,25 +439,34 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
         WebSocketConnection::create(loop_, std::move(upgraded.stream), std::move(upgraded.read_ahead),
                                     websocket::Role::server, options_->limits, options_->keep_alive);
     socket->charge_to(account);
-    websockets_.emplace(socket.get(), socket);
+    note_application(application);
+    websockets_.emplace(socket.get(), WebSocketEntry{socket, principal, application});
     socket->when_ended([weak = weak_from_this(), raw = socket.get()] {
       if (const auto self = weak.lock()) self->websockets_.erase(raw);
     });
-    application_->serve(socket, principal);
+    application->serve(socket, principal);
   }
 
   Loop& loop_;
-  std::shared_ptr<Application> application_;
+  std::shared_ptr<Application> application_;  // null: none is served by default
+  ApplicationList applications_;
   std::shared_ptr<const EndpointOptions> options_;
   std::shared_ptr<EventStore::SharedBudget> event_budget_;
   Ticker ticker_;
   bool draining_ = false;
   StringMap<std::shared_ptr<LegacySession>> sessions_;
   StringMap<std::shared_ptr<HttpSseSession>> http_sse_sessions_;
-  std::unordered_map<WebSocketConnection*, std::weak_ptr<WebSocketConnection>> websockets_;
+  struct WebSocketEntry {
+    std::weak_ptr<WebSocketConnection> socket;
+    PrincipalPtr principal;
+    std::shared_ptr<Application> application;
+  };
+  std::unordered_map<WebSocketConnection*, WebSocketEntry> websockets_;
 };
 
 }  // namespace
+
+void Application::end_subscriptions(const std::function<bool(const Principal&)>&) {}
 
 Task<void> Application::drain(std::chrono::milliseconds) {
   co_return;

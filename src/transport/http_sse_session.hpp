@@ -23,6 +23,10 @@ class HttpSseSession final : public Connection, public TickListener {
         principal_(std::move(principal)),
         on_ended_(std::move(on_ended)) {}
 
+  // Sets the application that serves the session, and keeps it alive until the session has ended.
+  void bind_to(std::shared_ptr<Application> application) { application_ = std::move(application); }
+  const std::shared_ptr<Application>& application() const noexcept { return application_; }
+
   const PrincipalPtr& principal() const noexcept { return principal_; }
   // Responds to the GET of the client with the event stream. Its first event names `messages_uri`, to which
   // the client POSTs its messages.
@@ -43,6 +47,7 @@ class HttpSseSession final : public Connection, public TickListener {
 
   std::string id_;
   PrincipalPtr principal_;
+  std::shared_ptr<Application> application_;  // null after the session has ended
   EndedCallback on_ended_;
   std::shared_ptr<http::Exchange> exchange_;  // the exchange of the GET; null after the session has ended
   bool idle_since_tick_ = false;              // nothing was sent since the last tick

@@ -38,6 +38,10 @@ class LegacySession final : public Connection, public TickListener {
     store_.charge_to(account);
   }
 
+  // Sets the application that serves the session, and keeps it alive until the session has ended.
+  void bind_to(std::shared_ptr<Application> application) { application_ = std::move(application); }
+  const std::shared_ptr<Application>& application() const noexcept { return application_; }
+
   const std::string& id() const noexcept { return id_; }
   // Returns the principal that created the session; only its requests are accepted.
   const PrincipalPtr& principal() const noexcept { return principal_; }
@@ -123,6 +127,7 @@ class LegacySession final : public Connection, public TickListener {
 
   std::string id_;
   PrincipalPtr principal_;
+  std::shared_ptr<Application> application_;  // null after the session has ended
   std::shared_ptr<const EndpointOptions> options_;
   EndedCallback on_ended_;
   mcp::Revision revision_ = mcp::Revision::r2025_03_26;  // the negotiated revision

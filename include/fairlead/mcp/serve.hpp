@@ -15,6 +15,8 @@
 
 namespace fairlead::mcp {
 
+class SubscriptionQuota;
+
 // Serves one client on `connection`. If `principal` is null, the client is anonymous. The returned peer
 // finishes when the connection ends; peer->shutdown() drains it.
 std::shared_ptr<Peer> serve(const Server& server, std::shared_ptr<Connection> connection, Limits limits = {},
@@ -34,7 +36,11 @@ struct HttpApplicationOptions {
   // subscriptions/listen stream without resources.
   std::size_t max_subscriptions = 40'000;         // of all clients together
   std::size_t max_client_subscriptions = 10'000;  // of one principal, or of one address if it is anonymous
+  // Several applications share these limits if they have the same quota. Null: the application has its own.
+  std::shared_ptr<SubscriptionQuota> quota;
 };
+// Returns a quota with the limits of `options`.
+std::shared_ptr<SubscriptionQuota> make_subscription_quota(const HttpApplicationOptions& options);
 std::shared_ptr<transport::Application> http_application(
     const Server& server, HttpApplicationOptions options = HttpApplicationOptions());
 

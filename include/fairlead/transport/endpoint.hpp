@@ -54,6 +54,9 @@ class Application {
   // Called when the endpoint starts to drain, and again when it closes. The application ends requests that
   // would otherwise never end, such as subscriptions.
   virtual void on_drain() {}
+  // Ends the subscriptions of the clients for which `selected` returns true, which would otherwise continue
+  // until the client ends them. Other requests in progress continue.
+  virtual void end_subscriptions(const std::function<bool(const Principal&)>& selected);
   // Waits for at most `grace` until the requests on the connections that serve() was called with have
   // finished and their responses have been sent; then closes these connections.
   virtual Task<void> drain(std::chrono::milliseconds grace);
@@ -91,6 +94,8 @@ struct EndpointOptions {
 // Not thread-safe: all functions must be called on the loop thread.
 class Endpoint {
  public:
+  // `application` serves the requests of handler(), sse_handler() and messages_handler(). It may be null if
+  // these are not used.
   static std::shared_ptr<Endpoint> create(Loop& loop, std::shared_ptr<Application> application,
                                           EndpointOptions options = EndpointOptions());
   virtual ~Endpoint() = default;
@@ -102,6 +107,20 @@ class Endpoint {
   // path of the second route; the first handler sends it to clients.
   virtual http::Handler sse_handler(std::string messages_path) = 0;
   virtual http::Handler messages_handler() = 0;
+
+  // Serve one exchange as the handlers above do, but with another application, so that several applications
+  // share the limits of this endpoint. A session belongs to the application with which it was created: a
+  // request with another application does not find it. `application` is kept alive by its sessions.
+  virtual void serve(std::shared_ptr<http::Exchange> exchange,
+                     const std::shared_ptr<Application>& application) = 0;
+  virtual void serve_sse(std::shared_ptr<http::Exchange> exchange,
+                         const std::shared_ptr<Application>& application,
+                         const std::string& messages_path) = 0;
+  virtual void serve_messages(std::shared_ptr<http::Exchange> exchange,
+                              const std::shared_ptr<Application>& application) = 0;
+  // Ends the sessions, WebSockets and subscriptions of the clients for which `selected` returns true.
+  using ClientSelector = std::function<bool(const Application& application, const Principal& principal)>;
+  virtual void end_sessions(const ClientSelector& selected) = 0;
 
   // Returns the number of open legacy sessions, HTTP+SSE sessions and WebSockets.
   virtual std::size_t session_count() const noexcept = 0;
