@@ -1,0 +1,42 @@
+// DatabaseTest: a test that runs on each kind of database, with a new database.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "sql/harness.hpp"
+
+namespace fairlead::sql::test {
+
+enum class Kind { sqlite, postgresql };
+
+inline std::string kind_name(const testing::TestParamInfo<Kind>& info) {
+  return info.param == Kind::sqlite ? "SQLite" : "PostgreSQL";
+}
+
+class DatabaseTest : public testing::TestWithParam<Kind> {
+ protected:
+  Result<DatabasePtr> try_open() {
+    return loop.block_on(Database::open(loop, address(), migrations, options));
+  }
+  DatabasePtr open() {
+    Result<DatabasePtr> database = try_open();
+    if (!database) throw std::runtime_error(database.error().to_string());
+    return *database;
+  }
+  // Starts a task at once. The fixture owns it.
+  void start(Task<void> task) {
+    tasks.push_back(std::move(task));
+    tasks.back().await_suspend(std::noop_coroutine()).resume();
+  }
+  std::string address() { return "sqlite:" + directory / "test.db"; }
+
+  Loop loop;
+  TempDir directory;
+  std::vector<Migration> migrations = item_migrations();
+  DatabaseOptions options;
+  std::vector<Task<void>> tasks;
+};
+
+}  // namespace fairlead::sql::test
