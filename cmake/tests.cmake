@@ -26,15 +26,16 @@ function(fairlead_fixture name)
   add_dependencies(fixtures fixture_${name})
 endfunction()
 
-# fairlead_test(name SOURCES … USES layer… [LINKS library…] [SERIAL] [TIMEOUT seconds] [LABEL label]): builds and registers
+# fairlead_test(name SOURCES … USES layer… [LINKS library…] [SERIAL] [SUITES] [TIMEOUT seconds] [LABEL label]): builds and registers
 # the test program test_<name>.
 #   USES     the short names of the layers to link; tests may include the headers of src/ (white-box tests).
 #   SERIAL   no other test runs at the same time; for tests that measure descriptors, memory or time.
+#   SUITES   each suite is one ctest test, as under a sanitizer; for tests whose cases share a server.
 #   TIMEOUT  the timeout of one case in seconds (default 180); under a sanitizer, a suite has five times that.
 #   LABEL    the ctest label (default `unit`). Only one is possible, because test discovery cannot pass lists.
 # Defines FAIRLEAD_SHARED_DIR, FAIRLEAD_FIXTURE_DIR and FAIRLEAD_SOURCE_DIR as string literals.
 function(fairlead_test name)
-  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT;LABEL" "SOURCES;USES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL;SUITES" "TIMEOUT;LABEL" "SOURCES;USES;LINKS" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "fairlead_test(${name}): unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -68,7 +69,7 @@ function(fairlead_test name)
   if(ARG_SERIAL)
     set(serial TRUE)
   endif()
-  if(FAIRLEAD_SANITIZE)
+  if(FAIRLEAD_SANITIZE OR ARG_SUITES)
     math(EXPR timeout "5 * ${ARG_TIMEOUT}")
     fairlead_discover_suites(${name} ${FAIRLEAD_TEST_DIR}/${target} ${ARG_LABEL} ${timeout} ${serial})
   else()

@@ -57,6 +57,9 @@ class Transaction {
   virtual Result<void> notify() = 0;
 };
 
+// Returns `address` with its passwords replaced by ***, for messages and logs.
+std::string redacted_address(std::string_view address);
+
 // Codes in ErrorDetail::failure_code of the errors of a database.
 inline constexpr std::string_view kDatabaseUnavailable = "database_unavailable";  // cannot be reached
 inline constexpr std::string_view kDatabaseFull = "database_full";                // no space on the disk

@@ -88,7 +88,7 @@ void DatabaseImpl::run_submission(SubmissionPtr submission) {
 // A connection that the server has closed is made again: nothing is lost, because the job has not begun.
 Result<void> DatabaseImpl::begin() {
   Result<void> begun = driver_->begin();
-  if (begun || driver_->connected() || begun.error().kind() == ErrorKind::timeout) return begun;
+  if (begun || driver_->connected() || driver_->timed_out()) return begun;
   Result<void> connected = connect();
   if (!connected) return connected;
   post_notification();
@@ -124,7 +124,7 @@ void DatabaseImpl::read_notifications() {
 void DatabaseImpl::after_failure(const Error& error) {
   if (driver_->connected() || interrupt_.raised) return;
   options_.log.warning("the connection to the database was lost", {{"error", error.message()}});
-  if (error.kind() == ErrorKind::timeout) set_problem(error);
+  if (driver_->timed_out()) set_problem(error);
 }
 
 // Jobs that are queued now and later jobs fail with `problem`.

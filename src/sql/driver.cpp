@@ -1,6 +1,7 @@
 #include "sql/driver.hpp"
 
 #include "fairlead/base/duration.hpp"
+#include "sql/postgres_driver.hpp"
 #include "sql/sqlite_driver.hpp"
 
 namespace fairlead::sql {
@@ -8,6 +9,8 @@ namespace fairlead::sql {
 Result<std::unique_ptr<Driver>> make_driver(std::string_view address, const DatabaseOptions& options,
                                             const Interrupt& interrupt) {
   if (address.starts_with("sqlite:")) return make_sqlite_driver(address.substr(7), options, interrupt);
+  if (address.starts_with("postgresql://") || address.starts_with("postgres://"))
+    return make_postgres_driver(address, options, interrupt);
   // The address is not quoted, because it may contain a password.
   return Error(ErrorKind::validation,
                "the address of the database must begin with \"sqlite:\" or \"postgresql://\"");

@@ -33,6 +33,8 @@ class Driver {
   virtual Result<void> connect() = 0;
   virtual void disconnect() noexcept = 0;
   virtual bool connected() const noexcept = 0;
+  // Returns whether the connection was dropped because the server did not respond.
+  virtual bool timed_out() const noexcept { return false; }
 
   // Begins a transaction.
   virtual Result<void> begin() = 0;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "sql/harness.hpp"
+#include "support/postgres.hpp"
 
 namespace fairlead::sql::test {
 
@@ -30,13 +31,21 @@ class DatabaseTest : public testing::TestWithParam<Kind> {
     tasks.push_back(std::move(task));
     tasks.back().await_suspend(std::noop_coroutine()).resume();
   }
-  std::string address() { return "sqlite:" + directory / "test.db"; }
+  const std::string& address() {
+    if (address_.empty())
+      address_ = GetParam() == Kind::sqlite ? "sqlite:" + directory / "test.db"
+                                            : fairlead::test::PostgresServer::shared().create_database();
+    return address_;
+  }
 
   Loop loop;
   TempDir directory;
   std::vector<Migration> migrations = item_migrations();
   DatabaseOptions options;
   std::vector<Task<void>> tasks;
+
+ private:
+  std::string address_;
 };
 
 }  // namespace fairlead::sql::test

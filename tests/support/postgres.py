@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """PostgresServer: a PostgreSQL server for tests, in a temporary directory and on a Unix socket. It runs as an unprivileged user,
 because PostgreSQL rejects root. Run as a program (`postgres.py COMMAND…`), it starts a server, runs the command with the address
-of the database in FAIRLEAD_TEST_POSTGRESQL, and exits with the status of the command."""
+of the database in FAIRLEAD_TEST_POSTGRESQL, and exits with the status of the command. `postgres.py --serve` is for tests in C++
+(tests/support/postgres.hpp): it prints the address, and executes the commands on stdin until the end of file."""
 import contextlib
 import glob
 import os
@@ -110,8 +111,22 @@ class PostgresServer:
         self.close()
 
 
+def serve_commands(server):
+    """Executes one command per line, and prints its result, or `ok`."""
+    commands = {"stop": server.stop, "crash": lambda: server.stop(signal.SIGQUIT), "start": server.start, "suspend": server.suspend,
+                "resume": server.resume, "create": server.new_database}  # fmt: skip
+    print(server.address, flush=True)
+    for line in sys.stdin:
+        name, *arguments = line.split()
+        print(commands[name](*arguments) or "ok", flush=True)
+
+
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if sys.argv[1:] == ["--serve"]:
+        with PostgresServer(settings=["fsync = off"]) as server:
+            serve_commands(server)
+        return 0
     with PostgresServer() as server:
         return subprocess.run(sys.argv[1:], env={**os.environ, "FAIRLEAD_TEST_POSTGRESQL": server.address}).returncode
 
