@@ -37,11 +37,10 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
                              [&](const std::string& entry) { return equals_ignore_case(entry, name); });
 }
 
-constexpr std::string_view kAllowedMethods = "GET, POST, DELETE, OPTIONS";
+constexpr std::string_view kAllowedMethods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 constexpr std::string_view kAllowedHeaders =
-    "Accept, Authorization, Content-Type, DPoP, Last-Event-ID, Mcp-Session-Id, MCP-Protocol-Version, "
-    "Mcp-Method, "
-    "Mcp-Name";
+    "Accept, Authorization, Content-Type, DPoP, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, "
+    "Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name";
 constexpr std::string_view kToolParameterPrefix = "mcp-param-";
 
 }  // namespace

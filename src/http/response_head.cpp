@@ -34,9 +34,11 @@ std::string_view reason_phrase(int status) noexcept {
     case 408: return "Request Timeout";
     case 409: return "Conflict";
     case 410: return "Gone";
+    case 412: return "Precondition Failed";
     case 413: return "Content Too Large";
     case 415: return "Unsupported Media Type";
     case 417: return "Expectation Failed";
+    case 422: return "Unprocessable Content";
     case 426: return "Upgrade Required";
     case 429: return "Too Many Requests";
     case 431: return "Request Header Fields Too Large";
@@ -46,6 +48,7 @@ std::string_view reason_phrase(int status) noexcept {
     case 503: return "Service Unavailable";
     case 504: return "Gateway Timeout";
     case 505: return "HTTP Version Not Supported";
+    case 507: return "Insufficient Storage";
     default: return "Status";
   }
 }
@@ -141,7 +144,7 @@ void append_head(std::string& out, const Response& response, const ResponseFrami
     append_field(out, "Access-Control-Allow-Origin", framing.origin);
     out +=
         "Access-Control-Expose-Headers: Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, "
-        "Retry-After\r\n"
+        "Retry-After, ETag, Location, Idempotency-Replayed, Request-Id\r\n"
         "Vary: Origin\r\n"sv;
   }
   append_framing(out, response.status, framing);

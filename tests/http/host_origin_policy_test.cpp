@@ -144,7 +144,7 @@ TEST(HostOriginPolicyTest, PreflightFromAllowedOriginGetsCorsHeaders) {
       send_request(server, "localhost", "https://app.example", kPreflightHeaders, "OPTIONS");
   EXPECT_EQ(response.status, 204);
   EXPECT_TRUE(response.has("Access-Control-Allow-Origin: https://app.example\r\n"));
-  EXPECT_TRUE(response.has("Access-Control-Allow-Methods: GET, POST, DELETE, OPTIONS\r\n"));
+  EXPECT_TRUE(response.has("Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"));
   for (const char* name : {"Authorization", "Content-Type", "Last-Event-ID", "Mcp-Session-Id",
                            "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name", "mcp-param-region"}) {
     EXPECT_TRUE(response.has(name)) << name;

@@ -27,7 +27,8 @@ LAYERS = {
     "sql": ["base", "loop"],
     "registry": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "sql"],
     "gateway": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry"],
-    "cli": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry", "gateway"],
+    "admin": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry", "gateway"],
+    "cli": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry", "gateway", "admin"],
 }
 
 # Public headers directly in include/fairlead/, for the convenience of users, and the layers that own them.
@@ -41,7 +42,7 @@ THIRD_PARTY = {
     "boost/asio": ["loop", "peer", "process", "connection", "cli"],
     "boost/intrusive": list(LAYERS),
     "CLI/": ["cli"],
-    "openssl/": ["http", "mcp", "process"],
+    "openssl/": ["http", "mcp", "process", "admin"],
     "boost/beast": ["http"],
     "toml++": ["gateway", "cli"],
     "boost/describe": ["mcp"],

@@ -1,0 +1,71 @@
+#include "admin/admin.hpp"
+
+#include "admin/dispatcher.hpp"
+#include "admin/event_hub.hpp"
+#include "admin/openapi.hpp"
+#include "admin/registry_events.hpp"
+#include "admin/revocation.hpp"
+#include "admin/routes.hpp"
+#include "admin/server_tester.hpp"
+#include "admin/services.hpp"
+
+namespace fairlead::admin {
+
+namespace {
+
+class AdminImpl final : public Admin, public std::enable_shared_from_this<AdminImpl> {
+ public:
+  explicit AdminImpl(std::shared_ptr<Services> services) : services_(std::move(services)) {}
+
+  void start();
+  void add_routes(http::Server& server) override;
+  void close() override;
+
+ private:
+  std::shared_ptr<Services> services_;
+  std::shared_ptr<RevocationWatch> revocations_;
+  std::vector<std::shared_ptr<void>> subscriptions_;
+};
+
+void AdminImpl::start() {
+  services_->openapi = openapi_document(services_->routes, services_->options.version);
+  services_->events = std::make_shared<EventHub>(services_->options.max_event_streams);
+  services_->tester = std::make_shared<ServerTester>(services_->loop, services_->options.test_pool,
+                                                     services_->options.max_server_tests,
+                                                     services_->options.server_test_timeout);
+  subscriptions_ = publish_changes(services_->registry, services_->events);
+  revocations_ = RevocationWatch::start(services_->loop, services_->registry,
+                                        [services = services_](const PrincipalSelector& selected) {
+                                          services->events->end_streams(selected);
+                                          if (services->options.end_sessions)
+                                            services->options.end_sessions(selected);
+                                        });
+}
+
+void AdminImpl::add_routes(http::Server& server) {
+  const http::Handler handler = std::make_shared<Dispatcher>(services_)->handler();
+  for (const std::string& root : services_->routes.roots()) {
+    server.route(root, handler);
+    server.route(root + "/*", handler);
+  }
+  server.route(std::string(kApiPrefix), handler);
+  server.route(std::string(kApiPrefix) + "/*", handler);
+}
+
+void AdminImpl::close() {
+  services_->events->close();
+  services_->tester->close();
+}
+
+}  // namespace
+
+std::shared_ptr<Admin> Admin::create(Loop& loop, std::shared_ptr<registry::Registry> registry,
+                                     gateway::Gateway& gateway, AdminOptions options) {
+  auto services =
+      std::make_shared<Services>(loop, std::move(registry), gateway, std::move(options), admin_routes());
+  auto admin = std::make_shared<AdminImpl>(std::move(services));
+  admin->start();
+  return admin;
+}
+
+}  // namespace fairlead::admin

@@ -1,0 +1,43 @@
+// The handlers of the routes that rows.hpp does not serve. `call` outlives the task. Private to the layer.
+#pragma once
+
+#include "admin/call.hpp"
+
+namespace fairlead::admin {
+
+// configuration
+Task<Result<Reply>> list_config(Call& call);
+Task<Result<Reply>> get_config(Call& call);
+Task<Result<Reply>> put_config(Call& call);
+Task<Result<Reply>> reset_config(Call& call);
+
+// identities
+Task<Result<Reply>> create_token(Call& call);
+Task<Result<Reply>> revoke_token(Call& call);
+
+// drift
+Task<Result<Reply>> list_drift(Call& call);
+Task<Result<Reply>> get_drift(Call& call);
+Task<Result<Reply>> approve_drift(Call& call);
+Task<Result<Reply>> reject_drift(Call& call);
+
+// servers at run time
+Task<Result<Reply>> list_server_tools(Call& call);
+Task<Result<Reply>> list_all_tools(Call& call);
+Task<Result<Reply>> test_server(Call& call);
+Task<Result<Reply>> refresh_server(Call& call);
+Task<Result<Reply>> restart_server(Call& call);
+Task<Result<Reply>> stop_server(Call& call);
+Task<Result<Reply>> get_server_logs(Call& call);
+Task<Result<Reply>> list_processes(Call& call);
+
+// sessions and events
+Task<Result<Reply>> list_sessions(Call& call);
+Task<Result<Reply>> remove_session(Call& call);
+Task<Result<Reply>> stream_events(Call& call);
+
+// documents
+Task<Result<Reply>> get_openapi(Call& call);
+Task<Result<Reply>> get_docs(Call& call);
+
+}  // namespace fairlead::admin

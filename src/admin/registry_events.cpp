@@ -1,0 +1,141 @@
+#include "admin/registry_events.hpp"
+
+#include <set>
+#include <string>
+#include <variant>
+
+#include "base/rfc3339.hpp"
+#include "fairlead/json/writer.hpp"
+#include "registry/configuration.hpp"
+#include "registry/rules.hpp"
+
+namespace fairlead::admin {
+
+namespace {
+
+std::string timestamp() {
+  return format_rfc3339(
+      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now()));
+}
+
+PrincipalSelector administrators() {
+  return [](const Principal& principal) { return registry::is_administrator(principal); };
+}
+
+template <class T>
+PrincipalSelector readers_of(std::shared_ptr<const T> row) {
+  return [row = std::move(row)](const Principal& principal) {
+    return registry::decide(principal, registry::Operation::list, *row).allowed;
+  };
+}
+
+// Publishes "KIND.created", "KIND.updated" or "KIND.removed". Events name the row; they do not contain it,
+// because rows may have secrets.
+template <class T>
+void publish_row(EventHub& events, std::string_view kind, const registry::RowChange<T>& change) {
+  const std::shared_ptr<const T> row = change.after ? change.after : change.before;
+  const std::string_view what = !change.before ? ".created" : !change.after ? ".removed" : ".updated";
+  json::Writer writer;
+  writer.begin_object().key("id").string(row->id).key("name").string(row->name);
+  writer.key("version").integer(row->version).key("at").string(timestamp()).end_object();
+  events.publish(std::string(kind) + std::string(what), writer.finish(), readers_of(row));
+}
+
+struct ChangePublisher {
+  EventHub& events;
+  const registry::State& state;
+
+  void operator()(const registry::RowChange<registry::Server>& change) const {
+    publish_row(events, "server", change);
+  }
+  void operator()(const registry::RowChange<registry::Endpoint>& change) const {
+    publish_row(events, "endpoint", change);
+  }
+  void operator()(const registry::RowChange<registry::User>& change) const {
+    publish_row(events, "user", change);
+  }
+  void operator()(const registry::RowChange<registry::Group>& change) const {
+    publish_row(events, "group", change);
+  }
+  void operator()(const registry::RowChange<registry::Token>& change) const;
+  void operator()(const registry::RowChange<registry::Drift>& change) const;
+  void operator()(const registry::RowChange<registry::Configuration>& change) const;
+};
+
+// Changes of the time of the last use are no events.
+void ChangePublisher::operator()(const registry::RowChange<registry::Token>& change) const {
+  const bool only_used =
+      change.before && change.after && change.before->revoked_at == change.after->revoked_at &&
+      change.before->scopes == change.after->scopes && change.before->name == change.after->name;
+  if (!only_used) publish_row(events, "token", change);
+}
+
+void ChangePublisher::operator()(const registry::RowChange<registry::Drift>& change) const {
+  const registry::DriftPtr drift = change.after ? change.after : change.before;
+  const registry::ServerPtr server = state.servers.find(drift->server_id);
+  if (!server) return;
+  json::Writer writer;
+  writer.begin_object().key("id").string(drift->id).key("serverId").string(drift->server_id);
+  writer.key("server").string(server->name).key("kind").string(drift->kind).key("name").string(drift->name);
+  writer.key("status").string(registry::to_string(drift->status));
+  writer.key("quarantined").boolean(drift->quarantined).key("at").string(timestamp()).end_object();
+  const std::string_view what = !change.after    ? "drift.removed"
+                                : !change.before ? "drift.detected"
+                                                 : "drift.updated";
+  events.publish(what, writer.finish(), [drift, server](const Principal& principal) {
+    return registry::decide(principal, registry::Operation::list, *drift, *server).allowed;
+  });
+}
+
+void ChangePublisher::operator()(const registry::RowChange<registry::Configuration>& change) const {
+  std::set<std::string> keys;
+  const auto add_differences = [&](const registry::Configuration& from, const registry::Configuration& to) {
+    for (const auto& [key, value] : from.changed_values()) {
+      if (to.value(key).text() != value.text()) keys.insert(key);
+    }
+  };
+  if (!change.before || !change.after) return;
+  add_differences(*change.before, *change.after);
+  add_differences(*change.after, *change.before);
+  json::Writer writer;
+  writer.begin_object().key("keys").begin_array();
+  for (const std::string& key : keys) writer.string(key);
+  writer.end_array().key("at").string(timestamp()).end_object();
+  events.publish("config.updated", writer.finish(), administrators());
+}
+
+void publish_lists(EventHub& events, const registry::State& state, const std::string& server_id) {
+  const registry::ServerPtr server = state.servers.find(server_id);
+  if (!server) return;
+  json::Writer writer;
+  writer.begin_object().key("id").string(server->id).key("name").string(server->name);
+  writer.key("at").string(timestamp()).end_object();
+  events.publish("server.lists", writer.finish(), readers_of(server));
+}
+
+void publish_availability(EventHub& events, const std::optional<Error>& problem) {
+  json::Writer writer;
+  writer.begin_object();
+  if (problem) writer.key("reason").string(problem->message());
+  writer.key("at").string(timestamp()).end_object();
+  events.publish(problem ? "database.unavailable" : "database.available", writer.finish(), administrators());
+}
+
+}  // namespace
+
+std::vector<std::shared_ptr<void>> publish_changes(std::shared_ptr<registry::Registry> registry,
+                                                   std::shared_ptr<EventHub> events) {
+  registry::Registry* const rows = registry.get();
+  std::vector<std::shared_ptr<void>> subscriptions;
+  subscriptions.push_back(rows->on_change([rows, events](const registry::Change& change) {
+    std::visit(ChangePublisher{*events, rows->state()}, change);
+  }));
+  subscriptions.push_back(rows->on_lists_change([rows, events](const registry::ListsChange& change) {
+    publish_lists(*events, rows->state(), change.server_id);
+  }));
+  subscriptions.push_back(rows->on_availability(
+      [events](const std::optional<Error>& reason) { publish_availability(*events, reason); }));
+  return subscriptions;
+}
+
+}  // namespace fairlead::admin

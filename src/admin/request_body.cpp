@@ -1,0 +1,100 @@
+#include "admin/request_body.hpp"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "admin/problem.hpp"
+#include "base/suggestion.hpp"
+#include "fairlead/json/scanner.hpp"
+
+namespace fairlead::admin {
+
+namespace {
+
+std::string media_type(std::string_view content_type) {
+  std::string type(content_type.substr(0, content_type.find(';')));
+  while (!type.empty() && (type.back() == ' ' || type.back() == '\t')) type.pop_back();
+  std::ranges::transform(type, type.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return type;
+}
+
+Result<void> check_media_type(const http::Headers& headers, Body expected) {
+  const std::string type = media_type(headers.get("Content-Type"));
+  if (type == "application/json") return {};
+  if (expected == Body::merge_patch && type == "application/merge-patch+json") return {};
+  return problem(codes::kUnsupportedMediaType,
+                 type.empty() ? "the request has no Content-Type" : "the Content-Type is \"" + type + "\"");
+}
+
+Result<json::Raw> parse_object(const http::Request& request) {
+  const std::optional<Error> malformed = json::validate(request.body.view(), kMaxBodyDepth);
+  if (malformed) return problem(codes::kMalformedJson, "the body is not JSON: " + malformed->message());
+  json::Raw body = json::Raw::trusted(request.body);
+  if (!json::View(body).is(json::Type::object))
+    return problem(codes::kInvalidRow, "the body is not a JSON object");
+  return body;
+}
+
+std::string list_of(std::initializer_list<std::string_view> known) {
+  std::string list;
+  for (const std::string_view name : known) list.append(list.empty() ? "" : ", ").append(name);
+  return list.empty() ? "none" : list;
+}
+
+Error unknown_member(const std::string& name, std::initializer_list<std::string_view> known) {
+  const std::vector<std::string> names(known.begin(), known.end());
+  const std::string_view similar = closest_word(name, names);
+  std::string message = "unknown member \"" + name + "\"";
+  message += similar.empty() ? " (allowed: " + list_of(known) + ")"
+                             : " (did you mean \"" + std::string(similar) + "\"?)";
+  return problem(codes::kInvalidRow, std::move(message), pointer_to(name));
+}
+
+}  // namespace
+
+std::string pointer_to(std::string_view name) {
+  std::string pointer = "/";
+  for (const char c : name) {
+    if (c == '~')
+      pointer += "~0";
+    else if (c == '/')
+      pointer += "~1";
+    else
+      pointer += c;
+  }
+  return pointer;
+}
+
+Result<void> check_members(json::View object, std::initializer_list<std::string_view> known) {
+  std::optional<Error> wrong;
+  std::set<std::string> seen;
+  object.each_member([&](std::string_view key, bool escaped, json::View) {
+    const std::string name = escaped ? json::unescape(key) : std::string(key);
+    if (std::ranges::find(known, std::string_view(name)) == known.end())
+      wrong = unknown_member(name, known);
+    else if (!seen.insert(name).second)
+      wrong = problem(codes::kInvalidRow, "member \"" + name + "\" occurs twice", pointer_to(name));
+    return !wrong;
+  });
+  if (wrong) return *wrong;
+  return {};
+}
+
+Result<json::Raw> read_body(const http::Request& request, Body expected, std::size_t max_body_bytes) {
+  if (request.body.size() > max_body_bytes)
+    return problem(codes::kBodyTooLarge, "the body has " + std::to_string(request.body.size()) +
+                                             " bytes: max_admin_body_bytes (" +
+                                             std::to_string(max_body_bytes) + ") exceeded");
+  if (expected == Body::none && request.body.empty()) return json::Raw();
+  const Result<void> typed = check_media_type(request.headers, expected);
+  if (!typed) return typed.error();
+  Result<json::Raw> body = parse_object(request);
+  if (!body || expected != Body::none) return body;
+  const Result<void> empty = check_members(json::View(*body), {});
+  if (!empty) return empty.error();
+  return json::Raw();
+}
+
+}  // namespace fairlead::admin

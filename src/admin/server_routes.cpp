@@ -1,0 +1,132 @@
+// The routes of servers at run time: test, refresh, restart, stop and logs.
+#include "admin/event_hub.hpp"
+#include "admin/handlers.hpp"
+#include "admin/row_kinds.hpp"
+#include "admin/rows.hpp"
+#include "admin/server_tester.hpp"
+#include "fairlead/json/writer.hpp"
+#include "fairlead/process/failure.hpp"
+
+namespace fairlead::admin {
+
+namespace {
+
+Result<registry::ServerPtr> operated_server(const Call& call) {
+  return find_row<ServerKind>(call, call.path_value(), registry::Operation::operate);
+}
+
+// The stream of a test, while it runs.
+struct TestStream {
+  std::shared_ptr<EventStream> stream;
+
+  void operator()(const TestStep& step) const {
+    if (stream) stream->send("step", step.to_json());
+  }
+};
+
+Reply already_sent() {
+  Reply reply;
+  reply.sent = true;
+  return reply;
+}
+
+void write_names(json::Writer& writer, std::string_view key, const std::vector<std::string>& names) {
+  writer.key(key).begin_array();
+  for (const std::string& name : names) writer.string(name);
+  writer.end_array();
+}
+
+json::Raw state_json(const registry::Server& server, std::string_view state, std::size_t processes) {
+  json::Writer writer;
+  writer.begin_object().key("server").string(server.name).key("state").string(state);
+  writer.key("processes").unsigned_integer(processes).end_object();
+  return writer.finish();
+}
+
+bool is_running(pool::UpstreamState state) {
+  return state == pool::UpstreamState::starting || state == pool::UpstreamState::handshaking ||
+         state == pool::UpstreamState::ready;
+}
+
+// Drains and stops the processes of a server; the next call starts another one. Returns how many there were.
+Result<std::size_t> stop_upstreams(pool::Pool& pool, const registry::Server& server) {
+  std::size_t running = 0;
+  std::optional<pool::ServerSpec> spec;
+  for (const std::shared_ptr<pool::Upstream>& upstream : pool.upstreams(server.name)) {
+    if (upstream->state() == pool::UpstreamState::stopped) continue;
+    if (is_running(upstream->state())) ++running;
+    spec = upstream->spec();
+  }
+  if (!spec) return running;
+  // Replacing a server by itself retires its upstreams without refusing calls.
+  const Result<void> replaced = pool.update(std::move(*spec));
+  if (!replaced) return replaced.error();
+  return running;
+}
+
+Error disabled_error(const registry::Server& server) {
+  return with_failure_code(Error(ErrorKind::validation, "server " + server.name + " is disabled"),
+                           failure::server_stopped);
+}
+
+}  // namespace
+
+Task<Result<Reply>> test_server(Call& call) {
+  const Result<registry::ServerPtr> server = operated_server(call);
+  if (!server) co_return server.error();
+  TestStream progress;
+  if (accepts_events(call.headers())) {
+    const Result<std::shared_ptr<EventStream>> stream = call.services().events->open(call.exchange());
+    if (!stream) co_return stream.error();
+    progress.stream = *stream;
+  }
+  const Result<TestOutcome> outcome = co_await ServerTester::run(
+      call.services().tester, call.services().spec_of(**server), progress, call.disconnected());
+  if (!progress.stream && !outcome) co_return outcome.error();
+  if (!progress.stream) co_return Reply(200, outcome->to_json());
+  TestOutcome failed;
+  if (!outcome) failed.error = outcome.error();
+  progress.stream->send("result", outcome ? outcome->to_json() : failed.to_json());
+  progress.stream->finish();
+  co_return already_sent();
+}
+
+Task<Result<Reply>> refresh_server(Call& call) {
+  const Result<registry::ServerPtr> server = operated_server(call);
+  if (!server) co_return server.error();
+  if (!(*server)->enabled) co_return disabled_error(**server);
+  const Result<gateway::ToolChanges> changes = co_await call.services().gateway.refresh((*server)->name);
+  if (!changes) co_return with_failure_code(changes.error());
+  json::Writer writer;
+  writer.begin_object().key("tools").unsigned_integer(changes->tools);
+  write_names(writer, "added", changes->added);
+  write_names(writer, "removed", changes->removed);
+  write_names(writer, "changed", changes->changed);
+  writer.end_object();
+  co_return Reply(200, writer.finish());
+}
+
+Task<Result<Reply>> restart_server(Call& call) {
+  const Result<registry::ServerPtr> server = operated_server(call);
+  if (!server) co_return server.error();
+  if (!(*server)->enabled) co_return disabled_error(**server);
+  pool::Pool& pool = call.services().gateway.pool();
+  const Result<std::size_t> stopped = stop_upstreams(pool, **server);
+  if (!stopped) co_return stopped.error();
+  const std::size_t count = *stopped;
+  const Result<std::shared_ptr<pool::Upstream>> started =
+      co_await pool.warm(pool::Target((*server)->name), call.disconnected());
+  if (!started) co_return with_failure_code(started.error());
+  co_return Reply(200, state_json(**server, pool::to_string((*started)->state()), count));
+}
+
+Task<Result<Reply>> stop_server(Call& call) {
+  const Result<registry::ServerPtr> server = operated_server(call);
+  if (!server) co_return server.error();
+  const Result<std::size_t> stopped = stop_upstreams(call.services().gateway.pool(), **server);
+  if (!stopped) co_return stopped.error();
+  const bool none = *stopped == 0;
+  co_return Reply(none ? 200 : 202, state_json(**server, none ? "idle" : "draining", *stopped));
+}
+
+}  // namespace fairlead::admin
