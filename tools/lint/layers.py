@@ -25,10 +25,11 @@ LAYERS = {
     "mcp": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport"],
     "pool": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp"],
     "sql": ["base", "loop"],
+    "search": ["base", "json", "loop"],
     "registry": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "sql"],
-    "gateway": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry"],
-    "admin": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry", "gateway"],
-    "cli": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry", "gateway", "admin"],
+    "gateway": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry", "search"],
+    "admin": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry", "search", "gateway"],
+    "cli": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry", "search", "gateway", "admin"],
 }
 
 # Public headers directly in include/fairlead/, for the convenience of users, and the layers that own them.

@@ -1,0 +1,162 @@
+// Measures the search for tools: recall on data sets, the time of a query, and the memory of the index.
+//
+//   search_bench [--json] [DATA_SET.json…]      default: the data sets of the tests
+#include <malloc.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "search/data_set.hpp"
+
+namespace {
+
+using namespace fairlead;
+using namespace fairlead::search;
+using Clock = std::chrono::steady_clock;
+
+double ms_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+double allocated_mib() {
+  return static_cast<double>(mallinfo2().uordblks + mallinfo2().hblkhd) / (1 << 20);
+}
+
+// Makes tools of the words of the tools in `data`, so that frequencies of words are realistic.
+std::vector<Document> make_tools(const DataSet& data, std::size_t count) {
+  std::vector<std::string> words;
+  for (const Document& tool : data.tools) {
+    std::string word;
+    for (const char c : tool.text.description + " ") {
+      if (c != ' ') {
+        word += c;
+      } else if (!word.empty()) {
+        words.push_back(std::exchange(word, {}));
+      }
+    }
+  }
+  std::mt19937 random(1);
+  const auto text = [&](std::size_t length) {
+    std::string made;
+    for (std::size_t i = 0; i < length; ++i) made += words[random() % words.size()] + " ";
+    return made;
+  };
+  std::vector<Document> tools(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    tools[i].number = static_cast<DocumentNumber>(i);
+    tools[i].text.server = "server-" + std::to_string(i / 10);
+    tools[i].text.name = words[random() % words.size()] + "_" + words[random() % words.size()];
+    tools[i].text.description = text(25);
+    tools[i].text.input_schema =
+        R"({"properties":{"path":{"type":"string","description":"the path"},"limit":{"type":"integer"}}})";
+  }
+  return tools;
+}
+
+struct Speed {
+  double build_ms = 0;
+  double memory_mib = 0;
+  double median_ms = 0;
+  double p99_ms = 0;
+  double filtered_ms = 0;  // median with every second tool hidden
+};
+
+double percentile(std::vector<double>& times, double share) {
+  std::sort(times.begin(), times.end());
+  return times[static_cast<std::size_t>(share * static_cast<double>(times.size() - 1))];
+}
+
+std::vector<double> query_times(Ranking& ranking, const DataSet& data,
+                                const std::shared_ptr<const DocumentSet>& visible) {
+  std::vector<double> times;
+  for (const LabelledQuery& labelled : data.queries) {
+    Query query;
+    query.text = labelled.text;
+    query.visible = visible;
+    const Clock::time_point begin = Clock::now();
+    if (!ranking.search(query)) std::abort();
+    times.push_back(ms_since(begin));
+  }
+  return times;
+}
+
+Speed measure(const DataSet& data, std::size_t count) {
+  constexpr std::size_t kBatch = 256;
+  const std::vector<Document> tools = make_tools(data, count);
+  malloc_trim(0);
+  const double before = allocated_mib();
+  const Clock::time_point begin = Clock::now();
+  const std::unique_ptr<DocumentStore> store = DocumentStore::create().value();
+  for (std::size_t i = 0; i < tools.size(); i += kBatch) {
+    const std::span<const Document> batch(tools.data() + i, std::min(kBatch, tools.size() - i));
+    if (!store->put(batch)) std::abort();
+  }
+  Speed speed;
+  speed.build_ms = ms_since(begin);
+  speed.memory_mib = allocated_mib() - before;
+  Ranking ranking(*store);
+  std::vector<double> times = query_times(ranking, data, nullptr);
+  speed.median_ms = percentile(times, 0.5);
+  speed.p99_ms = percentile(times, 0.99);
+  const auto half = std::make_shared<DocumentSet>();
+  for (std::size_t i = 0; i < count; i += 2) half->insert(static_cast<DocumentNumber>(i));
+  std::vector<double> filtered = query_times(ranking, data, half);
+  speed.filtered_ms = percentile(filtered, 0.5);
+  return speed;
+}
+
+void report_recall(const DataSet& data, bool as_json) {
+  std::printf(as_json
+                  ? "{\"set\":\"%s\",\"recall1\":%.3f,\"recall3\":%.3f,\"recall5\":%.3f,\"recall10\":%.3f}\n"
+                  : "%-18s recall@1 %.3f  @3 %.3f  @5 %.3f  @10 %.3f\n",
+              data.name.c_str(), recall(data, 1), recall(data, 3), recall(data, 5), recall(data, 10));
+}
+
+void report_speed(const DataSet& data, std::size_t count, bool as_json) {
+  const Speed speed = measure(data, count);
+  std::printf(
+      as_json ? "{\"tools\":%zu,\"build_ms\":%.1f,\"memory_mib\":%.1f,\"median_ms\":%.3f,\"p99_ms\":%.3f,"
+                "\"filtered_median_ms\":%.3f}\n"
+              : "%7zu tools: built in %.1f ms, %.1f MiB; a query %.3f ms median, %.3f ms p99, %.3f ms median "
+                "with every second tool hidden\n",
+      count, speed.build_ms, speed.memory_mib, speed.median_ms, speed.p99_ms, speed.filtered_ms);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> paths;
+  bool as_json = false;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--json") {
+      as_json = true;
+    } else {
+      paths.emplace_back(argv[i]);
+    }
+  }
+  if (paths.empty()) {
+    paths = {FAIRLEAD_SOURCE_DIR "/tests/search/office.json",
+             FAIRLEAD_SHARED_DIR "/data/tool-search/reference-servers.json",
+             FAIRLEAD_SHARED_DIR "/data/tool-search/metatool.json"};
+  }
+  std::optional<DataSet> largest;
+  for (const std::string& path : paths) {
+    std::optional<DataSet> data = read_data_set(path);
+    if (!data) {
+      std::fprintf(stderr, "%s does not exist\n", path.c_str());
+      continue;
+    }
+    report_recall(*data, as_json);
+    if (!largest || data->queries.size() > largest->queries.size()) largest = std::move(data);
+  }
+  if (!largest) return 1;
+  for (const std::size_t count : {1'000u, 10'000u, 100'000u}) report_speed(*largest, count, as_json);
+  return 0;
+}
