@@ -27,6 +27,20 @@ struct ResetStatement {
   }
 };
 
+// Returns whether the last write failed because of a quota or a limit on the size of files. SQLite reports
+// SQLITE_FULL only for a full disk.
+bool exceeded_limit(sqlite3* connection) {
+  for (const int pointer : {SQLITE_FCNTL_FILE_POINTER, SQLITE_FCNTL_JOURNAL_POINTER}) {
+    sqlite3_file* file = nullptr;
+    sqlite3_file_control(connection, "main", pointer, static_cast<void*>(&file));
+    int os_error = 0;
+    if (!file || !file->pMethods) continue;
+    file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &os_error);
+    if (os_error == EDQUOT || os_error == EFBIG) return true;
+  }
+  return false;
+}
+
 class SqliteDriver final : public Driver {
  public:
   SqliteDriver(std::string_view path, const DatabaseOptions& options, const Interrupt& interrupt)
@@ -154,8 +168,6 @@ Error SqliteDriver::error(int code) const {
 
 Error SqliteDriver::error_of_code(int code) const {
   const std::string message = std::string("SQLite: ") + sqlite3_errmsg(connection_.get());
-  const int os_error = sqlite3_system_errno(connection_.get());
-  const bool no_space = os_error == ENOSPC || os_error == EDQUOT || os_error == EFBIG;
   switch (code & 0xff) {
     case SQLITE_CONSTRAINT: {
       const bool unique = code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_PRIMARYKEY;
@@ -171,7 +183,7 @@ Error SqliteDriver::error_of_code(int code) const {
     case SQLITE_ERROR: return Error(ErrorKind::io, message);
     default: break;
   }
-  if ((code & 0xff) == SQLITE_IOERR && no_space)
+  if (code == SQLITE_IOERR_WRITE && exceeded_limit(connection_.get()))
     return database_error(ErrorKind::io, "no space for the database " + file_.path, kDatabaseFull);
   return database_error(ErrorKind::io, message + " (" + file_.path + ")", kDatabaseUnavailable);
 }

@@ -38,7 +38,7 @@ Result<void> create_file(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (file) return {};
   struct stat status {};
-  if (errno != EEXIST || ::stat(path.c_str(), &status) < 0)
+  if ((errno != EEXIST && errno != EISDIR) || ::stat(path.c_str(), &status) < 0)
     return file_error("cannot open the database " + path, errno);
   if (S_ISREG(status.st_mode)) return {};
   return Error(ErrorKind::validation, path + " is not a regular file");

@@ -34,8 +34,10 @@ class PostgresServer {
     return server;
   }
 
-  // Creates a database, and returns its address.
-  std::string create_database() { return command("create test" + std::to_string(++database_count_)); }
+  // Creates a database with `options` of CREATE DATABASE, and returns its address.
+  std::string create_database(const std::string& options = "") {
+    return command("create test" + std::to_string(++database_count_) + " " + options);
+  }
   void stop() { command("stop"); }    // ends the connections
   void crash() { command("crash"); }  // ends the processes without a checkpoint
   void start() { command("start"); }

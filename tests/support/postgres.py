@@ -93,9 +93,9 @@ class PostgresServer:
         """Executes a statement. Returns its rows as lines of columns separated by `|`."""
         return self.run("psql", "-h", self.directory, "-U", "fairlead", "-d", database, "-v", "ON_ERROR_STOP=1", "-Atqc", statement).splitlines()
 
-    def new_database(self, name):
+    def new_database(self, name, *options):
         """Creates a database, and returns its address."""
-        self.sql(f'CREATE DATABASE "{name}"', database="postgres")
+        self.sql(f'CREATE DATABASE "{name}" {" ".join(options)}', database="postgres")
         return f"postgresql://fairlead@/{name}?host={self.directory}"
 
     def close(self):
@@ -113,8 +113,11 @@ class PostgresServer:
 
 def serve_commands(server):
     """Executes one command per line, and prints its result, or `ok`."""
-    commands = {"stop": server.stop, "crash": lambda: server.stop(signal.SIGQUIT), "start": server.start, "suspend": server.suspend,
-                "resume": server.resume, "create": server.new_database}  # fmt: skip
+    def is_running():
+        return server.process.poll() is None
+
+    commands = {"stop": server.stop, "crash": lambda: server.stop(signal.SIGQUIT), "start": lambda: is_running() or server.start(),
+                "suspend": server.suspend, "resume": lambda: is_running() and server.resume(), "create": server.new_database}  # fmt: skip
     print(server.address, flush=True)
     for line in sys.stdin:
         name, *arguments = line.split()
