@@ -83,8 +83,24 @@ ConfigReader ConfigReader::inner(std::string_view key, View value) {
 // generate JSON write null for unset members.
 View ConfigReader::member(std::string_view key) {
   known_keys_.emplace(key);
-  const View value = object_[key];
+  const View value = find(key);
   return value.is(Type::null) ? View() : value;
+}
+
+// Reads the text once for all keys. If a key is repeated, its last value counts.
+View ConfigReader::find(std::string_view key) {
+  if (!members_) {
+    members_.emplace();
+    object_.each_member([&](std::string_view name, bool escaped, View value) {
+      members_->push_back({name, escaped, value});
+      return true;
+    });
+  }
+  for (std::size_t i = members_->size(); i > 0; --i) {
+    const Member& candidate = (*members_)[i - 1];
+    if (key_equals(candidate.key, candidate.escaped, key)) return candidate.value;
+  }
+  return View();
 }
 
 ConfigReader& ConfigReader::ignore(std::string_view key) {

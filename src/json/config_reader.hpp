@@ -89,7 +89,14 @@ class ConfigReader {
   void finish();
 
  private:
+  struct Member {
+    std::string_view key;  // as in the text
+    bool escaped;
+    View value;
+  };
+
   View member(std::string_view key);
+  View find(std::string_view key);
   void fail_unknown(const std::string& key);
   void fail_element(std::string_view key, std::size_t index);
   void set_problem(std::string message, std::string pointer);
@@ -98,6 +105,7 @@ class ConfigReader {
   std::optional<double> read_number(std::string_view key, bool integral, double max);
 
   View object_;
+  std::optional<std::vector<Member>> members_;  // of object_, when they have been read
   std::string path_;
   std::string pointer_;
   std::optional<Error>& problem_;

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "fairlead/base/bytes.hpp"
 #include "fairlead/base/result.hpp"
 #include "fairlead/json/raw.hpp"
 #include "fairlead/json/view.hpp"
@@ -15,7 +14,7 @@
 
 namespace fairlead::registry {
 
-// Whether the JSON form of a server has what only administrators and its owner may read.
+// Whether the JSON form of a row has what only administrators and the owner of a server may read.
 enum class Redaction : std::uint8_t {
   none,
   // For other clients that see the server: arguments, values of `env` and `headers`, and the user and query
@@ -24,7 +23,7 @@ enum class Redaction : std::uint8_t {
 };
 
 json::Raw to_json(const Server& server, Redaction redaction = Redaction::none);
-json::Raw to_json(const Endpoint& endpoint);
+json::Raw to_json(const Endpoint& endpoint, Redaction redaction = Redaction::none);
 json::Raw to_json(const User& user);
 json::Raw to_json(const Group& group);
 json::Raw to_json(const Token& token);  // without the digest of the token
@@ -32,9 +31,8 @@ json::Raw to_json(const Drift& drift);
 // {"entry":…,"firstSeen":…,"lastSeen":…,"quarantined":…}
 json::Raw to_json(const ListedEntry& entry);
 
-// For the database: a token with its digest; the lists of a server.
+// For the database: a token with its digest.
 json::Raw to_stored_json(const Token& token);
-json::Raw to_stored_json(const StoredLists& lists);
 
 // Read a complete row, as to_json() or to_stored_json() has written it. `id`, the times and `version` may be
 // absent. The text of a document may be any valid JSON, also from a hostile client.
@@ -44,8 +42,6 @@ Result<User> parse_user(json::View document);
 Result<Group> parse_group(json::View document);
 Result<Token> parse_token(json::View document);
 Result<Drift> parse_drift(json::View document);
-// Validates `text`. The entries share its memory.
-Result<StoredLists> parse_stored_lists(Bytes text);
 
 // Values of members that the body of a new server lacks: defaults_for() of rules.hpp.
 struct ServerDefaults {

@@ -108,6 +108,10 @@ std::optional<std::string> scope_problem(std::string_view scope);
 // Whether every request that `scopes` allow is also allowed by `limits`. Empty: everything.
 bool scopes_within(std::span<const std::string> scopes, std::span<const std::string> limits) noexcept;
 
+// What the client may read of a server, and of an endpoint, that it sees.
+Redaction redaction_for(const Principal& principal, const Server& server);
+Redaction redaction_for(const Principal& principal);
+
 // Values for a new server that its body lacks: users create servers of visibility `user` that they own.
 ServerDefaults defaults_for(const Principal& principal, const Configuration& configuration);
 

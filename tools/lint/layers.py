@@ -43,7 +43,7 @@ THIRD_PARTY = {
     "boost/asio": ["loop", "peer", "process", "connection", "cli"],
     "boost/intrusive": list(LAYERS),
     "CLI/": ["cli"],
-    "openssl/": ["http", "mcp", "process", "admin"],
+    "openssl/": ["http", "mcp", "process", "registry", "admin"],
     "boost/beast": ["http"],
     "toml++": ["gateway", "cli"],
     "boost/describe": ["mcp"],
