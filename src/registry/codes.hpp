@@ -13,5 +13,6 @@ inline constexpr std::string_view kNameTaken = "name_taken";  // kind validation
 inline constexpr std::string_view kVersionMismatch = "version_mismatch";  // kind validation
 inline constexpr std::string_view kInvalidRow = "invalid_row";            // kind validation, with a pointer
 inline constexpr std::string_view kInUse = "in_use";  // kind validation: other rows refer to the row
+inline constexpr std::string_view kLastAdministrator = "last_administrator";  // kind validation
 
 }  // namespace fairlead::registry

@@ -1,9 +1,182 @@
+// Opening the registry, and bringing the state up to the revision of the database.
 #include "registry/registry.hpp"
+
+#include <utility>
+
+#include "registry/registry_impl.hpp"
+#include "registry/schema.hpp"
 
 namespace fairlead::registry {
 
-Task<Result<std::shared_ptr<Registry>>> Registry::open(Loop&, std::string, RegistryOptions) {
-  co_return Error(ErrorKind::validation, "the registry is not available in this build");
+namespace {
+
+std::shared_ptr<JobState> make_job_state(const RegistryOptions& options) {
+  auto jobs = std::make_shared<JobState>();
+  jobs->log = options.log;
+  jobs->channel = options.database.channel;
+  jobs->max_stored_drift = options.max_stored_drift;
+  jobs->max_stored_changes = static_cast<std::int64_t>(options.max_stored_changes);
+  return jobs;
+}
+
+Result<void> execute_only(sql::Transaction& transaction, std::string_view statement,
+                          std::initializer_list<sql::Value> parameters) {
+  Result<std::vector<sql::Row>> done = transaction.execute(statement, parameters);
+  if (!done) return done.error();
+  return {};
+}
+
+// Removes old changes now and then, so that each change costs little.
+Result<void> prune_changes(sql::Transaction& transaction, std::int64_t revision, std::int64_t max_stored) {
+  constexpr std::int64_t kRevisionsBetween = 256;
+  if (revision % kRevisionsBetween != 0) return {};
+  return execute_only(transaction, "delete from changes where revision <= $1", {revision - max_stored});
+}
+
+// Prepares the database and reads it. The seed is written by the gateway that locks a new database first.
+Result<ChangeSet> load(sql::Transaction& transaction, JobState& jobs,
+                       const std::vector<Server>& seed_servers) {
+  Result<std::int64_t> revision = lock_revision(transaction);
+  if (!revision) return revision.error();
+  if (Result<void> done = write_definitions(transaction); !done) return done.error();
+  if (*revision == 0) {
+    const PrincipalPtr actor = bootstrap_principal();
+    const ConfigurationPtr configuration = Configuration::defaults();
+    const Time now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+    WriteContext context{transaction, *actor, *configuration, now, jobs.ids, jobs.max_stored_drift};
+    Result<void> done = seed(context, seed_servers);
+    if (done) done = write_revision(context, jobs, *revision);
+    if (!done) return done.error();
+  }
+  return read_everything(transaction, jobs.log);
+}
+
+}  // namespace
+
+Task<Result<std::shared_ptr<Registry>>> Registry::open(Loop& loop, std::string address,
+                                                       RegistryOptions options) {
+  const auto registry = std::make_shared<RegistryImpl>(loop, std::move(options));
+  const Result<void> started = co_await registry->start(std::move(address));
+  if (!started) co_return started.error();
+  co_return std::shared_ptr<Registry>(registry);
+}
+
+Result<void> check_account(sql::Transaction& transaction, const Principal& actor) {
+  Result<UserPtr> user = read_row<User>(transaction, actor.user);
+  if (!user) return user.error();
+  const Decision decision = decide_account(actor, user->get());
+  if (!decision) return decision.error("the account");
+  return {};
+}
+
+Result<void> write_revision(WriteContext& context, JobState& jobs, std::int64_t locked_revision) {
+  if (context.changed.empty()) return {};
+  const std::int64_t revision = locked_revision + 1;
+  sql::Transaction& transaction = context.transaction;
+  Result<void> done =
+      execute_only(transaction, "update registry_revision set revision = $1 where id = 1", {revision});
+  for (const auto& [kind, id] : context.changed) {
+    if (!done) return done;
+    done = execute_only(transaction, "insert into changes (revision, kind, row_id) values ($1, $2, $3)",
+                        {revision, kind, id});
+  }
+  if (done) done = prune_changes(transaction, revision, jobs.max_stored_changes);
+  if (done && jobs.is_postgresql)
+    done = execute_only(transaction, "select pg_notify($1, $2)", {jobs.channel, std::to_string(revision)});
+  return done;
+}
+
+RegistryImpl::RegistryImpl(Loop& loop, RegistryOptions options)
+    : loop_(loop),
+      options_(std::move(options)),
+      jobs_(make_job_state(options_)),
+      poll_timer_(loop),
+      token_timer_(loop) {
+  state_.configuration = Configuration::defaults();
+}
+
+Task<Result<void>> RegistryImpl::start(std::string address) {
+  Result<std::shared_ptr<sql::Database>> database =
+      co_await sql::Database::open(loop_, std::move(address), migrations(), options_.database);
+  if (!database) co_return database.error();
+  database_ = std::move(*database);
+  jobs_->is_postgresql = database_->is_postgresql();
+  std::move_only_function<Result<ChangeSet>(sql::Transaction&)> job =
+      [jobs = jobs_, servers = options_.seed](sql::Transaction& transaction) {
+        return load(transaction, *jobs, servers);
+      };
+  Result<ChangeSet> rows = co_await sql::query<ChangeSet>(*database_, std::move(job));
+  if (!rows) co_return rows.error();
+  apply(std::move(*rows));
+  subscribe_to_database();
+  if (database_->is_postgresql()) poll();
+  co_return Result<void>();
+}
+
+void RegistryImpl::subscribe_to_database() {
+  const std::weak_ptr<RegistryImpl> weak = weak_from_this();
+  database_->on_notification([weak] {
+    if (const auto self = weak.lock()) self->loop_.spawn(pull(self));
+  });
+  database_->on_availability([weak](const std::optional<Error>& problem) {
+    if (const auto self = weak.lock()) self->availability_changes_.notify(problem);
+  });
+}
+
+// Notifications are lost only with the connection, so this finds nothing to do, unless a proxy between the
+// gateway and PostgreSQL drops them.
+void RegistryImpl::poll() {
+  poll_timer_.arm_after(options_.poll_interval, [this] {
+    poll();
+    loop_.spawn(pull(shared_from_this()));
+  });
+}
+
+void RegistryImpl::apply(ChangeSet changes) {
+  AppliedChanges applied = apply_changes(state_, std::move(changes), options_.log);
+  jobs_->applied_revision = state_.revision;
+  for (const std::variant<Change, ListsChange>& event : applied.events) {
+    if (const auto* const change = std::get_if<Change>(&event)) {
+      changes_.notify(*change);
+    } else {
+      lists_changes_.notify(std::get<ListsChange>(event));
+    }
+  }
+}
+
+// One pull runs at a time. Another one follows if a notification arrives meanwhile.
+Task<void> RegistryImpl::pull(std::shared_ptr<RegistryImpl> self) {
+  self->pull_again_ = true;
+  if (self->pulling_ || self->closing_) co_return;
+  self->pulling_ = true;
+  while (std::exchange(self->pull_again_, false)) {
+    const Result<void> pulled = co_await self->pull_once();
+    // After a reconnect there is another notification.
+    if (!pulled)
+      self->options_.log.debug("changes of the registry were not read",
+                               {{"error", pulled.error().message()}});
+  }
+  self->pulling_ = false;
+}
+
+Task<Result<void>> RegistryImpl::pull_once() {
+  std::move_only_function<Result<ChangeSet>(sql::Transaction&)> job =
+      [jobs = jobs_](sql::Transaction& transaction) {
+        return read_changes(transaction, jobs->applied_revision, jobs->log);
+      };
+  Result<ChangeSet> changes = co_await sql::query<ChangeSet>(*database_, std::move(job));
+  if (!changes) co_return changes.error();
+  apply(std::move(*changes));
+  co_return Result<void>();
+}
+
+Task<void> RegistryImpl::close() {
+  const std::shared_ptr<RegistryImpl> self = shared_from_this();
+  poll_timer_.cancel();
+  token_timer_.cancel();
+  co_await flush_token_uses(self);
+  closing_ = true;
+  co_await database_->close();
 }
 
 }  // namespace fairlead::registry

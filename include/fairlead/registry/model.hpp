@@ -184,6 +184,7 @@ struct StoredLists {
   std::vector<ListedEntry> templates;
   std::vector<ListedEntry> prompts;
   std::vector<VanishedEntry> vanished;  // to compare with if they come back
+  std::uint8_t kinds_listed = 0;        // one bit for each of the lists above that was ever fetched
   Time fetched_at{};
 };
 

@@ -1,0 +1,140 @@
+// Lists of servers and their drift.
+#include <algorithm>
+#include <utility>
+
+#include "registry/operations.hpp"
+#include "registry/stored_lists.hpp"
+
+namespace fairlead::registry {
+
+namespace {
+
+Result<DriftRows> read_drift(WriteContext& context, const std::string& server_id) {
+  Result<std::vector<sql::Row>> rows = context.transaction.execute(
+      "select id, document from drift where server_id = $1 order by id", {server_id});
+  if (!rows) return rows.error();
+  DriftRows drift;
+  for (const sql::Row& row : *rows) {
+    Result<DriftPtr> decoded = decode_row<Drift>(sql::text(row[0]), sql::text(row[1]));
+    if (!decoded) return decoded.error();
+    drift.emplace(sql::text(row[0]), std::move(*decoded));
+  }
+  return drift;
+}
+
+Result<void> write_drift(WriteContext& context, Drift row) {
+  const bool is_new = row.id.empty();
+  if (is_new) {
+    Result<std::string> id = context.ids.next(context.now);
+    if (!id) return id.error();
+    row.id = std::move(*id);
+  }
+  Result<void> done = is_new ? insert_row(context.transaction, row) : update_row(context.transaction, row);
+  if (done) context.record(RowTable<Drift>::kind, row.id);
+  return done;
+}
+
+// Removes the oldest changes that were approved or reverted. Rejected ones are kept: they say which entries
+// are in quarantine.
+Result<void> limit_history(WriteContext& context, const std::string& server_id) {
+  Result<std::vector<sql::Row>> removed = context.transaction.execute(
+      "delete from drift where id in (select id from drift where server_id = $1 and status in ('approved', "
+      "'reverted') order by id desc limit 1000000 offset $2) returning id",
+      {server_id, static_cast<std::int64_t>(context.max_stored_drift)});
+  if (!removed) return removed.error();
+  for (const sql::Row& row : *removed) context.record(RowTable<Drift>::kind, sql::text(row.front()));
+  return {};
+}
+
+Result<void> write_entries(WriteContext& context, const std::string& server_id, const StoredLists& lists,
+                           std::size_t max_bytes) {
+  std::string document = encode_lists(lists);
+  if (document.size() > max_bytes) {
+    return Error(ErrorKind::resource_exhausted,
+                 "the lists of the server have " + std::to_string(document.size()) +
+                     " bytes; they are not stored, because max_stored_list_bytes is " +
+                     std::to_string(max_bytes));
+  }
+  Result<void> done = write_lists(context.transaction, server_id, std::move(document), lists.fetched_at);
+  if (done) context.record(kListsKind, server_id);
+  return done;
+}
+
+Result<StoredListsPtr> write_time_of_fetch(WriteContext& context, const std::string& server_id,
+                                           StoredLists lists) {
+  Result<std::vector<sql::Row>> done =
+      context.transaction.execute("update server_lists set fetched_at = $2 where server_id = $1",
+                                  {server_id, to_stored_time(lists.fetched_at)});
+  if (!done) return done.error();
+  return std::make_shared<const StoredLists>(std::move(lists));
+}
+
+}  // namespace
+
+Result<StoredListsPtr> write_fetched_lists(WriteContext& context, const std::string& server_id,
+                                           const FetchedEntries& fetched, std::size_t max_bytes) {
+  Result<ServerPtr> server = read_row<Server>(context.transaction, server_id);
+  if (!server) return server.error();
+  if (!*server) return Decision().error(describe("server", server_id));
+  Result<StoredListsPtr> stored = read_lists(context.transaction, server_id);
+  if (!stored) return stored.error();
+  Result<DriftRows> drift = read_drift(context, server_id);
+  if (!drift) return drift.error();
+  ListMerge merge = merge_lists(**server, stored->get(), &*drift, fetched, context.now);
+  if (!merge.changed) return write_time_of_fetch(context, server_id, std::move(merge.lists));
+  Result<void> done = write_entries(context, server_id, merge.lists, max_bytes);
+  for (Drift& row : merge.drift) {
+    if (done) done = write_drift(context, std::move(row));
+  }
+  if (done && !merge.drift.empty()) done = limit_history(context, server_id);
+  if (!done) return done.error();
+  return std::make_shared<const StoredLists>(std::move(merge.lists));
+}
+
+namespace {
+
+Result<void> check_resolution(const Drift& row, DriftStatus resolution) {
+  if (resolution != DriftStatus::approved && resolution != DriftStatus::rejected)
+    return invalid_member("/status", "a change can be approved or rejected");
+  if (row.status == DriftStatus::open || row.status == resolution) return {};
+  if (row.status == DriftStatus::rejected) return {};  // approved after all
+  return invalid_member("/status",
+                        "the change is resolved: its status is " + std::string(to_string(row.status)));
+}
+
+Result<void> resolve_entry(WriteContext& context, const Drift& row, DriftStatus resolution) {
+  Result<StoredListsPtr> stored = read_lists(context.transaction, row.server_id);
+  if (!stored) return stored.error();
+  StoredLists lists = *stored ? **stored : StoredLists();
+  Result<void> done = apply_resolution(lists, row, resolution);
+  if (!done) return done;
+  return write_entries(context, row.server_id, lists, static_cast<std::size_t>(-1));
+}
+
+}  // namespace
+
+Result<DriftPtr> resolve_drift(WriteContext& context, const std::string& id, DriftStatus resolution) {
+  const std::string what = describe("change", id);
+  Result<DriftPtr> before = read_row<Drift>(context.transaction, id);
+  if (!before) return before;
+  if (!*before) return Decision().error(what);
+  Result<ServerPtr> server = read_row<Server>(context.transaction, (*before)->server_id);
+  if (!server) return server.error();
+  if (!*server) return Decision().error(what);
+  const Decision decision = decide(context.actor, Operation::operate, **before, **server);
+  if (!decision) return decision.error(what);
+  Result<void> done = check_resolution(**before, resolution);
+  if (done && (*before)->status == resolution) return before;
+  if (done) done = resolve_entry(context, **before, resolution);
+  if (!done) return done.error();
+  Drift after = **before;
+  after.status = resolution;
+  after.quarantined = resolution == DriftStatus::rejected;
+  after.resolved_at = context.now;
+  after.resolved_by = context.actor.user;
+  done = write_drift(context, after);
+  if (!done) return done.error();
+  return std::make_shared<const Drift>(std::move(after));
+}
+
+}  // namespace fairlead::registry

@@ -1,0 +1,257 @@
+// merge_lists(): drift of the entries that a server lists, see docs/registry.md.
+#include <algorithm>
+#include <utility>
+
+#include "fairlead/base/string_map.hpp"
+#include "registry/canonical.hpp"
+#include "registry/stored_lists.hpp"
+
+namespace fairlead::registry {
+
+namespace {
+
+bool is_same(std::string_view kind, const json::Raw& a, const json::Raw& b) {
+  return same_entry(kind, json::View(a), json::View(b));
+}
+
+// The rows of drift of one list, by name of the entry, in the order of their creation.
+using RowsByName = StringMap<std::vector<Drift>>;
+
+class ListMerger {
+ public:
+  ListMerger(const Server& server, const StoredLists* stored, const DriftRows* drift, Time now)
+      : server_(server), stored_(stored), drift_(drift), now_(now) {}
+
+  ListMerge merge(const FetchedEntries& fetched) &&;
+
+ private:
+  void merge_list(const ListMember& list, const std::vector<json::Raw>& fetched);
+  bool copy_if_unchanged(const ListMember& list, const std::vector<json::Raw>& fetched);
+  void merge_changed_list(const ListMember& list, const std::vector<json::Raw>& fetched);
+  ListedEntry merge_entry(const ListMember& list, const std::string& name, const json::Raw& entry,
+                          const ListedEntry* known);
+  bool quarantine_new(const ListMember& list, const std::string& name, const json::Raw& entry);
+  bool quarantine_changed(const ListMember& list, const std::string& name, const json::Raw& entry,
+                          const ListedEntry& known);
+  bool update_open_row(std::string_view kind, Drift& row, const json::Raw& entry);
+  bool record_change(std::string_view kind, const std::string& name, const json::Raw& before,
+                     const json::Raw& after, bool must_quarantine);
+  void keep_vanished(const ListMember& list, const StringMap<const ListedEntry*>& known,
+                     const StringMap<const ListedEntry*>& listed);
+  void limit_vanished();
+  RowsByName rows_of(std::string_view kind) const;
+  Drift* newest_row(const std::string& name, DriftStatus status);
+  Drift* rejected_row(std::string_view kind, const std::string& name, const json::Raw& after);
+  void save(const Drift& row);
+
+  const Server& server_;
+  const StoredLists* stored_;
+  const DriftRows* drift_;
+  Time now_;
+  RowsByName rows_;  // of the list that is being merged
+  ListMerge merged_;
+};
+
+RowsByName ListMerger::rows_of(std::string_view kind) const {
+  RowsByName rows;
+  if (!drift_) return rows;
+  for (const auto& [id, row] : *drift_) {
+    if (row->kind == kind) rows[row->name].push_back(*row);
+  }
+  return rows;
+}
+
+Drift* ListMerger::newest_row(const std::string& name, DriftStatus status) {
+  const auto found = rows_.find(name);
+  if (found == rows_.end()) return nullptr;
+  const auto row = std::find_if(found->second.rbegin(), found->second.rend(),
+                                [status](const Drift& drift) { return drift.status == status; });
+  return row == found->second.rend() ? nullptr : &*row;
+}
+
+Drift* ListMerger::rejected_row(std::string_view kind, const std::string& name, const json::Raw& after) {
+  const auto found = rows_.find(name);
+  if (found == rows_.end()) return nullptr;
+  for (Drift& row : found->second) {
+    if (row.status == DriftStatus::rejected && is_same(kind, row.after, after)) return &row;
+  }
+  return nullptr;
+}
+
+void ListMerger::save(const Drift& row) {
+  merged_.changed = true;
+  merged_.drift.push_back(row);
+}
+
+ListMerge ListMerger::merge(const FetchedEntries& fetched) && {
+  if (stored_) {
+    merged_.lists.kinds_listed = stored_->kinds_listed;
+  } else {
+    merged_.changed = true;
+  }
+  merged_.lists.fetched_at = now_;
+  for (const ListMember& list : kListMembers) {
+    if (const auto& entries = fetched.*list.fetched) {
+      merge_list(list, *entries);
+    } else if (stored_) {
+      merged_.lists.*list.stored = stored_->*list.stored;
+      for (const VanishedEntry& vanished : stored_->vanished) {
+        if (vanished.kind == list.kind) merged_.lists.vanished.push_back(vanished);
+      }
+    }
+  }
+  limit_vanished();
+  return std::move(merged_);
+}
+
+void ListMerger::merge_list(const ListMember& list, const std::vector<json::Raw>& fetched) {
+  if (copy_if_unchanged(list, fetched)) return;
+  merged_.changed = true;
+  rows_ = rows_of(list.kind);
+  merge_changed_list(list, fetched);
+  merged_.lists.kinds_listed = static_cast<std::uint8_t>(merged_.lists.kinds_listed | list.bit);
+}
+
+// Nearly every fetch returns the same bytes as the one before. The stored entries share one buffer, so they
+// are kept instead of the fetched ones.
+bool ListMerger::copy_if_unchanged(const ListMember& list, const std::vector<json::Raw>& fetched) {
+  if (!stored_ || (stored_->kinds_listed & list.bit) == 0) return false;
+  const std::vector<ListedEntry>& known = stored_->*list.stored;
+  const bool equal = std::ranges::equal(known, fetched, [](const ListedEntry& entry, const json::Raw& raw) {
+    return entry.entry.text() == raw.text();
+  });
+  if (!equal) return false;
+  std::vector<ListedEntry>& entries = merged_.lists.*list.stored;
+  entries = known;
+  for (ListedEntry& entry : entries) entry.last_seen = now_;
+  for (const VanishedEntry& vanished : stored_->vanished) {
+    if (vanished.kind == list.kind) merged_.lists.vanished.push_back(vanished);
+  }
+  return true;
+}
+
+void ListMerger::merge_changed_list(const ListMember& list, const std::vector<json::Raw>& fetched) {
+  StringMap<const ListedEntry*> known;
+  if (stored_) {
+    for (const VanishedEntry& vanished : stored_->vanished) {
+      if (vanished.kind != list.kind) continue;
+      if (const auto name = entry_name(list, json::View(vanished.last.entry)))
+        known.try_emplace(*name, &vanished.last);
+    }
+    for (const ListedEntry& entry : stored_->*list.stored) {
+      if (const auto name = entry_name(list, json::View(entry.entry))) known.insert_or_assign(*name, &entry);
+    }
+  }
+  StringMap<const ListedEntry*> listed;
+  std::vector<ListedEntry>& entries = merged_.lists.*list.stored;
+  entries.reserve(fetched.size());
+  for (const json::Raw& entry : fetched) {
+    const std::optional<std::string> name = entry_name(list, json::View(entry));
+    // Of several entries of one name, the first counts, as in the catalogue.
+    if (!name || listed.contains(*name)) continue;
+    const auto found = known.find(*name);
+    entries.push_back(merge_entry(list, *name, entry, found == known.end() ? nullptr : found->second));
+    listed.emplace(*name, &entries.back());
+  }
+  keep_vanished(list, known, listed);
+}
+
+ListedEntry ListMerger::merge_entry(const ListMember& list, const std::string& name, const json::Raw& entry,
+                                    const ListedEntry* known) {
+  ListedEntry merged;
+  merged.entry = entry;
+  merged.first_seen = known ? known->first_seen : now_;
+  merged.last_seen = now_;
+  merged.quarantined =
+      known ? quarantine_changed(list, name, entry, *known) : quarantine_new(list, name, entry);
+  return merged;
+}
+
+bool ListMerger::quarantine_new(const ListMember& list, const std::string& name, const json::Raw& entry) {
+  const bool is_first_list = (merged_.lists.kinds_listed & list.bit) == 0;
+  if (is_first_list || !list.compares_membership || server_.drift != DriftPolicy::quarantine) return false;
+  return record_change(list.kind, name, json::Raw(), entry, false);
+}
+
+// Returns whether the entry must be quarantined. An entry is compared with the approved one: the entry before
+// the change that is open or rejected, or else the entry that is known.
+bool ListMerger::quarantine_changed(const ListMember& list, const std::string& name, const json::Raw& entry,
+                                    const ListedEntry& known) {
+  if (is_same(list.kind, known.entry, entry)) return known.quarantined;
+  if (Drift* const open = newest_row(name, DriftStatus::open))
+    return update_open_row(list.kind, *open, entry);
+  const Drift* const rejected = rejected_row(list.kind, name, known.entry);
+  if (rejected && !rejected->before.absent() && is_same(list.kind, rejected->before, entry)) return false;
+  return record_change(list.kind, name, rejected ? rejected->before : known.entry, entry, known.quarantined);
+}
+
+bool ListMerger::update_open_row(std::string_view kind, Drift& row, const json::Raw& entry) {
+  if (!row.before.absent() && is_same(kind, row.before, entry)) {
+    row.status = DriftStatus::reverted;
+    row.resolved_at = now_;
+  } else {
+    row.after = entry;
+    row.quarantined = row.quarantined || server_.drift == DriftPolicy::quarantine ||
+                      rejected_row(kind, row.name, entry) != nullptr;
+  }
+  save(row);
+  return row.status == DriftStatus::open && row.quarantined;
+}
+
+// Returns whether the changed entry must be quarantined. A change that was seen before is not recorded again:
+// servers may alternate between two versions.
+bool ListMerger::record_change(std::string_view kind, const std::string& name, const json::Raw& before,
+                               const json::Raw& after, bool must_quarantine) {
+  const Drift* const rejected = rejected_row(kind, name, after);
+  if (rejected && is_same(kind, rejected->before, before)) return true;
+  const bool quarantine = must_quarantine || rejected || server_.drift == DriftPolicy::quarantine;
+  if (!quarantine && server_.drift == DriftPolicy::accept) return false;
+  Drift row;
+  Drift* const reverted = newest_row(name, DriftStatus::reverted);
+  if (reverted && is_same(kind, reverted->before, before) && is_same(kind, reverted->after, after)) {
+    row = *reverted;
+    row.resolved_at.reset();
+    row.resolved_by.clear();
+  } else {
+    row.server_id = server_.id;
+    row.kind = kind;
+    row.name = name;
+    row.before = before;
+    row.after = after;
+  }
+  row.status = DriftStatus::open;
+  row.detected_at = now_;
+  row.quarantined = quarantine;
+  save(row);
+  return quarantine;
+}
+
+void ListMerger::keep_vanished(const ListMember& list, const StringMap<const ListedEntry*>& known,
+                               const StringMap<const ListedEntry*>& listed) {
+  for (const auto& [name, entry] : known) {
+    if (listed.contains(name)) continue;
+    if (!list.compares_membership && !entry->quarantined && !newest_row(name, DriftStatus::open)) continue;
+    merged_.lists.vanished.push_back(VanishedEntry{std::string(list.kind), *entry});
+  }
+}
+
+// Forgets the entries that vanished first; those in quarantine last.
+void ListMerger::limit_vanished() {
+  std::vector<VanishedEntry>& vanished = merged_.lists.vanished;
+  if (vanished.size() <= kMaxVanishedEntries) return;
+  std::ranges::sort(vanished, [](const VanishedEntry& a, const VanishedEntry& b) {
+    if (a.last.quarantined != b.last.quarantined) return a.last.quarantined;
+    return a.last.last_seen > b.last.last_seen;
+  });
+  vanished.resize(kMaxVanishedEntries);
+  merged_.changed = true;
+}
+
+}  // namespace
+
+ListMerge merge_lists(const Server& server, const StoredLists* stored, const DriftRows* drift,
+                      const FetchedEntries& fetched, Time now) {
+  return ListMerger(server, stored, drift, now).merge(fetched);
+}
+
+}  // namespace fairlead::registry

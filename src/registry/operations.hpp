@@ -1,0 +1,50 @@
+// The changes of rows, each in one transaction. Private to the library.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "registry/write_context.hpp"
+
+namespace fairlead::registry {
+
+using Version = Registry::Version;
+
+Result<ServerPtr> create_server(WriteContext& context, const json::Raw& body);
+Result<ServerPtr> patch_server(WriteContext& context, const std::string& id, const json::Raw& patch,
+                               const Version& version);
+Result<void> remove_server(WriteContext& context, const std::string& id, const Version& version);
+
+Result<EndpointPtr> create_endpoint(WriteContext& context, const json::Raw& body);
+Result<EndpointPtr> patch_endpoint(WriteContext& context, const std::string& id, const json::Raw& patch,
+                                   const Version& version);
+Result<void> remove_endpoint(WriteContext& context, const std::string& id, const Version& version);
+
+Result<UserPtr> create_user(WriteContext& context, const json::Raw& body);
+Result<UserPtr> patch_user(WriteContext& context, const std::string& id, const json::Raw& patch,
+                           const Version& version);
+Result<void> remove_user(WriteContext& context, const std::string& id, const Version& version);
+
+Result<GroupPtr> create_group(WriteContext& context, const json::Raw& body);
+Result<GroupPtr> patch_group(WriteContext& context, const std::string& id, const json::Raw& patch,
+                             const Version& version);
+Result<void> remove_group(WriteContext& context, const std::string& id, const Version& version);
+
+Result<NewToken> create_token(WriteContext& context, const json::Raw& body);
+Result<TokenPtr> revoke_token(WriteContext& context, const std::string& id);
+// Writes when tokens were last used.
+Result<void> write_token_uses(WriteContext& context, const std::vector<std::pair<std::string, Time>>& uses);
+
+Result<void> set_config(WriteContext& context, const std::string& full_key, const json::Raw& value);
+
+Result<DriftPtr> resolve_drift(WriteContext& context, const std::string& id, DriftStatus resolution);
+// Compares fetched lists with the stored ones and writes what differs. Returns the lists as stored.
+Result<StoredListsPtr> write_fetched_lists(WriteContext& context, const std::string& server_id,
+                                           const FetchedEntries& fetched, std::size_t max_bytes);
+
+// Fills a new database: the endpoints `default` and `discover`, and `servers`.
+Result<void> seed(WriteContext& context, const std::vector<Server>& servers);
+// Writes the definitions of the configuration that differ from the stored ones.
+Result<void> write_definitions(sql::Transaction& transaction);
+
+}  // namespace fairlead::registry

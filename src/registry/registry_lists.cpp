@@ -1,0 +1,259 @@
+// Stored lists, uses of tokens, and stored responses.
+#include <algorithm>
+#include <utility>
+
+#include "registry/registry_impl.hpp"
+#include "registry/stored_lists.hpp"
+
+namespace fairlead::registry {
+
+namespace {
+
+// How often the time of the last fetch of unchanged lists is written.
+constexpr std::chrono::minutes kFetchTimeInterval{1};
+// Lists that are stored in one transaction: thousands of servers list themselves when a gateway starts.
+constexpr std::size_t kListsPerTransaction = 50;
+constexpr std::chrono::hours kResponseLifetime{24};
+constexpr std::size_t kMaxIdempotencyKeyBytes = 255;
+constexpr std::size_t kMaxStoredResponseBytes = 1u << 20;
+
+Time time_now() {
+  return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+}
+
+// Lists of the later fetch replace those of the earlier one.
+void join(FetchedEntries& earlier, FetchedEntries later) {
+  for (const ListMember& list : kListMembers) {
+    if (later.*list.fetched) earlier.*list.fetched = std::move(later.*list.fetched);
+  }
+}
+
+// Errors of one server's lists, after which the transaction can go on with those of the next one.
+bool concerns_one_server(const Error& error) {
+  return error.kind() == ErrorKind::resource_exhausted || error.detail().failure_code == kNotFound;
+}
+
+}  // namespace
+
+ListMerge RegistryImpl::merge(const Server& server, const FetchedEntries& lists) const {
+  const auto stored = state_.lists.find(server.id);
+  const auto drift = state_.drift_by_server.find(server.id);
+  return merge_lists(server, stored == state_.lists.end() ? nullptr : stored->second.get(),
+                     drift == state_.drift_by_server.end() ? nullptr : &drift->second, lists, time_now());
+}
+
+StoredListsPtr RegistryImpl::preview_lists(const std::string& server_id, const FetchedEntries& lists) const {
+  const ServerPtr server = state_.servers.find(server_id);
+  if (!server) return nullptr;
+  return std::make_shared<const StoredLists>(merge(*server, lists).lists);
+}
+
+// Returns the stored lists if storing these would change nothing but the time of the fetch, by little.
+StoredListsPtr RegistryImpl::recently_stored(const std::string& server_id,
+                                             const FetchedEntries& lists) const {
+  const auto stored = state_.lists.find(server_id);
+  const ServerPtr server = state_.servers.find(server_id);
+  if (!server || stored == state_.lists.end()) return nullptr;
+  if (time_now() - stored->second->fetched_at >= kFetchTimeInterval) return nullptr;
+  return merge(*server, lists).changed ? nullptr : stored->second;
+}
+
+Task<Result<StoredListsPtr>> RegistryImpl::store_lists(std::string server_id, FetchedEntries lists) {
+  const std::shared_ptr<RegistryImpl> self = shared_from_this();
+  StoredListsPtr stored = recently_stored(server_id, lists);
+  if (stored) co_return stored;
+  const std::shared_ptr<ListsSubmission> submission = submit_lists(std::move(server_id), std::move(lists));
+  if (!storing_lists_) loop_.spawn(store_submitted_lists(self));
+  co_await submission->finished.wait(loop_);
+  co_return submission->outcome;
+}
+
+std::shared_ptr<RegistryImpl::ListsSubmission> RegistryImpl::submit_lists(std::string server_id,
+                                                                          FetchedEntries lists) {
+  std::shared_ptr<ListsSubmission>& waiting = lists_waiting_[server_id];
+  if (waiting) {
+    join(waiting->lists, std::move(lists));
+    return waiting;
+  }
+  waiting = std::make_shared<ListsSubmission>();
+  waiting->server_id = std::move(server_id);
+  waiting->lists = std::move(lists);
+  lists_queue_.push_back(waiting);
+  return waiting;
+}
+
+RegistryImpl::ListsBatch RegistryImpl::take_lists() {
+  ListsBatch batch;
+  while (!lists_queue_.empty() && batch.size() < kListsPerTransaction) {
+    batch.push_back(std::move(lists_queue_.front()));
+    lists_queue_.pop_front();
+    lists_waiting_.erase(batch.back()->server_id);
+  }
+  return batch;
+}
+
+Task<void> RegistryImpl::store_submitted_lists(std::shared_ptr<RegistryImpl> self) {
+  if (self->storing_lists_) co_return;
+  self->storing_lists_ = true;
+  while (!self->lists_queue_.empty()) {
+    ListsBatch batch = self->take_lists();
+    co_await self->store_batch(std::move(batch));
+  }
+  self->storing_lists_ = false;
+}
+
+Task<void> RegistryImpl::store_batch(ListsBatch batch) {
+  using Outcomes = std::vector<Result<StoredListsPtr>>;
+  Operation<Outcomes> operation =
+      [batch, max_bytes = options_.max_stored_list_bytes](WriteContext& context) -> Result<Outcomes> {
+    Outcomes outcomes;
+    for (const std::shared_ptr<ListsSubmission>& submission : batch) {
+      outcomes.push_back(write_fetched_lists(context, submission->server_id, submission->lists, max_bytes));
+      const Result<StoredListsPtr>& outcome = outcomes.back();
+      if (!outcome && !concerns_one_server(outcome.error())) return outcome.error();
+    }
+    return outcomes;
+  };
+  Result<Outcomes> outcomes = co_await write<Outcomes>(nullptr, std::move(operation));
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    Result<StoredListsPtr> outcome = outcomes ? (*outcomes)[i] : Result<StoredListsPtr>(outcomes.error());
+    finish_lists(*batch[i], std::move(outcome));
+  }
+}
+
+// The state has the lists already if they have changed. If not, it keeps their memory and gets the new times.
+void RegistryImpl::finish_lists(ListsSubmission& submission, Result<StoredListsPtr> outcome) {
+  const auto found = state_.lists.find(submission.server_id);
+  if (outcome && found != state_.lists.end()) {
+    if (found->second->fetched_at < (*outcome)->fetched_at) {
+      const StoredListsPtr updated = preview_lists(submission.server_id, submission.lists);
+      if (updated && have_same_entries(*updated, *found->second)) found->second = updated;
+    }
+    outcome = found->second;
+  }
+  submission.outcome = std::move(outcome);
+  submission.finished.set();
+}
+
+void RegistryImpl::note_token_use(const std::string& token_id) {
+  const TokenPtr token = state_.tokens.find(token_id);
+  const Time now = time_now();
+  if (!token || (token->last_used_at && now - *token->last_used_at < options_.token_use_interval)) return;
+  auto used = std::make_shared<Token>(*token);
+  used->last_used_at = now;
+  state_.tokens_by_sha256.insert_or_assign(used->sha256, used);
+  state_.tokens.put(std::move(used));
+  token_uses_.insert_or_assign(token_id, now);
+  write_token_uses_later();
+}
+
+void RegistryImpl::write_token_uses_later() {
+  if (token_timer_.armed() || closing_) return;
+  token_timer_.arm_after(options_.token_use_interval,
+                         [this] { loop_.spawn(flush_token_uses(shared_from_this())); });
+}
+
+Task<void> RegistryImpl::flush_token_uses(std::shared_ptr<RegistryImpl> self) {
+  if (self->token_uses_.empty()) co_return;
+  const StringMap<Time> uses = std::exchange(self->token_uses_, {});
+  Operation<void> operation = [list = std::vector<std::pair<std::string, Time>>(uses.begin(), uses.end())](
+                                  WriteContext& context) { return write_token_uses(context, list); };
+  const Result<void> done = co_await self->write_only(nullptr, std::move(operation));
+  if (done || self->closing_) co_return;
+  // Newer uses stay.
+  for (const auto& [id, time] : uses) self->token_uses_.try_emplace(id, time);
+  self->write_token_uses_later();
+}
+
+namespace {
+
+using FoundResponse = std::optional<StoredResponse>;
+
+Result<FoundResponse> read_response(sql::Transaction& transaction, const std::string& actor,
+                                    const std::string& key, Time now) {
+  Result<std::vector<sql::Row>> rows = transaction.execute(
+      "select request_sha256, status, location, etag, body from responses where actor = $1 and "
+      "idempotency_key "
+      "= $2 and created_at > $3",
+      {actor, key, to_stored_time(now - kResponseLifetime)});
+  if (!rows) return rows.error();
+  if (rows->empty()) return FoundResponse();
+  const sql::Row& row = rows->front();
+  StoredResponse response;
+  response.request_sha256 = sql::text(row[0]);
+  response.status = static_cast<int>(sql::integer(row[1]));
+  response.location = sql::text(row[2]);
+  response.etag = sql::text(row[3]);
+  response.body = sql::text(row[4]);
+  return FoundResponse(std::move(response));
+}
+
+// Makes room for one response.
+Result<void> prune_responses(sql::Transaction& transaction, Time now, std::size_t max_stored) {
+  Result<std::vector<sql::Row>> done = transaction.execute("delete from responses where created_at <= $1",
+                                                           {to_stored_time(now - kResponseLifetime)});
+  if (done) done = transaction.execute("select count(*) from responses");
+  if (!done) return done.error();
+  const std::int64_t surplus =
+      sql::integer(done->front().front()) + 1 - static_cast<std::int64_t>(max_stored);
+  if (surplus <= 0) return {};
+  done = transaction.execute(
+      "delete from responses where (actor, idempotency_key) in (select actor, idempotency_key from responses "
+      "order by created_at limit $1)",
+      {surplus});
+  if (!done) return done.error();
+  return {};
+}
+
+Result<void> insert_response(sql::Transaction& transaction, const std::string& actor, const std::string& key,
+                             const StoredResponse& response, Time now) {
+  Result<std::vector<sql::Row>> done = transaction.execute(
+      "insert into responses (actor, idempotency_key, request_sha256, status, location, etag, body, "
+      "created_at) "
+      "values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (actor, idempotency_key) do nothing",
+      {actor, key, response.request_sha256, std::int64_t{response.status}, response.location, response.etag,
+       response.body, to_stored_time(now)});
+  if (!done) return done.error();
+  return {};
+}
+
+Result<void> check_idempotency_key(std::string_view key) {
+  const bool printable = std::ranges::all_of(key, [](char c) { return c > ' ' && c <= '~'; });
+  if (!key.empty() && key.size() <= kMaxIdempotencyKeyBytes && printable) return {};
+  return rejected(kInvalidRow, "an Idempotency-Key has 1 to 255 printable ASCII characters and no spaces");
+}
+
+}  // namespace
+
+Task<Result<std::optional<StoredResponse>>> RegistryImpl::find_response(std::string actor_key,
+                                                                        std::string idempotency_key) {
+  const Result<void> checked = check_idempotency_key(idempotency_key);
+  if (!checked) co_return checked.error();
+  std::move_only_function<Result<FoundResponse>(sql::Transaction&)> job =
+      [actor = std::move(actor_key), key = std::move(idempotency_key)](sql::Transaction& transaction) {
+        return read_response(transaction, actor, key, time_now());
+      };
+  co_return co_await sql::query<FoundResponse>(*database_, std::move(job));
+}
+
+Task<Result<void>> RegistryImpl::store_response(std::string actor_key, std::string idempotency_key,
+                                                StoredResponse response) {
+  const Result<void> checked = check_idempotency_key(idempotency_key);
+  if (!checked) co_return checked.error();
+  if (response.body.size() > kMaxStoredResponseBytes) {
+    co_return Error(
+        ErrorKind::resource_exhausted,
+        "the response is not stored for its Idempotency-Key: it exceeds max_stored_response_bytes");
+  }
+  sql::Database::Job job = [actor = std::move(actor_key), key = std::move(idempotency_key),
+                            response = std::move(response),
+                            max_stored = options_.max_stored_responses](sql::Transaction& transaction) {
+    const Time now = time_now();
+    Result<void> done = prune_responses(transaction, now, max_stored);
+    if (done) done = insert_response(transaction, actor, key, response, now);
+    return done;
+  };
+  co_return co_await database_->run(std::move(job));
+}
+
+}  // namespace fairlead::registry

@@ -1,0 +1,66 @@
+// The lists of a server as they are stored, and the comparison of fetched lists with them. Private to the
+// library.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fairlead/base/result.hpp"
+#include "fairlead/json/view.hpp"
+#include "fairlead/registry/model.hpp"
+#include "registry/registry.hpp"
+
+namespace fairlead::registry {
+
+// One of the four lists of a server.
+struct ListMember {
+  std::string_view kind;  // as in Drift::kind
+  std::string_view key;   // the member of an entry that names it
+  std::string_view name;  // of the list in the stored document
+  std::vector<ListedEntry> StoredLists::*stored;
+  std::optional<std::vector<json::Raw>> FetchedEntries::*fetched;
+  std::uint8_t bit;  // in StoredLists::kinds_listed
+  // A new entry of a list that was fetched before is drift if the server's policy is quarantine. Entries that
+  // vanish are remembered.
+  bool compares_membership;
+};
+extern const std::array<ListMember, 4> kListMembers;
+
+// Returns null for an unknown kind.
+const ListMember* find_list(std::string_view kind) noexcept;
+// Returns the name of an entry; nullopt if it has none.
+std::optional<std::string> entry_name(const ListMember& list, json::View entry);
+
+// Returns the JSON document that is stored; `fetched_at` is not part of it.
+std::string encode_lists(const StoredLists& lists);
+// The entries share the memory of `document`.
+Result<StoredLists> decode_lists(std::string document, Time fetched_at);
+
+using DriftRows = std::map<std::string, std::shared_ptr<const Drift>>;  // by id
+// The difference between fetched lists and stored ones.
+struct ListMerge {
+  StoredLists lists;
+  std::vector<Drift> drift;  // rows that are new or changed; new ones have no id
+  bool changed = false;      // whether anything but the time of the fetch differs
+};
+// Returns whether both have the same entries, apart from the times at which they were seen.
+bool have_same_entries(const StoredLists& a, const StoredLists& b);
+
+// Entries that the server does not list any more, and that are remembered; the limit max_vanished_entries.
+inline constexpr std::size_t kMaxVanishedEntries = 1000;
+
+// `stored` is null for a server that was never listed. Entries of a list that was never fetched are approved
+// as they are. `drift` is null if there is none of this server.
+ListMerge merge_lists(const Server& server, const StoredLists* stored, const DriftRows* drift,
+                      const FetchedEntries& fetched, Time now);
+
+// Applies the resolution of a change to the entry that it concerns. Fails with kInvalidRow if the server does
+// not list the changed entry any more.
+Result<void> apply_resolution(StoredLists& lists, const Drift& drift, DriftStatus resolution);
+
+}  // namespace fairlead::registry

@@ -1,0 +1,59 @@
+#include "registry/write_context.hpp"
+
+namespace fairlead::registry {
+
+Error rejected(std::string_view code, std::string message) {
+  return Error(ErrorKind::validation, std::move(message)).with([code](ErrorDetail& detail) {
+    detail.failure_code = code;
+  });
+}
+
+Error invalid_member(std::string pointer, std::string message) {
+  return rejected(kInvalidRow, std::move(message)).with([&pointer](ErrorDetail& detail) {
+    detail.pointer = std::move(pointer);
+  });
+}
+
+std::string describe(std::string_view noun, std::string_view name) {
+  return std::string(noun) + " `" + std::string(name) + "`";
+}
+
+Result<void> check_version(std::int64_t version, const Registry::Version& expected) {
+  if (!expected || *expected == version) return {};
+  return rejected(kVersionMismatch, "the row has changed: its version is " + std::to_string(version) +
+                                        ", not " + std::to_string(*expected) +
+                                        "; read it again and repeat the change");
+}
+
+Result<void> check_name(sql::Transaction& transaction, std::string_view table, std::string_view noun,
+                        std::string_view id, std::string_view name) {
+  Result<std::vector<sql::Row>> rows =
+      transaction.execute("select name from " + std::string(table) + " where name_key = $1 and id <> $2",
+                          {name_key(name), std::string(id)});
+  if (!rows) return rows.error();
+  if (rows->empty()) return {};
+  const std::string& taken = sql::text(rows->front().front());
+  const std::string difference = taken == name ? "" : "; names must differ in more than case";
+  return rejected(kNameTaken, "there is already a " + describe(noun, taken) + difference)
+      .with([](ErrorDetail& detail) { detail.pointer = "/name"; });
+}
+
+Result<void> check_reference(WriteContext& context, std::string_view table, std::string_view noun,
+                             const std::string& id, const std::string& pointer) {
+  if (id.empty()) return {};
+  Result<std::optional<std::string>> document = read_document(context.transaction, table, id);
+  if (!document) return document.error();
+  if (*document) return {};
+  return invalid_member(pointer, "there is no " + describe(noun, id));
+}
+
+Result<void> check_references(WriteContext& context, std::string_view table, std::string_view noun,
+                              const std::vector<std::string>& ids, const std::string& pointer) {
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    Result<void> checked = check_reference(context, table, noun, ids[i], pointer + "/" + std::to_string(i));
+    if (!checked) return checked;
+  }
+  return {};
+}
+
+}  // namespace fairlead::registry
