@@ -34,6 +34,8 @@ void AdminImpl::start() {
                                                      services_->options.max_server_tests,
                                                      services_->options.server_test_timeout);
   subscriptions_ = publish_changes(services_->registry, services_->events);
+  subscriptions_.push_back(
+      publish_transitions(services_->registry, *services_->gateway.pool().monitor(), services_->events));
   revocations_ = RevocationWatch::start(services_->loop, services_->registry,
                                         [services = services_](const PrincipalSelector& selected) {
                                           services->events->end_streams(selected);

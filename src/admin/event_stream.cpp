@@ -67,6 +67,7 @@ void EventStream::close() {
   keep_alive_.cancel();
   const std::shared_ptr<EventStream> alive = shared_from_this();
   exchange_ = nullptr;
+  const std::shared_ptr<void> subscription = std::exchange(subscription_, nullptr);
   const auto callback = std::exchange(closed_, nullptr);
   if (callback) callback();
 }

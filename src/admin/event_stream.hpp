@@ -32,6 +32,10 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   }
   // Completes the response.
   void finish();
+  // Keeps `subscription` until the stream ends.
+  void keep(std::shared_ptr<void> subscription) {
+    if (exchange_) subscription_ = std::move(subscription);
+  }
   bool is_open() const noexcept { return exchange_ != nullptr; }
   // Called once when the stream ends: the client has disconnected or reads too slowly, or finish() was
   // called.
@@ -44,6 +48,7 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
 
   std::shared_ptr<http::Exchange> exchange_;  // null when the stream has ended
   std::function<void()> closed_;
+  std::shared_ptr<void> subscription_;
   Timer keep_alive_;
 };
 

@@ -2,6 +2,7 @@
 
 #include "admin/event_hub.hpp"
 #include "admin/handlers.hpp"
+#include "admin/process_usage.hpp"
 #include "admin/row_kinds.hpp"
 #include "admin/rows.hpp"
 #include "fairlead/json/writer.hpp"
@@ -11,7 +12,7 @@ namespace fairlead::admin {
 namespace {
 
 constexpr std::size_t kDefaultLogLines = 100;
-constexpr std::size_t kMaxLogLines = 1'000;
+constexpr std::size_t kMaxLogLines = pool::PoolMonitor::kMaxServerLines;
 
 Result<std::size_t> line_count(const Query& query) {
   const std::string* const text = query.find("lines");
@@ -24,14 +25,26 @@ Result<std::size_t> line_count(const Query& query) {
   return count;
 }
 
-// Returns the last lines of stderr of a running process, or of the one that has failed last.
-std::vector<std::string> stderr_of(const pool::Upstream& upstream) {
-  if (const auto connection = upstream.connection()) {
-    const Error context = connection->with_error_context(Error(ErrorKind::closed, "not an error"), {});
-    return context.detail().stderr_lines;
-  }
-  const pool::UpstreamStatus status = upstream.status();
-  return status.last_error ? status.last_error->detail().stderr_lines : std::vector<std::string>();
+json::Raw line_json(const pool::StderrLine& line) {
+  json::Writer writer;
+  writer.begin_object();
+  if (!line.key.empty()) writer.key("key").string(shown_upstream_key(line.key));
+  writer.key("line").string(line.text).end_object();
+  return writer.finish();
+}
+
+// Sends the lines that there are, then those that follow, until the stream ends.
+Result<void> follow(const Call& call, const std::string& server, const std::vector<pool::StderrLine>& lines) {
+  const Result<std::shared_ptr<EventStream>> stream = call.services().events->open(call.exchange());
+  if (!stream) return stream.error();
+  for (const pool::StderrLine& line : lines) (*stream)->send("line", line_json(line));
+  const std::weak_ptr<EventStream> weak = *stream;
+  (*stream)->keep(
+      call.services().gateway.pool().monitor()->on_line([weak, server](const pool::StderrLine& line) {
+        const auto open = weak.lock();
+        if (open && line.server == server) open->send("line", line_json(line));
+      }));
+  return {};
 }
 
 }  // namespace
@@ -42,14 +55,18 @@ Task<Result<Reply>> get_server_logs(Call& call) {
   const Result<registry::ServerPtr> server =
       find_row<ServerKind>(call, call.path_value(), registry::Operation::operate);
   if (!server) co_return server.error();
-  std::vector<std::string> lines;
-  for (const auto& upstream : call.services().gateway.pool().upstreams((*server)->name)) {
-    for (std::string& line : stderr_of(*upstream)) lines.push_back(std::move(line));
+  const std::vector<pool::StderrLine> lines =
+      call.services().gateway.pool().monitor()->last_lines((*server)->name, *count);
+  if (accepts_events(call.headers())) {
+    const Result<void> followed = follow(call, (*server)->name, lines);
+    if (!followed) co_return followed.error();
+    Reply reply;
+    reply.sent = true;
+    co_return reply;
   }
   json::Writer writer;
   writer.begin_object().key("items").begin_array();
-  for (std::size_t i = lines.size() > *count ? lines.size() - *count : 0; i < lines.size(); ++i)
-    writer.begin_object().key("line").string(lines[i]).end_object();
+  for (const pool::StderrLine& line : lines) writer.raw(line_json(line));
   writer.end_array().end_object();
   co_return Reply(200, writer.finish());
 }

@@ -9,13 +9,10 @@
 #include "base/rfc3339.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/process/failure.hpp"
-#include "registry/tokens.hpp"
 
 namespace fairlead::admin {
 
 namespace {
-
-constexpr std::size_t kKeyDigestChars = 16;
 
 // Returns the time of day of a point in time of the steady clock.
 std::string time_of(Clock::time_point when) {
@@ -35,12 +32,6 @@ std::optional<int> pid_in(std::string_view description) {
   return parsed.ec == std::errc() ? std::optional(pid) : std::nullopt;
 }
 
-// The key of an upstream can be the id of a session, which is a credential: only a digest is shown.
-std::string shown_key(const pool::UpstreamStatus& status) {
-  if (status.key.empty() || status.sharing == pool::Sharing::per_user) return status.key;
-  return registry::sha256_hex(status.key).substr(0, kKeyDigestChars);
-}
-
 void write_usage(json::Writer& writer, const pool::UpstreamStatus& status) {
   const std::optional<int> pid = pid_in(status.connection_description);
   if (!pid) return;
@@ -57,7 +48,8 @@ json::Raw process_json(const registry::Server& server, const pool::Upstream& ups
   const pool::UpstreamStatus status = upstream.status();
   json::Writer writer;
   writer.begin_object().key("server").string(server.name).key("serverId").string(server.id);
-  if (!status.key.empty()) writer.key("key").string(shown_key(status));
+  const bool is_user = status.sharing == pool::Sharing::per_user;
+  if (!status.key.empty()) writer.key("key").string(is_user ? status.key : shown_upstream_key(status.key));
   write_usage(writer, status);
   writer.key("state").string(pool::to_string(status.state)).key("since").string(time_of(status.since));
   writer.key("calls").unsigned_integer(status.active_call_count);

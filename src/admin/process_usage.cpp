@@ -7,6 +7,8 @@
 #include <sstream>
 #include <string>
 
+#include "registry/tokens.hpp"
+
 namespace fairlead::admin {
 
 // The fields of /proc/PID/stat after the command, which is in parentheses and may contain spaces.
@@ -31,6 +33,11 @@ std::optional<ProcessUsage> usage_of_process(int pid) {
   usage.memory_bytes = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   usage.cpu_seconds = static_cast<double>(user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
   return usage;
+}
+
+std::string shown_upstream_key(const std::string& key) {
+  constexpr std::size_t kDigestChars = 16;
+  return registry::sha256_hex(key).substr(0, kDigestChars);
 }
 
 }  // namespace fairlead::admin

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace fairlead::admin {
 
@@ -13,5 +14,9 @@ struct ProcessUsage {
 
 // Returns nullopt if the process does not exist.
 std::optional<ProcessUsage> usage_of_process(int pid);
+
+// Returns what is shown of the key of an upstream. The key can be the id of a session, which is a credential,
+// so this is a digest of it.
+std::string shown_upstream_key(const std::string& key);
 
 }  // namespace fairlead::admin

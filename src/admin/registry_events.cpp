@@ -4,8 +4,10 @@
 #include <string>
 #include <variant>
 
+#include "admin/process_usage.hpp"
 #include "base/rfc3339.hpp"
 #include "fairlead/json/writer.hpp"
+#include "fairlead/pool/pool.hpp"
 #include "registry/configuration.hpp"
 #include "registry/rules.hpp"
 
@@ -121,7 +123,32 @@ void publish_availability(EventHub& events, const std::optional<Error>& problem)
   events.publish(problem ? "database.unavailable" : "database.available", writer.finish(), administrators());
 }
 
+void publish_transition(EventHub& events, const registry::State& state, const pool::Upstream& upstream,
+                        const pool::Transition& transition) {
+  const registry::ServerPtr server = state.servers.find_by_name(upstream.spec().name);
+  if (!server) return;
+  json::Writer writer;
+  writer.begin_object().key("id").string(server->id).key("name").string(server->name);
+  if (!upstream.key().empty()) writer.key("key").string(shown_upstream_key(upstream.key()));
+  writer.key("from")
+      .string(pool::to_string(transition.from))
+      .key("to")
+      .string(pool::to_string(transition.to));
+  writer.key("generation").unsigned_integer(transition.generation);
+  writer.key("at").string(timestamp()).end_object();
+  events.publish("server.state", writer.finish(), readers_of(server));
+}
+
 }  // namespace
+
+std::shared_ptr<void> publish_transitions(std::shared_ptr<registry::Registry> registry,
+                                          pool::PoolMonitor& monitor, std::shared_ptr<EventHub> events) {
+  return monitor.on_transition(
+      [registry = std::move(registry), events = std::move(events)](
+          const std::shared_ptr<pool::Upstream>& upstream, const pool::Transition& transition) {
+        publish_transition(*events, registry->state(), *upstream, transition);
+      });
+}
 
 std::vector<std::shared_ptr<void>> publish_changes(std::shared_ptr<registry::Registry> registry,
                                                    std::shared_ptr<EventHub> events) {

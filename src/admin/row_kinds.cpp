@@ -65,9 +65,7 @@ bool ServerKind::Filter::matches(const Row& row) const {
 }
 
 json::Raw ServerKind::json(const Principal& reader, const Row& row) {
-  const bool all = registry::decide(reader, registry::Operation::update, row).allowed ||
-                   registry::is_administrator(reader) || (!row.owner.empty() && row.owner == reader.user);
-  return registry::to_json(row, all ? registry::Redaction::none : registry::Redaction::secrets);
+  return registry::to_json(row, registry::redaction_for(reader, row));
 }
 
 Result<EndpointKind::Filter> EndpointKind::Filter::parse(const Query& query) {
@@ -83,8 +81,8 @@ bool EndpointKind::Filter::matches(const Row& row) const {
   return matches_name(row.name) && (!enabled || *enabled == row.enabled);
 }
 
-json::Raw EndpointKind::json(const Principal&, const Row& row) {
-  return registry::to_json(row);
+json::Raw EndpointKind::json(const Principal& reader, const Row& row) {
+  return registry::to_json(row, registry::redaction_for(reader));
 }
 
 Result<UserKind::Filter> UserKind::Filter::parse(const Query& query) {

@@ -32,13 +32,22 @@ std::size_t total_secret_bytes(const std::vector<std::string>& secrets) {
   return bytes;
 }
 
-Task<ConnectResult> start_program(PoolCore& core, const ServerSpec& spec, ResolvedTransport resolved,
+std::function<void(std::string_view)> line_recorder(const PoolCore& core, const ManagedUpstream& upstream) {
+  return
+      [monitor = core.monitor, server = upstream.spec().name, key = upstream.key()](std::string_view line) {
+        monitor->add_line(StderrLine{server, key, std::string(line)});
+      };
+}
+
+Task<ConnectResult> start_program(PoolCore& core, const ManagedUpstream& upstream, ResolvedTransport resolved,
                                   StreamConnectOptions options) {
+  const ServerSpec& spec = upstream.spec();
   ProcessSpec process = to_process_spec(std::get<Program>(std::move(resolved.transport)));
   process.name = spec.name;
   process.secrets = std::move(resolved.secrets);
   process.withheld_env = core.referenced_variables.withheld_from(spec.name);
   process.manifest = core.options.manifest;
+  process.on_stderr_line = line_recorder(core, upstream);
   return connect_child(core.loop, std::move(process), std::move(options));
 }
 
@@ -59,10 +68,11 @@ Task<ConnectResult> fail_with_unknown_connector(std::string name) {
   co_return Error(ErrorKind::connection_failed, "unknown connector `" + name + "`");
 }
 
-Task<ConnectResult> open_transport(PoolCore& core, const ServerSpec& spec, ResolvedTransport resolved,
-                                   StreamConnectOptions options) {
+Task<ConnectResult> open_transport(PoolCore& core, const ManagedUpstream& upstream,
+                                   ResolvedTransport resolved, StreamConnectOptions options) {
+  const ServerSpec& spec = upstream.spec();
   if (std::holds_alternative<Program>(resolved.transport))
-    return start_program(core, spec, std::move(resolved), std::move(options));
+    return start_program(core, upstream, std::move(resolved), std::move(options));
   options.limits.connect_timeout = spec.clocks.spawn;
   if (std::holds_alternative<Address>(resolved.transport))
     return connect_address(core, std::move(resolved), std::move(options));
@@ -179,7 +189,7 @@ Task<ConnectResult> ConnectionOpener::open_connection(std::weak_ptr<ManagedUpstr
     if (!opener.is_opening(generation)) co_return Error(ErrorKind::closed, "the start was aborted");
   }
   ConnectResult connected =
-      co_await open_transport(*self->core, self->spec(), std::move(*resolved), std::move(options));
+      co_await open_transport(*self->core, *self, std::move(*resolved), std::move(options));
   if (connected) opener.on_connected(generation, *connected);
   co_return connected;
 }

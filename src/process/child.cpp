@@ -121,6 +121,7 @@ Result<PreparedChild> prepare_child(Loop& loop, ProcessSpec spec, const Limits& 
   for (int i = 0; i < 3; ++i) plan->stdio[i] = std::move(stdio->child_ends[i]);
   auto child =
       std::make_shared<ChildProcess>(loop, std::move(spec.name), spec.stderr_mode, limits, std::move(log));
+  child->set_on_stderr_line(std::move(spec.on_stderr_line));
   const Result<void> adopted = child->adopt_pipes(
       std::move(stdio->own_ends[0]), std::move(stdio->own_ends[1]), std::move(stdio->own_ends[2]));
   if (!adopted) return plan->error_context.add_to(adopted.error(), failure::spawn_failed);

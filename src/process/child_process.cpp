@@ -67,7 +67,7 @@ Result<void> ChildProcess::launch(LaunchPlan plan) {
   cwd_ = plan.cwd;
   error_context_ = std::move(plan.error_context);
   // Relayed text with secrets is passed on line by line, because secrets can be found only in complete lines.
-  if (stderr_mode_ == StderrMode::log ||
+  if (stderr_mode_ == StderrMode::log || on_stderr_line_ ||
       (stderr_mode_ == StderrMode::relay && !error_context_.redactor.empty()))
     tail_.set_on_line([this](std::string_view line) { handle_stderr_line(line); });
   const Result<void> recorded = prepare_manifest(plan);
@@ -235,8 +235,8 @@ void ChildProcess::on_stderr_readable() {
 }
 
 void ChildProcess::handle_stderr_line(std::string_view line) {
-  if (stderr_mode_ == StderrMode::log) return log_stderr_line(line);
-  if (relay_) relay_->write(redacted_line(line) + '\n');
+  if (relay_ && !error_context_.redactor.empty()) relay_->write(redacted_line(line) + '\n');
+  if (stderr_mode_ == StderrMode::log || on_stderr_line_) log_stderr_line(line);
 }
 
 std::string ChildProcess::redacted_line(std::string_view line) const {
@@ -252,15 +252,20 @@ void ChildProcess::log_stderr_line(std::string_view line) {
     drop_report_timer_->arm_after(kLogInterval, [this] { report_dropped_lines(); });
     return;
   }
-  log_.info("stderr", {{"child", name_}, {"line", redacted_line(line)}});
+  const std::string redacted = redacted_line(line);
+  if (stderr_mode_ == StderrMode::log) log_.info("stderr", {{"child", name_}, {"line", redacted}});
+  if (on_stderr_line_) on_stderr_line_(redacted);
 }
 
 void ChildProcess::report_dropped_lines() {
   drop_report_timer_.reset();
   const std::uint64_t count = std::exchange(dropped_line_count_, 0);
   if (count == 0) return;
-  log_.warning("stderr lines dropped: stderr_log_lines exceeded",
-               {{"child", name_}, {"dropped", std::to_string(count)}});
+  if (stderr_mode_ == StderrMode::log)
+    log_.warning("stderr lines dropped: stderr_log_lines exceeded",
+                 {{"child", name_}, {"dropped", std::to_string(count)}});
+  if (on_stderr_line_)
+    on_stderr_line_("[" + std::to_string(count) + " lines dropped: stderr_log_lines exceeded]");
 }
 
 std::vector<std::string> ChildProcess::last_stderr() const {

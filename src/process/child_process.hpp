@@ -54,6 +54,10 @@ class ChildProcess final : public Child, private KeeperObserver {
   Loop& loop() noexcept { return *loop_; }
   // Returns whether the process has been reaped and its stderr has been read.
   bool finished() const noexcept { return finished_; }
+  // REQUIRES: launch() was not called yet.
+  void set_on_stderr_line(std::function<void(std::string_view)> callback) {
+    on_stderr_line_ = std::move(callback);
+  }
   WaiterId add_waiter(Callback callback);
   void remove_waiter(WaiterId id) { waiters_.erase(id); }
 
@@ -103,8 +107,9 @@ class ChildProcess final : public Child, private KeeperObserver {
   UniqueFd stdin_;
   UniqueFd stdout_;
   std::optional<Descriptor> stderr_;
-  std::optional<StderrRelay> relay_;      // StderrMode::relay
-  LogRateLimit log_limit_;                // StderrMode::log
+  std::optional<StderrRelay> relay_;  // StderrMode::relay
+  std::function<void(std::string_view)> on_stderr_line_;
+  LogRateLimit log_limit_;                // StderrMode::log, on_stderr_line_
   std::uint64_t dropped_line_count_ = 0;  // stderr lines dropped since report_dropped_lines() last ran
   std::optional<Timer> drop_report_timer_;
 

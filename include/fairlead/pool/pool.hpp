@@ -27,6 +27,7 @@
 #include "fairlead/base/redactor.hpp"
 #include "fairlead/connection/connect.hpp"
 #include "fairlead/loop/loop.hpp"
+#include "fairlead/pool/monitor.hpp"
 #include "fairlead/pool/server_spec.hpp"
 #include "fairlead/pool/supervisor.hpp"
 #include "fairlead/pool/upstream_connection.hpp"
@@ -276,6 +277,8 @@ class Pool {
   virtual std::optional<std::string> server_after(std::string_view server) const = 0;
   // Returns the upstreams of a server, ordered by key, followed by those that are being stopped.
   virtual std::vector<std::shared_ptr<Upstream>> upstreams(std::string_view server) const = 0;
+  // Returns the monitor of the pool's servers; never null.
+  virtual const std::shared_ptr<PoolMonitor>& monitor() const noexcept = 0;
   virtual std::size_t process_count() const noexcept = 0;  // permits of max_stdio_processes in use
   // Returns the redactor for the secrets that servers are connected with now. Errors of the pool are already
   // redacted; use it for other text from servers.

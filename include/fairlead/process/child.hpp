@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fairlead/base/limits.hpp"
@@ -58,6 +59,9 @@ struct ProcessSpec {
   std::string cwd;  // empty: that of this process
   StderrMode stderr_mode = StderrMode::relay;
   std::string name;  // for logs and errors; if empty, the command is used
+  // Called on the loop thread with the lines that the child writes to stderr, with secrets redacted, at most
+  // limits.stderr_log_lines per second. Not called with StderrMode::inherit.
+  std::function<void(std::string_view line)> on_stderr_line;
   Containment containment;
   ManifestOptions manifest;
 };
