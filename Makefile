@@ -51,7 +51,7 @@ asan: bootstrap-test build/asan/build.ninja ## run the unit and hostile tests un
 	$(CTEST) --test-dir build/asan -L '^(unit|hostile)$$'
 
 # The layers that use threads, http and mcp (which can be called from any thread), and changes to a running gateway.
-TSAN_TESTS = base loop peer process connection http mcp gateway_changes
+TSAN_TESTS = base loop peer process connection http mcp gateway_changes sql
 tsan: bootstrap-test build/tsan/build.ninja ## run the unit tests of multi-threaded code under the thread sanitizer
 	$(BUILD) build/tsan -j $(JOBS) --target $(TSAN_TESTS:%=test_%)
 	$(CTEST) --test-dir build/tsan -L unit -R '^($(subst $(eval) ,|,$(TSAN_TESTS)))\.'
