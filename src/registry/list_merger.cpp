@@ -10,17 +10,18 @@ namespace fairlead::registry {
 
 namespace {
 
-bool is_same(std::string_view kind, const json::Raw& a, const json::Raw& b) {
-  return same_entry(kind, json::View(a), json::View(b));
-}
-
 // The rows of drift of one list, by name of the entry, in the order of their creation.
 using RowsByName = StringMap<std::vector<Drift>>;
 
 class ListMerger {
  public:
-  ListMerger(const Server& server, const StoredLists* stored, const DriftRows* drift, Time now)
-      : server_(server), stored_(stored), drift_(drift), now_(now) {}
+  ListMerger(const Server& server, const StoredLists* stored, const DriftRows* drift, Time now,
+             std::size_t max_compared_bytes)
+      : server_(server),
+        stored_(stored),
+        drift_(drift),
+        now_(now),
+        compared_bytes_left_(max_compared_bytes) {}
 
   ListMerge merge(const FetchedEntries& fetched) &&;
 
@@ -43,14 +44,27 @@ class ListMerger {
   Drift* newest_row(const std::string& name, DriftStatus status);
   Drift* rejected_row(std::string_view kind, const std::string& name, const json::Raw& after);
   void save(const Drift& row);
+  bool is_same(std::string_view kind, const json::Raw& a, const json::Raw& b);
 
   const Server& server_;
   const StoredLists* stored_;
   const DriftRows* drift_;
   Time now_;
+  std::size_t compared_bytes_left_;
   RowsByName rows_;  // of the list that is being merged
   ListMerge merged_;
 };
+
+bool ListMerger::is_same(std::string_view kind, const json::Raw& a, const json::Raw& b) {
+  if (a.text() == b.text()) return true;
+  const std::size_t bytes = a.text().size() + b.text().size();
+  if (bytes > compared_bytes_left_) {
+    compared_bytes_left_ = 0;
+    return false;
+  }
+  compared_bytes_left_ -= bytes;
+  return same_entry(kind, json::View(a), json::View(b));
+}
 
 RowsByName ListMerger::rows_of(std::string_view kind) const {
   RowsByName rows;
@@ -250,8 +264,18 @@ void ListMerger::limit_vanished() {
 }  // namespace
 
 ListMerge merge_lists(const Server& server, const StoredLists* stored, const DriftRows* drift,
-                      const FetchedEntries& fetched, Time now) {
-  return ListMerger(server, stored, drift, now).merge(fetched);
+                      const FetchedEntries& fetched, Time now, std::size_t max_compared_bytes) {
+  return ListMerger(server, stored, drift, now, max_compared_bytes).merge(fetched);
+}
+
+bool can_quarantine(const Server& server, const StoredLists* stored, const DriftRows* drift) {
+  const auto is_quarantined = [](const ListedEntry& entry) { return entry.quarantined; };
+  if (server.drift == DriftPolicy::quarantine || (drift && !drift->empty())) return true;
+  if (!stored) return false;
+  return std::ranges::any_of(stored->vanished, is_quarantined, &VanishedEntry::last) ||
+         std::ranges::any_of(kListMembers, [&](const ListMember& list) {
+           return std::ranges::any_of(stored->*list.stored, is_quarantined);
+         });
 }
 
 }  // namespace fairlead::registry

@@ -110,8 +110,9 @@ class Registry {
   // Returns the lists as stored; their quarantined entries must not be offered. Fails with kNotFound if the
   // server was removed meanwhile.
   virtual Task<Result<StoredListsPtr>> store_lists(std::string server_id, FetchedEntries lists) = 0;
-  // Returns what store_lists() would return, without waiting: to decide which entries to offer before they
-  // are stored, and while the database is lost. Null if there is no such server.
+  // Returns the lists with the entries that must not be offered marked as quarantined, without waiting: to
+  // decide before the lists are stored, and while the database is lost. Null if all entries may be offered,
+  // and if there is no such server.
   virtual StoredListsPtr preview_lists(const std::string& server_id, const FetchedEntries& lists) const = 0;
   // Records that a token was used; written to the database at most once a minute for each token.
   virtual void note_token_use(const std::string& token_id) = 0;

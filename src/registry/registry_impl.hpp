@@ -133,7 +133,7 @@ class RegistryImpl final : public Registry, public std::enable_shared_from_this<
   static Task<void> pull(std::shared_ptr<RegistryImpl> self);
   Task<Result<void>> pull_once();
 
-  ListMerge merge(const Server& server, const FetchedEntries& lists) const;
+  const StoredLists* stored_lists(const std::string& server_id) const;
   StoredListsPtr recently_stored(const std::string& server_id, const FetchedEntries& lists) const;
   std::shared_ptr<ListsSubmission> submit_lists(std::string server_id, FetchedEntries lists);
   ListsBatch take_lists();

@@ -35,27 +35,32 @@ bool concerns_one_server(const Error& error) {
 
 }  // namespace
 
-ListMerge RegistryImpl::merge(const Server& server, const FetchedEntries& lists) const {
-  const auto stored = state_.lists.find(server.id);
-  const auto drift = state_.drift_by_server.find(server.id);
-  return merge_lists(server, stored == state_.lists.end() ? nullptr : stored->second.get(),
-                     drift == state_.drift_by_server.end() ? nullptr : &drift->second, lists, time_now());
+const StoredLists* RegistryImpl::stored_lists(const std::string& server_id) const {
+  const auto found = state_.lists.find(server_id);
+  return found == state_.lists.end() ? nullptr : found->second.get();
 }
 
+// Large lists whose entries are written in another way than before are quarantined until they are stored,
+// because comparing them would occupy the loop for too long.
 StoredListsPtr RegistryImpl::preview_lists(const std::string& server_id, const FetchedEntries& lists) const {
+  constexpr std::size_t kMaxComparedBytes = 256u << 10;
   const ServerPtr server = state_.servers.find(server_id);
   if (!server) return nullptr;
-  return std::make_shared<const StoredLists>(merge(*server, lists).lists);
+  const StoredLists* const stored = stored_lists(server_id);
+  const auto found = state_.drift_by_server.find(server_id);
+  const DriftRows* const drift = found == state_.drift_by_server.end() ? nullptr : &found->second;
+  if (!can_quarantine(*server, stored, drift)) return nullptr;
+  ListMerge merge = merge_lists(*server, stored, drift, lists, time_now(), kMaxComparedBytes);
+  return std::make_shared<const StoredLists>(std::move(merge.lists));
 }
 
 // Returns the stored lists if storing these would change nothing but the time of the fetch, by little.
 StoredListsPtr RegistryImpl::recently_stored(const std::string& server_id,
                                              const FetchedEntries& lists) const {
   const auto stored = state_.lists.find(server_id);
-  const ServerPtr server = state_.servers.find(server_id);
-  if (!server || stored == state_.lists.end()) return nullptr;
+  if (stored == state_.lists.end()) return nullptr;
   if (time_now() - stored->second->fetched_at >= kFetchTimeInterval) return nullptr;
-  return merge(*server, lists).changed ? nullptr : stored->second;
+  return is_unchanged(*stored->second, lists) ? stored->second : nullptr;
 }
 
 Task<Result<StoredListsPtr>> RegistryImpl::store_lists(std::string server_id, FetchedEntries lists) {
@@ -125,9 +130,10 @@ Task<void> RegistryImpl::store_batch(ListsBatch batch) {
 void RegistryImpl::finish_lists(ListsSubmission& submission, Result<StoredListsPtr> outcome) {
   const auto found = state_.lists.find(submission.server_id);
   if (outcome && found != state_.lists.end()) {
-    if (found->second->fetched_at < (*outcome)->fetched_at) {
-      const StoredListsPtr updated = preview_lists(submission.server_id, submission.lists);
-      if (updated && have_same_entries(*updated, *found->second)) found->second = updated;
+    const Time fetched_at = (*outcome)->fetched_at;
+    if (found->second->fetched_at < fetched_at && is_unchanged(*found->second, submission.lists)) {
+      found->second =
+          std::make_shared<const StoredLists>(seen_again(*found->second, submission.lists, fetched_at));
     }
     outcome = found->second;
   }

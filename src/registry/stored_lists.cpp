@@ -131,6 +131,27 @@ Result<StoredLists> decode_lists(std::string document, Time fetched_at) {
   return lists;
 }
 
+bool is_unchanged(const StoredLists& stored, const FetchedEntries& fetched) {
+  return std::ranges::all_of(kListMembers, [&](const ListMember& list) {
+    const auto& entries = fetched.*list.fetched;
+    if (!entries) return true;
+    return (stored.kinds_listed & list.bit) != 0 &&
+           std::ranges::equal(stored.*list.stored, *entries, [](const ListedEntry& a, const json::Raw& b) {
+             return a.entry.text() == b.text();
+           });
+  });
+}
+
+StoredLists seen_again(const StoredLists& stored, const FetchedEntries& fetched, Time now) {
+  StoredLists lists = stored;
+  lists.fetched_at = now;
+  for (const ListMember& list : kListMembers) {
+    if (!(fetched.*list.fetched)) continue;
+    for (ListedEntry& entry : lists.*list.stored) entry.last_seen = now;
+  }
+  return lists;
+}
+
 bool have_same_entries(const StoredLists& a, const StoredLists& b) {
   const auto is_equal = [](const ListedEntry& x, const ListedEntry& y) {
     return x.quarantined == y.quarantined && x.entry.text() == y.entry.text();

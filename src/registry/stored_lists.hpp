@@ -48,6 +48,11 @@ struct ListMerge {
   std::vector<Drift> drift;  // rows that are new or changed; new ones have no id
   bool changed = false;      // whether anything but the time of the fetch differs
 };
+// Returns whether the fetched lists have the same bytes as the stored ones.
+bool is_unchanged(const StoredLists& stored, const FetchedEntries& fetched);
+// Returns `stored` with the times of a fetch at `now` that returned the same entries.
+StoredLists seen_again(const StoredLists& stored, const FetchedEntries& fetched, Time now);
+
 // Returns whether both have the same entries, apart from the times at which they were seen.
 bool have_same_entries(const StoredLists& a, const StoredLists& b);
 
@@ -55,9 +60,14 @@ bool have_same_entries(const StoredLists& a, const StoredLists& b);
 inline constexpr std::size_t kMaxVanishedEntries = 1000;
 
 // `stored` is null for a server that was never listed. Entries of a list that was never fetched are approved
-// as they are. `drift` is null if there is none of this server.
+// as they are. `drift` is null if there is none of this server. Entries of more than `max_compared_bytes`
+// together, whose bytes have changed, count as different without being compared by meaning.
 ListMerge merge_lists(const Server& server, const StoredLists* stored, const DriftRows* drift,
-                      const FetchedEntries& fetched, Time now);
+                      const FetchedEntries& fetched, Time now,
+                      std::size_t max_compared_bytes = static_cast<std::size_t>(-1));
+
+// Returns whether fetched lists of the server can have entries that are quarantined.
+bool can_quarantine(const Server& server, const StoredLists* stored, const DriftRows* drift);
 
 // Applies the resolution of a change to the entry that it concerns. Fails with kInvalidRow if the server does
 // not list the changed entry any more.

@@ -113,6 +113,28 @@ TEST_P(StoredListsTest, PreviewTellsWhatStoringDoes) {
   EXPECT_TRUE(registry->preview_lists(server->id, tools({tool("read", "2")}))->tools[0].quarantined);
   EXPECT_FALSE(registry->preview_lists(server->id, tools({tool("read", "1")}))->tools[0].quarantined);
   EXPECT_FALSE(registry->preview_lists("none", tools({})));
+  const ServerPtr flagged = add_server(*registry, "flagged");
+  store(*registry, flagged, {tool("read", "1")});
+  EXPECT_FALSE(registry->preview_lists(flagged->id, tools({tool("read", "2")})));
+  EXPECT_TRUE(registry->state().drift.empty());
+}
+
+TEST_P(StoredListsTest, LargeListInAnotherNotationIsQuarantinedUntilItIsStored) {
+  const RegistryHandle registry = open();
+  const ServerPtr server = add_quarantined(*registry, "files");
+  std::vector<json::Raw> before;
+  std::vector<json::Raw> after;
+  for (int i = 0; i < 40; ++i) {
+    const std::string members[] = {R"("name":"t)" + std::to_string(i) + "\"",
+                                   R"("description":")" + std::string(10'000, 'x') + "\""};
+    before.push_back(raw("{" + members[0] + "," + members[1] + "}"));
+    after.push_back(raw("{" + members[1] + "," + members[0] + "}"));
+  }
+  store(*registry, server, before);
+  const StoredListsPtr preview = registry->preview_lists(server->id, tools(after));
+  EXPECT_FALSE(preview->tools.front().quarantined);
+  EXPECT_TRUE(preview->tools.back().quarantined);
+  EXPECT_FALSE(store(*registry, server, after)->tools.back().quarantined);
   EXPECT_TRUE(registry->state().drift.empty());
 }
 
