@@ -18,12 +18,8 @@ if [[ $address == unix:* ]]; then
   endpoint="/mcp on ${address#unix:}"
   curl_options="--unix-socket ${address#unix:} "
 fi
-serve_arguments='"serve", "--stdio"'
 example_call="demo__add '{\"a\":1,\"b\":2}'"
-if [[ -n $config ]]; then
-  serve_arguments+=", \"--config\", \"$(realpath "$config")\""
-  example_call="SERVER__TOOL '{…}'"
-fi
+[[ -z $config ]] || example_call="SERVER__TOOL '{…}'"
 
 printf '\nThe endpoint of the gateway is %s. Press Ctrl-C to stop the gateway. To connect:\n' "$endpoint"
 [[ $address == unix:* ]] || cat <<TEXT
@@ -37,12 +33,25 @@ printf '\nThe endpoint of the gateway is %s. Press Ctrl-C to stop the gateway. T
 TEXT
 cat <<TEXT
 
-  With curl
+  With curl (if clients need a token, add -H "Authorization: Bearer TOKEN")
     curl -s $curl_options$url -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \\
       -H 'MCP-Protocol-Version: 2026-07-28' -H 'Mcp-Method: tools/list' \\
       -d '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}'
 
+TEXT
+if [[ -n $config ]]; then
+  cat <<TEXT
   From a desktop client that starts its servers (in its mcpServers)
-    "fairlead": { "command": "$program", "args": [$serve_arguments] }
+    "fairlead": { "command": "$program", "args": ["serve", "--stdio", "--config", "$(realpath "$config")"] }
 
 TEXT
+else
+  admin_url=${url%/mcp}
+  cat <<TEXT
+  To add a server of your own (docs/admin-api.md; the API is described at $admin_url/docs)
+    curl -s $curl_options$admin_url/api/v1/mcp/servers -H "Authorization: Bearer \$(cat ${XDG_STATE_HOME:-~/.local/state}/fairlead/admin.token)" \\
+      -H 'Content-Type: application/json' \\
+      -d '{"name":"files","transport":"stdio","config":{"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem","."]}}'
+
+TEXT
+fi

@@ -75,7 +75,6 @@ class RegistryAuthenticator final : public http::Authenticator {
   };
 
   http::Authentication decide(const http::Request& head);
-  http::Authentication decide_without_token(const http::Request& head) const;
   Result<PrincipalPtr> find(std::string_view token);
   Result<PrincipalPtr> principal_for(const registry::Token& token);
   void on_change(const registry::Change& change);
@@ -92,22 +91,29 @@ http::Authentication refuse(const http::Request& head, const Error& error) {
   return http::Authentication(problem_response(error, head.path(), "unauthenticated"));
 }
 
-http::Authentication RegistryAuthenticator::decide(const http::Request& head) {
-  if (!head.headers.has("Authorization")) return decide_without_token(head);
-  if (head.headers.count("Authorization") > 1)
-    return refuse(head, problem(codes::kInvalidHeader, "Authorization occurs more than once"));
-  const std::optional<std::string_view> token = token_in(head.headers.get("Authorization"));
-  if (!token) return refuse(head, problem(codes::kInvalidToken, "Authorization is not a bearer token"));
-  Result<PrincipalPtr> principal = find(*token);
-  if (!principal) return refuse(head, principal.error());
-  return http::Authentication(std::move(*principal));
-}
-
-http::Authentication RegistryAuthenticator::decide_without_token(const http::Request& head) const {
-  const AuthMode mode = mode_ ? mode_() : AuthMode::token;
+http::Authentication decide_without_token(const http::Request& head, AuthMode mode) {
   if (mode == AuthMode::none || head.method == "OPTIONS" || is_open_path(head.path()))
     return http::Authentication(head.principal);
   return refuse(head, problem(codes::kUnauthenticated, "the request has no bearer token"));
+}
+
+// Returns the token of a request that has the header Authorization.
+Result<std::string_view> token_of(const http::Request& head) {
+  if (head.headers.count("Authorization") > 1)
+    return problem(codes::kInvalidHeader, "Authorization occurs more than once");
+  const std::optional<std::string_view> token = token_in(head.headers.get("Authorization"));
+  if (!token) return problem(codes::kInvalidToken, "Authorization is not a bearer token");
+  return *token;
+}
+
+http::Authentication RegistryAuthenticator::decide(const http::Request& head) {
+  if (!head.headers.has("Authorization"))
+    return decide_without_token(head, mode_ ? mode_() : AuthMode::token);
+  const Result<std::string_view> token = token_of(head);
+  if (!token) return refuse(head, token.error());
+  Result<PrincipalPtr> principal = find(*token);
+  if (!principal) return refuse(head, principal.error());
+  return http::Authentication(std::move(*principal));
 }
 
 // The digests of tokens are looked up in a hash map: the time of the lookup reveals nothing about the tokens
@@ -155,7 +161,33 @@ void RegistryAuthenticator::on_change(const registry::Change& change) {
   if (relevant) cache_.clear();
 }
 
+class AdminTokenAuthenticator final : public http::Authenticator {
+ public:
+  explicit AdminTokenAuthenticator(std::string_view token) : sha256_(registry::sha256_hex(token)) {}
+
+  std::optional<http::Authentication> authenticate_now(const http::Request& head) override {
+    return decide(head);
+  }
+  Task<http::Authentication> authenticate(const http::Request& head) override { co_return decide(head); }
+
+ private:
+  http::Authentication decide(const http::Request& head) const {
+    if (!head.headers.has("Authorization")) return decide_without_token(head, AuthMode::token);
+    const Result<std::string_view> token = token_of(head);
+    if (!token) return refuse(head, token.error());
+    if (equal_in_constant_time(registry::sha256_hex(*token), sha256_)) return http::Authentication(admin_);
+    return refuse(head, problem(codes::kInvalidToken, "the token is unknown"));
+  }
+
+  std::string sha256_;
+  PrincipalPtr admin_ = registry::bootstrap_principal();
+};
+
 }  // namespace
+
+std::shared_ptr<http::Authenticator> admin_token_authenticator(const std::string& admin_token) {
+  return std::make_shared<AdminTokenAuthenticator>(admin_token);
+}
 
 std::shared_ptr<http::Authenticator> registry_authenticator(std::shared_ptr<registry::Registry> registry,
                                                             AuthOptions options) {

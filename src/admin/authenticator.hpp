@@ -2,20 +2,15 @@
 // administrator's token. It decides from memory. Private to the library.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "admin/auth_mode.hpp"
 #include "fairlead/http/authenticator.hpp"
 #include "registry/registry.hpp"
 
 namespace fairlead::admin {
-
-enum class AuthMode : std::uint8_t {
-  none,   // requests without a token are served; the admin API requires a token
-  token,  // requests without a token are rejected, except /healthz, /readyz, /.well-known/* and OPTIONS
-};
 
 struct AuthOptions {
   AuthOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
@@ -29,5 +24,9 @@ struct AuthOptions {
 // An unknown, expired or revoked token, and a token of a disabled user, are rejected in both modes.
 std::shared_ptr<http::Authenticator> registry_authenticator(std::shared_ptr<registry::Registry> registry,
                                                             AuthOptions options);
+
+// The authenticator of a gateway without a registry: every request needs the administrator's token, except
+// those that AuthMode::token excepts.
+std::shared_ptr<http::Authenticator> admin_token_authenticator(const std::string& admin_token);
 
 }  // namespace fairlead::admin

@@ -1,5 +1,5 @@
-// fairlead serve: the gateway. Puts the servers of a configuration file behind one endpoint, over HTTP or on
-// stdin and stdout.
+// fairlead serve: the gateway. Puts the servers of a database or of a configuration file behind one endpoint,
+// over HTTP or on stdin and stdout.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -8,8 +8,10 @@
 #include <climits>
 #include <csignal>
 
+#include "admin/registry_gateway.hpp"
 #include "cli/common.hpp"
 #include "cli/hangup.hpp"
+#include "cli/serve_config.hpp"
 #include "fairlead/connection/connect.hpp"
 #include "fairlead/gateway/gateway_server.hpp"
 #include "fairlead/loop/signals.hpp"
@@ -19,42 +21,6 @@
 namespace fairlead::cli {
 
 namespace {
-
-struct ServeCommand {
-  CommonOptions common;
-  std::string config;
-  std::string listen;
-  std::string terminator_manifest;
-  std::optional<unsigned> socket_mode;
-  bool stdio = false;
-  bool insecure_no_auth = false;
-};
-
-// Returns the configuration that is used without --config: one server, which is `fairlead demo`.
-Result<gateway::Config> demo_config() {
-  char self[PATH_MAX];
-  const ssize_t length = ::readlink("/proc/self/exe", self, sizeof self);
-  if (length <= 0) return Error(ErrorKind::spawn, "cannot read /proc/self/exe, the path of this program");
-  pool::Program demo;
-  demo.command = std::string(self, static_cast<std::size_t>(length));
-  demo.args = {"demo"};
-  gateway::Config config;
-  pool::ServerSpec spec;
-  spec.name = "demo";
-  spec.transport = std::move(demo);
-  config.servers.push_back(std::move(spec));
-  return config;
-}
-
-Result<gateway::Config> load_command_config(const ServeCommand& command) {
-  Result<gateway::Config> config =
-      command.config.empty() ? demo_config() : gateway::load_config(command.config);
-  if (!config) return config;
-  if (!command.listen.empty()) config->listen = command.listen;
-  if (command.socket_mode) config->socket_mode = *command.socket_mode;
-  if (!command.terminator_manifest.empty()) config->terminator_manifest = command.terminator_manifest;
-  return config;
-}
 
 bool hangup_is_ignored() {
   struct sigaction action = {};
@@ -66,20 +32,18 @@ class GatewayRunner {
   GatewayRunner(Loop& loop, const ServeCommand& command)
       : loop_(loop), command_(command), log_(command.common.log()) {}
 
-  int run(gateway::Config config) {
-    Result<Signals> signals = Signals::watch(loop_, {SIGTERM, SIGINT, SIGHUP}, [this](int signal) {
-      if (signal == SIGHUP) {
-        on_hangup();
-      } else {
-        server_->stop();
-      }
-    });
+  int run(ServeConfig config) {
+    Result<Signals> signals =
+        Signals::watch(loop_, {SIGTERM, SIGINT, SIGHUP}, [this](int signal) { on_signal(signal); });
     if (!signals) return report(signals.error());
     raise_limit();
-    ServerResult server = command_.stdio ? serve_stdio(std::move(config)) : listen(std::move(config));
+    ServerResult server = config.database.address.empty() ? start(std::move(config.gateway))
+                                                          : start_with_database(std::move(config));
     if (!server) return report(server.error());
     server_ = std::move(*server);
+    if (interrupted_) stop();
     loop_.run_until([this] { return server_->stopped().is_set(); });
+    if (with_database_) loop_.block_on(with_database_->close());
     return kSuccess;
   }
 
@@ -103,17 +67,50 @@ class GatewayRunner {
     return options;
   }
 
-  ServerResult serve_stdio(gateway::Config config) {
+  ConnectResult open_stdio(const gateway::Config& config) {
     StreamConnectOptions connect;
     connect.limits = gateway::connection_limits(config);
-    ConnectResult stdio = connect_own_stdio(loop_, std::move(connect));
-    if (!stdio) return stdio.error();
-    return gateway::GatewayServer::serve(loop_, std::move(config), std::move(*stdio),
-                                         Principal::local(::getuid(), "stdio"), options());
+    return connect_own_stdio(loop_, std::move(connect));
+  }
+  static PrincipalPtr stdio_client() { return Principal::local(::getuid(), "stdio"); }
+
+  // Starts a gateway without a database.
+  ServerResult start(gateway::Config config) {
+    if (command_.stdio) {
+      ConnectResult stdio = open_stdio(config);
+      if (!stdio) return stdio.error();
+      return gateway::GatewayServer::serve(loop_, std::move(config), std::move(*stdio), stdio_client(),
+                                           options());
+    }
+    gateway::GatewayServerOptions server_options = options();
+    Result<std::shared_ptr<http::Authenticator>> authenticator = command_.authenticator();
+    if (!authenticator) return authenticator.error();
+    server_options.authenticator = std::move(*authenticator);
+    return with_remedy(gateway::GatewayServer::listen(loop_, std::move(config), std::move(server_options)));
   }
 
-  ServerResult listen(gateway::Config config) {
-    ServerResult server = gateway::GatewayServer::listen(loop_, std::move(config), options());
+  ServerResult start_with_database(ServeConfig config) {
+    admin::RegistryGatewayOptions database = std::move(config.database.options);
+    database.database = std::move(config.database.address);
+    database.server = options();
+    database.version = FAIRLEAD_VERSION;
+    using Opened = Result<std::shared_ptr<admin::RegistryGateway>>;
+    Opened opened = Error(ErrorKind::cancelled, "not started");
+    if (command_.stdio) {
+      ConnectResult stdio = open_stdio(config.gateway);
+      if (!stdio) return stdio.error();
+      opened = loop_.block_on(admin::RegistryGateway::serve(
+          loop_, std::move(config.gateway), std::move(*stdio), stdio_client(), std::move(database)));
+    } else {
+      opened = loop_.block_on(
+          admin::RegistryGateway::listen(loop_, std::move(config.gateway), std::move(database)));
+    }
+    if (!opened) return with_remedy(opened.error());
+    with_database_ = std::move(*opened);
+    return with_database_->server();
+  }
+
+  static ServerResult with_remedy(ServerResult server) {
     if (server || server.error().detail().os_error != EADDRINUSE) return server;
     return Error(server.error()).with([](ErrorDetail& detail) {
       detail.remedy =
@@ -121,12 +118,28 @@ class GatewayRunner {
     });
   }
 
+  // A signal may arrive while the database is being opened; then there is no server yet.
+  void on_signal(int signal) {
+    if (!server_) {
+      interrupted_ = interrupted_ || signal != SIGHUP;
+    } else if (signal == SIGHUP) {
+      on_hangup();
+    } else {
+      stop();
+    }
+  }
+
+  void stop() {
+    if (with_database_) return with_database_->stop();
+    server_->stop();
+  }
+
   // See docs/gateway.md, "Reloading". SIGHUP may arrive more than once for one closed terminal.
   void on_hangup() {
     if (server_->stopping()) return;
     const bool closed = terminal_.detect_loss();
     if (!closed && !command_.config.empty()) return reload();
-    if (!hangup_ignored_) server_->stop();
+    if (!hangup_ignored_) stop();
   }
 
   // Reads the file on another thread, because a large file takes long. The loop thread serves clients
@@ -135,7 +148,7 @@ class GatewayRunner {
     const Result<void> reopened = stderr_file_.reopen();
     if (!reopened) log_.warning("log file not reopened", {{"reason", reopened.error().message()}});
     const Result<void> reading = config_loader_.submit([this] {
-      loop_.post([this, next = load_command_config(command_)]() mutable { apply_config(std::move(next)); });
+      loop_.post([this, next = command_.load_gateway_config()]() mutable { apply_config(std::move(next)); });
     });
     if (!reading) report_not_reloaded(reading.error());
   }
@@ -149,13 +162,16 @@ class GatewayRunner {
   // A configuration is applied completely or not at all.
   Task<void> reload_server(gateway::Config next) {
     const std::size_t servers = next.servers.size();
-    const Result<std::string> restart = co_await server_->reload(std::move(next));
+    Task<Result<std::string>> reloading =
+        with_database_ ? with_database_->reload(std::move(next)) : server_->reload(std::move(next));
+    const Result<std::string> restart = co_await reloading;
     if (server_->stopping()) co_return;
     if (!restart && restart.error().kind() == ErrorKind::cancelled)
       co_return log_.info("configuration replaced by a later one", {{"config", command_.config}});
     if (!restart) co_return report_not_reloaded(restart.error());
     log_.info("configuration reloaded", {{"config", command_.config}, {"servers", std::to_string(servers)}});
-    if (servers == 0) log_.warning("no server is configured", {{"config", command_.config}});
+    if (servers == 0 && !with_database_)
+      log_.warning("no server is configured", {{"config", command_.config}});
     if (!restart->empty()) log_.warning("changes need a restart", {{"keys", *restart}});
   }
 
@@ -167,7 +183,9 @@ class GatewayRunner {
   Loop& loop_;
   ServeCommand command_;
   Log log_;
-  std::shared_ptr<gateway::GatewayServer> server_;
+  std::shared_ptr<gateway::GatewayServer> server_;         // null: not started yet
+  std::shared_ptr<admin::RegistryGateway> with_database_;  // null: the servers are those of a file
+  bool interrupted_ = false;                               // before the server was started
   std::size_t descriptor_limit_ = 1024;
   ControllingTerminal terminal_;
   StderrFile stderr_file_;
@@ -181,10 +199,13 @@ int execute(const ServeCommand& command) {
     if (const std::optional<Error> missing = missing_stdio_error()) return report(*missing);
   }
   open_closed_standard_streams();
+  // At the limit of a file's size, a write of the database fails instead of ending the process. Server
+  // processes are started with the default disposition.
+  ::signal(SIGXFSZ, SIG_IGN);
   enable_orphan_cleanup(command.common.log());
-  Result<gateway::Config> config = load_command_config(command);
+  Result<ServeConfig> config = command.load();
   if (!config) return report(config.error());
-  if (config->servers.empty())
+  if (config->gateway.servers.empty() && config->database.address.empty())
     command.common.log().warning("no server is configured", {{"config", command.config}});
   Loop loop;
   return GatewayRunner(loop, command).run(std::move(*config));
@@ -194,12 +215,23 @@ int execute(const ServeCommand& command) {
 
 void add_serve(CLI::App& program, int& status) {
   CLI::App* command = program.add_subcommand(
-      "serve", "Run the gateway: MCP servers behind one endpoint. Without --config, it runs a demo server");
+      "serve",
+      "Run the gateway: MCP servers behind one endpoint. The servers are in a database and are changed while "
+      "the gateway runs, or, with --config, in a file");
   auto serve = std::make_shared<ServeCommand>();
   command
       ->add_option("--config", serve->config,
                    "Configuration file: TOML, or the mcpServers JSON of a desktop client")
       ->envname("FAIRLEAD_CONFIG");
+  command
+      ->add_option("--db", serve->database,
+                   "Database: sqlite:PATH or postgresql://… [without --config: fairlead/fairlead.db in "
+                   "$XDG_STATE_HOME]")
+      ->envname("FAIRLEAD_DB");
+  command
+      ->add_option("--auth-mode", serve->auth_mode,
+                   "Whether clients need a token: none, token, or auto [auth.mode in the database, or auto]")
+      ->envname("FAIRLEAD_AUTH_MODE");
   command->add_option("--listen", serve->listen, "HOST:PORT or unix:/PATH [127.0.0.1:8808]")
       ->envname("FAIRLEAD_LISTEN");
   command->add_flag("--stdio", serve->stdio, "Serve on stdin and stdout instead, for a desktop client");

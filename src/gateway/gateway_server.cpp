@@ -21,11 +21,13 @@ Result<void> check_address(const std::string& address, const GatewayServerOption
   if (!local) return local.error();
   if (*local || options.authenticator) return {};
   if (!options.insecure_no_auth)
-    return Error(ErrorKind::validation,
-                 "refusing to listen on " + address +
-                     ": other machines can reach this address, and the gateway does not authenticate its "
-                     "clients. Listen on 127.0.0.1, localhost, [::1] or a Unix socket, or pass "
-                     "--insecure-no-auth if a firewall or a proxy restricts access");
+    return Error(
+        ErrorKind::validation,
+        "refusing to listen on " + address +
+            ": other machines can reach this address, and the gateway does not authenticate its "
+            "clients. Set FAIRLEAD_ADMIN_TOKEN to a token that they need, listen on 127.0.0.1, localhost, "
+            "[::1] or a Unix socket, or pass --insecure-no-auth if a firewall or a proxy restricts "
+            "access");
   options.log.warning(
       "listening beyond this machine without authentication: every client that reaches it can use every "
       "server",
@@ -192,13 +194,15 @@ Task<Result<std::string>> GatewayServer::reload(Config next) {
 
 // Every step that can fail precedes the first change.
 Task<Result<std::string>> GatewayServer::apply_config(std::shared_ptr<GatewayServer> self, Config next) {
-  const Result<void> usable = self->gateway_->check_reload(next);
+  const bool with_servers = !self->options_.servers_from_registry;
+  const Result<void> usable = with_servers ? self->gateway_->check_reload(next) : Result<void>();
   if (!usable) co_return usable.error();
   if (self->http_ && !self->config_.tls_certificate.empty()) {
     const Result<void> read = co_await self->http_->reload_tls();
     if (!read) co_return read.error();
   }
   std::string restart_keys = changed_restart_keys(self->config_, next);
+  if (!with_servers) co_return restart_keys;
   const Result<void> applied = co_await self->gateway_->reload(std::move(next));
   if (!applied) co_return applied.error();
   co_return restart_keys;

@@ -14,6 +14,9 @@ DEADLINE = 30  # seconds; timeout of every operation that must not hang
 # The environment of the program, without the variables that configure it.
 ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("FAIRLEAD_")}
 
+# Contains a directory for the state (the default database) of each process that is started.
+STATE_DIRECTORIES = tempfile.TemporaryDirectory(prefix="fairlead-state-")
+
 PING = b'{"jsonrpc":"2.0","id":1,"method":"system.ping"}\n'
 PONG = b'{"jsonrpc":"2.0","id":1,"result":"pong"}\n'
 
@@ -22,7 +25,8 @@ def start(*args, env=None, **options):
     """Starts the program. Its streams are pipes, unless `options` of Popen say otherwise."""
     for stream in ("stdin", "stdout", "stderr"):
         options.setdefault(stream, subprocess.PIPE)
-    return subprocess.Popen([PROGRAM, *args], env={**ENVIRONMENT, **(env or {})}, **options)
+    state = tempfile.mkdtemp(dir=STATE_DIRECTORIES.name)
+    return subprocess.Popen([PROGRAM, *args], env={**ENVIRONMENT, "XDG_STATE_HOME": state, **(env or {})}, **options)
 
 
 def run(*args, input=b"", timeout=DEADLINE, **options):

@@ -38,6 +38,8 @@ struct GatewayServerOptions {
   std::shared_ptr<http::Authenticator> authenticator;
   bool insecure_no_auth = false;  // allows every address without an authenticator
   std::size_t max_connections = http::ServerOptions().max_connections;  // of HTTP clients, for listen()
+  // If true, the servers are changed by Gateway::put_server() and not by a file: reload() leaves them alone.
+  bool servers_from_registry = false;
   // Adds routes before those of the gateway server, and may replace none of these: of all routes that match a
   // path, the longest is used. Called by listen(), when the gateway exists.
   std::function<void(http::Server&, Gateway&)> add_routes;

@@ -1,0 +1,228 @@
+#include "admin/registry_gateway.hpp"
+
+#include <utility>
+
+#include "admin/admin.hpp"
+#include "admin/admin_token.hpp"
+#include "admin/authenticator.hpp"
+#include "admin/gateway_settings.hpp"
+#include "admin/registry_sync.hpp"
+#include "fairlead/http/server.hpp"
+#include "registry/configuration.hpp"
+
+namespace fairlead::admin {
+
+RegistryGateway::RegistryGateway(Loop& loop, gateway::Config config, RegistryGatewayOptions options)
+    : loop_(loop), config_(std::move(config)), options_(std::move(options)) {}
+
+RegistryGateway::~RegistryGateway() {
+  if (sync_) sync_->stop();
+}
+
+// ---- starting --------------------------------------------------------------------------------------------
+
+Task<Result<std::shared_ptr<RegistryGateway>>> RegistryGateway::open(Loop& loop, gateway::Config config,
+                                                                     RegistryGatewayOptions options) {
+  std::shared_ptr<RegistryGateway> self(new RegistryGateway(loop, std::move(config), std::move(options)));
+  self->options_.server.servers_from_registry = true;
+  registry::RegistryOptions registry_options;
+  registry_options.log = self->options_.server.log;
+  registry_options.seed = self->options_.seed;
+  Result<std::shared_ptr<registry::Registry>> registry =
+      co_await registry::Registry::open(loop, self->options_.database, std::move(registry_options));
+  if (!registry) co_return registry.error();
+  self->registry_ = std::move(*registry);
+  const Result<void> prepared = self->prepare();
+  if (!prepared) {
+    co_await self->registry_->close();
+    co_return prepared.error();
+  }
+  co_return self;
+}
+
+Result<void> RegistryGateway::prepare() {
+  const Result<void> loaded = load_admin_token();
+  if (!loaded) return loaded;
+  apply_to(*registry_->state().configuration, config_);
+  configured_failure_details_ = config_.failure_details;
+  config_.authenticated = true;
+  return {};
+}
+
+Result<void> RegistryGateway::load_admin_token() {
+  admin_token_is_configured_ = !options_.admin_token.empty();
+  if (admin_token_is_configured_) return {};
+  Result<std::string> token = read_or_create_admin_token(options_.admin_token_file);
+  if (!token) return token.error();
+  options_.admin_token = std::move(*token);
+  options_.server.log.info("administrator's token", {{"file", options_.admin_token_file}});
+  return {};
+}
+
+Task<Result<std::shared_ptr<RegistryGateway>>> RegistryGateway::listen(Loop& loop, gateway::Config config,
+                                                                       RegistryGatewayOptions options) {
+  const Result<bool> local = http::is_local_address(config.listen);
+  if (!local) co_return local.error();
+  Result<std::shared_ptr<RegistryGateway>> opened =
+      co_await open(loop, std::move(config), std::move(options));
+  if (!opened) co_return opened;
+  const std::shared_ptr<RegistryGateway> self = *opened;
+  self->reachable_from_other_machines_ = !*local;
+  const Result<void> started = self->start_listening();
+  if (started) co_return self;
+  co_await self->registry_->close();
+  co_return started.error();
+}
+
+Task<Result<std::shared_ptr<RegistryGateway>>> RegistryGateway::serve(Loop& loop, gateway::Config config,
+                                                                      std::shared_ptr<Connection> client,
+                                                                      PrincipalPtr principal,
+                                                                      RegistryGatewayOptions options) {
+  Result<std::shared_ptr<RegistryGateway>> opened =
+      co_await open(loop, std::move(config), std::move(options));
+  if (!opened) co_return opened;
+  const std::shared_ptr<RegistryGateway> self = *opened;
+  const Result<void> started = self->start_serving(std::move(client), std::move(principal));
+  if (started) co_return self;
+  co_await self->registry_->close();
+  co_return started.error();
+}
+
+Result<void> RegistryGateway::start_listening() {
+  const Result<void> allowed = check_address();
+  if (!allowed) return allowed;
+  AuthOptions auth;
+  auth.admin_token = options_.admin_token;
+  auth.mode = [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    return self ? self->auth_mode() : AuthMode::token;
+  };
+  options_.server.authenticator = registry_authenticator(registry_, std::move(auth));
+  options_.server.add_routes = [this](http::Server& http, gateway::Gateway& gateway) {
+    add_admin_routes(http, gateway);
+  };
+  options_.server.readiness_problem = [registry = registry_]() -> std::optional<std::string> {
+    const std::optional<Error> problem = registry->database_problem();
+    return problem ? std::optional("database: " + problem->message()) : std::nullopt;
+  };
+  set_failure_details();
+  Result<std::shared_ptr<gateway::GatewayServer>> server =
+      gateway::GatewayServer::listen(loop_, config_, options_.server);
+  if (!server) return server.error();
+  server_ = std::move(*server);
+  start_sync();
+  return {};
+}
+
+Result<void> RegistryGateway::start_serving(std::shared_ptr<Connection> client, PrincipalPtr principal) {
+  Result<std::shared_ptr<gateway::GatewayServer>> server =
+      gateway::GatewayServer::serve(loop_, config_, std::move(client), std::move(principal), options_.server);
+  if (!server) return server.error();
+  server_ = std::move(*server);
+  start_sync();
+  return {};
+}
+
+void RegistryGateway::add_admin_routes(http::Server& http, gateway::Gateway& gateway) {
+  AdminOptions options;
+  options.log = options_.server.log;
+  options.version = options_.version;
+  options.test_pool.client.connect.log = options_.server.log;
+  options.test_pool.client.connect.limits = gateway::connection_limits(config_);
+  options.test_pool.manifest.path = config_.terminator_manifest;
+  options.spec_of = [registry = registry_](const registry::Server& server) {
+    return gateway_spec(server, registry->state());
+  };
+  options.end_sessions = [this](const std::function<bool(const Principal&)>& selected) {
+    if (server_) server_->end_sessions(selected);
+  };
+  admin_ = Admin::create(loop_, registry_, gateway, std::move(options));
+  admin_->add_routes(http);
+}
+
+void RegistryGateway::start_sync() {
+  const registry::State& state = registry_->state();
+  options_.server.log.info("registry", {{"database", sql::redacted_address(options_.database)},
+                                        {"servers", state.servers.size()},
+                                        {"endpoints", state.endpoints.size()},
+                                        {"users", state.users.size()}});
+  sync_ = RegistrySync::start(
+      loop_, registry_, server_->gateway(),
+      [this](const registry::Configuration& values) { apply_settings(values); }, options_.server.log);
+  subscriptions_.push_back(registry_->on_change([this](const registry::Change& change) {
+    if (std::holds_alternative<registry::RowChange<registry::User>>(change)) apply_auth_mode();
+  }));
+  apply_auth_mode();
+}
+
+Task<Result<std::string>> RegistryGateway::reload(gateway::Config next) {
+  apply_to(*registry_->state().configuration, next);
+  next.failure_details = config_.failure_details;
+  return server_->reload(std::move(next));
+}
+
+void RegistryGateway::stop() {
+  if (admin_) admin_->close();
+  server_->stop();
+}
+
+Task<void> RegistryGateway::close() {
+  const auto self = shared_from_this();
+  subscriptions_.clear();
+  if (sync_) sync_->stop();
+  co_await registry_->close();
+}
+
+// ---- authentication --------------------------------------------------------------------------------------
+
+AuthMode RegistryGateway::auth_mode() const {
+  const AuthSetting stored =
+      parse_auth_setting(registry_->state().configuration->string("auth.mode")).value_or(AuthSetting::token);
+  AuthCircumstances circumstances;
+  circumstances.admin_token_is_configured = admin_token_is_configured_;
+  circumstances.any_user_exists = registry_->state().users.size() > 0;
+  circumstances.reachable_from_other_machines = reachable_from_other_machines_;
+  return effective_auth_mode(options_.auth_setting.value_or(stored), circumstances);
+}
+
+Result<void> RegistryGateway::check_address() const {
+  if (!reachable_from_other_machines_ || auth_mode() == AuthMode::token || options_.server.insecure_no_auth)
+    return {};
+  return Error(ErrorKind::validation,
+               "refusing to listen on " + config_.listen +
+                   ": other machines can reach this address, and auth.mode is \"none\". Set it to \"token\", "
+                   "listen on 127.0.0.1, localhost, [::1] or a Unix socket, or pass --insecure-no-auth if a "
+                   "firewall or a proxy restricts access");
+}
+
+// If tokens are required from now on, clients that have connected without one are disconnected.
+void RegistryGateway::apply_auth_mode() {
+  const AuthMode mode = auth_mode();
+  const std::optional<AuthMode> before = std::exchange(applied_auth_mode_, mode);
+  if (before == mode) return;
+  options_.server.log.info("authentication", {{"mode", to_string(mode)}});
+  if (!before) return;
+  set_failure_details();
+  server_->apply(config_);
+  if (mode == AuthMode::token)
+    server_->end_sessions([](const Principal& principal) { return principal.is_anonymous(); });
+}
+
+// Without tokens, and if only this machine can reach the gateway, every client may see why a server fails.
+void RegistryGateway::set_failure_details() {
+  config_.failure_details = configured_failure_details_;
+  if (configured_failure_details_ != gateway::FailureDetails::automatic) return;
+  const bool everyone = auth_mode() == AuthMode::none && !reachable_from_other_machines_;
+  config_.failure_details =
+      everyone ? gateway::FailureDetails::everyone : gateway::FailureDetails::administrators;
+}
+
+void RegistryGateway::apply_settings(const registry::Configuration& values) {
+  apply_to(values, config_);
+  configured_failure_details_ = config_.failure_details;
+  set_failure_details();
+  server_->apply(config_);
+  apply_auth_mode();
+}
+
+}  // namespace fairlead::admin

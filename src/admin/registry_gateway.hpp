@@ -1,0 +1,97 @@
+// RegistryGateway: a gateway whose servers, endpoints, users and configuration are in a database. Opens the
+// registry, starts the gateway with its HTTP listener or its one connection, adds the admin API, and keeps
+// both in step. Private to the library.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "admin/auth_mode.hpp"
+#include "fairlead/gateway/gateway_server.hpp"
+#include "fairlead/registry/model.hpp"
+#include "registry/registry.hpp"
+
+namespace fairlead::admin {
+
+class Admin;
+class RegistrySync;
+
+struct RegistryGatewayOptions {
+  RegistryGatewayOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
+
+  std::string version = "0";           // of the program
+  std::string database;                // "sqlite:PATH" or "postgresql://…"
+  std::vector<registry::Server> seed;  // see registry::RegistryOptions
+  // Overrides the value of `auth.mode` in the database.
+  std::optional<AuthSetting> auth_setting;
+  // The administrator's token; `auth.mode` is `token` then, unless it is set explicitly. If empty, the token
+  // is that in the file `admin_token_file`, which is created if it does not exist.
+  std::string admin_token;
+  std::string admin_token_file;
+  // `authenticator`, `add_routes` and `readiness_problem` are set by RegistryGateway.
+  gateway::GatewayServerOptions server;
+};
+
+class RegistryGateway : public std::enable_shared_from_this<RegistryGateway> {
+ public:
+  // Opens the database, listens at `config.listen`, and serves the servers of the database. `config.servers`
+  // must be empty; the values of the configuration in the database replace those of `config`. Fails with
+  // `validation` for an address that other machines can reach if clients are not authenticated, and as
+  // registry::Registry::open() and gateway::GatewayServer::listen() do.
+  static Task<Result<std::shared_ptr<RegistryGateway>>> listen(Loop& loop, gateway::Config config,
+                                                               RegistryGatewayOptions options);
+  // Serves the connection `client` only; see gateway::GatewayServer::serve().
+  static Task<Result<std::shared_ptr<RegistryGateway>>> serve(Loop& loop, gateway::Config config,
+                                                              std::shared_ptr<Connection> client,
+                                                              PrincipalPtr principal,
+                                                              RegistryGatewayOptions options);
+  ~RegistryGateway();
+  RegistryGateway(const RegistryGateway&) = delete;
+  RegistryGateway& operator=(const RegistryGateway&) = delete;
+
+  const std::shared_ptr<gateway::GatewayServer>& server() const noexcept { return server_; }
+  registry::Registry& registry() const noexcept { return *registry_; }
+  // Does what gateway::GatewayServer::reload() does, for the keys that are not in the database.
+  // `next.servers` must be empty.
+  Task<Result<std::string>> reload(gateway::Config next);
+  // Does what gateway::GatewayServer::stop() does; ends the event streams of the admin API first.
+  void stop();
+  // Closes the database. Called when server()->stopped() is set.
+  Task<void> close();
+
+ private:
+  RegistryGateway(Loop& loop, gateway::Config config, RegistryGatewayOptions options);
+
+  static Task<Result<std::shared_ptr<RegistryGateway>>> open(Loop& loop, gateway::Config config,
+                                                             RegistryGatewayOptions options);
+  // Reads the administrator's token and applies the values of the configuration to config_.
+  Result<void> prepare();
+  Result<void> load_admin_token();
+  Result<void> check_address() const;
+  Result<void> start_listening();
+  Result<void> start_serving(std::shared_ptr<Connection> client, PrincipalPtr principal);
+  void add_admin_routes(http::Server& http, gateway::Gateway& gateway);
+  void start_sync();
+
+  AuthMode auth_mode() const;
+  // Called when auth_mode() may have changed.
+  void apply_auth_mode();
+  void set_failure_details();
+  void apply_settings(const registry::Configuration& values);
+
+  Loop& loop_;
+  gateway::Config config_;  // with the values of the database
+  RegistryGatewayOptions options_;
+  bool admin_token_is_configured_ = false;
+  bool reachable_from_other_machines_ = false;
+  gateway::FailureDetails configured_failure_details_ = gateway::FailureDetails::automatic;
+  std::optional<AuthMode> applied_auth_mode_;
+  std::shared_ptr<registry::Registry> registry_;
+  std::shared_ptr<gateway::GatewayServer> server_;
+  std::shared_ptr<Admin> admin_;  // null if this serves one connection
+  std::shared_ptr<RegistrySync> sync_;
+  std::vector<std::shared_ptr<void>> subscriptions_;
+};
+
+}  // namespace fairlead::admin

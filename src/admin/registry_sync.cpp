@@ -1,0 +1,167 @@
+#include "admin/registry_sync.hpp"
+
+#include <utility>
+#include <variant>
+
+#include "admin/gateway_settings.hpp"
+#include "registry/configuration.hpp"
+
+namespace fairlead::admin {
+
+namespace {
+
+constexpr std::string_view kAllowPrivateAddresses = "registry.allow_private_addresses";
+
+gateway::ServerPolicy policy_of(const registry::Server& server) {
+  gateway::ServerPolicy policy;
+  policy.visibility = server.visibility;
+  policy.owner = server.owner;
+  policy.domain = server.domain;
+  policy.title = server.title;
+  policy.description = server.description;
+  policy.tags = server.tags;
+  policy.tools = server.tools;
+  return policy;
+}
+
+registry::FetchedEntries to_entries(const gateway::FetchedLists& lists) {
+  registry::FetchedEntries entries;
+  entries.tools = lists.tools;
+  entries.resources = lists.resources;
+  entries.templates = lists.templates;
+  entries.prompts = lists.prompts;
+  return entries;
+}
+
+}  // namespace
+
+pool::ServerSpec gateway_spec(const registry::Server& server, const registry::State& state) {
+  pool::ServerSpec spec = server.spec;
+  auto* const address = std::get_if<pool::Address>(&spec.transport);
+  if (!address || server.visibility != registry::Visibility::user) return spec;
+  const auto owner = state.users.find(server.owner);
+  const bool trusted = owner && owner->role == registry::Role::admin;
+  address->public_addresses_only = !trusted && !state.configuration->boolean(kAllowPrivateAddresses);
+  return spec;
+}
+
+std::shared_ptr<RegistrySync> RegistrySync::start(Loop& loop, std::shared_ptr<registry::Registry> registry,
+                                                  gateway::Gateway& gateway, ApplySettings apply_settings,
+                                                  Log log) {
+  std::shared_ptr<RegistrySync> sync(
+      new RegistrySync(loop, std::move(registry), gateway, std::move(apply_settings), std::move(log)));
+  sync->subscribe();
+  sync->apply_all();
+  return sync;
+}
+
+void RegistrySync::stop() {
+  if (subscriptions_.empty()) return;
+  subscriptions_.clear();
+  gateway_.on_lists(nullptr);
+}
+
+void RegistrySync::subscribe() {
+  gateway_.on_lists([weak = weak_from_this()](const std::string& server, const gateway::FetchedLists& lists) {
+    const auto self = weak.lock();
+    return self ? self->on_fetched(server, lists) : registry::StoredListsPtr();
+  });
+  subscriptions_.push_back(registry_->on_change([this](const registry::Change& change) { apply(change); }));
+  subscriptions_.push_back(registry_->on_lists_change([this](const registry::ListsChange& change) {
+    if (const auto server = registry_->state().servers.find(change.server_id)) put_server(*server);
+  }));
+}
+
+void RegistrySync::apply_all() {
+  const registry::State& state = registry_->state();
+  for (const auto& [id, server] : state.servers.by_id()) put_server(*server);
+  for (const auto& [id, endpoint] : state.endpoints.by_id()) put_endpoint(*endpoint);
+}
+
+void RegistrySync::apply(const registry::Change& change) {
+  if (const auto* const server = std::get_if<registry::RowChange<registry::Server>>(&change))
+    return apply_server(*server);
+  if (const auto* const endpoint = std::get_if<registry::RowChange<registry::Endpoint>>(&change))
+    return apply_endpoint(*endpoint);
+  if (const auto* const user = std::get_if<registry::RowChange<registry::User>>(&change))
+    return apply_user(*user);
+  if (const auto* const values = std::get_if<registry::RowChange<registry::Configuration>>(&change))
+    apply_configuration(*values);
+}
+
+// A server whose name has changed is another server for clients: its tools have other names.
+void RegistrySync::apply_server(const registry::RowChange<registry::Server>& change) {
+  const bool name_is_free = !change.after || (change.before && change.before->name != change.after->name);
+  // With two renames at once, another server may have the name by now.
+  const bool reused = change.before && registry_->state().servers.find_by_name(change.before->name);
+  if (change.before && name_is_free && !reused) {
+    const Result<void> removed = gateway_.remove_server(change.before->name);
+    if (!removed) log_.warning("server not removed", {{"reason", removed.error().message()}});
+  }
+  if (change.after) put_server(*change.after);
+}
+
+void RegistrySync::put_server(const registry::Server& server) {
+  const registry::State& state = registry_->state();
+  const auto lists = state.lists.find(server.id);
+  const Result<void> put = gateway_.put_server(gateway_spec(server, state), policy_of(server),
+                                               lists == state.lists.end() ? nullptr : lists->second);
+  if (!put) log_.error("server not usable", {{"server", server.name}, {"reason", put.error().message()}});
+}
+
+void RegistrySync::put_endpoint(const registry::Endpoint& endpoint) {
+  const Result<void> put = gateway_.endpoints().put(endpoint);
+  if (!put)
+    log_.error("endpoint not usable", {{"endpoint", endpoint.name}, {"reason", put.error().message()}});
+}
+
+void RegistrySync::apply_endpoint(const registry::RowChange<registry::Endpoint>& change) {
+  const bool renamed = change.before && change.after && change.before->name != change.after->name;
+  const bool gone = change.before && (!change.after || renamed);
+  if (gone && !registry_->state().endpoints.find_by_name(change.before->name))
+    gateway_.endpoints().remove(change.before->name);
+  if (change.after) put_endpoint(*change.after);
+}
+
+// The role of a user decides which addresses the user's servers may connect to.
+void RegistrySync::apply_user(const registry::RowChange<registry::User>& change) {
+  if (!change.before || !change.after || change.before->role == change.after->role) return;
+  put_servers_of(change.after->id);
+}
+
+void RegistrySync::put_servers_of(const std::string& owner) {
+  for (const auto& [id, server] : registry_->state().servers.by_id()) {
+    if (server->visibility == registry::Visibility::user && (owner.empty() || server->owner == owner))
+      put_server(*server);
+  }
+}
+
+void RegistrySync::apply_configuration(const registry::RowChange<registry::Configuration>& change) {
+  apply_settings_(*change.after);
+  const auto allowed = [](const registry::ConfigurationPtr& values) {
+    return values && values->boolean(kAllowPrivateAddresses);
+  };
+  if (allowed(change.before) != allowed(change.after)) put_servers_of(std::string());
+}
+
+// The lists are stored later; which entries are quarantined is decided now, before clients see them.
+registry::StoredListsPtr RegistrySync::on_fetched(const std::string& name,
+                                                  const gateway::FetchedLists& lists) {
+  const auto server = registry_->state().servers.find_by_name(name);
+  if (!server) return nullptr;
+  registry::FetchedEntries entries = to_entries(lists);
+  registry::StoredListsPtr offered = registry_->preview_lists(server->id, entries);
+  loop_.spawn(store_lists(shared_from_this(), server->id, std::move(entries)));
+  return offered;
+}
+
+Task<void> RegistrySync::store_lists(std::shared_ptr<RegistrySync> self, std::string server_id,
+                                     registry::FetchedEntries lists) {
+  const Result<registry::StoredListsPtr> stored =
+      co_await self->registry_->store_lists(server_id, std::move(lists));
+  if (stored || stored.error().detail().failure_code == registry::kNotFound) co_return;
+  self->log_.warning("lists of a server not stored",
+                     {{"server_id", server_id}, {"reason", stored.error().message()}});
+}
+
+}  // namespace fairlead::admin

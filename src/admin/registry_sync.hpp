@@ -1,0 +1,68 @@
+// RegistrySync: makes a gateway serve what the registry has. Applies each change of the registry to the
+// gateway, and stores the lists that the gateway fetches in the registry. All calls are made on the loop
+// thread. Private to the library.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fairlead/base/log.hpp"
+#include "fairlead/gateway/gateway.hpp"
+#include "fairlead/loop/loop.hpp"
+#include "registry/registry.hpp"
+
+namespace fairlead::admin {
+
+// Returns the spec with which the gateway runs a server: that of the row, but servers of users must not reach
+// this machine and private networks, unless the configuration allows it.
+pool::ServerSpec gateway_spec(const registry::Server& server, const registry::State& state);
+
+class RegistrySync : public std::enable_shared_from_this<RegistrySync> {
+ public:
+  // Applies the values of the configuration to the gateway. Called after each change of them.
+  using ApplySettings = std::function<void(const registry::Configuration&)>;
+
+  // Adds all servers and endpoints of the registry to the gateway before it returns, so that the first client
+  // gets complete lists. From then on applies changes as they happen, until stop() is called. REQUIRES:
+  // stop() is called before `loop` or `gateway` is destroyed.
+  static std::shared_ptr<RegistrySync> start(Loop& loop, std::shared_ptr<registry::Registry> registry,
+                                             gateway::Gateway& gateway, ApplySettings apply_settings,
+                                             Log log);
+  ~RegistrySync() { stop(); }
+  void stop();
+
+ private:
+  RegistrySync(Loop& loop, std::shared_ptr<registry::Registry> registry, gateway::Gateway& gateway,
+               ApplySettings apply_settings, Log log)
+      : loop_(loop),
+        registry_(std::move(registry)),
+        gateway_(gateway),
+        apply_settings_(std::move(apply_settings)),
+        log_(std::move(log)) {}
+
+  void subscribe();
+  void apply_all();
+  void apply(const registry::Change& change);
+  void apply_server(const registry::RowChange<registry::Server>& change);
+  void apply_endpoint(const registry::RowChange<registry::Endpoint>& change);
+  void apply_user(const registry::RowChange<registry::User>& change);
+  void apply_configuration(const registry::RowChange<registry::Configuration>& change);
+  void put_server(const registry::Server& server);
+  // Puts the servers with visibility `user` of this owner again; of all owners if `owner` is empty.
+  void put_servers_of(const std::string& owner);
+  void put_endpoint(const registry::Endpoint& endpoint);
+  // Returns which of the fetched entries may be offered, and starts to store them.
+  registry::StoredListsPtr on_fetched(const std::string& name, const gateway::FetchedLists& lists);
+  static Task<void> store_lists(std::shared_ptr<RegistrySync> self, std::string server_id,
+                                registry::FetchedEntries lists);
+
+  Loop& loop_;
+  std::shared_ptr<registry::Registry> registry_;
+  gateway::Gateway& gateway_;
+  ApplySettings apply_settings_;
+  Log log_;
+  std::vector<std::shared_ptr<void>> subscriptions_;
+};
+
+}  // namespace fairlead::admin

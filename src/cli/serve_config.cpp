@@ -1,0 +1,119 @@
+#include "cli/serve_config.hpp"
+
+#include <unistd.h>
+
+#include <climits>
+#include <cstdlib>
+
+#include "admin/admin_token.hpp"
+#include "admin/authenticator.hpp"
+
+namespace fairlead::cli {
+
+namespace {
+
+constexpr char kAdminTokenVariable[] = "FAIRLEAD_ADMIN_TOKEN";
+
+// Returns the server of a new default database, which is `fairlead demo`.
+Result<registry::Server> demo_server() {
+  char self[PATH_MAX];
+  const ssize_t length = ::readlink("/proc/self/exe", self, sizeof self);
+  if (length <= 0) return Error(ErrorKind::spawn, "cannot read /proc/self/exe, the path of this program");
+  pool::Program program;
+  program.command = std::string(self, static_cast<std::size_t>(length));
+  program.args = {"demo"};
+  registry::Server server;
+  server.name = "demo";
+  server.title = "Demo";
+  server.description = "A small server to try the gateway with. Remove it when you have added your own.";
+  server.spec.name = server.name;
+  server.spec.transport = std::move(program);
+  return server;
+}
+
+// Returns the administrator's token of the environment; empty if it is not set.
+Result<std::string> configured_admin_token() {
+  const char* const token = std::getenv(kAdminTokenVariable);
+  if (!token || *token == '\0') return std::string();
+  const Result<void> usable = http::StaticTokenAuthenticator().add(token, Principal());
+  if (!usable)
+    return Error(ErrorKind::validation, std::string(kAdminTokenVariable) + ": " + usable.error().message());
+  return std::string(token);
+}
+
+}  // namespace
+
+Result<gateway::Config> ServeCommand::load_gateway_config() const {
+  Result<gateway::Config> loaded = config.empty() ? gateway::Config() : gateway::load_config(config);
+  if (!loaded) return loaded;
+  if (!listen.empty()) loaded->listen = listen;
+  if (socket_mode) loaded->socket_mode = *socket_mode;
+  if (!terminator_manifest.empty()) loaded->terminator_manifest = terminator_manifest;
+  if (has_database() && !loaded->servers.empty())
+    return Error(ErrorKind::validation,
+                 config +
+                     ": [servers] cannot be used together with a database (--db), which has the servers. "
+                     "Import them with `fairlead servers import " +
+                     config + "` and remove them from the file, or start without --db");
+  return loaded;
+}
+
+Result<ServeConfig> ServeCommand::load() const {
+  Result<gateway::Config> loaded = load_gateway_config();
+  if (!loaded) return loaded.error();
+  ServeConfig result;
+  result.gateway = std::move(*loaded);
+  if (!has_database()) return result;
+  Result<DatabaseConfig> database_config = load_database_config();
+  if (!database_config) return database_config.error();
+  result.database = std::move(*database_config);
+  return result;
+}
+
+Result<DatabaseConfig> ServeCommand::load_database_config() const {
+  DatabaseConfig result;
+  const Result<std::string> state = admin::state_directory();
+  if (!state) return state.error();
+  result.address = database;
+  result.options.admin_token_file = *state + "/admin.token";
+  if (database.empty()) {
+    result.address = "sqlite:" + *state + "/fairlead.db";
+    Result<registry::Server> demo = demo_server();
+    if (!demo) return demo.error();
+    result.options.seed.push_back(std::move(*demo));
+  }
+  Result<std::string> token = configured_admin_token();
+  if (!token) return token.error();
+  result.options.admin_token = std::move(*token);
+  if (!auth_mode.empty()) {
+    const Result<admin::AuthSetting> setting = auth_setting();
+    if (!setting) return setting.error();
+    result.options.auth_setting = *setting;
+  }
+  return result;
+}
+
+Result<admin::AuthSetting> ServeCommand::auth_setting() const {
+  if (auth_mode.empty()) return admin::AuthSetting::automatic;
+  const std::optional<admin::AuthSetting> setting = admin::parse_auth_setting(auth_mode);
+  if (setting) return *setting;
+  return Error(ErrorKind::validation, "--auth-mode: `" + auth_mode + "` is none of auto, none, token");
+}
+
+Result<std::shared_ptr<http::Authenticator>> ServeCommand::authenticator() const {
+  const Result<admin::AuthSetting> setting = auth_setting();
+  if (!setting) return setting.error();
+  const Result<std::string> token = configured_admin_token();
+  if (!token) return token.error();
+  admin::AuthCircumstances circumstances;
+  circumstances.admin_token_is_configured = !token->empty();
+  if (admin::effective_auth_mode(*setting, circumstances) == admin::AuthMode::none)
+    return std::shared_ptr<http::Authenticator>();
+  if (token->empty())
+    return Error(ErrorKind::validation,
+                 "--auth-mode token: without a database the only token is that of the environment variable " +
+                     std::string(kAdminTokenVariable) + ", which is not set");
+  return admin::admin_token_authenticator(*token);
+}
+
+}  // namespace fairlead::cli
