@@ -1,4 +1,5 @@
 // The JSON form of users, groups and tokens.
+#include <algorithm>
 #include <charconv>
 
 #include "base/rfc3339.hpp"
@@ -11,10 +12,19 @@ namespace fairlead::registry {
 
 namespace {
 
+bool may_be_in_account_name(char c) {
+  constexpr std::string_view kSymbols = " .-_@+";
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || kSymbols.contains(c);
+}
+
+// Names of accounts are typed in commands and compared by people; other texts belong in `title`.
 std::optional<std::string> account_name_problem(std::string_view name) {
   if (name.empty()) return "is empty";
   if (name.front() == ' ' || name.back() == ' ') return "begins or ends with a space";
-  return characters_problem(name, kMaxNameCharacters);
+  if (const std::optional<std::string> problem = characters_problem(name, kMaxNameCharacters)) return problem;
+  if (!std::ranges::all_of(name, may_be_in_account_name))
+    return "has characters other than letters, digits, spaces and `.-_@+`";
+  return std::nullopt;
 }
 
 Result<User> read_user(json::View document) {

@@ -4,6 +4,7 @@
 
 #include "registry/operations.hpp"
 #include "registry/tokens.hpp"
+#include "registry/user_limits.hpp"
 
 namespace fairlead::registry {
 
@@ -199,6 +200,8 @@ Result<NewToken> create_token(WriteContext& context, const json::Raw& body) {
   NewToken created;
   Result<void> done = fill_token(context, *row, created.text);
   if (done) done = check_new_token(context.actor, *row);
+  if (done) done = check_token_count(context, *row);
+  if (done) done = check_lifetime(context.configuration, *row, context.now);
   if (done) done = insert_row(context.transaction, *row);
   if (!done) return done.error();
   context.record(RowTable<Token>::kind, row->id);

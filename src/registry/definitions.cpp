@@ -100,6 +100,12 @@ void add_access(std::vector<Definition>& all) {
       choice("auth.mode", "auto", {"auto", "none", "token"},
              "Whether clients need a token. auto: if an administrator's token is set, a user exists, or "
              "a listener is neither loopback nor a Unix socket."));
+  all.push_back(integer("auth.max_user_tokens", 100, 0, 1'000'000, Applies::at_once,
+                        "Valid tokens that a user who is not an administrator can have."));
+  all.push_back(duration("auth.max_token_lifetime", std::chrono::milliseconds(0), 0, 87'600 * kHour,
+                         "Time after which a new token expires at the latest; 0: tokens need not expire."));
+  all.push_back(integer("registry.max_user_servers", 100, 0, 20'000, Applies::at_once,
+                        "Servers that a user who is not an administrator can register."));
   all.push_back(choice("registry.drift_default", "flag", {"accept", "flag", "quarantine"},
                        "Drift policy of new servers whose rows do not set one."));
   all.push_back(boolean("registry.allow_private_addresses", false,

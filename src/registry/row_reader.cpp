@@ -146,8 +146,17 @@ void read_ids(json::ConfigReader& in, std::string_view key, std::vector<std::str
   read_list(in, key, into, max, [](std::string_view id) { return line_problem(id, kMaxIdBytes); });
 }
 
+void require_texts(json::ConfigReader& in, std::string_view key) {
+  in.view()[key].each_member([&](std::string_view name, bool escaped, json::View value) {
+    if (!value.is(json::Type::string))
+      in.fail_entry(key, escaped ? json::unescape(name) : std::string(name), "is not a string");
+    return true;
+  });
+}
+
 void read_renames(json::ConfigReader& in, std::map<std::string, std::string>& into, const TextCheck& check) {
   constexpr std::string_view kKey = "rename";
+  require_texts(in, kKey);
   in.map(kKey, into);
   if (into.size() > kMaxPatterns.value) return in.fail(kKey, over(kMaxPatterns, "entries"));
   std::map<std::string_view, std::string_view> old_names;

@@ -90,6 +90,9 @@ void read_list(json::ConfigReader& in, std::string_view key, std::vector<std::st
 void read_tags(json::ConfigReader& in, std::string_view key, std::vector<std::string>& into);
 void read_patterns(json::ConfigReader& in, std::string_view key, std::vector<std::string>& into);
 void read_ids(json::ConfigReader& in, std::string_view key, std::vector<std::string>& into, NamedLimit max);
+// Fails if a value of a map is not a text. ConfigReader::map() also accepts numbers, which files may have;
+// the API takes only what it returns.
+void require_texts(json::ConfigReader& in, std::string_view key);
 // Reads a map of old names to new ones. No two new names may be equal.
 void read_renames(json::ConfigReader& in, std::map<std::string, std::string>& into, const TextCheck& check);
 

@@ -75,16 +75,11 @@ bool admits(const Endpoint& endpoint, const Principal& principal) noexcept {
                              [&](const std::string& group) { return contains(endpoint.groups, group); });
 }
 
-bool has_server_scope(const Principal& principal) noexcept {
-  return std::ranges::any_of(principal.scopes,
-                             [](const std::string& scope) { return scope.starts_with("server:"); });
-}
-
 Decision decide_use(const Principal& principal, const Endpoint& endpoint) {
   if (!admits(endpoint, principal)) return conceal();
   if (!endpoint.enabled) return is_administrator(principal) ? forbid("the endpoint is disabled") : conceal();
   const std::string scope = "endpoint:" + endpoint.name;
-  if (allows_scope(principal, scope) || has_server_scope(principal)) return allow();
+  if (allows_scope(principal, scope)) return allow();
   return forbid("the token lacks the scope " + scope);
 }
 

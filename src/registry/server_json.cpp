@@ -62,6 +62,8 @@ void read_config(json::ConfigReader& in, std::string& transport, pool::ServerSpe
   in.string("transport", transport);
   if (in.has("enabled")) in.fail("enabled", "is a member of the server, not of its `config`");
   if (in.has("connector")) in.fail("connector", "is available only to programs that embed the gateway");
+  require_texts(in, "env");
+  require_texts(in, "headers");
   pool::read_server_spec(in, spec);
   if (const auto* program = std::get_if<pool::Program>(&spec.transport)) check_program(in, *program);
   if (const auto* address = std::get_if<pool::Address>(&spec.transport)) check_address(in, *address);

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "registry/operations.hpp"
+#include "registry/user_limits.hpp"
 
 namespace fairlead::registry {
 
@@ -31,6 +32,7 @@ Result<ServerPtr> create_server(WriteContext& context, const json::Raw& body) {
   Result<Server> row = new_server(json::View(body), defaults_for(context.actor, context.configuration));
   if (!row) return row.error();
   Result<void> checked = check_server(context, nullptr, *row);
+  if (checked) checked = check_server_count(context, *row);
   if (!checked) return checked.error();
   return insert_new(context, std::move(*row));
 }

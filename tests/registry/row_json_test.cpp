@@ -78,6 +78,16 @@ TEST(AccountJsonTest, UsersAndGroupsSurviveWritingAndReading) {
   EXPECT_EQ(to_json(*read_group).text(), to_json(group).text());
 }
 
+TEST(AccountJsonTest, NamesHaveNoMetacharacters) {
+  for (const char* bad :
+       {"'; DROP TABLE users; --", "$1", "%s", "?", "`", "a\\\\b", "\\\"", "{}", "<b>", "ü", "a/b", "a,b"}) {
+    const std::string body = R"({"name":")" + std::string(bad) + "\"}";
+    EXPECT_EQ(pointer_of(new_user(json::View(body))), "/name") << body;
+    EXPECT_EQ(pointer_of(new_group(json::View(body))), "/name") << body;
+  }
+  EXPECT_EQ(pointer_of(new_user(view(R"({"name":"Ann B. Lee-Smith_2+x@example.org"})"))), "no error");
+}
+
 TEST(AccountJsonTest, BadAccountsAreRejected) {
   EXPECT_EQ(pointer_of(new_user(view(R"({"name":" ann"})"))), "/name");
   EXPECT_EQ(pointer_of(new_user(view(R"({"name":"a\nb"})"))), "/name");

@@ -266,7 +266,7 @@ TEST(RulesTest, EndpointNeverWidensWhatAClientSees) {
     return outcome(decide(*registry_user("ann", Role::user, scopes), Operation::call, team));
   };
   EXPECT_EQ(use({"endpoint:team"}), '+');
-  EXPECT_EQ(use({"server:files"}), '+');
+  EXPECT_EQ(use({"server:files"}), '-');
   EXPECT_EQ(use({"mcp"}), '+');
   EXPECT_EQ(use({"endpoint:other"}), '-');
   EXPECT_EQ(use({"admin"}), '-');

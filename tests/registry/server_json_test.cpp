@@ -223,6 +223,32 @@ TEST(ServerJsonTest, LimitsAreNamedInTheError) {
                   .starts_with("/name: "));
 }
 
+TEST(ServerJsonTest, PointerNamesTheLargestMemberOfALargeBody) {
+  const std::string large(1U << 20, 'x');
+  EXPECT_TRUE(
+      server_problem(R"({"name":")" + large + R"(","config":{"command":"c"}})").starts_with("/name: "));
+  EXPECT_TRUE(server_problem(body_with(R"("drift":")" + large + "\"")).starts_with("/drift: "));
+}
+
+TEST(ServerJsonTest, ValuesOfMapsMustBeTexts) {
+  EXPECT_EQ(server_problem(config_with(R"("command":"c","env":{"A":1})")),
+            "/config/env/A: `config.env.A` is not a string");
+  EXPECT_EQ(server_problem(config_with(R"("url":"https://e.example","headers":{"A":true})")),
+            "/config/headers/A: `config.headers.A` is not a string");
+  EXPECT_EQ(server_problem(body_with(R"("tools":{"rename":{"a":null}})")),
+            "/tools/rename/a: `tools.rename.a` is not a string");
+}
+
+TEST(ServerJsonTest, HalfOfASurrogatePairIsRejected) {
+  EXPECT_EQ(server_problem(body_with(R"("title":"\ud83d\ude00 \\ud800")")), "no error");
+  for (const char* bad :
+       {R"("\ud800")", R"("\uDC00x")", R"("\ud800\ud800")", R"("a\ud83d")", R"("\ud83d\\ude00")"})
+    EXPECT_EQ(server_problem(body_with(R"("title":)" + std::string(bad))),
+              "/title: the value has half of a surrogate pair")
+        << bad;
+  EXPECT_TRUE(server_problem(body_with(R"("metadata":{"\udc00":1})")).contains("half of a surrogate pair"));
+}
+
 TEST(ServerJsonTest, RepeatedMembersAndNulAreRejectedAtAnyDepth) {
   EXPECT_EQ(server_problem(R"({"name":"a","na\u006de":"b","config":{"command":"c"}})"),
             "/name: the member `name` is repeated");
