@@ -91,7 +91,8 @@ RegistryImpl::RegistryImpl(Loop& loop, RegistryOptions options)
       options_(std::move(options)),
       jobs_(make_job_state(options_)),
       poll_timer_(loop),
-      token_timer_(loop) {
+      token_timer_(loop),
+      lists_timer_(loop) {
   state_.configuration = Configuration::defaults();
 }
 
@@ -119,7 +120,10 @@ void RegistryImpl::subscribe_to_database() {
     if (const auto self = weak.lock()) self->loop_.spawn(pull(self));
   });
   database_->on_availability([weak](const std::optional<Error>& problem) {
-    if (const auto self = weak.lock()) self->availability_changes_.notify(problem);
+    const auto self = weak.lock();
+    if (!self) return;
+    if (!problem) self->loop_.spawn(store_submitted_lists(self));
+    self->availability_changes_.notify(problem);
   });
 }
 
@@ -174,6 +178,7 @@ Task<void> RegistryImpl::close() {
   const std::shared_ptr<RegistryImpl> self = shared_from_this();
   poll_timer_.cancel();
   token_timer_.cancel();
+  lists_timer_.cancel();
   co_await flush_token_uses(self);
   closing_ = true;
   co_await database_->close();

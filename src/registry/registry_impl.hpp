@@ -138,7 +138,9 @@ class RegistryImpl final : public Registry, public std::enable_shared_from_this<
   std::shared_ptr<ListsSubmission> submit_lists(std::string server_id, FetchedEntries lists);
   ListsBatch take_lists();
   static Task<void> store_submitted_lists(std::shared_ptr<RegistryImpl> self);
-  Task<void> store_batch(ListsBatch batch);
+  // Returns whether the database could be used.
+  Task<bool> store_batch(ListsBatch batch);
+  void retry_lists_later(const ListsBatch& batch);
   void finish_lists(ListsSubmission& submission, Result<StoredListsPtr> outcome);
   void write_token_uses_later();
   static Task<void> flush_token_uses(std::shared_ptr<RegistryImpl> self);
@@ -155,6 +157,7 @@ class RegistryImpl final : public Registry, public std::enable_shared_from_this<
   bool pull_again_ = false;
   Timer poll_timer_;
   Timer token_timer_;
+  Timer lists_timer_;           // runs while lists wait for the database to be usable again
   StringMap<Time> token_uses_;  // not yet written
   std::deque<std::shared_ptr<ListsSubmission>> lists_queue_;
   StringMap<std::shared_ptr<ListsSubmission>> lists_waiting_;  // those in lists_queue_, by server

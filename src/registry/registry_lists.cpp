@@ -13,6 +13,8 @@ namespace {
 constexpr std::chrono::minutes kFetchTimeInterval{1};
 // Lists that are stored in one transaction: thousands of servers list themselves when a gateway starts.
 constexpr std::size_t kListsPerTransaction = 50;
+// For a full disk; after an outage of PostgreSQL the lists are stored at once.
+constexpr std::chrono::seconds kListsRetryInterval{10};
 constexpr std::chrono::hours kResponseLifetime{24};
 constexpr std::size_t kMaxIdempotencyKeyBytes = 255;
 constexpr std::size_t kMaxStoredResponseBytes = 1u << 20;
@@ -102,12 +104,13 @@ Task<void> RegistryImpl::store_submitted_lists(std::shared_ptr<RegistryImpl> sel
   self->storing_lists_ = true;
   while (!self->lists_queue_.empty()) {
     ListsBatch batch = self->take_lists();
-    co_await self->store_batch(std::move(batch));
+    const bool usable = co_await self->store_batch(std::move(batch));
+    if (!usable) break;
   }
   self->storing_lists_ = false;
 }
 
-Task<void> RegistryImpl::store_batch(ListsBatch batch) {
+Task<bool> RegistryImpl::store_batch(ListsBatch batch) {
   using Outcomes = std::vector<Result<StoredListsPtr>>;
   Operation<Outcomes> operation =
       [batch, max_bytes = options_.max_stored_list_bytes](WriteContext& context) -> Result<Outcomes> {
@@ -124,6 +127,27 @@ Task<void> RegistryImpl::store_batch(ListsBatch batch) {
     Result<StoredListsPtr> outcome = outcomes ? (*outcomes)[i] : Result<StoredListsPtr>(outcomes.error());
     finish_lists(*batch[i], std::move(outcome));
   }
+  const bool usable =
+      outcomes || (outcomes.error().kind() != ErrorKind::io && outcomes.error().kind() != ErrorKind::timeout);
+  if (!usable) retry_lists_later(batch);
+  co_return usable;
+}
+
+// The callers have the error, but servers list themselves only when something changes, so their lists are
+// stored when the database can be used again.
+void RegistryImpl::retry_lists_later(const ListsBatch& batch) {
+  if (closing_) return;
+  for (const std::shared_ptr<ListsSubmission>& submission : batch) {
+    FetchedEntries lists = submission->lists;
+    if (const auto newer = lists_waiting_.find(submission->server_id); newer != lists_waiting_.end()) {
+      join(lists, std::move(newer->second->lists));
+      newer->second->lists = std::move(lists);
+    } else {
+      submit_lists(submission->server_id, std::move(lists));
+    }
+  }
+  lists_timer_.arm_after(kListsRetryInterval,
+                         [this] { loop_.spawn(store_submitted_lists(shared_from_this())); });
 }
 
 // The state has the lists already if they have changed. If not, it keeps their memory and gets the new times.

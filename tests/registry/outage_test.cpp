@@ -162,6 +162,8 @@ TEST_P(GatewaysTest, WhileTheDatabaseIsStoppedReadsGoOnAndChangesFailAtOnce) {
   ASSERT_TRUE(eventually([&] { return !a->database_problem() && !b->database_problem(); }));
   ASSERT_TRUE(wait(a->create_server(admin, server_body("other"))));
   EXPECT_TRUE(eventually([&] { return b->state().servers.find_by_name("other") != nullptr; }));
+  EXPECT_TRUE(eventually([&] { return a->state().lists.contains(files->id); }))
+      << "lists that were fetched during the outage are stored after it";
   EXPECT_TRUE(eventually([&] { return available == std::vector<bool>{false, true}; }));
 }
 
