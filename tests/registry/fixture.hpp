@@ -79,7 +79,7 @@ class RegistryTest : public testing::TestWithParam<Kind> {
     if (address_.empty())
       address_ = GetParam() == Kind::sqlite
                      ? "sqlite:" + directory / ("test" + std::to_string(++databases_) + ".db")
-                     : fairlead::test::PostgresServer::shared().create_database();
+                     : new_schema();
     return address_;
   }
 
@@ -109,6 +109,21 @@ class RegistryTest : public testing::TestWithParam<Kind> {
   PrincipalPtr admin = bootstrap_principal();
 
  private:
+  // A schema is made much faster than a database.
+  std::string new_schema() {
+    static const std::string database = fairlead::test::PostgresServer::shared().create_database();
+    static int schemas = 0;
+    const std::string name = "test" + std::to_string(++schemas);
+    const auto opened = wait(sql::Database::open(loop, database, {}, options.database));
+    if (!opened) throw std::runtime_error(opened.error().to_string());
+    const Result<void> created = wait((*opened)->run([name](sql::Transaction& transaction) -> Result<void> {
+      const auto done = transaction.execute("create schema " + name);
+      return done ? Result<void>() : done.error();
+    }));
+    if (!created) throw std::runtime_error(created.error().to_string());
+    return database + "&options=-csearch_path%3D" + name;
+  }
+
   std::string address_;
   int databases_ = 0;
 };
