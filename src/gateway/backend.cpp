@@ -12,15 +12,15 @@
 
 namespace fairlead::gateway {
 
-GatewayBackend::GatewayBackend(Loop& loop, mcp::Server front, Components components)
+GatewayBackend::GatewayBackend(Loop& loop, mcp::Server front, Components components,
+                               std::shared_ptr<const EndpointScope> scope)
     : loop_(loop),
       front_(std::move(front)),
       components_(std::move(components)),
-      router_(components_.servers, components_.catalogue, components_.failure_policy),
+      router_(components_.servers, components_.catalogue, components_.failure_policy, scope),
       forwarder_(std::make_shared<Forwarder>(loop, components_.pool, components_.sessions,
                                              RequestStateSealer(front_), components_.failure_policy)),
-      ended_sessions_(std::make_shared<EndedSessions>(loop, components_.pool, components_.servers,
-                                                      components_.catalogue)) {}
+      scope_(std::move(scope)) {}
 
 // All capabilities are advertised from the start. The gateway learns the capabilities of a server only when
 // the server has started, but clients request the capabilities of the gateway only once.
@@ -31,7 +31,7 @@ bool GatewayBackend::has_capability(std::string_view capability) const {
 
 mcp::HeaderParams GatewayBackend::header_params(std::string_view tool, const Principal& principal) const {
   // Only modern clients repeat arguments in HTTP headers, and modern clients have no session.
-  const auto catalogue = components_.catalogue->view(std::string_view(), principal);
+  const auto catalogue = components_.catalogue->view(*scope_, std::string_view(), principal);
   const CatalogueEntry* const entry = catalogue->find_tool(tool);
   return entry ? entry->header_params : nullptr;
 }
@@ -47,6 +47,19 @@ Task<Answer> GatewayBackend::serve(mcp::BackendRequest request) {
   for (const ListKind kind : kListKinds) {
     if (method == list_method(kind)) return serve_list(kind, std::move(request));
   }
+  const bool own_tool = tools_ && method == "tools/call" &&
+                        tools_->has_tool(request.facts->target_text().value_or(std::string_view()));
+  return own_tool ? call_own_tool(std::move(request)) : forward(std::move(request));
+}
+
+Task<Answer> GatewayBackend::call_own_tool(mcp::BackendRequest request) {
+  const auto self = shared_from_this();
+  const std::shared_ptr<EndpointTools> tools = tools_;
+  Answer answer = co_await tools->call(*self, std::move(request));
+  co_return answer;
+}
+
+Task<Answer> GatewayBackend::forward(mcp::BackendRequest request) {
   Result<RequestTarget> request_target = parse_request_target(*request.facts);
   if (!request_target) return ready_task<Answer>(request_target.error());
   const mcp::Context& context = request.context;
@@ -71,13 +84,13 @@ Task<Result<Route>> GatewayBackend::wait_for_route(const RequestTarget& request_
   while (true) {
     const Result<Route> route = router_.route(request_target, session, *principal);
     if (route || stop.stop_requested()) co_return route;
-    if (const auto owner = router_.owner_with_missing_list(request_target)) {
+    if (const auto owner = router_.owner_with_missing_list(request_target, *principal)) {
       const Result<void> listed =
           co_await components_.list_fetcher->fetch_for_request(owner, request_target.kind, principal, stop);
       if (!listed)
         co_return server_failure_error(owner->name(), listed.error(),
                                        components_.failure_policy.shows_details_to(*principal));
-    } else if (router_.resource_may_still_be_listed(request_target)) {
+    } else if (router_.resource_may_still_be_listed(request_target, *principal)) {
       co_await components_.list_fetcher->wait_for_any_attempt(stop);
     } else {
       co_return route;
@@ -87,6 +100,9 @@ Task<Result<Route>> GatewayBackend::wait_for_route(const RequestTarget& request_
 
 // The tools of the gateway itself precede those of the servers on the first page.
 void GatewayBackend::write_own_tools(json::Writer& out, mcp::Revision revision) const {
+  if (tools_) {
+    for (const json::Raw& entry : tools_->entries(revision)) out.raw(entry);
+  }
   if (!front_.state()->has_tools) return;
   const auto own_tools = front_.state()->catalogue();
   const json::Raw entries =
@@ -97,16 +113,46 @@ void GatewayBackend::write_own_tools(json::Writer& out, mcp::Revision revision) 
   });
 }
 
+Task<void> GatewayBackend::wait_for_lists(PrincipalPtr principal, std::stop_token stop) {
+  components_.catalogue->set_served();
+  Event& initial_fetch_done = components_.catalogue->initial_fetch_done();
+  if (initial_fetch_done.is_set()) co_return;
+  if (!scope_->is_plain()) co_return co_await wait_for_offered_lists(std::move(principal), std::move(stop));
+  const bool fetch_done = co_await initial_fetch_done.wait(loop_, *components_.list_wait);
+  // When the missing lists are fetched later, clients are notified of a list change.
+  if (!fetch_done) initial_fetch_done.set();
+}
+
+Task<void> GatewayBackend::wait_for_offered_lists(PrincipalPtr principal, std::stop_token stop) {
+  const Clock::time_point deadline = Clock::now() + *components_.list_wait;
+  std::optional<std::string> unlisted = find_unlisted_server(*principal, std::string());
+  while (unlisted && Clock::now() < deadline && !stop.stop_requested()) {
+    co_await components_.list_fetcher->wait_for_any_attempt(stop, deadline - Clock::now());
+    unlisted = find_unlisted_server(*principal, *unlisted);
+  }
+  if (unlisted) components_.catalogue->initial_fetch_done().set();
+}
+
+std::optional<std::string> GatewayBackend::find_unlisted_server(const Principal& principal,
+                                                                const std::string& from) const {
+  const ClientScope client{*scope_, principal};
+  const auto& servers = components_.servers->by_name();
+  const std::string* const single = scope_->single_server();
+  auto at = servers.lower_bound(single ? *single : from);
+  for (; at != servers.end() && (!single || at->first == *single); ++at) {
+    if (!at->second->fetch_state.attempted && client.offers(*at->second)) return at->first;
+  }
+  return std::nullopt;
+}
+
 Task<Answer> GatewayBackend::serve_list(ListKind kind, mcp::BackendRequest request) {
   const auto self = shared_from_this();
   const mcp::Context context = request.context;
   const Result<Cursor> from = Cursor::parse(kind, request.facts->cursor);
   if (!from) co_return from.error();
-  const bool fetch_done = co_await components_.catalogue->initial_fetch_done().wait(loop_, list_wait_);
-  // When the missing lists are fetched later, clients are notified of a list change.
-  if (!fetch_done) components_.catalogue->initial_fetch_done().set();
-  const auto catalogue = components_.catalogue->view(context.session(), *context.principal());
-  const Page page = make_page(*catalogue, *from, context.revision());
+  co_await wait_for_lists(context.principal(), context.stop());
+  const auto entries = catalogue(context.session(), *context.principal());
+  const Page page = make_page(*entries, *from, context.revision());
   mcp::ResultWriter result(*front_.state(), context.revision());
   result.out().key(result_member(kind)).begin_array();
   if (kind == ListKind::tools && request.facts->cursor.absent())
@@ -115,7 +161,11 @@ Task<Answer> GatewayBackend::serve_list(ListKind kind, mcp::BackendRequest reque
   result.out().end_array();
   if (!page.next_cursor.empty()) result.out().key("nextCursor").string(page.next_cursor);
   result.write_cache_hint(mcp::CacheHint{0, false});
-  co_return result.finish(components_.missing_list_reporter->report(kind, *catalogue));
+  const ClientScope client{*scope_, *context.principal()};
+  const bool all_servers = scope_->is_plain() && components_.servers->all_visible();
+  const json::Raw missing =
+      components_.missing_list_reporter->report(kind, *entries, all_servers ? nullptr : &client);
+  co_return result.finish(missing);
 }
 
 Task<Result<std::shared_ptr<void>>> GatewayBackend::subscribe(mcp::BackendSubscription subscription) {
@@ -130,29 +180,37 @@ Task<Result<std::shared_ptr<void>>> GatewayBackend::subscribe(mcp::BackendSubscr
   pool::Target target(server, std::move(subscription.session), subscription.principal->user);
   Result<std::shared_ptr<void>> handle = co_await components_.subscription_hub->subscribe(
       std::move(target), std::move(subscription.uri), std::move(subscription.stop),
-      std::move(subscription.on_updated), subscription.principal);
+      while_offered(server, std::move(subscription.on_updated), subscription.principal),
+      subscription.principal);
   if (handle) co_return handle;
   if (handle.error().kind() == ErrorKind::remote) co_return redacted(handle.error());
   co_return redacted(server_failure_error(
       server, handle.error(), components_.failure_policy.shows_details_to(*subscription.principal)));
 }
 
+// Updates are not sent to a client that no longer sees the server.
+SubscriptionHub::UpdateCallback GatewayBackend::while_offered(const std::string& server,
+                                                              SubscriptionHub::UpdateCallback on_updated,
+                                                              PrincipalPtr client) const {
+  return [server, on_updated = std::move(on_updated), client = std::move(client), scope = scope_,
+          servers = components_.servers](const std::string& uri) {
+    const auto entry = servers->find(server);
+    if (entry && ClientScope{*scope, *client}.offers(*entry)) on_updated(uri);
+  };
+}
+
 // ---- sessions --------------------------------------------------------------------------------------------
 
 void GatewayBackend::on_session_began(std::string_view session, ContextSource context_source) {
-  components_.sessions->add(session, std::move(context_source));
+  components_.client_sessions->on_began(session, std::move(context_source));
 }
 
 void GatewayBackend::on_log_level_set(std::string_view session, mcp::LoggingLevel level) {
-  components_.sessions->set_log_level(session, level);
-  components_.upstream_log_levels->adjust();
+  components_.client_sessions->on_log_level_set(session, level);
 }
 
 void GatewayBackend::on_session_ended(std::string_view session) {
-  if (session.empty()) return;
-  components_.sessions->remove(session);
-  components_.upstream_log_levels->adjust();
-  ended_sessions_->add(session);
+  components_.client_sessions->on_ended(session);
 }
 
 // ---- the backend of the front server ---------------------------------------------------------------------
@@ -161,7 +219,8 @@ namespace {
 
 class WeakBackend final : public mcp::Backend {
  public:
-  explicit WeakBackend(std::weak_ptr<mcp::Backend> backend) : backend_(std::move(backend)) {}
+  WeakBackend(std::weak_ptr<mcp::Backend> backend, std::weak_ptr<ClientSessions> sessions)
+      : backend_(std::move(backend)), sessions_(std::move(sessions)) {}
 
   bool has_capability(std::string_view capability) const override {
     const auto backend = backend_.lock();
@@ -180,13 +239,13 @@ class WeakBackend final : public mcp::Backend {
     return backend ? backend->subscribe(std::move(subscription)) : reject_subscription();
   }
   void on_session_began(std::string_view session, ContextSource context_source) override {
-    if (const auto backend = backend_.lock()) backend->on_session_began(session, std::move(context_source));
+    if (const auto sessions = sessions_.lock()) sessions->on_began(session, std::move(context_source));
   }
   void on_log_level_set(std::string_view session, mcp::LoggingLevel level) override {
-    if (const auto backend = backend_.lock()) backend->on_log_level_set(session, level);
+    if (const auto sessions = sessions_.lock()) sessions->on_log_level_set(session, level);
   }
   void on_session_ended(std::string_view session) override {
-    if (const auto backend = backend_.lock()) backend->on_session_ended(session);
+    if (const auto sessions = sessions_.lock()) sessions->on_ended(session);
   }
 
  private:
@@ -197,12 +256,14 @@ class WeakBackend final : public mcp::Backend {
   static Task<Result<std::shared_ptr<void>>> reject_subscription() { co_return shut_down_error(); }
 
   std::weak_ptr<mcp::Backend> backend_;
+  std::weak_ptr<ClientSessions> sessions_;
 };
 
 }  // namespace
 
-std::shared_ptr<mcp::Backend> weak_backend(std::weak_ptr<mcp::Backend> backend) {
-  return std::make_shared<WeakBackend>(std::move(backend));
+std::shared_ptr<mcp::Backend> weak_backend(std::weak_ptr<mcp::Backend> backend,
+                                           std::weak_ptr<ClientSessions> sessions) {
+  return std::make_shared<WeakBackend>(std::move(backend), std::move(sessions));
 }
 
 }  // namespace fairlead::gateway

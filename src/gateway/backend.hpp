@@ -1,27 +1,29 @@
-// GatewayBackend: the mcp::Backend of the gateway's front server. Serves list requests of clients from the
-// catalogue and forwards all other requests to the server that has the tool, prompt or resource. Private to
-// the layer.
+// GatewayBackend: the mcp::Backend of the front server of one endpoint. Serves list requests of clients from
+// the catalogue and forwards all other requests to the server that has the tool, prompt or resource. Private
+// to the layer.
 #pragma once
 
 #include <chrono>
 #include <memory>
 
 #include "fairlead/mcp/backend.hpp"
-#include "gateway/ended_sessions.hpp"
+#include "gateway/client_sessions.hpp"
+#include "gateway/endpoint_scope.hpp"
+#include "gateway/endpoint_tools.hpp"
 #include "gateway/failure.hpp"
 #include "gateway/forwarding.hpp"
 #include "gateway/list_fetcher.hpp"
 #include "gateway/missing_list_reporter.hpp"
 #include "gateway/router.hpp"
-#include "gateway/session_table.hpp"
 #include "gateway/subscription_hub.hpp"
-#include "gateway/upstream_log_levels.hpp"
 
 namespace fairlead::gateway {
 
-class GatewayBackend final : public mcp::Backend, public std::enable_shared_from_this<GatewayBackend> {
+class GatewayBackend final : public mcp::Backend,
+                             public EndpointView,
+                             public std::enable_shared_from_this<GatewayBackend> {
  public:
-  // The components that the backend uses.
+  // The components that the backends of all endpoints share.
   struct Components {
     std::shared_ptr<pool::Pool> pool;
     std::shared_ptr<ServerTable> servers;
@@ -29,16 +31,17 @@ class GatewayBackend final : public mcp::Backend, public std::enable_shared_from
     std::shared_ptr<ListFetcher> list_fetcher;
     std::shared_ptr<MissingListReporter> missing_list_reporter;
     std::shared_ptr<SessionTable> sessions;
-    std::shared_ptr<UpstreamLogLevels> upstream_log_levels;
+    std::shared_ptr<ClientSessions> client_sessions;
     std::shared_ptr<SubscriptionHub> subscription_hub;
     FailurePolicy failure_policy;
+    // How long a list request waits for servers whose lists have not been fetched yet.
+    std::shared_ptr<std::chrono::milliseconds> list_wait;
   };
-  GatewayBackend(Loop& loop, mcp::Server front, Components components);
+  GatewayBackend(Loop& loop, mcp::Server front, Components components,
+                 std::shared_ptr<const EndpointScope> scope);
 
-  // Sets how long a list request waits for servers whose lists have not been fetched yet.
-  void set_list_wait(std::chrono::milliseconds wait) { list_wait_ = wait; }
-
-  const FailurePolicy& failure_policy() const noexcept { return components_.failure_policy; }
+  // Sets the tools that the gateway itself offers at this endpoint; null: none.
+  void set_tools(std::shared_ptr<EndpointTools> tools) { tools_ = std::move(tools); }
 
   bool has_capability(std::string_view capability) const override;
   Task<Answer> serve(mcp::BackendRequest request) override;
@@ -48,13 +51,31 @@ class GatewayBackend final : public mcp::Backend, public std::enable_shared_from
   void on_log_level_set(std::string_view session, mcp::LoggingLevel level) override;
   void on_session_ended(std::string_view session) override;
 
+  // EndpointView
+  std::shared_ptr<const Catalogue> catalogue(std::string_view session, const Principal& principal) override {
+    return components_.catalogue->view(*scope_, session, principal);
+  }
+  Task<Answer> forward(mcp::BackendRequest request) override;
+
  private:
   // Returns the error without secrets. An error of a server can contain secrets that were passed to it.
   Error redacted(const Error& error) const;
   Task<Answer> serve_list(ListKind kind, mcp::BackendRequest request);
+  // Waits until an attempt to fetch its lists has ended for every server that exists for the client, but at
+  // most for Components::list_wait.
+  Task<void> wait_for_lists(PrincipalPtr principal, std::stop_token stop);
+  Task<void> wait_for_offered_lists(PrincipalPtr principal, std::stop_token stop);
+  // Returns the name of a server that exists for the client, and for which no attempt to fetch its lists has
+  // ended. Searches from the server `from` on. Returns nullopt if there is none.
+  std::optional<std::string> find_unlisted_server(const Principal& principal, const std::string& from) const;
+  // Returns a callback that calls `on_updated` as long as the server exists for the client.
+  SubscriptionHub::UpdateCallback while_offered(const std::string& server,
+                                                SubscriptionHub::UpdateCallback on_updated,
+                                                PrincipalPtr client) const;
+  Task<Answer> call_own_tool(mcp::BackendRequest request);
   // Forwards a request that has no route yet, because the lists that name its server are still being fetched.
   Task<Answer> forward_when_routable(mcp::BackendRequest request, RequestTarget request_target);
-  // Writes the tools of the gateway itself as elements of an array.
+  // Writes the tools of the gateway itself, or at this endpoint, as elements of an array.
   void write_own_tools(json::Writer& out, mcp::Revision revision) const;
   // Like Router::route(), but first waits for the lists that can provide a route. REQUIRES: `request_target`
   // outlives the task.
@@ -66,12 +87,14 @@ class GatewayBackend final : public mcp::Backend, public std::enable_shared_from
   Components components_;
   Router router_;
   std::shared_ptr<Forwarder> forwarder_;
-  std::shared_ptr<EndedSessions> ended_sessions_;
-  std::chrono::milliseconds list_wait_{10'000};
+  std::shared_ptr<const EndpointScope> scope_;
+  std::shared_ptr<EndpointTools> tools_;  // null: none
 };
 
 // Returns a backend for mcp::Server::backend() that calls `backend` and rejects requests once `backend` has
-// been destroyed. The reference is weak because sessions of the front server can outlive the gateway.
-std::shared_ptr<mcp::Backend> weak_backend(std::weak_ptr<mcp::Backend> backend);
+// been destroyed. The reference is weak because sessions of the front server can outlive the gateway. A
+// session can also outlive the front of its endpoint, so `sessions` is told of its end.
+std::shared_ptr<mcp::Backend> weak_backend(std::weak_ptr<mcp::Backend> backend,
+                                           std::weak_ptr<ClientSessions> sessions);
 
 }  // namespace fairlead::gateway

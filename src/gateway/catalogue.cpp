@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "base/glob.hpp"
 #include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/failure.hpp"
@@ -88,6 +89,23 @@ Catalogue::Catalogue(const ListsByServer& lists, const mcp::ListLimits& limits) 
   for (const auto& [name, server_lists] : lists) servers_.push_back(ListedServer{name, server_lists});
 }
 
+Catalogue::Catalogue(std::vector<ListedServer> servers, Names names)
+    : servers_(std::move(servers)), names_(std::move(names)) {
+  index_renamed_tools();
+}
+
+void Catalogue::index_renamed_tools() {
+  for (const auto& [name_at_default, name] : names_.renames) {
+    const ListedServer* const server = find_server(name_at_default.substr(0, name_at_default.find("__")));
+    const CatalogueEntry* const tool =
+        server ? server->lists->find(ListKind::tools, EntryKey(name)) : nullptr;
+    if (!tool) continue;
+    const CatalogueEntry* const other = find_by_prefix(ListKind::tools, name);
+    const bool used = (other && other != tool) || !renamed_tools_.emplace(name, tool).second;
+    if (used) unused_names_.push_back(name);
+  }
+}
+
 const Catalogue::ListedServer* Catalogue::find_server(std::string_view name) const {
   const auto found = std::ranges::lower_bound(servers_, name, {}, &ListedServer::name);
   return found == servers_.end() || found->name != name ? nullptr : &*found;
@@ -95,11 +113,32 @@ const Catalogue::ListedServer* Catalogue::find_server(std::string_view name) con
 
 // The part of a public name before its first `__` is the server's name, because no server's name contains
 // `__`, and none is long enough to be truncated (names.hpp).
-const CatalogueEntry* Catalogue::find_by_public_name(ListKind kind, std::string_view public_name) const {
+const CatalogueEntry* Catalogue::find_by_prefix(ListKind kind, std::string_view public_name) const {
   const std::size_t end = public_name.find("__");
   if (end == std::string_view::npos) return nullptr;
   const ListedServer* const server = find_server(public_name.substr(0, end));
   return server ? server->lists->find(kind, EntryKey(public_name)) : nullptr;
+}
+
+const CatalogueEntry* Catalogue::find_by_public_name(ListKind kind, std::string_view public_name) const {
+  if (names_.own)
+    return servers_.empty() ? nullptr : servers_.front().lists->find(kind, EntryKey(public_name));
+  const CatalogueEntry* const found = find_by_prefix(kind, public_name);
+  if (found || kind != ListKind::tools || renamed_tools_.empty()) return found;
+  const auto renamed = renamed_tools_.find(public_name);
+  return renamed == renamed_tools_.end() ? nullptr : renamed->second;
+}
+
+bool Catalogue::lists(ListKind kind, const CatalogueEntry& entry) const {
+  switch (kind) {
+    case ListKind::tools: break;
+    case ListKind::prompts: return true;  // their names are unique
+    case ListKind::resources:
+    case ListKind::templates: return find_uri(kind, EntryKey(entry.public_name)) == &entry;
+  }
+  if (!entry.listed) return false;
+  if (names_.listed_tools && !any_glob_matches(*names_.listed_tools, entry.public_name)) return false;
+  return names_.renames.empty() || find_tool(entry.public_name) == &entry;
 }
 
 const CatalogueEntry* Catalogue::find_uri(ListKind kind, const EntryKey& uri) const {

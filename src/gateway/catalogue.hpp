@@ -1,10 +1,12 @@
 // Catalogue: an immutable snapshot of the tools, prompts, resources and templates of all servers, under their
 // public names. A catalogue refers to one immutable ServerLists per server. When the lists of one server
-// change, building a new catalogue copies only one reference per server.
+// change, building a new catalogue copies only one reference per server. Every catalogue is a view: it has
+// the servers and names that some clients see at one endpoint.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,8 +25,23 @@ class Catalogue {
     std::shared_ptr<const ServerLists> lists;  // never null
   };
 
+  // How the entries of a catalogue are named and listed.
+  struct Names {
+    Names() {}  // NOLINT: not an aggregate, see StreamConnectOptions
+
+    bool own = false;  // tools and prompts have the names that their only server gives them
+    // The new names of renamed tools, by their public names at /mcp. A new name that another tool has too is
+    // not used: the tool that has it without being renamed keeps it.
+    std::map<std::string, std::string> renames;
+    // If set, only tools that match one of these patterns are listed.
+    std::optional<std::vector<std::string>> listed_tools;
+  };
+
   Catalogue() = default;
   explicit Catalogue(const ListsByServer& lists, const mcp::ListLimits& limits = {});
+
+  // REQUIRES: `servers` is ordered by name.
+  Catalogue(std::vector<ListedServer> servers, Names names);
 
   // Find a tool or prompt by its public name. Return null if it is unknown. The pointer is valid for the
   // lifetime of this object.
@@ -49,6 +66,12 @@ class Catalogue {
   // only a template without a scheme matches and other servers have resources, too.
   Result<const std::string*> server_of_resource(std::string_view uri, bool complete = true) const;
 
+  // Returns whether the entry, one of servers(), is listed for clients. It is not if the tool is hidden, and
+  // if another entry has the same name or URI and precedes it.
+  bool lists(ListKind kind, const CatalogueEntry& entry) const;
+  // Returns the new names of tools that are not used because other tools have them.
+  const std::vector<std::string>& unused_names() const noexcept { return unused_names_; }
+
   // Returns the servers ordered by name.
   std::span<const ListedServer> servers() const noexcept { return servers_; }
   // Returns null if the catalogue has no lists of this server.
@@ -56,11 +79,18 @@ class Catalogue {
 
  private:
   const CatalogueEntry* find_by_public_name(ListKind kind, std::string_view public_name) const;
+  // Finds an entry of the server with whose name the public name begins.
+  const CatalogueEntry* find_by_prefix(ListKind kind, std::string_view public_name) const;
+  void index_renamed_tools();
   // Applies rules 2 and 3 of server_of_resource().
   Result<const std::string*> server_of_unlisted_resource(std::string_view uri, bool complete) const;
 
   mcp::ListLimits limits_;
   std::vector<ListedServer> servers_;
+  Names names_;
+  // The renamed tools by their names at this endpoint.
+  std::map<std::string, const CatalogueEntry*, std::less<>> renamed_tools_;
+  std::vector<std::string> unused_names_;
 };
 
 }  // namespace fairlead::gateway

@@ -59,25 +59,20 @@ class PageBuilder {
 
   // Returns false, without adding the entry, if the page is full.
   bool add(const CatalogueEntry& entry) {
+    if (kind_ == ListKind::tools && !catalogue_.lists(kind_, entry)) return true;
     const json::Raw& json = modern_ ? entry.modern_json : entry.legacy_json;
     const std::size_t size = json.text().size();
     if (count_ == limits_.max_page_entries || (count_ > 0 && bytes_ + size > limits_.max_page_bytes))
       return false;
     ++count_;
     bytes_ += size;
-    if (!json.absent() && !is_duplicate(entry)) entries_.push_back(json);
+    if (!json.absent() && (kind_ == ListKind::tools || catalogue_.lists(kind_, entry)))
+      entries_.push_back(json);
     return true;
   }
   Page finish(std::string next_cursor) { return Page{std::move(entries_), std::move(next_cursor)}; }
 
  private:
-  // Returns whether a server that precedes the server of `entry` in the order of names lists the same URI.
-  // The public names of tools and prompts are unique.
-  bool is_duplicate(const CatalogueEntry& entry) const {
-    if (kind_ == ListKind::tools || kind_ == ListKind::prompts) return false;
-    return catalogue_.find_uri(kind_, EntryKey(entry.public_name)) != &entry;
-  }
-
   const Catalogue& catalogue_;
   ListKind kind_;
   bool modern_;

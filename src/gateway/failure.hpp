@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -15,14 +16,16 @@ namespace fairlead::gateway {
 // and addresses. All other clients receive the failure code, a short description and the remedy.
 class FailurePolicy {
  public:
-  // If `everyone` is true, all clients receive details; otherwise only clients with the role "admin".
-  explicit FailurePolicy(bool everyone) noexcept : everyone_(everyone) {}
+  // If `everyone` is true, all clients receive details; otherwise only clients with the role "admin". Copies
+  // of a policy share this setting.
+  explicit FailurePolicy(bool everyone) : everyone_(std::make_shared<bool>(everyone)) {}
+  void set_everyone(bool everyone) noexcept { *everyone_ = everyone; }
   bool shows_details_to(const Principal& reader) const noexcept {
-    return everyone_ || reader.has_role(kAdminRole);
+    return *everyone_ || reader.has_role(kAdminRole);
   }
 
  private:
-  bool everyone_;
+  std::shared_ptr<bool> everyone_;
 };
 
 // Returns the error for a call that failed because of `server`: -32603, whose data has the server's name and

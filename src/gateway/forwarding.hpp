@@ -40,7 +40,7 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
         pool_(std::move(pool)),
         sessions_(std::move(sessions)),
         state_sealer_(std::move(state_sealer)),
-        failure_policy_(failure_policy) {}
+        failure_policy_(std::move(failure_policy)) {}
 
   // Returns the response for the client. Errors are redacted, because an error of a server can contain
   // secrets that were passed to it.

@@ -1,26 +1,194 @@
 #include "gateway/front_table.hpp"
 
-#include "fairlead/mcp/serve.hpp"
+#include <algorithm>
+#include <utility>
+
+#include "fairlead/process/failure.hpp"
+#include "gateway/front.hpp"
+#include "mcp/server_state.hpp"
 
 namespace fairlead::gateway {
 
-FrontTable::FrontTable(const mcp::Server& front) : default_application_(mcp::http_application(front)) {}
+namespace {
 
-Result<void> FrontTable::put(registry::Endpoint) {
+constexpr std::string_view kEndpointPrefix = "/e/";
+
+// Returns the name of the endpoint at `path`; nullopt if the path is that of a server.
+std::optional<std::string_view> endpoint_name(std::string_view path) {
+  if (path.empty()) return registry::kDefaultEndpoint;
+  if (!path.starts_with(kEndpointPrefix)) return std::nullopt;
+  return path.substr(kEndpointPrefix.size());
+}
+
+std::string path_of(std::string_view endpoint) {
+  return endpoint == registry::kDefaultEndpoint ? std::string()
+                                                : std::string(kEndpointPrefix) + std::string(endpoint);
+}
+
+bool has_scope(const Principal& principal, std::string_view kind, std::string_view name) {
+  const std::vector<std::string>& scopes = principal.scopes;
+  return scopes.empty() || std::ranges::find(scopes, "mcp") != scopes.end() ||
+         std::ranges::find(scopes, std::string(kind) + ":" + std::string(name)) != scopes.end();
+}
+
+bool admits(const registry::Endpoint& endpoint, const Principal& principal) {
+  if (endpoint.users.empty() && endpoint.groups.empty()) return true;
+  if (principal.has_role(kAdminRole)) return true;
+  const auto contains = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  return contains(endpoint.users, principal.user) ||
+         std::ranges::any_of(principal.groups,
+                             [&](const std::string& group) { return contains(endpoint.groups, group); });
+}
+
+Error unknown_endpoint_error(std::string_view path) {
+  return with_failure_code(
+      Error(ErrorKind::validation, "no endpoint at /mcp" + std::string(path.substr(0, 200))),
+      failure::unknown_endpoint);
+}
+
+}  // namespace
+
+FrontTable::FrontTable(Loop& loop, GatewayBackend::Components components, const mcp::Server& default_front,
+                       mcp::HttpApplicationOptions options)
+    : loop_(loop), components_(std::move(components)), application_options_(std::move(options)) {
+  application_options_.quota = mcp::make_subscription_quota(application_options_);
+  const auto scope = std::make_shared<EndpointScope>();
+  default_front_ =
+      std::make_shared<Front>(loop_, std::string(), default_front, scope, components_, application_options_);
+  components_.catalogue->add_front(default_front, scope);
+}
+
+const mcp::Server& FrontTable::default_server() const noexcept {
+  return default_front_->server();
+}
+
+FrontTable::~FrontTable() = default;
+
+// ---- endpoints -------------------------------------------------------------------------------------------
+
+FrontTable::EndpointPtr FrontTable::find_endpoint(std::string_view name) const {
+  const auto found = endpoints_.find(name);
+  return found == endpoints_.end() ? nullptr : found->second;
+}
+
+Result<void> FrontTable::put(registry::Endpoint row) {
+  if (row.name.empty() || row.name.find('/') != std::string::npos)
+    return Error(ErrorKind::validation, "the name of an endpoint is empty or has a `/`");
+  const auto endpoint = std::make_shared<const registry::Endpoint>(std::move(row));
+  const EndpointPtr former = std::exchange(endpoints_[endpoint->name], endpoint);
+  if (endpoint->name == registry::kDefaultEndpoint) default_removed_ = false;
+  if (const FrontPtr front = find_front(path_of(endpoint->name))) apply(*front, endpoint);
+  const bool same_access =
+      !former || (former->enabled == endpoint->enabled && former->users == endpoint->users &&
+                  former->groups == endpoint->groups);
+  if (!same_access) notify_access_reduced();
   return {};
 }
 
-void FrontTable::remove(std::string_view) {}
-
-Result<std::shared_ptr<transport::Application>> FrontTable::find(std::string_view path, const Principal&) {
-  if (path.empty()) return default_application_;
-  return Error(ErrorKind::validation, "unknown endpoint");
+void FrontTable::remove(std::string_view name) {
+  const auto found = endpoints_.find(name);
+  if (found != endpoints_.end()) endpoints_.erase(found);
+  if (name == registry::kDefaultEndpoint) default_removed_ = true;
+  const std::string path = path_of(name);
+  if (const FrontPtr front = find_front(path)) apply(*front, nullptr);
+  fronts_.erase(path);
+  std::erase_if(idle_fronts_, [&](const FrontPtr& front) { return front->path() == path; });
+  notify_access_reduced();
 }
 
-bool FrontTable::allows(const transport::Application&, const Principal&) const {
-  return true;
+void FrontTable::apply(Front& front, const EndpointPtr& endpoint) const {
+  front.scope()->set_endpoint(endpoint);
+  const bool has_tools = endpoint && make_tools_ && endpoint->mode == registry::EndpointMode::discover;
+  front.backend().set_tools(has_tools ? make_tools_(*endpoint) : nullptr);
+  front.server().notify_tools_changed();
+  front.server().notify_resources_changed();
+  front.server().notify_prompts_changed();
 }
 
-void FrontTable::on_access_reduced(std::function<void()>) {}
+void FrontTable::set_tools_factory(EndpointToolsFactory factory) {
+  make_tools_ = std::move(factory);
+  for (const auto& [name, endpoint] : endpoints_) {
+    if (const FrontPtr front = find_front(path_of(name))) apply(*front, endpoint);
+  }
+}
+
+// ---- access ----------------------------------------------------------------------------------------------
+
+bool FrontTable::may_use(std::string_view path, const Principal& principal) const {
+  const std::optional<std::string_view> name = endpoint_name(path);
+  if (!name) return may_use_server(path.substr(1), principal);
+  const bool is_default = path.empty();
+  if (!is_default && *name == registry::kDefaultEndpoint) return false;
+  if (!has_scope(principal, "endpoint", *name)) return false;
+  if (is_default && endpoints_.empty()) return !default_removed_;
+  const EndpointPtr endpoint = find_endpoint(*name);
+  if (!endpoint) return is_default && !default_removed_;
+  return endpoint->enabled && admits(*endpoint, principal);
+}
+
+bool FrontTable::may_use_server(std::string_view server, const Principal& principal) const {
+  const auto entry = components_.servers->find(server);
+  return entry && has_scope(principal, "server", server) &&
+         is_visible(entry->name(), *entry->policy, principal);
+}
+
+bool FrontTable::allows(const transport::Application& application, const Principal& principal) const {
+  const auto* const front = dynamic_cast<const Front*>(&application);
+  return front && find_front(front->path()).get() == front && may_use(front->path(), principal);
+}
+
+void FrontTable::notify_access_reduced() const {
+  if (access_reduced_) access_reduced_();
+}
+
+Result<std::shared_ptr<transport::Application>> FrontTable::find(std::string_view path,
+                                                                 const Principal& principal) {
+  if (!may_use(path, principal)) return unknown_endpoint_error(path);
+  return std::shared_ptr<transport::Application>(front_at(path));
+}
+
+// ---- fronts ----------------------------------------------------------------------------------------------
+
+std::shared_ptr<transport::Application> FrontTable::default_application() const {
+  return default_front_;
+}
+
+FrontTable::FrontPtr FrontTable::find_front(std::string_view path) const {
+  if (path.empty()) return default_front_;
+  const auto found = fronts_.find(path);
+  return found == fronts_.end() ? nullptr : found->second.lock();
+}
+
+FrontTable::FrontPtr FrontTable::front_at(std::string_view path) {
+  FrontPtr front = find_front(path);
+  if (!front) front = create_front(std::string(path));
+  if (front != default_front_) keep_idle(front);
+  return front;
+}
+
+FrontTable::FrontPtr FrontTable::create_front(const std::string& path) {
+  std::erase_if(fronts_, [](const auto& known) { return known.second.expired(); });
+  mcp::Server server(gateway_info());
+  server.endpoint_name(path);
+  const mcp::ServerState& default_state = *default_front_->server().state();
+  server.state()->sealer = default_state.sealer;
+  server.state()->session_prefix = std::to_string(++last_front_number_) + ".";
+  const std::optional<std::string_view> name = endpoint_name(path);
+  const auto scope = name ? std::make_shared<EndpointScope>() : EndpointScope::of_server(path.substr(1));
+  auto front = std::make_shared<Front>(loop_, path, server, scope, components_, application_options_);
+  if (name) apply(*front, find_endpoint(*name));
+  components_.catalogue->add_front(server, scope);
+  fronts_.insert_or_assign(path, front);
+  return front;
+}
+
+void FrontTable::keep_idle(const FrontPtr& front) {
+  if (!idle_fronts_.empty() && idle_fronts_.front() == front) return;
+  idle_fronts_.remove(front);
+  idle_fronts_.push_front(front);
+  if (idle_fronts_.size() > kMaxIdleFronts) idle_fronts_.pop_back();
+}
 
 }  // namespace fairlead::gateway

@@ -63,7 +63,8 @@ Result<std::shared_ptr<Gateway>> Gateway::create(Loop& loop, Config config, Log 
 
 GatewayImpl::GatewayImpl(Loop& loop, const Config& config, const Log& log,
                          std::shared_ptr<SharedRedactor> redactor)
-    : loop_(loop), log_(log.redacting(redactor)), front_(gateway_info()) {
+    : loop_(loop), log_(log.redacting(redactor)) {
+  const mcp::Server front(gateway_info());
   const auto sessions = std::make_shared<SessionTable>();
   upstream_events_ = std::make_shared<UpstreamEvents>(loop, sessions, log_);
   pool::PoolOptions options = pool_options(config, log_);
@@ -71,19 +72,31 @@ GatewayImpl::GatewayImpl(Loop& loop, const Config& config, const Log& log,
   options.redactor = std::move(redactor);
   pool_ = pool::Pool::create(loop, std::move(options));
   servers_ = std::make_shared<ServerTable>(pool_, config.authenticated);
-  catalogue_ = std::make_shared<CatalogueStore>(loop, servers_, front_, log_);
-  list_fetcher_ = std::make_shared<ListFetcher>(loop, pool_, servers_, catalogue_, log_);
+  catalogue_ = std::make_shared<CatalogueStore>(loop, servers_, front, log_);
+  const auto builder = std::make_shared<ListBuilder>(loop, catalogue_);
+  list_fetcher_ = std::make_shared<ListFetcher>(loop, pool_, servers_, catalogue_, log_, builder);
+  registered_servers_ =
+      std::make_shared<RegisteredServers>(pool_, servers_, catalogue_, list_fetcher_, builder, log_);
   subscription_hub_ = std::make_shared<SubscriptionHub>(loop, pool_, log_);
   const auto log_levels = std::make_shared<UpstreamLogLevels>(loop, pool_, sessions, log_);
   upstream_events_->set_components(servers_, list_fetcher_, log_levels, subscription_hub_);
-  backend_ = std::make_shared<GatewayBackend>(
-      loop, front_,
-      GatewayBackend::Components{pool_, servers_, catalogue_, list_fetcher_,
-                                 std::make_shared<MissingListReporter>(servers_, log_), sessions, log_levels,
-                                 subscription_hub_, FailurePolicy(shows_details_to_everyone(config))});
+  const auto ended_sessions = std::make_shared<EndedSessions>(loop, pool_, servers_, catalogue_);
+  GatewayBackend::Components components{
+      pool_,
+      servers_,
+      catalogue_,
+      list_fetcher_,
+      std::make_shared<MissingListReporter>(servers_, log_),
+      sessions,
+      std::make_shared<ClientSessions>(sessions, log_levels, ended_sessions),
+      subscription_hub_,
+      FailurePolicy(shows_details_to_everyone(config)),
+      std::make_shared<std::chrono::milliseconds>(config.list_wait)};
+  mcp::HttpApplicationOptions application;
+  application.log = log_;
+  application.limits = connection_limits(config);
+  fronts_ = std::make_shared<FrontTable>(loop, std::move(components), front, std::move(application));
   health_reporter_ = std::make_shared<HealthReporter>(loop, pool_, servers_, sessions);
-  front_.backend(weak_backend(backend_));
-  fronts_ = std::make_shared<FrontTable>(front_);
 }
 
 Result<void> GatewayImpl::start(const Config& config) {
@@ -104,7 +117,8 @@ json::Raw GatewayImpl::health() const {
 }
 
 Task<Result<HealthPtr>> GatewayImpl::health_for(const Principal& reader, std::stop_token stop) const {
-  return health_reporter_->request(backend_->failure_policy().shows_details_to(reader), std::move(stop));
+  return health_reporter_->request(fronts_->components().failure_policy.shows_details_to(reader),
+                                   std::move(stop));
 }
 
 Task<void> GatewayImpl::shutdown(std::chrono::milliseconds grace) {
@@ -122,7 +136,11 @@ Result<void> GatewayImpl::add_tool(mcp::ToolSpec spec, mcp::Server::CoroutineToo
     return Error(ErrorKind::validation, "tool `" + spec.name +
                                             "` of the gateway has `__` in its name, which separates a "
                                             "server's name from its tool's");
-  return front_.add_tool(std::move(spec), std::move(handler));
+  return mcp::Server(front()).add_tool(std::move(spec), std::move(handler));
+}
+
+bool GatewayImpl::remove_tool(const std::string& name) {
+  return mcp::Server(front()).remove_tool(name);
 }
 
 // ---- servers ---------------------------------------------------------------------------------------------
@@ -143,7 +161,7 @@ Result<void> GatewayImpl::update_server(pool::ServerSpec spec) {
   if ((*updated)->enabled) {
     catalogue_->drop_views();
   } else {
-    catalogue_->withdraw(former->shared.lists);
+    catalogue_->withdraw(*former);
   }
   list_fetcher_->update_initial_fetch_done();
   list_fetcher_->refresh_shared(*updated, nullptr);
@@ -154,23 +172,22 @@ Result<void> GatewayImpl::remove_server(std::string_view name) {
   const auto removed = servers_->remove(name);
   if (!removed) return removed.error();
   log_.info("server removed", {{"server", (*removed)->name()}});
-  catalogue_->withdraw((*removed)->shared.lists);
+  catalogue_->withdraw(**removed);
+  fronts_->notify_access_reduced();
   list_fetcher_->update_initial_fetch_done();
   return {};
 }
 
-Result<void> GatewayImpl::put_server(pool::ServerSpec spec, ServerPolicy,
-                                     std::shared_ptr<const registry::StoredLists>) {
-  const auto current = servers_->find(spec.name);
-  if (!current) return add_server(std::move(spec));
-  return current->spec == spec ? Result<void>() : update_server(std::move(spec));
+Result<void> GatewayImpl::put_server(pool::ServerSpec spec, ServerPolicy policy,
+                                     std::shared_ptr<const registry::StoredLists> stored) {
+  const auto former = servers_->find(spec.name);
+  const ServerPolicyPtr former_policy = former ? former->policy : nullptr;
+  const Result<void> changed = registered_servers_->put(std::move(spec), policy, stored);
+  const bool same_access = !former_policy || (former_policy->visibility == policy.visibility &&
+                                              former_policy->owner == policy.owner);
+  if (changed && !same_access) fronts_->notify_access_reduced();
+  return changed;
 }
-
-Task<Result<ToolChanges>> GatewayImpl::refresh(std::string) {
-  co_return ToolChanges();
-}
-
-void GatewayImpl::on_lists(ListsObserver) {}
 
 Result<void> GatewayImpl::enable_server(std::string_view name) {
   const auto enabled = servers_->enable(name);
@@ -185,7 +202,7 @@ Result<void> GatewayImpl::disable_server(std::string_view name) {
   const auto disabled = servers_->disable(name);
   if (!disabled) return disabled.error();
   log_.info("server disabled", {{"server", (*disabled)->name()}});
-  catalogue_->withdraw(former->shared.lists);
+  catalogue_->withdraw(*former);
   list_fetcher_->update_initial_fetch_done();
   return {};
 }
@@ -194,7 +211,9 @@ Result<void> GatewayImpl::disable_server(std::string_view name) {
 
 void GatewayImpl::apply(const Config& config) {
   list_fetcher_->set_first_retry_delay(config.list_retry);
-  backend_->set_list_wait(config.list_wait);
+  *fronts_->components().list_wait = config.list_wait;
+  FailurePolicy(fronts_->components().failure_policy).set_everyone(shows_details_to_everyone(config));
+  pool_->set_limits(config.limits);
 }
 
 Result<void> GatewayImpl::check_reload(const Config& next) const {
@@ -209,23 +228,7 @@ Result<void> GatewayImpl::check_reload(const Config& next) const {
 }
 
 Task<Result<void>> GatewayImpl::reload(Config next) {
-  return apply_config(shared_from_this(), std::move(next));
-}
-
-Task<Result<void>> GatewayImpl::apply_config(std::shared_ptr<GatewayImpl> self, Config next) {
-  const Result<void> usable = self->check_reload(next);
-  if (!usable) co_return usable.error();
-  if (self->reload_state_.stopping) co_return Result<void>();
-  const std::uint64_t number = ++self->reload_state_.reload_count;
-  self->apply(next);
-  for (auto& [name, connector] : next.connectors) self->pool_->set_connector(name, std::move(connector));
-  std::function<bool()> should_continue = [&state = self->reload_state_, number] {
-    return !state.stopping && number == state.reload_count;
-  };
-  ServerReload servers(self->loop_, *self, *self->servers_, self->log_, std::move(should_continue));
-  const bool applied = co_await servers.run(next);
-  if (applied || self->reload_state_.stopping) co_return Result<void>();
-  co_return Error(ErrorKind::cancelled, "a later configuration was applied instead");
+  return ServerReload::reload(shared_from_this(), std::move(next));
 }
 
 }  // namespace fairlead::gateway

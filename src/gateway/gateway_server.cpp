@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "fairlead/json/writer.hpp"
 #include "fairlead/mcp/serve.hpp"
 #include "gateway/slow_turn_log.hpp"
 #include "http/response_head.hpp"
@@ -11,6 +12,35 @@
 namespace fairlead::gateway {
 
 namespace {
+
+constexpr std::string_view kMcpPath = "/mcp";
+constexpr std::string_view kSsePath = "/sse";
+constexpr std::string_view kMessagesPath = "/messages";
+
+// The part of an HTTP+SSE pair that a path names.
+enum class PairRole : std::uint8_t { none, sse, messages };
+
+// Removes "/sse" or "/messages" from the end of `path`, unless nothing but that follows /mcp: then it is the
+// name of a server, because the pair of /mcp is at /sse and /messages. After /e/ an endpoint's name must
+// remain.
+PairRole split_pair_path(std::string_view& path) {
+  const std::size_t name_at = path.starts_with("/e/") ? 3 : 1;
+  for (const auto& [suffix, role] :
+       {std::pair(kSsePath, PairRole::sse), std::pair(kMessagesPath, PairRole::messages)}) {
+    if (!path.ends_with(suffix) || path.size() <= name_at + suffix.size()) continue;
+    path.remove_suffix(suffix.size());
+    return role;
+  }
+  return PairRole::none;
+}
+
+http::Response unknown_endpoint_response(const Error& error) {
+  json::Writer body;
+  body.begin_object().key("error").begin_object().key("code").string(error.detail().failure_code);
+  body.key("message").string(error.message()).key("remedy").string(error.detail().remedy);
+  body.end_object().end_object();
+  return http::Response::json(404, body.finish().bytes());
+}
 
 constexpr std::chrono::milliseconds kFlushTimeout(1000);  // for sending the last responses
 
@@ -53,6 +83,14 @@ http::ServerOptions http_options(const Config& config, const GatewayServerOption
   }
   if (!config.tls_certificate.empty()) options.tls = http::TlsFiles{config.tls_certificate, config.tls_key};
   return options;
+}
+
+// Returns the configuration of the gateway, which depends on whether clients are authenticated.
+Config for_gateway(Config config, const GatewayServerOptions& options) {
+  config.authenticated = config.authenticated || options.authenticator != nullptr;
+  if (options.authenticator && config.failure_details == FailureDetails::automatic)
+    config.failure_details = FailureDetails::administrators;
+  return config;
 }
 
 // Returns the keys whose values differ and that are read only when the gateway server starts.
@@ -129,11 +167,8 @@ Result<void> GatewayServer::open_listener() {
 }
 
 Result<void> GatewayServer::start_gateway() {
-  Config config = config_;
-  config.authenticated = config.authenticated || options_.authenticator != nullptr;
-  if (options_.authenticator && config.failure_details == FailureDetails::automatic)
-    config.failure_details = FailureDetails::administrators;
-  Result<std::shared_ptr<Gateway>> gateway = Gateway::create(loop_, std::move(config), options_.log);
+  Result<std::shared_ptr<Gateway>> gateway =
+      Gateway::create(loop_, for_gateway(config_, options_), options_.log);
   if (!gateway) return gateway.error();
   gateway_ = std::move(*gateway);
   return {};
@@ -143,22 +178,64 @@ void GatewayServer::add_routes() {
   transport::EndpointOptions endpoint;
   endpoint.log = options_.log;
   endpoint.limits = connection_limits(config_);
-  mcp::HttpApplicationOptions application;
-  application.log = options_.log;
-  application.limits = connection_limits(config_);
-  endpoint_ = transport::Endpoint::create(
-      loop_, mcp::http_application(gateway_->front(), std::move(application)), std::move(endpoint));
+  endpoint_ =
+      transport::Endpoint::create(loop_, gateway_->endpoints().default_application(), std::move(endpoint));
   if (options_.add_routes) options_.add_routes(*http_, *gateway_);
-  http_->route("/mcp", endpoint_->handler());
-  http_->route("/sse", endpoint_->sse_handler("/messages"));
-  http_->route("/messages", endpoint_->messages_handler());
-  http_->route("/health", [weak = weak_from_this()](const std::shared_ptr<http::Exchange>& exchange) {
-    if (const auto self = weak.lock()) self->loop_.spawn(respond_with_health(self->gateway_, exchange));
-  });
+  const auto route = [this](std::string path,
+                            void (GatewayServer::*handle)(std::shared_ptr<http::Exchange>)) {
+    http_->route(std::move(path),
+                 [weak = weak_from_this(), handle](std::shared_ptr<http::Exchange> exchange) {
+                   if (const auto self = weak.lock()) (*self.*handle)(std::move(exchange));
+                 });
+  };
+  route("/mcp", &GatewayServer::serve_mcp);
+  route("/mcp/*", &GatewayServer::serve_mcp);
+  route("/sse", &GatewayServer::serve_default_sse);
+  route("/messages", &GatewayServer::serve_default_sse);
+  route("/health", &GatewayServer::serve_health);
+  route("/healthz", &GatewayServer::serve_health);
+  route("/readyz", &GatewayServer::serve_health);
   http_->route("/*", [](const std::shared_ptr<http::Exchange>& exchange) {
     exchange->respond(http::refusal_response(404, "Not Found: MCP is at /mcp, the status at /health"));
   });
+  gateway_->endpoints().on_access_reduced([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->schedule_access_check();
+  });
   options_.log.info("serving", {{"endpoint", url()}, {"servers", config_.servers.size()}});
+}
+
+void GatewayServer::serve_mcp(std::shared_ptr<http::Exchange> exchange) {
+  std::string_view path = exchange->request().path().substr(kMcpPath.size());
+  const PairRole role = split_pair_path(path);
+  Result<std::shared_ptr<transport::Application>> application =
+      gateway_->endpoints().find(path, *exchange->request().principal);
+  if (!application) return exchange->respond(unknown_endpoint_response(application.error()));
+  if (role == PairRole::none) return endpoint_->serve(std::move(exchange), *application);
+  if (role == PairRole::messages) return endpoint_->serve_messages(std::move(exchange), *application);
+  const std::string messages = std::string(kMcpPath) + std::string(path) + std::string(kMessagesPath);
+  endpoint_->serve_sse(std::move(exchange), *application, messages);
+}
+
+void GatewayServer::serve_default_sse(std::shared_ptr<http::Exchange> exchange) {
+  const http::Request& request = exchange->request();
+  Result<std::shared_ptr<transport::Application>> application =
+      gateway_->endpoints().find(std::string_view(), *request.principal);
+  if (!application) return exchange->respond(unknown_endpoint_response(application.error()));
+  if (request.path() == kMessagesPath) return endpoint_->serve_messages(std::move(exchange), *application);
+  endpoint_->serve_sse(std::move(exchange), *application, std::string(kMessagesPath));
+}
+
+void GatewayServer::serve_health(std::shared_ptr<http::Exchange> exchange) {
+  const std::string_view path = exchange->request().path();
+  if (path == "/health") return loop_.spawn(respond_with_health(gateway_, std::move(exchange)));
+  std::optional<std::string> problem;
+  if (path == "/readyz" && stopping_) problem = "the gateway is shutting down";
+  if (path == "/readyz" && !problem && options_.readiness_problem) problem = options_.readiness_problem();
+  json::Writer body;
+  body.begin_object().key("status").string(problem ? "unavailable" : "ok");
+  if (problem) body.key("reason").string(*problem);
+  body.end_object();
+  exchange->respond(http::Response::json(problem ? 503 : 200, body.finish().bytes()));
 }
 
 // Responds to a request for /health (docs/gateway.md, "Health").
@@ -210,10 +287,30 @@ Task<Result<std::string>> GatewayServer::apply_config(std::shared_ptr<GatewaySer
 
 void GatewayServer::apply(const Config& config) {
   config_.drain_grace = config.drain_grace;
-  gateway_->apply(config);
+  if (http_) http_->set_drain_grace(config.drain_grace + kFlushTimeout);
+  gateway_->apply(for_gateway(config, options_));
 }
 
-void GatewayServer::end_sessions(const std::function<bool(const Principal&)>&) {}
+// ---- sessions --------------------------------------------------------------------------------------------
+
+void GatewayServer::end_sessions(const std::function<bool(const Principal&)>& selected) {
+  if (!endpoint_) return;
+  endpoint_->end_sessions(
+      [&](const transport::Application&, const Principal& principal) { return selected(principal); });
+}
+
+// Many endpoints and servers can change in one turn.
+void GatewayServer::schedule_access_check() {
+  if (std::exchange(access_check_scheduled_, true)) return;
+  loop_.post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->access_check_scheduled_ = false;
+    self->endpoint_->end_sessions([&](const transport::Application& application, const Principal& principal) {
+      return !self->gateway_->endpoints().allows(application, principal);
+    });
+  });
+}
 
 // ---- stopping --------------------------------------------------------------------------------------------
 

@@ -105,11 +105,11 @@ void ListFetcher::wake_waiters() {
   for (const auto& waiter : std::exchange(waiters_, {})) waiter->wake();
 }
 
-Task<void> ListFetcher::wait_for_any_attempt(std::stop_token stop) {
+Task<void> ListFetcher::wait_for_any_attempt(std::stop_token stop, Clock::duration timeout) {
   const auto keep = shared_from_this();
   const auto waiter = std::make_shared<pool::Waiter>(loop_);
   waiters_.push_back(waiter);
-  const bool woken = co_await pool::Waiter::wait(waiter, Clock::duration::max(), std::move(stop));
+  const bool woken = co_await pool::Waiter::wait(waiter, timeout, std::move(stop));
   if (!woken) std::erase(waiters_, waiter);
 }
 
@@ -178,11 +178,13 @@ Task<bool> ListFetcher::fetch_shared_once(EntryPtr entry) {
     co_return false;
   }
   entry->revision = lease->connection()->server().revision;
-  const Result<ListOutcome> outcome = co_await fetch_lists(std::move(*lease), entry->shared);
+  const Result<ListOutcome> outcome = co_await fetch_lists(std::move(*lease), entry, entry->shared);
   if (entry->retired) co_return false;
   record_outcome(*entry, outcome);
   if (!outcome) co_return false;
+  entry->lists_are_stored = false;
   catalogue_->publish_shared(*entry, outcome->lists);
+  builder_->apply_rules(entry);
   end_attempt(*entry);  // here, because a server that keeps changing its lists never ends fetch_shared()
   co_return true;
 }
@@ -225,7 +227,7 @@ Task<void> ListFetcher::fetch_unshared(std::shared_ptr<ListFetcher> self, EntryP
     if (!running || entry->retired) break;
     Result<pool::Lease> lease = self->pool_->keep_alive(upstream);
     if (!lease) break;
-    const Result<ListOutcome> outcome = co_await self->fetch_lists(std::move(*lease), *cache);
+    const Result<ListOutcome> outcome = co_await self->fetch_lists(std::move(*lease), entry, *cache);
     if (entry->retired) break;
     const std::string problem = outcome ? outcome->problem : outcome.error().to_string();
     if (!problem.empty())
@@ -233,6 +235,7 @@ Task<void> ListFetcher::fetch_unshared(std::shared_ptr<ListFetcher> self, EntryP
                          {{"server", entry->name()}, {"for", key}, {"reason", problem}});
     if (!outcome) break;
     self->catalogue_->publish_unshared(*entry, key, *cache, outcome->lists);
+    self->builder_->apply_rules(entry);
   }
   cache->fetching = false;
 }
@@ -247,9 +250,9 @@ Task<bool> ListFetcher::wait_for_rate_limit(ListCache& cache) {
 
 // ---- one upstream ----------------------------------------------------------------------------------------
 
-Task<Result<ListFetcher::ListOutcome>> ListFetcher::fetch_lists(pool::Lease lease, ListCache& cache) {
+Task<Result<ListFetcher::ListOutcome>> ListFetcher::fetch_lists(pool::Lease lease, EntryPtr entry,
+                                                                ListCache& cache) {
   const std::shared_ptr<pool::UpstreamConnection> connection = lease.connection();
-  const std::string server = lease.upstream()->spec().name;
   // The lease is stored in the cache, so that stop_fetching() can release it.
   cache.lease.emplace(std::move(lease));
   co_await subscribe_to_changes(connection, cache);
@@ -280,11 +283,13 @@ Task<Result<ListFetcher::ListOutcome>> ListFetcher::fetch_lists(pool::Lease leas
     lists->set_missing_reason(kind, outcome.problem);
   }
   cache.lease.reset();
-  if (cache.lists && same_lists(*cache.lists, *lists)) {
-    outcome.lists = cache.lists;
+  if (&cache == &entry->shared && !entry->retired) builder_->observe(*entry, *lists, outcome.errors_by_kind);
+  const std::shared_ptr<const ServerLists> former = cache.lists;
+  if (former && same_raw_lists(*former, *lists) && same_rules(former->rules(), entry->rules)) {
+    outcome.lists = former;
     co_return outcome;
   }
-  co_await add_entries(server, lists);
+  co_await builder_->add_entries(entry, lists);
   outcome.lists = lists;
   co_return outcome;
 }
@@ -299,16 +304,6 @@ Task<void> ListFetcher::subscribe_to_changes(std::shared_ptr<pool::UpstreamConne
   mcp::SubscriptionFilter filter;
   filter.tools = filter.prompts = filter.resources = true;
   static_cast<void>(co_await connection->subscribe(std::move(filter)));
-}
-
-Task<void> ListFetcher::add_entries(std::string server, std::shared_ptr<ServerLists> lists) {
-  Slices slices;
-  for (const ListKind kind : kListKinds) {
-    for (const json::Raw& entry : lists->raw_entries(kind)) {
-      lists->add_entry(server, kind, entry, mcp::ListLimits());
-      if (slices.due(entry.text().size())) co_await sleep_for(loop_, Slices::kPause);
-    }
-  }
 }
 
 }  // namespace fairlead::gateway

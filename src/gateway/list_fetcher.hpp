@@ -16,6 +16,7 @@
 #include "fairlead/loop/event.hpp"
 #include "fairlead/pool/pool.hpp"
 #include "gateway/catalogue_store.hpp"
+#include "gateway/list_builder.hpp"
 #include "gateway/server_table.hpp"
 
 namespace fairlead::gateway {
@@ -28,12 +29,14 @@ class ListFetcher : public std::enable_shared_from_this<ListFetcher> {
   using EntryPtr = std::shared_ptr<ServerEntry>;
 
   ListFetcher(Loop& loop, std::shared_ptr<pool::Pool> pool, std::shared_ptr<const ServerTable> servers,
-              std::shared_ptr<CatalogueStore> catalogue, Log log)
+              std::shared_ptr<CatalogueStore> catalogue, Log log,
+              std::shared_ptr<ListBuilder> builder = nullptr)
       : loop_(loop),
         pool_(std::move(pool)),
         servers_(std::move(servers)),
         catalogue_(std::move(catalogue)),
-        log_(std::move(log)) {}
+        log_(std::move(log)),
+        builder_(builder ? std::move(builder) : std::make_shared<ListBuilder>(loop, catalogue_)) {}
 
   // Sets the delay before the first retry. The delay doubles with each further retry, up to kMaxRetryDelay.
   void set_first_retry_delay(std::chrono::milliseconds delay) { first_retry_delay_ = delay; }
@@ -48,8 +51,11 @@ class ListFetcher : public std::enable_shared_from_this<ListFetcher> {
   // and wakes the tasks in wait_for_any_attempt(). Must be called when a server is removed or disabled.
   void update_initial_fetch_done();
   // Waits until an attempt to fetch the lists of any server ends, a server is removed or disabled, the
-  // fetcher is stopped, or stop is requested.
-  Task<void> wait_for_any_attempt(std::stop_token stop);
+  // fetcher is stopped, stop is requested, or the timeout elapses.
+  Task<void> wait_for_any_attempt(std::stop_token stop, Clock::duration timeout = Clock::duration::max());
+  // Waits until an attempt to fetch the lists of `entry` ends, or `entry` is retired. Fails with `timeout` or
+  // `cancelled`, and with `closed` if the gateway is shutting down.
+  Task<Result<void>> wait_for_attempt(EntryPtr entry, std::stop_token stop);
   // Called for a request of `client` whose target the server of `entry` may have without having listed it.
   // Starts the server as a call does, with the server's timeouts, and waits until its lists have been
   // fetched. Fails with the reason why the list of `kind` could not be fetched. Succeeds if `entry` is
@@ -83,22 +89,17 @@ class ListFetcher : public std::enable_shared_from_this<ListFetcher> {
   // of changes too often causes no more load. Then marks the lists as fetched now: sets `earliest_fetch` and
   // resets `outdated`. Returns false if the gateway is stopping. REQUIRES: `cache` outlives the task.
   Task<bool> wait_for_rate_limit(ListCache& cache);
-  // Fetches all lists of the upstream of `lease`. Fails if the connection ends meanwhile. A list that cannot
-  // be fetched for another reason is recorded in ListOutcome::errors_by_kind. REQUIRES: `cache` outlives the
-  // task.
-  Task<Result<ListOutcome>> fetch_lists(pool::Lease lease, ListCache& cache);
+  // Fetches all lists of the upstream of `lease`, which belongs to `entry`. Fails if the connection ends
+  // meanwhile. A list that cannot be fetched for another reason is recorded in ListOutcome::errors_by_kind.
+  // REQUIRES: `cache` outlives the task.
+  Task<Result<ListOutcome>> fetch_lists(pool::Lease lease, EntryPtr entry, ListCache& cache);
   // Subscribes to the list changes of a modern server, unless this connection is already subscribed.
   Task<void> subscribe_to_changes(std::shared_ptr<pool::UpstreamConnection> connection, ListCache& cache);
-  // Adds a catalogue entry for each raw entry of `lists`, in slices.
-  Task<void> add_entries(std::string server, std::shared_ptr<ServerLists> lists);
   // Stores the outcome of an attempt in `entry.fetch_state`. Logs its problem if it has changed.
   void record_outcome(ServerEntry& entry, const Result<ListOutcome>& outcome);
   // Records that an attempt to fetch the lists of `entry` has ended, successful or not, and wakes its
   // waiters.
   void end_attempt(ServerEntry& entry);
-  // Waits until an attempt to fetch the lists of `entry` ends, or `entry` is retired. Fails with `timeout` or
-  // `cancelled`, and with `closed` if the gateway is shutting down.
-  Task<Result<void>> wait_for_attempt(EntryPtr entry, std::stop_token stop);
   void wake_waiters();  // wakes waiters_
   // Returns whether an attempt to fetch lists has ended for every server.
   bool all_attempted();
@@ -110,6 +111,7 @@ class ListFetcher : public std::enable_shared_from_this<ListFetcher> {
   std::shared_ptr<const ServerTable> servers_;
   std::shared_ptr<CatalogueStore> catalogue_;
   Log log_;
+  std::shared_ptr<ListBuilder> builder_;
   std::chrono::milliseconds first_retry_delay_{1'000};
   // The tasks in wait_for_any_attempt().
   std::vector<std::shared_ptr<pool::Waiter>> waiters_;

@@ -51,7 +51,7 @@ class ListedServerCursor {
 
 }  // namespace
 
-json::Raw MissingListReporter::report(ListKind kind, const Catalogue& catalogue) {
+json::Raw MissingListReporter::report(ListKind kind, const Catalogue& catalogue, const ClientScope* client) {
   std::string reasons;
   std::size_t missing = 0;
   json::Writer meta;
@@ -59,7 +59,7 @@ json::Raw MissingListReporter::report(ListKind kind, const Catalogue& catalogue)
   ListedServerCursor listed_servers(catalogue.servers());
   for (const auto& [name, entry] : servers_->by_name()) {
     const std::optional<std::string_view> why = missing_reason(*entry, kind, listed_servers.find(name));
-    if (!why || ++missing > kMaxNamedMissingServers) continue;
+    if (!why || (client && !client->offers(*entry)) || ++missing > kMaxNamedMissingServers) continue;
     meta.string(name);
     add_reason(reasons, name, *why);
   }
@@ -67,7 +67,7 @@ json::Raw MissingListReporter::report(ListKind kind, const Catalogue& catalogue)
   const std::size_t others = missing - std::min(missing, kMaxNamedMissingServers);
   if (others > 0) meta.key(kIncompleteOthersKey).unsigned_integer(others);
   meta.end_object();
-  log_if_changed(kind, std::move(reasons), others);
+  if (!client) log_if_changed(kind, std::move(reasons), others);
   return missing > 0 ? meta.finish() : json::Raw();
 }
 

@@ -8,6 +8,7 @@
 
 #include "fairlead/base/log.hpp"
 #include "gateway/catalogue.hpp"
+#include "gateway/endpoint_scope.hpp"
 #include "gateway/server_table.hpp"
 
 namespace fairlead::gateway {
@@ -20,9 +21,9 @@ class MissingListReporter {
   // Reports the servers whose list of this kind is missing from `catalogue`, or is outdated because the last
   // attempt to fetch it failed. Returns the `_meta` of a list result: `{"fairlead/incomplete":["server",…]}`;
   // the first kMaxNamedMissingServers servers are named, the others counted. Returns an absent value if there
-  // are no such servers. Logs the servers with their reasons, up to max_log_field_bytes, if servers or
-  // reasons have changed since the last call.
-  json::Raw report(ListKind kind, const Catalogue& catalogue);
+  // are no such servers. `client` restricts the servers; null: all. Without it, logs the servers with their
+  // reasons, up to max_log_field_bytes, if servers or reasons have changed since the last call.
+  json::Raw report(ListKind kind, const Catalogue& catalogue, const ClientScope* client = nullptr);
 
  private:
   // The missing servers of one kind of list, as last logged.

@@ -52,40 +52,50 @@ Result<RequestTarget> parse_request_target(const mcp::CallFacts& call) {
 Result<Route> Router::route(const RequestTarget& target, std::string_view session,
                             const Principal& principal) const {
   if (target.kind == ListKind::resources) return route_resource(target, session, principal);
-  const auto catalogue = catalogue_->view(session, principal);
+  const auto catalogue = catalogue_->view(*scope_, session, principal);
   const bool is_tool = target.kind == ListKind::tools;
   const CatalogueEntry* const entry =
       is_tool ? catalogue->find_tool(target.name) : catalogue->find_prompt(target.name);
   const auto server = entry ? servers_->find(entry->server) : nullptr;
-  if (!server) return unknown_name_error(target);
+  if (!server) return unknown_name_error(target, principal);
   return Route{server, catalogue, entry->name, is_tool ? json::View(entry->modern_json) : json::View()};
 }
 
 Result<Route> Router::route_resource(const RequestTarget& target, std::string_view session,
                                      const Principal& principal) const {
-  const auto catalogue = catalogue_->view(session, principal);
+  const auto catalogue = catalogue_->view(*scope_, session, principal);
   const Result<const std::string*> found =
-      catalogue->server_of_resource(target.name, !resource_may_still_be_listed(target));
+      catalogue->server_of_resource(target.name, !resource_may_still_be_listed(target, principal));
   if (!found) return found.error();
   const auto server = *found ? servers_->find(**found) : nullptr;
   if (!server) return unknown_resource_error(target.name, principal);
   return Route{server, nullptr, std::nullopt, json::View()};
 }
 
-std::shared_ptr<ServerEntry> Router::owner_with_missing_list(const RequestTarget& target) const {
+std::shared_ptr<ServerEntry> Router::owner_of(const RequestTarget& target, const Principal& principal) const {
+  const std::string* const single = scope_->single_server();
+  auto owner =
+      single ? servers_->find(*single) : servers_->owner_of_public_name(scope_->name_at_default(target.name));
+  return owner && ClientScope{*scope_, principal}.offers(*owner) ? owner : nullptr;
+}
+
+std::shared_ptr<ServerEntry> Router::owner_with_missing_list(const RequestTarget& target,
+                                                             const Principal& principal) const {
   if (target.kind == ListKind::resources) return nullptr;
-  auto owner = servers_->owner_of_public_name(target.name);
+  auto owner = owner_of(target, principal);
   return owner && owner->enabled && owner->may_have_unlisted_entries(target.kind) ? owner : nullptr;
 }
 
-bool Router::resource_may_still_be_listed(const RequestTarget& target) const {
+bool Router::resource_may_still_be_listed(const RequestTarget& target, const Principal& principal) const {
+  const ClientScope client{*scope_, principal};
   return target.kind == ListKind::resources &&
-         std::ranges::any_of(servers_->by_name(),
-                             [](const auto& server) { return !server.second->fetch_state.attempted; });
+         std::ranges::any_of(servers_->by_name(), [&](const auto& server) {
+           return !server.second->fetch_state.attempted && client.offers(*server.second);
+         });
 }
 
-Error Router::unknown_name_error(const RequestTarget& target) const {
-  const auto owner = servers_->owner_of_public_name(target.name);
+Error Router::unknown_name_error(const RequestTarget& target, const Principal& principal) const {
+  const auto owner = owner_of(target, principal);
   if (owner && !owner->enabled) return server_disabled_error(owner->name());
   const std::string kind = target.kind == ListKind::tools ? "tool" : "prompt";
   return refusal_error(rpc::kInvalidParams, "Unknown " + kind + ": " + target.name, failure::unknown_name);
@@ -94,8 +104,10 @@ Error Router::unknown_name_error(const RequestTarget& target) const {
 // If the resources of a server could not be fetched, the server may have this resource. Then its problem is
 // the error.
 Error Router::unknown_resource_error(std::string_view uri, const Principal& principal) const {
+  const ClientScope client{*scope_, principal};
   for (const auto& [name, entry] : servers_->by_name()) {
-    if (const std::optional<Error> problem = resource_problem(*entry))
+    const std::optional<Error> problem = resource_problem(*entry);
+    if (problem && client.offers(*entry))
       return server_failure_error(name, *problem, failure_policy_.shows_details_to(principal));
   }
   return refusal_error(rpc::kInvalidParams, "Resource not found: no server has `" + std::string(uri) + "`",

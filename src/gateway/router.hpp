@@ -33,9 +33,14 @@ struct Route {
 
 class Router {
  public:
+  // Routes the requests of clients of the endpoint with this scope.
   Router(std::shared_ptr<const ServerTable> servers, std::shared_ptr<CatalogueStore> catalogue,
-         FailurePolicy failure_policy)
-      : servers_(std::move(servers)), catalogue_(std::move(catalogue)), failure_policy_(failure_policy) {}
+         FailurePolicy failure_policy,
+         std::shared_ptr<const EndpointScope> scope = std::make_shared<const EndpointScope>())
+      : servers_(std::move(servers)),
+        catalogue_(std::move(catalogue)),
+        failure_policy_(std::move(failure_policy)),
+        scope_(std::move(scope)) {}
 
   // Returns the route of a request. Fails with the error for the client if there is none. The caller sends
   // this error only if waiting cannot help: owner_with_missing_list() returns null and
@@ -45,20 +50,24 @@ class Router {
   // For a request without a route: returns the server that the public name of the tool or prompt begins with,
   // if its list of that kind has not been fetched, so that the server may have the target. Returns null
   // otherwise.
-  std::shared_ptr<ServerEntry> owner_with_missing_list(const RequestTarget& target) const;
+  std::shared_ptr<ServerEntry> owner_with_missing_list(const RequestTarget& target,
+                                                       const Principal& principal) const;
   // For a request without a route: returns whether the target is a resource that a server may still list,
   // because the first attempt to fetch lists has not ended for every server.
-  bool resource_may_still_be_listed(const RequestTarget& target) const;
+  bool resource_may_still_be_listed(const RequestTarget& target, const Principal& principal) const;
 
  private:
   Result<Route> route_resource(const RequestTarget& target, std::string_view session,
                                const Principal& principal) const;
-  Error unknown_name_error(const RequestTarget& target) const;
+  // Returns the server whose tool or prompt the target may be, if it exists for the client; null otherwise.
+  std::shared_ptr<ServerEntry> owner_of(const RequestTarget& target, const Principal& principal) const;
+  Error unknown_name_error(const RequestTarget& target, const Principal& principal) const;
   Error unknown_resource_error(std::string_view uri, const Principal& principal) const;
 
   std::shared_ptr<const ServerTable> servers_;
   std::shared_ptr<CatalogueStore> catalogue_;
   FailurePolicy failure_policy_;
+  std::shared_ptr<const EndpointScope> scope_;
 };
 
 }  // namespace fairlead::gateway

@@ -4,6 +4,11 @@
 
 namespace fairlead::gateway {
 
+const ServerPolicyPtr& ServerEntry::default_policy() {
+  static const ServerPolicyPtr policy = std::make_shared<const ServerPolicy>();
+  return policy;
+}
+
 std::shared_ptr<const ServerLists> ServerEntry::unshared_lists(std::string_view session,
                                                                std::string_view user) const {
   const auto found = unshared.find(per_user() ? user : session);

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fairlead/gateway/gateway.hpp"
 #include "fairlead/loop/event.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/pool/pool.hpp"
@@ -46,12 +47,16 @@ struct ListFetchState {
   std::vector<std::shared_ptr<pool::Waiter>> waiters;  // woken when the next attempt ends
 };
 
+using ServerPolicyPtr = std::shared_ptr<const ServerPolicy>;
+
 struct ServerEntry {
   explicit ServerEntry(pool::ServerSpec server_spec) : spec(std::move(server_spec)), enabled(spec.enabled) {
     fetch_state.attempted = !enabled;
   }
 
   const std::string& name() const noexcept { return spec.name; }
+  // Returns the policy of a server of a configuration file.
+  static const ServerPolicyPtr& default_policy();
   // Returns whether the unshared upstreams serve one user each, instead of one session each.
   bool per_user() const noexcept { return spec.sharing == pool::Sharing::per_user; }
   // Returns the lists of the unshared upstream, which serves only this session or user. Returns null if there
@@ -66,8 +71,12 @@ struct ServerEntry {
   void wake_waiters();
 
   const pool::ServerSpec spec;
-  bool enabled;          // set by the spec, enable_server() and disable_server()
-  bool retired = false;  // removed from the server table, or replaced by a newer entry
+  bool enabled;                               // set by the spec, enable_server() and disable_server()
+  bool retired = false;                       // removed from the server table, or replaced by a newer entry
+  ServerPolicyPtr policy = default_policy();  // never null
+  ListRulesPtr rules;                         // that result from the policy and from quarantined entries
+  bool lists_are_stored =
+      false;  // the shared lists were stored earlier; the server has not listed itself yet
   mcp::Revision revision = mcp::kNewestLegacyRevision;  // of the connection that last fetched the lists
   ListFetchState fetch_state;
   ListCache shared;  // the lists for clients without an unshared upstream

@@ -1,5 +1,7 @@
 #include "gateway/server_lists.hpp"
 
+#include <algorithm>
+
 #include "fairlead/json/writer.hpp"
 #include "gateway/entry_rules.hpp"
 #include "gateway/names.hpp"
@@ -48,6 +50,14 @@ json::Raw entry_for_era(ListKind kind, const json::Raw& raw, bool modern) {
   // In revisions up to 2025-11-25, structured content must be an object.
   const json::View output = members["outputSchema"];
   return output["type"].as_string() == "object" ? raw : without_member(raw, output);
+}
+
+// Replaces the public name of a tool or prompt.
+void set_public_name(CatalogueEntry& entry, std::string name) {
+  for (json::Raw* const text : {&entry.modern_json, &entry.legacy_json}) {
+    if (!text->absent()) *text = with_public_name(*text, json::View(*text)["name"], name);
+  }
+  entry.public_name = std::move(name);
 }
 
 std::string over_limit_text(std::string_view subject, std::string_view limit, std::size_t value) {
@@ -105,6 +115,10 @@ std::string_view result_member(ListKind kind) noexcept {
   return "prompts";
 }
 
+std::optional<std::string> own_name(ListKind kind, const json::Raw& entry) {
+  return json::View(entry)[name_member(kind)].as_string();
+}
+
 std::string omitted_entry_text(const std::string& server, ListKind kind, const std::string& why) {
   return server + ": one of its " + std::string(result_member(kind)) + " is omitted: " + why;
 }
@@ -123,26 +137,87 @@ void ServerLists::add_entry(const std::string& server, ListKind kind, const json
   if (raw.text().size() > limits.max_entry_bytes)
     return reject(over_limit_text("it", "max_entry_bytes", limits.max_entry_bytes));
   const json::View name = json::View(raw)[name_member(kind)];
-  std::optional<std::string> own_name = name.as_string();
-  if (!own_name || own_name->empty()) return reject("it has no " + std::string(name_member(kind)));
+  std::optional<std::string> name_at_server = name.as_string();
+  if (!name_at_server || name_at_server->empty())
+    return reject("it has no " + std::string(name_member(kind)));
   CatalogueEntry entry;
   entry.server = server;
-  entry.name = std::move(*own_name);
-  entry.public_name = is_renamed(kind) ? public_name(server, entry.name) : entry.name;
+  entry.name = std::move(*name_at_server);
+  if (rules_ && !rules_->exists(kind, entry.name)) return;
+  entry.listed = !rules_ || rules_->lists(kind, entry.name);
+  const std::string& offered_name = rules_ ? rules_->offered_name(kind, entry.name) : entry.name;
+  entry.public_name = is_renamed(kind) ? public_name(server, offered_name) : entry.name;
   if (const auto problem = entry_problem(kind, json::View(raw), true))
     return reject(*problem + name_suffix(entry.name));
   if (const auto problem = parse_for_kind(entry, kind, raw, limits))
     return reject(*problem + name_suffix(entry.name));
-  if (find(kind, EntryKey(entry.public_name))) return reject("`" + entry.public_name + "` is already in use");
+  if (find(kind, EntryKey(entry.public_name)) || (kind == ListKind::tools && !owns_public_name(entry)))
+    return reject("`" + entry.public_name + "` is already in use");
   const auto legacy_problem = entry_problem(kind, json::View(raw), false);
   if (legacy_problem)
     reject("for clients before revision 2026-07-28 " + *legacy_problem + name_suffix(entry.name));
   const json::Raw renamed = is_renamed(kind) ? with_public_name(raw, name, entry.public_name) : raw;
   entry.modern_json = entry_for_era(kind, renamed, true);
   if (!legacy_problem) entry.legacy_json = entry_for_era(kind, renamed, false);
+  add(kind, std::move(entry));
+}
+
+void ServerLists::add(ListKind kind, CatalogueEntry entry) {
   std::deque<CatalogueEntry>& entries = entries_[index(kind)];
   entries.push_back(std::move(entry));
   by_name_[index(kind)].emplace(EntryKey(entries.back().public_name), entries.size() - 1);
+}
+
+// ---- rules -----------------------------------------------------------------------------------------------
+
+void ServerLists::set_rules(const std::string& server, ListRulesPtr rules) {
+  rules_ = std::move(rules);
+  if (!rules_ || rules_->tools.rename.empty()) return;
+  for (const json::Raw& raw : raw_entries(ListKind::tools)) {
+    const std::optional<std::string> name = own_name(ListKind::tools, raw);
+    if (!name || !rules_->exists(ListKind::tools, *name)) continue;
+    const std::string& offered_name = rules_->offered_name(ListKind::tools, *name);
+    const std::pair<bool, std::string> claim(offered_name != *name, *name);
+    const auto [at, first] = owners_of_public_names_.emplace(public_name(server, offered_name), claim);
+    if (!first) at->second = std::min(at->second, claim);
+  }
+}
+
+bool ServerLists::owns_public_name(const CatalogueEntry& tool) const {
+  const auto owner = owners_of_public_names_.find(tool.public_name);
+  return owner == owners_of_public_names_.end() || owner->second.second == tool.name;
+}
+
+void ServerLists::add_offered(const ServerLists& base, const EntryNamer& name_of) {
+  rules_ = base.rules_;
+  for (const ListKind kind : kListKinds) {
+    set_missing_reason(kind, base.missing_reason(kind));
+    if (!is_renamed(kind)) raw_entries(kind) = base.raw_entries(kind);
+    for (const CatalogueEntry& entry : base.entries(kind)) {
+      std::optional<std::string> name = name_of(kind, entry);
+      if (!name) continue;
+      const bool renamed = *name != entry.public_name;
+      const CatalogueEntry* const other = renamed ? base.find(kind, EntryKey(*name)) : nullptr;
+      const bool taken = other && other != &entry && name_of(kind, *other) == *name;
+      if (taken || find(kind, EntryKey(*name))) {
+        add_problem(entry.server, kind, "`" + *name + "` is already in use");
+        continue;
+      }
+      CatalogueEntry offered = entry;
+      if (renamed) set_public_name(offered, std::move(*name));
+      add(kind, std::move(offered));
+    }
+  }
+}
+
+std::optional<std::shared_ptr<const ServerLists>> ServerLists::find_derived(std::uint64_t scope) const {
+  const auto found = std::ranges::find(derived_, scope, [](const auto& derived) { return derived.first; });
+  return found == derived_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void ServerLists::store_derived(std::uint64_t scope, std::shared_ptr<const ServerLists> derived) const {
+  derived_.emplace_back(scope, std::move(derived));
+  if (derived_.size() > kMaxDerived) derived_.erase(derived_.begin());
 }
 
 const CatalogueEntry* ServerLists::find(ListKind kind, const EntryKey& key) const {
@@ -160,6 +235,7 @@ std::optional<std::size_t> ServerLists::position_by_hash(ListKind kind, std::siz
 }
 
 bool ServerLists::free_some(std::size_t count) {
+  derived_.clear();
   for (Index& names : by_name_) {
     while (count > 0 && !names.empty()) {
       names.erase(names.begin());

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,17 +18,20 @@
 #include "fairlead/json/raw.hpp"
 #include "fairlead/protocol/header_annotations.hpp"
 #include "fairlead/protocol/list_limits.hpp"
+#include "gateway/list_rules.hpp"
 #include "mcp/catalogue.hpp"
 #include "mcp/uri_template.hpp"
 
 namespace fairlead::gateway {
 
-using mcp::ListKind;
 inline constexpr std::array kListKinds = {ListKind::tools, ListKind::resources, ListKind::templates,
                                           ListKind::prompts};
 // Returns the member of a list result that has the entries: "tools", "resources", "resourceTemplates" or
 // "prompts".
 std::string_view result_member(ListKind kind) noexcept;
+// Returns the server's own name of an entry that it has listed: a name, a URI or a URI template. Returns
+// nullopt if the entry has none.
+std::optional<std::string> own_name(ListKind kind, const json::Raw& entry);
 
 // A tool, prompt, resource or resource template of one server.
 struct CatalogueEntry {
@@ -38,6 +42,7 @@ struct CatalogueEntry {
   json::Raw legacy_json;    // the entry for legacy clients; absent: it is hidden from them
   std::optional<mcp::UriTemplate> uri_template;  // the parsed name of a template; nullopt for other kinds
   mcp::HeaderParams header_params;  // the arguments that clients repeat as HTTP headers; tools only
+  bool listed = true;               // if false, the entry is callable but not listed
 };
 
 // The public name of a catalogue entry with its hash. Keys are ordered by hash first, so that comparing two
@@ -65,11 +70,25 @@ class ServerLists {
   const std::vector<json::Raw>& raw_entries(ListKind kind) const { return raw_entries_[index(kind)]; }
   std::vector<json::Raw>& raw_entries(ListKind kind) { return raw_entries_[index(kind)]; }
 
-  // Adds the catalogue entry for `raw`, an entry that `server` sent. Rejects an entry that has no name, whose
-  // name is a duplicate within this server, that does not conform to MCP, or that exceeds a limit: then
-  // records a problem instead. Called once for each raw entry, in order.
+  // Sets the rules for the entries that are added. Called once, after raw_entries() are complete and before
+  // the first add_entry().
+  void set_rules(const std::string& server, ListRulesPtr rules);
+  const ListRulesPtr& rules() const noexcept { return rules_; }
+  // Adds the catalogue entry for `raw`, an entry that `server` sent, unless the rules exclude it. Rejects an
+  // entry that has no name, whose name is a duplicate within this server, also after renaming, that does not
+  // conform to MCP, or that exceeds a limit: then records a problem instead. Called once for each raw entry,
+  // in order.
   void add_entry(const std::string& server, ListKind kind, const json::Raw& raw,
                  const mcp::ListLimits& limits);
+
+  // Adds the entries of `base` for which `name_of` returns a name, under that name. Used instead of
+  // raw_entries() and add_entry() for the lists of an endpoint.
+  using EntryNamer = std::function<std::optional<std::string>(ListKind kind, const CatalogueEntry& entry)>;
+  void add_offered(const ServerLists& base, const EntryNamer& name_of);
+  // Returns the lists that have been derived from these lists for the endpoint scope with this id: null if
+  // they are the same lists; nullopt if store_derived() was not called. The last kMaxDerived are kept.
+  std::optional<std::shared_ptr<const ServerLists>> find_derived(std::uint64_t scope) const;
+  void store_derived(std::uint64_t scope, std::shared_ptr<const ServerLists> derived) const;
 
   // Returns the entries that were not rejected, in the server's order.
   const std::deque<CatalogueEntry>& entries(ListKind kind) const { return entries_[index(kind)]; }
@@ -96,12 +115,21 @@ class ServerLists {
 
   static constexpr std::size_t index(ListKind kind) noexcept { return static_cast<std::size_t>(kind); }
   void add_problem(const std::string& server, ListKind kind, const std::string& why);
+  void add(ListKind kind, CatalogueEntry entry);
+  // Returns whether the tool gets its public name, because no other tool has a better claim to it.
+  bool owns_public_name(const CatalogueEntry& tool) const;
 
   std::array<std::vector<json::Raw>, kListKinds.size()> raw_entries_;
   // Deques, because pointers to entries must stay valid.
   std::array<std::deque<CatalogueEntry>, kListKinds.size()> entries_;
   std::array<Index, kListKinds.size()> by_name_;
   std::array<std::string, kListKinds.size()> missing_reasons_;
+  ListRulesPtr rules_;
+  // If the rules rename tools: which tool gets each public name, as "is renamed" and its own name. A tool
+  // that is not renamed precedes those that are; these are ordered by their own names.
+  std::map<std::string, std::pair<bool, std::string>> owners_of_public_names_;
+  static constexpr std::size_t kMaxDerived = 64;
+  mutable std::vector<std::pair<std::uint64_t, std::shared_ptr<const ServerLists>>> derived_;
   std::set<std::string> problems_;
   std::size_t further_problem_count_ = 0;
 };

@@ -8,6 +8,25 @@
 
 namespace fairlead::gateway {
 
+Task<Result<void>> ServerReload::reload(std::shared_ptr<GatewayImpl> gateway, Config next) {
+  const Result<void> usable = gateway->check_reload(next);
+  if (!usable) co_return usable.error();
+  GatewayImpl::ReloadState& state = gateway->reload_state_;
+  if (state.stopping) co_return Result<void>();
+  const std::uint64_t number = ++state.reload_count;
+  gateway->list_fetcher_->set_first_retry_delay(next.list_retry);
+  *gateway->fronts_->components().list_wait = next.list_wait;
+  for (auto& [name, connector] : next.connectors) gateway->pool_->set_connector(name, std::move(connector));
+  std::function<bool()> should_continue = [&state, number] {
+    return !state.stopping && number == state.reload_count;
+  };
+  ServerReload servers(gateway->loop_, *gateway, *gateway->servers_, gateway->log_,
+                       std::move(should_continue));
+  const bool applied = co_await servers.run(next);
+  if (applied || state.stopping) co_return Result<void>();
+  co_return Error(ErrorKind::cancelled, "a later configuration was applied instead");
+}
+
 Task<bool> ServerReload::run(const Config& next) {
   const bool removed = co_await remove_missing(next);
   if (!removed) co_return false;

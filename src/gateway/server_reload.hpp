@@ -20,6 +20,9 @@ class ServerReload {
         log_(log),
         should_continue_(std::move(should_continue)) {}
 
+  // See Gateway::reload().
+  static Task<Result<void>> reload(std::shared_ptr<GatewayImpl> gateway, Config next);
+
   // Removes the servers that are not in `next`, then adds and updates the others. Returns false if the reload
   // ended early.
   Task<bool> run(const Config& next);

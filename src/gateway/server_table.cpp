@@ -33,8 +33,34 @@ Result<ServerTable::EntryPtr> ServerTable::find_or_fail(std::string_view name) c
 ServerTable::EntryPtr ServerTable::replace(const EntryPtr& former, EntryPtr next) {
   former->retired = true;
   former->stop_fetching();
+  next->policy = former->policy;
+  next->rules = former->rules;
   entries_.insert_or_assign(next->name(), next);
   return next;
+}
+
+// ---- policies --------------------------------------------------------------------------------------------
+
+void ServerTable::count(const ServerPolicy& policy, int step) {
+  if (policy.visibility == registry::Visibility::visible) return;
+  restricted_count_ += step;
+  if (policy.visibility != registry::Visibility::user) return;
+  const auto owner = owner_counts_.try_emplace(policy.owner).first;
+  owner->second += step;
+  if (owner->second == 0) owner_counts_.erase(owner);
+}
+
+void ServerTable::set_policy(ServerEntry& entry, ServerPolicyPtr policy, ListRulesPtr rules) {
+  count(*entry.policy, -1);
+  entry.policy = std::move(policy);
+  entry.rules = std::move(rules);
+  count(*entry.policy, 1);
+}
+
+std::string ServerTable::visibility_class(const Principal& client) const {
+  if (all_visible()) return {};
+  if (client.has_role(kAdminRole)) return "administrator";
+  return owner_counts_.contains(client.user) ? "user " + client.issuer + "\n" + client.user : std::string();
 }
 
 Result<void> ServerTable::check_spec(const pool::ServerSpec& spec) const {
@@ -73,6 +99,7 @@ Result<ServerTable::EntryPtr> ServerTable::update(pool::ServerSpec spec) {
   next->revision = (*former)->revision;
   next->fetch_state.attempted = !next->enabled;
   if (next->enabled) next->shared.lists = (*former)->shared.lists;
+  next->lists_are_stored = (*former)->lists_are_stored;
   return replace(*former, std::move(next));
 }
 
@@ -106,6 +133,7 @@ Result<ServerTable::EntryPtr> ServerTable::remove(std::string_view name) {
   if (!former) return former.error();
   (*former)->retired = true;
   (*former)->stop_fetching();
+  count(*(*former)->policy, -1);
   entries_.erase(entries_.find(name));
   const Result<void> removed = pool_->remove(name);
   if (!removed) return removed.error();

@@ -29,6 +29,13 @@ class ServerTable {
   std::vector<EntryPtr> all() const;
   const std::map<std::string, EntryPtr, std::less<>>& by_name() const noexcept { return entries_; }
 
+  // Returns whether all servers are visible to every client.
+  bool all_visible() const noexcept { return restricted_count_ == 0; }
+  // Returns a key that is equal for clients that see the same servers.
+  std::string visibility_class(const Principal& client) const;
+  // Sets the policy of a server, and its rules; nothing else changes.
+  void set_policy(ServerEntry& entry, ServerPolicyPtr policy, ListRulesPtr rules);
+
   // Fails with `validation` if the server's name is invalid, or if its sharing requires authentication and
   // clients are not authenticated.
   Result<void> check_spec(const pool::ServerSpec& spec) const;
@@ -47,11 +54,17 @@ class ServerTable {
  private:
   // Fails with `validation` if the name is unknown.
   Result<EntryPtr> find_or_fail(std::string_view name) const;
+  // The policy and the rules of the former entry stay in force.
   EntryPtr replace(const EntryPtr& former, EntryPtr next);
+  // Adds `step` (1 or -1) to the counts of restricted servers if the policy restricts its server.
+  void count(const ServerPolicy& policy, int step);
 
   std::shared_ptr<pool::Pool> pool_;
   bool authenticated_;
   std::map<std::string, EntryPtr, std::less<>> entries_;
+  int restricted_count_ = 0;  // servers that are not visible to every client
+  std::map<std::string, int, std::less<>>
+      owner_counts_;  // servers that only their owner sees, by owner; never 0
 };
 
 }  // namespace fairlead::gateway

@@ -192,7 +192,8 @@ void UpstreamEvents::apply_transition(const std::shared_ptr<pool::Upstream>& ups
   const auto entry = servers_->find(upstream->spec().name);
   if (ready) log_levels_->adjust();
   if (entry && ready && !upstream->key().empty()) list_fetcher_->refresh_unshared(entry, upstream);
-  if (entry && restarted && upstream->key().empty()) list_fetcher_->refresh_shared(entry, upstream);
+  const bool outdated = restarted || (ready && entry && entry->lists_are_stored);
+  if (entry && outdated && upstream->key().empty()) list_fetcher_->refresh_shared(entry, upstream);
   subscription_hub_->renew(upstream->spec().name);
 }
 

@@ -46,6 +46,8 @@ class SocketServer final : public Server, public std::enable_shared_from_this<So
 
   Task<Result<void>> reload_tls() override { return reload_tls_files(shared_from_this()); }
 
+  void set_drain_grace(std::chrono::milliseconds grace) override { drain_grace_ = grace; }
+
   void stop_accepting() override {
     for (const auto& acceptor : acceptors_) acceptor->close();
     acceptors_.clear();
@@ -63,7 +65,7 @@ class SocketServer final : public Server, public std::enable_shared_from_this<So
   static Task<void> drain_and_close(std::shared_ptr<SocketServer> self) {
     self->stop_accepting();
     co_await ServerCore::drain(self->core_);
-    co_await self->core_->emptied().wait(self->core_->loop, self->core_->options.drain_grace);
+    co_await self->core_->emptied().wait(self->core_->loop, self->drain_grace_);
     co_await ServerCore::close_connections(self->core_);
     self->close();
   }
@@ -121,6 +123,7 @@ class SocketServer final : public Server, public std::enable_shared_from_this<So
   }
 
   std::shared_ptr<ServerCore> core_;
+  std::chrono::milliseconds drain_grace_ = core_->options.drain_grace;
   std::string address_;
   std::shared_ptr<TlsContext> tls_;
   std::vector<std::shared_ptr<Acceptor>> acceptors_;

@@ -47,6 +47,7 @@ struct ServerState {
   std::string instructions;
   std::string configured_endpoint_name;  // see Server::endpoint_name(); empty if not set
   std::size_t page_size = 0;
+  std::string session_prefix;
   CacheHint cache_hint;
   Extensions extensions;
   std::shared_ptr<const Sealer> sealer = std::make_shared<const Sealer>(
@@ -83,8 +84,9 @@ struct ServerState {
   void store_url_elicitation_client(const std::string& elicitation_id, std::weak_ptr<ClientLink> client);
   std::shared_ptr<ClientLink> extract_url_elicitation_client(const std::string& elicitation_id);
 
-  // Returns a key that no other session of this server has.
-  std::string next_session_id() { return std::to_string(++last_session_id_); }
+  // Returns a key that no other session of this server has, nor of another server with another
+  // session_prefix.
+  std::string next_session_id() { return session_prefix + std::to_string(++last_session_id_); }
 
  private:
   std::vector<std::shared_ptr<ChangeListener>> listeners();

@@ -37,6 +37,14 @@ PoolImpl::PoolImpl(Loop& loop, PoolOptions options)
       registry_(ServerRegistry::create(core_)),
       forwarder_(std::make_shared<CallForwarder>(core_, registry_)) {}
 
+void PoolImpl::set_limits(const PoolLimits& limits) {
+  core_->options.limits = limits;
+  core_->process_permits->set_limit(limits.max_stdio_processes);
+  core_->start_permits->set_limit(limits.max_concurrent_starts);
+  core_->call_permits->set_limit(limits.max_calls);
+  core_->evict_idle();
+}
+
 Task<void> PoolImpl::shutdown(std::chrono::milliseconds grace) {
   return shut_down(core_, registry_, grace);
 }

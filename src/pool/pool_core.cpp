@@ -85,7 +85,11 @@ void PoolCore::evict_idle() {
   const auto is_closing = [](const ManagedUpstream* upstream) { return upstream->slot.closing_process(); };
   const auto closing = static_cast<std::size_t>(std::ranges::count_if(upstreams_, is_closing));
   Clock::time_point evictable_at = Clock::time_point::max();
-  for (std::size_t permits = closing; permits < process_permits->waiter_count(); ++permits) {
+  // If the limit was lowered, more permits may be in use than it allows.
+  const std::size_t in_use = process_permits->in_use();
+  const std::size_t excess = in_use - std::min(in_use, process_permits->limit());
+  const std::size_t waiting = process_permits->waiter_count();
+  for (std::size_t permits = closing; waiting > 0 && permits < waiting + excess; ++permits) {
     ManagedUpstream* idle = next_to_evict(Clock::now(), evictable_at);
     if (!idle) break;
     idle->lifecycle.stop_until_requested("evicted: another server needs one of max_stdio_processes");

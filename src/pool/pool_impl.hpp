@@ -27,6 +27,8 @@ class PoolImpl final : public Pool {
     core_->options.connectors.insert_or_assign(std::move(name), std::move(connector));
   }
 
+  void set_limits(const PoolLimits& limits) override;
+
   Task<Result<ForwardedAnswer>> forward(Target target, std::shared_ptr<const mcp::ForwardedRequest> request,
                                         ForwardOptions options) override {
     return forwarder_->forward(std::move(target), std::move(request), std::move(options));

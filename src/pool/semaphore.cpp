@@ -67,6 +67,15 @@ Task<Semaphore::Permit> Semaphore::acquire(Clock::duration timeout, std::stop_to
 // resumed, so that no other caller can acquire it.
 void Semaphore::release() {
   --in_use_;
+  wake_waiters();
+}
+
+void Semaphore::set_limit(std::size_t limit) {
+  limit_ = limit;
+  wake_waiters();
+}
+
+void Semaphore::wake_waiters() {
   while (in_use_ < limit_ && waiter_count() > 0) {
     const std::shared_ptr<Waiter> next = (urgent_queue_.empty() ? queue_ : urgent_queue_).pop();
     ++in_use_;

@@ -61,6 +61,9 @@ class Semaphore : public std::enable_shared_from_this<Semaphore> {
   Task<Permit> acquire(Clock::duration timeout, std::stop_token stop, bool urgent = false,
                        CallerKey caller = CallerKey());
 
+  // Changes how many permits can be held at a time. If more are held, no caller gets one until enough of them
+  // have been released.
+  void set_limit(std::size_t limit);
   std::size_t limit() const noexcept { return limit_; }
   std::size_t in_use() const noexcept { return in_use_; }
   std::size_t waiter_count() const noexcept { return urgent_queue_.size() + queue_.size(); }
@@ -68,6 +71,7 @@ class Semaphore : public std::enable_shared_from_this<Semaphore> {
  private:
   struct QueuedWaiter;
   void release();
+  void wake_waiters();  // as long as there are permits for them
 
   Loop& loop_;
   std::size_t limit_;

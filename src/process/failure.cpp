@@ -77,6 +77,7 @@ constexpr FailureCode kCodes[] = {
      "repeat; calls that take longer need a longer clocks.drain, or drain_grace of the gateway."},
     {server_stopped, "Enable the server in the configuration."},
     {unknown_server, "Correct the name, or add the server to the configuration."},
+    {unknown_endpoint, "Correct the URL, or use a token that may use the endpoint."},
     {gateway_shut_down, "Try again when the gateway runs again."},
     {resource_exhausted,
      "Try again later (retryAfterMs, where it is known), or raise the limit that the message names."},

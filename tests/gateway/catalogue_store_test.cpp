@@ -160,9 +160,8 @@ TEST_F(CatalogueStoreTest, ClientsAreNotifiedOfWithdrawnLists) {
   const auto entry = add("a");
   publish_list(entry, ListKind::tools, kToolText);
   catalogue->initial_fetch_done().set();
-  const auto before = entry->shared.lists;
   ASSERT_TRUE(servers->remove("a"));
-  catalogue->withdraw(before);
+  catalogue->withdraw(*entry);
   EXPECT_FALSE(sees("a__t", "1"));
   EXPECT_EQ(notifications(client), 1);
 }
@@ -171,17 +170,17 @@ TEST_F(CatalogueStoreTest, ManyChangesInOneTurnCauseOneNotification) {
   const auto client = listen("1");
   catalogue->initial_fetch_done().set();
   constexpr int kMany = 500;
-  std::vector<std::shared_ptr<const ServerLists>> before;
+  std::vector<std::shared_ptr<ServerEntry>> entries;
   for (int i = 0; i < kMany; ++i) {
     const auto entry = add("s" + std::to_string(i));
     publish_list(entry, ListKind::tools, kToolText);
-    before.push_back(entry->shared.lists);
+    entries.push_back(entry);
   }
   EXPECT_EQ(notifications(client), 1);
   EXPECT_TRUE(sees("s0__t", "1") && sees("s499__t", "1"));
   for (int i = 0; i < kMany; ++i) {
     ASSERT_TRUE(servers->remove("s" + std::to_string(i)));
-    catalogue->withdraw(before.at(static_cast<std::size_t>(i)));
+    catalogue->withdraw(*entries.at(static_cast<std::size_t>(i)));
   }
   EXPECT_EQ(notifications(client), 2);
   EXPECT_FALSE(sees("s0__t", "1") || sees("s499__t", "1"));

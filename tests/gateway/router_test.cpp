@@ -38,18 +38,18 @@ TEST_F(RouterTest, ListedToolIsRoutedToItsServerWithServersOwnName) {
 TEST_F(RouterTest, OwnerWithMissingListIsReturnedUntilListOfThatKindIsFetched) {
   const auto entry = add("a");
   const RequestTarget tool = target(ListKind::tools, "a__t");
-  EXPECT_EQ(router.owner_with_missing_list(tool), entry) << "it has not tried yet";
+  EXPECT_EQ(router.owner_with_missing_list(tool, Principal()), entry) << "it has not tried yet";
   entry->fetch_state.attempted = true;
-  EXPECT_EQ(router.owner_with_missing_list(tool), nullptr);
+  EXPECT_EQ(router.owner_with_missing_list(tool, Principal()), nullptr);
   entry->fetch_state.errors_by_kind[static_cast<std::size_t>(ListKind::tools)] =
       Error(ErrorKind::remote, "no");
-  EXPECT_EQ(router.owner_with_missing_list(tool), entry);
-  EXPECT_EQ(router.owner_with_missing_list(target(ListKind::prompts, "a__p")), nullptr);
+  EXPECT_EQ(router.owner_with_missing_list(tool, Principal()), entry);
+  EXPECT_EQ(router.owner_with_missing_list(target(ListKind::prompts, "a__p"), Principal()), nullptr);
   entry->fetch_state.attempt_error = Error(ErrorKind::closed, "gone");
-  EXPECT_EQ(router.owner_with_missing_list(target(ListKind::prompts, "a__p")), entry);
-  EXPECT_EQ(router.owner_with_missing_list(target(ListKind::tools, "b__t")), nullptr);
+  EXPECT_EQ(router.owner_with_missing_list(target(ListKind::prompts, "a__p"), Principal()), entry);
+  EXPECT_EQ(router.owner_with_missing_list(target(ListKind::tools, "b__t"), Principal()), nullptr);
   entry->enabled = false;
-  EXPECT_EQ(router.owner_with_missing_list(tool), nullptr);
+  EXPECT_EQ(router.owner_with_missing_list(tool, Principal()), nullptr);
 }
 
 TEST_F(RouterTest, ToolOfDisabledServerFailsWithDisabled) {
@@ -63,10 +63,10 @@ TEST_F(RouterTest, ToolOfDisabledServerFailsWithDisabled) {
 TEST_F(RouterTest, ResourceMayStillBeListedUntilFirstFetchOfEveryServerHasEnded) {
   const auto entry = add("a");
   const RequestTarget resource = target(ListKind::resources, "memo://1");
-  EXPECT_TRUE(router.resource_may_still_be_listed(resource));
-  EXPECT_FALSE(router.resource_may_still_be_listed(target(ListKind::tools, "a__t")));
+  EXPECT_TRUE(router.resource_may_still_be_listed(resource, Principal()));
+  EXPECT_FALSE(router.resource_may_still_be_listed(target(ListKind::tools, "a__t"), Principal()));
   publish_list(entry, ListKind::resources, R"({"uri":"memo://1","name":"one"})");
-  EXPECT_FALSE(router.resource_may_still_be_listed(resource));
+  EXPECT_FALSE(router.resource_may_still_be_listed(resource, Principal()));
   ASSERT_TRUE(route(ListKind::resources, "memo://1"));
   EXPECT_EQ(route(ListKind::resources, "memo://1")->server, entry);
 }

@@ -118,6 +118,8 @@ class Endpoints {
   // the failure code unknown_endpoint if there is no such endpoint, or if `principal` may not use it.
   virtual Result<std::shared_ptr<transport::Application>> find(std::string_view path,
                                                                const Principal& principal) = 0;
+  // Returns the application of the default endpoint.
+  virtual std::shared_ptr<transport::Application> default_application() const = 0;
   // Returns whether find() would return `application` for this principal.
   virtual bool allows(const transport::Application& application, const Principal& principal) const = 0;
   // Sets the function that is called after a change that may have taken the access to an endpoint away from

@@ -91,6 +91,11 @@ class GatewayServer : public std::enable_shared_from_this<GatewayServer> {
   Result<void> open_listener();
   Result<void> start_gateway();
   void add_routes();
+  void serve_mcp(std::shared_ptr<http::Exchange> exchange);
+  void serve_default_sse(std::shared_ptr<http::Exchange> exchange);
+  void serve_health(std::shared_ptr<http::Exchange> exchange);
+  // Schedules the end of the sessions whose clients may no longer use their endpoint.
+  void schedule_access_check();
   static Task<void> respond_with_health(std::shared_ptr<Gateway> gateway,
                                         std::shared_ptr<http::Exchange> exchange);
   static Task<Result<std::string>> apply_config(std::shared_ptr<GatewayServer> self, Config next);
@@ -109,6 +114,7 @@ class GatewayServer : public std::enable_shared_from_this<GatewayServer> {
   Event http_drained_;                             // drain_http() has ended
   Event stopped_;
   bool stopping_ = false;
+  bool access_check_scheduled_ = false;
 };
 
 }  // namespace fairlead::gateway

@@ -184,6 +184,8 @@ class Server {
   // unusable, the call fails and the server continues to use the previous ones. Concurrent reloads take
   // effect in the order in which they started.
   virtual Task<Result<void>> reload_tls() = 0;
+  // Changes ServerOptions::drain_grace for a later drain().
+  virtual void set_drain_grace(std::chrono::milliseconds grace) = 0;
   // Stops accepting connections. Open connections are not affected.
   virtual void stop_accepting() = 0;
   // Stops accepting connections, waits up to drain_grace for responses in progress, then closes all

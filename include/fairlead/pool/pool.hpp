@@ -222,10 +222,20 @@ class Lease {
 // waits for come before background starts.
 enum class StartPriority : std::uint8_t { call, background };
 
-class Pool {
+// What can be changed while a pool is used.
+class PoolSettings {
+ public:
+  virtual ~PoolSettings() = default;
+  // Sets the connector for servers that refer to `name`, from their next start on.
+  virtual void set_connector(std::string name, Connector connector) = 0;
+  // Sets the limits. Calls and processes that exceed a lower limit continue; new ones wait until there is
+  // room.
+  virtual void set_limits(const PoolLimits& limits) = 0;
+};
+
+class Pool : public PoolSettings {
  public:
   static std::shared_ptr<Pool> create(Loop& loop, PoolOptions options = PoolOptions());
-  virtual ~Pool() = default;
 
   // ---- servers ----
   // add() fails with `validation` if a server of that name exists; the other functions fail with `validation`
@@ -236,8 +246,6 @@ class Pool {
   virtual Result<void> remove(std::string_view server) = 0;
   virtual Result<void> disable(std::string_view server) = 0;
   virtual Result<void> enable(std::string_view server) = 0;
-  // Sets the connector for servers that refer to `name`, from their next start on.
-  virtual void set_connector(std::string name, Connector connector) = 0;
 
   // ---- calls ----
   // Sends a request, with an id and a progress token of the pool and encoded for the revision of the

@@ -71,6 +71,7 @@ inline constexpr std::string_view draining = "draining";
 // The server is disabled, or was retired before it was started for the call.
 inline constexpr std::string_view server_stopped = "server_stopped";
 inline constexpr std::string_view unknown_server = "unknown_server";
+inline constexpr std::string_view unknown_endpoint = "unknown_endpoint";
 inline constexpr std::string_view gateway_shut_down = "gateway_shut_down";
 inline constexpr std::string_view resource_exhausted = "resource_exhausted";
 inline constexpr std::string_view frame_too_large = "frame_too_large";

@@ -1,0 +1,99 @@
+#include "gateway/endpoint_scope.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/glob.hpp"
+#include "gateway/names.hpp"
+
+namespace fairlead::gateway {
+
+namespace {
+
+std::uint64_t next_scope_id() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
+}  // namespace
+
+EndpointScope::EndpointScope() : id_(next_scope_id()) {}
+
+std::shared_ptr<EndpointScope> EndpointScope::of_server(std::string server) {
+  auto scope = std::make_shared<EndpointScope>();
+  scope->server_ = std::move(server);
+  scope->plain_ = false;
+  scope->changes_names_ = true;
+  return scope;
+}
+
+void EndpointScope::set_endpoint(std::shared_ptr<const registry::Endpoint> endpoint) {
+  id_ = next_scope_id();
+  endpoint_ = std::move(endpoint);
+  changes_names_ = endpoint_ && (!endpoint_->tools.empty() || !endpoint_->deny.empty() || renames());
+  plain_ = endpoint_ && !changes_names_ && !listed_tools() && endpoint_->servers.empty() &&
+           endpoint_->tags.empty();
+}
+
+bool EndpointScope::selects(const std::string& server, const ServerPolicy& policy) const {
+  if (plain_) return true;
+  if (!server_.empty()) return server == server_;
+  if (!endpoint_) return false;
+  if (endpoint_->servers.empty() && endpoint_->tags.empty()) return true;
+  return any_glob_matches(endpoint_->servers, server) ||
+         std::ranges::any_of(policy.tags, [&](const std::string& tag) {
+           return std::ranges::find(endpoint_->tags, tag) != endpoint_->tags.end();
+         });
+}
+
+// ---- names -----------------------------------------------------------------------------------------------
+
+std::optional<std::string> EndpointScope::name_of(ListKind kind, const CatalogueEntry& entry,
+                                                  const ListRules* rules) const {
+  if (!server_.empty()) return rules ? rules->offered_name(kind, entry.name) : entry.name;
+  return kind == ListKind::tools && endpoint_ ? tool_name(entry, rules) : entry.public_name;
+}
+
+// A denied tool stays denied if its server renames it.
+std::optional<std::string> EndpointScope::tool_name(const CatalogueEntry& tool,
+                                                    const ListRules* rules) const {
+  const std::string& name = tool.public_name;
+  if (!endpoint_->tools.empty() && !any_glob_matches(endpoint_->tools, name)) return std::nullopt;
+  if (any_glob_matches(endpoint_->deny, name)) return std::nullopt;
+  const bool renamed_by_server = rules && rules->tools.rename.contains(tool.name);
+  if (renamed_by_server && any_glob_matches(endpoint_->deny, public_name(tool.server, tool.name)))
+    return std::nullopt;
+  const auto* const names = renames();
+  const auto renamed = names ? names->find(name) : std::map<std::string, std::string>::const_iterator();
+  return names && renamed != names->end() ? renamed->second : name;
+}
+
+std::string EndpointScope::name_at_default(std::string_view name) const {
+  if (!server_.empty()) return public_name(server_, name);
+  if (const auto* const names = renames()) {
+    const auto renamed = std::ranges::find(*names, name, [](const auto& entry) { return entry.second; });
+    if (renamed != names->end()) return renamed->first;
+  }
+  return std::string(name);
+}
+
+// In the mode `discover` tools are called by their public names at /mcp.
+const std::map<std::string, std::string>* EndpointScope::renames() const noexcept {
+  const bool renames =
+      endpoint_ && endpoint_->mode == registry::EndpointMode::direct && !endpoint_->rename.empty();
+  return renames ? &endpoint_->rename : nullptr;
+}
+
+const std::vector<std::string>* EndpointScope::listed_tools() const noexcept {
+  return endpoint_ && endpoint_->mode == registry::EndpointMode::discover ? &endpoint_->pinned : nullptr;
+}
+
+// ---- clients ---------------------------------------------------------------------------------------------
+
+bool is_visible(const std::string&, const ServerPolicy& policy, const Principal& client) {
+  if (policy.visibility == registry::Visibility::visible || client.has_role(kAdminRole)) return true;
+  return policy.visibility == registry::Visibility::user && client.issuer == "fairlead" &&
+         !policy.owner.empty() && client.user == policy.owner;
+}
+
+}  // namespace fairlead::gateway
