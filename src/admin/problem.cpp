@@ -5,6 +5,8 @@
 
 #include "fairlead/json/writer.hpp"
 #include "fairlead/process/failure.hpp"
+#include "registry/codes.hpp"
+#include "sql/database.hpp"
 
 namespace fairlead::admin {
 
@@ -23,6 +25,8 @@ constexpr std::array kProblemCodes = std::to_array<ProblemCode>({
     {codes::kMethodNotAllowed, 405, "Method not allowed", "Use one of the methods in the header Allow."},
     {codes::kNameTaken, 409, "Name taken", "Choose another name, or change the existing row (PATCH)."},
     {codes::kInUse, 409, "In use", "Change or remove the rows first that refer to this one."},
+    {registry::kLastAdministrator, 409, "Last administrator",
+     "Make another user an administrator first, or use the administrator's own token."},
     {codes::kVersionMismatch, 412, "Version mismatch",
      "Read the row again, apply the change to it, and send its new ETag in If-Match."},
     {codes::kInvalidParameter, 400, "Invalid parameter",
@@ -42,6 +46,8 @@ constexpr std::array kProblemCodes = std::to_array<ProblemCode>({
     {codes::kTooManyRequests, 429, "Too many requests", "Repeat the request after Retry-After."},
     {codes::kDatabaseUnavailable, 503, "Database unavailable",
      "Repeat the request later; reads and calls continue with the state that was last read."},
+    {sql::kCommitOutcomeUnknown, 503, "Outcome unknown",
+     "Read the row again: the database was lost while the change was committed."},
     {codes::kDatabaseFull, 507, "Database full", "Free space on the disk of the database."},
     {codes::kInternalError, 500, "Internal error", "See the log of the gateway for the request id."},
 });

@@ -148,9 +148,8 @@ constexpr std::array kSchemas = std::to_array<ComponentSchema>({
     {"TokenInput", R"json({
   "type":"object","properties":{"user":{"type":"string","description":"The id or the name of a user"},
     "name":{"type":"string"},"scopes":{"$ref":"#/components/schemas/Names"},
-    "expires":{"type":"string","description":"A point in time (RFC 3339) or a duration such as 30d"},
-    "expiresAt":{"$ref":"#/components/schemas/Time"}},
-  "additionalProperties":false})json"},
+    "expires":{"type":"string","description":"A point in time (RFC 3339) or a duration such as 90d or 12h"}},
+  "required":["user"],"additionalProperties":false})json"},
     {"Token", R"json({
   "type":"object","properties":{"id":{"type":"string"},"name":{"type":"string"},"user":{"type":"string"},
     "prefix":{"type":"string"},"scopes":{"$ref":"#/components/schemas/Names"},
@@ -171,12 +170,14 @@ constexpr std::array kSchemas = std::to_array<ComponentSchema>({
   "additionalProperties":false})json"},
     {"Drift", R"json({
   "type":"object","description":"A change of a tool, resource, template or prompt of a server",
-  "properties":{"id":{"type":"string"},"serverId":{"type":"string"},"server":{"type":"string"},
-    "kind":{"enum":["tool","resource","template","prompt"]},"name":{"type":"string"},"before":{"type":"object"},
-    "after":{"type":"object"},"quarantined":{"type":"boolean"},"status":{"type":"string"},
+  "properties":{"id":{"type":"string"},"server":{"type":"string","description":"The id of the server"},
+    "kind":{"enum":["tool","resource","template","prompt"]},"name":{"type":"string"},
+    "before":{"type":"object","description":"The entry as it was approved; absent for a new entry"},
+    "after":{"type":"object"},"quarantined":{"type":"boolean"},
+    "status":{"enum":["open","approved","rejected","reverted"]},
     "detectedAt":{"$ref":"#/components/schemas/Time"},"resolvedAt":{"$ref":"#/components/schemas/Time"},
     "resolvedBy":{"type":"string"}},
-  "required":["id","serverId","kind","name","status","detectedAt"],"additionalProperties":false})json"},
+  "required":["id","server","kind","name","status","detectedAt"],"additionalProperties":false})json"},
 });
 
 }  // namespace

@@ -37,7 +37,7 @@ mcp::HeaderParams GatewayBackend::header_params(std::string_view tool, const Pri
 }
 
 Error GatewayBackend::redacted(const Error& error) const {
-  return json::redact(*components_.pool->redactor(), error);
+  return json::redact(*components_.pool->monitor()->redactor(), error);
 }
 
 // ---- requests --------------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ Task<Answer> Forwarder::forward(mcp::BackendRequest request, Route route) {
 }
 
 Error Forwarder::redacted(const Error& error) const {
-  return json::redact(*pool_->redactor(), error);
+  return json::redact(*pool_->monitor()->redactor(), error);
 }
 
 std::shared_ptr<const mcp::ForwardedRequest> Forwarder::make_request(const Call& call,

@@ -147,7 +147,7 @@ void HealthReportBuilder::count_server() {
 // ---- writing ---------------------------------------------------------------------------------------------
 
 void HealthReportBuilder::append_upstream(const json::Raw& upstream) {
-  const json::Raw clean = json::redact_strings(*pool_.redactor(), upstream);
+  const json::Raw clean = json::redact_strings(*pool_.monitor()->redactor(), upstream);
   if (chunks_.empty() || chunks_.back().size() >= kChunkBytes) chunks_.emplace_back();
   if (written_bytes_ > 0) chunks_.back() += ',';
   chunks_.back() += clean.text();
@@ -237,7 +237,7 @@ std::string HealthReportBuilder::report_head(HealthStatus status, const GatewayS
   out.key("loop").begin_object().key("longest_turn_ms").integer(longest.count());
   out.key("slow_turns").unsigned_integer(stats.slow_turn_count).end_object();
   out.end_object();
-  std::string text(json::redact_strings(*pool_.redactor(), out.finish()).text());
+  std::string text(json::redact_strings(*pool_.monitor()->redactor(), out.finish()).text());
   text.pop_back();
   return text + R"(,"servers":[)";
 }

@@ -271,7 +271,7 @@ Task<Result<ListFetcher::ListOutcome>> ListFetcher::fetch_lists(pool::Lease leas
     }
     // Many servers that have resources have no templates and do not implement resources/templates/list.
     if (kind == ListKind::templates && entries.error().kind() == ErrorKind::remote) continue;
-    const Error error = json::redact(*pool_->redactor(), entries.error());
+    const Error error = json::redact(*pool_->monitor()->redactor(), entries.error());
     outcome.problem = std::string(list_method(kind)) + ": " + error.to_string();
     outcome.errors_by_kind[static_cast<std::size_t>(kind)] = error;
     if (connection->end_reason()) {

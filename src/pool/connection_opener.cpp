@@ -34,7 +34,7 @@ std::size_t total_secret_bytes(const std::vector<std::string>& secrets) {
 
 std::function<void(std::string_view)> line_recorder(const PoolCore& core, const ManagedUpstream& upstream) {
   return
-      [monitor = core.monitor, server = upstream.spec().name, key = upstream.key()](std::string_view line) {
+      [monitor = core.options.monitor, server = upstream.spec().name, key = upstream.key()](std::string_view line) {
         monitor->add_line(StderrLine{server, key, std::string(line)});
       };
 }

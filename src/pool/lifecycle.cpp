@@ -93,7 +93,7 @@ void Lifecycle::on_transition(const Transition& transition) {
     if (self && self->state() == UpstreamState::idle && self->spec().keep_running) self->starter.start();
   });
   upstream_.post_inactive_check();
-  core.monitor->add_transition(upstream_.shared_from_this(), transition);
+  core.options.monitor->add_transition(upstream_.shared_from_this(), transition);
   if (core.options.handlers.on_state_changed)
     core.options.handlers.on_state_changed(upstream_.shared_from_this(), transition);
 }

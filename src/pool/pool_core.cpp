@@ -34,6 +34,7 @@ PoolCore::PoolCore(Loop& pool_loop, PoolOptions pool_options)
       eviction_timer_(loop) {
   all_closed_.set();
   if (!options.redactor) options.redactor = std::make_shared<SharedRedactor>();
+  if (!options.monitor) options.monitor = std::make_shared<PoolMonitor>(options.redactor);
   options.client.connect.log = options.client.connect.log.redacting(options.redactor);
 }
 

@@ -30,7 +30,6 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   std::shared_ptr<Semaphore> start_permits;    // max_concurrent_starts
   std::shared_ptr<Semaphore> call_permits;     // max_calls
   WaitingCalls waiting_calls;
-  const std::shared_ptr<PoolMonitor> monitor = std::make_shared<PoolMonitor>();
   // Called when an upstream has become inactive(). Set by the registry, which may erase the upstream.
   std::function<void(ManagedUpstream&)> on_inactive;
 

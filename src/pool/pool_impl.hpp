@@ -58,9 +58,8 @@ class PoolImpl final : public Pool {
   std::vector<std::shared_ptr<Upstream>> upstreams(std::string_view server) const override {
     return registry_->upstreams(server);
   }
-  const std::shared_ptr<PoolMonitor>& monitor() const noexcept override { return core_->monitor; }
+  const std::shared_ptr<PoolMonitor>& monitor() const noexcept override { return core_->options.monitor; }
   std::size_t process_count() const noexcept override { return core_->process_permits->in_use(); }
-  std::shared_ptr<const Redactor> redactor() const override { return core_->options.redactor->snapshot(); }
   Task<void> shutdown(std::chrono::milliseconds grace) override;
 
  private:

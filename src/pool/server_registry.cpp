@@ -92,7 +92,7 @@ Result<void> ServerRegistry::remove(std::string_view name) {
   retire_all(**server, "it was removed");
   servers_.erase(servers_.find(name));
   core_->referenced_variables.erase(name);
-  core_->monitor->remove_server(name);
+  core_->options.monitor->remove_server(name);
   return {};
 }
 

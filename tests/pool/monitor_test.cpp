@@ -6,7 +6,7 @@ namespace fairlead::pool {
 namespace {
 
 TEST(PoolMonitorTest, KeepsTheLastLinesOfEachServer) {
-  PoolMonitor monitor;
+  PoolMonitor monitor(std::make_shared<SharedRedactor>());
   for (int i = 0; i < 1'500; ++i) monitor.add_line(StderrLine{"a", "", std::to_string(i)});
   monitor.add_line(StderrLine{"b", "k", "other"});
   const auto lines = monitor.last_lines("a", 5'000);
@@ -19,7 +19,7 @@ TEST(PoolMonitorTest, KeepsTheLastLinesOfEachServer) {
 }
 
 TEST(PoolMonitorTest, DiscardsTheOldestLinesOfAllServersBeyondTheLimits) {
-  PoolMonitor monitor;
+  PoolMonitor monitor(std::make_shared<SharedRedactor>());
   const std::size_t servers = PoolMonitor::kMaxTotalLines + 10;
   for (std::size_t i = 0; i < servers; ++i) monitor.add_line(StderrLine{"s" + std::to_string(i), "", "x"});
   EXPECT_TRUE(monitor.last_lines("s9", 1).empty());
@@ -30,7 +30,7 @@ TEST(PoolMonitorTest, DiscardsTheOldestLinesOfAllServersBeyondTheLimits) {
 }
 
 TEST(PoolMonitorTest, RemovedServersHaveNoLines) {
-  PoolMonitor monitor;
+  PoolMonitor monitor(std::make_shared<SharedRedactor>());
   monitor.add_line(StderrLine{"a", "", "1"});
   monitor.add_line(StderrLine{"b", "", "2"});
   monitor.remove_server("a");
@@ -39,7 +39,7 @@ TEST(PoolMonitorTest, RemovedServersHaveNoLines) {
 }
 
 TEST(PoolMonitorTest, CallbacksEndWithTheirHandle) {
-  PoolMonitor monitor;
+  PoolMonitor monitor(std::make_shared<SharedRedactor>());
   std::vector<std::string> seen;
   std::shared_ptr<void> handle;
   handle = monitor.on_line([&](const StderrLine& line) {

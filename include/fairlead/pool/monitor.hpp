@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fairlead/base/redactor.hpp"
 #include "fairlead/base/string_map.hpp"
 #include "fairlead/pool/supervisor.hpp"
 
@@ -32,6 +33,13 @@ class PoolMonitor : public std::enable_shared_from_this<PoolMonitor> {
   static constexpr std::size_t kMaxServerLines = 1'000;
   static constexpr std::size_t kMaxTotalLines = 20'000;
   static constexpr std::size_t kMaxTotalBytes = 16u << 20;
+
+  // `redactor`: see PoolOptions::redactor.
+  explicit PoolMonitor(std::shared_ptr<const SharedRedactor> redactor) : redactor_(std::move(redactor)) {}
+
+  // Returns the redactor for the secrets that servers are connected with now. Errors of the pool and lines of
+  // stderr are already redacted; use it for other text from servers.
+  std::shared_ptr<const Redactor> redactor() const { return redactor_->snapshot(); }
 
   using LineCallback = std::function<void(const StderrLine&)>;
   using TransitionCallback = std::function<void(const std::shared_ptr<Upstream>&, const Transition&)>;
@@ -54,6 +62,7 @@ class PoolMonitor : public std::enable_shared_from_this<PoolMonitor> {
 
   void discard_oldest_of(const std::string& server);
 
+  std::shared_ptr<const SharedRedactor> redactor_;
   Lines lines_;  // of all servers, oldest first
   std::size_t bytes_ = 0;
   StringMap<std::deque<Lines::iterator>> lines_by_server_;

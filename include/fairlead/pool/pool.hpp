@@ -173,6 +173,7 @@ struct PoolOptions {
   // Stores the secrets that servers are connected with now, that is, the values of references in their specs.
   // The pool redacts them in its errors and in the log of `client`. If null, the pool creates its own.
   std::shared_ptr<SharedRedactor> redactor;
+  std::shared_ptr<PoolMonitor> monitor;  // if null, the pool creates its own
 };
 
 // A snapshot of the status of one upstream.
@@ -288,9 +289,6 @@ class Pool : public PoolSettings {
   // Returns the monitor of the pool's servers; never null.
   virtual const std::shared_ptr<PoolMonitor>& monitor() const noexcept = 0;
   virtual std::size_t process_count() const noexcept = 0;  // permits of max_stdio_processes in use
-  // Returns the redactor for the secrets that servers are connected with now. Errors of the pool are already
-  // redacted; use it for other text from servers.
-  virtual std::shared_ptr<const Redactor> redactor() const = 0;
 
   // Rejects new calls, drains active calls for up to `grace`, stops all servers, and returns when all
   // processes are gone.
