@@ -33,10 +33,10 @@ std::size_t total_secret_bytes(const std::vector<std::string>& secrets) {
 }
 
 std::function<void(std::string_view)> line_recorder(const PoolCore& core, const ManagedUpstream& upstream) {
-  return
-      [monitor = core.options.monitor, server = upstream.spec().name, key = upstream.key()](std::string_view line) {
-        monitor->add_line(StderrLine{server, key, std::string(line)});
-      };
+  return [monitor = core.options.monitor, server = upstream.spec().name,
+          key = upstream.key()](std::string_view line) {
+    monitor->add_line(StderrLine{server, key, std::string(line)});
+  };
 }
 
 Task<ConnectResult> start_program(PoolCore& core, const ManagedUpstream& upstream, ResolvedTransport resolved,

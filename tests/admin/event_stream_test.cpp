@@ -9,8 +9,8 @@
 namespace fairlead::admin {
 namespace {
 
-using test::HttpServer;
-using test::RawClient;
+using fairlead::test::HttpServer;
+using fairlead::test::RawClient;
 
 PrincipalSelector everyone() {
   return [](const Principal&) { return true; };
@@ -100,7 +100,7 @@ TEST_F(EventHubTest, StreamsBeyondTheLimitAreRejected) {
   EXPECT_EQ(response.status, 429);
   EXPECT_NE(response.body.find("max_event_streams (2)"), std::string::npos);
   first.close();
-  EXPECT_TRUE(test::wait_until([&] {
+  EXPECT_TRUE(fairlead::test::wait_until([&] {
     RawClient next = connect();
     return read_until(next, "HTTP/1.1").find("HTTP/1.1 200") != std::string::npos;
   }));

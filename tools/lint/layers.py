@@ -28,7 +28,7 @@ LAYERS = {
     "search": ["base", "json", "loop"],
     "registry": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "sql"],
     "gateway": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry", "search"],
-    "admin": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry", "search", "gateway"],
+    "admin": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry", "search", "gateway", "sql"],
     "cli": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry", "search", "gateway", "admin"],
 }
 
