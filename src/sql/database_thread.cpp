@@ -157,7 +157,6 @@ void DatabaseImpl::fail_queued_jobs(const Error& error) {
 // The submission and its job are destroyed on the loop thread.
 void DatabaseImpl::post_outcome(SubmissionPtr submission, Result<void> outcome) {
   loop_.post([submission = std::move(submission), outcome = std::move(outcome)]() mutable {
-    submission->job = nullptr;
     submission->outcome.emplace(std::move(outcome));
     submission->finished.set();
   });
