@@ -41,9 +41,8 @@ bool owns(const Principal& principal, const Server& server) noexcept {
   return is_registry_user(principal) && !server.owner.empty() && server.owner == principal.user;
 }
 
-bool sees(const Principal& principal, const Server& server) noexcept {
-  if (is_administrator(principal) || server.visibility == Visibility::visible) return true;
-  return server.visibility == Visibility::user && owns(principal, server);
+bool sees_row(const Principal& principal, const Server& server) noexcept {
+  return sees(principal, server.visibility, server.owner);
 }
 
 Decision decide_change(const Principal& principal, const Server& server) {
@@ -58,21 +57,12 @@ Decision decide_change(const Principal& principal, const Server& server) {
 
 // A decision about a row of the admin API. `in` is the area whose scope is needed.
 Decision decide_in_area(const Principal& principal, Operation operation, const Server& server, Area in) {
-  if (operation != Operation::create && !sees(principal, server)) return conceal();
+  if (operation != Operation::create && !sees_row(principal, server)) return conceal();
   if (const std::optional<Decision> refusal = area_refusal(principal, operation, in)) return *refusal;
   if (reads(operation)) return allow();
   if (operation == Operation::administer && !is_administrator(principal))
     return forbid("only administrators may do this");
   return decide_change(principal, server);
-}
-
-// An access list whose users and groups no longer exist admits nobody: it is not empty.
-bool admits(const Endpoint& endpoint, const Principal& principal) noexcept {
-  if (is_administrator(principal) || (endpoint.users.empty() && endpoint.groups.empty())) return true;
-  if (!is_registry_user(principal)) return false;
-  return contains(endpoint.users, principal.user) ||
-         std::ranges::any_of(principal.groups,
-                             [&](const std::string& group) { return contains(endpoint.groups, group); });
 }
 
 Decision decide_use(const Principal& principal, const Endpoint& endpoint) {
@@ -134,15 +124,6 @@ PrincipalPtr bootstrap_principal(std::string client_address) {
   return principal;
 }
 
-bool is_administrator(const Principal& principal) noexcept {
-  return principal.has_role(kAdminRole);
-}
-
-bool is_registry_user(const Principal& principal) noexcept {
-  return principal.issuer == kRegistryIssuer && principal.subject != kBootstrapSubject &&
-         !principal.user.empty();
-}
-
 Decision decide_account(const Principal& principal, const User* user) {
   if (!is_registry_user(principal)) return allow();
   if (!user || user->id != principal.user) return forbid("the user of the token does not exist any more");
@@ -158,7 +139,7 @@ Decision decide(const Principal& principal, Operation operation, const Server& s
 }
 
 Decision decide_call(const Principal& principal, const Server& server, const Endpoint* endpoint) {
-  if (!sees(principal, server)) return conceal();
+  if (!sees_row(principal, server)) return conceal();
   const std::string scope = "server:" + server.name;
   const bool by_endpoint = endpoint && allows_scope(principal, "endpoint:" + endpoint->name);
   if (by_endpoint || allows_scope(principal, scope)) return allow();

@@ -18,17 +18,11 @@
 #include "fairlead/base/principal.hpp"
 #include "fairlead/base/result.hpp"
 #include "fairlead/registry/model.hpp"
+#include "registry/access.hpp"
 #include "registry/configuration.hpp"
 #include "registry/json.hpp"
 
 namespace fairlead::registry {
-
-// The issuer of principals whose accounts are users of the registry. Principal::user is then User::id.
-inline constexpr std::string_view kRegistryIssuer = "fairlead";
-// Principal::subject and Principal::user of the administrator who has no row: the client that has the token
-// of FAIRLEAD_ADMIN_TOKEN or of the file admin.token.
-inline constexpr std::string_view kBootstrapSubject = "admin-token";
-inline constexpr std::string_view kBootstrapUser = "admin";
 
 enum class Operation : std::uint8_t {
   list,        // to see the row in a list of the admin API
@@ -76,8 +70,6 @@ struct Decision {
 PrincipalPtr principal_of(const User& user, const Token* token, std::vector<std::string> group_ids,
                           std::string client_address = {});
 PrincipalPtr bootstrap_principal(std::string client_address = {});
-bool is_administrator(const Principal& principal) noexcept;
-bool is_registry_user(const Principal& principal) noexcept;  // also an administrator with a row
 
 // Whether requests of this principal are served at all. `user` is the row with the id Principal::user, null
 // if there is none. Refuses principals of users that were removed or disabled, or that are no longer
@@ -100,9 +92,6 @@ Decision decide(const Principal& principal, Operation operation, Area area);
 // endpoint itself must have been decided on. An endpoint never allows what the rules of the server do not.
 Decision decide_call(const Principal& principal, const Server& server, const Endpoint* endpoint);
 
-// Returns whether the principal's token has the scope: "mcp", "endpoint:NAME", "server:NAME", "admin:AREA" or
-// "admin:AREA:read". A token without scopes has all.
-bool allows_scope(const Principal& principal, std::string_view scope) noexcept;
 // Returns why a scope of a token is invalid; nullopt if it is valid.
 std::optional<std::string> scope_problem(std::string_view scope);
 // Whether every request that `scopes` allow is also allowed by `limits`. Empty: everything.

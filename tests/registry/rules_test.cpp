@@ -272,6 +272,24 @@ TEST(RulesTest, EndpointNeverWidensWhatAClientSees) {
   EXPECT_EQ(use({"admin"}), '-');
 }
 
+// The gateway knows a server's visibility and owner, and not its row.
+TEST(RulesTest, ShortFormsForTheGatewayDecideLikeTheRules) {
+  for (const auto& [name, client] : clients()) {
+    for (const Visibility visibility : {Visibility::hidden, Visibility::visible, Visibility::user}) {
+      for (const char* owner : {"", "ann", "bob"}) {
+        const Server row = server_with(visibility, owner, true);
+        EXPECT_EQ(sees(*client, visibility, owner), decide(*client, Operation::call, row).visible) << name;
+        EXPECT_EQ(may_use_server(*client, row.name, visibility, owner),
+                  decide(*client, Operation::call, row).allowed)
+            << name;
+      }
+    }
+    for (const Endpoint& endpoint : {endpoint_for({}, {}), endpoint_for({"ann"}, {}),
+                                     endpoint_for({}, {"g1"}), endpoint_for({}, {}, false)})
+      EXPECT_EQ(may_use(*client, endpoint), decide(*client, Operation::call, endpoint).allowed) << name;
+  }
+}
+
 //                   list, read, create, update, remove, call, operate, administer
 TEST(RulesTest, UsersReadThemselvesAndManageTheirTokens) {
   User ann;
