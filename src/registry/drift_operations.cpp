@@ -9,6 +9,10 @@ namespace fairlead::registry {
 
 namespace {
 
+// The limit max_stored_drift_characters: of the resolved changes of one server, with the texts of the
+// entries.
+constexpr std::int64_t kMaxStoredDriftCharacters = 4 << 20;
+
 Result<DriftRows> read_drift(WriteContext& context, const std::string& server_id) {
   Result<std::vector<sql::Row>> rows = context.transaction.execute(
       "select id, document from drift where server_id = $1 order by id", {server_id});
@@ -37,12 +41,22 @@ Result<void> write_drift(WriteContext& context, Drift row) {
 // Removes the oldest changes that were approved or reverted. Rejected ones are kept: they say which entries
 // are in quarantine.
 Result<void> limit_history(WriteContext& context, const std::string& server_id) {
-  Result<std::vector<sql::Row>> removed = context.transaction.execute(
-      "delete from drift where id in (select id from drift where server_id = $1 and status in ('approved', "
-      "'reverted') order by id desc limit 1000000 offset $2) returning id",
-      {server_id, static_cast<std::int64_t>(context.max_stored_drift)});
-  if (!removed) return removed.error();
-  for (const sql::Row& row : *removed) context.record(RowTable<Drift>::kind, sql::text(row.front()));
+  Result<std::vector<sql::Row>> rows = context.transaction.execute(
+      "select id, length(document) from drift where server_id = $1 and status in ('approved', 'reverted') "
+      "order "
+      "by id desc",
+      {server_id});
+  if (!rows) return rows.error();
+  std::size_t count = 0;
+  std::int64_t characters = 0;
+  for (const sql::Row& row : *rows) {
+    ++count;
+    characters += sql::integer(row[1]);
+    if (count <= context.max_stored_drift && characters <= kMaxStoredDriftCharacters) continue;
+    Result<void> done = delete_from(context.transaction, RowTable<Drift>::table, sql::text(row[0]));
+    if (!done) return done;
+    context.record(RowTable<Drift>::kind, sql::text(row[0]));
+  }
   return {};
 }
 

@@ -1,5 +1,7 @@
 // merge_lists(): drift of the entries that a server lists, see docs/registry.md.
 #include <algorithm>
+#include <set>
+#include <span>
 #include <utility>
 
 #include "fairlead/base/string_map.hpp"
@@ -17,11 +19,10 @@ class ListMerger {
  public:
   ListMerger(const Server& server, const StoredLists* stored, const DriftRows* drift, Time now,
              std::size_t max_compared_bytes)
-      : server_(server),
-        stored_(stored),
-        drift_(drift),
-        now_(now),
-        compared_bytes_left_(max_compared_bytes) {}
+      : server_(server), stored_(stored), drift_(drift), now_(now), compared_bytes_left_(max_compared_bytes) {
+    if (!drift) return;
+    for (const auto& [id, row] : *drift) open_rows_ += row->status == DriftStatus::open;
+  }
 
   ListMerge merge(const FetchedEntries& fetched) &&;
 
@@ -40,6 +41,7 @@ class ListMerger {
   void keep_vanished(const ListMember& list, const StringMap<const ListedEntry*>& known,
                      const StringMap<const ListedEntry*>& listed);
   void limit_vanished();
+  void close_rows_of(std::span<const VanishedEntry> forgotten);
   RowsByName rows_of(std::string_view kind) const;
   Drift* newest_row(const std::string& name, DriftStatus status);
   Drift* rejected_row(std::string_view kind, const std::string& name, const json::Raw& after);
@@ -51,6 +53,7 @@ class ListMerger {
   const DriftRows* drift_;
   Time now_;
   std::size_t compared_bytes_left_;
+  std::size_t open_rows_ = 0;
   RowsByName rows_;  // of the list that is being merged
   ListMerge merged_;
 };
@@ -220,6 +223,8 @@ bool ListMerger::record_change(std::string_view kind, const std::string& name, c
   if (rejected && is_same(kind, rejected->before, before)) return true;
   const bool quarantine = must_quarantine || rejected || server_.drift == DriftPolicy::quarantine;
   if (!quarantine && server_.drift == DriftPolicy::accept) return false;
+  if (open_rows_ >= kMaxOpenDrift) return quarantine;
+  ++open_rows_;
   Drift row;
   Drift* const reverted = newest_row(name, DriftStatus::reverted);
   if (reverted && is_same(kind, reverted->before, before) && is_same(kind, reverted->after, after)) {
@@ -249,16 +254,39 @@ void ListMerger::keep_vanished(const ListMember& list, const StringMap<const Lis
   }
 }
 
-// Forgets the entries that vanished first; those in quarantine last.
+// Forgets the entries that vanished first; those in quarantine last. Nobody can resolve their changes any
+// more, so these are closed.
 void ListMerger::limit_vanished() {
   std::vector<VanishedEntry>& vanished = merged_.lists.vanished;
-  if (vanished.size() <= kMaxVanishedEntries) return;
+  std::size_t bytes = 0;
+  for (const VanishedEntry& entry : vanished) bytes += entry.last.entry.text().size();
+  if (vanished.size() <= kMaxVanishedEntries && bytes <= kMaxVanishedBytes) return;
   std::ranges::sort(vanished, [](const VanishedEntry& a, const VanishedEntry& b) {
-    if (a.last.quarantined != b.last.quarantined) return a.last.quarantined;
-    return a.last.last_seen > b.last.last_seen;
+    if (a.last.quarantined != b.last.quarantined) return b.last.quarantined;
+    return a.last.last_seen < b.last.last_seen;
   });
-  vanished.resize(kMaxVanishedEntries);
+  std::size_t forgotten = 0;
+  while (vanished.size() - forgotten > kMaxVanishedEntries || bytes > kMaxVanishedBytes)
+    bytes -= vanished[forgotten++].last.entry.text().size();
+  close_rows_of(std::span(vanished).first(forgotten));
+  vanished.erase(vanished.begin(), vanished.begin() + static_cast<std::ptrdiff_t>(forgotten));
   merged_.changed = true;
+}
+
+void ListMerger::close_rows_of(std::span<const VanishedEntry> forgotten) {
+  if (!drift_) return;
+  std::set<std::pair<std::string_view, std::string>> names;
+  for (const VanishedEntry& entry : forgotten) {
+    const ListMember* const list = find_list(entry.kind);
+    if (list) names.emplace(list->kind, entry_name(*list, json::View(entry.last.entry)).value_or(""));
+  }
+  for (const auto& [id, row] : *drift_) {
+    if (row->status != DriftStatus::open || !names.contains({row->kind, row->name})) continue;
+    Drift closed = *row;
+    closed.status = DriftStatus::reverted;
+    closed.resolved_at = now_;
+    save(closed);
+  }
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ constexpr std::size_t kListsPerTransaction = 50;
 constexpr std::chrono::seconds kListsRetryInterval{10};
 constexpr std::chrono::hours kResponseLifetime{24};
 constexpr std::size_t kMaxIdempotencyKeyBytes = 255;
-constexpr std::size_t kMaxStoredResponseBytes = 1u << 20;
+constexpr std::size_t kMaxStoredResponseBytes = 64u << 10;
 
 Time time_now() {
   return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());

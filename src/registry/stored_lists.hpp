@@ -56,8 +56,13 @@ StoredLists seen_again(const StoredLists& stored, const FetchedEntries& fetched,
 // Returns whether both have the same entries, apart from the times at which they were seen.
 bool have_same_entries(const StoredLists& a, const StoredLists& b);
 
-// Entries that the server does not list any more, and that are remembered; the limit max_vanished_entries.
+// Limits on the entries that a server no longer lists and that are remembered: max_vanished_entries and
+// max_vanished_bytes.
 inline constexpr std::size_t kMaxVanishedEntries = 1000;
+inline constexpr std::size_t kMaxVanishedBytes = 4u << 20;
+// The limit max_open_drift, for each server. Further entries are quarantined, if the policy says so, but
+// their changes are not recorded.
+inline constexpr std::size_t kMaxOpenDrift = 1000;
 
 // `stored` is null for a server that was never listed. Entries of a list that was never fetched are approved
 // as they are. `drift` is null if there is none of this server. Entries of more than `max_compared_bytes`

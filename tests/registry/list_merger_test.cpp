@@ -30,7 +30,7 @@ class StoredServer {
     EXPECT_TRUE(read);
     stored = std::move(*read);
     for (Drift& row : merge.drift) {
-      if (row.id.empty()) row.id = std::to_string(100 + drift.size());
+      if (row.id.empty()) row.id = std::to_string(100'000 + drift.size());
       drift[row.id] = std::make_shared<const Drift>(row);
     }
     return merge.changed;
@@ -341,6 +341,36 @@ TEST(ListMergerTest, VanishedEntriesAreLimitedAndQuarantinedOnesAreForgottenLast
   EXPECT_EQ(server.stored->vanished.size(), kMaxVanishedEntries);
   server.fetch_tools({tool_text("first", "2")});
   EXPECT_TRUE(server.is_quarantined());
+}
+
+TEST(ListMergerTest, ServerWithEverNewToolsCausesAFixedNumberOfRowsAndBytes) {
+  StoredServer server(DriftPolicy::quarantine);
+  server.fetch_tools({});
+  for (int round = 0; round < 6; ++round) {
+    std::vector<std::string> tools;
+    for (int i = 0; i < 500; ++i)
+      tools.push_back(tool_text(std::to_string(round * 500 + i), std::string(2'500, 'x')));
+    server.fetch_tools(tools);
+    for (const ListedEntry& entry : server.stored->tools) EXPECT_TRUE(entry.quarantined);
+  }
+  server.fetch_tools({});
+  std::size_t open = 0;
+  for (const auto& [id, row] : server.drift) open += row->status == DriftStatus::open;
+  EXPECT_LE(open, kMaxOpenDrift);
+  std::size_t bytes = 0;
+  for (const VanishedEntry& entry : server.stored->vanished) bytes += entry.last.entry.text().size();
+  EXPECT_LE(bytes, kMaxVanishedBytes);
+  EXPECT_GT(bytes, kMaxVanishedBytes / 2);
+}
+
+TEST(ListMergerTest, ChangesBeyondTheLimitAreQuarantinedWithoutARow) {
+  StoredServer server(DriftPolicy::quarantine);
+  server.fetch_tools({});
+  std::vector<std::string> tools;
+  for (std::size_t i = 0; i < kMaxOpenDrift + 5; ++i) tools.push_back(tool_text(std::to_string(i), "1"));
+  server.fetch_tools(tools);
+  EXPECT_EQ(server.drift.size(), kMaxOpenDrift);
+  EXPECT_TRUE(server.stored->tools.back().quarantined);
 }
 
 TEST(ListDocumentTest, DocumentThatIsNotJsonIsRejected) {

@@ -376,7 +376,7 @@ TEST_P(RegistryTest, ResponsesAreFoundByActorAndKey) {
   EXPECT_EQ(kept, 3);
   EXPECT_EQ(code_of(wait(registry->find_response("ann", std::string(256, 'k')))), kInvalidRow);
   EXPECT_EQ(code_of(wait(registry->find_response("ann", "a b"))), kInvalidRow);
-  response.body.assign(2u << 20, 'x');
+  response.body.assign(100u << 10, 'x');
   EXPECT_FALSE(wait(registry->store_response("ann", "6", response)));
 }
 

@@ -57,7 +57,7 @@ check() {
   # directory or a definition.
   export EXTRA="--extra-arg=-w --extra-arg=-fexceptions --extra-arg=-I$PWD/include --extra-arg=-I$PWD/src --extra-arg=-I$PWD/tests"
   local name
-  for name in VERSION ECHO_SERVER FIXTURE_DIR INTEROP_DIR SHARED_DIR SOURCE_DIR; do EXTRA+=" --extra-arg=-DFAIRLEAD_$name=\"\""; done
+  for name in VERSION ECHO_SERVER REGISTRY_WRITER FIXTURE_DIR INTEROP_DIR SHARED_DIR SOURCE_DIR; do EXTRA+=" --extra-arg=-DFAIRLEAD_$name=\"\""; done
   mapfile -t files < <(tools/lint/files.sh '*.cpp' '*.hpp' | grep -v '^tools/' | xargs grep -lE '\bco_(await|return|yield)\b')
   # A header that one of the source files includes is checked there. Source files of the benchmarks do not count, because
   # they may be skipped.
