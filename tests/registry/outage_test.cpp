@@ -12,8 +12,6 @@ namespace {
 class GatewaysTest : public RegistryTest {
  protected:
   GatewaysTest() {
-    options.database.statement_timeout = 500ms;
-    options.database.idle_check = 200ms;
     options.database.first_reconnect_delay = 10ms;
     options.database.max_reconnect_delay = 50ms;
   }
@@ -67,7 +65,7 @@ TEST_P(GatewaysTest, ConcurrentChangesOfTwoGatewaysAreNotLostAndBothConverge) {
   ASSERT_TRUE(eventually([&] { return finished == 6; }));
   const auto ended = Clock::now();
   ASSERT_TRUE(eventually([&] { return a->state().revision == b->state().revision; }));
-  EXPECT_LT(Clock::now() - ended, 1s);
+  EXPECT_LT(Clock::now() - ended, 3s);
   EXPECT_EQ(a->state().servers.find(counter->id)->title, "100");
   EXPECT_EQ(a->state().servers.size(), 101u);
   EXPECT_EQ(all_rows(a->state()), all_rows(b->state()));
@@ -178,7 +176,36 @@ TEST_P(GatewaysTest, ChangesMadeWhileAGatewayHasNoConnectionArriveAfterTheReconn
   EXPECT_TRUE(eventually([&] { return a->state().servers.find_by_name("other") != nullptr; }));
 }
 
+TEST_P(GatewaysTest, CrashOfTheDatabaseLosesNoAcknowledgedChangeAndTheStateFollows) {
+  for (int round = 0; round < 5; ++round) {
+    const RegistryHandle a = open();
+    std::vector<std::string> acknowledged;
+    bool failed = false;
+    loop.spawn([](RegistryHandle to, PrincipalPtr actor, int number, std::vector<std::string>& done,
+                  bool& ended) -> Task<void> {
+      for (int i = 0; !ended; ++i) {
+        const std::string name = "r" + std::to_string(number) + "-" + std::to_string(i);
+        const Result<ServerPtr> created = co_await to->create_server(actor, server_body(name));
+        if (created) done.push_back(name);
+        ended = !created;
+      }
+    }(a, admin, round, acknowledged, failed));
+    ASSERT_TRUE(eventually([&] { return acknowledged.size() > static_cast<std::size_t>(round); }));
+    server().crash();
+    ASSERT_TRUE(eventually([&] { return failed; }));
+    server().start();
+    ASSERT_TRUE(eventually([&] { return !a->database_problem(); }));
+    const RegistryHandle b = open();
+    for (const std::string& name : acknowledged) EXPECT_TRUE(b->state().servers.find_by_name(name)) << name;
+    EXPECT_TRUE(eventually([&] { return a->state().revision == b->state().revision; }));
+    EXPECT_EQ(all_rows(a->state()), all_rows(b->state()));
+    close(a);
+    close(b);
+  }
+}
+
 TEST_P(GatewaysTest, HungDatabaseFailsChangesAfterTheTimeoutAndIsUsedAgain) {
+  options.database.statement_timeout = 500ms;
   const RegistryHandle a = open();
   const ServerPtr files = add_server(*a, "files");
   server().suspend();
@@ -189,7 +216,7 @@ TEST_P(GatewaysTest, HungDatabaseFailsChangesAfterTheTimeoutAndIsUsedAgain) {
   server().resume();
   EXPECT_FALSE(changed);
   EXPECT_EQ(code_of(second), sql::kDatabaseUnavailable);
-  EXPECT_LT(took, 3s);
+  EXPECT_LT(took, 5s);
   EXPECT_EQ(a->state().servers.find(files->id)->title, "");
   ASSERT_TRUE(eventually([&] { return !a->database_problem(); }));
   EXPECT_TRUE(patch_server(*a, files, R"({"title":"3"})"));
