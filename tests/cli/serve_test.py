@@ -411,10 +411,10 @@ class ServeHttpTest(ServeTest):
 
     def test_unknown_path_is_answered_with_the_path_of_mcp(self):
         with Gateway() as gateway:
-            for path in ("/", "/wrong", "/mcp/more"):
+            for path, words in (("/", "MCP is at /mcp"), ("/wrong", "MCP is at /mcp"), ("/mcp/more", "no endpoint at /mcp/more")):
                 status, body = gateway.ask("GET", path, None, {})
                 self.assertEqual(status, 404, path)
-                self.assertIn("MCP is at /mcp", str(body))
+                self.assertIn(words, str(body))
 
     def test_invalid_address_is_reported_as_invalid(self):
         for address in ("nonsense", "127.0.0.1", "127.0.0.1:99999", "http://127.0.0.1:0", "unix:"):
