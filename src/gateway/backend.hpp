@@ -55,15 +55,13 @@ class GatewayBackend final : public mcp::Backend,
   std::shared_ptr<const Catalogue> catalogue(std::string_view session, const Principal& principal) override {
     return components_.catalogue->view(*scope_, session, principal);
   }
+  Task<void> wait_for_lists(PrincipalPtr principal, std::stop_token stop) override;
   Task<Answer> forward(mcp::BackendRequest request) override;
 
  private:
   // Returns the error without secrets. An error of a server can contain secrets that were passed to it.
   Error redacted(const Error& error) const;
   Task<Answer> serve_list(ListKind kind, mcp::BackendRequest request);
-  // Waits until an attempt to fetch its lists has ended for every server that exists for the client, but at
-  // most for Components::list_wait.
-  Task<void> wait_for_lists(PrincipalPtr principal, std::stop_token stop);
   Task<void> wait_for_offered_lists(PrincipalPtr principal, std::stop_token stop);
   // Returns the name of a server that exists for the client, and for which no attempt to fetch its lists has
   // ended. Searches from the server `from` on. Returns nullopt if there is none.

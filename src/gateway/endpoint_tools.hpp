@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,9 @@ class EndpointView {
   // Returns the tools, prompts and resources that this client sees at the endpoint.
   virtual std::shared_ptr<const Catalogue> catalogue(std::string_view session,
                                                      const Principal& principal) = 0;
+  // Waits as a list request does: until an attempt to fetch its lists has ended for every server that exists
+  // for the client, but at most for list_wait.
+  virtual Task<void> wait_for_lists(PrincipalPtr principal, std::stop_token stop) = 0;
   // Serves a tools/call of a tool that catalogue() contains, exactly as if the client had sent `request`: the
   // same rules, limits, progress, cancellation and input requests. A tool that catalogue() does not contain
   // is answered as an unknown tool.

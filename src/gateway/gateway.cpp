@@ -5,6 +5,7 @@
 
 #include "fairlead/http/server.hpp"
 #include "gateway/gateway_impl.hpp"
+#include "gateway/meta_tools.hpp"
 #include "gateway/names.hpp"
 #include "gateway/server_reload.hpp"
 
@@ -96,6 +97,7 @@ GatewayImpl::GatewayImpl(Loop& loop, const Config& config, const Log& log,
   application.log = log_;
   application.limits = connection_limits(config);
   fronts_ = std::make_shared<FrontTable>(loop, std::move(components), front, std::move(application));
+  fronts_->set_tools_factory(make_meta_tools_factory(loop, servers_, front));
   health_reporter_ = std::make_shared<HealthReporter>(loop, pool_, servers_, sessions);
 }
 

@@ -191,6 +191,7 @@ class GatewayTest : public ::testing::Test {
   };
   std::shared_ptr<transport::Application> front;
   std::vector<std::shared_ptr<Client>> clients;
+  std::string issuer;  // of the principals of clients that are connected later
   std::function<Task<Answer>(Request)> client_handler;  // handles all requests to clients, if set
 
   static Task<Result<json::Raw>> answer_model(std::string model) {
@@ -227,6 +228,7 @@ class GatewayTest : public ::testing::Test {
     auto [client_side, gateway_side] = make_channel(loop, loop);
     auto principal = std::make_shared<Principal>();
     principal->user = user;
+    principal->issuer = issuer;
     front->serve(gateway_side, principal);
     Result<std::shared_ptr<mcp::Client>> opened =
         loop.block_on(mcp::Client::connect_over(client_side, std::move(options)));
