@@ -101,8 +101,12 @@ void expect_server(const State& state, const Reported& reported, const std::stri
     return;
   }
   EXPECT_FALSE(reported.has(name, "remove")) << name << " is back";
-  if (reported.has(name, "change")) EXPECT_EQ(server->title, "v2") << name;
-  if (reported.has(name, "list")) EXPECT_TRUE(state.lists.contains(server->id)) << name;
+  if (reported.has(name, "change")) {
+    EXPECT_EQ(server->title, "v2") << name;
+  }
+  if (reported.has(name, "list")) {
+    EXPECT_TRUE(state.lists.contains(server->id)) << name;
+  }
 }
 
 void expect_whole_rows(const State& state) {
@@ -136,10 +140,15 @@ class CrashTest : public RegistryTest {
     const State& state = registry->state();
     for (const auto& [name, done] : reported.done) {
       if (reported.has(name, "create")) expect_server(state, reported, name);
-      if (reported.has(name, "user"))
+      if (reported.has(name, "user")) {
         EXPECT_TRUE(state.users.find_by_name(name) || reported.may_have(name, "leave")) << name;
-      if (reported.has(name, "leave")) EXPECT_FALSE(state.users.find_by_name(name)) << name;
-      if (reported.has(name, "group")) EXPECT_TRUE(state.groups.find_by_name(name)) << name;
+      }
+      if (reported.has(name, "leave")) {
+        EXPECT_FALSE(state.users.find_by_name(name)) << name;
+      }
+      if (reported.has(name, "group")) {
+        EXPECT_TRUE(state.groups.find_by_name(name)) << name;
+      }
     }
     expect_whole_rows(state);
     close(registry);

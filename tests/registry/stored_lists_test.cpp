@@ -159,7 +159,9 @@ TEST_P(StoredListsTest, ResolvedDriftIsLimited) {
   const ServerPtr server = add_quarantined(*registry, "files");
   for (int i = 0; i < 8; ++i) {
     store(*registry, server, {tool("read", std::to_string(i))});
-    if (i != 0) ASSERT_TRUE(resolve_newest(*registry, DriftStatus::approved));
+    if (i != 0) {
+      ASSERT_TRUE(resolve_newest(*registry, DriftStatus::approved));
+    }
   }
   store(*registry, server, {tool("read", "changed")});
   EXPECT_EQ(registry->state().drift.size(), 4u);
