@@ -133,6 +133,7 @@ void RegistryGateway::add_admin_routes(http::Server& http, gateway::Gateway& gat
   options.spec_of = [registry = registry_](const registry::Server& server) {
     return gateway_spec(server, registry->state());
   };
+  options.lists_stored = [this] { return RegistrySync::wait_until_stored(sync_); };
   options.end_sessions = [this](const std::function<bool(const Principal&)>& selected) {
     if (server_) server_->end_sessions(selected);
   };

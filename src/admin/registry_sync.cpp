@@ -38,7 +38,7 @@ registry::FetchedEntries to_entries(const gateway::FetchedLists& lists) {
 pool::ServerSpec gateway_spec(const registry::Server& server, const registry::State& state) {
   pool::ServerSpec spec = server.spec;
   auto* const address = std::get_if<pool::Address>(&spec.transport);
-  if (!address || server.visibility != registry::Visibility::user) return spec;
+  if (!address || server.owner.empty()) return spec;
   const auto owner = state.users.find(server.owner);
   const bool trusted = owner && owner->role == registry::Role::admin;
   address->public_addresses_only = !trusted && !state.configuration->boolean(kAllowPrivateAddresses);
@@ -131,8 +131,7 @@ void RegistrySync::apply_user(const registry::RowChange<registry::User>& change)
 
 void RegistrySync::put_servers_of(const std::string& owner) {
   for (const auto& [id, server] : registry_->state().servers.by_id()) {
-    if (server->visibility == registry::Visibility::user && (owner.empty() || server->owner == owner))
-      put_server(*server);
+    if (!server->owner.empty() && (owner.empty() || server->owner == owner)) put_server(*server);
   }
 }
 
@@ -151,6 +150,8 @@ registry::StoredListsPtr RegistrySync::on_fetched(const std::string& name,
   if (!server) return nullptr;
   registry::FetchedEntries entries = to_entries(lists);
   registry::StoredListsPtr offered = registry_->preview_lists(server->id, entries);
+  ++lists_being_stored_;
+  all_stored_.reset();
   loop_.spawn(store_lists(shared_from_this(), server->id, std::move(entries)));
   return offered;
 }
@@ -159,9 +160,14 @@ Task<void> RegistrySync::store_lists(std::shared_ptr<RegistrySync> self, std::st
                                      registry::FetchedEntries lists) {
   const Result<registry::StoredListsPtr> stored =
       co_await self->registry_->store_lists(server_id, std::move(lists));
+  if (--self->lists_being_stored_ == 0) self->all_stored_.set();
   if (stored || stored.error().detail().failure_code == registry::kNotFound) co_return;
   self->log_.warning("lists of a server not stored",
                      {{"server_id", server_id}, {"reason", stored.error().message()}});
+}
+
+Task<void> RegistrySync::wait_until_stored(std::shared_ptr<RegistrySync> self) {
+  if (self->lists_being_stored_ > 0) co_await self->all_stored_.wait(self->loop_);
 }
 
 }  // namespace fairlead::admin

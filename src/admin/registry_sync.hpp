@@ -9,6 +9,7 @@
 
 #include "fairlead/base/log.hpp"
 #include "fairlead/gateway/gateway.hpp"
+#include "fairlead/loop/event.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "registry/registry.hpp"
 
@@ -30,6 +31,8 @@ class RegistrySync : public std::enable_shared_from_this<RegistrySync> {
                                              gateway::Gateway& gateway, ApplySettings apply_settings,
                                              Log log);
   ~RegistrySync() { stop(); }
+  // Waits until the lists that were fetched before the call are stored, or could not be stored.
+  static Task<void> wait_until_stored(std::shared_ptr<RegistrySync> self);
   void stop();
 
  private:
@@ -49,7 +52,7 @@ class RegistrySync : public std::enable_shared_from_this<RegistrySync> {
   void apply_user(const registry::RowChange<registry::User>& change);
   void apply_configuration(const registry::RowChange<registry::Configuration>& change);
   void put_server(const registry::Server& server);
-  // Puts the servers with visibility `user` of this owner again; of all owners if `owner` is empty.
+  // Puts the servers of this user again; those of all users if `owner` is empty.
   void put_servers_of(const std::string& owner);
   void put_endpoint(const registry::Endpoint& endpoint);
   // Returns which of the fetched entries may be offered, and starts to store them.
@@ -63,6 +66,8 @@ class RegistrySync : public std::enable_shared_from_this<RegistrySync> {
   ApplySettings apply_settings_;
   Log log_;
   std::vector<std::shared_ptr<void>> subscriptions_;
+  std::size_t lists_being_stored_ = 0;
+  Event all_stored_;  // set while lists_being_stored_ is 0
 };
 
 }  // namespace fairlead::admin

@@ -97,6 +97,9 @@ Task<Result<Reply>> refresh_server(Call& call) {
   if (!(*server)->enabled) co_return disabled_error(**server);
   const Result<gateway::ToolChanges> changes = co_await call.services().gateway.refresh((*server)->name);
   if (!changes) co_return with_failure_code(changes.error());
+  // The caller finds the new lists, and their drift, in the registry.
+  const std::function<Task<void>()>& lists_stored = call.services().options.lists_stored;
+  if (lists_stored) co_await lists_stored();
   json::Writer writer;
   writer.begin_object().key("tools").unsigned_integer(changes->tools);
   write_names(writer, "added", changes->added);
