@@ -164,21 +164,47 @@ Result<void> remove_group(WriteContext& context, const std::string& id, const Ve
 
 namespace {
 
-// `user` is the text of a request: an id or a name.
+// `user` is the text of a request: an id or a name. Returns null if there is no such user.
 Result<UserPtr> find_user(WriteContext& context, const std::string& user) {
   Result<UserPtr> found = read_row<User>(context.transaction, user);
   if (!found || *found) return found;
   Result<std::vector<sql::Row>> rows =
       context.transaction.execute("select id from users where name = $1", {user});
   if (!rows) return rows.error();
-  if (rows->empty()) return invalid_member("/user", "there is no " + describe("user", user));
+  if (rows->empty()) return UserPtr();
   return read_row<User>(context.transaction, sql::text(rows->front().front()));
 }
 
-Result<void> fill_token(WriteContext& context, Token& row, std::string& text) {
+Result<void> resolve_user(WriteContext& context, Token& row) {
   Result<UserPtr> user = find_user(context, row.user);
   if (!user) return user.error();
-  row.user = (*user)->id;
+  if (*user) {
+    row.user = (*user)->id;
+    return {};
+  }
+  // A client that may not create tokens of others does not learn whether the user exists.
+  Result<void> allowed = check_new_token(context.actor, row);
+  if (!allowed) return allowed;
+  return invalid_member("/user", "there is no " + describe("user", row.user));
+}
+
+// A token that was created with another one does not outlive it.
+Result<void> limit_to_creator(WriteContext& context, Token& row) {
+  if (context.actor.token_id.empty()) return {};
+  Result<TokenPtr> creator = read_row<Token>(context.transaction, context.actor.token_id);
+  if (!creator) return creator.error();
+  if (!*creator || !(*creator)->expires_at) return {};
+  const Time latest = *(*creator)->expires_at;
+  if (!row.expires_at) row.expires_at = latest;
+  if (*row.expires_at <= latest) return {};
+  return Error(ErrorKind::authorization, "a token cannot expire later than the token that creates it")
+      .with([](ErrorDetail& detail) {
+        detail.failure_code = kForbidden;
+        detail.pointer = "/expires";
+      });
+}
+
+Result<void> fill_token(WriteContext& context, Token& row, std::string& text) {
   Result<std::string> generated = generate_token();
   if (!generated) return generated.error();
   text = std::move(*generated);
@@ -198,10 +224,12 @@ Result<NewToken> create_token(WriteContext& context, const json::Raw& body) {
   Result<Token> row = new_token(json::View(body), context.now);
   if (!row) return row.error();
   NewToken created;
-  Result<void> done = fill_token(context, *row, created.text);
+  Result<void> done = resolve_user(context, *row);
   if (done) done = check_new_token(context.actor, *row);
+  if (done) done = limit_to_creator(context, *row);
   if (done) done = check_token_count(context, *row);
   if (done) done = check_lifetime(context.configuration, *row, context.now);
+  if (done) done = fill_token(context, *row, created.text);
   if (done) done = insert_row(context.transaction, *row);
   if (!done) return done.error();
   context.record(RowTable<Token>::kind, row->id);

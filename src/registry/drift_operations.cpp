@@ -83,6 +83,11 @@ Result<StoredListsPtr> write_time_of_fetch(WriteContext& context, const std::str
   return std::make_shared<const StoredLists>(std::move(lists));
 }
 
+bool has_lists(const FetchedEntries& fetched) {
+  return std::ranges::any_of(kListMembers,
+                             [&](const ListMember& list) { return (fetched.*list.fetched).has_value(); });
+}
+
 }  // namespace
 
 Result<StoredListsPtr> write_fetched_lists(WriteContext& context, const std::string& server_id,
@@ -92,6 +97,7 @@ Result<StoredListsPtr> write_fetched_lists(WriteContext& context, const std::str
   if (!*server) return Decision().error(describe("server", server_id));
   Result<StoredListsPtr> stored = read_lists(context.transaction, server_id);
   if (!stored) return stored.error();
+  if (!has_lists(fetched)) return *stored ? stored : std::make_shared<const StoredLists>();
   Result<DriftRows> drift = read_drift(context, server_id);
   if (!drift) return drift.error();
   ListMerge merge = merge_lists(**server, stored->get(), &*drift, fetched, context.now);

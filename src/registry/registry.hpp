@@ -108,7 +108,7 @@ class Registry {
 
   // Stores freshly fetched lists of a server: computes first and last seen, and drift by the server's policy.
   // Returns the lists as stored; their quarantined entries must not be offered. Fails with kNotFound if the
-  // server was removed meanwhile.
+  // server was removed meanwhile. Without any list it waits until the lists submitted before are stored.
   virtual Task<Result<StoredListsPtr>> store_lists(std::string server_id, FetchedEntries lists) = 0;
   // Returns the lists with the entries that must not be offered marked as quarantined, without waiting: to
   // decide before the lists are stored, and while the database is lost. Null if all entries may be offered,

@@ -160,7 +160,8 @@ class RegistryImpl final : public Registry, public std::enable_shared_from_this<
   Timer lists_timer_;           // runs while lists wait for the database to be usable again
   StringMap<Time> token_uses_;  // not yet written
   std::deque<std::shared_ptr<ListsSubmission>> lists_queue_;
-  StringMap<std::shared_ptr<ListsSubmission>> lists_waiting_;  // those in lists_queue_, by server
+  StringMap<std::shared_ptr<ListsSubmission>> lists_waiting_;      // those in lists_queue_, by server
+  StringMap<std::shared_ptr<ListsSubmission>> lists_in_progress_;  // those of the batch that is being stored
   bool storing_lists_ = false;
   bool closing_ = false;
 };

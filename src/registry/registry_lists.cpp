@@ -60,7 +60,9 @@ StoredListsPtr RegistryImpl::preview_lists(const std::string& server_id, const F
 StoredListsPtr RegistryImpl::recently_stored(const std::string& server_id,
                                              const FetchedEntries& lists) const {
   const auto stored = state_.lists.find(server_id);
-  if (stored == state_.lists.end()) return nullptr;
+  if (stored == state_.lists.end() || lists_waiting_.contains(server_id) ||
+      lists_in_progress_.contains(server_id))
+    return nullptr;
   if (time_now() - stored->second->fetched_at >= kFetchTimeInterval) return nullptr;
   return is_unchanged(*stored->second, lists) ? stored->second : nullptr;
 }
@@ -95,6 +97,7 @@ RegistryImpl::ListsBatch RegistryImpl::take_lists() {
     batch.push_back(std::move(lists_queue_.front()));
     lists_queue_.pop_front();
     lists_waiting_.erase(batch.back()->server_id);
+    lists_in_progress_.insert_or_assign(batch.back()->server_id, batch.back());
   }
   return batch;
 }
@@ -123,6 +126,7 @@ Task<bool> RegistryImpl::store_batch(ListsBatch batch) {
     return outcomes;
   };
   Result<Outcomes> outcomes = co_await write<Outcomes>(nullptr, std::move(operation));
+  lists_in_progress_.clear();
   for (std::size_t i = 0; i < batch.size(); ++i) {
     Result<StoredListsPtr> outcome = outcomes ? (*outcomes)[i] : Result<StoredListsPtr>(outcomes.error());
     finish_lists(*batch[i], std::move(outcome));

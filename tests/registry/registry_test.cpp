@@ -268,6 +268,34 @@ TEST_P(RegistryTest, TokenIsFoundByItsDigestUntilItIsRevoked) {
   EXPECT_TRUE(registry->state().tokens_by_sha256.at(created.token->sha256)->revoked_at);
 }
 
+TEST_P(RegistryTest, UserDoesNotLearnWhichOtherUsersExist) {
+  const RegistryHandle registry = open();
+  const PrincipalPtr ann = principal_of(*add_user(*registry, "ann"), nullptr, {});
+  add_user(*registry, "bob");
+  const auto of_bob = wait(registry->create_token(ann, raw(R"({"user":"bob"})")));
+  const auto of_nobody = wait(registry->create_token(ann, raw(R"({"user":"nobody"})")));
+  ASSERT_FALSE(of_bob);
+  ASSERT_FALSE(of_nobody);
+  EXPECT_EQ(of_bob.error().to_string(), of_nobody.error().to_string());
+  EXPECT_EQ(code_of(of_bob), code_of(of_nobody));
+  EXPECT_EQ(of_bob.error().detail().pointer, of_nobody.error().detail().pointer);
+}
+
+TEST_P(RegistryTest, TokenDoesNotOutliveTheTokenThatCreatesIt) {
+  const RegistryHandle registry = open();
+  const UserPtr ann = add_user(*registry, "ann");
+  const Result<NewToken> first =
+      wait(registry->create_token(admin, raw(R"({"user":"ann","expires":"24h"})")));
+  ASSERT_TRUE(first);
+  const PrincipalPtr actor = principal_of(*ann, first->token.get(), {});
+  const Result<NewToken> open_ended = wait(registry->create_token(actor, raw(R"({"user":"ann"})")));
+  ASSERT_TRUE(open_ended) << open_ended.error().to_string();
+  EXPECT_EQ(open_ended->token->expires_at, first->token->expires_at);
+  EXPECT_TRUE(wait(registry->create_token(actor, raw(R"({"user":"ann","expires":"1h"})"))));
+  const auto longer = wait(registry->create_token(actor, raw(R"({"user":"ann","expires":"48h"})")));
+  EXPECT_EQ(code_of(longer), kForbidden);
+}
+
 TEST_P(RegistryTest, TextOfATokenIsNotStored) {
   RegistryHandle registry = open();
   const NewToken created = add_token(*registry, add_user(*registry, "ann"));

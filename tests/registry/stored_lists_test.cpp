@@ -169,6 +169,37 @@ TEST_P(StoredListsTest, ResolvedDriftIsLimited) {
   EXPECT_EQ(registry->state().drift.size(), 4u);
 }
 
+TEST_P(StoredListsTest, LastFetchedListsAreStoredAlsoIfTheyEqualThoseBefore) {
+  const RegistryHandle registry = open();
+  const ServerPtr server = add_server(*registry, "files");
+  store(*registry, server, {tool("read", "1")});
+  int stored = 0;
+  const auto store_later = [&](const char* description) {
+    loop.spawn([](RegistryHandle to, std::string id, std::string text, int& count) -> Task<void> {
+      FetchedEntries fetched = tools({tool("read", text)});
+      const Result<StoredListsPtr> done = co_await to->store_lists(id, std::move(fetched));
+      EXPECT_TRUE(done);
+      ++count;
+    }(registry, server->id, description, stored));
+  };
+  store_later("2");
+  store_later("1");
+  ASSERT_TRUE(eventually([&] { return stored == 2; }));
+  EXPECT_EQ(registry->state().lists.at(server->id)->tools[0].entry.text(), tool("read", "1").text());
+  store_later("3");
+  const Result<StoredListsPtr> waited = wait(registry->store_lists(server->id, FetchedEntries()));
+  ASSERT_TRUE(waited);
+  EXPECT_EQ((*waited)->tools[0].entry.text(), tool("read", "3").text());
+  ASSERT_TRUE(eventually([&] { return stored == 3; }));
+}
+
+TEST_P(StoredListsTest, WaitingForListsOfAServerWithoutAnyStoresNothing) {
+  const RegistryHandle registry = open();
+  const ServerPtr server = add_server(*registry, "files");
+  EXPECT_TRUE(wait(registry->store_lists(server->id, FetchedEntries())));
+  EXPECT_TRUE(registry->state().lists.empty());
+}
+
 TEST_P(StoredListsTest, TooLargeListsAreNotStoredButPreviewed) {
   options.max_stored_list_bytes = 2'000;
   const RegistryHandle registry = open();
