@@ -133,9 +133,10 @@ Result<std::int64_t> read_integer(Transaction& transaction, std::string_view sta
 // Whether the table `changes` has all changes after `since`, and not too many of them.
 Result<bool> can_read_singly(Transaction& transaction, std::int64_t since, std::int64_t revision) {
   if (revision < since || revision - since > kMaxRowsReadSingly) return false;
-  Result<std::int64_t> oldest = read_integer(transaction, "select min(revision) from changes");
-  if (!oldest) return oldest.error();
-  return *oldest <= since + 1;
+  Result<std::vector<sql::Row>> rows = transaction.execute("select min(revision) from changes");
+  if (!rows) return rows.error();
+  const std::optional<std::int64_t> oldest = sql::optional_integer(rows->front().front());
+  return oldest && *oldest <= since + 1;
 }
 
 }  // namespace

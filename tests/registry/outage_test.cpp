@@ -248,6 +248,28 @@ TEST_P(GatewaysTest, LockHeldByAnotherClientFailsTheChange) {
   EXPECT_TRUE(wait(a->create_server(admin, server_body("a"))));
 }
 
+TEST_P(GatewaysTest, DatabaseOfALowerRevisionIsReadAgain) {
+  options.poll_interval = 20ms;
+  const RegistryHandle a = open();
+  add_server(*a, "s");
+  const auto database = wait(sql::Database::open(loop, address(), migrations(), options.database));
+  ASSERT_TRUE(database);
+  // As if the database had been restored from a copy without the server.
+  const Result<void> restored = wait((*database)->run([](sql::Transaction& transaction) -> Result<void> {
+    for (const char* const statement :
+         {"delete from servers", "delete from changes", "update registry_revision set revision = 1"}) {
+      const auto done = transaction.execute(statement);
+      if (!done) return done.error();
+    }
+    return {};
+  }));
+  ASSERT_TRUE(restored);
+  EXPECT_TRUE(eventually([&] { return a->state().servers.size() == 0; }));
+  EXPECT_EQ(a->state().revision, 1);
+  add_server(*a, "t");
+  EXPECT_EQ(a->state().revision, 2);
+}
+
 class SchemaTest : public RegistryTest {};
 INSTANTIATE_TEST_SUITE_P(Databases, SchemaTest, testing::Values(Kind::sqlite, Kind::postgresql), kind_name);
 
