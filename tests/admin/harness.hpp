@@ -14,6 +14,7 @@
 #include "../http/raw_client.hpp"
 #include "admin/admin.hpp"
 #include "admin/authenticator.hpp"
+#include "admin/registry_sync.hpp"
 #include "fairlead/gateway/gateway_server.hpp"
 #include "fairlead/json/schema.hpp"
 #include "fairlead/json/view.hpp"
@@ -63,9 +64,10 @@ class AdminTest : public testing::Test {
     });
     EXPECT_TRUE(fairlead::test::wait_until(
         [&] { return thread_->run([&] { return server_->stopped().is_set(); }); }));
+    thread_->run([&] { sync_->stop(); });
     thread_->loop().block_on(registry_->close());
     thread_->run([&] {
-      subscription_.reset();
+      sync_.reset();
       admin_.reset();
       server_.reset();
       registry_.reset();
@@ -131,7 +133,7 @@ class AdminTest : public testing::Test {
   std::shared_ptr<registry::Registry> registry_;
   std::shared_ptr<gateway::GatewayServer> server_;
   std::shared_ptr<Admin> admin_;
-  std::shared_ptr<void> subscription_;
+  std::shared_ptr<RegistrySync> sync_;
   std::string address_;
 
  private:
@@ -150,16 +152,8 @@ class AdminTest : public testing::Test {
       address_ = server.address();
     };
     server_ = *gateway::GatewayServer::listen(thread_->loop(), std::move(config), std::move(options));
-    // What RegistrySync does in the program.
-    subscription_ = registry_->on_change([this](const registry::Change& change) {
-      const auto* const server = std::get_if<registry::RowChange<registry::Server>>(&change);
-      if (!server) return;
-      if (server->after) {
-        EXPECT_TRUE(server_->gateway().put_server(server->after->spec, gateway::ServerPolicy(), nullptr));
-      } else {
-        EXPECT_TRUE(server_->gateway().remove_server(server->before->name));
-      }
-    });
+    const RegistrySync::ApplySettings ignore = [](const registry::Configuration&) {};
+    sync_ = RegistrySync::start(thread_->loop(), registry_, server_->gateway(), ignore, Log());
   }
 };
 
