@@ -162,7 +162,7 @@ constexpr std::array kSchemas = std::to_array<ComponentSchema>({
   "type":"object","properties":{"value":{}},"required":["value"],"additionalProperties":false})json"},
     {"ConfigItem", R"json({
   "type":"object","description":"A value of the configuration with its definition",
-  "properties":{"key":{"type":"string"},"value":{},"default":{},"isDefault":{"type":"boolean"},
+  "properties":{"key":{"type":"string"},"category":{"type":"string"},"value":{},"default":{},"isDefault":{"type":"boolean"},
     "type":{"type":"string"},"scope":{"type":"string"},"minimum":{"type":["number","string"]},
     "maximum":{"type":["number","string"]},"choices":{"$ref":"#/components/schemas/Names"},
     "description":{"type":"string"},"applies":{"type":"string"}},

@@ -67,7 +67,7 @@ TEST_F(OperationsTest, TestEndsAtItsDeadlineAndReapsTheProcess) {
   stop();
   start();
   const std::string pid_file = directory_ / "pid";
-  create("/mcp/servers", script_body("mute", "echo $$ > " + pid_file + "; exec sleep 1000"));
+  create("/mcp/servers", script_body("mute", "echo $$$$ > " + pid_file + "; exec sleep 1000"));
   const Answer answer = operate("mute", "test");
   EXPECT_EQ(answer.json()["ok"].as_bool(), false);
   EXPECT_EQ(answer.json()["error"]["code"].as_string(), "timed_out") << answer.body;
@@ -121,8 +121,8 @@ TEST_F(OperationsTest, RefreshListsToolsAndStoresThem) {
     cursor = page.text("nextCursor");
   }
   EXPECT_EQ(seen, static_cast<std::size_t>(*count));
-  EXPECT_EQ(get("/tools?name=echo").json()["items"].size(), 1u);
-  EXPECT_EQ(get("/tools?name=files__echo").json()["items"].size(), 1u);
+  EXPECT_EQ(get("/tools?name=eat").json()["items"].size(), 1u);
+  EXPECT_EQ(get("/tools?name=files__eat").json()["items"].size(), 1u);
   EXPECT_EQ(get("/tools?domain=other").json()["items"].size(), 0u);
   EXPECT_EQ(get("/tools?limit=3").json()["items"].size(), 3u);
 }
@@ -131,16 +131,16 @@ TEST_F(OperationsTest, RulesAreShownInTheListOfTools) {
   create("/mcp/servers", server_body("files"));
   ASSERT_EQ(operate("files", "refresh").status, 200);
   ASSERT_EQ(request("PATCH", "/mcp/servers/files",
-                    R"({"tools":{"deny":["crash*"],"hide":["echo"],"rename":{"pid":"process_id"}}})")
+                    R"({"tools":{"deny":["crash*"],"hide":["eat"],"rename":{"pid":"process_id"}}})")
                 .status,
             200);
   ASSERT_TRUE(fairlead::test::wait_until([&] { return get("/tools?name=pid").json()["items"].size() == 1; }));
   EXPECT_EQ(get("/tools?name=pid").json()["items"][0]["publicName"].as_string(), "files__process_id");
-  EXPECT_EQ(get("/tools?name=echo").json()["items"][0]["hidden"].as_bool(), true);
+  EXPECT_EQ(get("/tools?name=eat").json()["items"][0]["hidden"].as_bool(), true);
   EXPECT_EQ(get("/tools?name=crash").json()["items"][0]["denied"].as_bool(), true);
   const std::string ann = create_user("ann");
   EXPECT_EQ(get("/tools?name=crash", ann).json()["items"].size(), 0u);
-  EXPECT_EQ(get("/tools?name=echo", ann).json()["items"].size(), 1u);
+  EXPECT_EQ(get("/tools?name=eat", ann).json()["items"].size(), 1u);
 }
 
 TEST_F(OperationsTest, RefreshOfAFailingServerNamesTheCause) {
