@@ -52,8 +52,8 @@ struct AdminOptions {
   pool::PoolOptions test_pool;
   // Returns the spec with which the gateway runs a server. Unset: the spec of the row.
   std::function<pool::ServerSpec(const registry::Server&)> spec_of;
-  // Waits until the lists that the gateway has fetched are stored. Unset: does not wait.
-  std::function<Task<void>()> lists_stored;
+  // Returns when the lists of a server (by id) that the gateway has fetched are stored. Unset: at once.
+  std::function<Task<void>(std::string server_id)> lists_stored;
   // Ends the MCP sessions of the clients for which `selected` returns true, because their access was revoked.
   std::function<void(const std::function<bool(const Principal&)>& selected)> end_sessions;
   std::function<std::vector<SessionInfo>()> sessions;      // the open MCP sessions

@@ -133,7 +133,9 @@ void RegistryGateway::add_admin_routes(http::Server& http, gateway::Gateway& gat
   options.spec_of = [registry = registry_](const registry::Server& server) {
     return gateway_spec(server, registry->state());
   };
-  options.lists_stored = [this] { return RegistrySync::wait_until_stored(sync_); };
+  options.lists_stored = [this](std::string server_id) {
+    return RegistrySync::lists_stored(sync_, std::move(server_id));
+  };
   options.end_sessions = [this](const std::function<bool(const Principal&)>& selected) {
     if (server_) server_->end_sessions(selected);
   };

@@ -150,24 +150,27 @@ registry::StoredListsPtr RegistrySync::on_fetched(const std::string& name,
   if (!server) return nullptr;
   registry::FetchedEntries entries = to_entries(lists);
   registry::StoredListsPtr offered = registry_->preview_lists(server->id, entries);
-  ++lists_being_stored_;
-  all_stored_.reset();
+  ++stores_in_progress_[server->id];
   loop_.spawn(store_lists(shared_from_this(), server->id, std::move(entries)));
   return offered;
+}
+
+Task<void> RegistrySync::lists_stored(std::shared_ptr<RegistrySync> self, std::string server_id) {
+  const Clock::time_point deadline = Clock::now() + kMaxStoreWait;
+  while (self->stores_in_progress_.contains(server_id) && Clock::now() < deadline)
+    co_await self->store_ended_.wait(self->loop_, deadline - Clock::now());
 }
 
 Task<void> RegistrySync::store_lists(std::shared_ptr<RegistrySync> self, std::string server_id,
                                      registry::FetchedEntries lists) {
   const Result<registry::StoredListsPtr> stored =
       co_await self->registry_->store_lists(server_id, std::move(lists));
-  if (--self->lists_being_stored_ == 0) self->all_stored_.set();
+  if (--self->stores_in_progress_[server_id] == 0) self->stores_in_progress_.erase(server_id);
+  self->store_ended_.set();
+  self->store_ended_.reset();
   if (stored || stored.error().detail().failure_code == registry::kNotFound) co_return;
   self->log_.warning("lists of a server not stored",
                      {{"server_id", server_id}, {"reason", stored.error().message()}});
-}
-
-Task<void> RegistrySync::wait_until_stored(std::shared_ptr<RegistrySync> self) {
-  if (self->lists_being_stored_ > 0) co_await self->all_stored_.wait(self->loop_);
 }
 
 }  // namespace fairlead::admin

@@ -3,6 +3,8 @@
 // thread. Private to the library.
 #pragma once
 
+#include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,11 +33,14 @@ class RegistrySync : public std::enable_shared_from_this<RegistrySync> {
                                              gateway::Gateway& gateway, ApplySettings apply_settings,
                                              Log log);
   ~RegistrySync() { stop(); }
-  // Waits until the lists that were fetched before the call are stored, or could not be stored.
-  static Task<void> wait_until_stored(std::shared_ptr<RegistrySync> self);
   void stop();
+  // Returns when the lists of this server that the gateway has fetched so far are stored, or could not be
+  // stored, but after kMaxStoreWait at the latest.
+  static Task<void> lists_stored(std::shared_ptr<RegistrySync> self, std::string server_id);
 
  private:
+  static constexpr std::chrono::seconds kMaxStoreWait{5};
+
   RegistrySync(Loop& loop, std::shared_ptr<registry::Registry> registry, gateway::Gateway& gateway,
                ApplySettings apply_settings, Log log)
       : loop_(loop),
@@ -66,8 +71,8 @@ class RegistrySync : public std::enable_shared_from_this<RegistrySync> {
   ApplySettings apply_settings_;
   Log log_;
   std::vector<std::shared_ptr<void>> subscriptions_;
-  std::size_t lists_being_stored_ = 0;
-  Event all_stored_;  // set while lists_being_stored_ is 0
+  std::map<std::string, std::size_t> stores_in_progress_;  // by the id of the server
+  Event store_ended_;                                      // set and reset after each
 };
 
 }  // namespace fairlead::admin

@@ -98,8 +98,10 @@ Task<Result<Reply>> refresh_server(Call& call) {
   const Result<gateway::ToolChanges> changes = co_await call.services().gateway.refresh((*server)->name);
   if (!changes) co_return with_failure_code(changes.error());
   // The caller finds the new lists, and their drift, in the registry.
-  const std::function<Task<void>()>& lists_stored = call.services().options.lists_stored;
-  if (lists_stored) co_await lists_stored();
+  if (call.services().options.lists_stored) {
+    Task<void> stored = call.services().options.lists_stored((*server)->id);
+    co_await stored;
+  }
   json::Writer writer;
   writer.begin_object().key("tools").unsigned_integer(changes->tools);
   write_names(writer, "added", changes->added);

@@ -147,6 +147,9 @@ class AdminTest : public testing::Test {
     auth.mode = [this] { return mode_; };
     options.authenticator = registry_authenticator(registry_, std::move(auth));
     options.add_routes = [this](http::Server& server, gateway::Gateway& gateway) {
+      options_.lists_stored = [this](std::string id) {
+        return RegistrySync::lists_stored(sync_, std::move(id));
+      };
       admin_ = Admin::create(thread_->loop(), registry_, gateway, options_);
       admin_->add_routes(server);
       address_ = server.address();

@@ -1,6 +1,9 @@
 // Parts of requests to the admin API: queries, paths, bodies, cursors and conditions.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "admin/conditional.hpp"
 #include "admin/page.hpp"
 #include "admin/problem.hpp"
@@ -196,9 +199,12 @@ TEST_F(RouteTableTest, RootsLeaveThePathOfMcpItself) {
   EXPECT_EQ(table_.roots(), (std::vector<std::string>{"/config", "/mcp/servers"}));
 }
 
-TEST(ProblemTest, EveryCodeIsDocumented) {
+TEST(ProblemTest, EveryCodeIsDocumentedWithItsStatus) {
+  std::ifstream file(std::string(FAIRLEAD_SOURCE_DIR) + "/docs/errors.md");
+  const std::string document((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   for (const ProblemCode& code : problem_codes()) {
-    EXPECT_GE(code.status, 400) << code.code;
+    const std::string row = "| `" + std::string(code.code) + "` | " + std::to_string(code.status) + " | ";
+    EXPECT_NE(document.find(row + std::string(code.remedy)), std::string::npos) << row;
     EXPECT_FALSE(code.title.empty()) << code.code;
     EXPECT_FALSE(code.remedy.empty()) << code.code;
   }
