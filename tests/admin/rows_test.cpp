@@ -63,9 +63,13 @@ TEST_F(RowsTest, BadBodiesAreRejectedWithThePointer) {
 }
 
 TEST_F(RowsTest, LargeBodiesAndOtherMediaTypesAreRejected) {
-  const Answer large = post("/mcp/servers", "{\"name\":\"" + std::string(2u << 20, 'x') + "\"}");
+  const auto body = [](std::size_t bytes) { return "{\"name\":\"" + std::string(bytes, 'x') + "\"}"; };
+  const Answer large = post("/mcp/servers", body(3u << 19));
   EXPECT_EQ(large.status, 422);
   EXPECT_EQ(large.json()["errors"][0]["pointer"].as_string(), "/name");
+  const Answer larger = post("/mcp/servers", body(3u << 20));
+  EXPECT_EQ(larger.status, 413);
+  EXPECT_NE(larger.body.find("max_admin_body_bytes"), std::string::npos);
   const Answer text = request("POST", "/mcp/servers", "{}", {"Content-Type: text/plain"});
   EXPECT_EQ(text.status, 415);
   EXPECT_EQ(text.code(), "unsupported_media_type");
