@@ -88,12 +88,4 @@ const std::vector<std::string>* EndpointScope::listed_tools() const noexcept {
   return endpoint_ && endpoint_->mode == registry::EndpointMode::discover ? &endpoint_->pinned : nullptr;
 }
 
-// ---- clients ---------------------------------------------------------------------------------------------
-
-bool is_visible(const std::string&, const ServerPolicy& policy, const Principal& client) {
-  if (policy.visibility == registry::Visibility::visible || client.has_role(kAdminRole)) return true;
-  return policy.visibility == registry::Visibility::user && client.issuer == "fairlead" &&
-         !policy.owner.empty() && client.user == policy.owner;
-}
-
 }  // namespace fairlead::gateway

@@ -12,6 +12,7 @@
 #include "fairlead/base/principal.hpp"
 #include "fairlead/gateway/gateway.hpp"
 #include "gateway/server_entry.hpp"
+#include "registry/access.hpp"
 
 namespace fairlead::gateway {
 
@@ -59,16 +60,13 @@ class EndpointScope {
   std::shared_ptr<const registry::Endpoint> endpoint_;
 };
 
-// Returns whether the rules of the registry let this client call the server, at some endpoint.
-bool is_visible(const std::string& server, const ServerPolicy& policy, const Principal& client);
-
 // REQUIRES: the scope and the client outlive this object.
 struct ClientScope {
   const EndpointScope& scope;
   const Principal& client;
 
   bool offers(const std::string& server, const ServerPolicy& policy) const {
-    return scope.selects(server, policy) && is_visible(server, policy, client);
+    return scope.selects(server, policy) && registry::sees(client, policy.visibility, policy.owner);
   }
   bool offers(const ServerEntry& entry) const { return offers(entry.name(), *entry.policy); }
 };

@@ -6,6 +6,7 @@
 #include "fairlead/process/failure.hpp"
 #include "gateway/front.hpp"
 #include "mcp/server_state.hpp"
+#include "registry/access.hpp"
 
 namespace fairlead::gateway {
 
@@ -25,21 +26,14 @@ std::string path_of(std::string_view endpoint) {
                                                 : std::string(kEndpointPrefix) + std::string(endpoint);
 }
 
-bool has_scope(const Principal& principal, std::string_view kind, std::string_view name) {
-  const std::vector<std::string>& scopes = principal.scopes;
-  return scopes.empty() || std::ranges::find(scopes, "mcp") != scopes.end() ||
-         std::ranges::find(scopes, std::string(kind) + ":" + std::string(name)) != scopes.end();
-}
-
-bool admits(const registry::Endpoint& endpoint, const Principal& principal) {
-  if (endpoint.users.empty() && endpoint.groups.empty()) return true;
-  if (principal.has_role(kAdminRole)) return true;
-  const auto contains = [](const std::vector<std::string>& names, const std::string& name) {
-    return std::ranges::find(names, name) != names.end();
-  };
-  return contains(endpoint.users, principal.user) ||
-         std::ranges::any_of(principal.groups,
-                             [&](const std::string& group) { return contains(endpoint.groups, group); });
+// The default endpoint of a gateway without a registry.
+const registry::Endpoint& default_endpoint() {
+  static const registry::Endpoint endpoint = [] {
+    registry::Endpoint made;
+    made.name = registry::kDefaultEndpoint;
+    return made;
+  }();
+  return endpoint;
 }
 
 Error unknown_endpoint_error(std::string_view path) {
@@ -121,17 +115,16 @@ bool FrontTable::may_use(std::string_view path, const Principal& principal) cons
   if (!name) return may_use_server(path.substr(1), principal);
   const bool is_default = path.empty();
   if (!is_default && *name == registry::kDefaultEndpoint) return false;
-  if (!has_scope(principal, "endpoint", *name)) return false;
-  if (is_default && endpoints_.empty()) return !default_removed_;
-  const EndpointPtr endpoint = find_endpoint(*name);
-  if (!endpoint) return is_default && !default_removed_;
-  return endpoint->enabled && admits(*endpoint, principal);
+  const EndpointPtr row = find_endpoint(*name);
+  if (!row && (!is_default || default_removed_)) return false;
+  const registry::Endpoint& endpoint = row ? *row : default_endpoint();
+  return registry::may_use(principal, endpoint);
 }
 
 bool FrontTable::may_use_server(std::string_view server, const Principal& principal) const {
   const auto entry = components_.servers->find(server);
-  return entry && has_scope(principal, "server", server) &&
-         is_visible(entry->name(), *entry->policy, principal);
+  return entry &&
+         registry::may_use_server(principal, server, entry->policy->visibility, entry->policy->owner);
 }
 
 bool FrontTable::allows(const transport::Application& application, const Principal& principal) const {

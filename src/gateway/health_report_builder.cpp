@@ -10,6 +10,7 @@
 #include "fairlead/process/failure.hpp"
 #include "json/redact.hpp"
 #include "loop/slices.hpp"
+#include "registry/access.hpp"
 
 namespace fairlead::gateway {
 
@@ -121,11 +122,19 @@ bool HealthReportBuilder::begin_next_server() {
   if (!name) return false;
   server_ = std::move(*name);
   entry_ = servers_.find(server_);
-  upstreams_ = pool_.upstreams(server_);
   statuses_.clear();
   next_status_ = 0;
+  upstreams_.clear();
+  if (!is_visible_to_reader()) return true;
+  upstreams_ = pool_.upstreams(server_);
   if (upstreams_.empty()) add_status(status_without_upstream(server_, entry_.get()));
   return true;
+}
+
+bool HealthReportBuilder::is_visible_to_reader() const {
+  if (!reader_.client) return true;
+  return entry_ ? registry::sees(*reader_.client, entry_->policy->visibility, entry_->policy->owner)
+                : reader_.client->has_role(kAdminRole);
 }
 
 void HealthReportBuilder::add_status(pool::UpstreamStatus status) {
@@ -159,8 +168,8 @@ void HealthReportBuilder::write_upstream(const pool::UpstreamStatus& status) {
   out.begin_object().key("name").string(status.server).key("state").string(to_string(status.state));
   out.key("healthy").boolean(status.healthy && rejected_lists_text(*entry_).empty());
   out.key("generation").unsigned_integer(status.generation);
-  if (with_details_ && !status.key.empty()) out.key("for").string(status.key);
-  if (with_details_ && !status.connection_description.empty())
+  if (reader_.with_details && !status.key.empty()) out.key("for").string(status.key);
+  if (reader_.with_details && !status.connection_description.empty())
     out.key("connection").string(status.connection_description);
   out.key("calls")
       .unsigned_integer(status.active_call_count)
@@ -171,7 +180,7 @@ void HealthReportBuilder::write_upstream(const pool::UpstreamStatus& status) {
   write_missing_containment(out, status.missing_containment);
   if (status.last_error) {
     out.key("lastErrorCode").string(with_failure_code(*status.last_error).detail().failure_code);
-    if (with_details_) out.key("lastError").string(shortened_error(status.last_error->to_string()));
+    if (reader_.with_details) out.key("lastError").string(shortened_error(status.last_error->to_string()));
   }
   out.end_object();
   append_upstream(out.finish());
@@ -181,7 +190,7 @@ void HealthReportBuilder::write_server_members(json::Writer& out) const {
   out.key("status").string(name_of(health_));
   const std::string rejected = rejected_lists_text(*entry_);
   const std::string& problem = entry_->fetch_state.problem;
-  if (with_details_ && !problem.empty()) {
+  if (reader_.with_details && !problem.empty()) {
     out.key("lists").string(shortened_error(problem));
   } else if (!rejected.empty() || !problem.empty()) {
     out.key("lists").string(rejected.empty() ? "some lists are missing" : rejected);
@@ -196,7 +205,7 @@ void HealthReportBuilder::write_missing_containment(json::Writer& out,
   out.key("missingContainment").begin_array();
   for (const MissingContainment& measure : missing) {
     out.begin_object().key("step").string(measure.measure);
-    if (with_details_) out.key("reason").string(measure.reason);
+    if (reader_.with_details) out.key("reason").string(measure.reason);
     out.end_object();
   }
   out.end_array();

@@ -42,10 +42,14 @@ class HealthReportBuilder {
   // The text is stored in chunks of about this size, so that no turn copies the whole text.
   static constexpr std::size_t kChunkBytes = 32u << 10;
 
-  // `with_details` adds the texts of errors, the connections, and the session or user of each upstream; see
-  // FailurePolicy. REQUIRES: `pool` and `servers` outlive the report.
-  HealthReportBuilder(const pool::Pool& pool, const ServerTable& servers, bool with_details)
-      : pool_(pool), servers_(servers), with_details_(with_details) {}
+  // Whom a report is for.
+  struct Reader {
+    bool with_details = false;  // see FailurePolicy: with texts of errors, connections, and sessions or users
+    PrincipalPtr client;        // the report has only servers that are visible to it; null: all
+  };
+  // REQUIRES: `pool` and `servers` outlive the report.
+  HealthReportBuilder(const pool::Pool& pool, const ServerTable& servers, Reader reader)
+      : pool_(pool), servers_(servers), reader_(std::move(reader)) {}
 
   // Adds upstreams to the report until the slice ends. Returns false when all servers are in the report.
   bool add_slice();
@@ -65,6 +69,8 @@ class HealthReportBuilder {
   bool process_next();
   // Resets the members below for the next server. Returns false if there is none.
   bool begin_next_server();
+  // Returns whether the server being added is visible to the reader.
+  bool is_visible_to_reader() const;
   // Stores the status of one upstream and counts its calls. Counts the server with its last upstream.
   void add_status(pool::UpstreamStatus status);
   // Adds the server and its catalogue entries to `counts_`, and sets `health_`.
@@ -83,7 +89,7 @@ class HealthReportBuilder {
 
   const pool::Pool& pool_;
   const ServerTable& servers_;
-  const bool with_details_;
+  const Reader reader_;
   Counts counts_;
   std::vector<std::string> chunks_;  // the elements of `servers`, separated by commas
   std::size_t written_bytes_ = 0;    // the number of bytes in chunks_

@@ -13,31 +13,35 @@ bool HealthReporter::PendingReport::has_live_requests() const {
   return !std::ranges::all_of(stop_tokens, [](const std::stop_token& stop) { return stop.stop_requested(); });
 }
 
-Task<Result<HealthPtr>> HealthReporter::request(bool with_details, std::stop_token stop) {
+Task<Result<HealthPtr>> HealthReporter::request(bool with_details, PrincipalPtr reader,
+                                                std::stop_token stop) {
   const auto keep = shared_from_this();
-  std::shared_ptr<PendingReport> pending = requested_[with_details ? 1 : 0];
-  const bool joined = pending != nullptr;
-  if (!joined) pending = requested_[with_details ? 1 : 0] = std::make_shared<PendingReport>();
+  const bool admin = reader->has_role(kAdminRole);
+  ReportKey key(with_details, admin ? std::string(kAdminRole) : servers_->visibility_class(*reader));
+  std::shared_ptr<PendingReport>& requested = requested_[key];
+  const bool joined = requested != nullptr;
+  if (!joined) requested = std::make_shared<PendingReport>();
+  const std::shared_ptr<PendingReport> pending = requested;
+  if (!joined) pending->reader = std::move(reader);
   pending->stop_tokens.push_back(std::move(stop));
-  if (!joined) loop_.spawn(build_next(keep, with_details));
+  if (!joined) loop_.spawn(build_next(keep, std::move(key)));
   co_await pending->done.wait(loop_);
   co_return pending->outcome;
 }
 
-Task<void> HealthReporter::build_next(std::shared_ptr<HealthReporter> self, bool with_details) {
+Task<void> HealthReporter::build_next(std::shared_ptr<HealthReporter> self, ReportKey key) {
   while (!self->idle_.is_set()) {
     co_await self->idle_.wait(self->loop_);
   }
   self->idle_.reset();
-  const std::shared_ptr<PendingReport> pending =
-      std::exchange(self->requested_[with_details ? 1 : 0], nullptr);
-  co_await self->build(*pending, with_details);
+  const std::shared_ptr<PendingReport> pending = std::move(self->requested_.extract(key).mapped());
+  co_await self->build(*pending, key.first);
   pending->done.set();
   self->idle_.set();
 }
 
 Task<void> HealthReporter::build(PendingReport& pending, bool with_details) const {
-  HealthReportBuilder builder(*pool_, *servers_, with_details);
+  HealthReportBuilder builder(*pool_, *servers_, HealthReportBuilder::Reader{with_details, pending.reader});
   while (pending.has_live_requests()) {
     if (!add_slice(builder, pending)) co_return;
     co_await sleep_for(loop_, Slices::kPause);
@@ -56,7 +60,7 @@ bool HealthReporter::add_slice(HealthReportBuilder& builder, PendingReport& pend
 }
 
 Health HealthReporter::build_now(bool with_details) const {
-  HealthReportBuilder builder(*pool_, *servers_, with_details);
+  HealthReportBuilder builder(*pool_, *servers_, HealthReportBuilder::Reader{with_details, nullptr});
   while (builder.add_slice()) {
   }
   return std::move(builder).finish(gateway_stats());

@@ -3,9 +3,11 @@
 // layer.
 #pragma once
 
-#include <array>
+#include <map>
 #include <memory>
 #include <stop_token>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "fairlead/loop/event.hpp"
@@ -24,8 +26,9 @@ class HealthReporter : public std::enable_shared_from_this<HealthReporter> {
 
   // Returns a report that describes the state after this call began. Fails with `cancelled` if stop is
   // requested, before the report is complete, on the tokens of all requests that share it. Fails with
-  // `resource_exhausted` if there is not enough memory for the report.
-  Task<Result<HealthPtr>> request(bool with_details, std::stop_token stop);
+  // `resource_exhausted` if there is not enough memory for the report. The report has the servers that are
+  // visible to `reader`.
+  Task<Result<HealthPtr>> request(bool with_details, PrincipalPtr reader, std::stop_token stop);
   // Returns a report that is built in one turn, independently of the requested ones.
   Health build_now(bool with_details) const;
   // Subsequent reports have the status `draining`.
@@ -34,6 +37,7 @@ class HealthReporter : public std::enable_shared_from_this<HealthReporter> {
  private:
   // A report that is requested or being built, and the requests that share it.
   struct PendingReport {
+    PrincipalPtr reader;                       // of the first request; the others see the same servers
     std::vector<std::stop_token> stop_tokens;  // of the requests
     Result<HealthPtr> outcome = Error(ErrorKind::cancelled, "all requests for the report were cancelled");
     Event done;
@@ -41,8 +45,11 @@ class HealthReporter : public std::enable_shared_from_this<HealthReporter> {
     bool has_live_requests() const;  // some request is not cancelled
   };
 
+  // With or without details, and the class of readers that see the same servers.
+  using ReportKey = std::pair<bool, std::string>;
+
   // Waits until no report is being built, then builds the requested one.
-  static Task<void> build_next(std::shared_ptr<HealthReporter> self, bool with_details);
+  static Task<void> build_next(std::shared_ptr<HealthReporter> self, ReportKey key);
   Task<void> build(PendingReport& pending, bool with_details) const;
   // Adds a slice to the report of `builder`. Returns false when the report has succeeded or failed; then
   // `pending.outcome` is set.
@@ -55,8 +62,8 @@ class HealthReporter : public std::enable_shared_from_this<HealthReporter> {
   std::shared_ptr<const SessionTable> sessions_;
   const Clock::time_point started_at_ = Clock::now();
   bool draining_ = false;
-  Event idle_;                                               // set while no report is being built
-  std::array<std::shared_ptr<PendingReport>, 2> requested_;  // without and with details; null: not requested
+  Event idle_;  // set while no report is being built
+  std::map<ReportKey, std::shared_ptr<PendingReport>> requested_;
 };
 
 }  // namespace fairlead::gateway

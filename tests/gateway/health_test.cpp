@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 class HealthTest : public StoreTest {
  protected:
   Health report(bool draining = false, bool with_details = true) {
-    HealthReportBuilder builder(*pool, *servers, with_details);
+    HealthReportBuilder builder(*pool, *servers, HealthReportBuilder::Reader{with_details, nullptr});
     while (builder.add_slice()) {
     }
     GatewayStats stats;
@@ -95,7 +95,7 @@ TEST_F(HealthTest, ServersChangedBetweenSlicesAreReportedAtMostOnce) {
   constexpr std::size_t kCount = 2000;
   const auto name = [](std::size_t i) { return "s" + std::to_string(10'000 + i); };
   for (std::size_t i = 0; i < kCount; ++i) add(name(i));
-  HealthReportBuilder builder(*pool, *servers, true);
+  HealthReportBuilder builder(*pool, *servers, HealthReportBuilder::Reader{true, nullptr});
   ASSERT_TRUE(builder.add_slice()) << "there are too many servers for one slice";
   pool::ServerSpec changed;
   changed.name = name(0);  // reported already
