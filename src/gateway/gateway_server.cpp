@@ -4,43 +4,13 @@
 #include <iterator>
 #include <utility>
 
-#include "fairlead/json/writer.hpp"
 #include "fairlead/mcp/serve.hpp"
+#include "gateway/gateway_routes.hpp"
 #include "gateway/slow_turn_log.hpp"
-#include "http/response_head.hpp"
 
 namespace fairlead::gateway {
 
 namespace {
-
-constexpr std::string_view kMcpPath = "/mcp";
-constexpr std::string_view kSsePath = "/sse";
-constexpr std::string_view kMessagesPath = "/messages";
-
-// The part of an HTTP+SSE pair that a path names.
-enum class PairRole : std::uint8_t { none, sse, messages };
-
-// Removes "/sse" or "/messages" from the end of `path`, unless nothing but that follows /mcp: then it is the
-// name of a server, because the pair of /mcp is at /sse and /messages. After /e/ an endpoint's name must
-// remain.
-PairRole split_pair_path(std::string_view& path) {
-  const std::size_t name_at = path.starts_with("/e/") ? 3 : 1;
-  for (const auto& [suffix, role] :
-       {std::pair(kSsePath, PairRole::sse), std::pair(kMessagesPath, PairRole::messages)}) {
-    if (!path.ends_with(suffix) || path.size() <= name_at + suffix.size()) continue;
-    path.remove_suffix(suffix.size());
-    return role;
-  }
-  return PairRole::none;
-}
-
-http::Response unknown_endpoint_response(const Error& error) {
-  json::Writer body;
-  body.begin_object().key("error").begin_object().key("code").string(error.detail().failure_code);
-  body.key("message").string(error.message()).key("remedy").string(error.detail().remedy);
-  body.end_object().end_object();
-  return http::Response::json(404, body.finish().bytes());
-}
 
 constexpr std::chrono::milliseconds kFlushTimeout(1000);  // for sending the last responses
 
@@ -178,82 +148,10 @@ void GatewayServer::add_routes() {
   transport::EndpointOptions endpoint;
   endpoint.log = options_.log;
   endpoint.limits = connection_limits(config_);
-  endpoint_ =
-      transport::Endpoint::create(loop_, gateway_->endpoints().default_application(), std::move(endpoint));
+  routes_ = GatewayRoutes::create(loop_, gateway_, std::move(endpoint), options_);
   if (options_.add_routes) options_.add_routes(*http_, *gateway_);
-  const auto route = [this](std::string path,
-                            void (GatewayServer::*handle)(std::shared_ptr<http::Exchange>)) {
-    http_->route(std::move(path),
-                 [weak = weak_from_this(), handle](std::shared_ptr<http::Exchange> exchange) {
-                   if (const auto self = weak.lock()) (*self.*handle)(std::move(exchange));
-                 });
-  };
-  route("/mcp", &GatewayServer::serve_mcp);
-  route("/mcp/*", &GatewayServer::serve_mcp);
-  route("/sse", &GatewayServer::serve_default_sse);
-  route("/messages", &GatewayServer::serve_default_sse);
-  route("/health", &GatewayServer::serve_health);
-  route("/healthz", &GatewayServer::serve_health);
-  route("/readyz", &GatewayServer::serve_health);
-  http_->route("/*", [](const std::shared_ptr<http::Exchange>& exchange) {
-    exchange->respond(http::refusal_response(404, "Not Found: MCP is at /mcp, the status at /health"));
-  });
-  gateway_->endpoints().on_access_reduced([weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->schedule_access_check();
-  });
+  routes_->add_to(*http_);
   options_.log.info("serving", {{"endpoint", url()}, {"servers", config_.servers.size()}});
-}
-
-void GatewayServer::serve_mcp(std::shared_ptr<http::Exchange> exchange) {
-  std::string_view path = exchange->request().path().substr(kMcpPath.size());
-  const PairRole role = split_pair_path(path);
-  Result<std::shared_ptr<transport::Application>> application =
-      gateway_->endpoints().find(path, *exchange->request().principal);
-  if (!application) return exchange->respond(unknown_endpoint_response(application.error()));
-  if (role == PairRole::none) return endpoint_->serve(std::move(exchange), *application);
-  if (role == PairRole::messages) return endpoint_->serve_messages(std::move(exchange), *application);
-  const std::string messages = std::string(kMcpPath) + std::string(path) + std::string(kMessagesPath);
-  endpoint_->serve_sse(std::move(exchange), *application, messages);
-}
-
-void GatewayServer::serve_default_sse(std::shared_ptr<http::Exchange> exchange) {
-  const http::Request& request = exchange->request();
-  Result<std::shared_ptr<transport::Application>> application =
-      gateway_->endpoints().find(std::string_view(), *request.principal);
-  if (!application) return exchange->respond(unknown_endpoint_response(application.error()));
-  if (request.path() == kMessagesPath) return endpoint_->serve_messages(std::move(exchange), *application);
-  endpoint_->serve_sse(std::move(exchange), *application, std::string(kMessagesPath));
-}
-
-void GatewayServer::serve_health(std::shared_ptr<http::Exchange> exchange) {
-  const std::string_view path = exchange->request().path();
-  if (path == "/health") return loop_.spawn(respond_with_health(gateway_, std::move(exchange)));
-  std::optional<std::string> problem;
-  if (path == "/readyz" && stopping_) problem = "the gateway is shutting down";
-  if (path == "/readyz" && !problem && options_.readiness_problem) problem = options_.readiness_problem();
-  json::Writer body;
-  body.begin_object().key("status").string(problem ? "unavailable" : "ok");
-  if (problem) body.key("reason").string(*problem);
-  body.end_object();
-  exchange->respond(http::Response::json(problem ? 503 : 200, body.finish().bytes()));
-}
-
-// Responds to a request for /health (docs/gateway.md, "Health").
-Task<void> GatewayServer::respond_with_health(std::shared_ptr<Gateway> gateway,
-                                              std::shared_ptr<http::Exchange> exchange) {
-  std::stop_source disconnected;
-  exchange->when_disconnected([disconnected]() mutable { disconnected.request_stop(); });
-  const Result<HealthPtr> result =
-      co_await gateway->health_for(*exchange->request().principal, disconnected.get_token());
-  if (!result) {
-    exchange->respond(http::refusal_response(503, result.error().to_string()));
-    co_return;
-  }
-  const Health& health = **result;
-  const bool is_serving = health.status == HealthStatus::ok || health.status == HealthStatus::degraded;
-  http::Response response = http::Response::json(is_serving ? 200 : 503, Bytes());
-  response.body = health.report;
-  exchange->respond(std::move(response));
 }
 
 std::string GatewayServer::url() const {
@@ -294,22 +192,17 @@ void GatewayServer::apply(const Config& config) {
 // ---- sessions --------------------------------------------------------------------------------------------
 
 void GatewayServer::end_sessions(const std::function<bool(const Principal&)>& selected) {
-  if (!endpoint_) return;
-  endpoint_->end_sessions(
+  if (!routes_) return;
+  routes_->endpoint().end_sessions(
       [&](const transport::Application&, const Principal& principal) { return selected(principal); });
 }
 
-// Many endpoints and servers can change in one turn.
-void GatewayServer::schedule_access_check() {
-  if (std::exchange(access_check_scheduled_, true)) return;
-  loop_.post([weak = weak_from_this()] {
-    const auto self = weak.lock();
-    if (!self) return;
-    self->access_check_scheduled_ = false;
-    self->endpoint_->end_sessions([&](const transport::Application& application, const Principal& principal) {
-      return !self->gateway_->endpoints().allows(application, principal);
-    });
-  });
+std::vector<SessionInfo> GatewayServer::sessions() const {
+  return routes_ ? routes_->sessions() : std::vector<SessionInfo>();
+}
+
+bool GatewayServer::end_session(std::string_view id) {
+  return routes_ && routes_->endpoint().end_session(id);
 }
 
 // ---- stopping --------------------------------------------------------------------------------------------
@@ -321,6 +214,7 @@ Task<void> GatewayServer::stop_when_client_disconnects(std::shared_ptr<GatewaySe
 
 void GatewayServer::stop() {
   if (std::exchange(stopping_, true)) return loop_.spawn(gateway_->shutdown(std::chrono::milliseconds(0)));
+  if (routes_) routes_->set_stopping();
   options_.log.info("shutting down", {});
   loop_.spawn(shut_down(shared_from_this()));
 }
@@ -336,7 +230,7 @@ Task<void> GatewayServer::shut_down(std::shared_ptr<GatewayServer> self) {
   co_await self->gateway_->shutdown(self->config_.drain_grace);
   if (self->http_) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-    co_await self->endpoint_->drain(std::max(left, kFlushTimeout));
+    co_await self->routes_->endpoint().drain(std::max(left, kFlushTimeout));
     co_await self->http_drained_.wait(self->loop_);
   }
   if (self->peer_) {
@@ -348,7 +242,7 @@ Task<void> GatewayServer::shut_down(std::shared_ptr<GatewayServer> self) {
 Task<void> GatewayServer::drain_http(std::shared_ptr<GatewayServer> self) {
   // Ends the event streams first: their connections are then idle, and http_->drain() closes idle
   // connections.
-  co_await self->endpoint_->begin_drain();
+  co_await self->routes_->endpoint().begin_drain();
   co_await self->http_->drain();
   self->http_drained_.set();
 }

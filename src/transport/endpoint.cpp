@@ -1,12 +1,9 @@
 #include "fairlead/transport/endpoint.hpp"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
 
-#include "base/comma_list.hpp"
 #include "fairlead/base/base64.hpp"
 #include "fairlead/base/string_map.hpp"
 #include "fairlead/loop/timer.hpp"
@@ -15,6 +12,7 @@
 #include "peer/parse_in_steps.hpp"
 #include "protocol/header_values.hpp"
 #include "transport/application_list.hpp"
+#include "transport/endpoint_requests.hpp"
 #include "transport/http_sse_session.hpp"
 #include "transport/legacy_session.hpp"
 #include "transport/modern_request.hpp"
@@ -23,39 +21,6 @@
 namespace fairlead::transport {
 
 namespace {
-
-// Returns an id of 192 random bits, in characters that are valid in headers and query strings.
-std::string make_session_id() {
-  char bytes[24];
-  while (::getrandom(bytes, sizeof bytes, 0) != static_cast<ssize_t>(sizeof bytes)) continue;
-  return base64url_encode(std::string_view(bytes, sizeof bytes));
-}
-
-http::Response method_not_allowed_response(std::string_view allow) {
-  http::Response response = to_response(Refusal{405, kRefused, "Method Not Allowed"});
-  response.headers.add("Allow", allow);
-  return response;
-}
-
-bool contains_token(std::string_view list, std::string_view token) {
-  return any_list_element(list,
-                          [&](std::string_view element) { return http::equals_ignore_case(element, token); });
-}
-
-bool requests_websocket(const http::Request& request) {
-  return request.method == "GET" && contains_token(request.headers.get("Upgrade"), "websocket");
-}
-
-// Returns the value of `name` in a query string, without percent-decoding, which session ids do not need.
-std::string_view query_value(std::string_view query, std::string_view name) {
-  while (!query.empty()) {
-    const std::string_view pair = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(query.size(), pair.size() + 1));
-    if (pair.starts_with(name) && pair.substr(name.size()).starts_with("="))
-      return pair.substr(name.size() + 1);
-  }
-  return {};
-}
 
 class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<EndpointImpl> {
  public:
@@ -105,21 +70,31 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   }
 
   void end_sessions(const ClientSelector& selected) override {
-    const auto close_selected = [&](const auto& table) {
-      for (const auto& session : copy_sessions(table)) {
-        const std::shared_ptr<Application> application = session->application();
-        if (application && selected(*application, *session->principal())) session->close();
-      }
-    };
-    close_selected(sessions_);
-    close_selected(http_sse_sessions_);
-    for (const auto& [raw, entry] : std::unordered_map(websockets_)) {
-      const auto socket = entry.socket.lock();
-      if (socket && selected(*entry.application, *entry.principal)) socket->close();
-    }
+    close_if([&](const SessionBinding& binding, const Principal& principal) {
+      return binding.application && selected(*binding.application, principal);
+    });
     for (const auto& application : applications_.alive())
       application->end_subscriptions(
           [&](const Principal& principal) { return selected(*application, principal); });
+  }
+  bool end_session(std::string_view id) override {
+    return close_if([&](const SessionBinding& binding, const Principal&) {
+             return std::to_string(binding.number) == id;
+           }) > 0;
+  }
+  std::vector<SessionSummary> sessions() const override {
+    std::vector<SessionSummary> summaries;
+    for (const auto& [id, session] : sessions_) {
+      SessionSummary& summary =
+          summaries.emplace_back(summarize("http", session->binding(), session->principal()));
+      summary.revision = to_string(session->revision());
+      summary.last_request = session->last_used();
+    }
+    for (const auto& [id, session] : http_sse_sessions_)
+      summaries.push_back(summarize("sse", session->binding(), session->principal()));
+    for (const auto& [raw, entry] : websockets_)
+      summaries.push_back(summarize("websocket", entry.binding, entry.principal));
+    return summaries;
   }
 
   std::size_t session_count() const noexcept override {
@@ -145,6 +120,41 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   }
 
  private:
+  static SessionSummary summarize(const char* transport, const SessionBinding& binding,
+                                  const PrincipalPtr& principal) {
+    SessionSummary summary;
+    summary.id = std::to_string(binding.number);
+    summary.transport = transport;
+    summary.application = binding.application;
+    summary.principal = principal;
+    summary.client = binding.client;
+    summary.since = summary.last_request = binding.since;
+    return summary;
+  }
+
+  // Closes the sessions and WebSockets for which `selected` returns true. Returns their number.
+  std::size_t close_if(const std::function<bool(const SessionBinding&, const Principal&)>& selected) {
+    std::vector<std::shared_ptr<Connection>> closing;
+    const auto collect = [&](const auto& table) {
+      for (const auto& [id, session] : table) {
+        if (selected(session->binding(), *session->principal())) closing.push_back(session);
+      }
+    };
+    collect(sessions_);
+    collect(http_sse_sessions_);
+    for (const auto& [raw, entry] : websockets_) {
+      auto socket = entry.socket.lock();
+      if (socket && selected(entry.binding, *entry.principal)) closing.push_back(std::move(socket));
+    }
+    for (const auto& session : closing) session->close();
+    return closing.size();
+  }
+
+  SessionBinding make_binding(const std::shared_ptr<Application>& application, std::string client = {}) {
+    note_application(application);
+    return SessionBinding{application, ++last_session_number_, std::move(client), Clock::now()};
+  }
+
   static Task<void> drain_and_close(std::shared_ptr<EndpointImpl> self, std::chrono::milliseconds grace) {
     if (!self->draining_) co_await self->begin_drain();
     co_await self->applications_.drain(self->loop_, grace);
@@ -275,7 +285,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
                             const std::shared_ptr<Session>& session) {
     const Principal& owner = *session->principal();
     const Principal& client = *exchange.request().principal;
-    if (session->application().get() != &application || !same_identity(client, owner)) return false;
+    if (session->binding().application.get() != &application || !same_identity(client, owner)) return false;
     if (client.roles == owner.roles && client.groups == owner.groups) return true;
     session->close();
     return false;
@@ -363,8 +373,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
                                           if (const auto self = weak.lock()) self->sessions_.erase(id);
                                         });
     session->charge_to(exchange.account());
-    session->bind_to(application);
-    note_application(application);
+    session->bind_to(make_binding(application, client_name(message)));
     sessions_.emplace(session->id(), session);
     ticker_.add(*session);
     application->serve(session, principal);
@@ -384,8 +393,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
                                                       if (const auto self = weak.lock())
                                                         self->http_sse_sessions_.erase(ended_id);
                                                     });
-    session->bind_to(application);
-    note_application(application);
+    session->bind_to(make_binding(application));
     http_sse_sessions_.emplace(id, session);
     ticker_.add(*session);
     session->open(std::move(exchange), messages_path + "?sessionId=" + id);
@@ -439,8 +447,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
         WebSocketConnection::create(loop_, std::move(upgraded.stream), std::move(upgraded.read_ahead),
                                     websocket::Role::server, options_->limits, options_->keep_alive);
     socket->charge_to(account);
-    note_application(application);
-    websockets_.emplace(socket.get(), WebSocketEntry{socket, principal, application});
+    websockets_.emplace(socket.get(), WebSocketEntry{socket, principal, make_binding(application)});
     socket->when_ended([weak = weak_from_this(), raw = socket.get()] {
       if (const auto self = weak.lock()) self->websockets_.erase(raw);
     });
@@ -454,12 +461,13 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   std::shared_ptr<EventStore::SharedBudget> event_budget_;
   Ticker ticker_;
   bool draining_ = false;
+  std::uint64_t last_session_number_ = 0;
   StringMap<std::shared_ptr<LegacySession>> sessions_;
   StringMap<std::shared_ptr<HttpSseSession>> http_sse_sessions_;
   struct WebSocketEntry {
     std::weak_ptr<WebSocketConnection> socket;
     PrincipalPtr principal;
-    std::shared_ptr<Application> application;
+    SessionBinding binding;
   };
   std::unordered_map<WebSocketConnection*, WebSocketEntry> websockets_;
 };

@@ -45,7 +45,7 @@ void HttpSseSession::on_tick(Clock::time_point) {
 
 void HttpSseSession::release() {
   if (on_ended_) std::exchange(on_ended_, nullptr)(id_);
-  application_ = nullptr;
+  binding_.application = nullptr;
   if (const std::shared_ptr<http::Exchange> exchange = std::move(exchange_);
       exchange && !exchange->disconnected())
     exchange->finish();

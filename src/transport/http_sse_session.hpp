@@ -8,6 +8,7 @@
 #include <string>
 
 #include "fairlead/transport/endpoint.hpp"
+#include "transport/session_binding.hpp"
 #include "transport/ticker.hpp"
 
 namespace fairlead::transport {
@@ -23,9 +24,9 @@ class HttpSseSession final : public Connection, public TickListener {
         principal_(std::move(principal)),
         on_ended_(std::move(on_ended)) {}
 
-  // Sets the application that serves the session, and keeps it alive until the session has ended.
-  void bind_to(std::shared_ptr<Application> application) { application_ = std::move(application); }
-  const std::shared_ptr<Application>& application() const noexcept { return application_; }
+  // Sets the application that serves the session, which is kept alive until the session has ended.
+  void bind_to(SessionBinding binding) { binding_ = std::move(binding); }
+  const SessionBinding& binding() const noexcept { return binding_; }
 
   const PrincipalPtr& principal() const noexcept { return principal_; }
   // Responds to the GET of the client with the event stream. Its first event names `messages_uri`, to which
@@ -47,7 +48,7 @@ class HttpSseSession final : public Connection, public TickListener {
 
   std::string id_;
   PrincipalPtr principal_;
-  std::shared_ptr<Application> application_;  // null after the session has ended
+  SessionBinding binding_;
   EndedCallback on_ended_;
   std::shared_ptr<http::Exchange> exchange_;  // the exchange of the GET; null after the session has ended
   bool idle_since_tick_ = false;              // nothing was sent since the last tick

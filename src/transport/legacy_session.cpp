@@ -406,7 +406,7 @@ void LegacySession::handle_delete(const std::shared_ptr<http::Exchange>& exchang
 
 void LegacySession::release() {
   if (on_ended_) std::exchange(on_ended_, nullptr)(id_);
-  application_ = nullptr;
+  binding_.application = nullptr;
   end_standalone_stream();
   auto in_progress = std::exchange(streams_by_request_, {});
   for (const auto& [id, stream] : in_progress) {

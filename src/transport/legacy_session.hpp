@@ -19,6 +19,7 @@
 #include "fairlead/transport/endpoint.hpp"
 #include "transport/event_store.hpp"
 #include "transport/request_rules.hpp"
+#include "transport/session_binding.hpp"
 #include "transport/ticker.hpp"
 
 namespace fairlead::transport {
@@ -38,9 +39,9 @@ class LegacySession final : public Connection, public TickListener {
     store_.charge_to(account);
   }
 
-  // Sets the application that serves the session, and keeps it alive until the session has ended.
-  void bind_to(std::shared_ptr<Application> application) { application_ = std::move(application); }
-  const std::shared_ptr<Application>& application() const noexcept { return application_; }
+  // Sets the application that serves the session, which is kept alive until the session has ended.
+  void bind_to(SessionBinding binding) { binding_ = std::move(binding); }
+  const SessionBinding& binding() const noexcept { return binding_; }
 
   const std::string& id() const noexcept { return id_; }
   // Returns the principal that created the session; only its requests are accepted.
@@ -60,6 +61,7 @@ class LegacySession final : public Connection, public TickListener {
   // Returns whether the session has had a request other than `initialize`.
   bool has_had_request() const noexcept { return has_had_request_; }
   Clock::time_point last_used() const noexcept { return last_used_; }
+  mcp::Revision revision() const noexcept { return revision_; }
   // Ends the standalone stream, which would otherwise stay open until the client closes it. Requests in
   // progress continue.
   void end_standalone_stream();
@@ -127,7 +129,7 @@ class LegacySession final : public Connection, public TickListener {
 
   std::string id_;
   PrincipalPtr principal_;
-  std::shared_ptr<Application> application_;  // null after the session has ended
+  SessionBinding binding_;
   std::shared_ptr<const EndpointOptions> options_;
   EndedCallback on_ended_;
   mcp::Revision revision_ = mcp::Revision::r2025_03_26;  // the negotiated revision

@@ -206,6 +206,24 @@ TEST_F(EndpointHttpTest, EndSessionsEndsThoseOfSelectedPrincipals) {
   EXPECT_EQ(send("POST", "/mcp", kBob, kPing, bob).status, 200);
 }
 
+TEST_F(EndpointHttpTest, SessionsAreListedAndEnded) {
+  start({"s"});
+  const std::string session = open_session("/mcp/s", kAnn);
+  connect_to("ws://" + address() + "/mcp", kBob);
+  const std::vector<SessionInfo> open = server->sessions();
+  ASSERT_EQ(open.size(), 2u);
+  const SessionInfo& info = open.at(open.at(0).transport == "http" ? 0 : 1);
+  EXPECT_EQ(info.endpoint, "/mcp/s");
+  EXPECT_EQ(info.revision, "2025-11-25");
+  EXPECT_EQ(info.client, "t 1");
+  EXPECT_EQ(info.principal->user, "ann");
+  EXPECT_NE(info.id, session);
+  EXPECT_FALSE(server->end_session("none"));
+  EXPECT_TRUE(server->end_session(info.id));
+  EXPECT_EQ(send("POST", "/mcp/s", kAnn, kPing, session).status, 404);
+  EXPECT_EQ(server->sessions().size(), 1u);
+}
+
 TEST_F(EndpointHttpTest, ReadinessReportsItsProblemAndLivenessDoesNot) {
   std::optional<std::string> problem;
   options.readiness_problem = [&] { return problem; };

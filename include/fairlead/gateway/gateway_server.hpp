@@ -16,6 +16,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "fairlead/base/log.hpp"
 #include "fairlead/gateway/gateway.hpp"
@@ -27,7 +29,22 @@
 
 namespace fairlead::gateway {
 
+class GatewayRoutes;
 class SlowTurnLog;
+
+// A session of a client over HTTP, or a WebSocket.
+struct SessionInfo {
+  SessionInfo() {}  // NOLINT: not an aggregate, see StreamConnectOptions
+
+  std::string id;         // not the id that the client uses, which must stay secret
+  std::string endpoint;   // the path, such as "/mcp"
+  std::string transport;  // "http", "sse" or "websocket"
+  std::string revision;   // empty if unknown
+  std::string client;     // the name and version that the client has sent; empty if unknown
+  PrincipalPtr principal;
+  registry::Time since{};
+  registry::Time last_request{};  // `since` if unknown
+};
 
 struct GatewayServerOptions {
   GatewayServerOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
@@ -77,6 +94,9 @@ class GatewayServer : public std::enable_shared_from_this<GatewayServer> {
   // Ends the sessions, streams and WebSockets of the clients for which `selected` returns true, for example
   // because their access was revoked. Requests in progress of modern clients continue.
   void end_sessions(const std::function<bool(const Principal&)>& selected);
+  std::vector<SessionInfo> sessions() const;
+  // Ends the session with this SessionInfo::id. Returns false if there is none.
+  bool end_session(std::string_view id);
   // Starts to drain: accepts no new requests, waits up to `drain_grace` for calls in progress, then closes
   // connections and stops the servers. A second call of stop() ends the wait: calls in progress are cancelled
   // at once.
@@ -91,13 +111,6 @@ class GatewayServer : public std::enable_shared_from_this<GatewayServer> {
   Result<void> open_listener();
   Result<void> start_gateway();
   void add_routes();
-  void serve_mcp(std::shared_ptr<http::Exchange> exchange);
-  void serve_default_sse(std::shared_ptr<http::Exchange> exchange);
-  void serve_health(std::shared_ptr<http::Exchange> exchange);
-  // Schedules the end of the sessions whose clients may no longer use their endpoint.
-  void schedule_access_check();
-  static Task<void> respond_with_health(std::shared_ptr<Gateway> gateway,
-                                        std::shared_ptr<http::Exchange> exchange);
   static Task<Result<std::string>> apply_config(std::shared_ptr<GatewayServer> self, Config next);
   static Task<void> stop_when_client_disconnects(std::shared_ptr<GatewayServer> self);
   static Task<void> shut_down(std::shared_ptr<GatewayServer> self);
@@ -108,13 +121,12 @@ class GatewayServer : public std::enable_shared_from_this<GatewayServer> {
   GatewayServerOptions options_;
   std::unique_ptr<SlowTurnLog> slow_turn_log_;
   std::shared_ptr<Gateway> gateway_;
-  std::shared_ptr<http::Server> http_;             // null if this serves one connection
-  std::shared_ptr<transport::Endpoint> endpoint_;  // null if this serves one connection
-  std::shared_ptr<Peer> peer_;                     // of that connection; null if this listens
-  Event http_drained_;                             // drain_http() has ended
+  std::shared_ptr<http::Server> http_;     // null if this serves one connection
+  std::shared_ptr<GatewayRoutes> routes_;  // null if this serves one connection
+  std::shared_ptr<Peer> peer_;             // of that connection; null if this listens
+  Event http_drained_;                     // drain_http() has ended
   Event stopped_;
   bool stopping_ = false;
-  bool access_check_scheduled_ = false;
 };
 
 }  // namespace fairlead::gateway

@@ -11,6 +11,8 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "fairlead/http/server.hpp"
 #include "fairlead/loop/task.hpp"
@@ -91,6 +93,20 @@ struct EndpointOptions {
   bool websocket = true;                         // whether clients may open a WebSocket
 };
 
+// A session or WebSocket, for operators.
+struct SessionSummary {
+  SessionSummary() {}  // NOLINT: not an aggregate, see StreamConnectOptions
+
+  std::string id;         // not the id that the client uses, which must stay secret
+  std::string transport;  // "http", "sse" or "websocket"
+  std::shared_ptr<const Application> application;
+  PrincipalPtr principal;
+  std::string revision;  // empty if unknown
+  std::string client;    // name and version that the client has sent; empty if unknown
+  Clock::time_point since{};
+  Clock::time_point last_request{};  // `since` if unknown
+};
+
 // Not thread-safe: all functions must be called on the loop thread.
 class Endpoint {
  public:
@@ -121,6 +137,9 @@ class Endpoint {
   // Ends the sessions, WebSockets and subscriptions of the clients for which `selected` returns true.
   using ClientSelector = std::function<bool(const Application& application, const Principal& principal)>;
   virtual void end_sessions(const ClientSelector& selected) = 0;
+  // Ends the session with the id in SessionSummary. Returns false if there is none.
+  virtual bool end_session(std::string_view id) = 0;
+  virtual std::vector<SessionSummary> sessions() const = 0;
 
   // Returns the number of open legacy sessions, HTTP+SSE sessions and WebSockets.
   virtual std::size_t session_count() const noexcept = 0;
