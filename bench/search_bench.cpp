@@ -112,40 +112,58 @@ Speed measure(const DataSet& data, std::size_t count) {
   return speed;
 }
 
-void report_recall(const DataSet& data, bool as_json) {
-  std::printf(as_json
-                  ? "{\"set\":\"%s\",\"recall1\":%.3f,\"recall3\":%.3f,\"recall5\":%.3f,\"recall10\":%.3f}\n"
-                  : "%-18s recall@1 %.3f  @3 %.3f  @5 %.3f  @10 %.3f\n",
-              data.name.c_str(), recall(data, 1), recall(data, 3), recall(data, 5), recall(data, 10));
-}
+// Prints text for people, or one JSON object.
+class Report {
+ public:
+  explicit Report(bool as_json) : as_json_(as_json) {}
+  ~Report() {
+    if (as_json_) std::printf("%s}\n", json_.empty() ? "{" : json_.c_str());
+  }
+  Report(const Report&) = delete;
 
-void report_speed(const DataSet& data, std::size_t count, bool as_json) {
-  const Speed speed = measure(data, count);
-  std::printf(
-      as_json ? "{\"tools\":%zu,\"build_ms\":%.1f,\"memory_mib\":%.1f,\"median_ms\":%.3f,\"p99_ms\":%.3f,"
-                "\"filtered_median_ms\":%.3f}\n"
-              : "%7zu tools: built in %.1f ms, %.1f MiB; a query %.3f ms median, %.3f ms p99, %.3f ms median "
-                "with every second tool hidden\n",
-      count, speed.build_ms, speed.memory_mib, speed.median_ms, speed.p99_ms, speed.filtered_ms);
-}
+  void recall(const DataSet& data) {
+    const double first = search::recall(data, 1);
+    const double fifth = search::recall(data, 5);
+    if (!as_json_) std::printf("%-18s recall@1 %.3f  @5 %.3f\n", data.name.c_str(), first, fifth);
+    add("recall1_" + data.name, first);
+    add("recall5_" + data.name, fifth);
+  }
+  void speed(std::size_t count, const Speed& speed) {
+    if (!as_json_) {
+      std::printf(
+          "%7zu tools: built in %.1f ms, %.1f MiB; a query %.3f ms median, %.3f ms p99, %.3f ms median with "
+          "every "
+          "second tool hidden\n",
+          count, speed.build_ms, speed.memory_mib, speed.median_ms, speed.p99_ms, speed.filtered_ms);
+    }
+    const std::string suffix = "_" + std::to_string(count);
+    add("build_ms" + suffix, speed.build_ms);
+    add("memory_mib" + suffix, speed.memory_mib);
+    add("query_ms" + suffix, speed.median_ms);
+    add("query_p99_ms" + suffix, speed.p99_ms);
+    add("filtered_query_ms" + suffix, speed.filtered_ms);
+  }
+
+ private:
+  void add(const std::string& name, double value) {
+    json_ += (json_.empty() ? "{\"" : ",\"") + name + "\":" + std::to_string(value);
+  }
+
+  bool as_json_;
+  std::string json_;
+};
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<std::string> paths;
-  bool as_json = false;
-  for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]) == "--json") {
-      as_json = true;
-    } else {
-      paths.emplace_back(argv[i]);
-    }
-  }
+  std::vector<std::string> paths(argv + 1, argv + argc);
+  const bool as_json = std::erase(paths, "--json") > 0;
   if (paths.empty()) {
     paths = {FAIRLEAD_SOURCE_DIR "/tests/search/office.json",
              FAIRLEAD_SHARED_DIR "/data/tool-search/reference-servers.json",
              FAIRLEAD_SHARED_DIR "/data/tool-search/metatool.json"};
   }
+  Report report(as_json);
   std::optional<DataSet> largest;
   for (const std::string& path : paths) {
     std::optional<DataSet> data = read_data_set(path);
@@ -153,10 +171,10 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "%s does not exist\n", path.c_str());
       continue;
     }
-    report_recall(*data, as_json);
+    report.recall(*data);
     if (!largest || data->queries.size() > largest->queries.size()) largest = std::move(data);
   }
   if (!largest) return 1;
-  for (const std::size_t count : {1'000u, 10'000u, 100'000u}) report_speed(*largest, count, as_json);
+  for (const std::size_t count : {1'000u, 10'000u, 100'000u}) report.speed(count, measure(*largest, count));
   return 0;
 }
