@@ -1,8 +1,11 @@
 #include "admin/admin.hpp"
 
+#include <algorithm>
+
 #include "admin/dispatcher.hpp"
 #include "admin/event_hub.hpp"
 #include "admin/openapi.hpp"
+#include "admin/problem.hpp"
 #include "admin/registry_events.hpp"
 #include "admin/revocation.hpp"
 #include "admin/routes.hpp"
@@ -54,12 +57,35 @@ void AdminImpl::add_routes(http::Server& server) {
   server.route(std::string(kApiPrefix) + "/*", handler);
 }
 
+// The code for the status of a rejection; empty if the admin API has none.
+std::string_view rejection_code(int status) {
+  switch (status) {
+    case 400: return codes::kInvalidHeader;
+    case 413: return codes::kBodyTooLarge;
+    case 415: return codes::kUnsupportedMediaType;
+    case 429: return codes::kTooManyRequests;
+    default: return {};
+  }
+}
+
 void AdminImpl::close() {
   services_->events->close();
   services_->tester->close();
 }
 
 }  // namespace
+
+std::optional<http::Response> Admin::rejection_response(std::string_view target, int status,
+                                                        std::string_view message) {
+  static const std::vector<std::string> roots = admin_routes().roots();
+  const std::string_view path = target.substr(0, target.find('?'));
+  const auto is_below = [&](std::string_view root) {
+    return path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/');
+  };
+  const std::string_view code = rejection_code(status);
+  if (code.empty() || (!is_below(kApiPrefix) && !std::ranges::any_of(roots, is_below))) return std::nullopt;
+  return problem_response(problem(code, std::string(message)), path, "rejected");
+}
 
 std::shared_ptr<Admin> Admin::create(Loop& loop, std::shared_ptr<registry::Registry> registry,
                                      gateway::Gateway& gateway, AdminOptions options) {

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,6 +68,10 @@ class Admin {
                                        gateway::Gateway& gateway, AdminOptions options = AdminOptions());
   virtual ~Admin() = default;
 
+  // Returns the problem document for a request to the admin API that the HTTP server has rejected. See
+  // http::ServerOptions::rejection_response.
+  static std::optional<http::Response> rejection_response(std::string_view target, int status,
+                                                          std::string_view message);
   // Adds the routes of the API, of /openapi.json and of /docs to a server of the same loop.
   virtual void add_routes(http::Server& server) = 0;
   // Ends the event streams and the tests of servers, so that the HTTP server can drain. New requests for them

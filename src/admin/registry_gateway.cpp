@@ -101,6 +101,7 @@ Result<void> RegistryGateway::start_listening() {
   options_.server.add_routes = [this](http::Server& http, gateway::Gateway& gateway) {
     add_admin_routes(http, gateway);
   };
+  options_.server.rejection_response = Admin::rejection_response;
   options_.server.readiness_problem = [registry = registry_]() -> std::optional<std::string> {
     const std::optional<Error> problem = registry->database_problem();
     return problem ? std::optional("database: " + problem->message()) : std::nullopt;

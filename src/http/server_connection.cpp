@@ -312,7 +312,10 @@ void ServerConnection::on_exchange_dropped(ServerExchange& exchange) {
 // is the last response of the connection.
 void ServerConnection::queue_rejection(int status, std::string_view message) {
   core_->options.log.debug("rejected a request", {{"status", status}, {"reason", std::string(message)}});
-  queue_final_response(refusal_response(status, message));
+  std::optional<Response> response;
+  if (core_->options.rejection_response)
+    response = core_->options.rejection_response(reader_.head().target, status, message);
+  queue_final_response(response ? *response : refusal_response(status, message));
 }
 
 void ServerConnection::queue_final_response(const Response& response, std::string_view origin) {

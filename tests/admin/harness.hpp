@@ -146,6 +146,7 @@ class AdminTest : public testing::Test {
     auth.admin_token = kAdminToken;
     auth.mode = [this] { return mode_; };
     options.authenticator = registry_authenticator(registry_, std::move(auth));
+    options.rejection_response = Admin::rejection_response;
     options.add_routes = [this](http::Server& server, gateway::Gateway& gateway) {
       options_.lists_stored = [this](std::string id) {
         return RegistrySync::lists_stored(sync_, std::move(id));

@@ -70,6 +70,11 @@ TEST_F(RowsTest, LargeBodiesAndOtherMediaTypesAreRejected) {
   const Answer larger = post("/mcp/servers", body(3u << 20));
   EXPECT_EQ(larger.status, 413);
   EXPECT_NE(larger.body.find("max_admin_body_bytes"), std::string::npos);
+  const Answer largest = post("/mcp/servers", body(5u << 20));
+  EXPECT_EQ(largest.status, 413);
+  EXPECT_EQ(largest.code(), "body_too_large");
+  EXPECT_EQ(largest.header("Content-Type"), "application/problem+json");
+  EXPECT_EQ(post("/mcp", body(5u << 20)).header("Content-Type"), "application/json");
   const Answer text = request("POST", "/mcp/servers", "{}", {"Content-Type: text/plain"});
   EXPECT_EQ(text.status, 415);
   EXPECT_EQ(text.code(), "unsupported_media_type");

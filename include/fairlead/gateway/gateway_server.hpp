@@ -60,6 +60,9 @@ struct GatewayServerOptions {
   // Adds routes before those of the gateway server, and may replace none of these: of all routes that match a
   // path, the longest is used. Called by listen(), when the gateway exists.
   std::function<void(http::Server&, Gateway&)> add_routes;
+  // See http::ServerOptions::rejection_response.
+  std::function<std::optional<http::Response>(std::string_view target, int status, std::string_view message)>
+      rejection_response;
   // Returns why the gateway is not ready although it serves calls, such as a database that cannot be reached;
   // nullopt if it is ready. Called for each request of /readyz.
   std::function<std::optional<std::string>()> readiness_problem;

@@ -146,6 +146,12 @@ struct ServerOptions {
   std::shared_ptr<Authenticator> authenticator;
   std::chrono::milliseconds authentication_timeout{10'000};  // for one request: 503
 
+  // Returns the response by which the server itself rejects a malformed or too large request, for paths whose
+  // clients expect another form than a JSON-RPC error; nullopt for the others. `target` is empty if the
+  // request line has not arrived. The status is that of the rejection.
+  std::function<std::optional<Response>(std::string_view target, int status, std::string_view message)>
+      rejection_response;
+
   unsigned socket_mode = 0600;  // permissions of the file of a Unix socket
   std::optional<TlsFiles> tls;
   // Hosts that requests may name in Host, without ports; an empty list allows every host. Requests for other
