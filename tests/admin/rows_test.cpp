@@ -57,8 +57,9 @@ TEST_F(RowsTest, BadBodiesAreRejectedWithThePointer) {
     EXPECT_EQ(answer.status, bad.status) << bad.body << " " << answer.body;
     EXPECT_EQ(answer.code(), bad.code) << bad.body;
     EXPECT_EQ(answer.header("Content-Type"), "application/problem+json");
-    if (!bad.pointer.empty())
+    if (!bad.pointer.empty()) {
       EXPECT_EQ(answer.json()["errors"][0]["pointer"].as_string(), bad.pointer) << answer.body;
+    }
   }
 }
 
