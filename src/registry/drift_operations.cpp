@@ -126,7 +126,9 @@ Result<void> resolve_entry(WriteContext& context, const Drift& row, DriftStatus 
   Result<StoredListsPtr> stored = read_lists(context.transaction, row.server_id);
   if (!stored) return stored.error();
   StoredLists lists = *stored ? **stored : StoredLists();
-  Result<void> done = apply_resolution(lists, row, resolution);
+  Result<DriftRows> rows = read_drift(context, row.server_id);
+  if (!rows) return rows.error();
+  Result<void> done = apply_resolution(lists, *rows, row, resolution);
   if (!done) return done;
   return write_entries(context, row.server_id, lists, static_cast<std::size_t>(-1));
 }

@@ -45,6 +45,8 @@ class ListMerger {
   RowsByName rows_of(std::string_view kind) const;
   Drift* newest_row(const std::string& name, DriftStatus status);
   Drift* rejected_row(std::string_view kind, const std::string& name, const json::Raw& after);
+  Drift* earlier_row(std::string_view kind, const std::string& name, const json::Raw& before,
+                     const json::Raw& after);
   void save(const Drift& row);
   bool is_same(std::string_view kind, const json::Raw& a, const json::Raw& b);
 
@@ -86,11 +88,26 @@ Drift* ListMerger::newest_row(const std::string& name, DriftStatus status) {
   return row == found->second.rend() ? nullptr : &*row;
 }
 
+// The rejected row with this change that was seen last: its `before` is the approved entry.
 Drift* ListMerger::rejected_row(std::string_view kind, const std::string& name, const json::Raw& after) {
   const auto found = rows_.find(name);
   if (found == rows_.end()) return nullptr;
+  Drift* newest = nullptr;
   for (Drift& row : found->second) {
-    if (row.status == DriftStatus::rejected && is_same(kind, row.after, after)) return &row;
+    if (row.status != DriftStatus::rejected || (newest && row.detected_at < newest->detected_at)) continue;
+    if (is_same(kind, row.after, after)) newest = &row;
+  }
+  return newest;
+}
+
+// A row with this change that can be used again: servers may alternate between two versions.
+Drift* ListMerger::earlier_row(std::string_view kind, const std::string& name, const json::Raw& before,
+                               const json::Raw& after) {
+  const auto found = rows_.find(name);
+  if (found == rows_.end()) return nullptr;
+  for (Drift& row : found->second) {
+    const bool is_closed = row.status == DriftStatus::rejected || row.status == DriftStatus::reverted;
+    if (is_closed && is_same(kind, row.before, before) && is_same(kind, row.after, after)) return &row;
   }
   return nullptr;
 }
@@ -197,9 +214,12 @@ bool ListMerger::quarantine_changed(const ListMember& list, const std::string& n
   if (is_same(list.kind, known.entry, entry)) return known.quarantined;
   if (Drift* const open = newest_row(name, DriftStatus::open))
     return update_open_row(list.kind, *open, entry);
+  if (!known.quarantined) return record_change(list.kind, name, known.entry, entry, false);
+  // Without a row, which entry was approved is not known.
   const Drift* const rejected = rejected_row(list.kind, name, known.entry);
-  if (rejected && !rejected->before.absent() && is_same(list.kind, rejected->before, entry)) return false;
-  return record_change(list.kind, name, rejected ? rejected->before : known.entry, entry, known.quarantined);
+  const json::Raw approved = rejected ? rejected->before : json::Raw();
+  if (!approved.absent() && is_same(list.kind, approved, entry)) return false;
+  return record_change(list.kind, name, approved, entry, true);
 }
 
 bool ListMerger::update_open_row(std::string_view kind, Drift& row, const json::Raw& entry) {
@@ -215,32 +235,31 @@ bool ListMerger::update_open_row(std::string_view kind, Drift& row, const json::
   return row.status == DriftStatus::open && row.quarantined;
 }
 
-// Returns whether the changed entry must be quarantined. A change that was seen before is not recorded again:
-// servers may alternate between two versions.
+// Returns whether the changed entry must be quarantined.
 bool ListMerger::record_change(std::string_view kind, const std::string& name, const json::Raw& before,
                                const json::Raw& after, bool must_quarantine) {
-  const Drift* const rejected = rejected_row(kind, name, after);
-  if (rejected && is_same(kind, rejected->before, before)) return true;
-  const bool quarantine = must_quarantine || rejected || server_.drift == DriftPolicy::quarantine;
-  if (!quarantine && server_.drift == DriftPolicy::accept) return false;
-  if (open_rows_ >= kMaxOpenDrift) return quarantine;
-  ++open_rows_;
   Drift row;
-  Drift* const reverted = newest_row(name, DriftStatus::reverted);
-  if (reverted && is_same(kind, reverted->before, before) && is_same(kind, reverted->after, after)) {
-    row = *reverted;
-    row.resolved_at.reset();
-    row.resolved_by.clear();
-  } else {
+  if (const Drift* const earlier = earlier_row(kind, name, before, after)) row = *earlier;
+  const bool was_rejected = row.status == DriftStatus::rejected;
+  const bool quarantine = must_quarantine || server_.drift == DriftPolicy::quarantine ||
+                          rejected_row(kind, name, after) != nullptr;
+  if (!quarantine && server_.drift == DriftPolicy::accept) return false;
+  if (!was_rejected && open_rows_ >= kMaxOpenDrift) return quarantine;
+  if (row.id.empty()) {
     row.server_id = server_.id;
     row.kind = kind;
     row.name = name;
     row.before = before;
     row.after = after;
   }
-  row.status = DriftStatus::open;
   row.detected_at = now_;
   row.quarantined = quarantine;
+  if (!was_rejected) {
+    ++open_rows_;
+    row.status = DriftStatus::open;
+    row.resolved_at.reset();
+    row.resolved_by.clear();
+  }
   save(row);
   return quarantine;
 }

@@ -179,16 +179,34 @@ ListedEntry* find_entry(StoredLists& lists, const ListMember& list, std::string_
   return nullptr;
 }
 
+// Whether the decision about the entry is that about `drift`: an open row takes precedence over rejected
+// ones, and the row that was seen last over earlier ones with the same change.
+bool is_decisive(const DriftRows& rows, const Drift& drift) {
+  if (drift.status == DriftStatus::open) return true;
+  return std::ranges::none_of(rows, [&](const auto& other) {
+    const Drift& row = *other.second;
+    if (row.id == drift.id || row.kind != drift.kind || row.name != drift.name) return false;
+    if (row.status == DriftStatus::open) return true;
+    return row.status == DriftStatus::rejected && row.detected_at >= drift.detected_at &&
+           same_entry(row.kind, json::View(row.after), json::View(drift.after));
+  });
+}
+
 }  // namespace
 
-Result<void> apply_resolution(StoredLists& lists, const Drift& drift, DriftStatus resolution) {
+Result<void> apply_resolution(StoredLists& lists, const DriftRows& rows, const Drift& drift,
+                              DriftStatus resolution) {
+  const auto refuse = [](std::string message) {
+    return Error(ErrorKind::validation, std::move(message)).with([](ErrorDetail& detail) {
+      detail.failure_code = kInvalidRow;
+    });
+  };
   const ListMember* const list = find_list(drift.kind);
   ListedEntry* const entry = list ? find_entry(lists, *list, drift.name) : nullptr;
-  if (!entry || !same_entry(drift.kind, json::View(entry->entry), json::View(drift.after))) {
-    return Error(ErrorKind::validation,
-                 "the server no longer lists the " + drift.kind + " as this change has it")
-        .with([](ErrorDetail& detail) { detail.failure_code = kInvalidRow; });
-  }
+  if (!entry || !same_entry(drift.kind, json::View(entry->entry), json::View(drift.after)))
+    return refuse("the server no longer lists the " + drift.kind + " as this change has it");
+  if (!is_decisive(rows, drift))
+    return refuse("there is a later change of this " + drift.kind + "; resolve that one");
   entry->quarantined = resolution == DriftStatus::rejected;
   return {};
 }

@@ -74,8 +74,9 @@ ListMerge merge_lists(const Server& server, const StoredLists* stored, const Dri
 // Returns whether fetched lists of the server can have entries that are quarantined.
 bool can_quarantine(const Server& server, const StoredLists* stored, const DriftRows* drift);
 
-// Applies the resolution of a change to the entry that it concerns. Fails with kInvalidRow if the server does
-// not list the changed entry any more.
-Result<void> apply_resolution(StoredLists& lists, const Drift& drift, DriftStatus resolution);
+// Applies the resolution of a change to the entry that it concerns. `rows` has all rows of the server. Fails
+// with kInvalidRow if the server does not list the changed entry any more, or if another row is about it.
+Result<void> apply_resolution(StoredLists& lists, const DriftRows& rows, const Drift& drift,
+                              DriftStatus resolution);
 
 }  // namespace fairlead::registry

@@ -1,6 +1,10 @@
 // Drift of a server's entries, without a database.
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <map>
+#include <random>
+
 #include "registry/canonical.hpp"
 #include "registry/stored_lists.hpp"
 #include "support/support.hpp"
@@ -43,7 +47,7 @@ class StoredServer {
   }
   bool fetch_tool(std::string_view description) { return fetch_tools({tool_text("read", description)}); }
   Result<void> resolve(const std::string& id, DriftStatus resolution) {
-    Result<void> done = apply_resolution(*stored, *drift.at(id), resolution);
+    Result<void> done = apply_resolution(*stored, drift, *drift.at(id), resolution);
     if (!done) return done;
     Drift row = *drift.at(id);
     row.status = resolution;
@@ -192,7 +196,7 @@ TEST(ListMergerTest, ChangeIsResolvedOnlyWhileTheServerListsIt) {
   server.fetch_tool("2");
   const Drift seen = server.newest();
   server.fetch_tool("3");
-  const Result<void> done = apply_resolution(*server.stored, seen, DriftStatus::approved);
+  const Result<void> done = apply_resolution(*server.stored, server.drift, seen, DriftStatus::approved);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().detail().failure_code, kInvalidRow);
   EXPECT_TRUE(server.is_quarantined());
@@ -341,6 +345,42 @@ TEST(ListMergerTest, VanishedEntriesAreLimitedAndQuarantinedOnesAreForgottenLast
   EXPECT_EQ(server.stored->vanished.size(), kMaxVanishedEntries);
   server.fetch_tools({tool_text("first", "2")});
   EXPECT_TRUE(server.is_quarantined());
+}
+
+// Under `quarantine` an entry is offered if and only if it is the one that was approved last, whatever
+// happens.
+TEST(ListMergerTest, RandomHistoryQuarantinesExactlyTheEntriesThatAreNotApproved) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    std::mt19937 random(seed);
+    const std::vector<std::string> names = {"a", "b", "c"};
+    StoredServer server(DriftPolicy::quarantine);
+    server.fetch_tools({tool_text("a", "0"), tool_text("b", "0")});
+    std::map<std::string, std::string> approved = {{"a", tool_text("a", "0")}, {"b", tool_text("b", "0")}};
+    for (int step = 0; step < 200; ++step) {
+      if (random() % 3 == 0 && !server.drift.empty()) {
+        const Drift row =
+            *std::next(server.drift.begin(), static_cast<std::ptrdiff_t>(random() % server.drift.size()))
+                 ->second;
+        if (row.status != DriftStatus::open && row.status != DriftStatus::rejected) continue;
+        const bool approve = row.status == DriftStatus::rejected || random() % 2 == 0;
+        if (!server.resolve(row.id, approve ? DriftStatus::approved : DriftStatus::rejected)) continue;
+        if (approve) approved[row.name] = row.after.text();
+      } else {
+        std::vector<std::string> listed;
+        for (const std::string& name : names) {
+          if (random() % 4 != 0) listed.push_back(tool_text(name, std::to_string(random() % 4)));
+        }
+        server.fetch_tools(listed);
+      }
+      for (const ListedEntry& entry : server.stored->tools) {
+        const std::string name = json::View(entry.entry)["name"].as_string().value();
+        EXPECT_EQ(entry.quarantined, approved[name] != entry.entry.text()) << seed << " " << step;
+      }
+    }
+    std::map<std::string, int> open;
+    for (const auto& [id, row] : server.drift) open[row->name] += row->status == DriftStatus::open;
+    for (const auto& [name, count] : open) EXPECT_LE(count, 1) << "one open change for each entry";
+  }
 }
 
 TEST(ListMergerTest, ServerWithEverNewToolsCausesAFixedNumberOfRowsAndBytes) {
