@@ -59,10 +59,11 @@ struct RegistryOptions {
   std::chrono::milliseconds poll_interval{5'000};
   // How often the last use of tokens is written.
   std::chrono::milliseconds token_use_interval{60'000};
-  std::size_t max_stored_list_bytes = 16u << 20;  // of one server; a larger list is not stored
-  std::size_t max_stored_drift = 100;             // resolved changes kept for each server
-  std::size_t max_stored_responses = 10'000;      // responses to requests with an Idempotency-Key
-  std::size_t max_stored_changes = 100'000;       // a gateway that is further behind reads the whole database
+  // Of one server; larger lists are not stored. The gateway accepts max_server_list_bytes (32 MiB).
+  std::size_t max_stored_list_bytes = 48u << 20;
+  std::size_t max_stored_drift = 100;         // resolved changes kept for each server
+  std::size_t max_stored_responses = 10'000;  // responses to requests with an Idempotency-Key
+  std::size_t max_stored_changes = 100'000;   // a gateway that is further behind reads the whole database
 };
 
 class Registry {

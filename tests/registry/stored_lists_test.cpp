@@ -200,6 +200,23 @@ TEST_P(StoredListsTest, WaitingForListsOfAServerWithoutAnyStoresNothing) {
   EXPECT_TRUE(registry->state().lists.empty());
 }
 
+// On one database only, because it takes seconds without optimization.
+class LargeListsTest : public StoredListsTest {};
+INSTANTIATE_TEST_SUITE_P(Databases, LargeListsTest, testing::Values(Kind::sqlite), kind_name);
+
+TEST_P(LargeListsTest, AllListsThatTheGatewayAcceptsAreStored) {
+  RegistryHandle registry = open();
+  const ServerPtr server = add_quarantined(*registry, "files");
+  std::vector<json::Raw> large = {tool("changed", "1")};
+  for (int i = 0; i < 63; ++i) large.push_back(tool("t" + std::to_string(i), std::string(520'000, 'x')));
+  store(*registry, server, large);
+  large.front() = tool("changed", "2");
+  EXPECT_TRUE(store(*registry, server, large)->tools[0].quarantined);
+  EXPECT_EQ(registry->state().drift.size(), 1u);
+  registry = reopen(std::move(registry));
+  EXPECT_TRUE(is_quarantined(*registry, server));
+}
+
 TEST_P(StoredListsTest, TooLargeListsAreNotStoredButPreviewed) {
   options.max_stored_list_bytes = 2'000;
   const RegistryHandle registry = open();
