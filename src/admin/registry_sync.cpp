@@ -150,6 +150,7 @@ registry::StoredListsPtr RegistrySync::on_fetched(const std::string& name,
   if (!server) return nullptr;
   registry::FetchedEntries entries = to_entries(lists);
   registry::StoredListsPtr offered = registry_->preview_lists(server->id, entries);
+  if (!lists.to_be_stored) return offered;
   ++stores_in_progress_[server->id];
   loop_.spawn(store_lists(shared_from_this(), server->id, std::move(entries)));
   return offered;

@@ -114,7 +114,6 @@ void GatewayBackend::write_own_tools(json::Writer& out, mcp::Revision revision) 
 }
 
 Task<void> GatewayBackend::wait_for_lists(PrincipalPtr principal, std::stop_token stop) {
-  components_.catalogue->set_served();
   Event& initial_fetch_done = components_.catalogue->initial_fetch_done();
   if (initial_fetch_done.is_set()) co_return;
   if (!scope_->is_plain()) co_return co_await wait_for_offered_lists(std::move(principal), std::move(stop));

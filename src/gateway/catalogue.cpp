@@ -17,6 +17,10 @@ std::string limit_text(std::string_view name, std::size_t value) {
 }
 
 bool has_resources(const Catalogue::ListedServer& server) {
+  if (server.lists->rules()) {
+    return !server.lists->entries(ListKind::resources).empty() ||
+           !server.lists->entries(ListKind::templates).empty();
+  }
   return !server.lists->raw_entries(ListKind::resources).empty() ||
          !server.lists->raw_entries(ListKind::templates).empty();
 }
@@ -76,6 +80,22 @@ TemplateMatches match_templates(std::span<const Catalogue::ListedServer> servers
     if (budget.exhausted()) matches.server_over_limit = &server.name;
   }
   return matches;
+}
+
+// Returns whether the rules of the server exclude the resource, which may be one that the server does not
+// list.
+bool is_quarantined(const ServerLists& lists, std::string_view uri, const mcp::ListLimits& limits) {
+  const ListRules* const rules = lists.rules().get();
+  if (!rules || rules->quarantined.empty() || lists.find(ListKind::resources, EntryKey(uri))) return false;
+  mcp::MatchBudget budget(limits.max_template_steps);
+  return std::ranges::any_of(rules->quarantined, [&](const auto& entry) {
+    const auto& [kind, name] = entry;
+    if (kind != ListKind::resources && kind != ListKind::templates) return false;
+    if (name == uri) return true;
+    if (kind == ListKind::resources) return false;
+    const Result<mcp::UriTemplate> pattern = mcp::UriTemplate::parse(name, limits);
+    return pattern && budget.spend_on_template() && (pattern->matches(uri, budget) || budget.exhausted());
+  });
 }
 
 Error ambiguous_resource_error(const std::string& why) {
@@ -149,6 +169,12 @@ const CatalogueEntry* Catalogue::find_uri(ListKind kind, const EntryKey& uri) co
 }
 
 Result<const std::string*> Catalogue::server_of_resource(std::string_view uri, bool complete) const {
+  const Result<const std::string*> found = server_by_rules(uri, complete);
+  if (!found || !*found || !is_quarantined(*find_server(**found)->lists, uri, limits_)) return found;
+  return nullptr;
+}
+
+Result<const std::string*> Catalogue::server_by_rules(std::string_view uri, bool complete) const {
   if (uri.size() > limits_.max_uri_bytes)
     return refusal_error(rpc::kInvalidParams,
                          "uri is over the limit " + limit_text("max_uri_bytes", limits_.max_uri_bytes),

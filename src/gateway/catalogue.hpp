@@ -61,9 +61,10 @@ class Catalogue {
   //   2. the only server with a matching template that names the URI's scheme;
   //   3. the only server that has resources at all, if this catalogue is `complete`: the first attempt to
   //      fetch lists has ended for every server.
-  // Returns null if no rule applies. Fails with -32602 if the URI exceeds `max_uri_bytes`, if the search was
-  // ended by `max_template_steps`, and if the server is ambiguous: templates of several servers match, or
-  // only a template without a scheme matches and other servers have resources, too.
+  // Returns null if no rule applies, and if the resource is quarantined at that server, or no listed resource
+  // and matches a quarantined template of it. Fails with -32602 if the URI exceeds `max_uri_bytes`, if the
+  // search was ended by `max_template_steps`, and if the server is ambiguous: templates of several servers
+  // match, or only a template without a scheme matches and other servers have resources, too.
   Result<const std::string*> server_of_resource(std::string_view uri, bool complete = true) const;
 
   // Returns whether the entry, one of servers(), is listed for clients. It is not if the tool is hidden, and
@@ -82,6 +83,8 @@ class Catalogue {
   // Finds an entry of the server with whose name the public name begins.
   const CatalogueEntry* find_by_prefix(ListKind kind, std::string_view public_name) const;
   void index_renamed_tools();
+  // Applies all rules of server_of_resource() except that for quarantined resources.
+  Result<const std::string*> server_by_rules(std::string_view uri, bool complete) const;
   // Applies rules 2 and 3 of server_of_resource().
   Result<const std::string*> server_of_unlisted_resource(std::string_view uri, bool complete) const;
 

@@ -73,7 +73,7 @@ class CatalogueStore {
   // client has received an incomplete list. From then on clients are notified of list changes.
   Event& initial_fetch_done() noexcept { return initial_fetch_done_; }
 
-  // Called when a client requests a list. Before that, initial_fetch_done() may be reset.
+  // Called when clients may have requested lists. Before that, initial_fetch_done() may be reset.
   void set_served() noexcept { served_ = true; }
   bool served() const noexcept { return served_; }
 
@@ -119,7 +119,7 @@ class CatalogueStore {
   // The result of any_unshared_lists_differ(); nullopt: it must be computed again.
   std::optional<bool> any_unshared_lists_differ_ = false;
   Event initial_fetch_done_;
-  bool served_ = false;  // a client has requested a list
+  bool served_ = false;  // see set_served()
 };
 
 }  // namespace fairlead::gateway

@@ -111,6 +111,8 @@ Result<void> GatewayImpl::start(const Config& config) {
   }
   list_fetcher_->update_initial_fetch_done();
   for (const auto& entry : servers_->all()) list_fetcher_->refresh_shared(entry, nullptr);
+  // Servers that are put in the same turn belong to the start: the first list waits for them, too.
+  loop_.post([catalogue = catalogue_] { catalogue->set_served(); });
   return {};
 }
 

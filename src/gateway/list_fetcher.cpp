@@ -236,6 +236,9 @@ Task<void> ListFetcher::fetch_unshared(std::shared_ptr<ListFetcher> self, EntryP
     if (!outcome) break;
     self->catalogue_->publish_unshared(*entry, key, *cache, outcome->lists);
     self->builder_->apply_rules(entry);
+    // The registry records what the shared lists have; they may have changed in the same way.
+    if (!same_rules(ListBuilder::rules_for(*entry, *cache), entry->rules))
+      self->refresh_shared(entry, nullptr);
   }
   cache->fetching = false;
 }
@@ -283,13 +286,14 @@ Task<Result<ListFetcher::ListOutcome>> ListFetcher::fetch_lists(pool::Lease leas
     lists->set_missing_reason(kind, outcome.problem);
   }
   cache.lease.reset();
-  if (&cache == &entry->shared && !entry->retired) builder_->observe(*entry, *lists, outcome.errors_by_kind);
+  if (!entry->retired) builder_->observe(*entry, cache, *lists, outcome.errors_by_kind);
+  ListRulesPtr rules = ListBuilder::rules_for(*entry, cache);
   const std::shared_ptr<const ServerLists> former = cache.lists;
-  if (former && same_raw_lists(*former, *lists) && same_rules(former->rules(), entry->rules)) {
+  if (former && same_raw_lists(*former, *lists) && same_rules(former->rules(), rules)) {
     outcome.lists = former;
     co_return outcome;
   }
-  co_await builder_->add_entries(entry, lists);
+  co_await builder_->add_entries(entry, std::move(rules), lists);
   outcome.lists = lists;
   co_return outcome;
 }

@@ -108,6 +108,7 @@ void RegisteredServers::set_policy(const EntryPtr& entry, ServerPolicyPtr policy
   const ServerPolicyPtr former = entry->policy;
   servers_->set_policy(*entry, std::move(policy), std::move(rules));
   if (*former != *entry->policy) catalogue_->apply_policy(*entry, former);
+  builder_->observe_again(*entry);
   builder_->apply_rules(entry);
 }
 

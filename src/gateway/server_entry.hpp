@@ -27,10 +27,11 @@ struct ListCache {
   std::shared_ptr<const ServerLists> lists;  // null: not fetched yet
   // The connection on which the gateway has subscribed to list changes; modern servers only.
   std::weak_ptr<pool::UpstreamConnection> subscribed_connection;
-  Clock::time_point earliest_fetch{};              // the lists are not fetched before this time
-  bool fetching = false;                           // the coroutine runs
-  bool outdated = false;                           // the lists must be fetched, or fetched again
-  std::optional<pool::Lease> lease;                // keeps the upstream running during a fetch
+  Clock::time_point earliest_fetch{};  // the lists are not fetched before this time
+  bool fetching = false;               // the coroutine runs
+  bool outdated = false;               // the lists must be fetched, or fetched again
+  EntryNames quarantined;              // of an unshared upstream, in addition to those of the server
+  std::optional<pool::Lease> lease;    // keeps the upstream running during a fetch
   std::weak_ptr<pool::Upstream> changed_upstream;  // the upstream that has notified of a change
 };
 

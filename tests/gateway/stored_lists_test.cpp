@@ -75,6 +75,88 @@ TEST_F(StoredListsTest, ObserverSeesFetchedListsBeforeTheyAreOffered) {
   EXPECT_EQ(fetched, std::vector<std::string>{"s 8"});
 }
 
+TEST_F(StoredListsTest, QuarantinedResourceIsUnknownByItsUri) {
+  create({"s"});
+  auto stored = stored_tools({"which"});
+  const auto list_memo = [&](bool quarantined) {
+    registry::ListedEntry memo;
+    memo.entry = raw(R"({"uri":")" + std::string(kMemo) + R"(","name":"one"})");
+    memo.quarantined = quarantined;
+    registry::ListedEntry pattern;
+    pattern.entry = raw(R"({"uriTemplate":"file://{path}","name":"files"})");
+    pattern.quarantined = quarantined;
+    stored->resources = {memo};
+    stored->templates = {pattern};
+  };
+  list_memo(true);
+  put("s", ServerPolicy(), stored);
+  for (const std::string path : {"", "/s"}) {
+    const auto client = connect(path, admin());
+    EXPECT_TRUE(loop.block_on(client->client->resources())->empty());
+    for (const std::string uri : {kMemo, "file://{path}", "file://x"})
+      EXPECT_EQ(read_error(client, uri), "Resource not found: no server has `" + uri + "`");
+    EXPECT_FALSE(loop.block_on(client->client->subscribe(kMemo)));
+  }
+  stored = stored_tools({"which"});
+  list_memo(false);
+  put("s", ServerPolicy(), stored);
+  EXPECT_EQ(read_error(connect("", admin()), kMemo), "");
+}
+
+TEST_F(StoredListsTest, ObserverQuarantinesEntriesOfUnsharedServers) {
+  create({"s"}, Sharing::per_session);
+  bool approved = false;
+  std::vector<bool> shared;
+  gateway->on_lists([&](const std::string&, const FetchedLists& lists) {
+    shared.push_back(lists.to_be_stored);
+    const bool has_grown = std::ranges::any_of(
+        *lists.tools, [](const json::Raw& tool) { return tool.text().contains("grown"); });
+    return has_grown && !approved ? stored_tools({"grown"}, {"grown"}) : nullptr;
+  });
+  put("s");
+  const auto client = connect("", user("ann"));
+  EXPECT_EQ(call(client, "s__grow"), "grown");
+  EXPECT_TRUE(wait_until([&] { return std::ranges::count(shared, false) >= 2; }));
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(has_tool(client, "s__grown"));
+  EXPECT_EQ(call_error(client, "s__grown"), "Unknown tool: s__grown");
+  EXPECT_TRUE(wait_until([&] { return std::ranges::count(shared, true) >= 2; })) << "not fetched again";
+  approved = true;
+  put("s");
+  EXPECT_TRUE(gets_tool(client, "s__grown"));
+  EXPECT_EQ(call(client, "s__grown"), "grown");
+}
+
+TEST_F(StoredListsTest, StoredListsDoNotLiftQuarantineOfListsThatTheServerHasReturned) {
+  create({"s"});
+  bool approved = false;
+  int to_be_stored = 0;
+  gateway->on_lists([&](const std::string&, const FetchedLists& lists) {
+    to_be_stored += lists.to_be_stored ? 1 : 0;
+    return approved ? nullptr : stored_tools({"which"}, {"which"});
+  });
+  put("s");
+  const auto client = connect("", user("ann"));
+  EXPECT_FALSE(has_tool(client, "s__which"));
+  ServerPolicy policy;
+  policy.title = "new";
+  put("s", policy, stored_tools({"which"}));
+  put("s", policy);
+  EXPECT_FALSE(has_tool(client, "s__which"));
+  EXPECT_EQ(call_error(client, "s__which"), "Unknown tool: s__which");
+  approved = true;
+  put("s", policy, stored_tools({"which"}));
+  EXPECT_EQ(call(client, "s__which"), "0");
+  EXPECT_EQ(to_be_stored, 1);
+}
+
+TEST_F(StoredListsTest, ListenerOfGatewayWithoutServersIsNotifiedOfTheFirst) {
+  create({"s"});
+  const auto client = connect("", user("ann"), mcp::kNewestRevision);
+  subscribe_to_tool_list(client);
+  put("s");
+  EXPECT_TRUE(wait_until([&] { return client->count(kToolsChanged) > 0; }));
+}
+
 TEST_F(StoredListsTest, RefreshStartsTheServerAndReportsChanges) {
   create({"s"});
   put("s", ServerPolicy(), stored_tools({"which", "old"}));

@@ -80,6 +80,9 @@ struct ServerPolicy {
 struct FetchedLists {
   FetchedLists() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
+  // If false, the lists are those of an upstream that serves only one session or user, or the observer was
+  // called with them before.
+  bool to_be_stored = true;
   std::optional<std::vector<json::Raw>> tools;
   std::optional<std::vector<json::Raw>> resources;
   std::optional<std::vector<json::Raw>> templates;
@@ -171,7 +174,7 @@ class Gateway {
   // Fetches the lists of the server now; starts it if necessary. Fails if a list cannot be fetched.
   virtual Task<Result<ToolChanges>> refresh(std::string server) = 0;
   // Sets the function that is called with the lists of a server after they were fetched and before they are
-  // offered. Not called for upstreams that serve only one session or user.
+  // offered, and again in put_server(), because what is quarantined may have changed.
   virtual void on_lists(ListsObserver observer) = 0;
   virtual Endpoints& endpoints() noexcept = 0;
   virtual Result<void> enable_server(std::string_view name) = 0;
