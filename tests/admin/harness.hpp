@@ -52,8 +52,8 @@ class AdminTest : public testing::Test {
 
   void start() {
     thread_ = std::make_unique<fairlead::test::LoopThread>();
-    registry_ = *thread_->loop().block_on(
-        registry::Registry::open(thread_->loop(), "sqlite:" + (directory_ / "registry.db")));
+    registry_ = *thread_->loop().block_on(registry::Registry::open(
+        thread_->loop(), "sqlite:" + (directory_ / "registry.db"), registry_options_));
     thread_->run([&] { listen(); });
   }
   void stop() {
@@ -127,6 +127,7 @@ class AdminTest : public testing::Test {
   }
 
   AdminOptions options_;
+  registry::RegistryOptions registry_options_;
   AuthMode mode_ = AuthMode::token;
   fairlead::test::TempDir directory_;
   std::unique_ptr<fairlead::test::LoopThread> thread_;
