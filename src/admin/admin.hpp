@@ -16,26 +16,13 @@
 
 #include "fairlead/base/log.hpp"
 #include "fairlead/gateway/gateway.hpp"
+#include "fairlead/gateway/gateway_server.hpp"
 #include "fairlead/http/server.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/pool/pool.hpp"
 #include "registry/registry.hpp"
 
 namespace fairlead::admin {
-
-// A session of an MCP client.
-struct SessionInfo {
-  SessionInfo() {}  // NOLINT: not an aggregate, see StreamConnectOptions
-
-  std::string id;         // a digest of the id that the client uses
-  std::string endpoint;   // the path, such as "/mcp"
-  std::string transport;  // "http", "sse" or "websocket"
-  std::string revision;
-  std::string client;  // the name and version that the client has sent
-  PrincipalPtr principal;
-  registry::Time since{};
-  registry::Time last_request{};
-};
 
 struct AdminOptions {
   AdminOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
@@ -57,8 +44,8 @@ struct AdminOptions {
   std::function<Task<void>(std::string server_id)> lists_stored;
   // Ends the MCP sessions of the clients for which `selected` returns true, because their access was revoked.
   std::function<void(const std::function<bool(const Principal&)>& selected)> end_sessions;
-  std::function<std::vector<SessionInfo>()> sessions;      // the open MCP sessions
-  std::function<bool(const std::string& id)> end_session;  // returns false if there is no such session
+  std::function<std::vector<gateway::SessionInfo>()> sessions;  // the open MCP sessions
+  std::function<bool(const std::string& id)> end_session;       // returns false if there is no such session
 };
 
 class Admin {

@@ -137,6 +137,8 @@ void RegistryGateway::add_admin_routes(http::Server& http, gateway::Gateway& gat
   options.lists_stored = [this](std::string server_id) {
     return RegistrySync::lists_stored(sync_, std::move(server_id));
   };
+  options.sessions = [this] { return server_ ? server_->sessions() : std::vector<gateway::SessionInfo>(); };
+  options.end_session = [this](const std::string& id) { return server_ && server_->end_session(id); };
   options.end_sessions = [this](const std::function<bool(const Principal&)>& selected) {
     if (server_) server_->end_sessions(selected);
   };

@@ -13,6 +13,8 @@ namespace fairlead::admin {
 
 namespace {
 
+using gateway::SessionInfo;
+
 void write_text(json::Writer& writer, std::string_view key, const std::string& value) {
   if (!value.empty()) writer.key(key).string(value);
 }

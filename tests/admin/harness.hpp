@@ -152,6 +152,11 @@ class AdminTest : public testing::Test {
       options_.lists_stored = [this](std::string id) {
         return RegistrySync::lists_stored(sync_, std::move(id));
       };
+      if (!options_.sessions) options_.sessions = [this] { return server_->sessions(); };
+      if (!options_.end_session)
+        options_.end_session = [this](const std::string& id) { return server_->end_session(id); };
+      if (!options_.end_sessions)
+        options_.end_sessions = [this](const auto& selected) { server_->end_sessions(selected); };
       admin_ = Admin::create(thread_->loop(), registry_, gateway, options_);
       admin_->add_routes(server);
       address_ = server.address();

@@ -271,7 +271,7 @@ TEST_F(OperationsTest, DriftIsListedApprovedAndRejected) {
 TEST_F(OperationsTest, SessionsAreListedAndEnded) {
   std::vector<std::string> ended;
   options_.sessions = [] {
-    std::vector<SessionInfo> sessions(3);
+    std::vector<gateway::SessionInfo> sessions(3);
     for (std::size_t i = 0; i < sessions.size(); ++i) {
       sessions[i].id = "s" + std::to_string(i);
       sessions[i].endpoint = i == 0 ? "/mcp" : "/mcp/e/dev";
@@ -294,6 +294,44 @@ TEST_F(OperationsTest, SessionsAreListedAndEnded) {
   const std::string ann = create_user("ann");
   EXPECT_EQ(get("/sessions", ann).body.find("s1"), std::string::npos);
   EXPECT_NE(request("DELETE", "/sessions/s1", {}, {}, ann).status, 204);
+}
+
+// Begins a session and returns its id.
+std::string session_id(const Answer& answer) {
+  return answer.header("Mcp-Session-Id");
+}
+
+constexpr std::string_view kInitialize =
+    R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},)"
+    R"("clientInfo":{"name":"tester","version":"1"}}})";
+
+TEST_F(OperationsTest, SessionsOfClientsAreShownWithoutTheirIdAndEndWithTheirToken) {
+  const std::string ann = create_user("ann");
+  const std::vector<std::string> accept = {"Accept: application/json, text/event-stream"};
+  const Answer begun = request("POST", "/mcp", std::string(kInitialize), accept, ann);
+  ASSERT_EQ(begun.status, 200) << begun.body;
+  const std::string session = session_id(begun);
+  ASSERT_FALSE(session.empty()) << begun.head;
+  const Answer list = get("/sessions");
+  ASSERT_EQ(list.json()["items"].size(), 1u) << list.body;
+  EXPECT_EQ(list.body.find(session), std::string::npos) << "the usable id is shown";
+  const json::View shown = list.json()["items"][0];
+  EXPECT_EQ(shown["endpoint"].as_string(), "/mcp");
+  EXPECT_EQ(shown["revision"].as_string(), "2025-11-25");
+  EXPECT_EQ(get("/sessions", ann).json()["items"].size(), 1u);
+  const auto ping = [&](const std::string& id) {
+    std::vector<std::string> headers = accept;
+    headers.push_back("Mcp-Session-Id: " + id);
+    return request("POST", "/mcp", R"({"jsonrpc":"2.0","id":2,"method":"ping"})", headers, ann).status;
+  };
+  EXPECT_EQ(ping(session), 200);
+  EXPECT_EQ(request("DELETE", "/sessions/" + *shown["id"].as_string()).status, 204);
+  EXPECT_EQ(ping(session), 404);
+  const std::string other = session_id(request("POST", "/mcp", std::string(kInitialize), accept, ann));
+  EXPECT_EQ(ping(other), 200);
+  const std::string token = *get("/tokens").json()["items"][0]["id"].as_string();
+  EXPECT_EQ(request("DELETE", "/tokens/" + token).status, 204);
+  EXPECT_TRUE(fairlead::test::wait_until([&] { return get("/sessions").json()["items"].size() == 0; }));
 }
 
 }  // namespace
