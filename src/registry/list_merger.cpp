@@ -35,7 +35,7 @@ class ListMerger {
   bool quarantine_new(const ListMember& list, const std::string& name, const json::Raw& entry);
   bool quarantine_changed(const ListMember& list, const std::string& name, const json::Raw& entry,
                           const ListedEntry& known);
-  bool update_open_row(std::string_view kind, Drift& row, const json::Raw& entry);
+  bool replace_open_row(std::string_view kind, Drift& row, const json::Raw& entry);
   bool record_change(std::string_view kind, const std::string& name, const json::Raw& before,
                      const json::Raw& after, bool must_quarantine);
   void keep_vanished(const ListMember& list, const StringMap<const ListedEntry*>& known,
@@ -213,7 +213,7 @@ bool ListMerger::quarantine_changed(const ListMember& list, const std::string& n
                                     const ListedEntry& known) {
   if (is_same(list.kind, known.entry, entry)) return known.quarantined;
   if (Drift* const open = newest_row(name, DriftStatus::open))
-    return update_open_row(list.kind, *open, entry);
+    return replace_open_row(list.kind, *open, entry);
   if (!known.quarantined) return record_change(list.kind, name, known.entry, entry, false);
   // Without a row, which entry was approved is not known.
   const Drift* const rejected = rejected_row(list.kind, name, known.entry);
@@ -222,17 +222,15 @@ bool ListMerger::quarantine_changed(const ListMember& list, const std::string& n
   return record_change(list.kind, name, approved, entry, true);
 }
 
-bool ListMerger::update_open_row(std::string_view kind, Drift& row, const json::Raw& entry) {
-  if (!row.before.absent() && is_same(kind, row.before, entry)) {
-    row.status = DriftStatus::reverted;
-    row.resolved_at = now_;
-  } else {
-    row.after = entry;
-    row.quarantined = row.quarantined || server_.drift == DriftPolicy::quarantine ||
-                      rejected_row(kind, row.name, entry) != nullptr;
-  }
+// Closes the row, because the server no longer lists its change. A further change gets a row of its own, so
+// that nobody approves a text other than the one they have seen.
+bool ListMerger::replace_open_row(std::string_view kind, Drift& row, const json::Raw& entry) {
+  row.status = DriftStatus::reverted;
+  row.resolved_at = now_;
+  --open_rows_;
   save(row);
-  return row.status == DriftStatus::open && row.quarantined;
+  if (!row.before.absent() && is_same(kind, row.before, entry)) return false;
+  return record_change(kind, row.name, row.before, entry, row.quarantined);
 }
 
 // Returns whether the changed entry must be quarantined.

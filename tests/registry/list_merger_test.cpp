@@ -117,12 +117,16 @@ TEST(ListMergerTest, FlaggedChangeIsRecordedWithBothTextsAndServed) {
   EXPECT_FALSE(server.is_quarantined());
 }
 
-TEST(ListMergerTest, FurtherChangeUpdatesTheOpenRow) {
+TEST(ListMergerTest, FurtherChangeGetsARowOfItsOwn) {
   StoredServer server(DriftPolicy::flag);
   server.fetch_tool("1");
   server.fetch_tool("2");
+  const std::string first = server.newest().id;
   server.fetch_tool("3");
-  ASSERT_EQ(server.drift.size(), 1u);
+  ASSERT_EQ(server.drift.size(), 2u);
+  EXPECT_EQ(server.drift.at(first)->status, DriftStatus::reverted);
+  EXPECT_EQ(server.drift.at(first)->after.text(), tool_text("read", "2"));
+  EXPECT_EQ(server.newest().status, DriftStatus::open);
   EXPECT_EQ(server.newest().before.text(), tool_text("read", "1"));
   EXPECT_EQ(server.newest().after.text(), tool_text("read", "3"));
 }
@@ -259,7 +263,8 @@ TEST(ListMergerTest, NewToolInQuarantineStaysThereWhenItVanishesAndTheServerIsFl
   server.server.drift = DriftPolicy::flag;
   server.fetch_tools({tool_text("a", "1"), tool_text("b", "2")});
   EXPECT_TRUE(server.is_quarantined(1));
-  EXPECT_EQ(server.drift.size(), 1u);
+  EXPECT_TRUE(server.newest().before.absent());
+  EXPECT_EQ(server.drift.size(), 2u);
 }
 
 TEST(ListMergerTest, QuarantineStaysUntilResolvedWhenThePolicyIsRelaxed) {

@@ -193,7 +193,7 @@ enum class DriftStatus : std::uint8_t {
   open,
   approved,  // the changed entry is the approved one now
   rejected,  // the changed entry is quarantined for as long as the server lists it
-  reverted,  // the server lists the approved entry again
+  reverted,  // the server no longer lists the change: the approved entry again, or a further change
 };
 std::string_view to_string(DriftStatus status) noexcept;
 std::optional<DriftStatus> parse_drift_status(std::string_view text) noexcept;
