@@ -91,9 +91,17 @@ http::Authentication refuse(const http::Request& head, const Error& error) {
   return http::Authentication(problem_response(error, head.path(), "unauthenticated"));
 }
 
+// The answer to OPTIONS says nothing about the path, because the handlers would reveal what exists. The
+// server itself answers the preflight requests of browsers.
+http::Authentication options_response() {
+  http::Response response(204);
+  response.headers.set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
+  return http::Authentication(std::move(response));
+}
+
 http::Authentication decide_without_token(const http::Request& head, AuthMode mode) {
-  if (mode == AuthMode::none || head.method == "OPTIONS" || is_open_path(head.path()))
-    return http::Authentication(head.principal);
+  if (mode == AuthMode::none || is_open_path(head.path())) return http::Authentication(head.principal);
+  if (head.method == "OPTIONS") return options_response();
   return refuse(head, problem(codes::kUnauthenticated, "the request has no bearer token"));
 }
 

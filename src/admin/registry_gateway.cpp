@@ -8,6 +8,7 @@
 #include "admin/gateway_settings.hpp"
 #include "admin/registry_sync.hpp"
 #include "fairlead/http/server.hpp"
+#include "registry/access.hpp"
 #include "registry/configuration.hpp"
 
 namespace fairlead::admin {
@@ -16,6 +17,7 @@ RegistryGateway::RegistryGateway(Loop& loop, gateway::Config config, RegistryGat
     : loop_(loop), config_(std::move(config)), options_(std::move(options)) {}
 
 RegistryGateway::~RegistryGateway() {
+  if (admin_) admin_->close();
   if (sync_) sync_->stop();
 }
 
@@ -134,16 +136,26 @@ void RegistryGateway::add_admin_routes(http::Server& http, gateway::Gateway& gat
   options.spec_of = [registry = registry_](const registry::Server& server) {
     return gateway_spec(server, registry->state());
   };
-  options.lists_stored = [this](std::string server_id) {
-    return RegistrySync::lists_stored(sync_, std::move(server_id));
+  const std::weak_ptr<RegistryGateway> weak = weak_from_this();
+  options.lists_stored = [weak](std::string server_id) { return lists_stored(weak, std::move(server_id)); };
+  options.end_sessions = [weak](const std::function<bool(const Principal&)>& selected) {
+    if (const auto self = weak.lock(); self && self->server_) self->server_->end_sessions(selected);
   };
-  options.sessions = [this] { return server_ ? server_->sessions() : std::vector<gateway::SessionInfo>(); };
-  options.end_session = [this](const std::string& id) { return server_ && server_->end_session(id); };
-  options.end_sessions = [this](const std::function<bool(const Principal&)>& selected) {
-    if (server_) server_->end_sessions(selected);
+  options.sessions = [weak] {
+    const auto self = weak.lock();
+    return self && self->server_ ? self->server_->sessions() : std::vector<gateway::SessionInfo>();
+  };
+  options.end_session = [weak](const std::string& id) {
+    const auto self = weak.lock();
+    return self && self->server_ && self->server_->end_session(id);
   };
   admin_ = Admin::create(loop_, registry_, gateway, std::move(options));
   admin_->add_routes(http);
+}
+
+Task<void> RegistryGateway::lists_stored(std::weak_ptr<RegistryGateway> weak, std::string server_id) {
+  const auto self = weak.lock();
+  if (self && self->sync_) co_await RegistrySync::lists_stored(self->sync_, std::move(server_id));
 }
 
 void RegistryGateway::start_sync() {
@@ -181,7 +193,8 @@ Task<void> RegistryGateway::close() {
 
 // ---- authentication --------------------------------------------------------------------------------------
 
-AuthMode RegistryGateway::auth_mode() const {
+// The mode of the settings. check_address() accepts it, or the gateway does not start.
+AuthMode RegistryGateway::configured_auth_mode() const {
   const AuthSetting stored =
       parse_auth_setting(registry_->state().configuration->string("auth.mode")).value_or(AuthSetting::token);
   AuthCircumstances circumstances;
@@ -191,8 +204,15 @@ AuthMode RegistryGateway::auth_mode() const {
   return effective_auth_mode(options_.auth_setting.value_or(stored), circumstances);
 }
 
+// While other machines can reach the gateway, a change of the settings does not open it to all of them.
+AuthMode RegistryGateway::auth_mode() const {
+  if (reachable_from_other_machines_ && !options_.server.insecure_no_auth) return AuthMode::token;
+  return configured_auth_mode();
+}
+
 Result<void> RegistryGateway::check_address() const {
-  if (!reachable_from_other_machines_ || auth_mode() == AuthMode::token || options_.server.insecure_no_auth)
+  if (!reachable_from_other_machines_ || configured_auth_mode() == AuthMode::token ||
+      options_.server.insecure_no_auth)
     return {};
   return Error(ErrorKind::validation,
                "refusing to listen on " + config_.listen +
@@ -207,11 +227,17 @@ void RegistryGateway::apply_auth_mode() {
   const std::optional<AuthMode> before = std::exchange(applied_auth_mode_, mode);
   if (before == mode) return;
   options_.server.log.info("authentication", {{"mode", to_string(mode)}});
+  if (mode == AuthMode::none && reachable_from_other_machines_)
+    options_.server.log.warning(
+        "listening beyond this machine without authentication: every client that reaches it can use every "
+        "server",
+        {{"address", config_.listen}, {"flag", "--insecure-no-auth"}});
   if (!before) return;
   set_failure_details();
   server_->apply(config_);
   if (mode == AuthMode::token)
-    server_->end_sessions([](const Principal& principal) { return principal.is_anonymous(); });
+    server_->end_sessions(
+        [](const Principal& principal) { return principal.issuer != registry::kRegistryIssuer; });
 }
 
 // Without tokens, and if only this machine can reach the gateway, every client may see why a server fails.

@@ -74,6 +74,9 @@ class RegistryGateway : public std::enable_shared_from_this<RegistryGateway> {
   void add_admin_routes(http::Server& http, gateway::Gateway& gateway);
   void start_sync();
 
+  static Task<void> lists_stored(std::weak_ptr<RegistryGateway> weak, std::string server_id);
+
+  AuthMode configured_auth_mode() const;
   AuthMode auth_mode() const;
   // Called when auth_mode() may have changed.
   void apply_auth_mode();

@@ -4,6 +4,8 @@
 #include <variant>
 
 #include "admin/gateway_settings.hpp"
+#include "fairlead/loop/timer.hpp"
+#include "loop/slices.hpp"
 #include "registry/configuration.hpp"
 
 namespace fairlead::admin {
@@ -11,6 +13,8 @@ namespace fairlead::admin {
 namespace {
 
 constexpr std::string_view kAllowPrivateAddresses = "registry.allow_private_addresses";
+// What Slices counts for putting one server: about ten servers in one slice.
+constexpr std::size_t kBytesPerPut = Slices::kBytesPerSlice / 10;
 
 gateway::ServerPolicy policy_of(const registry::Server& server) {
   gateway::ServerPolicy policy;
@@ -126,12 +130,19 @@ void RegistrySync::apply_endpoint(const registry::RowChange<registry::Endpoint>&
 // The role of a user decides which addresses the user's servers may connect to.
 void RegistrySync::apply_user(const registry::RowChange<registry::User>& change) {
   if (!change.before || !change.after || change.before->role == change.after->role) return;
-  put_servers_of(change.after->id);
+  loop_.spawn(put_servers_of(shared_from_this(), change.after->id));
 }
 
-void RegistrySync::put_servers_of(const std::string& owner) {
-  for (const auto& [id, server] : registry_->state().servers.by_id()) {
-    if (!server->owner.empty() && (owner.empty() || server->owner == owner)) put_server(*server);
+Task<void> RegistrySync::put_servers_of(std::shared_ptr<RegistrySync> self, std::string owner) {
+  std::vector<std::string> ids;
+  for (const auto& [id, server] : self->registry_->state().servers.by_id()) {
+    if (!server->owner.empty() && (owner.empty() || server->owner == owner)) ids.push_back(id);
+  }
+  Slices slices;
+  for (const std::string& id : ids) {
+    if (self->subscriptions_.empty()) co_return;  // stopped
+    if (const auto server = self->registry_->state().servers.find(id)) self->put_server(*server);
+    if (slices.due(kBytesPerPut)) co_await sleep_for(self->loop_, Slices::kPause);
   }
 }
 
@@ -140,7 +151,8 @@ void RegistrySync::apply_configuration(const registry::RowChange<registry::Confi
   const auto allowed = [](const registry::ConfigurationPtr& values) {
     return values && values->boolean(kAllowPrivateAddresses);
   };
-  if (allowed(change.before) != allowed(change.after)) put_servers_of(std::string());
+  if (allowed(change.before) != allowed(change.after))
+    loop_.spawn(put_servers_of(shared_from_this(), std::string()));
 }
 
 // The lists are stored later; which entries are quarantined is decided now, before clients see them.

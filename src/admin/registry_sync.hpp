@@ -57,8 +57,8 @@ class RegistrySync : public std::enable_shared_from_this<RegistrySync> {
   void apply_user(const registry::RowChange<registry::User>& change);
   void apply_configuration(const registry::RowChange<registry::Configuration>& change);
   void put_server(const registry::Server& server);
-  // Puts the servers of this user again; those of all users if `owner` is empty.
-  void put_servers_of(const std::string& owner);
+  // Puts the servers of this user again, in slices; those of all users if `owner` is empty.
+  static Task<void> put_servers_of(std::shared_ptr<RegistrySync> self, std::string owner);
   void put_endpoint(const registry::Endpoint& endpoint);
   // Returns which of the fetched entries may be offered, and starts to store them.
   registry::StoredListsPtr on_fetched(const std::string& name, const gateway::FetchedLists& lists);

@@ -105,6 +105,12 @@ void GatewayRoutes::serve_default_pair(std::shared_ptr<http::Exchange> exchange)
 
 void GatewayRoutes::serve_health(std::shared_ptr<http::Exchange> exchange) {
   const std::string_view path = exchange->request().path();
+  const std::string& method = exchange->request().method;
+  if (method != "GET" && method != "HEAD") {
+    http::Response response = http::refusal_response(405, "Method Not Allowed: use GET");
+    response.headers.set("Allow", "GET, HEAD");
+    return exchange->respond(std::move(response));
+  }
   if (path == "/health") return loop_.spawn(respond_with_health(gateway_, std::move(exchange)));
   std::optional<std::string> problem;
   if (path == "/readyz" && stopping_) problem = "the gateway is shutting down";

@@ -222,7 +222,7 @@ TEST_F(EndpointViewsTest, UnusedFrontsAreDropped) {
   std::vector<std::weak_ptr<transport::Application>> fronts;
   for (const std::string& name : names)
     fronts.push_back(*gateway->endpoints().find("/" + name, *user("ann")));
-  EXPECT_EQ(std::ranges::count_if(fronts, [](const auto& front) { return !front.expired(); }), 64);
+  EXPECT_EQ(std::ranges::count_if(fronts, [](const auto& used) { return !used.expired(); }), 64);
   const auto client = connect("/s0", user("ann"));
   EXPECT_EQ(tools(client), std::vector<std::string>{"t"});
 }
