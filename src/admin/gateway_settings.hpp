@@ -6,7 +6,7 @@
 
 namespace fairlead::admin {
 
-// Sets every member of `config` that has a value in the registry (docs/registry.md, "Configuration").
+// Sets every member of `config` that has a value in the registry (docs/registry.md, "Settings").
 void apply_to(const registry::Configuration& values, gateway::Config& config);
 
 }  // namespace fairlead::admin

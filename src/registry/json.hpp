@@ -1,7 +1,7 @@
 // The JSON form of the rows, as the admin API shows it. Bodies of requests are validated here: errors are of
 // kind validation with the code kInvalidRow, a message that says what is wrong, and the JSON pointer of the
-// member. parse_T(to_json(row)) yields the row. docs/registry.md documents the members. Private to the
-// library.
+// member. parse_T(to_json(row)) yields the row. docs/registry.md ("Rows") documents the members. Private to
+// the library.
 #pragma once
 
 #include <string>
@@ -59,7 +59,7 @@ Result<Endpoint> new_endpoint(json::View body);
 Result<User> new_user(json::View body);
 Result<Group> new_group(json::View body);
 // {"user","name"?,"scopes"?,"expires"?}: Token::user is the text of the request, an id or a name. `expires`
-// is a time (RFC 3339) later than `now` or a duration such as "720h".
+// is a time (RFC 3339) later than `now` or a duration such as "90d" or "12h".
 Result<Token> new_token(json::View body, Time now);
 
 // Return the row after a merge patch (RFC 7396). Members that the registry sets must be absent from `patch`

@@ -1,6 +1,6 @@
 // The rules of the registry: who may do what. All entry paths decide here: the admin API, MCP, and changes of
-// the registry. Pure functions of the principal and the row. docs/registry.md has the rules as tables.
-// Private to the library.
+// the registry. Pure functions of the principal and the row. docs/registry.md ("Who may do what") has the
+// rules as a table. Private to the library.
 //
 //   anonymous      not authenticated, or authenticated by the operating system only: calls visible servers
 //   user           issuer kRegistryIssuer: calls visible servers and their own; manages their own

@@ -1,6 +1,6 @@
 // The rows of the registry: servers, endpoints, users, groups, tokens, and what the gateway remembers of each
 // server. Plain data; rows are immutable once they are part of a Registry's state and are shared as
-// std::shared_ptr<const T>. docs/registry.md documents each member.
+// std::shared_ptr<const T>. docs/registry.md ("Rows") documents the members.
 #pragma once
 
 #include <chrono>
