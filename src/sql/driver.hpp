@@ -13,7 +13,7 @@
 
 namespace fairlead::sql {
 
-// Tells a driver to give up what it waits for, because the Database is being destroyed. Thread-safe.
+// Cancels what a driver waits for, because the Database is being destroyed. Thread-safe.
 struct Interrupt {
   explicit Interrupt(EventFd raised_event) : event(std::move(raised_event)) {}
   void raise() noexcept {
@@ -25,7 +25,7 @@ struct Interrupt {
 };
 
 // Used on one thread at a time. After a failure of connect(), begin(), execute() or commit(), connected()
-// tells whether the connection can be used again, after roll_back().
+// returns whether the connection can be used again, after roll_back().
 class Driver {
  public:
   virtual ~Driver() = default;
@@ -50,7 +50,7 @@ class Driver {
   // Reads what the server has sent. Returns whether another process has notified the channel. Fails if the
   // connection is lost.
   virtual Result<bool> read_notifications() { return false; }
-  // Asks the server for a sign of life.
+  // Sends a query to check that the server responds.
   virtual Result<void> check() { return {}; }
 
   virtual bool is_postgresql() const noexcept = 0;

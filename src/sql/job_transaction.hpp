@@ -1,4 +1,4 @@
-// JobTransaction: the transaction that a job gets. run_in_transaction() runs a job in one.
+// JobTransaction: the transaction that a job gets. finish_transaction() runs a job in it.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ class JobTransaction final : public Transaction {
   std::optional<Error> failure_;
 };
 
-// Runs `job` between begin() and commit(), and rolls back if it fails or throws. REQUIRES: `driver` is in a
+// Runs `job` and commits, or rolls back if the job fails or throws. REQUIRES: `driver` is in a
 // transaction.
 Result<void> finish_transaction(Driver& driver, Database::Job& job);
 

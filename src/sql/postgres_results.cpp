@@ -44,7 +44,7 @@ constexpr std::array kStateMeanings{
     StateMeaning{"40", ErrorKind::timeout, ""},     // a deadlock
     StateMeaning{"53100", ErrorKind::io, kDatabaseFull},
     StateMeaning{"53300", ErrorKind::io, kDatabaseUnavailable},  // too many connections
-    StateMeaning{"53", ErrorKind::resource_exhausted, ""},       //
+    StateMeaning{"53", ErrorKind::resource_exhausted, ""},       // memory, or another resource
     StateMeaning{"08", ErrorKind::io, kDatabaseUnavailable},     // connection
     StateMeaning{"25006", ErrorKind::io, kDatabaseUnavailable},  // the server is a standby
     StateMeaning{"57P", ErrorKind::io, kDatabaseUnavailable},    // the server shuts down

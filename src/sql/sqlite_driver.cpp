@@ -19,7 +19,7 @@ struct CloseSqlite {
   void operator()(sqlite3* connection) const noexcept { sqlite3_close_v2(connection); }
 };
 
-// Resets a statement when it is no longer executed, so that it holds no lock and no reference to parameters.
+// Resets a statement when it is no longer executed, so that it keeps no lock and no reference to parameters.
 struct ResetStatement {
   void operator()(sqlite3_stmt* statement) const noexcept {
     sqlite3_reset(statement);

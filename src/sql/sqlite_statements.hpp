@@ -20,10 +20,10 @@ struct FinalizeStatement {
 };
 using SqliteStatement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
 
-// The most recently used prepared statements, by their text.
+// A cache of prepared statements, by their text.
 class SqliteStatements {
  public:
-  // The maximum number of statements; then all are discarded.
+  // When it is full, all statements are discarded.
   static constexpr std::size_t kMaxStatements = 200;
 
   // Returns the statement, prepared, or null if the text is not one valid statement: sqlite3_errmsg() tells
