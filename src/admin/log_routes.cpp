@@ -33,7 +33,7 @@ json::Raw line_json(const pool::StderrLine& line) {
   return writer.finish();
 }
 
-// Sends the lines that there are, then those that follow, until the stream ends.
+// Sends `lines`, and then each new line of the server until the stream ends.
 Result<void> follow(const Call& call, const std::string& server, const std::vector<pool::StderrLine>& lines) {
   const Result<std::shared_ptr<EventStream>> stream = call.services().events->open(call.exchange());
   if (!stream) return stream.error();

@@ -179,7 +179,7 @@ json::Raw openapi_document(const RouteTable& routes, std::string_view version) {
   writer.key("version").string(version);
   writer.key("description")
       .string(
-          "Administration of the gateway: servers, endpoints, identities, configuration. Every path is also "
+          "Administration of the gateway: servers, endpoints, users, configuration. Every path is also "
           "served "
           "without the prefix /api/v1.");
   writer.key("license")

@@ -58,8 +58,8 @@ struct Route {
   std::string_view path;  // below the prefix, such as "/mcp/servers/{id}"
   std::string_view operation;
   std::string_view summary;
-  // What the client must be allowed to do in the area; handlers decide about rows. Without an area, no
-  // authentication is needed.
+  // What the client must be allowed to do in the area; handlers decide about rows. A route without an area is
+  // open to every client that the authenticator accepts: with AuthMode::none also without a token.
   std::optional<registry::Area> area;
   registry::Operation access = registry::Operation::list;
   std::vector<Parameter> query;

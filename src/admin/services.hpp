@@ -1,4 +1,4 @@
-// Services: what the handlers of the admin API work with. Private to the layer.
+// Services: the objects that the handlers of the admin API share. Private to the layer.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// ClientSessions: tells the components of the gateway that sessions of legacy clients begin and end. The
+// ClientSessions: reports to the components of the gateway that sessions of legacy clients begin and end. The
 // sessions of all endpoints have different ids. Private to the layer.
 #pragma once
 

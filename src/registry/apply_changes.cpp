@@ -14,7 +14,7 @@ template <class T>
 bool is_same_row(const T& a, const T& b) {
   return a.version == b.version && a.updated_at == b.updated_at;
 }
-// The last use of a token is no change that anybody is told about.
+// A change of last_used_at is not reported; it does not change the version.
 bool is_same_row(const Token& a, const Token& b) {
   return a.version == b.version;
 }

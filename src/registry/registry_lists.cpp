@@ -207,8 +207,7 @@ Result<FoundResponse> read_response(sql::Transaction& transaction, const std::st
                                     const std::string& key, Time now) {
   Result<std::vector<sql::Row>> rows = transaction.execute(
       "select request_sha256, status, location, etag, body from responses where actor = $1 and "
-      "idempotency_key "
-      "= $2 and created_at > $3",
+      "idempotency_key = $2 and created_at > $3",
       {actor, key, to_stored_time(now - kResponseLifetime)});
   if (!rows) return rows.error();
   if (rows->empty()) return FoundResponse();
@@ -243,8 +242,7 @@ Result<void> insert_response(sql::Transaction& transaction, const std::string& a
                              const StoredResponse& response, Time now) {
   Result<std::vector<sql::Row>> done = transaction.execute(
       "insert into responses (actor, idempotency_key, request_sha256, status, location, etag, body, "
-      "created_at) "
-      "values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (actor, idempotency_key) do nothing",
+      "created_at) values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (actor, idempotency_key) do nothing",
       {actor, key, response.request_sha256, std::int64_t{response.status}, response.location, response.etag,
        response.body, to_stored_time(now)});
   if (!done) return done.error();

@@ -73,7 +73,7 @@ Result<void> check_keys(const pool::ServerSpec& spec) {
   return check_clocks(spec.clocks);
 }
 
-// The text may become that of another user's secret or file if it refers to the environment or a file.
+// A reference to the environment or to a file would send a secret of the gateway to the user's address.
 Result<void> check_references(std::string_view text, const std::string& pointer) {
   const Result<std::vector<TextPiece>> pieces = parse_references(text);
   if (!pieces) return invalid_row("the value cannot be used: " + pieces.error().message(), pointer);

@@ -15,7 +15,7 @@ namespace fairlead::search {
 
 struct QueryStem {
   std::string stem;
-  bool joined = false;  // made of two adjacent words
+  bool joined = false;  // two adjacent words written as one
 };
 
 class Analyzer {
