@@ -1,6 +1,7 @@
 // Changes of servers and endpoints.
 #include <utility>
 
+#include "registry/name_references.hpp"
 #include "registry/operations.hpp"
 #include "registry/user_limits.hpp"
 
@@ -46,6 +47,7 @@ Result<ServerPtr> patch_server(WriteContext& context, const std::string& id, con
   Result<Server> after = patched(**before, json::View(patch));
   if (!after) return after.error();
   checked = check_server(context, before->get(), *after);
+  if (checked && after->name != (*before)->name) checked = check_may_rename(context, **before);
   if (!checked) return checked.error();
   return update_changed(context, *before, std::move(*after));
 }
@@ -81,6 +83,7 @@ Result<EndpointPtr> patch_endpoint(WriteContext& context, const std::string& id,
   if ((*before)->name == kDefaultEndpoint && after->name != kDefaultEndpoint)
     return invalid_member("/name", "the endpoint `default` cannot be renamed: it is the one at /mcp");
   checked = check_endpoint(context, *after);
+  if (checked && after->name != (*before)->name) checked = check_may_rename(context, **before);
   if (!checked) return checked.error();
   return update_changed(context, *before, std::move(*after));
 }

@@ -25,14 +25,16 @@ Result<void> check_version(std::int64_t version, const Registry::Version& expect
                                         "; read it again and repeat the change");
 }
 
-Result<void> check_name(sql::Transaction& transaction, std::string_view table, std::string_view noun,
+Result<void> check_name(WriteContext& context, std::string_view table, std::string_view noun,
                         std::string_view id, std::string_view name) {
-  Result<std::vector<sql::Row>> rows =
-      transaction.execute("select name from " + std::string(table) + " where name_key = $1 and id <> $2",
-                          {name_key(name), std::string(id)});
+  Result<std::vector<sql::Row>> rows = context.transaction.execute(
+      "select name from " + std::string(table) + " where name_key = $1 and id <> $2",
+      {name_key(name), std::string(id)});
   if (!rows) return rows.error();
   if (rows->empty()) return {};
-  const std::string& taken = sql::text(rows->front().front());
+  // Users need not see the row.
+  const std::string taken =
+      is_administrator(context.actor) ? sql::text(rows->front().front()) : std::string(name);
   const std::string difference = taken == name ? "" : "; names must differ in more than case";
   return rejected(kNameTaken, "there is already a " + describe(noun, taken) + difference)
       .with([](ErrorDetail& detail) { detail.pointer = "/name"; });

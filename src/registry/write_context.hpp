@@ -57,7 +57,7 @@ Result<std::shared_ptr<const T>> find_row(WriteContext& context, Operation opera
 Result<void> check_version(std::int64_t version, const Registry::Version& expected);
 
 // Fails with kNameTaken if another row of the table has the name, or one that differs only in case.
-Result<void> check_name(sql::Transaction& transaction, std::string_view table, std::string_view noun,
+Result<void> check_name(WriteContext& context, std::string_view table, std::string_view noun,
                         std::string_view id, std::string_view name);
 
 // Gives the row an id, the times and its first version, and inserts it.
@@ -68,8 +68,7 @@ Result<std::shared_ptr<const T>> insert_new(WriteContext& context, T row) {
   row.id = std::move(*id);
   row.version = 1;
   row.created_at = row.updated_at = context.now;
-  Result<void> done =
-      check_name(context.transaction, RowTable<T>::table, RowTable<T>::noun, row.id, row.name);
+  Result<void> done = check_name(context, RowTable<T>::table, RowTable<T>::noun, row.id, row.name);
   if (done) done = insert_row(context.transaction, row);
   if (!done) return done.error();
   context.record(RowTable<T>::kind, row.id);
@@ -85,8 +84,7 @@ Result<std::shared_ptr<const T>> update_changed(WriteContext& context, std::shar
   if (to_json(after).text() == to_json(*before).text()) return before;
   after.version = before->version + 1;
   after.updated_at = context.now;
-  Result<void> done =
-      check_name(context.transaction, RowTable<T>::table, RowTable<T>::noun, after.id, after.name);
+  Result<void> done = check_name(context, RowTable<T>::table, RowTable<T>::noun, after.id, after.name);
   if (done) done = update_row(context.transaction, after);
   if (!done) return done.error();
   context.record(RowTable<T>::kind, after.id);

@@ -113,6 +113,50 @@ TEST_P(RegistryTest, NamesThatDifferOnlyInCaseAreRefused) {
   EXPECT_TRUE(registry->state().servers.find_by_name("files"));
 }
 
+TEST_P(RegistryTest, ServerThatEndpointsOrTokensNameIsNotRenamed) {
+  const RegistryHandle registry = open();
+  const ServerPtr server = add_server(*registry, "files");
+  const auto rename = [&](const char* to) {
+    return code_of(patch_server(*registry, registry->state().servers.find(server->id),
+                                R"({"name":")" + std::string(to) + R"("})"));
+  };
+  for (const char* const member : {R"("servers":["files"])", R"("deny":["files__delete*"])",
+                                   R"("tools":["files__read"])", R"("rename":{"files__a":"a"})"}) {
+    const auto endpoint =
+        wait(registry->create_endpoint(admin, raw(R"({"name":"work",)" + std::string(member) + "}")));
+    ASSERT_TRUE(endpoint) << endpoint.error().to_string();
+    EXPECT_EQ(rename("other"), kInUse) << member;
+    ASSERT_TRUE(wait(registry->remove_endpoint(admin, (*endpoint)->id, std::nullopt)));
+  }
+  add_user(*registry, "ann");
+  const auto token = wait(registry->create_token(admin, raw(R"({"user":"ann","scopes":["server:files"]})")));
+  ASSERT_TRUE(token) << token.error().to_string();
+  EXPECT_EQ(rename("other"), kInUse);
+  ASSERT_TRUE(wait(registry->revoke_token(admin, token->token->id)));
+  EXPECT_EQ(rename("other"), "success");
+}
+
+TEST_P(RegistryTest, EndpointThatTokensNameIsNotRenamed) {
+  const RegistryHandle registry = open();
+  const auto endpoint = wait(registry->create_endpoint(admin, raw(R"({"name":"work"})")));
+  ASSERT_TRUE(endpoint);
+  add_user(*registry, "ann");
+  ASSERT_TRUE(wait(registry->create_token(admin, raw(R"({"user":"ann","scopes":["endpoint:work"]})"))));
+  const auto patch = raw(R"({"name":"other"})");
+  EXPECT_EQ(code_of(wait(registry->patch_endpoint(admin, (*endpoint)->id, patch, std::nullopt))), kInUse);
+}
+
+TEST_P(RegistryTest, NameThatIsTakenTellsUsersNothingAboutTheOtherRow) {
+  const RegistryHandle registry = open();
+  const ServerPtr server = add_server(*registry, "hiddenOne");
+  ASSERT_TRUE(patch_server(*registry, server, R"({"visibility":"hidden"})"));
+  const PrincipalPtr ann = principal_of(*add_user(*registry, "ann"), nullptr, {});
+  const auto taken = wait(registry->create_server(
+      ann, raw(R"({"name":"HIDDENONE","transport":"http","config":{"url":"https://example.com/mcp"}})")));
+  EXPECT_EQ(code_of(taken), kNameTaken);
+  EXPECT_EQ(taken.error().message().find("hiddenOne"), std::string::npos);
+}
+
 TEST_P(RegistryTest, MissingRowsAreNotFound) {
   const RegistryHandle registry = open();
   const std::string id = "0190a0b0-0000-7000-8000-000000000000";
