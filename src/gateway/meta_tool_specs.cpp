@@ -28,11 +28,9 @@ mcp::ToolSpec discover_tools_spec() {
   return read_only_spec(
       kDiscoverTools, "Discover tools",
       "Finds tools for a task. Use this first: most tools are not listed and can only be found here. "
-      "Describe what you "
-      "want to do in a few words, such as \"rename a file\" or \"list open issues of a repository\"; search "
-      "again with "
-      "other words if nothing fits. Then read the parameters with get_tool_schema and call the tool with "
-      "execute_tool.",
+      "Describe what you want to do in a few words, such as \"rename a file\" or \"list open issues of a "
+      "repository\"; search again with other words if nothing fits. Then read the parameters with "
+      "get_tool_schema and call the tool with execute_tool.",
       R"({"type":"object","properties":{"query":{"type":"string","description":"What the tool should do, in your own words"},)"
       R"("domain":{"type":"string","description":"Only search the domain with this domain_id"},)"
       R"("limit":{"type":"integer","minimum":1,"maximum":50,"default":10,"description":"Maximum number of tools"}},)"
@@ -49,8 +47,7 @@ mcp::ToolSpec get_tool_schema_spec() {
   return read_only_spec(
       kGetToolSchema, "Get the schema of a tool",
       "Returns the full description of a tool and the JSON Schema of its parameters. Read it before you call "
-      "the tool "
-      "with execute_tool.",
+      "the tool with execute_tool.",
       R"({"type":"object","properties":{"tool_id":{"type":"string","description":"A tool_id of discover_tools or browse_tool_domain"}},)"
       R"("required":["tool_id"],"additionalProperties":false})",
       R"({"type":"object","properties":{"tool_id":{"type":"string"},"server":{"type":"string"},"tool":{"type":"string"},)"
@@ -66,10 +63,8 @@ mcp::ToolSpec execute_tool_spec() {
   spec.title = "Execute a tool";
   spec.description =
       "Calls a tool that was found with discover_tools or browse_tool_domain, and returns its result "
-      "unchanged. Put the "
-      "tool's parameters, as get_tool_schema describes them, into `params`. If you cannot pass an object, "
-      "pass the same "
-      "object as JSON text in `params_json`.";
+      "unchanged. Put the tool's parameters, as get_tool_schema describes them, into `params`. If you cannot "
+      "pass an object, pass the same object as JSON text in `params_json`.";
   spec.input_schema = schema(
       R"({"type":"object","properties":{"tool_id":{"type":"string","description":"The tool_id of the tool"},)"
       R"("params":{"type":"object","description":"The parameters of the tool; {} if it has none","additionalProperties":true},)"
@@ -82,8 +77,7 @@ mcp::ToolSpec list_tool_domains_spec() {
   return read_only_spec(
       kListToolDomains, "List the domains of tools",
       "Lists the subject areas of the available tools, with their servers and the number of tools. Use it to "
-      "get an "
-      "overview, or to restrict discover_tools to one domain.",
+      "get an overview, or to restrict discover_tools to one domain.",
       R"({"type":"object","properties":{},"additionalProperties":false})",
       R"({"type":"object","properties":{"items":{"type":"array","items":{"type":"object","properties":{)"
       R"("domain_id":{"type":"string","description":"Pass this to browse_tool_domain and discover_tools"},)"
@@ -97,8 +91,7 @@ mcp::ToolSpec browse_tool_domain_spec() {
   return read_only_spec(
       kBrowseToolDomain, "Browse the tools of a domain",
       "Lists all tools of a domain, page by page. If the result has a nextCursor, pass it as `cursor` to get "
-      "the next "
-      "page. discover_tools is faster if you know what you need.",
+      "the next page. discover_tools is faster if you know what you need.",
       R"({"type":"object","properties":{"domain_id":{"type":"string","description":"A domain_id of list_tool_domains"},)"
       R"("cursor":{"type":"string","description":"The nextCursor of the previous page"}},)"
       R"("required":["domain_id"],"additionalProperties":false})",

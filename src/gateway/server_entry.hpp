@@ -76,8 +76,8 @@ struct ServerEntry {
   bool retired = false;                       // removed from the server table, or replaced by a newer entry
   ServerPolicyPtr policy = default_policy();  // never null
   ListRulesPtr rules;                         // that result from the policy and from quarantined entries
-  bool lists_are_stored =
-      false;  // the shared lists were stored earlier; the server has not listed itself yet
+  // The shared lists were stored earlier; the server has not listed itself yet.
+  bool lists_are_stored = false;
   mcp::Revision revision = mcp::kNewestLegacyRevision;  // of the connection that last fetched the lists
   ListFetchState fetch_state;
   ListCache shared;  // the lists for clients without an unshared upstream

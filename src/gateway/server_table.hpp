@@ -63,8 +63,8 @@ class ServerTable {
   bool authenticated_;
   std::map<std::string, EntryPtr, std::less<>> entries_;
   int restricted_count_ = 0;  // servers that are not visible to every client
-  std::map<std::string, int, std::less<>>
-      owner_counts_;  // servers that only their owner sees, by owner; never 0
+  // The number of servers that only their owner sees, by owner; never 0.
+  std::map<std::string, int, std::less<>> owner_counts_;
 };
 
 }  // namespace fairlead::gateway

@@ -40,8 +40,8 @@ class ToolSearch : public std::enable_shared_from_this<ToolSearch> {
   struct Request {
     Request() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
-    std::shared_ptr<const Catalogue>
-        catalogue;                      // other tools are not found and have no influence on the scores
+    // Other tools are not found and have no influence on the scores.
+    std::shared_ptr<const Catalogue> catalogue;
     std::string text;                   // any bytes
     std::optional<std::string> domain;  // search only this domain
     std::size_t limit = 10;

@@ -291,8 +291,7 @@ Result<void> write_definitions(sql::Transaction& transaction) {
   for (const Definition& definition : definitions()) {
     Result<std::vector<sql::Row>> done = transaction.execute(
         "insert into config_definitions (full_key, document) values ($1, $2) on conflict (full_key) do "
-        "update "
-        "set document = excluded.document where config_definitions.document <> excluded.document",
+        "update set document = excluded.document where config_definitions.document <> excluded.document",
         {std::string(definition.full_key), std::string(defaults->to_json(definition).text())});
     if (!done) return done.error();
   }

@@ -155,7 +155,7 @@ Result<ChangeSet> read_everything(Transaction& transaction, const Log& log) {
   Result<std::int64_t> revision = read_integer(transaction, "select revision from registry_revision");
   if (!revision) return revision.error();
   changes.revision = *revision;
-  // Users before their tokens and servers before their lists, because subscribers see them in this order.
+  // Subscribers are notified in this order: of users before their tokens, of lists before their servers.
   Result<void> done = add_all_config(transaction, changes, log);
   if (done) done = add_table<User>(transaction, changes, log);
   if (done) done = add_table<Group>(transaction, changes, log);
@@ -182,8 +182,7 @@ Result<ChangeSet> read_changes(Transaction& transaction, std::int64_t since, con
   }
   Result<std::vector<sql::Row>> rows = transaction.execute(
       "select kind, row_id, max(revision) as newest from changes where revision > $1 and revision <= $2 "
-      "group "
-      "by kind, row_id order by newest, kind, row_id",
+      "group by kind, row_id order by newest, kind, row_id",
       {since, *revision});
   if (!rows) return rows.error();
   for (const sql::Row& row : *rows) {

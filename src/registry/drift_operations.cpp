@@ -43,8 +43,7 @@ Result<void> write_drift(WriteContext& context, Drift row) {
 Result<void> limit_history(WriteContext& context, const std::string& server_id) {
   Result<std::vector<sql::Row>> rows = context.transaction.execute(
       "select id, length(document) from drift where server_id = $1 and status in ('approved', 'reverted') "
-      "order "
-      "by id desc",
+      "order by id desc",
       {server_id});
   if (!rows) return rows.error();
   std::size_t count = 0;

@@ -28,8 +28,8 @@ struct Hits {
 class Ranking {
  public:
   static constexpr std::size_t kMaxQueryBytes = 4u << 10;
-  static constexpr std::size_t kMaxQueryTerms =
-      48;  // further words of a query, the most common ones, do not count
+  // Further words of a query, the most common ones, do not count.
+  static constexpr std::size_t kMaxQueryTerms = 48;
   static constexpr std::size_t kMaxPostings = 20'000;  // read for one query, unless a single word has more
 
   explicit Ranking(DocumentStore& store) : store_(store), statistics_(store) {}
