@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <variant>
 
@@ -83,7 +84,7 @@ class RegistryAuthenticator final : public http::Authenticator {
   std::function<AuthMode()> mode_;
   std::string admin_sha256_;
   PrincipalPtr admin_;
-  StringMap<CachedToken> cache_;  // by the id of the token; cleared when users, groups or tokens change
+  StringMap<CachedToken> cache_;  // by the id of the token; without those that a change concerned
   std::shared_ptr<void> subscription_;
 };
 
@@ -162,11 +163,22 @@ Result<PrincipalPtr> RegistryAuthenticator::principal_for(const registry::Token&
   return cached.principal;
 }
 
+// Removes the principals that the change concerns from the cache.
 void RegistryAuthenticator::on_change(const registry::Change& change) {
-  const bool relevant = std::holds_alternative<registry::RowChange<registry::User>>(change) ||
-                        std::holds_alternative<registry::RowChange<registry::Group>>(change) ||
-                        std::holds_alternative<registry::RowChange<registry::Token>>(change);
-  if (relevant) cache_.clear();
+  std::set<std::string, std::less<>> users;
+  if (const auto* const user = std::get_if<registry::RowChange<registry::User>>(&change))
+    users.insert((user->after ? user->after : user->before)->id);
+  if (const auto* const group = std::get_if<registry::RowChange<registry::Group>>(&change)) {
+    for (const registry::GroupPtr& row : {group->before, group->after}) {
+      if (row) users.insert(row->members.begin(), row->members.end());
+    }
+  }
+  if (const auto* const token = std::get_if<registry::RowChange<registry::Token>>(&change))
+    cache_.erase((token->after ? token->after : token->before)->id);
+  if (users.empty()) return;
+  std::erase_if(cache_, [&](const auto& entry) {
+    return !entry.second.principal || users.contains(entry.second.principal->user);
+  });
 }
 
 class AdminTokenAuthenticator final : public http::Authenticator {

@@ -69,8 +69,7 @@ const render=doc=>{
   const target=location.hash&&document.getElementById(location.hash.slice(1));
   if(target){target.open=true;target.scrollIntoView()}
 };
-fetch("/openapi.json").then(r=>{if(!r.ok)throw new Error("HTTP "+r.status);return r.json()}).then(render)
-  .catch(e=>main.replaceChildren(el("p",{},"Cannot load /openapi.json: "+e.message)));
+render(JSON.parse(document.getElementById("document").textContent));
 )js";
 
 std::string hash_source(std::string_view text) {
@@ -80,7 +79,19 @@ std::string hash_source(std::string_view text) {
   return "'sha256-" + base64_encode(std::string(digest.begin(), digest.end())) + "'";
 }
 
-std::string build_page() {
+// Returns the document in a form that cannot end the element that contains it.
+std::string for_script_element(const json::Raw& document) {
+  std::string text;
+  for (const char c : document.text()) {
+    if (c == '<')
+      text += "\\u003c";
+    else
+      text += c;
+  }
+  return text;
+}
+
+std::string build_page(const json::Raw& openapi) {
   std::string page =
       "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Fairlead admin API</title>"
       "<meta name=\"viewport\" content=\"width=device-width\"><style>";
@@ -89,17 +100,19 @@ std::string build_page() {
       "<p>The document: <a href=\"/openapi.json\">/openapi.json</a></p>"
       "<input id=\"search\" type=\"search\" placeholder=\"Search operations\" aria-label=\"Search "
       "operations\">"
-      "<main id=\"main\">Loading…</main><script>");
-  page.append(kScript).append("</script></body></html>\n");
+      "<main id=\"main\">Loading…</main><script type=\"application/json\" id=\"document\">");
+  page.append(for_script_element(openapi))
+      .append("</script><script>")
+      .append(kScript)
+      .append("</script></body></html>\n");
   return page;
 }
 
 }  // namespace
 
-http::Response docs_page() {
-  static const std::string page = build_page();
+http::Response docs_page(const json::Raw& openapi) {
   static const std::string policy =
-      "default-src 'none'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+      "default-src 'none'; base-uri 'none'; form-action 'none'; "
       "frame-ancestors 'none'; style-src " +
       hash_source(kStyle) + "; script-src " + hash_source(kScript);
   http::Response response(200);
@@ -107,7 +120,7 @@ http::Response docs_page() {
   response.headers.add("Content-Security-Policy", policy);
   response.headers.add("X-Content-Type-Options", "nosniff");
   response.headers.add("Referrer-Policy", "no-referrer");
-  response.body.push_back(Bytes::constant(page));
+  response.body.push_back(Bytes::adopt(build_page(openapi)));
   return response;
 }
 

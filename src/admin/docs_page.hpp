@@ -2,10 +2,12 @@
 #pragma once
 
 #include "fairlead/http/server.hpp"
+#include "fairlead/json/raw.hpp"
 
 namespace fairlead::admin {
 
-// Returns the page: one HTML document that renders /openapi.json in the browser and needs no other asset.
-http::Response docs_page();
+// Returns the page: one HTML document that contains the OpenAPI document, renders it in the browser, and
+// needs no other asset. It can be saved as a file.
+http::Response docs_page(const json::Raw& openapi);
 
 }  // namespace fairlead::admin

@@ -9,7 +9,7 @@ Task<Result<Reply>> get_openapi(Call& call) {
 }
 
 Task<Result<Reply>> get_docs(Call& call) {
-  call.exchange()->respond(docs_page());
+  call.exchange()->respond(docs_page(call.services().openapi));
   Reply reply;
   reply.sent = true;
   co_return reply;

@@ -4,6 +4,7 @@
 #include "admin/row_kinds.hpp"
 #include "admin/rows.hpp"
 #include "registry/json.hpp"
+#include "registry/tokens.hpp"
 
 namespace fairlead::admin {
 
@@ -16,9 +17,10 @@ Result<registry::DriftPtr> find_drift(const Call& call, registry::Operation oper
   if (found == state.drift.end()) return unknown;
   const registry::ServerPtr server = state.servers.find(found->second->server_id);
   if (!server) return unknown;
-  const registry::Decision decision = registry::decide(call.principal(), operation, *found->second, *server);
-  if (decision.allowed) return found->second;
-  return decision.visible ? problem(codes::kForbidden, decision.reason) : unknown;
+  const registry::Drift& drift = *found->second;
+  if (sees_drift(call.principal(), operation, drift, *server)) return found->second;
+  if (!sees_drift(call.principal(), registry::Operation::read, drift, *server)) return unknown;
+  return problem(codes::kForbidden, registry::decide(call.principal(), operation, drift, *server).reason);
 }
 
 struct DriftFilter {
@@ -55,7 +57,7 @@ struct DriftPage {
       const registry::Drift& drift = *it->second;
       const registry::ServerPtr server = state.servers.find(drift.server_id);
       if (server && filter.matches(drift) &&
-          registry::decide(call.principal(), registry::Operation::list, drift, *server).allowed) {
+          sees_drift(call.principal(), registry::Operation::list, drift, *server)) {
         more = !writer.has_room();
         if (more) return true;
         writer.add(drift.id, registry::to_json(drift));
@@ -73,16 +75,39 @@ struct DriftPage {
   bool more = false;
 };
 
+// The entity tag of a change: a digest of what would be approved, and of the status.
+std::string drift_tag(const registry::Drift& drift) {
+  const std::string text = std::string(drift.after.text()) + std::string(registry::to_string(drift.status));
+  return "\"" + registry::sha256_hex(text).substr(0, 32) + "\"";
+}
+
+Reply drift_reply(const registry::Drift& drift) {
+  Reply reply(200, registry::to_json(drift));
+  reply.headers.add("ETag", drift_tag(drift));
+  return reply;
+}
+
 Task<Result<Reply>> resolve(Call& call, registry::DriftStatus resolution) {
   const Result<registry::DriftPtr> drift = find_drift(call, registry::Operation::operate);
   if (!drift) co_return drift.error();
+  const std::string_view expected = call.headers().get("If-Match");
+  if (!expected.empty() && expected != "*" && expected != drift_tag(**drift))
+    co_return problem(codes::kVersionMismatch,
+                      "the server has listed another entry since the change was read");
   const Result<registry::DriftPtr> resolved =
       co_await call.services().registry->resolve_drift(call.principal_ptr(), (*drift)->id, resolution);
   if (!resolved) co_return resolved.error();
-  co_return Reply(200, registry::to_json(**resolved));
+  co_return drift_reply(**resolved);
 }
 
 }  // namespace
+
+bool sees_drift(const Principal& reader, registry::Operation operation, const registry::Drift& drift,
+                const registry::Server& server) {
+  if (!registry::decide(reader, operation, drift, server).allowed) return false;
+  if (drift.kind != "tool" || !is_denied_tool(server.tools, drift.name)) return true;
+  return registry::decide(reader, registry::Operation::operate, server).allowed;
+}
 
 Task<Result<Reply>> list_drift(Call& call) {
   const Result<PageRequest> request = PageRequest::parse(call.query(), "drift");
@@ -97,7 +122,7 @@ Task<Result<Reply>> list_drift(Call& call) {
 Task<Result<Reply>> get_drift(Call& call) {
   const Result<registry::DriftPtr> drift = find_drift(call, registry::Operation::read);
   if (!drift) co_return drift.error();
-  co_return Reply(200, registry::to_json(**drift));
+  co_return drift_reply(**drift);
 }
 
 Task<Result<Reply>> approve_drift(Call& call) {

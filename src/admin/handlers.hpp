@@ -5,6 +5,12 @@
 
 namespace fairlead::admin {
 
+// Returns whether a rule of the server denies the tool, so that it does not exist for clients.
+bool is_denied_tool(const registry::ToolRules& rules, std::string_view tool);
+// Returns whether the client may see the change: a change of a denied tool only if it manages the server.
+bool sees_drift(const Principal& reader, registry::Operation operation, const registry::Drift& drift,
+                const registry::Server& server);
+
 // configuration
 Task<Result<Reply>> list_config(Call& call);
 Task<Result<Reply>> get_config(Call& call);

@@ -33,17 +33,32 @@ json::Raw line_json(const pool::StderrLine& line) {
   return writer.finish();
 }
 
-// Sends `lines`, and then each new line of the server until the stream ends.
-Result<void> follow(const Call& call, const std::string& server, const std::vector<pool::StderrLine>& lines) {
+// A client that follows the lines of a server.
+struct LogFollower {
+  std::weak_ptr<EventStream> stream;
+  const registry::Registry* registry;  // outlives the subscription
+  std::string server_id;
+  PrincipalPtr reader;
+
+  // The server may have been renamed, removed, or made invisible since the stream began.
+  void operator()(const pool::StderrLine& line) const {
+    const auto open = stream.lock();
+    if (!open) return;
+    const registry::ServerPtr server = registry->state().servers.find(server_id);
+    if (!server || !registry::decide(*reader, registry::Operation::operate, *server).allowed)
+      return open->finish();
+    if (line.server == server->name) open->send("line", line_json(line));
+  }
+};
+
+// Sends the lines that there are, then those that follow, until the stream ends.
+Result<void> follow(const Call& call, const registry::Server& server,
+                    const std::vector<pool::StderrLine>& lines) {
   const Result<std::shared_ptr<EventStream>> stream = call.services().events->open(call.exchange());
   if (!stream) return stream.error();
   for (const pool::StderrLine& line : lines) (*stream)->send("line", line_json(line));
-  const std::weak_ptr<EventStream> weak = *stream;
-  (*stream)->keep(
-      call.services().gateway.pool().monitor()->on_line([weak, server](const pool::StderrLine& line) {
-        const auto open = weak.lock();
-        if (open && line.server == server) open->send("line", line_json(line));
-      }));
+  LogFollower follower{*stream, call.services().registry.get(), server.id, call.principal_ptr()};
+  (*stream)->keep(call.services().gateway.pool().monitor()->on_line(std::move(follower)));
   return {};
 }
 
@@ -58,7 +73,7 @@ Task<Result<Reply>> get_server_logs(Call& call) {
   const std::vector<pool::StderrLine> lines =
       call.services().gateway.pool().monitor()->last_lines((*server)->name, *count);
   if (accepts_events(call.headers())) {
-    const Result<void> followed = follow(call, (*server)->name, lines);
+    const Result<void> followed = follow(call, **server, lines);
     if (!followed) co_return followed.error();
     Reply reply;
     reply.sent = true;

@@ -89,7 +89,10 @@ struct Description {
 };
 
 Description describe(const Error& error) {
-  const std::string& code = error.detail().failure_code;
+  std::string_view code = error.detail().failure_code;
+  const bool has_default = error.kind() == ErrorKind::closed || error.kind() == ErrorKind::cancelled ||
+                           error.kind() == ErrorKind::timeout;
+  if (code.empty() && has_default) code = default_failure_code(error.kind());
   const ProblemCode* known = find_code(code);
   if (!known && !code.empty() && !remedy_for(code).empty())
     return {code, "Server failed", remedy_for(code), status_of_failure(error)};

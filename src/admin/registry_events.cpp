@@ -4,6 +4,7 @@
 #include <string>
 #include <variant>
 
+#include "admin/handlers.hpp"
 #include "admin/process_usage.hpp"
 #include "base/rfc3339.hpp"
 #include "fairlead/json/writer.hpp"
@@ -59,18 +60,12 @@ struct ChangePublisher {
   void operator()(const registry::RowChange<registry::Group>& change) const {
     publish_row(events, "group", change);
   }
-  void operator()(const registry::RowChange<registry::Token>& change) const;
+  void operator()(const registry::RowChange<registry::Token>& change) const {
+    publish_row(events, "token", change);
+  }
   void operator()(const registry::RowChange<registry::Drift>& change) const;
   void operator()(const registry::RowChange<registry::Configuration>& change) const;
 };
-
-// Changes of the time of the last use are no events.
-void ChangePublisher::operator()(const registry::RowChange<registry::Token>& change) const {
-  const bool only_used =
-      change.before && change.after && change.before->revoked_at == change.after->revoked_at &&
-      change.before->scopes == change.after->scopes && change.before->name == change.after->name;
-  if (!only_used) publish_row(events, "token", change);
-}
 
 void ChangePublisher::operator()(const registry::RowChange<registry::Drift>& change) const {
   const registry::DriftPtr drift = change.after ? change.after : change.before;
@@ -85,7 +80,7 @@ void ChangePublisher::operator()(const registry::RowChange<registry::Drift>& cha
                                 : !change.before ? "drift.detected"
                                                  : "drift.updated";
   events.publish(what, writer.finish(), [drift, server](const Principal& principal) {
-    return registry::decide(principal, registry::Operation::list, *drift, *server).allowed;
+    return sees_drift(principal, registry::Operation::list, *drift, *server);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "admin/revocation.hpp"
 
 #include <algorithm>
+#include <set>
 #include <variant>
 
 #include "registry/rules.hpp"
@@ -70,11 +71,14 @@ void RevocationWatch::on_user(const registry::RowChange<registry::User>& change)
 
 void RevocationWatch::on_group(const registry::RowChange<registry::Group>& change) {
   if (!change.before) return;
-  for (const std::string& member : change.before->members) {
-    const bool stays =
-        change.after && std::ranges::find(change.after->members, member) != change.after->members.end();
-    if (!stays) on_revoked_(of_user(member));
+  std::set<std::string, std::less<>> left(change.before->members.begin(), change.before->members.end());
+  if (change.after) {
+    for (const std::string& member : change.after->members) left.erase(member);
   }
+  if (left.empty()) return;
+  on_revoked_([left = std::move(left)](const Principal& principal) {
+    return principal.issuer == registry::kRegistryIssuer && left.contains(principal.user);
+  });
 }
 
 void RevocationWatch::set_expiry(const registry::Token& token) {

@@ -49,17 +49,18 @@ bool is_running(pool::UpstreamState state) {
 }
 
 // Drains and stops the processes of a server; the next call starts another one. Returns how many there were.
-Result<std::size_t> stop_upstreams(pool::Pool& pool, const registry::Server& server) {
+Result<std::size_t> stop_upstreams(const Call& call, const registry::Server& server) {
+  pool::Pool& pool = call.services().gateway.pool();
   std::size_t running = 0;
-  std::optional<pool::ServerSpec> spec;
+  bool any = false;
   for (const std::shared_ptr<pool::Upstream>& upstream : pool.upstreams(server.name)) {
-    if (upstream->state() == pool::UpstreamState::stopped) continue;
+    any = any || upstream->state() != pool::UpstreamState::stopped;
     if (is_running(upstream->state())) ++running;
-    spec = upstream->spec();
   }
-  if (!spec) return running;
-  // Replacing a server by itself retires its upstreams without refusing calls.
-  const Result<void> replaced = pool.update(std::move(*spec));
+  if (!any) return running;
+  // Replacing a server by itself retires its upstreams without refusing calls. The spec is that of the row:
+  // upstreams that drain have an earlier one.
+  const Result<void> replaced = pool.update(call.services().spec_of(server));
   if (!replaced) return replaced.error();
   return running;
 }
@@ -115,10 +116,10 @@ Task<Result<Reply>> restart_server(Call& call) {
   const Result<registry::ServerPtr> server = operated_server(call);
   if (!server) co_return server.error();
   if (!(*server)->enabled) co_return disabled_error(**server);
-  pool::Pool& pool = call.services().gateway.pool();
-  const Result<std::size_t> stopped = stop_upstreams(pool, **server);
+  const Result<std::size_t> stopped = stop_upstreams(call, **server);
   if (!stopped) co_return stopped.error();
   const std::size_t count = *stopped;
+  pool::Pool& pool = call.services().gateway.pool();
   const Result<std::shared_ptr<pool::Upstream>> started =
       co_await pool.warm(pool::Target((*server)->name), call.disconnected());
   if (!started) co_return with_failure_code(started.error());
@@ -128,7 +129,7 @@ Task<Result<Reply>> restart_server(Call& call) {
 Task<Result<Reply>> stop_server(Call& call) {
   const Result<registry::ServerPtr> server = operated_server(call);
   if (!server) co_return server.error();
-  const Result<std::size_t> stopped = stop_upstreams(call.services().gateway.pool(), **server);
+  const Result<std::size_t> stopped = stop_upstreams(call, **server);
   if (!stopped) co_return stopped.error();
   const bool none = *stopped == 0;
   co_return Reply(none ? 200 : 202, state_json(**server, none ? "idle" : "draining", *stopped));

@@ -13,10 +13,6 @@ namespace fairlead::admin {
 
 namespace {
 
-bool is_denied(const registry::ToolRules& rules, std::string_view tool) {
-  return any_glob_matches(rules.deny, tool) || (!rules.allow.empty() && !any_glob_matches(rules.allow, tool));
-}
-
 std::string public_tool_name(const registry::Server& server, const std::string& tool) {
   const auto renamed = server.tools.rename.find(tool);
   return gateway::public_name(server.name, renamed == server.tools.rename.end() ? tool : renamed->second);
@@ -38,7 +34,7 @@ json::Raw tool_json(const registry::Server& server, const registry::ListedEntry&
   writer.key("lastSeen").string(format_rfc3339(listed.last_seen));
   writer.key("quarantined").boolean(listed.quarantined);
   writer.key("hidden").boolean(any_glob_matches(server.tools.hide, name));
-  writer.key("denied").boolean(is_denied(server.tools, name));
+  writer.key("denied").boolean(is_denied_tool(server.tools, name));
   writer.end_object();
   return writer.finish();
 }
@@ -86,35 +82,41 @@ class ToolPage {
   ToolPage(const PageRequest& request, std::string_view list, NameFilter filter)
       : writer_(request, list), filter_(std::move(filter)) {}
 
-  // Adds the tools of the server from the number `from` on. Returns false if the page is full.
-  bool add(const Call& call, const registry::Server& server, std::size_t from) {
+  // Adds tools of the server from the number `from` on, until the page is full, the tools end, or a slice of
+  // the work is done. Then sets `from` to the next tool and returns false.
+  bool add(const Call& call, const registry::Server& server, std::size_t& from) {
     const auto stored = call.services().state().lists.find(server.id);
     if (stored == call.services().state().lists.end()) return true;
     const bool sees_denied = registry::decide(call.principal(), registry::Operation::operate, server).allowed;
     const auto& tools = stored->second->tools;
-    for (std::size_t i = from; i < tools.size(); ++i) {
-      ToolPosition position{server.id, i, tool_name(tools[i])};
+    for (; from < tools.size() && !more_; ++from) {
+      if (slices_.due(tools[from].entry.text().size())) return false;
+      const ToolPosition position{server.id, from, tool_name(tools[from])};
       if (!is_selected(server, position.name, sees_denied)) continue;
-      if (!writer_.has_room()) {
-        more_ = true;
-        return false;
-      }
-      writer_.add(position.key(), tool_json(server, tools[i], position.name));
+      more_ = !writer_.has_room();
+      if (!more_) writer_.add(position.key(), tool_json(server, tools[from], position.name));
     }
     return true;
   }
+  bool is_full() const noexcept { return more_; }
   Reply reply() { return Reply(200, writer_.finish(more_)); }
 
  private:
   bool is_selected(const registry::Server& server, const std::string& tool, bool sees_denied) const {
-    return (sees_denied || !is_denied(server.tools, tool)) &&
+    return (sees_denied || !is_denied_tool(server.tools, tool)) &&
            (filter_.matches_name(tool) || filter_.matches_name(public_tool_name(server, tool)));
   }
 
   PageWriter writer_;
   NameFilter filter_;
+  Slices slices_;
   bool more_ = false;
 };
+
+// Adds the tools of the server from the number `from` on, in slices. `call` and `page` outlive the task.
+Task<void> add_tools(Call& call, ToolPage& page, registry::ServerPtr server, std::size_t from) {
+  while (!page.add(call, *server, from)) co_await sleep_for(call.services().loop, Slices::kPause);
+}
 
 NameFilter tool_name_filter(const Call& call) {
   const std::string* const name = call.query().find("name");
@@ -146,6 +148,10 @@ bool matches_domain_and_tag(const Call& call, const registry::Server& server) {
 
 }  // namespace
 
+bool is_denied_tool(const registry::ToolRules& rules, std::string_view tool) {
+  return any_glob_matches(rules.deny, tool) || (!rules.allow.empty() && !any_glob_matches(rules.allow, tool));
+}
+
 Task<Result<Reply>> list_server_tools(Call& call) {
   const Result<PageRequest> request = PageRequest::parse(call.query(), "serverTools");
   if (!request) co_return request.error();
@@ -155,7 +161,7 @@ Task<Result<Reply>> list_server_tools(Call& call) {
   const Result<std::optional<ToolPosition>> position = position_of(*request);
   if (!position) co_return position.error();
   ToolPage page(*request, "serverTools", tool_name_filter(call));
-  page.add(call, **server, first_index(call, **server, *position));
+  co_await add_tools(call, page, *server, first_index(call, **server, *position));
   co_return page.reply();
 }
 
@@ -167,7 +173,7 @@ Task<Result<Reply>> list_all_tools(Call& call) {
   ToolPage page(*request, "tools", tool_name_filter(call));
   Slices slices;
   std::string next = *position ? (*position)->server_id : std::string();
-  for (bool done = false; !done;) {
+  while (!page.is_full()) {
     const auto& servers = call.services().state().servers.by_id();
     const auto it = servers.lower_bound(next);
     if (it == servers.end()) break;
@@ -175,7 +181,7 @@ Task<Result<Reply>> list_all_tools(Call& call) {
     next = server->id + '\0';
     if (matches_domain_and_tag(call, *server) &&
         registry::decide(call.principal(), registry::Operation::read, *server).allowed)
-      done = !page.add(call, *server, first_index(call, *server, *position));
+      co_await add_tools(call, page, server, first_index(call, *server, *position));
     if (slices.due(8u << 10)) co_await sleep_for(call.services().loop, Slices::kPause);
   }
   co_return page.reply();

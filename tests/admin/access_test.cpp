@@ -18,6 +18,17 @@ TEST_F(AccessTest, WithoutTokenEverythingButHealthIsRejected) {
   EXPECT_EQ(get("/.well-known/anything", "").status, 404);
 }
 
+TEST_F(AccessTest, OptionsWithoutTokenRevealNothing) {
+  const Answer health = request("OPTIONS", "/health", {}, {}, "");
+  EXPECT_EQ(health.status, 204);
+  EXPECT_TRUE(health.body.empty());
+  const Answer known = request("OPTIONS", "/mcp/servers/x/test", {}, {}, "");
+  const Answer unknown = request("OPTIONS", "/mcp/nothing", {}, {}, "");
+  EXPECT_EQ(known.status, 204);
+  EXPECT_EQ(unknown.status, 204);
+  EXPECT_EQ(known.header("Allow"), unknown.header("Allow"));
+}
+
 TEST_F(AccessTest, ModeNoneOpensMcpButNotTheAdminApi) {
   on_loop([&] { mode_ = AuthMode::none; });
   EXPECT_EQ(get("/health", "").status, 200);

@@ -21,6 +21,8 @@ class OperationsTest : public AdminTest {
   Answer operate(const std::string& server, const std::string& operation) {
     return request("POST", "/mcp/servers/" + server + "/" + operation);
   }
+  std::promise<void> acquired_;
+
   // A server that runs `script` with sh.
   static std::string script_body(const std::string& name, const std::string& script) {
     return R"({"name":")" + name + R"(","transport":"stdio","config":{"command":"/bin/sh","args":["-c",)" +
@@ -266,6 +268,62 @@ TEST_F(OperationsTest, DriftIsListedApprovedAndRejected) {
   EXPECT_EQ(get("/drift?status=open").json()["items"].size(), 0u);
   EXPECT_EQ(get("/drift?status=nonsense").status, 400);
   EXPECT_EQ(request("POST", "/drift/unknown/approve").status, 404);
+}
+
+TEST_F(OperationsTest, RestartUsesTheCurrentSpecWhileAnOldProcessDrains) {
+  create("/mcp/servers", server_body("files"));
+  ASSERT_EQ(operate("files", "refresh").status, 200);
+  // A lease that counts as a call delays the drain of the process.
+  auto lease = std::make_shared<std::optional<pool::Lease>>();
+  on_loop([&] {
+    static const auto acquire = [](pool::Pool& pool, std::shared_ptr<std::optional<pool::Lease>> into,
+                                   std::promise<void>* done) -> Task<void> {
+      Result<pool::Lease> acquired = co_await pool.acquire(pool::Target("files"));
+      if (acquired) into->emplace(std::move(*acquired));
+      done->set_value();
+    };
+    thread_->loop().spawn(acquire(server_->gateway().pool(), lease, &acquired_));
+  });
+  acquired_.get_future().wait();
+  ASSERT_EQ(request("PATCH", "/mcp/servers/files", R"({"config":{"env":{"NEW":"1"}}})").status, 200);
+  EXPECT_EQ(operate("files", "restart").status, 200);
+  const std::size_t with_new = on_loop([&] {
+    std::size_t count = 0;
+    for (const auto& upstream : server_->gateway().pool().upstreams("files")) {
+      const auto* const program = std::get_if<pool::Program>(&upstream->spec().transport);
+      if (upstream->state() == pool::UpstreamState::ready && program && program->env.contains("NEW")) ++count;
+    }
+    lease->reset();
+    return count;
+  });
+  EXPECT_EQ(with_new, 1u);
+}
+
+TEST_F(OperationsTest, ChangesOfDeniedToolsAreShownToManagersOnly) {
+  const std::string id = create("/mcp/servers", R"({"name":"web","tools":{"deny":["b*"]},"transport":"http",
+      "enabled":false,"config":{"url":"http://127.0.0.1:1/mcp"}})");
+  const std::string ann = create_user("ann");
+  for (const char* description : {"old", "new"}) {
+    registry::FetchedEntries lists;
+    lists.tools.emplace();
+    for (const char* name : {"a", "b"})
+      lists.tools->push_back(*json::Raw::parse(R"({"name":")" + std::string(name) + R"(","description":")" +
+                                               description + R"(","inputSchema":{"type":"object"}})"));
+    ASSERT_TRUE(thread_->loop().block_on(registry_->store_lists(id, lists)));
+  }
+  const Answer all = get("/drift");
+  ASSERT_EQ(all.json()["items"].size(), 2u) << all.body;
+  const Answer seen = get("/drift", ann);
+  EXPECT_EQ(seen.body.find("\"name\":\"b\""), std::string::npos) << seen.body;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const json::View drift = all.json()["items"][i];
+    const bool denied = drift["name"].as_string() == "b";
+    if (denied) EXPECT_EQ(get("/drift/" + *drift["id"].as_string(), ann).status, 404);
+  }
+  const std::string path = "/drift/" + *all.json()["items"][0]["id"].as_string();
+  const std::string tag = get(path).header("ETag");
+  EXPECT_EQ(request("POST", path + "/approve", {}, {"If-Match: \"other\""}).status, 412);
+  EXPECT_EQ(request("POST", path + "/approve", {}, {"If-Match: " + tag}).status, 200);
 }
 
 TEST_F(OperationsTest, SessionsAreListedAndEnded) {
