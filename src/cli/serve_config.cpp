@@ -4,6 +4,7 @@
 
 #include <climits>
 #include <cstdlib>
+#include <cstring>
 
 #include "admin/admin_token.hpp"
 #include "admin/authenticator.hpp"
@@ -31,14 +32,16 @@ Result<registry::Server> demo_server() {
   return server;
 }
 
-// Returns the administrator's token of the environment; empty if it is not set.
-Result<std::string> configured_admin_token() {
-  const char* const token = std::getenv(kAdminTokenVariable);
-  if (!token || *token == '\0') return std::string();
+// Returns the administrator's token of the environment; empty if it is not set. Overwrites it in the
+// environment, because servers of the same user could read it in /proc.
+Result<std::string> take_admin_token() {
+  char* const variable = std::getenv(kAdminTokenVariable);
+  if (!variable || *variable == '\0') return std::string();
+  std::string token = variable;
+  ::explicit_bzero(variable, token.size());
   const Result<void> usable = http::StaticTokenAuthenticator().add(token, Principal());
-  if (!usable)
-    return Error(ErrorKind::validation, std::string(kAdminTokenVariable) + ": " + usable.error().message());
-  return std::string(token);
+  if (usable) return token;
+  return Error(ErrorKind::validation, std::string(kAdminTokenVariable) + ": " + usable.error().message());
 }
 
 }  // namespace
@@ -50,11 +53,14 @@ Result<gateway::Config> ServeCommand::load_gateway_config() const {
   if (socket_mode) loaded->socket_mode = *socket_mode;
   if (!terminator_manifest.empty()) loaded->terminator_manifest = terminator_manifest;
   if (has_database() && !loaded->servers.empty())
-    return Error(ErrorKind::validation,
-                 config +
-                     ": [servers] cannot be used together with a database (--db), which has the servers. "
-                     "Import them with `fairlead servers import " +
-                     config + "` and remove them from the file, or start without --db");
+    return Error(
+        ErrorKind::validation,
+        config +
+            ": [servers] cannot be used together with a database (--db), which has the servers. "
+            "Import them with `fairlead servers import " +
+            config +
+            "`, or add them with the admin API (docs/admin-api.md), and remove them from the file; or "
+            "start without --db");
   return loaded;
 }
 
@@ -82,7 +88,7 @@ Result<DatabaseConfig> ServeCommand::load_database_config() const {
     if (!demo) return demo.error();
     result.options.seed.push_back(std::move(*demo));
   }
-  Result<std::string> token = configured_admin_token();
+  Result<std::string> token = take_admin_token();
   if (!token) return token.error();
   result.options.admin_token = std::move(*token);
   if (!auth_mode.empty()) {
@@ -103,7 +109,7 @@ Result<admin::AuthSetting> ServeCommand::auth_setting() const {
 Result<std::shared_ptr<http::Authenticator>> ServeCommand::authenticator() const {
   const Result<admin::AuthSetting> setting = auth_setting();
   if (!setting) return setting.error();
-  const Result<std::string> token = configured_admin_token();
+  const Result<std::string> token = take_admin_token();
   if (!token) return token.error();
   admin::AuthCircumstances circumstances;
   circumstances.admin_token_is_configured = !token->empty();

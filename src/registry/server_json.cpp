@@ -136,8 +136,9 @@ void redact(pool::Program& program) {
 }
 
 void redact(pool::Address& address) {
+  // The path of a hosted server often has the only secret of its address.
   const Result<http::Url> url = http::Url::parse(address.url);
-  address.url = url ? url->redacted() : std::string(kRedacted);
+  address.url = url ? url->origin() + "/" + std::string(kRedacted) : std::string(kRedacted);
   redact_values(address.headers);
 }
 

@@ -74,17 +74,15 @@ Result<void> check_keys(const pool::ServerSpec& spec) {
 }
 
 // A reference to the environment or to a file would send a secret of the gateway to the user's address.
-Result<void> check_references(std::string_view text, const std::string& pointer) {
+Result<void> check_text_references(std::string_view text, const std::string& pointer) {
   const Result<std::vector<TextPiece>> pieces = parse_references(text);
   if (!pieces) return invalid_row("the value cannot be used: " + pieces.error().message(), pointer);
-  const bool secrets_only = std::ranges::all_of(*pieces, [](const TextPiece& piece) {
-    const auto* reference = std::get_if<Reference>(&piece);
-    return !reference || reference->source == Reference::Source::secret;
-  });
-  if (secrets_only) return {};
+  const bool plain = std::ranges::none_of(
+      *pieces, [](const TextPiece& piece) { return std::holds_alternative<Reference>(piece); });
+  if (plain) return {};
   return forbidden(
-      "only administrators may refer to the gateway's environment and files (${NAME}, ${env:NAME}, "
-      "${file:/path})",
+      "only administrators may refer to the gateway's environment, files and secrets (${NAME}, ${env:NAME}, "
+      "${file:/path}, ${secret:NAME})",
       pointer);
 }
 
@@ -99,7 +97,7 @@ Result<void> check_headers(const std::map<std::string, std::string>& headers) {
                            [](char c) { return c >= 'A' && c <= 'Z' ? char(c | 32) : c; });
     if (contains(kOfTheConnection, lower))
       return forbidden("only administrators may set the header `" + name + "`", pointer);
-    if (Result<void> checked = check_references(value, pointer); !checked) return checked;
+    if (Result<void> checked = check_text_references(value, pointer); !checked) return checked;
   }
   return {};
 }
@@ -119,7 +117,7 @@ bool is_private_host(std::string host) {
 
 Result<void> check_url(const std::string& url, const Configuration& configuration) {
   constexpr std::string_view kPointer = "/config/url";
-  if (Result<void> checked = check_references(url, std::string(kPointer)); !checked) return checked;
+  if (Result<void> checked = check_text_references(url, std::string(kPointer)); !checked) return checked;
   const Result<std::string> sample =
       expand_references(url, [](const Reference&) { return Result<std::string>("1"); });
   const Result<http::Url> parsed = http::Url::parse(sample.value_or(""));

@@ -313,7 +313,7 @@ TEST(ServerJsonTest, RedactedFormHasNoLiteralValues) {
   EXPECT_FALSE(redacted.text().contains("hunter2")) << redacted.text();
   EXPECT_TRUE(redacted.text().contains(R"("TOKEN":"***")"));
   pool::Address address;
-  address.url = "https://user:hunter2@search.example/mcp?key=hunter2";
+  address.url = "https://user:hunter2@search.example/hooks/hunter2/mcp?key=hunter2";
   address.headers = {{"Authorization", "Bearer hunter2"}};
   row.spec.transport = address;
   const json::Raw redacted_address = to_json(row, Redaction::secrets);

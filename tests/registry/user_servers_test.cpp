@@ -41,12 +41,11 @@ std::string refusal_of_url(const std::string& url) {
 
 TEST(UserServersTest, UserMayRegisterAPublicAddress) {
   for (const char* url : {"https://mcp.example.org/mcp", "http://8.8.8.8/mcp", "wss://mcp.example.org",
-                          "https://[2606:4700::1111]:8443/x", "https://mcp.example.org/?key=${secret:KEY}"})
+                          "https://[2606:4700::1111]:8443/x", "https://mcp.example.org/?key=literal"})
     EXPECT_EQ(refusal_of_url(url), "none") << url;
-  EXPECT_EQ(
-      refusal_of(http_server(R"("url":"https://e.example","headers":{"Authorization":"Bearer ${secret:T}"},
+  EXPECT_EQ(refusal_of(http_server(R"("url":"https://e.example","headers":{"Authorization":"Bearer literal"},
                                    "max_calls":10,"clocks":{"idle":"30s"})")),
-      "none");
+            "none");
 }
 
 TEST(UserServersTest, UserMayNotRegisterAPrivateAddress) {
