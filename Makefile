@@ -25,7 +25,7 @@ export ASAN_OPTIONS ?= strict_string_checks=1:$(SYMBOLIZER)
 export UBSAN_OPTIONS ?= print_stacktrace=1:$(SYMBOLIZER)
 export TSAN_OPTIONS ?= halt_on_error=1:second_deadlock_stack=1:$(SYMBOLIZER)
 
-.PHONY: build run test vm bench fuzz format lint package asan tsan debug install clean help
+.PHONY: build run test test-long vm bench fuzz format lint package asan tsan debug install clean help
 .PHONY: bootstrap bootstrap-build bootstrap-test bootstrap-bench bootstrap-package bootstrap-vm check sanitized fuzz-short
 
 help: ## list the targets
@@ -42,6 +42,11 @@ run: bootstrap-build build/release/build.ninja ## build the program and start th
 
 test: bootstrap-test ## run all checks: tests, sanitizers, a short fuzz run, lint
 	@tools/test.sh check tsan asan +sanitized +lint +fuzz-short
+
+# Tests that read FAIRLEAD_TEST_LONG and then repeat more, or wait longer.
+LONG_TESTS = ^registry_program\.(crash|two_gateways)$$|^registry\..*(Kill|Crash)
+test-long: bootstrap-test build ## run the tests of crashes and outages with many more moments (not part of test)
+	FAIRLEAD_TEST_LONG=1 ctest --no-tests=error --output-on-failure -j $(TEST_JOBS) --timeout 3600 --test-dir build/release -R '$(LONG_TESTS)'
 
 check: build ## run the tests of the release build only
 	$(CTEST) --test-dir build/release -LE lint
@@ -87,6 +92,7 @@ bench: bootstrap-bench build/bench/build.ninja ## run the benchmarks against the
 	bench/run.py build/bench
 	bench/mcp_http.py build/bench build/bench/fairlead
 	bench/supervision.py build/bench build/bench/fairlead
+	bench/registry.py build/bench build/bench/fairlead
 
 package: bootstrap-build bootstrap-package build ## build a Debian package in build/package
 	cpack -G DEB --config build/release/CPackConfig.cmake -B build/package
