@@ -1,5 +1,6 @@
 #include "admin/conditional.hpp"
 
+#include <charconv>
 #include <vector>
 
 #include "admin/problem.hpp"
@@ -34,6 +35,15 @@ std::optional<std::vector<EntityTag>> parse_tags(std::string_view text) {
   return tags;
 }
 
+// Returns the version that the tag names; nullopt if it is weak or not a version.
+std::optional<std::int64_t> version_in(const EntityTag& tag) {
+  const std::string_view digits = tag.tag.substr(1, tag.tag.size() - 2);
+  std::int64_t version = 0;
+  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), version);
+  if (tag.weak || failure != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return version;
+}
+
 // Returns the values of all fields of that name as one list.
 std::string joined_field(const http::Headers& headers, std::string_view name) {
   std::string joined;
@@ -57,6 +67,10 @@ Result<std::optional<std::int64_t>> required_version(const http::Headers& header
   const std::optional<std::vector<EntityTag>> tags = parse_tags(field);
   if (!tags || tags->empty())
     return problem(codes::kInvalidHeader, "If-Match is not a list of entity tags such as \"3\"");
+  if (tags->size() == 1) {
+    const std::optional<std::int64_t> named = version_in(tags->front());
+    if (named) return named;
+  }
   const std::string expected = entity_tag(current);
   for (const EntityTag& tag : *tags) {
     if (!tag.weak && tag.tag == expected) return std::optional<std::int64_t>(current);

@@ -36,6 +36,9 @@ Task<Result<Reply>> revoke_token(Call& call) {
   if (!row) co_return row.error();
   const Result<std::optional<std::int64_t>> version = required_version(call.headers(), (*row)->version);
   if (!version) co_return version.error();
+  if (*version && **version != (*row)->version)
+    co_return problem(codes::kVersionMismatch,
+                      "the token has the version " + std::to_string((*row)->version));
   const Result<registry::TokenPtr> revoked =
       co_await call.services().registry->revoke_token(call.principal_ptr(), (*row)->id);
   if (!revoked) co_return revoked.error();
