@@ -21,6 +21,16 @@ Error server_disabled_error(const std::string& server) {
   return server_failure_error(server, with_failure_code(error, failure::server_stopped), true);
 }
 
+// All clients without a user would share one upstream, as if they were the same user.
+bool lacks_user(const ServerEntry& server, const Principal& client) {
+  return server.per_user() && client.user.empty();
+}
+
+Error user_required_error(const std::string& server) {
+  return invalid_request_error("Server `" + server +
+                               "` has sharing = \"per_user\": only authenticated clients can use it");
+}
+
 // Returns why the resources of an enabled server could not be fetched; nullopt if they were, or if the server
 // is disabled.
 std::optional<Error> resource_problem(const ServerEntry& entry) {
@@ -58,6 +68,7 @@ Result<Route> Router::route(const RequestTarget& target, std::string_view sessio
       is_tool ? catalogue->find_tool(target.name) : catalogue->find_prompt(target.name);
   const auto server = entry ? servers_->find(entry->server) : nullptr;
   if (!server) return unknown_name_error(target, principal);
+  if (lacks_user(*server, principal)) return user_required_error(server->name());
   return Route{server, catalogue, entry->name, is_tool ? json::View(entry->modern_json) : json::View()};
 }
 
@@ -69,6 +80,7 @@ Result<Route> Router::route_resource(const RequestTarget& target, std::string_vi
   if (!found) return found.error();
   const auto server = *found ? servers_->find(**found) : nullptr;
   if (!server) return unknown_resource_error(target.name, principal);
+  if (lacks_user(*server, principal)) return user_required_error(server->name());
   return Route{server, nullptr, std::nullopt, json::View()};
 }
 

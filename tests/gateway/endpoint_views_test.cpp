@@ -94,6 +94,15 @@ TEST_F(EndpointViewsTest, OnlyClientsThatSeeTheServerAreNotified) {
   EXPECT_EQ(ann->count(kToolsChanged), 0);
 }
 
+TEST_F(EndpointViewsTest, ServerPerUserRejectsClientsWithoutUser) {
+  create({"s"}, Sharing::per_user);
+  put("s");
+  EXPECT_EQ(call(connect("", user("ann")), "s__which"), "1");
+  const auto anonymous = connect("", Principal::anonymous());
+  EXPECT_NE(call_error(anonymous, "s__which").find("per_user"), std::string::npos);
+  EXPECT_NE(read_error(anonymous, kMemo).find("per_user"), std::string::npos);
+}
+
 // ---- endpoints -------------------------------------------------------------------------------------------
 
 TEST_F(EndpointViewsTest, EndpointOffersItsSelection) {

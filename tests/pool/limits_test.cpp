@@ -68,6 +68,36 @@ TEST_F(PoolTest, CallFailsWithLimitWhenAllProcessesAreBusy) {
   EXPECT_GT(pid_of("b"), 0) << "a later call succeeds";
 }
 
+TEST_F(PoolTest, RaisedLimitStartsWaitingServer) {
+  options.limits.max_stdio_processes = 1;
+  options.limits.evict_after = 0ms;
+  add(spec("a"));
+  add(spec("b"));
+  const auto busy = begin_call("a", "gate");
+  ASSERT_TRUE(wait_until([&] { return journal_lines("a", "got \"tools/call\"") == 1; }));
+  const auto waiting = begin_call("b", "pid");
+  PoolLimits raised = options.limits;
+  raised.max_stdio_processes = 2;
+  pool->set_limits(raised);
+  EXPECT_FALSE(finish_call(waiting).starts_with("<"));
+  EXPECT_EQ(pool->process_count(), 2u);
+  open_gate();
+  finish_call(busy);
+}
+
+TEST_F(PoolTest, LoweredLimitAppliesToTheNextStart) {
+  options.limits.max_stdio_processes = 3;
+  options.limits.evict_after = 0ms;
+  for (const char* const name : {"a", "b", "c", "d"}) add(spec(name));
+  for (const char* const name : {"a", "b", "c"}) pid_of(name);
+  PoolLimits lowered = options.limits;
+  lowered.max_stdio_processes = 1;
+  pool->set_limits(lowered);
+  EXPECT_EQ(pool->process_count(), 3u) << "running servers continue";
+  EXPECT_GT(pid_of("d"), 0);
+  EXPECT_EQ(pool->process_count(), 1u);
+}
+
 TEST_F(PoolTest, KeepRunningServerRetriesStartWhenAllProcessesAreBusy) {
   options.limits.max_stdio_processes = 1;
   options.limits.evict_after = 0ms;
