@@ -12,14 +12,17 @@ namespace fairlead::registry {
 
 namespace {
 
+bool is_same(std::string_view kind, const json::Raw& a, const json::Raw& b) {
+  return same_entry(kind, json::View(a), json::View(b));
+}
+
 // The rows of drift of one list, by name of the entry, in the order of their creation.
 using RowsByName = StringMap<std::vector<Drift>>;
 
 class ListMerger {
  public:
-  ListMerger(const Server& server, const StoredLists* stored, const DriftRows* drift, Time now,
-             std::size_t max_compared_bytes)
-      : server_(server), stored_(stored), drift_(drift), now_(now), compared_bytes_left_(max_compared_bytes) {
+  ListMerger(const Server& server, const StoredLists* stored, const DriftRows* drift, Time now)
+      : server_(server), stored_(stored), drift_(drift), now_(now) {
     if (!drift) return;
     for (const auto& [id, row] : *drift) open_rows_ += row->status == DriftStatus::open;
   }
@@ -48,28 +51,15 @@ class ListMerger {
   Drift* earlier_row(std::string_view kind, const std::string& name, const json::Raw& before,
                      const json::Raw& after);
   void save(const Drift& row);
-  bool is_same(std::string_view kind, const json::Raw& a, const json::Raw& b);
 
   const Server& server_;
   const StoredLists* stored_;
   const DriftRows* drift_;
   Time now_;
-  std::size_t compared_bytes_left_;
   std::size_t open_rows_ = 0;
   RowsByName rows_;  // of the list that is being merged
   ListMerge merged_;
 };
-
-bool ListMerger::is_same(std::string_view kind, const json::Raw& a, const json::Raw& b) {
-  if (a.text() == b.text()) return true;
-  const std::size_t bytes = a.text().size() + b.text().size();
-  if (bytes > compared_bytes_left_) {
-    compared_bytes_left_ = 0;
-    return false;
-  }
-  compared_bytes_left_ -= bytes;
-  return same_entry(kind, json::View(a), json::View(b));
-}
 
 RowsByName ListMerger::rows_of(std::string_view kind) const {
   RowsByName rows;
@@ -309,8 +299,39 @@ void ListMerger::close_rows_of(std::span<const VanishedEntry> forgotten) {
 }  // namespace
 
 ListMerge merge_lists(const Server& server, const StoredLists* stored, const DriftRows* drift,
-                      const FetchedEntries& fetched, Time now, std::size_t max_compared_bytes) {
-  return ListMerger(server, stored, drift, now, max_compared_bytes).merge(fetched);
+                      const FetchedEntries& fetched, Time now) {
+  return ListMerger(server, stored, drift, now).merge(fetched);
+}
+
+std::size_t work_to_merge(const FetchedEntries& fetched) noexcept {
+  constexpr std::size_t kBytesPerEntry = 500;
+  std::size_t work = 0;
+  for (const ListMember& list : kListMembers) {
+    const auto& entries = fetched.*list.fetched;
+    if (!entries) continue;
+    for (const json::Raw& entry : *entries) work += entry.text().size() + kBytesPerEntry;
+  }
+  return work;
+}
+
+StoredLists preview_large_lists(const StoredLists* stored, const FetchedEntries& fetched, Time now) {
+  StoredLists lists = stored ? *stored : StoredLists();
+  lists.fetched_at = now;
+  for (const ListMember& list : kListMembers) {
+    const auto& entries = fetched.*list.fetched;
+    if (!entries) continue;
+    const bool is_first = (lists.kinds_listed & list.bit) == 0;
+    const std::vector<ListedEntry> known = std::exchange(lists.*list.stored, {});
+    auto next = known.begin();
+    for (const json::Raw& entry : *entries) {
+      const bool is_known = next != known.end() && next->entry.text() == entry.text();
+      ListedEntry listed = is_known ? *next++ : ListedEntry{entry, now, now, !is_first};
+      listed.last_seen = now;
+      (lists.*list.stored).push_back(std::move(listed));
+    }
+    lists.kinds_listed = static_cast<std::uint8_t>(lists.kinds_listed | list.bit);
+  }
+  return lists;
 }
 
 bool can_quarantine(const Server& server, const StoredLists* stored, const DriftRows* drift) {

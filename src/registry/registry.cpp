@@ -13,7 +13,6 @@ namespace {
 std::shared_ptr<JobState> make_job_state(const RegistryOptions& options) {
   auto jobs = std::make_shared<JobState>();
   jobs->log = options.log;
-  jobs->channel = options.database.channel;
   jobs->max_stored_drift = options.max_stored_drift;
   jobs->max_stored_changes = static_cast<std::int64_t>(options.max_stored_changes);
   return jobs;
@@ -81,8 +80,7 @@ Result<void> write_revision(WriteContext& context, JobState& jobs, std::int64_t 
                         {revision, kind, id});
   }
   if (done) done = prune_changes(transaction, revision, jobs.max_stored_changes);
-  if (done && jobs.is_postgresql)
-    done = execute_only(transaction, "select pg_notify($1, $2)", {jobs.channel, std::to_string(revision)});
+  if (done) done = transaction.notify();
   return done;
 }
 
@@ -92,7 +90,8 @@ RegistryImpl::RegistryImpl(Loop& loop, RegistryOptions options)
       jobs_(make_job_state(options_)),
       poll_timer_(loop),
       token_timer_(loop),
-      lists_timer_(loop) {
+      lists_timer_(loop),
+      probe_timer_(loop) {
   state_.configuration = Configuration::defaults();
 }
 
@@ -101,7 +100,6 @@ Task<Result<void>> RegistryImpl::start(std::string address) {
       co_await sql::Database::open(loop_, std::move(address), migrations(), options_.database);
   if (!database) co_return database.error();
   database_ = std::move(*database);
-  jobs_->is_postgresql = database_->is_postgresql();
   std::move_only_function<Result<ChangeSet>(sql::Transaction&)> job =
       [jobs = jobs_, servers = options_.seed](sql::Transaction& transaction) {
         return load(transaction, *jobs, servers);
@@ -179,9 +177,42 @@ Task<void> RegistryImpl::close() {
   poll_timer_.cancel();
   token_timer_.cancel();
   lists_timer_.cancel();
+  probe_timer_.cancel();
   co_await flush_token_uses(self);
   closing_ = true;
   co_await database_->close();
+  for (const std::shared_ptr<ListsSubmission>& submission : std::exchange(lists_queue_, {}))
+    finish_lists(*submission, Error(ErrorKind::closed, "the registry is closed"));
+}
+
+std::optional<Error> RegistryImpl::database_problem() const {
+  std::optional<Error> problem = database_->problem();
+  return problem ? problem : write_problem_;
+}
+
+// A full disk or a damaged file does not end the connection: only changes show it.
+void RegistryImpl::note_outcome(const Error* error) {
+  const std::string code = error ? error->detail().failure_code : std::string();
+  const bool is_problem = code == sql::kDatabaseFull || code == sql::kDatabaseUnavailable;
+  if ((error && !is_problem) || closing_ || database_->problem()) return;
+  const bool had_problem = write_problem_.has_value();
+  write_problem_ = error ? std::optional(*error) : std::nullopt;
+  if (error) probe_later();
+  if (had_problem == write_problem_.has_value()) return;
+  if (!error) loop_.spawn(store_submitted_lists(shared_from_this()));
+  availability_changes_.notify(write_problem_);
+}
+
+// Writes nothing but the lock of the revision, to see whether changes are possible again.
+void RegistryImpl::probe_later() {
+  probe_timer_.arm_after(options_.database.max_reconnect_delay, [this] {
+    loop_.spawn([](std::shared_ptr<RegistryImpl> self) -> Task<void> {
+      Operation<void> nothing = [](WriteContext&) { return Result<void>(); };
+      const Result<void> done = co_await self->write_only(nullptr, std::move(nothing));
+      if (!done)
+        self->options_.log.debug("the database is still not usable", {{"error", done.error().message()}});
+    }(shared_from_this()));
+  });
 }
 
 }  // namespace fairlead::registry

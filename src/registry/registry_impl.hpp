@@ -17,8 +17,6 @@ namespace fairlead::registry {
 // What jobs on the thread of the database share with the registry.
 struct JobState {
   Log log;
-  std::string channel;
-  bool is_postgresql = false;
   std::size_t max_stored_drift = 0;
   std::int64_t max_stored_changes = 0;
   UuidGenerator ids;                               // used by jobs only; they run one after the other
@@ -66,7 +64,7 @@ class RegistryImpl final : public Registry, public std::enable_shared_from_this<
   Task<Result<void>> start(std::string address);
 
   const State& state() const noexcept override { return state_; }
-  std::optional<Error> database_problem() const override { return database_->problem(); }
+  std::optional<Error> database_problem() const override;
 
   Task<Result<ServerPtr>> create_server(PrincipalPtr actor, json::Raw body) override;
   Task<Result<ServerPtr>> patch_server(PrincipalPtr actor, std::string id, json::Raw patch,
@@ -127,6 +125,8 @@ class RegistryImpl final : public Registry, public std::enable_shared_from_this<
   Task<Result<T>> write(PrincipalPtr actor, Operation<T> operation);
   // The same for an operation without a value.
   Task<Result<void>> write_only(PrincipalPtr actor, Operation<void> operation);
+  void note_outcome(const Error* error);
+  void probe_later();
   void apply(ChangeSet changes);
   void subscribe_to_database();
   void poll();
@@ -153,11 +153,13 @@ class RegistryImpl final : public Registry, public std::enable_shared_from_this<
   Subscribers<Change> changes_;
   Subscribers<ListsChange> lists_changes_;
   Subscribers<std::optional<Error>> availability_changes_;
+  std::optional<Error> write_problem_;  // why changes fail although the database can be reached
   bool pulling_ = false;
   bool pull_again_ = false;
   Timer poll_timer_;
   Timer token_timer_;
   Timer lists_timer_;           // runs while lists wait for the database to be usable again
+  Timer probe_timer_;           // runs while changes fail
   StringMap<Time> token_uses_;  // not yet written
   std::deque<std::shared_ptr<ListsSubmission>> lists_queue_;
   StringMap<std::shared_ptr<ListsSubmission>> lists_waiting_;      // those in lists_queue_, by server
@@ -175,6 +177,7 @@ Task<Result<T>> RegistryImpl::write(PrincipalPtr actor, Operation<T> operation) 
         return run_write<T>(transaction, *jobs, actor, *configuration, operation);
       };
   Result<Written<T>> written = co_await sql::query<Written<T>>(*database_, std::move(job));
+  note_outcome(written ? nullptr : &written.error());
   if (!written) co_return written.error();
   apply(std::move(written->changes));
   co_return std::move(written->value);

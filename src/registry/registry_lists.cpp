@@ -35,6 +35,11 @@ bool concerns_one_server(const Error& error) {
   return error.kind() == ErrorKind::resource_exhausted || error.detail().failure_code == kNotFound;
 }
 
+bool may_work_later(const Error& error) {
+  return error.kind() == ErrorKind::io || error.kind() == ErrorKind::timeout ||
+         error.kind() == ErrorKind::resource_exhausted;
+}
+
 }  // namespace
 
 const StoredLists* RegistryImpl::stored_lists(const std::string& server_id) const {
@@ -42,17 +47,19 @@ const StoredLists* RegistryImpl::stored_lists(const std::string& server_id) cons
   return found == state_.lists.end() ? nullptr : found->second.get();
 }
 
-// Large lists whose entries are written in another way than before are quarantined until they are stored,
-// because comparing them would occupy the loop for too long.
+// Large lists are compared byte by byte only, because more would occupy the loop for too long: what has
+// changed is quarantined until the lists are stored.
 StoredListsPtr RegistryImpl::preview_lists(const std::string& server_id, const FetchedEntries& lists) const {
-  constexpr std::size_t kMaxComparedBytes = 256u << 10;
+  constexpr std::size_t kMaxMergedBytes = 512u << 10;
   const ServerPtr server = state_.servers.find(server_id);
   if (!server) return nullptr;
   const StoredLists* const stored = stored_lists(server_id);
   const auto found = state_.drift_by_server.find(server_id);
   const DriftRows* const drift = found == state_.drift_by_server.end() ? nullptr : &found->second;
   if (!can_quarantine(*server, stored, drift)) return nullptr;
-  ListMerge merge = merge_lists(*server, stored, drift, lists, time_now(), kMaxComparedBytes);
+  if (work_to_merge(lists) > kMaxMergedBytes)
+    return std::make_shared<const StoredLists>(preview_large_lists(stored, lists, time_now()));
+  ListMerge merge = merge_lists(*server, stored, drift, lists, time_now());
   return std::make_shared<const StoredLists>(std::move(merge.lists));
 }
 
@@ -131,8 +138,7 @@ Task<bool> RegistryImpl::store_batch(ListsBatch batch) {
     Result<StoredListsPtr> outcome = outcomes ? (*outcomes)[i] : Result<StoredListsPtr>(outcomes.error());
     finish_lists(*batch[i], std::move(outcome));
   }
-  const bool usable =
-      outcomes || (outcomes.error().kind() != ErrorKind::io && outcomes.error().kind() != ErrorKind::timeout);
+  const bool usable = outcomes || !may_work_later(outcomes.error());
   if (!usable) retry_lists_later(batch);
   co_return usable;
 }

@@ -65,11 +65,14 @@ inline constexpr std::size_t kMaxVanishedBytes = 4u << 20;
 inline constexpr std::size_t kMaxOpenDrift = 1000;
 
 // `stored` is null for a server that was never listed. Entries of a list that was never fetched are approved
-// as they are. `drift` is null if there is none of this server. Entries of more than `max_compared_bytes`
-// together, whose bytes have changed, count as different without being compared by meaning.
+// as they are. `drift` is null if there is none of this server.
 ListMerge merge_lists(const Server& server, const StoredLists* stored, const DriftRows* drift,
-                      const FetchedEntries& fetched, Time now,
-                      std::size_t max_compared_bytes = static_cast<std::size_t>(-1));
+                      const FetchedEntries& fetched, Time now);
+// Returns a measure of the time that merge_lists() takes: the bytes, and for each entry some more.
+std::size_t work_to_merge(const FetchedEntries& fetched) noexcept;
+// Returns the fetched lists with all entries quarantined whose bytes differ from those of the stored ones, in
+// lists that were fetched before. Much faster than merge_lists().
+StoredLists preview_large_lists(const StoredLists* stored, const FetchedEntries& fetched, Time now);
 
 // Returns whether fetched lists of the server can have entries that are quarantined.
 bool can_quarantine(const Server& server, const StoredLists* stored, const DriftRows* drift);

@@ -1,5 +1,8 @@
 #include "registry/write_context.hpp"
 
+#include <algorithm>
+#include <span>
+
 namespace fairlead::registry {
 
 Error rejected(std::string_view code, std::string message) {
@@ -49,11 +52,38 @@ Result<void> check_reference(WriteContext& context, std::string_view table, std:
   return invalid_member(pointer, "there is no " + describe(noun, id));
 }
 
+namespace {
+
+// Returns those of the ids that exist.
+Result<std::set<std::string>> existing_ids(WriteContext& context, std::string_view table,
+                                           std::span<const std::string> ids) {
+  std::string statement = "select id from " + std::string(table) + " where id in (";
+  std::vector<sql::Value> parameters;
+  for (const std::string& id : ids) {
+    parameters.emplace_back(id);
+    statement += (parameters.size() == 1 ? "$" : ", $") + std::to_string(parameters.size());
+  }
+  Result<std::vector<sql::Row>> rows = context.transaction.execute(statement + ")", std::span(parameters));
+  if (!rows) return rows.error();
+  std::set<std::string> existing;
+  for (const sql::Row& row : *rows) existing.insert(sql::text(row.front()));
+  return existing;
+}
+
+}  // namespace
+
 Result<void> check_references(WriteContext& context, std::string_view table, std::string_view noun,
                               const std::vector<std::string>& ids, const std::string& pointer) {
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    Result<void> checked = check_reference(context, table, noun, ids[i], pointer + "/" + std::to_string(i));
-    if (!checked) return checked;
+  constexpr std::size_t kIdsPerStatement = 500;
+  for (std::size_t first = 0; first < ids.size(); first += kIdsPerStatement) {
+    const std::size_t count = std::min(kIdsPerStatement, ids.size() - first);
+    Result<std::set<std::string>> existing =
+        existing_ids(context, table, std::span(ids).subspan(first, count));
+    if (!existing) return existing.error();
+    for (std::size_t i = first; i < first + count; ++i) {
+      if (!existing->contains(ids[i]))
+        return invalid_member(pointer + "/" + std::to_string(i), "there is no " + describe(noun, ids[i]));
+    }
   }
   return {};
 }

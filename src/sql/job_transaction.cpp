@@ -12,7 +12,10 @@ namespace {
 
 bool is_text_without_nul(std::string_view text) {
   while (!text.empty()) {
-    const auto special = std::ranges::find_if(text, [](char c) { return c <= 0; });  // NUL, or not ASCII
+    const auto special = std::ranges::find_if(text, [](char c) {
+      const auto byte = static_cast<unsigned char>(c);
+      return byte == 0 || byte >= 0x80;  // NUL, or not ASCII
+    });
     text.remove_prefix(static_cast<std::size_t>(special - text.begin()));
     if (text.empty()) return true;
     const CodePoint point = first_code_point(text);

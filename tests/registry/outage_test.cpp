@@ -327,7 +327,11 @@ class FullDiskTest : public RegistryTest {};
 INSTANTIATE_TEST_SUITE_P(Databases, FullDiskTest, testing::Values(Kind::sqlite), kind_name);
 
 TEST_P(FullDiskTest, ChangesFailClearlyReadsGoOnAndChangesWorkAgain) {
+  options.database.max_reconnect_delay = 20ms;
   RegistryHandle registry = open();
+  std::vector<bool> available;
+  const auto subscription =
+      registry->on_availability([&](const std::optional<Error>& problem) { available.push_back(!problem); });
   const ServerPtr files = add_server(*registry, "files");
   const std::string patch = R"({"metadata":{"x":")" + std::string(40'000, 'x') + R"("}})";
   int refused = 0;
@@ -344,8 +348,13 @@ TEST_P(FullDiskTest, ChangesFailClearlyReadsGoOnAndChangesWorkAgain) {
     }
     EXPECT_TRUE(registry->state().servers.find(files->id));
     version = registry->state().revision;
+    ASSERT_TRUE(registry->database_problem());
+    EXPECT_EQ(code_of(*registry->database_problem()), sql::kDatabaseFull);
   }
   EXPECT_EQ(refused, 3);
+  EXPECT_TRUE(eventually([&] { return !registry->database_problem(); }));
+  EXPECT_EQ(available.front(), false);
+  EXPECT_EQ(available.back(), true);
   EXPECT_TRUE(patch_server(*registry, files, R"({"title":"1"})"));
   EXPECT_EQ(registry->state().revision, version + 1);
   const std::size_t servers = registry->state().servers.size();

@@ -119,22 +119,23 @@ TEST_P(StoredListsTest, PreviewTellsWhatStoringDoes) {
   EXPECT_TRUE(registry->state().drift.empty());
 }
 
-TEST_P(StoredListsTest, LargeListInAnotherNotationIsQuarantinedUntilItIsStored) {
+TEST_P(StoredListsTest, ChangedEntriesOfALargeListAreQuarantinedUntilItIsStored) {
   const RegistryHandle registry = open();
   const ServerPtr server = add_quarantined(*registry, "files");
-  std::vector<json::Raw> before;
-  std::vector<json::Raw> after;
-  for (int i = 0; i < 40; ++i) {
-    const std::string members[] = {R"("name":"t)" + std::to_string(i) + "\"",
-                                   R"("description":")" + std::string(10'000, 'x') + "\""};
-    before.push_back(raw("{" + members[0] + "," + members[1] + "}"));
-    after.push_back(raw("{" + members[1] + "," + members[0] + "}"));
-  }
-  store(*registry, server, before);
-  const StoredListsPtr preview = registry->preview_lists(server->id, tools(after));
-  EXPECT_FALSE(preview->tools.front().quarantined);
-  EXPECT_TRUE(preview->tools.back().quarantined);
-  EXPECT_FALSE(store(*registry, server, after)->tools.back().quarantined);
+  std::vector<json::Raw> entries;
+  for (int i = 0; i < 60; ++i) entries.push_back(tool("t" + std::to_string(i), std::string(10'000, 'x')));
+  EXPECT_FALSE(registry->preview_lists(server->id, tools(entries))->tools.back().quarantined);
+  store(*registry, server, entries);
+  entries[30] = raw("{ " + std::string(entries[30].text().substr(1)));
+  entries.insert(entries.begin(), entries[3]);
+  const StoredListsPtr preview = registry->preview_lists(server->id, tools(entries));
+  ASSERT_EQ(preview->tools.size(), 61u);
+  EXPECT_TRUE(preview->tools[0].quarantined) << "a second entry of this name";
+  EXPECT_FALSE(preview->tools[1].quarantined);
+  EXPECT_TRUE(preview->tools[31].quarantined);
+  entries.erase(entries.begin());
+  EXPECT_FALSE(store(*registry, server, entries)->tools[30].quarantined) << "it means the same";
+  EXPECT_FALSE(registry->preview_lists(server->id, tools(entries))->tools.back().quarantined);
   EXPECT_TRUE(registry->state().drift.empty());
 }
 
