@@ -27,7 +27,7 @@ from measuring import Machine
 from mcp_http import free_port, resident_mib
 
 TOKEN = "the-administrator-of-the-benchmark"
-CALLS = (100, 600)
+CALLS = (200, 1200)
 LISTEN = {"notifications": {"toolsListChanged": True}}
 
 
@@ -72,9 +72,21 @@ class Gateway:
                 raise OSError(f"{method} {path}: {response.status} {text[:300]!r}")
             return json.loads(text) if text.startswith(b"{") else None
 
-    def end(self):
+    def __enter__(self):
+        return self.wait()
+
+    def __exit__(self, *_):
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(60)
+
+
+def wait_for_tools(gateway, row, count):
+    """Waits until the lists of a server are stored."""
+    end = time.monotonic() + 60
+    while len(gateway.request("GET", f"/mcp/servers/{row['id']}/tools").get("items", [])) < count:
+        if time.monotonic() > end:
+            raise OSError("the server does not list its tools")
+        time.sleep(0.02)
 
 
 class McpClient(Client):
@@ -122,12 +134,10 @@ class Scale:
 
     def fill(self, path):
         """Creates a database. One server is registered and listed by a gateway; the others are copies of its rows."""
-        gateway = Gateway(self.machine, self.program, path).wait()
-        config = {"transport": "stdio", "command": self.machine.program("mcp_server"), "args": [str(self.arguments.tools - 1)], "env": {}}
-        row = gateway.request("POST", "/mcp/servers", {"name": "server0", "description": "A server.", "transport": "stdio", "config": config})
-        while len(gateway.request("GET", f"/mcp/servers/{row['id']}/tools").get("items", [])) < self.arguments.tools:
-            time.sleep(0.02)
-        gateway.end()
+        with Gateway(self.machine, self.program, path) as gateway:
+            config = {"transport": "stdio", "command": self.machine.program("mcp_server"), "args": [str(self.arguments.tools - 1)], "env": {}}
+            row = gateway.request("POST", "/mcp/servers", {"name": "server0", "description": "A server.", "transport": "stdio", "config": config})
+            wait_for_tools(gateway, row, self.arguments.tools)
         with contextlib.closing(sqlite3.connect(path)) as database, database:
             database.row_factory = sqlite3.Row
             server = dict(database.execute("SELECT * FROM servers WHERE id = ?", [row["id"]]).fetchone())
@@ -141,8 +151,7 @@ class Scale:
 
     def measure(self, path):
         wanted = self.arguments.servers * self.arguments.tools
-        gateway = Gateway(self.machine, self.program, path).wait()
-        try:
+        with Gateway(self.machine, self.program, path) as gateway:
             client = McpClient(gateway.port)
             self.add("listening", time.monotonic() - gateway.start_time)
             count = client.complete_list()
@@ -156,8 +165,6 @@ class Scale:
             self.measure_pages(gateway)
             self.measure_changes(gateway)
             self.add("resident after changes", resident_mib(gateway.process.pid))
-        finally:
-            gateway.end()
 
     def measure_pages(self, gateway):
         with contextlib.closing(gateway.connect()) as connection:
@@ -206,14 +213,12 @@ class CallCosts(CallBench):
         return ["--db", f"sqlite:{path}", "--auth-mode", "token" if kind == "token" else "none"]
 
     def prepare(self):
-        """Creates the database with the server `e`."""
+        """Creates the database with the server `d`, because the name `e` of the file is reserved there."""
         self.config("http")  # starts the server
-        gateway = Gateway(self.machine, self.fairlead, self.path("registry.db")).wait()
-        config = {"transport": "http", "url": f"http://127.0.0.1:{self.upstream.port}/mcp", "sharing": "shared"}
-        row = gateway.request("POST", "/mcp/servers", {"name": "e", "transport": "http", "config": config})
-        while not gateway.request("GET", f"/mcp/servers/{row['id']}/tools").get("items"):
-            time.sleep(0.02)
-        gateway.end()
+        with Gateway(self.machine, self.fairlead, self.path("registry.db")) as gateway:
+            config = {"transport": "http", "url": f"http://127.0.0.1:{self.upstream.port}/mcp", "sharing": "shared"}
+            row = gateway.request("POST", "/mcp/servers", {"name": "d", "transport": "http", "config": config})
+            wait_for_tools(gateway, row, 1)
 
     def instructions(self, kind):
         """Returns the instructions of one call: the difference of two runs with different numbers of calls."""
@@ -225,25 +230,26 @@ class CallCosts(CallBench):
             environment = {**os.environ, "XDG_STATE_HOME": self.path("state"), **({"FAIRLEAD_ADMIN_TOKEN": TOKEN} if kind == "token" else {})}
             running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
             try:
-                self.call(port, running, calls, kind == "token")
+                self.call(port, running, calls, kind)
             finally:
                 running.terminate()
                 running.wait(120)
             totals.append(read_callgrind(out)["instructions"])
         return (totals[1] - totals[0]) / (CALLS[1] - CALLS[0])
 
-    def call(self, port, running, calls, with_token):
+    def call(self, port, running, calls, kind):
+        tool = "e__echo" if kind == "file" else "d__echo"
         deadline = time.monotonic() + 60
         while True:
             try:
-                client = McpClient(port) if with_token else Client(port, modern=True)
-                client.call("e__echo", 200, 5)
+                client = McpClient(port) if kind == "token" else Client(port, modern=True)
+                client.call(tool, 200, 5)
                 break
             except OSError:
                 if time.monotonic() > deadline or running.poll() is not None:
                     raise
                 time.sleep(0.2)
-        client.call("e__echo", 200, calls)
+        client.call(tool, 200, calls)
 
     def report(self, rounds):
         self.prepare()
