@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <ranges>
 
-#include "base/glob.hpp"
 #include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "gateway/failure.hpp"
@@ -157,7 +156,7 @@ bool Catalogue::lists(ListKind kind, const CatalogueEntry& entry) const {
     case ListKind::templates: return find_uri(kind, EntryKey(entry.public_name)) == &entry;
   }
   if (!entry.listed) return false;
-  if (names_.listed_tools && !any_glob_matches(*names_.listed_tools, entry.public_name)) return false;
+  if (names_.listed_tools && !names_.listed_tools->matches(entry.public_name)) return false;
   return names_.renames.empty() || find_tool(entry.public_name) == &entry;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fairlead/base/result.hpp"
+#include "gateway/pattern_set.hpp"
 #include "gateway/server_lists.hpp"
 
 namespace fairlead::gateway {
@@ -34,7 +35,7 @@ class Catalogue {
     // not used: the tool that has it without being renamed keeps it.
     std::map<std::string, std::string> renames;
     // If set, only tools that match one of these patterns are listed.
-    std::optional<std::vector<std::string>> listed_tools;
+    std::shared_ptr<const PatternSet> listed_tools;
   };
 
   Catalogue() = default;

@@ -188,7 +188,7 @@ std::shared_ptr<const Catalogue> CatalogueStore::build_view(const EndpointScope&
   Catalogue::Names names;
   names.own = scope.single_server() != nullptr;
   if (const auto* const renames = scope.renames()) names.renames = *renames;
-  if (const auto* const patterns = scope.listed_tools()) names.listed_tools = *patterns;
+  names.listed_tools = scope.listed_tools();
   return std::make_shared<const Catalogue>(std::move(listed), std::move(names));
 }
 

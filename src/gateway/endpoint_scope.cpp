@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 
-#include "base/glob.hpp"
 #include "gateway/names.hpp"
 
 namespace fairlead::gateway {
@@ -30,9 +29,14 @@ std::shared_ptr<EndpointScope> EndpointScope::of_server(std::string server) {
 void EndpointScope::set_endpoint(std::shared_ptr<const registry::Endpoint> endpoint) {
   id_ = next_scope_id();
   endpoint_ = std::move(endpoint);
+  servers_ = endpoint_ ? PatternSet(endpoint_->servers) : PatternSet();
+  tools_ = endpoint_ ? PatternSet(endpoint_->tools) : PatternSet();
+  deny_ = endpoint_ ? PatternSet(endpoint_->deny) : PatternSet();
+  const bool discover = endpoint_ && endpoint_->mode == registry::EndpointMode::discover;
+  listed_tools_ = discover ? std::make_shared<const PatternSet>(endpoint_->pinned) : nullptr;
   changes_names_ = endpoint_ && (!endpoint_->tools.empty() || !endpoint_->deny.empty() || renames());
-  plain_ = endpoint_ && !changes_names_ && !listed_tools() && endpoint_->servers.empty() &&
-           endpoint_->tags.empty();
+  plain_ =
+      endpoint_ && !changes_names_ && !listed_tools_ && endpoint_->servers.empty() && endpoint_->tags.empty();
 }
 
 bool EndpointScope::selects(const std::string& server, const ServerPolicy& policy) const {
@@ -40,8 +44,7 @@ bool EndpointScope::selects(const std::string& server, const ServerPolicy& polic
   if (!server_.empty()) return server == server_;
   if (!endpoint_) return false;
   if (endpoint_->servers.empty() && endpoint_->tags.empty()) return true;
-  return any_glob_matches(endpoint_->servers, server) ||
-         std::ranges::any_of(policy.tags, [&](const std::string& tag) {
+  return servers_.matches(server) || std::ranges::any_of(policy.tags, [&](const std::string& tag) {
            return std::ranges::find(endpoint_->tags, tag) != endpoint_->tags.end();
          });
 }
@@ -58,11 +61,10 @@ std::optional<std::string> EndpointScope::name_of(ListKind kind, const Catalogue
 std::optional<std::string> EndpointScope::tool_name(const CatalogueEntry& tool,
                                                     const ListRules* rules) const {
   const std::string& name = tool.public_name;
-  if (!endpoint_->tools.empty() && !any_glob_matches(endpoint_->tools, name)) return std::nullopt;
-  if (any_glob_matches(endpoint_->deny, name)) return std::nullopt;
+  if (!tools_.empty() && !tools_.matches(name)) return std::nullopt;
+  if (deny_.matches(name)) return std::nullopt;
   const bool renamed_by_server = rules && rules->tools.rename.contains(tool.name);
-  if (renamed_by_server && any_glob_matches(endpoint_->deny, public_name(tool.server, tool.name)))
-    return std::nullopt;
+  if (renamed_by_server && deny_.matches(public_name(tool.server, tool.name))) return std::nullopt;
   const auto* const names = renames();
   const auto renamed = names ? names->find(name) : std::map<std::string, std::string>::const_iterator();
   return names && renamed != names->end() ? renamed->second : name;
@@ -82,10 +84,6 @@ const std::map<std::string, std::string>* EndpointScope::renames() const noexcep
   const bool renames =
       endpoint_ && endpoint_->mode == registry::EndpointMode::direct && !endpoint_->rename.empty();
   return renames ? &endpoint_->rename : nullptr;
-}
-
-const std::vector<std::string>* EndpointScope::listed_tools() const noexcept {
-  return endpoint_ && endpoint_->mode == registry::EndpointMode::discover ? &endpoint_->pinned : nullptr;
 }
 
 }  // namespace fairlead::gateway

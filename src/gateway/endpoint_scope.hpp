@@ -11,6 +11,7 @@
 
 #include "fairlead/base/principal.hpp"
 #include "fairlead/gateway/gateway.hpp"
+#include "gateway/pattern_set.hpp"
 #include "gateway/server_entry.hpp"
 #include "registry/access.hpp"
 
@@ -48,7 +49,7 @@ class EndpointScope {
   // The renamed tools, by their public names at /mcp; null if there are none.
   const std::map<std::string, std::string>* renames() const noexcept;
   // The patterns of the tools that are listed; null: all are.
-  const std::vector<std::string>* listed_tools() const noexcept;
+  const std::shared_ptr<const PatternSet>& listed_tools() const noexcept { return listed_tools_; }
 
  private:
   std::optional<std::string> tool_name(const CatalogueEntry& tool, const ListRules* rules) const;
@@ -58,6 +59,11 @@ class EndpointScope {
   bool changes_names_ = false;
   std::string server_;
   std::shared_ptr<const registry::Endpoint> endpoint_;
+  // The patterns of `endpoint_`.
+  PatternSet servers_;
+  PatternSet tools_;
+  PatternSet deny_;
+  std::shared_ptr<const PatternSet> listed_tools_;
 };
 
 // REQUIRES: the scope and the client outlive this object.
