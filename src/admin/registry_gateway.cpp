@@ -95,10 +95,8 @@ Result<void> RegistryGateway::start_listening() {
   if (!allowed) return allowed;
   AuthOptions auth;
   auth.admin_token = options_.admin_token;
-  auth.mode = [weak = weak_from_this()] {
-    const auto self = weak.lock();
-    return self ? self->auth_mode() : AuthMode::token;
-  };
+  *applied_auth_mode_ = auth_mode();
+  auth.mode = [mode = applied_auth_mode_] { return *mode; };
   options_.server.authenticator = registry_authenticator(registry_, std::move(auth));
   options_.server.add_routes = [this](http::Server& http, gateway::Gateway& gateway) {
     add_admin_routes(http, gateway);
@@ -171,7 +169,7 @@ void RegistryGateway::start_sync() {
   subscriptions_.push_back(registry_->on_change([this](const registry::Change& change) {
     if (std::holds_alternative<registry::RowChange<registry::User>>(change)) apply_auth_mode();
   }));
-  apply_auth_mode();
+  if (admin_) log_auth_mode();
 }
 
 Task<Result<std::string>> RegistryGateway::reload(gateway::Config next) {
@@ -225,20 +223,23 @@ Result<void> RegistryGateway::check_address() const {
 // If tokens are required from now on, clients that have connected without one are disconnected.
 void RegistryGateway::apply_auth_mode() {
   const AuthMode mode = auth_mode();
-  const std::optional<AuthMode> before = std::exchange(applied_auth_mode_, mode);
-  if (before == mode) return;
+  if (std::exchange(*applied_auth_mode_, mode) == mode) return;
+  log_auth_mode();
+  set_failure_details();
+  server_->apply(config_);
+  if (mode == AuthMode::token)
+    server_->end_sessions(
+        [](const Principal& principal) { return principal.issuer != registry::kRegistryIssuer; });
+}
+
+void RegistryGateway::log_auth_mode() const {
+  const AuthMode mode = *applied_auth_mode_;
   options_.server.log.info("authentication", {{"mode", to_string(mode)}});
   if (mode == AuthMode::none && reachable_from_other_machines_)
     options_.server.log.warning(
         "listening beyond this machine without authentication: every client that reaches it can use every "
         "server",
         {{"address", config_.listen}, {"flag", "--insecure-no-auth"}});
-  if (!before) return;
-  set_failure_details();
-  server_->apply(config_);
-  if (mode == AuthMode::token)
-    server_->end_sessions(
-        [](const Principal& principal) { return principal.issuer != registry::kRegistryIssuer; });
 }
 
 // Without tokens, and if only this machine can reach the gateway, every client may see why a server fails.

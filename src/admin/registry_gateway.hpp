@@ -80,6 +80,7 @@ class RegistryGateway : public std::enable_shared_from_this<RegistryGateway> {
   AuthMode auth_mode() const;
   // Called when auth_mode() may have changed.
   void apply_auth_mode();
+  void log_auth_mode() const;
   void set_failure_details();
   void apply_settings(const registry::Configuration& values);
 
@@ -89,7 +90,8 @@ class RegistryGateway : public std::enable_shared_from_this<RegistryGateway> {
   bool admin_token_is_configured_ = false;
   bool reachable_from_other_machines_ = false;
   gateway::FailureDetails configured_failure_details_ = gateway::FailureDetails::automatic;
-  std::optional<AuthMode> applied_auth_mode_;
+  // Shared with the authenticator, which reads it for each request.
+  std::shared_ptr<AuthMode> applied_auth_mode_ = std::make_shared<AuthMode>(AuthMode::token);
   std::shared_ptr<registry::Registry> registry_;
   std::shared_ptr<gateway::GatewayServer> server_;
   std::shared_ptr<Admin> admin_;  // null if this serves one connection
