@@ -163,24 +163,31 @@ registry::StoredListsPtr RegistrySync::on_fetched(const std::string& name,
   registry::FetchedEntries entries = to_entries(lists);
   registry::StoredListsPtr offered = registry_->preview_lists(server->id, entries);
   if (!lists.to_be_stored) return offered;
-  ++stores_in_progress_[server->id];
+  ++stores_in_progress_[server->id].count;
   loop_.spawn(store_lists(shared_from_this(), server->id, std::move(entries)));
   return offered;
 }
 
 Task<void> RegistrySync::lists_stored(std::shared_ptr<RegistrySync> self, std::string server_id) {
-  const Clock::time_point deadline = Clock::now() + kMaxStoreWait;
-  while (self->stores_in_progress_.contains(server_id) && Clock::now() < deadline)
-    co_await self->store_ended_.wait(self->loop_, deadline - Clock::now());
+  const auto found = self->stores_in_progress_.find(server_id);
+  if (found == self->stores_in_progress_.end()) co_return;
+  const std::shared_ptr<Event> ended = found->second.ended;
+  co_await ended->wait(self->loop_, kMaxStoreWait);
+}
+
+void RegistrySync::store_has_ended(const std::string& server_id) {
+  const auto found = stores_in_progress_.find(server_id);
+  if (--found->second.count > 0) return;
+  const std::shared_ptr<Event> ended = found->second.ended;
+  stores_in_progress_.erase(found);
+  ended->set();
 }
 
 Task<void> RegistrySync::store_lists(std::shared_ptr<RegistrySync> self, std::string server_id,
                                      registry::FetchedEntries lists) {
   const Result<registry::StoredListsPtr> stored =
       co_await self->registry_->store_lists(server_id, std::move(lists));
-  if (--self->stores_in_progress_[server_id] == 0) self->stores_in_progress_.erase(server_id);
-  self->store_ended_.set();
-  self->store_ended_.reset();
+  self->store_has_ended(server_id);
   if (stored || stored.error().detail().failure_code == registry::kNotFound) co_return;
   self->log_.warning("lists of a server not stored",
                      {{"server_id", server_id}, {"reason", stored.error().message()}});

@@ -62,6 +62,7 @@ class RegistrySync : public std::enable_shared_from_this<RegistrySync> {
   void put_endpoint(const registry::Endpoint& endpoint);
   // Returns which of the fetched entries may be offered, and starts to store them.
   registry::StoredListsPtr on_fetched(const std::string& name, const gateway::FetchedLists& lists);
+  void store_has_ended(const std::string& server_id);
   static Task<void> store_lists(std::shared_ptr<RegistrySync> self, std::string server_id,
                                 registry::FetchedEntries lists);
 
@@ -71,8 +72,12 @@ class RegistrySync : public std::enable_shared_from_this<RegistrySync> {
   ApplySettings apply_settings_;
   Log log_;
   std::vector<std::shared_ptr<void>> subscriptions_;
-  std::map<std::string, std::size_t> stores_in_progress_;  // by the id of the server
-  Event store_ended_;                                      // set and reset after each
+  // The lists of one server that are being stored.
+  struct StoresInProgress {
+    std::size_t count = 0;
+    std::shared_ptr<Event> ended = std::make_shared<Event>();  // set when `count` becomes 0
+  };
+  std::map<std::string, StoresInProgress> stores_in_progress_;  // by the id of the server; no count is 0
 };
 
 }  // namespace fairlead::admin
