@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """The admin API for servers, as its contract for scripts describes it: rows, versions, pages, idempotency, test, refresh."""
+import concurrent.futures
+import contextlib
 import json
 import os
 import re
+import sqlite3
 import sys
 import unittest
 
@@ -241,6 +244,23 @@ class ServersTest(RegistryTest):
         self.assertEqual(sorted(names), ["echo", "new", "pid"])
         client = self.gateway.mcp()
         self.assertTrue(until(lambda: "files__new" in client.tools() and "files__wait" not in client.tools()))
+
+    def test_refreshes_that_wait_for_the_database_do_not_hold_the_loop(self):
+        row = self.add(self.gateway, "files")
+        client = self.gateway.mcp()
+        refresh = lambda: self.gateway.request("POST", f"/mcp/servers/{row['id']}/refresh").status
+        with contextlib.closing(sqlite3.connect(self.path("fairlead.db"), isolation_level=None)) as other, \
+             concurrent.futures.ThreadPoolExecutor(2) as pool:
+            other.execute("BEGIN IMMEDIATE")  # the lists of both refreshes are fetched, and wait to be stored
+            refreshes = []
+            for name in ("first", "second"):
+                self.write_state("files", [tool(name)])
+                refreshes.append(pool.submit(refresh))
+                self.assertTrue(until(lambda: f"files__{name}" in client.tools()))
+            other.execute("ROLLBACK")
+            self.assertEqual([future.result() for future in refreshes], [200, 200])
+        # Of CPU time: waiting takes none.
+        self.assertLess(self.gateway.get("/health")["loop"]["longest_turn_ms"], 1000)
 
     def test_restart_and_stop_act_on_the_process(self):
         row = self.add(self.gateway, "files")
