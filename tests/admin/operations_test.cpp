@@ -318,7 +318,9 @@ TEST_F(OperationsTest, ChangesOfDeniedToolsAreShownToManagersOnly) {
   for (std::size_t i = 0; i < 2; ++i) {
     const json::View drift = all.json()["items"][i];
     const bool denied = drift["name"].as_string() == "b";
-    if (denied) EXPECT_EQ(get("/drift/" + *drift["id"].as_string(), ann).status, 404);
+    if (denied) {
+      EXPECT_EQ(get("/drift/" + *drift["id"].as_string(), ann).status, 404);
+    }
   }
   const std::string path = "/drift/" + *all.json()["items"][0]["id"].as_string();
   const std::string tag = get(path).header("ETag");
