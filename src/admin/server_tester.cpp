@@ -59,9 +59,11 @@ class ServerTester::Test {
     options.limits = pool::PoolLimits();
     options.limits.max_stdio_processes = 1;
     options.handlers = pool::UpstreamHandlers();
-    options.handlers.on_state_changed = [this](const std::shared_ptr<pool::Upstream>&,
-                                               const pool::Transition& transition) {
-      on_transition(transition);
+    // The last transitions can follow the end of the shutdown, and thereby of this test.
+    options.handlers.on_state_changed = [self = std::weak_ptr<Test*>(self_)](
+                                            const std::shared_ptr<pool::Upstream>&,
+                                            const pool::Transition& transition) {
+      if (const auto test = self.lock()) (*test)->on_transition(transition);
     };
     first_step_ = spec_.is_process() ? "spawn" : "connect";
     pool_ = pool::Pool::create(owner.loop_, std::move(options));
@@ -93,6 +95,7 @@ class ServerTester::Test {
   std::string_view step_;  // in progress; empty: none
   Clock::time_point began_{};
   TestOutcome outcome_;
+  std::shared_ptr<Test*> self_ = std::make_shared<Test*>(this);  // expires before the other members
 };
 
 void ServerTester::Test::end_step(bool ok) {
