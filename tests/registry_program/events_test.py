@@ -8,7 +8,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 
-from harness import ADMIN_TOKEN, RegistryTest, enter_namespace
+from harness import ADMIN_TOKEN, SANITIZED, RegistryTest, enter_namespace
 
 HTTP = {"transport": "http", "config": {"transport": "http", "url": "http://127.0.0.1:9/mcp"}, "enabled": False}
 
@@ -83,7 +83,8 @@ class EventsTest(RegistryTest):
             before = self.gateway.resident_mib()
             for number in range(200):
                 self.gateway.patch(f"/mcp/servers/{row['id']}", {"description": f"{number} " * 2_000})
-            self.assertLess(self.gateway.resident_mib() - before, 64)
+            if not SANITIZED:
+                self.assertLess(self.gateway.resident_mib() - before, 64)
 
 
 if __name__ == "__main__":
