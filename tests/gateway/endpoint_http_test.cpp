@@ -195,6 +195,8 @@ TEST_F(EndpointHttpTest, CallsContinueWhileOtherEndpointsAndPoliciesChange) {
   EXPECT_EQ(call(client, "s__which"), "0");
   EXPECT_FALSE(failed);
   EXPECT_FALSE(instance("s", 0).cancelled);
+  disconnect(client);
+  EXPECT_TRUE(wait_until([&] { return failed; }));  // the call refers to `failed`
 }
 
 TEST_F(EndpointHttpTest, EndSessionsEndsThoseOfSelectedPrincipals) {
