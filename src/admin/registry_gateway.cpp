@@ -103,7 +103,7 @@ Result<void> RegistryGateway::start_listening() {
   };
   options_.server.rejection_response = Admin::rejection_response;
   options_.server.readiness_problem = [registry = registry_]() -> std::optional<std::string> {
-    // The reason has the address of the database, and /readyz needs no token. The log has it.
+    // The text of the error contains the address of the database, and /readyz needs no token.
     if (!registry->database_problem()) return std::nullopt;
     return "the database cannot be reached: changes fail, calls are served";
   };

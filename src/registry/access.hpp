@@ -22,8 +22,8 @@ bool is_registry_user(const Principal& principal) noexcept;  // also an administ
 
 // Whether a client sees a server of this visibility and owner.
 bool sees(const Principal& principal, Visibility visibility, std::string_view owner) noexcept;
-// Whether the access lists of an endpoint admit a client. Lists whose users and groups no longer exist admit
-// nobody: they are not empty.
+// Whether the access lists of an endpoint admit a client. Lists whose users and groups no longer exist are
+// not empty: they admit administrators only.
 bool admits(const Endpoint& endpoint, const Principal& principal) noexcept;
 
 // Returns whether the principal's token has the scope: "mcp", "endpoint:NAME", "server:NAME", "admin:AREA" or

@@ -213,7 +213,7 @@ bool ListMerger::quarantine_changed(const ListMember& list, const std::string& n
 }
 
 // Closes the row, because the server no longer lists its change. A further change gets a row of its own, so
-// that nobody approves a text other than the one they have seen.
+// that an approval applies only to the text that was shown.
 bool ListMerger::replace_open_row(std::string_view kind, Drift& row, const json::Raw& entry) {
   row.status = DriftStatus::reverted;
   row.resolved_at = now_;
