@@ -27,9 +27,11 @@ LAYERS = {
     "sql": ["base", "loop"],
     "search": ["base", "json", "loop"],
     "registry": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "sql"],
+    "clients": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "sql", "registry"],
+    "packages": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "sql", "registry", "clients"],
     "gateway": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry", "search"],
-    "admin": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry", "search", "gateway", "sql"],
-    "cli": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry", "search", "gateway", "admin"],
+    "admin": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry", "search", "clients", "packages", "gateway", "sql"],
+    "cli": ["base", "json", "rpc", "loop", "peer", "process", "connection", "protocol", "http", "transport", "mcp", "pool", "registry", "search", "clients", "packages", "gateway", "admin"],
 }
 
 # Public headers directly in include/fairlead/, for the convenience of users, and the layers that own them.
@@ -43,14 +45,14 @@ THIRD_PARTY = {
     "boost/asio": ["loop", "peer", "process", "connection", "cli"],
     "boost/intrusive": list(LAYERS),
     "CLI/": ["cli"],
-    "openssl/": ["http", "mcp", "process", "registry", "admin"],
+    "openssl/": ["http", "mcp", "process", "registry", "packages", "admin"],
     "boost/beast": ["http"],
-    "toml++": ["gateway", "cli"],
+    "toml++": ["clients", "gateway", "cli"],
     "boost/describe": ["mcp"],
     "boost/mp11": ["mcp"],
     "libpq": ["sql"],
     "sqlite3": ["sql", "search"],
-    "yaml.h": ["mcp"],
+    "yaml.h": ["mcp", "clients"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
