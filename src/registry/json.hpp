@@ -72,6 +72,9 @@ Result<Group> patched(const Group& row, json::View patch);
 // Applies a merge patch (RFC 7396). Members of `document` that the patch does not name keep their bytes.
 // Fails if `patch` is not an object, repeats a member name, or is nested too deeply.
 Result<json::Raw> merge_patch(json::View document, json::View patch);
+// Returns the smallest merge patch that turns `before` into `after`, both objects; {} if they are equal. A
+// member that is null in `after` cannot be expressed and is left out by the patch.
+json::Raw merge_difference(json::View before, json::View after);
 
 // Fails unless `body` is an object of at most max_row_bytes that is nested at most max_row_depth levels deep,
 // repeats no member name, and has no NUL character in a string or name.

@@ -4,6 +4,7 @@
 
 #include "base/rfc3339.hpp"
 #include "fairlead/pool/server_spec_json.hpp"
+#include "registry/canonical.hpp"
 #include "registry/codes.hpp"
 #include "registry/json.hpp"
 
@@ -358,6 +359,25 @@ TEST(MergePatchTest, UntouchedMembersKeepTheirBytes) {
                   json::View(std::string_view(R"({"x":2})")));
   ASSERT_TRUE(merged);
   EXPECT_EQ(merged->text(), R"({"n":1.50e+3,"s":"\u00fc","o":{ "a" : [1, 2] },"x":2})");
+}
+
+TEST(MergeDifferenceTest, PatchTurnsOneDocumentIntoTheOther) {
+  const std::vector<std::array<std::string, 3>> examples = {
+      {R"({"a":"b"})", R"({"a":"b"})", R"({})"},
+      {R"({"a":"b"})", R"({"a":"c","d":1})", R"({"a":"c","d":1})"},
+      {R"({"a":"b","c":1})", R"({"c":1})", R"({"a":null})"},
+      {R"({"o":{"x":1,"y":{"z":1}}})", R"({"o":{"y":{"z":2},"x":1}})", R"({"o":{"y":{"z":2}}})"},
+      {R"({"a":[1,2]})", R"({"a":[2]})", R"({"a":[2]})"},
+      {R"({"a":1})", R"({"a":{"b":1}})", R"({"a":{"b":1}})"},
+      {R"({"a":1.0,"b":"\u0061"})", R"({"b":"a","a":1.0})", R"({})"},
+  };
+  for (const auto& [before, after, expected] : examples) {
+    const json::Raw patch = merge_difference(json::View(before), json::View(after));
+    EXPECT_EQ(patch.text(), expected) << before << " -> " << after;
+    const Result<json::Raw> merged = merge_patch(json::View(before), json::View(patch));
+    ASSERT_TRUE(merged) << before;
+    EXPECT_EQ(canonical_json(json::View(*merged)), canonical_json(json::View(after)));
+  }
 }
 
 }  // namespace
