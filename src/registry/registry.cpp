@@ -1,6 +1,7 @@
 // Opening the registry, and bringing the state up to the revision of the database.
 #include "registry/registry.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "registry/registry_impl.hpp"
@@ -121,7 +122,9 @@ void RegistryImpl::subscribe_to_database() {
     const auto self = weak.lock();
     if (!self) return;
     if (!problem) self->loop_.spawn(store_submitted_lists(self));
-    self->availability_changes_.notify(problem);
+    if (!problem && self->write_problem_)
+      self->loop_.spawn(probe(self, self->options_.database.first_reconnect_delay));
+    self->announce(problem);
   });
 }
 
@@ -190,29 +193,45 @@ std::optional<Error> RegistryImpl::database_problem() const {
   return problem ? problem : write_problem_;
 }
 
-// A full disk or a damaged file does not end the connection: only changes show it.
+// A full disk or a damaged file does not end the connection: only changes show it. A change may also be the
+// first to fail when the connection is lost.
 void RegistryImpl::note_outcome(const Error* error) {
   const std::string code = error ? error->detail().failure_code : std::string();
   const bool is_problem = code == sql::kDatabaseFull || code == sql::kDatabaseUnavailable;
   if ((error && !is_problem) || closing_ || database_->problem()) return;
   const bool had_problem = write_problem_.has_value();
   write_problem_ = error ? std::optional(*error) : std::nullopt;
-  if (error) probe_later();
   if (had_problem == write_problem_.has_value()) return;
-  if (!error) loop_.spawn(store_submitted_lists(shared_from_this()));
-  availability_changes_.notify(write_problem_);
+  if (error) {
+    probe_later(options_.database.first_reconnect_delay);
+  } else {
+    probe_timer_.cancel();
+    loop_.spawn(store_submitted_lists(shared_from_this()));
+  }
+  announce(std::nullopt);
 }
 
-// Writes nothing but the lock of the revision, to see whether changes are possible again.
-void RegistryImpl::probe_later() {
-  probe_timer_.arm_after(options_.database.max_reconnect_delay, [this] {
-    loop_.spawn([](std::shared_ptr<RegistryImpl> self) -> Task<void> {
-      Operation<void> nothing = [](WriteContext&) { return Result<void>(); };
-      const Result<void> done = co_await self->write_only(nullptr, std::move(nothing));
-      if (!done)
-        self->options_.log.debug("the database is still not usable", {{"error", done.error().message()}});
-    }(shared_from_this()));
-  });
+// Tells subscribers whether the database can be used, if that has changed.
+void RegistryImpl::announce(const std::optional<Error>& connection_problem) {
+  const std::optional<Error> problem = connection_problem ? connection_problem : write_problem_;
+  if (problem.has_value() == announced_problem_) return;
+  announced_problem_ = problem.has_value();
+  availability_changes_.notify(problem);
+}
+
+void RegistryImpl::probe_later(std::chrono::milliseconds delay) {
+  probe_timer_.arm_after(delay, [this, delay] { loop_.spawn(probe(shared_from_this(), delay)); });
+}
+
+// Writes nothing but the lock of the revision, to see whether changes are possible again, and goes on until
+// they are: nobody else may make a change for a long time.
+Task<void> RegistryImpl::probe(std::shared_ptr<RegistryImpl> self, std::chrono::milliseconds delay) {
+  Operation<void> nothing = [](WriteContext&) { return Result<void>(); };
+  const Result<void> done = co_await self->write_only(nullptr, std::move(nothing));
+  if (!done)
+    self->options_.log.debug("the database is still not usable", {{"error", done.error().message()}});
+  if (self->write_problem_ && !self->closing_)
+    self->probe_later(std::min(2 * delay, self->options_.database.max_reconnect_delay));
 }
 
 }  // namespace fairlead::registry

@@ -126,7 +126,9 @@ class RegistryImpl final : public Registry, public std::enable_shared_from_this<
   // The same for an operation without a value.
   Task<Result<void>> write_only(PrincipalPtr actor, Operation<void> operation);
   void note_outcome(const Error* error);
-  void probe_later();
+  void announce(const std::optional<Error>& connection_problem);
+  void probe_later(std::chrono::milliseconds delay);
+  static Task<void> probe(std::shared_ptr<RegistryImpl> self, std::chrono::milliseconds delay);
   void apply(ChangeSet changes);
   void subscribe_to_database();
   void poll();
@@ -154,6 +156,7 @@ class RegistryImpl final : public Registry, public std::enable_shared_from_this<
   Subscribers<ListsChange> lists_changes_;
   Subscribers<std::optional<Error>> availability_changes_;
   std::optional<Error> write_problem_;  // why changes fail although the database can be reached
+  bool announced_problem_ = false;      // what the subscribers of availability know
   bool pulling_ = false;
   bool pull_again_ = false;
   Timer poll_timer_;

@@ -41,6 +41,24 @@ class GatewaysTest : public RegistryTest {
     }
     ++finished;
   }
+  // Makes every change fail as with a damaged file, until the server is started again.
+  void fail_changes_until_restart() {
+    const auto database = wait(sql::Database::open(loop, address(), migrations(), options.database));
+    ASSERT_TRUE(database) << database.error().to_string();
+    const Result<void> done = wait((*database)->run([](sql::Transaction& transaction) -> Result<void> {
+      for (const char* const statement :
+           {"create table damaged as select pg_postmaster_start_time() as since",
+            "create function fail() returns trigger language plpgsql as $$ begin "
+            "if exists (select 1 from damaged where since = pg_postmaster_start_time()) then "
+            "raise exception 'damaged' using errcode = 'XX001'; end if; return new; end $$",
+            "create trigger fail before update on registry_revision for each row execute function fail()"}) {
+        const auto executed = transaction.execute(statement);
+        if (!executed) return executed.error();
+      }
+      return {};
+    }));
+    ASSERT_TRUE(done) << done.error().to_string();
+  }
   static std::string all_rows(const State& state) {
     std::string text;
     for (const auto& [id, server] : state.servers.by_id()) text += to_json(*server).text();
@@ -202,6 +220,28 @@ TEST_P(GatewaysTest, CrashOfTheDatabaseLosesNoAcknowledgedChangeAndTheStateFollo
     close(a);
     close(b);
   }
+}
+
+TEST_P(GatewaysTest, ProblemOfChangesEndsAfterAnOutageWithoutAnotherChange) {
+  std::atomic<int> failed_probes = 0;
+  options.log = Log(LogLevel::debug, LogFormat::text, [&](std::string_view line) {
+    failed_probes += line.find("the database is still not usable") != std::string_view::npos;
+  });
+  const RegistryHandle a = open();
+  std::vector<bool> available;
+  const auto subscription =
+      a->on_availability([&](const std::optional<Error>& problem) { available.push_back(!problem); });
+  fail_changes_until_restart();
+  EXPECT_EQ(code_of(wait(a->create_server(admin, server_body("s")))), sql::kDatabaseUnavailable);
+  EXPECT_TRUE(a->database_problem());
+  server().stop();
+  ASSERT_TRUE(eventually([&] { return a->database_problem()->message().contains("cannot be used"); }));
+  const int failed_before = failed_probes;
+  ASSERT_TRUE(eventually([&] { return failed_probes > failed_before; }));
+  server().start();
+  ASSERT_TRUE(eventually([&] { return !a->database_problem(); }));
+  ASSERT_TRUE(eventually([&] { return available.size() >= 2; }));
+  EXPECT_EQ(available, (std::vector<bool>{false, true}));
 }
 
 TEST_P(GatewaysTest, HungDatabaseFailsChangesAfterTheTimeoutAndIsUsedAgain) {
