@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <fstream>
 
+#include "cli/terminal.hpp"
+
 namespace fairlead::cli {
 
 namespace {
@@ -20,10 +22,6 @@ std::optional<std::string> ask_line(const std::string& prompt) {
   std::string line;
   if (!std::getline(in, line)) return std::nullopt;
   return line;
-}
-
-bool has_terminal() {
-  return ::access("/dev/tty", R_OK | W_OK) == 0 && std::ifstream("/dev/tty").good();
 }
 
 // Converts a typed line to JSON of the type in `schema`. Returns nullopt if it is not of that type.

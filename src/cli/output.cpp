@@ -1,21 +1,12 @@
 #include "cli/output.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
 
+#include "cli/terminal.hpp"
+
 namespace fairlead::cli {
-
-namespace {
-
-bool stdout_is_terminal() {
-  static const bool kTerminal = ::isatty(STDOUT_FILENO) != 0;
-  return kTerminal;
-}
-
-}  // namespace
 
 void print_text(std::string_view text) {
   if (stdout_is_terminal()) {

@@ -137,9 +137,9 @@ Result<std::shared_ptr<HttpClient>> HttpClient::create(Loop& loop, ClientOptions
                    "`" + std::string(name) +
                        "` is not a valid header: the name or value has characters that cannot be sent");
   }
-  Result<Proxies> proxies = options.proxies_from_environment && !options.public_addresses_only
-                                ? Proxies::from_environment()
-                                : Proxies();
+  const bool direct = options.public_addresses_only || !options.unix_socket.empty();
+  Result<Proxies> proxies =
+      options.proxies_from_environment && !direct ? Proxies::from_environment() : Proxies();
   if (!proxies) return proxies.error();
   std::shared_ptr<HttpClient> client(new HttpClient(loop, std::move(options), std::move(*proxies)));
   client->redactor_ = redactor_of(client->options_);

@@ -127,6 +127,8 @@ class HttpClient : public std::enable_shared_from_this<HttpClient> {
                                           std::shared_ptr<void> permit, bool& retry_safe);
   Task<Result<std::unique_ptr<HttpClientConnection>>> open_connection(
       Url url, std::shared_ptr<CancellableWaiter> waiter);
+  // Connects to `endpoint`, or to the Unix socket of the options.
+  Task<Result<UniqueFd>> open_socket(Url endpoint);
   Task<Result<UniqueFd>> open_tunnel(Url proxy, Url url, std::shared_ptr<CancellableWaiter> waiter);
   Result<std::string> encode_head(const ClientRequest& request) const;
   // Returns whether a proxy has to open a tunnel (CONNECT) for requests to `url`. Only http: requests need

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/uri.hpp"
+#include "connection/sockets.hpp"
 #include "fairlead/base/base64.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "http/client.hpp"
@@ -93,10 +94,7 @@ Task<Result<std::unique_ptr<HttpClientConnection>>> HttpClient::open_connection(
   if (tunnel && proxy->secure())
     co_return Error(ErrorKind::connection_failed,
                     "an https: proxy is supported for http: URLs only (" + proxy->origin() + ")");
-  Task<Result<UniqueFd>> connecting =
-      tunnel ? open_tunnel(*proxy, url, waiter)
-             : dial(loop_, endpoint.host, endpoint.port, endpoint.origin(), options_.limits.connect_timeout,
-                    options_.public_addresses_only ? AddressScope::public_only : AddressScope::any);
+  Task<Result<UniqueFd>> connecting = tunnel ? open_tunnel(*proxy, url, waiter) : open_socket(endpoint);
   Result<UniqueFd> socket = co_await connecting;
   if (!socket) co_return socket.error();
   Result<std::unique_ptr<ByteStream>> stream = std::unique_ptr<ByteStream>();
@@ -109,6 +107,21 @@ Task<Result<std::unique_ptr<HttpClientConnection>>> HttpClient::open_connection(
   }
   if (!stream) co_return stream.error();
   co_return std::make_unique<HttpClientConnection>(loop_, std::move(*stream));
+}
+
+Task<Result<UniqueFd>> HttpClient::open_socket(Url endpoint) {
+  const std::chrono::milliseconds timeout = options_.limits.connect_timeout;
+  if (!options_.unix_socket.empty()) {
+    const Result<SocketAddress> address = unix_address(options_.unix_socket);
+    if (!address) co_return address.error();
+    Result<UniqueFd> local =
+        co_await connect_socket(loop_, *address, "unix:" + options_.unix_socket, timeout);
+    co_return local;
+  }
+  const AddressScope scope = options_.public_addresses_only ? AddressScope::public_only : AddressScope::any;
+  Result<UniqueFd> socket =
+      co_await dial(loop_, endpoint.host, endpoint.port, endpoint.origin(), timeout, scope);
+  co_return socket;
 }
 
 // Opens a tunnel through a proxy with CONNECT and returns the socket of the tunnel. The CONNECT request is

@@ -28,6 +28,9 @@ struct ClientOptions : fairlead::StreamConnectOptions {
   };
   Authorization authorization;
 
+  // If not empty, every connection is opened to this Unix socket instead of the host of the URL, without
+  // proxies.
+  std::string unix_socket;
   bool proxies_from_environment = true;  // use HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY
   bool follow_redirects = false;
   // Connections to addresses that are not of the public internet fail with `connection_failed`, also if a
