@@ -33,7 +33,13 @@ struct ImportInput {
   std::string default_value;
   std::vector<std::string> choices;  // if not empty, the only values
   bool secret = false;
-  bool required = true;  // if false, an empty value is a value
+  bool required = true;                     // if false, an empty value is a value
+  std::string format;                       // "number", "boolean", "filepath", "directory"; empty: any text
+  bool multiple = false;                    // there may be several values, see `parts`
+  std::vector<std::string> default_values;  // instead of default_value if `multiple`
+  // What exists for this value only: JSON pointers of members of `env` and `headers`, and of elements of
+  // `args`. fill_inputs() removes them if there is no value, and repeats the elements for each of several.
+  std::vector<std::string> parts;
 };
 
 struct ImportedServer {
