@@ -1,9 +1,8 @@
 // fairlead call: sends one JSON-RPC request or notification and prints the result to stdout.
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <iostream>
-#include <iterator>
 
+#include "cli/address_hint.hpp"
 #include "cli/common.hpp"
 #include "cli/output.hpp"
 #include "fairlead/connection/connect.hpp"
@@ -79,9 +78,8 @@ int report_failure(const Error& error) {
 }
 
 int execute(const CallCommand& command) {
-  open_closed_standard_streams();
   Result<Uri> target = Uri::parse(command.target);
-  if (!target) return report(target.error());
+  if (!target) return report(with_address_hint(target.error(), command.target));
   if (target->scheme >= Uri::Scheme::http) {
     const Result<http::Url> url = http::Url::parse(command.target);
     if (!url) return report(url.error());
@@ -98,7 +96,7 @@ int execute(const CallCommand& command) {
   if (!answer) return report_failure(answer.error());
   if (command.notify) return kSuccess;
   print_json(answer->text());
-  return std::cout ? kSuccess : report(Error(ErrorKind::io, "cannot write the result to stdout"));
+  return kSuccess;
 }
 
 }  // namespace

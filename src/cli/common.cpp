@@ -26,6 +26,12 @@ bool is_closed(int fd) {
   return ::fcntl(fd, F_GETFD) < 0;
 }
 
+// Returns whether `fd` is closed or was opened by open_closed_standard_streams().
+bool was_closed(int fd, int access_of_replacement) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  return flags < 0 || (flags & O_ACCMODE) == access_of_replacement;
+}
+
 // If `error` is from a gateway, its `data` describes why a server behind the gateway failed. Copies that
 // description to the details of the error, so that it is printed as for a server that this process started.
 Error with_details_from_data(Error error) {
@@ -68,12 +74,11 @@ int report(const Error& error) {
 }
 
 std::optional<Error> missing_stdio_error() {
-  if (is_closed(STDIN_FILENO)) return Error(ErrorKind::stdio_unavailable, "stdin is closed");
-  if (is_closed(STDOUT_FILENO)) return Error(ErrorKind::stdio_unavailable, "stdout is closed");
+  if (was_closed(STDIN_FILENO, O_WRONLY)) return Error(ErrorKind::stdio_unavailable, "stdin is closed");
+  if (was_closed(STDOUT_FILENO, O_RDONLY)) return Error(ErrorKind::stdio_unavailable, "stdout is closed");
   return std::nullopt;
 }
 
-// Opens stdin for writing and stdout for reading, so that reading stdin and writing stdout still fail.
 void open_closed_standard_streams() {
   if (is_closed(STDIN_FILENO)) ::open("/dev/null", O_WRONLY);
   if (is_closed(STDOUT_FILENO)) ::open("/dev/null", O_RDONLY);

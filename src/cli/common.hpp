@@ -28,6 +28,7 @@ enum ExitCode : int {
   kNotConnected = 3,
   kTimedOut = 4,
   kProtocolViolated = 5,
+  kOutputClosed = 141,  // the reader of stdout has closed the pipe; the status of a process ended by SIGPIPE
 };
 
 // Returns the exit status for the kind of an error (docs/errors.md).
@@ -37,9 +38,9 @@ int report(const Error& error);
 
 // Returns an error if stdin or stdout was closed when this process started.
 std::optional<Error> missing_stdio_error();
-// Opens /dev/null for each standard stream that is closed. Otherwise the next file or socket that the process
-// opens would get the descriptor of that stream, and output for the stream would go to it. Called before
-// anything else is opened.
+// Opens /dev/null for each standard stream that is closed, so that reading stdin and writing stdout still
+// fail. Otherwise the next file or socket that the process opens would get the descriptor of that stream, and
+// output for the stream would go to it. Called before anything else is opened.
 void open_closed_standard_streams();
 
 // Makes this process a subreaper, so that the descendants of a server are ended even if the keeper (the
@@ -85,6 +86,10 @@ Result<json::Raw> parse_json_argument(std::string_view name, const std::string& 
 
 // Returns the message for a command line that cannot be parsed: the problem, and the --help command to run.
 std::string usage_message(const CLI::App* program, const CLI::Error& problem);
+// Parses the command line and runs the chosen command, which sets `status`. Prints what --help and --version
+// request, and the message for a command line that cannot be parsed. Returns the exit status of the program,
+// which includes that of writing to stdout.
+int run_program(CLI::App& program, int argc, char** argv, const int& status);
 
 // Each of these adds one command to the program. `status` is set to the exit status of the command that runs.
 void add_rpc(CLI::App& program, int& status);
@@ -98,5 +103,6 @@ void add_terminate(CLI::App& program, int& status);
 void add_serve(CLI::App& program, int& status);
 void add_demo(CLI::App& program, int& status);
 void add_version(CLI::App& program, int& status);
+void add_help(CLI::App& program, int& status);
 
 }  // namespace fairlead::cli

@@ -13,13 +13,14 @@ int main(int argc, char** argv) {
   CLI::App program("A JSON-RPC 2.0 and Model Context Protocol runtime.", "fairlead");
   program.require_subcommand(1);
   program.failure_message(fairlead::cli::usage_message);
-  program.set_version_flag("--version", "fairlead " FAIRLEAD_VERSION);
+  program.set_version_flag("-V,--version", "fairlead " FAIRLEAD_VERSION);
   program.footer(
       "Addresses: stdio:CMD ARG…, stdio: (own streams), tcp:HOST:PORT, unix:/PATH,\n"
       "http://…, https://…, ws://…, wss://…\n"
-      "Exit status: 0 success, 1 the server responded with an error, 2 usage error, 3 cannot connect or "
-      "spawn,\n"
-      "4 timed out, 5 protocol violation.");
+      "Exit status: 0 success, 1 the server responded with an error, 2 usage error, 3 cannot connect, spawn "
+      "or write,\n"
+      "4 timed out, 5 protocol violation.\n"
+      "`fairlead help COMMAND` describes a command.");
   int status = fairlead::cli::kSuccess;
   fairlead::cli::add_serve(program, status);
   fairlead::cli::add_rpc(program, status);
@@ -32,10 +33,6 @@ int main(int argc, char** argv) {
   fairlead::cli::add_terminate(program, status);
   fairlead::cli::add_demo(program, status);
   fairlead::cli::add_version(program, status);
-  try {
-    program.parse(argc, argv);
-  } catch (const CLI::ParseError& problem) {
-    return program.exit(problem) == 0 ? fairlead::cli::kSuccess : fairlead::cli::kUsageError;
-  }
-  return status;
+  fairlead::cli::add_help(program, status);
+  return fairlead::cli::run_program(program, argc, argv, status);
 }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "cli/address_hint.hpp"
 #include "cli/terminal.hpp"
 
 namespace fairlead::cli {
@@ -90,7 +91,7 @@ void print_log_notification(std::string_view method, const json::Raw& params) {
 Task<int> run(Loop& loop, const McpTarget& target, const ClientAction& action) {
   Result<std::shared_ptr<mcp::Client>> client =
       co_await mcp::Client::connect(loop, target.uri, target.client_options());
-  if (!client) co_return report(client.error());
+  if (!client) co_return report(with_address_hint(client.error(), target.uri));
   const Result<int> status = co_await action(*client);
   co_await (*client)->close();
   co_return status ? *status : report(status.error());

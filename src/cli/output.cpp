@@ -1,32 +1,72 @@
 #include "cli/output.hpp"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <iostream>
 
+#include "cli/common.hpp"
 #include "cli/terminal.hpp"
 
 namespace fairlead::cli {
 
-void print_text(std::string_view text) {
-  if (stdout_is_terminal()) {
-    std::cout << printable_text(text) << std::flush;
-  } else {
-    std::cout << text << std::flush;
+namespace {
+
+// The errno value of the first failed write, stored in std::cout beside its state; 0: none has failed.
+long& output_errno() {
+  static const int kSlot = std::ios_base::xalloc();
+  return std::cout.iword(kSlot);
+}
+
+void record_output_failure(int os_error) {
+  if (output_errno() == 0) output_errno() = os_error;
+  std::cout.setstate(std::ios_base::badbit);
+}
+
+// Writes to stdout, which another process may have made non-blocking. Returns 0 or an errno value.
+int write_to_stdout(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
+    if (n >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+      continue;
+    }
+    if (errno != EAGAIN && errno != EINTR) return errno;
+    pollfd writable{STDOUT_FILENO, POLLOUT, 0};
+    if (::poll(&writable, 1, -1) < 0 && errno != EINTR) return errno;
   }
+  return 0;
+}
+
+void flush_streams() {
+  errno = 0;
+  std::cout.flush();
+  const bool flushed = std::fflush(stdout) == 0;
+  if (!std::cout || !flushed) record_output_failure(errno);
+}
+
+void print_bytes(std::string_view bytes) {
+  flush_streams();
+  if (!std::cout) return;
+  const int os_error = write_to_stdout(bytes);
+  if (os_error != 0) record_output_failure(os_error);
+}
+
+}  // namespace
+
+void print_text(std::string_view text) {
+  stdout_is_terminal() ? print_bytes(printable_text(text)) : print_bytes(text);
 }
 
 void print_text_line(std::string_view text) {
-  print_text(text);
-  std::cout << std::endl;
+  print_text(std::string(text) + '\n');
 }
 
 void print_json(std::string_view json) {
-  if (stdout_is_terminal()) {
-    std::cout << printable_json(json) << std::endl;
-  } else {
-    std::cout << json << std::endl;
-  }
+  print_bytes((stdout_is_terminal() ? printable_json(json) : std::string(json)) + '\n');
 }
 
 void print_json_array(const std::vector<json::Raw>& entries) {
@@ -57,14 +97,27 @@ void print_table(const std::vector<std::vector<std::string>>& rows) {
       widths[i] = std::max(widths[i], row[i].size());
     }
   }
+  std::string lines;
   for (const auto& row : cells) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
       line += row[i];
       if (i + 1 < row.size()) line += std::string(widths[i] - row[i].size() + 2, ' ');
     }
-    std::puts(line.c_str());
+    lines += line + '\n';
   }
+  print_bytes(lines);
+}
+
+int finish_output(int status) {
+  flush_streams();
+  if (std::cout) return status;
+  const int os_error = static_cast<int>(output_errno());
+  if (os_error == EPIPE) return status == kSuccess ? kOutputClosed : status;
+  const int failed = os_error == EBADF
+                         ? report(Error(ErrorKind::io, "cannot write to stdout: it is closed"))
+                         : report(Error::from_errno(ErrorKind::io, "cannot write to stdout", os_error));
+  return status == kSuccess ? failed : status;
 }
 
 }  // namespace fairlead::cli

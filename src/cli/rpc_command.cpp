@@ -151,7 +151,6 @@ class RpcServer {
 int execute(const RpcCommand& command) {
   const std::optional<Error> missing = missing_stdio_error();
   if (missing && command.listen.empty()) return report(*missing);
-  open_closed_standard_streams();
   Loop loop;
   return RpcServer(loop, command).run();
 }

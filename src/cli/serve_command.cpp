@@ -198,7 +198,6 @@ int execute(const ServeCommand& command) {
   if (command.stdio) {
     if (const std::optional<Error> missing = missing_stdio_error()) return report(*missing);
   }
-  open_closed_standard_streams();
   // At the limit of a file's size, a write of the database fails instead of ending the process. Server
   // processes are started with the default disposition.
   ::signal(SIGXFSZ, SIG_IGN);

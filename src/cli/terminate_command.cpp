@@ -6,11 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
-#include <iostream>
 #include <limits>
 
-#include "base/printable.hpp"
 #include "cli/common.hpp"
+#include "cli/output.hpp"
 #include "fairlead/json/raw.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/process/terminate.hpp"
@@ -26,7 +25,7 @@ struct TerminateCommand {
   TerminateOptions options;
 };
 
-void print_json(const TerminateReport& report) {
+void print_report_as_json(const TerminateReport& report) {
   json::Writer writer;
   writer.begin_object().key("processes").begin_array();
   for (const TerminatedProcess& process : report.processes) {
@@ -40,13 +39,13 @@ void print_json(const TerminateReport& report) {
   writer.key("foreign_cgroups").begin_array();
   for (const std::string& cgroup : report.foreign_cgroups) writer.string(cgroup);
   writer.end_array().end_object();
-  std::cout << writer.text() << std::endl;
+  print_json(writer.text());
 }
 
-void print_text(const TerminateReport& report) {
+void print_report(const TerminateReport& report) {
   for (const TerminatedProcess& process : report.processes) {
-    std::cout << process.pid << "  " << printable_line(process.name) << "  (" << process.matched_by << ")  "
-              << to_string(process.result) << std::endl;
+    print_text_line(std::to_string(process.pid) + "  " + printable_line(process.name) + "  (" +
+                    std::string(process.matched_by) + ")  " + std::string(to_string(process.result)));
   }
   std::fprintf(stderr, "fairlead: %zu entries, %zu processes", report.entry_count, report.processes.size());
   if (report.recycled_count > 0) std::fprintf(stderr, ", %zu recycled PIDs", report.recycled_count);
@@ -70,7 +69,6 @@ Result<void> wait_for_watched(int pid) {
 }
 
 int execute(const TerminateCommand& command) {
-  open_closed_standard_streams();
   if (command.watch > 0) {
     const Result<void> gone = wait_for_watched(command.watch);
     if (!gone) return report(gone.error());
@@ -79,7 +77,7 @@ int execute(const TerminateCommand& command) {
   // A watched process that died before it started anything has left no manifest.
   if (!done && command.watch > 0 && done.error().detail().os_error == ENOENT) return kSuccess;
   if (!done) return report(done.error());
-  command.json ? print_json(*done) : print_text(*done);
+  command.json ? print_report_as_json(*done) : print_report(*done);
   if (command.options.dry_run || done->all_ended()) return kSuccess;
   return report(Error(ErrorKind::timeout, "some processes could not be ended"));
 }

@@ -1,7 +1,8 @@
 #include <CLI/CLI.hpp>
-#include <cstdio>
 
 #include "cli/common.hpp"
+#include "cli/output.hpp"
+#include "fairlead/json/writer.hpp"
 
 namespace fairlead::cli {
 
@@ -10,11 +11,14 @@ void add_version(CLI::App& program, int& status) {
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json, "As a JSON object");
   command->callback([as_json, &status] {
-    if (*as_json) {
-      std::printf("{\"name\":\"fairlead\",\"version\":\"%s\"}\n", FAIRLEAD_VERSION);
-    } else {
-      std::printf("fairlead %s\n", FAIRLEAD_VERSION);
-    }
+    json::Writer version;
+    version.begin_object()
+        .key("name")
+        .string("fairlead")
+        .key("version")
+        .string(FAIRLEAD_VERSION)
+        .end_object();
+    *as_json ? print_json(version.text()) : print_text_line("fairlead " FAIRLEAD_VERSION);
     status = kSuccess;
   });
 }

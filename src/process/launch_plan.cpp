@@ -164,7 +164,7 @@ Result<void> complete_plan(LaunchPlan& plan, const ProcessSpec& spec) {
   Result<std::string> path = find_command(spec.command, search_path, plan.cwd);
   if (!path) return path.error();
   plan.path = std::move(*path);
-  error_context.command_line = quoted_command_line(plan.path, spec.args);
+  error_context.command.front() = plan.path;
   plan.args.reserve(spec.args.size() + 1);
   plan.args.push_back(spec.command);
   plan.args.insert(plan.args.end(), spec.args.begin(), spec.args.end());
@@ -189,7 +189,8 @@ Result<LaunchPlan> plan_launch(const ProcessSpec& spec) {
   const Result<void> valid = validate(spec);
   if (!valid) return valid.error();
   LaunchPlan plan;
-  plan.error_context.command_line = quoted_command_line(spec.command, spec.args);
+  plan.error_context.command.push_back(spec.command);
+  plan.error_context.command.insert(plan.error_context.command.end(), spec.args.begin(), spec.args.end());
   std::map<std::string, std::string> secrets;
   std::vector<std::string> redacted = spec.secrets;
   std::optional<Error> missing;  // returned after the loop, because the other secrets must be known to redact

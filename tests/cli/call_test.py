@@ -74,10 +74,10 @@ class CallResultTest(program.ProgramTest):
         with open("/dev/full", "wb") as full:
             result = run("call", RPC_SERVER, "system.ping", stdout=full)
         self.assertEqual(result.returncode, 3)
-        self.assertIn("cannot write the result to stdout", result.stderr)
+        self.assertIn("cannot write to stdout", result.stderr)
         result = run("call", RPC_SERVER, "system.ping", preexec_fn=lambda: os.close(1))
         self.assertEqual(result.returncode, 3)
-        self.assertIn("cannot write the result to stdout", result.stderr)
+        self.assertIn("cannot write to stdout", result.stderr)
 
     def test_call_succeeds_when_stdin_and_stderr_are_closed(self):
         def close():

@@ -55,6 +55,11 @@ class UsageTest(program.ProgramTest):
             (["serve", "--confg", "x"], "unknown option `--confg` (did you mean `--config`?)", "fairlead serve --help"),
             (["rpc", "surplus"], "unexpected argument `surplus`", "fairlead rpc --help"),
             (["call"], "TARGET is required", "fairlead call --help"),
+            (["serv"], "unknown command `serv` (did you mean `serve`?)", "fairlead --help"),
+            (["insp", "x"], "unknown command `insp` (did you mean `inspect`?)", "fairlead --help"),
+            (["serv\x1b[31m"], "unknown command `serv\\x1b[31m`", "fairlead --help"),
+            (["help", "serv"], "unknown command `serv` (did you mean `serve`?)", "fairlead --help"),
+            (["help", "serve", "x"], "unknown command `x` of `fairlead serve`", "fairlead serve --help"),
         ):
             result = program.run(*args)
             self.assert_exited(result, 2)
@@ -78,6 +83,26 @@ class UsageTest(program.ProgramTest):
         self.assertEqual(version["name"], "fairlead")
         self.assertEqual(f"fairlead {version['version']}\n", plain.stdout.decode())
         self.assert_exited(program.run("--version"), 0, plain.stdout)
+        self.assert_exited(program.run("-V"), 0, plain.stdout)
+
+    def test_help_command_prints_the_same_as_the_help_option(self):
+        for command in ([], ["serve"], ["tools"], ["help"]):
+            self.assert_exited(program.run("help", *command), 0, program.run(*command, "--help").stdout)
+
+    def test_target_that_is_no_address_gets_a_hint(self):
+        for args, hint in (
+            (["inspect", "npx", "-y", "some server", "--json"], "write it as one argument: 'stdio:npx -y some%20server'."),
+            (["tools", "npx", "-y", "pkg", "name", "{}", "more"], "write it as one argument: 'stdio:npx -y pkg name {} more'."),
+            (["call", "./server.py", "ping"], "write it as one argument: stdio:./server.py."),
+            (["inspect", "localhost:8808"], "over HTTP, write http://localhost:8808/mcp."),
+            (["inspect", "[::1]:8808/x"], "over HTTP, write http://[::1]:8808/x."),
+            (["tools", "mcp.example.com/mcp"], "over HTTP, write https://mcp.example.com/mcp."),
+        ):
+            result = program.run(*args)
+            self.assert_exited(result, 2)
+            self.assertIn(hint, result.stderr, args)
+        for args in (["inspect", "tcp:127.0.0.1"], ["inspect", "stdio:x", "--bogus"]):
+            self.assertNotIn(", write ", program.run(*args).stderr)
 
 
 if __name__ == "__main__":

@@ -100,10 +100,32 @@ TEST(ChildErrorContextTest, ErrorKeepsItsCode) {
   EXPECT_EQ(error.detail().remedy, remedy_for(failure::draining));
 }
 
-TEST(ChildErrorContextTest, CommandLineIsQuotedForShell) {
-  EXPECT_EQ(process::quoted_command_line("/bin/x", {"a", "", "it's", "$HOME", "a\nb"}),
-            "/bin/x a '' 'it'\\''s' '$HOME' 'a b'");
-  EXPECT_LT(process::quoted_command_line("/bin/x", {std::string(100'000, 'a')}).size(), 5000u);
+// The shell reads the quoted command line as the words that were quoted.
+TEST(ChildErrorContextTest, CommandLineCanBePastedIntoShell) {
+  const std::vector<std::string> words = {"printf", "%s|",       "",      "it's",  "$HOME",    "a b",    "*",
+                                          "a\nb",   "\t\x1b[1m", "\\'\n", "\xff",  "~",        "=ls",    "é",
+                                          "`id`",   "\"q\"",     "a=b",   "{a,b}", "#comment", "x;y&&z", "!"};
+  std::string expected;
+  for (std::size_t i = 2; i < words.size(); ++i) expected += words[i] + '|';
+  const std::string line = process::quoted_command_line(words);
+  EXPECT_EQ(std::ranges::count(line, '\n'), 0) << line;
+  Loop loop;
+  const RunningChild running = start(loop, spec_of("bash", {"-c", line + "; echo"}));
+  std::string printed;
+  while (const std::optional<std::string> read = running.read_line()) printed += *read + '\n';
+  EXPECT_EQ(printed, expected + '\n') << line;
+  EXPECT_EQ(process::quoted_command_line({"A=b", "c"}), "'A=b' c");
+  EXPECT_EQ(process::quoted_command_line({"/bin/x", "a", "--b=c"}), "/bin/x a --b=c");
+}
+
+TEST(ChildErrorContextTest, LongCommandLineIsTruncated) {
+  EXPECT_LT(process::quoted_command_line({"/bin/x", std::string(100'000, 'a')}).size(), 5000u);
+}
+
+TEST(ChildErrorContextTest, SecretIsRedactedAlthoughItIsQuoted) {
+  const Redactor redactor(std::vector<std::string>{"it's a\nsecret"});
+  const std::string line = process::quoted_command_line({"x", "--key=it's a\nsecret", "y"}, redactor);
+  EXPECT_EQ(line, "x '--key=***' y");
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST(SecretsTest, ErrorAboutMissingSecretRedactsCommandLine) {
   spec.secret_env["B"] = kSecret;
   const Error error = start_error(loop, spec);
   EXPECT_EQ(error.detail().failure_code, failure::secret_unavailable);
-  EXPECT_EQ(error.detail().command_line, "cat --key ***");
+  EXPECT_EQ(error.detail().command_line, "cat --key '***'");
 }
 
 TEST(SecretsTest, EachLineOfMultilineSecretIsRedacted) {
@@ -107,7 +107,7 @@ TEST(SecretsTest, SecretIsRedactedInLogErrorNameAndManifest) {
   wait_for(loop, *running.child);
   const Error error = running.child->exit_error();
   EXPECT_EQ(error.detail().stderr_lines, (std::vector<std::string>{"key ***", "***"}));
-  EXPECT_TRUE(error.detail().command_line.ends_with(" ***")) << error.detail().command_line;
+  EXPECT_TRUE(error.detail().command_line.ends_with(" '***'")) << error.detail().command_line;
   for (const std::string& text :
        {logged, error.to_string(), running.child->name(), read_file(dir.path() + "/manifest")}) {
     EXPECT_FALSE(text.empty());
