@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "json/utf8.hpp"
-#include "mcp/yaml.hpp"
+#include "json/yaml.hpp"
 
 namespace fairlead::mcp {
 
@@ -77,7 +77,9 @@ Result<json::Raw> read_front_matter(std::string_view markdown) {
     if (remove_first_line(markdown) != "---") continue;
     const std::string_view yaml = body.substr(0, length);
     if (!is_text(yaml)) return front_matter_error("it is not UTF-8 text");
-    Result<json::Raw> parsed = yaml_to_json(yaml, 2);
+    json::YamlOptions options;
+    options.first_line = 2;
+    Result<json::Raw> parsed = json::yaml_to_json(yaml, options);
     if (!parsed) return front_matter_error(parsed.error().message());
     return parsed;
   }

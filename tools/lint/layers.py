@@ -47,12 +47,12 @@ THIRD_PARTY = {
     "CLI/": ["cli"],
     "openssl/": ["http", "mcp", "process", "registry", "packages", "admin"],
     "boost/beast": ["http"],
-    "toml++": ["clients", "gateway", "cli"],
+    "toml++": ["json"],
     "boost/describe": ["mcp"],
     "boost/mp11": ["mcp"],
     "libpq": ["sql"],
     "sqlite3": ["sql", "search"],
-    "yaml.h": ["mcp", "clients"],
+    "yaml.h": ["json"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

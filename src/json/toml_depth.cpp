@@ -1,8 +1,8 @@
-#include "gateway/toml_depth.hpp"
+#include "json/toml_depth.hpp"
 
 #include <algorithm>
 
-namespace fairlead::gateway {
+namespace fairlead::json {
 
 std::optional<std::size_t> TomlDepth::first_deeper_than(std::size_t max) {
   for (std::size_t at = 0; at < text_.size();) {
@@ -69,4 +69,4 @@ std::size_t TomlDepth::end_of_string(std::size_t at) const {
   return text_.size();
 }
 
-}  // namespace fairlead::gateway
+}  // namespace fairlead::json

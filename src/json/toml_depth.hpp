@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace fairlead::gateway {
+namespace fairlead::json {
 
 class TomlDepth {
  public:
@@ -35,4 +35,4 @@ class TomlDepth {
   bool line_is_header_ = false;                      // the current line is a [header]
 };
 
-}  // namespace fairlead::gateway
+}  // namespace fairlead::json

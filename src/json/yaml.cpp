@@ -1,20 +1,24 @@
-#include "mcp/yaml.hpp"
+#include "json/yaml.hpp"
 
 #include <yaml.h>
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
 
-namespace fairlead::mcp {
+namespace fairlead::json {
 
 namespace {
 
-constexpr std::size_t kMaxDepth = 32;
+constexpr std::size_t kMaxYamlDepth = 32;
 
 bool has_only(std::string_view text, std::string_view allowed) {
   return !text.empty() && text.find_first_not_of(allowed) == std::string_view::npos;
@@ -105,11 +109,14 @@ class EventParser {
 // Converts the events of the parser to JSON. The bool functions return false on failure and set problem_.
 class DocumentReader {
  public:
-  DocumentReader(std::string_view text, std::size_t first_line) : parser_(text), first_line_(first_line) {}
+  DocumentReader(std::string_view text, const YamlOptions& options) : parser_(text), options_(options) {}
 
-  Result<json::Raw> read() {
-    if (read_document()) return out_.finish();
-    return Error(ErrorKind::validation, problem_);
+  Result<Raw> read() {
+    if (!read_document()) return Error(ErrorKind::validation, problem_);
+    // An alias can repeat what is nested deeply at another place.
+    if (expanded_ != 0 && validate(out_.text(), kMaxYamlDepth))
+      return Error(ErrorKind::validation, "aliases nest it more than 32 deep");
+    return out_.finish();
   }
 
  private:
@@ -117,14 +124,14 @@ class DocumentReader {
 
   bool fail(const std::string& message) { return fail_at(parser_.line(), message); }
   bool fail_at(std::size_t line, const std::string& message) {
-    problem_ = "line " + std::to_string(first_line_ + line) + ": " + message;
+    problem_ = "line " + std::to_string(options_.first_line + line) + ": " + message;
     return false;
   }
   bool next() {
     if (parser_.next()) return true;
     std::string message = parser_.problem();
     if (const auto line = parser_.context_line())
-      message += " that begins on line " + std::to_string(first_line_ + *line);
+      message += " that begins on line " + std::to_string(options_.first_line + *line);
     return fail_at(parser_.problem_line(), message);
   }
 
@@ -141,25 +148,58 @@ class DocumentReader {
   }
 
   bool read_node(std::size_t depth) {
-    if (depth > kMaxDepth) return fail("it is nested more than 32 deep");
+    if (depth > kMaxYamlDepth) return fail("it is nested more than 32 deep");
     const yaml_event_t& event = parser_.event();
     switch (event.type) {
       case YAML_SCALAR_EVENT:
-        return check_properties(event.data.scalar.anchor, event.data.scalar.tag) && read_scalar();
+        return read_anchored(event.data.scalar.anchor, event.data.scalar.tag,
+                             [this] { return read_scalar(); });
       case YAML_SEQUENCE_START_EVENT:
-        return check_properties(event.data.sequence_start.anchor, event.data.sequence_start.tag) &&
-               read_sequence(depth);
+        return read_anchored(event.data.sequence_start.anchor, event.data.sequence_start.tag,
+                             [&] { return read_sequence(depth); });
       case YAML_MAPPING_START_EVENT:
-        return check_properties(event.data.mapping_start.anchor, event.data.mapping_start.tag) &&
-               read_mapping(depth);
-      default: return fail("aliases are not supported");
+        return read_anchored(event.data.mapping_start.anchor, event.data.mapping_start.tag,
+                             [&] { return read_mapping(depth); });
+      default: return read_alias();
     }
   }
 
-  // Fails if the node has an anchor or a tag.
+  bool aliases_allowed() const noexcept { return options_.max_alias_bytes != 0; }
+
+  // Fails if the node has a tag, or an anchor that is not allowed.
   bool check_properties(const yaml_char_t* anchor, const yaml_char_t* tag) {
-    if (anchor != nullptr) return fail("anchors are not supported");
+    if (anchor != nullptr && !aliases_allowed()) return fail("anchors are not supported");
     return tag == nullptr || fail("tags are not supported");
+  }
+
+  // Reads a node with `read`, and keeps its JSON if it has an anchor.
+  template <class Read>
+  bool read_anchored(const yaml_char_t* anchor, const yaml_char_t* tag, Read read) {
+    if (!check_properties(anchor, tag)) return false;
+    if (anchor == nullptr) return read();
+    const std::string name(reinterpret_cast<const char*>(anchor));
+    Writer outside = std::exchange(out_, Writer());
+    const bool is_read = read();
+    Writer node = std::exchange(out_, std::move(outside));
+    if (!is_read) return false;
+    // A node can be repeated inside itself only through aliases, which are counted.
+    const std::string& json = anchors_[name] = node.text();
+    out_.raw(json);
+    return true;
+  }
+
+  bool read_alias() {
+    if (!aliases_allowed()) return fail("aliases are not supported");
+    const std::string name(reinterpret_cast<const char*>(parser_.event().data.alias.anchor));
+    const auto anchor = anchors_.find(name);
+    if (anchor == anchors_.end()) return fail("the alias `" + name + "` has no anchor before it");
+    expanded_ += anchor->second.size();
+    if (expanded_ > options_.max_alias_bytes) {
+      return fail("aliases expand to more than max_alias_bytes (" + std::to_string(options_.max_alias_bytes) +
+                  ")");
+    }
+    out_.raw(anchor->second);
+    return true;
   }
 
   bool read_sequence(std::size_t depth) {
@@ -173,18 +213,62 @@ class DocumentReader {
 
   bool read_mapping(std::size_t depth) {
     Keys keys;
+    std::vector<std::string> merged;  // the values of `<<`
     out_.begin_object();
     while (next()) {
-      if (parser_.event().type == YAML_MAPPING_END_EVENT) return out_.end_object(), true;
-      if (!read_key(keys) || !next() || !read_node(depth + 1)) return false;
+      if (parser_.event().type == YAML_MAPPING_END_EVENT) return end_mapping(keys, merged);
+      if (is_merge_key()) {
+        if (!read_merged(merged, depth)) return false;
+      } else if (!read_key(keys) || !next() || !read_node(depth + 1)) {
+        return false;
+      }
     }
     return false;
+  }
+
+  bool is_merge_key() const {
+    const yaml_event_t& event = parser_.event();
+    return aliases_allowed() && event.type == YAML_SCALAR_EVENT &&
+           event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+           text_of(event.data.scalar.value, event.data.scalar.length) == "<<";
+  }
+
+  bool read_merged(std::vector<std::string>& merged, std::size_t depth) {
+    if (!next()) return false;
+    Writer outside = std::exchange(out_, Writer());
+    const bool is_read = read_node(depth + 1);
+    merged.push_back(std::exchange(out_, std::move(outside)).text());
+    return is_read;
+  }
+
+  // Adds the members of merged mappings that the mapping does not have itself; earlier ones win.
+  bool end_mapping(Keys& keys, const std::vector<std::string>& merged) {
+    for (const std::string& json : merged) {
+      const View value(json);
+      if (value.is(Type::array)) {
+        value.each_element([&](View element) { return add_missing(keys, element), true; });
+      } else {
+        add_missing(keys, value);
+      }
+    }
+    out_.end_object();
+    return true;
+  }
+
+  void add_missing(Keys& keys, View mapping) {
+    if (!mapping.is(Type::object)) return;
+    mapping.each_member([&](std::string_view key, bool escaped, View value) {
+      const std::string name = escaped ? unescape(key) : std::string(key);
+      if (keys.insert(name).second) out_.key(name).raw(value.text());
+      return true;
+    });
   }
 
   bool read_key(Keys& keys) {
     const auto& scalar = parser_.event().data.scalar;
     if (parser_.event().type != YAML_SCALAR_EVENT) return fail("a key must be text");
     if (!check_properties(scalar.anchor, scalar.tag)) return false;
+    if (scalar.anchor != nullptr) return fail("anchors of keys are not supported");
     const std::string_view name = text_of(scalar.value, scalar.length);
     if (name == "<<") return fail("merge keys are not supported");
     if (!keys.emplace(name).second) return fail("duplicate key `" + std::string(name) + "`");
@@ -222,15 +306,17 @@ class DocumentReader {
   }
 
   EventParser parser_;
-  std::size_t first_line_;
-  json::Writer out_;
+  YamlOptions options_;
+  Writer out_;
+  std::map<std::string, std::string> anchors_;  // the JSON of each node with an anchor
+  std::size_t expanded_ = 0;                    // bytes that aliases have expanded to
   std::string problem_;
 };
 
 }  // namespace
 
-Result<json::Raw> yaml_to_json(std::string_view text, std::size_t first_line) {
-  return DocumentReader(text, first_line).read();
+Result<Raw> yaml_to_json(std::string_view text, const YamlOptions& options) {
+  return DocumentReader(text, options).read();
 }
 
-}  // namespace fairlead::mcp
+}  // namespace fairlead::json

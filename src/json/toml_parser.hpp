@@ -5,17 +5,17 @@
 
 #include <stdexcept>
 
-namespace fairlead::gateway {
+namespace fairlead::json {
 
 // Throws instead of aborting: malformed input must not terminate the process.
 [[noreturn]] inline void fail_toml_assertion() {
   throw std::logic_error("invalid TOML");
 }
 
-}  // namespace fairlead::gateway
+}  // namespace fairlead::json
 
 #define TOML_ASSERT(condition) \
-  (static_cast<bool>(condition) ? static_cast<void>(0) : ::fairlead::gateway::fail_toml_assertion())
+  (static_cast<bool>(condition) ? static_cast<void>(0) : ::fairlead::json::fail_toml_assertion())
 
 // The library's functions that test for a class of characters reach TOML_UNREACHABLE for a character that is
 // in none of its Unicode tables. Such a character is not in the class, so they return false.
