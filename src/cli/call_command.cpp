@@ -5,6 +5,7 @@
 #include "cli/address_hint.hpp"
 #include "cli/common.hpp"
 #include "cli/output.hpp"
+#include "cli/stdio_target.hpp"
 #include "fairlead/connection/connect.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/loop/loop.hpp"
@@ -18,6 +19,7 @@ namespace {
 struct CallCommand {
   CommonOptions common{.log_level = "warning"};
   WebOptions web;
+  StdioTargetOptions stdio;
   std::string target;
   std::string method;
   std::string params;
@@ -36,15 +38,29 @@ Task<Result<json::Raw>> make_call(std::shared_ptr<Peer> peer, const CallCommand&
   co_return answer;
 }
 
-Task<Result<json::Raw>> run(Loop& loop, const CallCommand& command, Uri target, json::Raw params) {
+Task<ConnectResult> connect_for_call(Loop& loop, const CallCommand& command, const Uri& target,
+                                     transport::ConnectOptions options,
+                                     std::shared_ptr<ProgressLine> progress) {
+  if (!is_process(target)) {
+    ConnectResult connection = co_await transport::connect(loop, target.text, std::move(options));
+    co_return connection;
+  }
+  ProcessSpec process = process_spec(target, command.stdio, command.common, progress);
+  StreamConnectOptions stream = std::move(options);
+  ConnectResult connection = co_await connect_child(loop, std::move(process), std::move(stream));
+  co_return connection;
+}
+
+Task<Result<json::Raw>> run(Loop& loop, const CallCommand& command, Uri target, json::Raw params,
+                            std::shared_ptr<ProgressLine> progress) {
   transport::ConnectOptions options;
   command.web.apply_to(options);
   options.framing = command.common.selected_framing();
   options.limits = command.common.limits();
-  options.limits.connect_timeout = std::min(options.limits.connect_timeout, command.timeout);
+  if (command.timeout != Limits().call_timeout) options.limits.connect_timeout = command.timeout;
   options.limits.write_stall = std::min(options.limits.write_stall, command.timeout);
-  options.log = command.common.log();
-  ConnectResult connection = co_await transport::connect(loop, target.text, options);
+  options.log = log_above(command.common, progress);
+  ConnectResult connection = co_await connect_for_call(loop, command, target, options, progress);
   if (!connection) co_return connection.error();
 
   PeerOptions peer_options;
@@ -64,7 +80,7 @@ int report_usage_error(const std::string& problem) {
   return kUsageError;
 }
 
-int report_failure(const Error& error) {
+int report_call_failure(const Error& error) {
   const ErrorDetail& detail = error.detail();
   if (error.kind() != ErrorKind::remote) {
     const int status = report(error);
@@ -90,10 +106,15 @@ int execute(const CallCommand& command) {
   if (!view.absent() && !view.is(json::Type::object) && !view.is(json::Type::array))
     return report_usage_error("PARAMS is neither an object nor an array");
 
+  if (const std::optional<Error> problem = command.stdio.problem(*target)) return report(*problem);
   enable_orphan_cleanup(command.common.log());
   Loop loop;
-  const Result<json::Raw> answer = loop.block_on(run(loop, command, std::move(*target), std::move(*params)));
-  if (!answer) return report_failure(answer.error());
+  std::shared_ptr<ProgressLine> progress = ProgressLine::create(loop);
+  if (progress) progress->show("calling " + command.method);
+  const Result<json::Raw> answer =
+      loop.block_on(run(loop, command, std::move(*target), std::move(*params), progress));
+  progress = nullptr;
+  if (!answer) return report_call_failure(with_timeout_option(answer.error(), command.timeout));
   if (command.notify) return kSuccess;
   print_json(answer->text());
   return kSuccess;
@@ -114,6 +135,7 @@ void add_call(CLI::App& program, int& status) {
   add_duration(*command, "--timeout", call->timeout, "How long to wait for the response [30s]");
   call->common.add_framing_to(*command);
   call->web.add_to(*command);
+  call->stdio.add_to(*command);
   call->common.add_log_to(*command);
   command->callback([call, &status] { status = execute(*call); });
 }

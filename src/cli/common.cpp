@@ -124,6 +124,11 @@ Log CommonOptions::log() const {
   return Log::to_stderr(kLevels.at(log_level), log_format == "json" ? LogFormat::json : LogFormat::text);
 }
 
+Log CommonOptions::log_to(Log::Sink sink) const {
+  return Log(kLevels.at(log_level), log_format == "json" ? LogFormat::json : LogFormat::text,
+             std::move(sink));
+}
+
 rpc::Framing CommonOptions::selected_framing() const {
   return rpc::framing_named(framing).value_or(rpc::Framing::line);
 }

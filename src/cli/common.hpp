@@ -59,6 +59,7 @@ struct CommonOptions {
   void add_framing_to(CLI::App& command);  // includes the options of add_frame_limit_to()
   void add_frame_limit_to(CLI::App& command);
   Log log() const;
+  Log log_to(Log::Sink sink) const;  // the same, but writes the lines to `sink`
   rpc::Framing selected_framing() const;
   Limits limits() const;
 };

@@ -119,7 +119,9 @@ void print_inspection(const mcp::Client& client, const EntryCounts& counts, Cloc
 
 Task<Result<int>> inspect(const McpTarget& target, Clock::time_point started, ClientPtr client) {
   const Clock::time_point connected = Clock::now();
+  target.show_progress("listing");
   const EntryCounts counts = co_await count_all_entries(client);
+  target.hide_progress();
   print_inspection(*client, counts, connected - started, Clock::now() - connected, target.json);
   co_return kSuccess;
 }
@@ -128,14 +130,17 @@ Task<Result<int>> inspect(const McpTarget& target, Clock::time_point started, Cl
 
 Task<Result<int>> list_entries(const McpTarget& target, std::string method, std::string name, std::string key,
                                ClientPtr client) {
+  target.show_progress("listing " + name);
   const Result<std::vector<json::Raw>> entries = co_await client->list(std::move(method), std::move(name));
   if (!entries) co_return entries.error();
+  target.hide_progress();
   print_list(target, *entries, key);
   co_return kSuccess;
 }
 
 Task<Result<int>> call_tool(const McpTarget& target, std::string name, json::Raw arguments,
                             ClientPtr client) {
+  target.show_progress("calling " + name);
   if (target.json) {
     json::Writer params;
     params.begin_object().key("name").string(name);
@@ -144,30 +149,34 @@ Task<Result<int>> call_tool(const McpTarget& target, std::string name, json::Raw
     const Result<json::Raw> answer =
         co_await client->request("tools/call", params.finish(), target.call_options());
     if (!answer) co_return answer.error();
+    target.hide_progress();
     print_json(answer->text());
     co_return json::View(*answer)["isError"].as_bool().value_or(false) ? kRemoteError : kSuccess;
   }
   const Result<mcp::ToolResult> result =
       co_await client->call_tool(std::move(name), std::move(arguments), target.call_options());
   if (!result) co_return result.error();
-  if (::isatty(2)) std::fprintf(stderr, "\r\033[K");
+  target.hide_progress();
   for (const mcp::Content& content : result->content) print_content(content);
   if (result->content.empty() && !result->structured.absent()) print_json(result->structured.text());
   co_return result->is_error ? kRemoteError : kSuccess;
 }
 
 Task<Result<int>> read_resource(const McpTarget& target, std::string uri, json::Raw, ClientPtr client) {
+  target.show_progress("reading " + uri);
   if (target.json) {
     json::Writer params;
     params.begin_object().key("uri").string(uri).end_object();
     const Result<json::Raw> answer =
         co_await client->request("resources/read", params.finish(), target.call_options());
     if (!answer) co_return answer.error();
+    target.hide_progress();
     print_json(answer->text());
     co_return kSuccess;
   }
   const Result<std::vector<mcp::ResourceContents>> contents = co_await client->read_resource(std::move(uri));
   if (!contents) co_return contents.error();
+  target.hide_progress();
   for (const mcp::ResourceContents& content : *contents)
     print_text_line(content.text ? *content.text : content.blob.value_or(""));
   co_return kSuccess;
@@ -179,9 +188,11 @@ Task<Result<int>> get_prompt(const McpTarget& target, std::string name, json::Ra
   params.begin_object().key("name").string(name);
   if (!arguments.absent()) params.key("arguments").raw(arguments);
   params.end_object();
+  target.show_progress("getting " + name);
   const Result<json::Raw> answer =
       co_await client->request("prompts/get", params.finish(), target.call_options());
   if (!answer) co_return answer.error();
+  target.hide_progress();
   if (target.json) {
     print_json(answer->text());
     co_return kSuccess;
@@ -204,7 +215,7 @@ struct ListOrUseCommand {
   using EntryAction = Task<Result<int>> (*)(const McpTarget&, std::string name, json::Raw arguments,
                                             ClientPtr);
 
-  int run(const std::string& listed, const std::string& key, EntryAction action) const {
+  int run(const std::string& listed, const std::string& key, EntryAction action) {
     const Result<json::Raw> parsed = parse_json_argument("ARGS", arguments);
     if (!parsed) return report(parsed.error());
     const json::View view(*parsed);

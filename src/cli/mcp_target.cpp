@@ -81,20 +81,66 @@ Task<Result<mcp::ElicitResult>> elicit_url_on_terminal(std::string message, std:
   co_return result;
 }
 
-void print_log_notification(std::string_view method, const json::Raw& params) {
+void print_log_notification(const std::shared_ptr<ProgressLine>& progress, std::string_view method,
+                            const json::Raw& params) {
   if (method != "notifications/message") return;
   const json::View view(params);
-  std::fprintf(stderr, "server %s: %s\n", printable_line(view["level"].as_string().value_or("")).c_str(),
-               printable_json(view["data"].text()).c_str());
+  const std::string line = "server " + printable_line(view["level"].as_string().value_or("")) + ": " +
+                           printable_json(view["data"].text()) + "\n";
+  if (progress) return progress->write_above(line);
+  std::fputs(line.c_str(), stderr);
+}
+
+// Asks without a progress line below the question.
+Task<Result<mcp::ElicitResult>> elicit_without_progress(std::weak_ptr<ProgressLine> progress,
+                                                        std::string message, json::Raw schema) {
+  const ProgressLine::Pause pause(progress.lock());
+  Result<mcp::ElicitResult> answer = co_await elicit_on_terminal(std::move(message), std::move(schema));
+  co_return answer;
+}
+
+Task<Result<mcp::ElicitResult>> elicit_url_without_progress(std::weak_ptr<ProgressLine> progress,
+                                                            std::string message, std::string url) {
+  const ProgressLine::Pause pause(progress.lock());
+  Result<mcp::ElicitResult> answer = co_await elicit_url_on_terminal(std::move(message), std::move(url));
+  co_return answer;
+}
+
+using ClientResult = Result<std::shared_ptr<mcp::Client>>;
+
+Task<ClientResult> connect_client(Loop& loop, const McpTarget& target) {
+  const Result<Uri> uri = Uri::parse(target.uri);
+  if (!uri) co_return uri.error();
+  if (const std::optional<Error> problem = target.stdio.problem(*uri)) co_return *problem;
+  mcp::ClientOptions options = target.client_options();
+  if (!is_process(*uri)) {
+    target.show_progress("connecting");
+    ClientResult client = co_await mcp::Client::connect(loop, target.uri, std::move(options));
+    co_return client;
+  }
+  const std::string& program = uri->argv.front();
+  target.show_progress("starting " + program.substr(program.rfind('/') + 1));
+  options.era_key = target.uri;
+  Connector connector = [process = process_spec(*uri, target.stdio, target.common, target.progress)](
+                            Loop& on, StreamConnectOptions connect_options) {
+    return connect_child(on, process, std::move(connect_options));
+  };
+  ClientResult client = co_await mcp::Client::connect(loop, std::move(connector), std::move(options));
+  co_return client;
+}
+
+int report_target_failure(const McpTarget& target, const Error& error) {
+  target.hide_progress();
+  return report(with_timeout_option(error, target.timeout));
 }
 
 Task<int> run(Loop& loop, const McpTarget& target, const ClientAction& action) {
-  Result<std::shared_ptr<mcp::Client>> client =
-      co_await mcp::Client::connect(loop, target.uri, target.client_options());
-  if (!client) co_return report(with_address_hint(client.error(), target.uri));
+  const ClientResult client = co_await connect_client(loop, target);
+  if (!client) co_return report_target_failure(target, with_address_hint(client.error(), target.uri));
   const Result<int> status = co_await action(*client);
+  target.hide_progress();
   co_await (*client)->close();
-  co_return status ? *status : report(status.error());
+  co_return status ? *status : report_target_failure(target, status.error());
 }
 
 std::vector<std::string> revision_names() {
@@ -115,6 +161,7 @@ void McpTarget::add_to(CLI::App& command) {
   command.add_flag("--json", json, "Print the JSON sent by the server");
   add_duration(command, "--timeout", timeout, "How long to wait for each response [30s]");
   web.add_to(command);
+  stdio.add_to(command);
   common.add_frame_limit_to(command);
   common.add_log_to(command);
 }
@@ -122,47 +169,60 @@ void McpTarget::add_to(CLI::App& command) {
 mcp::ClientOptions McpTarget::client_options() const {
   mcp::ClientOptions options;
   options.info = mcp::Implementation{"fairlead", FAIRLEAD_VERSION, "Fairlead", {}, {}, {}};
-  options.connect.log = common.log();
+  options.connect.log = log_above(common, progress);
   web.apply_to(options.connect);
   options.connect.limits = common.limits();
   options.connect.limits.call_timeout = timeout;
   options.connect.max_response_bytes =
       std::max(options.connect.max_response_bytes, options.connect.limits.max_frame_bytes);
   options.handshake_timeout = timeout;
+  if (timeout != Limits().call_timeout) options.connect.limits.connect_timeout = timeout;
   if (!revision.empty()) options.pinned_revision = mcp::revision_named(revision);
   if (has_terminal()) {
-    options.handlers.elicit = elicit_on_terminal;
-    options.handlers.elicit_url = elicit_url_on_terminal;
+    options.handlers.elicit = [weak = std::weak_ptr(progress)](std::string message, json::Raw schema) {
+      return elicit_without_progress(weak, std::move(message), std::move(schema));
+    };
+    options.handlers.elicit_url = [weak = std::weak_ptr(progress)](std::string message, std::string url) {
+      return elicit_url_without_progress(weak, std::move(message), std::move(url));
+    };
   }
-  options.handlers.on_notification = print_log_notification;
+  options.handlers.on_notification = [weak = std::weak_ptr(progress)](std::string_view method,
+                                                                      const json::Raw& params) {
+    print_log_notification(weak.lock(), method, params);
+  };
   return options;
 }
 
 mcp::ClientCallOptions McpTarget::call_options() const {
   mcp::ClientCallOptions options;
   options.timeout = timeout;
-  if (::isatty(STDERR_FILENO)) {
-    options.on_progress = [](double progress, std::optional<double> total, const std::string& message) {
-      if (total) {
-        std::fprintf(stderr, "\r\033[K%g/%g %s", progress, *total, printable_line(message).c_str());
-      } else {
-        std::fprintf(stderr, "\r\033[K%g %s", progress, printable_line(message).c_str());
-      }
-      std::fflush(stderr);
-    };
-    options.on_task = [](const mcp::TaskInfo& task) {
-      const std::string status(to_string(task.status));
-      std::fprintf(stderr, "\r\033[Ktask %s: %s", status.c_str(), printable_line(task.message).c_str());
-      std::fflush(stderr);
-    };
-  }
+  if (!progress) return options;
+  options.on_progress = [weak = std::weak_ptr(progress)](double done, std::optional<double> total,
+                                                         const std::string& message) {
+    if (const std::shared_ptr<ProgressLine> line = weak.lock()) line->set_progress(done, total, message);
+  };
+  options.on_task = [weak = std::weak_ptr(progress)](const mcp::TaskInfo& task) {
+    const std::shared_ptr<ProgressLine> line = weak.lock();
+    if (line) line->set_message("task " + std::string(to_string(task.status)) + ": " + task.message);
+  };
   return options;
 }
 
-int run_with_client(const McpTarget& target, const ClientAction& action) {
+void McpTarget::show_progress(std::string state) const {
+  if (progress) progress->show(std::move(state));
+}
+
+void McpTarget::hide_progress() const {
+  if (progress) progress->hide();
+}
+
+int run_with_client(McpTarget& target, const ClientAction& action) {
   enable_orphan_cleanup(target.common.log());
   Loop loop;
-  return loop.block_on(run(loop, target, action));
+  target.progress = ProgressLine::create(loop);
+  const int status = loop.block_on(run(loop, target, action));
+  target.progress = nullptr;
+  return status;
 }
 
 }  // namespace fairlead::cli

@@ -8,6 +8,7 @@
 
 #include "cli/common.hpp"
 #include "cli/output.hpp"
+#include "cli/stdio_target.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/mcp/client.hpp"
 
@@ -16,12 +17,18 @@ namespace fairlead::cli {
 struct McpTarget {
   CommonOptions common{.log_level = "warning"};
   WebOptions web;
+  StdioTargetOptions stdio;
   std::string uri;
   std::string revision;  // empty: negotiated with the server
   std::chrono::milliseconds timeout = Limits().call_timeout;
   bool json = false;  // print the JSON that the server sent
+  // Null unless stderr is a terminal. Set while run_with_client() runs.
+  std::shared_ptr<ProgressLine> progress;
 
   void add_to(CLI::App& command);
+  // Show what the command waits for; hide it before output is printed.
+  void show_progress(std::string state) const;
+  void hide_progress() const;
   mcp::ClientOptions client_options() const;
   mcp::ClientCallOptions call_options() const;
 };
@@ -29,6 +36,6 @@ struct McpTarget {
 // Connects, runs `action` with the client, and closes the connection. Returns the exit status of the action,
 // or that of the first error, which is printed to stderr.
 using ClientAction = std::function<Task<Result<int>>(std::shared_ptr<mcp::Client>)>;
-int run_with_client(const McpTarget& target, const ClientAction& action);
+int run_with_client(McpTarget& target, const ClientAction& action);
 
 }  // namespace fairlead::cli

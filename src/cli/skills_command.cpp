@@ -35,9 +35,11 @@ const mcp::SkillEntry* skill_of_file(const std::vector<mcp::SkillEntry>& skills,
 }
 
 Task<Result<int>> list_or_read(const McpTarget& target, std::string uri, ClientPtr client) {
+  target.show_progress("listing skills");
   const Result<std::vector<mcp::SkillEntry>> skills = co_await client->skills();
   if (!skills) co_return skills.error();
   if (uri.empty()) {
+    target.hide_progress();
     print_skills(target, *skills);
     co_return kSuccess;
   }
@@ -45,6 +47,7 @@ Task<Result<int>> list_or_read(const McpTarget& target, std::string uri, ClientP
   if (!owner) co_return Error(ErrorKind::validation, uri + " belongs to no skill of this server");
   const Result<mcp::SkillFile> file = co_await client->read_skill_file(*owner, uri);
   if (!file) co_return file.error();
+  target.hide_progress();
   print_text(file->content);
   co_return kSuccess;
 }
