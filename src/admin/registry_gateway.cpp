@@ -5,6 +5,7 @@
 #include "admin/admin.hpp"
 #include "admin/admin_token.hpp"
 #include "admin/authenticator.hpp"
+#include "admin/gateway_file.hpp"
 #include "admin/gateway_settings.hpp"
 #include "admin/registry_sync.hpp"
 #include "fairlead/http/server.hpp"
@@ -34,6 +35,9 @@ Task<Result<std::shared_ptr<RegistryGateway>>> RegistryGateway::open(Loop& loop,
       co_await registry::Registry::open(loop, self->options_.database, std::move(registry_options));
   if (!registry) co_return registry.error();
   self->registry_ = std::move(*registry);
+  self->database_file_ = sqlite_file_of(self->options_.database);
+  // The file of a gateway that has crashed names an address at which nobody listens now.
+  if (!self->database_file_.empty()) remove_gateway_file(self->database_file_);
   const Result<void> prepared = self->prepare();
   if (!prepared) {
     co_await self->registry_->close();
@@ -93,9 +97,21 @@ Task<Result<std::shared_ptr<RegistryGateway>>> RegistryGateway::serve(Loop& loop
 Result<void> RegistryGateway::start_listening() {
   const Result<void> allowed = check_address();
   if (!allowed) return allowed;
+  *applied_auth_mode_ = auth_mode();
+  prepare_listener();
+  set_failure_details();
+  Result<std::shared_ptr<gateway::GatewayServer>> server =
+      gateway::GatewayServer::listen(loop_, config_, options_.server);
+  if (!server) return server.error();
+  server_ = std::move(*server);
+  start_sync();
+  publish_address();
+  return {};
+}
+
+void RegistryGateway::prepare_listener() {
   AuthOptions auth;
   auth.admin_token = options_.admin_token;
-  *applied_auth_mode_ = auth_mode();
   auth.mode = [mode = applied_auth_mode_] { return *mode; };
   options_.server.authenticator = registry_authenticator(registry_, std::move(auth));
   options_.server.add_routes = [this](http::Server& http, gateway::Gateway& gateway) {
@@ -107,22 +123,32 @@ Result<void> RegistryGateway::start_listening() {
     if (!registry->database_problem()) return std::nullopt;
     return "the database cannot be reached: changes fail, calls are served";
   };
-  set_failure_details();
-  Result<std::shared_ptr<gateway::GatewayServer>> server =
-      gateway::GatewayServer::listen(loop_, config_, options_.server);
-  if (!server) return server.error();
-  server_ = std::move(*server);
-  start_sync();
-  return {};
 }
 
+// Only processes of this user can connect to the private socket, and they may do what the client on stdin and
+// stdout may: no token is needed for MCP.
 Result<void> RegistryGateway::start_serving(std::shared_ptr<Connection> client, PrincipalPtr principal) {
+  if (!database_file_.empty()) {
+    options_.server.private_socket = database_file_ + ".sock";
+    *applied_auth_mode_ = AuthMode::none;
+    prepare_listener();
+  }
   Result<std::shared_ptr<gateway::GatewayServer>> server =
       gateway::GatewayServer::serve(loop_, config_, std::move(client), std::move(principal), options_.server);
   if (!server) return server.error();
   server_ = std::move(*server);
   start_sync();
+  publish_address();
   return {};
+}
+
+void RegistryGateway::publish_address() {
+  const std::string url = server_->url();
+  if (database_file_.empty() || url.empty()) return;
+  const Result<void> written = write_gateway_file(database_file_, url);
+  if (!written)
+    options_.server.log.warning("other programs cannot find this gateway by its database",
+                                {{"reason", written.error().message()}});
 }
 
 void RegistryGateway::add_admin_routes(http::Server& http, gateway::Gateway& gateway) {
@@ -187,6 +213,7 @@ Task<void> RegistryGateway::close() {
   const auto self = shared_from_this();
   subscriptions_.clear();
   if (sync_) sync_->stop();
+  if (!database_file_.empty()) remove_gateway_file(database_file_);
   co_await registry_->close();
 }
 
@@ -203,8 +230,10 @@ AuthMode RegistryGateway::configured_auth_mode() const {
   return effective_auth_mode(options_.auth_setting.value_or(stored), circumstances);
 }
 
-// While other machines can reach the gateway, a change of the settings does not open it to all of them.
+// While other machines can reach the gateway, a change of the settings does not open it to all of them. At a
+// private socket, the permissions of its file take the place of tokens.
 AuthMode RegistryGateway::auth_mode() const {
+  if (!options_.server.private_socket.empty()) return AuthMode::none;
   if (reachable_from_other_machines_ && !options_.server.insecure_no_auth) return AuthMode::token;
   return configured_auth_mode();
 }

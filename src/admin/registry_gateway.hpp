@@ -41,7 +41,8 @@ class RegistryGateway : public std::enable_shared_from_this<RegistryGateway> {
   // registry::Registry::open() and gateway::GatewayServer::listen() do.
   static Task<Result<std::shared_ptr<RegistryGateway>>> listen(Loop& loop, gateway::Config config,
                                                                RegistryGatewayOptions options);
-  // Serves the connection `client` only; see gateway::GatewayServer::serve().
+  // Serves the connection `client`; see gateway::GatewayServer::serve(). With an SQLite database it also
+  // listens at PATH.sock, for other processes of this user.
   static Task<Result<std::shared_ptr<RegistryGateway>>> serve(Loop& loop, gateway::Config config,
                                                               std::shared_ptr<Connection> client,
                                                               PrincipalPtr principal,
@@ -69,10 +70,14 @@ class RegistryGateway : public std::enable_shared_from_this<RegistryGateway> {
   Result<void> prepare();
   Result<void> load_admin_token();
   Result<void> check_address() const;
+  // Sets the options of an HTTP listener: its routes, and who may use them.
+  void prepare_listener();
   Result<void> start_listening();
   Result<void> start_serving(std::shared_ptr<Connection> client, PrincipalPtr principal);
   void add_admin_routes(http::Server& http, gateway::Gateway& gateway);
   void start_sync();
+  // Names this gateway in the file that other programs find it by, see gateway_file.hpp.
+  void publish_address();
 
   static Task<void> lists_stored(std::weak_ptr<RegistryGateway> weak, std::string server_id);
 
@@ -94,7 +99,8 @@ class RegistryGateway : public std::enable_shared_from_this<RegistryGateway> {
   std::shared_ptr<AuthMode> applied_auth_mode_ = std::make_shared<AuthMode>(AuthMode::token);
   std::shared_ptr<registry::Registry> registry_;
   std::shared_ptr<gateway::GatewayServer> server_;
-  std::shared_ptr<Admin> admin_;  // null if this serves one connection
+  std::shared_ptr<Admin> admin_;  // null if this does not listen
+  std::string database_file_;     // canonical path of an SQLite database; empty for others
   std::shared_ptr<RegistrySync> sync_;
   std::vector<std::shared_ptr<void>> subscriptions_;
 };

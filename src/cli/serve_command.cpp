@@ -8,19 +8,27 @@
 #include <climits>
 #include <csignal>
 
+#include "admin/admin_token.hpp"
+#include "admin/gateway_file.hpp"
 #include "admin/registry_gateway.hpp"
+#include "cli/attach.hpp"
 #include "cli/common.hpp"
 #include "cli/hangup.hpp"
 #include "cli/serve_config.hpp"
 #include "fairlead/connection/connect.hpp"
 #include "fairlead/gateway/gateway_server.hpp"
 #include "fairlead/loop/signals.hpp"
+#include "fairlead/loop/timer.hpp"
 #include "fairlead/loop/workers.hpp"
 #include "fairlead/process/descriptor_limit.hpp"
 
 namespace fairlead::cli {
 
 namespace {
+
+// How long `serve --stdio` waits until the gateway that has locked the database has published its address.
+constexpr std::chrono::milliseconds kAttachTimeout{15'000};
+constexpr std::chrono::milliseconds kAttachRetryDelay{50};
 
 bool hangup_is_ignored() {
   struct sigaction action = {};
@@ -37,8 +45,10 @@ class GatewayRunner {
         Signals::watch(loop_, {SIGTERM, SIGINT, SIGHUP}, [this](int signal) { on_signal(signal); });
     if (!signals) return report(signals.error());
     raise_limit();
+    if (!command_.attach.empty()) return attach_to(command_.attach);
     ServerResult server = config.database.address.empty() ? start(std::move(config.gateway))
                                                           : start_with_database(std::move(config));
+    if (attachment_) return run_attachment();
     if (!server) return report(server.error());
     server_ = std::move(*server);
     if (interrupted_) stop();
@@ -49,6 +59,7 @@ class GatewayRunner {
 
  private:
   using ServerResult = Result<std::shared_ptr<gateway::GatewayServer>>;
+  using Opened = Result<std::shared_ptr<admin::RegistryGateway>>;
 
   // Raises the limit on descriptors, because every client and every server needs some. Server processes are
   // started with the original limit.
@@ -94,20 +105,81 @@ class GatewayRunner {
     database.database = std::move(config.database.address);
     database.server = options();
     database.version = FAIRLEAD_VERSION;
-    using Opened = Result<std::shared_ptr<admin::RegistryGateway>>;
-    Opened opened = Error(ErrorKind::cancelled, "not started");
-    if (command_.stdio) {
-      ConnectResult stdio = open_stdio(config.gateway);
-      if (!stdio) return stdio.error();
-      opened = loop_.block_on(admin::RegistryGateway::serve(
-          loop_, std::move(config.gateway), std::move(*stdio), stdio_client(), std::move(database)));
-    } else {
-      opened = loop_.block_on(
-          admin::RegistryGateway::listen(loop_, std::move(config.gateway), std::move(database)));
-    }
+    Opened opened = command_.stdio ? open_for_stdio(config.gateway, database)
+                                   : loop_.block_on(admin::RegistryGateway::listen(
+                                         loop_, std::move(config.gateway), std::move(database)));
     if (!opened) return with_remedy(opened.error());
     with_database_ = std::move(*opened);
     return with_database_->server();
+  }
+
+  // If another gateway serves the database, attaches to that. It may still be starting, or end meanwhile.
+  Opened open_for_stdio(const gateway::Config& config, const admin::RegistryGatewayOptions& database) {
+    ConnectResult stdio = open_stdio(config);
+    if (!stdio) return stdio.error();
+    const Clock::time_point deadline = Clock::now() + kAttachTimeout;
+    while (true) {
+      Opened opened =
+          loop_.block_on(admin::RegistryGateway::serve(loop_, config, *stdio, stdio_client(), database));
+      if (opened || !admin::is_database_in_use(opened.error())) return opened;
+      const std::string file = admin::sqlite_file_of(database.database);
+      if (const std::optional<admin::ServingGateway> gateway = admin::find_serving_gateway(file)) {
+        const Result<void> attached = attach_to_serving(*gateway, std::move(*stdio), database);
+        if (!attached) return attached.error();
+        return opened;
+      }
+      if (interrupted_ || Clock::now() > deadline) return opened;
+      loop_.block_on(pause());
+    }
+  }
+  Task<void> pause() { co_await sleep_for(loop_, kAttachRetryDelay); }
+
+  // The client is a program of the user who owns the state directory, so it may use the token there.
+  Result<void> attach_to_serving(const admin::ServingGateway& gateway, std::shared_ptr<Connection> stdio,
+                                 const admin::RegistryGatewayOptions& database) {
+    Result<AttachAddress> address = parse_attach_address(gateway.url);
+    if (!address) return address.error();
+    Result<std::string> token = read_client_token(command_.token_file);
+    if (!token) return token.error();
+    std::string source = token->empty() ? "none" : "given";
+    if (token->empty() && address->unix_socket.empty()) {
+      const Result<std::string> stored = database.admin_token.empty()
+                                             ? admin::read_admin_token(database.admin_token_file)
+                                             : Result<std::string>(database.admin_token);
+      if (stored) *token = *stored;
+      if (stored) source = "administrator's";
+    }
+    log_.info("another gateway serves the database; attaching to it",
+              {{"gateway", gateway.url}, {"pid", gateway.pid}, {"token", source}});
+    start_attachment(std::move(stdio), std::move(*address), std::move(*token));
+    return {};
+  }
+
+  int attach_to(const std::string& url) {
+    Result<AttachAddress> address = parse_attach_address(url);
+    if (!address) return report(address.error());
+    Result<std::string> token = read_client_token(command_.token_file);
+    if (!token) return report(token.error());
+    ConnectResult stdio = open_stdio(gateway::Config());
+    if (!stdio) return report(stdio.error());
+    log_.info("attaching", {{"gateway", url}});
+    start_attachment(std::move(*stdio), std::move(*address), std::move(*token));
+    return run_attachment();
+  }
+
+  void start_attachment(std::shared_ptr<Connection> stdio, AttachAddress address, std::string token) {
+    AttachOptions attach;
+    attach.address = std::move(address);
+    attach.token = std::move(token);
+    attach.limits = gateway::connection_limits(gateway::Config());
+    attach.log = log_;
+    attachment_ = Attachment::start(std::move(stdio), std::move(attach));
+    if (interrupted_) attachment_->stop();
+  }
+
+  int run_attachment() {
+    loop_.run_until([this] { return attachment_->finished().is_set(); });
+    return kSuccess;
   }
 
   static ServerResult with_remedy(ServerResult server) {
@@ -120,7 +192,9 @@ class GatewayRunner {
 
   // A signal may arrive while the database is being opened; then there is no server yet.
   void on_signal(int signal) {
-    if (!server_) {
+    if (attachment_) {
+      if (signal != SIGHUP || !hangup_ignored_) attachment_->stop();
+    } else if (!server_) {
       interrupted_ = interrupted_ || signal != SIGHUP;
     } else if (signal == SIGHUP) {
       on_hangup();
@@ -185,6 +259,7 @@ class GatewayRunner {
   Log log_;
   std::shared_ptr<gateway::GatewayServer> server_;         // null: not started yet
   std::shared_ptr<admin::RegistryGateway> with_database_;  // null: the servers are those of a file
+  std::shared_ptr<Attachment> attachment_;                 // null: this process is the gateway
   bool interrupted_ = false;                               // before the server was started
   std::size_t descriptor_limit_ = 1024;
   ControllingTerminal terminal_;
@@ -197,6 +272,11 @@ class GatewayRunner {
 int execute(const ServeCommand& command) {
   if (command.stdio) {
     if (const std::optional<Error> missing = missing_stdio_error()) return report(*missing);
+  }
+  if (!command.attach.empty()) {
+    if (!command.stdio) return report(Error(ErrorKind::validation, "--attach needs --stdio"));
+    Loop loop;
+    return GatewayRunner(loop, command).run(ServeConfig());
   }
   // At the limit of a file's size, a write of the database fails instead of ending the process. Server
   // processes are started with the default disposition.
@@ -234,6 +314,11 @@ void add_serve(CLI::App& program, int& status) {
   command->add_option("--listen", serve->listen, "HOST:PORT or unix:/PATH [127.0.0.1:8808]")
       ->envname("FAIRLEAD_LISTEN");
   command->add_flag("--stdio", serve->stdio, "Serve on stdin and stdout instead, for a desktop client");
+  command->add_option("--attach", serve->attach,
+                      "With --stdio: forward to the gateway at this URL instead of starting servers. "
+                      "http://…/mcp, https://…/mcp, or unix:/PATH");
+  command->add_option("--token-file", serve->token_file,
+                      "With --attach: file with the token for the gateway [the variable FAIRLEAD_TOKEN]");
   command->add_flag("--insecure-no-auth", serve->insecure_no_auth,
                     "Allow --listen addresses that other machines can reach, without authentication");
   command

@@ -30,6 +30,8 @@ struct ServeCommand {
   std::string auth_mode;
   std::string listen;
   std::string terminator_manifest;
+  std::string attach;      // the address of a gateway; empty: this process is the gateway
+  std::string token_file;  // for that gateway
   std::optional<unsigned> socket_mode;
   bool stdio = false;
   bool insecure_no_auth = false;

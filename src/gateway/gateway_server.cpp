@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fairlead/mcp/serve.hpp"
+#include "gateway/attached_clients.hpp"
 #include "gateway/gateway_routes.hpp"
 #include "gateway/slow_turn_log.hpp"
 
@@ -114,8 +115,10 @@ Result<std::shared_ptr<GatewayServer>> GatewayServer::serve(Loop& loop, Config c
   // The client has started this process, so it may see all details.
   if (config.failure_details == FailureDetails::automatic) config.failure_details = FailureDetails::everyone;
   std::shared_ptr<GatewayServer> server(new GatewayServer(loop, std::move(config), std::move(options)));
+  server->open_private_socket();
   const Result<void> started = server->start_gateway();
   if (!started) return started.error();
+  if (server->http_) server->add_routes();
   client->set_account(ByteBudget::create(server->config_.buffers)->account("stdio"));
   Limits limits = connection_limits(server->config_);
   limits.drain_grace = server->config_.drain_grace;
@@ -135,6 +138,23 @@ Result<void> GatewayServer::open_listener() {
   if (!server) return server.error();
   http_ = std::move(*server);
   return {};
+}
+
+void GatewayServer::open_private_socket() {
+  if (options_.private_socket.empty()) return;
+  Config config = config_;  // the keys that concern networks do not apply
+  config.tls_certificate.clear();
+  config.allowed_hosts.clear();
+  config.allowed_origins.clear();
+  config.socket_mode = 0600;
+  Result<std::shared_ptr<http::Server>> server =
+      http::Server::listen(loop_, "unix:" + options_.private_socket, http_options(config, options_));
+  if (!server)
+    return options_.log.warning("other processes cannot attach to this gateway",
+                                {{"reason", server.error().message()}});
+  http_ = std::move(*server);
+  attached_ = std::make_shared<AttachedClients>();
+  attached_->add_route(*http_);
 }
 
 Result<void> GatewayServer::start_gateway() {
@@ -210,12 +230,17 @@ bool GatewayServer::end_session(std::string_view id) {
 
 Task<void> GatewayServer::stop_when_client_disconnects(std::shared_ptr<GatewayServer> self) {
   co_await self->peer_->finished().wait(self->loop_);
+  if (self->attached_ && self->attached_->count() > 0 && !self->stopping_)
+    self->options_.log.info("the client has gone; serving the attached processes until the last has gone",
+                            {{"attached", self->attached_->count()}});
+  if (self->attached_) co_await self->attached_->none().wait(self->loop_);
   if (!self->stopping_) self->stop();
 }
 
 void GatewayServer::stop() {
   if (std::exchange(stopping_, true)) return loop_.spawn(gateway_->shutdown(std::chrono::milliseconds(0)));
   if (routes_) routes_->set_stopping();
+  if (attached_) attached_->finish();
   options_.log.info("shutting down", {});
   loop_.spawn(shut_down(shared_from_this()));
 }

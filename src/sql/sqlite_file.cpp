@@ -7,16 +7,21 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <system_error>
+#include <thread>
 
 #include "sql/driver.hpp"
 
 namespace fairlead::sql {
 
 namespace {
+
+constexpr int kLockAttempts = 4;
+constexpr std::chrono::milliseconds kLockRetryDelay{5};
 
 Error file_error(const std::string& operation, int os_error) {
   const bool full = os_error == ENOSPC || os_error == EDQUOT;
@@ -52,11 +57,20 @@ std::string lock_holder(int fd) {
   return pid > 0 ? " (process " + std::to_string(pid) + ")" : "";
 }
 
+// Another program may hold a shared lock for a moment, to see whether the database is in use.
+bool lock_exclusively(int fd) {
+  for (int attempt = 1; ::flock(fd, LOCK_EX | LOCK_NB) < 0; ++attempt) {
+    if (errno != EWOULDBLOCK || attempt == kLockAttempts) return false;
+    std::this_thread::sleep_for(kLockRetryDelay);
+  }
+  return true;
+}
+
 Result<UniqueFd> lock_file(const std::string& database) {
   const std::string path = database + ".lock";
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600));
   if (!file) return file_error("cannot open " + path, errno);
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) < 0) {
+  if (!lock_exclusively(file.get())) {
     if (errno != EWOULDBLOCK) return file_error("cannot lock " + path, errno);
     return database_error(ErrorKind::io,
                           "the database " + database + " is in use by another gateway" +

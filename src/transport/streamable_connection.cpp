@@ -147,8 +147,7 @@ Task<Result<void>> StreamableConnection::send_and_handle(PostPtr post) {
     const ResponseResult response = co_await send_post(post);
     if (!response) co_return response.error();
     if ((*response)->status() == 404 && in_session && !again && !http_sse_post_url_) {
-      if (generation == session_generation_ && !lost_session_revision_)
-        lost_session_revision_ = state_.negotiated_revision();
+      if (generation == session_generation_) note_session_loss();
       continue;
     }
     const bool accepted = (*response)->status() / 100 == 2;

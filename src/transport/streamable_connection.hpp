@@ -122,7 +122,11 @@ class StreamableConnection final : public Connection {
   static Task<void> run_standalone_stream(std::shared_ptr<StreamableConnection> self, ServerStreamPtr stream);
   // Requests an event stream with GET; resumes a stream if `last_event_id` is not empty.
   Task<ResponseResult> send_get(std::string last_event_id, std::shared_ptr<http::CancellableWaiter> waiter);
+  // Remembers that the server has lost the session; renew_session() begins a new one.
+  void note_session_loss();
   Task<Result<void>> renew_session();
+  // Calls renew_session() with growing delays until it succeeds.
+  Task<void> renew_until_cancelled(std::shared_ptr<http::CancellableWaiter> waiter);
   // Performs the handshake for a new session.
   Task<Result<void>> reinitialize();
   // Opens the stream of HTTP+SSE and waits for the event with the URL for POSTs. Called when the server

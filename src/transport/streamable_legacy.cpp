@@ -51,9 +51,15 @@ Task<void> StreamableConnection::run_standalone_stream(std::shared_ptr<Streamabl
                                                        ServerStreamPtr stream) {
   const std::size_t max_attempts = self->reconnect_.max_resumptions;
   ResumePoint point;
-  for (std::size_t attempt = 0; attempt <= max_attempts; ++attempt) {
+  const bool keep = self->reconnect_.keep_server_stream;
+  for (std::size_t attempt = 0; keep || attempt <= max_attempts; ++attempt) {
     const ResponseResult response = co_await self->send_get(point.last_event_id, stream->waiter);
     if (stream->waiter->cancelled()) break;
+    if (keep && response && (*response)->status() == 404 && !self->state_.session_id().empty()) {
+      self->note_session_loss();
+      co_await self->renew_until_cancelled(stream->waiter);
+      break;  // the new session has a stream of its own
+    }
     const bool refused = response && !is_event_stream(**response) && (*response)->status() < 500;
     if (refused) {  // 405 or 404: the server does not support the standalone stream
       self->log_.debug("the server has no standalone stream",
@@ -79,7 +85,22 @@ Task<void> StreamableConnection::run_standalone_stream(std::shared_ptr<Streamabl
   stream->opened.set();
 }
 
+Task<void> StreamableConnection::renew_until_cancelled(std::shared_ptr<http::CancellableWaiter> waiter) {
+  ResumePoint point;
+  for (std::size_t attempt = 0; lost_session_revision_ && !waiter->cancelled(); ++attempt) {
+    const Result<void> renewed = co_await renew_session();
+    if (renewed || waiter->cancelled()) co_return;
+    log_.debug("session not renewed",
+               {{"connection", description()}, {"problem", renewed.error().message()}});
+    static_cast<void>(co_await waiter->sleep(next_reconnect_delay(point, attempt)));
+  }
+}
+
 // ---- sessions ------------------------------------------------------------------------------------------
+
+void StreamableConnection::note_session_loss() {
+  if (!lost_session_revision_) lost_session_revision_ = state_.negotiated_revision();
+}
 
 // Starts a new session after the server has lost the old one. The first caller does so; callers that arrive
 // during the renewal wait for its result.
@@ -103,6 +124,7 @@ Task<Result<void>> StreamableConnection::renew_session() {
       ++session_generation_;
     }
     std::exchange(renewal_done_, nullptr)->set();
+    if (!renewal_error_ && reconnect_.on_session_renewed) reconnect_.on_session_renewed();
   }
   if (renewal_error_) {
     co_return Error(renewal_error_->kind(),

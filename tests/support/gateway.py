@@ -40,7 +40,7 @@ class Gateway:
 
     def __init__(self, config, word, *args, environment=None):
         self.process = subprocess.Popen(
-            [PROGRAM, "serve", "--listen", "127.0.0.1:0", *(["--config", config] if config else []), *args],
+            [PROGRAM, "serve", *([] if "--listen" in args else ["--listen", "127.0.0.1:0"]), *(["--config", config] if config else []), *args],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             env={**os.environ, "TEST_WORD": word, **(environment or {})},
         )  # fmt: skip

@@ -29,6 +29,7 @@
 
 namespace fairlead::gateway {
 
+class AttachedClients;
 class GatewayRoutes;
 class SlowTurnLog;
 
@@ -55,10 +56,13 @@ struct GatewayServerOptions {
   std::shared_ptr<http::Authenticator> authenticator;
   bool insecure_no_auth = false;  // allows every address without an authenticator
   std::size_t max_connections = http::ServerOptions().max_connections;  // of HTTP clients, for listen()
+  // The path of a Unix socket at which serve() also listens, for other processes of this user; empty: none.
+  // The gateway then stops when its own client and the last attached process have gone.
+  std::string private_socket;
   // If true, the servers are changed by Gateway::put_server() and not by a file: reload() leaves them alone.
   bool servers_from_registry = false;
   // Adds routes before those of the gateway server, and may replace none of these: of all routes that match a
-  // path, the longest is used. Called by listen(), when the gateway exists.
+  // path, the longest is used. Called when the gateway exists, if it listens.
   std::function<void(http::Server&, Gateway&)> add_routes;
   // See http::ServerOptions::rejection_response.
   std::function<std::optional<http::Response>(std::string_view target, int status, std::string_view message)>
@@ -85,7 +89,8 @@ class GatewayServer : public std::enable_shared_from_this<GatewayServer> {
   GatewayServer& operator=(const GatewayServer&) = delete;
 
   Gateway& gateway() const noexcept { return *gateway_; }
-  // Returns the URL for clients, such as "http://127.0.0.1:8808/mcp"; empty if this serves one connection.
+  // Returns the URL for clients, such as "http://127.0.0.1:8808/mcp", or "unix:/PATH /mcp"; empty if this
+  // does not listen.
   std::string url() const;
 
   // Reads the TLS certificate again, on another thread, and applies the servers of a new configuration (see
@@ -112,6 +117,8 @@ class GatewayServer : public std::enable_shared_from_this<GatewayServer> {
   GatewayServer(Loop& loop, Config config, GatewayServerOptions options);
 
   Result<void> open_listener();
+  // A failure is logged: the gateway then serves its own client only.
+  void open_private_socket();
   Result<void> start_gateway();
   void add_routes();
   static Task<Result<std::string>> apply_config(std::shared_ptr<GatewayServer> self, Config next);
@@ -124,10 +131,11 @@ class GatewayServer : public std::enable_shared_from_this<GatewayServer> {
   GatewayServerOptions options_;
   std::unique_ptr<SlowTurnLog> slow_turn_log_;
   std::shared_ptr<Gateway> gateway_;
-  std::shared_ptr<http::Server> http_;     // null if this serves one connection
-  std::shared_ptr<GatewayRoutes> routes_;  // null if this serves one connection
-  std::shared_ptr<Peer> peer_;             // of that connection; null if this listens
-  Event http_drained_;                     // drain_http() has ended
+  std::shared_ptr<http::Server> http_;         // null if this does not listen
+  std::shared_ptr<GatewayRoutes> routes_;      // null if this does not listen
+  std::shared_ptr<AttachedClients> attached_;  // null unless there is a private socket
+  std::shared_ptr<Peer> peer_;                 // of that connection; null if this listens
+  Event http_drained_;                         // drain_http() has ended
   Event stopped_;
   bool stopping_ = false;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 #include "fairlead/http/client_options.hpp"
@@ -15,6 +16,12 @@ struct ReconnectLimits {
   // reconnect_burst reconnects of a stream within a minute, the minimum is at least one second.
   std::chrono::milliseconds min_reconnect_delay{100};
   std::size_t reconnect_burst = 30;
+  // Reconnects the stream of a legacy server that belongs to no request without end, with growing delays up
+  // to 30 s; if the server has lost the session, begins a new one for it.
+  bool keep_server_stream = false;
+  // Called when a new session has replaced one that the server had lost. The subscriptions and the log level
+  // of the old one are lost.
+  std::function<void()> on_session_renewed;
 };
 
 // Options of connect(). `framing` and `on_framing_error` apply to stdio:, tcp: and unix: addresses; the
