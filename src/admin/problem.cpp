@@ -27,6 +27,14 @@ constexpr std::array kProblemCodes = std::to_array<ProblemCode>({
     {codes::kInUse, 409, "In use", "Change or remove the rows first that refer to this one."},
     {registry::kLastAdministrator, 409, "Last administrator",
      "Make another user an administrator first, or use the administrator's own token."},
+    {registry::kSecretKeyMissing, 409, "No key for secrets",
+     "Start the gateway with the key: --secret-key-file FILE, --secret-key-command COMMAND, or "
+     "FAIRLEAD_SECRET_KEY."},
+    {registry::kSecretKeyMismatch, 409, "Other key for secrets",
+     "Start the gateway with the key with which the secrets were stored."},
+    {registry::kNoNewSecretKey, 409, "No new key for secrets",
+     "Configure two keys, one in each line, at every gateway of the database: the new one first, then the "
+     "current one. Restart the gateways, and repeat the request."},
     {codes::kVersionMismatch, 412, "Version mismatch",
      "Read the row again, apply the change to it, and send its new ETag in If-Match."},
     {codes::kInvalidParameter, 400, "Invalid parameter",

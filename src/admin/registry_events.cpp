@@ -63,6 +63,9 @@ struct ChangePublisher {
   void operator()(const registry::RowChange<registry::Token>& change) const {
     publish_row(events, "token", change);
   }
+  void operator()(const registry::RowChange<registry::Secret>& change) const {
+    publish_row(events, "secret", change);
+  }
   void operator()(const registry::RowChange<registry::Drift>& change) const;
   void operator()(const registry::RowChange<registry::Configuration>& change) const;
 };

@@ -125,6 +125,7 @@ Result<void> remove_user(WriteContext& context, const std::string& id, const Ver
   if (done) done = check_not_named(context, &Endpoint::users, id);
   if (done) done = remove_tokens_of(context, user);
   if (done) done = remove_from_groups(context, user);
+  if (done) done = remove_secrets_of_user(context, id);
   if (done) done = remove_row(context, user);
   if (done && is_enabled_administrator(user)) done = check_administrator_left(context);
   return done;

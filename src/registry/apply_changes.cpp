@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "registry/change_set.hpp"
+#include "registry/rows.hpp"
 #include "registry/stored_lists.hpp"
 
 namespace fairlead::registry {
@@ -44,6 +45,8 @@ class StateUpdate {
   void put(const std::string& id, GroupPtr row) { put_in(state_.groups, id, std::move(row)); }
   void put(const std::string& id, TokenPtr row);
   void put(const std::string& id, DriftPtr row);
+  void put(const std::string& id, SecretPtr row);
+  void put(const std::string& id, SecretDataKeyPtr row);
   void put(const std::string& id, ListsRow row);
   void put(const std::string& id, const ConfigValue& row);
   template <class T>
@@ -90,6 +93,21 @@ void StateUpdate::put(const std::string& id, TokenPtr row) {
   if (const TokenPtr before = state_.tokens.find(id)) state_.tokens_by_sha256.erase(before->sha256);
   if (row) state_.tokens_by_sha256.insert_or_assign(row->sha256, row);
   put_in(state_.tokens, id, std::move(row));
+}
+
+void StateUpdate::put(const std::string& id, SecretPtr row) {
+  if (const SecretPtr before = state_.secrets.find(id))
+    state_.secrets_by_scope.erase(secret_scope_key(before->server, before->user, before->name));
+  if (row) state_.secrets_by_scope.insert_or_assign(secret_scope_key(row->server, row->user, row->name), row);
+  put_in(state_.secrets, id, std::move(row));
+}
+
+void StateUpdate::put(const std::string& id, SecretDataKeyPtr row) {
+  if (row) {
+    state_.secret_keys.insert_or_assign(id, std::move(row));
+  } else {
+    state_.secret_keys.erase(id);
+  }
 }
 
 void StateUpdate::forget_drift(const Drift& row) {
@@ -156,6 +174,8 @@ void StateUpdate::remove_missing(const ChangeSet& changes) {
   add_missing(state_.groups.by_id(), present, missing);
   add_missing(state_.tokens.by_id(), present, missing);
   add_missing(state_.drift, present, missing);
+  add_missing(state_.secrets.by_id(), present, missing);
+  add_missing(state_.secret_keys, present, missing);
   for (const auto& [id, lists] : state_.lists) {
     if (!with_lists.contains(id)) missing.push_back(ChangedRow{id, ListsRow()});
   }

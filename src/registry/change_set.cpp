@@ -61,6 +61,9 @@ Result<void> add_changed(Transaction& transaction, std::string_view kind, std::s
   if (kind == RowTable<Group>::kind) return add_row<Group>(transaction, std::move(id), changes, log);
   if (kind == RowTable<Token>::kind) return add_row<Token>(transaction, std::move(id), changes, log);
   if (kind == RowTable<Drift>::kind) return add_row<Drift>(transaction, std::move(id), changes, log);
+  if (kind == RowTable<Secret>::kind) return add_row<Secret>(transaction, std::move(id), changes, log);
+  if (kind == RowTable<SecretDataKey>::kind)
+    return add_row<SecretDataKey>(transaction, std::move(id), changes, log);
   if (kind == kListsKind) return add_lists(transaction, std::move(id), changes);
   if (kind == kConfigKind) return add_config(transaction, std::move(id), changes);
   return {};  // of a newer version of Fairlead
@@ -155,13 +158,16 @@ Result<ChangeSet> read_everything(Transaction& transaction, const Log& log) {
   Result<std::int64_t> revision = read_integer(transaction, "select revision from registry_revision");
   if (!revision) return revision.error();
   changes.revision = *revision;
-  // Subscribers are notified in this order: of users before their tokens, of lists before their servers.
+  // Subscribers are notified in this order: of users before their tokens, of lists and secrets before their
+  // servers.
   Result<void> done = add_all_config(transaction, changes, log);
   if (done) done = add_table<User>(transaction, changes, log);
   if (done) done = add_table<Group>(transaction, changes, log);
   if (done) done = add_table<Token>(transaction, changes, log);
   if (done) done = add_table<Endpoint>(transaction, changes, log);
   if (done) done = add_table<Drift>(transaction, changes, log);
+  if (done) done = add_table<SecretDataKey>(transaction, changes, log);
+  if (done) done = add_table<Secret>(transaction, changes, log);
   if (done) done = add_all_lists(transaction, changes, log);
   if (done) done = add_table<Server>(transaction, changes, log);
   if (!done) return done.error();

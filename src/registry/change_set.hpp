@@ -29,7 +29,9 @@ struct ListsRow {
 // A row after a change. A null pointer: the row was removed.
 struct ChangedRow {
   std::string id;
-  std::variant<ServerPtr, EndpointPtr, UserPtr, GroupPtr, TokenPtr, DriftPtr, ListsRow, ConfigValue> row;
+  std::variant<ServerPtr, EndpointPtr, UserPtr, GroupPtr, TokenPtr, DriftPtr, SecretPtr, SecretDataKeyPtr,
+               ListsRow, ConfigValue>
+      row;
 };
 
 struct ChangeSet {

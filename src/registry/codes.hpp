@@ -14,5 +14,9 @@ inline constexpr std::string_view kVersionMismatch = "version_mismatch";  // kin
 inline constexpr std::string_view kInvalidRow = "invalid_row";            // kind validation, with a pointer
 inline constexpr std::string_view kInUse = "in_use";  // kind validation: other rows refer to the row
 inline constexpr std::string_view kLastAdministrator = "last_administrator";  // kind validation
+// Kind validation: no key that encrypts secrets is configured, or it is not that of the database.
+inline constexpr std::string_view kSecretKeyMissing = "secret_key_missing";
+inline constexpr std::string_view kSecretKeyMismatch = "secret_key_mismatch";
+inline constexpr std::string_view kNoNewSecretKey = "no_new_secret_key";  // kind validation
 
 }  // namespace fairlead::registry

@@ -106,6 +106,8 @@ void add_access(std::vector<Definition>& all) {
                          "Time after which a new token expires at the latest; 0: tokens need not expire."));
   all.push_back(integer("registry.max_user_servers", 100, 0, 20'000, Applies::at_once,
                         "Servers that a user who is not an administrator can register."));
+  all.push_back(integer("registry.max_user_secrets", 100, 0, 10'000, Applies::at_once,
+                        "Secrets that a user who is not an administrator can store."));
   all.push_back(choice("registry.drift_default", "flag", {"accept", "flag", "quarantine"},
                        "Drift policy of new servers whose rows do not set one."));
   all.push_back(boolean("registry.allow_private_addresses", false,

@@ -4,6 +4,7 @@
 // the library.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,7 @@
 #include "fairlead/json/raw.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/registry/model.hpp"
+#include "registry/secret_cipher.hpp"
 
 namespace fairlead::registry {
 
@@ -28,11 +30,15 @@ json::Raw to_json(const User& user);
 json::Raw to_json(const Group& group);
 json::Raw to_json(const Token& token);  // without the digest of the token
 json::Raw to_json(const Drift& drift);
+json::Raw to_json(const Secret& secret);  // without the encrypted value
 // {"entry":…,"firstSeen":…,"lastSeen":…,"quarantined":…}
 json::Raw to_json(const ListedEntry& entry);
 
 // For the database: a token with its digest.
 json::Raw to_stored_json(const Token& token);
+// For the database: with the encrypted value, and with the encrypted key.
+json::Raw to_stored_json(const Secret& secret);
+json::Raw to_stored_json(const SecretDataKey& key);
 
 // Read a complete row, as to_json() or to_stored_json() has written it. `id`, the times and `version` may be
 // absent. The text of a document may be any valid JSON, also from a hostile client.
@@ -42,6 +48,8 @@ Result<User> parse_user(json::View document);
 Result<Group> parse_group(json::View document);
 Result<Token> parse_token(json::View document);
 Result<Drift> parse_drift(json::View document);
+Result<Secret> parse_secret(json::View document);
+Result<SecretDataKey> parse_secret_data_key(json::View document);
 
 // Values of members that the body of a new server lacks: defaults_for() of rules.hpp.
 struct ServerDefaults {
@@ -61,6 +69,19 @@ Result<Group> new_group(json::View body);
 // {"user","name"?,"scopes"?,"expires"?}: Token::user is the text of the request, an id or a name. `expires`
 // is a time (RFC 3339) later than `now` or a duration such as "90d" or "12h".
 Result<Token> new_token(json::View body, Time now);
+
+// A secret and its value, which is not encrypted yet.
+struct NewSecret {
+  Secret row;
+  SecretText value;
+};
+// {"name","value","server"?,"user"?}: Secret::server and Secret::user are the texts of the request, each an
+// id or a name. Messages do not contain the value.
+Result<NewSecret> new_secret(json::View body);
+// {"value"}: returns the new value. Other members must be equal to those of `row`.
+Result<SecretText> patched_value(const Secret& row, json::View patch);
+// Returns why a text cannot be the name of a secret; nullopt if it can.
+std::optional<std::string> secret_name_problem(std::string_view name);
 
 // Return the row after a merge patch (RFC 7396). Members that the registry sets must be absent from `patch`
 // or equal to those of `row`. The version is that of `row`.

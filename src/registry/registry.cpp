@@ -33,22 +33,43 @@ Result<void> prune_changes(sql::Transaction& transaction, std::int64_t revision,
   return execute_only(transaction, "delete from changes where revision <= $1", {revision - max_stored});
 }
 
+struct Loaded {
+  ChangeSet rows;
+  std::string key_id;  // of the key that encrypts the data keys of secrets
+};
+
 // Prepares the database and reads it. The seed is written by the gateway that locks a new database first.
-Result<ChangeSet> load(sql::Transaction& transaction, JobState& jobs,
-                       const std::vector<Server>& seed_servers) {
+Result<Loaded> load(sql::Transaction& transaction, JobState& jobs, const RegistryOptions& options) {
   Result<std::int64_t> revision = lock_revision(transaction);
   if (!revision) return revision.error();
   if (Result<void> done = write_definitions(transaction); !done) return done.error();
-  if (*revision == 0) {
-    const PrincipalPtr actor = bootstrap_principal();
-    const ConfigurationPtr configuration = Configuration::defaults();
-    const Time now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-    WriteContext context{transaction, *actor, *configuration, now, jobs.ids, jobs.max_stored_drift};
-    Result<void> done = seed(context, seed_servers);
-    if (done) done = write_revision(context, jobs, *revision);
-    if (!done) return done.error();
+  const PrincipalPtr actor = bootstrap_principal();
+  const ConfigurationPtr configuration = Configuration::defaults();
+  const Time now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  WriteContext context{transaction,           *actor,           *configuration, now, jobs.ids,
+                       jobs.max_stored_drift, *jobs.secret_keys};
+  Result<void> done;
+  if (*revision == 0) done = seed(context, options.seed);
+  if (!done) return done.error();
+  Result<std::string> key_id = prepare_secret_keys(context, options.secret_key);
+  if (!key_id) return key_id.error();
+  done = write_revision(context, jobs, *revision);
+  if (!done) return done.error();
+  Result<ChangeSet> rows = read_everything(transaction, jobs.log);
+  if (!rows) return rows.error();
+  return Loaded{std::move(*rows), std::move(*key_id)};
+}
+
+Result<std::shared_ptr<SecretKeyring>> make_keyring(const SecretKeyOptions& options) {
+  Result<std::vector<SecretKey>> keys = std::vector<SecretKey>();
+  if (options.text) {
+    keys = parse_secret_keys(options.text->view());
+    if (!keys) return Error(ErrorKind::validation, options.source + ": " + keys.error().message());
+  } else if (!options.file.empty()) {
+    keys = SecretKeyFile(options.file).read();
+    if (!keys) return keys.error();
   }
-  return read_everything(transaction, jobs.log);
+  return std::make_shared<SecretKeyring>(std::move(*keys), options.description());
 }
 
 }  // namespace
@@ -101,13 +122,17 @@ Task<Result<void>> RegistryImpl::start(std::string address) {
       co_await sql::Database::open(loop_, std::move(address), migrations(), options_.database);
   if (!database) co_return database.error();
   database_ = std::move(*database);
-  std::move_only_function<Result<ChangeSet>(sql::Transaction&)> job =
-      [jobs = jobs_, servers = options_.seed](sql::Transaction& transaction) {
-        return load(transaction, *jobs, servers);
+  Result<std::shared_ptr<SecretKeyring>> keyring = make_keyring(options_.secret_key);
+  if (!keyring) co_return keyring.error();
+  jobs_->secret_keys = std::move(*keyring);
+  std::move_only_function<Result<Loaded>(sql::Transaction&)> job =
+      [jobs = jobs_, options = options_](sql::Transaction& transaction) {
+        return load(transaction, *jobs, options);
       };
-  Result<ChangeSet> rows = co_await sql::query<ChangeSet>(*database_, std::move(job));
-  if (!rows) co_return rows.error();
-  apply(std::move(*rows));
+  Result<Loaded> loaded = co_await sql::query<Loaded>(*database_, std::move(job));
+  if (!loaded) co_return loaded.error();
+  apply(std::move(loaded->rows));
+  settle_key_file(loaded->key_id);
   subscribe_to_database();
   if (database_->is_postgresql()) poll();
   co_return Result<void>();

@@ -21,6 +21,7 @@
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/loop/task.hpp"
 #include "registry/codes.hpp"
+#include "registry/secret_key_file.hpp"
 #include "registry/state.hpp"
 #include "sql/database.hpp"
 
@@ -47,6 +48,25 @@ struct StoredResponse {
   std::string body;
 };
 
+// Which keys of the secrets are replaced.
+struct RekeyRequest {
+  bool key = true;        // the key-encryption key
+  bool data_key = false;  // the data key; all values are encrypted again
+};
+struct RekeyOutcome {
+  std::string previous_key_id;
+  std::string key_id;
+  std::size_t data_keys = 0;  // that were encrypted again
+  std::size_t values = 0;     // that were encrypted again
+};
+struct SecretKeyStatus {
+  std::string key_id;  // of the key that encrypts the data keys; empty: the database has no key
+  std::string source;  // where this gateway has its key from; empty: no key is configured
+  std::size_t data_keys = 0;
+  std::size_t secrets = 0;
+  std::optional<Error> problem;  // why secrets cannot be used
+};
+
 struct RegistryOptions {
   RegistryOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
@@ -64,6 +84,7 @@ struct RegistryOptions {
   std::size_t max_stored_drift = 100;         // resolved changes kept for each server
   std::size_t max_stored_responses = 10'000;  // responses to requests with an Idempotency-Key
   std::size_t max_stored_changes = 100'000;   // a gateway that is further behind reads the whole database
+  SecretKeyOptions secret_key;                // without a key, secrets cannot be stored
 };
 
 class Registry {
@@ -100,6 +121,20 @@ class Registry {
   virtual Task<Result<void>> remove_group(PrincipalPtr actor, std::string id, Version version) = 0;
   virtual Task<Result<NewToken>> create_token(PrincipalPtr actor, json::Raw body) = 0;
   virtual Task<Result<TokenPtr>> revoke_token(PrincipalPtr actor, std::string id) = 0;
+  // The value of a secret is in `body` and `patch` only. Without a key they fail with kSecretKeyMissing.
+  virtual Task<Result<SecretPtr>> create_secret(PrincipalPtr actor, json::Raw body) = 0;
+  virtual Task<Result<SecretPtr>> patch_secret(PrincipalPtr actor, std::string id, json::Raw patch,
+                                               Version version) = 0;
+  virtual Task<Result<void>> remove_secret(PrincipalPtr actor, std::string id, Version version) = 0;
+  // Replaces the keys of the secrets in one transaction. The process may be killed at any time: the next one
+  // starts with the old key or with the new one. Fails with kNoNewSecretKey if the key is not in a file that
+  // the registry manages, and the configured key is the current one.
+  virtual Task<Result<RekeyOutcome>> rekey_secrets(PrincipalPtr actor, RekeyRequest request) = 0;
+  // Decrypts the value of a row of state(). Not for clients.
+  virtual Result<SecretText> secret_value(const Secret& secret) const = 0;
+  virtual SecretKeyStatus secret_key_status() const = 0;
+  // Returns a digest of a text that contains a value. Nobody can guess the text without the key.
+  virtual Result<std::string> secret_digest(std::string_view text) const = 0;
   // Sets a value of the configuration; absent JSON resets it to its default.
   virtual Task<Result<ConfigurationPtr>> set_config(PrincipalPtr actor, std::string full_key,
                                                     json::Raw value) = 0;

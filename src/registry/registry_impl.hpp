@@ -9,6 +9,7 @@
 #include "fairlead/loop/timer.hpp"
 #include "registry/change_set.hpp"
 #include "registry/operations.hpp"
+#include "registry/secret_keyring.hpp"
 #include "registry/stored_lists.hpp"
 #include "registry/subscribers.hpp"
 
@@ -19,6 +20,7 @@ struct JobState {
   Log log;
   std::size_t max_stored_drift = 0;
   std::int64_t max_stored_changes = 0;
+  std::shared_ptr<SecretKeyring> secret_keys;
   UuidGenerator ids;                               // used by jobs only; they run one after the other
   std::atomic<std::int64_t> applied_revision = 0;  // of the state in memory
 };
@@ -47,8 +49,8 @@ Result<Written<T>> run_write(sql::Transaction& transaction, JobState& jobs, cons
     if (Result<void> checked = check_account(transaction, *actor); !checked) return checked.error();
   }
   const Time now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  WriteContext context{transaction, actor ? *actor : kGateway, configuration, now,
-                       jobs.ids,    jobs.max_stored_drift};
+  WriteContext context{transaction, actor ? *actor : kGateway, configuration,    now,
+                       jobs.ids,    jobs.max_stored_drift,     *jobs.secret_keys};
   Result<T> value = operation(context);
   if (!value) return value.error();
   if (Result<void> done = write_revision(context, jobs, *revision); !done) return done.error();
@@ -84,6 +86,14 @@ class RegistryImpl final : public Registry, public std::enable_shared_from_this<
   Task<Result<void>> remove_group(PrincipalPtr actor, std::string id, Version version) override;
   Task<Result<NewToken>> create_token(PrincipalPtr actor, json::Raw body) override;
   Task<Result<TokenPtr>> revoke_token(PrincipalPtr actor, std::string id) override;
+  Task<Result<SecretPtr>> create_secret(PrincipalPtr actor, json::Raw body) override;
+  Task<Result<SecretPtr>> patch_secret(PrincipalPtr actor, std::string id, json::Raw patch,
+                                       Version version) override;
+  Task<Result<void>> remove_secret(PrincipalPtr actor, std::string id, Version version) override;
+  Task<Result<RekeyOutcome>> rekey_secrets(PrincipalPtr actor, RekeyRequest request) override;
+  Result<SecretText> secret_value(const Secret& secret) const override;
+  SecretKeyStatus secret_key_status() const override;
+  Result<std::string> secret_digest(std::string_view text) const override;
   Task<Result<ConfigurationPtr>> set_config(PrincipalPtr actor, std::string full_key,
                                             json::Raw value) override;
   Task<Result<DriftPtr>> resolve_drift(PrincipalPtr actor, std::string id, DriftStatus resolution) override;
@@ -130,6 +140,11 @@ class RegistryImpl final : public Registry, public std::enable_shared_from_this<
   void probe_later(std::chrono::milliseconds delay);
   static Task<void> probe(std::shared_ptr<RegistryImpl> self, std::chrono::milliseconds delay);
   void apply(ChangeSet changes);
+  void settle_key_file(const std::string& key_id);
+  // Returns the id of the key-encryption key that replaces the current one.
+  std::function<Result<std::string>(std::string_view)> next_key() const;
+  // Completes a change of the key file, or undoes it if the database was not changed.
+  Result<void> finish_key_file(const Result<RekeyOutcome>& outcome);
   void subscribe_to_database();
   void poll();
   static Task<void> pull(std::shared_ptr<RegistryImpl> self);
@@ -168,6 +183,7 @@ class RegistryImpl final : public Registry, public std::enable_shared_from_this<
   StringMap<std::shared_ptr<ListsSubmission>> lists_waiting_;      // those in lists_queue_, by server
   StringMap<std::shared_ptr<ListsSubmission>> lists_in_progress_;  // those of the batch that is being stored
   bool storing_lists_ = false;
+  bool rekeying_ = false;
   bool closing_ = false;
 };
 

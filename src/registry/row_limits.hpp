@@ -30,5 +30,9 @@ inline constexpr NamedLimit kMaxAccessEntries{"max_access_entries", 10'000};  //
 inline constexpr NamedLimit kMaxScopes{"max_scopes", 64};                     // of a token
 inline constexpr NamedLimit kMaxScopeBytes{"max_scope_bytes", 128};
 inline constexpr NamedLimit kMaxIdBytes{"max_id_bytes", 64};
+inline constexpr NamedLimit kMaxSecretNameBytes{"max_secret_name_bytes", 128};
+inline constexpr NamedLimit kMaxSecretValueBytes{"max_secret_value_bytes", 64u << 10};
+inline constexpr NamedLimit kMaxSecrets{"max_secrets", 10'000};                // of the registry
+inline constexpr NamedLimit kMaxSecretsBytes{"max_secrets_bytes", 64u << 20};  // of all values, encrypted
 
 }  // namespace fairlead::registry

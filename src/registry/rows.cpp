@@ -94,6 +94,33 @@ Columns RowTable<Drift>::columns(const Drift& row) {
           {"document", document_of(to_json(row))}};
 }
 
+std::string secret_scope_key(std::string_view server, std::string_view user, std::string_view name) {
+  std::string key(server);
+  key.append("\n").append(user).append("\n").append(name);
+  return key;
+}
+
+Columns RowTable<Secret>::columns(const Secret& row) {
+  return {{"id", row.id},
+          {"scope_key", secret_scope_key(row.server, row.user, row.name)},
+          {"name", row.name},
+          {"server_id", row.server.empty() ? sql::Value() : sql::Value(row.server)},
+          {"user_id", row.user.empty() ? sql::Value() : sql::Value(row.user)},
+          {"data_key_id", row.data_key},
+          {"bytes", static_cast<std::int64_t>(row.ciphertext.size())},
+          {"document", document_of(to_stored_json(row))},
+          {"version", row.version},
+          {"created_at", to_stored_time(row.created_at)},
+          {"updated_at", to_stored_time(row.updated_at)}};
+}
+
+Columns RowTable<SecretDataKey>::columns(const SecretDataKey& row) {
+  return {{"id", row.id},
+          {"key_id", row.key_id},
+          {"document", document_of(to_stored_json(row))},
+          {"created_at", to_stored_time(row.created_at)}};
+}
+
 namespace {
 
 std::vector<sql::Value> values_of(const Columns& columns) {

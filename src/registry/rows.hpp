@@ -90,6 +90,26 @@ struct RowTable<Drift> {
   static Result<Drift> parse(json::View document) { return parse_drift(document); }
 };
 
+template <>
+struct RowTable<Secret> {
+  static constexpr std::string_view kind = "secret";
+  static constexpr std::string_view table = "secrets";
+  static constexpr std::string_view noun = "secret";
+  static Columns columns(const Secret& row);
+  static Result<Secret> parse(json::View document) { return parse_secret(document); }
+};
+template <>
+struct RowTable<SecretDataKey> {
+  static constexpr std::string_view kind = "secret_key";
+  static constexpr std::string_view table = "secret_keys";
+  static constexpr std::string_view noun = "data key";
+  static Columns columns(const SecretDataKey& row);
+  static Result<SecretDataKey> parse(json::View document) { return parse_secret_data_key(document); }
+};
+
+// Returns what identifies a secret among all others: its server, user and name.
+std::string secret_scope_key(std::string_view server, std::string_view user, std::string_view name);
+
 Result<void> insert_columns(sql::Transaction& transaction, std::string_view table, const Columns& columns);
 Result<void> update_columns(sql::Transaction& transaction, std::string_view table, const Columns& columns);
 Result<void> delete_from(sql::Transaction& transaction, std::string_view table, std::string_view id);

@@ -178,6 +178,16 @@ Decision decide(const Principal& principal, Operation operation, const Drift&, c
   return decide_in_area(principal, operation, server, Area::drift);
 }
 
+Decision decide(const Principal& principal, Operation operation, const Secret& secret) {
+  const bool own = is_registry_user(principal) && !secret.user.empty() && secret.user == principal.user;
+  const bool managed = own && (operation == Operation::create || operation == Operation::update ||
+                               operation == Operation::remove);
+  if (!managed) return decide_account_row(principal, operation, Area::secrets, own);
+  if (const std::optional<Decision> refusal = area_refusal(principal, operation, Area::secrets))
+    return *refusal;
+  return allow();
+}
+
 // Anonymous clients have no identity, so they do not own their sessions.
 Decision decide_session(const Principal& principal, Operation operation, const Principal& owner) {
   const bool own = !principal.is_anonymous() && same_identity(principal, owner);
@@ -208,6 +218,7 @@ constexpr std::array kAreaRules = {
     AreaRule{Area::processes, false, {}},
     AreaRule{Area::sessions, true, {Operation::remove}},
     AreaRule{Area::events, true, {}},
+    AreaRule{Area::secrets, true, {Operation::create, Operation::update, Operation::remove}},
 };
 
 }  // namespace
@@ -238,6 +249,17 @@ ServerDefaults defaults_for(const Principal& principal, const Configuration& con
   defaults.visibility = Visibility::user;
   defaults.owner = principal.user;
   return defaults;
+}
+
+Result<void> check_new_secret(const Principal& principal, const Secret& secret, const Server* server) {
+  const auto refused = [](Error error, std::string_view pointer) {
+    return std::move(error).with([pointer](ErrorDetail& d) { d.pointer = pointer; });
+  };
+  const Decision decision = decide(principal, Operation::create, secret);
+  if (!decision) return refused(decision.error("a secret that is not the user's own"), "/user");
+  const bool sees_server = server && sees_row(principal, *server);
+  if (secret.server.empty() || sees_server) return {};
+  return refused(conceal().error("server `" + secret.server + "`"), "/server");
 }
 
 Result<void> check_new_token(const Principal& principal, const Token& token) {

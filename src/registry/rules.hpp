@@ -51,6 +51,7 @@ enum class Area : std::uint8_t {
   processes,
   sessions,
   events,
+  secrets,
 };
 std::string_view to_string(Area area) noexcept;
 
@@ -82,6 +83,9 @@ Decision decide(const Principal& principal, Operation operation, const User& use
 Decision decide(const Principal& principal, Operation operation, const Group& group);
 Decision decide(const Principal& principal, Operation operation, const Token& token);
 Decision decide(const Principal& principal, Operation operation, const Drift& drift, const Server& server);
+// Nobody reads the value. Whether a user may set a value for a server is also a matter of the server: see
+// check_new_secret().
+Decision decide(const Principal& principal, Operation operation, const Secret& secret);
 // A session or process of `owner` (a client of MCP): its own client and administrators.
 Decision decide_session(const Principal& principal, Operation operation, const Principal& owner);
 // Whether the principal may use an area at all, before a row is known: `list` and `read` for its lists,
@@ -110,6 +114,9 @@ ServerDefaults defaults_for(const Principal& principal, const Configuration& con
 // (kNotFound if the row is not visible) and the pointer of the member.
 Result<void> check_change(const Principal& principal, const Server* before, const Server& after,
                           const Configuration& configuration);
+// Fails unless the principal may create the secret. `server` is the row of Secret::server, null if the value
+// is for all servers or if there is no such row. Users set values for themselves, at servers that they see.
+Result<void> check_new_secret(const Principal& principal, const Secret& secret, const Server* server);
 // Fails unless the principal may create the token: for itself or as an administrator, and with no more scopes
 // than its own token has.
 Result<void> check_new_token(const Principal& principal, const Token& token);

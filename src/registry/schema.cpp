@@ -45,6 +45,19 @@ std::vector<sql::Migration> migrations() {
            "not null, status bigint not null, location text not null, etag text not null, body text not "
            "null, created_at bigint not null, primary key (actor, idempotency_key))",
            "create index responses_created on responses (created_at)",
+       }},
+      {2,
+       "secrets",
+       {
+           "create table secret_keys (id text primary key, key_id text not null, document text not null, "
+           "created_at bigint not null)",
+           "create table secrets (id text primary key, scope_key text not null unique, name text not null, "
+           "server_id text references servers (id) on delete cascade, user_id text references users (id) on "
+           "delete cascade, data_key_id text not null references secret_keys (id), bytes bigint not null, "
+           "document text not null, version bigint not null, created_at bigint not null, updated_at bigint "
+           "not null)",
+           "create index secrets_server on secrets (server_id)",
+           "create index secrets_user on secrets (user_id)",
        }}};
 }
 

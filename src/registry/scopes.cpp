@@ -15,9 +15,9 @@ constexpr std::string_view kEndpointPrefix = "endpoint:";
 constexpr std::string_view kServerPrefix = "server:";
 constexpr std::string_view kReadSuffix = ":read";
 
-constexpr std::array<std::string_view, 10> kAreas = {"servers",  "endpoints", "users", "groups",
-                                                     "tokens",   "config",    "drift", "processes",
-                                                     "sessions", "events"};
+constexpr std::array<std::string_view, 11> kAreas = {"servers",  "endpoints", "users",  "groups",
+                                                     "tokens",   "config",    "drift",  "processes",
+                                                     "sessions", "events",    "secrets"};
 
 bool is_mcp_scope(std::string_view scope) noexcept {
   return scope == kMcp || scope.starts_with(kEndpointPrefix) || scope.starts_with(kServerPrefix);

@@ -58,6 +58,7 @@ Result<void> remove_server(WriteContext& context, const std::string& id, const V
   Result<void> done = check_version((*row)->version, version);
   if (done) done = execute_for(context, "delete from drift where server_id = $1", id);
   if (done) done = execute_for(context, "delete from server_lists where server_id = $1", id);
+  if (done) done = remove_secrets_of_server(context, id);
   if (done) done = remove_row(context, **row);
   return done;
 }

@@ -25,6 +25,8 @@ using GroupPtr = std::shared_ptr<const Group>;
 using TokenPtr = std::shared_ptr<const Token>;
 using StoredListsPtr = std::shared_ptr<const StoredLists>;
 using DriftPtr = std::shared_ptr<const Drift>;
+using SecretPtr = std::shared_ptr<const Secret>;
+using SecretDataKeyPtr = std::shared_ptr<const SecretDataKey>;
 using ConfigurationPtr = std::shared_ptr<const Configuration>;
 
 // Rows of one kind by id (UUIDv7: in the order of creation) and by name. Names of tokens need not be unique:
@@ -83,10 +85,13 @@ struct State {
   Table<Group> groups;
   Table<Token> tokens;
   StringMap<TokenPtr> tokens_by_sha256;
-  StringMap<StoredListsPtr> lists;                             // by id of the server
-  std::map<std::string, DriftPtr, std::less<>> drift;          // by id; open and resolved
-  StringMap<std::map<std::string, DriftPtr>> drift_by_server;  // by id of the server, then by id
-  ConfigurationPtr configuration;                              // never null; an immutable snapshot
+  StringMap<StoredListsPtr> lists;                                   // by id of the server
+  std::map<std::string, DriftPtr, std::less<>> drift;                // by id; open and resolved
+  StringMap<std::map<std::string, DriftPtr>> drift_by_server;        // by id of the server, then by id
+  Table<Secret> secrets;                                             // names are not unique
+  std::map<std::string, SecretPtr, std::less<>> secrets_by_scope;    // by secret_scope_key()
+  std::map<std::string, SecretDataKeyPtr, std::less<>> secret_keys;  // by id: in the order of creation
+  ConfigurationPtr configuration;                                    // never null; an immutable snapshot
 };
 
 // One row that has changed. `before` is null for a new row, `after` for a removed one.
@@ -96,7 +101,7 @@ struct RowChange {
   std::shared_ptr<const T> after;
 };
 using Change = std::variant<RowChange<Server>, RowChange<Endpoint>, RowChange<User>, RowChange<Group>,
-                            RowChange<Token>, RowChange<Drift>, RowChange<Configuration>>;
+                            RowChange<Token>, RowChange<Drift>, RowChange<Secret>, RowChange<Configuration>>;
 
 // The lists of a server have changed, by this gateway or another one.
 struct ListsChange {

@@ -37,6 +37,25 @@ Result<void> check_token_count(WriteContext& context, const Token& token) {
       {token.user, static_cast<std::int64_t>(context.now.time_since_epoch().count())}, "tokens");
 }
 
+Result<void> check_secret_count(WriteContext& context, const Secret& secret, std::int64_t bytes) {
+  Result<void> checked = check_count(context, "registry.max_user_secrets",
+                                     "select count(*) from secrets where user_id = $1 and id <> $2",
+                                     {secret.user, secret.id}, "secrets");
+  if (!checked) return checked;
+  Result<std::vector<sql::Row>> rows = context.transaction.execute(
+      "select count(*), cast(coalesce(sum(bytes), 0) as bigint) from secrets where id <> $1", {secret.id});
+  if (!rows) return rows.error();
+  const auto full = [](NamedLimit limit) {
+    return rejected(kInvalidRow, "the registry cannot have more secrets: " + std::string(limit.name) +
+                                     " is " + std::to_string(limit.value));
+  };
+  if (sql::integer(rows->front()[0]) >= static_cast<std::int64_t>(kMaxSecrets.value))
+    return full(kMaxSecrets);
+  if (sql::integer(rows->front()[1]) + bytes > static_cast<std::int64_t>(kMaxSecretsBytes.value))
+    return full(kMaxSecretsBytes);
+  return {};
+}
+
 Result<void> check_lifetime(const Configuration& configuration, const Token& token, Time now) {
   const std::chrono::milliseconds maximum = configuration.duration("auth.max_token_lifetime");
   if (maximum.count() == 0 || (token.expires_at && *token.expires_at - now <= maximum)) return {};

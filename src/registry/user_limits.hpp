@@ -14,6 +14,11 @@ Result<void> check_server_count(WriteContext& context, const Server& after);
 // neither revoked nor expired (auth.max_user_tokens).
 Result<void> check_token_count(WriteContext& context, const Token& token);
 
+// Fails with kForbidden if the actor is not an administrator and the user of the secret has too many of them
+// (registry.max_user_secrets), and for everybody with kInvalidRow if the registry has too many secrets
+// (max_secrets, max_secrets_bytes) with one more of `bytes`.
+Result<void> check_secret_count(WriteContext& context, const Secret& secret, std::int64_t bytes);
+
 // Fails with kInvalidRow if the token would be valid for longer than auth.max_token_lifetime.
 Result<void> check_lifetime(const Configuration& configuration, const Token& token, Time now);
 

@@ -73,16 +73,19 @@ Result<void> check_keys(const pool::ServerSpec& spec) {
   return check_clocks(spec.clocks);
 }
 
-// A reference to the environment or to a file would send a secret of the gateway to the user's address.
+// A reference to the environment or to a file would send a secret of the gateway to the user's address. A
+// reference to a secret means one of the user's own (find_secret()).
 Result<void> check_text_references(std::string_view text, const std::string& pointer) {
   const Result<std::vector<TextPiece>> pieces = parse_references(text);
   if (!pieces) return invalid_row("the value cannot be used: " + pieces.error().message(), pointer);
-  const bool plain = std::ranges::none_of(
-      *pieces, [](const TextPiece& piece) { return std::holds_alternative<Reference>(piece); });
-  if (plain) return {};
+  const bool allowed = std::ranges::all_of(*pieces, [](const TextPiece& piece) {
+    const auto* const reference = std::get_if<Reference>(&piece);
+    return !reference || reference->source == Reference::Source::secret;
+  });
+  if (allowed) return {};
   return forbidden(
-      "only administrators may refer to the gateway's environment, files and secrets (${NAME}, ${env:NAME}, "
-      "${file:/path}, ${secret:NAME})",
+      "only administrators may refer to the gateway's environment and files (${NAME}, ${env:NAME}, "
+      "${file:/path}); store the value as a secret, and write ${secret:NAME}",
       pointer);
 }
 

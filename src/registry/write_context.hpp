@@ -14,6 +14,7 @@
 #include "registry/registry.hpp"
 #include "registry/rows.hpp"
 #include "registry/rules.hpp"
+#include "registry/secret_keyring.hpp"
 #include "sql/database.hpp"
 
 namespace fairlead::registry {
@@ -34,6 +35,7 @@ struct WriteContext {
   Time now;
   UuidGenerator& ids;
   std::size_t max_stored_drift;
+  SecretKeyring& secret_keys;
   std::set<std::pair<std::string, std::string>> changed{};  // kind and id of each row
 
   void record(std::string_view kind, std::string_view id) {

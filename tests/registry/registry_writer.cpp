@@ -1,6 +1,7 @@
 // registry_writer ADDRESS SEED: writes to a registry until it is killed. Before each change it prints
 // "begin CHANGE ID", and when the registry has returned, "done CHANGE ID". crash_test.cpp compares these
-// lines with the database.
+// lines with the database. A SEED that is the path of a key file, or "key:" with a key, replaces the keys of
+// secrets.
 #include <unistd.h>
 
 #include <cstdio>
@@ -91,13 +92,46 @@ class Writer {
   std::deque<ServerPtr> servers_;
 };
 
+// Sets a secret and replaces the keys, again and again.
+void rekey_for_ever(Loop& loop, Registry& registry) {
+  const PrincipalPtr admin = bootstrap_principal();
+  const auto check = [](const auto& done) {
+    if (done) return;
+    std::fputs(done.error().to_string().c_str(), stderr);
+    std::exit(1);
+  };
+  for (int number = 0;; ++number) {
+    const std::string name = "s" + std::to_string(number);
+    print("begin secret " + name);
+    check(loop.block_on(registry.create_secret(
+        admin, parse(R"({"name":")" + name + R"(","value":"value of )" + name + R"("})"))));
+    print("done secret " + name);
+    RekeyRequest request;
+    request.key = registry.secret_key_status().source.starts_with("the key file");
+    request.data_key = !request.key || number % 2 == 0;
+    print("begin rekey " + name);
+    check(loop.block_on(registry.rekey_secrets(admin, request)));
+    print("done rekey " + name);
+  }
+}
+
 int run(const std::string& address, const std::string& seed) {
   Loop loop;
-  Result<std::shared_ptr<Registry>> registry = loop.block_on(Registry::open(loop, address));
+  RegistryOptions options;
+  const bool rekeys = seed.starts_with("/") || seed.starts_with("key:");
+  if (seed.starts_with("/")) {
+    options.secret_key.file = seed;
+    options.secret_key.manage_file = true;
+  } else if (rekeys) {
+    options.secret_key.text = std::make_shared<const SecretText>(seed.substr(4));
+    options.secret_key.source = "the test";
+  }
+  Result<std::shared_ptr<Registry>> registry = loop.block_on(Registry::open(loop, address, options));
   if (!registry) {
     std::fputs(registry.error().to_string().c_str(), stderr);
     return 1;
   }
+  if (rekeys) rekey_for_ever(loop, **registry);
   Writer(loop, *registry, seed).write_for_ever();
   return 0;
 }

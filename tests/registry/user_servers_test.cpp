@@ -94,6 +94,8 @@ TEST(UserServersTest, UserMayNotReferToTheEnvironmentOrFiles) {
   EXPECT_EQ(refusal_of(http_server(R"("url":"https://e.example","headers":{"X":"${bad"})")),
             "invalid_row /config/headers/X");
   EXPECT_EQ(refusal_of(http_server(R"("url":"https://e.example","headers":{"X":"$${env:A}"})")), "none");
+  EXPECT_EQ(refusal_of(http_server(R"("url":"https://e.example","headers":{"X":"Bearer ${secret:A}"})")),
+            "none");
 }
 
 TEST(UserServersTest, UserMaySetOnlyHarmlessKeys) {

@@ -161,6 +161,33 @@ struct Token {
   std::int64_t version = 1;
 };
 
+// A named value that specs of servers refer to as ${secret:NAME}. The value is encrypted.
+struct Secret {
+  Secret() {}  // NOLINT: not an aggregate, see StreamConnectOptions
+
+  std::string id;          // UUIDv7
+  std::string name;        // unique among those of the same server and user; compared with case
+  std::string server;      // the id of a server; empty: of every server of administrators
+  std::string user;        // the id of a user, who needs a server; empty: of every user
+  std::string data_key;    // SecretDataKey::id
+  std::string nonce;       // base64
+  std::string ciphertext;  // base64
+  Time created_at{};
+  Time updated_at{};
+  std::int64_t version = 1;  // grows by one with each change of the value
+};
+
+// A key that encrypts values of secrets. It is itself encrypted with a key that is not in the database.
+struct SecretDataKey {
+  SecretDataKey() {}  // NOLINT: not an aggregate, see StreamConnectOptions
+
+  std::string id;          // UUIDv7
+  std::string key_id;      // of the key that encrypts it
+  std::string nonce;       // base64
+  std::string ciphertext;  // base64
+  Time created_at{};
+};
+
 // One entry of a list that a server has returned.
 struct ListedEntry {
   json::Raw entry;  // as the server sent it
