@@ -6,7 +6,10 @@
 #include <chrono>
 #include <cstdio>
 
+#include "base/suggestion.hpp"
+#include "cli/call_arguments.hpp"
 #include "cli/mcp_target.hpp"
+#include "cli/tool_description.hpp"
 
 namespace fairlead::cli {
 
@@ -162,7 +165,7 @@ Task<Result<int>> call_tool(const McpTarget& target, std::string name, json::Raw
   co_return result->is_error ? kRemoteError : kSuccess;
 }
 
-Task<Result<int>> read_resource(const McpTarget& target, std::string uri, json::Raw, ClientPtr client) {
+Task<Result<int>> read_resource(const McpTarget& target, std::string uri, ClientPtr client) {
   target.show_progress("reading " + uri);
   if (target.json) {
     json::Writer params;
@@ -210,23 +213,108 @@ Task<Result<int>> get_prompt(const McpTarget& target, std::string name, json::Ra
 struct ListOrUseCommand {
   McpTarget target;
   std::string name;
-  std::string arguments;
+  std::vector<std::string> argument_words;
+  CallArguments arguments;  // parsed from argument_words
+  bool templates = false;   // list the resource templates
+  bool schema = false;      // describe the tool instead of calling it
 
-  using EntryAction = Task<Result<int>> (*)(const McpTarget&, std::string name, json::Raw arguments,
-                                            ClientPtr);
+  using ActionFunction = Task<Result<int>> (*)(const ListOrUseCommand&, ClientPtr);
 
-  int run(const std::string& listed, const std::string& key, EntryAction action) {
-    const Result<json::Raw> parsed = parse_json_argument("ARGS", arguments);
+  int run(const ActionFunction action) {
+    Result<CallArguments> parsed = CallArguments::parse(argument_words);
     if (!parsed) return report(parsed.error());
-    const json::View view(*parsed);
-    if (!view.absent() && !view.is(json::Type::object))
-      return report(Error(ErrorKind::validation, "ARGS is not a JSON object"));
-    return run_with_client(target, [&](ClientPtr client) {
-      return name.empty() ? list_entries(target, listed + "/list", listed, key, std::move(client))
-                          : action(target, name, *parsed, std::move(client));
-    });
+    arguments = std::move(*parsed);
+    return run_with_client(target, [&](ClientPtr client) { return action(*this, std::move(client)); });
   }
 };
+
+// ---- tools -----------------------------------------------------------------------------------------------
+
+// Returns the definition of a tool. Fails with `validation` if the server has no tool with this name.
+Task<Result<json::Raw>> find_tool(const McpTarget& target, std::string name, ClientPtr client) {
+  target.show_progress("listing tools");
+  const Result<std::vector<json::Raw>> tools = co_await client->list("tools/list", "tools");
+  if (!tools) co_return tools.error();
+  std::vector<std::string> names;
+  for (const json::Raw& tool : *tools) {
+    names.push_back(string_member(json::View(tool), "name"));
+    if (names.back() == name) co_return tool;
+  }
+  const std::string_view closest = closest_word(name, names);
+  co_return Error(ErrorKind::validation,
+                  "the server has no tool `" + name + "`" +
+                      (closest.empty() ? "" : " (did you mean `" + std::string(closest) + "`?)"));
+}
+
+Task<Result<int>> describe_tools(const ListOrUseCommand& command, ClientPtr client) {
+  const McpTarget& target = command.target;
+  std::vector<json::Raw> tools;
+  if (command.name.empty()) {
+    target.show_progress("listing tools");
+    Result<std::vector<json::Raw>> all = co_await client->list("tools/list", "tools");
+    if (!all) co_return all.error();
+    tools = std::move(*all);
+  } else {
+    Result<json::Raw> tool = co_await find_tool(target, command.name, client);
+    if (!tool) co_return tool.error();
+    tools.push_back(std::move(*tool));
+  }
+  target.hide_progress();
+  if (target.json) {
+    print_json_array(tools);
+    co_return kSuccess;
+  }
+  for (std::size_t i = 0; i < tools.size(); ++i)
+    print_text((i == 0 ? "" : "\n") + describe_tool(json::View(tools[i]), target.uri));
+  co_return kSuccess;
+}
+
+Task<Result<int>> use_tools(const ListOrUseCommand& command, ClientPtr client) {
+  if (command.schema) {
+    const Result<int> described = co_await describe_tools(command, std::move(client));
+    co_return described;
+  }
+  if (command.name.empty()) {
+    const Result<int> listed =
+        co_await list_entries(command.target, "tools/list", "tools", "name", std::move(client));
+    co_return listed;
+  }
+  json::Raw tool;
+  if (command.arguments.needs_schema()) {
+    Result<json::Raw> found = co_await find_tool(command.target, command.name, client);
+    if (!found) co_return found.error();
+    tool = std::move(*found);
+  }
+  Result<json::Raw> arguments = command.arguments.for_tool(json::View(tool)["inputSchema"]);
+  if (!arguments) co_return arguments.error();
+  const Result<int> called =
+      co_await call_tool(command.target, command.name, std::move(*arguments), std::move(client));
+  co_return called;
+}
+
+// ---- resources, prompts ----------------------------------------------------------------------------------
+
+Task<Result<int>> use_resources(const ListOrUseCommand& command, ClientPtr client) {
+  if (command.templates)
+    return list_entries(command.target, "resources/templates/list", "resourceTemplates", "uriTemplate",
+                        std::move(client));
+  if (command.name.empty())
+    return list_entries(command.target, "resources/list", "resources", "uri", std::move(client));
+  return read_resource(command.target, command.name, std::move(client));
+}
+
+Task<Result<int>> use_prompts(const ListOrUseCommand& command, ClientPtr client) {
+  if (command.name.empty()) {
+    const Result<int> listed =
+        co_await list_entries(command.target, "prompts/list", "prompts", "name", std::move(client));
+    co_return listed;
+  }
+  Result<json::Raw> arguments = command.arguments.for_prompt();
+  if (!arguments) co_return arguments.error();
+  const Result<int> got =
+      co_await get_prompt(command.target, command.name, std::move(*arguments), std::move(client));
+  co_return got;
+}
 
 }  // namespace
 
@@ -247,16 +335,21 @@ void add_tools(CLI::App& program, int& status) {
   auto options = std::make_shared<ListOrUseCommand>();
   options->target.add_to(*command);
   command->add_option("NAME", options->name, "Tool to call");
-  command->add_option("ARGS", options->arguments, "Its arguments as JSON, or - to read them from stdin");
-  command->callback([options, &status] { status = options->run("tools", "name", call_tool); });
+  command->add_option("ARGS", options->argument_words,
+                      "Its arguments: key=value (converted to the type in the tool's schema), key:=JSON, or "
+                      "one JSON object, or - to read the object from stdin");
+  command->add_flag("--schema,--help-tool", options->schema,
+                    "Describe the tool and its arguments instead of calling it; without NAME: all tools");
+  command->callback([options, &status] { status = options->run(use_tools); });
 }
 
 void add_resources(CLI::App& program, int& status) {
   CLI::App* command = program.add_subcommand("resources", "List an MCP server's resources, or read one");
   auto options = std::make_shared<ListOrUseCommand>();
   options->target.add_to(*command);
-  command->add_option("URI", options->name, "Resource to read");
-  command->callback([options, &status] { status = options->run("resources", "uri", read_resource); });
+  auto* const uri = command->add_option("URI", options->name, "Resource to read");
+  command->add_flag("--templates", options->templates, "List the resource templates")->excludes(uri);
+  command->callback([options, &status] { status = options->run(use_resources); });
 }
 
 void add_prompts(CLI::App& program, int& status) {
@@ -264,9 +357,9 @@ void add_prompts(CLI::App& program, int& status) {
   auto options = std::make_shared<ListOrUseCommand>();
   options->target.add_to(*command);
   command->add_option("NAME", options->name, "Prompt to get");
-  command->add_option("ARGS", options->arguments,
-                      "Its arguments as a JSON object of strings, or - for stdin");
-  command->callback([options, &status] { status = options->run("prompts", "name", get_prompt); });
+  command->add_option("ARGS", options->argument_words,
+                      "Its arguments: key=value, or one JSON object of strings, or - to read it from stdin");
+  command->callback([options, &status] { status = options->run(use_prompts); });
 }
 
 }  // namespace fairlead::cli
