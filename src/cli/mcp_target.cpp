@@ -108,24 +108,54 @@ Task<Result<mcp::ElicitResult>> elicit_url_without_progress(std::weak_ptr<Progre
 
 using ClientResult = Result<std::shared_ptr<mcp::Client>>;
 
+Task<ClientResult> start_client(Loop& loop, const McpTarget& target, ProcessSpec process,
+                                mcp::ClientOptions options) {
+  target.show_progress("starting " + process.command.substr(process.command.rfind('/') + 1));
+  options.era_key = target.uri;
+  Connector connector = [process = std::move(process)](Loop& on, StreamConnectOptions connect_options) {
+    return connect_child(on, process, std::move(connect_options));
+  };
+  ClientResult client = co_await mcp::Client::connect(loop, std::move(connector), std::move(options));
+  co_return client;
+}
+
+// Connects to the server whose name is the target.
+Task<ClientResult> connect_named(Loop& loop, const McpTarget& target) {
+  if (!target.stdio.env.empty())
+    co_return Error(ErrorKind::validation, "--env is allowed only for a `stdio:` server, not for a name");
+  Result<ServerAddress> address = co_await find_server(target.servers, target.uri);
+  if (!address) co_return address.error();
+  mcp::ClientOptions options = target.client_options();
+  if (address->process) {
+    set_stderr(*address->process, target.common, target.progress);
+    ClientResult started =
+        co_await start_client(loop, target, std::move(*address->process), std::move(options));
+    co_return started;
+  }
+  address->apply_to(options.connect);
+  target.show_progress("connecting to " + target.uri);
+  ClientResult client = co_await mcp::Client::connect(loop, address->url, std::move(options));
+  if (client) co_return client;
+  const Error error = co_await with_similar_server(loop, target.servers, target.uri, client.error());
+  co_return error;
+}
+
 Task<ClientResult> connect_client(Loop& loop, const McpTarget& target) {
+  if (is_server_name(target.uri)) {
+    ClientResult named = co_await connect_named(loop, target);
+    co_return named;
+  }
   const Result<Uri> uri = Uri::parse(target.uri);
   if (!uri) co_return uri.error();
   if (const std::optional<Error> problem = target.stdio.problem(*uri)) co_return *problem;
   mcp::ClientOptions options = target.client_options();
-  if (!is_process(*uri)) {
-    target.show_progress("connecting");
-    ClientResult client = co_await mcp::Client::connect(loop, target.uri, std::move(options));
-    co_return client;
+  if (is_process(*uri)) {
+    ProcessSpec process = process_spec(*uri, target.stdio, target.common, target.progress);
+    ClientResult started = co_await start_client(loop, target, std::move(process), std::move(options));
+    co_return started;
   }
-  const std::string& program = uri->argv.front();
-  target.show_progress("starting " + program.substr(program.rfind('/') + 1));
-  options.era_key = target.uri;
-  Connector connector = [process = process_spec(*uri, target.stdio, target.common, target.progress)](
-                            Loop& on, StreamConnectOptions connect_options) {
-    return connect_child(on, process, std::move(connect_options));
-  };
-  ClientResult client = co_await mcp::Client::connect(loop, std::move(connector), std::move(options));
+  target.show_progress("connecting");
+  ClientResult client = co_await mcp::Client::connect(loop, target.uri, std::move(options));
   co_return client;
 }
 
@@ -134,9 +164,14 @@ int report_target_failure(const McpTarget& target, const Error& error) {
   return report(with_timeout_option(error, target.timeout));
 }
 
+int report_connect_failure(const McpTarget& target, const Error& error) {
+  return report_target_failure(target,
+                               is_server_name(target.uri) ? error : with_address_hint(error, target.uri));
+}
+
 Task<int> run(Loop& loop, const McpTarget& target, const ClientAction& action) {
   const ClientResult client = co_await connect_client(loop, target);
-  if (!client) co_return report_target_failure(target, with_address_hint(client.error(), target.uri));
+  if (!client) co_return report_connect_failure(target, client.error());
   const Result<int> status = co_await action(*client);
   target.hide_progress();
   co_await (*client)->close();
@@ -153,8 +188,10 @@ std::vector<std::string> revision_names() {
 
 void McpTarget::add_to(CLI::App& command) {
   command
-      .add_option("TARGET", uri,
-                  "Address of the server, e.g. \"stdio:npx -y some-server\" or https://host/mcp")
+      .add_option(
+          "TARGET", uri,
+          "Address of the server, e.g. \"stdio:npx -y some-server\" or https://host/mcp, or the name of a "
+          "server of the gateway or of --config")
       ->required();
   command.add_option("--revision", revision, "Use only this protocol revision")
       ->check(CLI::IsMember(revision_names()));
@@ -162,6 +199,7 @@ void McpTarget::add_to(CLI::App& command) {
   add_duration(command, "--timeout", timeout, "How long to wait for each response [30s]");
   web.add_to(command);
   stdio.add_to(command);
+  servers.add_to(command);
   common.add_frame_limit_to(command);
   common.add_log_to(command);
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/common.hpp"
+#include "cli/named_target.hpp"
 #include "cli/output.hpp"
 #include "cli/stdio_target.hpp"
 #include "fairlead/loop/loop.hpp"
@@ -18,6 +19,7 @@ struct McpTarget {
   CommonOptions common{.log_level = "warning"};
   WebOptions web;
   StdioTargetOptions stdio;
+  ServerChoice servers;  // whose names TARGET may be
   std::string uri;
   std::string revision;  // empty: negotiated with the server
   std::chrono::milliseconds timeout = Limits().call_timeout;

@@ -168,11 +168,11 @@ class ArgumentTest(program.ProgramTest):
 
     def test_hostile_schema_is_bounded(self):
         deep = {"type": "object"}
-        for _ in range(60):
+        for _ in range(25):
             deep = {"type": "object", "properties": {"x" * 30: deep, "\x1b]0;": {"type": ["\x1b", 5], "enum": ["\x1b"] * 100}}}
         loop = {"type": "object", "properties": {"a": {"$ref": "#/properties/b"}, "b": {"$ref": "#/properties/a"}},
                 "anyOf": [{"$ref": "#"}] * 10}
-        wide = {"type": "object", "properties": {f"k{i}": {"type": "string", "description": "d" * 100} for i in range(3000)}}
+        wide = {"type": "object", "properties": {f"k{i}": {"type": "string", "description": "d" * 100} for i in range(1500)}}
         for schema in (deep, loop, wide):
             server = self.script(SERVER.replace("TOOLS = [", "TOOLS = [{'name': 'bad', 'inputSchema': json.loads(%r)}," % json.dumps(schema), 1), "bad.py")
             result = run("tools", server, "bad", "--schema")
