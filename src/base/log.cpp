@@ -8,9 +8,11 @@
 #include <climits>
 #include <ctime>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "base/log_repeats.hpp"
 #include "base/printable.hpp"
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/redactor.hpp"
@@ -81,30 +83,57 @@ bool needs_quotes(std::string_view value) {
          });
 }
 
-std::string text_line(LogLevel level, std::string_view message, std::span<const LogField> fields) {
+// Appends the value with its line breaks; its other lines are indented, so that none looks like the beginning
+// of a log line.
+void append_lines(std::string& out, std::string_view value) {
+  while (value.ends_with('\n') || value.ends_with('\r')) value.remove_suffix(1);
+  for (bool first = true; first || !value.empty(); first = false) {
+    const std::size_t end = std::min(value.find('\n'), value.size());
+    std::string line(value.substr(0, end));
+    if (line.ends_with('\r')) line.pop_back();
+    std::ranges::replace(line, '\t', ' ');
+    if (!first) out += "\n    ";
+    append_escaped(out, line);
+    value.remove_prefix(std::min(end + 1, value.size()));
+  }
+}
+
+// Returns the message and the fields as text. Values with several lines follow the first line.
+std::string text_of(std::string_view message, std::span<const LogField> fields) {
   std::string line;
-  append_timestamp(line);
-  line += ' ';
-  line += to_string(level);
-  line += ' ';
+  std::string blocks;
   std::string text = is_too_long(message, 0) ? truncated(message, 0) : std::string(message);
   std::ranges::replace_if(
       text, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
   append_escaped(line, text);
   for (const LogField& field : fields) {
+    const bool too_long = is_too_long(field.value, field.omitted);
+    const std::string value = too_long ? truncated(field.value, field.omitted) : field.value;
+    if (value.contains('\n')) {
+      ((blocks += "\n  ") += field.key) += ": ";
+      append_lines(blocks, value);
+      continue;
+    }
     line += ' ';
     line += field.key;
     line += '=';
-    if (is_too_long(field.value, field.omitted)) {
-      append_quoted(line, truncated(field.value, field.omitted));
-    } else if (needs_quotes(field.value)) {
-      append_quoted(line, field.value);
-    } else {
-      line += field.value;
-    }
+    too_long || needs_quotes(value) ? append_quoted(line, value) : static_cast<void>(line += value);
   }
-  line += '\n';
-  return line;
+  return line + blocks;
+}
+
+std::string text_line(LogLevel level, std::string_view text) {
+  std::string line;
+  append_timestamp(line);
+  line += ' ';
+  line += to_string(level);
+  line += ' ';
+  line += text;
+  return line + '\n';
+}
+
+std::string text_line(LogLevel level, std::string_view message, std::span<const LogField> fields) {
+  return text_line(level, text_of(message, fields));
 }
 
 std::string json_line(LogLevel level, std::string_view message, std::span<const LogField> fields) {
@@ -171,8 +200,9 @@ class StderrSink {
   bool report_dropped() {
     if (dropped_lines_ == 0) return true;
     const LogField count("lines", dropped_lines_);
-    const auto format_line = format_ == LogFormat::json ? &json_line : &text_line;
-    if (!write(format_line(LogLevel::warning, "log lines dropped: stderr was not read", {&count, 1})))
+    constexpr std::string_view kMessage = "log lines dropped: stderr was not read";
+    if (!write(format_ == LogFormat::json ? json_line(LogLevel::warning, kMessage, {&count, 1})
+                                          : text_line(LogLevel::warning, kMessage, {&count, 1})))
       return false;
     dropped_lines_ = 0;
     return true;
@@ -210,8 +240,26 @@ LogField LogField::json_number(std::string_view name, std::string_view json_text
 }
 
 struct Log::Target {
+  Target(LogFormat line_format, Sink line_sink) : format(line_format), sink(std::move(line_sink)) {}
+  ~Target() {
+    if (repeats) write_summaries(repeats->drain(LogRepeats::Time::clock::now()));
+  }
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+
+  void write_text(LogLevel level, const std::string& text) {
+    const auto now = LogRepeats::Time::clock::now();
+    if (repeats) write_summaries(repeats->due(now));
+    if (!repeats || repeats->admit(now, level, text)) sink(text_line(level, text));
+  }
+  // Of a repeated text with several lines, a summary has the first one.
+  void write_summaries(const std::vector<LogRepeats::Summary>& summaries) {
+    for (const LogRepeats::Summary& summary : summaries) sink(text_line(summary.level, summary.text));
+  }
+
   LogFormat format;
   Sink sink;
+  std::optional<LogRepeats> repeats;
   std::mutex mutex;
 };
 
@@ -219,7 +267,9 @@ Log::Log(LogLevel level, LogFormat format, Sink sink)
     : target_(std::make_shared<Target>(format, std::move(sink))), level_(level) {}
 
 Log Log::to_stderr(LogLevel level, LogFormat format) {
-  return Log(level, format, StderrSink(format));
+  Log log(level, format, StderrSink(format));
+  if (format == LogFormat::text) log.target_->repeats.emplace();
+  return log;
 }
 
 Log Log::redacting(std::shared_ptr<const SharedRedactor> redactor) const {
@@ -241,10 +291,11 @@ void Log::write(LogLevel level, std::string_view message, std::initializer_list<
       plain ? std::vector<LogField>() : redacted_fields({fields.begin(), fields.size()}, *redactor);
   const std::span<const LogField> written =
       plain ? std::span(fields.begin(), fields.size()) : std::span<const LogField>(redacted_copies);
-  const auto format_line = target_->format == LogFormat::json ? &json_line : &text_line;
-  const std::string line = format_line(level, plain ? message : std::string_view(redacted_message), written);
+  const std::string_view shown = plain ? message : std::string_view(redacted_message);
+  const bool as_json = target_->format == LogFormat::json;
+  const std::string line = as_json ? json_line(level, shown, written) : text_of(shown, written);
   const std::lock_guard lock(target_->mutex);
-  target_->sink(line);
+  as_json ? target_->sink(line) : target_->write_text(level, line);
 }
 
 std::size_t write_without_blocking(int fd, std::string_view bytes) noexcept {

@@ -42,11 +42,14 @@ struct LogField {
 // Cheap to copy; copies write to the same sink. Thread-safe.
 class Log {
  public:
-  // Receives one complete line per call, including the final '\n'. Calls are serialized by a mutex.
+  // Receives one complete line per call, including the final '\n'; a line as text is followed by indented
+  // lines for values with line breaks. Calls are serialized by a mutex.
   using Sink = std::function<void(std::string_view line)>;
 
   Log() noexcept = default;  // discards everything
   Log(LogLevel level, LogFormat format, Sink sink);
+  // Lines as text are for people: of a warning or an error that is repeated, only the first line is written,
+  // and later how often it was repeated.
   static Log to_stderr(LogLevel level, LogFormat format = LogFormat::text);
 
   // Returns a copy of this log that redacts the secrets of `redactor` in messages and values.
