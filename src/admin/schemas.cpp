@@ -63,7 +63,7 @@ constexpr std::array kSchemas = std::to_array<ComponentSchema>({
   "properties":{
     "ok":{"type":"boolean"},"revision":{"type":"string"},"tools":{"type":"integer"},
     "steps":{"type":"array","items":{"$ref":"#/components/schemas/TestStep"}},
-    "error":{"$ref":"#/components/schemas/Failure"},"stderr":{"type":"array","items":{"type":"string"}}},
+    "error":{"$ref":"#/components/schemas/Failure"},"stdout":{"type":"array","items":{"type":"string"}},"stderr":{"type":"array","items":{"type":"string"}}},
   "required":["ok","steps"],"additionalProperties":false})json"},
     {"TestStep", R"json({
   "type":"object","properties":{"name":{"type":"string"},"ok":{"type":"boolean"},"ms":{"type":"number"}},

@@ -23,6 +23,17 @@ void write_failure(json::Writer& writer, const Error& error) {
   writer.end_object();
 }
 
+namespace {
+
+void write_lines(json::Writer& writer, std::string_view key, const std::vector<std::string>& lines) {
+  if (lines.empty()) return;
+  writer.key(key).begin_array();
+  for (const std::string& line : lines) writer.string(line);
+  writer.end_array();
+}
+
+}  // namespace
+
 json::Raw TestOutcome::to_json() const {
   json::Writer writer;
   writer.begin_object().key("ok").boolean(ok);
@@ -35,11 +46,8 @@ json::Raw TestOutcome::to_json() const {
     writer.key("error");
     write_failure(writer, *error);
   }
-  if (!stderr_lines.empty()) {
-    writer.key("stderr").begin_array();
-    for (const std::string& line : stderr_lines) writer.string(line);
-    writer.end_array();
-  }
+  write_lines(writer, "stdout", stdout_lines);
+  write_lines(writer, "stderr", stderr_lines);
   writer.end_object();
   return writer.finish();
 }
@@ -120,6 +128,7 @@ void ServerTester::Test::fail(const Error& error) {
   end_step(false);
   outcome_.error = timed_out_ ? timeout_error() : error;
   outcome_.stderr_lines = error.detail().stderr_lines;
+  outcome_.stdout_lines = error.detail().stdout_lines;
 }
 
 Error ServerTester::Test::timeout_error() const {
@@ -172,6 +181,7 @@ Task<void> ServerTester::Test::list_tools(Test& test, const pool::Lease& lease) 
   // The error carries the last lines of stderr of the running process.
   const Error context = connection.with_error_context(Error(ErrorKind::closed, "the test has ended"), {});
   test.outcome_.stderr_lines = context.detail().stderr_lines;
+  test.outcome_.stdout_lines = context.detail().stdout_lines;
 }
 
 Task<Result<TestOutcome>> ServerTester::run(std::shared_ptr<ServerTester> self, pool::ServerSpec spec,

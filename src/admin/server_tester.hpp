@@ -32,6 +32,7 @@ struct TestOutcome {
   std::vector<TestStep> steps;
   std::optional<Error> error;
   std::vector<std::string> stderr_lines;
+  std::vector<std::string> stdout_lines;
 
   json::Raw to_json() const;
 };

@@ -50,10 +50,12 @@ std::string Error::to_string() const {
   };
   line("command: ", details.command_line);
   line("PATH: ", details.search_path);
-  if (!details.stderr_lines.empty()) {
-    text += "\nlast lines of its stderr:";
-    for (const auto& stderr_line : details.stderr_lines) text += "\n  " + stderr_line;
-  }
+  const auto block = [&](std::string_view label, const std::vector<std::string>& lines) {
+    if (!lines.empty()) (text += '\n') += label;
+    for (const std::string& printed : lines) text += "\n  " + printed;
+  };
+  block("its stdout (not JSON-RPC):", details.stdout_lines);
+  block("its stderr:", details.stderr_lines);
   line("code: ", details.failure_code);
   line("remedy: ", details.remedy);
   return text;

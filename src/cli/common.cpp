@@ -43,10 +43,14 @@ Error with_details_from_data(Error error) {
     detail.search_path = data["path"].as_string().value_or("");
     detail.failure_code = data["code"].as_string().value_or("");
     detail.remedy = data["remedy"].as_string().value_or("");
-    data["stderr"].each_element([&](json::View line) {
-      detail.stderr_lines.push_back(line.as_string().value_or(""));
-      return true;
-    });
+    const auto read_lines = [&](std::string_view key, std::vector<std::string>& lines) {
+      data[key].each_element([&](json::View line) {
+        lines.push_back(line.as_string().value_or(""));
+        return true;
+      });
+    };
+    read_lines("stdout", detail.stdout_lines);
+    read_lines("stderr", detail.stderr_lines);
   });
 }
 
@@ -68,8 +72,10 @@ int exit_code(const Error& error) noexcept {
 
 int report(const Error& error) {
   const bool has_data = error.kind() == ErrorKind::remote && !error.detail().rpc_data.empty();
-  const std::string text = (has_data ? with_details_from_data(error) : error).to_string();
-  std::fprintf(stderr, "fairlead: %s\n", printable_text(text).c_str());
+  const Error shown = Error(has_data ? with_details_from_data(error) : error).with([](ErrorDetail& detail) {
+    if (detail.stderr_shown) detail.stderr_lines.clear();
+  });
+  std::fprintf(stderr, "fairlead: %s\n", printable_text(shown.to_string()).c_str());
   return exit_code(error);
 }
 

@@ -17,6 +17,17 @@ constexpr milliseconds kEofTimeoutAfterExit{250};
 // How often the wait for end of file is repeated while input is read that is not decoded yet.
 constexpr int kMaxEofWaits = 20;
 
+// Larger frames are taken for messages without a search in them.
+constexpr std::size_t kMaxSearchedFrameBytes = 4u << 10;
+
+// Returns false if `frame` is certainly no message. An empty line counts as one: it tells nothing.
+bool may_be_message(std::string_view frame) {
+  const std::size_t begin = frame.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) return true;
+  if (frame[begin] != '{' && frame[begin] != '[') return false;
+  return frame.size() > kMaxSearchedFrameBytes || frame.find("\"jsonrpc\"") != std::string_view::npos;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Connection>> ChildConnection::create(Loop& loop, std::shared_ptr<Child> child,
@@ -49,6 +60,7 @@ std::optional<ChildInfo> ChildConnection::child() const {
     info.exit_code = status->code;
     info.signal = status->signal;
   }
+  info.exited_without_reading = exited_without_reading_;
   for (const ContainmentStatus& status : child_->containment_status()) {
     if (!status.in_force)
       info.missing_containment.push_back({std::string(to_string(status.measure)), status.reason});
@@ -57,7 +69,7 @@ std::optional<ChildInfo> ChildConnection::child() const {
 }
 
 void ChildConnection::on_stream_lost(Error reason) {
-  if (child_->exit_status()) return fail(child_->exit_error());
+  if (child_->exit_status()) return fail_after_exit();
   if (lost_reason_) return;
   lost_reason_ = std::move(reason);
   timer_.arm_after(kExitTimeoutAfterEof, [this] {
@@ -68,15 +80,24 @@ void ChildConnection::on_stream_lost(Error reason) {
 
 void ChildConnection::handle_child_exit() {
   if (close_reason()) return;
-  if (lost_reason_) return fail(child_->exit_error());
+  if (lost_reason_) return fail_after_exit();
   wait_for_eof(kMaxEofWaits);
 }
 
 void ChildConnection::wait_for_eof(int waits_left) {
   timer_.arm_after(kEofTimeoutAfterExit, [this, waits_left] {
     if (has_undecoded_input() && waits_left > 0) return wait_for_eof(waits_left - 1);
-    fail(child_->exit_error());
+    fail_after_exit();
   });
+}
+
+void ChildConnection::fail_after_exit() {
+  exited_without_reading_ = output_is_unread();
+  fail(child_->exit_error());
+}
+
+void ChildConnection::on_frame(std::string_view frame) {
+  if (!may_be_message(frame)) child_->record_stdout_line(frame);
 }
 
 void ChildConnection::release() {

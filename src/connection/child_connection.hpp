@@ -26,11 +26,14 @@ class ChildConnection final : public StreamConnection {
 
   void on_stream_lost(Error reason) override;
   void release() override;
+  void on_frame(std::string_view frame) override;
   void handle_child_exit();
+  void fail_after_exit();
   void wait_for_eof(int waits_left);
   static Task<void> stop_child(std::shared_ptr<ChildConnection> self);
 
   std::shared_ptr<Child> child_;
+  bool exited_without_reading_ = false;
   std::optional<Error> lost_reason_;  // set when the stream has ended and the exit status is awaited
   Timer timer_;    // limits the wait for the exit status, or for end of file after the exit
   Event stopped_;  // set when the child process has ended

@@ -1,5 +1,6 @@
 #include "connection/descriptor_stream.hpp"
 
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -27,6 +28,12 @@ ByteStream::IoResult DescriptorStream::write(std::span<const iovec> parts) {
   if (os_error == EAGAIN || os_error == EINTR) return IoResult{IoStatus::again, 0, nullptr};
   if (os_error == EPIPE || os_error == ECONNRESET) return IoResult{IoStatus::ended, 0, nullptr};
   return failed(Error::from_errno(ErrorKind::io, "cannot write to " + remote_name_, os_error));
+}
+
+std::optional<std::size_t> DescriptorStream::unread_output() const {
+  int unread = 0;
+  if (!out_ || !out_->is_open() || ::ioctl(out_->fd(), FIONREAD, &unread) != 0) return std::nullopt;
+  return static_cast<std::size_t>(unread);
 }
 
 void DescriptorStream::shutdown_output() {

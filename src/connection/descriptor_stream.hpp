@@ -24,6 +24,7 @@ class DescriptorStream final : public ByteStream {
   bool waiting_to_write() const noexcept override {
     return out_ ? out_->waiting_to_write() : in_.waiting_to_write();
   }
+  std::optional<std::size_t> unread_output() const override;
   void shutdown_output() override;
   void close() override;
   std::string remote_name() const override { return remote_name_; }

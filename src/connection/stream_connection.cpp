@@ -246,7 +246,10 @@ bool StreamConnection::handle_step(const rpc::Decoder::Step& step) {
   ++frames_read_;
   ++frames_in_turn_;
   switch (step.status) {
-    case rpc::Decoder::Status::frame: deliver_frame(Bytes::copy_of(step.frame), options_.limits); return true;
+    case rpc::Decoder::Status::frame:
+      on_frame(step.frame);
+      deliver_frame(Bytes::copy_of(step.frame), options_.limits);
+      return true;
     case rpc::Decoder::Status::rejected:
       deliver(rpc::Message::too_large(*step.error, step.frame));
       return true;

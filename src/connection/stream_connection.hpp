@@ -53,6 +53,14 @@ class StreamConnection : public Connection, private StreamPump::Owner {
   // ChildConnection waits for the exit status first.
   virtual void on_stream_lost(Error reason);
 
+  // Called with each frame before it is delivered.
+  virtual void on_frame(std::string_view frame) { static_cast<void>(frame); }
+  // Returns whether the remote peer has read nothing of what was sent; false if that is unknown.
+  bool output_is_unread() const {
+    const std::optional<std::size_t> unread = pump_.unread_output();
+    return unread && *unread >= written_position();
+  }
+
   // Closes the output, but continues to read and discards the input. Otherwise the remote process could be
   // blocked by a full pipe, or killed by SIGPIPE, while it shuts down.
   void close_output_and_discard_input();

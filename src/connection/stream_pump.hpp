@@ -77,6 +77,10 @@ class StreamPump {
   }
   // Writes as much as possible without waiting, then shuts the output down.
   void finish_output();
+  // See ByteStream; nullopt after close().
+  std::optional<std::size_t> unread_output() const {
+    return stream_ ? stream_->unread_output() : std::nullopt;
+  }
   // Ends the output: the remote peer reads end of file.
   void shutdown_output();
   // Closes the stream: no callback runs any more. Queued output stays in the queue.

@@ -42,13 +42,18 @@ std::string description_of(const Error& error, bool with_details) {
   return with_details || is_own_error ? error.message() : std::string(public_description(error.kind()));
 }
 
+void write_lines(json::Writer& data, std::string_view key, const std::vector<std::string>& lines) {
+  if (lines.empty()) return;
+  data.key(key).begin_array();
+  for (const std::string& line : lines) data.string(line);
+  data.end_array();
+}
+
 void write_details(json::Writer& data, const ErrorDetail& detail) {
   if (!detail.command_line.empty()) data.key("command").string(detail.command_line);
   if (!detail.search_path.empty()) data.key("path").string(detail.search_path);
-  if (detail.stderr_lines.empty()) return;
-  data.key("stderr").begin_array();
-  for (const std::string& line : detail.stderr_lines) data.string(line);
-  data.end_array();
+  write_lines(data, "stdout", detail.stdout_lines);
+  write_lines(data, "stderr", detail.stderr_lines);
 }
 
 }  // namespace

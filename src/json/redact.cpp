@@ -76,6 +76,7 @@ Error redact(const Redactor& redactor, Error error) {
   detail.command_line = redactor.redact(detail.command_line);
   detail.search_path = redactor.redact(detail.search_path);
   for (std::string& line : detail.stderr_lines) line = redactor.redact_excerpt(line);
+  for (std::string& line : detail.stdout_lines) line = redactor.redact_excerpt(line);
   return Error(error.kind(), redactor.redact_excerpt(error.message())).with([&](ErrorDetail& d) {
     d = std::move(detail);
   });

@@ -69,6 +69,13 @@ bool server_responded(const std::optional<Result<json::Raw>>& response) {
   return response && (*response || response->error().kind() == ErrorKind::remote);
 }
 
+// Returns whether the child process of the connection ended before it read anything. Then no message was the
+// cause, and starting it again would only repeat the failure.
+bool exited_without_reading(const Connection& connection) {
+  const std::optional<ChildInfo> child = connection.child();
+  return child && child->exited_without_reading;
+}
+
 // Returns whether this is a response to server/discover that declares the newest revision as supported.
 bool is_modern_discover_response(const std::optional<Result<json::Raw>>& response) {
   return response && *response && contains_newest_revision(json::View(**response)["supportedVersions"]);
@@ -103,6 +110,8 @@ Task<Result<void>> ClientSession::probe_and_initialize() {
   if (!probe_result) co_return probe_result.error();
   if (*probe_result == ProbeResult::modern) co_return Result<void>();
   if (*probe_result == ProbeResult::gone && options_.pinned_revision && end_reason()) co_return *end_reason();
+  if (*probe_result == ProbeResult::gone && end_reason() && exited_without_reading(*connection_))
+    co_return *end_reason();
   retry_without_probe_ = *probe_result == ProbeResult::gone && !options_.pinned_revision;
   if (*probe_result != ProbeResult::legacy || options_.pinned_revision)
     co_return Error(ErrorKind::connection_failed,
@@ -121,7 +130,8 @@ Task<Result<void>> ClientSession::probe_and_initialize() {
     if (again && *again == ProbeResult::modern) co_return Result<void>();
   }
   // A server that starts slowly may have read the probe late and exited because of the probe.
-  const bool exited = end_reason() && !server_responded(handshake_->discover->response);
+  const bool exited = end_reason() && !server_responded(handshake_->discover->response) &&
+                      !exited_without_reading(*connection_);
   retry_without_probe_ = is_initialize_rejection(negotiated.error()) || exited;
   co_return negotiated;
 }

@@ -43,7 +43,8 @@ std::string quoted_with_escapes(std::string_view word) {
 }  // namespace
 
 Error ChildErrorContext::add_to(Error error, std::string_view code,
-                                const std::vector<std::string>& stderr_lines) const {
+                                const std::vector<std::string>& stderr_lines,
+                                const std::vector<std::string>& stdout_lines) const {
   std::string message = redactor.redact_excerpt(error.message());
   const ErrorDetail before = error.detail();
   return Error(error.kind(), std::move(message)).with([&](ErrorDetail& detail) {
@@ -52,10 +53,15 @@ Error ChildErrorContext::add_to(Error error, std::string_view code,
     detail.remedy = remedy_for(detail.failure_code);
     detail.command_line = quoted_command_line(command, redactor);
     detail.search_path = redactor.redact(search_path);
-    if (stderr_lines.empty()) return;
-    detail.stderr_lines.clear();
-    for (const std::string& line : stderr_lines) detail.stderr_lines.push_back(redactor.redact_excerpt(line));
+    if (!stderr_lines.empty()) detail.stderr_lines = redacted(stderr_lines);
+    if (!stdout_lines.empty()) detail.stdout_lines = redacted(stdout_lines);
   });
+}
+
+std::vector<std::string> ChildErrorContext::redacted(const std::vector<std::string>& lines) const {
+  std::vector<std::string> result;
+  for (const std::string& line : lines) result.push_back(redactor.redact_excerpt(line));
+  return result;
 }
 
 std::string shell_quoted(std::string_view word) {

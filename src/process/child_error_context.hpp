@@ -17,7 +17,11 @@ struct ChildErrorContext {
 
   // Returns `error` with this context, the failure code `code` and its remedy. If `code` is empty, the error
   // keeps its own code. Secrets are redacted.
-  Error add_to(Error error, std::string_view code, const std::vector<std::string>& stderr_lines = {}) const;
+  Error add_to(Error error, std::string_view code, const std::vector<std::string>& stderr_lines = {},
+               const std::vector<std::string>& stdout_lines = {}) const;
+
+ private:
+  std::vector<std::string> redacted(const std::vector<std::string>& lines) const;
 };
 
 // Returns the word quoted for a shell (POSIX sh; a word with control characters or bytes that are not UTF-8

@@ -40,6 +40,7 @@ ChildProcess::ChildProcess(Loop& loop, std::string name, StderrMode mode, const 
       stderr_mode_(mode),
       log_(std::move(log)),
       tail_(limits.stderr_keep_lines, limits.stderr_line_bytes),
+      stdout_tail_(limits.stderr_keep_lines, limits.stderr_line_bytes),
       log_limit_(limits.stderr_log_lines, kLogInterval),
       max_relay_stall_(limits.write_stall) {
   if (mode == StderrMode::relay) relay_.emplace(loop);
@@ -268,6 +269,11 @@ void ChildProcess::report_dropped_lines() {
     on_stderr_line_("[" + std::to_string(count) + " lines dropped: stderr_log_lines exceeded]");
 }
 
+void ChildProcess::record_stdout_line(std::string_view line) {
+  stdout_tail_.feed(line);
+  stdout_tail_.feed("\n");
+}
+
 std::vector<std::string> ChildProcess::last_stderr() const {
   std::vector<std::string> lines = tail_.lines();
   for (std::string& line : lines) line = redacted_line(line);
@@ -278,6 +284,7 @@ void ChildProcess::close_stderr() {
   stderr_.reset();
   unread_stderr_bytes_ = 0;
   tail_.finish();
+  if (relay_) relay_->end_line();
   report_dropped_lines();
   if (!exit_status_) {
     if (token_ != 0) keeper_->ping();  // the keeper is expected to report the child's end soon
@@ -362,7 +369,9 @@ Error ChildProcess::exit_error() const {
 }
 
 Error ChildProcess::with_error_context(Error error, std::string_view code) const {
-  return error_context_.add_to(std::move(error), code, last_stderr());
+  Error complete = error_context_.add_to(std::move(error), code, last_stderr(), stdout_tail_.lines());
+  if (stderr_mode_ != StderrMode::relay) return complete;
+  return std::move(complete).with([](ErrorDetail& detail) { detail.stderr_shown = true; });
 }
 
 Result<void> StartWait::await_resume() const {

@@ -41,6 +41,7 @@ class ChildProcess final : public Child, private KeeperObserver {
   bool is_running() const noexcept override { return pid_ != 0 && !exit_status_; }
   std::optional<ExitStatus> exit_status() const noexcept override { return exit_status_; }
   std::vector<std::string> last_stderr() const override;
+  void record_stdout_line(std::string_view line) override;
   void when_exited(Callback callback) override;
   Task<ExitStatus> wait_exited() override;
   Task<ExitStatus> stop(std::chrono::milliseconds grace) override;
@@ -103,6 +104,7 @@ class ChildProcess final : public Child, private KeeperObserver {
   StderrMode stderr_mode_;
   Log log_;
   StderrTail tail_;
+  StderrTail stdout_tail_;  // lines that are not messages
 
   UniqueFd stdin_;
   UniqueFd stdout_;

@@ -32,6 +32,7 @@ bool stderr_is_broken() {
 }  // namespace
 
 void StderrRelay::write(std::string_view bytes) {
+  if (!bytes.empty()) line_open_ = !bytes.ends_with('\n');
   if (!blocked()) {
     const std::size_t done = write_without_blocking(STDERR_FILENO, bytes);
     written_bytes_ += done;
@@ -40,6 +41,10 @@ void StderrRelay::write(std::string_view bytes) {
   if (bytes.empty()) return;
   pending_ += bytes;
   wait_until_writable();
+}
+
+void StderrRelay::end_line() {
+  if (line_open_) write("\n");
 }
 
 void StderrRelay::flush() {

@@ -23,6 +23,8 @@ class StderrRelay {
   // Writes to the stderr of this process as much as it accepts and buffers the rest. Discards everything if
   // the reading end of stderr is closed.
   void write(std::string_view bytes);
+  // Ends the last line, if the child has not, so that the next text on stderr begins in column 0.
+  void end_line();
   // Returns whether bytes are buffered.
   bool blocked() const noexcept { return !pending_.empty(); }
   // Sets a callback that runs once, when the buffer becomes empty.
@@ -37,6 +39,7 @@ class StderrRelay {
   Loop* loop_;
   std::optional<Descriptor> writability_;  // an epoll descriptor: readable when stderr is writable
   std::string pending_;
+  bool line_open_ = false;  // the last byte that was passed to write() is not a line feed
   std::uint64_t written_bytes_ = 0;
   std::function<void()> on_drained_;
 };

@@ -93,6 +93,26 @@ TEST_F(ChildConnectionTest, ProcessExitedHasExitStatusAndStderrLines) {
   EXPECT_NE(error.message().find("exited with status 3"), std::string::npos) << error.message();
 }
 
+TEST_F(ChildConnectionTest, ErrorHasLinesOfStdoutThatAreNoMessages) {
+  start(
+      "echo 'npm ERR! code E404'; echo; echo '{\"level\":\"info\"}'; echo "
+      "'{\"jsonrpc\":\"2.0\",\"method\":\"m\"}';"
+      "echo '[INFO] bye'; printf 'not ended'; exit 1");
+  EXPECT_EQ(
+      failure().detail().stdout_lines,
+      (std::vector<std::string>{"npm ERR! code E404", "{\"level\":\"info\"}", "[INFO] bye", "not ended"}));
+}
+
+TEST_F(ChildConnectionTest, ChildReportsWhetherItExitedWithoutReading) {
+  start("exit 1");
+  EXPECT_EQ(failure().kind(), ErrorKind::process_exited);
+  ASSERT_TRUE(connection->child());
+  EXPECT_TRUE(connection->child()->exited_without_reading);
+  start("read line; exit 1");
+  EXPECT_EQ(failure().kind(), ErrorKind::process_exited);
+  EXPECT_FALSE(connection->child()->exited_without_reading);
+}
+
 TEST_F(ChildConnectionTest, ConnectionAndPeerReportPidAndExitStatus) {
   start("read line; exit 3");
   const std::optional<ChildInfo> running = peer->child();

@@ -75,6 +75,45 @@ TEST(StderrTailTest, OnLineIsCalledWithEveryLine) {
   EXPECT_EQ(lines, (Lines{"one", "two", "", "three"}));
 }
 
+TEST(StderrTailTest, FirstLinesAreRetainedBesidesLastOnes) {
+  StderrTail tail(8, 100);
+  std::string text;
+  for (int i = 1; i <= 8; ++i) text += "line " + std::to_string(i) + '\n';
+  tail.feed(text);
+  EXPECT_EQ(tail.lines().size(), 8u);
+  tail.feed("line 9\n");
+  EXPECT_EQ(tail.lines(), (Lines{"line 1", "line 2", "… 1 line omitted …", "line 4", "line 5", "line 6",
+                                 "line 7", "line 8", "line 9"}));
+  tail.feed("rest");
+  EXPECT_EQ(tail.lines()[2], "… 2 lines omitted …");
+  EXPECT_EQ(tail.lines().back(), "rest");
+}
+
+// Whether a flood is skipped or copied, the number of omitted lines is the same.
+TEST(StderrTailTest, OmittedLinesOfFloodAreCounted) {
+  std::string flood;
+  for (int i = 1; i <= 1000; ++i) flood += "line " + std::to_string(i) + '\n';
+  for (const std::size_t piece : {flood.size(), std::size_t{1}, std::size_t{777}}) {
+    StderrTail tail(8, 100);
+    for (std::size_t at = 0; at < flood.size(); at += piece)
+      tail.feed(std::string_view(flood).substr(at, piece));
+    tail.feed("line 1001\n" + flood);
+    ASSERT_EQ(tail.lines().size(), 9u) << piece;
+    EXPECT_EQ(tail.lines()[1], "line 2");
+    EXPECT_EQ(tail.lines()[2], "… 1993 lines omitted …") << piece;
+    EXPECT_EQ(tail.lines()[3], "line 995");
+  }
+}
+
+TEST(StderrTailTest, RetainedBytesAreLimited) {
+  StderrTail tail(400, 100'000);
+  for (int i = 0; i < 1000; ++i) tail.feed(std::string(1000, 'x') + '\n');
+  std::size_t bytes = 0;
+  for (const std::string& line : tail.lines()) bytes += line.size();
+  EXPECT_LE(bytes, 16'500u);
+  EXPECT_GE(bytes, 15'000u);
+}
+
 TEST(StderrTailTest, NoLinesAreRetainedIfMaxLinesIsZero) {
   StderrTail tail(0, 100);
   tail.feed("one\ntwo");

@@ -43,8 +43,12 @@ struct ErrorDetail {
   std::optional<std::chrono::milliseconds> waited;  // timeout: how long the operation waited
   std::optional<int> exit_status;                   // process_exited: the argument of exit()
   std::optional<int> exit_signal;                   // process_exited: the signal that killed the process
-  std::vector<std::string> stderr_lines;            // the last lines that the process wrote to stderr
-  std::optional<int> os_error;                      // errno
+  // The first and the last lines that the process wrote to stderr, with a line that says how many are
+  // omitted.
+  std::vector<std::string> stderr_lines;
+  bool stderr_shown = false;              // stderr_lines were also relayed to the stderr of this process
+  std::vector<std::string> stdout_lines;  // the same for lines on stdout that are not JSON-RPC messages
+  std::optional<int> os_error;            // errno
   bool unsent = false;  // failed call: no byte of the call has reached the remote peer, so a retry is safe
   std::optional<std::chrono::milliseconds> retry_after;  // delay after which a retry may succeed
   std::optional<int> http_status;                        // status of the HTTP response
@@ -72,8 +76,8 @@ class [[nodiscard]] Error {
     return std::move(*this);
   }
 
-  // Returns "kind: message", followed by one line each for the command line, PATH, last stderr lines, code
-  // and remedy of the process, if present.
+  // Returns "kind: message", followed by lines for the command line, PATH, stdout, stderr, code and remedy of
+  // the process, if present.
   std::string to_string() const;
 
   // Returns an error whose message is `operation` and the description of the errno value `os_error`.

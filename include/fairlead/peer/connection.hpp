@@ -54,6 +54,7 @@ struct ChildInfo {
   std::optional<int> exit_code;  // set if it has ended by exit(n)
   std::optional<int> signal;     // set if it was killed by this signal
   std::vector<MissingContainment> missing_containment{};
+  bool exited_without_reading = false;  // it has ended, and it read nothing of what was sent to it
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -118,8 +119,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   virtual std::string description() const = 0;
   // Returns the child process at the remote end; nullopt for other connections. Loop thread only.
   virtual std::optional<ChildInfo> child() const { return std::nullopt; }
-  // Returns `error` with context about the remote peer added: for a child process its command line and its
-  // last lines of stderr. `failure_code` is for an error that has no failure code yet (process/failure.hpp).
+  // Returns `error` with context about the remote peer added: for a child process its command line and lines
+  // of its stdout and stderr. `failure_code` is for an error that has no failure code yet
+  // (process/failure.hpp).
   virtual Error with_error_context(Error error, std::string_view failure_code) const {
     static_cast<void>(failure_code);
     return error;

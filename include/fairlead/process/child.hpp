@@ -93,9 +93,12 @@ class Child : public std::enable_shared_from_this<Child> {
   virtual const std::string& name() const noexcept = 0;
   virtual bool is_running() const noexcept = 0;
   virtual std::optional<ExitStatus> exit_status() const noexcept = 0;  // nullopt until the child is reaped
-  // Returns the last lines of stderr, at most limits.stderr_keep_lines, oldest first, with secrets redacted.
-  // Empty with StderrMode::inherit.
+  // Returns the first and the last lines of stderr, oldest first, with secrets redacted: at most
+  // limits.stderr_keep_lines, and a line that says how many are omitted between them. Empty with
+  // StderrMode::inherit.
   virtual std::vector<std::string> last_stderr() const = 0;
+  // Retains a line that the child wrote to stdout and that is not a message, for errors about the child.
+  virtual void record_stdout_line(std::string_view line) = 0;
   // Returns the containment measures that were requested for the child, in force or not.
   virtual const std::vector<ContainmentStatus>& containment_status() const noexcept = 0;
 
@@ -113,11 +116,11 @@ class Child : public std::enable_shared_from_this<Child> {
   // Sends SIGKILL to the child's process group.
   virtual void kill() = 0;
 
-  // Returns an error of kind process_exited with the exit status and the last lines of stderr.
+  // Returns an error of kind process_exited with the exit status and the lines of stdout and stderr.
   // REQUIRES: exit_status() has a value.
   virtual Error exit_error() const = 0;
   // Returns `error` with the context of this child: its command line, the PATH in which the command was
-  // looked up, the last lines of its stderr, and `code` (one of failure_codes()) with its remedy.
+  // looked up, the lines of its stdout and stderr, and `code` (one of failure_codes()) with its remedy.
   virtual Error with_error_context(Error error, std::string_view code) const = 0;
 };
 
