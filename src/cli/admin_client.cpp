@@ -267,7 +267,7 @@ void GatewayChoice::add_to(CLI::App& command) {
   command.add_option("--token-file", token_file, "File with the token for the gateway");
   command.add_option("--ca-file", ca_file,
                      "CA certificates (PEM) to trust in addition to those of the system");
-  add_duration(command, "--timeout", timeout, "How long to wait for each response [3m]");
+  add_timeout(command, timeout, "How long to wait for each response [3m]");
 }
 
 int run_admin(const GatewayChoice& choice, const AdminAction& action) {

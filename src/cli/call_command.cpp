@@ -132,7 +132,7 @@ void add_call(CLI::App& program, int& status) {
   command->add_option("METHOD", call->method, "Method to call")->required();
   command->add_option("PARAMS", call->params, "Params as JSON, or - to read them from stdin");
   command->add_flag("--notify", call->notify, "Send a notification, which has no id and no response");
-  add_duration(*command, "--timeout", call->timeout, "How long to wait for the response [30s]");
+  add_timeout(*command, call->timeout, "How long to wait for the response [30s]");
   call->common.add_framing_to(*command);
   call->web.add_to(*command);
   call->stdio.add_to(*command);

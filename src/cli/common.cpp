@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
@@ -186,6 +187,21 @@ void add_duration(CLI::App& command, const std::string& name, std::chrono::milli
             value = *parsed;
           },
           help)
+      ->type_name("DURATION");
+}
+
+void add_timeout(CLI::App& command, std::chrono::milliseconds& value, const std::string& help) {
+  command
+      .add_option_function<std::string>(
+          "--timeout",
+          [&value](const std::string& text) {
+            const Result<std::chrono::milliseconds> parsed = parse_duration(text);
+            if (!parsed)
+              throw CLI::ValidationError(
+                  "--timeout", "`" + text + "` is not a duration such as 500ms, 30s, 2m or 1h; 0: no limit");
+            value = parsed->count() == 0 ? kNoTimeout : std::min(*parsed, kNoTimeout);
+          },
+          help + "; 0: no limit")
       ->type_name("DURATION");
 }
 

@@ -78,6 +78,10 @@ struct WebOptions {
 void add_duration(CLI::App& command, const std::string& name, std::chrono::milliseconds& value,
                   const std::string& help);
 
+// Adds --timeout to a command. 0 means no limit: `value` is kNoTimeout then.
+inline constexpr std::chrono::milliseconds kNoTimeout = std::chrono::hours(24 * 3650);
+void add_timeout(CLI::App& command, std::chrono::milliseconds& value, const std::string& help);
+
 // Adds --socket-mode, the permissions of the Unix socket of a listener, to a command.
 void add_socket_mode(CLI::App& command, std::optional<unsigned>& mode);
 

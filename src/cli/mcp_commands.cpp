@@ -1,4 +1,4 @@
-// fairlead inspect, tools, resources, prompts: list the tools, resources and prompts of an MCP server, and
+// fairlead tools, resources, prompts: list the tools, resources and prompts of an MCP server, and
 // use one of them.
 #include <unistd.h>
 
@@ -42,91 +42,6 @@ void print_content(const mcp::Content& content) {
     print_text_line(
         printable_line("[" + type + (content.mime_type().empty() ? "" : ", " + content.mime_type()) + "]"));
   }
-}
-
-// ---- inspect ---------------------------------------------------------------------------------------------
-
-// The numbers of entries as text. "-": the server does not have the capability.
-struct EntryCounts {
-  std::string tools = "-";
-  std::string resources = "-";
-  std::string templates = "-";
-  std::string prompts = "-";
-  std::string skills = "-";
-};
-
-Task<std::string> count_entries(ClientPtr client, std::string capability, std::string method,
-                                std::string name) {
-  if (client->server_capabilities()[capability].absent()) co_return "-";
-  const Result<std::vector<json::Raw>> entries = co_await client->list(std::move(method), std::move(name));
-  co_return entries ? std::to_string(entries->size()) : "failed: " + entries.error().message();
-}
-
-Task<EntryCounts> count_all_entries(ClientPtr client) {
-  EntryCounts counts;
-  counts.tools = co_await count_entries(client, "tools", "tools/list", "tools");
-  Task<std::string> resources = count_entries(client, "resources", "resources/list", "resources");
-  counts.resources = co_await resources;
-  counts.templates =
-      co_await count_entries(client, "resources", "resources/templates/list", "resourceTemplates");
-  counts.prompts = co_await count_entries(client, "prompts", "prompts/list", "prompts");
-  if (!client->server_extension(mcp::kSkillsExtension).absent()) {
-    counts.skills = co_await count_entries(client, "resources", "skills/list", "skills");
-  }
-  co_return counts;
-}
-
-std::string milliseconds(Clock::duration duration) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f ms", std::chrono::duration<double, std::milli>(duration).count());
-  return text;
-}
-
-void print_inspection(const mcp::Client& client, const EntryCounts& counts, Clock::duration connected,
-                      Clock::duration listed, bool as_json) {
-  const std::string era = is_modern(client.revision()) ? "modern" : "legacy";
-  if (as_json) {
-    json::Writer out;
-    out.begin_object().key("era").string(era).key("revision").string(to_string(client.revision()));
-    if (!client.server_info().absent()) out.key("server").raw(client.server_info().text());
-    if (!client.server_capabilities().absent())
-      out.key("capabilities").raw(client.server_capabilities().text());
-    for (const auto& [key, value] : {std::pair<const char*, const std::string&>{"tools", counts.tools},
-                                     {"resources", counts.resources},
-                                     {"resourceTemplates", counts.templates},
-                                     {"prompts", counts.prompts},
-                                     {"skills", counts.skills}}) {
-      out.key(key).string(value);
-    }
-    out.end_object();
-    print_json(out.text());
-    return;
-  }
-  std::string capabilities;
-  client.server_capabilities().each_member([&](std::string_view key, bool, json::View) {
-    capabilities += (capabilities.empty() ? "" : ", ") + std::string(key);
-    return true;
-  });
-  print_table({{"server", string_member(client.server_info(), "name") + " " +
-                              string_member(client.server_info(), "version")},
-               {"revision", std::string(to_string(client.revision())) + " (" + era + " era)"},
-               {"capabilities", capabilities},
-               {"tools", counts.tools},
-               {"resources", counts.resources},
-               {"templates", counts.templates},
-               {"prompts", counts.prompts},
-               {"skills", counts.skills},
-               {"connected in", milliseconds(connected)},
-               {"listed in", milliseconds(listed)}});
-}
-
-Task<Result<int>> inspect(const McpTarget& target, Clock::time_point started, ClientPtr client) {
-  const Clock::time_point connected = Clock::now();
-  target.show_progress("listing");
-  const EntryCounts counts = co_await count_all_entries(client);
-  target.hide_progress();
-  print_inspection(*client, counts, connected - started, Clock::now() - connected, target.json);
-  co_return kSuccess;
 }
 
 // ---- tools, resources, prompts ---------------------------------------------------------------------------
@@ -317,18 +232,6 @@ Task<Result<int>> use_prompts(const ListOrUseCommand& command, ClientPtr client)
 }
 
 }  // namespace
-
-void add_inspect(CLI::App& program, int& status) {
-  CLI::App* command =
-      program.add_subcommand("inspect", "Show the identity, capabilities and entry counts of an MCP server");
-  auto target = std::make_shared<McpTarget>();
-  target->add_to(*command);
-  command->callback([target, &status] {
-    const Clock::time_point started = Clock::now();
-    status = run_with_client(*target,
-                             [&](ClientPtr client) { return inspect(*target, started, std::move(client)); });
-  });
-}
 
 void add_tools(CLI::App& program, int& status) {
   CLI::App* command = program.add_subcommand("tools", "List an MCP server's tools, or call one");

@@ -5,81 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 
 #include "cli/address_hint.hpp"
+#include "cli/elicitation.hpp"
 #include "cli/terminal.hpp"
 
 namespace fairlead::cli {
 
 namespace {
-
-// Prints `prompt` on the terminal and reads a line. Returns nullopt if there is no terminal or no line.
-std::optional<std::string> ask_line(const std::string& prompt) {
-  std::ifstream in("/dev/tty");
-  std::ofstream out("/dev/tty");
-  if (!in || !out) return std::nullopt;
-  out << prompt << std::flush;
-  std::string line;
-  if (!std::getline(in, line)) return std::nullopt;
-  return line;
-}
-
-// Converts a typed line to JSON of the type in `schema`. Returns nullopt if it is not of that type.
-std::optional<std::string> as_json(const std::string& line, json::View schema) {
-  const std::string type = schema["type"].as_string().value_or("string");
-  if (type == "string") return std::string(json::string(line).text());
-  if (type == "boolean") {
-    if (line == "y" || line == "yes" || line == "true") return "true";
-    if (line == "n" || line == "no" || line == "false") return "false";
-    return std::nullopt;
-  }
-  if (json::validate(line)) return std::nullopt;
-  return line;
-}
-
-Task<Result<mcp::ElicitResult>> elicit_on_terminal(std::string message, json::Raw schema) {
-  mcp::ElicitResult result;
-  const std::optional<std::string> consent =
-      ask_line("\nThe server asks: " + printable_text(message) + "\nAnswer? [y/N] ");
-  if (!consent || (*consent != "y" && *consent != "yes")) {
-    result.action = consent ? mcp::ElicitResult::Action::decline : mcp::ElicitResult::Action::cancel;
-    co_return result;
-  }
-  json::Writer content;
-  content.begin_object();
-  bool cancelled = false;
-  json::View(schema)["properties"].each_member([&](std::string_view key, bool, json::View property) {
-    const std::string label = property["title"].as_string().value_or(std::string(key));
-    while (true) {
-      const auto line = ask_line("  " + printable_line(label) + " (" +
-                                 printable_line(property["type"].as_string().value_or("string")) + "): ");
-      if (!line) {
-        cancelled = true;
-        return false;
-      }
-      if (line->empty()) return true;
-      const auto value = as_json(*line, property);
-      if (!value) continue;
-      content.key(key).raw(*value);
-      return true;
-    }
-  });
-  content.end_object();
-  result.action = cancelled ? mcp::ElicitResult::Action::cancel : mcp::ElicitResult::Action::accept;
-  if (!cancelled) result.content = content.finish();
-  co_return result;
-}
-
-Task<Result<mcp::ElicitResult>> elicit_url_on_terminal(std::string message, std::string url) {
-  mcp::ElicitResult result;
-  const auto consent = ask_line("\nThe server asks: " + printable_text(message) + "\nIt wants you to open " +
-                                printable_line(url) + "\nOpened it? [y/N] ");
-  result.action = !consent                                 ? mcp::ElicitResult::Action::cancel
-                  : (*consent == "y" || *consent == "yes") ? mcp::ElicitResult::Action::accept
-                                                           : mcp::ElicitResult::Action::decline;
-  co_return result;
-}
 
 void print_log_notification(const std::shared_ptr<ProgressLine>& progress, std::string_view method,
                             const json::Raw& params) {
@@ -91,19 +24,34 @@ void print_log_notification(const std::shared_ptr<ProgressLine>& progress, std::
   std::fputs(line.c_str(), stderr);
 }
 
-// Asks without a progress line below the question.
-Task<Result<mcp::ElicitResult>> elicit_without_progress(std::weak_ptr<ProgressLine> progress,
+// Asks without a progress line below the question. REQUIRES: the loop outlives the client.
+Task<Result<mcp::ElicitResult>> elicit_without_progress(Loop& loop, std::chrono::milliseconds timeout,
+                                                        std::weak_ptr<ProgressLine> progress,
                                                         std::string message, json::Raw schema) {
   const ProgressLine::Pause pause(progress.lock());
-  Result<mcp::ElicitResult> answer = co_await elicit_on_terminal(std::move(message), std::move(schema));
+  Result<mcp::ElicitResult> answer =
+      co_await elicit_on_terminal(loop, timeout, std::move(message), std::move(schema));
   co_return answer;
 }
 
-Task<Result<mcp::ElicitResult>> elicit_url_without_progress(std::weak_ptr<ProgressLine> progress,
+Task<Result<mcp::ElicitResult>> elicit_url_without_progress(Loop& loop, std::chrono::milliseconds timeout,
+                                                            std::weak_ptr<ProgressLine> progress,
                                                             std::string message, std::string url) {
   const ProgressLine::Pause pause(progress.lock());
-  Result<mcp::ElicitResult> answer = co_await elicit_url_on_terminal(std::move(message), std::move(url));
+  Result<mcp::ElicitResult> answer =
+      co_await elicit_url_on_terminal(loop, timeout, std::move(message), std::move(url));
   co_return answer;
+}
+
+void set_elicitation_handlers(mcp::ClientOptions& options, Loop& loop, const McpTarget& target) {
+  options.handlers.elicit = [&loop, timeout = target.timeout, weak = std::weak_ptr(target.progress)](
+                                std::string message, json::Raw schema) {
+    return elicit_without_progress(loop, timeout, weak, std::move(message), std::move(schema));
+  };
+  options.handlers.elicit_url = [&loop, timeout = target.timeout, weak = std::weak_ptr(target.progress)](
+                                    std::string message, std::string url) {
+    return elicit_url_without_progress(loop, timeout, weak, std::move(message), std::move(url));
+  };
 }
 
 using ClientResult = Result<std::shared_ptr<mcp::Client>>;
@@ -125,7 +73,7 @@ Task<ClientResult> connect_named(Loop& loop, const McpTarget& target) {
     co_return Error(ErrorKind::validation, "--env is allowed only for a `stdio:` server, not for a name");
   Result<ServerAddress> address = co_await find_server(target.servers, target.uri);
   if (!address) co_return address.error();
-  mcp::ClientOptions options = target.client_options();
+  mcp::ClientOptions options = target.client_options(loop);
   if (address->process) {
     set_stderr(*address->process, target.common, target.progress);
     ClientResult started =
@@ -148,7 +96,7 @@ Task<ClientResult> connect_client(Loop& loop, const McpTarget& target) {
   const Result<Uri> uri = Uri::parse(target.uri);
   if (!uri) co_return uri.error();
   if (const std::optional<Error> problem = target.stdio.problem(*uri)) co_return *problem;
-  mcp::ClientOptions options = target.client_options();
+  mcp::ClientOptions options = target.client_options(loop);
   if (is_process(*uri)) {
     ProcessSpec process = process_spec(*uri, target.stdio, target.common, target.progress);
     ClientResult started = co_await start_client(loop, target, std::move(process), std::move(options));
@@ -196,7 +144,7 @@ void McpTarget::add_to(CLI::App& command) {
   command.add_option("--revision", revision, "Use only this protocol revision")
       ->check(CLI::IsMember(revision_names()));
   command.add_flag("--json", json, "Print the JSON sent by the server");
-  add_duration(command, "--timeout", timeout, "How long to wait for each response [30s]");
+  add_timeout(command, timeout, "How long to wait for each response and each answer of the user [30s]");
   web.add_to(command);
   stdio.add_to(command);
   servers.add_to(command);
@@ -204,7 +152,7 @@ void McpTarget::add_to(CLI::App& command) {
   common.add_log_to(command);
 }
 
-mcp::ClientOptions McpTarget::client_options() const {
+mcp::ClientOptions McpTarget::client_options(Loop& loop) const {
   mcp::ClientOptions options;
   options.info = mcp::Implementation{"fairlead", FAIRLEAD_VERSION, "Fairlead", {}, {}, {}};
   options.connect.log = log_above(common, progress);
@@ -216,14 +164,7 @@ mcp::ClientOptions McpTarget::client_options() const {
   options.handshake_timeout = timeout;
   if (timeout != Limits().call_timeout) options.connect.limits.connect_timeout = timeout;
   if (!revision.empty()) options.pinned_revision = mcp::revision_named(revision);
-  if (has_terminal()) {
-    options.handlers.elicit = [weak = std::weak_ptr(progress)](std::string message, json::Raw schema) {
-      return elicit_without_progress(weak, std::move(message), std::move(schema));
-    };
-    options.handlers.elicit_url = [weak = std::weak_ptr(progress)](std::string message, std::string url) {
-      return elicit_url_without_progress(weak, std::move(message), std::move(url));
-    };
-  }
+  if (has_terminal()) set_elicitation_handlers(options, loop, *this);
   options.handlers.on_notification = [weak = std::weak_ptr(progress)](std::string_view method,
                                                                       const json::Raw& params) {
     print_log_notification(weak.lock(), method, params);

@@ -31,7 +31,8 @@ struct McpTarget {
   // Show what the command waits for; hide it before output is printed.
   void show_progress(std::string state) const;
   void hide_progress() const;
-  mcp::ClientOptions client_options() const;
+  // The loop must outlive the client.
+  mcp::ClientOptions client_options(Loop& loop) const;
   mcp::ClientCallOptions call_options() const;
 };
 

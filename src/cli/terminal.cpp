@@ -3,11 +3,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <csignal>
 
 #include "fairlead/loop/descriptor.hpp"
 
@@ -51,6 +54,27 @@ class HiddenInput {
   bool changed_;
 };
 
+// Holds back signals that end or stop the process, until it is destroyed. fd() is readable when one arrives.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigset_t held;
+    sigemptyset(&held);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP}) sigaddset(&held, signal);
+    ::pthread_sigmask(SIG_BLOCK, &held, &before_);
+    fd_ = UniqueFd(::signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ~HeldSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  int fd() const noexcept { return fd_.get(); }
+
+ private:
+  sigset_t before_{};
+  UniqueFd fd_;
+};
+
 using SteadyClock = std::chrono::steady_clock;
 
 // Returns the milliseconds until `deadline` for poll().
@@ -60,14 +84,16 @@ int remaining_milliseconds(std::optional<SteadyClock::time_point> deadline) {
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
 }
 
-// Reads up to the end of a line. A signal ends the wait, because poll() is never restarted.
-std::optional<std::string> read_answer(int fd, std::chrono::milliseconds timeout) {
+// Reads up to the end of a line. A signal ends the wait, because poll() is never restarted. So does a signal
+// that is held back: `signals` is the descriptor of HeldSignals, or -1.
+std::optional<std::string> read_answer(int fd, std::chrono::milliseconds timeout, int signals) {
   std::optional<SteadyClock::time_point> deadline;
   if (timeout.count() > 0) deadline = SteadyClock::now() + timeout;
   std::string line;
   while (line.size() < kMaxAnswerBytes) {
-    pollfd input{fd, POLLIN, 0};
-    if (::poll(&input, 1, remaining_milliseconds(deadline)) <= 0) return std::nullopt;
+    std::array<pollfd, 2> input{pollfd{fd, POLLIN, 0}, pollfd{signals, POLLIN, 0}};
+    if (::poll(input.data(), input.size(), remaining_milliseconds(deadline)) <= 0) return std::nullopt;
+    if (input[1].revents != 0) return std::nullopt;
     char byte = 0;
     if (::read(fd, &byte, 1) != 1) return std::nullopt;
     if (byte == '\n') return line;
@@ -77,9 +103,9 @@ std::optional<std::string> read_answer(int fd, std::chrono::milliseconds timeout
 }
 
 std::optional<std::string> ask_on(const UniqueFd& terminal, std::string_view question,
-                                  std::chrono::milliseconds timeout) {
+                                  std::chrono::milliseconds timeout, int signals = -1) {
   write_to_terminal(terminal.get(), std::string(question) + " ");
-  std::optional<std::string> answer = read_answer(terminal.get(), timeout);
+  std::optional<std::string> answer = read_answer(terminal.get(), timeout, signals);
   if (!answer) write_to_terminal(terminal.get(), "\n");
   return answer;
 }
@@ -113,8 +139,10 @@ std::optional<std::string> ask(std::string_view question, std::chrono::milliseco
 std::optional<std::string> ask_secret(std::string_view question, std::chrono::milliseconds timeout) {
   const UniqueFd terminal = open_terminal();
   if (!terminal) return std::nullopt;
+  // A signal must not end the process while the terminal shows nothing: it is delivered afterwards.
+  const HeldSignals signals;
   const HiddenInput hidden(terminal.get());
-  return ask_on(terminal, question, timeout);
+  return ask_on(terminal, question, timeout, signals.fd());
 }
 
 bool confirm(std::string_view question, std::chrono::milliseconds timeout) {

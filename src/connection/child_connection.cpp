@@ -69,7 +69,7 @@ std::optional<ChildInfo> ChildConnection::child() const {
 }
 
 void ChildConnection::on_stream_lost(Error reason) {
-  if (child_->exit_status()) return fail_after_exit();
+  if (child_->exit_status()) return end_after_exit();
   if (lost_reason_) return;
   lost_reason_ = std::move(reason);
   timer_.arm_after(kExitTimeoutAfterEof, [this] {
@@ -79,9 +79,12 @@ void ChildConnection::on_stream_lost(Error reason) {
 }
 
 void ChildConnection::handle_child_exit() {
-  if (close_reason()) return;
-  if (lost_reason_) return fail_after_exit();
-  wait_for_eof(kMaxEofWaits);
+  if (!close_reason()) end_after_exit();
+}
+
+// The stream may be lost because a write failed: then what the child has printed is not read yet.
+void ChildConnection::end_after_exit() {
+  input_ended() ? fail_after_exit() : wait_for_eof(kMaxEofWaits);
 }
 
 void ChildConnection::wait_for_eof(int waits_left) {

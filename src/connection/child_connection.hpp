@@ -28,6 +28,7 @@ class ChildConnection final : public StreamConnection {
   void release() override;
   void on_frame(std::string_view frame) override;
   void handle_child_exit();
+  void end_after_exit();
   void fail_after_exit();
   void wait_for_eof(int waits_left);
   static Task<void> stop_child(std::shared_ptr<ChildConnection> self);

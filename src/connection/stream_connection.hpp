@@ -66,6 +66,8 @@ class StreamConnection : public Connection, private StreamPump::Owner {
   void close_output_and_discard_input();
   void close_stream() { pump_.close(); }
 
+  // Returns whether the end of the input was read.
+  bool input_ended() const noexcept { return input_ended_; }
   // Returns whether input was read that is not decoded yet, because the turn had reached its limit.
   bool has_undecoded_input() const noexcept { return undecoded_; }
 

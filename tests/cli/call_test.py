@@ -234,9 +234,9 @@ class CallTimeoutTest(program.ProgramTest):  # status 4
 
     def test_all_units_of_timeout_are_accepted(self):
         server = self.script("sys.stdin.read()")
-        for timeout, milliseconds in (("150ms", 150), ("0.2s", 200), ("0.2", 200), ("0.003m", 180), ("1e2ms", 100), ("0", 0)):
+        for timeout, milliseconds in (("150ms", 150), ("0.2s", 200), ("0.2", 200), ("0.003m", 180), ("1e2ms", 100)):
             self.assert_exited(run("call", server, "m", "--timeout", timeout), 4, b"", f"within {milliseconds} ms")
-        for timeout in ("30s", "2m", "5", "10000ms"):
+        for timeout in ("30s", "2m", "5", "10000ms", "0", "0ms", "1e12ms"):
             self.assert_exited(run("call", RPC_SERVER, "system.ping", "--timeout", timeout), 0, b'"pong"\n')
 
     def test_call_times_out_when_the_server_never_reads(self):  # R3.4

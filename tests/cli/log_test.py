@@ -57,6 +57,15 @@ class LogTest(program.ProgramTest):
             self.assertNotRegex(line, r"[\x00-\x1f\x7f]")
         self.assertIn(" info request id=1 method=system.ping outcome=ok duration_us=", result.stderr)
 
+    def test_repeated_warnings_are_collapsed_in_text_and_counted(self):
+        responses = b'{"jsonrpc":"2.0","id":7,"result":1}\n' * 5
+        lines = run("rpc", "--log-level", "warning", input=responses).stderr.splitlines()
+        self.assertEqual(len(lines), 2, lines)
+        self.assertRegex(lines[1], rf"\A{TIME} warning .* … repeated 4 times in \d+s\Z")
+        self.assertEqual(lines[1].split(" ", 1)[1].split(" … ")[0], lines[0].split(" ", 1)[1])
+        lines = run("rpc", "--log-level", "warning", "--log-format", "json", input=responses).stderr.splitlines()
+        self.assertEqual(len(lines), 5, lines)
+
     def test_log_is_never_written_to_stdout(self):  # R6.2
         for level in ("trace", "debug", "info", "off"):
             for form in ("text", "json"):

@@ -57,7 +57,7 @@ class SkillsTest(program.ProgramTest):
 
     def test_inspect_counts_skills(self):
         counts = json.loads(program.run("inspect", self.server(), "--json").stdout)
-        self.assertEqual(counts["skills"], "1")
+        self.assertEqual(counts["skills"], 1)
 
 
 if __name__ == "__main__":

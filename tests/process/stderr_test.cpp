@@ -49,12 +49,22 @@ ProcessSpec writer_spec(StderrMode mode, std::vector<std::string> lines) {
 TEST(StderrTest, IsRelayedUnchangedByDefaultAndLastLinesAreKept) {
   Loop loop;
   CapturedStderr captured;
-  auto spec = spec_of("sh", {"-c", "printf 'one\\r\\n\\001two\\n\\nno newline' >&2"});
+  auto spec = spec_of("sh", {"-c", "printf 'one\\r\\n\\001two\\n\\nend\\n' >&2"});
   ASSERT_EQ(spec.stderr_mode, StderrMode::relay);
   const RunningChild running = start(loop, std::move(spec));
   wait_for(loop, *running.child);
-  EXPECT_EQ(captured.restore_and_read(), "one\r\n\001two\n\nno newline");
-  EXPECT_EQ(running.child->last_stderr(), (Lines{"one", "\001two", "", "no newline"}));
+  EXPECT_EQ(captured.restore_and_read(), "one\r\n\001two\n\nend\n");
+  EXPECT_EQ(running.child->last_stderr(), (Lines{"one", "\001two", "", "end"}));
+}
+
+TEST(StderrTest, RelayEndsLineInWhichChildEnded) {
+  Loop loop;
+  CapturedStderr captured;
+  const RunningChild running = start(loop, spec_of("sh", {"-c", "printf 'one\\ntwo' >&2; exit 1"}));
+  wait_for(loop, *running.child);
+  EXPECT_EQ(captured.restore_and_read(), "one\ntwo\n");
+  EXPECT_EQ(running.child->last_stderr(), (Lines{"one", "two"}));
+  EXPECT_TRUE(running.child->exit_error().detail().stderr_shown);
 }
 
 // R4.1
@@ -195,7 +205,7 @@ TEST(StderrTest, RelayContinuesAfterChildHasEnded) {
   EXPECT_EQ(wait_for(loop, *running.child).code, 0);
   piped.restore();
   reader.join();
-  EXPECT_EQ(arrived, 60'000u);
+  EXPECT_EQ(arrived, 60'000u + 1) << "the relay ends the line";
 }
 
 TEST(StderrTest, RelayToBlockedStderrBlocksChildButNotLoop) {
