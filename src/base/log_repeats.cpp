@@ -14,19 +14,25 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Returns whether a number that begins after `before` is a value of its own, and not part of a name.
+// Returns whether a number that begins after `before` is part of a sentence: not of a name, and not the whole
+// value of a field, which is often a count.
 bool begins_number(char before) {
-  return before == ' ' || before == '=' || before == '(' || before == '"' || before == '[';
+  return before == ' ' || before == '(' || before == '"' || before == '[' || before == '\n';
 }
 
-// Hashes the text without its numbers (FNV-1a).
+// Numbers include times such as 2026-11-18T22:56:05.123Z.
+bool continues_number(char c) {
+  return is_digit(c) || std::string_view(".,:-TZ").contains(c);
+}
+
+// Hashes the text without the numbers in its sentences (FNV-1a).
 std::uint64_t key_of(LogLevel level, std::string_view text) {
   std::uint64_t hash = 14695981039346656037u ^ static_cast<std::uint64_t>(level);
   char before = ' ';
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool number = is_digit(text[i]) && begins_number(before);
     if (number) {
-      while (i + 1 < text.size() && (is_digit(text[i + 1]) || text[i + 1] == '.')) ++i;
+      while (i + 1 < text.size() && continues_number(text[i + 1])) ++i;
     }
     before = text[i];
     hash = (hash ^ static_cast<unsigned char>(number ? '#' : text[i])) * 1099511628211u;

@@ -13,9 +13,10 @@
 namespace fairlead {
 
 // A line is written when it occurs for the first time. It is not written again for `interval`, only counted;
-// then a summary such as "… repeated 17 times in 30s" is due. Lines are compared without their numbers, such
-// as durations, process ids and counts. A summary is due at the first line of any kind after the interval,
-// and at the end of the log: there is no timer. Not thread-safe.
+// then a summary such as "… repeated 17 times in 30s" is due. Lines are compared without numbers within
+// sentences, such as durations, process ids and times; a field whose value is a number, such as dropped=12,
+// is compared. A summary is due at the first line of any kind after the interval, and at the end of the log:
+// there is no timer. Not thread-safe.
 class LogRepeats {
  public:
   using Time = std::chrono::steady_clock::time_point;

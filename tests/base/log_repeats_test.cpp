@@ -32,11 +32,20 @@ TEST(LogRepeatsTest, RepeatedLineIsCountedUntilTheIntervalEnds) {
 
 TEST(LogRepeatsTest, DifferentLinesAreWritten) {
   LogRepeats repeats;
-  for (const std::string text : {"failed server=files1", "failed server=files2", "failed url=http://h:1/mcp",
-                                 "failed url=http://h:2/mcp", "failed server=files1 pid=4"})
+  for (const std::string text :
+       {"failed server=files1", "failed server=files2", "failed url=http://h:1/mcp",
+        "failed url=http://h:2/mcp", "dropped=4", "dropped=5", "failed server=files1 (pid 4)"})
     EXPECT_TRUE(repeats.admit(kStart, LogLevel::error, text)) << text;
   EXPECT_TRUE(repeats.admit(kStart, LogLevel::warning, "failed server=files1"));
-  EXPECT_FALSE(repeats.admit(kStart, LogLevel::error, "failed server=files1 pid=12345"));
+  EXPECT_FALSE(repeats.admit(kStart, LogLevel::error, "failed server=files1 (pid 12345)"));
+}
+
+TEST(LogRepeatsTest, TimesAreNotCompared) {
+  LogRepeats repeats;
+  EXPECT_TRUE(
+      repeats.admit(kStart, LogLevel::error, "lost\n  reason: x\n    2026-11-18T22:56:05.123Z no key"));
+  EXPECT_FALSE(
+      repeats.admit(kStart, LogLevel::error, "lost\n  reason: x\n    2027-01-02T03:04:05.6Z no key"));
 }
 
 TEST(LogRepeatsTest, LevelsBelowWarningAreNotCollapsed) {
