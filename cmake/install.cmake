@@ -25,7 +25,7 @@ endif()
 
 # A program that links libfairlead statically must also link the libraries that the layers link. Each of them must
 # therefore be listed in fairlead-config.cmake.in and fairlead.pc.in.
-set(known_links Threads::Threads OpenSSL::SSL OpenSSL::Crypto yaml SQLite::SQLite3 PostgreSQL::PostgreSQL)
+set(known_links Threads::Threads OpenSSL::SSL OpenSSL::Crypto yaml SQLite::SQLite3 PostgreSQL::PostgreSQL ZLIB::ZLIB)
 foreach(library IN LISTS FAIRLEAD_LINKS)
   if(NOT library IN_LIST known_links)
     message(FATAL_ERROR "a layer links ${library}, which is not listed for users of libfairlead: add it to fairlead-config.cmake.in, fairlead.pc.in and known_links")
@@ -35,7 +35,8 @@ find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(PostgreSQL REQUIRED)
-target_link_libraries(libfairlead PUBLIC Threads::Threads OpenSSL::SSL OpenSSL::Crypto yaml SQLite::SQLite3 PostgreSQL::PostgreSQL)
+find_package(ZLIB REQUIRED)
+target_link_libraries(libfairlead PUBLIC Threads::Threads OpenSSL::SSL OpenSSL::Crypto yaml SQLite::SQLite3 PostgreSQL::PostgreSQL ZLIB::ZLIB)
 
 if(FAIRLEAD_SANITIZE)
   return()   # sanitized builds are not installed

@@ -18,7 +18,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)                  # Depends: the libraries that the program links
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++ (>= 4:12), libboost1.81-dev, libssl-dev, libyaml-dev, libsqlite3-dev, libpq-dev")    # needed to use the library; mcp/typed.hpp needs Boost
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++ (>= 4:12), libboost1.81-dev, libssl-dev, libyaml-dev, libsqlite3-dev, libpq-dev, zlib1g-dev")    # needed to use the library; mcp/typed.hpp needs Boost
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ${BUILD_SHARED_LIBS})

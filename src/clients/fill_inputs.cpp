@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <set>
 
 #include "base/contains.hpp"
@@ -66,7 +67,8 @@ class ConfigFiller {
   void write(json::View value, const std::string& pointer);
   void write_array(json::View array, const std::string& pointer);
   void write_repeated(json::View array, std::size_t first, const ImportInput& input);
-  std::string filled(json::View text, const std::string& pointer) const;
+  std::optional<std::string> value_of(std::string_view name) const;
+  std::string filled(json::View value, const std::string& pointer) const;
 
   const ImportedServer& server_;
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
@@ -109,28 +111,30 @@ bool may_have_references(std::string_view pointer) {
          pointer.starts_with("/config/headers/") || pointer == "/config/url";
 }
 
-std::string ConfigFiller::filled(json::View text, const std::string& pointer) const {
-  const std::string original = text.as_string().value_or("");
+// Returns the value for a placeholder; nullopt if it is not that of an input.
+std::optional<std::string> ConfigFiller::value_of(std::string_view name) const {
+  if (const auto current = current_.find(name); current != current_.end()) return current->second;
+  const auto values = values_.find(name);
+  if (values == values_.end()) return std::nullopt;
+  return values->second.empty() ? std::string() : values->second.front();
+}
+
+std::string ConfigFiller::filled(json::View value, const std::string& pointer) const {
+  const std::string original = value.as_string().value_or("");
+  const bool has_references = may_have_references(pointer);
+  std::string_view text = original;
   std::string result;
-  std::size_t at = 0;
-  while (true) {
-    const std::size_t begin = original.find(kInputBegin, at);
-    const std::size_t end = begin == std::string::npos ? begin : original.find('}', begin);
-    if (end == std::string::npos) return result + original.substr(at);
-    const std::string name = original.substr(begin + kInputBegin.size(), end - begin - kInputBegin.size());
-    result += original.substr(at, begin - at);
-    at = end + 1;
-    const auto values = values_.find(name);
-    if (values == values_.end()) {
-      result += original.substr(begin, at - begin);
-      continue;
-    }
-    const auto current = current_.find(name);
-    const std::string value = current != current_.end() ? current->second
-                              : values->second.empty()  ? std::string()
-                                                        : values->second.front();
-    result += may_have_references(pointer) ? literal_text(value) : value;
+  while (!text.empty()) {
+    const std::size_t end = text.starts_with(kInputBegin) ? text.find('}') : std::string_view::npos;
+    const std::optional<std::string> input =
+        end == std::string_view::npos ? std::nullopt
+                                      : value_of(text.substr(kInputBegin.size(), end - kInputBegin.size()));
+    if (input) result += has_references ? literal_text(*input) : *input;
+    const std::size_t literal = has_references && text.starts_with("$$") ? 2 : 1;
+    if (!input) result += text.substr(0, literal);
+    text.remove_prefix(input ? end + 1 : literal);
   }
+  return result;
 }
 
 // Writes the elements that belong to `input`, beginning with `first`, once for each value.

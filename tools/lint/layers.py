@@ -53,6 +53,7 @@ THIRD_PARTY = {
     "libpq": ["sql"],
     "sqlite3": ["sql", "search"],
     "yaml.h": ["json"],
+    "zlib.h": ["packages"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
