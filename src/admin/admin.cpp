@@ -6,6 +6,7 @@
 #include "admin/event_hub.hpp"
 #include "admin/openapi.hpp"
 #include "admin/problem.hpp"
+#include "admin/published_routes.hpp"
 #include "admin/registry_events.hpp"
 #include "admin/revocation.hpp"
 #include "admin/routes.hpp"
@@ -55,6 +56,7 @@ void AdminImpl::add_routes(http::Server& server) {
   }
   server.route(std::string(kApiPrefix), handler);
   server.route(std::string(kApiPrefix) + "/*", handler);
+  PublishedRoutes::add(std::make_shared<PublishedRoutes>(services_->registry), server);
 }
 
 // The code for the status of a rejection; empty if the admin API has none.
@@ -82,6 +84,7 @@ std::optional<http::Response> Admin::rejection_response(std::string_view target,
   const auto is_below = [&](std::string_view root) {
     return path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/');
   };
+  if (is_published_path(path)) return published_error(status, message);
   const std::string_view code = rejection_code(status);
   if (code.empty() || (!is_below(kApiPrefix) && !std::ranges::any_of(roots, is_below))) return std::nullopt;
   return problem_response(problem(code, std::string(message)), path, "rejected");

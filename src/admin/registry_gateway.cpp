@@ -7,6 +7,7 @@
 #include "admin/authenticator.hpp"
 #include "admin/gateway_file.hpp"
 #include "admin/gateway_settings.hpp"
+#include "admin/published_routes.hpp"
 #include "admin/registry_sync.hpp"
 #include "fairlead/http/server.hpp"
 #include "registry/access.hpp"
@@ -118,6 +119,7 @@ void RegistryGateway::prepare_listener() {
     add_admin_routes(http, gateway);
   };
   options_.server.rejection_response = Admin::rejection_response;
+  options_.server.public_paths = {std::string(kPublishedPrefix)};
   options_.server.readiness_problem = [registry = registry_]() -> std::optional<std::string> {
     // The text of the error contains the address of the database, and /readyz needs no token.
     if (!registry->database_problem()) return std::nullopt;

@@ -41,6 +41,7 @@ http::ServerOptions http_options(const Config& config, const GatewayServerOption
   options.log = given.log;
   options.authenticator = given.authenticator;
   options.rejection_response = given.rejection_response;
+  options.public_paths = given.public_paths;
   options.drain_grace = config.drain_grace + kFlushTimeout;
   options.max_body_bytes = config.max_body_bytes;
   options.budget = ByteBudget::create(config.buffers);

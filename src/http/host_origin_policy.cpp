@@ -46,7 +46,7 @@ constexpr std::string_view kToolParameterPrefix = "mcp-param-";
 }  // namespace
 
 HostOriginPolicy::HostOriginPolicy(const ServerOptions& options, ListenerKind kind)
-    : allowed_origins_(options.allowed_origins) {
+    : allowed_origins_(options.allowed_origins), public_paths_(options.public_paths) {
   if (options.allowed_hosts) {
     allowed_hosts_ = *options.allowed_hosts;
     host_rule_ = allowed_hosts_.empty() ? HostRule::any : HostRule::listed;
@@ -59,17 +59,24 @@ HostOriginPolicy::HostOriginPolicy(const ServerOptions& options, ListenerKind ki
 }
 
 std::optional<std::string_view> HostOriginPolicy::rejection_reason(std::string_view authority,
-                                                                   const Headers& headers) const {
+                                                                   const Headers& headers,
+                                                                   std::string_view path) const {
   if (host_rule_ != HostRule::any) {
     const std::optional<std::string_view> host = host_of(authority);
     if (!host || !allows_host(*host))
       return "the host in the Host header is not allowed; add it to allowed_hosts";
   }
-  if (!headers.has("Origin")) return std::nullopt;
+  if (!headers.has("Origin") || is_public(path)) return std::nullopt;
   if (headers.count("Origin") > 1 || !allows_origin(headers.get("Origin"), authority)) {
     return "requests from this Origin are not allowed; add it to allowed_origins";
   }
   return std::nullopt;
+}
+
+bool HostOriginPolicy::is_public(std::string_view path) const noexcept {
+  return std::ranges::any_of(public_paths_, [&](const std::string& root) {
+    return path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/');
+  });
 }
 
 bool HostOriginPolicy::allows_host(std::string_view host) const {

@@ -22,7 +22,10 @@ class HostOriginPolicy {
 
   // Returns why a request for `authority` (as in Host) with these headers is rejected; nullopt if it is
   // allowed.
-  std::optional<std::string_view> rejection_reason(std::string_view authority, const Headers& headers) const;
+  std::optional<std::string_view> rejection_reason(std::string_view authority, const Headers& headers,
+                                                   std::string_view path) const;
+  // Returns whether web pages of every origin may read `path` (ServerOptions::public_paths).
+  bool is_public(std::string_view path) const noexcept;
 
   // Returns whether `request` is a CORS preflight request of a browser; preflight_response() is the response
   // to it.
@@ -40,6 +43,7 @@ class HostOriginPolicy {
   HostRule host_rule_;
   std::vector<std::string> allowed_hosts_;  // for HostRule::listed
   std::vector<std::string> allowed_origins_;
+  std::vector<std::string> public_paths_;
 };
 
 }  // namespace fairlead::http

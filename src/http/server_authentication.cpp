@@ -106,7 +106,8 @@ void ServerConnection::time_out_authentication() {
 // unknown where the next request would begin, so this is the last response of the connection.
 void ServerConnection::reject_unauthenticated_request() {
   const Headers& headers = reader_.head().headers;
-  const auto host_refusal = core_->host_origin_policy.rejection_reason(reader_.authority(), headers);
+  const auto host_refusal =
+      core_->host_origin_policy.rejection_reason(reader_.authority(), headers, reader_.head().path());
   if (host_refusal) {
     queue_rejection(403, *host_refusal);
   } else {

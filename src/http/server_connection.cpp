@@ -252,8 +252,8 @@ void ServerConnection::dispatch() {
   has_read_request_ = true;
   ++requests_in_turn_;
   last_phase_ = Phase::response;  // so that the timeouts of the next request start from zero
-  const std::optional<std::string_view> host_refusal =
-      core_->host_origin_policy.rejection_reason(reader_.authority(), reader_.head().headers);
+  const std::optional<std::string_view> host_refusal = core_->host_origin_policy.rejection_reason(
+      reader_.authority(), reader_.head().headers, reader_.head().path());
   auto exchange =
       core_->spare_exchange ? std::move(core_->spare_exchange) : std::make_shared<ServerExchange>();
   core_->spare_exchange = nullptr;
@@ -273,12 +273,13 @@ void ServerConnection::dispatch() {
   current_exchange_ = exchange.get();
 
   if (host_refusal) return respond(*exchange, refusal_response(403, *host_refusal));
-  exchange->origin_allowed_ = request.headers.has("Origin");
+  const bool is_public = core_->host_origin_policy.is_public(request.path());
+  exchange->origin_allowed_ = request.headers.has("Origin") && !is_public;
   if (authentication.refusal) return respond(*exchange, *authentication.refusal);
   if (over_budget) return respond(*exchange, *over_budget);
   const std::shared_ptr<const Handler> handler = core_->routes.find(request.path());
   if (!handler) return respond(*exchange, refusal_response(404, "no handler for this path"));
-  if (HostOriginPolicy::is_preflight(request))
+  if (HostOriginPolicy::is_preflight(request) && !is_public)
     return respond(*exchange, HostOriginPolicy::preflight_response(request));
   call_handler(*handler, std::move(exchange));
 }

@@ -196,7 +196,7 @@ void add_npm(RowBuilder& row, json::View package, const PackageId& id, CommandOp
   if (row.command == "npx" && !has_argument(runtime_arguments, "-y") &&
       !has_argument(runtime_arguments, "--yes"))
     row.add_argument("-y");
-  add_registry(row, package, "--registry", "registry.npmjs.org");
+  add_registry(row, package, "--registry", "npmjs.org");
   add_arguments(row, runtime_arguments, options);
   row.add_argument(id.identifier + "@" + id.version);
 }

@@ -8,6 +8,7 @@
 #include "pool/server_name.hpp"
 #include "pool/server_spec_reader.hpp"
 #include "registry/json.hpp"
+#include "registry/published.hpp"
 #include "registry/row_reader.hpp"
 
 namespace fairlead::registry {
@@ -113,7 +114,9 @@ Result<Server> read_server(json::View document, const ServerDefaults& defaults) 
       .choice("drift", row.drift, &parse_drift_policy, "accept, flag, quarantine")
       .id("owner", row.owner)
       .flag("enabled", row.enabled)
-      .object("metadata", row.metadata);
+      .object("metadata", row.metadata)
+      .object("published", row.published);
+  if (!row.published.absent()) check_published(in.in(), json::View(row.published));
   read_tags(in.in(), "tags", row.tags);
   in.in().table("tools", [&](json::ConfigReader& table) { read_tool_rules(table, row.tools); });
   in.require("config").in().table(
@@ -186,6 +189,7 @@ json::Raw write_server(const Server& server, Redaction redaction, ConfigTranspor
   write_tool_rules(out, server.tools);
   out.key("drift").string(to_string(server.drift));
   if (!server.metadata.absent() && redaction == Redaction::none) out.key("metadata").raw(server.metadata);
+  if (!server.published.absent()) out.key("published").raw(server.published);
   return end_row(out, server);
 }
 

@@ -157,6 +157,8 @@ Result<void> check_change(const Principal& principal, const Server* before, cons
   if (after.visibility == Visibility::user && after.owner.empty())
     return invalid_row("a server of the visibility `user` needs an `owner`", "/owner");
   if (is_administrator(principal)) return {};
+  if (after.published.text() != (before ? before->published.text() : std::string_view()))
+    return forbidden("only administrators may publish servers", "/published");
   return check_user_server(principal, after, configuration);
 }
 

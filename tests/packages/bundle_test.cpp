@@ -45,7 +45,7 @@ std::string bundle_of(std::string_view manifest) {
 Result<clients::ImportedServer> server_in(std::string_view manifest) {
   const Result<BundleManifest> read = read_manifest(manifest);
   if (!read) return read.error();
-  return server_of(*read, {"/b/notes", "/home/ada"}, json::Raw());
+  return server_of(*read, {"/b/notes", "/users/ada"}, json::Raw());
 }
 
 std::string manifest_with(std::string_view server, std::string_view more = "") {
@@ -90,7 +90,7 @@ TEST(BundleManifest, BecomesARowOfThisPlatformWithInputs) {
             R"("args":["/b/notes/server/index.js","--price=$$5","${input:folders}","--mode=${input:mode}"],)"
             R"("env":{"KEY":"${secret:api_key}","LEVEL":"${input:level}"}}})");
   ASSERT_EQ(server->inputs.size(), 4u);
-  EXPECT_EQ(server->inputs[0].default_values, std::vector<std::string>{"/home/ada/notes"});
+  EXPECT_EQ(server->inputs[0].default_values, std::vector<std::string>{"/users/ada/notes"});
   EXPECT_TRUE(server->inputs[0].multiple);
   EXPECT_EQ(server->inputs[1].default_value, "ro");
   EXPECT_TRUE(server->inputs[2].secret);

@@ -55,6 +55,7 @@ Server full_server() {
   row.tools.rename = {{"read_file", "read"}};
   row.drift = DriftPolicy::quarantine;
   row.metadata = json::Raw::parse(R"({"from":"v1","n":[1e3,1.50,null]})").value();
+  row.published = json::Raw::parse(R"({"name":"io.example/files","version":"1.2.3","packages":[]})").value();
   row.created_at = Time(std::chrono::milliseconds(1'785'232'800'123));
   row.updated_at = row.created_at + std::chrono::milliseconds(1);
   row.version = 7;
@@ -94,6 +95,7 @@ TEST(ServerJsonTest, EveryMemberSurvivesWritingAndReading) {
   EXPECT_EQ(read->visibility, row.visibility);
   EXPECT_EQ(read->drift, row.drift);
   EXPECT_EQ(read->metadata.text(), row.metadata.text());
+  EXPECT_EQ(read->published.text(), row.published.text());
   EXPECT_EQ(read->created_at, row.created_at);
   EXPECT_EQ(read->updated_at, row.updated_at);
   EXPECT_EQ(read->version, row.version);

@@ -64,6 +64,7 @@ struct GatewayServerOptions {
   // Adds routes before those of the gateway server, and may replace none of these: of all routes that match a
   // path, the longest is used. Called when the gateway exists, if it listens.
   std::function<void(http::Server&, Gateway&)> add_routes;
+  std::vector<std::string> public_paths;  // see http::ServerOptions::public_paths
   // See http::ServerOptions::rejection_response.
   std::function<std::optional<http::Response>(std::string_view target, int status, std::string_view message)>
       rejection_response;

@@ -163,6 +163,9 @@ struct ServerOptions {
   // list of allowed hosts, their origins are allowed too, with any port; otherwise the origin with the host
   // and port in Host is. Requests from other origins get 403. Responses to allowed origins have CORS headers.
   std::vector<std::string> allowed_origins;
+  // Paths below which web pages of every origin may read. Their handlers also get preflight requests, and set
+  // the CORS headers.
+  std::vector<std::string> public_paths;
 };
 
 // Returns whether a server that listens on `address` is reachable from this machine only: a loopback address

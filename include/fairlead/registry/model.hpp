@@ -66,6 +66,9 @@ struct Server {
   ToolRules tools;
   DriftPolicy drift = DriftPolicy::flag;
   json::Raw metadata;  // an object that is stored and returned unchanged; absent if there is none
+  // How the server is published to everybody at /v0.1/servers: name, version and other members of a
+  // server.json, which replace those that are derived from this row; absent: not published.
+  json::Raw published;
   Time created_at{};
   Time updated_at{};
   std::int64_t version = 1;  // grows by one with each change
