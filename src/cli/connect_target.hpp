@@ -1,0 +1,32 @@
+// How a client is to reach the gateway: what `fairlead connect` enters into its file.
+#pragma once
+
+#include <string>
+
+#include "cli/admin_client.hpp"
+#include "clients/client.hpp"
+#include "clients/own_entry.hpp"
+#include "fairlead/base/result.hpp"
+
+namespace fairlead::cli {
+
+struct ConnectChoice {
+  std::string url;           // --url
+  std::string endpoint;      // --endpoint
+  std::string token_file;    // --token-file
+  std::string token_env;     // --token-env
+  std::string create_token;  // --create-token: name of the user
+  bool stdio = false;        // --stdio: by a command also where the client connects to URLs
+};
+
+// Returns the absolute path of this program.
+Result<std::string> own_program_path();
+
+// Returns how `client` reaches the gateway: by the URL that was given, that of the gateway that serves the
+// default database, or the default address. A client that does not connect to URLs starts this program, which
+// attaches to the gateway. Fails with `validation` if the gateway needs a token and none is given. With
+// `probe`, sends a request to the gateway to find out, and creates the token that was asked for.
+Result<clients::OwnEntry> connect_target(const clients::Client& client, const ConnectChoice& choice,
+                                         bool probe);
+
+}  // namespace fairlead::cli
