@@ -109,7 +109,9 @@ Result<void> fill_token(clients::OwnEntry& own, const clients::Client& client, c
   const AdminAction action = [&](AdminClientPtr admin) {
     return create_token_for(std::move(admin), choice.create_token, name, &token);
   };
-  if (run_admin(GatewayChoice(), action) != 0 || token.empty())
+  GatewayChoice gateway;
+  if (!choice.url.empty()) gateway.url = choice.url.substr(0, choice.url.find("/mcp"));
+  if (run_admin(gateway, action) != 0 || token.empty())
     return Error(ErrorKind::validation, "no token was created, and the file is unchanged");
   own.token = std::move(token);
   return {};

@@ -3,9 +3,10 @@
 import json
 import os
 import signal
+import subprocess
 import unittest
 
-from harness import ADMIN_TOKEN, RegistryTest, enter_namespace, tool, until
+from harness import ADMIN_TOKEN, DEADLINE, PROGRAM, RegistryTest, enter_namespace, tool, until
 from stdio_client import StdioClient
 
 TOOLS = [tool("pid", annotations={"readOnlyHint": True}), tool("echo"), tool("wait"), tool("progress"), tool("ask"), tool("announce")]
@@ -175,6 +176,44 @@ class AttachTest(RegistryTest):
                 self.assertTrue(until(lambda: "result" in client.response(client.request("tools/list"))), client.log)
                 self.assertEqual(client.close(), 0)
                 again.end()
+
+    def test_idle_client_learns_that_lists_may_have_changed_when_the_gateway_was_restarted(self):
+        gateway = self.served()
+        listen = f"127.0.0.1:{gateway.port}"
+        client = self.attached(gateway, capabilities={})
+        client.tools()
+        gateway.end()
+        again = self.start("--listen", listen)
+        client.notification("notifications/tools/list_changed")
+        self.assertEqual(len(again.items("/sessions")), 1)
+        self.assertIn("toy__echo", client.tools())
+
+    def test_entry_of_a_connected_client_works(self):
+        gateway = self.served()
+        url = f"http://127.0.0.1:{gateway.port}/mcp"
+        user, _ = self.user(gateway, "ann")
+        home = {"HOME": self.path("home"), "XDG_CONFIG_HOME": self.path("home/.config"), "XDG_STATE_HOME": self.path("state"),
+                "FAIRLEAD_DB": self.address(), "FAIRLEAD_GATEWAY": url.removesuffix("/mcp"), "FAIRLEAD_TOKEN": ADMIN_TOKEN}  # fmt: skip
+        os.mkdir(self.path("home"))
+
+        def connect(*args):
+            return subprocess.run([PROGRAM, "connect", "--create", *args], env={**os.environ, **home}, capture_output=True, text=True, timeout=DEADLINE)
+
+        refused = connect("cursor")
+        self.assertEqual(refused.returncode, 2, refused)
+        self.assertIn("--create-token", refused.stderr)
+        self.assertEqual(os.listdir(self.path("home/.cursor")), [])
+        self.assertEqual(connect("cursor", "--create-token", "ann").returncode, 0)
+        with open(self.path("home/.cursor/mcp.json"), encoding="utf-8") as file:
+            entry = json.load(file)["mcpServers"]["fairlead"]
+        self.assertEqual(entry["url"], url)
+        self.assertIn("toy__echo", gateway.mcp(token=entry["headers"]["Authorization"].removeprefix("Bearer ")).tools())
+        self.assertEqual(connect("claude-desktop").returncode, 0)
+        with open(self.path("home/.config/Claude/claude_desktop_config.json"), encoding="utf-8") as file:
+            entry = json.load(file)["mcpServers"]["fairlead"]
+        self.assertEqual(entry["args"], ["serve", "--stdio"])
+        client = self.client(environment={"FAIRLEAD_DB": self.address(), "FAIRLEAD_TOKEN": ADMIN_TOKEN})
+        self.assertIn("toy__echo", client.tools())
 
     def test_usage_errors(self):
         for args, message in ((["--attach", "nonsense"], "is not the address of a gateway"),

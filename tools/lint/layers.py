@@ -52,7 +52,7 @@ THIRD_PARTY = {
     "boost/mp11": ["mcp"],
     "libpq": ["sql"],
     "sqlite3": ["sql", "search"],
-    "yaml.h": ["json"],
+    "yaml.h": ["json", "clients"],
     "zlib.h": ["packages"],
 }
 
