@@ -18,6 +18,7 @@ constexpr std::string_view kDefaultPath = "/mcp";
 constexpr std::string_view kPresencePath = "/attached";
 // How long the first message of the client waits for the presence stream.
 constexpr std::chrono::milliseconds kPresenceTimeout{2'000};
+constexpr std::chrono::milliseconds kProbeTimeout{3'000};
 constexpr std::chrono::milliseconds kMinPresenceDelay{200};
 constexpr std::chrono::milliseconds kMaxPresenceDelay{30'000};
 
@@ -48,6 +49,24 @@ Result<AttachAddress> parse_unix_address(std::string_view text) {
   return address;
 }
 
+Task<Result<int>> health_status(Loop& loop, AttachAddress address) {
+  http::ClientOptions options;
+  options.unix_socket = address.unix_socket;
+  options.limits.connect_timeout = kProbeTimeout;
+  const Result<std::shared_ptr<http::HttpClient>> client = http::HttpClient::create(loop, options);
+  if (!client) co_return client.error();
+  Result<http::Url> url = http::Url::parse(address.url);
+  if (!url) co_return url.error();
+  url->target = "/health";
+  http::ClientRequest request("GET", *url);
+  request.response_timeout = kProbeTimeout;
+  auto waiter = std::make_shared<http::CancellableWaiter>(loop);
+  const auto response = co_await (*client)->send(std::move(request), waiter);
+  (*client)->close();
+  if (!response) co_return response.error();
+  co_return (*response)->status();
+}
+
 }  // namespace
 
 Result<AttachAddress> parse_attach_address(std::string_view text) {
@@ -74,6 +93,12 @@ Result<std::string> read_client_token(const std::string& file) {
   while (!text->empty() && (text->back() == '\n' || text->back() == '\r')) text->pop_back();
   if (text->empty()) return Error(ErrorKind::validation, "--token-file " + file + ": the file is empty");
   return text;
+}
+
+bool gateway_needs_token(const AttachAddress& address) {
+  Loop loop;
+  const Result<int> status = loop.block_on(health_status(loop, address));
+  return status && *status == 401;
 }
 
 // The presence stream: a request of its own, on a connection of its own.

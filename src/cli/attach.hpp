@@ -32,6 +32,9 @@ Result<AttachAddress> parse_attach_address(std::string_view text);
 // `validation`.
 Result<std::string> read_client_token(const std::string& file);
 
+// Sends a request without a token. Returns whether the gateway answers that it needs one. Blocks.
+bool gateway_needs_token(const AttachAddress& address);
+
 struct AttachOptions {
   AttachOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 

@@ -11,14 +11,12 @@
 #include "cli/attach.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
-#include "http/client.hpp"
 
 namespace fairlead::cli {
 
 namespace {
 
 constexpr std::string_view kDefaultUrl = "http://127.0.0.1:8808/mcp";
-constexpr std::chrono::milliseconds kProbeTimeout{3'000};
 
 std::string variable_value(const char* name) {
   const char* const value = std::getenv(name);
@@ -45,24 +43,6 @@ std::string endpoint_url(std::string url, const std::string& endpoint) {
   const std::size_t host = url.find("//");
   const std::size_t end = host == std::string::npos ? host : url.find('/', host + 2);
   return url.substr(0, end) + path;
-}
-
-Task<Result<int>> health_status(Loop& loop, AttachAddress address) {
-  http::ClientOptions options;
-  options.unix_socket = address.unix_socket;
-  options.limits.connect_timeout = kProbeTimeout;
-  const Result<std::shared_ptr<http::HttpClient>> client = http::HttpClient::create(loop, options);
-  if (!client) co_return client.error();
-  Result<http::Url> url = http::Url::parse(address.url);
-  if (!url) co_return url.error();
-  url->target = "/health";
-  http::ClientRequest request("GET", *url);
-  request.response_timeout = kProbeTimeout;
-  auto waiter = std::make_shared<http::CancellableWaiter>(loop);
-  const auto response = co_await (*client)->send(std::move(request), waiter);
-  (*client)->close();
-  if (!response) co_return response.error();
-  co_return (*response)->status();
 }
 
 Error token_needed(const std::string& url) {
@@ -117,13 +97,6 @@ Result<void> fill_token(clients::OwnEntry& own, const clients::Client& client, c
   return {};
 }
 
-// Returns whether a gateway answers, and needs a token.
-bool needs_token(const AttachAddress& address) {
-  Loop loop;
-  const Result<int> status = loop.block_on(health_status(loop, address));
-  return status && *status == 401;
-}
-
 }  // namespace
 
 Result<std::string> own_program_path() {
@@ -151,7 +124,7 @@ Result<clients::OwnEntry> connect_target(const clients::Client& client, const Co
   if (!filled) return filled.error();
   const bool attach = !choice.url.empty() || !choice.endpoint.empty();
   const bool has_token = !own.token.empty() || !own.token_variable.empty();
-  if (probe && !has_token && (attach || !by_command) && needs_token(*address))
+  if (probe && !has_token && (attach || !by_command) && gateway_needs_token(*address))
     return token_needed(address->url);
   if (!by_command) {
     own.url = address->url;

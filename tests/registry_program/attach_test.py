@@ -2,11 +2,12 @@
 """fairlead serve --stdio --attach: desktop clients share a gateway that runs; and serve --stdio with a database that is served."""
 import json
 import os
+import re
 import signal
 import subprocess
 import unittest
 
-from harness import ADMIN_TOKEN, DEADLINE, PROGRAM, RegistryTest, enter_namespace, tool, until
+from harness import ADMIN_TOKEN, DEADLINE, PROGRAM, SANITIZED, RegistryTest, enter_namespace, tool, until
 from stdio_client import StdioClient
 
 TOOLS = [tool("pid", annotations={"readOnlyHint": True}), tool("echo"), tool("wait"), tool("progress"), tool("ask"), tool("announce")]
@@ -114,6 +115,8 @@ class AttachTest(RegistryTest):
         clients = [self.attached(gateway, capabilities=None if number % 2 else {}) for number in range(10)]
         self.assertEqual(len({client.text("toy__pid") for client in clients}), 1)
         self.assertEqual(self.starts(), 1)
+        if not SANITIZED:
+            self.assertEqual([], [client.log for client in clients if private_mebibytes(client.process.pid) > 8])
         # No bridge has started a process of its own.
         self.assertEqual([], [client for client in clients if children(client.process.pid)])
 
@@ -293,6 +296,12 @@ class AttachTest(RegistryTest):
         pid = third.text("toy__pid")
         self.assertTrue(until(lambda: "result" in other.response(other.request("tools/list"))))
         self.assertEqual(other.text("toy__pid"), pid)
+
+
+def private_mebibytes(pid):
+    """Returns the memory of a process that is not shared with others."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return int(re.search(r"RssAnon:\s+(\d+)", file.read())[1]) / 1024
 
 
 def children(pid):
