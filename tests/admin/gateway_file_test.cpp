@@ -17,7 +17,7 @@ namespace {
 
 class GatewayFileTest : public ::testing::Test {
  public:
-  test::TempDir directory;
+  fairlead::test::TempDir directory;
   std::string database = directory / "a.db";
   UniqueFd lock;
 
