@@ -269,7 +269,9 @@ TEST_F(BundleTest, SurvivesDamagedSignatures) {
     std::string damaged = signed_bytes;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
     const Result<std::shared_ptr<const Bundle>> bundle = Bundle::open(damaged, directory_.string());
-    if (bundle) EXPECT_LE((*bundle)->signature().problem.size(), 200u);
+    if (bundle) {
+      EXPECT_LE((*bundle)->signature().problem.size(), 200u);
+    }
   }
   const auto problem_with = [&](const std::string& block) {
     const Result<std::shared_ptr<const Bundle>> bundle = Bundle::open(plain + block, directory_.string());
