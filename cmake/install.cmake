@@ -48,6 +48,19 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/fairlead DESTINATION ${CMAKE_INS
         FILES_MATCHING PATTERN "*.hpp")
 if(TARGET fairlead)
   install(TARGETS fairlead)
+  # The manual pages and the completion scripts are written by the program, from the definitions of its commands.
+  set(shell_files ${PROJECT_BINARY_DIR}/shell)
+  file(MAKE_DIRECTORY ${shell_files}/man)
+  add_custom_command(OUTPUT ${shell_files}/written DEPENDS fairlead VERBATIM
+    COMMAND fairlead man --directory ${shell_files}/man
+    COMMAND sh -c "\"$1\" completion bash >fairlead && \"$1\" completion zsh >_fairlead && \"$1\" completion fish >fairlead.fish" sh $<TARGET_FILE:fairlead>
+    COMMAND ${CMAKE_COMMAND} -E touch ${shell_files}/written
+    WORKING_DIRECTORY ${shell_files} COMMENT "Writing the manual pages and completion scripts")
+  add_custom_target(fairlead-shell-files ALL DEPENDS ${shell_files}/written)
+  install(DIRECTORY ${shell_files}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${shell_files}/fairlead DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${shell_files}/_fairlead DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+  install(FILES ${shell_files}/fairlead.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
 # The library embeds the keeper and runs it from memory. The installed file is for systems that forbid this; the variable
 # FAIRLEAD_KEEPER selects it.

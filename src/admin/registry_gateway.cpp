@@ -36,7 +36,7 @@ Task<Result<std::shared_ptr<RegistryGateway>>> RegistryGateway::open(Loop& loop,
       co_await registry::Registry::open(loop, self->options_.database, std::move(registry_options));
   if (!registry) co_return registry.error();
   self->registry_ = std::move(*registry);
-  self->database_file_ = sqlite_file_of(self->options_.database);
+  if (!self->options_.offline) self->database_file_ = sqlite_file_of(self->options_.database);
   // The file of a gateway that has crashed names an address at which nobody listens now.
   if (!self->database_file_.empty()) remove_gateway_file(self->database_file_);
   const Result<void> prepared = self->prepare();
@@ -186,6 +186,7 @@ Task<void> RegistryGateway::lists_stored(std::weak_ptr<RegistryGateway> weak, st
 }
 
 void RegistryGateway::start_sync() {
+  if (options_.offline) return;
   const registry::State& state = registry_->state();
   options_.server.log.info("registry", {{"database", sql::redacted_address(options_.database)},
                                         {"servers", state.servers.size()},

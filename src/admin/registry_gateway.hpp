@@ -29,6 +29,9 @@ struct RegistryGatewayOptions {
   // is that in the file `admin_token_file`, which is created if it does not exist.
   std::string admin_token;
   std::string admin_token_file;
+  // The gateway starts no server and offers none: for a command that uses the admin API on a database that no
+  // gateway serves.
+  bool offline = false;
   // `authenticator`, `add_routes` and `readiness_problem` are set by RegistryGateway.
   gateway::GatewayServerOptions server;
 };

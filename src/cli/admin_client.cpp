@@ -1,10 +1,12 @@
 #include "cli/admin_client.hpp"
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <utility>
 
-#include "cli/gateway_finder.hpp"
+#include "cli/direct_gateway.hpp"
 #include "fairlead/json/view.hpp"
+#include "fairlead/loop/signals.hpp"
 #include "http/sse_parser.hpp"
 
 namespace fairlead::cli {
@@ -38,6 +40,19 @@ Result<AdminEvent> admin_event(const http::SseEvent& event) {
   Result<json::Raw> data = json::Raw::parse_optional(event.data);
   if (!data) return Error(ErrorKind::parse, "the gateway sent an event that is not JSON");
   return AdminEvent{event.type, std::move(*data)};
+}
+
+// Says in a message which member of a request is wrong.
+std::string member_hint(const std::string& pointer) {
+  return pointer.empty() ? std::string() : " (member " + pointer + ")";
+}
+
+// Returns the remedy of a problem, in the terms of the command line.
+std::string remedy_of(json::View problem, const std::string& code) {
+  if (code == "invalid_row") return {};  // the message and the member say it
+  if (code == "version_mismatch") return "Read it again, and repeat the change.";
+  if (code == "name_taken") return "Choose another name, or change the existing one with `edit`.";
+  return text_member(problem, "remedy");
 }
 
 }  // namespace
@@ -75,6 +90,7 @@ Result<std::shared_ptr<AdminClient>> AdminClient::create(Loop& loop, const Gatew
   http::ClientOptions options;
   options.ca_file = address.ca_file;
   options.follow_redirects = true;
+  options.limits.connect_timeout = std::min(options.limits.connect_timeout, timeout);
   if (address.url.starts_with("unix:")) options.unix_socket = address.url.substr(5);
   if (!address.token.empty()) {
     options.headers.add("Authorization", "Bearer " + address.token);
@@ -88,7 +104,7 @@ Result<std::shared_ptr<AdminClient>> AdminClient::create(Loop& loop, const Gatew
 
 Task<AdminClient::ResponseResult> AdminClient::open(AdminRequest request, bool events) {
   http::Url url = base_;
-  url.target += std::string(kApiPath) + request.path;
+  url.target += (request.outside_api ? std::string() : std::string(kApiPath)) + request.path;
   http::ClientRequest message(request.method, std::move(url));
   message.headers.add("Accept", events ? "text/event-stream, application/json" : "application/json");
   message.response_timeout = timeout_;
@@ -117,17 +133,21 @@ Error AdminClient::problem(int status, const std::string& body) const {
   if (message.empty())
     message = address_.url + " responded with the HTTP status " + std::to_string(status) +
               (view.absent() ? ", and not as the admin API of a gateway" : "");
+  const std::string code = text_member(view, "code");
+  std::string pointer = text_member(view["errors"][std::size_t{0}], "pointer");
+  message += member_hint(pointer);
   const ErrorKind kind = status == 401 ? ErrorKind::authorization : ErrorKind::remote;
   return Error(kind, std::move(message)).with([&](ErrorDetail& detail) {
     detail.http_status = status;
-    detail.failure_code = text_member(view, "code");
+    detail.failure_code = code;
     detail.remedy =
-        status == 401 && !address_.token_hint.empty() ? address_.token_hint : text_member(view, "remedy");
-    detail.pointer = text_member(view["errors"][std::size_t{0}], "pointer");
+        status == 401 && !address_.token_hint.empty() ? address_.token_hint : remedy_of(view, code);
+    detail.pointer = std::move(pointer);
   });
 }
 
 Task<Result<AdminReply>> AdminClient::send(AdminRequest request) {
+  const bool request_is_report = request.outside_api;
   ResponseResult response = co_await open(std::move(request), false);
   if (!response) co_return response.error();
   (*response)->set_deadline(Clock::now() + timeout_);
@@ -135,7 +155,8 @@ Task<Result<AdminReply>> AdminClient::send(AdminRequest request) {
   if (!text) co_return text.error();
   AdminReply reply;
   reply.status = (*response)->status();
-  if (reply.status / 100 != 2) co_return problem(reply.status, *text);
+  const bool accepted = reply.status / 100 == 2 || (request_is_report && reply.status == 503);
+  if (!accepted) co_return problem(reply.status, *text);
   Result<json::Raw> body = parse_body(*text);
   if (!body) co_return body.error();
   reply.body = std::move(*body);
@@ -248,12 +269,38 @@ Result<void> AdminClient::require_gateway(std::string_view what) const {
 
 namespace {
 
+constexpr int kInterruptedStatus = 128;  // plus the number of the signal, as shells report it
+
 Task<int> run_admin_action(Loop& loop, const GatewayAddress& address, std::chrono::milliseconds timeout,
                            const AdminAction& action) {
   const Result<AdminClientPtr> client = AdminClient::create(loop, address, timeout);
   if (!client) co_return report(client.error());
   const Result<int> status = co_await action(*client);
   co_return status ? *status : report(status.error());
+}
+
+struct ActionOutcome {
+  std::optional<int> status;
+};
+
+Task<void> store_status(Task<int> running, std::shared_ptr<ActionOutcome> outcome) {
+  outcome->status = co_await running;
+}
+
+// Runs the action with a gateway in this process, which ends in order also after a signal: servers that are
+// being tested are stopped, and the socket is removed.
+int run_on_direct_gateway(Loop& loop, DirectGateway& gateway, std::chrono::milliseconds timeout,
+                          const AdminAction& action) {
+  auto outcome = std::make_shared<ActionOutcome>();
+  const Result<Signals> signals = Signals::watch(loop, {SIGINT, SIGTERM, SIGHUP}, [outcome](int signal) {
+    outcome->status = kInterruptedStatus + signal;
+  });
+  if (!signals) return report(signals.error());
+  loop.spawn(store_status(run_admin_action(loop, gateway.address(), timeout, action), outcome));
+  loop.run_until([&] { return outcome->status.has_value(); });
+  const int status = *outcome->status;
+  loop.block_on(gateway.close(loop));
+  return status;
 }
 
 }  // namespace
@@ -272,12 +319,14 @@ void GatewayChoice::add_to(CLI::App& command) {
 
 int run_admin(const GatewayChoice& choice, const AdminAction& action) {
   open_closed_standard_streams();
-  const Result<GatewayAddress> address = find_gateway(choice);
-  if (!address) return report(address.error());
   const std::chrono::milliseconds timeout =
       choice.timeout.count() > 0 ? choice.timeout : AdminClient::kDefaultTimeout;
+  enable_orphan_cleanup(Log());
   Loop loop;
-  return loop.block_on(run_admin_action(loop, *address, timeout, action));
+  const Result<OpenedGateway> opened = loop.block_on(open_gateway(loop, choice));
+  if (!opened) return report(opened.error());
+  if (opened->direct) return run_on_direct_gateway(loop, *opened->direct, timeout, action);
+  return loop.block_on(run_admin_action(loop, opened->address, timeout, action));
 }
 
 }  // namespace fairlead::cli

@@ -47,6 +47,8 @@ struct AdminRequest {
   std::string path;      // below /api/v1, percent-encoded, such as "/mcp/servers/" + path_segment(name)
   json::Raw body;        // absent: none
   std::string if_match;  // an ETag; empty: none
+  // The path is not below /api/v1: /health or /readyz, whose status 503 is no error.
+  bool outside_api = false;
 };
 
 struct AdminReply {

@@ -109,6 +109,16 @@ void add_connect(CLI::App& program, int& status);
 void add_serve(CLI::App& program, int& status);
 void add_demo(CLI::App& program, int& status);
 void add_version(CLI::App& program, int& status);
+void add_status(CLI::App& program, int& status);
+void add_servers(CLI::App& program, int& status);
+void add_endpoints(CLI::App& program, int& status);
+void add_accounts(CLI::App& program, int& status);  // users and groups
+void add_tokens(CLI::App& program, int& status);
+void add_config(CLI::App& program, int& status);
+void add_drift(CLI::App& program, int& status);
+void add_contexts(CLI::App& program, int& status);
+void add_completion(CLI::App& program, int& status);
+void add_man(CLI::App& program, int& status);
 void add_help(CLI::App& program, int& status);
 
 }  // namespace fairlead::cli

@@ -3,11 +3,17 @@
 #include <cstdlib>
 
 #include "admin/admin_token.hpp"
+#include "admin/gateway_file.hpp"
+#include "cli/contexts.hpp"
 #include "http/url.hpp"
 
 namespace fairlead::cli {
 
 namespace {
+
+constexpr std::string_view kTokenHint =
+    "Name the file with the token (--token-file FILE), set FAIRLEAD_TOKEN, or add a context with "
+    "`fairlead context add`.";
 
 std::string environment_value(const char* name) {
   const char* const value = std::getenv(name);
@@ -21,36 +27,105 @@ bool is_on_this_machine(const std::string& url) {
   return parsed && (parsed->host == "localhost" || parsed->host == "::1" || parsed->host.starts_with("127."));
 }
 
-// Sets the token of `address`: that of the option, of the environment, or for a gateway on this machine that
-// of the file `admin.token`.
-Result<void> find_token(const GatewayChoice& choice, GatewayAddress& address) {
+Result<std::string> local_admin_token() {
+  const Result<std::string> state = admin::state_directory();
+  if (!state) return state;
+  return admin::read_admin_token(*state + "/admin.token");
+}
+
+// Sets the token: that of the option, of FAIRLEAD_TOKEN, of the context (already set), of
+// FAIRLEAD_ADMIN_TOKEN, or for a gateway on this machine that of the file `admin.token`. Called before a
+// database is opened, because that removes FAIRLEAD_ADMIN_TOKEN from the environment.
+Result<void> add_token(const GatewayChoice& choice, GatewayAddress& address) {
+  address.token_hint = kTokenHint;
   if (!choice.token_file.empty()) {
     Result<std::string> token = admin::read_admin_token(choice.token_file);
     if (!token) return token.error();
     address.token = std::move(*token);
     return {};
   }
-  for (const char* const name : {"FAIRLEAD_TOKEN", "FAIRLEAD_ADMIN_TOKEN"}) {
-    if (address.token.empty()) address.token = environment_value(name);
-  }
-  address.token_hint = "Set FAIRLEAD_TOKEN, or name a file with the token: --token-file FILE.";
-  if (!address.token.empty() || !is_on_this_machine(address.url)) return {};
-  const Result<std::string> state = admin::state_directory();
-  if (!state) return {};
-  Result<std::string> token = admin::read_admin_token(*state + "/admin.token");
-  if (token) address.token = std::move(*token);
+  if (const std::string token = environment_value("FAIRLEAD_TOKEN"); !token.empty()) address.token = token;
+  if (address.token.empty()) address.token = environment_value("FAIRLEAD_ADMIN_TOKEN");
+  if (!address.token.empty() || address.url.empty() || !is_on_this_machine(address.url)) return {};
+  const Result<std::string> token = local_admin_token();
+  if (token) address.token = *token;
   return {};
+}
+
+Result<GatewayTarget> target_of_url(const GatewayChoice& choice, const std::string& url) {
+  GatewayTarget target;
+  target.address.url = url;
+  target.address.ca_file = choice.ca_file;
+  const Result<void> found = add_token(choice, target.address);
+  if (!found) return found.error();
+  return target;
+}
+
+Result<GatewayTarget> target_of_database(const GatewayChoice& choice, const std::string& database) {
+  GatewayTarget target;
+  target.database = database;
+  target.address.ca_file = choice.ca_file;
+  const Result<void> found = add_token(choice, target.address);
+  if (!found) return found.error();
+  return target;
+}
+
+Result<GatewayTarget> target_of_context(const GatewayChoice& choice, const Contexts& contexts,
+                                        const std::string& name) {
+  const Result<GatewayContext> context = find_context(contexts, name);
+  if (!context) return context.error();
+  if (!context->database.empty()) return target_of_database(choice, context->database);
+  GatewayTarget target;
+  target.address.url = context->gateway;
+  target.address.ca_file = choice.ca_file.empty() ? context->ca_file : choice.ca_file;
+  const bool has_other = !choice.token_file.empty() || !environment_value("FAIRLEAD_TOKEN").empty();
+  Result<std::string> token = has_other ? std::string() : context_token(name, *context);
+  if (!token) return token.error();
+  target.address.token = std::move(*token);
+  const Result<void> found = add_token(choice, target.address);
+  if (!found) return found.error();
+  return target;
+}
+
+Result<GatewayTarget> default_target(const GatewayChoice& choice) {
+  const std::string database = environment_value("FAIRLEAD_DB");
+  if (!database.empty()) return target_of_database(choice, database);
+  const Result<std::string> state = admin::state_directory();
+  if (!state) return state.error();
+  Result<GatewayTarget> target = target_of_database(choice, "sqlite:" + *state + "/fairlead.db");
+  if (target) target->is_default_database = true;
+  return target;
 }
 
 }  // namespace
 
-Result<GatewayAddress> find_gateway(const GatewayChoice& choice) {
-  GatewayAddress address;
-  address.url = choice.url.empty() ? environment_value("FAIRLEAD_GATEWAY") : choice.url;
-  if (address.url.empty()) return Error(ErrorKind::validation, "no gateway is named: pass --gateway URL");
-  address.ca_file = choice.ca_file;
-  const Result<void> found = find_token(choice, address);
-  if (!found) return found.error();
+Result<GatewayTarget> find_gateway(const GatewayChoice& choice) {
+  const int named = !choice.url.empty() + !choice.database.empty() + !choice.context.empty();
+  if (named > 1) return Error(ErrorKind::validation, "--gateway, --db and --context exclude each other");
+  if (!choice.url.empty()) return target_of_url(choice, choice.url);
+  if (!choice.database.empty()) return target_of_database(choice, choice.database);
+  const std::string url = environment_value("FAIRLEAD_GATEWAY");
+  if (choice.context.empty() && !url.empty()) return target_of_url(choice, url);
+  const Result<Contexts> contexts = load_contexts();
+  if (!contexts) return contexts.error();
+  std::string name = choice.context.empty() ? environment_value("FAIRLEAD_CONTEXT") : choice.context;
+  if (name.empty()) name = contexts->current;
+  return name.empty() ? default_target(choice) : target_of_context(choice, *contexts, name);
+}
+
+bool is_database_in_use(const Error& error) {
+  return admin::is_database_in_use(error);
+}
+
+std::optional<GatewayAddress> serving_gateway(const GatewayTarget& target) {
+  const std::optional<admin::ServingGateway> serving =
+      admin::find_serving_gateway(admin::sqlite_file_of(target.database));
+  if (!serving) return std::nullopt;
+  GatewayAddress address = target.address;
+  address.url = serving->url;
+  if (!address.token.empty()) return address;
+  const Result<std::string> token = local_admin_token();
+  if (token) address.token = *token;
   return address;
 }
 

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/common.hpp"
+#include "cli/completion.hpp"
 
 int main(int argc, char** argv) {
   // Disables the fastbins of malloc. They collect the small blocks that many turns of the event loop free,
@@ -23,6 +24,14 @@ int main(int argc, char** argv) {
       "`fairlead help COMMAND` describes a command.");
   int status = fairlead::cli::kSuccess;
   fairlead::cli::add_serve(program, status);
+  fairlead::cli::add_status(program, status);
+  fairlead::cli::add_servers(program, status);
+  fairlead::cli::add_endpoints(program, status);
+  fairlead::cli::add_accounts(program, status);
+  fairlead::cli::add_tokens(program, status);
+  fairlead::cli::add_config(program, status);
+  fairlead::cli::add_drift(program, status);
+  fairlead::cli::add_contexts(program, status);
   fairlead::cli::add_rpc(program, status);
   fairlead::cli::add_call(program, status);
   fairlead::cli::add_inspect(program, status);
@@ -34,6 +43,10 @@ int main(int argc, char** argv) {
   fairlead::cli::add_terminate(program, status);
   fairlead::cli::add_demo(program, status);
   fairlead::cli::add_version(program, status);
+  fairlead::cli::add_completion(program, status);
+  fairlead::cli::add_man(program, status);
   fairlead::cli::add_help(program, status);
+  if (argc > 1 && std::string_view(argv[1]) == "__complete")
+    return fairlead::cli::complete_words(program, std::vector<std::string>(argv + 2, argv + argc));
   return fairlead::cli::run_program(program, argc, argv, status);
 }

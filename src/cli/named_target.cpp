@@ -3,8 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "admin/admin_token.hpp"
-#include "admin/gateway_file.hpp"
 #include "base/printable.hpp"
 #include "base/suggestion.hpp"
 #include "cli/address_hint.hpp"
@@ -87,35 +85,11 @@ Error no_gateway(const std::string& name) {
       });
 }
 
-// Returns the gateway that serves the default database.
-std::optional<GatewayAddress> default_gateway(const GatewayChoice& choice) {
-  const Result<std::string> state = admin::state_directory();
-  if (!state) return std::nullopt;
-  const std::string database =
-      choice.database.empty() ? "sqlite:" + *state + "/fairlead.db" : choice.database;
-  const std::optional<admin::ServingGateway> serving =
-      admin::find_serving_gateway(admin::sqlite_file_of(database));
-  if (!serving) return std::nullopt;
-  GatewayAddress address;
-  address.url = serving->url;
-  const std::string file = choice.token_file.empty() ? *state + "/admin.token" : choice.token_file;
-  const Result<std::string> token = admin::read_admin_token(file);
-  if (token) address.token = *token;
-  return address;
-}
-
-bool names_gateway(const GatewayChoice& choice) {
-  const auto is_set = [](const char* variable) {
-    const char* const value = std::getenv(variable);
-    return value && *value;
-  };
-  return !choice.url.empty() || !choice.context.empty() || is_set("FAIRLEAD_GATEWAY") ||
-         is_set("FAIRLEAD_CONTEXT");
-}
-
 Result<GatewayAddress> running_gateway(const GatewayChoice& choice, const std::string& name) {
-  if (names_gateway(choice)) return find_gateway(choice);
-  std::optional<GatewayAddress> address = default_gateway(choice);
+  Result<GatewayTarget> target = find_gateway(choice);
+  if (!target) return target.error();
+  if (target->database.empty()) return std::move(target->address);
+  std::optional<GatewayAddress> address = serving_gateway(*target);
   if (address) return std::move(*address);
   return no_gateway(name);
 }

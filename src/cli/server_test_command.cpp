@@ -1,0 +1,140 @@
+// fairlead servers test, logs: why a server fails.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "base/printable.hpp"
+#include "cli/output.hpp"
+#include "cli/servers_command.hpp"
+
+namespace fairlead::cli {
+
+namespace {
+
+std::string duration_text(double milliseconds) {
+  char text[32];
+  if (milliseconds < 1000) {
+    std::snprintf(text, sizeof text, "%.1f ms", milliseconds);
+  } else {
+    std::snprintf(text, sizeof text, "%.1f s", milliseconds / 1000);
+  }
+  return text;
+}
+
+void print_step(json::View step) {
+  std::string line = "  " + printable_line(string_of(step, "name"));
+  line.resize(std::max<std::size_t>(line.size(), 14), ' ');
+  line += step["ok"].as_bool().value_or(false) ? "ok      " : "failed  ";
+  print_text_line(line + duration_text(step["ms"].as_double().value_or(0)));
+}
+
+void print_failure(json::View result) {
+  const json::View error = result["error"];
+  print_text_line("failed: " + printable_line(string_of(error, "message")));
+  if (result["stderr"].size() > 0) print_text_line("last lines of its stderr:");
+  result["stderr"].each_element([](json::View line) {
+    print_text_line("  " + printable_line(line.as_string().value_or("")));
+    return true;
+  });
+  for (const char* const member : {"code", "remedy"}) {
+    const std::string text = string_of(error, member);
+    if (!text.empty()) print_text_line(std::string(member) + ": " + printable_line(text));
+  }
+}
+
+void print_outcome(json::View result) {
+  if (!result["ok"].as_bool().value_or(false)) return print_failure(result);
+  print_text_line("ok: " + one_line(result["tools"]) + " tools, revision " +
+                  printable_line(string_of(result, "revision")));
+}
+
+struct ServersTest {
+  AdminOptions options;
+  std::string name;
+
+  void add_to(CLI::App& app) {
+    app.add_option("NAME", name, "Name or id of the server")->required();
+    app.footer(
+        "Starts the server in a process of its own, lists its tools, and stops it. The status is 1 if it "
+        "fails.");
+  }
+  static Task<Result<int>> run(const ServersTest& command, AdminClientPtr client) {
+    AdminRequest request("POST", server_rows().row_path(command.name) + "/test");
+    std::optional<bool> ok;
+    const AdminOptions& options = command.options;
+    std::function<bool(const AdminEvent&)> on_event = [&ok, &options](const AdminEvent& event) {
+      const json::View data(event.data);
+      const bool shows = !options.json && !options.quiet;
+      if (event.name == "step" && shows) print_step(data);
+      if (event.name == "step") return true;
+      ok = data["ok"].as_bool().value_or(false);
+      if (options.json) print_json(event.data.text());
+      if (shows || (!*ok && !options.json)) print_outcome(data);
+      return false;
+    };
+    const Result<void> streamed = co_await client->stream(std::move(request), std::move(on_event));
+    if (!streamed) co_return streamed.error();
+    if (!ok) co_return Error(ErrorKind::closed, "the gateway ended the test without a result");
+    co_return *ok ? kSuccess : kRemoteError;
+  }
+};
+
+void print_log_line(const AdminOptions& options, json::View entry) {
+  if (options.json) return print_json(entry.text());
+  const std::string key = string_of(entry, "key");
+  print_text_line((key.empty() ? "" : "[" + printable_line(key) + "] ") + string_of(entry, "line"));
+}
+
+struct ServersLogs {
+  AdminOptions options;
+  std::string name;
+  unsigned lines = 100;
+  bool follow = false;
+
+  void add_to(CLI::App& app) {
+    app.add_option("NAME", name, "Name or id of the server")->required();
+    app.add_option("-n,--lines", lines, "How many of the last lines")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    app.add_flag("-f,--follow", follow, "Continue with the lines that are written from now on");
+  }
+  std::string path() const { return server_rows().row_path(name) + "/logs?lines=" + std::to_string(lines); }
+  static Task<Result<int>> run(const ServersLogs& command, AdminClientPtr client) {
+    const Result<void> running = client->require_gateway("the log of a server");
+    if (!running) co_return running.error();
+    if (command.follow) {
+      const Result<int> followed = co_await follow_lines(command, client);
+      co_return followed;
+    }
+    const Result<json::Raw> page = co_await client->get(command.path());
+    if (!page) co_return page.error();
+    const json::View items = json::View(*page)["items"];
+    if (items.size() == 0 && !command.options.json)
+      print_note(command.options, "The server has written nothing to stderr since the gateway started.");
+    items.each_element([&](json::View entry) {
+      print_log_line(command.options, entry);
+      return true;
+    });
+    co_return kSuccess;
+  }
+  static Task<Result<int>> follow_lines(const ServersLogs& command, AdminClientPtr client) {
+    AdminRequest request("GET", command.path());
+    const AdminOptions& options = command.options;
+    std::function<bool(const AdminEvent&)> on_event = [&options](const AdminEvent& event) {
+      if (event.name == "line") print_log_line(options, json::View(event.data));
+      return true;
+    };
+    const Result<void> streamed = co_await client->stream(std::move(request), std::move(on_event));
+    if (!streamed) co_return streamed.error();
+    co_return Error(ErrorKind::closed, "the gateway has ended the stream of lines");
+  }
+};
+
+}  // namespace
+
+void add_server_test_commands(CLI::App& servers, int& status) {
+  add_admin_command<ServersTest>(servers, "test", "Start a server once, and show each step and its stderr",
+                                 status);
+  add_admin_command<ServersLogs>(servers, "logs", "Show what a server has written to stderr", status);
+}
+
+}  // namespace fairlead::cli
