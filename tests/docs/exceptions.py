@@ -1,0 +1,30 @@
+"""The examples that are not run as they are, with the reasons. A line of an example is matched by its beginning. An entry that
+matches nothing is an error."""
+
+# Lines that are not run.
+NOT_RUN = {
+    "README.md": {
+        "make ": "builds and tests everything; the tests run this program from such a build",
+        "export PATH=": "the sandbox has the built program in its PATH",
+        "cmake --install": "needs root; tests/install installs the library",
+        "g++ ": "tests/install compiles this program with the installed library",
+        "fairlead tools stdio:./calc": "the line above compiles it",
+    },
+    "docs/contributing.md": {
+        "make ": "builds and tests everything",
+        "ctest ": "runs this test itself",
+        "build/release/tests/": "needs the test programs, which `make check` runs",
+    },
+    "docs/registry.md": {
+        "fairlead serve --db sqlite:/var/lib": "the directory belongs to the package (tests/install)",
+        "fairlead serve --db 'postgresql:": "needs PostgreSQL; tests/sql and tests/registry_program use one",
+        "sqlite3 ": "needs the sqlite3 program and /backup",
+        "curl -s -X POST": "nothing has drifted in a new database; tests/registry_program approves and rejects",
+    },
+}
+
+# Blocks of TOML or JSON that are not complete configurations: the place of a value is marked by … in them.
+NOT_CONFIGURATIONS = {}
+
+# Examples of configuration for other programs.
+FOREIGN = {}
