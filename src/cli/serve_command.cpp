@@ -35,6 +35,10 @@ bool hangup_is_ignored() {
   return ::sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
+void log_config_warnings(const Log& log, const gateway::Config& config) {
+  for (const std::string& warning : config.warnings) log.warning("configuration", {{"problem", warning}});
+}
+
 class GatewayRunner {
  public:
   GatewayRunner(Loop& loop, const ServeCommand& command)
@@ -236,6 +240,7 @@ class GatewayRunner {
   // A configuration is applied completely or not at all.
   Task<void> reload_server(gateway::Config next) {
     const std::size_t servers = next.servers.size();
+    log_config_warnings(log_, next);
     Task<Result<std::string>> reloading =
         with_database_ ? with_database_->reload(std::move(next)) : server_->reload(std::move(next));
     const Result<std::string> restart = co_await reloading;
@@ -284,6 +289,7 @@ int execute(const ServeCommand& command) {
   enable_orphan_cleanup(command.common.log());
   Result<ServeConfig> config = command.load();
   if (!config) return report(config.error());
+  log_config_warnings(command.common.log(), config->gateway);
   if (config->gateway.servers.empty() && config->database.address.empty())
     command.common.log().warning("no server is configured", {{"config", command.config}});
   Loop loop;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/suggestion.hpp"
+#include "gateway/client_env_file.hpp"
 #include "gateway/config_text.hpp"
 #include "gateway/names.hpp"
 #include "json/config_reader.hpp"
@@ -15,6 +17,8 @@ namespace fairlead::gateway {
 namespace {
 
 using json::ConfigReader;
+
+constexpr std::size_t kMaxWarnings = 100;  // each is located by reading the file again
 
 void read_limits(ConfigReader& in, Config& config) {
   pool::PoolLimits& limits = config.limits;
@@ -56,10 +60,33 @@ void add_server(ConfigReader& in, pool::ServerSpec spec, Config& config) {
   config.servers.push_back(std::move(spec));
 }
 
-void read_server(ConfigReader& in, const std::string& name, Config& config) {
+// Reads the variables of `envFile`, a key of the files of editors.
+std::map<std::string, std::string> read_env_file_key(ConfigReader& in, const std::string& config_path) {
+  std::string file;
+  in.string("envFile", file);
+  if (file.empty()) return {};
+  Result<std::map<std::string, std::string>> variables = read_client_env_file(file, config_path);
+  if (variables) return std::move(*variables);
+  in.fail("envFile", variables.error().message());
+  return {};
+}
+
+void set_file_variables(pool::ServerSpec& spec, std::map<std::string, std::string> variables) {
+  if (auto* const program = std::get_if<pool::Program>(&spec.transport))
+    program->file_env = std::move(variables);
+}
+
+// `editor_file` is the path of the file if an editor wrote it, otherwise empty.
+void read_server(ConfigReader& in, const std::string& name, const std::string& editor_file, Config& config) {
   pool::ServerSpec spec;
   spec.name = name;
+  std::map<std::string, std::string> variables;
+  if (!editor_file.empty()) {
+    variables = read_env_file_key(in, editor_file);
+    for (const std::string_view key : {"dev", "gallery", "sandboxEnabled", "version"}) in.ignore(key);
+  }
   pool::read_server_spec(in, spec);
+  set_file_variables(spec, std::move(variables));
   add_server(in, std::move(spec), config);
 }
 
@@ -79,16 +106,28 @@ std::string sanitized_name(std::string_view name) {
   return result.empty() ? "server" : result;
 }
 
+struct ConfigWarning {
+  std::string message;
+  std::string pointer;  // of the key in the file
+};
+
 // Reads the servers in `mcpServers`. Other keys of the file belong to other programs and are ignored.
-void read_desktop_servers(ConfigReader& in, Config& config) {
+void read_desktop_servers(ConfigReader& in, const std::string& path, Config& config,
+                          std::vector<ConfigWarning>& warnings) {
   std::set<std::string> names;
   in.each_table([&](const std::string& name, ConfigReader& server) {
     bool disabled = false;
-    server.flag("disabled", disabled);
-    if (disabled) return;
+    bool enabled = true;
+    server.flag("disabled", disabled).flag("enabled", enabled);
+    if (disabled || !enabled) return;
     pool::ServerSpec spec;
     spec.name = sanitized_name(name);
+    std::map<std::string, std::string> variables = read_env_file_key(server, path);
     pool::read_desktop_server(server, spec);
+    set_file_variables(spec, std::move(variables));
+    server.each_unknown([&](std::string message, std::string pointer) {
+      if (warnings.size() < kMaxWarnings) warnings.push_back({std::move(message), std::move(pointer)});
+    });
     if (!names.insert(spec.name).second)
       server.fail("", "is renamed to `" + spec.name + "`, which is the name of another server");
     add_server(server, std::move(spec), config);
@@ -107,7 +146,7 @@ void read_socket_mode(ConfigReader& in, Config& config) {
   }
 }
 
-void read_native_config(ConfigReader& in, Config& config) {
+void read_native_config(ConfigReader& in, const std::string& editor_file, Config& config) {
   read_socket_mode(in, config);
   in.string("listen", config.listen)
       .strings("allowed_hosts", config.allowed_hosts)
@@ -125,13 +164,30 @@ void read_native_config(ConfigReader& in, Config& config) {
       .table("limits", [&](ConfigReader& table) { read_limits(table, config); })
       .table("servers",
              [&](ConfigReader& servers) {
-               servers.each_table(
-                   [&](const std::string& name, ConfigReader& server) { read_server(server, name, config); });
+               servers.each_table([&](const std::string& name, ConfigReader& server) {
+                 read_server(server, name, editor_file, config);
+               });
              })
       .finish();
   if (config.tls_certificate.empty() != config.tls_key.empty())
     in.fail(config.tls_key.empty() ? "tls_certificate" : "tls_key",
             config.tls_key.empty() ? "needs a `tls_key`" : "needs a `tls_certificate`");
+}
+
+// Returns " (`KEY` is not `EXPECTED`)" if a key of the file is similar to the expected one.
+std::string misspelt_key(json::View file, const std::string& expected) {
+  std::string found;
+  const std::vector<std::string> known = {expected};
+  file.each_member([&](std::string_view key, bool, json::View) {
+    if (!closest_word(key, known).empty()) found = key;
+    return found.empty();
+  });
+  return found.empty() ? found : " (`" + found + "` is misspelt)";
+}
+
+Error located_error(const ConfigText& text, const std::string& name, const Error& problem) {
+  const std::string& pointer = problem.detail().pointer;
+  return Error(ErrorKind::validation, text.location(name, pointer) + problem.message());
 }
 
 }  // namespace
@@ -157,15 +213,20 @@ Result<Config> parse_config(std::string_view text, const std::string& name, bool
   config.authenticated = authenticated;
   std::optional<Error> problem;
   ConfigReader reader{json::View(parsed->json), "", problem};
+  std::vector<ConfigWarning> warnings;
   if (reader.has("mcpServers")) {
-    reader.table("mcpServers", [&](ConfigReader& servers) { read_desktop_servers(servers, config); });
+    reader.table("mcpServers",
+                 [&](ConfigReader& servers) { read_desktop_servers(servers, name, config, warnings); });
   } else if (parsed->is_client_json && !reader.has("servers")) {
-    reader.fail("", "has no `mcpServers`");
+    reader.fail("", "has no `mcpServers`" + misspelt_key(json::View(parsed->json), "mcpServers"));
   } else {
-    if (parsed->is_client_json) reader.ignore("inputs");  // values that an editor requests from its user
-    read_native_config(reader, config);
+    // `inputs` are values that an editor requests from its user.
+    if (parsed->is_client_json) reader.ignore("inputs").ignore("sandbox");
+    read_native_config(reader, parsed->is_client_json ? name : std::string(), config);
   }
-  if (problem) return Error(ErrorKind::validation, name + ": " + problem->message());
+  if (problem) return located_error(*parsed, name, *problem);
+  for (const ConfigWarning& warning : warnings)
+    config.warnings.push_back(parsed->location(name, warning.pointer) + warning.message);
   return config;
 }
 

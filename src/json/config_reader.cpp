@@ -243,19 +243,31 @@ void ConfigReader::finish() {
   if (problem_) return;
   object_.each_member([&](std::string_view key, bool escaped, View) {
     const std::string name = escaped ? unescape(key) : std::string(key);
-    if (!known_keys_.contains(name)) fail_unknown(name);
+    if (!known_keys_.contains(name)) set_problem(unknown_key_message(name), pointer_of(name));
     return !problem_;
   });
 }
 
-void ConfigReader::fail_unknown(const std::string& key) {
-  const std::vector<std::string> known(known_keys_.begin(), known_keys_.end());
-  const std::string_view closest = closest_word(key, known);
+void ConfigReader::each_unknown(const std::function<void(std::string message, std::string pointer)>& visit) {
+  object_.each_member([&](std::string_view key, bool escaped, View) {
+    const std::string name = escaped ? unescape(key) : std::string(key);
+    const bool comment = name.starts_with('_') || name.starts_with("x-") || name.starts_with("//");
+    if (!comment && !known_keys_.contains(name)) visit(unknown_key_message(name), pointer_of(name));
+    return true;
+  });
+}
+
+std::string ConfigReader::pointer_of(std::string_view key) const {
   std::string pointer = pointer_;
   append_to_pointer(pointer, key);
-  set_problem("unknown key `" + shown_key(key) + "`" + (path_.empty() ? "" : " in [" + path_ + "]") +
-                  (closest.empty() ? "" : " (did you mean `" + std::string(closest) + "`?)"),
-              std::move(pointer));
+  return pointer;
+}
+
+std::string ConfigReader::unknown_key_message(const std::string& key) const {
+  const std::vector<std::string> known(known_keys_.begin(), known_keys_.end());
+  const std::string_view closest = closest_word(key, known);
+  return "unknown key `" + shown_key(key) + "`" + (path_.empty() ? "" : " in [" + path_ + "]") +
+         (closest.empty() ? "" : " (did you mean `" + std::string(closest) + "`?)");
 }
 
 }  // namespace fairlead::json

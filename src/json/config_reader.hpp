@@ -87,6 +87,9 @@ class ConfigReader {
   // Fails if the object has a member that no function has read. The message suggests a known key with a
   // similar name.
   void finish();
+  // Calls `visit` for each member that no function has read: the message, which suggests a known key with a
+  // similar name, and the JSON pointer. Keys that begin with `_`, `x-` or `//` are comments of the user.
+  void each_unknown(const std::function<void(std::string message, std::string pointer)>& visit);
 
  private:
   struct Member {
@@ -97,10 +100,11 @@ class ConfigReader {
 
   View member(std::string_view key);
   View find(std::string_view key);
-  void fail_unknown(const std::string& key);
+  std::string unknown_key_message(const std::string& key) const;
   void fail_element(std::string_view key, std::size_t index);
   void set_problem(std::string message, std::string pointer);
   std::string path_of(std::string_view key) const;
+  std::string pointer_of(std::string_view key) const;
   ConfigReader inner(std::string_view key, View value);
   std::optional<double> read_number(std::string_view key, bool integral, double max);
 

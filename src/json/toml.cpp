@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "json/jsonc.hpp"
+#include "json/text_position.hpp"
 #include "json/toml_depth.hpp"
 #include "json/toml_parser.hpp"
 
@@ -11,9 +12,10 @@ namespace fairlead::json {
 
 std::expected<Raw, TomlProblem> toml_to_json(std::string_view text, const TomlLimits& limits) {
   if (const auto too_deep = TomlDepth(text).first_deeper_than(limits.max_depth)) {
-    return std::unexpected(TomlProblem{line_at(text, *too_deep), "nests deeper than " +
-                                                                     std::string(limits.depth_name) + " (" +
-                                                                     std::to_string(limits.max_depth) + ")"});
+    return std::unexpected(TomlProblem{
+        line_at(text, *too_deep),
+        "nests deeper than " + std::string(limits.depth_name) + " (" + std::to_string(limits.max_depth) + ")",
+        position_at(text, *too_deep).column});
   }
   try {
     const toml::table table = toml::parse(text);
@@ -23,7 +25,8 @@ std::expected<Raw, TomlProblem> toml_to_json(std::string_view text, const TomlLi
     if (raw) return *raw;
     return std::unexpected(TomlProblem{0, raw.error().message()});
   } catch (const toml::parse_error& problem) {
-    return std::unexpected(TomlProblem{problem.source().begin.line, std::string(problem.description())});
+    const toml::source_position at = problem.source().begin;
+    return std::unexpected(TomlProblem{at.line, std::string(problem.description()), at.column});
   } catch (const std::logic_error& problem) {
     return std::unexpected(TomlProblem{0, problem.what()});
   }

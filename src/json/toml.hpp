@@ -13,6 +13,7 @@ namespace fairlead::json {
 struct TomlProblem {
   std::size_t line = 0;  // 0: not known
   std::string message;
+  std::size_t column = 0;  // in characters; 0: not known
 };
 
 struct TomlLimits {

@@ -88,18 +88,7 @@ class ReferenceExpander {
     return expand_references(text, [this](const Reference& reference) { return value_of(reference); });
   }
 
- private:
-  Result<std::string> value_of(const Reference& reference) const {
-    const auto stored = stored_.find(reference.name);
-    if (reference.source == Reference::Source::secret && stored != stored_.end())
-      return register_secret(stored->second);
-    Result<process::ReferenceValue> value = process::resolve_reference(reference);
-    if (!value) return value.error();
-    return value->secret ? register_secret(std::move(value->text))
-                         : Result<std::string>(std::move(value->text));
-  }
-
-  // Adds the value to secrets_ and returns it. Fails over kMaxServerSecretBytes.
+  // Adds the value to the secrets and returns it. Fails over kMaxServerSecretBytes.
   Result<std::string> register_secret(std::string value) const {
     std::size_t bytes = value.size();
     for (const std::string& other : secrets_) bytes += other.size();
@@ -110,6 +99,17 @@ class ReferenceExpander {
                        std::to_string(kMaxServerSecretBytes) + ")");
     secrets_.push_back(value);
     return value;
+  }
+
+ private:
+  Result<std::string> value_of(const Reference& reference) const {
+    const auto stored = stored_.find(reference.name);
+    if (reference.source == Reference::Source::secret && stored != stored_.end())
+      return register_secret(stored->second);
+    Result<process::ReferenceValue> value = process::resolve_reference(reference);
+    if (!value) return value.error();
+    return value->secret ? register_secret(std::move(value->text))
+                         : Result<std::string>(std::move(value->text));
   }
 
   const SecretValues& stored_;
@@ -142,6 +142,19 @@ Result<void> expand_all(const ServerSpec& spec, const ReferenceExpander& expande
   return {};
 }
 
+// Adds the variables of `envFile`, which contain no references, to the environment.
+Result<void> add_file_variables(const ServerSpec& spec, const ReferenceExpander& expander,
+                                Transport& transport) {
+  auto* const program = std::get_if<Program>(&transport);
+  if (!program) return {};
+  for (const auto& [name, value] : program->file_env) {
+    if (!program->env.try_emplace(name, value).second) continue;
+    const Result<std::string> registered = expander.register_secret(value);
+    if (!registered) return unresolved_error(spec, "envFile", registered.error().message());
+  }
+  return {};
+}
+
 }  // namespace
 
 Task<Result<ResolvedTransport>> resolve_references(const ServerSpec& spec, SecretStore store) {
@@ -153,6 +166,8 @@ Task<Result<ResolvedTransport>> resolve_references(const ServerSpec& spec, Secre
   const ReferenceExpander expander(*stored, resolved.secrets);
   const Result<void> expanded = expand_all(spec, expander, texts);
   if (!expanded) co_return expanded.error();
+  const Result<void> added = add_file_variables(spec, expander, resolved.transport);
+  if (!added) co_return added.error();
   co_return resolved;
 }
 

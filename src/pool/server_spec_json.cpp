@@ -86,6 +86,69 @@ struct TransportFields {
   }
 };
 
+// Keys of the files of clients that concern the client only, or that Fairlead does not support.
+constexpr std::string_view kClientKeys[] = {"alwaysAllow",
+                                            "alwaysLoad",
+                                            "auth",
+                                            "authProviderType",
+                                            "autoApprove",
+                                            "auto_approve",
+                                            "available_tools",
+                                            "bearer_token_env_var",
+                                            "bundled",
+                                            "connectTimeout",
+                                            "connect_timeout",
+                                            "connectionTimeout",
+                                            "default_tools_approval_mode",
+                                            "description",
+                                            "dev",
+                                            "disabled",
+                                            "disabledTools",
+                                            "disabled_tools",
+                                            "display_name",
+                                            "enabled",
+                                            "enabledTools",
+                                            "enabled_tools",
+                                            "envFile",
+                                            "env_http_headers",
+                                            "env_keys",
+                                            "env_vars",
+                                            "environment_id",
+                                            "excludeTools",
+                                            "gallery",
+                                            "headersHelper",
+                                            "http_headers",
+                                            "http_headers_helper",
+                                            "icon",
+                                            "id",
+                                            "includeTools",
+                                            "initTimeout",
+                                            "name",
+                                            "oauth",
+                                            "oauthScopes",
+                                            "oauth_resource",
+                                            "omit_tools_from",
+                                            "registryBaseUrl",
+                                            "requestOptions",
+                                            "required",
+                                            "sandbox",
+                                            "sandboxEnabled",
+                                            "scopes",
+                                            "startup_timeout_ms",
+                                            "startup_timeout_sec",
+                                            "supports_parallel_tool_calls",
+                                            "tags",
+                                            "timeout",
+                                            "title",
+                                            "tool_timeout_sec",
+                                            "tools",
+                                            "transport",
+                                            "transportType",
+                                            "trust",
+                                            "trusted",
+                                            "version",
+                                            "watch"};
+
 void set_transport(ConfigReader& in, TransportFields fields, ServerSpec& spec) {
   if (fields.reference_count() > kMaxReferences)
     return in.fail("", "has more than max_references (" + std::to_string(kMaxReferences) + ") references");
@@ -159,6 +222,14 @@ void read_server_spec(ConfigReader& in, ServerSpec& spec) {
 void read_desktop_server(ConfigReader& in, ServerSpec& spec) {
   TransportFields fields(in);
   in.string("serverUrl", fields.address.url).string("httpUrl", fields.address.url);
+  for (const std::string_view key : kClientKeys) in.ignore(key);
+  if (fields.transport_count() == 0) {
+    std::string misspelt;
+    in.each_unknown([&](const std::string& message, const std::string&) {
+      if (misspelt.empty()) misspelt = message;
+    });
+    if (!misspelt.empty()) return in.fail("", "needs a `command` or a `url`: " + misspelt);
+  }
   set_transport(in, std::move(fields), spec);
 }
 

@@ -54,6 +54,9 @@ struct Config {
   FailureDetails failure_details = FailureDetails::automatic;
   pool::PoolLimits limits;                // the limits that the pool enforces
   std::vector<pool::ServerSpec> servers;  // the enabled servers
+  // What is probably wrong in the file, such as misspelt keys in the file of a desktop client. Each names the
+  // file, and the line and column of the key.
+  std::vector<std::string> warnings;
   // The connectors, by the name in pool::ConnectorName. Set by the program, not by a file.
   std::map<std::string, Connector> connectors;
   // The openers of servers whose mcp::Client the pool does not create itself, such as servers on another
@@ -67,8 +70,9 @@ struct Config {
 };
 
 // Parse a configuration: JSON if the text begins with `{` or a JavaScript comment, otherwise TOML. Both
-// functions fail with kind validation; the message names the file (`name` or `path`) and the line or key.
-// `authenticated` is copied to Config::authenticated; if it is false, `per_user` servers are rejected.
+// functions fail with kind validation; the message names the file (`name` or `path`), the line, the column
+// and the key. `authenticated` is copied to Config::authenticated; if it is false, `per_user` servers are
+// rejected.
 Result<Config> parse_config(std::string_view text, const std::string& name, bool authenticated = false);
 Result<Config> load_config(const std::string& path, bool authenticated = false);
 

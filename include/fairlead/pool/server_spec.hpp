@@ -51,6 +51,9 @@ struct Program {
   std::string command;
   std::vector<std::string> args;
   std::map<std::string, std::string> env;
+  // Variables of an `envFile`: literal and secret. Those of `env` take precedence. Set by the program that
+  // has read the file; not part of the JSON of a spec.
+  std::map<std::string, std::string> file_env;
   std::optional<std::vector<std::string>> inherit_env;  // if set, only these variables are inherited
   std::string cwd;
   StderrMode stderr_mode = StderrMode::log;
