@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
 
 JOBS ?= $(shell nproc)
-TEST_JOBS ?= 2
+TEST_JOBS ?= 4#             tests at the same time: more than two processors, because most tests wait more than they compute
 TEST_TIMEOUT ?= 120#        seconds, for tests that set no timeout of their own
 LISTEN ?=#                  listen address of `make run`; overrides CONFIG and the default
 INSECURE_NO_AUTH ?=#        if not empty, LISTEN may be an address that other machines can reach (docs/gateway.md)
