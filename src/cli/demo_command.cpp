@@ -49,6 +49,7 @@ Task<Result<mcp::PromptResult>> greet(mcp::Context, mcp::Server::Variables argum
 }
 
 int execute() {
+  if (const std::optional<Error> missing = missing_stdio_error()) return report(*missing);
   mcp::Server server("fairlead-demo", FAIRLEAD_VERSION);
   mcp::ToolAnnotations read_only;
   read_only.read_only = true;
@@ -76,7 +77,7 @@ int execute() {
   const Result<void> prompt = server.add_prompt(greeting, greet);
   if (!resource) return report(resource.error());
   if (!prompt) return report(prompt.error());
-  return mcp::serve_stdio(server);
+  return mcp::serve_stdio(server) == 0 ? kSuccess : kNotConnected;
 }
 
 }  // namespace

@@ -33,7 +33,10 @@ int serve_stdio(const Server& server, Log log) {
   }
   peer = serve(server, *stdio, Limits(), std::move(log), Principal::local(::getuid(), "stdio"));
   loop.run_until([&] { return peer->finished().is_set(); });
-  return 0;
+  const std::optional<Error>& reason = peer->end_reason();
+  if (!reason || reason->kind() != ErrorKind::io) return 0;
+  std::fprintf(stderr, "%s\n", reason->to_string().c_str());
+  return 1;
 }
 
 }  // namespace fairlead::mcp

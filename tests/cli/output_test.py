@@ -48,6 +48,17 @@ class OutputTest(program.ProgramTest):
             self.assertIn(result.returncode, (141, -signal.SIGPIPE), args)
             self.assertEqual(result.stderr, "", args)
 
+    def test_servers_on_stdio_fail_if_stdout_cannot_be_written(self):
+        request = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
+        for command in ("demo", "rpc"):
+            with open("/dev/full", "wb") as full:
+                result = program.run(command, stdout=full, input=request)
+            self.assertEqual(result.returncode, 3, command)
+            self.assertIn("No space left on device", result.stderr, command)
+            result = program.run(command, preexec_fn=lambda: os.close(1), input=request)
+            self.assertEqual(result.returncode, 3, command)
+            self.assertIn("stdout is closed", result.stderr, command)
+
     def test_status_of_another_failure_is_kept(self):
         with open("/dev/full", "wb") as full:
             result = program.run("call", program.stdio(program.PROGRAM, "rpc"), "no.such", stdout=full)

@@ -23,7 +23,8 @@ std::shared_ptr<Peer> serve(const Server& server, std::shared_ptr<Connection> co
                             Log log = {}, PrincipalPtr principal = nullptr);
 
 // Serves on stdin and stdout until the client closes them or the process receives SIGTERM or SIGINT; after a
-// signal the server drains. Creates and runs its own loop. Returns the exit status for main().
+// signal the server drains. Creates and runs its own loop. Returns the exit status for main(): 1 after
+// printing an error to stderr if stdin cannot be read or stdout cannot be written.
 int serve_stdio(const Server& server, Log log = {});
 
 // Options of http_application(), which makes a transport::Application for a transport::Endpoint from a
