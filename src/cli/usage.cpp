@@ -53,9 +53,11 @@ std::string words_of(const CLI::App& command) {
   return (parent ? words_of(*parent) + " " : "") + command.get_name();
 }
 
-// Returns the first unrecognized option, or else the first surplus argument; empty if there is none.
-std::string unexpected_argument(const CLI::App& program) {
+// Returns the first unrecognized option, or else the first surplus argument; empty if there is none. A word
+// in the place of a command comes first, because the options after it belong to that command.
+std::string unexpected_argument(const CLI::App& program, bool is_group) {
   const std::vector<std::string> extras = program.remaining(true);
+  if (is_group && !extras.empty()) return extras.front();
   const auto option =
       std::ranges::find_if(extras, [](const std::string& word) { return word.starts_with('-'); });
   if (option != extras.end()) return *option;
@@ -72,8 +74,8 @@ std::string unknown_command_problem(const CLI::App& command, const std::string& 
 }
 
 std::string usage_problem(const CLI::App& program, const CLI::App& command, const CLI::Error& problem) {
-  const std::string word = unexpected_argument(program);
   const bool is_group = !commands_of(command).empty();
+  const std::string word = unexpected_argument(program, is_group);
   if (word.starts_with('-'))
     return "unknown option " + quoted_word(word) + did_you_mean(word, options_of(command));
   if (is_group && word.empty())

@@ -56,6 +56,7 @@ class UsageTest(program.ProgramTest):
             (["rpc", "surplus"], "unexpected argument `surplus`", "fairlead rpc --help"),
             (["call"], "TARGET is required", "fairlead call --help"),
             (["serv"], "unknown command `serv` (did you mean `serve`?)", "fairlead --help"),
+            (["serv", "--listen", "x"], "unknown command `serv` (did you mean `serve`?)", "fairlead --help"),
             (["insp", "x"], "unknown command `insp` (did you mean `inspect`?)", "fairlead --help"),
             (["serv\x1b[31m"], "unknown command `serv\\x1b[31m`", "fairlead --help"),
             (["help", "serv"], "unknown command `serv` (did you mean `serve`?)", "fairlead --help"),
