@@ -95,10 +95,10 @@ Result<std::string> read_client_token(const std::string& file) {
   return text;
 }
 
-bool gateway_needs_token(const AttachAddress& address) {
+std::optional<int> probe_gateway(const AttachAddress& address) {
   Loop loop;
   const Result<int> status = loop.block_on(health_status(loop, address));
-  return status && *status == 401;
+  return status ? std::optional<int>(*status) : std::nullopt;
 }
 
 // The presence stream: a request of its own, on a connection of its own.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,8 +33,9 @@ Result<AttachAddress> parse_attach_address(std::string_view text);
 // `validation`.
 Result<std::string> read_client_token(const std::string& file);
 
-// Sends a request without a token. Returns whether the gateway answers that it needs one. Blocks.
-bool gateway_needs_token(const AttachAddress& address);
+// Sends a request without a token. Returns the status of the response, 401 if the gateway needs a token;
+// nullopt if no gateway answers. Blocks.
+std::optional<int> probe_gateway(const AttachAddress& address);
 
 struct AttachOptions {
   AttachOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions

@@ -106,9 +106,9 @@ Result<void> connect_client(const ConnectCommand& command) {
   if (!text) return text.error();
   const Result<json::Raw> existing = clients::find_entry(**client, text->text, command.name);
   if (!existing) return Error(ErrorKind::validation, text->path + ": " + existing.error().message());
-  const Result<clients::OwnEntry> own = connect_target(**client, command.choice, write);
-  if (!own) return own.error();
-  const Result<json::Raw> value = clients::make_own_entry(**client, *own);
+  const Result<ConnectTarget> target = connect_target(**client, command.choice, write);
+  if (!target) return target.error();
+  const Result<json::Raw> value = clients::make_own_entry(**client, target->entry);
   if (!value) return value.error();
   const clients::Entry entry{command.name, *value};
   const auto edit = [&](std::string_view before) {
@@ -121,13 +121,15 @@ Result<void> connect_client(const ConnectCommand& command) {
   if (change->after == change->before) {
     print_text_line(std::string((*client)->title) + " is connected already: " + change->path);
   } else if (command.dry_run) {
-    print_text(without_token(text_diff(change->path, change->before, change->after), own->token));
+    print_text(without_token(text_diff(change->path, change->before, change->after), target->entry.token));
   } else {
     print_text_line("connected " + std::string((*client)->title) + ": " + change->path);
     if (!change->backup.empty()) print_text_line("backup: " + change->backup);
     print_text_line("Restart " + std::string((*client)->title) + " if it runs. `fairlead connect --undo " +
                     std::string((*client)->id) + "` takes it back.");
   }
+  if (!target->answers)
+    print_text_line("No gateway answers at " + target->entry.url + " now: start it with `fairlead serve`.");
   return {};
 }
 
@@ -163,13 +165,18 @@ Result<void> undo_connection(const ConnectCommand& command) {
   if (backup.empty() && is_unchanged(**client, "", now->text, entry)) {
     if (!command.dry_run && ::unlink(now->path.c_str()) != 0)
       return Error::from_errno(ErrorKind::io, "cannot remove " + now->path, errno);
-    print_text_line("removed " + now->path + ", which had nothing else");
+    print_text_line((command.dry_run ? "would remove " : "removed ") + now->path +
+                    ", which has nothing else");
     return {};
   }
   if (!backup.empty() && is_unchanged(**client, old->text, now->text, entry)) {
-    const Result<void> restored = command.dry_run ? Result<void>() : replace_file(now->path, old->text, 0600);
+    if (command.dry_run) {
+      print_text(text_diff(now->path, now->text, old->text));
+      return {};
+    }
+    const Result<void> restored = replace_file(now->path, old->text, 0600);
     if (!restored) return restored;
-    if (!command.dry_run) ::unlink(backup.c_str());
+    ::unlink(backup.c_str());
     print_text_line("restored " + now->path + " from " + backup);
     return {};
   }
@@ -224,9 +231,9 @@ ClientState state_of(const clients::Client& client, const ConnectCommand& comman
     return state;
   }
   if (entry->absent()) return state;
-  const Result<clients::OwnEntry> own = connect_target(client, command.choice, false);
+  const Result<ConnectTarget> target = connect_target(client, command.choice, false);
   const Result<json::Raw> wanted =
-      own ? clients::make_own_entry(client, *own) : Result<json::Raw>(own.error());
+      target ? clients::make_own_entry(client, target->entry) : Result<json::Raw>(target.error());
   const bool current = wanted && is_current(json::View(*entry), json::View(*wanted));
   state.state = current ? "connected" : "outdated";
   return state;
@@ -259,7 +266,18 @@ Result<void> list_clients(const ConnectCommand& command) {
   return {};
 }
 
+// The rules of all clients for names of servers have these characters in common.
+bool is_entry_name(std::string_view name) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  };
+  return !name.empty() && name.size() <= 64 && std::ranges::all_of(name, allowed);
+}
+
 int execute_connect(const ConnectCommand& command) {
+  if (!is_entry_name(command.name))
+    return report(
+        Error(ErrorKind::validation, "--name: a name has 1 to 64 letters, digits, hyphens and underscores"));
   if (!command.list && command.client.empty())
     return report(Error(ErrorKind::validation,
                         "name a client, or pass --list; the clients are " + clients::client_ids()));

@@ -106,9 +106,9 @@ Result<std::string> own_program_path() {
   return std::string(self, static_cast<std::size_t>(length));
 }
 
-Result<clients::OwnEntry> connect_target(const clients::Client& client, const ConnectChoice& choice,
-                                         bool probe) {
-  clients::OwnEntry own;
+Result<ConnectTarget> connect_target(const clients::Client& client, const ConnectChoice& choice, bool probe) {
+  ConnectTarget target;
+  clients::OwnEntry& own = target.entry;
   const bool by_command = choice.stdio || client.connect_by == clients::ConnectBy::stdio;
   const std::optional<admin::ServingGateway> running = running_gateway();
   std::string url = choice.url;
@@ -124,11 +124,14 @@ Result<clients::OwnEntry> connect_target(const clients::Client& client, const Co
   if (!filled) return filled.error();
   const bool attach = !choice.url.empty() || !choice.endpoint.empty();
   const bool has_token = !own.token.empty() || !own.token_variable.empty();
-  if (probe && !has_token && (attach || !by_command) && gateway_needs_token(*address))
-    return token_needed(address->url);
+  if (probe && (attach || !by_command)) {
+    const std::optional<int> status = probe_gateway(*address);
+    if (!has_token && status == 401) return token_needed(address->url);
+    target.answers = by_command || status.has_value();
+  }
   if (!by_command) {
     own.url = address->url;
-    return own;
+    return target;
   }
   const Result<std::string> program = own_program_path();
   if (!program) return program.error();
@@ -137,7 +140,7 @@ Result<clients::OwnEntry> connect_target(const clients::Client& client, const Co
     own.command.push_back("--attach");
     own.command.push_back(address->unix_socket.empty() ? address->url : endpoint_url(url, choice.endpoint));
   }
-  return own;
+  return target;
 }
 
 }  // namespace fairlead::cli

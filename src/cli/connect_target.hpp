@@ -19,6 +19,13 @@ struct ConnectChoice {
   bool stdio = false;        // --stdio: by a command also where the client connects to URLs
 };
 
+struct ConnectTarget {
+  ConnectTarget() {}  // NOLINT: not an aggregate, see StreamConnectOptions
+
+  clients::OwnEntry entry;
+  bool answers = true;  // false: the entry has a URL at which no gateway answers
+};
+
 // Returns the absolute path of this program.
 Result<std::string> own_program_path();
 
@@ -26,7 +33,6 @@ Result<std::string> own_program_path();
 // default database, or the default address. A client that does not connect to URLs starts this program, which
 // attaches to the gateway. Fails with `validation` if the gateway needs a token and none is given. With
 // `probe`, sends a request to the gateway to find out, and creates the token that was asked for.
-Result<clients::OwnEntry> connect_target(const clients::Client& client, const ConnectChoice& choice,
-                                         bool probe);
+Result<ConnectTarget> connect_target(const clients::Client& client, const ConnectChoice& choice, bool probe);
 
 }  // namespace fairlead::cli

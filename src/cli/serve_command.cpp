@@ -146,7 +146,7 @@ class GatewayRunner {
     Result<std::string> token = read_client_token(command_.token_file);
     if (!token) return token.error();
     std::string source = token->empty() ? "none" : "given";
-    if (token->empty() && gateway_needs_token(*address)) {
+    if (token->empty() && probe_gateway(*address) == 401) {
       const Result<std::string> stored = database.admin_token.empty()
                                              ? admin::read_admin_token(database.admin_token_file)
                                              : Result<std::string>(database.admin_token);

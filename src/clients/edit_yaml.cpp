@@ -23,10 +23,41 @@ struct YamlNode {
 };
 using YamlNodePtr = std::unique_ptr<YamlNode>;
 
+// Converts positions of libyaml to offsets. Positions that increase cost one pass over the text.
+class MarkOffsets {
+ public:
+  explicit MarkOffsets(std::string_view text) : text_(text) {
+    at_ = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
+    for (std::size_t begin = at_; lines_.empty() || begin < text.size(); begin = next_line(text, begin))
+      lines_.push_back(begin);
+  }
+
+  std::size_t of(const yaml_mark_t& mark) {
+    if (mark.line >= lines_.size()) return text_.size();
+    if (mark.line != line_ || mark.column < column_) {
+      line_ = mark.line;
+      column_ = 0;
+      at_ = lines_[line_];
+    }
+    for (; column_ < mark.column && at_ < text_.size(); ++column_) {
+      ++at_;
+      while (at_ < text_.size() && (static_cast<unsigned char>(text_[at_]) & 0xC0) == 0x80) ++at_;
+    }
+    return at_;
+  }
+
+ private:
+  std::string_view text_;
+  std::vector<std::size_t> lines_;  // where each line begins
+  std::size_t line_ = 0;            // the position of the last call
+  std::size_t column_ = 0;
+  std::size_t at_ = 0;
+};
+
 // Builds the tree of nodes. REQUIRES: yaml_to_json() has accepted the text, so its depth is limited.
 class NodeReader {
  public:
-  explicit NodeReader(std::string_view text) : text_(text) {
+  explicit NodeReader(std::string_view text) : offsets_(text) {
     ready_ = yaml_parser_initialize(&parser_) != 0;
     if (ready_)
       yaml_parser_set_input_string(&parser_, reinterpret_cast<const yaml_char_t*>(text.data()), text.size());
@@ -51,8 +82,8 @@ class NodeReader {
     yaml_event_t event;
     if (!ready_ || !yaml_parser_parse(&parser_, &event)) return nullptr;
     auto node = std::make_unique<YamlNode>();
-    node->begin = offset_of(text_, event.start_mark.line, event.start_mark.column);
-    node->end = offset_of(text_, event.end_mark.line, event.end_mark.column);
+    node->begin = offsets_.of(event.start_mark);
+    node->end = offsets_.of(event.end_mark);
     const yaml_event_type_t type = event.type;
     if (type == YAML_SCALAR_EVENT) {
       const auto& scalar = event.data.scalar;
@@ -78,7 +109,7 @@ class NodeReader {
     return collection || type == YAML_SCALAR_EVENT || type == YAML_ALIAS_EVENT ? std::move(node) : nullptr;
   }
 
-  std::string_view text_;
+  MarkOffsets offsets_;
   yaml_parser_t parser_{};
   bool ready_ = false;
   std::size_t collection_end_ = 0;

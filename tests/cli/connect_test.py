@@ -53,6 +53,7 @@ class ConnectTest(ProgramTest):
         os.chmod(path, 0o640)
         printed = self.connect("claude-code", "--url", URL)
         self.assertIn(path, printed)
+        self.assertIn("No gateway answers", printed)
         text = self.read(path)
         self.assertIn(f'\t\t"fairlead": {{\n\t\t\t"type": "http",\n\t\t\t"url": "{URL}"\n\t\t}},\n\t}},\n}}\n', text)
         self.assertTrue(text.startswith(CLAUDE[: CLAUDE.index("\t},\n}")]))
@@ -140,6 +141,17 @@ class ConnectTest(ProgramTest):
         self.assertEqual(self.read(path), '{\n  "a": 1\n}\n')
         self.connect("cursor", "--url", URL, "--token-file", self.path("token"))
         self.assertIn("Bearer a-token-of-the-test-1234", self.read(path))
+
+    def test_dry_run_of_undo_writes_nothing(self):
+        path = self.write(".cursor/mcp.json", "{}\n")
+        self.connect("cursor", "--url", URL)
+        connected = self.read(path)
+        self.assertIn('-  "mcpServers": {\n', self.connect("--undo", "--dry-run", "cursor"))
+        self.assertEqual(self.read(path), connected)
+
+    def test_invalid_name_is_refused(self):
+        self.write(".cursor/mcp.json", "{}\n")
+        self.assertIn("--name", self.connect("cursor", "--url", URL, "--name", 'a"b', status=2))
 
     def test_only_the_newest_backups_are_kept(self):
         path = self.write(".cursor/mcp.json", "{}\n")
