@@ -156,7 +156,7 @@ Task<void> Attachment::run(std::shared_ptr<Attachment> self) {
     Result<std::shared_ptr<http::HttpClient>> client = http::HttpClient::create(loop, connect);
     if (url && client) {
       self->presence_ = std::make_shared<Presence>(loop, std::move(*url), std::move(*client));
-      loop.spawn(keep_presence(self, self->presence_));
+      loop.spawn(keep_presence(self->presence_));
       const Clock::duration limit = kPresenceTimeout;
       static_cast<void>(co_await self->presence_->tried.wait(loop, limit));
     }
@@ -179,7 +179,7 @@ Task<void> Attachment::run(std::shared_ptr<Attachment> self) {
   self->finished_.set();
 }
 
-Task<void> Attachment::keep_presence(std::shared_ptr<Attachment> self, std::shared_ptr<Presence> presence) {
+Task<void> Attachment::keep_presence(std::shared_ptr<Presence> presence) {
   std::chrono::milliseconds delay = kMinPresenceDelay;
   while (!presence->waiter->cancelled()) {
     http::ClientRequest request("GET", presence->url);

@@ -64,7 +64,7 @@ class Attachment : public std::enable_shared_from_this<Attachment> {
 
   static Task<void> run(std::shared_ptr<Attachment> self);
   // Keeps the stream open by which a gateway on a Unix socket knows that this process is attached.
-  static Task<void> keep_presence(std::shared_ptr<Attachment> self, std::shared_ptr<Presence> presence);
+  static Task<void> keep_presence(std::shared_ptr<Presence> presence);
   std::string remedy_for(const Error& error) const;
 
   std::shared_ptr<Connection> client_;
