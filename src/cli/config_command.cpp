@@ -134,9 +134,11 @@ int check_config(const std::string& path) {
     std::fprintf(stderr, "%s\n", printable_text(config.error().message()).c_str());
     return kUsageError;
   }
+  for (const std::string& warning : config->warnings)
+    std::fprintf(stderr, "warning: %s\n", printable_line(warning).c_str());
   const std::size_t servers = config->servers.size();
-  print_text_line(path + ": no problems, " + std::to_string(servers) +
-                  (servers == 1 ? " server" : " servers"));
+  print_text_line(path + (config->warnings.empty() ? ": no problems, " : ": usable, ") +
+                  std::to_string(servers) + (servers == 1 ? " server" : " servers"));
   return kSuccess;
 }
 

@@ -55,6 +55,9 @@ class ConfigFileTest(program.ProgramTest):
         self.assertEqual(len(warnings), 1, result.stderr)
         self.assertIn("did you mean `args`?", warnings[0])
         self.assertIn(" warning ", warnings[0])
+        result = run("config", "check", path)
+        self.assert_exited(result, 0, f"{path}: usable, 1 server\n".encode(), "did you mean `args`?")
+        self.assertTrue(result.stderr.startswith(f"warning: {path}:1:"), result.stderr)
 
     def test_env_file_is_read_and_redacted(self):
         self.write("server.py", SERVER)
