@@ -21,10 +21,20 @@ bool is_env_name(std::string_view name) {
   return !name.empty() && !(name.front() >= '0' && name.front() <= '9') && std::ranges::all_of(name, plain);
 }
 
-// Reads the content of a string in double quotes up to the closing one.
-std::string unquoted(std::string_view text) {
+// Returns the end of the quoted text that begins `text`, after its closing quotation mark; npos if it has
+// none.
+std::size_t end_of_quoted(std::string_view text) {
+  for (std::size_t i = 1; i < text.size(); ++i) {
+    if (text[i] == text.front()) return i + 1;
+    if (text[i] == '\\' && text.front() == '"') ++i;
+  }
+  return std::string_view::npos;
+}
+
+// Replaces the escapes in the content of double quotes.
+std::string unescaped(std::string_view text) {
   std::string value;
-  for (std::size_t i = 0; i < text.size() && text[i] != '"'; ++i) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '\\' || i + 1 == text.size()) {
       value += text[i];
       continue;
@@ -40,11 +50,26 @@ std::string unquoted(std::string_view text) {
   return value;
 }
 
-std::string value_in(std::string_view text) {
-  if (text.starts_with('"')) return unquoted(text.substr(1));
-  if (text.starts_with('\'')) return std::string(text.substr(1, text.find('\'', 1) - 1));
-  const std::size_t comment = text.starts_with('#') ? 0 : std::min(text.find(" #"), text.find("\t#"));
-  return std::string(trimmed_blanks(text.substr(0, comment)));
+// Removes a value from the beginning of `text`: quoted text, which may have several lines, or the rest of the
+// line up to a comment.
+std::string take_value(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  const bool is_quoted = text.starts_with('"') || text.starts_with('\'');
+  const std::size_t end = is_quoted ? end_of_quoted(text) : std::string_view::npos;
+  if (end != std::string_view::npos) {
+    const std::string_view content = text.substr(1, end - 2);
+    std::string value = text.front() == '"' ? unescaped(content) : std::string(content);
+    text.remove_prefix(end);
+    return value;
+  }
+  const std::string_view line = text.substr(0, text.find('\n'));
+  const std::size_t comment = line.starts_with('#') ? 0 : std::min(line.find(" #"), line.find("\t#"));
+  return std::string(trimmed_blanks(line.substr(0, comment)));
+}
+
+// Removes a line from the beginning of `text`.
+void skip_line(std::string_view& text) {
+  text.remove_prefix(std::min(std::min(text.find('\n'), text.size() - 1) + 1, text.size()));
 }
 
 }  // namespace
@@ -53,15 +78,15 @@ std::map<std::string, std::string> parse_env_file(std::string_view text) {
   std::map<std::string, std::string> values;
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
   if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = trimmed_blanks(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.starts_with("export ")) line = trimmed_blanks(line.substr(7));
+  for (; !text.empty(); skip_line(text)) {
+    const std::string_view line = text.substr(0, text.find('\n'));
     const std::size_t equals = line.find('=');
-    if (line.starts_with('#') || equals == std::string_view::npos) continue;
-    const std::string_view name = trimmed_blanks(line.substr(0, equals));
-    if (is_env_name(name)) values[std::string(name)] = value_in(trimmed_blanks(line.substr(equals + 1)));
+    std::string_view name = trimmed_blanks(line.substr(0, equals));
+    if (name.starts_with("export ")) name = trimmed_blanks(name.substr(7));
+    if (equals == std::string_view::npos || !is_env_name(name)) continue;
+    text.remove_prefix(equals + 1);
+    values[std::string(name)] = take_value(text);
+    if (text.empty()) break;
   }
   return values;
 }

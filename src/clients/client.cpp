@@ -155,7 +155,8 @@ constexpr EntryFormat kCursorFormat{.keys = kCursorKeys, .words = {}, .variables
 constexpr EntryFormat kEditorFormat{.keys = kEditorKeys, .words = kWords, .variables = kEditorVariables};
 constexpr EntryFormat kCopilotFormat{
     .keys = kCopilotKeys, .words = {"local", "http", "sse"}, .variables = kPlain};
-constexpr EntryFormat kCodexFormat{.keys = kCodexKeys, .words = {}, .variables = kNoVariables};
+constexpr EntryFormat kCodexFormat{
+    .keys = kCodexKeys, .words = {}, .variables = kNoVariables, .has_sse = false};
 constexpr EntryFormat kGeminiFormat{
     .keys = kGeminiKeys, .words = {}, .variables = kShellVariables, .url_is_sse = true};
 constexpr EntryFormat kWindsurfFormat{.keys = kWindsurfKeys, .words = {}, .variables = kWindsurfVariables};
@@ -175,11 +176,13 @@ constexpr EntryFormat kOpencodeFormat{
     .keys = kOpencodeKeys, .words = {"local", "remote", "remote"}, .variables = {.braces = true}};
 constexpr EntryFormat kKiroFormat{.keys = kKiroKeys, .words = {}, .variables = kPlain};
 constexpr EntryFormat kAmazonQFormat{
-    .keys = kAmazonQKeys, .words = {"stdio", "http", ""}, .variables = kPlain};
+    .keys = kAmazonQKeys, .words = {"stdio", "http", ""}, .variables = kPlain, .has_sse = false};
 constexpr EntryFormat kFactoryFormat{
     .keys = kFactoryKeys, .words = {"stdio", "http", "sse"}, .variables = kPlain};
-constexpr EntryFormat kVibeFormat{
-    .keys = kVibeKeys, .words = {"stdio", "streamable-http", ""}, .variables = kNoVariables};
+constexpr EntryFormat kVibeFormat{.keys = kVibeKeys,
+                                  .words = {"stdio", "streamable-http", ""},
+                                  .variables = kNoVariables,
+                                  .has_sse = false};
 constexpr EntryFormat kGenericFormat{
     .keys = kSharedKeys,
     .words = kWords,

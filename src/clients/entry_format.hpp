@@ -76,6 +76,7 @@ struct EntryFormat {
   TransportWords words;
   VariableSyntax variables;
   bool url_is_sse = false;  // a `url` without a type is HTTP+SSE
+  bool has_sse = true;      // the client connects to HTTP+SSE servers
 
   // Returns the key that is written for a meaning; nullptr if the client has none.
   const KeyMeaning* key_for(Meaning meaning) const noexcept;

@@ -1,4 +1,4 @@
-// Converts TOML to JSON, so that one reader serves both formats. Private to the library.
+// Converts TOML to JSON, so that one reader serves both formats, and JSON to TOML. Private to the library.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "fairlead/json/raw.hpp"
+#include "fairlead/json/view.hpp"
 
 namespace fairlead::json {
 
@@ -23,5 +24,11 @@ struct TomlLimits {
 
 // Dates and times become strings.
 std::expected<Raw, TomlProblem> toml_to_json(std::string_view text, const TomlLimits& limits);
+
+// Append a key, a value, or `key = value`. Objects become inline tables. TOML has no null: REQUIRES: there is
+// none in `value`.
+void append_toml_key(std::string& out, std::string_view key);
+void append_toml_value(std::string& out, View value);
+void append_toml_member(std::string& out, std::string_view key, View value);
 
 }  // namespace fairlead::json

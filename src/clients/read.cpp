@@ -1,0 +1,231 @@
+#include "clients/read.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "clients/document.hpp"
+#include "clients/entry_reader.hpp"
+#include "clients/literal_secrets.hpp"
+#include "clients/recognise.hpp"
+#include "clients/references_in.hpp"
+#include "clients/row_builder.hpp"
+#include "clients/row_names.hpp"
+#include "registry/row_limits.hpp"
+
+namespace fairlead::clients {
+
+namespace {
+
+// One server of a file, before it is read.
+struct Found {
+  std::string name;
+  std::string scope;
+  json::View entry;
+};
+
+Error too_many_servers() {
+  return Error(ErrorKind::validation, "the file has more than max_imported_servers (" +
+                                          std::to_string(kMaxImportedServers) + ") servers");
+}
+
+std::string decoded(std::string_view key, bool escaped) {
+  return escaped ? json::unescape(key) : std::string(key);
+}
+
+std::string list_name(json::View entry, std::size_t index) {
+  const std::optional<std::string> name =
+      entry.is(json::Type::object) ? text_of(entry["name"]) : std::nullopt;
+  return name.value_or("server " + std::to_string(index + 1));
+}
+
+// Reads all servers of one file.
+class FileReader {
+ public:
+  FileReader(const Document& document, const ReadOptions& options) : root_(document.json), options_(options) {
+    owner_ = {options.client, false};
+    if (options.client == nullptr) owner_ = recognise(root_, document.format, options.path);
+  }
+
+  Result<ImportedFile> read() {
+    ImportedFile file;
+    file.format = owner_.is_native ? "fairlead" : owner_.client != nullptr ? owner_.client->id : "generic";
+    const std::vector<ServerTable> tables = server_tables(root_, owner_.client);
+    if (tables.empty()) return Error(ErrorKind::validation, no_servers());
+    for (const ServerTable& table : tables)
+      if (!collect(table, file)) return too_many_servers();
+    const EntryFormat& format = owner_.client != nullptr ? *owner_.client->entry : generic_format();
+    FileContext context(format, file.format, options_);
+    read_inputs(beside_servers()["inputs"], context);
+    read_excluded(root_["mcp"]);
+    for (const Found& found : found_) file.servers.push_back(read_server(found, context));
+    remark_other_scopes(file);
+    return file;
+  }
+
+ private:
+  std::string no_servers() const {
+    if (owner_.client == nullptr)
+      return "the file has no servers that are recognised, such as those in `mcpServers`";
+    std::string path;
+    for (const std::string_view key : owner_.client->container)
+      path += (path.empty() ? "" : ".") + std::string(key);
+    return "the file has no `" + path + "`, where " + std::string(owner_.client->title) + " has its servers";
+  }
+
+  // The object that contains the servers.
+  json::View beside_servers() const {
+    json::View object = root_;
+    if (owner_.client == nullptr) return object;
+    for (const std::string_view key : owner_.client->container.first(owner_.client->container.size() - 1))
+      object = object[key];
+    return object;
+  }
+
+  // Returns false if there are too many.
+  bool collect(const ServerTable& table, ImportedFile& file) {
+    const std::size_t first = found_.size();
+    std::map<std::string, std::size_t> places;
+    const auto add = [&](std::string name, json::View entry) {
+      const auto [place, inserted] = places.try_emplace(name, found_.size());
+      if (inserted) {
+        found_.push_back({std::move(name), table.scope, entry});
+      } else {
+        file.remarks.push_back({"", "`" + name + "` is defined more than once; its last definition counts"});
+        found_[place->second].entry = entry;
+      }
+      return found_.size() <= kMaxImportedServers;
+    };
+    table.servers.each_member([&](std::string_view key, bool escaped, json::View entry) {
+      return add(decoded(key, escaped), entry);
+    });
+    table.servers.each_element(
+        [&](json::View entry) { return add(list_name(entry, found_.size() - first), entry); });
+    return found_.size() <= kMaxImportedServers;
+  }
+
+  void read_inputs(json::View inputs, FileContext& context) const {
+    if (!inputs.is(json::Type::array)) return;
+    inputs.each_element([&](json::View input) {
+      const std::optional<std::string> id = text_of(input["id"]);
+      if (id && context.inputs.size() < kMaxImportedServers) context.inputs[*id] = input_of(*id, input);
+      return true;
+    });
+  }
+
+  static ImportInput input_of(const std::string& id, json::View input) {
+    ImportInput needed;
+    needed.name = secret_name_of(id);
+    needed.description = text_of(input["description"]).value_or("");
+    needed.default_value = text_of(input["default"]).value_or("");
+    needed.secret = input["password"].as_bool().value_or(false);
+    input["options"].each_element([&](json::View option) {
+      const json::View value = option.is(json::Type::object) ? option["value"] : option;
+      if (const std::optional<std::string> choice = text_of(value)) needed.choices.push_back(*choice);
+      return true;
+    });
+    return needed;
+  }
+
+  // Gemini's lists of the names that are allowed and excluded.
+  void read_excluded(json::View rules) {
+    if (owner_.client == nullptr || owner_.client->id != "gemini") return;
+    has_allowed_ = rules["allowed"].is(json::Type::array);
+    add_names(rules["allowed"], allowed_);
+    add_names(rules["excluded"], excluded_);
+  }
+  static void add_names(json::View list, std::set<std::string>& names) {
+    list.each_element([&](json::View name) { return names.insert(text_of(name).value_or("")), true; });
+  }
+
+  ImportedServer read_server(const Found& found, const FileContext& context) {
+    ImportedServer server;
+    server.name = found.name;
+    server.scope = found.scope;
+    if (!found.entry.is(json::Type::object)) {
+      server.skip_reason = "it is not an object";
+      return server;
+    }
+    if (found.entry.text().size() > registry::kMaxRowBytes.value) {
+      server.skip_reason =
+          "it is larger than max_row_bytes (" + std::to_string(registry::kMaxRowBytes.value) + ")";
+      return server;
+    }
+    const std::string row_name = names_.add(found.name);
+    if (row_name != found.name)
+      server.remarks.push_back(
+          {"/name", "`" + found.name + "` is named `" + row_name +
+                        "`: names have up to 32 letters, digits, `-` and `_`, and differ in more than case"});
+    if (owner_.is_native) {
+      read_native(found, row_name, server);
+    } else {
+      Draft draft = read_entry(found.entry, context.format);
+      if (draft.title.empty() && row_name != found.name) draft.title = found.name;
+      if (excluded_.contains(found.name) || (has_allowed_ && !allowed_.contains(found.name)))
+        draft.enabled = false;
+      build_row(std::move(draft), row_name, context, server);
+    }
+    if (!server.row.absent())
+      server.literal_secrets = find_literal_secrets(server.row, row_name, secret_names_);
+    return server;
+  }
+
+  // A server with our own keys: its members are the `config` of the row, as they are.
+  void read_native(const Found& found, const std::string& row_name, ImportedServer& server) {
+    json::Writer out;
+    out.begin_object().key("name").string(row_name);
+    const std::optional<bool> enabled = found.entry["enabled"].as_bool();
+    if (enabled) out.key("enabled").boolean(*enabled);
+    json::Writer config;
+    write_clean(config, found.entry);
+    const json::Raw whole = std::move(config).finish();
+    out.key("config").begin_object();
+    json::View(whole).each_member([&](std::string_view key, bool escaped, json::View value) {
+      const std::string name = decoded(key, escaped);
+      if (name != "enabled" && name != "type") out.key(name).raw(value.text());
+      return true;
+    });
+    out.end_object().end_object();
+    Result<json::Raw> row = accepted_row(std::move(out).finish(), server.remarks);
+    if (row) {
+      server.row = std::move(*row);
+    } else {
+      server.skip_reason = "the registry does not accept it: " + row.error().message();
+    }
+  }
+
+  // Says which of several servers with the same name wins in the client: that of the project.
+  static void remark_other_scopes(ImportedFile& file) {
+    std::map<std::string, std::vector<ImportedServer*>> by_name;
+    for (ImportedServer& server : file.servers) by_name[server.name].push_back(&server);
+    for (auto& [name, servers] : by_name) {
+      if (servers.size() < 2) continue;
+      for (ImportedServer* server : servers) {
+        const bool is_user = server->scope == "user";
+        server->remarks.push_back(
+            {"", is_user ? "in " + std::to_string(servers.size() - 1) +
+                               " other scopes a server of the same name wins"
+                         : "wins in `" + server->scope + "` over other servers of the same name"});
+      }
+    }
+  }
+
+  json::View root_;
+  const ReadOptions& options_;
+  Owner owner_;
+  std::vector<Found> found_;
+  std::set<std::string> allowed_;
+  std::set<std::string> excluded_;
+  bool has_allowed_ = false;
+  RowNames names_;
+  SecretNames secret_names_;
+};
+
+}  // namespace
+
+Result<ImportedFile> read_client_file(std::string_view text, const ReadOptions& options) {
+  const Result<Document> document = read_document(text, options.path);
+  if (!document) return document.error();
+  return FileReader(*document, options).read();
+}
+
+}  // namespace fairlead::clients
