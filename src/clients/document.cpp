@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::size_t kMaxOtherFileBytes = 4u << 20;  // max_client_config_bytes
-constexpr std::size_t kMaxAliasBytes = 4u << 20;      // max_alias_bytes
+constexpr std::size_t kMaxFileAliasBytes = 4u << 20;  // max_alias_bytes
 
 Error too_large(std::string_view limit, std::size_t bytes) {
   return Error(ErrorKind::validation,
@@ -32,7 +32,7 @@ Result<std::string> toml_as_json(std::string_view text) {
 
 Result<std::string> yaml_as_json(std::string_view text) {
   json::YamlOptions options;
-  options.max_alias_bytes = kMaxAliasBytes;
+  options.max_alias_bytes = kMaxFileAliasBytes;
   const Result<json::Raw> json = json::yaml_to_json(text, options);
   if (!json) return json.error();
   return std::string(json->text());

@@ -30,7 +30,7 @@ std::string key_text(std::string_view key, bool escaped) {
   return escaped ? json::unescape(key) : std::string(key);
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out;
   json::append_string(out, text);
   return out;
@@ -43,7 +43,7 @@ std::string one_line(json::View value) {
   std::string out = is_object ? "{" : "[";
   std::string_view separator = is_object ? " " : "";
   value.each_member([&](std::string_view key, bool escaped, json::View member) {
-    out += std::string(std::exchange(separator, ", ")) + quoted(key_text(key, escaped)) + ": " +
+    out += std::string(std::exchange(separator, ", ")) + in_quotes(key_text(key, escaped)) + ": " +
            one_line(member);
     return true;
   });
@@ -64,7 +64,7 @@ void append_indented(std::string& out, json::View value, std::size_t level) {
   const bool is_object = value.is(json::Type::object);
   std::string_view separator = is_object ? "{\n" : "[\n";
   value.each_member([&](std::string_view key, bool escaped, json::View member) {
-    out += std::string(std::exchange(separator, ",\n")) + indent + quoted(key_text(key, escaped)) + ": ";
+    out += std::string(std::exchange(separator, ",\n")) + indent + in_quotes(key_text(key, escaped)) + ": ";
     append_indented(out, member, level + 1);
     return true;
   });
@@ -78,12 +78,12 @@ void append_indented(std::string& out, json::View value, std::size_t level) {
 
 // Words that YAML reads as something else than text.
 bool is_yaml_word(std::string_view text) {
-  constexpr std::array<std::string_view, 10> kWords = {"true", "false", "null", "yes", "no",
-                                                       "on",   "off",   "y",    "n",   "~"};
+  constexpr std::array<std::string_view, 10> kYamlWords = {"true", "false", "null", "yes", "no",
+                                                           "on",   "off",   "y",    "n",   "~"};
   std::string lower(text);
   std::ranges::transform(lower, lower.begin(),
                          [](char c) { return c >= 'A' && c <= 'Z' ? char(c | 32) : c; });
-  return contains(kWords, std::string_view(lower));
+  return contains(kYamlWords, std::string_view(lower));
 }
 
 std::string yaml_key(const std::string& key) {
@@ -92,7 +92,7 @@ std::string yaml_key(const std::string& key) {
   };
   const bool begins_with_letter =
       !key.empty() && key.front() != '-' && !(key.front() >= '0' && key.front() <= '9');
-  return begins_with_letter && std::ranges::all_of(key, plain) && !is_yaml_word(key) ? key : quoted(key);
+  return begins_with_letter && std::ranges::all_of(key, plain) && !is_yaml_word(key) ? key : in_quotes(key);
 }
 
 void append_yaml_members(std::string& out, json::View object, const std::string& indent,
@@ -124,9 +124,9 @@ void append_yaml_value(std::string& out, json::View value, const std::string& in
 
 void append_yaml_members(std::string& out, json::View object, const std::string& indent,
                          bool first_is_indented) {
-  bool indented = first_is_indented;
+  bool is_indented = first_is_indented;
   object.each_member([&](std::string_view key, bool escaped, json::View value) {
-    if (std::exchange(indented, true)) out += indent;
+    if (std::exchange(is_indented, true)) out += indent;
     out += yaml_key(key_text(key, escaped)) + ":";
     append_yaml_value(out, value, indent);
     return true;

@@ -56,7 +56,7 @@ TEST(ClientTable, EveryClientHasAnIdATitleFilesAndKeysAndIsFoundByItsId) {
     EXPECT_EQ(find_client(client.id), &client);
     ASSERT_NE(client.entry, nullptr);
     EXPECT_TRUE(client.entry->key_for(Meaning::command) || client.entry->key_for(Meaning::command_line));
-    if (client.is_list) EXPECT_NE(client.entry->key_for(Meaning::name), nullptr);
+    EXPECT_TRUE(!client.is_list || client.entry->key_for(Meaning::name) != nullptr);
   }
   EXPECT_GE(ids.size(), 26U);
   EXPECT_EQ(find_client("unknown"), nullptr);
