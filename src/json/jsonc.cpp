@@ -9,7 +9,7 @@ namespace fairlead::json {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-constexpr std::string_view kWhiteSpace = " \t\r\n";
+constexpr std::string_view kJsoncSpace = " \t\r\n";
 
 // Returns the end of the comment or string that begins at `at`. Returns `at` if none begins there, and npos
 // if the comment or string is not terminated.
@@ -46,7 +46,7 @@ std::string blank_comments(std::string_view original) {
     } else if ((text[at] == '}' || text[at] == ']') && comma != std::string::npos) {
       text[comma] = ' ';
       comma = std::string::npos;
-    } else if (!kWhiteSpace.contains(text[at])) {
+    } else if (!kJsoncSpace.contains(text[at])) {
       comma = text[at] == ',' ? at : std::string::npos;
     }
     at = std::max(end, at + 1);
