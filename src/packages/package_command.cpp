@@ -228,6 +228,7 @@ void add_nuget(RowBuilder& row, json::View package, const PackageId& id, Command
   if (!has_argument(runtime_arguments, "--yes")) row.add_argument("--yes");
   add_registry(row, package, "--source", "api.nuget.org");
   add_arguments(row, runtime_arguments, options);
+  if (document_member(package, "packageArguments").size() > 0) row.add_argument("--");
 }
 
 // A program that must be installed first.

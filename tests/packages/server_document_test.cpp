@@ -98,6 +98,10 @@ TEST(ServerDocument, OfAnImageNamesTheVariablesOfTheContainer) {
 TEST(ServerDocument, OfOtherPackagesSaysWhatToDo) {
   EXPECT_EQ(config_of(R"({"registryType":"nuget","identifier":"Acme.Notes","version":"1.0.0"})"),
             R"({"command":"dnx","args":["Acme.Notes@1.0.0","--yes"]})");
+  EXPECT_EQ(
+      config_of(
+          R"({"registryType":"nuget","identifier":"N","version":"1.0.0","packageArguments":[{"type":"positional","value":"start"}]})"),
+      R"({"command":"dnx","args":["N@1.0.0","--yes","--","start"]})");
   EXPECT_EQ(config_of(R"({"registryType":"go","identifier":"example.com/acme/notes","version":"v1.0.0"})"),
             R"({"command":"notes"})");
   EXPECT_EQ(config_of(R"({"registryType":"mcpb","identifier":"https://e.example/n.mcpb","fileSha256":"ab"})"),
