@@ -9,6 +9,8 @@
 #include "admin/gateway_settings.hpp"
 #include "admin/published_routes.hpp"
 #include "admin/registry_sync.hpp"
+#include "admin/secret_key_source.hpp"
+#include "admin/secret_store.hpp"
 #include "fairlead/http/server.hpp"
 #include "registry/access.hpp"
 #include "registry/configuration.hpp"
@@ -32,6 +34,11 @@ Task<Result<std::shared_ptr<RegistryGateway>>> RegistryGateway::open(Loop& loop,
   registry::RegistryOptions registry_options;
   registry_options.log = self->options_.server.log;
   registry_options.seed = self->options_.seed;
+  Result<registry::SecretKeyOptions> key =
+      co_await secret_key_options(loop, self->options_.secret_key, self->options_.database);
+  if (!key) co_return key.error();
+  registry_options.secret_key = std::move(*key);
+  if (self->options_.offline) registry_options.secret_key.required = false;
   Result<std::shared_ptr<registry::Registry>> registry =
       co_await registry::Registry::open(loop, self->options_.database, std::move(registry_options));
   if (!registry) co_return registry.error();
@@ -53,6 +60,7 @@ Result<void> RegistryGateway::prepare() {
   apply_to(*registry_->state().configuration, config_);
   configured_failure_details_ = config_.failure_details;
   config_.authenticated = true;
+  config_.secret_store = registry_secret_store(registry_);
   return {};
 }
 
@@ -160,6 +168,7 @@ void RegistryGateway::add_admin_routes(http::Server& http, gateway::Gateway& gat
   options.test_pool.client.connect.log = options_.server.log;
   options.test_pool.client.connect.limits = gateway::connection_limits(config_);
   options.test_pool.manifest.path = config_.terminator_manifest;
+  options.test_pool.secret_store = config_.secret_store;
   options.spec_of = [registry = registry_](const registry::Server& server) {
     return gateway_spec(server, registry->state());
   };

@@ -241,6 +241,7 @@ Task<void> ListFetcher::fetch_unshared(std::shared_ptr<ListFetcher> self, EntryP
       self->refresh_shared(entry, nullptr);
   }
   cache->fetching = false;
+  self->wake_waiters();
 }
 
 Task<bool> ListFetcher::wait_for_rate_limit(ListCache& cache) {
