@@ -88,7 +88,7 @@ Result<std::string> read_value(const SecretsOptions& options) {
 // ---- rows ------------------------------------------------------------------------------------------------
 
 // Returns the id of a row of /mcp/servers or /users; empty for an empty name.
-Task<Result<std::string>> id_of(AdminClientPtr client, std::string path, std::string name) {
+Task<Result<std::string>> row_id(AdminClientPtr client, std::string path, std::string name) {
   if (name.empty()) co_return std::string();
   const Result<json::Raw> row = co_await client->get(path + path_segment(name));
   if (!row) co_return row.error();
@@ -98,9 +98,9 @@ Task<Result<std::string>> id_of(AdminClientPtr client, std::string path, std::st
 // Returns the row with this name, server and user. Users see no rows but their own, so without --user their
 // own row is meant.
 Task<Result<json::Raw>> find_secret_row(AdminClientPtr client, SecretsOptions options) {
-  const Result<std::string> server = co_await id_of(client, "/mcp/servers/", options.server);
+  const Result<std::string> server = co_await row_id(client, "/mcp/servers/", options.server);
   if (!server) co_return server.error();
-  const Result<std::string> user = co_await id_of(client, "/users/", options.user);
+  const Result<std::string> user = co_await row_id(client, "/users/", options.user);
   if (!user) co_return user.error();
   const Result<std::vector<json::Raw>> rows =
       co_await client->list("/secrets?name=" + path_segment(options.name));
@@ -199,9 +199,9 @@ Task<Result<int>> print_secret_table(AdminClientPtr client, std::vector<json::Ra
 }
 
 Task<Result<int>> list_secrets(AdminClientPtr client, SecretsOptions options) {
-  const Result<std::string> server = co_await id_of(client, "/mcp/servers/", options.server);
+  const Result<std::string> server = co_await row_id(client, "/mcp/servers/", options.server);
   if (!server) co_return server.error();
-  const Result<std::string> user = co_await id_of(client, "/users/", options.user);
+  const Result<std::string> user = co_await row_id(client, "/users/", options.user);
   if (!user) co_return user.error();
   std::string path = "/secrets";
   if (!server->empty()) path += "?server=" + path_segment(*server);
