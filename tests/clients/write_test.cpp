@@ -206,7 +206,7 @@ class RowMaker {
 
 TEST(ClientExport, ImportAfterExportYieldsTheSameServersForAllThatAClientCanExpress) {
   for (const Client& client : clients()) {
-    for (unsigned seed = 0; seed < 60; ++seed) {
+    for (unsigned seed = 0; seed < 30; ++seed) {
       RowMaker maker(client, seed);
       std::vector<json::Raw> rows;
       for (std::size_t i = 0; i < 4; ++i) rows.push_back(maker.row(i));
