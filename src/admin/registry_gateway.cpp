@@ -109,6 +109,7 @@ Result<void> RegistryGateway::start_listening() {
   *applied_auth_mode_ = auth_mode();
   prepare_listener();
   set_failure_details();
+  log_registry();
   Result<std::shared_ptr<gateway::GatewayServer>> server =
       gateway::GatewayServer::listen(loop_, config_, options_.server);
   if (!server) return server.error();
@@ -138,6 +139,7 @@ void RegistryGateway::prepare_listener() {
 // Only processes of this user can connect to the private socket, and they may do what the client on stdin and
 // stdout may: no token is needed for MCP.
 Result<void> RegistryGateway::start_serving(std::shared_ptr<Connection> client, PrincipalPtr principal) {
+  log_registry();
   if (!database_file_.empty()) {
     options_.server.private_socket = database_file_ + ".sock";
     *applied_auth_mode_ = AuthMode::none;
@@ -194,13 +196,18 @@ Task<void> RegistryGateway::lists_stored(std::weak_ptr<RegistryGateway> weak, st
   if (self && self->sync_) co_await RegistrySync::lists_stored(self->sync_, std::move(server_id));
 }
 
-void RegistryGateway::start_sync() {
+void RegistryGateway::log_registry() {
   if (options_.offline) return;
   const registry::State& state = registry_->state();
+  options_.server.servers_added_later = state.servers.size();
   options_.server.log.info("registry", {{"database", sql::redacted_address(options_.database)},
                                         {"servers", state.servers.size()},
                                         {"endpoints", state.endpoints.size()},
                                         {"users", state.users.size()}});
+}
+
+void RegistryGateway::start_sync() {
+  if (options_.offline) return;
   sync_ = RegistrySync::start(
       loop_, registry_, server_->gateway(),
       [this](const registry::Configuration& values) { apply_settings(values); }, options_.server.log);

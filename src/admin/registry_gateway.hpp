@@ -91,6 +91,7 @@ class RegistryGateway : public std::enable_shared_from_this<RegistryGateway> {
   Result<void> start_listening();
   Result<void> start_serving(std::shared_ptr<Connection> client, PrincipalPtr principal);
   void add_admin_routes(http::Server& http, gateway::Gateway& gateway);
+  void log_registry();
   void start_sync();
   // Names this gateway in the file that other programs find it by, see gateway_file.hpp.
   void publish_address();
