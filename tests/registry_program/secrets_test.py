@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Secrets of the built gateway: whose value a server gets, and that a value is nowhere else. The attacks search for a value in the
 database, in other processes' command lines, in the log, in responses, in events and in a core dump."""
+import contextlib
 import glob
 import json
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -370,6 +372,28 @@ class CommandTest(SecretsTest):
         self.assertEqual(self.gateway.items("/secrets"), [])
         self.secrets("set", "TOKEN", "-", value=VALUE)
         self.assertEqual(len(self.gateway.items("/secrets")), 1)
+
+    def test_prompt_does_not_show_the_value(self):
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.environ.update(self.environment, TERM="xterm")
+            os.execv(PROGRAM, [PROGRAM, "secrets", "set", "TOKEN", "--token-file", self.token_file])
+        shown = b""
+
+        def read_until(text):
+            nonlocal shown
+            with contextlib.suppress(OSError):  # the program has ended
+                while text not in shown and (data := os.read(terminal, 4096)):
+                    shown += data
+            self.assertIn(text, shown)
+
+        read_until(b"Value of TOKEN:")
+        os.write(terminal, VALUE.encode() + b"\n")
+        read_until(b"Stored TOKEN.")
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        os.close(terminal)
+        self.assertNotIn(VALUE.encode(), shown)
+        self.assertEqual([row["name"] for row in self.gateway.items("/secrets")], ["TOKEN"])
 
     def test_rekey_replaces_the_key_file_and_values_stay(self):
         self.server(self.gateway)
