@@ -287,19 +287,14 @@ Task<void> store_status(Task<int> running, std::shared_ptr<ActionOutcome> outcom
   outcome->status = co_await running;
 }
 
-// Runs the action with a gateway in this process, which ends in order also after a signal: servers that are
-// being tested are stopped, and the socket is removed.
-int run_on_direct_gateway(Loop& loop, DirectGateway& gateway, std::chrono::milliseconds timeout,
-                          const AdminAction& action) {
-  auto outcome = std::make_shared<ActionOutcome>();
-  const Result<Signals> signals = Signals::watch(loop, {SIGINT, SIGTERM, SIGHUP}, [outcome](int signal) {
-    outcome->status = kInterruptedStatus + signal;
-  });
-  if (!signals) return report(signals.error());
-  loop.spawn(store_status(run_admin_action(loop, gateway.address(), timeout, action), outcome));
+// Returns the status of the action, or that of a signal.
+int run_on_gateway(Loop& loop, const OpenedGateway& gateway, std::chrono::milliseconds timeout,
+                   const AdminAction& action, const std::shared_ptr<ActionOutcome>& outcome) {
+  if (!outcome->status)
+    loop.spawn(store_status(run_admin_action(loop, gateway.address, timeout, action), outcome));
   loop.run_until([&] { return outcome->status.has_value(); });
   const int status = *outcome->status;
-  loop.block_on(gateway.close(loop));
+  if (gateway.direct) loop.block_on(gateway.direct->close(loop));
   return status;
 }
 
@@ -317,16 +312,22 @@ void GatewayChoice::add_to(CLI::App& command) {
   add_timeout(command, timeout, "How long to wait for each response [3m]");
 }
 
+// A gateway in this process ends in order also after a signal: servers that are being tested are stopped, and
+// its socket is removed. The signals are watched before any thread is started, so that no thread gets them.
 int run_admin(const GatewayChoice& choice, const AdminAction& action) {
   open_closed_standard_streams();
   const std::chrono::milliseconds timeout =
       choice.timeout.count() > 0 ? choice.timeout : AdminClient::kDefaultTimeout;
   enable_orphan_cleanup(Log());
   Loop loop;
+  auto outcome = std::make_shared<ActionOutcome>();
+  const Result<Signals> signals = Signals::watch(loop, {SIGINT, SIGTERM, SIGHUP}, [outcome](int signal) {
+    outcome->status = kInterruptedStatus + signal;
+  });
+  if (!signals) return report(signals.error());
   const Result<OpenedGateway> opened = loop.block_on(open_gateway(loop, choice));
   if (!opened) return report(opened.error());
-  if (opened->direct) return run_on_direct_gateway(loop, *opened->direct, timeout, action);
-  return loop.block_on(run_admin_action(loop, opened->address, timeout, action));
+  return run_on_gateway(loop, *opened, timeout, action, outcome);
 }
 
 }  // namespace fairlead::cli

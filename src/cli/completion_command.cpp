@@ -12,17 +12,20 @@ namespace fairlead::cli {
 
 namespace {
 
+// clang-format off: it would change the scripts
 constexpr std::string_view kBashScript =
-    R"sh(# Completion of fairlead for bash: eval "$(fairlead completion bash)" _fairlead() {
-  local line COMPREPLY = () while IFS = read - r line;
-  do
-    COMPREPLY += ("$(printf '%q' " $ { line % % $ '\t' * } ")")done < <
-                 ("${COMP_WORDS[0]}" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2 > / dev / null)
+    R"script(# Completion of fairlead for bash: eval "$(fairlead completion bash)"
+_fairlead() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    COMPREPLY+=("$(printf '%q' "${line%%$'\t'*}")")
+  done < <("${COMP_WORDS[0]}" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 complete -o default -F _fairlead fairlead
-)sh";
+)script";
 
-constexpr std::string_view kZshScript = R"sh(#compdef fairlead
+constexpr std::string_view kZshScript = R"script(#compdef fairlead
 # Completion of fairlead for zsh: source <(fairlead completion zsh)
 _fairlead() {
   local -a candidates
@@ -41,10 +44,10 @@ if [ "$funcstack[1]" = "_fairlead" ]; then
 else
   compdef _fairlead fairlead
 fi
-)sh";
+)script";
 
 constexpr std::string_view kFishScript =
-    R"sh(# Completion of fairlead for fish: fairlead completion fish | source
+    R"script(# Completion of fairlead for fish: fairlead completion fish | source
 function __fairlead_complete
   set -l words (commandline -opc) (commandline -ct)
   set -l candidates ($words[1] __complete $words[2..-1] 2>/dev/null)
@@ -55,7 +58,8 @@ function __fairlead_complete
   end
 end
 complete -c fairlead -f -a '(__fairlead_complete)'
-)sh";
+)script";
+// clang-format on
 
 // Where the word to complete is in the command line.
 struct Position {

@@ -6,6 +6,7 @@
 #include "cli/admin_command.hpp"
 #include "cli/output.hpp"
 #include "fairlead/gateway/config.hpp"
+#include "gateway/config_check.hpp"
 
 namespace fairlead::cli {
 
@@ -128,12 +129,18 @@ struct ConfigReset {
 
 // ---- check -----------------------------------------------------------------------------------------------
 
+// Prints all problems of a file that has at least the problem `first`.
+int report_problems(const std::string& path, const Error& first) {
+  Result<std::vector<Error>> problems = gateway::config_file_problems(path);
+  if (!problems || problems->empty()) problems = std::vector<Error>{first};
+  for (const Error& problem : *problems)
+    std::fprintf(stderr, "%s\n", printable_text(problem.message()).c_str());
+  return kUsageError;
+}
+
 int check_config(const std::string& path) {
   const Result<gateway::Config> config = gateway::load_config(path);
-  if (!config) {
-    std::fprintf(stderr, "%s\n", printable_text(config.error().message()).c_str());
-    return kUsageError;
-  }
+  if (!config) return report_problems(path, config.error());
   for (const std::string& warning : config->warnings)
     std::fprintf(stderr, "warning: %s\n", printable_line(warning).c_str());
   const std::size_t servers = config->servers.size();

@@ -1,9 +1,11 @@
 // fairlead man: the manual pages, written from the definitions of the commands and options.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
 
+#include "base/printable.hpp"
 #include "cli/common.hpp"
 #include "cli/output.hpp"
 
@@ -11,20 +13,27 @@ namespace fairlead::cli {
 
 namespace {
 
+// Returns a character as roff wants it; those beyond ASCII have no spelling of their own in it.
+std::string roff_character(const CodePoint& point, std::string_view spelling) {
+  if (spelling == "\\") return "\\e";
+  if (spelling == "-") return "\\-";
+  if (point.length <= 1) return std::string(spelling);
+  char name[16];
+  std::snprintf(name, sizeof name, "\\[u%04X]", static_cast<unsigned>(point.value));
+  return name;
+}
+
 // Returns text with the characters escaped that roff interprets.
 std::string roff(std::string_view text) {
   std::string out;
   bool line_start = true;
-  for (const char c : text) {
-    if (line_start && (c == '.' || c == '\'')) out += "\\&";
-    line_start = c == '\n';
-    if (c == '\\') {
-      out += "\\e";
-    } else if (c == '-') {
-      out += "\\-";
-    } else {
-      out += c;
-    }
+  while (!text.empty()) {
+    const CodePoint point = first_code_point(text);
+    const std::string_view spelling = text.substr(0, std::max<std::size_t>(point.length, 1));
+    if (line_start && (spelling == "." || spelling == "'")) out += "\\&";
+    line_start = spelling == "\n";
+    out += roff_character(point, spelling);
+    text.remove_prefix(spelling.size());
   }
   return out;
 }
@@ -107,7 +116,7 @@ std::string exit_statuses() {
 
 std::string page_head(const CLI::App& command) {
   return ".TH " + roff(upper(page_name(command))) +
-         " 1 \"\" \"fairlead " FAIRLEAD_VERSION "\" \"Fairlead manual\"\n.SH NAME\n" +
+         " 1 \"\" \"fairlead " FAIRLEAD_VERSION "\" \"Fairlead manual\"\n.ad l\n.nh\n.SH NAME\n" +
          roff(page_name(command)) + " \\- " + roff(command.get_description()) + "\n.SH SYNOPSIS\n" +
          synopsis(command) + "\n";
 }

@@ -64,7 +64,7 @@ std::string server_problem(json::View server) {
   std::string why = printable_line(string_of(server, "lastError"));
   why = why.substr(0, why.find("\\n"));
   const std::string code = string_of(server, "lastErrorCode");
-  if (why.empty()) why = code;
+  if (why.empty()) why = code.empty() ? printable_line(one_line(server["lists"])) : code;
   return "server " + name + " has " + (state == "failed" ? "failed" : "a problem") +
          (why.empty() ? "" : ": " + why) + "\n  see: fairlead servers test " + name;
 }
@@ -80,7 +80,7 @@ std::vector<std::string> problems_of(const GatewayReport& report) {
     return true;
   });
   if (report.open_changes > 0)
-    problems.push_back(std::to_string(report.open_changes) + " changed tools are not reviewed, " +
+    problems.push_back("changes of tools to review: " + std::to_string(report.open_changes) + ", " +
                        std::to_string(report.quarantined) +
                        " of them quarantined\n  see: fairlead drift list");
   return problems;

@@ -103,7 +103,7 @@ std::optional<std::string> read_answer(int fd, std::chrono::milliseconds timeout
 }
 
 std::optional<std::string> ask_on(const UniqueFd& terminal, std::string_view question,
-                                  std::chrono::milliseconds timeout, int signals = -1) {
+                                  std::chrono::milliseconds timeout, int signals) {
   write_to_terminal(terminal.get(), std::string(question) + " ");
   std::optional<std::string> answer = read_answer(terminal.get(), timeout, signals);
   if (!answer) write_to_terminal(terminal.get(), "\n");
@@ -133,7 +133,9 @@ std::size_t terminal_width() {
 std::optional<std::string> ask(std::string_view question, std::chrono::milliseconds timeout) {
   const UniqueFd terminal = open_terminal();
   if (!terminal) return std::nullopt;
-  return ask_on(terminal, question, timeout);
+  // Signals may be blocked, and then do not end the wait by themselves.
+  const HeldSignals signals;
+  return ask_on(terminal, question, timeout, signals.fd());
 }
 
 std::optional<std::string> ask_secret(std::string_view question, std::chrono::milliseconds timeout) {

@@ -7,10 +7,12 @@
 
 #include "base/suggestion.hpp"
 #include "gateway/client_env_file.hpp"
+#include "gateway/config_check.hpp"
 #include "gateway/config_text.hpp"
 #include "gateway/names.hpp"
 #include "json/config_reader.hpp"
 #include "pool/server_spec_reader.hpp"
+#include "registry/json.hpp"
 
 namespace fairlead::gateway {
 
@@ -190,6 +192,53 @@ Error located_error(const ConfigText& text, const std::string& name, const Error
   return Error(ErrorKind::validation, text.location(name, pointer) + problem.message());
 }
 
+// Decodes ~0 and ~1 of a JSON pointer.
+std::string unescaped_reference(std::string_view token) {
+  std::string key;
+  for (std::size_t i = 0; i < token.size(); ++i) {
+    const bool escape = token[i] == '~' && i + 1 < token.size();
+    key += !escape ? token[i] : token[++i] == '1' ? '/' : '~';
+  }
+  return key;
+}
+
+// Reads the file from its JSON. Returns the first problem.
+std::optional<Error> read_config_json(const ConfigText& text, const json::Raw& json, const std::string& name,
+                                      Config& config, std::vector<ConfigWarning>& warnings) {
+  std::optional<Error> problem;
+  ConfigReader reader{json::View(json), "", problem};
+  if (reader.has("mcpServers")) {
+    reader.table("mcpServers",
+                 [&](ConfigReader& servers) { read_desktop_servers(servers, name, config, warnings); });
+  } else if (text.is_client_json && !reader.has("servers")) {
+    reader.fail("", "has no `mcpServers`" + misspelt_key(json::View(json), "mcpServers"));
+  } else {
+    // `inputs` are values that an editor requests from its user.
+    if (text.is_client_json) reader.ignore("inputs").ignore("sandbox");
+    read_native_config(reader, text.is_client_json ? name : std::string(), config);
+  }
+  return problem;
+}
+
+// Returns a merge patch that removes the member that `pointer` names, or the list with the entry that it
+// names; nullopt if there is none.
+std::optional<json::Raw> removal_of(json::View document, std::string_view pointer) {
+  std::string open;
+  std::string close;
+  while (document.is(json::Type::object) && pointer.starts_with('/')) {
+    const std::size_t end = std::min(pointer.find('/', 1), pointer.size());
+    const std::string key = unescaped_reference(pointer.substr(1, end - 1));
+    document = document[key];
+    open += "{" + std::string(json::string(key).text()) + ":";
+    close += "}";
+    pointer.remove_prefix(end);
+  }
+  if (open.empty() || document.absent()) return std::nullopt;
+  const Result<json::Raw> patch = json::Raw::parse(open + "null" + close);
+  if (!patch) return std::nullopt;
+  return *patch;
+}
+
 }  // namespace
 
 Result<unsigned> parse_file_mode(std::string_view text) {
@@ -211,23 +260,45 @@ Result<Config> parse_config(std::string_view text, const std::string& name, bool
   if (!parsed) return parsed.error();
   Config config;
   config.authenticated = authenticated;
-  std::optional<Error> problem;
-  ConfigReader reader{json::View(parsed->json), "", problem};
   std::vector<ConfigWarning> warnings;
-  if (reader.has("mcpServers")) {
-    reader.table("mcpServers",
-                 [&](ConfigReader& servers) { read_desktop_servers(servers, name, config, warnings); });
-  } else if (parsed->is_client_json && !reader.has("servers")) {
-    reader.fail("", "has no `mcpServers`" + misspelt_key(json::View(parsed->json), "mcpServers"));
-  } else {
-    // `inputs` are values that an editor requests from its user.
-    if (parsed->is_client_json) reader.ignore("inputs").ignore("sandbox");
-    read_native_config(reader, parsed->is_client_json ? name : std::string(), config);
-  }
+  const std::optional<Error> problem = read_config_json(*parsed, parsed->json, name, config, warnings);
   if (problem) return located_error(*parsed, name, *problem);
   for (const ConfigWarning& warning : warnings)
     config.warnings.push_back(parsed->location(name, warning.pointer) + warning.message);
   return config;
+}
+
+// The reader stops at the first problem. So its member is removed, and the rest is read again. That an object
+// lacks a member that was removed is no other problem.
+std::vector<Error> config_problems(std::string_view text, const std::string& name) {
+  const Result<ConfigText> parsed = parse_config_text(text, name);
+  if (!parsed) return {parsed.error()};
+  std::vector<Error> problems;
+  std::vector<std::string> pointers;
+  json::Raw json = parsed->json;
+  while (problems.size() < kMaxConfigProblems) {
+    Config config;
+    std::vector<ConfigWarning> warnings;
+    const std::optional<Error> problem = read_config_json(*parsed, json, name, config, warnings);
+    if (!problem) break;
+    const std::string pointer = problem->detail().pointer;
+    const bool follows = std::ranges::any_of(
+        pointers, [&](const std::string& earlier) { return earlier.starts_with(pointer + "/"); });
+    if (!follows) problems.push_back(located_error(*parsed, name, *problem));
+    pointers.push_back(pointer);
+    const std::optional<json::Raw> patch = removal_of(json::View(json), pointer);
+    if (!patch) break;
+    const Result<json::Raw> rest = registry::merge_patch(json::View(json), json::View(*patch));
+    if (!rest) break;
+    json = *rest;
+  }
+  return problems;
+}
+
+Result<std::vector<Error>> config_file_problems(const std::string& path) {
+  const Result<std::string> text = read_config_file(path);
+  if (!text) return text.error();
+  return config_problems(*text, path);
 }
 
 Result<Config> load_config(const std::string& path, bool authenticated) {

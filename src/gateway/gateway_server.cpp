@@ -173,8 +173,7 @@ void GatewayServer::add_routes() {
   routes_ = GatewayRoutes::create(loop_, gateway_, std::move(endpoint), options_);
   if (options_.add_routes) options_.add_routes(*http_, *gateway_);
   routes_->add_to(*http_);
-  const std::size_t servers = config_.servers.size() + options_.servers_added_later;
-  options_.log.info("serving", {{"endpoint", url()}, {"servers", servers}});
+  options_.log.info("serving", {{"endpoint", url()}, {"servers", config_.servers.size()}});
 }
 
 std::string GatewayServer::url() const {

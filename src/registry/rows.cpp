@@ -1,12 +1,16 @@
 #include "registry/rows.hpp"
 
-#include "base/lower_case.hpp"
+#include <algorithm>
+
 #include "registry/stored_lists.hpp"
 
 namespace fairlead::registry {
 
 std::string name_key(std::string_view name) {
-  return lower_case(name);
+  std::string key(name);
+  std::ranges::transform(key, key.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return key;
 }
 
 namespace {

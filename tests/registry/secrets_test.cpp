@@ -1,4 +1,4 @@
-// R13.2: secrets in the registry, on both databases.
+// Secrets in the registry, on both databases.
 #include <fstream>
 #include <random>
 #include <sstream>
