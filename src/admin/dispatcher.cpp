@@ -187,7 +187,9 @@ void Dispatcher::send_problem(http::Exchange& exchange, const Error& error,
     services_->options.log.warning(
         "admin request failed",
         {{"request", request_id}, {"path", exchange.request().path()}, {"reason", error.to_string()}});
-  exchange.respond(problem_response(error, exchange.request().path(), request_id));
+  const bool complete = registry::is_administrator(*exchange.request().principal);
+  exchange.respond(problem_response(complete ? error : without_database_details(error),
+                                    exchange.request().path(), request_id));
 }
 
 }  // namespace fairlead::admin

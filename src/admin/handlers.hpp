@@ -21,6 +21,11 @@ Task<Result<Reply>> reset_config(Call& call);
 Task<Result<Reply>> create_token(Call& call);
 Task<Result<Reply>> revoke_token(Call& call);
 
+// secrets
+Task<Result<Reply>> get_secret_status(Call& call);
+Task<Result<Reply>> rekey_secrets(Call& call);
+Task<Result<Reply>> list_server_secrets(Call& call);
+
 // drift
 Task<Result<Reply>> list_drift(Call& call);
 Task<Result<Reply>> get_drift(Call& call);

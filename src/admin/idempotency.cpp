@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "admin/problem.hpp"
+#include "admin/services.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
 #include "registry/tokens.hpp"
@@ -20,8 +21,13 @@ bool is_valid_key(std::string_view key) {
 std::string digest_of(const Call& call) {
   std::string text(call.route().operation);
   text.append("\n").append(call.path_value()).append("\n").append(call.exchange()->request().query());
-  text.append("\n").append(call.body().text());
-  return registry::sha256_hex(text);
+  if (!call.route().has_secret_body) {
+    text.append("\n").append(call.body().text());
+    return registry::sha256_hex(text);
+  }
+  const Result<std::string> digest = call.services().registry->secret_digest(call.body().text());
+  // Without a key the request fails, and its response is not stored.
+  return registry::sha256_hex(text + "\n" + digest.value_or(std::string()));
 }
 
 Reply replayed(const registry::StoredResponse& stored) {

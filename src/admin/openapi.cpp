@@ -1,9 +1,9 @@
 #include "admin/openapi.hpp"
 
-#include <algorithm>
 #include <set>
 
 #include "admin/schemas.hpp"
+#include "base/lower_case.hpp"
 #include "fairlead/json/writer.hpp"
 
 namespace fairlead::admin {
@@ -128,9 +128,7 @@ void write_responses(json::Writer& writer, const Route& route) {
 }
 
 void write_operation(json::Writer& writer, const Route& route) {
-  std::string method(route.method);
-  std::ranges::transform(method, method.begin(), [](char c) { return static_cast<char>(c + 32); });
-  writer.key(method).begin_object();
+  writer.key(lower_case(route.method)).begin_object();
   writer.key("operationId").string(route.operation).key("summary").string(route.summary);
   writer.key("tags")
       .begin_array()

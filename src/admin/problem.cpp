@@ -143,6 +143,22 @@ int status_of(const Error& error) {
   return describe(error).status;
 }
 
+Error without_database_details(const Error& error) {
+  const std::string& code = error.detail().failure_code;
+  if (code != codes::kDatabaseUnavailable && code != codes::kDatabaseFull &&
+      code != sql::kCommitOutcomeUnknown)
+    return error;
+  const std::string_view message =
+      code == sql::kCommitOutcomeUnknown
+          ? "the database was lost while the change was committed; it may have been made or not"
+          : "the database cannot be used now; an administrator sees the reason";
+  const ErrorDetail& all = error.detail();
+  return Error(error.kind(), std::string(message)).with([&](ErrorDetail& detail) {
+    detail.failure_code = all.failure_code;
+    detail.retry_after = all.retry_after;
+  });
+}
+
 http::Response problem_response(const Error& error, std::string_view instance, std::string_view request_id) {
   const Description what = describe(error);
   json::Writer writer;

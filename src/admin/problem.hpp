@@ -57,6 +57,10 @@ Error problem(std::string_view code, std::string message, std::string pointer = 
 // Returns the status of the response that reports `error`.
 int status_of(const Error& error);
 
+// Returns `error` for users who are not administrators: without the reason why the database cannot be used,
+// which may contain its host and its name.
+Error without_database_details(const Error& error);
+
 // Returns the response that reports `error`. `instance` is the path of the request.
 http::Response problem_response(const Error& error, std::string_view instance, std::string_view request_id);
 

@@ -9,6 +9,8 @@
 #include "admin/gateway_settings.hpp"
 #include "admin/published_routes.hpp"
 #include "admin/registry_sync.hpp"
+#include "admin/secret_key_source.hpp"
+#include "admin/secret_store.hpp"
 #include "fairlead/http/server.hpp"
 #include "registry/access.hpp"
 #include "registry/configuration.hpp"
@@ -32,6 +34,11 @@ Task<Result<std::shared_ptr<RegistryGateway>>> RegistryGateway::open(Loop& loop,
   registry::RegistryOptions registry_options;
   registry_options.log = self->options_.server.log;
   registry_options.seed = self->options_.seed;
+  Result<registry::SecretKeyOptions> key =
+      co_await secret_key_options(loop, self->options_.secret_key, self->options_.database);
+  if (!key) co_return key.error();
+  registry_options.secret_key = std::move(*key);
+  if (self->options_.offline) registry_options.secret_key.required = false;
   Result<std::shared_ptr<registry::Registry>> registry =
       co_await registry::Registry::open(loop, self->options_.database, std::move(registry_options));
   if (!registry) co_return registry.error();
@@ -53,6 +60,7 @@ Result<void> RegistryGateway::prepare() {
   apply_to(*registry_->state().configuration, config_);
   configured_failure_details_ = config_.failure_details;
   config_.authenticated = true;
+  config_.secret_store = registry_secret_store(registry_);
   return {};
 }
 
@@ -101,6 +109,7 @@ Result<void> RegistryGateway::start_listening() {
   *applied_auth_mode_ = auth_mode();
   prepare_listener();
   set_failure_details();
+  log_registry();
   Result<std::shared_ptr<gateway::GatewayServer>> server =
       gateway::GatewayServer::listen(loop_, config_, options_.server);
   if (!server) return server.error();
@@ -130,6 +139,7 @@ void RegistryGateway::prepare_listener() {
 // Only processes of this user can connect to the private socket, and they may do what the client on stdin and
 // stdout may: no token is needed for MCP.
 Result<void> RegistryGateway::start_serving(std::shared_ptr<Connection> client, PrincipalPtr principal) {
+  log_registry();
   if (!database_file_.empty()) {
     options_.server.private_socket = database_file_ + ".sock";
     *applied_auth_mode_ = AuthMode::none;
@@ -160,6 +170,7 @@ void RegistryGateway::add_admin_routes(http::Server& http, gateway::Gateway& gat
   options.test_pool.client.connect.log = options_.server.log;
   options.test_pool.client.connect.limits = gateway::connection_limits(config_);
   options.test_pool.manifest.path = config_.terminator_manifest;
+  options.test_pool.secret_store = config_.secret_store;
   options.spec_of = [registry = registry_](const registry::Server& server) {
     return gateway_spec(server, registry->state());
   };
@@ -185,13 +196,18 @@ Task<void> RegistryGateway::lists_stored(std::weak_ptr<RegistryGateway> weak, st
   if (self && self->sync_) co_await RegistrySync::lists_stored(self->sync_, std::move(server_id));
 }
 
-void RegistryGateway::start_sync() {
+void RegistryGateway::log_registry() {
   if (options_.offline) return;
   const registry::State& state = registry_->state();
+  options_.server.servers_added_later = state.servers.size();
   options_.server.log.info("registry", {{"database", sql::redacted_address(options_.database)},
                                         {"servers", state.servers.size()},
                                         {"endpoints", state.endpoints.size()},
                                         {"users", state.users.size()}});
+}
+
+void RegistryGateway::start_sync() {
+  if (options_.offline) return;
   sync_ = RegistrySync::start(
       loop_, registry_, server_->gateway(),
       [this](const registry::Configuration& values) { apply_settings(values); }, options_.server.log);

@@ -17,6 +17,18 @@ namespace fairlead::admin {
 class Admin;
 class RegistrySync;
 
+// Where the key that encrypts secrets is from: the first of these that is set. With an SQLite database and
+// none of them, it is in the file DATABASE.key, which is created if it does not exist.
+struct SecretKeySource {
+  SecretKeySource() {}  // NOLINT: not an aggregate, see StreamConnectOptions
+
+  std::shared_ptr<const registry::SecretText> text;  // the value of FAIRLEAD_SECRET_KEY
+  std::string command;                               // its stdout; run by /bin/sh
+  std::string file;
+  // If false, the gateway starts although it does not have the key of the database.
+  bool required = true;
+};
+
 struct RegistryGatewayOptions {
   RegistryGatewayOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
@@ -32,6 +44,7 @@ struct RegistryGatewayOptions {
   // The gateway starts no server and offers none: for a command that uses the admin API on a database that no
   // gateway serves.
   bool offline = false;
+  SecretKeySource secret_key;
   // `authenticator`, `add_routes` and `readiness_problem` are set by RegistryGateway.
   gateway::GatewayServerOptions server;
 };
@@ -78,6 +91,7 @@ class RegistryGateway : public std::enable_shared_from_this<RegistryGateway> {
   Result<void> start_listening();
   Result<void> start_serving(std::shared_ptr<Connection> client, PrincipalPtr principal);
   void add_admin_routes(http::Server& http, gateway::Gateway& gateway);
+  void log_registry();
   void start_sync();
   // Names this gateway in the file that other programs find it by, see gateway_file.hpp.
   void publish_address();

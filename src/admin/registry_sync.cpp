@@ -7,6 +7,7 @@
 #include "fairlead/loop/timer.hpp"
 #include "loop/slices.hpp"
 #include "registry/configuration.hpp"
+#include "registry/secret_lookup.hpp"
 
 namespace fairlead::admin {
 
@@ -25,6 +26,9 @@ gateway::ServerPolicy policy_of(const registry::Server& server) {
   policy.description = server.description;
   policy.tags = server.tags;
   policy.tools = server.tools;
+  // gateway_spec() may set `per_user`; then clients without a user get the values of the server and the
+  // system.
+  policy.admits_clients_without_user = server.spec.sharing != pool::Sharing::per_user;
   return policy;
 }
 
@@ -41,6 +45,9 @@ registry::FetchedEntries to_entries(const gateway::FetchedLists& lists) {
 
 pool::ServerSpec gateway_spec(const registry::Server& server, const registry::State& state) {
   pool::ServerSpec spec = server.spec;
+  const bool may_be_shared =
+      spec.sharing == pool::Sharing::automatic || spec.sharing == pool::Sharing::shared;
+  if (may_be_shared && registry::has_user_values(state, server)) spec.sharing = pool::Sharing::per_user;
   auto* const address = std::get_if<pool::Address>(&spec.transport);
   if (!address || server.owner.empty()) return spec;
   const auto owner = state.users.find(server.owner);
@@ -89,6 +96,8 @@ void RegistrySync::apply(const registry::Change& change) {
     return apply_endpoint(*endpoint);
   if (const auto* const user = std::get_if<registry::RowChange<registry::User>>(&change))
     return apply_user(*user);
+  if (const auto* const secret = std::get_if<registry::RowChange<registry::Secret>>(&change))
+    return apply_secret(*secret);
   if (const auto* const values = std::get_if<registry::RowChange<registry::Configuration>>(&change))
     apply_configuration(*values);
 }
@@ -144,6 +153,52 @@ Task<void> RegistrySync::put_servers_of(std::shared_ptr<RegistrySync> self, std:
     if (const auto server = self->registry_->state().servers.find(id)) self->put_server(*server);
     if (slices.due(kBytesPerPut)) co_await sleep_for(self->loop_, Slices::kPause);
   }
+}
+
+void RegistrySync::apply_secret(const registry::RowChange<registry::Secret>& change) {
+  const registry::SecretPtr secret = change.after ? change.after : change.before;
+  if (secret->server.empty()) {
+    loop_.spawn(apply_system_secret(shared_from_this(), secret));
+  } else if (const auto server = registry_->state().servers.find(secret->server)) {
+    replace_upstreams(*server, *secret);
+  }
+}
+
+Task<void> RegistrySync::apply_system_secret(std::shared_ptr<RegistrySync> self, registry::SecretPtr secret) {
+  std::vector<std::string> ids;
+  for (const auto& [id, server] : self->registry_->state().servers.by_id()) ids.push_back(id);
+  Slices slices;
+  for (const std::string& id : ids) {
+    if (self->subscriptions_.empty()) co_return;  // stopped
+    if (const auto server = self->registry_->state().servers.find(id))
+      self->replace_upstreams(*server, *secret);
+    if (slices.due(0)) co_await sleep_for(self->loop_, Slices::kPause);
+  }
+}
+
+// Only upstreams that got the value, or would get it now, are replaced.
+void RegistrySync::replace_upstreams(const registry::Server& server, const registry::Secret& secret) {
+  const registry::State& state = registry_->state();
+  if (!registry::refers_to_secret(server.spec, secret.name)) return;
+  // The first value of a user separates the users, the last one joins them.
+  if (!secret.user.empty()) put_server(server);
+  const auto affects = [&](const std::string& user) {
+    if (!secret.user.empty()) return user == secret.user || registry::has_untrusted_owner(state, server);
+    const registry::SecretSource source = registry::find_secret(state, server, user, secret.name).source;
+    return source != registry::SecretSource::user &&
+           (!secret.server.empty() || source != registry::SecretSource::server);
+  };
+  const Result<void> replaced = gateway_.pool().replace_upstreams(server.name, affects);
+  if (!replaced) log_.warning("server not restarted", {{"reason", replaced.error().message()}});
+  // A server that lacked the value could not be listed.
+  if (server.enabled && !state.lists.contains(server.id))
+    loop_.spawn(list_again(shared_from_this(), server.name));
+}
+
+Task<void> RegistrySync::list_again(std::shared_ptr<RegistrySync> self, std::string server) {
+  const Result<gateway::ToolChanges> listed = co_await self->gateway_.refresh(server);
+  if (!listed)
+    self->log_.debug("server not listed", {{"server", server}, {"reason", listed.error().message()}});
 }
 
 void RegistrySync::apply_configuration(const registry::RowChange<registry::Configuration>& change) {

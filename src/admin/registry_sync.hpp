@@ -55,6 +55,12 @@ class RegistrySync : public std::enable_shared_from_this<RegistrySync> {
   void apply_server(const registry::RowChange<registry::Server>& change);
   void apply_endpoint(const registry::RowChange<registry::Endpoint>& change);
   void apply_user(const registry::RowChange<registry::User>& change);
+  void apply_secret(const registry::RowChange<registry::Secret>& change);
+  // Visits all servers, in slices.
+  static Task<void> apply_system_secret(std::shared_ptr<RegistrySync> self, registry::SecretPtr secret);
+  // Replaces the upstreams of a server that use the value of this secret.
+  void replace_upstreams(const registry::Server& server, const registry::Secret& secret);
+  static Task<void> list_again(std::shared_ptr<RegistrySync> self, std::string server);
   void apply_configuration(const registry::RowChange<registry::Configuration>& change);
   void put_server(const registry::Server& server);
   // Puts the servers of this user again, in slices; those of all users if `owner` is empty.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "admin/problem.hpp"
+#include "base/lower_case.hpp"
 #include "base/suggestion.hpp"
 #include "fairlead/json/scanner.hpp"
 
@@ -13,10 +14,8 @@ namespace fairlead::admin {
 namespace {
 
 std::string media_type(std::string_view content_type) {
-  std::string type(content_type.substr(0, content_type.find(';')));
+  std::string type = lower_case(content_type.substr(0, content_type.find(';')));
   while (!type.empty() && (type.back() == ' ' || type.back() == '\t')) type.pop_back();
-  std::ranges::transform(type, type.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   return type;
 }
 

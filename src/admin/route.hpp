@@ -69,6 +69,7 @@ struct Route {
   RouteHandler handler = nullptr;
   // The stored response to a request with an Idempotency-Key omits this member, because it is secret.
   std::string_view secret_member;
+  bool has_secret_body = false;  // the body is not stored, not even as a digest that could be guessed
 
   bool is_read() const noexcept { return method == "GET"; }
 };

@@ -257,6 +257,45 @@ void add_config(std::vector<Route>& routes) {
       .responses = {{204, "Reset", ""}};
 }
 
+void add_secret_routes(std::vector<Route>& routes) {
+  RowRoutes rows{
+      Area::secrets,
+      "/secrets",
+      "/secrets/{id}",
+      "secret",
+      "Secret",
+      "SecretInput",
+      "SecretPatch",
+      "[Secret]",
+      {"listSecrets", "createSecret", "getSecret", "patchSecret", "removeSecret"},
+      {"Lists the secrets, without their values", "Stores a secret", "Returns a secret, without its value",
+       "Replaces the value of a secret", "Removes a secret"},
+      {}};
+  rows.filters = page_and({kName,
+                           {"server", "The id of a server; empty: secrets of all servers", kString},
+                           {"user", "The id of a user; empty: secrets of all users", kString}});
+  add_row_routes<SecretKind>(routes, rows);
+  for (Route& route : routes)
+    route.has_secret_body = route.has_secret_body || route.operation == "createSecret";
+  // After the route of /secrets/{id}, which has the same form.
+  routes
+      .emplace_back(make("GET", "/secrets/status", "getSecretStatus",
+                         "Returns which key encrypts the secrets, and whether it can be used", Area::secrets,
+                         Operation::administer, get_secret_status))
+      .responses = {{200, "The state of the key", "SecretStatus"}};
+  Route& rekey = routes.emplace_back(make("POST", "/secrets/rekey", "rekeySecrets",
+                                          "Replaces the keys that encrypt the secrets", Area::secrets,
+                                          Operation::administer, rekey_secrets));
+  rekey.body = Body::json;
+  rekey.request_schema = "RekeyInput";
+  rekey.responses = {{200, "What was encrypted again", "RekeyResult"}};
+  routes
+      .emplace_back(make("GET", "/mcp/servers/{id}/secrets", "listServerSecrets",
+                         "Lists the secrets that a server refers to, and whose value the caller gets",
+                         Area::servers, Operation::list, list_server_secrets))
+      .responses = {{200, "The references", "SecretReferences"}};
+}
+
 void add_drift(std::vector<Route>& routes) {
   Route& list = routes.emplace_back(make(
       "GET", "/drift", "listDrift", "Lists changes of the tools, resources, templates and prompts of servers",
@@ -299,6 +338,7 @@ RouteTable admin_routes() {
   add_groups(routes);
   add_tokens(routes);
   add_config(routes);
+  add_secret_routes(routes);
   add_drift(routes);
   add_documents(routes);
   return RouteTable(std::move(routes));

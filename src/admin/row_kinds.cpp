@@ -125,6 +125,22 @@ bool TokenKind::Filter::matches(const Row& row) const {
   return matches_name(row.name) && (!user || *user == row.user);
 }
 
+Result<SecretKind::Filter> SecretKind::Filter::parse(const Query& query) {
+  Filter filter;
+  static_cast<NameFilter&>(filter) = name_filter(query);
+  filter.server = text_parameter(query, "server");
+  filter.user = text_parameter(query, "user");
+  return filter;
+}
+
+bool SecretKind::Filter::matches(const Row& row) const {
+  return matches_name(row.name) && (!server || *server == row.server) && (!user || *user == row.user);
+}
+
+json::Raw SecretKind::json(const Principal&, const Row& row) {
+  return registry::to_json(row);
+}
+
 json::Raw TokenKind::json(const Principal&, const Row& row) {
   return registry::to_json(row);
 }

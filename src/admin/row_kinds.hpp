@@ -137,6 +137,36 @@ struct GroupKind {
   }
 };
 
+// Names of secrets are unique for one server and user only.
+struct SecretKind {
+  using Row = registry::Secret;
+  using Ptr = registry::SecretPtr;
+  static constexpr std::string_view kList = "secrets", kNoun = "secret", kPath = "/secrets";
+  static constexpr bool kFindByName = false;
+
+  struct Filter : NameFilter {
+    std::optional<std::string> server;
+    std::optional<std::string> user;
+
+    static Result<Filter> parse(const Query& query);
+    bool matches(const Row& row) const;
+  };
+
+  static const registry::Table<Row>& table(const registry::State& state) { return state.secrets; }
+  static json::Raw json(const Principal& reader, const Row& row);
+  static Task<Result<Ptr>> create(registry::Registry& registry, PrincipalPtr actor, json::Raw body) {
+    return registry.create_secret(std::move(actor), std::move(body));
+  }
+  static Task<Result<Ptr>> patch(registry::Registry& registry, PrincipalPtr actor, std::string id,
+                                 json::Raw patch, std::optional<std::int64_t> version) {
+    return registry.patch_secret(std::move(actor), std::move(id), std::move(patch), version);
+  }
+  static Task<Result<void>> remove(registry::Registry& registry, PrincipalPtr actor, std::string id,
+                                   std::optional<std::int64_t> version) {
+    return registry.remove_secret(std::move(actor), std::move(id), version);
+  }
+};
+
 // Names of tokens are not unique. Tokens are created and revoked by handlers of their own.
 struct TokenKind {
   using Row = registry::Token;

@@ -164,6 +164,46 @@ constexpr std::array kSchemas = std::to_array<ComponentSchema>({
     "updatedAt":{"$ref":"#/components/schemas/Time"},"version":{"type":"integer"},
     "token":{"type":"string","description":"The token itself; only in the response that created it"}},
   "required":["id","user","createdAt","version"],"additionalProperties":false})json"},
+    {"SecretInput", R"json({
+  "type":"object","description":"A value for all servers, for one server, or for one user at one server",
+  "properties":{"name":{"type":"string","description":"Servers refer to it as ${secret:NAME}"},
+    "value":{"type":"string","writeOnly":true},
+    "server":{"type":"string","description":"The id or the name of a server"},
+    "user":{"type":"string","description":"The id or the name of a user; users set values of their own"}},
+  "required":["name","value"],"additionalProperties":false})json"},
+    {"SecretPatch", R"json({
+  "type":"object","properties":{"value":{"type":"string","writeOnly":true}},"required":["value"]})json"},
+    {"Secret", R"json({
+  "type":"object","description":"A secret without its value, which is never returned",
+  "properties":{"id":{"type":"string"},"name":{"type":"string"},
+    "server":{"type":"string","description":"The id of the server; absent: all servers"},
+    "user":{"type":"string","description":"The id of the user; absent: all users"},
+    "createdAt":{"$ref":"#/components/schemas/Time"},"updatedAt":{"$ref":"#/components/schemas/Time"},
+    "version":{"type":"integer"}},
+  "required":["id","name","createdAt","updatedAt","version"],"additionalProperties":false})json"},
+    {"SecretReference", R"json({
+  "type":"object","description":"A secret that a server refers to",
+  "properties":{"name":{"type":"string"},
+    "source":{"enum":["user","server","system","missing"],"description":"Whose value the caller's process gets"},
+    "remedy":{"type":"string","description":"Who must provide a missing value, and how"}},
+  "required":["name","source"],"additionalProperties":false})json"},
+    {"SecretReferences", R"json({
+  "type":"object","properties":{"items":{"type":"array","items":{"$ref":"#/components/schemas/SecretReference"}}},
+  "required":["items"],"additionalProperties":false})json"},
+    {"SecretStatus", R"json({
+  "type":"object","properties":{"usable":{"type":"boolean"},"problem":{"type":"string"},
+    "keyId":{"type":"string"},"source":{"type":"string","description":"Where the gateway has the key from"},
+    "dataKeys":{"type":"integer"},"secrets":{"type":"integer"}},
+  "required":["usable","dataKeys","secrets"],"additionalProperties":false})json"},
+    {"RekeyInput", R"json({
+  "type":"object","properties":{
+    "key":{"type":"boolean","default":true,"description":"Replace the key that is not in the database"},
+    "dataKey":{"type":"boolean","default":false,"description":"Encrypt all values with a new data key"}},
+  "additionalProperties":false})json"},
+    {"RekeyResult", R"json({
+  "type":"object","properties":{"keyId":{"type":"string"},"previousKeyId":{"type":"string"},
+    "dataKeys":{"type":"integer"},"values":{"type":"integer"}},
+  "required":["keyId","previousKeyId","dataKeys","values"],"additionalProperties":false})json"},
     {"ConfigValue", R"json({
   "type":"object","properties":{"value":{}},"required":["value"],"additionalProperties":false})json"},
     {"ConfigItem", R"json({

@@ -119,9 +119,11 @@ Task<Result<Reply>> restart_server(Call& call) {
   const Result<std::size_t> stopped = stop_upstreams(call, **server);
   if (!stopped) co_return stopped.error();
   const std::size_t count = *stopped;
+  // With an upstream for each user, that of the caller is started.
+  pool::Target target((*server)->name, std::string(), call.principal().user);
   pool::Pool& pool = call.services().gateway.pool();
   const Result<std::shared_ptr<pool::Upstream>> started =
-      co_await pool.warm(pool::Target((*server)->name), call.disconnected());
+      co_await pool.warm(std::move(target), call.disconnected());
   if (!started) co_return with_failure_code(started.error());
   co_return Reply(200, state_json(**server, pool::to_string((*started)->state()), count));
 }

@@ -3,28 +3,15 @@
 #include <algorithm>
 #include <ranges>
 
+#include "base/lower_case.hpp"
 #include "fairlead/base/redactor.hpp"
 
 namespace fairlead {
 
-namespace {
-
-constexpr unsigned char lower_case(char c) noexcept {
-  return static_cast<unsigned char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-}
-
-std::string to_lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(lower_case(c));
-  return lower;
-}
-
-}  // namespace
-
 SecretIndex::SecretIndex(const std::vector<std::string>& secrets) {
   for (const std::string& secret : secrets) {
     if (secret.size() < Redactor::kMinSecretBytes) continue;
-    secrets_.push_back(to_lower_case(secret));
+    secrets_.push_back(lower_case(secret));
     if (secret.contains('\n')) add_lines(secret);
   }
   build_automaton();
@@ -34,7 +21,7 @@ void SecretIndex::add_lines(std::string_view secret) {
   for (const auto& part : std::views::split(secret, '\n')) {
     std::string_view line(part.begin(), part.end());
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.size() >= Redactor::kMinSecretBytes) secrets_.push_back(to_lower_case(line));
+    if (line.size() >= Redactor::kMinSecretBytes) secrets_.push_back(lower_case(line));
   }
 }
 
@@ -94,7 +81,7 @@ SecretIndex::Matches SecretIndex::find(std::string_view text) const {
   Matches matches;
   std::uint32_t state = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    state = next_state(state, lower_case(text[i]));
+    state = next_state(state, static_cast<unsigned char>(lower_letter(text[i])));
     const std::uint32_t match = states_[state].match_bytes;
     if (match > 0) add_range(matches.secrets, {i + 1 - match, i + 1});
   }

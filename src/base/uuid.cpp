@@ -1,7 +1,5 @@
 #include "base/uuid.hpp"
 
-#include <algorithm>
-
 #include "base/random_bytes.hpp"
 
 namespace fairlead {
@@ -43,16 +41,6 @@ Result<std::string> UuidGenerator::next(Time now) {
   (*bytes)[7] = static_cast<char>(counter_ & 0xff);
   (*bytes)[8] = static_cast<char>((static_cast<unsigned char>((*bytes)[8]) & 0x3f) | 0x80);
   return with_dashes(*bytes);
-}
-
-bool is_uuid(std::string_view text) noexcept {
-  if (text.size() != 36) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-    const bool digit = (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f');
-    if (dash ? text[i] != '-' : !digit) return false;
-  }
-  return true;
 }
 
 }  // namespace fairlead

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "fairlead/base/result.hpp"
 
@@ -24,8 +23,5 @@ class UuidGenerator {
   std::int64_t last_ms_ = 0;
   unsigned counter_ = 0;  // 12 bits; distinguishes ids of the same millisecond
 };
-
-// Returns whether `text` is a UUID in lower case, of any version.
-bool is_uuid(std::string_view text) noexcept;
 
 }  // namespace fairlead

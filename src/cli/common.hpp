@@ -106,6 +106,7 @@ void add_prompts(CLI::App& program, int& status);
 void add_skills(CLI::App& program, int& status);
 void add_terminate(CLI::App& program, int& status);
 void add_connect(CLI::App& program, int& status);
+void add_secrets(CLI::App& program, int& status);
 void add_serve(CLI::App& program, int& status);
 void add_demo(CLI::App& program, int& status);
 void add_version(CLI::App& program, int& status);

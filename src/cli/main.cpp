@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
   fairlead::cli::add_prompts(program, status);
   fairlead::cli::add_skills(program, status);
   fairlead::cli::add_connect(program, status);
+  fairlead::cli::add_secrets(program, status);
   fairlead::cli::add_terminate(program, status);
   fairlead::cli::add_demo(program, status);
   fairlead::cli::add_version(program, status);

@@ -1,5 +1,6 @@
 // fairlead serve: the gateway. Puts the servers of a database or of a configuration file behind one endpoint,
 // over HTTP or on stdin and stdout.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -37,6 +38,15 @@ bool hangup_is_ignored() {
 
 void log_config_warnings(const Log& log, const gateway::Config& config) {
   for (const std::string& warning : config.warnings) log.warning("configuration", {{"problem", warning}});
+}
+
+// Values of secrets that are in use are in the memory of the gateway and of its servers. The limit 1 prevents
+// core dumps also where they are piped to a program, which ignores the limit 0 (core(5)).
+void disable_core_dumps() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_CORE, &limit) != 0 || limit.rlim_max == 0) return;
+  limit.rlim_cur = 1;
+  static_cast<void>(::setrlimit(RLIMIT_CORE, &limit));
 }
 
 class GatewayRunner {
@@ -286,6 +296,7 @@ int execute(const ServeCommand& command) {
   // At the limit of a file's size, a write of the database fails instead of ending the process. Server
   // processes are started with the default disposition.
   ::signal(SIGXFSZ, SIG_IGN);
+  if (!command.core_dumps) disable_core_dumps();
   enable_orphan_cleanup(command.common.log());
   Result<ServeConfig> config = command.load();
   if (!config) return report(config.error());
@@ -327,6 +338,17 @@ void add_serve(CLI::App& program, int& status) {
                       "With --attach: file with the token for the gateway [the variable FAIRLEAD_TOKEN]");
   command->add_flag("--insecure-no-auth", serve->insecure_no_auth,
                     "Allow --listen addresses that other machines can reach, without authentication");
+  command
+      ->add_option("--secret-key-file", serve->secret_key_file,
+                   "File of the key that encrypts secrets [with SQLite: DATABASE.key]. See also the variable "
+                   "FAIRLEAD_SECRET_KEY")
+      ->envname("FAIRLEAD_SECRET_KEY_FILE");
+  command
+      ->add_option("--secret-key-command", serve->secret_key_command,
+                   "Command that prints the key that encrypts secrets")
+      ->envname("FAIRLEAD_SECRET_KEY_COMMAND");
+  command->add_flag("--core-dumps", serve->core_dumps,
+                    "Allow core dumps of the gateway and its servers, which contain secrets in use");
   command
       ->add_option("--terminator-manifest", serve->terminator_manifest,
                    "Record every process that is started in this file, for `fairlead terminate`")

@@ -8,6 +8,7 @@
 
 #include "admin/admin_token.hpp"
 #include "admin/authenticator.hpp"
+#include "admin/secret_key_source.hpp"
 
 namespace fairlead::cli {
 
@@ -91,6 +92,9 @@ Result<DatabaseConfig> ServeCommand::load_database_config() const {
   Result<std::string> token = take_admin_token();
   if (!token) return token.error();
   result.options.admin_token = std::move(*token);
+  result.options.secret_key.text = admin::take_secret_key_variable();
+  result.options.secret_key.file = secret_key_file;
+  result.options.secret_key.command = secret_key_command;
   if (!auth_mode.empty()) {
     const Result<admin::AuthSetting> setting = auth_setting();
     if (!setting) return setting.error();

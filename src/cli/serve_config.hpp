@@ -32,6 +32,9 @@ struct ServeCommand {
   std::string terminator_manifest;
   std::string attach;      // the address of a gateway; empty: this process is the gateway
   std::string token_file;  // for that gateway
+  std::string secret_key_file;
+  std::string secret_key_command;
+  bool core_dumps = false;
   std::optional<unsigned> socket_mode;
   bool stdio = false;
   bool insecure_no_auth = false;

@@ -289,6 +289,8 @@ void add_servers(CLI::App& program, int& status) {
   CLI::App& servers = command_group(program, "servers", kServersDescription);
   add_server_rows_commands(servers, status);
   add_server_test_commands(servers, status);
+  add_server_import_command(servers, status);
+  add_server_export_command(servers, status);
   add_server_operation_commands(servers, status);
 }
 

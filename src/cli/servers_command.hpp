@@ -17,5 +17,7 @@ RowType server_rows();
 void add_server_rows_commands(CLI::App& servers, int& status);       // list, show, add, edit, remove, …
 void add_server_operation_commands(CLI::App& servers, int& status);  // refresh, restart, stop, tools
 void add_server_test_commands(CLI::App& servers, int& status);       // test, logs
+void add_server_import_command(CLI::App& servers, int& status);
+void add_server_export_command(CLI::App& servers, int& status);
 
 }  // namespace fairlead::cli

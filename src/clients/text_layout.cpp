@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/contains.hpp"
+#include "base/printable.hpp"
 #include "fairlead/json/writer.hpp"
 #include "json/toml.hpp"
 
@@ -30,9 +31,26 @@ std::string key_text(std::string_view key, bool escaped) {
   return escaped ? json::unescape(key) : std::string(key);
 }
 
+// A string of JSON, with escapes for the characters that a YAML text cannot have.
 std::string in_quotes(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string json;
+  json::append_string(json, text);
   std::string out;
-  json::append_string(out, text);
+  for (std::string_view rest = json; !rest.empty();) {
+    const CodePoint point = first_code_point(rest);
+    const std::size_t length = std::max<std::size_t>(point.length, 1);
+    const std::uint32_t value = point.value;
+    const bool is_refused =
+        (value >= 0x7f && value < 0xa0) || value == 0xfeff || value == 0xfffe || value == 0xffff;
+    if (is_refused) {
+      out += "\\u";
+      for (int shift = 12; shift >= 0; shift -= 4) out += kHex[(value >> shift) & 0xf];
+    } else {
+      out += rest.substr(0, length);
+    }
+    rest.remove_prefix(length);
+  }
   return out;
 }
 
@@ -93,6 +111,26 @@ std::string yaml_key(const std::string& key) {
   const bool begins_with_letter =
       !key.empty() && key.front() != '-' && !(key.front() >= '0' && key.front() <= '9');
   return begins_with_letter && std::ranges::all_of(key, plain) && !is_yaml_word(key) ? key : in_quotes(key);
+}
+
+// JSON that is YAML too.
+void write_for_yaml(json::Writer& out, json::View value) {
+  if (value.is(json::Type::string)) {
+    out.raw(in_quotes(value.as_string().value_or("")));
+  } else if (value.is(json::Type::object)) {
+    out.begin_object();
+    value.each_member([&](std::string_view key, bool escaped, json::View member) {
+      write_for_yaml(out.key(key_text(key, escaped)), member);
+      return true;
+    });
+    out.end_object();
+  } else if (value.is(json::Type::array)) {
+    out.begin_array();
+    value.each_element([&](json::View element) { return write_for_yaml(out, element), true; });
+    out.end_array();
+  } else {
+    out.raw(value.text());
+  }
 }
 
 void append_yaml_members(std::string& out, json::View object, const std::string& indent,
@@ -175,7 +213,10 @@ std::string indented_json(json::View value) {
 
 std::string yaml_text(json::View object) {
   std::string out;
-  append_yaml_members(out, object, "", true);
+  json::Writer writer;
+  write_for_yaml(writer, object);
+  const json::Raw yaml = std::move(writer).finish();
+  append_yaml_members(out, json::View(yaml), "", true);
   return out;
 }
 

@@ -20,6 +20,7 @@ GatewayBackend::GatewayBackend(Loop& loop, mcp::Server front, Components compone
       router_(components_.servers, components_.catalogue, components_.failure_policy, scope),
       forwarder_(std::make_shared<Forwarder>(loop, components_.pool, components_.sessions,
                                              RequestStateSealer(front_), components_.failure_policy)),
+      own_lists_(std::make_shared<OwnListFetcher>(loop, components_.pool, components_.list_fetcher)),
       scope_(std::move(scope)) {}
 
 // All capabilities are advertised from the start. The gateway learns the capabilities of a server only when
@@ -84,9 +85,15 @@ Task<Result<Route>> GatewayBackend::wait_for_route(const RequestTarget& request_
   while (true) {
     const Result<Route> route = router_.route(request_target, session, *principal);
     if (route || stop.stop_requested()) co_return route;
-    if (const auto owner = router_.owner_with_missing_list(request_target, *principal)) {
-      const Result<void> listed =
-          co_await components_.list_fetcher->fetch_for_request(owner, request_target.kind, principal, stop);
+    const auto owner = router_.owner_with_missing_list(request_target, *principal);
+    // The shared lists of the server are missing, but the client has those of its own upstream.
+    if (owner && owner->unshared_lists(session, principal->user)) co_return route;
+    if (owner) {
+      Task<Result<void>> fetching =
+          OwnListFetcher::is_needed(*owner, *principal)
+              ? OwnListFetcher::fetch(own_lists_, owner, principal, stop)
+              : components_.list_fetcher->fetch_for_request(owner, request_target.kind, principal, stop);
+      const Result<void> listed = co_await fetching;
       if (!listed)
         co_return server_failure_error(owner->name(), listed.error(),
                                        components_.failure_policy.shows_details_to(*principal));
@@ -114,12 +121,18 @@ void GatewayBackend::write_own_tools(json::Writer& out, mcp::Revision revision) 
 }
 
 Task<void> GatewayBackend::wait_for_lists(PrincipalPtr principal, std::stop_token stop) {
+  const auto self = shared_from_this();
   Event& initial_fetch_done = components_.catalogue->initial_fetch_done();
-  if (initial_fetch_done.is_set()) co_return;
-  if (!scope_->is_plain()) co_return co_await wait_for_offered_lists(std::move(principal), std::move(stop));
-  const bool fetch_done = co_await initial_fetch_done.wait(loop_, *components_.list_wait);
-  // When the missing lists are fetched later, clients are notified of a list change.
-  if (!fetch_done) initial_fetch_done.set();
+  if (!initial_fetch_done.is_set() && !scope_->is_plain()) {
+    co_await wait_for_offered_lists(principal, stop);
+  } else if (!initial_fetch_done.is_set()) {
+    const bool fetch_done = co_await initial_fetch_done.wait(loop_, *components_.list_wait);
+    // When the missing lists are fetched later, clients are notified of a list change.
+    if (!fetch_done) initial_fetch_done.set();
+  }
+  Task<void> waiting = OwnListFetcher::wait_for_all(own_lists_, components_.servers, scope_, principal, stop,
+                                                    *components_.list_wait);
+  co_await waiting;
 }
 
 Task<void> GatewayBackend::wait_for_offered_lists(PrincipalPtr principal, std::stop_token stop) {

@@ -14,6 +14,7 @@
 #include "gateway/forwarding.hpp"
 #include "gateway/list_fetcher.hpp"
 #include "gateway/missing_list_reporter.hpp"
+#include "gateway/own_list_fetcher.hpp"
 #include "gateway/router.hpp"
 #include "gateway/subscription_hub.hpp"
 
@@ -85,6 +86,7 @@ class GatewayBackend final : public mcp::Backend,
   Components components_;
   Router router_;
   std::shared_ptr<Forwarder> forwarder_;
+  std::shared_ptr<OwnListFetcher> own_lists_;
   std::shared_ptr<const EndpointScope> scope_;
   std::shared_ptr<EndpointTools> tools_;  // null: none
 };

@@ -76,6 +76,7 @@ GatewayImpl::GatewayImpl(Loop& loop, const Config& config, const Log& log,
   catalogue_ = std::make_shared<CatalogueStore>(loop, servers_, front, log_);
   const auto builder = std::make_shared<ListBuilder>(loop, catalogue_);
   list_fetcher_ = std::make_shared<ListFetcher>(loop, pool_, servers_, catalogue_, log_, builder);
+  list_fetcher_->set_min_list_interval(config.min_list_interval);
   registered_servers_ =
       std::make_shared<RegisteredServers>(pool_, servers_, catalogue_, list_fetcher_, builder, log_);
   subscription_hub_ = std::make_shared<SubscriptionHub>(loop, pool_, log_);

@@ -173,7 +173,8 @@ void GatewayServer::add_routes() {
   routes_ = GatewayRoutes::create(loop_, gateway_, std::move(endpoint), options_);
   if (options_.add_routes) options_.add_routes(*http_, *gateway_);
   routes_->add_to(*http_);
-  options_.log.info("serving", {{"endpoint", url()}, {"servers", config_.servers.size()}});
+  const std::size_t servers = config_.servers.size() + options_.servers_added_later;
+  options_.log.info("serving", {{"endpoint", url()}, {"servers", servers}});
 }
 
 std::string GatewayServer::url() const {

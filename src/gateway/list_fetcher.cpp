@@ -22,7 +22,6 @@ std::string_view list_method(ListKind kind) noexcept {
 namespace {
 
 constexpr std::chrono::milliseconds kMaxRetryDelay = std::chrono::minutes(5);
-constexpr std::chrono::milliseconds kMinListInterval{100};  // between two fetches of the same lists
 
 // Returns a lease of the upstream `changed` if it runs, even if it has max_calls active calls. Otherwise
 // returns a lease of any upstream that serves all clients, which starts one if necessary.
@@ -241,12 +240,13 @@ Task<void> ListFetcher::fetch_unshared(std::shared_ptr<ListFetcher> self, EntryP
       self->refresh_shared(entry, nullptr);
   }
   cache->fetching = false;
+  self->wake_waiters();
 }
 
 Task<bool> ListFetcher::wait_for_rate_limit(ListCache& cache) {
   const Clock::duration delay = cache.earliest_fetch - Clock::now();
   co_await sleep_for(loop_, delay);
-  cache.earliest_fetch = Clock::now() + kMinListInterval;
+  cache.earliest_fetch = Clock::now() + min_list_interval_;
   cache.outdated = false;
   co_return !stopping_;
 }

@@ -40,6 +40,8 @@ class ListFetcher : public std::enable_shared_from_this<ListFetcher> {
 
   // Sets the delay before the first retry. The delay doubles with each further retry, up to kMaxRetryDelay.
   void set_first_retry_delay(std::chrono::milliseconds delay) { first_retry_delay_ = delay; }
+  // See Config::min_list_interval.
+  void set_min_list_interval(std::chrono::milliseconds interval) { min_list_interval_ = interval; }
   // Starts to fetch the lists that are shared by all clients. They are fetched from `changed`, the upstream
   // that has notified of a change; if `changed` is null or does not run, from any upstream that serves all
   // clients.
@@ -85,9 +87,10 @@ class ListFetcher : public std::enable_shared_from_this<ListFetcher> {
   static Task<void> fetch_unshared(std::shared_ptr<ListFetcher> self, EntryPtr entry,
                                    std::shared_ptr<pool::Upstream> upstream,
                                    std::shared_ptr<ListCache> cache);
-  // Waits until kMinListInterval has passed since the lists were last fetched, so that a server that notifies
-  // of changes too often causes no more load. Then marks the lists as fetched now: sets `earliest_fetch` and
-  // resets `outdated`. Returns false if the gateway is stopping. REQUIRES: `cache` outlives the task.
+  // Waits until min_list_interval_ has passed since the lists were last fetched, so that a server that
+  // notifies of changes too often causes no more load. Then marks the lists as fetched now: sets
+  // `earliest_fetch` and resets `outdated`. Returns false if the gateway is stopping. REQUIRES: `cache`
+  // outlives the task.
   Task<bool> wait_for_rate_limit(ListCache& cache);
   // Fetches all lists of the upstream of `lease`, which belongs to `entry`. Fails if the connection ends
   // meanwhile. A list that cannot be fetched for another reason is recorded in ListOutcome::errors_by_kind.
@@ -113,6 +116,7 @@ class ListFetcher : public std::enable_shared_from_this<ListFetcher> {
   Log log_;
   std::shared_ptr<ListBuilder> builder_;
   std::chrono::milliseconds first_retry_delay_{1'000};
+  std::chrono::milliseconds min_list_interval_{100};
   // The tasks in wait_for_any_attempt().
   std::vector<std::shared_ptr<pool::Waiter>> waiters_;
   std::string search_start_;  // the server at which all_attempted() begins its next search

@@ -23,7 +23,7 @@ Error server_disabled_error(const std::string& server) {
 
 // All clients without a user would share one upstream, as if they were the same user.
 bool lacks_user(const ServerEntry& server, const Principal& client) {
-  return server.per_user() && client.user.empty();
+  return server.per_user() && client.user.empty() && !server.policy->admits_clients_without_user;
 }
 
 Error user_required_error(const std::string& server) {

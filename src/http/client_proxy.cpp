@@ -10,16 +10,12 @@
 #include <utility>
 
 #include "base/comma_list.hpp"
+#include "base/lower_case.hpp"
 #include "base/uri.hpp"
 
 namespace fairlead::http {
 
 namespace {
-
-std::string lower(std::string text) {
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return text;
-}
 
 // Returns the 4 or 16 bytes of an IP address; empty if `host` is a name.
 std::vector<unsigned char> address_bytes(const std::string& host) {
@@ -67,7 +63,7 @@ bool matches_no_proxy(const Url& url, const std::string& entry) {
 
 // Splits a list at commas, spaces and tabs. Returns the elements in lower case.
 std::vector<std::string> split_list(const std::string& text) {
-  std::string list = lower(text);
+  std::string list = lower_case(text);
   std::ranges::replace_if(
       list, [](char c) { return c == ' ' || c == '\t'; }, ',');
   std::vector<std::string> elements;

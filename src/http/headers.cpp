@@ -5,14 +5,11 @@
 #include <cstring>
 
 #include "base/comma_list.hpp"
+#include "base/lower_case.hpp"
 
 namespace fairlead::http {
 
 namespace {
-
-char lower(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 std::uint64_t load_word(const char* text) noexcept {
   std::uint64_t word = 0;
@@ -42,7 +39,7 @@ bool equals_ignore_case_same_size(std::string_view a, std::string_view b) noexce
     if (word_a != word_b && lower(word_a) != lower(word_b)) return false;
   }
   for (; i < a.size(); ++i) {
-    if (a[i] != b[i] && lower(a[i]) != lower(b[i])) return false;
+    if (a[i] != b[i] && lower_letter(a[i]) != lower_letter(b[i])) return false;
   }
   return true;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/lower_case.hpp"
 #include "base/uri.hpp"
 
 namespace fairlead::http {
@@ -10,12 +11,6 @@ namespace {
 
 std::uint16_t default_port(std::string_view scheme) noexcept {
   return scheme == "https" || scheme == "wss" ? 443 : 80;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
 }
 
 Error invalid_url(std::string_view text, std::string_view why) {
@@ -36,7 +31,7 @@ Result<void> parse_authority(Url& url, std::string_view authority, std::string_v
   const Result<HostAndPort> parts = split_host_and_port(authority);
   if (!parts) return invalid_url(text, parts.error().message());
   if (parts->port == 0) return invalid_url(text, "the port is not a number from 1 to 65535");
-  url.host = lower(parts->host);
+  url.host = lower_case(parts->host);
   url.port = parts->port.value_or(default_port(url.scheme));
   return {};
 }
@@ -47,7 +42,7 @@ Result<Url> Url::parse(std::string_view text) {
   const UriParts parts = split_uri(text);
   if (parts.scheme.empty() || parts.authority.empty()) return invalid_url(text, ":// is missing");
   Url url;
-  url.scheme = lower(parts.scheme.substr(0, parts.scheme.size() - 1));
+  url.scheme = lower_case(parts.scheme.substr(0, parts.scheme.size() - 1));
   if (url.scheme != "http" && url.scheme != "https" && url.scheme != "ws" && url.scheme != "wss")
     return invalid_url(text, "the scheme must be http:, https:, ws: or wss:");
   if (!is_printable(parts.authority) || !is_printable(parts.path) || !is_printable(parts.query))

@@ -177,7 +177,7 @@ Task<ConnectResult> ConnectionOpener::open_connection(std::weak_ptr<ManagedUpstr
   ConnectionOpener& opener = self->opener;
   opener.arm_spawn_timer(self->spec().clocks.spawn, generation);
   Result<ResolvedTransport> resolved =
-      co_await resolve_references(self->spec(), self->core->options.secret_store);
+      co_await resolve_references(self->spec(), self->core->options.secret_store, self->user);
   if (!resolved) co_return resolved.error();
   if (!opener.is_opening(generation)) co_return Error(ErrorKind::closed, "the start was aborted");
   opener.redact_secrets(resolved->secrets);

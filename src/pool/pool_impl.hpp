@@ -23,6 +23,10 @@ class PoolImpl final : public Pool {
   Result<void> remove(std::string_view server) override { return registry_->remove(server); }
   Result<void> disable(std::string_view server) override { return registry_->disable(server); }
   Result<void> enable(std::string_view server) override { return registry_->enable(server); }
+  Result<void> replace_upstreams(std::string_view server,
+                                 const std::function<bool(const std::string& user)>& affects) override {
+    return registry_->replace_upstreams(server, affects);
+  }
   void set_connector(std::string name, Connector connector) override {
     core_->options.connectors.insert_or_assign(std::move(name), std::move(connector));
   }

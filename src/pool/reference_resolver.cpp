@@ -61,15 +61,29 @@ std::map<std::string, std::string> secret_names(const std::vector<SpecText>& tex
   return names;
 }
 
+// The remedy is shown to every client, the message to administrators only.
+Error missing_secret_error(const ServerSpec& spec, const std::string& name, const std::string& key,
+                           const Error& reason) {
+  const Error error =
+      unresolved_error(spec, key, "the secret " + name + " is not available: " + reason.message());
+  const std::string& remedy = reason.detail().remedy;
+  if (remedy.empty()) return error;
+  return Error(error).with([&](ErrorDetail& detail) {
+    detail.remedy = "`" + key + "` of server " + spec.name + " refers to the secret " + name + ". " + remedy;
+  });
+}
+
 Task<Result<SecretValues>> fetch_secrets(const ServerSpec& spec, std::map<std::string, std::string> names,
-                                         SecretStore store) {
+                                         SecretStore store, std::string user) {
   SecretValues values;
   if (!store) co_return values;
   for (const auto& [name, key] : names) {
-    Result<std::string> value = co_await store(name);
-    if (!value)
-      co_return unresolved_error(spec, key,
-                                 "the secret " + name + " is not available: " + value.error().message());
+    SecretRequest request;
+    request.server = spec.name;
+    request.user = user;
+    request.name = name;
+    Result<std::string> value = co_await store(std::move(request));
+    if (!value) co_return missing_secret_error(spec, name, key, value.error());
     values.emplace(name, std::move(*value));
   }
   co_return values;
@@ -157,11 +171,14 @@ Result<void> add_file_variables(const ServerSpec& spec, const ReferenceExpander&
 
 }  // namespace
 
-Task<Result<ResolvedTransport>> resolve_references(const ServerSpec& spec, SecretStore store) {
+Task<Result<ResolvedTransport>> resolve_references(const ServerSpec& spec, SecretStore store,
+                                                   std::string user) {
   ResolvedTransport resolved;
   resolved.transport = spec.transport;
   const std::vector<SpecText> texts = spec_texts(resolved.transport);
-  const Result<SecretValues> stored = co_await fetch_secrets(spec, secret_names(texts), std::move(store));
+  Task<Result<SecretValues>> fetching =
+      fetch_secrets(spec, secret_names(texts), std::move(store), std::move(user));
+  const Result<SecretValues> stored = co_await fetching;
   if (!stored) co_return stored.error();
   const ReferenceExpander expander(*stored, resolved.secrets);
   const Result<void> expanded = expand_all(spec, expander, texts);

@@ -21,8 +21,10 @@ struct ResolvedTransport {
 };
 
 // Expands the references of `spec`. Fails with `connection_failed` and code `secret_unavailable`; the message
-// names the server, the key and the missing value. REQUIRES: `spec` outlives the call.
-Task<Result<ResolvedTransport>> resolve_references(const ServerSpec& spec, SecretStore store);
+// names the server, the key and the missing value. `user`: see SecretRequest. REQUIRES: `spec` outlives the
+// call.
+Task<Result<ResolvedTransport>> resolve_references(const ServerSpec& spec, SecretStore store,
+                                                   std::string user = std::string());
 
 // Returns the environment variables that a spec refers to, except those that every program expects (PATH,
 // HOME, …).

@@ -20,6 +20,14 @@ const std::string& upstream_key(Sharing sharing, const Target& target) {
   return sharing == Sharing::per_user ? target.user : kSharedKey;
 }
 
+// Starts only a shared server. Upstreams of a session or user are started by their first call, because the
+// session or user is unknown before.
+void start_if_keep_running(const std::shared_ptr<PoolCore>& core, ServerRegistry::Entry& server) {
+  const bool shared = server.context->sharing == Sharing::shared;
+  if (server.enabled && server.context->spec.keep_running && shared && server.upstreams.empty())
+    server.upstreams.emplace("", ManagedUpstream::make(core, server.context, "", ""));
+}
+
 }  // namespace
 
 std::shared_ptr<ServerRegistry> ServerRegistry::create(std::shared_ptr<PoolCore> core) {
@@ -55,16 +63,8 @@ ServerRegistry::Entry ServerRegistry::make_entry(ServerSpec spec) {
       if (const auto self = weak.lock()) self->unshare(name, evidence);
     };
   }
-  start_if_keep_running(server);
+  start_if_keep_running(core_, server);
   return server;
-}
-
-// Starts only a shared server. Upstreams of a session or user are started by their first call, because the
-// session or user is unknown before.
-void ServerRegistry::start_if_keep_running(Entry& server) {
-  const bool shared = server.context->sharing == Sharing::shared;
-  if (server.enabled && server.context->spec.keep_running && shared && server.upstreams.empty())
-    server.upstreams.emplace("", ManagedUpstream::make(core_, server.context, ""));
 }
 
 Result<void> ServerRegistry::add(ServerSpec spec) {
@@ -110,7 +110,24 @@ Result<void> ServerRegistry::enable(std::string_view name) {
   if (!server) return server.error();
   (*server)->enabled = true;
   for (const auto& [key, upstream] : (*server)->upstreams) upstream->lifecycle.restore();
-  start_if_keep_running(**server);
+  start_if_keep_running(core_, **server);
+  return {};
+}
+
+Result<void> ServerRegistry::replace_upstreams(std::string_view name,
+                                               const std::function<bool(const std::string& user)>& affects) {
+  const Result<Entry*> found = find(name);
+  if (!found) return found.error();
+  Entry& server = **found;
+  std::vector<UpstreamPtr> affected;
+  for (const auto& [key, upstream] : server.upstreams) {
+    if (affects(upstream->user)) affected.push_back(upstream);
+  }
+  for (const UpstreamPtr& upstream : affected) {
+    server.upstreams.erase(upstream->key());
+    retire_upstream(upstream, "a secret has changed");
+  }
+  if (!affected.empty()) start_if_keep_running(core_, server);
   return {};
 }
 
@@ -138,7 +155,9 @@ Result<ServerRegistry::UpstreamPtr> ServerRegistry::get_or_create_upstream(const
   const std::string& key = upstream_key(server.context->sharing, target);
   const auto existing = server.upstreams.find(key);
   if (existing != server.upstreams.end()) return existing->second;
-  UpstreamPtr upstream = ManagedUpstream::make(core_, server.context, key);
+  const bool shared = server.context->sharing == Sharing::shared;
+  UpstreamPtr upstream =
+      ManagedUpstream::make(core_, server.context, key, shared ? std::string() : target.user);
   server.upstreams.emplace(key, upstream);
   return upstream;
 }

@@ -35,6 +35,8 @@ class ServerRegistry : public std::enable_shared_from_this<ServerRegistry> {
   Result<void> remove(std::string_view name);
   Result<void> disable(std::string_view name);
   Result<void> enable(std::string_view name);
+  Result<void> replace_upstreams(std::string_view name,
+                                 const std::function<bool(const std::string& user)>& affects);
   // Fails with `validation` if the server is unknown. The result is valid until the server is updated or
   // removed.
   Result<Entry*> find(std::string_view name);
@@ -56,7 +58,6 @@ class ServerRegistry : public std::enable_shared_from_this<ServerRegistry> {
  private:
   // Also registers the variables that the spec refers to, and starts the server if it has `keep_running`.
   Entry make_entry(ServerSpec spec);
-  void start_if_keep_running(Entry& server);
   // Retires all upstreams of the server.
   void retire_all(Entry& server, std::string_view reason);
   void retire_upstream(UpstreamPtr upstream, std::string_view reason);

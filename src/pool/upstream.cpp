@@ -26,18 +26,19 @@ bool is_response(const Result<void>& ping) {
 }  // namespace
 
 std::shared_ptr<ManagedUpstream> ManagedUpstream::make(std::shared_ptr<PoolCore> core,
-                                                       std::shared_ptr<ServerContext> server,
-                                                       std::string key) {
+                                                       std::shared_ptr<ServerContext> server, std::string key,
+                                                       std::string user) {
   std::shared_ptr<ManagedUpstream> upstream(
-      new ManagedUpstream(std::move(core), std::move(server), std::move(key)));
+      new ManagedUpstream(std::move(core), std::move(server), std::move(key), std::move(user)));
   if (upstream->spec().keep_running) upstream->starter.start();
   return upstream;
 }
 
 ManagedUpstream::ManagedUpstream(std::shared_ptr<PoolCore> of_pool, std::shared_ptr<ServerContext> of_server,
-                                 std::string key)
+                                 std::string key, std::string of_user)
     : core(std::move(of_pool)),
       server(std::move(of_server)),
+      user(std::move(of_user)),
       failures(*this),
       health(core->loop, server->spec, active, health_actions()),
       lifecycle(*this),

@@ -23,7 +23,8 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
  public:
   // Creates an upstream, and starts it if its server has `keep_running`.
   static std::shared_ptr<ManagedUpstream> make(std::shared_ptr<PoolCore> core,
-                                               std::shared_ptr<ServerContext> server, std::string key);
+                                               std::shared_ptr<ServerContext> server, std::string key,
+                                               std::string user);
   ~ManagedUpstream() override;
 
   const ServerSpec& spec() const noexcept override { return server->spec; }
@@ -54,6 +55,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
 
   const std::shared_ptr<PoolCore> core;
   const std::shared_ptr<ServerContext> server;
+  const std::string user;  // the only one that it serves; empty: several users, or none
   ActiveCalls active;
   ConnectionUse use;
   FailureRecord failures;
@@ -65,7 +67,7 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
 
  private:
   ManagedUpstream(std::shared_ptr<PoolCore> of_pool, std::shared_ptr<ServerContext> of_server,
-                  std::string key);
+                  std::string key, std::string of_user);
   HealthMonitor::Actions health_actions();
   static Task<void> ping(std::weak_ptr<ManagedUpstream> weak, std::shared_ptr<UpstreamConnection> connection,
                          std::uint64_t generation);

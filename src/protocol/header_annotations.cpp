@@ -1,8 +1,9 @@
 #include "fairlead/protocol/header_annotations.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <set>
+
+#include "base/lower_case.hpp"
 
 namespace fairlead::mcp {
 
@@ -131,9 +132,8 @@ class AnnotationReader {
     if (!text || !is_header_token(*text)) return fail("at " + where + " is not a header name");
     if (!is_one_of(type, {"string", "integer", "boolean"}))
       return fail("at " + where + " is on a type other than string, integer or boolean");
-    std::string lower = *text;
-    for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    if (!seen_.insert(lower).second) return fail("at " + where + " names `" + *text + "` a second time");
+    if (!seen_.insert(lower_case(*text)).second)
+      return fail("at " + where + " names `" + *text + "` a second time");
     if (annotations_.params.size() == limits_.max_header_params)
       return fail("occurs more often than max_header_params (" + std::to_string(limits_.max_header_params) +
                   ")");

@@ -1,16 +1,12 @@
 #include "registry/rows.hpp"
 
-#include <algorithm>
-
+#include "base/lower_case.hpp"
 #include "registry/stored_lists.hpp"
 
 namespace fairlead::registry {
 
 std::string name_key(std::string_view name) {
-  std::string key(name);
-  std::ranges::transform(key, key.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return key;
+  return lower_case(name);
 }
 
 namespace {

@@ -31,9 +31,11 @@ int length_of(std::string_view text) noexcept {
   return static_cast<int>(text.size());
 }
 
+// The memory is reserved first: growing would leave copies in memory.
 std::string to_hex(std::string_view bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string hex;
+  hex.reserve(2 * bytes.size() + 1);
   for (const char c : bytes) {
     const auto byte = static_cast<unsigned char>(c);
     hex += kDigits[byte >> 4];
@@ -52,6 +54,7 @@ std::optional<unsigned> digit_value(char c) noexcept {
 std::optional<std::string> from_hex(std::string_view text) {
   if (text.size() % 2 != 0) return std::nullopt;
   std::string bytes;
+  bytes.reserve(text.size() / 2);
   for (std::size_t i = 0; i < text.size(); i += 2) {
     const std::optional<unsigned> high = digit_value(text[i]);
     const std::optional<unsigned> low = digit_value(text[i + 1]);
@@ -155,6 +158,12 @@ SecretKey::SecretKey(std::shared_ptr<Page> page) : page_(std::move(page)) {
 
 std::string_view SecretKey::bytes() const noexcept {
   return {page_->data(), kBytes};
+}
+
+SecretText SecretKey::line() const {
+  SecretText text(to_hex(bytes()));
+  text.text() += '\n';
+  return text;
 }
 
 Result<SecretKey> SecretKey::from_bytes(std::string_view bytes) {

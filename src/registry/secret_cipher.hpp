@@ -53,6 +53,8 @@ class SecretKey {
   static Result<SecretKey> parse(std::string_view text);
 
   std::string_view bytes() const noexcept;
+  // Returns the key in hexadecimal, as parse() reads it, and a line feed.
+  SecretText line() const;
   // The first 16 hexadecimal digits of HMAC-SHA256 of a constant text: identifies the key without revealing
   // it.
   const std::string& id() const noexcept { return id_; }

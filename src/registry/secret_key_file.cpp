@@ -8,16 +8,14 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "base/read_file.hpp"
-#include "fairlead/base/base64.hpp"
 #include "fairlead/loop/descriptor.hpp"
 
 namespace fairlead::registry {
 
 namespace {
 
-constexpr FileLimit kKeyFileLimit{"max_secret_key_file_bytes", 4096};
-constexpr std::size_t kMaxKeys = 16;  // in one file or text
+constexpr std::size_t kMaxFileBytes = 4096;  // max_secret_key_file_bytes
+constexpr std::size_t kMaxKeys = 16;         // in one file or text
 
 Error key_file_error(const std::string& path, const std::string& reason) {
   return Error(ErrorKind::validation, "the key file " + path + " " + reason);
@@ -46,18 +44,39 @@ std::string_view trimmed(std::string_view line) {
   return line.substr(begin, line.find_last_not_of(kBlanks) - begin + 1);
 }
 
+// Reads into memory that does not grow, so that wiping it leaves no copy.
+Result<SecretText> read_content(const std::string& path, int fd) {
+  SecretText text;
+  text.text().resize(kMaxFileBytes + 1);
+  std::size_t size = 0;
+  while (size <= kMaxFileBytes) {
+    const ssize_t count = ::read(fd, text.text().data() + size, kMaxFileBytes + 1 - size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return key_file_error(path, "cannot read", errno);
+    if (count == 0) break;
+    size += static_cast<std::size_t>(count);
+  }
+  if (size > kMaxFileBytes)
+    return key_file_error(
+        path, "has more than max_secret_key_file_bytes (" + std::to_string(kMaxFileBytes) + ") bytes");
+  text.text().resize(size);
+  return text;
+}
+
 // Returns no key if the file does not exist.
 Result<std::vector<SecretKey>> read_key_file(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) {
+  // O_NONBLOCK: opening a FIFO must not wait for its writer.
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) {
     if (errno == ENOENT) return std::vector<SecretKey>();
     return key_file_error(path, "cannot read", errno);
   }
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return key_file_error(path, "cannot read", errno);
   if (const auto reason = key_file_exposure(status)) return key_file_error(path, *reason);
-  Result<std::string> text = read_regular_file(path, kKeyFileLimit);
-  if (!text) return key_file_error(path, "cannot be read: " + text.error().message());
-  const SecretText content(std::move(*text));
-  Result<std::vector<SecretKey>> keys = parse_secret_keys(content.view());
+  const Result<SecretText> content = read_content(path, fd.get());
+  if (!content) return content.error();
+  Result<std::vector<SecretKey>> keys = parse_secret_keys(content->view());
   if (!keys) return key_file_error(path, "cannot be used: " + keys.error().message());
   return keys;
 }
@@ -83,7 +102,7 @@ Result<std::string> write_temporary(const std::string& path, const SecretKey& ke
   std::string temporary = path + ".XXXXXX";
   const UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));  // mode 0600
   if (!fd) return key_file_error(path, "cannot create", errno);
-  const SecretText text(base64_encode(key.bytes()) + "\n");
+  const SecretText text = key.line();
   if (write_whole(fd.get(), text.view())) return temporary;
   const int os_error = errno;
   ::unlink(temporary.c_str());

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/contains.hpp"
+#include "base/lower_case.hpp"
 #include "fairlead/pool/server_spec_json.hpp"
 #include "http/url.hpp"
 #include "pool/server_name.hpp"
@@ -48,9 +49,8 @@ void check_program(json::ConfigReader& in, const pool::Program& program) {
 
 void check_address(json::ConfigReader& in, const pool::Address& address) {
   constexpr std::array<std::string_view, 4> kSchemes = {"http://", "https://", "ws://", "wss://"};
-  std::string scheme = address.url.substr(0, std::min(address.url.find("://"), address.url.size()));
-  std::ranges::transform(scheme, scheme.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? char(c | 32) : c; });
+  const std::string scheme =
+      lower_case(address.url.substr(0, std::min(address.url.find("://"), address.url.size())));
   if (!contains(kSchemes, scheme + "://")) in.fail("url", "has a scheme other than http, https, ws and wss");
   for (const auto& [name, value] : address.headers) {
     if (!is_header_name(name)) in.fail_entry("headers", name, "is not the name of a header");

@@ -7,6 +7,7 @@
 
 #include "base/contains.hpp"
 #include "base/ip_address.hpp"
+#include "base/lower_case.hpp"
 #include "base/references.hpp"
 #include "fairlead/base/duration.hpp"
 #include "http/url.hpp"
@@ -95,10 +96,7 @@ Result<void> check_headers(const std::map<std::string, std::string>& headers) {
   for (const auto& [name, value] : headers) {
     std::string pointer = "/config/headers";
     json::append_to_pointer(pointer, name);
-    std::string lower = name;
-    std::ranges::transform(lower, lower.begin(),
-                           [](char c) { return c >= 'A' && c <= 'Z' ? char(c | 32) : c; });
-    if (contains(kOfTheConnection, lower))
+    if (contains(kOfTheConnection, lower_case(name)))
       return forbidden("only administrators may set the header `" + name + "`", pointer);
     if (Result<void> checked = check_text_references(value, pointer); !checked) return checked;
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/lower_case.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "rpc/truncated_frame.hpp"
 
@@ -248,15 +249,13 @@ Step LengthDecoder::finish(std::string_view rest) {
 namespace {
 
 bool equals_ignore_case(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; };
-  return std::ranges::equal(a, b, {}, lower, lower);
+  return std::ranges::equal(a, b, {}, lower_letter, lower_letter);
 }
 
 constexpr std::string_view kLengthHeader = "content-length:";
 
 std::size_t find_length_header(std::string_view input) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; };
-  const auto found = std::ranges::search(input, kLengthHeader, {}, lower).begin();
+  const auto found = std::ranges::search(input, kLengthHeader, {}, lower_letter).begin();
   return found == input.end() ? std::string_view::npos : static_cast<std::size_t>(found - input.begin());
 }
 

@@ -242,5 +242,20 @@ TEST(ProblemTest, DatabaseErrorsHaveRetryAfter) {
   EXPECT_EQ(response.headers.get("Retry-After"), "3");
 }
 
+TEST(ProblemTest, DatabaseErrorsForUsersDoNotNameTheDatabase) {
+  for (const char* const code : {"database_unavailable", "database_full", "commit_outcome_unknown"}) {
+    const Error error = Error(ErrorKind::io, "connection to db.example").with([&](ErrorDetail& detail) {
+      detail.failure_code = code;
+      detail.retry_after = std::chrono::milliseconds(2500);
+    });
+    const Error shown = without_database_details(error);
+    EXPECT_EQ(shown.to_string().find("db.example"), std::string::npos) << code;
+    EXPECT_EQ(status_of(shown), status_of(error)) << code;
+    EXPECT_EQ(problem_response(shown, "/users", "r1").headers.get("Retry-After"), "3") << code;
+  }
+  EXPECT_EQ(without_database_details(Error(ErrorKind::validation, "name is empty")).message(),
+            "name is empty");
+}
+
 }  // namespace
 }  // namespace fairlead::admin

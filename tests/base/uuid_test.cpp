@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <set>
 
 namespace fairlead {
@@ -14,7 +15,7 @@ TEST(UuidTest, BeginsWithTheTimeAndHasVersionAndVariant) {
   const std::string id = ids.next(UuidGenerator::Time(milliseconds(0x0123456789ab))).value();
   EXPECT_TRUE(id.starts_with("01234567-89ab-7")) << id;
   EXPECT_TRUE(std::string("89ab").contains(id[19])) << id;
-  EXPECT_TRUE(is_uuid(id));
+  EXPECT_TRUE(std::regex_match(id, std::regex("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"))) << id;
 }
 
 TEST(UuidTest, IdsGrowWithinAMillisecondAndWhenTheClockIsSetBack) {
@@ -32,13 +33,6 @@ TEST(UuidTest, GeneratorsReturnDifferentIdsForTheSameTime) {
   for (int i = 0; i < 1'000; ++i)
     seen.insert(UuidGenerator().next(UuidGenerator::Time(milliseconds(5))).value());
   EXPECT_EQ(seen.size(), 1'000U);
-}
-
-TEST(UuidTest, OtherTextIsNoUuid) {
-  EXPECT_FALSE(is_uuid(""));
-  EXPECT_FALSE(is_uuid("01234567-89ab-7def-8123-456789abcdeF"));
-  EXPECT_FALSE(is_uuid("01234567089ab-7def-8123-456789abcdef"));
-  EXPECT_FALSE(is_uuid("01234567-89ab-7def-8123-456789abcdef0"));
 }
 
 }  // namespace

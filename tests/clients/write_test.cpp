@@ -6,8 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <sstream>
 
+#include "clients/entry_format.hpp"
 #include "clients/read.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
@@ -110,6 +112,109 @@ TEST(ClientExport, WhatWasImportedFromAFileIsTheSameAfterExportAndImport) {
       ASSERT_TRUE(exported) << exported.error().message();
       EXPECT_EQ(meaning_of_rows(read_rows(client, exported->text), true), meaning_of_rows(rows, true))
           << exported->text;
+    }
+  }
+}
+
+// Makes random rows of what the format of a client can express.
+class RowMaker {
+ public:
+  RowMaker(const Client& client, unsigned seed) : format_(*client.entry), client_(client), random_(seed) {}
+
+  json::Raw row(std::size_t index) {
+    json::Writer out;
+    out.begin_object().key("name").string("s" + std::to_string(index));
+    if (has(Meaning::description) && chance()) out.key("description").string("What it: does #1 \"well\"");
+    if ((has(Meaning::enabled) || has(Meaning::disabled)) && chance()) out.key("enabled").boolean(false);
+    out.key("config").begin_object();
+    const bool is_url = client_.connect_by != ConnectBy::stdio && chance();
+    is_url ? write_address(out) : write_program(out);
+    write_clocks(out);
+    out.end_object();
+    write_tools(out);
+    out.end_object();
+    return std::move(out).finish();
+  }
+
+ private:
+  bool has(Meaning meaning) const { return format_.key_for(meaning) != nullptr; }
+  bool chance() { return random_() % 2 == 0; }
+
+  std::string text() {
+    static const std::vector<std::string> kTexts = {
+        "a",   "two words",   "ü ö",    "x\"y\\z",  "1",       "true", "a: b # c", "-",
+        "%41", "line\nbreak", "a,b{c}", "'quoted'", "\x7f\t!", "null", "0x1F"};
+    return kTexts[random_() % kTexts.size()];
+  }
+
+  // A value with references that the client has.
+  std::string value(bool in_env, const std::string& name) {
+    const VariableSyntax& syntax = format_.variables;
+    std::string out = text();
+    if (!chance()) return out;
+    if (syntax.mustache) return out + "${secret:S" + name + "}";
+    if (has(Meaning::env_names) && in_env) return "${env:" + name + "}";
+    if (has(Meaning::env_secrets) && in_env) return "${secret:" + name + "}";
+    if (syntax.plain || syntax.env || syntax.braces) out += "${env:VAR_" + name + "}";
+    if (syntax.inputs) out += "${secret:in-" + name + "}";
+    if (syntax.file || syntax.braces) out += "${file:/run/x}";
+    if (syntax.plain && chance()) out += "${env:W:-de fault}";
+    return out;
+  }
+
+  void write_program(json::Writer& out) {
+    out.key("command").string(chance() ? "npx" : "/opt/my server/bin/run");
+    if (chance()) out.key("args").begin_array().string("--x").string(value(false, "A")).end_array();
+    if (chance())
+      out.key("env").begin_object().key("LOG").string(value(true, "LOG")).key("N").string("5").end_object();
+    if (has(Meaning::cwd) && chance()) out.key("cwd").string("/srv/x y");
+  }
+
+  void write_address(json::Writer& out) {
+    out.key("url").string(chance() ? "https://e.example/mcp" : "http://[::1]:8080/a/b?x=1");
+    if (!chance()) return;
+    std::string header = value(false, "H");
+    std::erase_if(header, [](char c) { return c == '\n' || c == '\x7f'; });
+    out.key("headers").begin_object().key("X-Team").string(header).end_object();
+  }
+
+  void write_clocks(json::Writer& out) {
+    const bool both = has(Meaning::timeouts);
+    const bool start = (both || has(Meaning::start_timeout)) && chance();
+    const bool call = (both || has(Meaning::call_timeout)) && chance();
+    if (!start && !call) return;
+    out.key("clocks").begin_object();
+    if (start) out.key("handshake").string("45s");
+    if (call) out.key("idle").string("15m").key("absolute").string("15m");
+    out.end_object();
+  }
+
+  void write_tools(json::Writer& out) {
+    const bool allow = has(Meaning::allow) && chance();
+    const bool deny = has(Meaning::deny) && chance();
+    if (!allow && !deny) return;
+    out.key("tools").begin_object();
+    if (allow) out.key("allow").begin_array().string("a").string("b_*").end_array();
+    if (deny) out.key("deny").begin_array().string("c").end_array();
+    out.end_object();
+  }
+
+  const EntryFormat& format_;
+  const Client& client_;
+  std::mt19937 random_;
+};
+
+TEST(ClientExport, ImportAfterExportYieldsTheSameServersForAllThatAClientCanExpress) {
+  for (const Client& client : clients()) {
+    for (unsigned seed = 0; seed < 30; ++seed) {
+      RowMaker maker(client, seed);
+      std::vector<json::Raw> rows;
+      for (std::size_t i = 0; i < 4; ++i) rows.push_back(maker.row(i));
+      const Result<ExportedFile> file = write_client_file(client, rows);
+      ASSERT_TRUE(file) << file.error().message();
+      ASSERT_EQ(meaning_of_rows(read_rows(client, file->text), false), meaning_of_rows(rows, false))
+          << client.id << ", seed " << seed << "\n"
+          << file->text;
     }
   }
 }

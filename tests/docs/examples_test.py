@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
@@ -61,6 +62,7 @@ class Sandbox:
         self.directory = tempfile.mkdtemp(prefix="fairlead-docs-")
         self.port = free_port()
         self.gateway = None
+        self.left_running = []  # the sessions of examples that have left a gateway in the background
         self.used = set()  # the exceptions that matched
         for name in ("home", "bin", "tmp", "work/build"):
             os.makedirs(os.path.join(self.directory, name))
@@ -79,6 +81,7 @@ class Sandbox:
 
     def close(self):
         self.stop_gateway()
+        self.end_left_running()
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def adapted(self, text):
@@ -99,7 +102,7 @@ class Sandbox:
 
     def start_gateway(self):
         """Starts the gateway that an example expects to run. $TOKEN is the administrator's token."""
-        if self.gateway:
+        if self.gateway or self.left_running:
             return
         variables = os.path.join(self.directory, "variables")
         self.gateway = subprocess.Popen(["bash", "-c", f". {variables} 2>/dev/null; exec fairlead serve"], cwd=self.work, env=self.environment, stdin=subprocess.DEVNULL,
@@ -110,6 +113,9 @@ class Sandbox:
         else:
             raise AssertionError("the gateway did not start")
         threading.Thread(target=self.gateway.stderr.read, daemon=True).start()
+        self.read_token()
+
+    def read_token(self):
         token = os.path.join(self.environment["HOME"], ".local/state/fairlead/admin.token")
         if os.path.exists(token):
             with open(token, encoding="utf-8") as file:
@@ -131,11 +137,12 @@ class Sandbox:
     def run(self, example):
         """Runs a shell example. Returns a description of what is wrong, or None."""
         expects_gateway = "127.0.0.1:8808" in example.text or re.search(r"\$TOKEN\b", example.text)
-        starts_gateway = "fairlead serve" in example.text
+        starts_gateway = re.search(r"fairlead serve\b", example.text)
         if expects_gateway and not starts_gateway:
             self.start_gateway()
         if starts_gateway:
             self.stop_gateway()
+            self.end_left_running()
         marker = "----- end of command -----"
         variables = os.path.join(self.directory, "variables")
         script = f". {HERE}/prelude.sh\n. {variables} 2>/dev/null || true\ntrap '_save_variables {variables}' EXIT\n"
@@ -144,7 +151,7 @@ class Sandbox:
             script += self.script(command) + f"\n_status=$?; echo '{marker}'; (exit $_status)\n"
             if len(commands) == 1:
                 script = script.replace("\n" + self.script(command), "\nset -e\n" + self.script(command))
-        with open(os.path.join(self.directory, "out"), "w+", encoding="utf-8", errors="replace") as out:
+        with tempfile.TemporaryFile("w+", dir=self.directory, encoding="utf-8", errors="replace") as out:
             # A session of its own, so that whatever the example leaves behind can be ended.
             process = subprocess.Popen(["bash", "-c", script], cwd=self.work, env=self.environment, stdin=subprocess.DEVNULL,
                                        stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
@@ -152,23 +159,43 @@ class Sandbox:
                 status = process.wait(DEADLINE)
             except subprocess.TimeoutExpired:
                 status = f"no end after {DEADLINE} s"
-            self.end_session(process)
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+            if re.search(r"fairlead serve\b.*&", example.text) and "kill %1" not in example.text:
+                self.left_running.append(process.pid)
+                self.read_token()
+            else:
+                self.end_session(process.pid)
             out.seek(0)
             output = out.read()
         return self.problem(commands, status, output, marker)
 
+    def end_left_running(self):
+        while self.left_running:
+            self.end_session(self.left_running.pop())
+
     @staticmethod
-    def end_session(process):
-        """Ends the processes that the example has left, such as a gateway in the background."""
-        for entry in os.listdir("/proc"):
-            try:
-                if entry.isdigit() and os.getsid(int(entry)) == process.pid:
-                    os.kill(int(entry), signal.SIGTERM)
-            except (ProcessLookupError, PermissionError):
-                pass
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+    def end_session(session):
+        """Ends the processes that an example has left, and waits for their end."""
+        def processes():
+            for entry in filter(str.isdigit, os.listdir("/proc")):
+                try:
+                    if os.getsid(int(entry)) == session:
+                        yield int(entry)
+                except (ProcessLookupError, PermissionError):
+                    pass
+
+        deadline = time.monotonic() + DEADLINE
+        sent = set()
+        while (found := set(processes())) and time.monotonic() < deadline:
+            for pid in found - sent:
+                try:
+                    os.kill(pid, signal.SIGTERM)
+                except ProcessLookupError:
+                    pass
+            sent |= found
+            time.sleep(0.02)
 
     def problem(self, commands, status, output, marker):
         parts = output.split(marker + "\n")
@@ -314,6 +341,18 @@ class ToolTest(unittest.TestCase):
         self.assertIn("does not print", self.run_text("```sh\necho 1    # prints 2\n```\n"))
         self.assertIsNone(self.run_text("    $ echo a; echo 16 ms; echo b\n    a\n    99 ms\n    …\n    $ false\n    $ echo $?\n    1\n"))
         self.assertIn("does not print", self.run_text("    $ echo a\n    b\n"))
+
+    def test_gateway_in_the_background_runs_until_the_next_one(self):
+        sandbox = Sandbox("x.md")
+        try:
+            for text in ("fairlead serve &\nsleep 1\n", "fairlead tools demo add a=1 b=2   # prints 3\n",
+                         "fairlead serve & sleep 1\nfairlead tools demo\nkill %1\n"):
+                (example,) = find_examples("x.md", f"```sh\n{text}```\n")
+                self.assertIsNone(sandbox.run(example))
+        finally:
+            sandbox.close()
+
+    def test_unknown_options_are_found(self):
         self.assertIn("status", self.run_text("```sh\nfairlead serve --confg x\n```\n"))
 
 

@@ -25,6 +25,7 @@ class Scenario final : public GatewayTest {
  public:
   Scenario(mcp::Revision era, Operation operation, Change change) : operation_(operation), change_(change) {
     config.list_wait = 20s;
+    config.min_list_interval = 1ms;                            // most points wait for a second fetch
     if (operation == Operation::handshake) start_events["a"];  // the operation starts the server
     add("a", Sharing::automatic, era);
     add("b", Sharing::shared, era);

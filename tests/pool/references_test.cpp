@@ -86,8 +86,13 @@ TEST_F(ReferencesTest, ReferencesAreResolvedAtEachStart) {
   EXPECT_EQ(lease->upstream()->spec(), changing) << "a spec never contains resolved values";
 }
 
-Task<Result<std::string>> stored_secret(std::string name) {
-  if (name == "github") co_return "from-the-store";
+Task<Result<std::string>> stored_secret(SecretRequest request) {
+  if (request.name == "github") co_return "from-the-store";
+  if (request.name == "own") co_return "of-" + request.user + "-at-" + request.server;
+  if (request.name == "remedied")
+    co_return Error(ErrorKind::validation, "nobody has stored it").with([](ErrorDetail& detail) {
+      detail.remedy = "Ask Ann.";
+    });
   co_return Error(ErrorKind::validation, "no such entry");
 }
 
@@ -106,6 +111,46 @@ TEST_F(ReferencesTest, SecretsAreFetchedFromSecretStore) {
       refused.error().message(),
       "server unknown: `args[2]` cannot be resolved: the secret gitlab is not available: no such entry");
   EXPECT_EQ(refused.error().detail().failure_code, failure::secret_unavailable);
+}
+
+TEST_F(ReferencesTest, StoreIsAskedForTheUserOfAnUpstreamThatIsNotShared) {
+  options.secret_store = &stored_secret;
+  for (const auto& [name, sharing] :
+       {std::pair("shared", Sharing::shared), std::pair("user", Sharing::per_user),
+        std::pair("session", Sharing::per_session)}) {
+    ServerSpec server = observed_server(name);
+    std::get<Program>(server.transport).args[2] = "${secret:own}";
+    server.sharing = sharing;
+    add(server);
+    pid_of(name, "session 1", "ann");
+    const std::string expected = sharing == Sharing::shared ? "of--at-" : "of-ann-at-";
+    std::ifstream file(observation_path(name));
+    std::string first;
+    std::getline(file, first);
+    EXPECT_EQ(first, expected + name);
+  }
+}
+
+TEST_F(ReferencesTest, RemedyOfTheStoreIsKeptWithServerKeyAndSecret) {
+  options.secret_store = &stored_secret;
+  ServerSpec server = observed_server("a");
+  std::get<Program>(server.transport).env["K"] = "${secret:remedied}";
+  add(server);
+  const Result<rpc::Message> refused = call("a", "pid");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().detail().remedy, "`env.K` of server a refers to the secret remedied. Ask Ann.");
+}
+
+TEST_F(ReferencesTest, OnlyUpstreamsOfAffectedUsersAreReplaced) {
+  ServerSpec server = spec("a");
+  server.sharing = Sharing::per_user;
+  add(server);
+  const auto of_ann = pid_of("a", "", "ann");
+  const auto of_bob = pid_of("a", "", "bob");
+  ASSERT_TRUE(pool->replace_upstreams("a", [](const std::string& user) { return user == "ann"; }));
+  EXPECT_NE(pid_of("a", "", "ann"), of_ann);
+  EXPECT_EQ(pid_of("a", "", "bob"), of_bob);
+  EXPECT_FALSE(pool->replace_upstreams("unknown", [](const std::string&) { return true; }));
 }
 
 TEST_F(ReferencesTest, TooLargeFileFailsStartWithServerKeyAndPath) {

@@ -1,4 +1,4 @@
-// Secrets in the registry, on both databases.
+// R13.2: secrets in the registry, on both databases.
 #include <fstream>
 #include <random>
 #include <sstream>

@@ -3,7 +3,7 @@
 members `tools`, `resources`, `templates` and `prompts`, each an array of entries; it is read for every list request, so a test
 changes the lists by writing it. The PID of each process is appended to STATE.starts.
 
-What a tool does follows from its name: `pid` returns the PID, `echo` its arguments, `wait` returns when the file `path` of its
+What a tool does follows from its name: `pid` returns the PID, `variable` a variable of the environment, `echo` its arguments, `wait` returns when the file `path` of its
 arguments exists, `die` ends the process, `announce` sends notifications of changed lists, `progress` three progress notifications,
 `ask` an elicitation, `mixed` a result with many kinds of content, `fail` a result with isError. Any other tool returns its name."""
 import json
@@ -57,6 +57,8 @@ def call(params):
     name, arguments = params["name"], params.get("arguments", {})
     if name == "pid":
         return text(str(os.getpid()))
+    if name == "variable":
+        return text(os.environ.get(arguments["name"], ""))
     if name == "echo":
         return text(json.dumps(arguments, sort_keys=True))
     if name == "wait":

@@ -155,6 +155,7 @@ class OutageTest(PostgresTest):
     def outage(self, begin, end):
         gateway = self.start()
         row = self.add(gateway)
+        _, token = self.user(gateway, "ann")
         ready = lambda: gateway.request("GET", "/readyz", token=None)
         with gateway.mcp().listen() as listener, Load(gateway, "toy") as load:
             self.assertTrue(until(lambda: load.calls > 20 or load.problem))
@@ -166,6 +167,9 @@ class OutageTest(PostgresTest):
                 self.assert_problem(answer, 503, "database_unavailable")
                 self.assertGreater(int(answer.headers["Retry-After"]), 0)
                 self.assertEqual(gateway.get(f"/mcp/servers/{row['id']}")["name"], "toy")
+            for_user = gateway.request("POST", "/tokens", {"name": "t"}, token=token)
+            self.assert_problem(for_user, 503, "database_unavailable")
+            self.assertNotIn("fairlead-pg-", for_user.text)  # the directory of the socket
             self.assertEqual(ready().status, 503)
             self.assertIn("database", ready().text)
             self.assertEqual(gateway.request("GET", "/healthz", token=None).status, 200)

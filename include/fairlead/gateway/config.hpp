@@ -46,6 +46,9 @@ struct Config {
   // When the lists of a server cannot be fetched, they are fetched again after this delay. The delay doubles
   // with each further failure.
   std::chrono::milliseconds list_retry{1'000};
+  // The lists of a server are fetched at most once in this time, however often it notifies of changes. Read
+  // once, when the gateway is created. Set by the program, not by a file.
+  std::chrono::milliseconds min_list_interval{100};
   std::chrono::milliseconds drain_grace{5'000};  // how long a shutdown waits for calls in progress
   std::uint64_t max_frame_bytes = 10u << 20;     // of a message from a client or a server
   std::size_t max_noise_frames = 1000;           // consecutive malformed frames from one server; 0: no limit

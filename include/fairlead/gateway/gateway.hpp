@@ -72,6 +72,8 @@ struct ServerPolicy {
   std::string domain;
   std::vector<std::string> tags;
   registry::ToolRules tools;
+  // Whether clients without a user may use a server with sharing `per_user`; they share one upstream.
+  bool admits_clients_without_user = false;
 
   bool operator==(const ServerPolicy&) const = default;
 };

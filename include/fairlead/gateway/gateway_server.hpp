@@ -71,6 +71,8 @@ struct GatewayServerOptions {
   // Returns why the gateway is not ready although it serves calls, such as a database that cannot be reached;
   // nullopt if it is ready. Called for each request of /readyz.
   std::function<std::optional<std::string>()> readiness_problem;
+  // How many servers are added right after the start, for the line in the log.
+  std::size_t servers_added_later = 0;
 };
 
 class GatewayServer : public std::enable_shared_from_this<GatewayServer> {

@@ -154,9 +154,16 @@ struct PoolLimits {
   bool operator==(const PoolLimits&) const = default;
 };
 
-// Returns the value of ${secret:NAME}. Called at each start of a server that refers to it; its time counts
-// towards the server's clocks.spawn.
-using SecretStore = std::function<Task<Result<std::string>>(std::string name)>;
+// The secret that a server refers to as ${secret:NAME}.
+struct SecretRequest {
+  std::string server;
+  std::string user;  // whom the upstream serves; empty: several users, or none
+  std::string name;
+};
+
+// Returns the value of a secret. Called at each start of a server that refers to it; its time counts towards
+// the server's clocks.spawn. The remedy of its error is kept.
+using SecretStore = std::function<Task<Result<std::string>>(SecretRequest request)>;
 
 struct PoolOptions {
   PoolOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
@@ -247,6 +254,10 @@ class Pool : public PoolSettings {
   virtual Result<void> remove(std::string_view server) = 0;
   virtual Result<void> disable(std::string_view server) = 0;
   virtual Result<void> enable(std::string_view server) = 0;
+  // Drains and stops the upstreams of a server for whose user `affects` returns true; the user is empty for
+  // an upstream of several users. New calls start other upstreams; active calls finish.
+  virtual Result<void> replace_upstreams(std::string_view server,
+                                         const std::function<bool(const std::string& user)>& affects) = 0;
 
   // ---- calls ----
   // Sends a request, with an id and a progress token of the pool and encoded for the revision of the

@@ -1,0 +1,127 @@
+#include "cli/import_source.hpp"
+
+#include <sys/stat.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+
+#include "base/read_file.hpp"
+#include "base/suggestion.hpp"
+#include "clients/read.hpp"
+
+namespace fairlead::cli {
+
+namespace {
+
+std::optional<std::string> environment_variable(const std::string& name) {
+  const char* const value = std::getenv(name.c_str());
+  return value ? std::optional<std::string>(value) : std::nullopt;
+}
+
+bool is_file(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode);
+}
+
+Error file_error(const std::string& path, const Error& reason) {
+  return Error(ErrorKind::validation, path + ": " + reason.message());
+}
+
+Result<std::string> read_env_file(const std::string& path) {
+  constexpr FileLimit kLimit{"max_env_file_bytes", 1u << 20};
+  return read_regular_file(path, kLimit);
+}
+
+// Returns whether the file is one that packages::read_package() reads.
+bool is_package_file(const std::string& path) {
+  constexpr FileLimit kLimit{"max_client_file_bytes", clients::kMaxClientFileBytes};
+  std::array<char, 4> head{};
+  std::ifstream(path, std::ios::binary).read(head.data(), head.size());
+  if (packages::is_package(std::string_view(head.data(), head.size()))) return true;
+  const Result<std::string> text = read_regular_file(path, kLimit);
+  return text && packages::is_package(*text);
+}
+
+Result<ImportSource> read_package_file(const std::string& path, const ImportRequest& request) {
+  packages::PackageOptions options;
+  options.package = request.package;
+  Result<packages::Package> package = packages::read_package(path, options);
+  if (!package) return package.error();
+  ImportSource source;
+  source.path = path;
+  source.file = package->file;
+  source.package = std::move(*package);
+  return source;
+}
+
+Result<ImportSource> read_client(const std::string& path, const clients::Client* client,
+                                 const ImportRequest& request) {
+  constexpr FileLimit kLimit{"max_client_file_bytes", clients::kMaxClientFileBytes};
+  const Result<std::string> text = read_regular_file(path, kLimit);
+  if (!text) return file_error(path, text.error());
+  clients::ReadOptions options;
+  options.client = client;
+  options.path = path;
+  options.home = environment_variable("HOME").value_or("");
+  options.project = request.project;
+  options.own_urls = request.own_urls;
+  options.read_env_file = &read_env_file;
+  Result<clients::ImportedFile> file = clients::read_client_file(*text, options);
+  if (!file) return file_error(path, file.error());
+  ImportSource source;
+  source.path = path;
+  source.file = std::move(*file);
+  return source;
+}
+
+Error no_client_file(const clients::Client& client, const clients::Places& places) {
+  std::string paths;
+  for (const clients::FoundFile& file : clients::possible_files(client, places))
+    paths += (paths.empty() ? "" : ", ") + file.path;
+  return Error(ErrorKind::validation, std::string(client.title) + " has no file here" +
+                                          (paths.empty() ? "" : "; looked for " + paths));
+}
+
+Result<std::vector<ImportSource>> read_files_of(const clients::Client& client, const ImportRequest& request) {
+  clients::Places places = clients::Places::of_environment(&environment_variable);
+  places.project = request.project;
+  std::vector<ImportSource> sources;
+  for (const clients::FoundFile& file : clients::find_files(client, places)) {
+    Result<ImportSource> source = read_client(file.path, &client, request);
+    if (!source) return source.error();
+    sources.push_back(std::move(*source));
+  }
+  if (sources.empty()) return no_client_file(client, places);
+  return sources;
+}
+
+Error unknown_source(const std::string& source) {
+  std::vector<std::string> ids;
+  for (const clients::Client& client : clients::clients()) ids.emplace_back(client.id);
+  const std::string closest(closest_word(source, ids));
+  const std::string hint = closest.empty() ? "" : " (did you mean `" + closest + "`?)";
+  return Error(ErrorKind::validation, "`" + source + "` is neither a file nor a client" + hint +
+                                          "; the clients are " + clients::client_ids());
+}
+
+}  // namespace
+
+Result<std::vector<ImportSource>> read_sources(const ImportRequest& request) {
+  const clients::Client* const format = clients::find_client(request.format);
+  if (!request.format.empty() && !format) return unknown_source(request.format);
+  if (!is_file(request.source)) {
+    const clients::Client* const client = clients::find_client(request.source);
+    if (!client) return unknown_source(request.source);
+    return read_files_of(*client, request);
+  }
+  const bool package = !format && is_package_file(request.source);
+  Result<ImportSource> source =
+      package ? read_package_file(request.source, request) : read_client(request.source, format, request);
+  if (!source) return source.error();
+  std::vector<ImportSource> sources;
+  sources.push_back(std::move(*source));
+  return sources;
+}
+
+}  // namespace fairlead::cli

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""fairlead servers import and export, with a running gateway and with a database that nobody serves."""
+import glob
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+from harness import ADMIN_TOKEN, HERE, PROGRAM, RegistryTest, until
+
+SECRET = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+class ImportTest(RegistryTest):
+    def setUp(self):
+        super().setUp()
+        self.home = self.path("home")
+        os.makedirs(self.home)
+
+    def fairlead(self, *arguments, gateway=None, status=0, environment=None, stdin=""):
+        """Runs the program, with the address and the token of the gateway. Returns stdout and stderr."""
+        env = {key: value for key, value in os.environ.items() if not key.startswith(("FAIRLEAD_", "XDG_"))}
+        env.update({"HOME": self.home, "XDG_STATE_HOME": self.path("state"), "XDG_DATA_HOME": self.path("data")})
+        token = self.path("token")
+        with open(token, "w", encoding="ascii") as file:
+            file.write(ADMIN_TOKEN)
+        os.chmod(token, 0o600)
+        options = ["--gateway", f"http://127.0.0.1:{gateway.port}", "--token-file", token] if gateway else []
+        # A session of its own: the program must find no terminal to ask on.
+        result = subprocess.run([PROGRAM, *arguments, *options], capture_output=True, text=True, timeout=60, input=stdin,
+                                env={**env, **(environment or {})}, start_new_session=True, cwd=self.home)  # fmt: skip
+        self.assertEqual(result.returncode, status, result)
+        return result.stdout, result.stderr
+
+    def write(self, name, content):
+        path = os.path.join(self.home, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(content if isinstance(content, str) else json.dumps(content, indent=2))
+        return path
+
+    def desktop_file(self):
+        """Writes the file of Claude Desktop, with a server that works, one behind a bridge, our own entry and one that is disabled."""
+        self.write_state("files")
+        return self.write(".config/Claude/claude_desktop_config.json", {
+            "globalShortcut": "Ctrl+Space",
+            "mcpServers": {
+                "files": {"command": sys.executable, "args": [os.path.join(HERE, "toy_server.py"), self.state_file("files")],
+                          "env": {"GITHUB_TOKEN": SECRET, "LOG": "info"}},
+                "remote": {"command": "npx", "args": ["-y", "mcp-remote@0.1.18", "https://mcp.example.com/mcp", "--header", "X-Team: blue"]},
+                "fairlead": {"command": PROGRAM, "args": ["serve", "--stdio"]},
+            },
+        })  # fmt: skip
+
+    def names(self, gateway):
+        return sorted(row["name"] for row in gateway.items("/mcp/servers"))
+
+    def test_servers_of_a_desktop_client_are_found_and_work(self):
+        self.desktop_file()
+        gateway = self.start()
+        out, _ = self.fairlead("servers", "import", "claude-desktop", "--move-secrets", gateway=gateway)
+        self.assertIn("+ files: new", out)
+        self.assertRegex(out, "- fairlead: skipped")
+        self.assertNotIn(SECRET, out)
+        self.assertEqual(self.names(gateway), ["files", "remote"])
+        rows = {row["name"]: row for row in gateway.items("/mcp/servers")}
+        self.assertEqual(rows["remote"]["config"]["url"], "https://mcp.example.com/mcp")
+        self.assertEqual(rows["remote"]["config"]["headers"], {"X-Team": "blue"})
+        self.assertTrue(rows["files"]["enabled"])
+        self.assertRegex(rows["files"]["config"]["env"]["GITHUB_TOKEN"], r"^\$\{secret:\w+\}$")
+        self.assertEqual(rows["files"]["config"]["env"]["LOG"], "info")
+        self.wait_until_listed(gateway, rows["files"])
+        client = gateway.mcp()
+        result = client.call("files__echo", word="hello")
+        self.assertIn("hello", json.dumps(result))
+        pid = gateway.server_processes("files")[0]
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            self.assertIn(f"GITHUB_TOKEN={SECRET}".encode(), file.read().split(b"\0"))
+
+    def test_a_second_import_changes_nothing(self):
+        self.desktop_file()
+        gateway = self.start()
+        self.fairlead("servers", "import", "claude-desktop", "--move-secrets", gateway=gateway)
+        before = gateway.items("/mcp/servers")
+        out, _ = self.fairlead("servers", "import", "claude-desktop", "--json", gateway=gateway)
+        servers = json.loads(out)["files"][0]["servers"]
+        self.assertEqual({server["name"]: server["action"] for server in servers},
+                         {"files": "unchanged", "remote": "unchanged", "fairlead": "skip"})  # fmt: skip
+        self.assertEqual(gateway.items("/mcp/servers"), before)
+
+    def test_dry_run_shows_the_difference_and_changes_nothing(self):
+        path = self.desktop_file()
+        gateway = self.start()
+        out, _ = self.fairlead("servers", "import", path, "--dry-run", gateway=gateway)
+        self.assertIn("Nothing was changed", out)
+        self.assertIn("config.command:", out)
+        self.assertNotIn(SECRET, out)
+        self.assertEqual(self.names(gateway), [])
+        self.fairlead("servers", "import", path, "--keep-secrets", gateway=gateway)
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file)
+        document["mcpServers"]["files"]["args"].append("--more")
+        self.write(".config/Claude/claude_desktop_config.json", document)
+        out, _ = self.fairlead("servers", "import", path, "--dry-run", gateway=gateway)
+        self.assertRegex(out, r"~ files: exists and differs; --update changes it\n *config\.args: .* -> .*--more")
+        self.fairlead("servers", "import", path, gateway=gateway)
+        self.assertNotIn("--more", json.dumps(gateway.items("/mcp/servers")))
+        self.fairlead("servers", "import", path, "--update", gateway=gateway)
+        self.assertIn("--more", json.dumps(gateway.items("/mcp/servers")))
+
+    def test_a_database_that_nobody_serves_is_changed_directly(self):
+        path = self.desktop_file()
+        database = "sqlite:" + self.path("offline.db")
+        out, _ = self.fairlead("servers", "import", path, "remote", "--db", database)
+        self.assertIn("+ remote: new", out)
+        self.assertNotIn("files", out)
+        self.assertEqual(glob.glob(self.path("files.json") + ".starts"), [], "no server is started")
+        gateway = self.start(database=database)
+        self.assertEqual(self.names(gateway), ["remote"])
+
+    def test_unknown_sources_are_explained(self):
+        gateway = self.start()
+        _, err = self.fairlead("servers", "import", "cursr", gateway=gateway, status=2)
+        self.assertIn("did you mean `cursor`?", err)
+        _, err = self.fairlead("servers", "import", "cursor", gateway=gateway, status=2)
+        self.assertIn(os.path.join(self.home, ".cursor/mcp.json"), err)
+        _, err = self.fairlead("servers", "import", self.write("x.json", "{"), gateway=gateway, status=2)
+        self.assertIn("x.json", err)
+        self.assertEqual(self.names(gateway), [])
+
+    def test_one_server_that_is_refused_does_not_stop_the_others(self):
+        path = self.write("many.json", {"mcpServers": {"good": {"url": "https://a.example/mcp"}, "bad": {"url": "ftp://b.example/"},
+                                                       "also": {"url": "https://c.example/mcp"}}})  # fmt: skip
+        gateway = self.start()
+        self.fairlead("servers", "import", path, gateway=gateway)
+        self.assertEqual(self.names(gateway), ["also", "good"])
+
+    def test_an_exported_file_can_be_imported_by_another_gateway(self):
+        self.desktop_file()
+        first = self.start()
+        self.fairlead("servers", "import", "claude-desktop", "--move-secrets", gateway=first)
+        for client in ("claude-code", "vscode", "codex", "goose", "opencode"):
+            target = os.path.join(self.home, client)
+            _, err = self.fairlead("servers", "export", client, "-o", target, gateway=first)
+            with open(target, encoding="utf-8") as file:
+                self.assertNotIn(SECRET, file.read())
+            self.assertEqual(os.stat(target).st_mode & 0o777, 0o600)
+            self.fairlead("servers", "export", client, "-o", target, gateway=first, status=2)  # it exists
+            second = self.start(database="sqlite:" + self.path(f"{client}.db"))
+            self.fairlead("servers", "import", target, "--format", client, gateway=second)
+            rows = {row["name"]: row["config"] for row in second.items("/mcp/servers")}
+            self.assertEqual(rows["files"]["args"], [os.path.join(HERE, "toy_server.py"), self.state_file("files")], client)
+            self.assertEqual(rows["remote"]["url"], "https://mcp.example.com/mcp", client)
+            second.end()
+
+    def test_a_server_json_of_the_public_registry_is_imported(self):
+        path = self.write("server.json", {
+            "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
+            "name": "com.example/notes", "description": "Notes", "version": "2.1.0",
+            "packages": [{
+                "registryType": "npm", "identifier": "@acme/notes", "version": "2.1.0", "runtimeHint": "npx",
+                "transport": {"type": "stdio"},
+                "packageArguments": [{"type": "named", "name": "--root", "isRequired": True, "format": "filepath"}],
+                "environmentVariables": [{"name": "NOTES_KEY", "isSecret": True, "isRequired": True}],
+            }],
+        })  # fmt: skip
+        gateway = self.start()
+        _, err = self.fairlead("servers", "import", path, gateway=gateway, status=2)
+        self.assertRegex(err, "root")
+        name = json.loads(self.fairlead("servers", "import", path, "--dry-run", "--json", "--input", "--root=/srv/n", "--input", "root=/srv/n",
+                                        gateway=gateway)[0])["files"][0]["servers"][0]["name"]  # fmt: skip
+        out, _ = self.fairlead("servers", "import", path, "--input", "--root=/srv/n", "--input", "root=/srv/n", "--disabled", gateway=gateway)
+        self.assertRegex(out, "needs the secret NOTES_KEY")
+        row = gateway.items("/mcp/servers")[0]
+        self.assertEqual(row["name"], name)
+        self.assertIn("@acme/notes@2.1.0", row["config"]["args"])
+        self.assertIn("/srv/n", row["config"]["args"])
+        self.assertEqual(row["config"]["env"], {"NOTES_KEY": "${secret:NOTES_KEY}"})
+
+
+if __name__ == "__main__":
+    unittest.main()
