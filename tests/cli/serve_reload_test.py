@@ -140,7 +140,7 @@ class ReloadTest(ServeTest):
             for broken, why in (
                 ("[servers.s]\ncomand = 'x'\n", "comand"),
                 ("[[[", "gateway.toml"),
-                ("[" + "a." * 100_000 + "a]\n", "gateway.toml:1: nests deeper than max_config_depth (64)"),
+                ("[" + "a." * 100_000 + "a]\n", "gateway.toml:1:129: nests deeper than max_config_depth (64)"),
                 ("#" * (1 << 20) + "\n", "has more than max_config_bytes (1048576)"),
             ):
                 self.reload(gateway, broken, "configuration not reloaded")
