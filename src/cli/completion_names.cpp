@@ -25,6 +25,7 @@ std::optional<NameSource> source_for(const CompletionContext& context, const std
   const bool is_new = command == "add" || command == "create" || command == "import";
   if (argument == "NAME" && !is_new) {
     if (group == "servers") return NameSource{"/mcp/servers", "name", "description"};
+    if (group == "secrets") return NameSource{"/secrets", "name", "server"};
     if (group == "endpoints" || group == "users" || group == "groups") return NameSource{"/" + group};
   }
   if (argument == "USER" || argument == "--owner" || argument == "--user" || argument == "--member")

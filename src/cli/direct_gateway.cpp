@@ -34,6 +34,8 @@ Result<ServeConfig> direct_config(const std::string& database) {
   ServeCommand command;
   command.common.log_level = "warning";
   command.database = database;
+  command.secret_key_file = environment_value("FAIRLEAD_SECRET_KEY_FILE");
+  command.secret_key_command = environment_value("FAIRLEAD_SECRET_KEY_COMMAND");
   return command.load();
 }
 

@@ -9,16 +9,16 @@
 
 namespace fairlead::cli {
 
+std::string environment_value(const char* name) {
+  const char* const value = std::getenv(name);
+  return value ? value : "";
+}
+
 namespace {
 
 constexpr std::string_view kTokenHint =
     "Name the file with the token (--token-file FILE), set FAIRLEAD_TOKEN, or add a context with "
     "`fairlead context add`.";
-
-std::string environment_value(const char* name) {
-  const char* const value = std::getenv(name);
-  return value ? value : "";
-}
 
 // Only a gateway on this machine may get the administrator's token of this user.
 bool is_on_this_machine(const std::string& url) {

@@ -5,6 +5,9 @@
 
 namespace fairlead::cli {
 
+// Returns the value of a variable of the environment; empty if it is not set.
+std::string environment_value(const char* name);
+
 // A gateway, or a database whose gateway is to be found, or which is to be opened by this process.
 struct GatewayTarget {
   GatewayAddress address;            // without a URL if `database` is set

@@ -9,8 +9,8 @@ import unittest
 
 from harness import ADMIN_TOKEN, HERE, PROGRAM, tool, until
 from command_line import CommandTest
+from postgres import PostgresServer
 
-sys.path.insert(0, os.path.join(HERE, "..", "support"))
 TOY = os.path.join(HERE, "toy_server.py")
 
 
@@ -301,6 +301,27 @@ class CommandsTest(CommandTest):
             file.write("[servers\n")
         self.assertIn("syntax.toml", self.error_of("config", "check", self.path("syntax.toml"), status=2))
         self.assertIn("no-such-file", self.error_of("config", "check", self.path("no-such-file"), status=2))
+
+
+    def test_lists_of_several_pages_are_complete(self):
+        gateway = self.start()
+        for i in range(6):  # a page has about 4 MiB
+            body = {"name": f"s{i}", "config": {"command": "true"}, "enabled": False, "metadata": {"text": "x" * 900_000}}
+            gateway.create("/mcp/servers", body)
+        self.assertTrue(gateway.get("/mcp/servers").get("nextCursor"))
+        self.assertEqual(self.command("servers", "list", "-q", gateway=gateway).split(), [f"s{i}" for i in range(6)])
+
+
+class PostgresTest(CommandTest):
+    def test_a_gateway_and_commands_share_a_database_of_postgresql(self):
+        with PostgresServer() as server:
+            database = server.new_database("commands")
+            gateway = self.start(database=database)
+            self.command("servers", "add", "one", "--gateway", f"http://127.0.0.1:{gateway.port}", "--", "true", FAIRLEAD_TOKEN=ADMIN_TOKEN)
+            self.command("servers", "add", "two", "--db", database, "--", "true")  # in this process, beside the gateway
+            self.assertTrue(until(lambda: len(gateway.items("/mcp/servers")) == 2))
+            self.assertEqual(self.command("servers", "list", "-q", gateway=gateway), "one\ntwo\n")
+            self.assertEqual(gateway.end(), 0)
 
 
 if __name__ == "__main__":
