@@ -10,6 +10,13 @@
 
 namespace fairlead::cli {
 
+// A value that is asked for. Not in the anonymous namespace, because it is part of the frame of a coroutine
+// that is not, either.
+struct ElicitedProperty {
+  std::string key;
+  json::View schema;
+};
+
 namespace {
 
 using Action = mcp::ElicitResult::Action;
@@ -33,13 +40,8 @@ Action action_of(const Answered& consent) {
   return *consent == "y" || *consent == "yes" ? Action::accept : Action::decline;
 }
 
-struct Property {
-  std::string key;
-  json::View schema;
-};
-
-std::vector<Property> properties_of(const json::Raw& schema) {
-  std::vector<Property> properties;
+std::vector<ElicitedProperty> properties_of(const json::Raw& schema) {
+  std::vector<ElicitedProperty> properties;
   json::View(schema)["properties"].each_member([&](std::string_view key, bool, json::View property) {
     properties.push_back({std::string(key), property});
     return true;
@@ -47,14 +49,14 @@ std::vector<Property> properties_of(const json::Raw& schema) {
   return properties;
 }
 
-std::string question_for(const Property& property) {
+std::string question_for(const ElicitedProperty& property) {
   const std::string label = property.schema["title"].as_string().value_or(property.key);
   return "  " + printable_line(label) + " (" +
          printable_line(property.schema["type"].as_string().value_or("string")) + "): ";
 }
 
 // Asks until the answer is of the type of the property. Returns its JSON, empty if the user entered nothing.
-Task<Answered> ask_for_value(Loop& loop, Property property, Clock::time_point deadline) {
+Task<Answered> ask_for_value(Loop& loop, ElicitedProperty property, Clock::time_point deadline) {
   while (true) {
     const Answered line = co_await ask_on_loop(loop, question_for(property), deadline);
     if (!line || line->empty()) co_return line;
@@ -75,8 +77,8 @@ Task<Result<mcp::ElicitResult>> elicit_on_terminal(Loop& loop, std::chrono::mill
   if (result.action != Action::accept) co_return result;
   json::Writer content;
   content.begin_object();
-  const std::vector<Property> properties = properties_of(schema);
-  for (const Property& property : properties) {
+  const std::vector<ElicitedProperty> properties = properties_of(schema);
+  for (const ElicitedProperty& property : properties) {
     const Answered value = co_await ask_for_value(loop, property, deadline);
     if (!value) {
       result.action = Action::cancel;
