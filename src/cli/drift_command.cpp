@@ -56,7 +56,9 @@ struct DriftList {
 
   void add_to(CLI::App& app) {
     app.add_option("--server", server, "Only changes of this server");
-    app.add_option("--status", status, "open, approved, rejected, reverted, or all")->capture_default_str();
+    app.add_option("--status", status, "Only changes of this status")
+        ->check(CLI::IsMember({"open", "approved", "rejected", "reverted", "all"}))
+        ->capture_default_str();
   }
   static Task<Result<int>> run(const DriftList& command, AdminClientPtr client) {
     std::string query;

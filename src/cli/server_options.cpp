@@ -64,11 +64,14 @@ void ServerOptions::add_to(CLI::App& app) {
   app.add_option("--description", description, "What the server is for");
   app.add_option("--domain", domain, "Subject area, by which tools are found");
   add_list(app, "--tag", tags, "A label; repeatable", "TAG");
-  app.add_option("--visibility", visibility, "Who sees the server: hidden, visible or user");
+  app.add_option("--visibility", visibility,
+                 "Who sees the server: only administrators, every client, or its owner")
+      ->check(CLI::IsMember({"hidden", "visible", "user"}));
   app.add_flag("--hidden", hidden, "Only administrators see the server, as --visibility hidden");
   app.add_option("--owner", owner, "The user to whom the server belongs")->type_name("USER");
   app.add_flag("--disabled", disabled, "Do not offer the server");
-  app.add_option("--drift", drift, "What happens to changed tools: accept, flag or quarantine");
+  app.add_option("--drift", drift, "What happens to changed tools")
+      ->check(CLI::IsMember({"accept", "flag", "quarantine"}));
   add_list(app, "--allow-tool", allow, "Offer only tools that match; repeatable", "PATTERN");
   add_list(app, "--deny-tool", deny, "Do not offer tools that match; repeatable", "PATTERN");
   add_list(app, "--hide-tool", hide, "Do not list tools that match; repeatable", "PATTERN");

@@ -63,7 +63,8 @@ struct ServersList {
     app.add_option("NAME", name, "Only servers whose name matches; * matches any text");
     app.add_option("--tag", tag, "Only servers with this tag");
     app.add_option("--domain", domain, "Only servers of this domain");
-    app.add_option("--visibility", visibility, "Only servers of this visibility");
+    app.add_option("--visibility", visibility, "Only servers of this visibility")
+        ->check(CLI::IsMember({"hidden", "visible", "user"}));
   }
   static Task<Result<int>> run(const ServersList& command, AdminClientPtr client) {
     std::string query;

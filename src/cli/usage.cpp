@@ -73,11 +73,20 @@ std::string unknown_command_problem(const CLI::App& command, const std::string& 
   return "unknown command " + quoted_word(word) + of + did_you_mean(word, commands_of(command));
 }
 
+// An option that is unknown may be one of the program that a server runs.
+std::string separator_hint(const CLI::App& command) {
+  const CLI::Option* const program = command.get_option_no_throw("COMMAND");
+  if (!program || program->results().empty()) return {};
+  return ". Write `--` before the program and its arguments: `" + words_of(command) + " NAME -- " +
+         printable_line(program->results().front()) + " …`";
+}
+
 std::string usage_problem(const CLI::App& program, const CLI::App& command, const CLI::Error& problem) {
   const bool is_group = !commands_of(command).empty();
   const std::string word = unexpected_argument(program, is_group);
   if (word.starts_with('-'))
-    return "unknown option " + quoted_word(word) + did_you_mean(word, options_of(command));
+    return "unknown option " + quoted_word(word) + did_you_mean(word, options_of(command)) +
+           separator_hint(command);
   if (is_group && word.empty())
     return command.get_parent() ? "a command of `" + words_of(command) + "` is missing"
                                 : std::string("a command is missing");

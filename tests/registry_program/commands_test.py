@@ -180,6 +180,7 @@ class CommandsTest(CommandTest):
         for name in ("../users", "a/b", "ü ß?x=1#y", "%2e%2e", "."):
             self.assertIn("not_found", self.error_of("servers", "show", name, gateway=gateway, status=1))
         self.assertIn("servers add", self.error_of("servers", "add", "two", gateway=gateway, status=2))
+        self.assertIn("NAME -- npx …", self.error_of("servers", "add", "two", "npx", "-y", "x", gateway=gateway, status=2))
 
     def test_destructive_steps_need_yes_without_a_terminal(self):
         gateway = self.start()

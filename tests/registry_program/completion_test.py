@@ -28,6 +28,7 @@ class CompletionTest(CommandTest):
         self.assertEqual(sorted(self.completed_by_bash("fairlead servers re")), ["refresh", "remove", "restart"])
         self.assertIn("--visibility", self.completed_by_bash("fairlead servers add x --vis"))
         self.assertEqual(self.completed_by_bash("fairlead endpoints add x --mode d"), ["direct", "discover"])
+        self.assertEqual(self.completed_by_bash("fairlead servers add x --drift q"), ["quarantine"])
         self.assertEqual(self.completed_by_bash("fairlead servers add x -- --vis"), [""])
 
     def test_bash_completes_names_of_a_running_gateway(self):
