@@ -99,7 +99,7 @@ class CommandsTest(CommandTest):
 
     def test_lines_are_followed_as_they_are_written(self):
         gateway = self.start()
-        script = "import sys, time\nfor line in sys.stdin: sys.stderr.write('got a line\\n'); sys.stderr.flush()"
+        script = "import sys, time\nwhile True: sys.stderr.write('a line\\n'); sys.stderr.flush(); time.sleep(0.1)"
         self.command("servers", "add", "loud", "--", sys.executable, "-c", script, gateway=gateway)
         follower = subprocess.Popen(
             [PROGRAM, "servers", "logs", "loud", "--follow"], stdout=subprocess.PIPE, text=True,
@@ -109,7 +109,9 @@ class CommandsTest(CommandTest):
         self.addCleanup(follower.kill)
         self.addCleanup(follower.stdout.close)
         self.in_background(lambda: gateway.request("POST", "/mcp/servers/loud/refresh"))
-        self.assertEqual(follower.stdout.readline(), "got a line\n")
+        self.assertEqual(follower.stdout.readline(), "a line\n")
+        follower.stdout.close()  # the command ends, because nobody reads any more
+        self.assertEqual(follower.wait(60), 141)
 
     def test_users_get_tokens_and_groups_and_lose_them(self):
         gateway = self.start()
