@@ -3,13 +3,17 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 
 #include "base/suggestion.hpp"
 #include "cli/call_arguments.hpp"
 #include "cli/mcp_target.hpp"
 #include "cli/tool_description.hpp"
+#include "fairlead/gateway/gateway.hpp"
+#include "fairlead/loop/timer.hpp"
 
 namespace fairlead::cli {
 
@@ -145,20 +149,58 @@ struct ListOrUseCommand {
 
 // ---- tools -----------------------------------------------------------------------------------------------
 
-// Returns the definition of a tool. Fails with `validation` if the server has no tool with this name.
-Task<Result<json::Raw>> find_tool(const McpTarget& target, std::string name, ClientPtr client) {
-  target.show_progress("listing tools");
-  const Result<std::vector<json::Raw>> tools = co_await client->list("tools/list", "tools");
-  if (!tools) co_return tools.error();
-  std::vector<std::string> names;
-  for (const json::Raw& tool : *tools) {
-    names.push_back(string_member(json::View(tool), "name"));
-    if (names.back() == name) co_return tool;
+// How often, and for how long at most, the tools of a server that a gateway has not listed yet are looked
+// for.
+constexpr std::chrono::milliseconds kUnlistedServerInterval{100};
+constexpr std::chrono::milliseconds kMaxUnlistedServerWait{10'000};
+
+// If the server is a gateway that has not fetched the tools of the server of this tool, for example because
+// the server was added a moment ago, returns the name of that server.
+Task<std::optional<std::string>> unlisted_server(std::string tool, ClientPtr client) {
+  const Result<json::Raw> page = co_await client->request("tools/list", json::Raw());
+  std::optional<std::string> found;
+  if (!page) co_return found;
+  json::View(*page)["_meta"][gateway::kIncompleteKey].each_element([&](json::View server) {
+    std::string name = server.as_string().value_or("");
+    if (!name.empty() && tool.starts_with(name + "__")) found = std::move(name);
+    return !found;
+  });
+  co_return found;
+}
+
+Error unknown_tool_error(const std::string& name, const std::vector<std::string>& names,
+                         const std::optional<std::string>& unlisted) {
+  if (unlisted) {
+    Error error(ErrorKind::validation,
+                "the gateway does not have the tools of the server `" + *unlisted + "` yet");
+    return std::move(error).with([&](ErrorDetail& detail) {
+      detail.remedy = "See why with `fairlead servers test " + *unlisted + "`.";
+    });
   }
   const std::string_view closest = closest_word(name, names);
-  co_return Error(ErrorKind::validation,
-                  "the server has no tool `" + name + "`" +
-                      (closest.empty() ? "" : " (did you mean `" + std::string(closest) + "`?)"));
+  return Error(ErrorKind::validation,
+               "the server has no tool `" + name + "`" +
+                   (closest.empty() ? "" : " (did you mean `" + std::string(closest) + "`?)"));
+}
+
+// Returns the definition of a tool. Fails with `validation` if the server has no tool with this name.
+Task<Result<json::Raw>> find_tool(const McpTarget& target, std::string name, ClientPtr client) {
+  const Clock::time_point give_up = Clock::now() + std::min(target.timeout, kMaxUnlistedServerWait);
+  std::vector<std::string> names;
+  std::optional<std::string> unlisted;
+  do {
+    target.show_progress("listing tools");
+    if (unlisted) co_await sleep_for(*target.client_loop, kUnlistedServerInterval);
+    const Result<std::vector<json::Raw>> tools = co_await client->list("tools/list", "tools");
+    if (!tools) co_return tools.error();
+    names.clear();
+    for (const json::Raw& tool : *tools) {
+      names.push_back(string_member(json::View(tool), "name"));
+      if (names.back() == name) co_return tool;
+    }
+    unlisted = co_await unlisted_server(name, client);
+  } while (unlisted && Clock::now() < give_up);
+  co_return unknown_tool_error(name, names, unlisted);
 }
 
 Task<Result<int>> describe_tools(const ListOrUseCommand& command, ClientPtr client) {

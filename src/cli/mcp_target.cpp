@@ -198,9 +198,11 @@ void McpTarget::hide_progress() const {
 int run_with_client(McpTarget& target, const ClientAction& action) {
   enable_orphan_cleanup(target.common.log());
   Loop loop;
+  target.client_loop = &loop;
   target.progress = ProgressLine::create(loop);
   const int status = loop.block_on(run(loop, target, action));
   target.progress = nullptr;
+  target.client_loop = nullptr;
   return status;
 }
 

@@ -24,7 +24,8 @@ struct McpTarget {
   std::string revision;  // empty: negotiated with the server
   std::chrono::milliseconds timeout = Limits().call_timeout;
   bool json = false;  // print the JSON that the server sent
-  // Null unless stderr is a terminal. Set while run_with_client() runs.
+  // Set while run_with_client() runs; `progress` only if stderr is a terminal.
+  Loop* client_loop = nullptr;
   std::shared_ptr<ProgressLine> progress;
 
   void add_to(CLI::App& command);

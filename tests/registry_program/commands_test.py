@@ -82,6 +82,23 @@ class CommandsTest(CommandTest):
         self.command("servers", "restart", "toy", gateway=gateway)
         self.command("servers", "stop", "toy", gateway=gateway)
 
+    def test_a_tool_of_a_server_that_is_still_starting_is_waited_for(self):
+        gateway = self.start()
+        self.write_state()
+        go = self.path("go")
+        wait = f'while [ ! -e "{go}" ]; do sleep 0.05; done; exec "$@"'
+        self.command("servers", "add", "toy", "--", "sh", "-c", wait, "sh", sys.executable, TOY, self.state_file(), gateway=gateway)
+        url = f"http://127.0.0.1:{gateway.port}/mcp"
+        header = f"Authorization: Bearer {ADMIN_TOKEN}"
+        call = subprocess.Popen([PROGRAM, "tools", "--header", header, url, "toy__echo", "a=1"], stdout=subprocess.PIPE, text=True,
+                                env=self.environment())  # fmt: skip
+        self.assertTrue(until(lambda: any("list is incomplete" in line for line in gateway.log)))
+        with open(go, "w", encoding="utf-8"):
+            pass
+        self.assertEqual(json.loads(call.communicate(timeout=30)[0]), {"a": "1"})
+        self.assertEqual(call.returncode, 0)
+        self.assertIn("has no tool", self.error_of("tools", "--header", header, url, "toy__ech", "a=1", status=2))
+
     def test_a_failing_server_is_reported_with_its_stderr(self):
         gateway = self.start()
         script = "import sys; sys.stderr.write('no \\x1b[31mkey\\n'); sys.exit(3)"
