@@ -2,6 +2,7 @@
 
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,13 +10,27 @@
 
 namespace fairlead {
 
+namespace {
+
+bool is_pipe_or_socket(int fd) {
+  struct stat status {};
+  return ::fstat(fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
+}
+
+}  // namespace
+
 DescriptorStream::DescriptorStream(Descriptor in, std::optional<Descriptor> out, std::string remote_name)
-    : in_(std::move(in)), out_(std::move(out)), remote_name_(std::move(remote_name)) {}
+    : in_(std::move(in)),
+      out_(std::move(out)),
+      remote_name_(std::move(remote_name)),
+      short_read_drains_(is_pipe_or_socket(in_.fd())) {}
 
 ByteStream::IoResult DescriptorStream::read(std::span<char> into) {
   const ssize_t n = ::read(in_.fd(), into.data(), into.size());
+  const int os_error = n >= 0 ? 0 : errno;
+  const bool is_short = short_read_drains_ && n > 0 && static_cast<std::size_t>(n) < into.size();
+  if (is_short || os_error == EAGAIN) in_.input_drained();
   if (n > 0) return IoResult{IoStatus::ok, static_cast<std::size_t>(n), nullptr};
-  const int os_error = n == 0 ? 0 : errno;
   if (os_error == EAGAIN || os_error == EINTR) return IoResult{IoStatus::again, 0, nullptr};
   if (n == 0 || os_error == ECONNRESET || os_error == EIO) return IoResult{IoStatus::ended, 0, nullptr};
   return failed(Error::from_errno(ErrorKind::io, "cannot read from " + remote_name_, os_error));

@@ -1,21 +1,20 @@
 #include "connection/sockets.hpp"
 
 #include <arpa/inet.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 
-#include "fairlead/loop/event.hpp"
+#include "fairlead/loop/workers.hpp"
+#include "loop/run_blocking.hpp"
 
 namespace fairlead {
-
-namespace asio = boost::asio;
 
 Result<SocketAddress> unix_address(const std::string& path) {
   sockaddr_un name{};
@@ -56,35 +55,75 @@ Result<SocketAddress> numeric_address(const std::string& host, std::uint16_t por
 
 namespace {
 
-struct ResolveState {
-  Event done;
-  boost::system::error_code error;
-  std::vector<SocketAddress> addresses;
+// The threads that look up names for a loop.
+class ResolverThreads {
+ public:
+  explicit ResolverThreads(Loop&) {}
+  Workers& workers() noexcept { return workers_; }
+
+ private:
+  static Limits limits() {
+    Limits limits;
+    limits.max_blocking_threads = 2;
+    return limits;
+  }
+
+  Workers workers_{limits()};
 };
+
+using Addresses = std::vector<SocketAddress>;
+
+struct FreeAddressList {
+  void operator()(addrinfo* list) const noexcept { ::freeaddrinfo(list); }
+};
+
+// Blocks.
+Result<Addresses> look_up(const std::string& host, std::uint16_t port) {
+  addrinfo hints{};
+  hints.ai_flags = AI_ADDRCONFIG;
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* results = nullptr;
+  const int code = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &results);
+  const std::unique_ptr<addrinfo, FreeAddressList> list(code == 0 ? results : nullptr);
+  if (code != 0) {
+    const int os_error = errno;
+    const std::string reason = code == EAI_SYSTEM ? std::strerror(os_error) : ::gai_strerror(code);
+    return Error(ErrorKind::connection_failed, "cannot look up " + host + ": " + reason);
+  }
+  Addresses addresses;
+  for (const addrinfo* result = list.get(); result; result = result->ai_next) {
+    SocketAddress& address = addresses.emplace_back();
+    std::memcpy(&address.storage, result->ai_addr, result->ai_addrlen);
+    address.size = result->ai_addrlen;
+  }
+  return addresses;
+}
+
+struct LookupState {
+  Event done;
+  Result<Addresses> addresses = Addresses();
+};
+
+// Looks the name up on `threads`.
+Task<void> run_lookup(Loop& loop, Workers& threads, std::string host, std::uint16_t port,
+                      std::shared_ptr<LookupState> state) {
+  std::move_only_function<Result<Addresses>()> job = [host, port] { return look_up(host, port); };
+  state->addresses = co_await run_blocking<Addresses>(loop, threads, std::move(job));
+  state->done.set();
+}
 
 }  // namespace
 
+// The lookup cannot be cancelled, so it is a task of its own: its thread may work longer than `timeout`.
 Task<Result<std::vector<SocketAddress>>> resolve(Loop& loop, std::string host, std::uint16_t port,
                                                  std::chrono::milliseconds timeout) {
   const Result<SocketAddress> numeric = numeric_address(host, port);
   if (numeric) co_return std::vector<SocketAddress>(1, *numeric);
-  asio::ip::tcp::resolver resolver(loop.asio_context());
-  auto state = std::make_shared<ResolveState>();
-  resolver.async_resolve(
-      host, std::to_string(port), [state](const boost::system::error_code& ec, const auto& results) {
-        state->error = ec;
-        for (const auto& result : results) {
-          SocketAddress& address = state->addresses.emplace_back();
-          std::memcpy(&address.storage, result.endpoint().data(), result.endpoint().size());
-          address.size = static_cast<socklen_t>(result.endpoint().size());
-        }
-        state->done.set();
-      });
+  const auto state = std::make_shared<LookupState>();
+  loop.spawn(run_lookup(loop, loop.service<ResolverThreads>().workers(), host, port, state));
   const bool in_time = co_await state->done.wait(loop, timeout);
   if (!in_time) co_return Error::timeout("looking up " + host, timeout);
-  if (state->error) {
-    co_return Error(ErrorKind::connection_failed, "cannot look up " + host + ": " + state->error.message());
-  }
   co_return std::move(state->addresses);
 }
 

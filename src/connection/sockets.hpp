@@ -24,7 +24,7 @@ struct SocketAddress {
 
 // Fails with `connection_failed` if `path` is too long.
 Result<SocketAddress> unix_address(const std::string& path);
-// Resolves a host name on the thread of Asio's resolver; a numeric address is returned at once. Fails with
+// Resolves a host name on a thread of the loop's resolver; a numeric address is returned at once. Fails with
 // `connection_failed` or `timeout`.
 Task<Result<std::vector<SocketAddress>>> resolve(Loop& loop, std::string host, std::uint16_t port,
                                                  std::chrono::milliseconds timeout);

@@ -20,9 +20,14 @@ class PlainStream final : public ByteStream {
 
   IoResult read(std::span<char> into) override {
     const ssize_t n = ::recv(socket_.fd(), into.data(), into.size(), 0);
-    if (n > 0) return IoResult{IoStatus::ok, static_cast<std::size_t>(n), nullptr};
+    if (n > 0) {
+      if (static_cast<std::size_t>(n) < into.size()) socket_.input_drained();
+      return IoResult{IoStatus::ok, static_cast<std::size_t>(n), nullptr};
+    }
     if (n == 0) return IoResult{into.empty() ? IoStatus::ok : IoStatus::ended, 0, nullptr};
-    return io_error("cannot read from ", errno);
+    const int os_error = errno;
+    if (os_error == EAGAIN) socket_.input_drained();
+    return io_error("cannot read from ", os_error);
   }
 
   IoResult write(std::span<const iovec> parts) override {

@@ -183,7 +183,10 @@ class TlsStream final : public ByteStream {
   IoResult result_of_failure(int result, WaitsFor& waits_for, std::string_view action) {
     const int os_error = errno;
     switch (SSL_get_error(session_.get(), result)) {
-      case SSL_ERROR_WANT_READ: waits_for = WaitsFor::input; return IoResult{IoStatus::again, 0, nullptr};
+      case SSL_ERROR_WANT_READ:
+        socket_.input_drained();
+        waits_for = WaitsFor::input;
+        return IoResult{IoStatus::again, 0, nullptr};
       case SSL_ERROR_WANT_WRITE: waits_for = WaitsFor::output; return IoResult{IoStatus::again, 0, nullptr};
       case SSL_ERROR_ZERO_RETURN: return IoResult{IoStatus::ended, 0, nullptr};
       case SSL_ERROR_SYSCALL:

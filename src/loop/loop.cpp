@@ -7,19 +7,16 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/intrusive/list.hpp>
 #include <mutex>
 #include <new>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-namespace fairlead {
+#include "loop/reactor.hpp"
 
-namespace asio = boost::asio;
+namespace fairlead {
 
 namespace {
 
@@ -33,13 +30,14 @@ void report_out_of_memory() noexcept {
   if (::write(STDERR_FILENO, kLine.data(), kLine.size()) < 0) return;
 }
 
-// Runs one callback. A callback that throws std::bad_alloc is abandoned; the loop continues.
-std::size_t run_callback(asio::io_context& context) {
+// Runs one callback. A callback that throws std::bad_alloc is abandoned; the loop continues. Returns false
+// after stop().
+bool run_callback(detail::Reactor& reactor) {
   try {
-    return context.run_one();
+    return reactor.run_one();
   } catch (const std::bad_alloc&) {
     report_out_of_memory();
-    return 1;
+    return true;
   }
 }
 
@@ -123,10 +121,8 @@ using SpawnedTasks =
 struct Loop::Impl {
   explicit Impl(Loop& loop) : fair_queue(loop) {}
 
-  asio::io_context context{1};
-  asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
-  // Creates the reactor now, so that running out of descriptors fails here and not at the first wait.
-  asio::posix::stream_descriptor reactor_initializer{context};
+  detail::Reactor reactor;
+  std::vector<std::pair<ServiceKey, std::shared_ptr<void>>> services;
   std::recursive_mutex runner;  // held by the thread that runs the loop
   std::vector<char> scratch;
   std::array<Bytes, 8> recyclable;
@@ -151,31 +147,38 @@ Loop::~Loop() {
   while (!impl_->spawned.empty()) {
     std::coroutine_handle<SpawnedTask::promise_type>::from_promise(impl_->spawned.front()).destroy();
   }
+  while (!impl_->services.empty()) {
+    const std::shared_ptr<void> last = std::move(impl_->services.back().second);
+    impl_->services.pop_back();
+  }
+  impl_->reactor.discard_posted();
 }
 
 void Loop::run() {
   const std::lock_guard lock(impl_->runner);
   const SigpipeBlocked blocked;
+  const detail::Reactor::ThreadScope scope(impl_->reactor);
   impl_->turn_meter.begin_first_turn();
-  while (run_callback(impl_->context) > 0) impl_->turn_meter.end_turn();
+  while (run_callback(impl_->reactor)) impl_->turn_meter.end_turn();
 }
 
 void Loop::run_until(const std::function<bool()>& done) {
   const std::lock_guard lock(impl_->runner);
   const SigpipeBlocked blocked;
+  const detail::Reactor::ThreadScope scope(impl_->reactor);
   impl_->turn_meter.begin_first_turn();
-  while (!done() && !impl_->context.stopped()) {
-    run_callback(impl_->context);
+  while (!done() && !impl_->reactor.stopped()) {
+    run_callback(impl_->reactor);
     impl_->turn_meter.end_turn();
   }
 }
 
 void Loop::stop() {
-  impl_->context.stop();
+  impl_->reactor.stop();
 }
 
 void Loop::post(Callback callback) {
-  asio::post(impl_->context, std::move(callback));
+  impl_->reactor.post(std::move(callback));
 }
 
 void Loop::spawn(Task<void> task) {
@@ -187,7 +190,7 @@ void Loop::spawn(Task<void> task) {
 }
 
 bool Loop::in_loop_thread() const noexcept {
-  return impl_->context.get_executor().running_in_this_thread();
+  return impl_->reactor.in_this_thread();
 }
 
 void Loop::run_until_if_free(const std::function<bool()>& done) {
@@ -236,8 +239,15 @@ TurnMeter& Loop::turn_meter() noexcept {
   return impl_->turn_meter;
 }
 
-asio::io_context& Loop::asio_context() noexcept {
-  return impl_->context;
+std::shared_ptr<void>& Loop::service_slot(ServiceKey key) {
+  for (auto& [known_key, service] : impl_->services) {
+    if (known_key == key) return service;
+  }
+  return impl_->services.emplace_back(key, nullptr).second;
+}
+
+detail::Reactor& Loop::reactor() noexcept {
+  return impl_->reactor;
 }
 
 }  // namespace fairlead

@@ -1,44 +1,37 @@
 #include "fairlead/loop/timer.hpp"
 
-#include <boost/asio/steady_timer.hpp>
+#include <utility>
+
+#include "loop/reactor.hpp"
 
 namespace fairlead {
 
-struct Timer::Impl : std::enable_shared_from_this<Timer::Impl> {
-  explicit Impl(Loop& loop) : timer(loop.asio_context()) {}
+struct Timer::Impl final : detail::Reactor::TimerEntry {
+  explicit Impl(Loop& loop) : reactor(loop.reactor()) {}
+  ~Impl() override { reactor.disarm(*this); }
 
-  boost::asio::steady_timer timer;
-  Loop::Callback callback;
-  // Incremented by arm() and cancel(). A wait that expired before, and whose callback has not run yet, has an
-  // older generation and is ignored.
-  std::uint64_t generation = 0;
-
-  void fire(std::uint64_t armed_generation) {
-    if (armed_generation != generation || !callback) return;
-    Loop::Callback due = std::move(callback);
-    callback = nullptr;
+  // The callback may destroy the timer.
+  void run() override {
+    Loop::Callback due = std::exchange(callback, nullptr);
     due();
   }
+
+  detail::Reactor& reactor;
+  Loop::Callback callback;
 };
 
-Timer::Timer(Loop& loop) : impl_(std::make_shared<Impl>(loop)) {}
+Timer::Timer(Loop& loop) : impl_(std::make_unique<Impl>(loop)) {}
 Timer::Timer(Timer&&) noexcept = default;
 Timer& Timer::operator=(Timer&& other) noexcept {
   std::swap(impl_, other.impl_);
   return *this;
 }
-Timer::~Timer() {
-  if (impl_) cancel();
-}
+Timer::~Timer() = default;
 
 void Timer::arm(Clock::time_point when, Loop::Callback callback) {
-  ++impl_->generation;
-  impl_->callback = std::move(callback);
-  impl_->timer.expires_at(when);
-  impl_->timer.async_wait(
-      [impl = impl_, generation = impl_->generation](const boost::system::error_code& ec) {
-        if (!ec) impl->fire(generation);
-      });
+  // The callback that is replaced is destroyed last, because it may own this timer.
+  const Loop::Callback replaced = std::exchange(impl_->callback, std::move(callback));
+  impl_->reactor.arm(*impl_, when);
 }
 
 void Timer::arm_after(Clock::duration delay, Loop::Callback callback) {
@@ -46,9 +39,8 @@ void Timer::arm_after(Clock::duration delay, Loop::Callback callback) {
 }
 
 void Timer::cancel() {
-  ++impl_->generation;
-  impl_->callback = nullptr;
-  impl_->timer.cancel();
+  const Loop::Callback cancelled = std::exchange(impl_->callback, nullptr);  // destroyed last; see arm()
+  impl_->reactor.disarm(*impl_);
 }
 
 bool Timer::armed() const noexcept {

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -22,8 +21,6 @@
 #include "process/subreaper.hpp"
 
 namespace fairlead::process {
-
-namespace asio = boost::asio;
 
 namespace {
 
@@ -41,28 +38,17 @@ constexpr int kMaxMissedPeriods = 10;
 constexpr KeeperClient::Token kPingToken = 0;  // the token of pings; no child has it
 
 // Binds the lifetime of the client to that of the loop: shutdown() is called when the loop is destroyed.
-class KeeperService : public asio::execution_context::service {
+class KeeperService {
  public:
-  using key_type = KeeperService;
-  static asio::execution_context::id id;
+  explicit KeeperService(Loop& loop) : client_(std::make_shared<KeeperClient>(loop)) {}
+  ~KeeperService() { client_->shut_down(); }
+  KeeperService(const KeeperService&) = delete;
 
-  explicit KeeperService(asio::execution_context& owner) : service(owner) {}
-
-  const std::shared_ptr<KeeperClient>& client(Loop& loop) {
-    if (!client_) client_ = std::make_shared<KeeperClient>(loop);
-    return client_;
-  }
+  const std::shared_ptr<KeeperClient>& client() const noexcept { return client_; }
 
  private:
-  void shutdown() override {
-    if (client_) client_->shut_down();
-    client_.reset();
-  }
-
   std::shared_ptr<KeeperClient> client_;
 };
-
-asio::execution_context::id KeeperService::id;
 
 // Returns the token that precedes the first child's. The upper half of all tokens is random and identifies
 // this run of the library, so that cookies with an equal keeper pid from another pid namespace are
@@ -111,7 +97,7 @@ Result<UniqueFd> copy_to_memfd(std::string_view payload) {
 }  // namespace
 
 std::shared_ptr<KeeperClient> KeeperClient::for_loop(Loop& loop) {
-  return asio::use_service<KeeperService>(loop.asio_context()).client(loop);
+  return loop.service<KeeperService>().client();
 }
 
 KeeperClient::KeeperClient(Loop& loop) : loop_(loop), last_token_(make_token_base()) {}

@@ -49,6 +49,10 @@ class Descriptor {
   // or destruction.
   void when_readable(ReadyCallback ready);
   void when_writable(ReadyCallback ready);
+  // Tells that a read has just returned EAGAIN, or less than was asked for from a pipe or a stream socket.
+  // The next when_readable() then needs no system call: the descriptor stays registered and reports new input
+  // by itself.
+  void input_drained() noexcept;
   // Return whether a callback of when_readable() or when_writable() is outstanding.
   bool waiting_to_read() const noexcept;
   bool waiting_to_write() const noexcept;
@@ -56,8 +60,8 @@ class Descriptor {
 
  private:
   struct Impl;
-  explicit Descriptor(std::shared_ptr<Impl> impl) noexcept;
-  std::shared_ptr<Impl> impl_;
+  explicit Descriptor(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace fairlead

@@ -16,11 +16,11 @@
 #include "fairlead/loop/task.hpp"
 #include "fairlead/loop/turn_meter.hpp"
 
-namespace boost::asio {
-class io_context;
-}
-
 namespace fairlead {
+
+namespace detail {
+class Reactor;
+}
 
 using Clock = std::chrono::steady_clock;
 
@@ -75,11 +75,18 @@ class Loop {
   // Returns the meter of how long callbacks occupy the loop thread. Loop thread only.
   TurnMeter& turn_meter() noexcept;
 
-  // For the implementation of timers, descriptors and sockets.
-  boost::asio::io_context& asio_context() noexcept;
+  // Returns the object of type Service that belongs to this loop, constructed from the loop at the first
+  // call. It is destroyed with the loop, after the tasks of the loop. Loop thread only.
+  template <class Service>
+  Service& service();
+
+  // For the implementation of timers and descriptors.
+  detail::Reactor& reactor() noexcept;
 
  private:
   struct Impl;
+  using ServiceKey = const void*;
+  std::shared_ptr<void>& service_slot(ServiceKey key);
   // Like run_until(), but returns at once if another thread runs the loop.
   void run_until_if_free(const std::function<bool()>& done);
   std::unique_ptr<Impl> impl_;
@@ -101,6 +108,10 @@ class ResumeOn {
 
 namespace detail {
 
+// Its address identifies a type.
+template <class Service>
+inline constexpr char service_key = 0;
+
 // Sets `promise` to the outcome of `task`. The coroutine owns the promise because the waiting thread may
 // destroy its own objects before set_value() has returned.
 template <class T>
@@ -119,6 +130,13 @@ Task<void> fulfil(Task<T> task, std::promise<T> promise) {
 }
 
 }  // namespace detail
+
+template <class Service>
+Service& Loop::service() {
+  std::shared_ptr<void>& slot = service_slot(&detail::service_key<Service>);
+  if (!slot) slot = std::make_shared<Service>(*this);
+  return *static_cast<Service*>(slot.get());
+}
 
 template <class T>
 T Loop::block_on(Task<T> task) {

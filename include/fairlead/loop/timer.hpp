@@ -24,7 +24,7 @@ class Timer {
 
  private:
   struct Impl;
-  std::shared_ptr<Impl> impl_;
+  std::unique_ptr<Impl> impl_;
 };
 
 // co_await sleep_for(loop, 50ms) suspends the coroutine for that time.
