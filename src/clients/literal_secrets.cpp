@@ -174,6 +174,8 @@ std::optional<SecretPart> secret_default(std::string_view key, std::string_view 
     const std::size_t name = at + kBegin.size();
     const std::size_t separator = value.substr(0, end).find(":-", name);
     if (end == std::string_view::npos || separator == std::string_view::npos) continue;
+    const std::size_t dollars = at - (value.substr(0, at).find_last_not_of('$') + 1);
+    if (dollars % 2 != 0) continue;  // `$$` is a literal `$`, and no reference follows
     const std::string variable(value.substr(name, separator - name));
     const std::string_view fallback = value.substr(separator + 2, end - separator - 2);
     if (!secret_in_value(variable, fallback) && !secret_in_value(key, fallback)) continue;

@@ -67,6 +67,12 @@ TEST(LiteralSecretsTest, DefaultsOfReferencesAreFound) {
             Found{});
 }
 
+TEST(LiteralSecretsTest, TextThatOnlyLooksLikeAReferenceIsLeftAlone) {
+  EXPECT_EQ(secrets_in(R"({"command":"c","env":{"GH":"$${env:T:-ghp_0123456789abcdefghij}"}})"), Found{});
+  EXPECT_EQ(secrets_in(R"({"command":"c","env":{"GH":"$$${env:T:-ghp_0123456789abcdefghij}"}})"),
+            Found{"D_T = ghp_0123456789abcdefghij, $$${secret:D_T}"});
+}
+
 TEST(LiteralSecretsTest, SecretsBesideReferencesAreFound) {
   EXPECT_EQ(secrets_in(R"({"url":"https://a.example/${env:TENANT}?token=pa55"})"),
             Found{"D_TOKEN = pa55, https://a.example/${env:TENANT}?token=${secret:D_TOKEN}"});
