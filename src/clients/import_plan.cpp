@@ -174,6 +174,10 @@ void Planner::compare(const ImportedServer& server, json::View existing, json::V
   after.end_object();
   const json::Raw old_members = std::move(before).finish();
   const json::Raw new_members = std::move(after).finish();
+  const bool is_wanted = json::View(planned.body)["enabled"].as_bool().value_or(true);
+  if (is_wanted && existing["enabled"].as_bool() == false)
+    planned.remarks.push_back(
+        {"/enabled", "it is disabled in the gateway: `fairlead servers enable " + planned.name + "`"});
   planned.existing_id = string_member(existing, "id");
   planned.existing_etag = "\"" + std::string(existing["version"].text()) + "\"";
   planned.patch = registry::merge_difference(json::View(old_members), json::View(new_members));

@@ -166,6 +166,15 @@ TEST(ImportPlanTest, SecretsOfEqualRowsAreStoredAgainByAnUpdate) {
   EXPECT_EQ(planned(file, {existing}, choices).at(0).secrets.size(), 1u) << "they may differ";
 }
 
+TEST(ImportPlanTest, ServerThatIsDisabledOnlyInTheRegistryStaysSoAndIsNamed) {
+  const json::Raw existing =
+      stored(R"({"name":"files","enabled":false,"config":{"command":"npx","args":["-y","srv","/data"]}})");
+  const std::vector<PlannedServer> plan = planned(file_of({imported(kFiles)}), {existing});
+  EXPECT_EQ(plan.at(0).action, ImportAction::unchanged);
+  ASSERT_EQ(plan.at(0).remarks.size(), 1u);
+  EXPECT_EQ(plan.at(0).remarks[0].message, "it is disabled in the gateway: `fairlead servers enable files`");
+}
+
 ImportInput text_input(const std::string& name) {
   ImportInput input;
   input.name = name;
