@@ -89,6 +89,63 @@ std::string without_token(std::string text, const std::string& token) {
   return text;
 }
 
+// What was done, for people and for programs.
+struct ConnectOutcome {
+  ConnectOutcome() {}  // NOLINT: not an aggregate, see StreamConnectOptions
+
+  std::string action;  // "connected", "unchanged", "restored", …
+  std::string path;
+  std::string backup;
+  std::string diff;  // of a dry run
+  std::vector<std::string> lines;
+};
+
+void print_outcome(const ConnectCommand& command, const ConnectOutcome& outcome) {
+  if (!command.json) {
+    if (!outcome.diff.empty()) print_text(outcome.diff);
+    for (const std::string& line : outcome.lines) print_text_line(line);
+    return;
+  }
+  json::Writer out;
+  out.begin_object().key("client").string(command.client).key("action").string(outcome.action);
+  out.key("file").string(outcome.path).key("dryRun").boolean(command.dry_run);
+  if (!outcome.backup.empty()) out.key("backup").string(outcome.backup);
+  if (!outcome.diff.empty()) out.key("diff").string(outcome.diff);
+  out.key("messages").begin_array();
+  for (const std::string& line : outcome.lines) out.string(line);
+  out.end_array().end_object();
+  print_json(out.text());
+}
+
+// Says what was written; `change` has been written unless this is a dry run.
+ConnectOutcome connect_outcome(const ConnectCommand& command, const clients::Client& client,
+                               const clients::ClientFileChange& change, const ConnectTarget& target) {
+  ConnectOutcome outcome;
+  outcome.path = change.path;
+  outcome.backup = change.backup;
+  const std::string title(client.title);
+  if (change.after == change.before) {
+    outcome.action = "unchanged";
+    outcome.lines.push_back(title + " is connected already: " + change.path);
+  } else {
+    outcome.action = "connected";
+    if (command.dry_run)
+      outcome.diff = without_token(text_diff(change.path, change.before, change.after), target.entry.token);
+    if (!command.dry_run) outcome.lines.push_back("connected " + title + ": " + change.path);
+    if (!change.backup.empty()) outcome.lines.push_back("backup: " + change.backup);
+    if (!target.created_token.empty())
+      outcome.lines.push_back("token: a new one of the user " + command.choice.create_token +
+                              ", valid until `fairlead tokens revoke " + target.created_token + "`");
+    if (!command.dry_run)
+      outcome.lines.push_back("Restart " + title + " if it runs. `fairlead connect --undo " +
+                              std::string(client.id) + "` takes it back.");
+  }
+  if (!target.answers)
+    outcome.lines.push_back("No gateway answers at " + target.entry.url +
+                            " now: start it with `fairlead serve`.");
+  return outcome;
+}
+
 Result<void> connect_client(const ConnectCommand& command) {
   const Result<const clients::Client*> client = selected_client(command.client);
   if (!client) return client.error();
@@ -109,27 +166,19 @@ Result<void> connect_client(const ConnectCommand& command) {
   const Result<ConnectTarget> target = connect_target(**client, command.choice, write);
   if (!target) return target.error();
   const Result<json::Raw> value = clients::make_own_entry(**client, target->entry);
-  if (!value) return value.error();
-  const clients::Entry entry{command.name, *value};
-  const auto edit = [&](std::string_view before) {
+  const clients::Entry entry{command.name, value ? *value : json::Raw()};
+  const auto edit = [&](std::string_view before) -> Result<std::string> {
+    if (!value) return value.error();
     const std::string head = before.empty() ? clients::new_file_text(**client) : std::string();
     return clients::put_entry(**client, head + std::string(before), entry);
   };
   const Result<clients::ClientFileChange> change =
       clients::change_client_file(file->path, edit, command.dry_run);
-  if (!change) return change.error();
-  if (change->after == change->before) {
-    print_text_line(std::string((*client)->title) + " is connected already: " + change->path);
-  } else if (command.dry_run) {
-    print_text(without_token(text_diff(change->path, change->before, change->after), target->entry.token));
-  } else {
-    print_text_line("connected " + std::string((*client)->title) + ": " + change->path);
-    if (!change->backup.empty()) print_text_line("backup: " + change->backup);
-    print_text_line("Restart " + std::string((*client)->title) + " if it runs. `fairlead connect --undo " +
-                    std::string((*client)->id) + "` takes it back.");
+  if (!change) {
+    revoke_created_token(*target);
+    return change.error();
   }
-  if (!target->answers)
-    print_text_line("No gateway answers at " + target->entry.url + " now: start it with `fairlead serve`.");
+  print_outcome(command, connect_outcome(command, **client, *change, *target));
   return {};
 }
 
@@ -143,6 +192,56 @@ bool is_unchanged(const clients::Client& client, const std::string& before, cons
   return connected && *connected == text;
 }
 
+// The file to undo, and its entry.
+struct UndoneFile {
+  clients::ClientFileText now;
+  clients::Entry entry;
+  std::string backup;  // the newest; empty: none
+};
+
+Result<ConnectOutcome> undo_changes(const ConnectCommand& command, const clients::Client& client,
+                                    const UndoneFile& file) {
+  const clients::ClientFileText& now = file.now;
+  ConnectOutcome outcome;
+  outcome.path = now.path;
+  const Result<clients::ClientFileText> old =
+      file.backup.empty() ? clients::ClientFileText() : clients::read_client_file_text(file.backup);
+  if (!old) return old.error();
+  if (file.backup.empty() && is_unchanged(client, "", now.text, file.entry)) {
+    if (!command.dry_run && ::unlink(now.path.c_str()) != 0)
+      return Error::from_errno(ErrorKind::io, "cannot remove " + now.path, errno);
+    outcome.action = "removed";
+    outcome.lines.push_back((command.dry_run ? "would remove " : "removed ") + now.path +
+                            ", which has nothing else");
+    return outcome;
+  }
+  if (!file.backup.empty() && is_unchanged(client, old->text, now.text, file.entry)) {
+    outcome.action = "restored";
+    if (command.dry_run) {
+      outcome.diff = text_diff(now.path, now.text, old->text);
+      return outcome;
+    }
+    const Result<void> restored = replace_file(now.path, old->text, 0600);
+    if (!restored) return restored.error();
+    ::unlink(file.backup.c_str());
+    outcome.lines.push_back("restored " + now.path + " from " + file.backup);
+    return outcome;
+  }
+  const auto edit = [&](std::string_view before) {
+    return clients::remove_entry(client, before, command.name);
+  };
+  const Result<clients::ClientFileChange> change =
+      clients::change_client_file(now.path, edit, command.dry_run);
+  if (!change) return change.error();
+  outcome.action = "entry_removed";
+  outcome.backup = change->backup;
+  if (command.dry_run) outcome.diff = text_diff(change->path, change->before, change->after);
+  if (!command.dry_run)
+    outcome.lines.push_back("removed the entry `" + command.name + "` from " + change->path +
+                            ", which was changed since it was connected");
+  return outcome;
+}
+
 Result<void> undo_connection(const ConnectCommand& command) {
   const Result<const clients::Client*> client = selected_client(command.client);
   if (!client) return client.error();
@@ -153,43 +252,23 @@ Result<void> undo_connection(const ConnectCommand& command) {
   const Result<json::Raw> value = clients::find_entry(**client, now->text, command.name);
   if (!value) return Error(ErrorKind::validation, now->path + ": " + value.error().message());
   if (value->absent()) {
-    print_text_line(std::string((*client)->title) + " is not connected: " + now->path + " has no entry `" +
-                    command.name + "`");
+    ConnectOutcome outcome;
+    outcome.action = "unchanged";
+    outcome.path = now->path;
+    outcome.lines.push_back(std::string((*client)->title) + " is not connected: " + now->path +
+                            " has no entry `" + command.name + "`");
+    print_outcome(command, outcome);
     return {};
   }
-  const clients::Entry entry{command.name, *value};
-  const std::string backup = clients::newest_backup(now->path);
-  const Result<clients::ClientFileText> old =
-      backup.empty() ? clients::ClientFileText() : clients::read_client_file_text(backup);
-  if (!old) return old.error();
-  if (backup.empty() && is_unchanged(**client, "", now->text, entry)) {
-    if (!command.dry_run && ::unlink(now->path.c_str()) != 0)
-      return Error::from_errno(ErrorKind::io, "cannot remove " + now->path, errno);
-    print_text_line((command.dry_run ? "would remove " : "removed ") + now->path +
-                    ", which has nothing else");
-    return {};
-  }
-  if (!backup.empty() && is_unchanged(**client, old->text, now->text, entry)) {
-    if (command.dry_run) {
-      print_text(text_diff(now->path, now->text, old->text));
-      return {};
-    }
-    const Result<void> restored = replace_file(now->path, old->text, 0600);
-    if (!restored) return restored;
-    ::unlink(backup.c_str());
-    print_text_line("restored " + now->path + " from " + backup);
-    return {};
-  }
-  const auto edit = [&](std::string_view before) {
-    return clients::remove_entry(**client, before, command.name);
-  };
-  const Result<clients::ClientFileChange> change =
-      clients::change_client_file(file->path, edit, command.dry_run);
-  if (!change) return change.error();
-  if (command.dry_run) print_text(text_diff(change->path, change->before, change->after));
-  if (!command.dry_run)
-    print_text_line("removed the entry `" + command.name + "` from " + change->path +
-                    ", which was changed since it was connected");
+  const UndoneFile undone{*now, {command.name, *value}, clients::newest_backup(now->path)};
+  Result<ConnectOutcome> outcome = undo_changes(command, **client, undone);
+  if (!outcome) return outcome.error();
+  // The token may be used elsewhere too: it stays.
+  if (!command.dry_run && clients::has_token(**client, json::View(*value)))
+    outcome->lines.push_back(
+        "The token of the entry stays valid: `fairlead tokens list` shows it, and "
+        "`fairlead tokens revoke ID` revokes it.");
+  print_outcome(command, *outcome);
   return {};
 }
 
@@ -202,11 +281,25 @@ struct ClientState {
   bool installed = false;
 };
 
-// Whether an entry leads to this gateway: to its URL, or to this program.
+// Returns the words of a value that is a text or a list of texts, one in each line.
+std::string words_of_value(json::View value) {
+  if (!value.is(json::Type::array)) return value.as_string().value_or("") + "\n";
+  std::string words;
+  value.each_element([&](json::View element) {
+    words += element.as_string().value_or("") + "\n";
+    return true;
+  });
+  return words;
+}
+
+// Whether an entry leads to this gateway: to its URL, or to this program with the same arguments.
 bool is_current(json::View entry, json::View wanted) {
   for (const char* const key : {"url", "httpUrl", "serverUrl", "uri", "command", "cmd"}) {
     const json::View expected = wanted[key];
-    if (!expected.absent()) return entry[key].text() == expected.text();
+    if (expected.absent()) continue;
+    const std::string arguments = words_of_value(wanted["args"]);
+    return words_of_value(entry[key]) == words_of_value(expected) &&
+           (wanted["args"].absent() || words_of_value(entry["args"]) == arguments);
   }
   return false;
 }
@@ -296,8 +389,10 @@ void add_connect(CLI::App& program, int& status) {
   ConnectCommand& target = *connect_command;
   command->add_option("CLIENT", target.client, "The client; --list --all shows all");
   command->add_option("--name", target.name, "Name of the entry")->capture_default_str();
-  command->add_option("--url", target.choice.url,
-                      "URL of the gateway [that of the gateway that runs, or http://127.0.0.1:8808/mcp]");
+  command->add_option(
+      "--url", target.choice.url,
+      "URL of the gateway [that of FAIRLEAD_GATEWAY, of the context in use, or of the gateway that "
+      "runs; or http://127.0.0.1:8808/mcp]");
   command->add_option("--endpoint", target.choice.endpoint, "Name of an endpoint of the gateway");
   CLI::Option* const file = command->add_option("--token-file", target.choice.token_file,
                                                 "Write the token in this file into the entry");
@@ -319,7 +414,7 @@ void add_connect(CLI::App& program, int& status) {
       command->add_flag("--list", target.list, "Show the installed clients and their state");
   undo_flag->excludes(list_flag);
   command->add_flag("--all", target.all, "With --list: also clients that are not installed");
-  command->add_flag("--json", target.json, "With --list: print JSON");
+  command->add_flag("--json", target.json, "Print JSON");
   command->callback([connect_command, &status] { status = execute_connect(*connect_command); });
 }
 

@@ -23,16 +23,23 @@ struct ConnectTarget {
   ConnectTarget() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
   clients::OwnEntry entry;
-  bool answers = true;  // false: the entry has a URL at which no gateway answers
+  bool answers = true;        // false: the entry has a URL at which no gateway answers
+  GatewayChoice admin;        // the same gateway, for its admin API
+  std::string created_token;  // the id of the token that was created; empty: none
 };
 
 // Returns the absolute path of this program.
 Result<std::string> own_program_path();
 
-// Returns how `client` reaches the gateway: by the URL that was given, that of the gateway that serves the
-// default database, or the default address. A client that does not connect to URLs starts this program, which
-// attaches to the gateway. Fails with `validation` if the gateway needs a token and none is given. With
-// `probe`, sends a request to the gateway to find out, and creates the token that was asked for.
+// Returns how `client` reaches the gateway: by the URL that was given, that of FAIRLEAD_GATEWAY or of the
+// context in use, that of the gateway that serves the default database, or the default address. A client that
+// does not connect to URLs starts this program, which attaches to the gateway. Fails with `validation` if the
+// gateway needs a token and none is given. With `probe`, sends a request to the gateway to find out, and
+// creates the token that was asked for.
 Result<ConnectTarget> connect_target(const clients::Client& client, const ConnectChoice& choice, bool probe);
+
+// Revokes the token that connect_target() has created, because it was not written. Prints an error if it
+// cannot be revoked.
+void revoke_created_token(const ConnectTarget& target);
 
 }  // namespace fairlead::cli

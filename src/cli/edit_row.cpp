@@ -81,7 +81,7 @@ json::Raw editable_members(json::View row) {
 }
 
 bool wants_another_try(const Error& problem) {
-  return confirm(printable_line(problem.message()) + ". Edit again?");
+  return confirm(printable_line(problem.message()) + ". Edit again?").value_or(false);
 }
 
 // Returns what the user has made of the document.

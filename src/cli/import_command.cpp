@@ -2,8 +2,11 @@
 // registry of a gateway.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <set>
+#include <iostream>
+#include <iterator>
+#include <optional>
 
+#include "base/read_file.hpp"
 #include "cli/admin_command.hpp"
 #include "cli/import_report.hpp"
 #include "cli/output.hpp"
@@ -25,6 +28,7 @@ struct ImportCommand {
   ImportRequest request;
   clients::ImportChoices choices;
   std::vector<std::string> input_arguments;  // NAME=VALUE
+  std::vector<std::string> input_files;      // NAME=FILE
   bool keep_secrets = false;
   bool dry_run = false;
 
@@ -46,6 +50,10 @@ void ImportCommand::add_to(CLI::App& app) {
   app.add_option("--input", input_arguments, "A value that a server needs, as NAME=VALUE")
       ->take_all()
       ->allow_extra_args(false);
+  app.add_option("--input-file", input_files,
+                 "The same as NAME=FILE, with the value in a file, or on stdin if FILE is `-`")
+      ->take_all()
+      ->allow_extra_args(false);
   app.add_flag("--dry-run", dry_run, "Show what would be added and changed, and stop");
   app.add_flag("--update", choices.update, "Change servers that exist and differ");
   app.add_flag("--disabled", choices.disabled, "Add the servers disabled");
@@ -56,12 +64,57 @@ void ImportCommand::add_to(CLI::App& app) {
       ->excludes(move);
 }
 
+// Returns the content of a file, or of stdin if `path` is `-`, without the line end.
+Result<std::string> read_value(const std::string& path) {
+  constexpr FileLimit kLimit{"max_input_value_bytes", 1u << 20};
+  Result<std::string> value = std::string();
+  if (path == "-") {
+    value = std::string(std::istreambuf_iterator<char>(std::cin), {});
+  } else {
+    value = read_regular_file(path, kLimit);
+    if (!value) return Error(ErrorKind::validation, path + ": " + value.error().message());
+  }
+  while (value->ends_with('\n') || value->ends_with('\r')) value->pop_back();
+  return value;
+}
+
 Result<void> ImportCommand::parse_inputs() {
   for (const std::string& argument : input_arguments) {
     const std::size_t equals = argument.find('=');
     if (equals == std::string::npos || equals == 0)
       return Error(ErrorKind::validation, "--input: expected NAME=VALUE");
     choices.inputs[argument.substr(0, equals)].push_back(argument.substr(equals + 1));
+  }
+  for (const std::string& argument : input_files) {
+    const std::size_t equals = argument.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return Error(ErrorKind::validation, "--input-file: expected NAME=FILE");
+    Result<std::string> value = read_value(argument.substr(equals + 1));
+    if (!value) return Error(ErrorKind::validation, "--input-file: " + value.error().message());
+    choices.inputs[argument.substr(0, equals)].push_back(std::move(*value));
+  }
+  choices.dry_run = dry_run;
+  return {};
+}
+
+// Values in arguments are visible to all users of this machine, in the list of processes.
+Result<void> refuse_secret_arguments(const ImportCommand& command, const ImportSource& source) {
+  const std::vector<std::string>& arguments = command.input_arguments;
+  for (const clients::ImportedServer* const server :
+       clients::selected_servers(source.file, command.choices)) {
+    for (const clients::ImportInput& input : server->inputs) {
+      const bool is_argument = std::ranges::any_of(
+          arguments, [&](const std::string& argument) { return argument.starts_with(input.name + "="); });
+      if (input.secret && is_argument)
+        return Error(ErrorKind::validation,
+                     "--input " + input.name +
+                         ": the value is secret, and arguments are visible to other users of this machine")
+            .with([&](ErrorDetail& detail) {
+              detail.remedy = "Pass --input-file " + input.name +
+                              "=FILE (`-` for stdin), or store it later with " + "`fairlead secrets set " +
+                              input.name + " --server NAME`.";
+            });
+    }
   }
   return {};
 }
@@ -78,17 +131,24 @@ std::string question_of(const clients::ImportInput& input, const std::string& se
   return printable_line(question + ":");
 }
 
-// Asks for the inputs that have no value yet. Values of inputs with the same name are asked for once.
-void ask_for_inputs(const ImportSource& source, clients::ImportChoices& choices) {
+Error no_answer() {
+  return Error(ErrorKind::cancelled, "a question was not answered, and nothing of this file was imported");
+}
+
+// Asks for the inputs that have no value yet. Values of inputs with the same name are asked for once. Fails
+// with `cancelled` if there is no answer, which differs from an empty one.
+Result<void> ask_for_inputs(const ImportSource& source, clients::ImportChoices& choices) {
   for (const clients::ImportedServer* const server : clients::selected_servers(source.file, choices)) {
     if (!server->skip_reason.empty()) continue;
     for (const clients::ImportInput& input : server->inputs) {
       if (choices.inputs.contains(input.name)) continue;
       const std::string question = question_of(input, server->name);
       const std::optional<std::string> value = input.secret ? ask_secret(question) : ask(question);
-      if (value && !value->empty()) choices.inputs[input.name].push_back(*value);
+      if (!value) return no_answer();
+      if (!value->empty()) choices.inputs[input.name].push_back(*value);
     }
   }
+  return {};
 }
 
 // Returns the literal secrets that are not in the secret store yet, as "server: pointer".
@@ -108,7 +168,7 @@ std::vector<std::string> literal_secrets_of(const ImportSource& source,
   return found;
 }
 
-bool offer_to_move(const std::vector<std::string>& secrets) {
+std::optional<bool> offer_to_move(const std::vector<std::string>& secrets) {
   std::string list;
   for (const std::string& secret : secrets) list += "\n  " + printable_line(secret);
   return confirm("These values look like secrets:" + list +
@@ -158,6 +218,16 @@ json::Raw enabled_patch(bool enabled) {
   return std::move(patch).finish();
 }
 
+// Removes a server whose secrets could not be stored, so that the import can be repeated. Returns the error.
+Task<Result<void>> without_server(AdminClientPtr client, std::string id, Error failure) {
+  const Result<json::Raw> removed = co_await client->remove("/mcp/servers/" + path_segment(id));
+  if (removed) co_return failure;
+  co_return Error(failure.kind(), failure.message() +
+                                      "; the server was added, disabled and without its secrets, and "
+                                      "cannot be removed: " +
+                                      removed.error().message());
+}
+
 // A server with secrets is enabled when they are stored, so that it does not start without them.
 Task<Result<void>> add_server(AdminClientPtr client, PlannedServer server) {
   const bool enabled = json::View(server.body)["enabled"].as_bool().value_or(true);
@@ -170,7 +240,11 @@ Task<Result<void>> add_server(AdminClientPtr client, PlannedServer server) {
   if (!added) co_return added.error();
   const std::string id = json::View(*added)["id"].as_string().value_or("");
   const Result<void> stored = co_await store_secrets(client, server.secrets, id);
-  if (!stored) co_return stored.error();
+  if (!stored) {
+    const Error reason = stored.error();
+    const Result<void> failure = co_await without_server(client, id, reason);
+    co_return failure;
+  }
   if (!enabled || server.secrets.empty()) co_return Result<void>();
   const Result<json::Raw> patched =
       co_await client->patch("/mcp/servers/" + path_segment(id), enabled_patch(true));
@@ -181,6 +255,7 @@ Task<Result<void>> add_server(AdminClientPtr client, PlannedServer server) {
 Task<Result<void>> update_server(AdminClientPtr client, PlannedServer server) {
   const Result<void> stored = co_await store_secrets(client, server.secrets, server.existing_id);
   if (!stored) co_return stored.error();
+  if (server.changes.empty()) co_return Result<void>();  // only its secrets
   const Result<json::Raw> patched = co_await client->patch("/mcp/servers/" + path_segment(server.existing_id),
                                                            server.patch, server.existing_etag);
   if (!patched) co_return patched.error();
@@ -212,12 +287,19 @@ Task<Result<ImportOutcome>> plan_file(AdminClientPtr client, const ImportCommand
   outcome.source = &source;
   clients::ImportChoices choices = command.choices;
   const bool interactive = has_terminal() && !command.dry_run && !command.options.json;
-  if (interactive) ask_for_inputs(source, choices);
+  const Result<void> allowed = refuse_secret_arguments(command, source);
+  if (!allowed) co_return allowed.error();
+  if (interactive) {
+    const Result<void> asked = ask_for_inputs(source, choices);
+    if (!asked) co_return asked.error();
+  }
   Result<std::vector<PlannedServer>> plan = co_await plan_with_rows(client, source, choices);
   if (!plan) co_return plan.error();
   const std::vector<std::string> literal = literal_secrets_of(source, *plan, choices);
   if (interactive && !literal.empty() && !choices.move_secrets && !command.keep_secrets) {
-    choices.move_secrets = offer_to_move(literal);
+    const std::optional<bool> move = offer_to_move(literal);
+    if (!move) co_return no_answer();
+    choices.move_secrets = *move;
     plan = co_await plan_with_rows(client, source, choices);
     if (!plan) co_return plan.error();
   }
@@ -227,10 +309,13 @@ Task<Result<ImportOutcome>> plan_file(AdminClientPtr client, const ImportCommand
   co_return outcome;
 }
 
+bool is_applied(const PlannedServer& server) {
+  return server.action == ImportAction::add || server.action == ImportAction::update;
+}
+
 Task<void> apply_all(AdminClientPtr client, ImportOutcome& outcome) {
   for (std::size_t i = 0; i < outcome.servers.size(); ++i) {
-    const ImportAction action = outcome.servers[i].action;
-    if (action != ImportAction::add && action != ImportAction::update) continue;
+    if (!is_applied(outcome.servers[i])) continue;
     const Result<void> applied = co_await apply(client, outcome.servers[i]);
     if (!applied) outcome.failures[i] = applied.error().message();
   }
@@ -245,20 +330,31 @@ bool is_local(const std::string& url) {
   return local && *local;
 }
 
-// A bundle is unpacked on this machine, where the gateway must run too.
-Result<void> install_package(const AdminClient& client, const ImportSource& source) {
-  if (!source.package || !source.package->bundle) return {};
+// Unpacks a bundle whose server is imported. It is unpacked on this machine, where the gateway must run too.
+Result<void> install_package(const AdminClient& client, const ImportOutcome& outcome) {
+  const ImportSource& source = *outcome.source;
+  if (!source.package || !source.package->bundle || std::ranges::none_of(outcome.servers, is_applied))
+    return {};
   if (!client.direct() && !is_local(client.address().url))
     return Error(ErrorKind::validation,
                  "a bundle can be imported only on the machine of the gateway, because it is unpacked there");
   return packages::install(*source.package);
 }
 
+// Says which servers were not imported because they need values; empty: none.
+std::string missing_values(const std::vector<ImportOutcome>& outcomes) {
+  std::string text;
+  for (const ImportOutcome& outcome : outcomes)
+    for (const PlannedServer& server : outcome.servers)
+      if (server.action == ImportAction::skip && !server.missing_inputs.empty())
+        text += (text.empty() ? "" : "; ") + ("`" + server.name + "` was not imported: " + server.reason);
+  return text;
+}
+
 Task<Result<int>> ImportCommand::run(ImportCommand& command, AdminClientPtr client) {
   const Result<void> parsed = command.parse_inputs();
   if (!parsed) co_return parsed.error();
-  command.request.own_urls = {client->address().url + "/mcp", "http://127.0.0.1:8808/mcp",
-                              "http://localhost:8808/mcp"};
+  command.request.own_urls = {client->address().url, "http://127.0.0.1:8808/mcp"};
   const Result<std::vector<ImportSource>> sources = read_sources(command.request);
   if (!sources) co_return sources.error();
   std::vector<ImportOutcome> outcomes;
@@ -267,7 +363,7 @@ Task<Result<int>> ImportCommand::run(ImportCommand& command, AdminClientPtr clie
     Result<ImportOutcome> outcome = co_await plan_file(client, command, source);
     if (!outcome) co_return outcome.error();
     if (!command.dry_run) {
-      const Result<void> installed = install_package(*client, source);
+      const Result<void> installed = install_package(*client, *outcome);
       if (!installed) co_return installed.error();
       co_await apply_all(client, *outcome);
     }
@@ -278,6 +374,8 @@ Task<Result<int>> ImportCommand::run(ImportCommand& command, AdminClientPtr clie
     outcomes.push_back(std::move(*outcome));
   }
   if (command.options.json) print_import_json(outcomes, command.dry_run);
+  const std::string missing = missing_values(outcomes);
+  if (!missing.empty() && !failed) co_return Error(ErrorKind::validation, missing);
   co_return failed ? kRemoteError : kSuccess;
 }
 

@@ -38,9 +38,12 @@ std::string explanation(const PlannedServer& server, const std::string& failure)
   if (!failure.empty()) return "failed: " + failure;
   switch (server.action) {
     case ImportAction::add: return "new";
-    case ImportAction::update: return "changed";
+    case ImportAction::update:
+      return server.changes.empty() ? "exists and is equal; its secrets are stored again" : "changed";
     case ImportAction::differs: return "exists and differs; --update changes it";
-    case ImportAction::unchanged: return "exists and is equal";
+    case ImportAction::unchanged:
+      return server.secrets.empty() ? "exists and is equal"
+                                    : "exists and is equal; its secrets may differ, --update stores them";
     case ImportAction::skip: return "skipped: " + server.reason;
   }
   return "";
@@ -50,14 +53,18 @@ void print_line(std::string_view indent, const std::string& text) {
   print_text(std::string(indent) + printable_line(text) + "\n");
 }
 
+std::string described(const clients::ImportInput& input) {
+  return input.name + (input.description.empty() ? "" : " (" + input.description + ")");
+}
+
 void print_secrets(const PlannedServer& server) {
   for (const clients::PlannedSecret& secret : server.secrets)
-    print_line("      ", "secret " + secret.name + ": moved to the secret store");
-  for (const clients::ImportInput& input : server.missing_secrets) {
-    const std::string description = input.description.empty() ? "" : " (" + input.description + ")";
-    print_line("      ", "needs the secret " + input.name + description + ": fairlead secrets set " +
-                             input.name + " --server " + server.name);
-  }
+    print_line("      ", "secret " + secret.name + ": stored encrypted");
+  for (const clients::ImportInput& input : server.missing_inputs)
+    print_line("      ", "needs a value for " + described(input) + ": --input " + input.name + "=VALUE");
+  for (const clients::ImportInput& input : server.missing_secrets)
+    print_line("      ", "needs the secret " + described(input) + ": fairlead secrets set " + input.name +
+                             " --server " + server.name);
 }
 
 bool is_shown_in_full(const PlannedServer& server, bool details) {
@@ -103,11 +110,15 @@ void write_strings(json::Writer& out, std::string_view key, const std::vector<st
   out.end_array();
 }
 
+std::vector<std::string> names_of(const std::vector<clients::ImportInput>& inputs) {
+  std::vector<std::string> names;
+  for (const clients::ImportInput& input : inputs) names.push_back(input.name);
+  return names;
+}
+
 void write_server(json::Writer& out, const PlannedServer& server, const std::string& failure) {
   std::vector<std::string> secrets;
   for (const clients::PlannedSecret& secret : server.secrets) secrets.push_back(secret.name);
-  std::vector<std::string> missing;
-  for (const clients::ImportInput& input : server.missing_secrets) missing.push_back(input.name);
   std::vector<std::string> remarks;
   for (const clients::Remark& remark : server.remarks) remarks.push_back(remark.message);
   out.begin_object().key("name").string(server.name).key("action").string(action_name(server.action));
@@ -115,7 +126,8 @@ void write_server(json::Writer& out, const PlannedServer& server, const std::str
   if (!failure.empty()) out.key("error").string(failure);
   write_strings(out, "changes", server.changes);
   write_strings(out, "secrets", secrets);
-  write_strings(out, "missingSecrets", missing);
+  write_strings(out, "missingSecrets", names_of(server.missing_secrets));
+  write_strings(out, "missingInputs", names_of(server.missing_inputs));
   write_strings(out, "remarks", remarks);
   out.end_object();
 }

@@ -2,8 +2,10 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "base/read_file.hpp"
@@ -22,6 +24,14 @@ std::optional<std::string> environment_variable(const std::string& name) {
 bool is_file(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode);
+}
+
+std::string absolute_path(const std::string& path) {
+  std::error_code failed;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, failed);
+  std::string normal = failed ? path : absolute.lexically_normal().string();
+  while (normal.size() > 1 && normal.ends_with('/')) normal.pop_back();
+  return normal;
 }
 
 Error file_error(const std::string& path, const Error& reason) {
@@ -55,18 +65,32 @@ Result<ImportSource> read_package_file(const std::string& path, const ImportRequ
   return source;
 }
 
-Result<ImportSource> read_client(const std::string& path, const clients::Client* client,
-                                 const ImportRequest& request) {
-  constexpr FileLimit kLimit{"max_client_file_bytes", clients::kMaxClientFileBytes};
-  const Result<std::string> text = read_regular_file(path, kLimit);
-  if (!text) return file_error(path, text.error());
+clients::ReadOptions read_options(const clients::Client* client, const ImportRequest& request) {
   clients::ReadOptions options;
   options.client = client;
-  options.path = path;
   options.home = environment_variable("HOME").value_or("");
-  options.project = request.project;
+  options.project = request.project.empty() ? std::string() : absolute_path(request.project);
   options.own_urls = request.own_urls;
   options.read_env_file = &read_env_file;
+  return options;
+}
+
+Result<std::string> read_client_text(const std::string& path) {
+  constexpr FileLimit kLimit{"max_client_file_bytes", clients::kMaxClientFileBytes};
+  Result<std::string> text = read_regular_file(path, kLimit);
+  if (!text) return file_error(path, text.error());
+  return text;
+}
+
+Result<ImportSource> read_client(const std::string& path, const clients::Client* client,
+                                 const ImportRequest& request) {
+  const Result<std::string> text = read_client_text(path);
+  if (!text) return text.error();
+  clients::ReadOptions options = read_options(client, request);
+  options.path = path;
+  if (options.project.empty())
+    options.project =
+        clients::project_of_file(absolute_path(path), clients::Places::of_environment(&environment_variable));
   Result<clients::ImportedFile> file = clients::read_client_file(*text, options);
   if (!file) return file_error(path, file.error());
   ImportSource source;
@@ -83,16 +107,33 @@ Error no_client_file(const clients::Client& client, const clients::Places& place
                                           (paths.empty() ? "" : "; looked for " + paths));
 }
 
+Error no_servers(const clients::Client& client, const std::vector<clients::ClientSource>& files) {
+  std::string paths;
+  for (const clients::ClientSource& file : files) paths += (paths.empty() ? "" : ", ") + file.path;
+  return Error(ErrorKind::validation, std::string(client.title) + " has no servers in " + paths);
+}
+
 Result<std::vector<ImportSource>> read_files_of(const clients::Client& client, const ImportRequest& request) {
   clients::Places places = clients::Places::of_environment(&environment_variable);
   places.project = request.project;
-  std::vector<ImportSource> sources;
+  std::vector<clients::ClientSource> texts;
   for (const clients::FoundFile& file : clients::find_files(client, places)) {
-    Result<ImportSource> source = read_client(file.path, &client, request);
-    if (!source) return source.error();
-    sources.push_back(std::move(*source));
+    Result<std::string> text = read_client_text(file.path);
+    if (!text) return text.error();
+    texts.push_back({file.path, file.scope, std::move(*text)});
   }
-  if (sources.empty()) return no_client_file(client, places);
+  if (texts.empty()) return no_client_file(client, places);
+  clients::ReadOptions options = read_options(&client, request);
+  options.may_be_empty = true;
+  Result<std::vector<clients::ImportedFile>> files = clients::read_client_files(texts, options);
+  if (!files) return files.error();
+  if (std::ranges::all_of(*files, [](const auto& file) { return file.servers.empty(); }))
+    return no_servers(client, texts);
+  std::vector<ImportSource> sources(texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    sources[i].path = texts[i].path;
+    sources[i].file = std::move((*files)[i]);
+  }
   return sources;
 }
 

@@ -25,8 +25,8 @@ struct ImportRequest {
   std::vector<std::string> own_urls;
 };
 
-// Returns the files with their servers; at least one. Fails with `validation` if there is no file, or one
-// cannot be read.
+// Returns the files with their servers; at least one. Of the files of a client some may have no servers,
+// which a remark says. Fails with `validation` if there is no file, one cannot be read, or none has servers.
 Result<std::vector<ImportSource>> read_sources(const ImportRequest& request);
 
 }  // namespace fairlead::cli

@@ -147,14 +147,15 @@ std::optional<std::string> ask_secret(std::string_view question, std::chrono::mi
   return ask_on(terminal, question, timeout, signals.fd());
 }
 
-bool confirm(std::string_view question, std::chrono::milliseconds timeout) {
+std::optional<bool> confirm(std::string_view question, std::chrono::milliseconds timeout) {
   const std::optional<std::string> answer = ask(std::string(question) + " [y/N]", timeout);
-  return answer && (*answer == "y" || *answer == "Y" || *answer == "yes" || *answer == "Yes");
+  if (!answer) return std::nullopt;
+  return *answer == "y" || *answer == "Y" || *answer == "yes" || *answer == "Yes";
 }
 
 Result<bool> confirm_destructive(std::string_view question, bool yes) {
   if (yes) return true;
-  if (has_terminal()) return confirm(question);
+  if (has_terminal()) return confirm(question).value_or(false);
   return Error(ErrorKind::validation,
                std::string(question) + " There is no terminal to ask on; confirm with --yes");
 }

@@ -26,7 +26,8 @@ std::optional<std::string> ask(std::string_view question,
 std::optional<std::string> ask_secret(std::string_view question,
                                       std::chrono::milliseconds timeout = std::chrono::milliseconds(0));
 // Asks a question with " [y/N]". Returns true for y and yes only.
-bool confirm(std::string_view question, std::chrono::milliseconds timeout = std::chrono::milliseconds(0));
+std::optional<bool> confirm(std::string_view question,
+                            std::chrono::milliseconds timeout = std::chrono::milliseconds(0));
 // For a destructive step: returns whether to do it. With `yes` (the option --yes) does not ask. Fails with
 // `validation` if there is no terminal to ask on.
 Result<bool> confirm_destructive(std::string_view question, bool yes);

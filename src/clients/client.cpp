@@ -141,6 +141,9 @@ constexpr KeyMeaning kSharedKeys[] = {{"type", transport},
 
 constexpr VariableSyntax kNoVariables{};
 constexpr VariableSyntax kPlain{.plain = true};
+constexpr VariableSyntax kPlainWithDefaults{.plain = true, .defaults = true};
+constexpr std::uint8_t kOnlyHeaders = static_cast<std::uint8_t>(Position::headers);
+constexpr std::uint8_t kEnvAndHeaders = kOnlyHeaders | static_cast<std::uint8_t>(Position::env);
 constexpr VariableSyntax kCursorVariables{.env = true, .editor = true};
 constexpr VariableSyntax kEditorVariables{.env = true, .editor = true, .inputs = true};
 constexpr VariableSyntax kShellVariables{.plain = true, .dollar = true, .percent = true};
@@ -150,7 +153,7 @@ constexpr TransportWords kWords{"stdio", "http", "sse"};
 constexpr EntryFormat kProgramFormat{.keys = kProgramKeys, .words = {}, .variables = kNoVariables};
 constexpr EntryFormat kUrlFormat{.keys = kCommonKeys, .words = {}, .variables = kNoVariables};
 constexpr EntryFormat kPlainUrlFormat{.keys = kCommonKeys, .words = {}, .variables = kPlain};
-constexpr EntryFormat kClaudeCodeFormat{.keys = kTypedKeys, .words = kWords, .variables = kPlain};
+constexpr EntryFormat kClaudeCodeFormat{.keys = kTypedKeys, .words = kWords, .variables = kPlainWithDefaults};
 constexpr EntryFormat kCursorFormat{.keys = kCursorKeys, .words = {}, .variables = kCursorVariables};
 constexpr EntryFormat kEditorFormat{.keys = kEditorKeys, .words = kWords, .variables = kEditorVariables};
 constexpr EntryFormat kCopilotFormat{
@@ -170,11 +173,14 @@ constexpr EntryFormat kRooFormat{
     .keys = kRooKeys, .words = {"stdio", "streamable-http", "sse"}, .variables = kCursorVariables};
 constexpr EntryFormat kContinueFormat{
     .keys = kContinueKeys, .words = {"stdio", "streamable-http", "sse"}, .variables = {.mustache = true}};
-constexpr EntryFormat kGooseFormat{
-    .keys = kGooseKeys, .words = {"stdio", "streamable_http", "sse"}, .variables = kPlain};
+constexpr EntryFormat kGooseFormat{.keys = kGooseKeys,
+                                   .words = {"stdio", "streamable_http", "sse"},
+                                   .variables = {.plain = true, .positions = kOnlyHeaders},
+                                   .has_sse = false};
 constexpr EntryFormat kOpencodeFormat{
     .keys = kOpencodeKeys, .words = {"local", "remote", "remote"}, .variables = {.braces = true}};
-constexpr EntryFormat kKiroFormat{.keys = kKiroKeys, .words = {}, .variables = kPlain};
+constexpr EntryFormat kKiroFormat{
+    .keys = kKiroKeys, .words = {}, .variables = {.plain = true, .positions = kEnvAndHeaders}};
 constexpr EntryFormat kAmazonQFormat{
     .keys = kAmazonQKeys, .words = {"stdio", "http", ""}, .variables = kPlain, .has_sse = false};
 constexpr EntryFormat kFactoryFormat{
@@ -183,10 +189,15 @@ constexpr EntryFormat kVibeFormat{.keys = kVibeKeys,
                                   .words = {"stdio", "streamable-http", ""},
                                   .variables = kNoVariables,
                                   .has_sse = false};
-constexpr EntryFormat kGenericFormat{
-    .keys = kSharedKeys,
-    .words = kWords,
-    .variables = {.plain = true, .env = true, .file = true, .secret = true, .editor = true, .inputs = true}};
+constexpr EntryFormat kGenericFormat{.keys = kSharedKeys,
+                                     .words = kWords,
+                                     .variables = {.plain = true,
+                                                   .defaults = true,
+                                                   .env = true,
+                                                   .file = true,
+                                                   .secret = true,
+                                                   .editor = true,
+                                                   .inputs = true}};
 
 constexpr std::string_view kMcpServers[] = {"mcpServers"};
 constexpr std::string_view kServers[] = {"servers"};
@@ -199,6 +210,7 @@ constexpr std::string_view kAmpServers[] = {"amp.mcpServers"};
 
 constexpr FileScope kUser = FileScope::user;
 constexpr FileScope kProject = FileScope::project;
+constexpr FileScope kManaged = FileScope::managed;
 
 constexpr FileLocation anywhere(FileScope scope, std::string_view path) {
   return {scope, true, true, true, path};
@@ -210,9 +222,18 @@ constexpr FileLocation windows_only(FileScope scope, std::string_view path) {
   return {scope, false, false, true, path};
 }
 
+constexpr FileLocation linux_only(FileScope scope, std::string_view path) {
+  return {scope, true, false, false, path};
+}
+constexpr FileLocation macos_only(FileScope scope, std::string_view path) {
+  return {scope, false, true, false, path};
+}
+
 constexpr FileLocation kClaudeDesktopFiles[] = {anywhere(kUser, "{app}/Claude/claude_desktop_config.json")};
 constexpr FileLocation kClaudeCodeFiles[] = {anywhere(kUser, "{home}/.claude.json"),
-                                             anywhere(kProject, "{project}/.mcp.json")};
+                                             anywhere(kProject, "{project}/.mcp.json"),
+                                             linux_only(kManaged, "{managed}/claude-code/managed-mcp.json"),
+                                             macos_only(kManaged, "{managed}/ClaudeCode/managed-mcp.json")};
 constexpr FileLocation kCursorFiles[] = {anywhere(kUser, "{home}/.cursor/mcp.json"),
                                          anywhere(kProject, "{project}/.cursor/mcp.json")};
 constexpr FileLocation kVscodeFiles[] = {anywhere(kUser, "{app}/Code/User/mcp.json"),
@@ -222,13 +243,15 @@ constexpr FileLocation kVscodeFiles[] = {anywhere(kUser, "{app}/Code/User/mcp.js
 constexpr FileLocation kDevContainerFiles[] = {
     anywhere(kProject, "{project}/.devcontainer/devcontainer.json"),
     anywhere(kProject, "{project}/.devcontainer.json")};
-constexpr FileLocation kCopilotFiles[] = {anywhere(kUser, "{xdg}/.copilot/mcp-config.json"),
-                                          anywhere(kUser, "{home}/.copilot/mcp-config.json"),
-                                          anywhere(kProject, "{project}/.github/mcp.json")};
+constexpr FileLocation kCopilotFiles[] = {
+    anywhere(kUser, "{xdg}/.copilot/mcp-config.json"), anywhere(kUser, "{home}/.copilot/mcp-config.json"),
+    anywhere(kProject, "{project}/.github/mcp.json"), anywhere(kProject, "{project}/.mcp.json")};
 constexpr FileLocation kCodexFiles[] = {anywhere(kUser, "{codex}/config.toml"),
                                         anywhere(kProject, "{project}/.codex/config.toml")};
 constexpr FileLocation kGeminiFiles[] = {anywhere(kUser, "{home}/.gemini/settings.json"),
-                                         anywhere(kProject, "{project}/.gemini/settings.json")};
+                                         anywhere(kProject, "{project}/.gemini/settings.json"),
+                                         linux_only(kManaged, "{managed}/gemini-cli/settings.json"),
+                                         macos_only(kManaged, "{managed}/GeminiCli/settings.json")};
 constexpr FileLocation kAntigravityFiles[] = {anywhere(kUser, "{home}/.gemini/antigravity/mcp_config.json")};
 constexpr FileLocation kWindsurfFiles[] = {anywhere(kUser, "{home}/.codeium/windsurf/mcp_config.json"),
                                            anywhere(kUser, "{home}/.codeium/mcp_config.json")};
@@ -248,10 +271,13 @@ constexpr FileLocation kContinueFiles[] = {anywhere(kUser, "{home}/.continue/con
                                            anywhere(kProject, "{project}/.continue/mcpServers/*.json")};
 constexpr FileLocation kGooseFiles[] = {unix_only(kUser, "{config}/goose/config.yaml"),
                                         windows_only(kUser, "{app}/Block/goose/config/config.yaml")};
-constexpr FileLocation kOpencodeFiles[] = {
-    anywhere(kUser, "{config}/opencode/opencode.json"), anywhere(kUser, "{config}/opencode/opencode.jsonc"),
-    windows_only(kUser, "{local}/opencode/opencode.json"), anywhere(kProject, "{project}/opencode.json"),
-    anywhere(kProject, "{project}/opencode.jsonc")};
+constexpr FileLocation kOpencodeFiles[] = {anywhere(kUser, "{config}/opencode/opencode.json"),
+                                           anywhere(kUser, "{config}/opencode/opencode.jsonc"),
+                                           windows_only(kUser, "{local}/opencode/opencode.json"),
+                                           anywhere(kProject, "{project}/opencode.json"),
+                                           anywhere(kProject, "{project}/opencode.jsonc"),
+                                           unix_only(kManaged, "{managed}/opencode/opencode.json"),
+                                           unix_only(kManaged, "{managed}/opencode/opencode.jsonc")};
 constexpr FileLocation kKiroFiles[] = {anywhere(kUser, "{home}/.kiro/settings/mcp.json"),
                                        anywhere(kProject, "{project}/.kiro/settings/mcp.json")};
 constexpr FileLocation kAmazonQFiles[] = {anywhere(kUser, "{home}/.aws/amazonq/mcp.json"),

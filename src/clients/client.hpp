@@ -27,8 +27,8 @@ enum class ConnectBy : std::uint8_t {
 
 enum class System : std::uint8_t { linux_system, macos, windows };
 
-// Whose file it is.
-enum class FileScope : std::uint8_t { user, project };
+// Whose file it is; `managed`: the organisation's.
+enum class FileScope : std::uint8_t { user, project, managed };
 std::string_view to_string(FileScope scope) noexcept;
 
 // The directories that the paths of files depend on, so that tests need no environment. Paths have `/` on
@@ -42,6 +42,7 @@ struct Places {
   std::string codex_home;       // $CODEX_HOME; empty: ~/.codex
   std::string app_data;         // %APPDATA%; empty: ~/AppData/Roaming
   std::string local_app_data;   // %LOCALAPPDATA%; empty: ~/AppData/Local
+  std::string managed;          // /etc, or that of the system; empty: no managed files
   std::string project;          // the directory of the project; empty: no files of projects
 
   // Reads HOME, XDG_CONFIG_HOME, CODEX_HOME and so on with `variable`, for the system that this is compiled
@@ -51,7 +52,7 @@ struct Places {
 };
 
 // Where a file of a client is. `path` begins with one of
-//   {home} {config} {xdg} {app} {local} {codex} {project}
+//   {home} {config} {xdg} {app} {local} {codex} {managed} {project}
 // and may have one `*` in its last part, for all files that match.
 struct FileLocation {
   FileScope scope;
@@ -93,5 +94,9 @@ std::vector<FoundFile> possible_files(const Client& client, const Places& places
 // Returns those that exist, and the existing files that match the paths with a `*`: at most 1,000
 // (max_found_files).
 std::vector<FoundFile> find_files(const Client& client, const Places& places);
+
+// Returns the directory of the project to which the file at an absolute path belongs, if it is at the place
+// of a client's project file, such as /p/.vscode/mcp.json; otherwise an empty string.
+std::string project_of_file(const std::string& path, const Places& places);
 
 }  // namespace fairlead::clients

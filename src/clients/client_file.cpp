@@ -47,13 +47,15 @@ std::string backup_stamp() {
   return std::string(text, size) + "." + fraction + "Z";
 }
 
+// Files that end with other letters are those of replace_file() in a process that was killed.
 std::vector<std::string> backups_of(const std::string& path) {
   std::vector<std::string> found;
   const fs::path file(path);
   const std::string prefix = file.filename().string() + std::string(kBackupInfix);
   std::error_code failed;
   for (const fs::directory_entry& entry : fs::directory_iterator(file.parent_path(), failed)) {
-    if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path().string());
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(prefix) && name.ends_with('Z')) found.push_back(entry.path().string());
   }
   std::ranges::sort(found);
   return found;

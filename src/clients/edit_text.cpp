@@ -142,7 +142,10 @@ json::View entry_at(json::View document, std::span<const std::string> container,
   return json::View();
 }
 
-json::Raw merged_entry(const Client& client, json::View old_entry, json::View new_entry) {
+namespace {
+
+// Returns the members of `changed` and, of `base`, those that it lacks.
+json::Raw merged_members(json::View base, json::View changed) {
   json::Writer out;
   out.begin_object();
   std::set<std::string> written;
@@ -151,11 +154,38 @@ json::Raw merged_entry(const Client& client, json::View old_entry, json::View ne
     if (written.insert(name).second) out.key(name).raw(json::Raw::trusted(Bytes::copy_of(value.text())));
     return true;
   };
-  new_entry.each_member(write);
+  changed.each_member(write);
+  base.each_member(write);
+  out.end_object();
+  return std::move(out).finish();
+}
+
+}  // namespace
+
+json::Raw merged_entry(const Client& client, json::View old_entry, json::View new_entry) {
+  const bool is_remote = is_remote_entry(client, new_entry);
+  json::Writer out;
+  out.begin_object();
+  std::set<std::string> written;
+  new_entry.each_member([&](std::string_view key, bool escaped, json::View value) {
+    const std::string name = decoded_key(key, escaped);
+    const json::View old_value = old_entry[name];
+    const KeyRole role = role_of_key(client, name, is_remote);
+    json::Raw member = json::Raw::trusted(Bytes::copy_of(value.text()));
+    if (role == KeyRole::other && !old_value.absent())
+      member = json::Raw::trusted(Bytes::copy_of(old_value.text()));
+    if (role == KeyRole::environment && old_value.is(json::Type::object))
+      member = merged_members(old_value, value);
+    if (written.insert(name).second) out.key(name).raw(member);
+    return true;
+  });
   old_entry.each_member([&](std::string_view key, bool escaped, json::View value) {
     const std::string name = decoded_key(key, escaped);
     const bool is_name = client.is_list && name == "name";
-    return is_name || is_connection_key(client, name) ? true : write(key, escaped, value);
+    const bool is_kept = !is_name && role_of_key(client, name, is_remote) != KeyRole::connection;
+    if (is_kept && written.insert(name).second)
+      out.key(name).raw(json::Raw::trusted(Bytes::copy_of(value.text())));
+    return true;
   });
   out.end_object();
   return std::move(out).finish();

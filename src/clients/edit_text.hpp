@@ -39,8 +39,8 @@ bool same_except_entry(json::View a, json::View b, std::span<const std::string> 
 json::View entry_at(json::View document, std::span<const std::string> container, bool is_list,
                     std::string_view name);
 
-// Returns the object of the new entry: its own members, and those of the old one that do not say how to
-// connect.
+// Returns the object of the new entry: its members that say how to connect, those of the old one that do not,
+// and the variables of both.
 json::Raw merged_entry(const Client& client, json::View old_entry, json::View new_entry);
 
 // The editors. `value` is the complete new entry. The text is valid in its format, checked by the caller.

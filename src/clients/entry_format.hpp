@@ -45,9 +45,14 @@ struct KeyMeaning {
   Unit unit = Unit::none;
 };
 
+// Where in an entry a client replaces references; values are flags.
+enum class Position : std::uint8_t { args = 1, env = 2, headers = 4, url = 8 };
+inline constexpr std::uint8_t kAllPositions = 15;
+
 // The forms of references that a client replaces by values.
 struct VariableSyntax {
-  bool plain = false;     // ${NAME} and ${NAME:-default}
+  bool plain = false;     // ${NAME}
+  bool defaults = false;  // ${NAME:-default}
   bool dollar = false;    // $NAME
   bool percent = false;   // %NAME%
   bool env = false;       // ${env:NAME}
@@ -57,7 +62,12 @@ struct VariableSyntax {
   bool inputs = false;    // ${input:id}
   bool braces = false;    // {env:NAME} and {file:path}
   bool mustache = false;  // ${{ secrets.NAME }} and ${{ inputs.NAME }}
+  std::uint8_t positions = kAllPositions;
 
+  // Returns the forms that are replaced at a position.
+  constexpr VariableSyntax at(Position position) const noexcept {
+    return (positions & static_cast<std::uint8_t>(position)) != 0 ? *this : VariableSyntax();
+  }
   bool any() const noexcept {
     return plain || dollar || percent || env || file || secret || editor || inputs || braces || mustache;
   }

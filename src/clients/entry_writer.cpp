@@ -79,8 +79,8 @@ class EntryWriter {
 
   bool has(Meaning meaning) const { return format_.key_for(meaning) != nullptr; }
 
-  std::string translated(const std::string& value, const std::string& pointer) {
-    TranslatedText text = translate_for_client(value, format_.variables, secrets_);
+  std::string translated(const std::string& value, const std::string& pointer, const VariableSyntax& syntax) {
+    TranslatedText text = translate_for_client(value, syntax, secrets_);
     for (std::string& problem : text.problems) remark(pointer, "the value " + std::move(problem));
     return std::move(text.text);
   }
@@ -90,7 +90,8 @@ class EntryWriter {
     terms_.command = program.command;
     terms_.cwd = program.cwd;
     for (std::size_t i = 0; i < program.args.size(); ++i)
-      terms_.args.push_back(translated(program.args[i], "/config/args/" + std::to_string(i)));
+      terms_.args.push_back(translated(program.args[i], "/config/args/" + std::to_string(i),
+                                       format_.variables.at(Position::args)));
     for (const auto& [name, value] : program.env) take_variable(name, value);
   }
 
@@ -104,13 +105,13 @@ class EntryWriter {
       terms_.env_secrets.push_back(name);
       if (secret != name) remark(pointer, "store the secret `" + secret + "` as " + name + " in the keyring");
     } else {
-      terms_.env[name] = translated(value, pointer);
+      terms_.env[name] = translated(value, pointer, format_.variables.at(Position::env));
     }
   }
 
   void take(const pool::Address& address) {
     if (client_.connect_by == ConnectBy::stdio) return take_bridge(address);
-    terms_.url = translated(address.url, "/config/url");
+    terms_.url = translated(address.url, "/config/url", format_.variables.at(Position::url));
     for (const auto& [name, value] : address.headers) take_header(name, value);
     if (terms_.is_sse && !format_.has_sse)
       remark("/metadata/transport", "the client does not support HTTP+SSE");
@@ -120,7 +121,7 @@ class EntryWriter {
     const std::string pointer = "/config/headers/" + name;
     if (!has(Meaning::env_headers)) {
       take_secret_header(value);
-      terms_.headers[name] = translated(value, pointer);
+      terms_.headers[name] = translated(value, pointer, format_.variables.at(Position::headers));
       return;
     }
     const bool is_bearer = name == "Authorization" && value.starts_with("Bearer ");
@@ -129,7 +130,7 @@ class EntryWriter {
     const std::string variable = secret.empty() ? only_variable(reference) : variable_for_secret(secret);
     if (!secret.empty()) remark(pointer, "set the variable " + variable + " to the secret `" + secret + "`");
     if (variable.empty()) {
-      terms_.headers[name] = translated(value, pointer);
+      terms_.headers[name] = translated(value, pointer, format_.variables.at(Position::headers));
     } else if (is_bearer) {
       terms_.bearer_variable = variable;
     } else {
@@ -152,9 +153,7 @@ class EntryWriter {
   void take_bridge(const pool::Address& address) {
     const VariableSyntax bridge_syntax{.plain = true};
     const auto text = [&](const std::string& value, const std::string& pointer) {
-      TranslatedText translated = translate_for_client(value, bridge_syntax, secrets_);
-      for (std::string& problem : translated.problems) remark(pointer, "the value " + std::move(problem));
-      return std::move(translated.text);
+      return translated(value, pointer, bridge_syntax);
     };
     terms_.is_program = true;
     terms_.command = "npx";
@@ -337,7 +336,7 @@ class EntryWriter {
       out.end_array();
     } else if (const std::optional<std::string> text = value.as_string();
                text && !only_secret(*text).empty()) {
-      out.string(translated(*text, "/metadata"));
+      out.string(translated(*text, "/metadata", format_.variables));
     } else {
       out.raw(value.text());
     }

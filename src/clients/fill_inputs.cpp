@@ -32,10 +32,27 @@ std::vector<std::string> defaults_of(const ImportInput& input) {
   return without_empty({input.default_value});
 }
 
-bool is_number(const std::string& text) {
+std::optional<double> number_of(const std::string& text) {
   double number = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return failure == std::errc() && end == text.data() + text.size();
+  const bool is_whole = failure == std::errc() && end == text.data() + text.size();
+  return is_whole ? std::optional(number) : std::nullopt;
+}
+
+// Returns what is wrong with a number; empty: nothing.
+std::string number_problem(const ImportInput& input, const std::string& text) {
+  const std::optional<double> number = number_of(text);
+  const auto shown = [](double limit) {
+    std::string digits = std::to_string(limit);
+    digits.erase(digits.find_last_not_of('0') + 1);
+    if (digits.ends_with('.')) digits.pop_back();
+    return digits;
+  };
+  if (!number) return "must be a number";
+  // Written so that NaN is refused.
+  if (input.min && !(*number >= *input.min)) return "must be at least " + shown(*input.min);
+  if (input.max && !(*number <= *input.max)) return "must be at most " + shown(*input.max);
+  return {};
 }
 
 std::string quoted_list(const std::vector<std::string>& words) {
@@ -48,7 +65,10 @@ Result<void> check_value(const ImportedServer& server, const ImportInput& input,
   if (input.secret) return {};
   if (!input.choices.empty() && !contains(input.choices, value))
     return input_error(server, input, "must be one of " + quoted_list(input.choices));
-  if (input.format == "number" && !is_number(value)) return input_error(server, input, "must be a number");
+  if (input.format == "number") {
+    const std::string problem = number_problem(input, value);
+    if (!problem.empty()) return input_error(server, input, problem);
+  }
   if (input.format == "boolean" && value != "true" && value != "false")
     return input_error(server, input, "must be true or false");
   return {};

@@ -34,6 +34,8 @@ class Planner {
     return name;
   }
 
+  Result<void> fill(const ImportedServer& server, PlannedServer& planned) const;
+  bool has_value(const ImportInput& input) const;
   void plan_input_secrets(const ImportedServer& server, PlannedServer& planned) const;
   void move_secrets(const ImportedServer& server, json::View existing, PlannedServer& planned) const;
   void compare(const ImportedServer& server, json::View existing, json::View normalized,
@@ -57,26 +59,68 @@ Result<PlannedServer> Planner::plan(const ImportedServer& server) {
     planned.reason = "the file has another server of this name, which is used";
     return planned;
   }
-  Result<json::Raw> filled = fill_inputs(server, choices_.inputs);
-  if (!filled) return filled.error();
-  planned.body = std::move(*filled);
+  if (const Result<void> filled = fill(server, planned); !filled) return filled.error();
+  if (!planned.reason.empty()) return planned;
   plan_input_secrets(server, planned);
   const auto found = existing_.find(key);
   const json::View existing = found == existing_.end() ? json::View() : found->second;
   move_secrets(server, existing, planned);
   const Result<registry::Server> row = registry::new_server(json::View(planned.body));
-  if (!row) {
+  const bool is_incomplete = !planned.missing_inputs.empty();  // a URL with <NAME> may be invalid
+  if (!row && !(is_incomplete && existing.absent())) {
     planned.reason = "the server cannot be registered: " + row.error().message();
     return planned;
   }
-  const json::Raw normalized = registry::to_json(*row);
   if (existing.absent()) {
     planned.action = ImportAction::add;
     planned.changes = describe_row(json::View(planned.body), server.literal_secrets);
   } else {
+    const json::Raw normalized = registry::to_json(*row);
     compare(server, existing, json::View(normalized), planned);
   }
   return planned;
+}
+
+// Returns `server` with <NAME> in place of the values of `missing`.
+ImportedServer with_placeholders(const ImportedServer& server, const std::vector<ImportInput>& missing) {
+  ImportedServer shown = server;
+  for (const ImportInput& input : missing) {
+    std::erase_if(shown.inputs, [&](const ImportInput& other) { return other.name == input.name; });
+    shown.row = change_strings(json::View(shown.row),
+                               [&](const std::string&, std::string text) -> std::optional<std::string> {
+                                 const std::string value = "<" + input.name + ">";
+                                 for (std::size_t at = text.find(input.placeholder); at != std::string::npos;
+                                      at = text.find(input.placeholder, at + value.size()))
+                                   text.replace(at, input.placeholder.size(), value);
+                                 return text;
+                               });
+  }
+  return shown;
+}
+
+// Puts the values of the inputs into the body, or says which are missing.
+Result<void> Planner::fill(const ImportedServer& server, PlannedServer& planned) const {
+  for (const ImportInput& input : server.inputs)
+    if (!input.secret && input.required && !has_value(input)) planned.missing_inputs.push_back(input);
+  if (!planned.missing_inputs.empty() && !choices_.dry_run) {
+    std::string names;
+    for (const ImportInput& input : planned.missing_inputs)
+      names += (names.empty() ? "--input " : " --input ") + input.name + "=VALUE";
+    planned.reason = "it needs a value: pass " + names;
+    return {};
+  }
+  Result<json::Raw> filled = fill_inputs(with_placeholders(server, planned.missing_inputs), choices_.inputs);
+  if (!filled) return filled.error();
+  planned.body = std::move(*filled);
+  return {};
+}
+
+bool Planner::has_value(const ImportInput& input) const {
+  const auto is_given = [](const std::string& value) { return !value.empty(); };
+  const auto given = choices_.inputs.find(input.name);
+  if (given != choices_.inputs.end() && std::ranges::any_of(given->second, is_given)) return true;
+  return !input.default_value.empty() ||
+         (input.multiple && std::ranges::any_of(input.default_values, is_given));
 }
 
 void Planner::plan_input_secrets(const ImportedServer& server, PlannedServer& planned) const {
@@ -101,7 +145,7 @@ void Planner::move_secrets(const ImportedServer& server, json::View existing, Pl
         value_at(existing, secret.pointer).as_string().value_or("") == secret.replacement;
     if (!choices_.move_secrets && !moved_before) continue;
     replacements.insert_or_assign(secret.pointer, secret.replacement);
-    if (choices_.move_secrets) planned.secrets.push_back({secret.name, secret.value});
+    planned.secrets.push_back({secret.name, secret.value});
   }
   if (replacements.empty()) return;
   planned.body =
@@ -130,14 +174,19 @@ void Planner::compare(const ImportedServer& server, json::View existing, json::V
   after.end_object();
   const json::Raw old_members = std::move(before).finish();
   const json::Raw new_members = std::move(after).finish();
+  const bool is_wanted = json::View(planned.body)["enabled"].as_bool().value_or(true);
+  if (is_wanted && existing["enabled"].as_bool() == false)
+    planned.remarks.push_back(
+        {"/enabled", "it is disabled in the gateway: `fairlead servers enable " + planned.name + "`"});
   planned.existing_id = string_member(existing, "id");
   planned.existing_etag = "\"" + std::string(existing["version"].text()) + "\"";
   planned.patch = registry::merge_difference(json::View(old_members), json::View(new_members));
   planned.changes =
       describe_patch(json::View(old_members), json::View(planned.patch), server.literal_secrets);
-  planned.action = planned.changes.empty() ? ImportAction::unchanged
-                   : choices_.update       ? ImportAction::update
-                                           : ImportAction::differs;
+  const bool stores_secrets = choices_.update && !planned.secrets.empty();
+  planned.action = planned.changes.empty() && !stores_secrets ? ImportAction::unchanged
+                   : choices_.update                          ? ImportAction::update
+                                                              : ImportAction::differs;
 }
 
 }  // namespace

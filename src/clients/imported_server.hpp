@@ -2,6 +2,7 @@
 // importer returns. Private to the library.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,10 @@ struct ImportInput {
   std::string default_value;
   std::vector<std::string> choices;  // if not empty, the only values
   bool secret = false;
-  bool required = true;                     // if false, an empty value is a value
-  std::string format;                       // "number", "boolean", "filepath", "directory"; empty: any text
+  bool required = true;       // if false, an empty value is a value
+  std::string format;         // "number", "boolean", "filepath", "directory"; empty: any text
+  std::optional<double> min;  // of a "number"
+  std::optional<double> max;
   bool multiple = false;                    // there may be several values, see `parts`
   std::vector<std::string> default_values;  // instead of default_value if `multiple`
   // What exists for this value only: JSON pointers of members of `env` and `headers`, and of elements of

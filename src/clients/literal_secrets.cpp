@@ -89,6 +89,15 @@ struct SecretPart {
   std::size_t at = 0;
   std::size_t size = 0;
   std::string name;  // of the parameter or header; empty: that of the whole value
+  // Bytes around it that are replaced too: those of a reference whose default is secret.
+  std::size_t before = 0;
+  std::size_t after = 0;
+
+  SecretPart moved_by(std::size_t offset) const {
+    SecretPart moved = *this;
+    moved.at += offset;
+    return moved;
+  }
 };
 
 std::optional<SecretPart> whole(std::string_view value) {
@@ -141,6 +150,105 @@ std::optional<SecretPart> secret_in_url(std::string_view url) {
   return SecretPart{password, at - password, "PASSWORD"};
 }
 
+bool is_authorization(std::string_view header) {
+  return words_of(header).back() == "authorization";
+}
+
+std::optional<SecretPart> secret_in_value(std::string_view key, std::string_view value) {
+  if (!can_be_secret(value)) return std::nullopt;
+  if (has_token_prefix(value)) return whole(value);
+  if (std::optional<SecretPart> part = secret_in_url(value)) return part;
+  return is_secret_key(key) && !value.contains("://") ? whole(value) : std::nullopt;
+}
+
+std::optional<SecretPart> secret_in_header(std::string_view name, std::string_view value) {
+  return is_authorization(name) && can_be_secret(value) ? credentials_in(value)
+                                                        : secret_in_value(name, value);
+}
+
+// The default of the first ${env:NAME:-default} whose default is secret, either by NAME or by `key`.
+std::optional<SecretPart> secret_default(std::string_view key, std::string_view value) {
+  constexpr std::string_view kBegin = "${env:";
+  for (std::size_t at = value.find(kBegin); at != std::string_view::npos; at = value.find(kBegin, at + 1)) {
+    const std::size_t end = value.find('}', at);
+    const std::size_t name = at + kBegin.size();
+    const std::size_t separator = value.substr(0, end).find(":-", name);
+    if (end == std::string_view::npos || separator == std::string_view::npos) continue;
+    const std::size_t dollars = at - (value.substr(0, at).find_last_not_of('$') + 1);
+    if (dollars % 2 != 0) continue;  // `$$` is a literal `$`, and no reference follows
+    const std::string variable(value.substr(name, separator - name));
+    const std::string_view fallback = value.substr(separator + 2, end - separator - 2);
+    if (!secret_in_value(variable, fallback) && !secret_in_value(key, fallback)) continue;
+    return SecretPart{separator + 2, fallback.size(), variable, separator + 2 - at, 1};
+  }
+  return std::nullopt;
+}
+
+bool is_name_of(std::string_view name, std::string_view other_characters) {
+  return !name.empty() && std::ranges::all_of(name, [&](char c) {
+    return is_alphanumeric(c) || other_characters.contains(c);
+  });
+}
+
+// Whether a value without a telling name looks like a generated credential: long, with letters and digits.
+bool looks_generated(std::string_view value) {
+  const auto is_digit_char = [](char c) { return c >= '0' && c <= '9'; };
+  return value.size() >= kMinTokenBytes && is_name_of(value, "_=+") &&
+         std::ranges::any_of(value, is_digit_char) && !std::ranges::all_of(value, is_digit_char);
+}
+
+// `Name: VALUE`, a header as an argument.
+std::optional<SecretPart> secret_in_header_line(std::string_view line) {
+  const std::size_t colon = line.find(':');
+  const std::string_view name = line.substr(0, colon);
+  if (colon == std::string_view::npos || !is_name_of(name, "-_")) return std::nullopt;
+  const std::size_t begin = line.find_first_not_of(' ', colon + 1);
+  if (begin == std::string_view::npos || line.substr(colon).starts_with("://")) return std::nullopt;
+  std::optional<SecretPart> part = secret_in_header(name, line.substr(begin));
+  if (!part) return std::nullopt;
+  if (part->name.empty()) part->name = name;
+  return part->moved_by(begin);
+}
+
+// --token=VALUE, NAME=VALUE, or `--header=Name: VALUE`.
+std::optional<SecretPart> secret_in_assignment(std::string_view argument) {
+  const std::size_t equals = argument.find('=');
+  if (equals == std::string_view::npos) return std::nullopt;
+  const std::string_view key = argument.substr(0, equals);
+  if (!is_name_of(key, "-_.")) return std::nullopt;
+  const std::string_view value = argument.substr(equals + 1);
+  if (std::optional<SecretPart> header = secret_in_header_line(value)) return header->moved_by(equals + 1);
+  std::optional<SecretPart> part = secret_in_value(key, value);
+  if (!part) return std::nullopt;
+  if (part->name.empty()) part->name = key;
+  return part->moved_by(equals + 1);
+}
+
+// The value after an option such as --token, -token or -k.
+std::optional<SecretPart> secret_after_option(std::string_view option, std::string_view value) {
+  constexpr std::array<std::string_view, 3> kShortOptions = {"-k", "-t", "-p"};  // key, token, password
+  if (!option.starts_with('-') || option.contains('=') || value.starts_with('-')) return std::nullopt;
+  const bool is_short = contains(kShortOptions, option);
+  const bool is_secret = is_short ? looks_generated(value) : is_secret_key(option) && can_be_secret(value);
+  if (!is_secret) return std::nullopt;
+  return SecretPart{0, value.size(), is_short ? "TOKEN" : std::string(option)};
+}
+
+std::optional<SecretPart> secret_in_argument(std::string_view previous, std::string_view value) {
+  if (std::optional<SecretPart> header = secret_in_header_line(value)) return header;
+  if (std::optional<SecretPart> assigned = secret_in_assignment(value)) return assigned;
+  if (std::optional<SecretPart> part = secret_in_url(value)) return part;
+  if (std::optional<SecretPart> part = secret_after_option(previous, value)) return part;
+  if (value.starts_with("Bearer ") || value.starts_with("Basic ")) return credentials_in(value);
+  return has_token_prefix(value) ? whole(value) : std::nullopt;
+}
+
+// Returns the name that an argument gives its value: that before `=` or `:`, or the option before it.
+std::string_view name_in_argument(std::string_view previous, std::string_view value) {
+  const std::string_view name = value.substr(0, value.find_first_of("=:"));
+  return name.size() < value.size() && is_name_of(name, "-_.") ? name : previous;
+}
+
 // Reads the strings of a row in order.
 class SecretFinder {
  public:
@@ -148,23 +256,27 @@ class SecretFinder {
 
   void look_at(const std::string& pointer, const std::string& value) {
     const std::string previous = std::exchange(previous_, value);
-    if (value.contains("${")) return;
     const std::size_t slash = pointer.rfind('/');
     const std::string key = unescaped(pointer.substr(slash + 1));
     std::optional<SecretPart> part;
     if (pointer.starts_with("/config/env/")) {
-      part = value_of(key, value);
+      part = secret_in_value(key, value);
     } else if (pointer.starts_with("/config/headers/")) {
-      part = is_authorization(key) && can_be_secret(value) ? credentials_in(value) : value_of(key, value);
+      part = secret_in_header(key, value);
     } else if (pointer.starts_with("/config/args/")) {
-      part = argument(previous, value);
+      part = secret_in_argument(previous, value);
     } else if (pointer == "/config/url") {
       part = secret_in_url(value);
     } else if (pointer.starts_with("/metadata/")) {
       part = is_secret_key(key) && can_be_secret(value) ? whole(value) : std::nullopt;
     }
+    if (part && value.substr(part->at, part->size).contains("${")) part.reset();
+    const bool is_argument = pointer.starts_with("/config/args/");
+    if (!part && pointer.starts_with("/config/"))
+      part = secret_default(is_argument ? name_in_argument(previous, value) : key, value);
     if (!part) return;
-    const bool is_whole_variable = is_environment(pointer) && part->size == value.size();
+    const bool is_whole_variable =
+        is_environment(pointer) && part->before + part->size + part->after == value.size();
     add(pointer, value, *part, is_whole_variable ? key : "", key);
   }
 
@@ -173,40 +285,10 @@ class SecretFinder {
  private:
   static bool is_environment(std::string_view pointer) { return pointer.starts_with("/config/env/"); }
 
-  static bool is_authorization(std::string_view header) {
-    const std::vector<std::string> words = words_of(header);
-    return words.back() == "authorization";
-  }
-
   static std::string unescaped(std::string segment) {
     for (std::size_t at = segment.find('~'); at != std::string::npos; at = segment.find('~', at + 1))
       segment.replace(at, 2, segment.substr(at + 1, 1) == "1" ? "/" : "~");
     return segment;
-  }
-
-  static std::optional<SecretPart> value_of(std::string_view key, std::string_view value) {
-    if (!can_be_secret(value)) return std::nullopt;
-    if (has_token_prefix(value)) return whole(value);
-    if (std::optional<SecretPart> part = secret_in_url(value)) return part;
-    return is_secret_key(key) && !value.contains("://") ? whole(value) : std::nullopt;
-  }
-
-  // --token=VALUE, --token VALUE, NAME=VALUE, or a well-known token.
-  static std::optional<SecretPart> argument(std::string_view previous, std::string_view value) {
-    const std::size_t equals = value.find('=');
-    const bool is_url = value.contains("://") && value.find("://") < equals;
-    if (is_url) return secret_in_url(value);
-    if (equals != std::string_view::npos) {
-      const std::string_view key = value.substr(0, equals);
-      std::optional<SecretPart> part = value_of(key, value.substr(equals + 1));
-      if (part) part->at += equals + 1;
-      if (part && part->name.empty()) part->name = key;
-      return part;
-    }
-    if (previous.starts_with("--") && is_secret_key(previous) && !value.starts_with('-') &&
-        can_be_secret(value))
-      return SecretPart{0, value.size(), std::string(previous)};
-    return has_token_prefix(value) ? whole(value) : std::nullopt;
   }
 
   void add(const std::string& pointer, const std::string& text, const SecretPart& part,
@@ -220,7 +302,8 @@ class SecretFinder {
     const std::string own = secret_name_of(server_ + "_" + upper_name(last));
     const std::string name = names_.name_for(variable.empty() ? own : secret_name_of(variable), own, value);
     found_.push_back({pointer, name, value,
-                      text.substr(0, part.at) + "${secret:" + name + "}" + text.substr(part.at + part.size)});
+                      text.substr(0, part.at - part.before) + "${secret:" + name + "}" +
+                          text.substr(part.at + part.size + part.after)});
   }
 
   std::string server_;

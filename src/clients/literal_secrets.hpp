@@ -21,9 +21,9 @@ class SecretNames {
   std::map<std::string, std::string, std::less<>> values_;
 };
 
-// Returns the literal secrets of a row, by the names of variables, headers and parameters, and by the
-// prefixes of well-known tokens. Values with references are not literal. At most one for each string of the
-// row.
+// Returns the literal secrets of a row, by the names of variables, headers, options and parameters, and by
+// the prefixes of well-known tokens. References are not literal, but their defaults are: the replacement of
+// such a default is that of the whole reference. At most one for each string of the row.
 std::vector<LiteralSecret> find_literal_secrets(const json::Raw& row, std::string_view server,
                                                 SecretNames& names);
 

@@ -1,6 +1,7 @@
 // Where the files of the clients are.
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "clients/client.hpp"
 
@@ -40,6 +41,7 @@ std::string app_directory(const Places& places) {
 std::string directory_of(std::string_view name, const Places& places) {
   if (name == "home") return places.home;
   if (name == "project") return places.project;
+  if (name == "managed") return places.managed;
   if (name == "app") return app_directory(places);
   if (name == "xdg") return places.xdg_config_home;
   if (name == "config") return chosen_or(places.xdg_config_home, places.home, "/.config");
@@ -87,16 +89,46 @@ void add_matches(const std::string& path, FileScope scope, std::vector<FoundFile
   }
 }
 
+// Returns what stands before `tail`, which may have a `*`, in `path`; nullopt if the path does not end with
+// it.
+std::optional<std::string> directory_before(std::string_view path, std::string_view tail) {
+  const std::size_t star = tail.find('*');
+  if (star != std::string_view::npos) {
+    if (!path.ends_with(tail.substr(star + 1)) || !path.contains('/')) return std::nullopt;
+    return directory_before(path.substr(0, path.rfind('/') + 1), tail.substr(0, star));
+  }
+  if (!path.ends_with(tail)) return std::nullopt;
+  return std::string(path.substr(0, path.size() - tail.size()));
+}
+
+bool is_file_of_user(const std::string& path, const Places& places) {
+  for (const Client& client : clients()) {
+    for (const FileLocation& location : client.files) {
+      const std::string place = path_of(location, places);
+      if (location.scope != FileScope::project && !place.empty() && directory_before(path, place) == "")
+        return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string_view to_string(FileScope scope) noexcept {
-  return scope == FileScope::user ? "user" : "project";
+  switch (scope) {
+    case FileScope::user: return "user";
+    case FileScope::project: return "project";
+    case FileScope::managed: break;
+  }
+  return "managed";
 }
 
 Places Places::of_environment(
     const std::function<std::optional<std::string>(const std::string& name)>& variable) {
   Places places;
   places.system = this_system();
+  if (places.system == System::linux_system) places.managed = "/etc";
+  if (places.system == System::macos) places.managed = "/Library/Application Support";
   places.home = variable("HOME").value_or("");
   if (places.home.empty()) places.home = variable("USERPROFILE").value_or("");
   places.xdg_config_home = variable("XDG_CONFIG_HOME").value_or("");
@@ -126,6 +158,21 @@ std::vector<FoundFile> find_files(const Client& client, const Places& places) {
     }
   }
   return found;
+}
+
+std::string project_of_file(const std::string& path, const Places& places) {
+  if (is_file_of_user(path, places)) return {};
+  std::string project;
+  for (const Client& client : clients()) {
+    for (const FileLocation& location : client.files) {
+      if (location.scope != FileScope::project) continue;
+      const std::string found =
+          directory_before(path, location.path.substr(location.path.find('}') + 1)).value_or("");
+      // Of several places the longest counts.
+      if (!found.empty() && (project.empty() || found.size() < project.size())) project = found;
+    }
+  }
+  return project;
 }
 
 }  // namespace fairlead::clients

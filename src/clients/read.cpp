@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "clients/document.hpp"
 #include "clients/entry_reader.hpp"
@@ -10,6 +11,7 @@
 #include "clients/references_in.hpp"
 #include "clients/row_builder.hpp"
 #include "clients/row_names.hpp"
+#include "clients/row_strings.hpp"
 #include "registry/row_limits.hpp"
 
 namespace fairlead::clients {
@@ -38,10 +40,17 @@ std::string list_name(json::View entry, std::size_t index) {
   return name.value_or("server " + std::to_string(index + 1));
 }
 
+// The names that were given to rows and secrets.
+struct GivenNames {
+  RowNames rows;
+  SecretNames secrets;
+};
+
 // Reads all servers of one file.
 class FileReader {
  public:
-  FileReader(const Document& document, const ReadOptions& options) : root_(document.json), options_(options) {
+  FileReader(const Document& document, const ReadOptions& options, GivenNames& names)
+      : root_(document.json), options_(options), names_(names) {
     owner_ = {options.client, false};
     if (options.client == nullptr) owner_ = recognise(root_, document.format, options.path);
   }
@@ -50,7 +59,8 @@ class FileReader {
     ImportedFile file;
     file.format = owner_.is_native ? "fairlead" : owner_.client != nullptr ? owner_.client->id : "generic";
     const std::vector<ServerTable> tables = server_tables(root_, owner_.client);
-    if (tables.empty()) return Error(ErrorKind::validation, no_servers());
+    if (tables.empty() && !options_.may_be_empty) return Error(ErrorKind::validation, no_servers());
+    if (tables.empty()) file.remarks.push_back({"", no_servers()});
     for (const ServerTable& table : tables)
       if (!collect(table, file)) return too_many_servers();
     const EntryFormat& format = owner_.client != nullptr ? *owner_.client->entry : generic_format();
@@ -58,7 +68,6 @@ class FileReader {
     read_inputs(beside_servers()["inputs"], context);
     read_excluded(root_["mcp"]);
     for (const Found& found : found_) file.servers.push_back(read_server(found, context));
-    remark_other_scopes(file);
     return file;
   }
 
@@ -150,7 +159,7 @@ class FileReader {
           "it is larger than max_row_bytes (" + std::to_string(registry::kMaxRowBytes.value) + ")";
       return server;
     }
-    const std::string row_name = names_.add(found.name);
+    const std::string row_name = names_.rows.add(found.name);
     if (row_name != found.name)
       server.remarks.push_back(
           {"/name", "`" + found.name + "` is named `" + row_name +
@@ -165,7 +174,7 @@ class FileReader {
       build_row(std::move(draft), row_name, context, server);
     }
     if (!server.row.absent())
-      server.literal_secrets = find_literal_secrets(server.row, row_name, secret_names_);
+      server.literal_secrets = find_literal_secrets(server.row, row_name, names_.secrets);
     return server;
   }
 
@@ -193,22 +202,6 @@ class FileReader {
     }
   }
 
-  // Says which of several servers with the same name wins in the client: that of the project.
-  static void remark_other_scopes(ImportedFile& file) {
-    std::map<std::string, std::vector<ImportedServer*>> by_name;
-    for (ImportedServer& server : file.servers) by_name[server.name].push_back(&server);
-    for (auto& [name, servers] : by_name) {
-      if (servers.size() < 2) continue;
-      for (ImportedServer* server : servers) {
-        const bool is_user = server->scope == "user";
-        server->remarks.push_back(
-            {"", is_user ? "in " + std::to_string(servers.size() - 1) +
-                               " other scopes a server of the same name wins"
-                         : "wins in `" + server->scope + "` over other servers of the same name"});
-      }
-    }
-  }
-
   json::View root_;
   const ReadOptions& options_;
   Owner owner_;
@@ -216,16 +209,95 @@ class FileReader {
   std::set<std::string> allowed_;
   std::set<std::string> excluded_;
   bool has_allowed_ = false;
-  RowNames names_;
-  SecretNames secret_names_;
+  GivenNames& names_;
 };
+
+// Returns what a row says about its server, without its names.
+std::string text_without_names(const json::Raw& row) {
+  return std::string(
+      merged(row, json::Raw::trusted(Bytes::constant(R"({"name":null,"title":null})"))).text());
+}
+
+// The servers of one name in all scopes.
+using Namesakes = std::vector<ImportedServer*>;
+
+bool is_of_user(const ImportedServer& server) {
+  return server.scope.empty() || server.scope == to_string(FileScope::user);
+}
+
+// Skips servers that are equal to an earlier one, and says which of the others wins in the client: that of
+// the project.
+void compare_namesakes(const Namesakes& servers) {
+  Namesakes different;
+  std::set<std::string> texts;
+  for (ImportedServer* server : servers) {
+    if (server->skip_reason.empty() && !texts.insert(text_without_names(server->row)).second) {
+      server->skip_reason = "an equal server of this name is in another scope";
+    } else {
+      different.push_back(server);
+    }
+  }
+  const auto users = std::ranges::count_if(different, [](const auto* server) { return is_of_user(*server); });
+  const std::size_t projects = different.size() - static_cast<std::size_t>(users);
+  if (different.size() < 2 || projects == 0) return;
+  for (ImportedServer* server : different) {
+    server->remarks.push_back(
+        {"", is_of_user(*server)
+                 ? "in " + std::to_string(projects) + " other scopes a server of the same name wins"
+                 : "wins in `" + server->scope + "` over other servers of the same name"});
+  }
+}
+
+void compare_scopes(std::span<ImportedFile> files) {
+  std::map<std::string, Namesakes> by_name;
+  for (ImportedFile& file : files)
+    for (ImportedServer& server : file.servers) by_name[server.name].push_back(&server);
+  for (const auto& [name, servers] : by_name)
+    if (servers.size() > 1) compare_namesakes(servers);
+}
+
+bool is_blank(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
+Result<ImportedFile> read_with_names(std::string_view text, const ReadOptions& options, GivenNames& names) {
+  if (options.may_be_empty && is_blank(text)) {
+    ImportedFile file;
+    file.remarks.push_back({"", "the file is empty"});
+    return file;
+  }
+  const Result<Document> document = clients::read_document(text, options.path);
+  if (!document) return document.error();
+  return FileReader(*document, options, names).read();
+}
 
 }  // namespace
 
 Result<ImportedFile> read_client_file(std::string_view text, const ReadOptions& options) {
-  const Result<Document> document = read_document(text, options.path);
-  if (!document) return document.error();
-  return FileReader(*document, options).read();
+  GivenNames names;
+  Result<ImportedFile> file = read_with_names(text, options, names);
+  if (file) compare_scopes({&*file, 1});
+  return file;
+}
+
+Result<std::vector<ImportedFile>> read_client_files(const std::vector<ClientSource>& files,
+                                                    const ReadOptions& options) {
+  GivenNames names;
+  std::vector<ImportedFile> read;
+  for (const ClientSource& file : files) {
+    ReadOptions of_file = options;
+    of_file.path = file.path;
+    Result<ImportedFile> result = read_with_names(file.text, of_file, names);
+    if (!result) return Error(ErrorKind::validation, file.path + ": " + result.error().message());
+    for (ImportedServer& server : result->servers) {
+      if (server.scope.empty() && file.scope == FileScope::project) server.scope = options.project;
+      if (file.scope == FileScope::managed) server.scope = to_string(file.scope);
+    }
+    read.push_back(std::move(*result));
+  }
+  compare_scopes(read);
+  return read;
 }
 
 }  // namespace fairlead::clients

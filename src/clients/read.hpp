@@ -17,9 +17,13 @@ struct ReadOptions {
 
   const Client* client = nullptr;  // nullptr: recognised by the path and the content
   std::string path;                // of the file; only to recognise the client
-  std::string home;     // `~` at the beginning of `command` and `cwd` is replaced by it, unless empty
+  // `~` and ${userHome} in `command`, `cwd` and `envFile` are replaced by it, unless empty.
+  std::string home;
   std::string project;  // the directory of the project; ${workspaceFolder} is replaced by it, unless empty
-  std::vector<std::string> own_urls;  // URLs of this gateway: an entry with one of them is our own
+  // URLs of this gateway: an entry with a URL of the same host and port that leads to one of the gateway's
+  // paths is our own.
+  std::vector<std::string> own_urls;
+  bool may_be_empty = false;  // a file without servers is no error: a remark says so
   // Returns the text of an `envFile`. If not set, the file is not read, which a remark says.
   std::function<Result<std::string>(const std::string& path)> read_env_file;
 };
@@ -36,5 +40,16 @@ inline constexpr std::size_t kMaxImportedServers = 2'000;      // max_imported_s
 // text is not in the format of the client or has no servers; the message has no path. The text may be
 // hostile.
 Result<ImportedFile> read_client_file(std::string_view text, const ReadOptions& options = ReadOptions());
+
+// One of the files of a client.
+struct ClientSource {
+  std::string path;
+  FileScope scope = FileScope::user;
+  std::string text;
+};
+// Reads several files of one client in the same way, except that the names of rows and secrets are different
+// in all files together. Returns one result for each file. Messages of errors begin with the path.
+Result<std::vector<ImportedFile>> read_client_files(const std::vector<ClientSource>& files,
+                                                    const ReadOptions& options);
 
 }  // namespace fairlead::clients

@@ -83,7 +83,7 @@ class Translator {
     if (end == std::string_view::npos || !context_.syntax.mustache) return 0;
     const std::string_view content = trimmed(text.substr(3, end - 3));
     if (content.starts_with("secrets.")) {
-      out_ += "${secret:" + secret_name_of(content.substr(8)) + "}";
+      out_ += context_.secret(content.substr(8));
     } else if (content.starts_with("inputs.")) {
       out_ += context_.input(content.substr(7));
     } else {

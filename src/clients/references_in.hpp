@@ -19,6 +19,8 @@ struct ReferenceContext {
   // Returns the placeholder of a value that the user has to provide: an input of the file, or a variable that
   // only an editor knows.
   std::function<std::string(std::string_view id)> input;
+  // Returns the placeholder of a secret of the client that the user has to provide.
+  std::function<std::string(std::string_view name)> secret;
   // Returns whether a variable of the client is a secret of its keyring.
   std::function<bool(std::string_view name)> is_secret;
 };

@@ -55,7 +55,7 @@ class ClientText {
       const std::string variable = variable_for_secret(name);
       const std::string what = "refers to the secret `" + name + "`: ";
       if (!syntax_.any()) {
-        problem(what + "the client has no secrets and no variables, so write its value there");
+        problem(what + "the client replaces nothing there, so write its value");
         out_.text += "${" + variable + "}";
         return;
       }
@@ -82,12 +82,12 @@ class ClientText {
       out_.text += *fallback;
       return;
     }
-    if (fallback && !syntax_.plain)
+    if (fallback && !syntax_.defaults)
       problem("has a default for the variable " + name + ", which the client does not support");
     if (syntax_.env) {
       out_.text += "${env:" + name + "}";
     } else if (syntax_.plain) {
-      out_.text += "${" + name + (fallback ? ":-" + *fallback : "") + "}";
+      out_.text += "${" + name + (fallback && syntax_.defaults ? ":-" + *fallback : "") + "}";
     } else if (syntax_.braces) {
       out_.text += "{env:" + name + "}";
     } else if (syntax_.mustache) {

@@ -7,6 +7,8 @@
 #include "base/env_file.hpp"
 #include "clients/entry_reader.hpp"
 #include "clients/fill_inputs.hpp"
+#include "clients/own_address.hpp"
+#include "clients/placeholder_paths.hpp"
 #include "clients/references_in.hpp"
 #include "clients/row_strings.hpp"
 #include "clients/server_command.hpp"
@@ -22,25 +24,6 @@ using Texts = Draft::Texts;
 
 constexpr std::chrono::milliseconds kDefaultAbsolute = pool::Clocks().absolute;
 constexpr std::size_t kMaxCleanDepth = 32;
-
-// An address without a `/` at its end, and with one name for this machine.
-std::string comparable_url(std::string url) {
-  for (const std::string_view host : {"//localhost", "//[::1]"}) {
-    const std::size_t at = url.find(host);
-    if (at != std::string::npos) url.replace(at, host.size(), "//127.0.0.1");
-  }
-  while (url.ends_with('/')) url.pop_back();
-  return url;
-}
-
-bool is_own_url(const std::string& url, const std::vector<std::string>& own_urls) {
-  const std::string address = comparable_url(url);
-  return std::ranges::any_of(own_urls, [&](const std::string& own) {
-    const std::string base = comparable_url(own);
-    return !base.empty() && address.starts_with(base) &&
-           (address.size() == base.size() || address[base.size()] == '/' || address[base.size()] == '?');
-  });
-}
 
 bool is_own_command(const Draft& draft) {
   if (program_name(draft.command) != "fairlead") return false;
@@ -61,20 +44,33 @@ class EntryTranslator {
  public:
   EntryTranslator(const FileContext& context, const Draft& draft, ImportedServer& server)
       : context_(context), server_(server) {
-    references_.syntax = context.format.variables;
-    if (draft.of_bridge) references_.syntax.plain = true;
+    syntax_ = context.format.variables;
+    if (draft.of_bridge) {
+      syntax_.plain = true;
+      syntax_.positions = kAllPositions;
+    }
     references_.project = context.options.project;
     references_.input = [this](std::string_view id) { return input(id); };
+    references_.secret = [this](std::string_view name) { return secret(name, ""); };
     references_.is_secret = [&draft](std::string_view name) { return contains(draft.env_secrets, name); };
   }
 
-  void translate(std::string& text, const std::string& pointer) {
+  void translate(std::string& text, const std::string& pointer, Position position) {
     std::vector<std::string> problems;
+    references_.syntax = syntax_.at(position);
     text = translate_references(text, references_, problems);
     for (std::string& problem : problems) server_.remarks.push_back({pointer, std::move(problem)});
   }
-  void translate(Texts& texts, std::string_view parent) {
-    for (auto& [name, text] : texts) translate(text, pointer_to(parent, name));
+  void translate(Texts& texts, std::string_view parent, Position position) {
+    for (auto& [name, text] : texts) translate(text, pointer_to(parent, name), position);
+  }
+
+  std::string input(std::string_view id) {
+    const auto declared = context_.inputs.find(id);
+    if (declared != context_.inputs.end()) return add(declared->second);
+    ImportInput needed;
+    needed.name = secret_name_of(id);
+    return add(std::move(needed));
   }
 
   std::string secret(std::string_view name, std::string description) {
@@ -86,14 +82,6 @@ class EntryTranslator {
   }
 
  private:
-  std::string input(std::string_view id) {
-    const auto declared = context_.inputs.find(id);
-    if (declared != context_.inputs.end()) return add(declared->second);
-    ImportInput needed;
-    needed.name = secret_name_of(id);
-    return add(std::move(needed));
-  }
-
   std::string add(ImportInput needed) {
     needed.placeholder = (needed.secret ? "${secret:" : "${input:") + needed.name + "}";
     const auto same = [&](const ImportInput& other) { return other.placeholder == needed.placeholder; };
@@ -104,10 +92,11 @@ class EntryTranslator {
 
   const FileContext& context_;
   ImportedServer& server_;
+  VariableSyntax syntax_;
   ReferenceContext references_;
 };
 
-// Returns the variables of the `envFile`.
+// Returns the variables of the `envFile`. A relative path is one in the project, as in the editors.
 Texts variables_of_file(const Draft& draft, const FileContext& context, ImportedServer& server) {
   if (draft.env_file.empty() || draft.command.empty()) return {};
   const std::string file = "the file `" + draft.env_file + "` with variables (`envFile`) ";
@@ -115,7 +104,16 @@ Texts variables_of_file(const Draft& draft, const FileContext& context, Imported
     server.remarks.push_back({"", file + "was not read"});
     return {};
   }
-  const Result<std::string> text = context.options.read_env_file(draft.env_file);
+  std::string path = draft.env_file;
+  if (!path.starts_with('/')) {
+    if (context.options.project.empty() || path.starts_with("${")) {
+      server.remarks.push_back(
+          {"", file + "is in a project that is not known, and was not read: pass --project"});
+      return {};
+    }
+    path.insert(0, context.options.project + "/");
+  }
+  const Result<std::string> text = context.options.read_env_file(path);
   if (text) return parse_env_file(*text);
   server.remarks.push_back({"", file + "cannot be read: " + text.error().message()});
   return {};
@@ -253,13 +251,26 @@ bool is_sse_address(const Draft& draft) {
   return draft.url_is_sse || path.ends_with("/sse");
 }
 
-void remark_references_outside_values(const Draft& draft, ImportedServer& server) {
+constexpr std::string_view kWorkspaceFolder = "${workspaceFolder}";
+
+void replace_workspace(std::string& text, const std::string& value) {
+  for (std::size_t at = text.find(kWorkspaceFolder); at != std::string::npos;
+       at = text.find(kWorkspaceFolder, at + value.size()))
+    text.replace(at, kWorkspaceFolder.size(), value);
+}
+
+// A server whose program or directory cannot be found is disabled. The directory of the project is asked for.
+void disable_if_paths_have_references(Draft& draft, const FileContext& context, ImportedServer& server) {
   for (const auto& [pointer, text] :
        {std::pair("/config/command", &draft.command), std::pair("/config/cwd", &draft.cwd)}) {
-    const bool has_reference = text->contains("${") || text->contains("{env:") || text->contains('%');
-    if (has_reference)
-      server.remarks.push_back(
-          {pointer, "references are not replaced in `command` and `cwd`: write the path"});
+    std::string other_text = *text;
+    if (context.format.variables.editor) replace_workspace(other_text, "");
+    if (!has_reference(other_text)) continue;
+    draft.enabled = false;
+    server.remarks.push_back(
+        {pointer,
+         "references are not replaced in `command` and `cwd`: write the path, and enable "
+         "the server, which is disabled until then"});
   }
 }
 
@@ -268,15 +279,18 @@ void translate_values(Draft& draft, const FileContext& context, ImportedServer& 
   Texts headers;
   add_codex_values(draft, env, headers);
   EntryTranslator translator(context, draft, server);
+  for (std::string* const path : {&draft.command, &draft.cwd})
+    if (context.format.variables.editor && path->contains(kWorkspaceFolder))
+      replace_workspace(*path, translator.input("workspaceFolder"));
   for (const std::string& name : draft.env_secrets)
     env.try_emplace(name, translator.secret(name, "the value of `" + name + "` in the keyring"));
   for (std::size_t i = 0; i < draft.args.size(); ++i)
-    translator.translate(draft.args[i], "/config/args/" + std::to_string(i));
-  translator.translate(draft.env, "/config/env");
-  translator.translate(draft.headers, "/config/headers");
-  translator.translate(draft.url, "/config/url");
+    translator.translate(draft.args[i], "/config/args/" + std::to_string(i), Position::args);
+  translator.translate(draft.env, "/config/env", Position::env);
+  translator.translate(draft.headers, "/config/headers", Position::headers);
+  translator.translate(draft.url, "/config/url", Position::url);
   if (!draft.api_key.empty()) {
-    translator.translate(draft.api_key, "/config/headers/Authorization");
+    translator.translate(draft.api_key, "/config/headers/Authorization", Position::headers);
     headers.try_emplace("Authorization", "Bearer " + draft.api_key);
   }
   for (const auto& [name, text] : variables_of_file(draft, context, server))
@@ -288,13 +302,15 @@ void translate_values(Draft& draft, const FileContext& context, ImportedServer& 
 }  // namespace
 
 void build_row(Draft draft, const std::string& row_name, const FileContext& context, ImportedServer& server) {
+  const PathPlaces places{context.options.home, context.options.project, context.format.variables.editor};
+  for (std::string* const path : {&draft.command, &draft.cwd, &draft.env_file}) replace_places(*path, places);
   clear_up_command(draft, context.options.home);
   choose_transport(draft);
   server.skip_reason = reason_to_skip(draft, context);
   const bool is_sse = is_sse_address(draft);
   server.remarks.insert(server.remarks.end(), draft.remarks.begin(), draft.remarks.end());
   if (draft.command.empty() && draft.url.empty()) return;
-  remark_references_outside_values(draft, server);
+  disable_if_paths_have_references(draft, context, server);
   translate_values(draft, context, server);
   Result<json::Raw> row = accepted_row(written_row(draft, row_name, context, is_sse), server.remarks);
   if (row) {

@@ -123,6 +123,10 @@ clients::ImportInput Substitution::input_of(json::View option) const {
   input.required = option["required"].as_bool().value_or(false);
   input.multiple = option["multiple"].as_bool().value_or(false);
   input.format = type == "file" ? "filepath" : type == "string" ? "" : type;
+  if (input.format == "number") {
+    if (const json::View min = option["min"]; min.is(json::Type::number)) input.min = min.as_double();
+    if (const json::View max = option["max"]; max.is(json::Type::number)) input.max = max.as_double();
+  }
   const json::View value = option["default"];
   if (!value.is(json::Type::array)) input.default_value = with_places(scalar_text(value));
   if (value.is(json::Type::array)) {

@@ -46,7 +46,7 @@ class ConnectTest(ProgramTest):
         return result.stdout if status == 0 else result.stderr
 
     def backups(self, path):
-        return sorted(glob.glob(path + ".before-fairlead-*"))
+        return sorted(glob.glob(path + ".before-fairlead-*Z"))
 
     def test_entry_is_added_and_everything_else_kept_and_undone(self):
         path = self.write(".claude.json", CLAUDE)
@@ -169,6 +169,41 @@ class ConnectTest(ProgramTest):
                          {"claude-code": "connected", "cursor": "not connected", "gemini": "unreadable"})  # fmt: skip
         self.assertEqual(json.loads(self.connect("--list", "--json"))[0]["state"], "outdated")
         self.assertIn("not installed", self.connect("--list", "--all"))
+
+    def test_entry_that_attaches_to_another_gateway_is_outdated(self):
+        os.makedirs(self.file(".config/Claude"))
+        self.connect("claude-desktop", "--url", URL)
+        state = {row["client"]: row["state"] for row in json.loads(self.connect("--list", "--json", "--url", URL))}
+        self.assertEqual(state, {"claude-desktop": "connected"})
+        state = {row["client"]: row["state"] for row in json.loads(self.connect("--list", "--json", "--url", "http://127.0.0.1:8/mcp"))}
+        self.assertEqual(state, {"claude-desktop": "outdated"})
+
+    def test_result_is_printed_as_json(self):
+        path = self.write(".cursor/mcp.json", "{}\n")
+        result = json.loads(self.connect("cursor", "--url", URL, "--dry-run", "--json"))
+        self.assertEqual((result["action"], result["file"], result["dryRun"]), ("connected", path, True))
+        self.assertIn(URL, result["diff"])
+        result = json.loads(self.connect("cursor", "--url", URL, "--json"))
+        self.assertEqual(result["backup"], self.backups(path)[0])
+        self.assertEqual(json.loads(self.connect("cursor", "--url", URL, "--json"))["action"], "unchanged")
+        self.assertEqual(json.loads(self.connect("--undo", "cursor", "--json"))["action"], "restored")
+        self.assertEqual(json.loads(self.connect("--undo", "cursor", "--json"))["action"], "unchanged")
+
+    def test_remains_of_a_killed_process_are_no_backup(self):
+        path = self.write(".claude.json", CLAUDE)
+        self.connect("claude-code", "--url", URL)
+        self.write(os.path.basename(self.backups(path)[0]) + ".new-abcdef", "")
+        self.assertIn("restored", self.connect("--undo", "claude-code"))
+        self.assertEqual(self.read(path), CLAUDE)
+
+    def test_undo_says_that_the_token_stays_valid(self):
+        self.write(".cursor/mcp.json", "{}\n")
+        with open(self.path("token"), "w", encoding="utf-8") as file:
+            file.write("a-token-of-the-test-1234\n")
+        self.connect("cursor", "--url", URL, "--token-file", self.path("token"))
+        self.assertIn("stays valid", self.connect("--undo", "cursor"))
+        self.connect("cursor", "--url", URL, "--token-env", "TOKEN")
+        self.assertNotIn("stays valid", self.connect("--undo", "cursor"))
 
     def test_project_file_is_written_into_the_current_directory(self):
         self.connect("claude-code", "--project", "--url", URL)

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "clients/own_entry.hpp"
@@ -276,8 +278,7 @@ TEST(EditTest, EveryClientGetsAnEntryThatIsFoundAndRemoved) {
 // The files that the importers are tested with, in directories named after their clients.
 TEST(EditTest, BytesOfGoldenFilesAreKeptAndRestored) {
   const std::filesystem::path golden = std::filesystem::path(FAIRLEAD_SOURCE_DIR) / "tests/clients/golden";
-  if (!std::filesystem::exists(golden)) GTEST_SKIP() << "no golden files";
-  int edited = 0;
+  std::set<std::string_view> edited;
   for (const auto& file : std::filesystem::recursive_directory_iterator(golden)) {
     const Client* const client = find_client(file.path().parent_path().filename().string());
     if (!client || client->connect_by == ConnectBy::nothing || !file.is_regular_file()) continue;
@@ -288,7 +289,7 @@ TEST(EditTest, BytesOfGoldenFilesAreKeptAndRestored) {
     if (!own || !own->absent()) continue;
     const Result<std::string> after = put_entry(*client, before, entry_for(*client));
     if (!after) continue;  // a file for another format of the client
-    ++edited;
+    edited.insert(client->id);
     // Bytes were added and none were changed.
     std::size_t kept = 0;
     for (const char c : *after) {
@@ -304,7 +305,67 @@ TEST(EditTest, BytesOfGoldenFilesAreKeptAndRestored) {
       EXPECT_EQ(*without, before) << file.path() << "\n" << *after;
     }
   }
-  EXPECT_GT(edited, 0);
+  for (const Client& client : clients())
+    EXPECT_EQ(edited.contains(client.id), client.connect_by != ConnectBy::nothing) << client.id;
+}
+
+// Returns the entry of each client as `connect` writes it into an empty file.
+std::string entries_of_all_clients() {
+  std::string text;
+  for (const Client& client : clients())
+    if (client.connect_by != ConnectBy::nothing)
+      text += "# " + std::string(client.id) + "\n" + entry_text(client, entry_for(client)) + "\n";
+  return text;
+}
+
+// With FAIRLEAD_UPDATE_GOLDEN the expected entries are written instead of compared.
+TEST(OwnEntryTest, EveryClientGetsTheEntryThatItReads) {
+  const std::filesystem::path golden =
+      std::filesystem::path(FAIRLEAD_SOURCE_DIR) / "tests/clients/golden/own_entries.txt";
+  if (std::getenv("FAIRLEAD_UPDATE_GOLDEN") != nullptr) std::ofstream(golden) << entries_of_all_clients();
+  std::ostringstream expected;
+  expected << std::ifstream(golden).rdbuf();
+  EXPECT_EQ(entries_of_all_clients(), expected.str());
+}
+
+TEST(OwnEntryTest, GooseGetsEveryKeyThatItNeeds) {
+  const json::Raw entry = entry_for(client_named("goose")).value;
+  for (const char* key : {"name", "description", "uri", "headers", "env_keys", "timeout", "enabled"})
+    EXPECT_FALSE(json::View(entry)[key].absent()) << key;
+  OwnEntry own;
+  own.url = kUrl;
+  own.token_variable = "T";
+  const json::Raw with_variable = make_own_entry(client_named("goose"), own).value();
+  EXPECT_EQ(json::View(with_variable)["env_keys"].text(), R"(["T"])");
+  EXPECT_EQ(json::View(with_variable)["headers"]["Authorization"].as_string(), "Bearer ${T}");
+}
+
+Entry command_entry(const Client& client, const std::string& token) {
+  OwnEntry own;
+  own.command = {"/usr/bin/fairlead", "serve", "--stdio"};
+  own.token = token;
+  return Entry{"fairlead", make_own_entry(client, own).value()};
+}
+
+TEST(OwnEntryTest, KeysOfAProcessAreRemovedWhenTheEntryGetsAUrl) {
+  const Client& codex = client_named("codex");
+  const std::string by_command = put_entry(codex, "", command_entry(codex, "old-token")).value();
+  EXPECT_NE(by_command.find("old-token"), std::string::npos);
+  EXPECT_EQ(put("codex", by_command), "[mcp_servers.fairlead]\nurl = \"http://127.0.0.1:8808/mcp\"\n");
+  const Client& cursor = client_named("cursor");
+  const std::string of_cursor = put_entry(cursor, "", command_entry(cursor, "old-token")).value();
+  EXPECT_EQ(put("cursor", of_cursor).find("old-token"), std::string::npos);
+}
+
+TEST(OwnEntryTest, VariablesOfTheUserAreKeptBesideTheToken) {
+  const Client& client = client_named("claude-desktop");
+  const std::string before =
+      R"({"mcpServers":{"fairlead":{"command":"old","env":{"LOG":"debug","FAIRLEAD_TOKEN":"old"}}}})";
+  const std::string after = put_entry(client, before, command_entry(client, "new")).value();
+  const Result<json::Raw> entry = find_entry(client, after, "fairlead");
+  ASSERT_TRUE(entry);
+  EXPECT_EQ(json::View(*entry)["env"]["LOG"].as_string(), "debug");
+  EXPECT_EQ(json::View(*entry)["env"]["FAIRLEAD_TOKEN"].as_string(), "new");
 }
 
 TEST(OwnEntryTest, TokenIsWrittenInTheFormOfTheClient) {

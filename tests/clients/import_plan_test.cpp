@@ -143,7 +143,36 @@ TEST(ImportPlanTest, SecretsThatWereMovedBeforeStayMoved) {
                  "headers":{"Authorization":"Bearer ${secret:ISSUES_TOKEN}"}}})");
   const std::vector<PlannedServer> plan = planned(file, {existing});
   EXPECT_EQ(plan.at(0).action, ImportAction::unchanged);
-  EXPECT_TRUE(plan.at(0).secrets.empty());
+  EXPECT_EQ(json::View(plan.at(0).body)["config"]["headers"]["Authorization"].as_string(),
+            "Bearer ${secret:ISSUES_TOKEN}");
+}
+
+TEST(ImportPlanTest, SecretsOfEqualRowsAreStoredAgainByAnUpdate) {
+  const ImportedFile file = file_of({with_literal_secret()});
+  const json::Raw existing = stored(R"({"name":"issues","config":{"url":"https://a.example/mcp",
+                 "headers":{"Authorization":"Bearer ${secret:ISSUES_TOKEN}"}}})");
+  ImportChoices choices;
+  choices.update = true;
+  for (const bool move : {false, true}) {
+    choices.move_secrets = move;
+    const std::vector<PlannedServer> plan = planned(file, {existing}, choices);
+    EXPECT_EQ(plan.at(0).action, ImportAction::update) << move;
+    EXPECT_TRUE(plan.at(0).changes.empty());
+    ASSERT_EQ(plan.at(0).secrets.size(), 1u);
+    EXPECT_EQ(plan.at(0).secrets[0].value, "s3cret");
+  }
+  choices.update = false;
+  EXPECT_EQ(planned(file, {existing}, choices).at(0).action, ImportAction::unchanged);
+  EXPECT_EQ(planned(file, {existing}, choices).at(0).secrets.size(), 1u) << "they may differ";
+}
+
+TEST(ImportPlanTest, ServerThatIsDisabledOnlyInTheRegistryStaysSoAndIsNamed) {
+  const json::Raw existing =
+      stored(R"({"name":"files","enabled":false,"config":{"command":"npx","args":["-y","srv","/data"]}})");
+  const std::vector<PlannedServer> plan = planned(file_of({imported(kFiles)}), {existing});
+  EXPECT_EQ(plan.at(0).action, ImportAction::unchanged);
+  ASSERT_EQ(plan.at(0).remarks.size(), 1u);
+  EXPECT_EQ(plan.at(0).remarks[0].message, "it is disabled in the gateway: `fairlead servers enable files`");
 }
 
 ImportInput text_input(const std::string& name) {
@@ -162,7 +191,8 @@ TEST(ImportPlanTest, InputsAreFilledIn) {
   key.placeholder = "${secret:KEY}";
   server.inputs.push_back(key);
   ImportChoices choices;
-  EXPECT_FALSE(plan_import(file_of({server}), {}, choices)) << "a required value is missing";
+  choices.inputs["root"] = {"/a", "/b"};
+  EXPECT_FALSE(plan_import(file_of({server}), {}, choices)) << "it can have only one value";
   choices.inputs["root"] = {"/srv/$n"};
   const std::vector<PlannedServer> without = planned(file_of({server}), {}, choices);
   EXPECT_EQ(json::View(without.at(0).body)["config"]["args"].text(), R"(["--root","/srv/$$n"])");
@@ -172,6 +202,23 @@ TEST(ImportPlanTest, InputsAreFilledIn) {
   EXPECT_TRUE(with.at(0).missing_secrets.empty());
   EXPECT_EQ(with.at(0).secrets.at(0).value, "k");
   EXPECT_EQ(json::View(with.at(0).body)["config"]["env"]["KEY"].as_string(), "${secret:KEY}");
+}
+
+TEST(ImportPlanTest, OnlyTheServerWhoseInputHasNoValueIsSkipped) {
+  ImportedServer server =
+      imported(R"({"name":"s","config":{"command":"x","args":["--root","${input:root}/a"]}})");
+  server.inputs.push_back(text_input("root"));
+  ImportChoices choices;
+  const std::vector<PlannedServer> plan = planned(file_of({server, imported(kFiles)}), {}, choices);
+  EXPECT_EQ(plan.at(0).action, ImportAction::skip);
+  EXPECT_EQ(plan.at(0).reason, "it needs a value: pass --input root=VALUE");
+  EXPECT_EQ(plan.at(1).action, ImportAction::add);
+  choices.dry_run = true;
+  const std::vector<PlannedServer> shown = planned(file_of({server, imported(kFiles)}), {}, choices);
+  EXPECT_EQ(shown.at(0).action, ImportAction::add);
+  EXPECT_EQ(shown.at(0).changes.back(), R"(config.args[1]: "<root>/a")");
+  ASSERT_EQ(shown.at(0).missing_inputs.size(), 1u);
+  EXPECT_EQ(shown.at(0).missing_inputs[0].name, "root");
 }
 
 TEST(RowStringsTest, PointersNameMembersAndElements) {

@@ -114,5 +114,32 @@ TEST_F(ClientPlaces, AllFilesOfADirectoryAreFoundInTheOrderOfTheirNames) {
                    "user /home/.continue/mcpServers/c.json"}));
 }
 
+TEST_F(ClientPlaces, FilesOfTheOrganisationAreFoundButNotFirst) {
+  places_.managed = root_ + "/etc";
+  write("/etc/claude-code/managed-mcp.json");
+  write("/etc/gemini-cli/settings.json");
+  write("/etc/opencode/opencode.jsonc");
+  write("/project/.mcp.json");
+  EXPECT_EQ(found("claude-code"),
+            (Paths{"project /project/.mcp.json", "managed /etc/claude-code/managed-mcp.json"}));
+  EXPECT_EQ(found("gemini"), Paths{"managed /etc/gemini-cli/settings.json"});
+  EXPECT_EQ(found("opencode"), Paths{"managed /etc/opencode/opencode.jsonc"});
+  EXPECT_EQ(found("copilot-cli"), Paths{"project /project/.mcp.json"});
+  places_.system = System::macos;
+  EXPECT_EQ(possible("claude-code").back(), "/etc/ClaudeCode/managed-mcp.json");
+}
+
+TEST_F(ClientPlaces, ProjectOfAFileIsKnownByItsPlace) {
+  Places places;
+  places.home = "/users/ada";
+  EXPECT_EQ(project_of_file("/p/.vscode/mcp.json", places), "/p");
+  EXPECT_EQ(project_of_file("/p/q/.mcp.json", places), "/p/q");
+  EXPECT_EQ(project_of_file("/p/.continue/mcpServers/a.yaml", places), "/p");
+  EXPECT_EQ(project_of_file("/users/ada/.cursor/mcp.json", places), "") << "the user's own file";
+  EXPECT_EQ(project_of_file("/users/ada/.continue/mcpServers/a.yaml", places), "");
+  EXPECT_EQ(project_of_file("/users/ada/shop/.cursor/mcp.json", places), "/users/ada/shop");
+  EXPECT_EQ(project_of_file("/p/servers.json", places), "");
+}
+
 }  // namespace
 }  // namespace fairlead::clients

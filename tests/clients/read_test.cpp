@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "clients/fill_inputs.hpp"
 #include "clients/row_names.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
@@ -149,12 +150,141 @@ TEST(ClientFiles, DirectoriesAndFilesWithVariablesAreUsedIfGiven) {
       R"({"mcpServers":{"x":{"command":"c","args":["${workspaceFolder}/a","${workspaceFolderBasename}"],"env":{"A":"own"},"envFile":".env"}}})",
       options);
   ASSERT_TRUE(file);
-  EXPECT_EQ(asked, ".env");
+  EXPECT_EQ(asked, "/projects/$hop/.env");
   EXPECT_EQ(
       file->servers.at(0).row.text(),
       R"({"name":"x","config":{"command":"c","args":["/projects/$$hop/a","$$hop"],"env":{"A":"own","B":"two$$"}},)"
       R"("metadata":{"generic":{"envFile":".env"}}})");
   EXPECT_TRUE(file->servers.at(0).remarks.empty());
+}
+
+// Reads a file of VS Code with one server `x`, in the project /p unless `project` says otherwise.
+ImportedServer editor_server(const std::string& entry, const std::string& project = "/p",
+                             std::string* env_file = nullptr) {
+  ReadOptions options = test_options();
+  options.client = find_client("vscode");
+  options.project = project;
+  options.read_env_file = [env_file](const std::string& path) -> Result<std::string> {
+    if (env_file) *env_file = path;
+    return std::string("A=1\n");
+  };
+  const Result<ImportedFile> file = read_client_file(R"({"servers":{"x":)" + entry + "}}", options);
+  return file ? file->servers.at(0) : ImportedServer();
+}
+
+TEST(ClientFiles, EditorVariablesInPathsAreReplacedIfKnown) {
+  std::string env_file;
+  const ImportedServer server = editor_server(
+      R"({"command":"${workspaceFolder}/bin/x","cwd":"${userHome}${/}d","envFile":"${workspaceFolder}/.env"})",
+      "/p", &env_file);
+  const json::View row(server.row);
+  EXPECT_EQ(row["config"]["command"].as_string(), "/p/bin/x");
+  EXPECT_EQ(row["config"]["cwd"].as_string(), "/users/ada/d");
+  EXPECT_EQ(row["config"]["env"]["A"].as_string(), "1");
+  EXPECT_TRUE(row["enabled"].absent());
+  EXPECT_EQ(env_file, "/p/.env");
+}
+
+TEST(ClientFiles, DirectoryOfAnUnknownProjectIsAskedForOnce) {
+  const ImportedServer server = editor_server(
+      R"({"command":"${workspaceFolder}/x","args":["${workspaceFolder}"],"cwd":"${workspaceFolder}"})", "");
+  ASSERT_EQ(server.inputs.size(), 1u);
+  const Result<json::Raw> row = fill_inputs(server, {{"workspaceFolder", {"/p"}}});
+  ASSERT_TRUE(row);
+  EXPECT_EQ(row->text(), R"({"name":"x","config":{"command":"/p/x","args":["/p"],"cwd":"/p"}})");
+}
+
+TEST(ClientFiles, ServersWithUnknownDirectoriesAreDisabled) {
+  for (const char* entry :
+       {R"({"command":"${workspaceFolder:web}/x"})", R"({"command":"x","cwd":"${config:dir}"})",
+        R"({"command":"${env:TOOLS}/x"})", R"({"command":"%APPDATA%\\x"})"}) {
+    const ImportedServer server = editor_server(entry, "");
+    EXPECT_EQ(json::View(server.row)["enabled"].as_bool(), false) << entry;
+    EXPECT_EQ(server.remarks.size(), 1u) << entry;
+  }
+  EXPECT_TRUE(json::View(editor_server(R"({"command":"/opt/50%/x","cwd":"/100%"})").row)["enabled"].absent());
+}
+
+TEST(ClientFiles, EnvFileOfAnUnknownProjectIsNotRead) {
+  for (const char* entry :
+       {R"({"command":"x","envFile":".env"})", R"({"command":"x","envFile":"${workspaceFolder}/.env"})"}) {
+    std::string env_file;
+    const ImportedServer server = editor_server(entry, "", &env_file);
+    EXPECT_EQ(env_file, "") << entry;
+    ASSERT_EQ(server.remarks.size(), 1u);
+    EXPECT_TRUE(server.remarks[0].message.ends_with("pass --project")) << server.remarks[0].message;
+  }
+}
+
+TEST(ClientFiles, EveryAddressOfTheGatewayIsOurOwn) {
+  ReadOptions options = test_options();
+  options.own_urls.emplace_back("https://Tools.example/gateway");
+  options.client = find_client("cursor");
+  const auto is_own = [&](const std::string& url) {
+    const Result<ImportedFile> file =
+        read_client_file(R"({"mcpServers":{"x":{"url":")" + url + R"("}}})", options);
+    return file->servers.at(0).skip_reason == "it is the entry of this gateway itself";
+  };
+  for (const char* url :
+       {"http://127.0.0.1:8808/mcp", "http://LOCALHOST:8808/mcp/", "http://127.0.0.1:8808/sse",
+        "ws://127.0.0.1:8808/mcp", "http://[::1]:8808/mcp/e/dev?x=1", "https://tools.example:443/gateway/mcp",
+        "wss://tools.example/gateway/sse"})
+    EXPECT_TRUE(is_own(url)) << url;
+  for (const char* url :
+       {"http://127.0.0.1:8809/mcp", "https://127.0.0.1:8808/mcp", "http://127.0.0.1:8808/other",
+        "http://127.0.0.1.example:8808/mcp", "https://tools.example/mcp", "http://127.0.0.1:8808/mcpx"})
+    EXPECT_FALSE(is_own(url)) << url;
+}
+
+TEST(ClientFiles, SecretsOfContinueAreAskedFor) {
+  ReadOptions options = test_options();
+  options.client = find_client("continue");
+  const Result<ImportedFile> file = read_client_file(
+      "mcpServers:\n  - {name: x, command: c, env: {GH: '${{ secrets.GH_TOKEN }}', B: '${{ secrets.GH_TOKEN "
+      "}}'}}\n",
+      options);
+  ASSERT_TRUE(file);
+  ASSERT_EQ(file->servers.at(0).inputs.size(), 1u);
+  EXPECT_EQ(file->servers[0].inputs[0].placeholder, "${secret:GH_TOKEN}");
+  EXPECT_TRUE(file->servers[0].inputs[0].secret);
+}
+
+Result<std::vector<ImportedFile>> read_two(const std::string& of_user, const std::string& of_project) {
+  ReadOptions options = test_options();
+  options.client = find_client("claude-code");
+  options.project = "/p";
+  options.may_be_empty = true;
+  return read_client_files({{"/users/ada/.claude.json", FileScope::user, of_user},
+                            {"/p/.mcp.json", FileScope::project, of_project}},
+                           options);
+}
+
+TEST(ClientFilesTogether, NamesDifferInAllFilesAndTheWinnerIsNamed) {
+  const auto files =
+      read_two(R"({"mcpServers":{"s":{"command":"a"},"t":{"command":"t"}}})",
+               R"({"mcpServers":{"S":{"command":"c"},"s":{"command":"b"},"t":{"command":"t"}}})");
+  ASSERT_TRUE(files);
+  const std::vector<ImportedServer>& user = files->at(0).servers;
+  const std::vector<ImportedServer>& project = files->at(1).servers;
+  EXPECT_EQ(json::View(user.at(0).row)["name"].as_string(), "s");
+  EXPECT_EQ(json::View(project.at(0).row)["name"].as_string(), "S-2");
+  EXPECT_EQ(json::View(project.at(1).row)["name"].as_string(), "s-3");
+  EXPECT_EQ(user[0].remarks.at(0).message, "in 1 other scopes a server of the same name wins");
+  EXPECT_EQ(project[1].remarks.back().message, "wins in `/p` over other servers of the same name");
+  EXPECT_EQ(project.at(2).skip_reason, "an equal server of this name is in another scope");
+}
+
+TEST(ClientFilesTogether, FileWithoutServersIsNoErrorBesideOthers) {
+  for (const char* empty : {R"({"numStartups":3})", "", " \n"}) {
+    const auto files = read_two(empty, R"({"mcpServers":{"s":{"command":"b"}}})");
+    ASSERT_TRUE(files) << files.error().message();
+    EXPECT_TRUE(files->at(0).servers.empty());
+    EXPECT_EQ(files->at(0).remarks.size(), 1u);
+    EXPECT_EQ(files->at(1).servers.size(), 1u);
+  }
+  const auto broken = read_two("{", "{}");
+  ASSERT_FALSE(broken);
+  EXPECT_TRUE(broken.error().message().starts_with("/users/ada/.claude.json: ")) << broken.error().message();
 }
 
 TEST(ClientFiles, InvalidTextsAreRejectedWithTheirLine) {

@@ -147,9 +147,10 @@ class RowMaker {
     return kTexts[random_() % kTexts.size()];
   }
 
-  // A value with references that the client has.
-  std::string value(bool in_env, const std::string& name) {
-    const VariableSyntax& syntax = format_.variables;
+  // A value with references that the client replaces there.
+  std::string value(Position position, const std::string& name) {
+    const VariableSyntax syntax = format_.variables.at(position);
+    const bool in_env = position == Position::env;
     std::string out = text();
     if (!chance()) return out;
     if (syntax.mustache) return out + "${secret:S" + name + "}";
@@ -158,22 +159,28 @@ class RowMaker {
     if (syntax.plain || syntax.env || syntax.braces) out += "${env:VAR_" + name + "}";
     if (syntax.inputs) out += "${secret:in-" + name + "}";
     if (syntax.file || syntax.braces) out += "${file:/run/x}";
-    if (syntax.plain && chance()) out += "${env:W:-de fault}";
+    if (syntax.defaults && chance()) out += "${env:W:-de fault}";
     return out;
   }
 
   void write_program(json::Writer& out) {
     out.key("command").string(chance() ? "npx" : "/opt/my server/bin/run");
-    if (chance()) out.key("args").begin_array().string("--x").string(value(false, "A")).end_array();
+    if (chance()) out.key("args").begin_array().string("--x").string(value(Position::args, "A")).end_array();
     if (chance())
-      out.key("env").begin_object().key("LOG").string(value(true, "LOG")).key("N").string("5").end_object();
+      out.key("env")
+          .begin_object()
+          .key("LOG")
+          .string(value(Position::env, "LOG"))
+          .key("N")
+          .string("5")
+          .end_object();
     if (has(Meaning::cwd) && chance()) out.key("cwd").string("/srv/x y");
   }
 
   void write_address(json::Writer& out) {
     out.key("url").string(chance() ? "https://e.example/mcp" : "http://[::1]:8080/a/b?x=1");
     if (!chance()) return;
-    std::string header = value(false, "H");
+    std::string header = value(Position::headers, "H");
     std::erase_if(header, [](char c) { return c == '\n' || c == '\x7f'; });
     out.key("headers").begin_object().key("X-Team").string(header).end_object();
   }
@@ -217,6 +224,39 @@ TEST(ClientExport, ImportAfterExportYieldsTheSameServersForAllThatAClientCanExpr
           << file->text;
     }
   }
+}
+
+// Returns the arguments, variable and header that a client gets for the secret T and a default.
+std::string exported_values(const char* client) {
+  const Result<ExportedFile> file = write_client_file(
+      *find_client(client),
+      {raw(R"({"name":"a","config":{"command":"c","args":["${secret:T}"],"env":{"E":"${env:E:-x}"}}})"),
+       raw(R"({"name":"b","config":{"url":"https://b.example/mcp","headers":{"X":"${env:H}"}}})")});
+  return file ? with_remarks(*file) : file.error().message();
+}
+
+TEST(ClientExport, ReferencesAreWrittenOnlyWhereTheClientReplacesThem) {
+  for (const char* client : {"kiro", "goose"}) {
+    const std::string text = exported_values(client);
+    EXPECT_TRUE(text.contains(
+        "/config/args/0: `a`: the value refers to the secret `T`: the client replaces nothing there"))
+        << text;
+    EXPECT_TRUE(text.contains("${H}")) << text;
+  }
+  EXPECT_TRUE(exported_values("goose").contains("the default is written"));
+  EXPECT_FALSE(exported_values("gemini").contains("the client replaces nothing"));
+}
+
+TEST(ClientExport, DefaultsAreWrittenOnlyForClientsThatHaveThem) {
+  for (const Client& client : clients())
+    EXPECT_EQ(exported_values(std::string(client.id).c_str()).contains("${E:-x}"), client.id == "claude-code")
+        << client.id;
+}
+
+TEST(ClientExport, ServersThatTheClientDoesNotSupportHaveARemark) {
+  const Result<ExportedFile> file = write_client_file(*find_client("goose"), example_rows());
+  ASSERT_TRUE(file);
+  EXPECT_TRUE(with_remarks(*file).contains("`old`: the client does not support HTTP+SSE"));
 }
 
 TEST(ClientExport, OneEntryIsTheValueOfItsNameInTheFile) {

@@ -110,6 +110,11 @@ TEST(BundleManifest, ExpandsListsAndLeavesOutWhatHasNoValue) {
       << row->text();
   EXPECT_EQ(message_of(clients::fill_inputs(*server, {{"level", {"much"}}})),
             "the input `level` of the server `notes` must be a number");
+  EXPECT_EQ(message_of(clients::fill_inputs(*server, {{"level", {"4"}}})),
+            "the input `level` of the server `notes` must be at most 3");
+  EXPECT_EQ(message_of(clients::fill_inputs(*server, {{"level", {"0.5"}}})),
+            "the input `level` of the server `notes` must be at least 1");
+  EXPECT_TRUE(clients::fill_inputs(*server, {{"level", {"3"}}}));
   EXPECT_EQ(message_of(clients::fill_inputs(*server, {{"mode", {"a", "b"}}})),
             "the input `mode` of the server `notes` can have only one value");
 }

@@ -196,7 +196,7 @@ class AttachTest(RegistryTest):
         url = f"http://127.0.0.1:{gateway.port}/mcp"
         user, _ = self.user(gateway, "ann")
         home = {"HOME": self.path("home"), "XDG_CONFIG_HOME": self.path("home/.config"), "XDG_STATE_HOME": self.path("state"),
-                "FAIRLEAD_DB": self.address(), "FAIRLEAD_GATEWAY": url.removesuffix("/mcp"), "FAIRLEAD_TOKEN": ADMIN_TOKEN}  # fmt: skip
+                "FAIRLEAD_DB": self.address(), "FAIRLEAD_TOKEN": ADMIN_TOKEN}  # fmt: skip
         os.mkdir(self.path("home"))
 
         def connect(*args):
@@ -217,6 +217,57 @@ class AttachTest(RegistryTest):
         self.assertEqual(entry["args"], ["serve", "--stdio"])
         client = self.client(environment={"FAIRLEAD_DB": self.address(), "FAIRLEAD_TOKEN": ADMIN_TOKEN})
         self.assertIn("toy__echo", client.tools())
+
+    def connect(self, *args, status=0, **variables):
+        home = {"HOME": self.path("home"), "XDG_CONFIG_HOME": self.path("home/.config"), "XDG_STATE_HOME": self.path("other-state")}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("FAIRLEAD_")}
+        done = subprocess.run([PROGRAM, *args], env={**kept, **home, **variables}, capture_output=True, text=True, timeout=DEADLINE)
+        self.assertEqual(done.returncode, status, done)
+        return done.stdout + done.stderr
+
+    def cursor_entry(self):
+        with open(self.path("home/.cursor/mcp.json"), encoding="utf-8") as file:
+            return json.load(file)["mcpServers"]["fairlead"]
+
+    def test_token_is_created_at_the_gateway_that_the_entry_names(self):
+        gateway = self.served()
+        self.user(gateway, "ann")
+        os.mkdir(self.path("home"))
+        url = f"http://127.0.0.1:{gateway.port}"
+        with open(self.path("token"), "w", encoding="ascii") as file:
+            file.write(ADMIN_TOKEN)
+        os.chmod(self.path("token"), 0o600)
+        self.connect("context", "add", "work", "--gateway", url, "--token-file", self.path("token"), "--use")
+        self.connect("connect", "cursor", "--create", "--create-token", "ann")
+        entry = self.cursor_entry()
+        self.assertEqual(entry["url"], url + "/mcp")
+        self.assertIn("toy__echo", gateway.mcp(token=entry["headers"]["Authorization"].removeprefix("Bearer ")).tools())
+        self.connect("connect", "cursor", "--create-token", "ann", "--url", url + "/mcp/", FAIRLEAD_TOKEN=ADMIN_TOKEN)
+        self.connect("context", "remove", "work")
+        self.connect("connect", "cursor", "--endpoint", "dev", "--create-token", "ann", FAIRLEAD_GATEWAY=url, FAIRLEAD_TOKEN=ADMIN_TOKEN)
+        self.assertEqual(self.cursor_entry()["url"], url + "/mcp/e/dev")
+        self.connect("connect", "claude-desktop", "--create", "--create-token", "ann", FAIRLEAD_GATEWAY=url, FAIRLEAD_TOKEN=ADMIN_TOKEN)
+        with open(self.path("home/.config/Claude/claude_desktop_config.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["mcpServers"]["fairlead"]["args"], ["serve", "--stdio", "--attach", url + "/mcp"])
+
+    def test_host_whose_name_begins_like_the_path_gets_a_token(self):
+        gateway = self.served()
+        self.user(gateway, "ann")
+        os.mkdir(self.path("home"))
+        output = self.connect("connect", "cursor", "--create", "--url", "http://mcp.invalid:1/mcp", "--create-token", "ann", status=2,
+                              FAIRLEAD_TOKEN=ADMIN_TOKEN)  # fmt: skip
+        self.assertIn("cannot look up mcp.invalid", output)
+        self.assertNotIn("is not a URL", output)
+
+    def test_token_that_was_not_written_is_revoked(self):
+        gateway = self.served()
+        self.user(gateway, "ann")
+        os.makedirs(self.path("home/.codex"))
+        with open(self.path("home/.codex/config.toml"), "w", encoding="utf-8") as file:
+            file.write('mcp_servers = { a = { command = "x" } }\n')  # cannot be extended
+        url = f"http://127.0.0.1:{gateway.port}/mcp"
+        self.connect("connect", "codex", "--url", url, "--create-token", "ann", status=2, FAIRLEAD_TOKEN=ADMIN_TOKEN)
+        self.assertEqual([token["name"] for token in gateway.items("/tokens") if "revokedAt" in token], ["connect codex"])
 
     def test_usage_errors(self):
         for args, message in ((["--attach", "nonsense"], "is not the address of a gateway"),

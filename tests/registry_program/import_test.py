@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import unittest
+import zipfile
 
 from harness import ADMIN_TOKEN, HERE, PROGRAM, RegistryTest, until
 
@@ -177,6 +178,157 @@ class ImportTest(RegistryTest):
         self.assertIn("@acme/notes@2.1.0", row["config"]["args"])
         self.assertIn("/srv/n", row["config"]["args"])
         self.assertEqual(row["config"]["env"], {"NOTES_KEY": "${secret:NOTES_KEY}"})
+
+    def test_a_rotated_secret_is_stored_by_an_update(self):
+        path = self.desktop_file()
+        gateway = self.start()
+        self.fairlead("servers", "import", path, "--move-secrets", gateway=gateway)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        self.write(os.path.relpath(path, self.home), text.replace(SECRET, "ghp_" + SECRET[:3:-1]))
+        out, _ = self.fairlead("servers", "import", path, "--move-secrets", gateway=gateway)
+        self.assertIn("= files: exists and is equal; its secrets may differ, --update stores them", out)
+        self.assertEqual([row["version"] for row in gateway.items("/secrets")], [1])
+        out, _ = self.fairlead("servers", "import", path, "--move-secrets", "--update", gateway=gateway)
+        self.assertIn("~ files: exists and is equal; its secrets are stored again", out)
+        self.assertEqual([row["version"] for row in gateway.items("/secrets")], [2])
+
+    def test_a_server_whose_secrets_cannot_be_stored_is_removed_and_can_be_imported_again(self):
+        gateway = self.start()
+        path = self.write("big.json", {"mcpServers": {"big": {"command": "true", "env": {"GITHUB_TOKEN": "ghp_" + "x" * 70_000}}}})
+        out, _ = self.fairlead("servers", "import", path, "--move-secrets", gateway=gateway, status=1)
+        self.assertIn("max_secret_value_bytes", out)
+        self.assertEqual(self.names(gateway), [])
+        self.write("big.json", {"mcpServers": {"big": {"command": "true", "env": {"GITHUB_TOKEN": SECRET}}}})
+        self.fairlead("servers", "import", path, "--move-secrets", gateway=gateway)
+        self.assertTrue(gateway.items("/mcp/servers")[0]["enabled"])
+        self.assertEqual(len(gateway.items("/secrets")), 1)
+
+    def test_files_of_a_client_without_servers_are_passed_over(self):
+        gateway = self.start()
+        self.write(".claude.json", {"numStartups": 3})
+        self.write("shop/.mcp.json", {"mcpServers": {"a": {"url": "https://a.example/mcp"}}})
+        out, _ = self.fairlead("servers", "import", "claude-code", "--project", os.path.join(self.home, "shop"), gateway=gateway)
+        self.assertIn("note: the file has no `mcpServers`", out)
+        self.assertEqual(self.names(gateway), ["a"])
+        _, err = self.fairlead("servers", "import", "claude-code", gateway=gateway, status=2)
+        self.assertIn("Claude Code has no servers in", err)
+
+    def test_servers_of_one_name_in_several_files_are_all_imported_as_the_dry_run_says(self):
+        gateway = self.start()
+        self.write(".claude.json", {"mcpServers": {"s": {"url": "https://user.example/mcp"}, "t": {"url": "https://t.example/mcp"}}})
+        self.write("shop/.mcp.json", {"mcpServers": {"s": {"url": "https://shop.example/mcp"}, "t": {"url": "https://t.example/mcp"}}})
+        source = ("servers", "import", "claude-code", "--project", os.path.join(self.home, "shop"), "--json")
+        plan = json.loads(self.fairlead(*source, "--dry-run", gateway=gateway)[0])["files"]
+        done = json.loads(self.fairlead(*source, "--update", gateway=gateway)[0])["files"]
+        self.assertEqual(plan, done)
+        urls = {row["name"]: row["config"]["url"] for row in gateway.items("/mcp/servers")}
+        self.assertEqual(urls, {"s": "https://user.example/mcp", "s-2": "https://shop.example/mcp", "t": "https://t.example/mcp"})
+        again = json.loads(self.fairlead(*source, "--update", gateway=gateway)[0])["files"]
+        self.assertEqual([[server["action"] for server in file["servers"]] for file in again], [["unchanged", "unchanged"], ["unchanged", "skip"]])
+
+    def test_a_server_without_a_value_does_not_stop_the_others(self):
+        gateway = self.start()
+        path = self.write("editor.json", {"servers": {"ok": {"command": "true"}, "ws": {"command": "true", "args": ["${workspaceFolder}/a"]}}})
+        out, _ = self.fairlead("servers", "import", path, "--format", "vscode", "--dry-run", gateway=gateway)
+        self.assertIn("+ ok: new", out)
+        self.assertIn('config.args[0]: "<workspaceFolder>/a"', out)
+        self.assertIn("needs a value for workspaceFolder: --input workspaceFolder=VALUE", out)
+        _, err = self.fairlead("servers", "import", path, "--format", "vscode", gateway=gateway, status=2)
+        self.assertIn("`ws` was not imported: it needs a value: pass --input workspaceFolder=VALUE", err)
+        self.assertEqual(self.names(gateway), ["ok"])
+        self.fairlead("servers", "import", path, "--format", "vscode", "--input", "workspaceFolder=/p", gateway=gateway)
+        self.assertEqual(self.names(gateway), ["ok", "ws"])
+
+    def test_the_project_of_a_file_is_known_by_its_place(self):
+        gateway = self.start()
+        self.write("shop/.env", "COLOUR=blue\n")
+        self.write("shop/.vscode/mcp.json", {"servers": {"ws": {"command": "${workspaceFolder}/run", "cwd": "${workspaceFolder}",
+                                                                "envFile": "${workspaceFolder}/.env"}}})  # fmt: skip
+        self.fairlead("servers", "import", "shop/.vscode/mcp.json", "--disabled", gateway=gateway)
+        shop = os.path.join(self.home, "shop")
+        config = gateway.items("/mcp/servers")[0]["config"]
+        self.assertEqual((config["command"], config["cwd"], config["env"]), (shop + "/run", shop, {"COLOUR": "blue"}))
+
+    def test_values_of_secrets_are_not_taken_from_arguments(self):
+        gateway = self.start()
+        path = self.write("inputs.json", {
+            "inputs": [{"id": "key", "type": "promptString", "password": True}],
+            "servers": {"cloud": {"command": "true", "env": {"KEY": "${input:key}"}}},
+        })  # fmt: skip
+        _, err = self.fairlead("servers", "import", path, "--input", "key=hunter22", gateway=gateway, status=2)
+        self.assertIn("--input-file key=FILE", err)
+        self.assertEqual(self.names(gateway), [])
+        self.fairlead("servers", "import", path, "--input-file", "key=" + self.write("key", "hunter22\n"), gateway=gateway)
+        self.assertEqual([row["version"] for row in gateway.items("/secrets")], [1])
+        self.fairlead("servers", "import", path, "--update", "--input-file", "key=-", stdin="hunter23\n", gateway=gateway)
+        self.assertEqual([row["version"] for row in gateway.items("/secrets")], [2])
+
+    def test_every_address_of_the_gateway_is_skipped(self):
+        gateway = self.start()
+        urls = [f"http://127.0.0.1:{gateway.port}/sse", f"ws://LOCALHOST:{gateway.port}/mcp", f"http://[::1]:{gateway.port}/mcp/e/x"]
+        path = self.write("own.json", {"mcpServers": {f"s{i}": {"url": url} for i, url in enumerate(urls)}})
+        self.fairlead("servers", "import", path, gateway=gateway)
+        database = "sqlite:" + self.path("fairlead.db")
+        self.fairlead("servers", "import", path, "--db", database, environment={"FAIRLEAD_TOKEN": ADMIN_TOKEN})
+        self.assertEqual(self.names(gateway), [])
+
+    def bundle(self):
+        path = os.path.join(self.home, "notes.mcpb")
+        manifest = {
+            "manifest_version": "0.3", "name": "notes", "version": "1.0.0", "description": "Notes", "author": {"name": "Ada"},
+            "server": {"type": "binary", "entry_point": "run", "mcp_config": {"command": "${__dirname}/run", "args": ["--level=${user_config.level}"]}},
+            "user_config": {"level": {"type": "number", "title": "Level", "description": "of detail", "min": 1, "max": 5, "required": True}},
+        }  # fmt: skip
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("manifest.json", json.dumps(manifest))
+            archive.writestr("run", "#!/bin/sh\n")
+        return path
+
+    def test_a_bundle_is_unpacked_only_if_its_server_is_imported(self):
+        gateway = self.start()
+        path = self.bundle()
+        bundles = self.path("data/fairlead/bundles")
+        out, _ = self.fairlead("servers", "import", path, "--dry-run", gateway=gateway)
+        self.assertIn("signature: unsigned", out)
+        _, err = self.fairlead("servers", "import", path, "--input", "level=99", gateway=gateway, status=2)
+        self.assertIn("must be at most 5", err)
+        self.fairlead("servers", "import", path, "other*", "--input", "level=3", gateway=gateway)
+        self.assertFalse(os.path.exists(bundles))
+        self.fairlead("servers", "import", path, "--input", "level=3", "--disabled", gateway=gateway)
+        config = gateway.items("/mcp/servers")[0]["config"]
+        self.assertTrue(config["command"].startswith(bundles), config)
+        self.assertTrue(os.path.isfile(config["command"]))
+        self.assertEqual(config["args"], ["--level=3"])
+
+    def test_an_exported_file_replaces_another_one_atomically(self):
+        gateway = self.start()
+        gateway.create("/mcp/servers", {"name": "a", "config": {"url": "https://a.example/mcp"}})
+        real = self.write("real.json", "old")
+        os.chmod(real, 0o640)
+        os.link(real, os.path.join(self.home, "second-name.json"))
+        link = os.path.join(self.home, "link.json")
+        os.symlink("real.json", link)
+        self.fairlead("servers", "export", "cursor", "-o", link, "--overwrite", gateway=gateway)
+        self.assertTrue(os.path.islink(link))
+        with open(real, encoding="utf-8") as file:
+            self.assertIn("https://a.example/mcp", file.read())
+        with open(os.path.join(self.home, "second-name.json"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "old")
+        self.assertEqual(os.stat(real).st_mode & 0o777, 0o640)
+        self.fairlead("servers", "export", "cursor", "-o", "/dev/null", "--overwrite", gateway=gateway)
+        self.assertFalse(os.path.isfile("/dev/null"))
+
+    def test_an_export_as_json_has_the_text_and_the_remarks(self):
+        gateway = self.start()
+        gateway.create("/mcp/servers", {"name": "a", "config": {"url": "https://a.example/mcp", "sharing": "shared"}})
+        result = json.loads(self.fairlead("servers", "export", "codex", "--json", gateway=gateway)[0])
+        self.assertIn("[mcp_servers.a]", result["text"])
+        self.assertEqual((result["client"], result["servers"], len(result["remarks"])), ("codex", 1, 1))
+        target = os.path.join(self.home, "x.toml")
+        result = json.loads(self.fairlead("servers", "export", "codex", "--json", "-o", target, gateway=gateway)[0])
+        self.assertEqual(result["file"], target)
+        self.assertTrue(os.path.exists(target))
 
 
 if __name__ == "__main__":
