@@ -173,7 +173,10 @@ class ShellTest(CommandTest):
             ("connect --url http://127.0.0.1:1/mcp curs", ["connect", "--url", "http://127.0.0.1:1/mcp", "cursor"]),
             ("version --js", ["version", "--json"]),
         ):
-            self.assertEqual(self.completed(terminal, "fairlead " + line), completed, line)
+            words = self.completed(terminal, "fairlead " + line)
+            if words != completed:  # names are not waited for longer than a second, which a busy machine may need
+                words = self.completed(terminal, "fairlead " + line)
+            self.assertEqual(words, completed, line)
 
     def test_bash_completes_what_is_typed(self):
         self.check_shell("bash")
