@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <exception>
 #include <utility>
 
 #include "cli/direct_gateway.hpp"
@@ -286,8 +287,13 @@ struct ActionOutcome {
   std::optional<Task<void>> running;  // the action
 };
 
+// An exception terminates the program, as that of a task of Loop::spawn() does.
 Task<void> store_status(Task<int> running, ActionOutcome& outcome) {
-  outcome.status = co_await running;
+  try {
+    outcome.status = co_await running;
+  } catch (...) {
+    std::terminate();
+  }
 }
 
 // Returns the status of a signal that has ended a question, and that the loop has not handled yet.
