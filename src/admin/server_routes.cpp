@@ -4,6 +4,7 @@
 #include "admin/row_kinds.hpp"
 #include "admin/rows.hpp"
 #include "admin/server_tester.hpp"
+#include "base/printable.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/process/failure.hpp"
 
@@ -15,14 +16,23 @@ Result<registry::ServerPtr> operated_server(const Call& call) {
   return find_row<ServerKind>(call, call.path_value(), registry::Operation::operate);
 }
 
-// The stream of a test, while it runs.
-struct TestStream {
-  std::shared_ptr<EventStream> stream;
+constexpr std::size_t kMaxTestLines = 1'000;
+constexpr std::size_t kMaxTestLineBytes = 500;
 
-  void operator()(const TestStep& step) const {
-    if (stream) stream->send("step", step.to_json());
-  }
-};
+// Returns what sends the progress of a test to `stream`. After kMaxTestLines lines of stderr no more are
+// sent, so that a slow reader of a server that writes much still gets the result.
+TestObserver observer_of(std::shared_ptr<EventStream> stream) {
+  TestObserver observer;
+  if (!stream) return observer;
+  observer.on_step = [stream](const TestStep& step) { stream->send("step", step.to_json()); };
+  observer.on_stderr_line = [stream, lines = std::size_t{0}](std::string_view line) mutable {
+    if (++lines > kMaxTestLines) return;
+    json::Writer event;
+    event.begin_object().key("line").string(shortened(line, kMaxTestLineBytes)).end_object();
+    stream->send("stderr", event.finish());
+  };
+  return observer;
+}
 
 Reply already_sent() {
   Reply reply;
@@ -75,20 +85,21 @@ Error disabled_error(const registry::Server& server) {
 Task<Result<Reply>> test_server(Call& call) {
   const Result<registry::ServerPtr> server = operated_server(call);
   if (!server) co_return server.error();
-  TestStream progress;
+  std::shared_ptr<EventStream> progress;
   if (accepts_events(call.headers())) {
     const Result<std::shared_ptr<EventStream>> stream = call.services().events->open(call.exchange());
     if (!stream) co_return stream.error();
-    progress.stream = *stream;
+    progress = *stream;
   }
+  TestObserver observer = observer_of(progress);
   const Result<TestOutcome> outcome = co_await ServerTester::run(
-      call.services().tester, call.services().spec_of(**server), progress, call.disconnected());
-  if (!progress.stream && !outcome) co_return outcome.error();
-  if (!progress.stream) co_return Reply(200, outcome->to_json());
+      call.services().tester, call.services().spec_of(**server), std::move(observer), call.disconnected());
+  if (!progress && !outcome) co_return outcome.error();
+  if (!progress) co_return Reply(200, outcome->to_json());
   TestOutcome failed;
   if (!outcome) failed.error = outcome.error();
-  progress.stream->send("result", outcome ? outcome->to_json() : failed.to_json());
-  progress.stream->finish();
+  progress->send("result", outcome ? outcome->to_json() : failed.to_json());
+  progress->finish();
   co_return already_sent();
 }
 

@@ -55,9 +55,9 @@ json::Raw TestOutcome::to_json() const {
 // One test in progress.
 class ServerTester::Test {
  public:
-  Test(ServerTester& owner, pool::ServerSpec spec, std::function<void(const TestStep&)> on_step)
+  Test(ServerTester& owner, pool::ServerSpec spec, TestObserver observer)
       : spec_(std::move(spec)),
-        on_step_(std::move(on_step)),
+        observer_(std::move(observer)),
         deadline_(owner.loop_),
         timeout_(owner.timeout_) {
     spec_.enabled = true;
@@ -75,6 +75,9 @@ class ServerTester::Test {
     };
     first_step_ = spec_.is_process() ? "spawn" : "connect";
     pool_ = pool::Pool::create(owner.loop_, std::move(options));
+    if (observer_.on_stderr_line)
+      lines_ = pool_->monitor()->on_line(
+          [this](const pool::StderrLine& line) { observer_.on_stderr_line(line.text); });
   }
 
   static Task<TestOutcome> run(Test& test, std::stop_token stop);
@@ -92,9 +95,10 @@ class ServerTester::Test {
   static Task<void> list_tools(Test& test, const pool::Lease& lease);
 
   pool::ServerSpec spec_;
-  std::function<void(const TestStep&)> on_step_;
+  TestObserver observer_;
   std::string_view first_step_;
   std::shared_ptr<pool::Pool> pool_;
+  std::shared_ptr<void> lines_;  // the subscription of observer_
   Timer deadline_;
   std::chrono::milliseconds timeout_;
   std::stop_source stop_;
@@ -113,7 +117,7 @@ void ServerTester::Test::end_step(bool ok) {
   step.ok = ok;
   step.duration = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began_);
   outcome_.steps.push_back(step);
-  if (on_step_) on_step_(step);
+  if (observer_.on_step) observer_.on_step(step);
 }
 
 void ServerTester::Test::on_transition(const pool::Transition& transition) {
@@ -185,8 +189,7 @@ Task<void> ServerTester::Test::list_tools(Test& test, const pool::Lease& lease) 
 }
 
 Task<Result<TestOutcome>> ServerTester::run(std::shared_ptr<ServerTester> self, pool::ServerSpec spec,
-                                            std::function<void(const TestStep&)> on_step,
-                                            std::stop_token stop) {
+                                            TestObserver observer, std::stop_token stop) {
   if (self->closed_.stop_requested()) co_return Error(ErrorKind::closed, "the gateway is shutting down");
   if (self->running_ >= self->max_tests_)
     co_return problem(codes::kTooManyRequests,
@@ -195,7 +198,7 @@ Task<Result<TestOutcome>> ServerTester::run(std::shared_ptr<ServerTester> self, 
   std::stop_source either;
   const std::stop_callback on_client(stop, [&either] { either.request_stop(); });
   const std::stop_callback on_close(self->closed_.get_token(), [&either] { either.request_stop(); });
-  Test test(*self, std::move(spec), std::move(on_step));
+  Test test(*self, std::move(spec), std::move(observer));
   TestOutcome outcome = co_await Test::run(test, either.get_token());
   --self->running_;
   co_return outcome;

@@ -37,6 +37,14 @@ struct TestOutcome {
   json::Raw to_json() const;
 };
 
+// Called while a test is in progress. Members may be null.
+struct TestObserver {
+  TestObserver() {}  // NOLINT: not an aggregate, see StreamConnectOptions
+
+  std::function<void(const TestStep&)> on_step;               // after each step
+  std::function<void(std::string_view line)> on_stderr_line;  // of the process; secrets are redacted
+};
+
 // Writes {"code","message","remedy"}.
 void write_failure(json::Writer& writer, const Error& error);
 
@@ -48,10 +56,9 @@ class ServerTester : public std::enable_shared_from_this<ServerTester> {
       : loop_(loop), options_(std::move(options)), max_tests_(max_tests), timeout_(timeout) {}
 
   // Tests the server. The process is stopped and reaped when the task ends, also if the test fails, exceeds
-  // its timeout or is stopped. `on_step` is called after each step. Fails with `too_many_requests` if
-  // max_server_tests tests are in progress.
+  // its timeout or is stopped. Fails with `too_many_requests` if max_server_tests tests are in progress.
   static Task<Result<TestOutcome>> run(std::shared_ptr<ServerTester> self, pool::ServerSpec spec,
-                                       std::function<void(const TestStep&)> on_step, std::stop_token stop);
+                                       TestObserver observer, std::stop_token stop);
   // Stops the tests in progress; later ones fail.
   void close();
 

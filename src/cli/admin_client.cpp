@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <exception>
 #include <utility>
 
 #include "cli/direct_gateway.hpp"
@@ -279,26 +280,53 @@ Task<int> run_admin_action(Loop& loop, const GatewayAddress& address, std::chron
   co_return status ? *status : report(status.error());
 }
 
+constexpr std::initializer_list<int> kEndingSignals = {SIGINT, SIGTERM, SIGHUP};
+
 struct ActionOutcome {
   std::optional<int> status;
+  std::optional<Task<void>> running;  // the action
 };
 
-Task<void> store_status(Task<int> running, std::shared_ptr<ActionOutcome> outcome) {
-  outcome->status = co_await running;
+// An exception terminates the program, as that of a task of Loop::spawn() does.
+Task<void> store_status(Task<int> running, ActionOutcome& outcome) {
+  try {
+    outcome.status = co_await running;
+  } catch (...) {
+    std::terminate();
+  }
 }
 
-// Returns the status of the action, or that of a signal.
+// Returns the status of a signal that has ended a question, and that the loop has not handled yet.
+std::optional<int> pending_signal_status() {
+  sigset_t pending;
+  ::sigpending(&pending);
+  for (const int signal : kEndingSignals) {
+    if (sigismember(&pending, signal) == 1) return kInterruptedStatus + signal;
+  }
+  return std::nullopt;
+}
+
+// Returns the status of the action, or that of a signal. After a signal the action is destroyed before the
+// loop runs again, so that it neither changes anything more nor reports that the gateway closes.
 int run_on_gateway(Loop& loop, const OpenedGateway& gateway, std::chrono::milliseconds timeout,
                    const AdminAction& action, const std::shared_ptr<ActionOutcome>& outcome) {
-  if (!outcome->status)
-    loop.spawn(store_status(run_admin_action(loop, gateway.address, timeout, action), outcome));
+  outcome->running.emplace(store_status(run_admin_action(loop, gateway.address, timeout, action), *outcome));
+  loop.post([outcome] {
+    if (outcome->running) outcome->running->await_suspend(std::noop_coroutine()).resume();
+  });
   loop.run_until([&] { return outcome->status.has_value(); });
-  const int status = *outcome->status;
+  outcome->running.reset();
+  int status = *outcome->status;
+  if (status != kSuccess) status = pending_signal_status().value_or(status);
   if (gateway.direct) loop.block_on(gateway.direct->close(loop));
   return status;
 }
 
 }  // namespace
+
+std::chrono::milliseconds GatewayChoice::wait_limit() const {
+  return timeout.count() > 0 ? timeout : AdminClient::kDefaultTimeout;
+}
 
 void GatewayChoice::add_to(CLI::App& command) {
   command.add_option("--gateway", url, "URL of the gateway, such as http://127.0.0.1:8808 or unix:/PATH");
@@ -309,21 +337,19 @@ void GatewayChoice::add_to(CLI::App& command) {
   command.add_option("--token-file", token_file, "File with the token for the gateway");
   command.add_option("--ca-file", ca_file,
                      "CA certificates (PEM) to trust in addition to those of the system");
-  add_timeout(command, timeout, "How long to wait for each response [3m]");
+  add_timeout(command, timeout, "How long to wait for each response and each answer of the user [3m]");
 }
 
 // A gateway in this process ends in order also after a signal: servers that are being tested are stopped, and
 // its socket is removed. The signals are watched before any thread is started, so that no thread gets them.
 int run_admin(const GatewayChoice& choice, const AdminAction& action) {
   open_closed_standard_streams();
-  const std::chrono::milliseconds timeout =
-      choice.timeout.count() > 0 ? choice.timeout : AdminClient::kDefaultTimeout;
+  const std::chrono::milliseconds timeout = choice.wait_limit();
   enable_orphan_cleanup(Log());
   Loop loop;
   auto outcome = std::make_shared<ActionOutcome>();
-  const Result<Signals> signals = Signals::watch(loop, {SIGINT, SIGTERM, SIGHUP}, [outcome](int signal) {
-    outcome->status = kInterruptedStatus + signal;
-  });
+  const Result<Signals> signals = Signals::watch(
+      loop, kEndingSignals, [outcome](int signal) { outcome->status = kInterruptedStatus + signal; });
   if (!signals) return report(signals.error());
   const Result<OpenedGateway> opened = loop.block_on(open_gateway(loop, choice));
   if (!opened) return report(opened.error());

@@ -24,9 +24,12 @@ struct GatewayChoice {
   std::string token_file;                // --token-file
   std::string database;                  // --db
   std::string ca_file;                   // --ca-file
-  std::chrono::milliseconds timeout{0};  // --timeout, for each response; 0: kDefaultTimeout
+  std::chrono::milliseconds timeout{0};  // --timeout; 0: kDefaultTimeout
+  bool may_create_database = true;       // if `database` names one that does not exist yet
 
   void add_to(CLI::App& command);
+  // How long to wait for each response, and for each answer of the user.
+  std::chrono::milliseconds wait_limit() const;
 };
 
 // Where a gateway is, and how to authenticate there.
@@ -101,6 +104,7 @@ class AdminClient {
   // Fails if direct(). `what` begins the message, such as "the logs of a server".
   Result<void> require_gateway(std::string_view what) const;
   const GatewayAddress& address() const noexcept { return address_; }
+  Loop& loop() const noexcept { return loop_; }
 
  private:
   AdminClient(Loop& loop, GatewayAddress address, std::chrono::milliseconds timeout)

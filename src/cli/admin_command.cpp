@@ -22,6 +22,21 @@ void AdminOptions::add_yes_to(CLI::App& command) {
   command.add_flag("-y,--yes", yes, "Do not ask for confirmation");
 }
 
+Result<bool> AdminOptions::confirm(std::string_view question) const {
+  return confirm_destructive(question, yes, gateway.wait_limit());
+}
+
+std::shared_ptr<ProgressLine> AdminOptions::show_progress(const AdminClient& client,
+                                                          std::string state) const {
+  std::shared_ptr<ProgressLine> line = quiet ? nullptr : ProgressLine::create(client.loop());
+  if (line) line->show(std::move(state));
+  return line;
+}
+
+bool creates_rows(std::string_view command) {
+  return command == "add" || command == "import" || command == "set";
+}
+
 CLI::App& command_group(CLI::App& program, const std::string& name, const std::string& description) {
   for (CLI::App* const existing : program.get_subcommands({})) {
     if (existing->get_name() == name) return *existing;
@@ -78,6 +93,13 @@ void print_row(const AdminOptions& options, const json::Raw& row) {
 void print_change(const AdminOptions& options, const std::string& sentence, const json::Raw& row) {
   if (options.json && !row.absent()) return print_json(row.text());
   if (!options.quiet && !options.json) print_text_line(printable_line(sentence));
+}
+
+void print_removal(const AdminOptions& options, const std::string& sentence, const std::string& member,
+                   const std::string& name) {
+  json::Writer removed;
+  removed.begin_object().key("removed").boolean(true).key(member).string(name).end_object();
+  print_change(options, sentence, removed.finish());
 }
 
 void print_note(const AdminOptions& options, const std::string& line) {
@@ -141,13 +163,13 @@ Task<Result<int>> remove_rows(const AdminOptions& options, RowType type, AdminCl
     const Result<json::Raw> row = co_await client->get(type.row_path(name));
     if (!row) co_return row.error();
   }
-  const Result<bool> confirmed = confirm_destructive(removal_question(type, names), options.yes);
+  const Result<bool> confirmed = options.confirm(removal_question(type, names));
   if (!confirmed) co_return confirmed.error();
   if (!*confirmed) co_return kRemoteError;
   for (const std::string& name : names) {
     const Result<json::Raw> removed = co_await client->remove(type.row_path(name));
     if (!removed) co_return removed.error();
-    print_change(options, "Removed the " + type.noun + " `" + name + "`.", *removed);
+    print_removal(options, "Removed the " + type.noun + " `" + name + "`.", type.name, name);
   }
   co_return kSuccess;
 }

@@ -9,6 +9,7 @@
 
 #include "cli/admin_client.hpp"
 #include "cli/json_text.hpp"
+#include "cli/progress_line.hpp"
 #include "fairlead/json/writer.hpp"
 
 namespace fairlead::cli {
@@ -21,6 +22,11 @@ struct AdminOptions {
 
   void add_to(CLI::App& command);
   void add_yes_to(CLI::App& command);
+  // Asks before a destructive step, unless --yes is given; see confirm_destructive().
+  Result<bool> confirm(std::string_view question) const;
+  // Shows on the terminal what the command waits for, until the line is destroyed. Returns null without a
+  // terminal. The line must be hidden before anything is printed.
+  std::shared_ptr<ProgressLine> show_progress(const AdminClient& client, std::string state) const;
 };
 
 // Returns the group of commands `name` of the program, such as `fairlead servers`, and creates it if it does
@@ -57,6 +63,9 @@ void print_rows(const AdminOptions& options, const RowType& type, const std::vec
 void print_row(const AdminOptions& options, const json::Raw& row);
 // Prints `sentence` after a change, or the row that the API has returned with --json.
 void print_change(const AdminOptions& options, const std::string& sentence, const json::Raw& row);
+// Prints `sentence` after a removal, or {"removed":true,MEMBER:NAME} with --json.
+void print_removal(const AdminOptions& options, const std::string& sentence, const std::string& member,
+                   const std::string& name);
 // Prints a line to stderr unless -q is given.
 void print_note(const AdminOptions& options, const std::string& line);
 
@@ -82,6 +91,10 @@ Task<Result<int>> edit_row(const AdminOptions& options, RowType type, AdminClien
 Task<Result<json::Raw>> ids_of(AdminClientPtr client, std::string path, std::vector<std::string> names);
 Task<Result<std::string>> id_of(AdminClientPtr client, std::string path, std::string name);
 
+// Returns whether a command of this name may create the database that --db names: other commands would find
+// nothing in a new one.
+bool creates_rows(std::string_view command);
+
 // Calls run_admin() for a command, so that the template above needs no CLI11.
 CLI::App& add_admin_subcommand(CLI::App& group, const std::string& name, const std::string& description,
                                const std::function<void(CLI::App&)>& add_options,
@@ -91,6 +104,7 @@ template <class Command>
 CLI::App& add_admin_command(CLI::App& group, const std::string& name, const std::string& description,
                             int& status) {
   auto command = std::make_shared<Command>();
+  command->options.gateway.may_create_database = creates_rows(name);
   return add_admin_subcommand(
       group, name, description,
       [&](CLI::App& app) {

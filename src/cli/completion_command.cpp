@@ -2,6 +2,7 @@
 // definitions as the parser, so that the scripts never differ from the program.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 
 #include "cli/common.hpp"
@@ -16,11 +17,33 @@ namespace {
 constexpr std::string_view kBashScript =
     R"script(# Completion of fairlead for bash: eval "$(fairlead completion bash)"
 _fairlead() {
-  local line
+  # Bash splits words at = and : (COMP_WORDBREAKS). Pieces without a space between them are one word.
+  local words=() rest=${COMP_LINE:0:COMP_POINT} piece spaces i
+  for ((i = 0; i <= COMP_CWORD; i++)); do
+    spaces=${rest%%[![:space:]]*}
+    rest=${rest#"$spaces"}
+    piece=${COMP_WORDS[i]}
+    ((i == COMP_CWORD)) && piece=$rest
+    rest=${rest#"$piece"}
+    if [[ $spaces || $i == 0 ]]; then words+=("$piece"); else words[${#words[@]}-1]+=$piece; fi
+  done
+  # Bash replaces the last piece only, so the candidates are inserted without what is before it.
+  local last=${words[${#words[@]}-1]} before=
+  case $piece in
+    = | :) before=$last ;;
+    *) before=${last%"$piece"} ;;
+  esac
+  local clean=() word
+  for word in "${words[@]}"; do
+    if [[ $word == *[\'\"\\]* ]]; then word=${word//[\'\"\\]/}; fi
+    clean+=("$word")
+  done
+  local line candidate
   COMPREPLY=()
   while IFS= read -r line; do
-    COMPREPLY+=("$(printf '%q' "${line%%$'\t'*}")")
-  done < <("${COMP_WORDS[0]}" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    candidate=${line%%$'\t'*}
+    COMPREPLY+=("$(printf '%q' "${candidate#"$before"}")")
+  done < <("${clean[@]:0:1}" __complete "${clean[@]:1}" 2>/dev/null)
 }
 complete -o default -F _fairlead fairlead
 )script";
@@ -32,7 +55,7 @@ _fairlead() {
   local line
   while IFS= read -r line; do
     candidates+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}")
-  done < <("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)
+  done < <("${words[1]}" __complete "${(@Q)words[2,CURRENT]}" 2>/dev/null)
   if (( ${#candidates} )); then
     _describe fairlead candidates
   else
@@ -81,13 +104,19 @@ const CLI::App* nested_command(const CLI::App& command, const std::string& word)
   return nullptr;
 }
 
+// The words are as they were typed: the shell has not replaced ~ yet.
+std::string with_home(const std::string& path) {
+  const char* const home = std::getenv("HOME");
+  return home && path.starts_with("~/") ? home + path.substr(1) : path;
+}
+
 void note_choice(CompletionContext& context, const CLI::Option& option, const std::string& value) {
   const std::string name = option.get_name();
   if (name == "--gateway") context.choice.url = value;
   if (name == "--context") context.choice.context = value;
   if (name == "--db") context.choice.database = value;
-  if (name == "--token-file") context.choice.token_file = value;
-  if (name == "--ca-file") context.choice.ca_file = value;
+  if (name == "--token-file") context.choice.token_file = with_home(value);
+  if (name == "--ca-file") context.choice.ca_file = with_home(value);
 }
 
 void pass_option(Position& at, const std::string& word) {
@@ -101,9 +130,8 @@ void pass_option(Position& at, const std::string& word) {
   }
 }
 
-// Moves on by a complete word. Bash splits --name=value into three words.
+// Moves on by a complete word.
 void pass_word(Position& at, const std::string& word) {
-  if (at.option && word == "=") return;
   if (at.option) return note_choice(at.context, *std::exchange(at.option, nullptr), word);
   if (!at.after_dashes && word == "--") {
     at.after_dashes = true;
@@ -168,11 +196,20 @@ std::vector<Candidate> commands_to_complete(const CLI::App& command) {
   return found;
 }
 
-std::vector<Candidate> candidates_at(const Position& at, std::string& word) {
-  if (at.option) {
-    if (word == "=") word.clear();
-    return values_of(at, *at.option);
-  }
+// Returns the values for a word such as --name=val, with the part up to the equals sign.
+std::vector<Candidate> assignments_to_complete(const Position& at, const std::string& word) {
+  const std::string name = word.substr(0, word.find('='));
+  const CLI::Option* const option = at.command->get_option_no_throw(name);
+  if (!option || !takes_value(*option)) return {};
+  std::vector<Candidate> found = values_of(at, *option);
+  for (Candidate& candidate : found) candidate.word.insert(0, name + "=");
+  return found;
+}
+
+std::vector<Candidate> candidates_at(const Position& at, const std::string& word) {
+  if (at.option) return values_of(at, *at.option);
+  if (word.starts_with("--") && word.find('=') != std::string::npos && !at.after_dashes)
+    return assignments_to_complete(at, word);
   if (word.starts_with('-') && !at.after_dashes) return options_to_complete(*at.command);
   std::vector<Candidate> found;
   if (at.arguments == 0 && !at.after_dashes) found = commands_to_complete(*at.command);
@@ -190,7 +227,7 @@ bool is_plain(const std::string& text) {
 int complete_words(const CLI::App& program, std::vector<std::string> words) {
   Position at;
   at.command = &program;
-  std::string last = words.empty() ? std::string() : words.back();
+  const std::string last = words.empty() ? std::string() : words.back();
   if (!words.empty()) words.pop_back();
   for (const std::string& word : words) pass_word(at, word);
   std::string text;

@@ -4,6 +4,7 @@
 #include "cli/contexts.hpp"
 #include "cli/gateway_finder.hpp"
 #include "cli/json_text.hpp"
+#include "clients/client.hpp"
 
 namespace fairlead::cli {
 
@@ -31,11 +32,28 @@ std::optional<NameSource> source_for(const CompletionContext& context, const std
   if (argument == "USER" || argument == "--owner" || argument == "--user" || argument == "--member")
     return NameSource{"/users"};
   if (argument == "--group") return NameSource{"/groups"};
-  if (argument == "--server") return NameSource{"/mcp/servers", "name", "description"};
+  const bool is_target = argument == "TARGET" && group != "call";  // whose target is an address
+  if (argument == "--server" || is_target) return NameSource{"/mcp/servers", "name", "description"};
   if (argument == "KEY" && group == "config") return NameSource{"/config", "key", "description"};
   if (argument == "ID" && group == "tokens") return NameSource{"/tokens", "id", "name"};
   if (argument == "ID" && group == "drift") return NameSource{"/drift?status=open", "id", "name"};
   return std::nullopt;
+}
+
+bool completes_client(const CompletionContext& context, const std::string& argument) {
+  const std::string command = context.words.empty() ? std::string() : context.words.back();
+  return argument == "CLIENT" || (command == "import" && (argument == "SOURCE" || argument == "--format"));
+}
+
+// Returns the clients that the command can use: `connect` needs one whose file it can write.
+std::vector<Candidate> client_names(const CompletionContext& context) {
+  const bool connects = !context.words.empty() && context.words.front() == "connect";
+  std::vector<Candidate> names;
+  for (const clients::Client& client : clients::clients()) {
+    if (connects && client.connect_by == clients::ConnectBy::nothing) continue;
+    names.push_back({std::string(client.id), std::string(client.title)});
+  }
+  return names;
 }
 
 std::vector<Candidate> context_names() {
@@ -48,11 +66,9 @@ std::vector<Candidate> context_names() {
 }
 
 // Returns the running gateway. Does not open a database, and runs no command for a token.
-std::optional<GatewayAddress> gateway_for_completion(GatewayChoice choice) {
-  const Result<Contexts> contexts = load_contexts();
-  if (!contexts) return std::nullopt;
-  const auto chosen = contexts->all.find(choice.context.empty() ? contexts->current : choice.context);
-  if (chosen != contexts->all.end() && !chosen->second.token_command.empty()) return std::nullopt;
+std::optional<GatewayAddress> gateway_for_completion(const GatewayChoice& choice) {
+  const Result<bool> runs_command = needs_token_command(choice);
+  if (!runs_command || *runs_command) return std::nullopt;
   const Result<GatewayTarget> target = find_gateway(choice);
   if (!target) return std::nullopt;
   if (target->database.empty()) return target->address;
@@ -78,6 +94,7 @@ std::vector<Candidate> names_for(const CompletionContext& context, const std::st
   const bool is_context = !context.words.empty() && context.words.front() == "context" &&
                           argument == "NAME" && context.words.back() != "add";
   if (argument == "--context" || is_context) return context_names();
+  if (completes_client(context, argument)) return client_names(context);
   const std::optional<NameSource> source = source_for(context, argument);
   if (!source) return {};
   const std::optional<GatewayAddress> address = gateway_for_completion(context.choice);

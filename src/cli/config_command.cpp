@@ -129,24 +129,65 @@ struct ConfigReset {
 
 // ---- check -----------------------------------------------------------------------------------------------
 
-// Prints all problems of a file that has at least the problem `first`.
-int report_problems(const std::string& path, const Error& first) {
-  Result<std::vector<Error>> problems = gateway::config_file_problems(path);
-  if (!problems || problems->empty()) problems = std::vector<Error>{first};
-  for (const Error& problem : *problems)
-    std::fprintf(stderr, "%s\n", printable_text(problem.message()).c_str());
-  return kUsageError;
+struct ConfigCheck {
+  std::string path;
+  bool json = false;
+};
+
+struct CheckedFile {
+  std::vector<std::string> problems;  // empty: the gateway can use the file
+  std::vector<std::string> warnings;
+  std::size_t servers = 0;
+};
+
+CheckedFile checked_file(const std::string& path) {
+  CheckedFile checked;
+  const Result<gateway::Config> config = gateway::load_config(path);
+  if (config) {
+    checked.warnings = config->warnings;
+    checked.servers = config->servers.size();
+    return checked;
+  }
+  const Result<std::vector<Error>> problems = gateway::config_file_problems(path);
+  if (problems)
+    for (const Error& problem : *problems) checked.problems.push_back(problem.message());
+  if (checked.problems.empty()) checked.problems.push_back(config.error().message());
+  return checked;
 }
 
-int check_config(const std::string& path) {
-  const Result<gateway::Config> config = gateway::load_config(path);
-  if (!config) return report_problems(path, config.error());
-  for (const std::string& warning : config->warnings)
+void print_checked_json(const std::string& path, const CheckedFile& checked) {
+  const auto write_texts = [](json::Writer& writer, const char* key, const std::vector<std::string>& texts) {
+    writer.key(key).begin_array();
+    for (const std::string& text : texts) writer.string(text);
+    writer.end_array();
+  };
+  json::Writer writer;
+  writer.begin_object().key("file").string(path).key("ok").boolean(checked.problems.empty());
+  writer.key("servers").unsigned_integer(checked.servers);
+  write_texts(writer, "problems", checked.problems);
+  write_texts(writer, "warnings", checked.warnings);
+  writer.end_object();
+  print_json(writer.finish().text());
+}
+
+void print_checked(const std::string& path, const CheckedFile& checked) {
+  for (const std::string& problem : checked.problems)
+    std::fprintf(stderr, "%s\n", printable_text(problem).c_str());
+  for (const std::string& warning : checked.warnings)
     std::fprintf(stderr, "warning: %s\n", printable_line(warning).c_str());
-  const std::size_t servers = config->servers.size();
-  print_text_line(path + (config->warnings.empty() ? ": no problems, " : ": usable, ") +
-                  std::to_string(servers) + (servers == 1 ? " server" : " servers"));
-  return kSuccess;
+  if (!checked.problems.empty()) return;
+  print_text_line(path + (checked.warnings.empty() ? ": no problems, " : ": usable, ") +
+                  std::to_string(checked.servers) + (checked.servers == 1 ? " server" : " servers"));
+}
+
+int check_config(const ConfigCheck& command) {
+  const CheckedFile checked = checked_file(command.path);
+  if (command.json) {
+    print_checked_json(command.path, checked);
+  } else {
+    print_checked(command.path, checked);
+  }
+  return checked.problems.empty() ? kSuccess : kUsageError;
 }
 
 }  // namespace
@@ -160,9 +201,11 @@ void add_config(CLI::App& program, int& status) {
   add_admin_command<ConfigReset>(config, "reset", "Set a setting to its default", status);
   CLI::App* const check =
       config.add_subcommand("check", "Check a file for `fairlead serve --config` without starting anything");
-  auto path = std::make_shared<std::string>();
-  check->add_option("FILE", *path, "The file: TOML, or the mcpServers JSON of a desktop client")->required();
-  check->callback([path, &status] { status = check_config(*path); });
+  auto command = std::make_shared<ConfigCheck>();
+  check->add_option("FILE", command->path, "The file: TOML, or the mcpServers JSON of a desktop client")
+      ->required();
+  check->add_flag("--json", command->json, "Print the problems and warnings as JSON");
+  check->callback([command, &status] { status = check_config(*command); });
 }
 
 }  // namespace fairlead::cli

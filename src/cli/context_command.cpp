@@ -1,6 +1,7 @@
 // fairlead context: which gateway the other commands talk to, and with which token.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 
 #include "base/printable.hpp"
 #include "cli/admin_command.hpp"
@@ -8,6 +9,7 @@
 #include "cli/contexts.hpp"
 #include "cli/output.hpp"
 #include "cli/table.hpp"
+#include "cli/terminal.hpp"
 
 namespace fairlead::cli {
 
@@ -85,20 +87,43 @@ int show_context(std::string name, bool json) {
   return kSuccess;
 }
 
-int use_context(const std::string& name, bool none) {
-  if (name.empty() != none)
+struct ContextArguments {
+  std::string name;
+  bool json = false;
+  bool none = false;
+  bool yes = false;
+};
+
+// Prints the row of a context after a change with --json, or else the sentence.
+void print_context_change(bool json, const std::string& sentence, const json::Raw& row) {
+  if (json) return print_json(row.text());
+  print_text_line(sentence);
+}
+
+json::Raw context_row(const std::string& name, const GatewayContext& context, bool current) {
+  json::Writer writer;
+  write_context(writer, name, context, current);
+  return writer.finish();
+}
+
+int use_context(const ContextArguments& arguments) {
+  const std::string& name = arguments.name;
+  if (name.empty() != arguments.none)
     return report(Error(ErrorKind::validation, "give the name of a context, or --none"));
-  Result<Contexts> contexts = load_contexts();
-  if (!contexts) return report(contexts.error());
-  if (!none) {
-    const Result<GatewayContext> context = find_context(*contexts, name);
-    if (!context) return report(context.error());
-  }
-  contexts->current = name;
-  const Result<void> saved = save_contexts(*contexts);
-  if (!saved) return report(saved.error());
-  print_text_line(none ? "Commands use the gateway of this machine."
-                       : "Commands use the context `" + printable_line(name) + "`.");
+  json::Raw row = *json::Raw::parse(R"({"name":null,"current":false})");
+  const Result<void> changed = change_contexts([&](Contexts& contexts) -> Result<void> {
+    contexts.current = name;
+    if (arguments.none) return {};
+    const Result<GatewayContext> context = find_context(contexts, name);
+    if (!context) return context.error();
+    row = context_row(name, *context, true);
+    return {};
+  });
+  if (!changed) return report(changed.error());
+  print_context_change(arguments.json,
+                       arguments.none ? "Commands use the gateway of this machine."
+                                      : "Commands use the context `" + printable_line(name) + "`.",
+                       row);
   return kSuccess;
 }
 
@@ -106,6 +131,8 @@ struct NewContext {
   std::string name;
   GatewayContext context;
   bool use = false;
+  bool json = false;
+  bool yes = false;
 };
 
 std::optional<Error> problem_of(const NewContext& added, const Contexts& contexts) {
@@ -126,37 +153,77 @@ std::optional<Error> problem_of(const NewContext& added, const Contexts& context
   return std::nullopt;
 }
 
-int add_context(const NewContext& added) {
-  Result<Contexts> contexts = load_contexts();
-  if (!contexts) return report(contexts.error());
-  if (const std::optional<Error> problem = problem_of(added, *contexts)) return report(*problem);
-  const bool is_new = contexts->all.insert_or_assign(added.name, added.context).second;
-  if (added.use) contexts->current = added.name;
-  const Result<void> saved = save_contexts(*contexts);
-  if (!saved) return report(saved.error());
-  print_text_line((is_new ? "Added the context `" : "Replaced the context `") + printable_line(added.name) +
-                  "`." + (added.use ? "" : " Use it: fairlead context use " + printable_line(added.name)));
+// Makes relative paths absolute, because a context is used in other directories.
+void make_paths_absolute(GatewayContext& context) {
+  constexpr std::string_view kSqlite = "sqlite:";
+  const auto absolute = [](const std::string& path) {
+    std::error_code unusable;
+    const std::filesystem::path found = std::filesystem::absolute(path, unusable);
+    return unusable ? path : found.lexically_normal().string();
+  };
+  for (std::string* const path : {&context.token_file, &context.ca_file}) {
+    if (!path->empty()) *path = absolute(*path);
+  }
+  if (context.database.starts_with(kSqlite))
+    context.database = std::string(kSqlite) + absolute(context.database.substr(kSqlite.size()));
+  if (context.gateway.starts_with("unix:")) context.gateway = "unix:" + absolute(context.gateway.substr(5));
+}
+
+// Returns whether to add the context: asks if it replaces one that differs. Fails if it is not valid.
+Result<bool> confirm_addition(const NewContext& added) {
+  const Result<Contexts> contexts = load_contexts();
+  if (!contexts) return contexts.error();
+  if (const std::optional<Error> problem = problem_of(added, *contexts)) return *problem;
+  const auto existing = contexts->all.find(added.name);
+  if (existing == contexts->all.end() || existing->second == added.context) return true;
+  return confirm_destructive("Replace the context `" + printable_line(added.name) + "`?", added.yes,
+                             AdminClient::kDefaultTimeout);
+}
+
+int add_context(NewContext& added) {
+  make_paths_absolute(added.context);
+  const Result<bool> confirmed = confirm_addition(added);
+  if (!confirmed) return report(confirmed.error());
+  if (!*confirmed) return kRemoteError;
+  bool is_new = false;
+  bool is_current = false;
+  const Result<void> changed = change_contexts([&](Contexts& contexts) -> Result<void> {
+    is_new = contexts.all.insert_or_assign(added.name, added.context).second;
+    if (added.use) contexts.current = added.name;
+    is_current = contexts.current == added.name;
+    return {};
+  });
+  if (!changed) return report(changed.error());
+  const std::string name = printable_line(added.name);
+  print_context_change(added.json,
+                       (is_new ? "Added the context `" : "Replaced the context `") + name + "`." +
+                           (is_current ? "" : " Use it: fairlead context use " + name),
+                       context_row(added.name, added.context, is_current));
   return kSuccess;
 }
 
-int remove_context(const std::string& name) {
-  Result<Contexts> contexts = load_contexts();
-  if (!contexts) return report(contexts.error());
-  const Result<GatewayContext> context = find_context(*contexts, name);
+int remove_context(const ContextArguments& arguments) {
+  const std::string& name = arguments.name;
+  const Result<Contexts> known = load_contexts();
+  if (!known) return report(known.error());
+  const Result<GatewayContext> context = find_context(*known, name);
   if (!context) return report(context.error());
-  contexts->all.erase(name);
-  if (contexts->current == name) contexts->current.clear();
-  const Result<void> saved = save_contexts(*contexts);
-  if (!saved) return report(saved.error());
-  print_text_line("Removed the context `" + printable_line(name) + "`.");
+  const Result<bool> confirmed = confirm_destructive("Remove the context `" + printable_line(name) + "`?",
+                                                     arguments.yes, AdminClient::kDefaultTimeout);
+  if (!confirmed) return report(confirmed.error());
+  if (!*confirmed) return kRemoteError;
+  const Result<void> changed = change_contexts([&](Contexts& contexts) -> Result<void> {
+    contexts.all.erase(name);
+    if (contexts.current == name) contexts.current.clear();
+    return {};
+  });
+  if (!changed) return report(changed.error());
+  json::Writer removed;
+  removed.begin_object().key("removed").boolean(true).key("name").string(name).end_object();
+  print_context_change(arguments.json, "Removed the context `" + printable_line(name) + "`.",
+                       removed.finish());
   return kSuccess;
 }
-
-struct ContextArguments {
-  std::string name;
-  bool json = false;
-  bool none = false;
-};
 
 void add_reading_commands(CLI::App& group, int& status) {
   auto list = std::make_shared<ContextArguments>();
@@ -175,11 +242,14 @@ void add_changing_commands(CLI::App& group, int& status) {
   CLI::App* const use_command = group.add_subcommand("use", "Use a context from now on");
   use_command->add_option("NAME", use->name, "Name of the context");
   use_command->add_flag("--none", use->none, "Use the gateway of this machine again");
-  use_command->callback([use, &status] { status = use_context(use->name, use->none); });
+  use_command->add_flag("--json", use->json, "Print JSON");
+  use_command->callback([use, &status] { status = use_context(*use); });
   auto removed = std::make_shared<ContextArguments>();
   CLI::App* const remove_command = group.add_subcommand("remove", "Forget a context");
   remove_command->add_option("NAME", removed->name, "Name of the context")->required();
-  remove_command->callback([removed, &status] { status = remove_context(removed->name); });
+  remove_command->add_flag("--json", removed->json, "Print JSON");
+  remove_command->add_flag("-y,--yes", removed->yes, "Do not ask for confirmation");
+  remove_command->callback([removed, &status] { status = remove_context(*removed); });
 }
 
 void add_adding_command(CLI::App& group, int& status) {
@@ -197,6 +267,8 @@ void add_adding_command(CLI::App& group, int& status) {
                      "Command that prints the token, such as \"pass show fairlead\"");
   command.add_option("--ca-file", added->context.ca_file, "CA certificates (PEM) to trust in addition");
   command.add_flag("--use", added->use, "Use the context from now on");
+  command.add_flag("--json", added->json, "Print JSON");
+  command.add_flag("-y,--yes", added->yes, "Do not ask before a context of this name is replaced");
   command.callback([added, &status] { status = add_context(*added); });
 }
 

@@ -1,16 +1,16 @@
 #include "cli/contexts.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
 #include "admin/admin_token.hpp"
 #include "base/read_file.hpp"
+#include "base/replace_file.hpp"
 #include "base/suggestion.hpp"
 #include "cli/shell.hpp"
 #include "fairlead/json/view.hpp"
@@ -67,15 +67,6 @@ std::string contexts_text(const Contexts& contexts) {
   return writer.text() + "\n";
 }
 
-bool write_whole(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno != EINTR) return false;
-    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return ::fsync(fd) == 0;
-}
-
 std::string trimmed_line(const std::string& text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos) return {};
@@ -117,20 +108,21 @@ Result<Contexts> load_contexts() {
   return parse_contexts(*path, *text);
 }
 
-Result<void> save_contexts(const Contexts& contexts) {
+Result<void> change_contexts(const std::function<Result<void>(Contexts&)>& change) {
   const Result<std::string> path = contexts_path();
   if (!path) return path.error();
   const std::string directory = std::filesystem::path(*path).parent_path().string();
   const Result<void> created = admin::create_private_directory(directory);
   if (!created) return created;
-  std::string temporary = *path + ".XXXXXX";
-  const UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));  // mode 0600
-  if (!fd) return Error::from_errno(ErrorKind::io, "cannot create " + temporary, errno);
-  if (write_whole(fd.get(), contexts_text(contexts)) && ::rename(temporary.c_str(), path->c_str()) == 0)
-    return {};
-  const int os_error = errno;
-  ::unlink(temporary.c_str());
-  return Error::from_errno(ErrorKind::io, "cannot write " + *path, os_error);
+  // The directory is locked, because the file is replaced.
+  const UniqueFd lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!lock || ::flock(lock.get(), LOCK_EX) != 0)
+    return Error::from_errno(ErrorKind::io, "cannot lock " + directory, errno);
+  Result<Contexts> contexts = load_contexts();
+  if (!contexts) return contexts.error();
+  const Result<void> changed = change(*contexts);
+  if (!changed) return changed;
+  return replace_file(*path, contexts_text(*contexts), 0600);
 }
 
 Result<GatewayContext> find_context(const Contexts& contexts, const std::string& name) {

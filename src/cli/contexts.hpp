@@ -2,6 +2,7 @@
 // $XDG_CONFIG_HOME/fairlead/contexts.json, mode 0600.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +19,8 @@ struct GatewayContext {
   std::string token_variable;  // of the environment
   std::string token_command;   // for /bin/sh; prints the token
   std::string ca_file;
+
+  bool operator==(const GatewayContext&) const = default;
 };
 
 struct Contexts {
@@ -31,8 +34,9 @@ inline constexpr std::size_t kMaxContexts = 1000;
 Result<std::string> contexts_path();
 // Returns no contexts if the file does not exist. Fails with `validation` if its content is not valid.
 Result<Contexts> load_contexts();
-// Replaces the file atomically.
-Result<void> save_contexts(const Contexts& contexts);
+// Loads the contexts, lets `change` change them, and replaces the file atomically. Other changes wait
+// meanwhile. Fails with the error of `change`; then nothing is changed.
+Result<void> change_contexts(const std::function<Result<void>(Contexts&)>& change);
 // Returns the context; fails with `validation` and a suggestion if there is none of that name.
 Result<GatewayContext> find_context(const Contexts& contexts, const std::string& name);
 

@@ -39,6 +39,21 @@ Result<ServeConfig> direct_config(const std::string& database) {
   return command.load();
 }
 
+// A misspelt path must not create a database, and a key for its secrets. The default database is created by
+// any command.
+std::optional<Error> missing_database(const GatewayTarget& target, const GatewayChoice& choice) {
+  if (target.is_default_database || choice.may_create_database) return std::nullopt;
+  constexpr std::string_view kScheme = "sqlite:";
+  if (!target.database.starts_with(kScheme)) return std::nullopt;
+  const std::string file = target.database.substr(kScheme.size());
+  std::error_code unknown;
+  if (std::filesystem::exists(file, unknown) || unknown) return std::nullopt;
+  return Error(ErrorKind::validation, "there is no database `" + file + "`").with([&](ErrorDetail& detail) {
+    detail.remedy = "Check the path. `fairlead serve --db " + target.database +
+                    "` creates a database, and so does a command that adds to it.";
+  });
+}
+
 Task<void> wait_before_retry(Loop& loop) {
   co_await sleep_for(loop, kDatabaseRetryInterval);
 }
@@ -97,6 +112,7 @@ Task<Result<OpenedGateway>> open_gateway(Loop& loop, const GatewayChoice& choice
   OpenedGateway opened;
   opened.address = target->address;
   if (target->database.empty()) co_return opened;
+  if (const std::optional<Error> missing = missing_database(*target, choice)) co_return *missing;
   const std::string database = target->is_default_database ? std::string() : target->database;
   const Clock::time_point deadline = Clock::now() + kMaxDatabaseWait;
   while (true) {

@@ -5,7 +5,6 @@
 #include "base/printable.hpp"
 #include "cli/admin_command.hpp"
 #include "cli/output.hpp"
-#include "cli/terminal.hpp"
 
 namespace fairlead::cli {
 
@@ -133,8 +132,7 @@ Task<Result<int>> resolve_change(const AdminOptions& options, AdminClientPtr cli
   const Result<AdminReply> row = co_await client->send(std::move(read));
   if (!row) co_return row.error();
   if (!options.yes && !options.json) print_drift(json::View(row->body));
-  const Result<bool> confirmed =
-      confirm_destructive(approves ? "Approve this change?" : "Reject this change?", options.yes);
+  const Result<bool> confirmed = options.confirm(approves ? "Approve this change?" : "Reject this change?");
   if (!confirmed) co_return confirmed.error();
   if (!*confirmed) co_return kRemoteError;
   AdminRequest request("POST", path + (approves ? "/approve" : "/reject"));

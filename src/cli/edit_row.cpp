@@ -80,16 +80,16 @@ json::Raw editable_members(json::View row) {
   return writer.finish();
 }
 
-bool wants_another_try(const Error& problem) {
-  return confirm(printable_line(problem.message()) + ". Edit again?").value_or(false);
+bool wants_another_try(const Error& problem, std::chrono::milliseconds timeout) {
+  return confirm(printable_line(problem.message()) + ". Edit again?", timeout).value_or(false);
 }
 
 // Returns what the user has made of the document.
-Result<json::Raw> edit_until_valid(EditedFile& file) {
+Result<json::Raw> edit_until_valid(EditedFile& file, std::chrono::milliseconds timeout) {
   while (true) {
     Result<json::Raw> document = file.edit();
     const bool repeat = !document && document.error().kind() == ErrorKind::parse;
-    if (!repeat || !wants_another_try(document.error())) return document;
+    if (!repeat || !wants_another_try(document.error(), timeout)) return document;
   }
 }
 
@@ -108,7 +108,7 @@ Task<Result<int>> edit_row(const AdminOptions& options, RowType type, AdminClien
   EditedFile file;
   const Result<void> created = file.create(indented_json(json::View(before)) + "\n");
   if (!created) co_return created.error();
-  const Result<json::Raw> after = edit_until_valid(file);
+  const Result<json::Raw> after = edit_until_valid(file, options.gateway.wait_limit());
   if (!after) {
     if (after.error().kind() == ErrorKind::parse) file.keep();
     co_return Error(ErrorKind::validation, after.error().message());

@@ -5,6 +5,7 @@
 #include "admin/admin_token.hpp"
 #include "admin/gateway_file.hpp"
 #include "cli/contexts.hpp"
+#include "fairlead/http/server.hpp"
 #include "http/url.hpp"
 
 namespace fairlead::cli {
@@ -20,11 +21,14 @@ constexpr std::string_view kTokenHint =
     "Name the file with the token (--token-file FILE), set FAIRLEAD_TOKEN, or add a context with "
     "`fairlead context add`.";
 
-// Only a gateway on this machine may get the administrator's token of this user.
+// Only a gateway on this machine may get the administrator's token of this user. A host is on this machine if
+// it is `localhost` or a loopback address, and not if it is a name that only begins like one.
 bool is_on_this_machine(const std::string& url) {
   if (url.starts_with("unix:")) return true;
   const Result<http::Url> parsed = http::Url::parse(url);
-  return parsed && (parsed->host == "localhost" || parsed->host == "::1" || parsed->host.starts_with("127."));
+  if (!parsed) return false;
+  const Result<bool> local = http::is_local_address(parsed->host_and_port());
+  return local && *local;
 }
 
 Result<std::string> local_admin_token() {
@@ -50,6 +54,11 @@ Result<void> add_token(const GatewayChoice& choice, GatewayAddress& address) {
   const Result<std::string> token = local_admin_token();
   if (token) address.token = *token;
   return {};
+}
+
+// Returns whether a token is given that is used instead of that of a context.
+bool has_explicit_token(const GatewayChoice& choice) {
+  return !choice.token_file.empty() || !environment_value("FAIRLEAD_TOKEN").empty();
 }
 
 Result<GatewayTarget> target_of_url(const GatewayChoice& choice, const std::string& url) {
@@ -78,8 +87,7 @@ Result<GatewayTarget> target_of_context(const GatewayChoice& choice, const Conte
   GatewayTarget target;
   target.address.url = context->gateway;
   target.address.ca_file = choice.ca_file.empty() ? context->ca_file : choice.ca_file;
-  const bool has_other = !choice.token_file.empty() || !environment_value("FAIRLEAD_TOKEN").empty();
-  Result<std::string> token = has_other ? std::string() : context_token(name, *context);
+  Result<std::string> token = has_explicit_token(choice) ? std::string() : context_token(name, *context);
   if (!token) return token.error();
   target.address.token = std::move(*token);
   const Result<void> found = add_token(choice, target.address);
@@ -97,6 +105,15 @@ Result<GatewayTarget> default_target(const GatewayChoice& choice) {
   return target;
 }
 
+// Returns the name of the context that selects the gateway; empty if something else does.
+std::string chosen_context(const GatewayChoice& choice, const Contexts& contexts) {
+  if (!choice.url.empty() || !choice.database.empty()) return {};
+  if (!choice.context.empty()) return choice.context;
+  if (!environment_value("FAIRLEAD_GATEWAY").empty()) return {};
+  const std::string name = environment_value("FAIRLEAD_CONTEXT");
+  return name.empty() ? contexts.current : name;
+}
+
 }  // namespace
 
 Result<GatewayTarget> find_gateway(const GatewayChoice& choice) {
@@ -108,9 +125,16 @@ Result<GatewayTarget> find_gateway(const GatewayChoice& choice) {
   if (choice.context.empty() && !url.empty()) return target_of_url(choice, url);
   const Result<Contexts> contexts = load_contexts();
   if (!contexts) return contexts.error();
-  std::string name = choice.context.empty() ? environment_value("FAIRLEAD_CONTEXT") : choice.context;
-  if (name.empty()) name = contexts->current;
+  const std::string name = chosen_context(choice, *contexts);
   return name.empty() ? default_target(choice) : target_of_context(choice, *contexts, name);
+}
+
+Result<bool> needs_token_command(const GatewayChoice& choice) {
+  if (has_explicit_token(choice)) return false;
+  const Result<Contexts> contexts = load_contexts();
+  if (!contexts) return contexts.error();
+  const auto context = contexts->all.find(chosen_context(choice, *contexts));
+  return context != contexts->all.end() && !context->second.token_command.empty();
 }
 
 bool is_database_in_use(const Error& error) {

@@ -18,6 +18,9 @@ struct GatewayTarget {
 // Fails with `validation` if the options contradict each other, or a token or a context cannot be read.
 Result<GatewayTarget> find_gateway(const GatewayChoice& choice);
 
+// Returns whether find_gateway() would run the command of a context for a token.
+Result<bool> needs_token_command(const GatewayChoice& choice);
+
 // Returns the gateway on this machine that serves the database of `target`; nullopt if there is none, or if
 // it has not published its address yet.
 std::optional<GatewayAddress> serving_gateway(const GatewayTarget& target);

@@ -69,12 +69,16 @@ Task<ClientResult> start_client(Loop& loop, const McpTarget& target, ProcessSpec
 
 // Connects to the server whose name is the target.
 Task<ClientResult> connect_named(Loop& loop, const McpTarget& target) {
-  if (!target.stdio.env.empty())
-    co_return Error(ErrorKind::validation, "--env is allowed only for a `stdio:` server, not for a name");
   Result<ServerAddress> address = co_await find_server(target.servers, target.uri);
   if (!address) co_return address.error();
+  if (!target.stdio.env.empty() && !address->process)
+    co_return Error(
+        ErrorKind::validation,
+        "--env is allowed only for a server that this command starts: one with a `stdio:` address, "
+        "or a local one of --config");
   mcp::ClientOptions options = target.client_options(loop);
   if (address->process) {
+    target.stdio.apply_to(*address->process);
     set_stderr(*address->process, target.common, target.progress);
     ClientResult started =
         co_await start_client(loop, target, std::move(*address->process), std::move(options));

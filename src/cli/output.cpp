@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "cli/common.hpp"
+#include "cli/table.hpp"
 #include "cli/terminal.hpp"
 
 namespace fairlead::cli {
@@ -88,25 +89,12 @@ std::string summary(std::string_view description) {
 }
 
 void print_table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::vector<std::string>> cells = rows;
-  std::vector<std::size_t> widths;
-  for (auto& row : cells) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      row[i] = printable_line(row[i]);
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  }
-  std::string lines;
-  for (const auto& row : cells) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      line += row[i];
-      if (i + 1 < row.size()) line += std::string(widths[i] - row[i].size() + 2, ' ');
-    }
-    lines += line + '\n';
-  }
-  print_bytes(lines);
+  if (rows.empty()) return;
+  std::vector<std::string> first;
+  for (const std::string& cell : rows.front()) first.push_back(printable_line(cell));
+  Table table(std::move(first));
+  for (std::size_t i = 1; i < rows.size(); ++i) table.add(rows[i]);
+  table.print();
 }
 
 int finish_output(int status) {

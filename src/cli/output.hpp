@@ -22,8 +22,7 @@ void print_json_array(const std::vector<json::Raw>& entries);
 // Returns the first line of a description, truncated to fit next to a name.
 std::string summary(std::string_view description);
 
-// Prints a table with padded columns to stdout. Prints control characters as visible escapes, even if stdout
-// is not a terminal, so that columns stay aligned.
+// Prints the rows, which have the same number of cells, as a Table without headers.
 void print_table(const std::vector<std::vector<std::string>>& rows);
 
 // Called once, when the program has printed everything. If a write to stdout has failed, prints an error to

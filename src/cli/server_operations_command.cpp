@@ -41,7 +41,9 @@ struct ServersRefresh {
     const Result<void> running = client->require_gateway("refreshing a server");
     if (!running) co_return running.error();
     for (const std::string& name : command.names) {
+      std::shared_ptr<ProgressLine> progress = command.options.show_progress(*client, "refreshing " + name);
       const Result<json::Raw> result = co_await client->post(server_rows().row_path(name) + "/refresh");
+      progress.reset();
       if (!result) co_return result.error();
       if (command.options.json) print_json(result->text());
       if (!command.options.json) print_refreshed(command.options, name, json::View(*result));
@@ -50,16 +52,26 @@ struct ServersRefresh {
   }
 };
 
+struct StateChange {
+  StateChange(const char* path, const char* doing_text, const char* done_text)
+      : operation(path), doing(doing_text), done(done_text) {}
+
+  std::string operation, doing, done;  // "restart", "restarting", "Restarted"
+};
+
 // Restarts or stops servers.
 Task<Result<int>> change_state(const AdminOptions& options, AdminClientPtr client,
-                               std::vector<std::string> names, std::string operation, std::string done) {
+                               std::vector<std::string> names, StateChange change) {
   const Result<void> running = client->require_gateway("this command");
   if (!running) co_return running.error();
   for (const std::string& name : names) {
-    const Result<json::Raw> result = co_await client->post(server_rows().row_path(name) + "/" + operation);
+    std::shared_ptr<ProgressLine> progress = options.show_progress(*client, change.doing + " " + name);
+    const Result<json::Raw> result =
+        co_await client->post(server_rows().row_path(name) + "/" + change.operation);
+    progress.reset();
     if (!result) co_return result.error();
     const std::string state = string_of(json::View(*result), "state");
-    print_change(options, done + " the server `" + name + "`: " + state + ".", *result);
+    print_change(options, change.done + " the server `" + name + "`: " + state + ".", *result);
   }
   co_return kSuccess;
 }
@@ -70,7 +82,8 @@ struct ServersRestart {
 
   void add_to(CLI::App& app) { app.add_option("NAME", names, "Names or ids of the servers")->required(); }
   static Task<Result<int>> run(const ServersRestart& command, AdminClientPtr client) {
-    return change_state(command.options, std::move(client), command.names, "restart", "Restarted");
+    return change_state(command.options, std::move(client), command.names,
+                        StateChange("restart", "restarting", "Restarted"));
   }
 };
 
@@ -83,7 +96,8 @@ struct ServersStop {
     app.footer("The next call starts a server again; `fairlead servers disable` keeps it stopped.");
   }
   static Task<Result<int>> run(const ServersStop& command, AdminClientPtr client) {
-    return change_state(command.options, std::move(client), command.names, "stop", "Stopped");
+    return change_state(command.options, std::move(client), command.names,
+                        StateChange("stop", "stopping", "Stopped"));
   }
 };
 

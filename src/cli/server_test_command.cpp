@@ -48,6 +48,57 @@ void print_outcome(json::View result) {
                   printable_line(string_of(result, "revision")));
 }
 
+// Shows the events of a test: the finished steps, and on a terminal the step in progress.
+class TestDisplay {
+ public:
+  TestDisplay(const AdminOptions& options, const std::string& server, std::shared_ptr<ProgressLine> progress)
+      : options_(options), server_(server), progress_(std::move(progress)) {}
+
+  // Returns false after the last event.
+  bool show(const AdminEvent& event);
+  // Whether the test has succeeded; nullopt if there was no result.
+  std::optional<bool> ok() const { return ok_; }
+
+ private:
+  void show_step(json::View step);
+  void show_outcome(const json::Raw& outcome);
+
+  const AdminOptions& options_;
+  const std::string& server_;
+  std::shared_ptr<ProgressLine> progress_;  // may be null
+  std::optional<bool> ok_;
+};
+
+// Returns the step that follows. The last one comes after every failure, too.
+std::string step_after(const std::string& step, bool ok) {
+  if (!ok || step == "list") return "stop";
+  return step == "handshake" ? "list" : "handshake";
+}
+
+void TestDisplay::show_step(json::View step) {
+  if (progress_) progress_->hide();
+  if (!options_.json && !options_.quiet) print_step(step);
+  const std::string name = string_of(step, "name");
+  if (!progress_ || name == "stop") return;
+  progress_->show("testing " + server_ + ": " + step_after(name, step["ok"].as_bool().value_or(false)));
+}
+
+void TestDisplay::show_outcome(const json::Raw& outcome) {
+  if (progress_) progress_->hide();
+  const json::View data(outcome);
+  ok_ = data["ok"].as_bool().value_or(false);
+  if (options_.json) return print_json(outcome.text());
+  if (!options_.quiet || !*ok_) print_outcome(data);
+}
+
+bool TestDisplay::show(const AdminEvent& event) {
+  if (event.name == "step") show_step(json::View(event.data));
+  if (event.name == "stderr" && progress_) progress_->set_message(string_of(json::View(event.data), "line"));
+  const bool is_result = event.name == "result" || event.name.empty();
+  if (is_result) show_outcome(event.data);
+  return !is_result;
+}
+
 struct ServersTest {
   AdminOptions options;
   std::string name;
@@ -60,20 +111,14 @@ struct ServersTest {
   }
   static Task<Result<int>> run(const ServersTest& command, AdminClientPtr client) {
     AdminRequest request("POST", server_rows().row_path(command.name) + "/test");
-    std::optional<bool> ok;
-    const AdminOptions& options = command.options;
-    std::function<bool(const AdminEvent&)> on_event = [&ok, &options](const AdminEvent& event) {
-      const json::View data(event.data);
-      const bool shows = !options.json && !options.quiet;
-      if (event.name == "step" && shows) print_step(data);
-      if (event.name == "step") return true;
-      ok = data["ok"].as_bool().value_or(false);
-      if (options.json) print_json(event.data.text());
-      if (shows || (!*ok && !options.json)) print_outcome(data);
-      return false;
+    TestDisplay display(command.options, command.name,
+                        command.options.show_progress(*client, "testing " + command.name + ": start"));
+    std::function<bool(const AdminEvent&)> on_event = [&display](const AdminEvent& event) {
+      return display.show(event);
     };
     const Result<void> streamed = co_await client->stream(std::move(request), std::move(on_event));
     if (!streamed) co_return streamed.error();
+    const std::optional<bool> ok = display.ok();
     if (!ok) co_return Error(ErrorKind::closed, "the gateway ended the test without a result");
     co_return *ok ? kSuccess : kRemoteError;
   }

@@ -175,7 +175,11 @@ struct ServersAdd {
     ServerOptions server = command.server;
     const Result<void> resolved = co_await resolve_owner(client, server);
     if (!resolved) co_return resolved.error();
-    const bool from_stdin = command.name == "-" || reads_stdin(server.command);
+    if (command.name != "-" && reads_stdin(server.command))
+      co_return Error(ErrorKind::validation,
+                      "`-` after a name would ignore the name: the row on stdin has its own. Write `fairlead "
+                      "servers add -`");
+    const bool from_stdin = command.name == "-";
     const Result<json::Raw> body = from_stdin ? parse_json_argument("stdin", "-") : server.body(command.name);
     if (!body) co_return body.error();
     const Result<int> added = co_await add_row(command.options, server_rows(), client, *body);

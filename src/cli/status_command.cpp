@@ -12,6 +12,7 @@ namespace {
 struct GatewayReport {
   json::Raw health;
   json::Raw readiness;
+  bool knows_changes = false;
   std::size_t open_changes = 0;
   std::size_t quarantined = 0;
 };
@@ -28,6 +29,7 @@ Task<Result<json::Raw>> read_report(AdminClientPtr client, std::string path) {
 Task<void> count_changes(AdminClientPtr client, GatewayReport& report) {
   const Result<std::vector<json::Raw>> changes = co_await client->list("/drift?status=open");
   if (!changes) co_return;
+  report.knows_changes = true;
   report.open_changes = changes->size();
   for (const json::Raw& change : *changes) {
     if (json::View(change)["quarantined"].as_bool().value_or(false)) ++report.quarantined;
@@ -114,6 +116,23 @@ void print_report(const GatewayReport& report, const GatewayAddress& address) {
   print_text_line("database   " + std::string(database == "ok" ? "ok" : "see above"));
 }
 
+// Prints the members of /health, and with them what else decides about the status.
+void print_report_json(const GatewayReport& report) {
+  json::Writer writer;
+  writer.begin_object();
+  json::View(report.health).each_member([&](std::string_view key, bool escaped, json::View value) {
+    writer.key(escaped ? json::unescape(key) : std::string(key)).raw(value.text());
+    return true;
+  });
+  writer.key("readiness").raw(report.readiness.text());
+  if (report.knows_changes) {
+    writer.key("drift").begin_object().key("open").unsigned_integer(report.open_changes);
+    writer.key("quarantined").unsigned_integer(report.quarantined).end_object();
+  }
+  writer.end_object();
+  print_json(writer.finish().text());
+}
+
 struct StatusCommand {
   AdminOptions options;
 
@@ -131,7 +150,7 @@ struct StatusCommand {
     const bool ok =
         string_of(health, "status") == "ok" && string_of(json::View(report->readiness), "status") == "ok";
     if (command.options.json) {
-      print_json(report->health.text());
+      print_report_json(*report);
     } else if (!command.options.quiet) {
       print_report(*report, client->address());
     }

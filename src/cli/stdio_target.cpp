@@ -20,7 +20,8 @@ std::string check_assignment(const std::string& text) {
 void StdioTargetOptions::add_to(CLI::App& command) {
   command
       .add_option("--env", env,
-                  "A variable for the environment of a `stdio:` server, as NAME=value; repeatable")
+                  "A variable for the environment of a server that this command starts, as NAME=value; "
+                  "repeatable")
       ->type_name("NAME=VALUE")
       ->take_all()
       ->allow_extra_args(false)
@@ -32,6 +33,13 @@ std::optional<Error> StdioTargetOptions::problem(const Uri& target) const {
   return Error(ErrorKind::validation, "--env is allowed only for a `stdio:` server that this command starts");
 }
 
+void StdioTargetOptions::apply_to(ProcessSpec& process) const {
+  for (const std::string& assignment : env) {
+    const std::size_t equals = assignment.find('=');
+    process.env[assignment.substr(0, equals)] = assignment.substr(equals + 1);
+  }
+}
+
 bool is_process(const Uri& target) {
   return target.scheme == Uri::Scheme::stdio && !target.argv.empty();
 }
@@ -41,10 +49,7 @@ ProcessSpec process_spec(const Uri& target, const StdioTargetOptions& options, c
   ProcessSpec process;
   process.command = target.argv.front();
   process.args.assign(target.argv.begin() + 1, target.argv.end());
-  for (const std::string& assignment : options.env) {
-    const std::size_t equals = assignment.find('=');
-    process.env[assignment.substr(0, equals)] = assignment.substr(equals + 1);
-  }
+  options.apply_to(process);
   set_stderr(process, common, progress);
   return process;
 }

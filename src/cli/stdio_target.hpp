@@ -18,6 +18,8 @@ struct StdioTargetOptions {
   void add_to(CLI::App& command);  // --env
   // Returns an error if the target cannot use the options.
   std::optional<Error> problem(const Uri& target) const;
+  // Sets the variables of the environment.
+  void apply_to(ProcessSpec& process) const;
 };
 
 // Returns whether `target` is a process that this program starts.

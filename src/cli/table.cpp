@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <numeric>
+#include <span>
 
 #include "base/printable.hpp"
 #include "cli/output.hpp"
@@ -50,23 +51,29 @@ std::size_t width_of(std::uint32_t value) {
   return is_in(kWideRanges, value) ? 2 : 1;
 }
 
-// Makes the widest column narrower until the row fits, or no column can be narrower.
-void shrink(std::vector<std::size_t>& widths, std::size_t available) {
-  const std::size_t gaps = kGap * (widths.size() - 1);
-  std::size_t total = std::accumulate(widths.begin(), widths.end(), gaps);
-  while (total > available) {
-    const auto widest = std::ranges::max_element(widths);
+// Makes the widest of `columns` narrower until the row fits, or none of them can be narrower.
+void shrink_columns(std::span<std::size_t> columns, std::size_t total, std::size_t available) {
+  while (total > available && !columns.empty()) {
+    const auto widest = std::ranges::max_element(columns);
     if (*widest <= kMinColumn) return;
     const std::size_t less = std::min(total - available, *widest - kMinColumn);
     // The widest column gives way until it is as wide as the next one.
     std::size_t next = kMinColumn;
-    for (const std::size_t width : widths) {
+    for (const std::size_t width : columns) {
       if (width < *widest) next = std::max(next, width);
     }
     const std::size_t step = std::clamp<std::size_t>(*widest - next, 1, less);
     *widest -= step;
     total -= step;
   }
+}
+
+// The first column has the names that other commands take: it is shortened last.
+void shrink(std::vector<std::size_t>& widths, std::size_t available) {
+  const std::size_t gaps = kGap * (widths.size() - 1);
+  const auto total = [&] { return std::accumulate(widths.begin(), widths.end(), gaps); };
+  shrink_columns(std::span(widths).subspan(1), total(), available);
+  shrink_columns(widths, total(), available);
 }
 
 }  // namespace

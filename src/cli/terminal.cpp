@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "fairlead/base/duration.hpp"
 #include "fairlead/loop/descriptor.hpp"
 
 namespace fairlead::cli {
@@ -92,7 +93,10 @@ std::optional<std::string> read_answer(int fd, std::chrono::milliseconds timeout
   std::string line;
   while (line.size() < kMaxAnswerBytes) {
     std::array<pollfd, 2> input{pollfd{fd, POLLIN, 0}, pollfd{signals, POLLIN, 0}};
-    if (::poll(input.data(), input.size(), remaining_milliseconds(deadline)) <= 0) return std::nullopt;
+    const int ready = ::poll(input.data(), input.size(), remaining_milliseconds(deadline));
+    if (ready == 0 && deadline && SteadyClock::now() < *deadline)
+      continue;  // remaining_milliseconds() is limited
+    if (ready <= 0) return std::nullopt;
     if (input[1].revents != 0) return std::nullopt;
     char byte = 0;
     if (::read(fd, &byte, 1) != 1) return std::nullopt;
@@ -108,6 +112,10 @@ std::optional<std::string> ask_on(const UniqueFd& terminal, std::string_view que
   std::optional<std::string> answer = read_answer(terminal.get(), timeout, signals);
   if (!answer) write_to_terminal(terminal.get(), "\n");
   return answer;
+}
+
+bool is_consent(const std::string& answer) {
+  return answer == "y" || answer == "Y" || answer == "yes" || answer == "Yes";
 }
 
 }  // namespace
@@ -150,14 +158,19 @@ std::optional<std::string> ask_secret(std::string_view question, std::chrono::mi
 std::optional<bool> confirm(std::string_view question, std::chrono::milliseconds timeout) {
   const std::optional<std::string> answer = ask(std::string(question) + " [y/N]", timeout);
   if (!answer) return std::nullopt;
-  return *answer == "y" || *answer == "Y" || *answer == "yes" || *answer == "Yes";
+  return is_consent(*answer);
 }
 
-Result<bool> confirm_destructive(std::string_view question, bool yes) {
+Result<bool> confirm_destructive(std::string_view question, bool yes, std::chrono::milliseconds timeout) {
   if (yes) return true;
-  if (has_terminal()) return confirm(question).value_or(false);
-  return Error(ErrorKind::validation,
-               std::string(question) + " There is no terminal to ask on; confirm with --yes");
+  if (!has_terminal())
+    return Error(ErrorKind::validation,
+                 std::string(question) + " There is no terminal to ask on; confirm with --yes");
+  const SteadyClock::time_point deadline = SteadyClock::now() + timeout;
+  const std::optional<std::string> answer = ask(std::string(question) + " [y/N]", timeout);
+  if (!answer && timeout.count() > 0 && SteadyClock::now() >= deadline)
+    return Error(ErrorKind::timeout, "no answer within " + format_duration(timeout) + " (--timeout)");
+  return answer && is_consent(*answer);
 }
 
 }  // namespace fairlead::cli

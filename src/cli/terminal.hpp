@@ -29,7 +29,9 @@ std::optional<std::string> ask_secret(std::string_view question,
 std::optional<bool> confirm(std::string_view question,
                             std::chrono::milliseconds timeout = std::chrono::milliseconds(0));
 // For a destructive step: returns whether to do it. With `yes` (the option --yes) does not ask. Fails with
-// `validation` if there is no terminal to ask on.
-Result<bool> confirm_destructive(std::string_view question, bool yes);
+// `validation` if there is no terminal to ask on, and with `timeout` if there is no answer within `timeout`
+// (0: no limit).
+Result<bool> confirm_destructive(std::string_view question, bool yes,
+                                 std::chrono::milliseconds timeout = std::chrono::milliseconds(0));
 
 }  // namespace fairlead::cli

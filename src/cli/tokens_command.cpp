@@ -6,7 +6,6 @@
 #include "cli/admin_command.hpp"
 #include "cli/output.hpp"
 #include "cli/patch_builder.hpp"
-#include "cli/terminal.hpp"
 
 namespace fairlead::cli {
 
@@ -117,6 +116,11 @@ struct TokensRevoke {
     app.add_option("ID", ids, "Ids of the tokens, as `fairlead tokens list` shows them")->required();
     options.add_yes_to(app);
   }
+  static void print_revocation(const AdminOptions& options, const std::string& id) {
+    json::Writer revoked;
+    revoked.begin_object().key("revoked").boolean(true).key("id").string(id).end_object();
+    print_change(options, "Revoked the token " + id + ".", revoked.finish());
+  }
   std::string question() const {
     return ids.size() == 1 ? "Revoke the token " + printable_line(ids.front()) + "?"
                            : "Revoke " + std::to_string(ids.size()) + " tokens?";
@@ -127,13 +131,13 @@ struct TokensRevoke {
       const Result<json::Raw> row = co_await client->get(type.row_path(id));
       if (!row) co_return row.error();
     }
-    const Result<bool> confirmed = confirm_destructive(command.question(), command.options.yes);
+    const Result<bool> confirmed = command.options.confirm(command.question());
     if (!confirmed) co_return confirmed.error();
     if (!*confirmed) co_return kRemoteError;
     for (const std::string& id : command.ids) {
       const Result<json::Raw> revoked = co_await client->remove(type.row_path(id));
       if (!revoked) co_return revoked.error();
-      print_change(command.options, "Revoked the token " + id + ".", *revoked);
+      print_revocation(command.options, id);
     }
     co_return kSuccess;
   }

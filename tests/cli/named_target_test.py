@@ -1,14 +1,31 @@
 #!/usr/bin/env python3
 """The name of a server as TARGET: of the gateway of the default database, or of a configuration file."""
+import json
 import os
 import re
-import sys
 import threading
 import time
 import unittest
 
 import program
 from program import run
+
+
+# A server with the tool `variable`, which returns the variable A.
+PRINTS_VARIABLE = """
+for line in sys.stdin:
+    request = json.loads(line)
+    method, result = request["method"], {}
+    if method == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "t", "version": "1"}}
+    elif method == "tools/list":
+        result = {"tools": [{"name": "variable", "inputSchema": {"type": "object"}}]}
+    elif method == "tools/call":
+        result = {"content": [{"type": "text", "text": os.environ.get("A", "none")}]}
+    elif method != "ping":
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"""
 
 
 class RunningGateway:
@@ -90,7 +107,14 @@ enabled = false
         client = self.write("mcp.json", '{"mcpServers": {"My demo": {"command": "%s", "args": ["demo"]}}}' % program.PROGRAM)
         self.assert_exited(run("tools", "My-demo", "echo", "message=hi", "--config", client), 0, b"hi\n")
         self.assert_exited(run("tools", "demo", "--config", self.path("missing")), 2, b"", "cannot read")
-        self.assert_exited(run("tools", "demo", "--config", config, "--env", "A=b"), 2, b"", "--env is allowed only")
+
+    def test_variables_reach_a_server_of_a_file(self):
+        script = self.script("import json\n" + PRINTS_VARIABLE).removeprefix("stdio:").split(" ")
+        config = self.write("mcp.json", json.dumps({"mcpServers": {"own": {"command": script[0], "args": script[1:], "env": {"A": "file"}},
+                                                                   "far": {"url": "http://127.0.0.1:1/mcp"}}}))  # fmt: skip
+        self.assert_exited(run("tools", "own", "variable", "--config", config), 0, b"file\n")
+        self.assert_exited(run("tools", "own", "variable", "--config", config, "--env", "A=b"), 0, b"b\n")
+        self.assert_exited(run("tools", "far", "--config", config, "--env", "A=b"), 2, b"", "--env is allowed only")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import program
 from terminal import TerminalProgram
 
 # `ask` asks for a name. Until it is answered, it sends progress, so that the call itself does not time out. With the
-# argument `talk` it also sends a log message. Its result is the answer.
+# argument `talk` it also sends a log message, and with `url` it asks to open a URL. Its result is the answer.
 SERVER = """
 import json, threading
 lock = threading.Lock()
@@ -23,8 +23,10 @@ def send(message):
 def call(request):
     params = request["params"]
     schema = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}
-    send({"id": 99, "method": "elicitation/create",
-          "params": {"mode": "form", "message": "who are you?", "requestedSchema": schema}})
+    question = {"mode": "form", "message": "who are you?", "requestedSchema": schema}
+    if params["arguments"].get("url"):
+        question = {"mode": "url", "message": "sign\\x1b[8m in", "elicitationId": "1", "url": "https://example.com/\\x1b[31m?a=1"}
+    send({"id": 99, "method": "elicitation/create", "params": question})
     if params["arguments"].get("talk"):
         send({"method": "notifications/message", "params": {"level": "info", "data": "still working"}})
     token = params.get("_meta", {}).get("progressToken")
@@ -75,6 +77,23 @@ class QuestionTest(program.ProgramTest):
             terminal.type("n\n")
             self.assertEqual(terminal.finish(), 0, terminal.output)
         self.assertIn('{"action": "decline"}', terminal.output)
+
+    def test_url_is_shown_and_the_answer_is_sent(self):
+        for answer, action in (("y\n", "accept"), ("n\n", "decline"), ("\x04", "cancel")):
+            with self.ask(arguments='{"url":true}') as terminal:
+                terminal.read_until("Opened it? [y/N] ")
+                terminal.type(answer)
+                self.assertEqual(terminal.finish(), 0, terminal.output)
+            shown = terminal.output.replace("\r\n", "\n")
+            self.assertIn("The server asks: sign\\x1b[8m in\nIt wants you to open https://example.com/\\x1b[31m?a=1\n", shown)
+            self.assertIn('{"action": "%s"}' % action, shown)
+
+    def test_url_is_not_waited_for_after_the_timeout(self):
+        with self.ask("--timeout", "1s", arguments='{"url":true}') as terminal:
+            terminal.read_until("Opened it? [y/N] ")
+            self.assertEqual(terminal.finish(), 0, terminal.output)
+        self.assertIn("No answer in time (--timeout).", terminal.output)
+        self.assertIn('{"action": "cancel"}', terminal.output)
 
     def test_question_ends_after_the_timeout(self):
         with self.ask("--timeout", "1s") as terminal:

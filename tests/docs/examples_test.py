@@ -210,6 +210,11 @@ class Sandbox:
         return None if status == 0 or is_transcript and len(parts) > len(commands) else f"status {status}:\n{output}"
 
 
+def commands_of(example):
+    """Returns the lines that are commands, whatever the language of the block is."""
+    return [line for line in example.text.splitlines() if re.match(r"(\$ )?(fairlead|cmake|ctest|curl|make|npx|sqlite3) ", line)]
+
+
 def matches(expected, output):
     """Returns whether the output has the expected text. `…` stands for any text, and times differ."""
     pattern = re.escape(expected.strip()).replace("…", ".*").replace(re.escape("..."), ".*")
@@ -260,6 +265,9 @@ class ExampleTest(unittest.TestCase):
                         problems.append(f"{example.place}\n{example.text}\n{problem}")
             finally:
                 sandbox.close()
+            for example in examples_of(page):
+                if not example.is_shell():
+                    sandbox.used.update(key for line in commands_of(example) for key in exceptions.NOT_RUN.get(page, {}) if line.startswith(key))
             unused = set(exceptions.NOT_RUN.get(page, {})) - sandbox.used
             problems += [f"{page}: no line begins with {key!r}, which exceptions.py names" for key in unused]
             return problems
@@ -268,6 +276,40 @@ class ExampleTest(unittest.TestCase):
             results = list(threads.map(run_page, pages()))
         problems = [problem for page in results for problem in page]
         self.assertEqual(len(problems), 0, "\n\n".join(problems))
+
+    def test_every_command_is_in_a_block_that_runs(self):
+        """A block of another language must have no commands, except for those that exceptions.py names."""
+        problems = []
+        for page in pages():
+            for example in examples_of(page):
+                if not example.is_shell():
+                    problems += [f"{example.place}: {line}" for line in commands_of(example)
+                                 if not any(line.startswith(key) for key in exceptions.NOT_RUN.get(page, {}))]  # fmt: skip
+        self.assertEqual(problems, [], "\n".join(problems))
+
+    def test_every_command_is_on_the_page_of_the_command_line(self):
+        with open(os.path.join(ROOT, "docs/cli.md"), encoding="utf-8") as file:
+            text = file.read()
+
+        def commands(*words):
+            def run(*arguments):
+                return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=DEADLINE)
+
+            names = [line.split("\t")[0] for line in run("__complete", *words, "").stdout.splitlines()]
+            return [name for name in names if run("help", *words, name).returncode == 0]  # others are names of clients or servers
+
+        found = commands()
+        self.assertGreater(len(found), 20)
+        for command in found:
+            rows = [line for line in text.splitlines() if line.startswith("|") and re.search(rf"`{command}\b", line)]
+            self.assertTrue(rows, f"`{command}` is not in a table of docs/cli.md")
+            for nested in commands(command) if command != "help" else ():
+                self.assertTrue(any(re.search(rf"`(?:{command} )?{nested}\b", row) for row in rows), f"`{command} {nested}` is not in a table of docs/cli.md")
+
+    def test_every_page_is_listed_in_the_readme(self):
+        with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertEqual([page for page in pages()[1:] if f"| [{page}]({page}) |" not in text], [])
 
     def test_pages_in_the_exceptions_exist(self):
         for table in (exceptions.NOT_RUN, exceptions.NOT_CONFIGURATIONS):
@@ -334,6 +376,13 @@ class ToolTest(unittest.TestCase):
         text = "Text:\n\n    cat one\n\n    two\n\n- item\n\n    cat this\n\n```sh\nthree\n```\n```toml\na = 1\n```\n\n    int x;\n"
         self.assertEqual([(e.line, e.language, e.text) for e in find_examples("f", text)],
                          [(3, "sh", "cat one\n\ntwo\n"), (11, "sh", "three\n"), (14, "toml", "a = 1\n"), (18, "", "int x;\n")])
+
+    def test_commands_in_other_blocks_are_found(self):
+        for text, commands in (("```text\nfairlead servers list\n  | x |\n```\n", 1), ("```\n$ curl x\nfairlead is a word\n```\n", 2),
+                               ("```cpp\nfairlead::Loop loop;\n```\n", 0)):  # fmt: skip
+            (example,) = find_examples("x.md", text)
+            self.assertFalse(example.is_shell())
+            self.assertEqual(len(commands_of(example)), commands, text)
 
     def test_failures_are_found(self):
         self.assertIsNone(self.run_text("```sh\ntrue\n```\n"))

@@ -17,13 +17,13 @@ from harness import ADMIN_TOKEN, DEADLINE, PROGRAM, RegistryTest
 class Terminal:
     """A command on a terminal (a pseudoterminal), which is its controlling terminal."""
 
-    def __init__(self, arguments, environment, columns=80):
+    def __init__(self, arguments, environment, columns=80, program=PROGRAM):
         parent, child = pty.openpty()
         fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         self.fd = parent
         self.text = ""
         self.process = subprocess.Popen(
-            [PROGRAM, *arguments], stdin=child, stdout=child, stderr=child, env=environment, start_new_session=True,
+            [program, *arguments], stdin=child, stdout=child, stderr=child, env=environment, start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(child, termios.TIOCSCTTY, 0),
         )  # fmt: skip
         os.close(child)
@@ -44,6 +44,12 @@ class Terminal:
                     return self.text
                 raise AssertionError(f"{wanted!r} was not shown: {self.text!r}")
             self.text += data.decode(errors="replace")
+        return self.text
+
+    def read_available(self):
+        """Reads what has been shown. Returns all text so far."""
+        while select.select([self.fd], [], [], 0)[0]:
+            self.text += os.read(self.fd, 65536).decode(errors="replace")
         return self.text
 
     def type(self, text):

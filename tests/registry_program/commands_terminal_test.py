@@ -2,10 +2,12 @@
 """The commands that manage a gateway, on a terminal: confirmations, the editor, tables that fit."""
 import json
 import os
+import signal
 import stat
+import sys
 import unittest
 
-from harness import tool
+from harness import HERE, tool
 from command_line import CommandTest
 
 
@@ -47,9 +49,65 @@ class TerminalTest(CommandTest):
         terminal = self.on_terminal("servers", "remove", "one", "--db", database)
         terminal.read_until("[y/N]")
         terminal.type("\x03")
-        self.assertNotEqual(terminal.end(), 0, terminal.text)
+        self.assertEqual(terminal.end(), 128 + signal.SIGINT, terminal.text)
+        self.assertNotIn("fairlead:", terminal.text)
         self.assertEqual(self.command("servers", "list", "-q", "--db", database), "one\n")
         self.assertEqual(self.edited_files(), [])
+
+    def test_a_question_without_an_answer_ends_after_the_timeout(self):
+        database = "sqlite:" + self.path("fairlead.db")
+        self.command("servers", "add", "one", "--db", database, "--", "true")
+        terminal = self.on_terminal("servers", "remove", "one", "--db", database, "--timeout", "2s")
+        self.assertEqual(terminal.end(), 4, terminal.text)
+        self.assertIn("no answer within 2s (--timeout)", terminal.text)
+        self.assertEqual(self.command("servers", "list", "-q", "--db", database), "one\n")
+
+    def test_every_kind_of_row_is_removed_after_a_question(self):
+        gateway = self.start()
+        for group, noun in (("users", "user"), ("groups", "group"), ("endpoints", "endpoint")):
+            self.command(group, "add", "ann", gateway=gateway)
+            for answer, status in (("n", 1), ("y", 0)):
+                terminal = self.on_terminal(group, "remove", "ann", gateway=gateway)
+                terminal.read_until(f"Remove the {noun} `ann`? [y/N]")
+                terminal.type(answer + "\n")
+                self.assertEqual(terminal.end(), status, terminal.text)
+
+    def test_a_context_is_removed_or_replaced_after_a_question(self):
+        self.command("context", "add", "work", "--gateway", "http://127.0.0.1:1")
+        for answer, status in (("n", 1), ("y", 0)):
+            terminal = self.on_terminal("context", "add", "work", "--gateway", "http://127.0.0.1:2")
+            terminal.read_until("Replace the context `work`? [y/N]")
+            terminal.type(answer + "\n")
+            self.assertEqual(terminal.end(), status, terminal.text)
+        self.assertEqual(self.json_of("context", "show", "work")["gateway"], "http://127.0.0.1:2")
+        for answer, status in (("n", 1), ("y", 0)):
+            terminal = self.on_terminal("context", "remove", "work")
+            terminal.read_until("Remove the context `work`? [y/N]")
+            terminal.type(answer + "\n")
+            self.assertEqual(terminal.end(), status, terminal.text)
+        self.assertEqual(self.json_of("context", "list"), [])
+
+    def test_the_start_of_a_server_is_shown_while_it_is_tested_and_operated(self):
+        gateway = self.start()
+        os.mkfifo(self.path("go"))
+        self.write_state()
+        wait = f'echo "downloading toy" >&2; read line < "{self.path("go")}"; exec "$@"'
+        server = [sys.executable, os.path.join(HERE, "toy_server.py"), self.state_file()]
+        self.command("servers", "add", "toy", "--disabled", "--", "sh", "-c", wait, "sh", *server, gateway=gateway)
+
+        def shown(operation, *texts):
+            terminal = self.on_terminal("servers", operation, "toy", gateway=gateway, columns=120, TERM="xterm")
+            for text in texts:
+                terminal.read_until(text)
+            with open(self.path("go"), "w", encoding="utf-8") as file:
+                file.write("\n")
+            self.assertEqual(terminal.end(), 0, terminal.text)
+            return terminal.text
+
+        self.assertRegex(shown("test", "testing toy: handshake", "downloading toy"), r"\d+\.\d s")
+        self.command("servers", "edit", "toy", "--set", "enabled=true", "--set", "config.clocks.idle=60s", gateway=gateway)
+        shown("refresh", "refreshing toy")
+        shown("restart", "restarting toy")
 
     def test_revoking_a_token_is_confirmed(self):
         gateway = self.start()
@@ -73,6 +131,19 @@ class TerminalTest(CommandTest):
         terminal.type("y\n")
         self.assertEqual(terminal.end(), 0, terminal.text)
         self.assertEqual(gateway.items("/drift?status=open"), [])
+
+    def test_a_change_of_a_tool_is_rejected_after_a_question(self):
+        gateway = self.start()
+        self.add(gateway, drift="quarantine", listed=[tool("read", "Reads files.")])
+        self.write_state("toy", [tool("read", "Mails files.")])
+        gateway.request("POST", "/mcp/servers/toy/refresh")
+        identity = gateway.items("/drift")[0]["id"]
+        for answer, status in (("n", 1), ("y", 0)):
+            terminal = self.on_terminal("drift", "reject", identity, gateway=gateway)
+            terminal.read_until("Reject this change? [y/N]")
+            terminal.type(answer + "\n")
+            self.assertEqual(terminal.end(), status, terminal.text)
+        self.assertEqual([row["status"] for row in gateway.items("/drift")], ["rejected"])
 
     def test_an_edited_row_is_sent_as_a_difference(self):
         gateway = self.start()

@@ -2,6 +2,7 @@
 """The commands that manage a gateway: fairlead servers, endpoints, users, groups, tokens, config, drift, context, status."""
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -217,22 +218,28 @@ class CommandsTest(CommandTest):
             address = f"http://127.0.0.1:{unused.getsockname()[1]}"
         self.assertIn("connection failed", self.error_of("servers", "list", "--gateway", address, status=3))
 
-    def test_the_token_of_this_user_is_not_sent_to_other_machines(self):
-        os.makedirs(self.path("state/fairlead"), mode=0o700)
-        with open(self.path("state/fairlead/admin.token"), "w", opener=lambda p, f: os.open(p, f, 0o600), encoding="utf-8") as file:
-            file.write(ADMIN_TOKEN + "\n")
+    def head_sent_by_proxy(self, host):
+        """Lists the servers of a gateway on `host`. Returns the head of the request that the proxy gets."""
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
             command = subprocess.Popen(
-                [PROGRAM, "servers", "list", "--gateway", f"http://localhost.localdomain.invalid:{port}"],
+                [PROGRAM, "servers", "list", "--gateway", f"http://{host}:{port}"],
                 env=self.environment(http_proxy=f"http://127.0.0.1:{port}"), stderr=subprocess.PIPE, stdout=subprocess.PIPE,
             )  # fmt: skip
             connection, _ = server.accept()
             with connection:
                 head = connection.recv(65536)
         command.communicate(timeout=60)
-        self.assertIn(b"GET http://localhost.localdomain.invalid", head)
-        self.assertNotIn(b"uthorization", head)
+        return head
+
+    def test_the_token_of_this_user_is_not_sent_to_other_machines(self):
+        os.makedirs(self.path("state/fairlead"), mode=0o700)
+        with open(self.path("state/fairlead/admin.token"), "w", opener=lambda p, f: os.open(p, f, 0o600), encoding="utf-8") as file:
+            file.write(ADMIN_TOKEN + "\n")
+        for host in ("localhost.localdomain.invalid", "127.0.0.1.evil.invalid", "127.evil.invalid"):
+            head = self.head_sent_by_proxy(host)
+            self.assertIn(f"GET http://{host}".encode(), head)
+            self.assertNotIn(b"uthorization", head)
 
     def test_a_gateway_without_tokens_is_found_by_its_database(self):
         gateway = self.start("--auth-mode", "none", token=None)
@@ -291,9 +298,95 @@ class CommandsTest(CommandTest):
         self.assertIn("unauthenticated", self.error_of("servers", "list", "--context", "none", status=3))
         self.assertIn("work", self.command("context", "show"))
         self.assertIn("did you mean `work`", self.error_of("context", "use", "wrk", status=2))
-        self.command("context", "remove", "work")
+        self.assertIn("--yes", self.error_of("context", "remove", "work", status=2))
+        self.command("context", "remove", "work", "--yes")
         self.command("context", "use", "--none")
         self.assertEqual([row["name"] for row in self.json_of("context", "list")], ["env", "none"])
+
+    def test_paths_of_contexts_are_valid_in_every_directory(self):
+        self.command("servers", "add", "one", "--db", "sqlite:" + self.path("home.db"), "--", "true")
+        for name in ("token", "ca.pem"):
+            with open(self.path(name), "w", opener=lambda p, f: os.open(p, f, 0o600), encoding="utf-8") as file:
+                file.write(ADMIN_TOKEN + "\n")
+        options = {"capture_output": True, "cwd": self.scratch, "env": self.environment(), "check": True}
+        subprocess.run([PROGRAM, "context", "add", "home", "--db", "sqlite:home.db", "--use"], **options)
+        subprocess.run([PROGRAM, "context", "add", "work", "--gateway", "unix:run/x.sock", "--token-file", "token", "--ca-file", "./ca.pem"], **options)
+        os.makedirs(self.path("elsewhere"))
+        listed = subprocess.run([PROGRAM, "servers", "list", "-q"], **{**options, "cwd": self.path("elsewhere")})
+        self.assertEqual(listed.stdout, b"one\n")
+        row = self.json_of("context", "show", "work")
+        self.assertEqual((row["gateway"], row["tokenFile"], row["caFile"]),
+                         ("unix:" + self.path("run/x.sock"), self.path("token"), self.path("ca.pem")))  # fmt: skip
+
+    def test_a_misspelt_database_is_not_created(self):
+        database = "sqlite:" + self.path("typo.db")
+        for arguments in (["servers", "list"], ["status"], ["servers", "remove", "one", "--yes"], ["config", "get", "mcp.list_wait"]):
+            self.assertIn("there is no database", self.error_of(*arguments, "--db", database, status=2))
+        self.assertEqual([name for name in os.listdir(self.scratch) if name.startswith("typo")], [])
+
+    def test_contexts_that_are_added_at_the_same_time_are_all_kept(self):
+        names = [f"c{i}" for i in range(12)]
+        joins = [self.in_background(self.command, "context", "add", name, "--gateway", "http://127.0.0.1:1") for name in names]
+        for join in joins:
+            join()
+        self.assertEqual(sorted(row["name"] for row in self.json_of("context", "list")), sorted(names))
+
+    def test_a_context_is_replaced_only_on_request(self):
+        self.command("context", "add", "work", "--gateway", "http://127.0.0.1:1")
+        self.command("context", "add", "work", "--gateway", "http://127.0.0.1:1")  # changes nothing
+        self.assertIn("--yes", self.error_of("context", "add", "work", "--gateway", "http://127.0.0.1:2", status=2))
+        self.command("context", "add", "work", "--gateway", "http://127.0.0.1:2", "--yes")
+        self.assertEqual(self.json_of("context", "show", "work")["gateway"], "http://127.0.0.1:2")
+
+    def test_every_change_has_a_json_form(self):
+        gateway = self.start()
+        for group in ("users", "groups", "endpoints"):
+            self.command(group, "add", "ann", gateway=gateway)
+        self.command("servers", "add", "ann", "--", "true", gateway=gateway)
+        token = self.json_of("tokens", "create", "ann", gateway=gateway)["id"]
+        self.assertEqual(self.json_of("tokens", "revoke", token, "-y", gateway=gateway), {"revoked": True, "id": token})
+        for group in ("servers", "users", "groups", "endpoints"):
+            self.assertEqual(self.json_of(group, "remove", "ann", "-y", gateway=gateway), {"removed": True, "name": "ann"}, group)
+        added = self.json_of("context", "add", "work", "--gateway", "http://127.0.0.1:1")
+        self.assertEqual(added, {"name": "work", "current": False, "gateway": "http://127.0.0.1:1"})
+        self.assertEqual(self.json_of("context", "use", "work"), {**added, "current": True})
+        self.assertEqual(self.json_of("context", "use", "--none"), {"name": None, "current": False})
+        self.assertEqual(self.json_of("context", "remove", "work", "-y"), {"removed": True, "name": "work"})
+
+    def test_the_status_as_json_has_everything_that_decides_about_it(self):
+        gateway = self.start()
+        report = self.json_of("status", gateway=gateway)
+        self.assertEqual((report["status"], report["readiness"]["status"]), ("ok", "ok"))
+        self.assertEqual(report["drift"], {"open": 0, "quarantined": 0})
+
+    def test_the_check_of_a_configuration_has_a_json_form(self):
+        with open(self.path("good.json"), "w", encoding="utf-8") as file:
+            file.write('{"mcpServers": {"a": {"command": "true", "argz": []}}}')
+        checked = self.json_of("config", "check", self.path("good.json"))
+        self.assertEqual((checked["ok"], checked["servers"], checked["problems"]), (True, 1, []))
+        self.assertIn("argz", checked["warnings"][0])
+        with open(self.path("bad.toml"), "w", encoding="utf-8") as file:
+            file.write('listn = "x"\n[servers.a]\ncommad = "true"\n')
+        checked = json.loads(self.command("config", "check", self.path("bad.toml"), "--json", status=2))
+        self.assertFalse(checked["ok"])
+        self.assertEqual(len(checked["problems"]), 2, checked)
+
+    def test_a_name_beside_a_row_on_stdin_is_an_error(self):
+        gateway = self.start()
+        body = json.dumps({"name": "two", "config": {"command": "true"}})
+        self.assertIn("has its own", self.error_of("servers", "add", "one", "--", "-", input=body, gateway=gateway, status=2))
+        self.assertEqual(gateway.items("/mcp/servers"), [])
+
+    def test_a_signal_ends_a_command_silently(self):
+        database = "sqlite:" + self.path("fairlead.db")
+        self.command("servers", "add", "slow", "--db", database, "--", "sh", "-c", f'touch "{self.path("started")}"; exec sleep 1000')
+        command = subprocess.Popen([PROGRAM, "servers", "test", "slow", "--db", database], env=self.environment(),
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+        self.assertTrue(until(lambda: os.path.exists(self.path("started"))))
+        command.send_signal(signal.SIGINT)
+        out, err = command.communicate(timeout=60)
+        self.assertEqual((command.returncode, err), (128 + signal.SIGINT, ""))
+        self.assertNotIn("failed", out)
 
     def test_a_failing_token_command_does_not_stop_the_explanation(self):
         self.command("context", "add", "x", "--gateway", "http://127.0.0.1:1", "--token-command", "echo secret; exit 7", "--use")

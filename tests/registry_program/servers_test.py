@@ -224,6 +224,21 @@ class ServersTest(RegistryTest):
         self.assertTrue(steps and all(step["ok"] for step in steps), events)
         self.assertEqual(json.loads(events[-1].data)["ok"], True, events)
 
+    def test_test_streams_the_first_lines_of_stderr_as_events(self):
+        script = "import sys\nfor i in range(1200): print('line', i, 'x' * 600, file=sys.stderr)\nsys.exit(7)"
+        row = self.gateway.create("/mcp/servers", {
+            "name": "bad", "transport": "stdio", "enabled": False, "config": {"transport": "stdio", "command": sys.executable, "args": ["-c", script]},
+        })  # fmt: skip
+        with self.gateway.stream(f"/mcp/servers/{row['id']}/test", method="POST") as stream:
+            self.assertTrue(stream.ends())
+            events = []
+            while (event := stream.next(1)) is not None:
+                events.append(event)
+        lines = [json.loads(event.data)["line"] for event in events if event.name == "stderr"]
+        self.assertTrue(lines[0].startswith("line 0 xxx"), lines[:1])
+        self.assertLessEqual((len(lines), max(map(len, lines))), (1000, 600))
+        self.assertEqual((events[-1].name, json.loads(events[-1].data)["ok"]), ("result", False))
+
     def test_test_does_not_disturb_the_running_process(self):
         row = self.add(self.gateway, "files")
         client = self.gateway.mcp()
