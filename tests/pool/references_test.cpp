@@ -131,6 +131,21 @@ TEST_F(ReferencesTest, StoreIsAskedForTheUserOfAnUpstreamThatIsNotShared) {
   }
 }
 
+TEST_F(ReferencesTest, StoreIsAskedForTheUserOfACallWithoutSession) {
+  options.secret_store = &stored_secret;
+  ServerSpec server = observed_server("a");
+  std::get<Program>(server.transport).args[2] = "${secret:own}";
+  server.sharing = Sharing::per_session;
+  add(server);
+  for (const std::string user : {"ann", "bob", ""}) {
+    pid_of("a", "", user);
+    std::ifstream file(observation_path("a"));
+    std::string first;
+    std::getline(file, first);
+    EXPECT_EQ(first, "of-" + user + "-at-a");
+  }
+}
+
 TEST_F(ReferencesTest, RemedyOfTheStoreIsKeptWithServerKeyAndSecret) {
   options.secret_store = &stored_secret;
   ServerSpec server = observed_server("a");
