@@ -103,9 +103,8 @@ void UpstreamEvents::handle_log_message(const pool::Upstream& upstream, const js
   const json::Members members(json::View(params), {"level", "data"});
   const std::string level_name = members["level"].as_string(kMaxLevelBytes).value_or("");
   const auto level = mcp::logging_level_named(level_name);
-  log_.debug("server log message", {{"server", upstream.spec().name},
-                                    {"level", level_name},
-                                    {"data", std::string(members["data"].text().substr(0, 1000))}});
+  log_.debug("server log message",
+             {{"server", upstream.spec().name}, {"level", level_name}, {"data", members["data"].text()}});
   const std::optional<mcp::Context> context = client_for(upstream);
   if (!context || !level) return;
   const std::optional<mcp::LoggingLevel> min_level = context->log_level();
