@@ -66,6 +66,13 @@ void RegistryImpl::settle_key_file(const std::string& key_id) {
   if (!settled) options_.log.warning("key file not updated", {{"reason", settled.error().message()}});
 }
 
+void RegistryImpl::warn_of_missing_key() const {
+  if (!options_.secret_key.required || jobs_->secret_keys->has_keys()) return;
+  const Error missing = secret_key_missing();
+  options_.log.warning("no secrets can be stored",
+                       {{"reason", missing.message()}, {"remedy", missing.detail().remedy}});
+}
+
 std::function<Result<std::string>(std::string_view)> RegistryImpl::next_key() const {
   const SecretKeyOptions& options = options_.secret_key;
   if (options.manage_file && !options.text && !database_->is_postgresql()) {
