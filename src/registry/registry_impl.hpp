@@ -145,8 +145,8 @@ class RegistryImpl final : public Registry, public std::enable_shared_from_this<
   void warn_of_missing_key() const;
   // Returns the id of the key-encryption key that replaces the current one.
   std::function<Result<std::string>(std::string_view)> next_key() const;
-  // Completes a change of the key file, or undoes it if the database was not changed.
-  Result<void> finish_key_file(const Result<RekeyOutcome>& outcome);
+  // Completes a change of the key file.
+  Result<void> finish_key_file(const RekeyOutcome& outcome);
   void subscribe_to_database();
   void poll();
   static Task<void> pull(std::shared_ptr<RegistryImpl> self);
