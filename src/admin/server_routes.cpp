@@ -81,8 +81,9 @@ Task<Result<Reply>> test_server(Call& call) {
     if (!stream) co_return stream.error();
     progress.stream = *stream;
   }
-  const Result<TestOutcome> outcome = co_await ServerTester::run(
-      call.services().tester, call.services().spec_of(**server), progress, call.disconnected());
+  const Result<TestOutcome> outcome =
+      co_await ServerTester::run(call.services().tester, call.services().spec_of(**server),
+                                 call.principal().user, progress, call.disconnected());
   if (!progress.stream && !outcome) co_return outcome.error();
   if (!progress.stream) co_return Reply(200, outcome->to_json());
   TestOutcome failed;
