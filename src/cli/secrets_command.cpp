@@ -13,6 +13,7 @@
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "fairlead/json/writer.hpp"
+#include "process/core_dumps.hpp"
 
 namespace fairlead::cli {
 
@@ -303,6 +304,7 @@ int run_set(const SecretsOptions& options) {
                               "arguments of every process. Enter it at the prompt, or use `-` (stdin), "
                               "--from-file or --from-env")
                       .with([](ErrorDetail& detail) { detail.failure_code = "invalid_request"; }));
+  disable_core_dumps();
   Result<std::string> value = read_value(options);
   if (!value) return report(value.error());
   return run_admin(options.gateway, [&options, &value](AdminClientPtr client) {
